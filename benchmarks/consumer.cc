@@ -1,0 +1,99 @@
+#include "benchmarks/consumer.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <mutex>
+
+#include "benchmarks/measure.h"
+#include "benchmarks/workload.h"
+#include "engine/engine.h"
+#include "handlers/sql/sql_handler.h"
+#include "sources/sources.h"
+#include "strategies/strategies.h"
+
+namespace semel::bench {
+
+namespace {
+
+[[noreturn]] void give_up(const std::string& why) {
+  fmt::print(stderr, "benchmark failed: {}\n", why);
+  std::exit(70);
+}
+
+core::KeyRecipe recipe() {
+  core::KeyRecipe recipe;
+  recipe.parts.push_back(core::KeyPart::parse("json:/id").value());
+  return recipe;
+}
+
+struct Silent final : Observer {};
+
+}  // namespace
+
+double consume(Store& store, const ConsumerRun& run, const std::vector<std::string>& payloads,
+               Tally* told) {
+  using namespace std::chrono_literals;
+  const core::KeyRecipe keys = recipe();
+  auto number = store.attach({run.name, keys.hash(), false, std::chrono::hours(7 * 24)});
+  if (!number) give_up(number.error().message);
+
+  Silent observer;
+  Tally tally;
+  std::mutex suspect_gate;
+  engine::EngineOptions options;
+  options.consumer = run.name;
+  options.number = *number;
+  options.recipe = keys;
+  options.batch_max = run.batch;
+  options.batch_first = run.batch;
+  options.once = true;
+  options.workers = run.workers;
+
+  engine::EngineParts parts;
+  parts.store = &store;
+  parts.sources.push_back(make_preset_source(payloads, tally, run.at_a_time, run.seconds));
+  parts.sources.push_back(sources::make_held_source(*store.facets().held, *number, 60s));
+  parts.environment = &system_environment();
+  parts.observer = &observer;
+  parts.suspect_gate = &suspect_gate;
+  parts.hung = [](const std::string& why) { give_up(why); };
+  parts.strategy = parts.condemned = [&](strategies::Keeper& keeper) {
+    strategies::Context context;
+    context.consumer = run.name;
+    context.store = &store;
+    context.handler = run.handler;
+    context.environment = &system_environment();
+    context.observer = &observer;
+    context.keeper = &keeper;
+    return strategies::make_strategy(run.strategy, std::move(context));
+  };
+  auto engine = engine::Engine::create(std::move(options), std::move(parts));
+  const Stopwatch watch;
+  const engine::Ended ended = engine->run();
+  const double seconds = watch.seconds();
+  engine.reset();
+  if (ended != engine::Ended::kFinished || (run.seconds == 0 && tally.acked != payloads.size())) {
+    give_up(fmt::format("{} of {} messages were acked", tally.acked, payloads.size()));
+  }
+  const double rate = static_cast<double>(tally.acked) / seconds;
+  if (told != nullptr) *told = std::move(tally);
+  return rate;
+}
+
+Handler effect_handler() {
+  core::SqlSpec spec;
+  spec.params["amount"].pointer = json::Pointer::parse("/amount").value();
+  spec.params["account"].pointer = json::Pointer::parse("/account").value();
+  spec.statements.push_back({kEffect, std::nullopt, {}});
+  return handlers::make_sql_handler(spec).value();
+}
+
+Handler no_effect(bool transactional) {
+  if (transactional) {
+    return TransactionalHandler([](const Message&, Transaction&) { return done(); });
+  }
+  return PlainHandler([](const Message&, const Attempt&) { return done(); });
+}
+
+}  // namespace semel::bench

@@ -1,0 +1,36 @@
+// The Semel side: a consumer as the program would run it, over a store and messages from memory.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <semel/handler.h>
+#include <semel/store.h>
+
+#include "benchmarks/preset_source.h"
+#include "core/guarantee.h"
+
+namespace semel::bench {
+
+struct ConsumerRun {
+  std::string name = "bench";
+  core::StrategyKind strategy = core::StrategyKind::kDedupTable;
+  Handler handler;
+  std::size_t batch = 100;
+  int workers = 0;  // as the program has it for one writer
+  std::size_t at_a_time = 0;
+  double seconds = 0;  // stop after so long, with what was handled by then; 0: handle all
+};
+
+// Handles all of `payloads`, each of which must end acked, or the benchmark ends with a message.
+// Yields messages per second.
+double consume(Store& store, const ConsumerRun& run, const std::vector<std::string>& payloads,
+               Tally* told = nullptr);
+
+// The SQL handler a config would make of the effect.
+Handler effect_handler();
+// Nothing to do, in the store's transaction or anywhere.
+Handler no_effect(bool transactional);
+
+}  // namespace semel::bench

@@ -1,0 +1,103 @@
+// What engine, strategy and memory store cost a message, on one core.
+#include <openssl/sha.h>
+#include <sched.h>
+#include <simdjson.h>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <semel/memory.h>
+
+#include "benchmarks/consumer.h"
+#include "benchmarks/measure.h"
+#include "benchmarks/report.h"
+#include "benchmarks/workload.h"
+
+namespace semel::bench {
+namespace {
+
+struct IdHash {
+  std::size_t operator()(const std::array<unsigned char, 16>& id) const noexcept {
+    std::size_t hash = 0;
+    std::memcpy(&hash, id.data() + 8, sizeof hash);
+    return hash;
+  }
+};
+
+// The plain loop: the key from the JSON, a digest of what was said, a look into a hash map.
+double plain_loop(const std::vector<std::string>& payloads) {
+  struct Record {
+    std::array<unsigned char, 16> fingerprint;
+    std::int64_t completed_at;
+  };
+  std::unordered_map<std::array<unsigned char, 16>, Record, IdHash> records;
+  simdjson::ondemand::parser parser;
+  std::string padded;
+  const ProcessorWatch watch;
+  for (const std::string& payload : payloads) {
+    padded.assign(payload);
+    padded.reserve(payload.size() + simdjson::SIMDJSON_PADDING);
+    auto document = parser.iterate(padded);
+    const std::string_view key = document["id"].get_string().value();
+    const Id id = id_of(key);
+    std::array<unsigned char, 16> place;
+    std::memcpy(place.data(), id.bytes, sizeof id.bytes);
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256(reinterpret_cast<const unsigned char*>(payload.data()), payload.size(), digest);
+    Record record{};
+    std::memcpy(record.fingerprint.data(), digest, record.fingerprint.size());
+    record.completed_at = std::chrono::system_clock::now().time_since_epoch().count();
+    records.emplace(place, record);
+  }
+  return static_cast<double>(payloads.size()) / watch.seconds();
+}
+
+double with_semel(const std::vector<std::string>& payloads, std::size_t batch) {
+  auto store = make_memory_store({payloads.size() + 1, nullptr});
+  ConsumerRun run;
+  run.strategy = core::StrategyKind::kStateMachine;
+  run.handler = no_effect(false);
+  run.batch = batch;
+  const ProcessorWatch watch;
+  consume(*store, run, payloads);
+  return static_cast<double>(payloads.size()) / watch.seconds();
+}
+
+int main_of(int argc, char** argv) {
+  const Options options = parse_options(argc, argv);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(::sched_getcpu(), &one);
+  ::sched_setaffinity(0, sizeof one, &one);
+
+  Report report(options);
+  std::vector<std::string> lines = machine(options.folder);
+  lines.push_back(
+      fmt::format("engine + state_machine + memory store, all threads on one core; {} "
+                  "byte messages; raw: JSON, SHA-256, hash map in a plain loop",
+                  kPayload));
+  report.header(lines);
+  const auto payloads = make_payloads(options.quick ? 300'000 : 1'000'000, Keys::kRandom, 1);
+  for (const std::size_t batch : {std::size_t{100}, std::size_t{256}, std::size_t{1}}) {
+    Case engine;
+    engine.name = "engine-memory";
+    engine.batch = batch;
+    engine.raw = [&] { return plain_loop(payloads); };
+    engine.semel = [&] { return with_semel(payloads, batch); };
+    engine.what = "no-op handler";
+    report.run(engine, options.quick ? 3 : 5);
+  }
+  report.finish();
+  return 0;
+}
+
+}  // namespace
+}  // namespace semel::bench
+
+int main(int argc, char** argv) { return semel::bench::main_of(argc, argv); }

@@ -1,0 +1,27 @@
+// PresetSource: yields payloads from memory, as many at a time as it is told, and counts what came
+// back.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <semel/source.h>
+
+namespace semel::bench {
+
+// What a run leaves behind; outlives its source.
+struct Tally {
+  std::size_t acked = 0;
+  std::size_t given_back = 0;
+  std::vector<double> latencies;  // seconds from receive to settled; only one at a time
+};
+
+// `at_a_time`: a receive yields no more, and none while that many are not settled; 0: no limit.
+// `seconds`: the end comes after so long, from the first receive; 0: with the last payload.
+std::unique_ptr<Source> make_preset_source(const std::vector<std::string>& payloads, Tally& tally,
+                                           std::size_t at_a_time = 0, double seconds = 0);
+
+}  // namespace semel::bench

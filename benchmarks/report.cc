@@ -1,0 +1,128 @@
+#include "benchmarks/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/json.h"
+#include "benchmarks/measure.h"
+
+namespace semel::bench {
+
+Options parse_options(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto value = [&] { return i + 1 < argc ? std::string(argv[++i]) : std::string(); };
+    if (word == "--quick") {
+      options.quick = true;
+    } else if (word == "-o" && value() == "json") {
+      options.json = true;
+    } else if (word == "--folder") {
+      options.folder = value();
+    } else if (word == "--program") {
+      options.program = value();
+    } else if (word == "--only") {
+      options.only.push_back(value());
+    } else {
+      fmt::print(stderr,
+                 "usage: {} [--quick] [-o json] [--only CASE] --folder FOLDER [--program SEMEL]\n",
+                 argv[0]);
+      std::exit(64);
+    }
+  }
+  return options;
+}
+
+namespace {
+
+std::string rate(const std::optional<double>& value) {
+  if (!value) return "-";
+  return *value >= 10'000 ? fmt::format("{:.1f} k", *value / 1'000) : fmt::format("{:.1f}", *value);
+}
+
+std::string ratio(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f}", *value) : "-";
+}
+
+}  // namespace
+
+bool Report::wanted(const std::string& name) const {
+  return options_.only.empty() ||
+         std::any_of(options_.only.begin(), options_.only.end(),
+                     [&](const std::string& only) { return name.starts_with(only); });
+}
+
+// The table goes where the document does not.
+void Report::header(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) fmt::print(options_.json ? stderr : stdout, "{}\n", line);
+}
+
+void Report::print_titles() {
+  if (titled_) return;
+  titled_ = true;
+  fmt::print(options_.json ? stderr : stdout, "\n{:<24}{:>6}{:>12}{:>12}{:>12}{:>8}{:>12}   {}\n",
+             "case", "batch", "raw/s", "naive/s", "semel/s", "of raw", "over naive",
+             "spread, what");
+}
+
+void Report::print(const Row& row, const std::string& note) {
+  print_titles();
+  std::FILE* const out = options_.json ? stderr : stdout;
+  fmt::print(out, "{:<24}{:>6}{:>12}{:>12}{:>12}{:>8}{:>12}   {}\n", row.name, row.batch,
+             rate(row.raw), rate(row.naive), rate(row.semel), ratio(row.of_raw),
+             ratio(row.over_naive), note);
+  std::fflush(out);
+}
+
+void Report::run(const Case& measured, std::size_t rounds) {
+  if (!wanted(measured.name)) return;
+  std::vector<double> raw, naive, semel;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    if (measured.raw) raw.push_back(measured.raw());
+    if (measured.semel) semel.push_back(measured.semel());
+    if (measured.naive) naive.push_back(measured.naive());
+  }
+  const auto middle = [](const std::vector<double>& values) {
+    return values.empty() ? std::nullopt : std::optional(median(values));
+  };
+  Row row{measured.name, measured.batch, middle(raw), middle(naive), middle(semel), {}, {}};
+  if (row.semel && row.raw) row.of_raw = *row.semel / *row.raw;
+  if (row.semel && row.naive) row.over_naive = *row.semel / *row.naive;
+  print(row, fmt::format("±{:.0f} % / ±{:.0f} %, {}", 100 * spread(raw), 100 * spread(semel),
+                         measured.what));
+  rows_.push_back(std::move(row));
+}
+
+void Report::add(const std::string& name, std::size_t batch, std::optional<double> raw,
+                 double semel, std::optional<double> of_raw, const std::string& what) {
+  Row row{name, batch, raw, std::nullopt, semel, of_raw, std::nullopt};
+  print(row, what);
+  rows_.push_back(std::move(row));
+}
+
+void Report::finish() const {
+  if (!options_.json) return;
+  json::Writer out;
+  const auto number = [&](std::string_view name, const std::optional<double>& value,
+                          double digits) {
+    out.name(name);
+    value ? out.value(std::round(*value * digits) / digits) : out.null();
+  };
+  out.begin_object().member("schema", "semel.v1.bench").name("rows").begin_array();
+  for (const Row& row : rows_) {
+    out.begin_object().member("case", row.name).member("batch", row.batch);
+    number("raw", row.raw, 10);
+    number("naive", row.naive, 10);
+    number("semel", row.semel, 10);
+    number("of_raw", row.of_raw, 1'000);
+    number("over_naive", row.over_naive, 1'000);
+    out.end_object();
+  }
+  out.end_array().end_object();
+  fmt::print("{}\n", out.text());
+}
+
+}  // namespace semel::bench

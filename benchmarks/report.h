@@ -1,0 +1,64 @@
+// What a benchmark prints: a table for people, one JSON document for programs.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace semel::bench {
+
+struct Options {
+  bool quick = false;
+  bool json = false;
+  std::string folder;             // where data goes
+  std::string program;            // the semel program, where the benchmark runs it
+  std::vector<std::string> only;  // cases whose names begin so; empty: all
+};
+
+// Refuses what it does not know, with the usage, and exits with 64.
+Options parse_options(int argc, char** argv);
+
+// One side of a case: a run that yields a rate per second.
+using Side = std::function<double()>;
+
+struct Case {
+  std::string name;
+  std::size_t batch = 0;
+  Side raw;  // empty: this question has no such side
+  Side naive;
+  Side semel;
+  std::string what;  // said beside the name in the table
+};
+
+class Report {
+ public:
+  explicit Report(Options options) : options_(std::move(options)) {}
+
+  void header(const std::vector<std::string>& lines);
+  // Runs the sides in turn, several rounds, and keeps medians.
+  void run(const Case& measured, std::size_t rounds);
+  // For what is no rate: a number as it stands.
+  void add(const std::string& name, std::size_t batch, std::optional<double> raw, double semel,
+           std::optional<double> of_raw, const std::string& what);
+  // Prints the document where it was asked for.
+  void finish() const;
+
+  bool wanted(const std::string& name) const;
+
+ private:
+  struct Row {
+    std::string name;
+    std::size_t batch = 0;
+    std::optional<double> raw, naive, semel, of_raw, over_naive;
+  };
+  void print_titles();
+  void print(const Row& row, const std::string& note);
+
+  Options options_;
+  bool titled_ = false;
+  std::vector<Row> rows_;
+};
+
+}  // namespace semel::bench

@@ -1,0 +1,42 @@
+# What `cmake --install` puts down: the libraries, the public headers and the package files
+# that give find_package(Semel) its one target, Semel::semel. The program is put down by src/cli.
+include(CMakePackageConfigHelpers)
+
+get_property(libraries GLOBAL PROPERTY SEMEL_LIBRARIES)
+list(FILTER libraries EXCLUDE REGEX "_cli$")
+set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/Semel)
+
+# One name for all rooms: which of them a program needs is the linker's business.
+add_library(semel_all INTERFACE)
+add_library(Semel::semel ALIAS semel_all)
+target_link_libraries(semel_all INTERFACE ${libraries})
+set_target_properties(semel_all PROPERTIES EXPORT_NAME semel)
+
+foreach(library IN LISTS libraries)
+  string(REPLACE "semel_" "" name ${library})
+  set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
+endforeach()
+
+# What an installation needs built: `./setup` makes it.
+add_custom_target(semel_package)
+foreach(library IN LISTS libraries)
+  get_target_property(type ${library} TYPE)
+  if(NOT type STREQUAL INTERFACE_LIBRARY)
+    add_dependencies(semel_package ${library})
+  endif()
+endforeach()
+
+install(TARGETS semel_all ${libraries} EXPORT SemelTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/semel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(TARGET semel_cli)
+  add_dependencies(semel_package semel_cli)
+endif()
+install(EXPORT SemelTargets NAMESPACE Semel:: DESTINATION ${package_directory})
+configure_package_config_file(cmake/SemelConfig.cmake.in ${CMAKE_BINARY_DIR}/SemelConfig.cmake
+                              INSTALL_DESTINATION ${package_directory})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/SemelConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/SemelConfig.cmake ${CMAKE_BINARY_DIR}/SemelConfigVersion.cmake
+        DESTINATION ${package_directory})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

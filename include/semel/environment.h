@@ -1,0 +1,73 @@
+// Environment: time, chance and faults, injected, so that a run is a seed and every step can fail.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+namespace semel {
+
+// Steady time, for durations within the process. What expires in a store is decided by the store.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual std::chrono::steady_clock::time_point now() noexcept = 0;
+};
+
+// Uniform random bits. Production draws from the kernel; safe for several threads.
+class Random {
+ public:
+  virtual ~Random() = default;
+  virtual std::uint64_t next() noexcept = 0;
+};
+
+// A named point on a message's way at which a test may stop, delay or kill the process. Built in
+// only where SEMEL_FAILPOINTS is on: never in a release build.
+class Failpoints {
+ public:
+  virtual ~Failpoints() = default;
+  virtual void hit(std::string_view point) noexcept = 0;
+};
+
+struct Environment {
+  Clock* clock;            // never null
+  Random* random;          // never null
+  Failpoints* failpoints;  // null: none
+};
+
+// The real clock, the kernel's randomness and, in a build with failpoints, the point named by the
+// environment variable SEMEL_FAILPOINT ("point:kill", "point:kill:3" for the third time).
+Environment& system_environment() noexcept;
+
+// The points, in the order a message meets them. The crash matrix runs through all of them.
+namespace failpoint {
+inline constexpr std::string_view kReceived = "received";
+inline constexpr std::string_view kBegun = "begun";
+inline constexpr std::string_view kClaimed = "claimed";
+inline constexpr std::string_view kHandlerBefore = "handler.before";
+inline constexpr std::string_view kHandlerAfter = "handler.after";
+inline constexpr std::string_view kFlushed = "flushed";
+inline constexpr std::string_view kConfirmed = "confirmed";
+inline constexpr std::string_view kFinished = "finished";
+inline constexpr std::string_view kCommitBefore = "commit.before";
+inline constexpr std::string_view kCommitAfter = "commit.after";
+inline constexpr std::string_view kSettleBefore = "settle.before";
+inline constexpr std::string_view kSettleAfter = "settle.after";
+inline constexpr std::string_view kDrained = "drained";
+inline constexpr std::string_view kAll[] = {
+    kReceived, kBegun,        kClaimed,     kHandlerBefore, kHandlerAfter, kFlushed, kConfirmed,
+    kFinished, kCommitBefore, kCommitAfter, kSettleBefore,  kSettleAfter,  kDrained};
+}  // namespace failpoint
+
+#ifdef SEMEL_FAILPOINTS
+#define SEMEL_FAILPOINT(environment, point)                                        \
+  do {                                                                             \
+    if ((environment).failpoints != nullptr) (environment).failpoints->hit(point); \
+  } while (false)
+#else
+#define SEMEL_FAILPOINT(environment, point) \
+  do {                                      \
+  } while (false)
+#endif
+
+}  // namespace semel

@@ -1,0 +1,43 @@
+// Error: why a port could not do what it was asked.
+//
+// What the business expects (a duplicate, a busy key) is never an Error: it is a value. An Error
+// says that the store, the source or the caller's request failed, and its kind says what may be
+// done next.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace semel {
+
+enum class ErrorKind {
+  kUnavailable,       // not reachable, or not able now; nothing was done; try again later
+  kInDoubt,           // a commit whose answer was lost: it may have happened; claim again to know
+  kRetryTransaction,  // rolled back as a whole by a conflict; run it again, perhaps smaller
+  kBlocked,           // someone else held what was needed for longer than the given patience
+  kRejected,          // the request itself is wrong; the same request will fail again
+  kLimit,             // a named size limit was passed; the same request will fail again
+};
+
+// The kind's name in lower case with underscores, as it appears in logs and JSON.
+const char* to_string(ErrorKind kind) noexcept;
+
+struct Error {
+  ErrorKind kind = ErrorKind::kRejected;
+  std::string code;     // "R210": the page `semel explain R210` prints
+  std::string message;  // what is wrong, in the user's words; names the file, key or table
+  std::string hint;     // one concrete change that mends it; empty when there is none
+};
+
+// The exception of the user-facing side (Transaction, Message, Runner): an Error that was thrown.
+class SemelError : public std::runtime_error {
+ public:
+  explicit SemelError(Error error) : std::runtime_error(error.message), error_(std::move(error)) {}
+  const Error& error() const noexcept { return error_; }
+
+ private:
+  Error error_;
+};
+
+}  // namespace semel

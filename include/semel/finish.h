@@ -1,0 +1,50 @@
+// Finish: the one verb that ends what a claim began, for a mixed batch in one commit.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include <semel/bytes.h>
+#include <semel/delivery.h>
+#include <semel/lease.h>
+#include <semel/message.h>
+
+namespace semel {
+
+// With a lease the record is changed, compare-and-set on the nonce. Without one no record is
+// touched: that is how a store keeps what has no record of its own (a conflicting payload, a
+// message without a key) and how a queue's row goes although the key was completed long ago.
+struct Finish {
+  enum class To {
+    kCompleted,  // record completed, with `result`
+    kRetrying,   // record waits `delay`; `keep` is held and comes back by itself.
+                 // Without lease: only held.
+    kParked,     // record waits for a person; `keep` is stored
+    kDead,       // record closed; `keep` becomes a dead letter. Without lease: only the dead letter
+    kNotStarted,  // the claim is undone as if it had not been, its attempt not counted
+    kAckOnly,     // never with a lease: only the row named by `ack` goes
+  };
+
+  To to = To::kCompleted;
+  std::optional<Lease> lease;
+  Bytes result;
+  std::string reason;  // kRetrying, kParked, kDead
+  std::string error;
+  int attempts = 0;     // stored with a dead letter
+  bool counted = true;  // kRetrying: false gives the attempt back
+  std::chrono::milliseconds delay{0};
+  const Message* keep = nullptr;     // borrowed for the call; see `to`
+  const Arrival* arrival = nullptr;  // where `keep` came from: partition, position; borrowed
+  bool inbox = false;                // keep the message in the inbox table too, whatever `to` says
+  std::optional<RowTag>
+      ack;  // the held row this came from: deleted (or moved, for kRetrying) with it
+};
+
+enum class Applied {
+  kYes,
+  kLeaseLost,  // someone else holds the record, or it is finished: nothing of this Finish was
+               // applied
+};
+
+}  // namespace semel

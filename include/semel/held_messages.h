@@ -1,0 +1,68 @@
+// HeldMessages: payloads the store keeps until they are due.
+//
+// One mechanism under the embedded queue, delayed retries and replayed dead letters: what must wait
+// is stored, settled at its source, and comes back from here (contract, rule 17). Rows are written
+// by append, by Finish (kRetrying) and by DeadLetters::replay; a row goes when its tag is in a
+// Finish.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <semel/delivery.h>
+#include <semel/result.h>
+
+namespace semel {
+
+struct HeldMessage {
+  Bytes payload;
+  Headers headers;
+  std::string content_type;
+  std::string type;
+  std::optional<Bytes> key;            // given by the sender; none: the consumer's recipe finds it
+  std::chrono::milliseconds delay{0};  // not before
+};
+
+class HeldMessages {
+ public:
+  virtual ~HeldMessages() = default;
+
+  // Durable against power loss on return; all or none.
+  virtual Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) = 0;
+
+  // Takes due rows, oldest due first, and hides them from every process for `hidden`. Rows hidden
+  // by a process that is proven gone come back at once, marked suspect.
+  virtual Result<std::vector<Arrival>> take(ConsumerNumber consumer, std::size_t max_messages,
+                                            std::size_t max_bytes,
+                                            std::chrono::milliseconds hidden) = 0;
+
+  // Shows rows again after `delay`. Without a delay a row stands where it stood, suspect if it was:
+  // it was not tried. Unknown tags are ignored.
+  virtual Result<void> release(std::span<const RowTag> rows, std::chrono::milliseconds delay) = 0;
+
+  // Hides rows for `hidden` from now; those that are not hidden any more stay as they are.
+  virtual Result<void> extend(std::span<const RowTag> rows, std::chrono::milliseconds hidden) = 0;
+
+  virtual Result<void> remove(std::span<const RowTag> rows) = 0;
+
+  struct Depth {
+    std::size_t rows = 0;  // all of the consumer's rows, hidden and not yet due ones too
+    std::optional<std::chrono::milliseconds> next_due;  // until the next one shows; none: no rows
+  };
+  virtual Result<Depth> depth(ConsumerNumber consumer) = 0;
+
+  // A descriptor that becomes readable when any process may have added a row; drained by take.
+  // Owned by the store. -1 where the store cannot tell.
+  virtual int wake_fd() noexcept = 0;
+  // The same for one consumer: only its own takes drain it, so that several consumers of one
+  // process miss nothing. By default the one for all.
+  virtual int wake_fd(ConsumerNumber consumer) noexcept {
+    static_cast<void>(consumer);
+    return wake_fd();
+  }
+};
+
+}  // namespace semel

@@ -1,0 +1,24 @@
+// The memory store: for tests, for benchmarks, and where forgetting is fine.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include <semel/environment.h>
+#include <semel/store.h>
+
+namespace semel {
+
+struct MemoryOptions {
+  // Records kept; past it the oldest finished one is forgotten, and the next delivery of its key is
+  // handled again. Counted in PurgeReport. Unfinished records are never forgotten: past it claims
+  // fail with kLimit.
+  std::size_t max_records = 1'000'000;
+  Environment* environment = nullptr;  // null: system_environment(); its clock is the store's
+};
+
+// Loses everything with the process. Facets: held, dead_letters, records, positions. No
+// transactions.
+std::unique_ptr<Store> make_memory_store(MemoryOptions options = {});
+
+}  // namespace semel

@@ -1,0 +1,47 @@
+// Observer: sees what happens, for metrics, log and tests. It cannot change anything.
+//
+// Called from the threads that do the work: return fast, do not throw, be safe for several threads.
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include <semel/delivery.h>
+#include <semel/error.h>
+#include <semel/outcome.h>
+
+namespace semel {
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  virtual void on_received(std::string_view consumer, std::size_t deliveries) noexcept {
+    (void)consumer, (void)deliveries;
+  }
+  // Once for each delivery, after its record is durable and before it is settled. `took` is from
+  // receive to here.
+  virtual void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
+                        std::chrono::nanoseconds took) noexcept {
+    (void)consumer, (void)delivery, (void)outcome, (void)took;
+  }
+  // A message that has no key, or could not be read: it became a dead letter without a delivery.
+  virtual void on_refused(std::string_view consumer, const Arrival& arrival,
+                          std::string_view reason, std::string_view error) noexcept {
+    (void)consumer, (void)arrival, (void)reason, (void)error;
+  }
+  virtual void on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept {
+    (void)consumer, (void)delivery;
+  }
+  // The store or the source failed; told once when it begins and once when it is over (`mended`).
+  virtual void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
+                          bool mended) noexcept {
+    (void)consumer, (void)where, (void)error, (void)mended;
+  }
+  // Anything else worth a line: suspect mode, a take-over, a drain, a guarantee that was lowered.
+  virtual void on_notice(std::string_view consumer, std::string_view text) noexcept {
+    (void)consumer, (void)text;
+  }
+};
+
+}  // namespace semel

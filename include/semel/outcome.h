@@ -1,0 +1,44 @@
+// Outcome: how one delivery ended. Every delivery has exactly one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <semel/bytes.h>
+
+namespace semel {
+
+struct Outcome {
+  enum class Kind {
+    kDone,       // its effect happened now, and is recorded
+    kDuplicate,  // its effect had happened before
+    kBusy,       // someone else holds the key: come back later
+    kConflict,   // same key, other payload: not executed, kept as a dead letter
+    kRetry,      // not now: will be run again
+    kDead,       // given up: kept as a dead letter, or had been before
+    kDiscarded,  // the handler said that there was nothing to do
+  };
+
+  // What is left to do at the source. Never kAck before the record is durable.
+  enum class Settle {
+    kAck,      // the record, or the held message, is durable: tell the source
+    kAcked,    // the source's row went with the record's own commit: nothing is left to do
+    kLater,    // nobody keeps it but the source: bring it again after `delay`
+    kRelease,  // not started: give it back as it came
+  };
+
+  Kind kind = Kind::kDone;
+  Settle settle = Settle::kAck;
+  Bytes result;        // kDone and kDuplicate: the stored result, where there is one
+  std::string reason;  // from semel::reason; empty for kDone
+  std::string error;   // what was said about it, for people
+  int attempt = 0;     // which try of the handler this was; 0 when it did not run
+  std::chrono::milliseconds delay{0};  // kRetry and kBusy: until the next try
+};
+
+// "done", "duplicate", … : the word used in metrics, logs and JSON.
+const char* to_string(Outcome::Kind kind) noexcept;
+
+}  // namespace semel

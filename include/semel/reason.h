@@ -1,0 +1,32 @@
+// The closed list of reasons: label of metrics, group of dead letters, word in filters.
+//
+// A reason is one of these names, or one of the two families that carry a part of their own
+// (`handler.sql.<class>`, made by sql_reason). Free text goes beside it, as the error.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace semel::reason {
+
+inline constexpr std::string_view kKeyMissing = "key.missing";
+inline constexpr std::string_view kKeyInvalid = "key.invalid";
+inline constexpr std::string_view kKeyConflict = "key.conflict";
+inline constexpr std::string_view kTooLarge = "too_large";
+inline constexpr std::string_view kTooOld = "too_old";
+inline constexpr std::string_view kCrash = "crash";
+inline constexpr std::string_view kPayloadInvalid = "payload.invalid";
+inline constexpr std::string_view kHandlerNative = "handler.native";
+inline constexpr std::string_view kHandlerTimeout = "handler.timeout";
+inline constexpr std::string_view kAttemptsExhausted = "attempts.exhausted";
+inline constexpr std::string_view kElapsedExhausted = "elapsed.exhausted";
+inline constexpr std::string_view kLeaseParked = "lease.parked";
+inline constexpr std::string_view kOperator = "operator";
+inline constexpr std::string_view kStoreUnavailable = "store.unavailable";
+
+// handler.sql.<class>: constraint, refused, expect_rows, syntax, busy, other.
+inline std::string sql_reason(std::string_view sql_class) {
+  return "handler.sql." + std::string(sql_class);
+}
+
+}  // namespace semel::reason

@@ -1,0 +1,62 @@
+// Positions and RunMarkers: what a store remembers for the processes that run consumers on it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <semel/message.h>
+#include <semel/result.h>
+
+namespace semel {
+
+// How far a source without acks of its own (a file) has been settled. A position may be older than
+// the truth after a crash: what is delivered again meets its record.
+class Positions {
+ public:
+  // Held for as long as the object lives; freed by the kernel when the process dies.
+  class Reservation {
+   public:
+    virtual ~Reservation() = default;
+  };
+
+  virtual ~Positions() = default;
+  virtual Result<std::optional<Bytes>> load(ConsumerNumber consumer,
+                                            std::string_view partition) = 0;
+  virtual Result<void> save(ConsumerNumber consumer, std::string_view partition,
+                            BytesView position) = 0;
+  // kBlocked (R230) while another process, or another reservation of this one, holds it.
+  virtual Result<std::unique_ptr<Reservation>> reserve(ConsumerNumber consumer,
+                                                       std::string_view partition) = 0;
+};
+
+// Who runs, and what a process that died left behind (contract, rule 6).
+class RunMarkers {
+ public:
+  struct Begun {
+    bool unclean = false;    // a process that ran this consumer died without a clean drain
+    std::size_t window = 0;  // the largest in-flight window among those
+  };
+
+  virtual ~RunMarkers() = default;
+
+  // Marks this process as running `consumer`, with at most `window` messages in flight per
+  // partition. Frees what dead processes held: their leases end, their hidden rows show again,
+  // marked suspect.
+  virtual Result<Begun> begin(ConsumerNumber consumer, std::size_t window) = 0;
+  // A clean drain: nothing is left in flight.
+  virtual Result<void> end(ConsumerNumber consumer) = 0;
+  // Frees what processes that died since held; true when there was any. Cheap; call about once a
+  // second.
+  virtual Result<bool> sweep() = 0;
+
+  // Before a suspect message is handled alone: its crash attempt, counted durably. 0: its key is
+  // completed already, nothing was counted and a claim will say so.
+  virtual Result<int> count_crash(const Message& message) = 0;
+  // It did not crash: forget the count.
+  virtual Result<void> forget_crash(const Message& message) = 0;
+};
+
+}  // namespace semel

@@ -1,0 +1,63 @@
+// Runner: sources, workers, retries, dead letters and drain, from a config and the user's handlers.
+//
+//   auto runner = semel::Runner::from_file("semel.yaml");
+//   runner.on("payments", [](const semel::Message& m, semel::Transaction& tx) { … });
+//   return runner.run();
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <semel/bytes.h>
+#include <semel/delivery.h>
+#include <semel/handler.h>
+#include <semel/observer.h>
+
+namespace semel {
+
+// Finds a message's key where no recipe of the config can; nothing: the message has none.
+using KeyFunction = std::function<std::optional<Bytes>(const Arrival&)>;
+
+class Runner {
+ public:
+  // Reads a config. Throws SemelError whose message holds every error of the file.
+  static Runner from_file(const std::string& path);
+  static Runner from_text(std::string_view yaml);
+
+  ~Runner();
+  Runner(Runner&&) noexcept;
+  Runner& operator=(Runner&&) noexcept;
+
+  // The handler of the consumer whose config says `handler: { native: NAME }`, or has no handler
+  // and this name. Throws SemelError when no consumer asks for it, or its strategy cannot have this
+  // kind.
+  template <class F>
+  Runner& on(std::string_view name, F handler) {
+    return on_handler(name, make_handler(std::move(handler)));
+  }
+  Runner& on_handler(std::string_view name, Handler handler);
+  // The key of a consumer whose config says `key: { from: [function] }`.
+  Runner& key(std::string_view consumer, KeyFunction function);
+  // Sees all that happens; borrowed until run returns.
+  Runner& observe(Observer& observer);
+
+  // Stop by itself when every source is at its end, nothing is in flight and no retry is due later.
+  Runner& once(bool on = true);
+
+  // Runs until stopped, or SIGTERM or SIGINT, drains, and returns an exit code: 0, 69 the store or
+  // a source is unreachable, 70 a transactional handler hung, 78 the config cannot be run.
+  int run();
+  // Begins the drain; from any thread. A second call hurries it.
+  void stop() noexcept;
+
+ private:
+  class Impl;
+  explicit Runner(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace semel

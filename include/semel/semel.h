@@ -1,0 +1,16 @@
+// Everything a user includes.
+#pragma once
+
+#include <semel/guarantee.h>
+#include <semel/guard.h>
+#include <semel/handler.h>
+#include <semel/memory.h>
+#include <semel/message.h>
+#include <semel/observer.h>
+#include <semel/outcome.h>
+#include <semel/runner.h>
+#include <semel/sqlite.h>
+#include <semel/store.h>
+#include <semel/transaction.h>
+#include <semel/verdict.h>
+#include <semel/version.h>

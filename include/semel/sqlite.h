@@ -1,0 +1,50 @@
+// The SQLite store: Semel's embedded default, and the caller's own connection as a store.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <semel/environment.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+struct sqlite3;
+
+namespace semel {
+
+struct SqliteOptions {
+  std::string path;
+  // Make the file and Semel's tables where they are missing, and turn a rollback-journal file to
+  // WAL. False: a file without them is refused with the command that makes them.
+  bool create = true;
+  // Completed records a generation takes before a new one is begun.
+  std::size_t generation_rows = 1'000'000;
+  // How long a statement waits for another program's write lock before kBlocked.
+  std::chrono::milliseconds busy{5'000};
+  // How many bytes of database pages each connection may cache.
+  std::size_t cache_bytes = 32 << 20;
+  // Run checkpoints on a thread of the store, off the commit path. A process that only looks needs
+  // none.
+  bool checkpoints = true;
+  // Name of an SQLite VFS; empty: the default. For fault injection.
+  std::string vfs{};
+  Environment* environment = nullptr;  // null: system_environment()
+};
+
+// Opens `path`. All facets are there. Errors: R201 cannot open, R202 not a database or damaged,
+// R203 read-only, R204 on a network file system, R205 disk full, R206 locked by another program
+// (names its pid where known), R207 tables missing and `create` is off, R210 schema newer than this
+// library.
+Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options);
+
+// A store over the caller's connection, for Guard: begin marks a savepoint in the caller's open
+// transaction, commit releases it, and the caller's COMMIT or ROLLBACK decides about record and
+// work together. The connection is borrowed: its authorizer, handlers, pragmas and transaction stay
+// as they are. kRejected (R208) when a call finds no open transaction. Tables are made by
+// `create_tables`, or before, by `semel store init`. Only the transactional facet is there. One
+// thread at a time, like the connection itself.
+Result<std::unique_ptr<Store>> borrow_sqlite(sqlite3* connection, bool create_tables = false);
+
+}  // namespace semel

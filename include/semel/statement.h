@@ -1,0 +1,68 @@
+// Statement, Value, StatementList: what a handler asked its transaction to do, recorded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <semel/bytes.h>
+#include <semel/result.h>
+#include <semel/verdict.h>
+
+namespace semel {
+
+struct Null {
+  bool operator==(const Null&) const = default;
+};
+struct Blob {
+  Bytes bytes;
+  bool operator==(const Blob&) const = default;
+};
+// A parameter or a column: NULL, integer, double, text or blob.
+using Value = std::variant<Null, std::int64_t, double, std::string, Blob>;
+
+// What becomes of the message when a declared miss happens. `duplicate`: its effect is known to
+// have happened before (a named unique violation); then the verdict is not looked at.
+struct Otherwise {
+  Verdict verdict;
+  bool duplicate = false;
+};
+
+// A unique constraint named by table and columns, as `reservations(order_id)`.
+struct UniqueRule {
+  std::string constraint;
+  Otherwise otherwise;
+};
+
+// One admitted statement: SQL text with `?` placeholders. Immutable and shared between recordings.
+struct Statement {
+  std::string sql;
+  std::size_t placeholders = 0;
+  bool returns_rows = false;  // SELECT, or … RETURNING
+};
+
+// Checks SQL text and makes a Statement of it. Admitted are SELECT, INSERT, UPDATE, DELETE,
+// REPLACE, VALUES and WITH; one statement; `?` placeholders only. COMMIT, ROLLBACK, DDL, PRAGMA,
+// ATTACH, a write to a `semel_…` table and all else are refused with kRejected (contract, rule 21).
+Result<std::shared_ptr<const Statement>> admit_statement(std::string_view sql);
+
+struct RecordedStatement {
+  std::shared_ptr<const Statement> statement;
+  std::vector<Value> values;
+  std::optional<std::int64_t> expect_rows;  // rows changed (or returned) must be this many
+  Otherwise otherwise;                      // else this
+  std::shared_ptr<const std::vector<UniqueRule>> unique_rules;  // may be null
+};
+using StatementList = std::vector<RecordedStatement>;
+
+struct Rows {
+  std::vector<std::string> columns;
+  std::vector<std::vector<Value>> rows;
+};
+
+}  // namespace semel

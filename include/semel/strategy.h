@@ -1,0 +1,35 @@
+// Strategy: in what way a consumer's effects happen once. One method.
+//
+// `process` takes deliveries whose keys all differ and which nobody else in this process has, and
+// gives an ending for each of them, always, as it comes: a slow message holds back no other's
+// ending. It is called by several threads at a time, each with other keys. It never throws.
+//
+// Every strategy runs tests/conformance/strategy_suite and stands in the crash matrix.
+#pragma once
+
+#include <span>
+
+#include <semel/delivery.h>
+#include <semel/lease.h>
+#include <semel/outcome.h>
+
+namespace semel {
+
+class EndingSink {
+ public:
+  virtual ~EndingSink() = default;
+  // Once, and only once, for each delivery of the batch; the reference is one of the batch's.
+  virtual void ended(Delivery& delivery, Outcome outcome) noexcept = 0;
+};
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  Strategy() = default;
+  Strategy(const Strategy&) = delete;
+  Strategy& operator=(const Strategy&) = delete;
+
+  virtual void process(std::span<Delivery> batch, EndingSink& sink) noexcept = 0;
+};
+
+}  // namespace semel

@@ -1,0 +1,99 @@
+// TransactionalStore and UnitOfWork: a batch's database transaction, as a strategy sees it.
+//
+// Order of use: claim or confirm, once and first; then run/query/flush/undo; then finish, once;
+// then commit. Anything else is kRejected. The destructor rolls back what was not committed; it
+// never throws. One thread at a time; one connection each.
+//
+// Every adapter runs tests/conformance/transactional_store_suite.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <semel/claim.h>
+#include <semel/finish.h>
+#include <semel/statement.h>
+#include <semel/store.h>
+
+namespace semel {
+
+// How often a unit marks its place, so that a failed message is undone without its neighbours.
+enum class Savepoints { kSparse, kEach };
+
+struct UnitOptions {
+  Savepoints savepoints = Savepoints::kSparse;
+  // How long begin and claim wait for another holder of the write lock before kBlocked.
+  std::chrono::milliseconds patience{5'000};
+  bool inbox = false;        // finish will keep every message in the inbox table
+  bool want_result = false;  // as ClaimOptions::want_result
+  // Only query is called: no claim, no write, no commit. It waits for nobody, and nobody for it.
+  bool only_looks = false;
+};
+
+struct FlushReport {
+  // A statement that failed. Its message's statements are undone; where `all_undone` says so, the
+  // whole transaction is gone and must be begun again, without that message or with other marks.
+  struct Failed {
+    std::size_t message;    // the caller's number: its index in the batch
+    std::string sql_class;  // constraint, refused, syntax, busy, other: last part of the reason
+    Error error;
+  };
+  // A declared miss: expect_rows, or a named unique violation. Its message's statements are undone.
+  struct Missed {
+    std::size_t message;
+    Otherwise otherwise;
+  };
+
+  std::vector<Failed> failed;
+  std::vector<Missed> missed;
+  bool all_undone = false;
+};
+
+class UnitOfWork {
+ public:
+  virtual ~UnitOfWork() = default;
+  UnitOfWork() = default;
+  UnitOfWork(const UnitOfWork&) = delete;
+  UnitOfWork& operator=(const UnitOfWork&) = delete;
+
+  // Claims each message's key inside this transaction; the claim is the record. Keys must differ.
+  // Acquired::lease names only the key: the transaction is the fence.
+  virtual Result<std::vector<Claim>> claim(std::span<const Message* const> messages) = 0;
+
+  // For claims that were committed before (two phases): compare-and-set on each nonce, in this
+  // transaction. What is kYes here cannot be taken over before the commit.
+  virtual Result<std::vector<Applied>> confirm(std::span<const Lease> leases) = 0;
+
+  // Adds a message's statements; they run at the next flush, in the order of the calls.
+  virtual void run(std::size_t message, const StatementList& statements) = 0;
+
+  // Flushes, then runs `statement` and returns its rows. An error of it is answered as Failed would
+  // be (kRejected); an error met in the flush of earlier messages is kRetryTransaction, and `flush`
+  // called next reports it.
+  virtual Result<Rows> query(std::size_t message, const RecordedStatement& statement) = 0;
+
+  // Runs what was added. Misses are told all at once. An Error here means the transaction is gone.
+  virtual Result<FlushReport> flush() = 0;
+
+  // Undoes what `message`, the newest one, has run by way of query.
+  virtual Result<void> undo(std::size_t message) = 0;
+
+  // As Store::finish, inside this transaction. Leases claimed here always apply.
+  virtual Result<std::vector<Applied>> finish(std::span<const Finish> batch) = 0;
+
+  // kInDoubt: the answer was lost; claim the batch again to know. After any error the unit is over.
+  virtual Result<void> commit() = 0;
+};
+
+class TransactionalStore {
+ public:
+  virtual ~TransactionalStore() = default;
+  virtual Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) = 0;
+};
+
+}  // namespace semel

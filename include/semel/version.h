@@ -1,0 +1,10 @@
+// The version of this library (semantic versioning).
+#pragma once
+
+#define SEMEL_VERSION_MAJOR 0
+#define SEMEL_VERSION_MINOR 1
+#define SEMEL_VERSION_PATCH 0
+
+namespace semel {
+const char* version() noexcept;  // "0.1.0", of the library that was linked
+}

@@ -1,0 +1,23 @@
+// SHA-256, over length-prefixed parts, cut to 16 bytes where a key or a fingerprint is made of it.
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include <semel/bytes.h>
+
+namespace semel::digest {
+
+using Digest = std::array<unsigned char, 32>;
+using Short = std::array<unsigned char, 16>;
+
+Digest sha256(BytesView data) noexcept;
+// Each part preceded by its length, so that ("ab","c") and ("a","bc") differ. `domain` keeps uses
+// apart.
+Digest sha256_parts(std::string_view domain, std::span<const BytesView> parts) noexcept;
+Short shortened(const Digest& digest) noexcept;
+std::string hex(BytesView bytes);
+
+}  // namespace semel::digest

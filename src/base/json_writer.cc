@@ -1,0 +1,120 @@
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+
+namespace semel::json {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+bool is_continuation(char c) noexcept { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// How many bytes of valid UTF-8 begin `text`; 0 where its first byte begins none.
+std::size_t utf8_length(std::string_view text) noexcept {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if (!is_continuation(text[i])) return 0;
+  }
+  const auto second = static_cast<unsigned char>(text[1]);
+  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+  const bool surrogate = first == 0xED && second >= 0xA0;
+  const bool beyond = first == 0xF4 && second >= 0x90;
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+void append_ascii(std::string& out, char c) {
+  constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t", kNames = "\"\\bfnrt";
+  if (const std::size_t known = kEscaped.find(c); known != std::string_view::npos) {
+    out += '\\';
+    out += kNames[known];
+  } else if (static_cast<unsigned char>(c) < 0x20) {
+    fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+  } else {
+    out += c;
+  }
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) {
+      out += kReplacement;
+    } else if (length == 1) {
+      append_ascii(out, text[0]);
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  out += '"';
+}
+
+}  // namespace
+
+void Writer::separate() {
+  if (comma_) out_ += ',';
+  comma_ = true;
+}
+
+Writer& Writer::raw(std::string_view token) {
+  separate();
+  out_ += token;
+  return *this;
+}
+
+Writer& Writer::begin_object() {
+  raw("{");
+  comma_ = false;
+  return *this;
+}
+
+Writer& Writer::end_object() {
+  out_ += '}';
+  comma_ = true;
+  return *this;
+}
+
+Writer& Writer::begin_array() {
+  raw("[");
+  comma_ = false;
+  return *this;
+}
+
+Writer& Writer::end_array() {
+  out_ += ']';
+  comma_ = true;
+  return *this;
+}
+
+Writer& Writer::name(std::string_view member) {
+  separate();
+  append_quoted(out_, member);
+  out_ += ':';
+  comma_ = false;
+  return *this;
+}
+
+Writer& Writer::value(std::string_view text) {
+  separate();
+  append_quoted(out_, text);
+  return *this;
+}
+
+Writer& Writer::value(bool b) { return raw(b ? "true" : "false"); }
+
+Writer& Writer::value(double d) {
+  // JSON has no word for what is not a number.
+  return std::isfinite(d) ? raw(fmt::format("{}", d)) : null();
+}
+
+Writer& Writer::null() { return raw("null"); }
+
+}  // namespace semel::json

@@ -1,0 +1,226 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/diagnostics_view.h"
+#include "cli/session.h"
+#include "cli/text.h"
+#include "compose/compose.h"
+#include "config/config.h"
+
+namespace semel::cli {
+
+namespace {
+
+using config::Diagnostic;
+
+struct Asked {
+  std::vector<std::string> files;
+  std::string output;
+  bool deny_warnings = false;
+};
+
+enum class Look { kText, kJson, kGithub };
+
+struct Checked {
+  std::string file;
+  config::Loaded loaded;
+  std::vector<Diagnostic> all;  // with what statements would do if they ran twice
+  std::size_t errors = 0;
+  std::size_t warnings = 0;
+};
+
+Checked check_file(const Console& console, const std::string& file) {
+  Checked made;
+  made.file = file;
+  config::LoadOptions options;
+  options.sets = console.settings().sets;
+  made.loaded = config::load_file(file, options);
+  made.all = made.loaded.diagnostics;
+  made.all.insert(made.all.end(), made.loaded.notes.begin(), made.loaded.notes.end());
+  for (const auto& each : made.all) {
+    ++(each.severity == Diagnostic::Severity::kError ? made.errors : made.warnings);
+  }
+  return made;
+}
+
+std::string source_text(const config::ConsumerConfig& consumer) {
+  if (const auto* file = std::get_if<config::FileSource>(&consumer.source)) {
+    return "file " + file->path;
+  }
+  return std::holds_alternative<config::QueueSource>(consumer.source) ? "queue" : "stdin";
+}
+
+std::string key_text(const config::ConsumerConfig& consumer) {
+  std::string text;
+  for (const auto& part : consumer.key.parts) {
+    if (!text.empty()) text += consumer.key.join ? " + " : ", ";
+    text += part.text;
+  }
+  return text.empty() ? "the sender's" : text;
+}
+
+std::string handler_text(const config::ConsumerConfig& consumer) {
+  const auto* native = std::get_if<config::NativeHandler>(&consumer.handler);
+  return native == nullptr ? "sql" : "native " + native->name;
+}
+
+std::string chosen_text(const config::ConsumerConfig& consumer) {
+  if (consumer.strategy_named) return "as named";
+  if (std::holds_alternative<config::SqlHandler>(consumer.handler)) {
+    return "chosen: its handler runs in the store's transaction";
+  }
+  return "chosen: a native handler may act anywhere; one that takes a Transaction gets dedup_table";
+}
+
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+void print_guarantees(Console& console, const config::Config& config) {
+  Table table({"CONSUMER", "SOURCE", "KEY", "STRATEGY", "STORE", "HANDLER", "GUARANTEE"});
+  std::string below;
+  for (const auto& consumer : config.consumers) {
+    const auto promise = compose::guarantee_of(config, consumer);
+    table.row({consumer.name, printable(source_text(consumer), 40),
+               printable(key_text(consumer), 40), core::to_string(consumer.strategy),
+               printable(store_name(config), 40), handler_text(consumer), to_string(promise.name)});
+    below += fmt::format("\n{}: strategy {}, {}\n", consumer.name,
+                         core::to_string(consumer.strategy), chosen_text(consumer));
+    below += fmt::format("  effect {}; {}; {}\n", to_string(promise.effect),
+                         to_string(promise.loss), promise.until);
+    if (!promise.faults.empty()) below += fmt::format("  {}\n", promise.faults);
+    for (const auto& reason : promise.reasons) below += fmt::format("  - {}\n", reason);
+  }
+  console.out(table.text() + below);
+}
+
+void print_text(Console& console, const Checked& checked) {
+  console.out(fmt::format("{}: {}, {}\n", checked.file, counted(checked.errors, "error"),
+                          counted(checked.warnings, "warning")));
+  for (const auto& each : checked.all) {
+    console.out(config::format(each, console.color_out()) + "\n");
+  }
+  if (!checked.all.empty()) {
+    console.out(fmt::format("explain: semel explain {}\n\n", checked.all.front().code));
+  }
+  if (checked.loaded.config) {
+    if (checked.all.empty()) console.out("\n");
+    print_guarantees(console, *checked.loaded.config);
+  }
+}
+
+void add_consumer(json::Writer& writer, const config::Config& config,
+                  const config::ConsumerConfig& consumer) {
+  const auto promise = compose::guarantee_of(config, consumer);
+  writer.begin_object()
+      .member("name", consumer.name)
+      .member("source", source_text(consumer))
+      .member("key", key_text(consumer))
+      .member("strategy", core::to_string(consumer.strategy))
+      .member("strategy_why", chosen_text(consumer))
+      .member("store", store_name(config))
+      .member("handler", handler_text(consumer));
+  writer.name("guarantee")
+      .begin_object()
+      .member("name", to_string(promise.name))
+      .member("effect", to_string(promise.effect))
+      .member("loss", to_string(promise.loss))
+      .member("faults", promise.faults)
+      .member("until", promise.until);
+  writer.name("reasons").begin_array();
+  for (const auto& reason : promise.reasons) writer.value(reason);
+  writer.end_array().end_object().end_object();
+}
+
+void print_json(Console& console, const std::vector<Checked>& all, bool good) {
+  auto writer = document("check");
+  std::size_t errors = 0;
+  std::size_t warnings = 0;
+  for (const auto& each : all) {
+    errors += each.errors;
+    warnings += each.warnings;
+  }
+  writer.member("ok", good).member("errors", errors).member("warnings", warnings);
+  writer.name("files").begin_array();
+  for (const auto& each : all) {
+    writer.begin_object().member("file", each.file);
+    add_diagnostics(writer, "diagnostics", each.all);
+    writer.name("consumers").begin_array();
+    if (each.loaded.config) {
+      for (const auto& consumer : each.loaded.config->consumers) {
+        add_consumer(writer, *each.loaded.config, consumer);
+      }
+    }
+    writer.end_array().end_object();
+  }
+  writer.end_array().end_object();
+  console.out(writer);
+}
+
+tl::expected<Look, Ended> look_of(Console& console, const std::string& word) {
+  if (word.empty() || word == "text") return Look::kText;
+  if (word == "json") return Look::kJson;
+  if (word == "github") return Look::kGithub;
+  return tl::unexpected(
+      Ended{console.fail(kUsage, fmt::format("--output cannot be \"{}\"", printable(word, 40)),
+                         "one of text, json, github")});
+}
+
+int check(Console& console, const Asked& asked) {
+  const auto look = look_of(console, asked.output);
+  if (!look) return look.error().code;
+  auto files = asked.files;
+  if (files.empty()) {
+    auto path = config_path(console);
+    if (!path) return path.error().code;
+    files.push_back(*std::move(path));
+  }
+  std::vector<Checked> all;
+  bool errors = false;
+  bool warnings = false;
+  for (const auto& file : files) {
+    all.push_back(check_file(console, file));
+    errors = errors || all.back().errors > 0;
+    warnings = warnings || all.back().warnings > 0;
+  }
+  const bool denied = asked.deny_warnings && warnings;
+  if (*look == Look::kJson) print_json(console, all, !errors && !denied);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (*look == Look::kGithub) {
+      for (const auto& each : all[i].all) console.out(github_annotation(each));
+    } else if (*look == Look::kText) {
+      if (i > 0) console.out("\n");
+      print_text(console, all[i]);
+    }
+  }
+  if (errors) return kConfig;
+  if (*look == Look::kText && !denied) console.next("semel run " + files.front());
+  return denied ? kBad : kOk;
+}
+
+}  // namespace
+
+void add_check(Program& program) {
+  auto asked = std::make_shared<Asked>();
+  auto& command =
+      program.command({.name = "check",
+                       .description = "Check configs: every error at once, and what is promised",
+                       .group = "Config",
+                       .flags = kConfigFlag},
+                      [asked](Console& console) { return check(console, *asked); });
+  command.add_option("CONFIG", asked->files, "Configs to check; - is standard input")
+      ->type_name("FILE");
+  command.add_option("-o,--output", asked->output, "text, json or github")->type_name("FORMAT");
+  command.add_flag("--deny-warnings", asked->deny_warnings, "Exit 1 when there are warnings");
+}
+
+}  // namespace semel::cli

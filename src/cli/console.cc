@@ -1,0 +1,213 @@
+#include "cli/console.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+
+namespace semel::cli {
+
+namespace {
+
+constexpr std::size_t kBuffered = 32 << 10;
+constexpr std::string_view kRed = "\x1b[1;31m";
+constexpr std::string_view kReset = "\x1b[0m";
+constexpr std::string_view kWipeLine = "\r\x1b[K";
+
+bool environment_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+bool want_color(Settings::Color color, bool terminal) {
+  if (color != Settings::Color::kAuto) return color == Settings::Color::kAlways;
+  if (!terminal || environment_set("NO_COLOR")) return false;
+  const char* term = std::getenv("TERM");
+  return term != nullptr && std::strcmp(term, "dumb") != 0;
+}
+
+// Writes all of it; the errno of the failure, or 0.
+int write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+}  // namespace
+
+Console::Console(Settings settings, int out, int err)
+    : settings_(std::move(settings)),
+      out_(out),
+      err_(err),
+      out_is_terminal_(::isatty(out) == 1),
+      err_is_terminal_(::isatty(err) == 1),
+      color_out_(want_color(settings_.color, out_is_terminal_)),
+      color_err_(want_color(settings_.color, err_is_terminal_)) {}
+
+Console::~Console() { flush(); }
+
+bool Console::in_is_terminal() const noexcept { return ::isatty(STDIN_FILENO) == 1; }
+
+void Console::out(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  if (settings_.format == Format::kNone || out_errno_ != 0) return;
+  buffer_ += text;
+  if (out_is_terminal_ || buffer_.size() >= kBuffered) flush_locked();
+}
+
+void Console::out(const json::Writer& document) { out(document.text() + "\n"); }
+
+void Console::flush() {
+  const std::lock_guard lock(mutex_);
+  flush_locked();
+}
+
+void Console::flush_locked() {
+  if (buffer_.empty()) return;
+  if (progress_shown_ && out_is_terminal_) {
+    write_all(err_, kWipeLine);
+    progress_shown_ = false;
+  }
+  if (out_errno_ == 0) out_errno_ = write_all(out_, buffer_);
+  buffer_.clear();
+}
+
+bool Console::out_broken() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return out_errno_ != 0;
+}
+
+void Console::write_err(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  flush_locked();
+  if (progress_shown_) write_all(err_, kWipeLine);
+  progress_shown_ = false;
+  write_all(err_, text);
+}
+
+void Console::note(std::string_view line) {
+  if (settings_.quiet == 0) warn(line);
+}
+
+void Console::warn(std::string_view line) { write_err(std::string(line) + "\n"); }
+
+void Console::progress(std::string_view line) {
+  if (!err_is_terminal_ || settings_.quiet > 0) return;
+  const std::lock_guard lock(mutex_);
+  write_all(err_, std::string(kWipeLine) + std::string(line));
+  progress_shown_ = true;
+}
+
+int Console::fail(const Error& error) {
+  write_err(format_error(error, color_err_));
+  return exit_code_of(error);
+}
+
+int Console::fail(ExitCode code, std::string_view message, std::string_view fix) {
+  write_err(
+      format_error({ErrorKind::kRejected, {}, std::string(message), std::string(fix)}, color_err_));
+  return code;
+}
+
+void Console::next(std::string_view command) {
+  if (text() && out_is_terminal_ && settings_.quiet == 0) out(fmt::format("  next: {}\n", command));
+}
+
+Console::Answer Console::confirm(std::string_view question) {
+  if (settings_.yes) return Answer::kYes;
+  if (!in_is_terminal() || !err_is_terminal_) {
+    fail(kUsage, "this needs a confirmation, and there is no terminal to ask on",
+         "--yes does it; --dry-run shows what it would do");
+    return Answer::kCannotAsk;
+  }
+  write_err(fmt::format("{} [y/N] ", question));
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes" ? Answer::kYes : Answer::kNo;
+}
+
+std::string Console::time(StoreTime time) const {
+  const auto now =
+      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  return time_text(time, settings_.time, now);
+}
+
+int Console::close(int code) {
+  int failed = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    flush_locked();
+    if (progress_shown_) write_all(err_, kWipeLine);
+    progress_shown_ = false;
+    failed = out_errno_;
+  }
+  // Whoever closed the pipe has what they wanted; a full disk has not.
+  if (failed == 0 || failed == EPIPE) return code;
+  fail(kBad, fmt::format("cannot write to stdout: {}", std::strerror(failed)));
+  return code == kOk ? kBad : code;
+}
+
+json::Writer document(std::string_view name) {
+  json::Writer writer;
+  writer.begin_object().member("schema", "semel.v1." + std::string(name));
+  return writer;
+}
+
+Table::Table(std::vector<std::string> titles) : right_(titles.size(), false) {
+  rows_.push_back(std::move(titles));
+}
+
+void Table::row(std::vector<std::string> cells) {
+  cells.resize(right_.size());
+  rows_.push_back(std::move(cells));
+}
+
+void Table::align_right(std::size_t column) { right_.at(column) = true; }
+
+std::string Table::text() const {
+  std::vector<std::size_t> widths(right_.size(), 0);
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+  }
+  std::string out;
+  for (const auto& row : rows_) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - width(row[i]), ' ');
+      if (i > 0) line += "  ";
+      line += right_[i] ? padding + row[i] : row[i] + padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string format_error(const Error& error, bool color) {
+  const std::string tag =
+      error.code.empty() ? std::string("error:") : fmt::format("error[{}]", error.code);
+  std::string out = color ? fmt::format("{}{}{} ", kRed, tag, kReset) : tag + " ";
+  out += error.message + "\n";
+  if (!error.hint.empty()) out += "  fix: " + error.hint + "\n";
+  if (!error.code.empty()) out += "  explain: semel explain " + error.code + "\n";
+  return out;
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,121 @@
+// Console: where a command's answer goes. Data on stdout, all else on stderr.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <semel/error.h>
+#include <semel/records.h>
+
+#include "base/json.h"
+#include "cli/exit_code.h"
+#include "cli/text.h"
+
+namespace semel::cli {
+
+enum class Format { kText, kJson, kJsonl, kNone };
+
+// The shared flags, as they were given.
+struct Settings {
+  std::optional<std::string> config;  // -c, or the command's CONFIG
+  std::vector<std::string> sets;      // --set PATH=VALUE
+  Format format = Format::kText;
+  TimeStyle time = TimeStyle::kIso;
+  enum class Color { kAuto, kAlways, kNever } color = Color::kAuto;
+  int quiet = 0;
+  int verbose = 0;
+  bool yes = false;
+  bool dry_run = false;
+};
+
+// Safe for several threads.
+class Console {
+ public:
+  explicit Console(Settings settings, int out = 1, int err = 2);
+  ~Console();
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  const Settings& settings() const noexcept { return settings_; }
+  Format format() const noexcept { return settings_.format; }
+  bool text() const noexcept { return settings_.format == Format::kText; }
+  bool out_is_terminal() const noexcept { return out_is_terminal_; }
+  bool err_is_terminal() const noexcept { return err_is_terminal_; }
+  bool in_is_terminal() const noexcept;
+  bool color_out() const noexcept { return color_out_; }
+  bool color_err() const noexcept { return color_err_; }
+
+  // Data, on stdout; buffered until flush, or at once on a terminal.
+  void out(std::string_view text);
+  // A whole JSON value on a line of its own.
+  void out(const json::Writer& document);
+  void flush();
+  // stdout is closed or full: nothing more goes there.
+  bool out_broken() const noexcept;
+
+  // A line on stderr that -q silences.
+  void note(std::string_view line);
+  // A line on stderr that nothing silences.
+  void warn(std::string_view line);
+  // A line on stderr that the next one replaces; only on a terminal and without -q.
+  void progress(std::string_view line);
+
+  // Says what went wrong, in the form of all errors; returns the exit code that belongs to it.
+  int fail(const Error& error);
+  int fail(ExitCode code, std::string_view message, std::string_view fix = {});
+
+  // The likely next command: on a terminal only, without -q.
+  void next(std::string_view command);
+
+  // Asks on the terminal. Without one, and without --yes: nothing, and the error is printed.
+  enum class Answer { kYes, kNo, kCannotAsk };
+  Answer confirm(std::string_view question);
+
+  std::string time(StoreTime time) const;
+
+  // Flushes; `code`, unless the answer could not be written although someone wanted it.
+  int close(int code);
+
+ private:
+  void write_err(std::string_view text);
+  void flush_locked();
+
+  Settings settings_;
+  int out_;
+  int err_;
+  bool out_is_terminal_;
+  bool err_is_terminal_;
+  bool color_out_;
+  bool color_err_;
+  mutable std::mutex mutex_;
+  std::string buffer_;
+  int out_errno_ = 0;
+  bool progress_shown_ = false;
+};
+
+// A document begun: `{"schema":"semel.v1.<name>"`; the caller adds members and ends the object.
+json::Writer document(std::string_view name);
+
+// Columns as wide as they need to be, two blanks between them.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> titles);
+  // As many cells as titles.
+  void row(std::vector<std::string> cells);
+  // Figures stand at the right of their column.
+  void align_right(std::size_t column);
+  std::string text() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<bool> right_;
+};
+
+// "error[R207] …" with its fix, as all errors look.
+std::string format_error(const Error& error, bool color);
+
+}  // namespace semel::cli

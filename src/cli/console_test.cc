@@ -1,0 +1,134 @@
+#include "cli/console.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+namespace semel::cli {
+namespace {
+
+// A pipe whose far end is read when all has been written.
+class Pipe {
+ public:
+  Pipe() { EXPECT_EQ(::pipe(ends_), 0); }
+  ~Pipe() {
+    close_far();
+    if (ends_[1] >= 0) ::close(ends_[1]);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  int fd() const { return ends_[1]; }
+  void close_far() {
+    if (ends_[0] >= 0) ::close(ends_[0]);
+    ends_[0] = -1;
+  }
+  std::string text() {
+    ::close(ends_[1]);
+    ends_[1] = -1;
+    std::string all;
+    char buffer[4096];
+    for (ssize_t n = 0; (n = ::read(ends_[0], buffer, sizeof buffer)) > 0;) {
+      all.append(buffer, static_cast<std::size_t>(n));
+    }
+    return all;
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+TEST(Console, DataAndTalkGoDifferentWays) {
+  Pipe out;
+  Pipe err;
+  {
+    Console console({}, out.fd(), err.fd());
+    console.out("data\n");
+    console.note("a note");
+    console.warn("a warning");
+    console.progress("never on a pipe");
+    console.next("never on a pipe");
+    EXPECT_EQ(console.close(kOk), kOk);
+  }
+  EXPECT_EQ(out.text(), "data\n");
+  EXPECT_EQ(err.text(), "a note\na warning\n");
+}
+
+TEST(Console, QuietSilencesNotesOnly) {
+  Pipe out;
+  Pipe err;
+  {
+    Settings settings;
+    settings.quiet = 1;
+    Console console(settings, out.fd(), err.fd());
+    console.note("a note");
+    console.warn("a warning");
+  }
+  EXPECT_EQ(err.text(), "a warning\n");
+}
+
+TEST(Console, OutputNoneSaysNothing) {
+  Pipe out;
+  Pipe err;
+  {
+    Settings settings;
+    settings.format = Format::kNone;
+    Console console(settings, out.fd(), err.fd());
+    console.out("data");
+  }
+  EXPECT_EQ(out.text(), "");
+}
+
+TEST(Console, AReaderThatLeftIsNoFailure) {
+  std::signal(SIGPIPE, SIG_IGN);
+  Pipe out;
+  Pipe err;
+  out.close_far();
+  Console console({}, out.fd(), err.fd());
+  console.out("data\n");
+  EXPECT_EQ(console.close(kOk), kOk);
+  EXPECT_TRUE(console.out_broken());
+  EXPECT_EQ(err.text(), "");
+}
+
+TEST(Console, AFullDiskIsAFailure) {
+  const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(full, 0);
+  Pipe err;
+  Console console({}, full, err.fd());
+  console.out("data\n");
+  EXPECT_EQ(console.close(kOk), kBad);
+  EXPECT_EQ(console.close(kNothing), kNothing);
+  EXPECT_NE(err.text().find("cannot write to stdout: No space left on device"), std::string::npos);
+  ::close(full);
+}
+
+TEST(Console, ErrorsHaveOneForm) {
+  const Error error{ErrorKind::kRejected, "R207", "no tables in semel.db", "semel store init"};
+  EXPECT_EQ(format_error(error, false),
+            "error[R207] no tables in semel.db\n"
+            "  fix: semel store init\n"
+            "  explain: semel explain R207\n");
+  EXPECT_EQ(format_error({ErrorKind::kRejected, "", "just so", ""}, false), "error: just so\n");
+  EXPECT_EQ(format_error(error, true).substr(0, 7), "\x1b[1;31m");
+}
+
+TEST(Console, ADocumentSaysItsSchema) {
+  EXPECT_EQ(document("version").end_object().text(), "{\"schema\":\"semel.v1.version\"}");
+}
+
+TEST(Table, ColumnsAreAsWideAsTheirWidestCell) {
+  Table table({"NAME", "N"});
+  table.align_right(1);
+  table.row({"grün", "7"});
+  table.row({"x", "1 000"});
+  EXPECT_EQ(table.text(),
+            "NAME      N\n"
+            "grün      7\n"
+            "x     1 000\n");
+}
+
+}  // namespace
+}  // namespace semel::cli

@@ -1,0 +1,131 @@
+#include "cli/demo/storm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/json.h"
+
+namespace semel::cli::demo {
+
+namespace {
+
+constexpr std::uint64_t kAccounts = 100;
+constexpr std::uint64_t kEveryThird = 3;
+constexpr std::uint64_t kAmounts = 500;
+constexpr double kFarthestTwin = 0.1;
+
+std::uint64_t amount_of(std::uint64_t number) { return 1 + number * 7919 % kAmounts; }
+
+bool sent_again(std::uint64_t number) { return number % kEveryThird == 0; }
+
+// The raced messages come first in the numbers that are sent again: 3, 6, 9, …
+bool is_raced(std::uint64_t number, std::uint64_t raced) {
+  return sent_again(number) && number / kEveryThird <= raced;
+}
+
+}  // namespace
+
+std::string payload_of(std::uint64_t number) {
+  return fmt::format(R"({{"id":"p-{}","account":{},"amount":{}}})", number, 1 + number % kAccounts,
+                     amount_of(number));
+}
+
+Storm make_storm(std::uint64_t messages, std::uint64_t raced, std::uint64_t seed) {
+  Storm storm;
+  storm.messages = messages;
+  storm.raced = std::min(raced, messages / kEveryThird);
+  std::mt19937_64 random(seed);
+  // A twin follows its first by anything between nothing and a good part of the whole.
+  std::vector<std::pair<double, std::uint64_t>> order;
+  std::uniform_real_distribution<double> later(
+      0.0, std::max(1.0, static_cast<double>(messages) * kFarthestTwin));
+  for (std::uint64_t number = 1; number <= messages; ++number) {
+    if (is_raced(number, storm.raced)) continue;
+    order.emplace_back(static_cast<double>(number), number);
+    if (sent_again(number)) {
+      order.emplace_back(static_cast<double>(number) + later(random), number);
+    }
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  storm.queued.reserve(order.size());
+  for (const auto& [place, number] : order) storm.queued.push_back(payload_of(number));
+  return storm;
+}
+
+std::string schema_sql(core::StrategyKind strategy, std::uint64_t messages) {
+  std::string sql =
+      "PRAGMA journal_mode = WAL;"
+      "BEGIN;"
+      "CREATE TABLE effects(id TEXT NOT NULL, account INTEGER NOT NULL, amount INTEGER NOT NULL);"
+      "CREATE INDEX effects_by_id ON effects(id);";
+  if (strategy == core::StrategyKind::kNatural) {
+    // The ledger sees a change, not a statement: an absolute SET that changes nothing is no effect.
+    sql += fmt::format(
+        "CREATE TABLE bill(id TEXT PRIMARY KEY, account INTEGER NOT NULL, paid INTEGER) "
+        "WITHOUT ROWID;"
+        "CREATE TRIGGER bill_paid AFTER UPDATE OF paid ON bill WHEN NEW.paid IS NOT OLD.paid BEGIN "
+        "INSERT INTO effects(id, account, amount) VALUES (NEW.id, NEW.account, NEW.paid); END;"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) "
+        "INSERT INTO bill(id, account) SELECT 'p-' || i, 1 + i % {} FROM n;",
+        messages, kAccounts);
+  } else {
+    sql += fmt::format(
+        "CREATE TABLE account(id INTEGER PRIMARY KEY, balance INTEGER NOT NULL DEFAULT 0);"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) "
+        "INSERT INTO account(id) SELECT i FROM n;",
+        kAccounts);
+  }
+  return sql + "COMMIT;";
+}
+
+std::string balance_sql(core::StrategyKind strategy) {
+  return strategy == core::StrategyKind::kNatural ? "SELECT sum(paid) FROM bill"
+                                                  : "SELECT sum(balance) FROM account";
+}
+
+std::int64_t expected_balance(std::uint64_t messages) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t number = 1; number <= messages; ++number) sum += amount_of(number);
+  return static_cast<std::int64_t>(sum);
+}
+
+std::string config_yaml(core::StrategyKind strategy, const std::string& database,
+                        const std::string& source) {
+  const bool query = strategy == core::StrategyKind::kQuery;
+  const bool natural = strategy == core::StrategyKind::kNatural;
+  std::string yaml = fmt::format(
+      "version: 1\n"
+      "store: {{ sqlite: {{ path: {} }} }}\n"
+      "consumers:\n"
+      "  - name: payments\n"
+      "    source: {{ {}: {{}} }}\n"
+      "    key: {{ from: [json:/id] }}\n"
+      "    strategy: {}\n"
+      "    dedup: {{ lease: 1s }}\n"
+      "    in_flight: {{ messages: 200 }}\n",
+      json::Writer().value(database).text(), source, core::to_string(strategy));
+  if (query) {
+    yaml +=
+        "    unsafe: true\n"
+        "    query: SELECT 1 FROM effects WHERE id = :id\n";
+  }
+  yaml +=
+      "    handler:\n"
+      "      sql:\n";
+  if (natural) {
+    return yaml +
+           "        params: { id: json:/id, amount: json:/amount }\n"
+           "        statements:\n"
+           "          - UPDATE bill SET paid = :amount WHERE id = :id\n";
+  }
+  return yaml +
+         "        params: { id: json:/id, account: json:/account, amount: json:/amount }\n"
+         "        statements:\n"
+         "          - UPDATE account SET balance = balance + :amount WHERE id = :account\n"
+         "          - INSERT INTO effects(id, account, amount) VALUES (:id, :account, :amount)\n";
+}
+
+}  // namespace semel::cli::demo

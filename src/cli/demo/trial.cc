@@ -1,0 +1,322 @@
+#include "cli/demo/trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/held_messages.h>
+#include <semel/store.h>
+
+#include "cli/demo/database.h"
+#include "cli/demo/worker.h"
+#include "cli/text.h"
+#include "compose/compose.h"
+#include "config/config.h"
+
+namespace semel::cli::demo {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kPoll{1};
+constexpr milliseconds kPatience{60'000};
+// How long the write lock is held over both looks once both copies have been received.
+constexpr milliseconds kLook{4};
+constexpr int kDepthEvery = 4;
+constexpr std::size_t kAppend = 1'000;
+constexpr std::uint64_t kLongestGraceUs = 2'000;
+constexpr std::size_t kWorkers = 2;
+
+[[noreturn]] void give_up(const std::string& why, const std::string& folder) {
+  throw SemelError({ErrorKind::kUnavailable,
+                    {},
+                    "the demo cannot go on: " + why,
+                    "what the workers said is in " + folder + "/*.log; --keep keeps it"});
+}
+
+config::Config load(const std::string& path) {
+  auto loaded = config::load_file(path);
+  if (loaded.config) return std::move(*loaded.config);
+  std::string why;
+  for (const auto& diagnostic : loaded.diagnostics) why += config::format(diagnostic, false);
+  throw SemelError({ErrorKind::kRejected, {}, "the demo's own config is refused: " + why, {}});
+}
+
+template <class T>
+T value_or_throw(Result<T> result) {
+  if (!result) throw SemelError(std::move(result.error()));
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+class Trial {
+ public:
+  Trial(const Storm& storm, const TrialOptions& options);
+  TrialResult run();
+
+ private:
+  // Waits until `done`; gives up where nothing happens for too long.
+  template <class Done>
+  void wait(const char* what, Done done);
+  void write_config(const std::string& name, const std::string& source);
+  void race();
+  void race_one(Worker& first, Worker& second, std::uint64_t number, bool at_barrier);
+  void storm();
+  void append(std::size_t until);
+  void kill_one(std::uint64_t stage);
+  void start(std::size_t place);
+  void settle_up();
+  std::size_t depth();
+  std::uint64_t handled() const;
+  void count(TrialResult& result);
+  void retire(std::unique_ptr<Worker> worker);
+
+  const Storm& storm_;
+  const TrialOptions& options_;
+  const std::string database_path_;
+  Database database_;
+  config::Config config_;
+  std::unique_ptr<Store> store_;
+  ConsumerNumber number_{};
+  std::array<std::unique_ptr<Worker>, kWorkers> workers_;
+  int started_ = 0;
+  std::size_t appended_ = 0;
+  std::uint64_t kills_ = 0;
+  // Of the workers that are no more.
+  std::uint64_t received_ = 0;
+  std::uint64_t done_ = 0;
+  std::uint64_t duplicates_ = 0;
+  std::uint64_t others_ = 0;
+};
+
+Trial::Trial(const Storm& storm, const TrialOptions& options)
+    : storm_(storm),
+      options_(options),
+      database_path_(options.folder + "/demo.db"),
+      database_(database_path_) {
+  database_.run(schema_sql(options.strategy, storm.messages));
+  write_config("queue.yaml", "queue");
+  write_config("race.yaml", "stdin");
+  config_ = load(options.folder + "/queue.yaml");
+  store_ = value_or_throw(compose::open_store(config_.store, true));
+  number_ = value_or_throw(compose::attach(*store_, config_.consumers.front()));
+}
+
+void Trial::write_config(const std::string& name, const std::string& source) {
+  std::ofstream file(options_.folder + "/" + name);
+  file << config_yaml(options_.strategy, database_path_, source);
+  file.close();
+  if (!file) give_up("cannot write " + options_.folder + "/" + name, options_.folder);
+}
+
+template <class Done>
+void Trial::wait(const char* what, Done done) {
+  auto until = steady_clock::now() + kPatience;
+  std::uint64_t seen = handled();
+  while (!done()) {
+    if (options_.stopped()) give_up("stopped", options_.folder);
+    const std::uint64_t now_handled = handled();
+    if (now_handled != seen) until = steady_clock::now() + kPatience;
+    seen = now_handled;
+    if (steady_clock::now() > until) {
+      give_up(fmt::format("nothing happens while waiting for {}", what), options_.folder);
+    }
+    for (const auto& worker : workers_) {
+      if (worker && !worker->runs()) {
+        give_up("a worker ended by itself: " + worker->log(), options_.folder);
+      }
+    }
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+std::uint64_t Trial::handled() const {
+  std::uint64_t sum = done_ + duplicates_ + others_;
+  for (const auto& worker : workers_) {
+    if (worker) sum += worker->ended();
+  }
+  return sum;
+}
+
+void Trial::retire(std::unique_ptr<Worker> worker) {
+  const TallyCounts& counts = worker->counts();
+  received_ += counts.received.load();
+  done_ += counts.done.load();
+  duplicates_ += counts.duplicates.load();
+  others_ += counts.others.load();
+}
+
+// Each raced message is handed to two processes, one copy each. While both take it in, the demo
+// holds the database's write lock: both have looked before either can act. What strategy `query`
+// does then is what it does on a bad day in production; the others must not mind.
+void Trial::race() {
+  if (storm_.raced == 0) return;
+  const auto racer = [&](const char* name) {
+    return std::make_unique<Worker>(
+        WorkerSpec{options_.folder + "/race.yaml", options_.folder, name, true, true});
+  };
+  workers_ = {racer("racer-1"), racer("racer-2")};
+  for (std::uint64_t i = 1; i <= storm_.raced; ++i) {
+    options_.progress(fmt::format("racing twins: {} of {}", i, storm_.raced));
+    // The first pair only shows that both are awake: what a process does to start needs the lock.
+    race_one(*workers_[0], *workers_[1], 3 * i, i > 1);
+  }
+  for (auto& worker : workers_) {
+    auto racer_done = std::move(worker);
+    racer_done->end_input();
+    if (racer_done->wait() != 0) {
+      give_up("a racer failed: " + racer_done->log(), options_.folder);
+    }
+    retire(std::move(racer_done));
+  }
+}
+
+void Trial::race_one(Worker& first, Worker& second, std::uint64_t number, bool at_barrier) {
+  const std::uint64_t ended[] = {first.ended(), second.ended()};
+  const std::uint64_t received[] = {first.counts().received.load(),
+                                    second.counts().received.load()};
+  {
+    std::unique_ptr<WriteLock> barrier;
+    if (at_barrier) barrier = std::make_unique<WriteLock>(database_);
+    first.say(payload_of(number));
+    second.say(payload_of(number));
+    wait("both twins to be received", [&] {
+      return first.counts().received.load() > received[0] &&
+             second.counts().received.load() > received[1];
+    });
+    if (at_barrier) std::this_thread::sleep_for(kLook);
+  }
+  wait("both twins to end", [&] { return first.ended() > ended[0] && second.ended() > ended[1]; });
+}
+
+void Trial::append(std::size_t until) {
+  std::vector<HeldMessage> batch;
+  while (appended_ < until) {
+    batch.clear();
+    const std::size_t end = std::min(until, appended_ + kAppend);
+    for (; appended_ < end; ++appended_) {
+      batch.push_back({.payload = storm_.queued[appended_],
+                       .headers = {},
+                       .content_type = {},
+                       .type = {},
+                       .key = {},
+                       .delay = {}});
+    }
+    value_or_throw(store_->facets().held->append(number_, batch));
+  }
+}
+
+std::size_t Trial::depth() { return value_or_throw(store_->facets().held->depth(number_)).rows; }
+
+void Trial::start(std::size_t place) {
+  workers_[place] =
+      std::make_unique<Worker>(WorkerSpec{options_.folder + "/queue.yaml", options_.folder,
+                                          fmt::format("worker-{}", ++started_), false, false});
+}
+
+// Kills a worker in the midst of this stage's messages, and starts another in its place.
+void Trial::kill_one(std::uint64_t stage) {
+  std::size_t victim = stage % kWorkers;
+  const std::uint64_t goal = 1 + std::max<std::uint64_t>(1, (appended_ / (stage + 1)) / 4);
+  const std::array<std::uint64_t, kWorkers> before = {workers_[0]->counts().received.load(),
+                                                      workers_[1]->counts().received.load()};
+  int polls = 0;
+  wait("a worker to make progress", [&] {
+    if (workers_[victim]->counts().received.load() >= before[victim] + goal) return true;
+    if (++polls % kDepthEvery != 0 || depth() > 0) return false;
+    // All done already: whoever did anything of it is the one.
+    const std::size_t other = (victim + 1) % kWorkers;
+    if (workers_[victim]->counts().received.load() == 0 &&
+        workers_[other]->counts().received.load() > 0) {
+      victim = other;
+    }
+    return workers_[victim]->counts().received.load() > 0;
+  });
+  // Not always at the same place of a batch.
+  const std::uint64_t grace = system_environment().random->next() % kLongestGraceUs;
+  std::this_thread::sleep_for(std::chrono::microseconds(grace));
+  if (!workers_[victim]->kill()) {
+    give_up("a worker ended before it was killed: " + workers_[victim]->log(), options_.folder);
+  }
+  ++kills_;
+  options_.progress(fmt::format("{} of {} deliveries, {} killed", grouped(handled()),
+                                grouped(storm_.sent()), kills_));
+  retire(std::move(workers_[victim]));
+  start(victim);
+}
+
+void Trial::storm() {
+  const std::size_t all = storm_.queued.size();
+  for (std::size_t place = 0; place < kWorkers; ++place) start(place);
+  for (std::uint64_t stage = 0; stage < options_.kills; ++stage) {
+    append(all * (stage + 1) / (options_.kills + 1));
+    kill_one(stage);
+  }
+  append(all);
+  int polls = 0;
+  wait("the queue to be empty", [&] {
+    const bool look = ++polls % kDepthEvery == 0;
+    if (look) {
+      options_.progress(fmt::format("{} of {} deliveries, {} killed", grouped(handled()),
+                                    grouped(storm_.sent()), kills_));
+    }
+    return look && depth() == 0;
+  });
+}
+
+void Trial::settle_up() {
+  for (auto& worker : workers_) {
+    auto last = std::move(worker);
+    if (last->drain() != 0) give_up("a worker failed: " + last->log(), options_.folder);
+    retire(std::move(last));
+  }
+}
+
+void Trial::count(TrialResult& result) {
+  const auto number = [&](const char* sql) {
+    return static_cast<std::uint64_t>(database_.number(sql));
+  };
+  const std::uint64_t met = number("SELECT count(DISTINCT id) FROM effects");
+  result.messages = storm_.messages;
+  result.sent = storm_.sent();
+  result.delivered = received_;
+  result.effects = number("SELECT count(*) FROM effects");
+  result.lost = storm_.messages - std::min(storm_.messages, met);
+  result.doubled = result.effects - met;
+  result.kills = kills_;
+  // A strategy without a record runs its operation again and never says "duplicate".
+  result.duplicates = duplicates_ + (done_ > result.effects ? done_ - result.effects : 0);
+  result.given_back = others_;
+  const std::uint64_t told = result.effects + result.duplicates + others_;
+  result.interrupted = received_ > told ? received_ - told : 0;
+  result.balance = database_.number(balance_sql(options_.strategy));
+  result.expected_balance = expected_balance(storm_.messages);
+}
+
+TrialResult Trial::run() {
+  TrialResult result;
+  result.guarantee = to_string(compose::guarantee_of(config_, config_.consumers.front()).name);
+  race();
+  const auto began = steady_clock::now();
+  storm();
+  result.seconds = std::chrono::duration<double>(steady_clock::now() - began).count();
+  result.per_second = static_cast<double>(storm_.queued.size()) / std::max(result.seconds, 1e-3);
+  settle_up();
+  count(result);
+  return result;
+}
+
+}  // namespace
+
+TrialResult run_trial(const Storm& storm, const TrialOptions& options) {
+  return Trial(storm, options).run();
+}
+
+}  // namespace semel::cli::demo

@@ -1,0 +1,43 @@
+// Trial: one strategy in one storm, with real processes, really killed, and a count at the end.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "cli/demo/storm.h"
+
+namespace semel::cli::demo {
+
+struct TrialOptions {
+  core::StrategyKind strategy = core::StrategyKind::kDedupTable;
+  std::string folder;  // exists; this trial's own
+  std::uint64_t kills = 0;
+  std::function<void(const std::string&)> progress;  // a line to show
+  std::function<bool()> stopped;                     // asked now and then: give up?
+};
+
+struct TrialResult {
+  std::string guarantee;
+  std::uint64_t messages = 0;
+  std::uint64_t sent = 0;
+  std::uint64_t delivered = 0;
+  std::uint64_t effects = 0;      // rows of the ledger
+  std::uint64_t duplicates = 0;   // deliveries told that their effect had happened
+  std::uint64_t given_back = 0;   // met their twin at work, and came again
+  std::uint64_t interrupted = 0;  // by a kill, and came again
+  std::uint64_t kills = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t doubled = 0;
+  std::int64_t balance = 0;
+  std::int64_t expected_balance = 0;
+  double seconds = 0;     // from the first message of the queue to the last
+  double per_second = 0;  // deliveries of the queue
+};
+
+// Throws SemelError where the trial cannot be held: no room, a worker that ended by itself, no
+// progress.
+TrialResult run_trial(const Storm& storm, const TrialOptions& options);
+
+}  // namespace semel::cli::demo

@@ -1,0 +1,35 @@
+#include "cli/exit_code.h"
+
+#include <string_view>
+
+namespace semel::cli {
+
+namespace {
+
+// What only a change of config, program or machine mends: a service manager must not start again.
+constexpr std::string_view kNeedsChange[] = {"R204", "R210", "R220"};
+constexpr std::string_view kReadOnly = "R203";
+
+}  // namespace
+
+ExitCode exit_code_of(const Error& error) noexcept {
+  if (error.code == kReadOnly) return kNoPermission;
+  for (const auto code : kNeedsChange) {
+    if (error.code == code) return kConfig;
+  }
+  if (error.code.starts_with('E')) return kConfig;
+  switch (error.kind) {
+    case ErrorKind::kUnavailable:
+    case ErrorKind::kInDoubt:
+    case ErrorKind::kRetryTransaction:
+    case ErrorKind::kBlocked:
+      return kUnavailable;
+    case ErrorKind::kRejected:
+      return error.code.starts_with("R2") ? kUnavailable : kBad;
+    case ErrorKind::kLimit:
+      return kBad;
+  }
+  return kInternal;
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,33 @@
+#include "cli/exit_code.h"
+
+#include <gtest/gtest.h>
+
+namespace semel::cli {
+namespace {
+
+Error error(ErrorKind kind, std::string code) { return {kind, std::move(code), "…", {}}; }
+
+TEST(ExitCode, OfAStoreThatIsAwayIsUnavailable) {
+  EXPECT_EQ(exit_code_of(error(ErrorKind::kUnavailable, "R201")), kUnavailable);
+  EXPECT_EQ(exit_code_of(error(ErrorKind::kBlocked, "R206")), kUnavailable);
+  EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, "R207")), kUnavailable);
+}
+
+TEST(ExitCode, OfAReadOnlyStoreIsNoPermission) {
+  EXPECT_EQ(exit_code_of(error(ErrorKind::kUnavailable, "R203")), kNoPermission);
+  EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, "R203")), kNoPermission);
+}
+
+TEST(ExitCode, OfWhatOnlyAChangeMendsIsConfig) {
+  for (const char* code : {"R204", "R210", "R220", "E012", "E061"}) {
+    EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, code)), kConfig) << code;
+  }
+}
+
+TEST(ExitCode, OfARequestThatIsWrongIsBad) {
+  EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, "")), kBad);
+  EXPECT_EQ(exit_code_of(error(ErrorKind::kLimit, "")), kBad);
+}
+
+}  // namespace
+}  // namespace semel::cli

@@ -1,0 +1,67 @@
+#include "cli/line_reader.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace semel::cli {
+namespace {
+
+class LineReaderTest : public ::testing::Test {
+ protected:
+  LineReaderTest() { EXPECT_EQ(::pipe(ends_), 0); }
+  ~LineReaderTest() override {
+    ::close(ends_[0]);
+    if (!closed_) ::close(ends_[1]);
+  }
+  void write(const std::string& text) {
+    ASSERT_EQ(::write(ends_[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  void end() {
+    ::close(ends_[1]);
+    closed_ = true;
+  }
+  int ends_[2] = {-1, -1};
+  bool closed_ = false;
+};
+
+TEST_F(LineReaderTest, LinesComeWithoutTheirEnds) {
+  write("a\n\nb\nlast");
+  end();
+  LineReader reader(ends_[0], 1 << 20);
+  for (const char* line : {"a", "", "b", "last"}) EXPECT_EQ(reader.next().value(), line);
+  EXPECT_EQ(reader.next().value(), std::nullopt);
+  EXPECT_EQ(reader.next().value(), std::nullopt);
+}
+
+TEST_F(LineReaderTest, ItSaysWhenTheNextOneIsNotThereYet) {
+  LineReader reader(ends_[0], 1 << 20);
+  EXPECT_TRUE(reader.would_wait());
+  write("a\nb\n");
+  EXPECT_FALSE(reader.would_wait());
+  EXPECT_EQ(reader.next().value(), "a");
+  EXPECT_FALSE(reader.would_wait()) << "b was read with a";
+  EXPECT_EQ(reader.next().value(), "b");
+  EXPECT_TRUE(reader.would_wait());
+  end();
+  EXPECT_FALSE(reader.would_wait()) << "the end need not be waited for";
+}
+
+TEST_F(LineReaderTest, ALineHasABound) {
+  LineReader reader(ends_[0], 1 << 10);
+  write(std::string(2 << 10, 'x'));
+  const auto line = reader.next();
+  ASSERT_FALSE(line);
+  EXPECT_EQ(line.error().kind, ErrorKind::kLimit);
+}
+
+TEST_F(LineReaderTest, BytesAreBytes) {
+  write(std::string("a\0b\xff\r\n", 6));
+  end();
+  LineReader reader(ends_[0], 1 << 10);
+  EXPECT_EQ(reader.next().value(), std::string("a\0b\xff\r", 5));
+}
+
+}  // namespace
+}  // namespace semel::cli

@@ -1,0 +1,210 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <variant>
+
+#include "cli/command.h"
+#include "cli/run_report.h"
+#include "cli/session.h"
+#include "cli/tally.h"
+#include "cli/text.h"
+#include "compose/compose.h"
+#include "compose/signals.h"
+
+namespace semel::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kTick{200};
+constexpr int kHurry = 2;
+
+struct RunFlags {
+  bool once = false;
+  std::string drain_timeout;
+  std::string tally;
+};
+
+// Flushes what was said and shows how far it got, beside the work.
+class Ticker {
+ public:
+  Ticker(Console& console, const RunReport& report) : console_(console), report_(report) {
+    thread_ = std::thread([this] { loop(); });
+  }
+  ~Ticker() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+  Ticker(const Ticker&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+
+ private:
+  void loop() {
+    const auto began = steady_clock::now();
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, kTick, [&] { return ending_; })) {
+      console_.flush();
+      if (console_.out_broken() && !told_) {
+        told_ = true;
+        console_.note("semel: nobody reads stdout any more; the work goes on");
+      }
+      // Lines of deliveries on the same terminal are progress enough.
+      if (console_.out_is_terminal() && console_.text()) continue;
+      const RunCounts counts = report_.counts();
+      const std::chrono::duration<double> so_far = steady_clock::now() - began;
+      console_.progress(
+          fmt::format("{} deliveries  {} effects  {}/s", grouped(counts.deliveries()),
+                      grouped(counts.of(Outcome::Kind::kDone)),
+                      grouped(static_cast<std::uint64_t>(static_cast<double>(counts.deliveries()) /
+                                                         so_far.count()))));
+    }
+  }
+
+  Console& console_;
+  const RunReport& report_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ending_ = false;
+  bool told_ = false;
+  std::thread thread_;
+};
+
+// Signals may come before there is a service to stop.
+class Stopper {
+ public:
+  void signalled(int signal) {
+    const std::lock_guard lock(mutex_);
+    ++stops_;
+    if (signal == SIGINT) ++interrupts_;
+    if (service_ != nullptr) service_->stop();
+  }
+  void serve(compose::Service* service) {
+    const std::lock_guard lock(mutex_);
+    service_ = service;
+    if (service == nullptr) return;
+    for (int i = 0; i < stops_; ++i) service->stop();
+  }
+  bool interrupted() {
+    const std::lock_guard lock(mutex_);
+    return interrupts_ >= kHurry;
+  }
+
+ private:
+  std::mutex mutex_;
+  compose::Service* service_ = nullptr;
+  int stops_ = 0;
+  int interrupts_ = 0;
+};
+
+std::size_t longest_name(const config::Config& config) {
+  std::size_t longest = 0;
+  for (const auto& consumer : config.consumers) longest = std::max(longest, consumer.name.size());
+  return longest;
+}
+
+void greet_terminal(Console& console, const config::Config& config) {
+  for (const auto& consumer : config.consumers) {
+    if (std::holds_alternative<config::StdinSource>(consumer.source) && console.in_is_terminal()) {
+      console.note(fmt::format("semel: {} reads JSON lines from this terminal; Ctrl-D ends them",
+                               consumer.name));
+    }
+  }
+}
+
+int build_failed(Console& console, const Error& error) {
+  const int code = console.fail(error);
+  // Whatever else is rejected while building comes from the config.
+  return code == kBad ? kConfig : code;
+}
+
+void tell_summary(Console& console, const RunReport& report, steady_clock::duration time) {
+  const RunCounts counts = report.counts();
+  const bool dry_run = console.settings().dry_run;
+  if (console.format() == Format::kJson) {
+    json::Writer summary = document("run");
+    summary.member("dry_run", dry_run);
+    add_counts(summary, counts);
+    summary.member("seconds", std::chrono::duration<double>(time).count());
+    console.out(summary.end_object());
+  } else if (console.text() && console.settings().quiet == 0) {
+    console.out(summary_text(counts, dry_run) + "\n");
+    const bool dead = counts.of(Outcome::Kind::kDead) + counts.of(Outcome::Kind::kConflict) > 0;
+    console.next(dead || counts.refused > 0 ? "semel dlq list" : "semel status");
+  }
+}
+
+int run(Console& console, const RunFlags& flags) {
+  auto config = load_config(console);
+  if (!config) return config.error().code;
+  if (!flags.drain_timeout.empty()) {
+    const auto timeout = parse_duration(flags.drain_timeout);
+    if (!timeout) {
+      return console.fail(kUsage,
+                          fmt::format("--drain-timeout cannot be \"{}\"", flags.drain_timeout),
+                          "a duration, as 500ms, 20s, 5m");
+    }
+    config->drain_timeout = *timeout;
+  }
+  greet_terminal(console, *config);
+
+  RunReport report(console, longest_name(*config), console.settings().dry_run);
+  std::optional<Tally> tally;
+  Stopper stopper;
+  compose::SignalDrain signals([&](int signal) { stopper.signalled(signal); });
+  compose::ServiceOptions options;
+  options.observers.push_back(&report);
+  if (!flags.tally.empty()) options.observers.push_back(&tally.emplace(flags.tally));
+  options.once = flags.once;
+  options.dry_run = console.settings().dry_run;
+  auto service = compose::Service::build(*config, std::move(options));
+  if (!service) return build_failed(console, service.error());
+
+  stopper.serve(service->get());
+  const auto began = steady_clock::now();
+  int code = 0;
+  {
+    const Ticker ticker(console, report);
+    code = (*service)->run();
+  }
+  stopper.serve(nullptr);
+  tell_summary(console, report, steady_clock::now() - began);
+  return code == kOk && stopper.interrupted() ? kInterrupted : code;
+}
+
+}  // namespace
+
+void add_run(Program& program) {
+  auto flags = std::make_shared<RunFlags>();
+  auto& command = program.command(
+      {.name = "run",
+       .description = "Run the config's consumers, until stopped",
+       .group = "Start",
+       .flags = kConfigFlag | kConfigArgument | kOutput | kQuiet | kVerbose | kDryRun},
+      [flags](Console& console) { return run(console, *flags); });
+  command.add_flag("--once", flags->once,
+                   "Stop when the sources are at their end, nothing is in flight and no retry is "
+                   "due later");
+  command
+      .add_option("--drain-timeout", flags->drain_timeout,
+                  "How long a stop waits for what is running, over the config's")
+      ->type_name("DURATION");
+  // Counts that outlive a kill, for `semel demo`, which kills what it runs.
+  command.add_option("--tally", flags->tally)->group("");
+  command.footer(
+      "SIGTERM or SIGINT drains: what runs is finished, the rest given back. A second one "
+      "hurries.");
+}
+
+}  // namespace semel::cli

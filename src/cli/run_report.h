@@ -1,0 +1,63 @@
+// RunReport: what `semel run` says while it runs, and what it counts for the end.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <semel/observer.h>
+
+#include "cli/console.h"
+
+namespace semel::cli {
+
+struct RunCounts {
+  static constexpr std::size_t kKinds = 7;
+  std::uint64_t received = 0;
+  std::uint64_t refused = 0;
+  std::array<std::uint64_t, kKinds> ended{};  // by Outcome::Kind
+
+  std::uint64_t of(Outcome::Kind kind) const { return ended[static_cast<std::size_t>(kind)]; }
+  std::uint64_t deliveries() const;
+};
+
+// Safe for several threads.
+class RunReport final : public Observer {
+ public:
+  // `name_width`: of the longest consumer's name.
+  RunReport(Console& console, std::size_t name_width, bool dry_run);
+
+  void on_received(std::string_view consumer, std::size_t deliveries) noexcept override;
+  void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
+                std::chrono::nanoseconds took) noexcept override;
+  void on_refused(std::string_view consumer, const Arrival& arrival, std::string_view reason,
+                  std::string_view error) noexcept override;
+  void on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept override;
+  void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
+                  bool mended) noexcept override;
+  void on_notice(std::string_view consumer, std::string_view text) noexcept override;
+
+  RunCounts counts() const;
+
+ private:
+  bool says_deliveries() const;
+  std::string text_line(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
+                        std::chrono::nanoseconds time) const;
+
+  Console& console_;
+  std::size_t name_width_;
+  bool dry_run_;
+  std::atomic<std::uint64_t> received_{0};
+  std::atomic<std::uint64_t> refused_{0};
+  std::array<std::atomic<std::uint64_t>, RunCounts::kKinds> ended_{};
+};
+
+// "3 deliveries, 1 effect, 2 duplicates"
+std::string summary_text(const RunCounts& counts, bool dry_run);
+// The members of a run's summary document.
+void add_counts(json::Writer& writer, const RunCounts& counts);
+
+}  // namespace semel::cli

@@ -1,0 +1,93 @@
+#include "cli/session.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <variant>
+#include <vector>
+
+#include "cli/text.h"
+#include "compose/compose.h"
+
+namespace semel::cli {
+
+namespace {
+
+constexpr const char* kDefaultConfigs[] = {"./semel.yaml", "/etc/semel/semel.yaml"};
+
+tl::unexpected<Ended> ended(int code) { return tl::unexpected<Ended>(Ended{code}); }
+
+}  // namespace
+
+OrEnded<std::string> config_path(Console& console) {
+  if (console.settings().config) return *console.settings().config;
+  for (const char* path : kDefaultConfigs) {
+    if (::access(path, F_OK) == 0) return std::string(path);
+  }
+  return ended(console.fail(
+      kConfig,
+      fmt::format("no config: neither {} nor {} is there", kDefaultConfigs[0], kDefaultConfigs[1]),
+      "-c FILE, or write one: semel init > semel.yaml"));
+}
+
+OrEnded<config::Config> load_config(Console& console) {
+  auto path = config_path(console);
+  if (!path) return ended(path.error().code);
+  config::LoadOptions options;
+  options.sets = console.settings().sets;
+  auto loaded = config::load_file(*path, options);
+  for (const auto& diagnostic : loaded.diagnostics) {
+    const std::string text = config::format(diagnostic, console.color_err());
+    if (diagnostic.severity == config::Diagnostic::Severity::kError) {
+      console.warn(text);
+    } else {
+      console.note(text);
+    }
+  }
+  if (!loaded.config) return ended(kConfig);
+  return std::move(*loaded.config);
+}
+
+std::string store_name(const config::Config& config) {
+  if (const auto* sqlite = std::get_if<config::SqliteStore>(&config.store.kind)) {
+    return "sqlite " + sqlite->path;
+  }
+  return "memory";
+}
+
+OrEnded<Session> open_session(Console& console, Create create) {
+  auto config = load_config(console);
+  if (!config) return ended(config.error().code);
+  return open_session(console, std::move(*config), create);
+}
+
+OrEnded<Session> open_session(Console& console, config::Config config, Create create) {
+  if (std::holds_alternative<config::MemoryStore>(config.store.kind)) {
+    return ended(console.fail(
+        kUnavailable, "the store is memory: it lives and dies with the process that runs it",
+        "store: { sqlite: { path: semel.db } } keeps records where other commands see them"));
+  }
+  auto store = compose::open_store(config.store, create == Create::kYes);
+  if (!store) return ended(console.fail(store.error()));
+  Session session;
+  session.where = store_name(config);
+  session.config = std::move(config);
+  session.store = std::move(*store);
+  session.facets = session.store->facets();
+  return session;
+}
+
+OrEnded<const config::ConsumerConfig*> find_consumer(Console& console, const config::Config& config,
+                                                     std::string_view name) {
+  if (const auto* consumer = config.find(name)) return consumer;
+  std::vector<std::string> names;
+  for (const auto& consumer : config.consumers) names.push_back(consumer.name);
+  const auto near = nearest(name, names);
+  const std::string fix = near ? fmt::format("did you mean \"{}\"?", *near)
+                               : fmt::format("{} has: {}", config.file, fmt::join(names, ", "));
+  return ended(console.fail(
+      kUsage, fmt::format("there is no consumer \"{}\" in {}", printable(name, 63), config.file),
+      fix));
+}
+
+}  // namespace semel::cli

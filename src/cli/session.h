@@ -1,0 +1,48 @@
+// What most commands begin with: the config read, the store opened.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <semel/result.h>
+#include <semel/store.h>
+
+#include "cli/console.h"
+#include "config/config.h"
+
+namespace semel::cli {
+
+// A command that ends here, its error already printed.
+struct Ended {
+  int code;
+};
+template <class T>
+using OrEnded = tl::expected<T, Ended>;
+
+// The file the shared flags mean: -c, else ./semel.yaml, else /etc/semel/semel.yaml.
+OrEnded<std::string> config_path(Console& console);
+
+// Reads and checks it. Errors and warnings go to stderr; with -q warnings do not.
+OrEnded<config::Config> load_config(Console& console);
+
+// A store opened beside whatever runs on it.
+struct Session {
+  config::Config config;
+  std::unique_ptr<Store> store;
+  StoreFacets facets;
+  std::string where;  // "sqlite ./semel.db"
+};
+
+enum class Create { kNo, kYes };
+OrEnded<Session> open_session(Console& console, Create create = Create::kNo);
+OrEnded<Session> open_session(Console& console, config::Config config, Create create);
+
+// The store as people name it: "sqlite ./semel.db".
+std::string store_name(const config::Config& config);
+
+// The consumer of that name, or an error that names the ones there are.
+OrEnded<const config::ConsumerConfig*> find_consumer(Console& console, const config::Config& config,
+                                                     std::string_view name);
+
+}  // namespace semel::cli

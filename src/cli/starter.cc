@@ -1,0 +1,178 @@
+#include "cli/starter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/text.h"
+#include "config/config.h"
+#include "config/schema.h"
+
+namespace semel::cli {
+
+namespace {
+
+constexpr std::string_view kUsual[] = {"queue", "sql", "sqlite"};
+
+std::vector<StarterWord> alternatives(std::string_view path) {
+  std::vector<StarterWord> words;
+  config::each_field([&](const std::string& at, const config::Field& field) {
+    if (at != path) return;
+    for (const auto& child : field.fields) {
+      if (child.alternative) words.push_back({child.name, child.meaning});
+    }
+  });
+  return words;
+}
+
+std::string store_lines(const StarterParts& parts, bool small) {
+  if (parts.store == "memory") {
+    return small
+               ? "store:\n  memory: {}\n"
+               : "store:\n"
+                 "  memory: {}                    # forgets everything when the process ends: for "
+                 "trials\n";
+  }
+  if (small) return "";
+  return "store:\n"
+         "  sqlite: { path: semel.db }    # the records, and the tables your statements write to\n";
+}
+
+std::string source_lines(const StarterParts& parts, bool small) {
+  if (parts.source == "file") {
+    return small ? "    source: { file: { path: payments.jsonl } }\n"
+                 : "    source:\n"
+                   "      file:\n"
+                   "        path: payments.jsonl    # one JSON document a line\n"
+                   "        from: kept              # or start: read it all again; records tell "
+                   "what is done\n";
+  }
+  if (small) return fmt::format("    source: {{ {}: {{}} }}\n", parts.source);
+  if (parts.source == "stdin") {
+    return "    source:\n"
+           "      stdin: {}                 # one JSON document a line\n";
+  }
+  return "    source:\n"
+         "      queue: {}                 # filled by: semel send payments - < payments.jsonl\n";
+}
+
+std::string policy_lines(const StarterParts& parts) {
+  const bool sql = parts.handler == "sql";
+  return fmt::format(
+      "    strategy: {:<18}# {}\n"
+      "    dedup: {{ ttl: auto }}        # how long a finished record is kept\n"
+      "    retry: {{ attempts: 8, backoff: 1s..5m }}\n",
+      sql ? "dedup_table" : "state_machine",
+      sql ? "record and effect commit together" : "consuming, with a lease, then completed");
+}
+
+std::string handler_lines(const StarterParts& parts, bool small) {
+  if (parts.handler == "native") {
+    return small ? "    handler: { native: on_payment }\n"
+                 : "    handler:\n"
+                   "      native: on_payment        # runner.on(\"on_payment\", …) in your C++ "
+                   "program\n";
+  }
+  if (small) {
+    return "    handler:\n"
+           "      sql:\n"
+           "        params: { account: json:/account, amount: json:/amount }\n"
+           "        statements:\n"
+           "          - UPDATE account SET balance = balance + :amount WHERE id = :account\n";
+  }
+  return "    handler:\n"
+         "      sql:                      # in the store's own transaction\n"
+         "        params: { account: json:/account, amount: json:/amount }\n"
+         "        statements:\n"
+         "          - sql: UPDATE account SET balance = balance + :amount WHERE id = :account\n"
+         "            expect_rows: 1\n"
+         "            otherwise: dead     # there is no such account\n";
+}
+
+std::string head_lines(const StarterParts& parts) {
+  std::string text =
+      "# Each message has its effect once, however often it is delivered.\n"
+      "#   semel check semel.yaml      what is promised\n";
+  if (parts.handler == "sql") {
+    text +=
+        "#   sqlite3 semel.db 'CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER)'\n"
+        "#   sqlite3 semel.db 'INSERT INTO account VALUES (1, 0)'\n"
+        "#   semel run semel.yaml        what it does; semel explain strategies tells more\n";
+  }
+  return text + "version: 1\n\n";
+}
+
+std::string compose_text(const StarterParts& parts, bool small) {
+  std::string text = small ? "" : head_lines(parts);
+  text += store_lines(parts, small);
+  if (!small) text += "\n";
+  text += "consumers:\n";
+  text += small ? "  - name: payments\n"
+                : "  - name: payments              # first half of every record's key\n";
+  text += source_lines(parts, small);
+  text += small ? "    key: json:/id\n"
+                : "    key: json:/id               # the producer's id: the same on every send\n";
+  if (!small) text += policy_lines(parts);
+  return text + handler_lines(parts, small);
+}
+
+bool has(const std::vector<StarterWord>& words, std::string_view name) {
+  return std::any_of(words.begin(), words.end(), [&](const auto& w) { return w.name == name; });
+}
+
+Error unknown_word(std::string_view what, std::string_view word,
+                   const std::vector<StarterWord>& words) {
+  std::vector<std::string> names;
+  for (const auto& each : words) names.emplace_back(each.name);
+  const auto near = nearest(word, names);
+  return {ErrorKind::kRejected, "", fmt::format("there is no {} \"{}\"", what, printable(word, 40)),
+          near ? fmt::format("did you mean \"{}\"?", *near)
+               : fmt::format("one of {}", fmt::join(names, ", "))};
+}
+
+}  // namespace
+
+std::vector<StarterWord> starter_sources() { return alternatives("consumers[].source"); }
+std::vector<StarterWord> starter_handlers() { return alternatives("consumers[].handler"); }
+std::vector<StarterWord> starter_stores() { return alternatives("store"); }
+
+Result<StarterParts> parse_starter(std::string_view expression) {
+  std::vector<std::string> words;
+  while (!expression.empty()) {
+    const auto end = std::min(expression.find('/'), expression.size());
+    words.emplace_back(expression.substr(0, end));
+    expression.remove_prefix(std::min(end + 1, expression.size()));
+  }
+  if (words.size() > std::size(kUsual)) {
+    return failure({ErrorKind::kRejected, "", "too many words",
+                    "SOURCE/HANDLER/STORE, for example file/sql/sqlite"});
+  }
+  for (auto i = words.size(); i < std::size(kUsual); ++i) words.emplace_back(kUsual[i]);
+  if (!has(starter_sources(), words[0])) {
+    return failure(unknown_word("source", words[0], starter_sources()));
+  }
+  if (!has(starter_handlers(), words[1])) {
+    return failure(unknown_word("handler", words[1], starter_handlers()));
+  }
+  if (!has(starter_stores(), words[2])) {
+    return failure(unknown_word("store", words[2], starter_stores()));
+  }
+  return StarterParts{words[0], words[1], words[2]};
+}
+
+Result<std::string> starter_text(const StarterParts& parts, bool small) {
+  auto text = compose_text(parts, small);
+  config::LoadOptions options;
+  options.env = [](const std::string&) { return std::nullopt; };
+  const auto loaded = config::load_text(text, "semel.yaml", options);
+  for (const auto& each : loaded.diagnostics) {
+    if (each.severity != config::Diagnostic::Severity::kError) continue;
+    return failure({ErrorKind::kRejected, each.code,
+                    fmt::format("{}/{}/{} does not fit together: {}", parts.source, parts.handler,
+                                parts.store, each.message),
+                    each.help});
+  }
+  return text;
+}
+
+}  // namespace semel::cli

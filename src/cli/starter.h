@@ -1,0 +1,34 @@
+// Starter configs: one for each source, handler and store that fit together.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <semel/result.h>
+
+namespace semel::cli {
+
+struct StarterParts {
+  std::string source;   // queue, file, stdin
+  std::string handler;  // sql, native
+  std::string store;    // sqlite, memory
+};
+
+// The words there are, from the config's schema, with what each is.
+struct StarterWord {
+  std::string_view name;
+  std::string_view meaning;
+};
+std::vector<StarterWord> starter_sources();
+std::vector<StarterWord> starter_handlers();
+std::vector<StarterWord> starter_stores();
+
+// "file/sql/sqlite"; what is left out is the usual. kRejected for a word that there is not.
+Result<StarterParts> parse_starter(std::string_view expression);
+
+// The config's text. kRejected, with the reason, where the parts do not fit together.
+Result<std::string> starter_text(const StarterParts& parts, bool small);
+
+}  // namespace semel::cli

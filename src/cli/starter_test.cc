@@ -1,0 +1,93 @@
+#include "cli/starter.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "config/config.h"
+
+namespace semel::cli {
+namespace {
+
+TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
+  std::set<std::string> refused;
+  int accepted = 0;
+  for (const auto& source : starter_sources()) {
+    for (const auto& handler : starter_handlers()) {
+      for (const auto& store : starter_stores()) {
+        const StarterParts parts{std::string(source.name), std::string(handler.name),
+                                 std::string(store.name)};
+        const auto name = parts.source + "/" + parts.handler + "/" + parts.store;
+        for (const bool small : {false, true}) {
+          const auto text = starter_text(parts, small);
+          if (!text) {
+            EXPECT_EQ(text.error().code, "E030") << name;
+            EXPECT_FALSE(text.error().message.empty());
+            EXPECT_FALSE(text.error().hint.empty());
+            refused.insert(name);
+            continue;
+          }
+          const auto loaded = config::load_text(*text, "semel.yaml");
+          EXPECT_TRUE(loaded.config) << *text;
+          EXPECT_TRUE(loaded.diagnostics.empty())
+              << *text << config::format(loaded.diagnostics.front(), false);
+          EXPECT_EQ(small, text->find('#') == std::string::npos) << *text;
+          ++accepted;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(accepted, 16);
+  EXPECT_EQ(refused, (std::set<std::string>{"queue/sql/memory", "queue/native/memory",
+                                            "file/sql/memory", "stdin/sql/memory"}));
+}
+
+TEST(Starter, PartsSayWhatTheConfigHolds) {
+  const auto parts = parse_starter("file/sql/sqlite");
+  ASSERT_TRUE(parts);
+  const auto loaded = config::load_text(*starter_text(*parts, false), "semel.yaml");
+  ASSERT_TRUE(loaded.config);
+  const auto& consumer = loaded.config->consumers.at(0);
+  EXPECT_TRUE(std::holds_alternative<config::FileSource>(consumer.source));
+  EXPECT_TRUE(std::holds_alternative<config::SqlHandler>(consumer.handler));
+  EXPECT_TRUE(std::holds_alternative<config::SqliteStore>(loaded.config->store.kind));
+  EXPECT_TRUE(consumer.strategy_named);
+}
+
+TEST(Starter, ColumnsOfCommentsStandInOneLine) {
+  for (const auto& source : starter_sources()) {
+    const auto text = starter_text({std::string(source.name), "sql", "sqlite"}, false);
+    ASSERT_TRUE(text);
+    std::set<std::size_t> columns;
+    std::size_t begin = 0;
+    for (auto end = text->find('\n'); end != std::string::npos;
+         begin = end + 1, end = text->find('\n', begin)) {
+      const auto line = text->substr(begin, end - begin);
+      const auto hash = line.find('#');
+      if (hash != std::string::npos && hash > 0) columns.insert(hash);
+      EXPECT_LE(line.size(), 100U) << line;
+    }
+    EXPECT_EQ(columns.size(), 1U) << *text;
+  }
+}
+
+TEST(Starter, WhatIsLeftOutIsTheUsual) {
+  EXPECT_EQ(parse_starter("")->source, "queue");
+  EXPECT_EQ(parse_starter("stdin")->handler, "sql");
+  EXPECT_EQ(parse_starter("stdin/native")->store, "sqlite");
+}
+
+TEST(Starter, UnknownWordsAreNamed) {
+  const auto source = parse_starter("kafka/sql/sqlite");
+  ASSERT_FALSE(source);
+  EXPECT_EQ(source.error().message, "there is no source \"kafka\"");
+  EXPECT_EQ(source.error().hint, "one of queue, file, stdin");
+  EXPECT_EQ(parse_starter("file/sqll/sqlite").error().hint, "did you mean \"sql\"?");
+  EXPECT_FALSE(parse_starter("file/sql/postgres"));
+  EXPECT_FALSE(parse_starter("file/sql/sqlite/more"));
+  EXPECT_FALSE(parse_starter("/sql/sqlite"));
+}
+
+}  // namespace
+}  // namespace semel::cli

@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/session.h"
+#include "cli/text.h"
+#include "compose/compose.h"
+
+namespace semel::cli {
+
+namespace {
+
+constexpr std::chrono::milliseconds kSweepTurn{500};
+// The place in an SQLite file's header where its journal mode stands, and its two values.
+constexpr std::streamoff kModeAt = 18;
+constexpr char kRollbackJournal = 1;
+
+enum class FileBefore { kMissing, kRollbackJournal, kOther };
+
+FileBefore look_at(const config::Config& config) {
+  const auto* sqlite = std::get_if<config::SqliteStore>(&config.store.kind);
+  if (sqlite == nullptr) return FileBefore::kOther;
+  std::ifstream file(sqlite->path, std::ios::binary);
+  if (!file) return FileBefore::kMissing;
+  file.seekg(kModeAt);
+  char mode = 0;
+  if (!file.get(mode)) return FileBefore::kOther;
+  return mode == kRollbackJournal ? FileBefore::kRollbackJournal : FileBefore::kOther;
+}
+
+int init(Console& console) {
+  auto config = load_config(console);
+  if (!config) return config.error().code;
+  const FileBefore before = look_at(*config);
+  auto session = open_session(console, std::move(*config), Create::kYes);
+  if (!session) return session.error().code;
+  std::vector<std::string> names;
+  for (const auto& consumer : session->config.consumers) {
+    const auto number = compose::attach(*session->store, consumer);
+    if (!number) return console.fail(number.error());
+    names.push_back(consumer.name);
+  }
+  const auto stats = session->facets.records->stats();
+  if (!stats) return console.fail(stats.error());
+  const bool to_wal =
+      before == FileBefore::kRollbackJournal && look_at(session->config) == FileBefore::kOther;
+  if (console.text()) {
+    console.out(fmt::format("{}: {}, schema {}\n", session->where,
+                            before == FileBefore::kMissing ? "made" : "ready",
+                            stats->schema_version));
+    if (to_wal) {
+      console.out(
+          "  its journal mode was changed to WAL, for it and every other program that opens it\n");
+    }
+    console.out(fmt::format("  consumers: {}\n", fmt::join(names, ", ")));
+    console.next("semel run");
+    return kOk;
+  }
+  json::Writer writer = document("store_init");
+  writer.member("store", session->where).member("made", before == FileBefore::kMissing);
+  writer.member("turned_to_wal", to_wal).member("schema_version", stats->schema_version);
+  writer.name("consumers").begin_array();
+  for (const auto& name : names) writer.value(name);
+  console.out(writer.end_array().end_object());
+  return kOk;
+}
+
+void stats_json(Console& console, const std::string& where, const StoreStats& stats) {
+  json::Writer writer = document("store_stats");
+  writer.member("store", where).member("schema_version", stats.schema_version);
+  writer.member("epoch", stats.epoch).member("bytes", stats.bytes);
+  writer.name("running_pids").begin_array();
+  for (const auto pid : stats.running_pids) writer.value(pid);
+  writer.end_array().name("consumers").begin_array();
+  for (const auto& one : stats.consumers) {
+    writer.begin_object().member("name", one.name);
+    writer.member("number", static_cast<std::uint32_t>(one.number));
+    writer.member("consuming", one.consuming).member("retrying", one.retrying);
+    writer.member("parked", one.parked).member("dead", one.dead).member("held", one.held);
+    writer.member("dead_letters", one.dead_letters).end_object();
+  }
+  writer.end_array().name("generations").begin_array();
+  for (const auto& one : stats.generations) {
+    writer.begin_object().member("number", one.number).member("active", one.active);
+    writer.member("records", one.records).member("created_at", console.time(one.created_at));
+    if (one.ttl) {
+      writer.member("ttl_ms", one.ttl->count());
+    } else {
+      writer.name("ttl_ms").null();
+    }
+    writer.end_object();
+  }
+  console.out(writer.end_array().end_object());
+}
+
+void stats_text(Console& console, const std::string& where, const StoreStats& stats) {
+  console.out(fmt::format("{}: {:.1f} MB, schema {}, epoch {}\n\n", where,
+                          static_cast<double>(stats.bytes) / 1e6, stats.schema_version,
+                          stats.epoch));
+  Table consumers({"CONSUMER", "CONSUMING", "RETRYING", "PARKED", "DEAD", "HELD", "DEAD LETTERS"});
+  constexpr std::size_t kColumns = 7;
+  for (std::size_t i = 1; i < kColumns; ++i) consumers.align_right(i);
+  for (const auto& one : stats.consumers) {
+    consumers.row({one.name, grouped(one.consuming), grouped(one.retrying), grouped(one.parked),
+                   grouped(one.dead), grouped(one.held), grouped(one.dead_letters)});
+  }
+  console.out(consumers.text() + "\n");
+  Table generations({"GENERATION", "RECORDS", "KEPT", "BEGUN"});
+  generations.align_right(0);
+  generations.align_right(1);
+  for (const auto& one : stats.generations) {
+    generations.row({std::to_string(one.number) + (one.active ? " (active)" : ""),
+                     grouped(one.records), one.ttl ? duration_text(*one.ttl) : "for ever",
+                     console.time(one.created_at)});
+  }
+  console.out(generations.text());
+}
+
+int stats(Console& console) {
+  auto session = open_session(console);
+  if (!session) return session.error().code;
+  const auto stats = session->facets.records->stats();
+  if (!stats) return console.fail(stats.error());
+  if (console.text()) {
+    stats_text(console, session->where, *stats);
+  } else {
+    stats_json(console, session->where, *stats);
+  }
+  return kOk;
+}
+
+int sweep(Console& console) {
+  auto session = open_session(console);
+  if (!session) return session.error().code;
+  std::size_t records = 0;
+  for (bool more = true; more;) {
+    const auto report = session->store->purge(kSweepTurn);
+    if (!report) return console.fail(report.error());
+    records += report->records;
+    more = report->more;
+    console.progress(fmt::format("{} forgotten", grouped(records)));
+  }
+  if (console.text()) {
+    console.out(
+        fmt::format("{} past their time forgotten\n", counted(records, "record", "records")));
+  } else {
+    console.out(document("store_sweep").member("forgotten", records).end_object());
+  }
+  return kOk;
+}
+
+}  // namespace
+
+void add_store(Program& program) {
+  auto& family =
+      program.family({.name = "store", .description = "The store itself", .group = "Operate"});
+  const unsigned shared = kConfigFlag | kConfigArgument | kOutput | kQuiet;
+  program.command({.name = "init",
+                   .description = "Make the store's tables and its consumers' numbers",
+                   .flags = shared,
+                   .parent = &family},
+                  [](Console& console) { return init(console); });
+  program.command({.name = "stats",
+                   .description = "What is in the store, by consumer and generation",
+                   .flags = shared | kTime,
+                   .parent = &family},
+                  [](Console& console) { return stats(console); });
+  program.command({.name = "sweep",
+                   .description = "Forget completed records past their ttl, now",
+                   .flags = shared,
+                   .parent = &family},
+                  [](Console& console) { return sweep(console); });
+}
+
+}  // namespace semel::cli

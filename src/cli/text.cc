@@ -1,0 +1,186 @@
+#include "cli/text.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <ctime>
+
+namespace semel::cli {
+
+namespace {
+
+constexpr std::size_t kNearEnough = 2;
+
+// How many bytes the UTF-8 character at `bytes` has; 0 where there is none.
+std::size_t utf8_length(BytesView bytes) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  const unsigned char first = byte(0);
+  std::size_t length = 0;
+  std::uint32_t lowest = 0;
+  std::uint32_t value = 0;
+  if (first < 0x80) return 1;
+  if ((first & 0xE0) == 0xC0) {
+    length = 2, lowest = 0x80, value = first & 0x1FU;
+  } else if ((first & 0xF0) == 0xE0) {
+    length = 3, lowest = 0x800, value = first & 0x0FU;
+  } else if ((first & 0xF8) == 0xF0) {
+    length = 4, lowest = 0x10000, value = first & 0x07U;
+  } else {
+    return 0;
+  }
+  if (bytes.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+    value = (value << 6) | (byte(i) & 0x3FU);
+  }
+  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
+  return value < lowest || surrogate || value > 0x10FFFF ? 0 : length;
+}
+
+// C1 controls are controls too, two bytes long in UTF-8.
+bool is_control(BytesView character) noexcept {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7F;
+  return first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), 1, ' ');
+  }
+  return digits;
+}
+
+std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", grouped(number), number == 1 ? one : many);
+}
+
+std::string printable(BytesView bytes, std::size_t longest) {
+  std::string out;
+  std::size_t characters = 0;
+  while (!bytes.empty()) {
+    if (longest != 0 && characters == longest) return out + "…";
+    const std::size_t length = utf8_length(bytes);
+    const std::size_t step = std::max<std::size_t>(length, 1);
+    const BytesView character = bytes.substr(0, step);
+    if (length == 0 || is_control(character)) {
+      for (const char c : character) {
+        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      }
+    } else {
+      out += character;
+    }
+    bytes.remove_prefix(step);
+    ++characters;
+  }
+  return out;
+}
+
+bool is_utf8(BytesView bytes) noexcept {
+  while (!bytes.empty()) {
+    const std::size_t length = utf8_length(bytes);
+    if (length == 0) return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string base64(BytesView bytes) {
+  static constexpr char kDigits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::size_t have = std::min<std::size_t>(3, bytes.size() - at);
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      group = (group << 8) | (i < have ? static_cast<unsigned char>(bytes[at + i]) : 0U);
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      out += i <= have ? kDigits[(group >> (18 - 6 * i)) & 63U] : '=';
+    }
+  }
+  return out;
+}
+
+std::string took(std::chrono::nanoseconds time) {
+  const double us = static_cast<double>(time.count()) / 1e3;
+  if (us < 99.5) return fmt::format("{:.0f} µs", us);
+  if (us < 99'500) return fmt::format("{:.1f} ms", us / 1e3);
+  if (us < 999'500) return fmt::format("{:.0f} ms", us / 1e3);
+  return fmt::format("{:.1f} s", us / 1e6);
+}
+
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return std::nullopt;
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  std::int64_t factor = 0;
+  if (unit == "ms") factor = 1;
+  if (unit == "s") factor = 1'000;
+  if (unit == "m") factor = 60'000;
+  if (unit == "h") factor = 3'600'000;
+  if (unit == "d") factor = 86'400'000;
+  constexpr std::int64_t kLongest = std::int64_t{1} << 52;
+  if (factor == 0 || number > kLongest / factor) return std::nullopt;
+  return std::chrono::milliseconds(number * factor);
+}
+
+std::string duration_text(std::chrono::milliseconds time) {
+  const std::int64_t ms = time.count();
+  if (ms < 1'000) return fmt::format("{} ms", ms);
+  if (ms < 120'000) return fmt::format("{} s", ms / 1'000);
+  if (ms < 7'200'000) return fmt::format("{} min", ms / 60'000);
+  if (ms < 172'800'000) return fmt::format("{} h", ms / 3'600'000);
+  return fmt::format("{} d", ms / 86'400'000);
+}
+
+std::string time_text(StoreTime time, TimeStyle style, StoreTime now) {
+  const std::int64_t ms = time.time_since_epoch().count();
+  if (style == TimeStyle::kRaw) return std::to_string(ms);
+  if (style == TimeStyle::kRelative) {
+    return time > now ? "in " + duration_text(time - now) : duration_text(now - time) + " ago";
+  }
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  const std::time_t whole = seconds.time_since_epoch().count();
+  std::tm parts{};
+  if (gmtime_r(&whole, &parts) == nullptr) return std::to_string(ms);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03d}Z", parts, (time - seconds).count());
+}
+
+std::optional<std::string> nearest(std::string_view word,
+                                   const std::vector<std::string>& candidates) {
+  std::optional<std::string> best;
+  std::size_t best_distance = kNearEnough + 1;
+  for (const auto& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance && distance < candidate.size()) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,27 @@
+// Records, dead letters and statistics as JSON and as text: one shape each, wherever they appear.
+#pragma once
+
+#include <string_view>
+
+#include <semel/records.h>
+
+#include "base/json.h"
+#include "cli/console.h"
+
+namespace semel::cli {
+
+// `name`: the text; where the bytes are not UTF-8, `<name>_base64`.
+void add_bytes(json::Writer& writer, std::string_view name, BytesView bytes);
+
+void add_record(json::Writer& writer, const Console& console, std::string_view consumer,
+                const RecordView& record);
+std::string record_text(const Console& console, std::string_view consumer,
+                        const RecordView& record);
+
+void add_dead_letter(json::Writer& writer, const Console& console, const DeadLetter& letter,
+                     bool payload);
+std::string dead_letter_text(const Console& console, const DeadLetter& letter);
+
+std::string hex_of(BytesView bytes);
+
+}  // namespace semel::cli

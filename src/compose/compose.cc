@@ -1,0 +1,91 @@
+#include "compose/compose.h"
+
+#include <semel/memory.h>
+#include <semel/sqlite.h>
+
+#include "sources/sources.h"
+
+namespace semel::compose {
+
+namespace {
+
+template <class... Fs>
+struct Overload : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+Overload(Fs...) -> Overload<Fs...>;
+
+SourceTraits traits_of(const config::SourceConfig& source) {
+  SourceTraits traits;
+  std::visit(Overload{[&](const config::QueueSource&) {
+                        traits.name = "queue";
+                        traits.redelivers = true;
+                        traits.in_store = true;
+                      },
+                      [&](const config::FileSource&) { traits.name = "file"; },
+                      [&](const config::StdinSource&) {
+                        traits.name = "stdin";
+                        traits.replays = false;
+                      }},
+             source);
+  return traits;
+}
+
+StoreTraits traits_of(const config::StoreConfig& store) {
+  StoreTraits traits;
+  if (std::holds_alternative<config::SqliteStore>(store.kind)) {
+    traits.name = "sqlite";
+    traits.durable = true;
+    traits.single_writer = true;
+  } else {
+    traits.name = "memory";
+    traits.forgets = true;
+  }
+  return traits;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store, bool create,
+                                          Environment* environment) {
+  if (const auto* sqlite = std::get_if<config::SqliteStore>(&store.kind)) {
+    SqliteOptions options;
+    options.path = sqlite->path;
+    options.create = create;
+    if (sqlite->generation_rows > 0) options.generation_rows = sqlite->generation_rows;
+    options.environment = environment;
+    return open_sqlite(std::move(options));
+  }
+  MemoryOptions options;
+  const auto& memory = std::get<config::MemoryStore>(store.kind);
+  if (memory.max_records > 0) options.max_records = memory.max_records;
+  options.environment = environment;
+  return make_memory_store(options);
+}
+
+Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consumer) {
+  ConsumerSpec spec;
+  spec.name = consumer.name;
+  spec.recipe_hash = consumer.key.hash();
+  spec.accept_recipe = consumer.accept.contains("key_recipe");
+  spec.ttl = config::effective_ttl(consumer);
+  return store.attach(spec);
+}
+
+Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfig& consumer) {
+  core::GuaranteeFacts facts;
+  facts.source = traits_of(consumer.source);
+  facts.store = traits_of(config.store);
+  facts.strategy = consumer.strategy;
+  facts.handler_transactional = std::holds_alternative<config::SqlHandler>(consumer.handler);
+  for (const core::KeyPart& part : consumer.key.parts) {
+    if (std::holds_alternative<core::KeyPart::PositionPart>(part.what))
+      facts.key_is_position = true;
+  }
+  facts.fingerprint_none = consumer.key.fingerprint == core::KeyRecipe::FingerprintOf::kNone;
+  facts.ttl = config::effective_ttl(consumer);
+  return core::compute_guarantee(facts);
+}
+
+}  // namespace semel::compose

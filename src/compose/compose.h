@@ -1,0 +1,53 @@
+// The composition root: builds stores, sources, handlers and engines from a config. The only place,
+// beside the program, that names adapters.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/guarantee.h>
+#include <semel/handler.h>
+#include <semel/observer.h>
+#include <semel/runner.h>
+#include <semel/store.h>
+
+#include "config/config.h"
+
+namespace semel::compose {
+
+// `create`: make the file and tables where missing. `writes`: false for a command that only looks.
+Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store, bool create,
+                                          Environment* environment = nullptr);
+
+// The consumer's number in the store, as `run` would have it.
+Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consumer);
+
+// What `check` prints, from the config alone.
+Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfig& consumer);
+
+struct ServiceOptions {
+  std::map<std::string, Handler> handlers;  // native ones, by name
+  std::map<std::string, KeyFunction> keys;  // by consumer
+  std::vector<Observer*> observers;         // borrowed
+  bool once = false;
+  bool dry_run =
+      false;  // receive and say what would be handled; nothing is claimed, handled or settled
+  Environment* environment = nullptr;
+};
+
+// All consumers of a config, running.
+class Service {
+ public:
+  static Result<std::unique_ptr<Service>> build(const config::Config& config,
+                                                ServiceOptions options);
+  virtual ~Service() = default;
+  // Runs until stopped, or, with `once`, until nothing is left to do; drains; returns an exit code.
+  virtual int run() = 0;
+  // Begins the drain; a second call hurries it. Async-signal-safe.
+  virtual void stop() noexcept = 0;
+};
+
+}  // namespace semel::compose

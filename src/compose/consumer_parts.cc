@@ -1,0 +1,195 @@
+#include "compose/consumer_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include <semel/held_messages.h>
+#include <semel/reason.h>
+#include <semel/unit_of_work.h>
+
+#include "handlers/sql/sql_handler.h"
+#include "sources/sources.h"
+#include "strategies/strategies.h"
+
+namespace semel::compose {
+
+namespace {
+
+constexpr std::size_t kFirstBatchInTransaction = 32;
+constexpr int kWorkersOutside = 8;
+
+Error rejected(std::string code, std::string message, std::string hint) {
+  return {ErrorKind::kRejected, std::move(code), std::move(message), std::move(hint)};
+}
+
+Result<Handler> handler_of(const ConsumerBuild& build) {
+  const auto& handler = build.consumer->handler;
+  if (const auto* sql = std::get_if<config::SqlHandler>(&handler)) {
+    auto made = handlers::make_sql_handler(sql->spec);
+    if (!made) return failure(std::move(made.error()));
+    return Handler(*std::move(made));
+  }
+  const std::string& name = std::get<config::NativeHandler>(handler).name;
+  const auto found = build.options->handlers.find(name);
+  if (found != build.options->handlers.end()) return found->second;
+  return failure(rejected(
+      "E060",
+      fmt::format(
+          "consumer \"{}\" wants the native handler \"{}\", which this program does not have",
+          build.consumer->name, name),
+      fmt::format("register it: runner.on(\"{}\", …), or give the consumer handler: {{ sql: … }}",
+                  name)));
+}
+
+// The look of strategy `query`: a SELECT of its own, outside of any transaction of the work.
+std::function<Result<bool>(const Message&)> look_of(const ConsumerBuild& build, Error& error) {
+  if (!build.consumer->look) return nullptr;
+  core::SqlSpec spec;
+  if (const auto* sql = std::get_if<config::SqlHandler>(&build.consumer->handler)) {
+    spec.params = sql->spec.params;
+  }
+  spec.statements.push_back({*build.consumer->look, std::nullopt, {}});
+  auto record = handlers::make_sql_handler(spec);
+  if (!record) {
+    error = std::move(record.error());
+    return nullptr;
+  }
+  TransactionalStore* store = build.store->facets().transactional;
+  return [record = *std::move(record), store](const Message& message) -> Result<bool> {
+    struct NoQueries final : Transaction::Queries {
+      Rows query(const RecordedStatement&, StatementList&) override { return {}; }
+    } none;
+    Transaction recording(none, Attempt{});
+    (void)record(message, recording);
+    UnitOptions options;
+    options.only_looks = true;
+    auto unit = store->begin(options);
+    if (!unit) return failure(std::move(unit.error()));
+    auto rows = (*unit)->query(0, recording.recorded().front());
+    if (!rows) return failure(std::move(rows.error()));
+    return !rows->rows.empty();
+  };
+}
+
+Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& build,
+                                                        ConsumerNumber number) {
+  const config::ConsumerConfig& consumer = *build.consumer;
+  const StoreFacets facets = build.store->facets();
+  std::vector<std::unique_ptr<Source>> sources;
+  if (const auto* file = std::get_if<config::FileSource>(&consumer.source)) {
+    sources::FileOptions options;
+    options.path = file->path;
+    options.from =
+        file->from_start ? sources::FileOptions::From::kStart : sources::FileOptions::From::kKept;
+    options.follow = !build.options->once && !build.options->dry_run;
+    auto made = sources::make_file_source(std::move(options), number, *facets.positions);
+    if (!made) return failure(std::move(made.error()));
+    sources.push_back(*std::move(made));
+  } else if (std::holds_alternative<config::StdinSource>(consumer.source)) {
+    sources.push_back(sources::make_stdin_source());
+  }
+  // The queue itself, or what was held for later: one mechanism.
+  sources.push_back(sources::make_held_source(*facets.held, number, consumer.dedup.lease));
+  return sources;
+}
+
+Handler giving_up(bool transactional, int crashes) {
+  std::string why =
+      fmt::format("its handler was running each of the {} times the process died", crashes);
+  if (transactional) {
+    return TransactionalHandler([why](const Message&, Transaction&) { return dead(why); });
+  }
+  return PlainHandler([why](const Message&, const Attempt&) { return dead(why); });
+}
+
+strategies::Context context_of(const ConsumerBuild& build, Handler handler) {
+  const config::ConsumerConfig& consumer = *build.consumer;
+  strategies::Context context;
+  context.consumer = consumer.name;
+  context.store = build.store;
+  context.handler = std::move(handler);
+  context.retry = consumer.retry;
+  context.limits = consumer.limits;
+  context.claim.lease = consumer.dedup.lease;
+  context.environment = build.options->environment;
+  context.observer = build.observer;
+  return context;
+}
+
+engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber number,
+                                     bool transactional) {
+  const config::ConsumerConfig& consumer = *build.consumer;
+  engine::EngineOptions options;
+  options.consumer = consumer.name;
+  options.number = number;
+  options.recipe = consumer.key;
+  const auto function = build.options->keys.find(consumer.name);
+  if (function != build.options->keys.end()) options.recipe.function = function->second;
+  options.limits = consumer.limits;
+  const bool one_writer = transactional && build.store->traits().single_writer;
+  const int threads = consumer.concurrency.value_or(one_writer ? 1 : kWorkersOutside);
+  options.workers = threads > 1 ? threads : 0;
+  options.batch_max = consumer.batch_max;
+  options.batch_first = transactional ? std::min(kFirstBatchInTransaction, consumer.batch_max) : 1;
+  options.batch_target = consumer.batch_target;
+  options.max_in_flight = consumer.max_in_flight;
+  options.max_in_flight_bytes = consumer.max_in_flight_bytes;
+  options.lease = consumer.dedup.lease;
+  options.handler_timeout = consumer.timeout;
+  options.drain_timeout = build.config->drain_timeout;
+  options.crashes = consumer.retry.crashes;
+  options.once = build.options->once;
+  options.dry_run = build.options->dry_run;
+  options.fail_on_unavailable =
+      build.config->store.on_unavailable == config::StoreConfig::OnUnavailable::kFail;
+  return options;
+}
+
+}  // namespace
+
+Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
+  const config::ConsumerConfig& consumer = *build.consumer;
+  auto handler = handler_of(build);
+  if (!handler) return failure(std::move(handler.error()));
+  const bool transactional = std::holds_alternative<TransactionalHandler>(*handler);
+  const core::StrategyKind strategy =
+      consumer.strategy_named ? consumer.strategy : core::default_strategy(transactional);
+  const bool store_transactional = build.store->facets().transactional != nullptr;
+  if (auto refused =
+          core::refuse_combination(strategy, transactional, store_transactional, consumer.unsafe)) {
+    return failure(rejected("E061", fmt::format("consumer \"{}\": {}", consumer.name, *refused),
+                            "name another strategy, or another kind of handler"));
+  }
+  auto number = attach(*build.store, consumer);
+  if (!number) return failure(std::move(number.error()));
+  auto sources = sources_of(build, *number);
+  if (!sources) return failure(std::move(sources.error()));
+
+  Error look_error;
+  strategies::Context working = context_of(build, *handler);
+  working.already_done = look_of(build, look_error);
+  if (!look_error.message.empty()) return failure(std::move(look_error));
+  strategies::Context condemned =
+      context_of(build, giving_up(transactional, consumer.retry.crashes));
+  condemned.already_done = working.already_done;
+  condemned.dead_reason = reason::kCrash;
+
+  ConsumerParts made;
+  made.options = engine_options(build, *number, transactional);
+  made.parts.store = build.store;
+  made.parts.sources = *std::move(sources);
+  made.parts.environment = build.options->environment;
+  made.parts.observer = build.observer;
+  made.parts.strategy = [strategy, working](strategies::Keeper& keeper) mutable {
+    working.keeper = &keeper;
+    return strategies::make_strategy(strategy, std::move(working));
+  };
+  made.parts.condemned = [strategy, condemned](strategies::Keeper& keeper) mutable {
+    condemned.keeper = &keeper;
+    return strategies::make_strategy(strategy, std::move(condemned));
+  };
+  return made;
+}
+
+}  // namespace semel::compose

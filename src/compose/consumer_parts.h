@@ -1,0 +1,26 @@
+// From one consumer's config to the parts its engine is made of.
+#pragma once
+
+#include "compose/compose.h"
+#include "engine/engine.h"
+
+namespace semel::compose {
+
+struct ConsumerBuild {
+  const config::Config* config = nullptr;
+  const config::ConsumerConfig* consumer = nullptr;
+  Store* store = nullptr;
+  const ServiceOptions* options = nullptr;
+  Observer* observer = nullptr;
+};
+
+struct ConsumerParts {
+  engine::EngineOptions options;
+  engine::EngineParts parts;
+};
+
+// Opens the sources and checks that strategy, handler and store go together. Kind kRejected for
+// what the config or the program must change, kUnavailable or kBlocked for what may pass.
+Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build);
+
+}  // namespace semel::compose

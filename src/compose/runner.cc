@@ -1,0 +1,151 @@
+#include <semel/runner.h>
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <mutex>
+
+#include <semel/guarantee.h>
+
+#include "compose/compose.h"
+#include "compose/signals.h"
+
+namespace semel {
+
+namespace {
+
+config::Config loaded_or_throw(config::Loaded loaded) {
+  if (loaded.config) return *std::move(loaded.config);
+  Error error{ErrorKind::kRejected, "E000", {}, {}};
+  for (const config::Diagnostic& diagnostic : loaded.diagnostics) {
+    if (diagnostic.severity != config::Diagnostic::Severity::kError) continue;
+    if (error.message.empty()) error.code = diagnostic.code;
+    error.message += config::format(diagnostic, false);
+  }
+  throw SemelError(std::move(error));
+}
+
+constexpr int kExitUnavailable = 69;
+constexpr int kExitConfig = 78;
+
+// What a program that observes nothing must be told all the same.
+class Complaints final : public Observer {
+ public:
+  void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
+                  bool mended) noexcept override {
+    if (mended) {
+      fmt::print(stderr, "semel: {}: the {} is back\n", consumer, where);
+      return;
+    }
+    fmt::print(stderr, "semel: {}: {}: {}\n", consumer, where, error.message);
+    if (!error.hint.empty()) fmt::print(stderr, "  fix: {}\n", error.hint);
+  }
+  void on_notice(std::string_view consumer, std::string_view text) noexcept override {
+    fmt::print(stderr, "semel: {}: {}\n", consumer, text);
+  }
+};
+
+}  // namespace
+
+class Runner::Impl {
+ public:
+  explicit Impl(config::Config c) : config(std::move(c)) {}
+
+  config::Config config;
+  compose::ServiceOptions options;
+  std::mutex mutex;
+  compose::Service* running = nullptr;
+  int stops = 0;
+};
+
+Runner Runner::from_file(const std::string& path) {
+  return Runner(std::make_unique<Impl>(loaded_or_throw(config::load_file(path))));
+}
+
+Runner Runner::from_text(std::string_view yaml) {
+  return Runner(std::make_unique<Impl>(loaded_or_throw(config::load_text(yaml, "config"))));
+}
+
+Runner::Runner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Runner::~Runner() = default;
+Runner::Runner(Runner&&) noexcept = default;
+Runner& Runner::operator=(Runner&&) noexcept = default;
+
+Runner& Runner::on_handler(std::string_view name, Handler handler) {
+  const bool transactional = std::holds_alternative<TransactionalHandler>(handler);
+  bool wanted = false;
+  for (const config::ConsumerConfig& consumer : impl_->config.consumers) {
+    const auto* native = std::get_if<config::NativeHandler>(&consumer.handler);
+    if (native == nullptr || native->name != name) continue;
+    wanted = true;
+    if (!consumer.strategy_named) continue;
+    const bool on_sqlite = std::holds_alternative<config::SqliteStore>(impl_->config.store.kind);
+    if (auto refused = core::refuse_combination(consumer.strategy, transactional, on_sqlite,
+                                                consumer.unsafe)) {
+      throw SemelError({ErrorKind::kRejected, "E061",
+                        "consumer \"" + consumer.name + "\": " + *refused,
+                        "name another strategy, or register another kind of handler"});
+    }
+  }
+  if (!wanted) {
+    throw SemelError({ErrorKind::kRejected, "E062",
+                      "no consumer of the config has the handler \"" + std::string(name) + "\"",
+                      "give one handler: { native: " + std::string(name) + " }"});
+  }
+  impl_->options.handlers.insert_or_assign(std::string(name), std::move(handler));
+  return *this;
+}
+
+Runner& Runner::key(std::string_view consumer, KeyFunction function) {
+  if (impl_->config.find(consumer) == nullptr) {
+    throw SemelError({ErrorKind::kRejected,
+                      "E062",
+                      "the config has no consumer \"" + std::string(consumer) + "\"",
+                      {}});
+  }
+  impl_->options.keys.insert_or_assign(std::string(consumer), std::move(function));
+  return *this;
+}
+
+Runner& Runner::observe(Observer& observer) {
+  impl_->options.observers.push_back(&observer);
+  return *this;
+}
+
+Runner& Runner::once(bool on) {
+  impl_->options.once = on;
+  return *this;
+}
+
+int Runner::run() {
+  compose::SignalDrain signals([this](int) { stop(); });
+  Complaints complaints;
+  if (impl_->options.observers.empty()) impl_->options.observers.push_back(&complaints);
+  auto service = compose::Service::build(impl_->config, impl_->options);
+  if (!service) {
+    const Error& error = service.error();
+    for (Observer* observer : impl_->options.observers) {
+      observer->on_trouble("start", "store or source", error, false);
+    }
+    std::erase(impl_->options.observers, &complaints);
+    return error.kind == ErrorKind::kRejected ? kExitConfig : kExitUnavailable;
+  }
+  {
+    std::lock_guard lock(impl_->mutex);
+    impl_->running = service->get();
+    for (int i = 0; i < impl_->stops; ++i) impl_->running->stop();
+  }
+  const int code = (*service)->run();
+  std::lock_guard lock(impl_->mutex);
+  impl_->running = nullptr;
+  std::erase(impl_->options.observers, &complaints);
+  return code;
+}
+
+void Runner::stop() noexcept {
+  std::lock_guard lock(impl_->mutex);
+  ++impl_->stops;
+  if (impl_->running != nullptr) impl_->running->stop();
+}
+
+}  // namespace semel

@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+#include <semel/held_messages.h>
+#include <semel/reason.h>
+#include <semel/run_markers.h>
+#include <semel/unit_of_work.h>
+
+#include "compose/compose.h"
+#include "compose/consumer_parts.h"
+#include "engine/engine.h"
+
+namespace semel::compose {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kSweepEvery{1'000};
+constexpr int kSweepsPerPurge = 30;
+constexpr milliseconds kPurgeBudget{20};
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUnavailable = 69;
+constexpr int kExitHung = 70;
+constexpr std::string_view kHung = "R260";
+
+// Tells every observer; the engines know only one.
+class FanOut final : public Observer {
+ public:
+  explicit FanOut(std::vector<Observer*> observers) : observers_(std::move(observers)) {}
+  void on_received(std::string_view consumer, std::size_t deliveries) noexcept override {
+    for (Observer* o : observers_) o->on_received(consumer, deliveries);
+  }
+  void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
+                std::chrono::nanoseconds took) noexcept override {
+    for (Observer* o : observers_) o->on_ended(consumer, delivery, outcome, took);
+  }
+  void on_refused(std::string_view consumer, const Arrival& arrival, std::string_view reason,
+                  std::string_view error) noexcept override {
+    for (Observer* o : observers_) o->on_refused(consumer, arrival, reason, error);
+  }
+  void on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept override {
+    for (Observer* o : observers_) o->on_lease_lost(consumer, delivery);
+  }
+  void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
+                  bool mended) noexcept override {
+    for (Observer* o : observers_) o->on_trouble(consumer, where, error, mended);
+  }
+  void on_notice(std::string_view consumer, std::string_view text) noexcept override {
+    for (Observer* o : observers_) o->on_notice(consumer, text);
+  }
+
+ private:
+  std::vector<Observer*> observers_;
+};
+
+// Sweeps what dead processes held and purges what is past its time, beside the engines.
+class Housekeeper {
+ public:
+  Housekeeper(Store& store, std::function<void()> freed)
+      : store_(store), freed_(std::move(freed)), thread_([this] { loop(); }) {}
+  ~Housekeeper() {
+    {
+      std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+  Housekeeper(const Housekeeper&) = delete;
+  Housekeeper& operator=(const Housekeeper&) = delete;
+
+ private:
+  void loop() {
+    RunMarkers* runs = store_.facets().runs;
+    std::unique_lock lock(mutex_);
+    for (int turn = 1; !wake_.wait_for(lock, kSweepEvery, [&] { return ending_; }); ++turn) {
+      lock.unlock();
+      // What fails here is tried again at the next turn; the engines tell of a store that is away.
+      if (runs != nullptr && runs->sweep().value_or(false)) freed_();
+      if (turn % kSweepsPerPurge == 0) (void)store_.purge(kPurgeBudget);
+      lock.lock();
+    }
+  }
+
+  Store& store_;
+  std::function<void()> freed_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+class RunningService final : public Service {
+ public:
+  RunningService(std::unique_ptr<Store> store, ServiceOptions options)
+      : store_(std::move(store)), options_(std::move(options)), observer_(options_.observers) {}
+
+  Result<void> add(const config::Config& config, const config::ConsumerConfig& consumer);
+  int run() override;
+  void stop() noexcept override {
+    for (const auto& engine : engines_) engine->stop();
+  }
+
+ private:
+  std::unique_ptr<Store> store_;
+  ServiceOptions options_;
+  FanOut observer_;
+  std::mutex suspect_gate_;
+  std::vector<std::unique_ptr<engine::Engine>> engines_;
+};
+
+Result<void> RunningService::add(const config::Config& config,
+                                 const config::ConsumerConfig& consumer) {
+  ConsumerBuild build;
+  build.config = &config;
+  build.consumer = &consumer;
+  build.store = store_.get();
+  build.options = &options_;
+  build.observer = &observer_;
+  auto parts = make_consumer_parts(build);
+  if (!parts) return failure(std::move(parts.error()));
+  parts->parts.suspect_gate = &suspect_gate_;
+  parts->parts.hung = [name = consumer.name](const std::string& what) {
+    // Neither destructors nor the drain may run: the handler still uses what they would take away.
+    fmt::print(stderr,
+               "error[{}] {}: {}; this process ends, the next start handles what was in "
+               "flight one by one\n",
+               kHung, name, what);
+    std::fflush(stderr);
+    ::_exit(kExitHung);
+  };
+  engines_.push_back(engine::Engine::create(std::move(parts->options), std::move(parts->parts)));
+  return {};
+}
+
+int RunningService::run() {
+  std::vector<engine::Ended> ended(engines_.size());
+  {
+    Housekeeper housekeeper(*store_, [this] {
+      for (const auto& engine : engines_) engine->nudge();
+    });
+    std::vector<std::thread> threads;
+    threads.reserve(engines_.size());
+    for (std::size_t i = 0; i < engines_.size(); ++i) {
+      threads.emplace_back([this, i, &ended] {
+        ended[i] = engines_[i]->run();
+        const bool well =
+            ended[i] == engine::Ended::kDrained || ended[i] == engine::Ended::kFinished;
+        // A consumer that cannot go on takes the service down, so that whoever watches it is told.
+        if (!well && !options_.once) stop();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  int code = 0;
+  for (const engine::Ended one : ended) {
+    if (one == engine::Ended::kUnavailable) code = kExitUnavailable;
+    if (one == engine::Ended::kFailed && code == 0) code = kExitFailed;
+  }
+  return code;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Service>> Service::build(const config::Config& config,
+                                                ServiceOptions options) {
+  if (options.environment == nullptr) options.environment = &system_environment();
+  auto store = open_store(config.store, true, options.environment);
+  if (!store) return failure(std::move(store.error()));
+  auto service = std::make_unique<RunningService>(std::move(*store), std::move(options));
+  for (const config::ConsumerConfig& consumer : config.consumers) {
+    auto added = service->add(config, consumer);
+    if (!added) return failure(std::move(added.error()));
+  }
+  return service;
+}
+
+}  // namespace semel::compose

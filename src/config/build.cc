@@ -1,0 +1,174 @@
+#include "config/build.h"
+
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "config/checks.h"
+#include "config/node.h"
+#include "config/sql_build.h"
+
+namespace semel::config {
+namespace {
+
+std::string resolve(const std::string& folder, const std::string& path) {
+  return (std::filesystem::path(folder) / path).lexically_normal().string();
+}
+
+StoreConfig build_store(const View& store, const std::string& folder) {
+  StoreConfig made;
+  if (store.text("on_unavailable") == "fail") {
+    made.on_unavailable = StoreConfig::OnUnavailable::kFail;
+  }
+  if (store.written("memory") && !store.written("sqlite")) {
+    made.kind = MemoryStore{static_cast<std::size_t>(store.in("memory").number("max_records"))};
+    return made;
+  }
+  const auto sqlite = store.in("sqlite");
+  made.kind = SqliteStore{resolve(folder, sqlite.text("path")),
+                          static_cast<std::size_t>(sqlite.number("generation_rows"))};
+  return made;
+}
+
+SourceConfig build_source(const View& source, const std::string& folder) {
+  if (source.written("queue")) return QueueSource{};
+  if (source.written("file")) {
+    const auto file = source.in("file");
+    return FileSource{resolve(folder, file.text("path")), file.text("from") == "start"};
+  }
+  return StdinSource{};
+}
+
+json::Pointer pointer_of(const std::string& text) {
+  constexpr std::string_view kPrefix = "json:";
+  return json::Pointer::parse(std::string_view(text).substr(kPrefix.size())).value();
+}
+
+core::KeyRecipe build_key(const View& key) {
+  core::KeyRecipe made;
+  const auto& settings = key.settings();
+  for (std::size_t i = 0; i < settings.size(key.path("from")); ++i) {
+    const auto* part = settings.find(join_path(key.path("from"), i));
+    if (part != nullptr) made.parts.push_back(core::KeyPart::parse(part->text).value());
+  }
+  made.join = key.flag("join");
+  if (key.text("missing") == "fail") made.missing = core::KeyRecipe::Missing::kFail;
+  if (const auto* word = key.find("fingerprint")) {
+    made.fingerprint = word->text == "none" ? core::KeyRecipe::FingerprintOf::kNone
+                                            : core::KeyRecipe::FingerprintOf::kBody;
+    return made;
+  }
+  for (std::size_t i = 0; i < settings.size(key.path("fingerprint")); ++i) {
+    const auto* field = settings.find(join_path(key.path("fingerprint"), i));
+    if (field != nullptr) made.fingerprint_fields.push_back(pointer_of(field->text));
+  }
+  if (!made.fingerprint_fields.empty()) made.fingerprint = core::KeyRecipe::FingerprintOf::kFields;
+  return made;
+}
+
+DedupConfig build_dedup(const View& dedup) {
+  DedupConfig made;
+  made.lease = dedup.duration("lease");
+  const auto* ttl = dedup.find("ttl");
+  if (ttl == nullptr || ttl->text == "auto") return made;
+  made.ttl = ttl->text == "keep" ? DedupConfig::Ttl::kKeep : DedupConfig::Ttl::kFor;
+  made.ttl_for = milliseconds(ttl->number);
+  return made;
+}
+
+RetryPolicy build_retry(const View& retry) {
+  RetryPolicy made;
+  made.attempts = static_cast<int>(retry.number("attempts"));
+  if (const auto* backoff = retry.find("backoff")) {
+    made.first = milliseconds(backoff->number);
+    made.longest = milliseconds(backoff->upper);
+  }
+  if (const auto* jitter = retry.find("jitter")) made.jitter = jitter->real;
+  made.max_elapsed = retry.duration("max_elapsed");
+  made.crashes = static_cast<int>(retry.number("crashes"));
+  return made;
+}
+
+void build_pace(ConsumerConfig& made, const View& view) {
+  const auto* concurrency = view.find("concurrency");
+  if (concurrency != nullptr && !concurrency->word) {
+    made.concurrency = static_cast<int>(concurrency->number);
+  }
+  made.batch_max = static_cast<std::size_t>(view.in("batch").number("max"));
+  made.batch_target = view.in("batch").duration("target_time");
+  made.timeout = view.duration("timeout");
+  const auto limits = view.in("limits");
+  made.limits.key = static_cast<std::size_t>(limits.number("key"));
+  made.limits.payload = static_cast<std::size_t>(limits.number("payload"));
+  made.limits.headers = static_cast<std::size_t>(limits.number("headers"));
+  made.limits.result = static_cast<std::size_t>(limits.number("result"));
+  made.max_in_flight = static_cast<std::size_t>(view.in("in_flight").number("messages"));
+  made.max_in_flight_bytes = static_cast<std::size_t>(view.in("in_flight").number("bytes"));
+}
+
+HandlerConfig build_handler(const View& view, Report& report) {
+  const auto handler = view.in("handler");
+  if (handler.written("sql")) return SqlHandler{build_sql(handler.in("sql"), report)};
+  return NativeHandler{handler.find("native") != nullptr ? handler.text("native")
+                                                         : view.text("name")};
+}
+
+ConsumerConfig build_consumer(const View& view, const std::string& folder, Report& report) {
+  ConsumerConfig made;
+  made.name = view.text("name");
+  made.where = {view.settings().place_of(view.path()).line,
+                view.settings().place_of(view.path()).column};
+  made.source = build_source(view.in("source"), folder);
+  made.key = build_key(view.in("key"));
+  made.handler = build_handler(view, report);
+  made.unsafe = view.flag("unsafe");
+  const auto* strategy = view.find("strategy");
+  made.strategy_named = strategy != nullptr && strategy->from == Setting::From::kWritten;
+  const auto named = core::strategy_from(view.text("strategy"));
+  made.strategy =
+      named.value_or(core::default_strategy(std::holds_alternative<SqlHandler>(made.handler)));
+  if (const auto* look = view.in("query").find("exists")) made.look = look->text;
+  made.dedup = build_dedup(view.in("dedup"));
+  made.retry = build_retry(view.in("retry"));
+  build_pace(made, view);
+  for (std::size_t i = 0; i < view.settings().size(view.path("accept")); ++i) {
+    const auto* word = view.settings().find(join_path(view.path("accept"), i));
+    if (word != nullptr) made.accept.insert(word->text);
+  }
+  return made;
+}
+
+}  // namespace
+
+std::string View::path(std::string_view name) const { return join_path(path_, name); }
+
+std::int64_t View::number(std::string_view name) const {
+  const auto* setting = find(name);
+  return setting == nullptr ? 0 : setting->number;
+}
+
+std::size_t View::size(std::string_view name) const { return settings_.size(path(name)); }
+
+std::string View::text(std::string_view name) const {
+  const auto* setting = find(name);
+  return setting == nullptr ? std::string() : setting->text;
+}
+
+Config build(const Settings& settings, const std::string& folder, Report& report) {
+  const View root(settings, "");
+  Config made;
+  made.file = report.name(0);
+  made.drain_timeout = root.duration("drain_timeout");
+  made.store = build_store(root.in("store"), folder);
+  for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
+    const View view(settings, join_path("consumers", i));
+    if (!settings.written(view.path())) continue;
+    made.consumers.push_back(build_consumer(view, folder, report));
+    check_consumer(made, made.consumers.back(), view, report);
+  }
+  check_together(settings, report);
+  return made;
+}
+
+}  // namespace semel::config

@@ -1,0 +1,43 @@
+// Settings to the typed Config, and what only shows when values stand together.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "config/config.h"
+#include "config/report.h"
+#include "config/settings.h"
+
+namespace semel::config {
+
+// A Config as far as the settings allow: where something is spoilt its part is left as it is, so
+// that the checks still find what is wrong with the rest.
+Config build(const Settings& settings, const std::string& folder, Report& report);
+
+// Settings of one map, by their names in it.
+class View {
+ public:
+  View(const Settings& settings, std::string path) : settings_(settings), path_(std::move(path)) {}
+
+  std::string path(std::string_view name) const;
+  View in(std::string_view name) const { return View(settings_, path(name)); }
+  const std::string& path() const noexcept { return path_; }
+  const Settings& settings() const noexcept { return settings_; }
+
+  const Setting* find(std::string_view name) const { return settings_.find(path(name)); }
+  // What was written, or the default; 0, false or empty where it is spoilt or has none.
+  std::int64_t number(std::string_view name) const;
+  std::size_t size(std::string_view name) const;
+  milliseconds duration(std::string_view name) const { return milliseconds(number(name)); }
+  bool flag(std::string_view name) const { return number(name) != 0; }
+  std::string text(std::string_view name) const;
+  bool written(std::string_view name) const { return settings_.written(path(name)); }
+  bool spoiled(std::string_view name) const { return settings_.spoiled(path(name)); }
+  Place place(std::string_view name) const { return settings_.place_of(path(name)); }
+
+ private:
+  const Settings& settings_;
+  std::string path_;
+};
+
+}  // namespace semel::config

@@ -1,0 +1,104 @@
+#include "config/catalog.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "config/suggest.h"
+
+namespace semel::config {
+namespace {
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return out;
+}
+
+std::string indented(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    out += "    " + std::string(text.substr(0, end)) + "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+// Paragraphs of `text` at a width that a terminal holds.
+std::string wrapped(std::string_view text) {
+  constexpr std::size_t kWidth = 78;
+  std::string out;
+  std::size_t used = 0;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(' '), text.size());
+    const auto word = text.substr(0, end);
+    if (used > 0 && used + 1 + word.size() > kWidth) {
+      out += '\n';
+      used = 0;
+    }
+    if (used > 0) out += ' ';
+    out += word;
+    used += word.size() + (used > 0 ? 1 : 0);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<CodePage> all_codes() {
+  std::vector<CodePage> all;
+  for (const auto part : {catalog::file_codes(), catalog::consumer_codes(),
+                          catalog::warning_codes(), catalog::runtime_codes()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+std::optional<CodePage> find_code(std::string_view code) {
+  const auto wanted = upper(code);
+  for (const auto& page : all_codes()) {
+    if (page.code == wanted) return page;
+  }
+  return std::nullopt;
+}
+
+std::optional<TopicPage> find_topic(std::string_view name) {
+  for (const auto& page : topics()) {
+    if (page.name == name) return page;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> explain(std::string_view word) {
+  if (const auto page = find_code(word)) {
+    std::string out = fmt::format("{}: {}\n\n{}\n\nfix: {}\n", page->code, page->title,
+                                  wrapped(page->why), wrapped(page->fix));
+    if (!page->example.empty()) out += "\n" + indented(page->example);
+    return out;
+  }
+  if (const auto page = find_topic(word)) {
+    return fmt::format("{}\n\n{}", page->title, page->text);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> nearest_explained(std::string_view word) {
+  // "strategy" means the topic "strategies".
+  constexpr std::size_t kLeast = 4;
+  for (const auto& page : topics()) {
+    if (word.size() >= kLeast && page.name.starts_with(word.substr(0, word.size() - 1))) {
+      return std::string(page.name);
+    }
+  }
+  std::vector<std::string_view> known;
+  for (const auto& page : topics()) known.push_back(page.name);
+  const auto codes = all_codes();
+  for (const auto& page : codes) known.push_back(page.code);
+  return nearest(word, known);
+}
+
+}  // namespace semel::config

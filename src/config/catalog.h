@@ -1,0 +1,46 @@
+// The catalog: every code a person can meet, and what to do about it; and the topics around them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace semel::config {
+
+struct CodePage {
+  std::string_view code;  // E012
+  std::string_view title;
+  std::string_view why;      // what it means, why it matters
+  std::string_view fix;      // how to mend it
+  std::string_view example;  // lines to write; may be empty
+};
+
+struct TopicPage {
+  std::string_view name;
+  std::string_view title;
+  std::string_view text;
+};
+
+// In the order of their codes: the file, fields, values, combinations, warnings, lint, run time.
+std::vector<CodePage> all_codes();
+std::optional<CodePage> find_code(std::string_view code);
+
+std::span<const TopicPage> topics() noexcept;
+std::optional<TopicPage> find_topic(std::string_view name);
+
+// What `explain` prints for a code or topic; nothing where there is no such word.
+std::optional<std::string> explain(std::string_view word);
+// The word that was meant, where one is near.
+std::optional<std::string> nearest_explained(std::string_view word);
+
+namespace catalog {
+// One part each; all_codes joins them.
+std::span<const CodePage> file_codes() noexcept;
+std::span<const CodePage> consumer_codes() noexcept;
+std::span<const CodePage> warning_codes() noexcept;
+std::span<const CodePage> runtime_codes() noexcept;
+}  // namespace catalog
+
+}  // namespace semel::config

@@ -1,0 +1,83 @@
+#include "config/catalog.h"
+
+namespace semel::config::catalog {
+namespace {
+
+constexpr CodePage kPages[] = {
+    {"D102", "records are kept shorter than a message may still come",
+     "A record is what makes a later delivery a duplicate. Once it is forgotten, the next delivery "
+     "of its key is new and its effect happens again. Here the config itself says that a message "
+     "may be retried for longer than its record is kept.",
+     "Raise dedup.ttl, or lower retry.max_elapsed. Knowingly: accept: [D102].",
+     "dedup: { ttl: 7d }"},
+    {"E025", "two consumers of one name",
+     "A record belongs to (consumer, key). Two consumers of one name would take each other's "
+     "messages for duplicates.",
+     "Give each its own name.", ""},
+    {"E026", "standard input for two consumers",
+     "A line of standard input can be read once, so each would reach only one of them.",
+     "Read a file instead: any number of consumers may.",
+     "source: { file: { path: payments.jsonl } }"},
+    {"E030", "strategy, handler and store do not fit together",
+     "Each strategy promises something that needs a certain ground. dedup_table and inbox commit "
+     "the effect together with the record, so the handler must work in the store's own "
+     "transaction; statements need a store with a database; the queue is a table of the store; "
+     "query promises nothing and is only taken with unsafe: true.",
+     "Choose one of the strategies that the message names, or another store or handler. "
+     "semel explain strategies has the whole picture.",
+     "store: { sqlite: { path: semel.db } }\nconsumers:\n  - strategy: dedup_table"},
+    {"E031", "no key",
+     "The key is what tells a message from its duplicate. A file and standard input carry none of "
+     "their own, and a position in them names a copy, not an event: sent again, the same event "
+     "stands elsewhere. At run time: a message without a key ended the run, as missing: fail asks.",
+     "Say where the producer's own id stands in the message.",
+     "key: json:/id\nkey: { from: [json:/order/id, json:/line], join: true }"},
+    {"E032", "not a place where a key or value is found",
+     "A key part is json:/pointer (RFC 6901: / before each step, ~1 for a slash in a name), "
+     "header:Name, position or function. Params and fingerprint fields are json:/pointer.",
+     "Write it in one of these forms.", "key: { from: [header:Idempotency-Key, json:/id] }"},
+    {"E034", "a statement that a handler may not run",
+     "Admitted is one SELECT, INSERT, UPDATE, DELETE, REPLACE, VALUES or WITH. The transaction "
+     "belongs to the record: COMMIT, ROLLBACK, PRAGMA, ATTACH and DDL would end it or slip past "
+     "it, and tables named semel_… are the store's own.",
+     "Split several statements into several items; make tables beforehand.",
+     "statements:\n  - UPDATE account SET balance = balance + :amount WHERE id = :account"},
+    {"E035", "a :name that params does not have",
+     "Every :name in a statement takes its value from the message, at the place that params "
+     "gives.",
+     "Add the name to params, or mend the spelling.",
+     "params: { account: json:/account, amount: json:/amount }"},
+    {"E036", "a param that no statement uses",
+     "A param is required of every message: one that lacks it becomes a dead letter with reason "
+     "payload.invalid. For a param that nothing uses that would be for nothing.",
+     "Remove it, or use it.", ""},
+    {"E037", "not a unique constraint",
+     "A constraint is named by its table and columns, as SQLite reports it.",
+     "Write table(column, …) before the colon.",
+     "on_unique_violation: { order_log(order_id): duplicate }"},
+    {"E038", "a setting without the one it belongs to",
+     "query belongs to strategy query, which looks a row up before it acts and needs to know how; "
+     "otherwise belongs to expect_rows.",
+     "Write both, or neither.",
+     "strategy: query\nunsafe: true\nquery: { exists: \"SELECT 1 FROM order_log WHERE id = :id\" "
+     "}"},
+    {"E060", "the program has no such handler",
+     "The config asks for a C++ handler by name, and none was registered under it. The semel "
+     "program itself has none.",
+     "Register it with Runner::on, or write the handler in SQL.",
+     "runner.on(\"payments\", [](const semel::Message& m, semel::Transaction& tx) { … });"},
+    {"E061", "the handler does not fit the consumer's strategy",
+     "dedup_table and inbox need a handler that takes a Transaction; the handler that was "
+     "registered takes none, or the other way round.",
+     "Name another strategy, or register another kind of handler.", ""},
+    {"E062", "registered for no consumer",
+     "A handler or key function was given to the runner under a name that the config does not "
+     "have: most likely one of the two is misspelt.",
+     "Use the name that stands in the config.", "handler: { native: on_payment }"},
+};
+
+}  // namespace
+
+std::span<const CodePage> consumer_codes() noexcept { return kPages; }
+
+}  // namespace semel::config::catalog

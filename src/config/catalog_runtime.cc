@@ -1,0 +1,100 @@
+#include "config/catalog.h"
+
+namespace semel::config::catalog {
+namespace {
+
+constexpr CodePage kPages[] = {
+    {"R200", "the store failed in a way it does not name",
+     "The database answered with an error that has no page of its own; its own words stand in the "
+     "message. Nothing is taken as handled on it.",
+     "Read the message. If it stays, check the disk and run semel store stats.", ""},
+    {"R201", "the store cannot be opened",
+     "The database file or its folder is not there, or cannot be opened. Nothing is handled "
+     "without a store: messages wait.",
+     "Check the path of store.sqlite; a relative one starts at the config's folder.",
+     "store: { sqlite: { path: /var/lib/semel/semel.db } }"},
+    {"R202", "not a database, or a damaged one",
+     "The file is not SQLite, or its pages contradict each other. Nothing is written to it.",
+     "Check the path. If the file was a store: restore a backup, or ask SQLite what can be saved.",
+     "sqlite3 semel.db 'PRAGMA integrity_check'"},
+    {"R203", "the store may not be written",
+     "The file, its folder or the whole file system is read-only for this user. SQLite also needs "
+     "to write files beside the database (-wal, -shm).",
+     "Give this user the right to write the file and its folder.", "chown semel /var/lib/semel"},
+    {"R204", "the store lies on a network file system",
+     "SQLite's log needs memory that all processes share, and locks that hold; network file "
+     "systems give neither, and a record could be lost or doubled.",
+     "Use a local disk.", "store: { sqlite: { path: /var/lib/semel/semel.db } }"},
+    {"R205", "the disk is full",
+     "A record could not be written, so nothing was acknowledged: what was in flight comes again "
+     "once there is room.",
+     "Free some space. semel store sweep drops records whose time is over.", "semel store sweep"},
+    {"R206", "another program holds the database locked",
+     "SQLite has one write lock, and somebody held it for longer than the store waits: often a "
+     "shell with an open transaction, or a stopped process.",
+     "End that transaction. The message names the process where it is known.", ""},
+    {"R207", "the store's tables are not there",
+     "The command only looks and does not make tables; this file has none yet.",
+     "Make them, or check that the path is the right one.", "semel store init -c semel.yaml"},
+    {"R208", "no transaction is open on the borrowed connection",
+     "Guard on your own connection records inside the transaction that you opened, so that your "
+     "COMMIT decides about work and record together. Without one there is nothing to join.",
+     "Begin a transaction before run_once, and commit after it.", "BEGIN IMMEDIATE"},
+    {"R210", "the store is newer than this program",
+     "Its tables were made by a later version. Writing to them could break what that version "
+     "relies on.",
+     "Run the newer program, or use another file.", ""},
+    {"R211", "the clock jumped, and nothing is forgotten",
+     "Records are forgotten by the machine's clock. It stands before the time at which the store "
+     "was "
+     "last purged, or far behind it: a purge now could forget what is still needed.",
+     "Check the machine's clock; where it is right, the purge goes on by itself in a while.",
+     "timedatectl"},
+    {"R220", "the key recipe changed",
+     "The store remembers how this consumer's keys are made. Under another recipe, other "
+     "fingerprint fields or another name, every message of the past would be new, and what is "
+     "redelivered would happen again.",
+     "Go back to the recipe. Knowingly: accept: [key_recipe] on the consumer, for one start.",
+     "accept: [key_recipe]"},
+    {"R230", "another process reads this file for this consumer",
+     "A position in a file belongs to one reader. Two would each skip what the other has read.",
+     "Stop the other one, or give this consumer another name.", ""},
+    {"R231", "the file to read is not there",
+     "With --once the file must exist; otherwise it is waited for.",
+     "Check source.file.path; a relative one starts at the config's folder.",
+     "source: { file: { path: payments.jsonl } }"},
+    {"R232", "the path to read is not a file of lines",
+     "A folder, a pipe or a device has no positions to come back to.",
+     "Read a pipe by standard input.", "cat pipe | semel run --once"},
+    {"R233", "the file may not be read by this user", "The system refuses to open it.",
+     "Give this user the right to read it.", "chmod +r payments.jsonl"},
+    {"R234", "the file cannot be opened or read",
+     "The system's own words stand in the message. The source tries again by itself.",
+     "Check the disk and the path.", ""},
+    {"R235", "the source was closed", "It was used after its end; nothing was lost.",
+     "This is a defect of the program: please report it.", ""},
+    {"R240", "the memory store is full",
+     "All records that it may keep belong to messages that are not finished, and it never forgets "
+     "those.",
+     "Raise store.memory.max_records, or use the SQLite store.",
+     "store: { memory: { max_records: 5000000 } }"},
+    {"R241", "a running consumer holds this record",
+     "Forgetting it now would let the effect happen twice.",
+     "Stop the consumer, or wait for the lease to end.", ""},
+    {"R260", "a handler does not end",
+     "A handler ran past its timeout and its grace and did not end when it was asked to. Inside a "
+     "transaction it holds the store's write lock, and nothing but the end of its process frees "
+     "that. The process ended itself with exit code 70; nothing was acknowledged, and the next "
+     "start handles what was in flight one by one.",
+     "Look at the stop token in long work, shorten the handler, or raise consumers[].timeout.", ""},
+    {"R250", "a statement that does not fit the handler",
+     "A placeholder has no name, or names a param that is not there, or there is no statement at "
+     "all.",
+     "Give every :name a member in params.", "params: { id: json:/id }"},
+};
+
+}  // namespace
+
+std::span<const CodePage> runtime_codes() noexcept { return kPages; }
+
+}  // namespace semel::config::catalog

@@ -1,0 +1,118 @@
+#include "config/catalog.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace semel::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path source_root() { return fs::path(__FILE__).parent_path().parent_path().parent_path(); }
+
+std::string read(const fs::path& file) {
+  std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+// Codes that the sources say: literals in src/, words in the public headers' comments.
+std::map<std::string, std::string> used_codes() {
+  std::map<std::string, std::string> used;
+  const auto collect = [&](const fs::path& folder, const std::regex& pattern) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      const auto name = entry.path().filename().string();
+      const bool source = name.ends_with(".cc") || name.ends_with(".h");
+      if (!source || name.ends_with("_test.cc") || name.starts_with("catalog")) continue;
+      const auto text = read(entry.path());
+      for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
+        used.emplace((*at)[1], entry.path().string());
+      }
+    }
+  };
+  collect(source_root() / "src", std::regex("\"([EWDLR][0-9]{3})\""));
+  collect(source_root() / "include", std::regex("\\b([EWDLR][0-9]{3})\\b"));
+  return used;
+}
+
+TEST(Catalog, HasAPageForEveryCodeThatIsUsed) {
+  const auto used = used_codes();
+  EXPECT_GT(used.size(), 40U);
+  EXPECT_TRUE(used.contains("E012"));
+  EXPECT_TRUE(used.contains("R210"));
+  for (const auto& [code, file] : used) {
+    EXPECT_TRUE(find_code(code)) << code << " is used in " << file;
+  }
+}
+
+TEST(Catalog, EveryPageIsWholeAndStandsOnce) {
+  std::set<std::string_view> seen;
+  for (const auto& page : all_codes()) {
+    EXPECT_TRUE(seen.insert(page.code).second) << page.code;
+    EXPECT_TRUE(std::regex_match(std::string(page.code), std::regex("[EWDLR][0-9]{3}")));
+    EXPECT_FALSE(page.title.empty()) << page.code;
+    EXPECT_FALSE(page.why.empty()) << page.code;
+    EXPECT_FALSE(page.fix.empty()) << page.code;
+    EXPECT_TRUE(page.why.ends_with('.')) << page.code;
+    EXPECT_TRUE(page.fix.ends_with('.')) << page.code;
+  }
+  for (const auto& page : topics()) {
+    EXPECT_FALSE(page.text.empty()) << page.name;
+    EXPECT_TRUE(page.text.ends_with('\n')) << page.name;
+  }
+}
+
+// A page of a code that nothing says is a page nobody reaches.
+TEST(Catalog, HasNoPageForACodeThatIsNotUsed) {
+  const auto used = used_codes();
+  for (const auto& page : all_codes()) {
+    EXPECT_TRUE(used.contains(std::string(page.code))) << page.code;
+  }
+}
+
+TEST(Catalog, ReasonsAreAllExplained) {
+  const auto header = read(source_root() / "include" / "semel" / "reason.h");
+  const std::regex pattern("std::string_view k[A-Za-z]+ = \"([a-z_.]+)\"");
+  const auto text = find_topic("reasons")->text;
+  int seen = 0;
+  for (std::sregex_iterator at(header.begin(), header.end(), pattern), end; at != end; ++at) {
+    EXPECT_NE(text.find((*at)[1].str()), std::string_view::npos) << (*at)[1];
+    ++seen;
+  }
+  EXPECT_GT(seen, 8);
+}
+
+TEST(Catalog, ExplainsCodesInAnyCaseAndTopics) {
+  const auto page = explain("e012");
+  ASSERT_TRUE(page);
+  EXPECT_TRUE(page->starts_with("E012: unknown field\n\n")) << *page;
+  EXPECT_NE(page->find("\n\nfix: "), std::string::npos);
+  for (const auto* topic :
+       {"outcomes", "guarantees", "exit-codes", "strategies", "reasons", "keys"}) {
+    EXPECT_TRUE(explain(topic)) << topic;
+  }
+  EXPECT_FALSE(explain("E999"));
+  EXPECT_FALSE(explain(""));
+  EXPECT_EQ(nearest_explained("strategy"), "strategies");
+  EXPECT_EQ(nearest_explained("outcome"), "outcomes");
+  EXPECT_FALSE(nearest_explained("weather"));
+}
+
+TEST(Catalog, PagesFitATerminal) {
+  constexpr std::size_t kWidth = 90;
+  for (const auto& page : all_codes()) {
+    std::istringstream lines(*explain(page.code));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(line.size(), kWidth + 10) << page.code << ": " << line;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace semel::config

@@ -1,0 +1,110 @@
+#include "config/catalog.h"
+
+namespace semel::config {
+namespace {
+
+constexpr TopicPage kTopics[] = {
+    {"outcomes", "Outcomes: how a delivery ends",
+     R"(done        its effect happened now, and is recorded
+duplicate   its effect had happened before; nothing ran
+busy        another worker holds the key; it comes back later and is never acknowledged
+conflict    the key was used with another payload; not executed, kept as a dead letter
+retry       not this time; kept by the store and run again when it is due
+dead        given up, with a reason; kept as a dead letter for a person
+discarded   the handler said that there was nothing to do
+
+A handler says a verdict: done, retry, dead or discard. It cannot say duplicate:
+the record decides that. A duplicate is normal and no error.
+
+  semel dlq list             what is dead, and why
+  semel records show KEY     what is known about a key
+)"},
+    {"guarantees", "Guarantees: what a consumer is promised",
+     R"(A promise has four parts: how often the effect happens, what may be lost, under
+which faults, until when. semel check prints it for each consumer, from the config.
+
+transactional   effect and record commit together: once, whatever is killed
+idempotent      the operation gives the same result each time (as declared)
+keyed_retry     may run again after a crash, always with the same key: once where the
+                receiver honours it
+at_least_once   may run again after a crash
+at_most_once    after an unclear outcome a person decides
+none            strategy query: no promise
+
+What lowers it: a position as key, fingerprint none, a store that forgets, standard
+input (what was read and not finished is lost with the process), a short ttl.
+)"},
+    {"strategies", "Strategies: how the effect is made once",
+     R"(dedup_table     the key is inserted in the same transaction as the effect. Needs a
+                handler in the store's transaction: SQL, or C++ with a Transaction.
+inbox           the same, and payload, type, times, error and result are kept with it
+state_machine   consuming, with a lease, then completed. Any handler, any store. Effects
+                outside of the store may happen again after a crash; a SQL handler
+                commits together with completed
+natural         no record at all: for operations that give the same result each time
+query           look whether it is there, then act. Two deliveries at once both find
+                nothing, so the effect doubles. Only with unsafe: true, to see it
+
+None named: dedup_table where the handler is SQL or takes a Transaction, else
+state_machine. semel check says which and why; semel demo --compare shows the
+difference.
+)"},
+    {"exit-codes", "Exit codes",
+     R"(0     success; also after a drain
+1     the thing asked about is bad
+2     usage error
+3     a bulk command did a part; the summary says which
+4     nothing matched
+69    store or source unreachable
+70    internal error, or a transactional handler that hung
+77    not permitted
+78    configuration invalid; starting again will not mend it
+130   interrupted twice
+)"},
+    {"reasons", "Reasons: why a message is among the dead letters",
+     R"(key.missing          no key at any of the places of key.from
+key.invalid          null, empty, a fraction, a list or a map where the key should be
+key.conflict         the key was used with another payload
+too_large            key, headers, payload or result beyond limits
+too_old              older than records are kept: cannot be proven new
+crash                its handler was running each time the process died
+payload.invalid      not JSON, or a param is missing or of another type
+handler.sql.CLASS    the statement failed: constraint, refused, expect_rows, syntax,
+                     busy, other
+handler.native       the C++ handler failed, or said dead
+handler.timeout      the handler took too long
+attempts.exhausted   retry.attempts tries have failed
+elapsed.exhausted    retry.max_elapsed is over
+lease.parked         the outcome is not known: a person decides
+operator             somebody said so
+store.unavailable    the store could not be reached
+
+  semel dlq list --reason crash      semel dlq replay ID
+)"},
+    {"keys", "Keys: what tells a message from its duplicate",
+     R"(The key is the producer's own id of the event: the same on every send, different for
+every event. It is looked for at the places of key.from; the first one present wins,
+or all together with join: true.
+
+  json:/order/id      a member of the JSON payload, by pointer (RFC 6901)
+  header:Name         a header, such as Idempotency-Key
+  position            the place in the source: names a copy, not an event
+  function            a C++ function of the program
+
+A string is taken unescaped, an integer as it is written; fractions, null, empty text,
+lists and maps are refused (key.invalid). A message without a key is a dead letter
+(key.missing), never handled silently.
+
+The fingerprint is a digest of the body, or of chosen fields. When a key comes again
+with another fingerprint it is a conflict, not a duplicate.
+
+The recipe is remembered by the store. Changing it would make every message new, so it
+takes accept: [key_recipe] on the consumer.
+)"},
+};
+
+}  // namespace
+
+std::span<const TopicPage> topics() noexcept { return kTopics; }
+
+}  // namespace semel::config

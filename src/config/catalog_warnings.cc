@@ -1,0 +1,58 @@
+#include "config/catalog.h"
+
+namespace semel::config::catalog {
+namespace {
+
+constexpr CodePage kPages[] = {
+    {"W032", "a key part that sounds different each time",
+     "A key must be the same on every send of one message. An attempt number or a time of sending "
+     "is not, so every redelivery would be new and its effect would happen again.",
+     "Use the id that the producer gave the message. Knowingly: accept: [W032].", "key: json:/id"},
+    {"W033", "a position as key",
+     "A position (line, offset) names a copy of a message in this source. It finds a redelivery of "
+     "that copy, but the same event written a second time stands elsewhere and is new. The "
+     "guarantee is lowered accordingly.",
+     "Use an id of the message. Knowingly: accept: [W033].", "key: json:/id"},
+    {"W034", "a queue without a key recipe",
+     "semel send may give each message its key. One that was sent without becomes a dead letter "
+     "with reason key.missing.",
+     "Say where the key stands in the message. Knowingly: accept: [W034].", "key: json:/id"},
+    {"W035", "retries without any limit",
+     "With neither attempts nor max_elapsed, a message that can never succeed is tried for ever "
+     "and never shows among the dead letters.",
+     "Set one of the two. Knowingly: accept: [W035].", "retry: { attempts: 8 }"},
+    {"W041", "a very short lease",
+     "A lease is a worker's right to a key, renewed while it lives. When the process pauses for "
+     "longer than that (a busy machine, a debugger), another worker takes the message and its "
+     "effect may happen twice.",
+     "Seconds to minutes: it is also how soon the message of a crashed worker is taken over. "
+     "Knowingly: accept: [W041].",
+     "dedup: { lease: 60s }"},
+    {"W042", "a long timeout inside of a transaction",
+     "A transactional handler holds the store's write lock while it runs, and SQLite has one. "
+     "Everything else that writes to the database waits.",
+     "Do the slow part outside of the transaction. Knowingly: accept: [W042].",
+     "strategy: state_machine"},
+    {"W043", "fewer messages in flight than in a batch",
+     "A batch is made of what has been received; it can never hold more than in_flight allows.",
+     "Raise in_flight.messages or lower batch.max. Knowingly: accept: [W043].",
+     "in_flight: { messages: 1000 }"},
+    {"L101", "a statement adds to a column",
+     "SET n = n + 1 gives another result each time it runs: it is not idempotent by itself. Under "
+     "dedup_table, inbox and state_machine it is safe: it commits in one transaction with the "
+     "record, and a duplicate finds the record and does not run it. Under natural and query "
+     "nothing keeps it from running twice.",
+     "Set the value it shall have, or use a strategy with a record. Knowingly: accept: [L101].",
+     "UPDATE account SET balance = :new_balance WHERE id = :account"},
+    {"L102", "a statement inserts without looking",
+     "Run twice it inserts two rows, unless a unique key refuses the second. Under a strategy with "
+     "a record it runs once.",
+     "Name the conflict, with a unique key on the message's id. Knowingly: accept: [L102].",
+     "INSERT INTO order_log(order_id, qty) VALUES (:id, :qty) ON CONFLICT (order_id) DO NOTHING"},
+};
+
+}  // namespace
+
+std::span<const CodePage> warning_codes() noexcept { return kPages; }
+
+}  // namespace semel::config::catalog

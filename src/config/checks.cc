@@ -1,0 +1,322 @@
+#include "config/checks.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "config/node.h"
+#include "config/scalars.h"
+#include "config/sql_build.h"
+
+namespace semel::config {
+namespace {
+
+using core::StrategyKind;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr seconds kShortLease{3};
+constexpr minutes kLongTransaction{1};
+
+bool is_sql(const ConsumerConfig& consumer) {
+  return std::holds_alternative<SqlHandler>(consumer.handler);
+}
+bool on_memory(const Config& config) {
+  return std::holds_alternative<MemoryStore>(config.store.kind);
+}
+
+// A C++ handler is known when it is registered: until then the strategy says which kind it is.
+bool transactional(const ConsumerConfig& consumer) {
+  return is_sql(consumer) || consumer.strategy == StrategyKind::kDedupTable ||
+         consumer.strategy == StrategyKind::kInbox;
+}
+
+// One consumer, its view and where to report.
+struct Check {
+  const Config& config;
+  const ConsumerConfig& consumer;
+  const View& view;
+  Report& report;
+
+  std::string path(std::string_view name) const { return view.path(name); }
+
+  // A warning that the consumer does not accept.
+  Diagnostic* warn(std::string_view code, const Place& place, std::string path,
+                   std::string message) const {
+    if (consumer.accept.contains(std::string(code))) return nullptr;
+    return &report.warning(code, place, std::move(path), std::move(message));
+  }
+};
+
+std::string legal_strategies(const Check& check) {
+  std::vector<std::string_view> legal;
+  for (const auto kind : {StrategyKind::kDedupTable, StrategyKind::kInbox,
+                          StrategyKind::kStateMachine, StrategyKind::kNatural}) {
+    const bool inside =
+        is_sql(check.consumer) || kind == StrategyKind::kDedupTable || kind == StrategyKind::kInbox;
+    if (!core::refuse_combination(kind, inside, !on_memory(check.config), false)) {
+      legal.push_back(core::to_string(kind));
+    }
+  }
+  return list_words(legal);
+}
+
+void check_store(const Check& check) {
+  if (!on_memory(check.config)) return;
+  const bool queue = std::holds_alternative<QueueSource>(check.consumer.source);
+  if (queue && !check.view.spoiled("source")) {
+    auto& made = check.report.error(
+        "E030", check.view.place("source"), check.path("source"),
+        fmt::format("{}: the queue is a table of the store, and store memory has none",
+                    check.path("source")));
+    made.detail.push_back("what is sent by another process could never arrive");
+    made.help = "store: { sqlite: { path: semel.db } }, or source: { file: … } or { stdin: {} }";
+  }
+  if (is_sql(check.consumer)) {
+    auto& made = check.report.error(
+        "E030", check.view.in("handler").place("sql"), check.path("handler.sql"),
+        fmt::format("{}: statements run in the store's database, and store memory has none",
+                    check.path("handler.sql")));
+    made.help = "store: { sqlite: { path: semel.db } }, or handler: { native: NAME }";
+  }
+}
+
+void check_strategy(const Check& check) {
+  const auto& consumer = check.consumer;
+  const bool memory_said_it = on_memory(check.config) && is_sql(consumer);
+  if (consumer.strategy == StrategyKind::kQuery && !is_sql(consumer))
+    return;  // check_query says it
+  if (check.view.spoiled("strategy") || check.view.spoiled("unsafe") ||
+      check.view.spoiled("handler") || memory_said_it) {
+    return;
+  }
+  const auto refused = core::refuse_combination(consumer.strategy, transactional(consumer),
+                                                !on_memory(check.config), consumer.unsafe);
+  if (refused) {
+    auto& made = check.report.error("E030", check.view.place("strategy"), check.path("strategy"),
+                                    fmt::format("{}: {}", check.path("strategy"), *refused));
+    made.help =
+        consumer.strategy == StrategyKind::kQuery && !on_memory(check.config)
+            ? fmt::format("strategy: {}; or, knowingly, unsafe: true", legal_strategies(check))
+            : "strategy: " + legal_strategies(check);
+  }
+}
+
+void check_query(const Check& check) {
+  const auto& consumer = check.consumer;
+  const auto* look = check.view.in("query").find("exists");
+  const bool query = consumer.strategy == StrategyKind::kQuery;
+  if (check.view.spoiled("strategy") || check.view.spoiled("query") ||
+      check.view.in("query").spoiled("exists")) {
+    return;
+  }
+  if (!query && check.view.written("query")) {
+    check.report
+        .error("E038", check.view.place("query"), check.path("query"),
+               fmt::format("{} belongs to strategy query, and this one is {}", check.path("query"),
+                           core::to_string(consumer.strategy)))
+        .help = "remove it";
+    return;
+  }
+  if (!query || check.view.spoiled("handler")) return;
+  if (!is_sql(consumer)) {
+    check.report
+        .error("E038", check.view.place("strategy"), check.path("strategy"),
+               fmt::format("{}: strategy query looks with the params of handler.sql",
+                           check.path("strategy")))
+        .help = "use handler: { sql: … }, or another strategy";
+  } else if (look == nullptr) {
+    check.report
+        .error("E038", check.view.place("strategy"), check.path("strategy"),
+               fmt::format("{}: strategy query needs to know how it looks", check.path("strategy")))
+        .help = "query: { exists: \"SELECT 1 FROM … WHERE id = :id\" }";
+  } else {
+    check_look(*look, std::get<SqlHandler>(consumer.handler).spec, check.report);
+  }
+}
+
+void check_key_present(const Check& check) {
+  const auto key = check.view.in("key");
+  const bool spoiled = check.view.spoiled("key") || key.spoiled("from") ||
+                       check.view.spoiled("source") ||
+                       check.view.settings().spoiled(check.view.path());
+  if (!check.consumer.key.parts.empty() || spoiled || key.size("from") > 0) return;
+  const auto place = check.view.written("key") ? check.view.place("key")
+                                               : check.view.settings().place_of(check.view.path());
+  const auto path = check.path("key");
+  if (std::holds_alternative<QueueSource>(check.consumer.source)) {
+    auto* made =
+        check.warn("W034", place, path,
+                   fmt::format("{} is missing: only messages sent with a key are handled", path));
+    if (made == nullptr) return;
+    made->detail.push_back("any other becomes a dead letter with reason key.missing");
+    made->help = "key: json:/your_id; or always: semel send --key";
+    return;
+  }
+  const std::string source =
+      std::holds_alternative<StdinSource>(check.consumer.source) ? "stdin" : "a file";
+  auto& made = check.report.error(
+      "E031", place, path, fmt::format("no key: {} is missing and {} carries none", path, source));
+  made.detail.push_back("a message without a key cannot be told from its duplicate");
+  made.help = "key: json:/your_id";
+}
+
+// Names of what differs between two sendings of one message.
+bool differs_each_time(std::string_view name) {
+  std::string plain;
+  for (const char c : name) {
+    if (c == '-' || c == '_') continue;
+    plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  }
+  constexpr std::array kTold = {"attempt",     "attempts",      "time",   "timestamp",  "retry",
+                                "retrycount",  "deliverycount", "sentat", "receivedat", "now",
+                                "redelivered", "createdat",     "ts"};
+  return std::find(kTold.begin(), kTold.end(), plain) != kTold.end();
+}
+
+void check_key_parts(const Check& check) {
+  const auto from = check.path("key.from");
+  for (std::size_t i = 0; i < check.view.settings().size(from); ++i) {
+    const auto* setting = check.view.settings().find(join_path(from, i));
+    if (setting == nullptr) continue;
+    const auto cut = setting->text.find_last_of("/:");
+    const auto name = std::string_view(setting->text).substr(cut + 1);
+    if (differs_each_time(name)) {
+      auto* made = check.warn("W032", setting->place, setting->path,
+                              fmt::format("{}: {} sounds like something that differs each time",
+                                          setting->path, in_quotes(setting->text)));
+      if (made != nullptr) {
+        made->detail.push_back(
+            "a key must be the same on every send of the message: else its duplicate is new");
+        made->help = "use the id that the producer gave it";
+      }
+    }
+    if (setting->text == "position") {
+      auto* made =
+          check.warn("W033", setting->place, setting->path,
+                     fmt::format("{}: a position names a copy, not an event", setting->path));
+      if (made != nullptr) {
+        made->detail.push_back("the same event, sent or written again, stands at another position");
+        made->help = "use an id of the payload: json:/your_id";
+      }
+    }
+  }
+}
+
+void check_ttl(const Check& check) {
+  const auto& consumer = check.consumer;
+  const auto dedup = check.view.in("dedup");
+  if (consumer.dedup.ttl != DedupConfig::Ttl::kFor || dedup.spoiled("ttl") ||
+      check.view.in("retry").spoiled("max_elapsed") || consumer.accept.contains("D102") ||
+      consumer.dedup.ttl_for >= consumer.retry.max_elapsed) {
+    return;
+  }
+  auto& made = check.report.error(
+      "D102", dedup.place("ttl"), check.path("dedup.ttl"),
+      fmt::format("{}: a record may be forgotten while its message is still retried",
+                  check.path("dedup.ttl")));
+  made.detail.push_back(
+      fmt::format("ttl {} · retry.max_elapsed {}: a duplicate that comes in between runs again",
+                  show_duration(consumer.dedup.ttl_for.count()),
+                  show_duration(consumer.retry.max_elapsed.count())));
+  made.help = fmt::format("dedup.ttl: {}; or knowingly: accept: [D102]",
+                          show_duration(consumer.retry.max_elapsed.count()));
+}
+
+void check_times(const Check& check) {
+  const auto& consumer = check.consumer;
+  const auto lease = check.view.in("dedup").find("lease");
+  if (lease != nullptr && consumer.strategy == StrategyKind::kStateMachine &&
+      consumer.dedup.lease < kShortLease) {
+    auto* made = check.warn("W041", lease->place, lease->path,
+                            fmt::format("{}: a lease of {} ends in any short pause of the process",
+                                        lease->path, show_duration(lease->number)));
+    if (made != nullptr) {
+      made->detail.push_back("then another worker runs the message too");
+      made->help = "a lease says how soon a crash is taken over: seconds to minutes";
+    }
+  }
+  const auto timeout = check.view.find("timeout");
+  if (timeout != nullptr && transactional(consumer) && !on_memory(check.config) &&
+      consumer.timeout > kLongTransaction) {
+    auto* made = check.warn("W042", timeout->place, timeout->path,
+                            fmt::format("{}: a handler may hold the store's only write lock for {}",
+                                        timeout->path, show_duration(timeout->number)));
+    if (made != nullptr) {
+      made->detail.push_back("everything else that writes to this database waits meanwhile");
+      made->help = "do the slow part outside of the transaction, with strategy state_machine";
+    }
+  }
+  if (consumer.retry.attempts == 0 && consumer.retry.max_elapsed.count() == 0 &&
+      check.view.in("retry").find("attempts") != nullptr &&
+      check.view.in("retry").find("max_elapsed") != nullptr) {
+    auto* made = check.warn("W035", check.view.in("retry").place("attempts"), check.path("retry"),
+                            fmt::format("{}: no limit at all", check.path("retry")));
+    if (made != nullptr) {
+      made->detail.push_back("a message that always fails is tried for ever");
+      made->help = "set attempts or max_elapsed";
+    }
+  }
+}
+
+void check_pace(const Check& check) {
+  const auto& consumer = check.consumer;
+  const auto* batch = check.view.in("batch").find("max");
+  const auto* messages = check.view.in("in_flight").find("messages");
+  if (batch == nullptr || messages == nullptr || consumer.batch_max <= consumer.max_in_flight) {
+    return;
+  }
+  auto* made =
+      check.warn("W043", messages->place.line == 0 ? batch->place : messages->place, messages->path,
+                 fmt::format("{} is {}: a batch of {} can never fill", messages->path,
+                             messages->number, batch->number));
+  if (made != nullptr) made->help = fmt::format("in_flight: {{ messages: {} }}", batch->number * 2);
+}
+
+}  // namespace
+
+void check_consumer(const Config& config, const ConsumerConfig& consumer, const View& view,
+                    Report& report) {
+  const Check check{config, consumer, view, report};
+  check_store(check);
+  check_strategy(check);
+  check_query(check);
+  check_key_present(check);
+  check_key_parts(check);
+  check_ttl(check);
+  check_times(check);
+  check_pace(check);
+}
+
+void check_together(const Settings& settings, Report& report) {
+  std::map<std::string, const Setting*> names;
+  std::optional<std::string> reader;
+  for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
+    const View view(settings, join_path("consumers", i));
+    if (const auto* name = view.find("name")) {
+      const auto [other, fresh] = names.emplace(name->text, name);
+      if (!fresh) {
+        auto& made = report.error("E025", name->place, name->path,
+                                  fmt::format("two consumers are named {}", in_quotes(name->text)));
+        made.detail.push_back("the other at " + report.spot(other->second->place));
+        made.help = "a record belongs to (consumer, key): give each its own name";
+      }
+    }
+    const auto source = view.in("source");
+    if (!source.written("stdin")) continue;
+    if (reader) {
+      auto& made = report.error(
+          "E026", source.place("stdin"), source.path("stdin"),
+          fmt::format("{}: standard input is read by {} already", source.path("stdin"), *reader));
+      made.detail.push_back("each line would reach only one of them");
+      made.help = "source: { file: { path: … } }, which any number can read";
+    } else {
+      reader = view.path();
+    }
+  }
+}
+
+}  // namespace semel::config

@@ -1,0 +1,14 @@
+// What is wrong although each value alone is right.
+#pragma once
+
+#include "config/build.h"
+#include "config/config.h"
+
+namespace semel::config {
+
+void check_consumer(const Config& config, const ConsumerConfig& consumer, const View& view,
+                    Report& report);
+// Names that stand twice, one standard input for two.
+void check_together(const Settings& settings, Report& report);
+
+}  // namespace semel::config

@@ -1,0 +1,144 @@
+// A consumers' config, validated and typed. No adapter is known here by more than its settings.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <semel/retry_policy.h>
+
+#include "core/guarantee.h"
+#include "core/key_recipe.h"
+#include "core/sql_spec.h"
+
+namespace semel::config {
+
+using std::chrono::milliseconds;
+
+struct Location {
+  int line = 0;  // from 1; 0: the file as a whole
+  int column = 0;
+};
+
+struct Diagnostic {
+  enum class Severity { kError, kWarning };
+  Severity severity = Severity::kError;
+  std::string code;     // E012
+  std::string message;  // in the user's words
+  std::string path;     // consumers[0].handler.sql
+  std::string file;
+  Location where;
+  std::string excerpt;              // the line, with a marker below it; may be empty
+  std::vector<std::string> detail;  // further lines: why it matters, other places
+  std::string help;                 // one concrete change
+};
+
+struct SqliteStore {
+  std::string path;                 // relative to the config file's folder unless absolute
+  std::size_t generation_rows = 0;  // 0: the store's own default
+};
+struct MemoryStore {
+  std::size_t max_records = 0;  // 0: the store's own default
+};
+struct StoreConfig {
+  enum class OnUnavailable { kPause, kFail };
+  std::variant<SqliteStore, MemoryStore> kind;
+  OnUnavailable on_unavailable = OnUnavailable::kPause;
+};
+
+struct QueueSource {};
+struct FileSource {
+  std::string path;
+  bool from_start = false;  // `from: start`; default `from: kept`
+};
+struct StdinSource {};
+using SourceConfig = std::variant<QueueSource, FileSource, StdinSource>;
+
+struct SqlHandler {
+  core::SqlSpec spec;
+};
+struct NativeHandler {
+  std::string name;  // registered in C++ under this name
+};
+using HandlerConfig = std::variant<SqlHandler, NativeHandler>;
+
+struct DedupConfig {
+  enum class Ttl { kAuto, kKeep, kFor };
+  Ttl ttl = Ttl::kAuto;
+  milliseconds ttl_for{0};
+  milliseconds lease{0};
+  // `auto` where the source's horizon is not known.
+  static constexpr std::chrono::hours kAutoTtl{7 * 24};
+};
+
+struct ConsumerConfig {
+  std::string name;
+  SourceConfig source;
+  core::KeyRecipe key;
+  core::StrategyKind strategy{};
+  bool strategy_named = false;  // false: chosen by default_strategy
+  bool unsafe = false;
+  std::optional<std::string>
+      look;  // strategy query: a SELECT with the handler's params; a row = done
+  DedupConfig dedup;
+  RetryPolicy retry;
+  std::optional<int> concurrency;  // none: by store and handler
+  std::size_t batch_max = 0;
+  milliseconds batch_target{0};
+  milliseconds timeout{0};  // of one handler call
+  core::Limits limits;
+  std::size_t max_in_flight = 0;  // messages
+  std::size_t max_in_flight_bytes = 0;
+  HandlerConfig handler;
+  std::set<std::string> accept;  // codes and names accepted knowingly: "key_recipe", "D102"
+  Location where;
+};
+
+struct Config {
+  std::string file;
+  StoreConfig store;
+  std::vector<ConsumerConfig> consumers;
+  milliseconds drain_timeout{0};
+  const ConsumerConfig* find(std::string_view consumer) const;
+};
+
+struct LoadOptions {
+  // Where ${X} looks; default: the process environment.
+  std::function<std::optional<std::string>(const std::string&)> env;
+  std::vector<std::string> sets;  // PATH=VALUE, over the file
+  bool interpolate = true;
+};
+
+struct Loaded {
+  std::optional<Config> config;  // none where there is an error
+  std::vector<Diagnostic> diagnostics;
+  // The effective values, one line each, for `config show`: path, value (secrets redacted), origin.
+  struct Effective {
+    std::string path;
+    std::string value;
+    std::string origin;  // "semel.yaml:4:3", "--set", "default"
+  };
+  std::vector<Effective> effective;
+  // What a statement would do if it ran twice, where the record sees to it that it does not: worth
+  // knowing, for `check`; silenced by the consumer's `accept`.
+  std::vector<Diagnostic> notes;
+};
+
+Loaded load_file(const std::string& path, const LoadOptions& options = {});
+Loaded load_text(std::string_view yaml, const std::string& name, const LoadOptions& options = {});
+
+// "error[E012] …  semel.yaml:4:3" with excerpt and fix below it, as a terminal shows it. Ends with
+// a line end.
+std::string format(const Diagnostic& diagnostic, bool color);
+
+// The retention a consumer's records get: none for `keep`.
+std::optional<milliseconds> effective_ttl(const ConsumerConfig& consumer);
+
+}  // namespace semel::config

@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "config/build.h"
+#include "config/config.h"
+#include "config/conform.h"
+#include "config/interpolate.h"
+#include "config/lint.h"
+#include "config/overlay.h"
+#include "config/yaml_reader.h"
+
+namespace semel::config {
+namespace {
+
+std::optional<std::string> process_environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+std::string folder_of(const std::string& name) {
+  return std::filesystem::path(name).parent_path().string();
+}
+
+// Without a byte order mark and with one kind of line end, so that every column counts the same.
+std::string clean(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n') continue;
+    out += text[i];
+  }
+  return out;
+}
+
+// What the schema's table cannot hold: a default that depends on the rest.
+void derive(Settings& settings, const Lookup& env) {
+  constexpr std::string_view kStateDirectory = "STATE_DIRECTORY";
+  const auto* path = settings.find("store.sqlite.path");
+  const auto state = env(std::string(kStateDirectory));
+  if (path != nullptr && path->from == Setting::From::kDefault && state && !state->empty()) {
+    Setting derived = *path;
+    // systemd joins several by colons.
+    derived.text = state->substr(0, state->find(':')) + "/" + derived.text;
+    derived.from = Setting::From::kEnvironment;
+    derived.origin = kStateDirectory;
+    settings.replace(std::move(derived));
+  }
+}
+
+std::string origin_of(const Setting& setting, const Report& report) {
+  if (setting.from == Setting::From::kDefault) return "default";
+  if (setting.from == Setting::From::kEnvironment) return "env " + setting.origin;
+  auto origin = report.spot(setting.place);
+  if (!setting.origin.empty()) origin += ", env " + setting.origin;
+  return origin;
+}
+
+std::vector<Loaded::Effective> effective_values(const Config& config, const Settings& settings,
+                                                const Report& report) {
+  std::vector<Loaded::Effective> out;
+  std::size_t consumer = 0;
+  const auto derived = [&](std::size_t index) {
+    const auto path = join_path("consumers", index);
+    const auto& made = config.consumers[index];
+    if (!made.strategy_named) {
+      out.push_back({path + ".strategy", core::to_string(made.strategy), "default"});
+    }
+    const auto* native = std::get_if<NativeHandler>(&made.handler);
+    if (native != nullptr && settings.find(path + ".handler.native") == nullptr) {
+      out.push_back({path + ".handler.native", native->name, "default"});
+    }
+  };
+  for (const auto& setting : settings.all()) {
+    if (setting.path.starts_with("defaults.")) continue;
+    const bool next = consumer < config.consumers.size() &&
+                      setting.path.starts_with(join_path("consumers", consumer + 1) + ".");
+    if (next) derived(consumer++);
+    out.push_back(
+        {setting.path, setting.secret ? "***" : setting.text, origin_of(setting, report)});
+  }
+  if (consumer < config.consumers.size()) derived(consumer);
+  return out;
+}
+
+Loaded load(std::string_view raw, const std::string& name, const LoadOptions& options) {
+  const auto text = clean(raw);
+  Report report(name, text);
+  Report notes(name, text);
+  Loaded loaded;
+  std::optional<Node> root;
+  if (readable(text, report)) root = read_yaml(text, 0, report);
+  if (root) {
+    const Lookup env = options.env ? options.env : process_environment;
+    overlay(*root, options.sets, report);
+    const auto folder = folder_of(name);
+    if (options.interpolate) interpolate(*root, env, folder, report);
+    auto settings = conform(*root, report);
+    derive(settings, env);
+    auto config = build(settings, folder, report);
+    if (!report.failed()) {
+      for (const auto& set : options.sets) notes.add_source("--set", set);
+      lint(config, settings, report, notes);
+      loaded.effective = effective_values(config, settings, report);
+      loaded.config = std::move(config);
+    }
+  }
+  loaded.diagnostics = report.take();
+  loaded.notes = notes.take();
+  return loaded;
+}
+
+Loaded unreadable(const std::string& path, std::string why, std::string help) {
+  Report report(path, "");
+  report.error("E001", {}, "", std::move(why)).help = std::move(help);
+  Loaded loaded;
+  loaded.diagnostics = report.take();
+  return loaded;
+}
+
+std::string read_at_most(std::istream& stream, std::size_t most) {
+  std::string text(most, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(most));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(stream.gcount(), 0)));
+  return text;
+}
+
+}  // namespace
+
+const ConsumerConfig* Config::find(std::string_view consumer) const {
+  for (const auto& each : consumers) {
+    if (each.name == consumer) return &each;
+  }
+  return nullptr;
+}
+
+Loaded load_text(std::string_view yaml, const std::string& name, const LoadOptions& options) {
+  return load(yaml, name, options);
+}
+
+Loaded load_file(const std::string& path, const LoadOptions& options) {
+  if (path == "-") return load(read_at_most(std::cin, kMostBytes + 1), "stdin", options);
+  std::error_code problem;
+  const auto status = std::filesystem::status(path, problem);
+  if (!std::filesystem::exists(status)) {
+    return unreadable(path, fmt::format("there is no file {}", in_quotes(path)),
+                      "check the path, or write one: semel init queue/sql/sqlite > semel.yaml");
+  }
+  if (std::filesystem::is_directory(status)) {
+    return unreadable(path, fmt::format("{} is a folder", in_quotes(path)), "name the file in it");
+  }
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) {
+    return unreadable(path, fmt::format("{} cannot be read", in_quotes(path)),
+                      "check its permissions");
+  }
+  auto text = read_at_most(stream, kMostBytes + 1);
+  if (stream.bad()) {
+    return unreadable(path, fmt::format("{} cannot be read to its end", in_quotes(path)),
+                      "check the disk");
+  }
+  return load(text, path, options);
+}
+
+std::optional<milliseconds> effective_ttl(const ConsumerConfig& consumer) {
+  switch (consumer.dedup.ttl) {
+    case DedupConfig::Ttl::kAuto:
+      return DedupConfig::kAutoTtl;
+    case DedupConfig::Ttl::kFor:
+      return consumer.dedup.ttl_for;
+    case DedupConfig::Ttl::kKeep:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace semel::config

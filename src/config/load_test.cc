@@ -1,0 +1,453 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <semel/memory.h>
+#include <semel/sqlite.h>
+#include <semel/store.h>
+
+#include "config/config.h"
+#include "config/scalars.h"
+#include "config/schema.h"
+
+namespace semel::config {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+LoadOptions with_env(std::map<std::string, std::string> env) {
+  LoadOptions options;
+  options.env = [env = std::move(env)](const std::string& name) -> std::optional<std::string> {
+    const auto found = env.find(name);
+    if (found == env.end()) return std::nullopt;
+    return found->second;
+  };
+  return options;
+}
+
+std::string all_of(const Loaded& loaded) {
+  std::string out;
+  for (const auto& each : loaded.diagnostics) out += format(each, false);
+  return out;
+}
+
+Config good(std::string_view yaml, const LoadOptions& options = with_env({}),
+            const std::string& name = "semel.yaml") {
+  auto loaded = load_text(yaml, name, options);
+  EXPECT_TRUE(loaded.config) << all_of(loaded);
+  return loaded.config.value_or(Config{});
+}
+
+std::string effective(const Loaded& loaded, std::string_view path) {
+  for (const auto& each : loaded.effective) {
+    if (each.path == path) return each.value + " (" + each.origin + ")";
+  }
+  return "nothing";
+}
+
+constexpr std::string_view kSmall = R"(
+consumers:
+  - name: payments
+    source: { queue: {} }
+    key: json:/id
+)";
+
+constexpr std::string_view kWhole = R"yaml(
+version: 1
+store:
+  sqlite: { path: data/x.db, generation_rows: 5000 }
+  on_unavailable: fail
+drain_timeout: 5s
+defaults:
+  dedup: { ttl: 14d }
+  retry: { attempts: 4, crashes: 2 }
+consumers:
+  - name: payments
+    source: { file: { path: in/p.jsonl, from: start } }
+    key:
+      from: [header:Idempotency-Key, json:/order/id]
+      join: true
+      missing: fail
+      fingerprint: [json:/total, json:/sku]
+    strategy: inbox
+    dedup: { lease: 2m }
+    retry: { backoff: 2s..1h, jitter: 0.5, attempts: 9, max_elapsed: 2d }
+    concurrency: 3
+    batch: { max: 50, target_time: 15ms }
+    timeout: 7s
+    limits: { key: 1KiB, payload: 2MiB, headers: 3KiB, result: 4B }
+    in_flight: { messages: 70, bytes: 8MiB }
+    accept: [key_recipe, L101]
+    handler:
+      sql:
+        params:
+          id: json:/order/id
+          qty: { from: json:/qty, type: integer, optional: true }
+        statements:
+          - |
+            UPDATE stock
+            SET on_hand = on_hand - :qty
+            WHERE id = :id
+          - { sql: "INSERT INTO log(a) VALUES (:id)", expect_rows: 1, otherwise: dead }
+        on_unique_violation: { "log( a,b )": duplicate, stock(id): discard }
+  - name: mails
+    source: queue_is_written_out
+)yaml";
+
+TEST(Load, EveryFieldReachesTheConfig) {
+  std::string yaml(kWhole);
+  yaml.replace(yaml.find("queue_is_written_out"), 20, "{ queue: {} }\n    key: function");
+  const auto config = good(yaml, with_env({}), "/etc/semel/semel.yaml");
+  const auto& store = std::get<SqliteStore>(config.store.kind);
+  EXPECT_EQ(store.path, "/etc/semel/data/x.db");
+  EXPECT_EQ(store.generation_rows, 5000U);
+  EXPECT_EQ(config.store.on_unavailable, StoreConfig::OnUnavailable::kFail);
+  EXPECT_EQ(config.drain_timeout, seconds(5));
+  ASSERT_EQ(config.consumers.size(), 2U);
+  const auto& c = config.consumers[0];
+  EXPECT_EQ(c.name, "payments");
+  EXPECT_EQ(c.where.line, 11);
+  const auto& file = std::get<FileSource>(c.source);
+  EXPECT_EQ(file.path, "/etc/semel/in/p.jsonl");
+  EXPECT_TRUE(file.from_start);
+  ASSERT_EQ(c.key.parts.size(), 2U);
+  EXPECT_EQ(c.key.parts[0].text, "header:Idempotency-Key");
+  EXPECT_TRUE(c.key.join);
+  EXPECT_EQ(c.key.missing, core::KeyRecipe::Missing::kFail);
+  EXPECT_EQ(c.key.fingerprint, core::KeyRecipe::FingerprintOf::kFields);
+  ASSERT_EQ(c.key.fingerprint_fields.size(), 2U);
+  EXPECT_EQ(c.key.fingerprint_fields[1].text(), "/sku");
+  EXPECT_EQ(c.strategy, core::StrategyKind::kInbox);
+  EXPECT_TRUE(c.strategy_named);
+  EXPECT_EQ(c.dedup.ttl, DedupConfig::Ttl::kFor);
+  EXPECT_EQ(c.dedup.ttl_for, hours(14 * 24));
+  EXPECT_EQ(effective_ttl(c), hours(14 * 24));
+  EXPECT_EQ(c.dedup.lease, minutes(2));
+  EXPECT_EQ(c.retry.attempts, 9);
+  EXPECT_EQ(c.retry.crashes, 2);
+  EXPECT_EQ(c.retry.first, seconds(2));
+  EXPECT_EQ(c.retry.longest, hours(1));
+  EXPECT_EQ(c.retry.jitter, 0.5);
+  EXPECT_EQ(c.retry.max_elapsed, hours(48));
+  EXPECT_EQ(c.concurrency, 3);
+  EXPECT_EQ(c.batch_max, 50U);
+  EXPECT_EQ(c.batch_target, milliseconds(15));
+  EXPECT_EQ(c.timeout, seconds(7));
+  EXPECT_EQ(c.limits.key, 1024U);
+  EXPECT_EQ(c.limits.payload, 2U << 20);
+  EXPECT_EQ(c.limits.headers, 3072U);
+  EXPECT_EQ(c.limits.result, 4U);
+  EXPECT_EQ(c.max_in_flight, 70U);
+  EXPECT_EQ(c.max_in_flight_bytes, 8U << 20);
+  EXPECT_EQ(c.accept, (std::set<std::string>{"key_recipe", "L101"}));
+  const auto& mails = config.consumers[1];
+  EXPECT_EQ(std::get<NativeHandler>(mails.handler).name, "mails");
+  EXPECT_EQ(mails.strategy, core::StrategyKind::kStateMachine);
+  EXPECT_FALSE(mails.strategy_named);
+  EXPECT_EQ(mails.retry.attempts, 4);
+  EXPECT_EQ(config.find("mails"), &mails);
+  EXPECT_EQ(config.find("nobody"), nullptr);
+}
+
+TEST(Load, SqlReachesTheConfig) {
+  std::string yaml(kWhole);
+  yaml.resize(yaml.find("  - name: mails"));
+  const auto config = good(yaml);
+  const auto& spec = std::get<SqlHandler>(config.consumers.at(0).handler).spec;
+  EXPECT_EQ(spec.params.at("id").pointer.text(), "/order/id");
+  EXPECT_EQ(spec.params.at("qty").type, core::SqlParam::Type::kInteger);
+  EXPECT_TRUE(spec.params.at("qty").optional);
+  ASSERT_EQ(spec.statements.size(), 2U);
+  EXPECT_EQ(spec.statements[0].sql, "UPDATE stock\nSET on_hand = on_hand - :qty\nWHERE id = :id\n");
+  EXPECT_FALSE(spec.statements[0].expect_rows);
+  EXPECT_EQ(spec.statements[1].expect_rows, 1);
+  EXPECT_EQ(spec.statements[1].otherwise.verdict.kind, Verdict::Kind::kDead);
+  EXPECT_FALSE(spec.statements[1].otherwise.verdict.reason.empty());
+  ASSERT_EQ(spec.on_unique_violation.size(), 2U);
+  EXPECT_EQ(spec.on_unique_violation[0].constraint, "log(a, b)");
+  EXPECT_TRUE(spec.on_unique_violation[0].otherwise.duplicate);
+  EXPECT_EQ(spec.on_unique_violation[1].otherwise.verdict.kind, Verdict::Kind::kDiscard);
+}
+
+// The schema's table and the structs that C++ users meet say the same.
+TEST(Load, DefaultsAreThoseOfTheStructs) {
+  const auto config = good(kSmall);
+  const auto& c = config.consumers.at(0);
+  const RetryPolicy retry;
+  EXPECT_EQ(c.retry.attempts, retry.attempts);
+  EXPECT_EQ(c.retry.first, retry.first);
+  EXPECT_EQ(c.retry.longest, retry.longest);
+  EXPECT_EQ(c.retry.jitter, retry.jitter);
+  EXPECT_EQ(c.retry.max_elapsed, retry.max_elapsed);
+  EXPECT_EQ(c.retry.crashes, retry.crashes);
+  const core::Limits limits;
+  EXPECT_EQ(c.limits.key, limits.key);
+  EXPECT_EQ(c.limits.payload, limits.payload);
+  EXPECT_EQ(c.limits.headers, limits.headers);
+  EXPECT_EQ(c.limits.result, limits.result);
+  EXPECT_EQ(c.dedup.lease, ClaimOptions{}.lease);
+  EXPECT_EQ(c.batch_max, StoreTraits{}.best_batch);
+  EXPECT_EQ(std::get<SqliteStore>(config.store.kind).generation_rows,
+            SqliteOptions{}.generation_rows);
+  const auto memory = good(R"({store: {memory: {}}, consumers: [{name: a, source: {stdin: {}},
+                               key: json:/id}]})");
+  EXPECT_EQ(std::get<MemoryStore>(memory.store.kind).max_records, MemoryOptions{}.max_records);
+  EXPECT_EQ(effective_ttl(c), DedupConfig::kAutoTtl);
+  EXPECT_FALSE(c.concurrency);
+}
+
+// So that none of them is ever refused as if the user had written it.
+TEST(Load, EveryDefaultOfTheTableIsValid) {
+  int seen = 0;
+  each_field([&](const std::string& path, const Field& field) {
+    if (field.fallback.empty() || !is_leaf(field)) return;
+    Setting setting;
+    setting.field = &field;
+    setting.text = field.fallback;
+    const auto flaw = read_value(setting);
+    EXPECT_FALSE(flaw) << path << ": " << flaw->message;
+    ++seen;
+  });
+  EXPECT_GT(seen, 20);
+}
+
+TEST(Load, StrategyWordsAreThoseOfTheCore) {
+  const auto* consumers = find_field(schema(), "consumers");
+  const auto* strategy = find_field(consumers->fields.front(), "strategy");
+  const auto words = split_words(strategy->words);
+  EXPECT_EQ(words.size(), 5U);
+  for (const auto word : words) EXPECT_TRUE(core::strategy_from(word)) << word;
+}
+
+TEST(Load, JsonIsReadByTheSameReader) {
+  const auto config = good(R"({"version": 1, "consumers": [
+    {"name": "payments", "source": {"file": {"path": "a b.jsonl"}},
+     "key": {"from": ["json:/id"], "join": false}, "retry": {"attempts": 3, "jitter": 0.1},
+     "handler": {"sql": {"params": {"id": "json:/id"}, "statements":
+       ["DELETE FROM t WHERE a = :id AND b = '\u00e4\"'"]}}}]})",
+                           with_env({}), "semel.json");
+  EXPECT_EQ(std::get<SqlHandler>(config.consumers.at(0).handler).spec.statements[0].sql,
+            "DELETE FROM t WHERE a = :id AND b = 'ä\"'");
+  EXPECT_EQ(config.consumers[0].strategy, core::StrategyKind::kDedupTable);
+}
+
+TEST(Load, AnchorsWindowsLinesAndAByteOrderMarkAreFine) {
+  const auto config = good(
+      "\xEF\xBB\xBF"
+      "consumers:\r\n"
+      "  - name: a\r\n"
+      "    source: { queue: {} }\r\n"
+      "    key: &key { from: [json:/id] }\r\n"
+      "    handler:\r\n"
+      "      sql:\r\n"
+      "        params: { id: json:/id }\r\n"
+      "        statements:\r\n"
+      "          - |\r\n"
+      "            DELETE FROM t\r\n"
+      "            WHERE a = :id\r\n"
+      "  - name: b\r\n"
+      "    source: { queue: {} }\r\n"
+      "    key: *key\r\n");
+  ASSERT_EQ(config.consumers.size(), 2U);
+  EXPECT_EQ(config.consumers[1].key.parts.at(0).text, "json:/id");
+  EXPECT_EQ(std::get<SqlHandler>(config.consumers[0].handler).spec.statements[0].sql,
+            "DELETE FROM t\nWHERE a = :id\n");
+}
+
+TEST(Load, CommaTextIsAList) {
+  const auto config = good(R"(
+consumers:
+  - name: a
+    source: { queue: {} }
+    key: { from: "${PARTS}", join: true, fingerprint: "json:/x,json:/y" }
+    accept: W041, W042
+)",
+                           with_env({{"PARTS", "json:/a, header:B"}}));
+  ASSERT_EQ(config.consumers.at(0).key.parts.size(), 2U);
+  EXPECT_EQ(config.consumers[0].key.parts[1].text, "header:B");
+  EXPECT_EQ(config.consumers[0].key.fingerprint_fields.size(), 2U);
+  EXPECT_EQ(config.consumers[0].accept, (std::set<std::string>{"W041", "W042"}));
+}
+
+TEST(Load, VariablesAreReplacedInValuesAndThenTyped) {
+  const auto config = good(R"(
+consumers:
+  - name: ${NAME}
+    source: { file: { path: "${DIR:-data}/${NAME}.jsonl" } }
+    key: ${KEY:?which key}
+    timeout: ${TIMEOUT}
+    handler:
+      sql:
+        params: { id: json:/id }
+        statements:
+          - DELETE FROM t WHERE a = :id AND b = '$${x} ${EMPTY:-}${MULTI}'
+)",
+                           with_env({{"NAME", "orders"},
+                                     {"KEY", "json:/id"},
+                                     {"TIMEOUT", "3s"},
+                                     {"MULTI", "two\nlines: - {"}}));
+  const auto& c = config.consumers.at(0);
+  EXPECT_EQ(c.name, "orders");
+  EXPECT_EQ(std::get<FileSource>(c.source).path, "data/orders.jsonl");
+  EXPECT_EQ(c.timeout, seconds(3));
+  EXPECT_EQ(std::get<SqlHandler>(c.handler).spec.statements[0].sql,
+            "DELETE FROM t WHERE a = :id AND b = '${x} two\nlines: - {'");
+}
+
+TEST(Load, InterpolationCanBeOff) {
+  auto options = with_env({});
+  options.interpolate = false;
+  const auto config =
+      good("consumers: [{name: a, source: {file: '${X}'}, key: json:/id}]", options);
+  EXPECT_EQ(std::get<FileSource>(config.consumers.at(0).source).path, "${X}");
+}
+
+class Folder : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "semel-config-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    path_ = name;
+  }
+  void TearDown() override { fs::remove_all(path_); }
+  std::string write(const std::string& name, std::string_view text) {
+    std::ofstream(path_ / name, std::ios::binary) << text;
+    return (path_ / name).string();
+  }
+  fs::path path_;
+};
+
+TEST_F(Folder, SecretsComeFromFilesAndAreNeverShown) {
+  write("secret", "hunter2\n");
+  const auto file = write("semel.yaml", R"(
+consumers:
+  - name: a
+    source: { file: { path: "${file:secret}" } }
+    key: json:/id
+    handler: { native: "${cred:secret}" }
+)");
+  const auto loaded = load_file(file, with_env({{"CREDENTIALS_DIRECTORY", path_.string()}}));
+  ASSERT_TRUE(loaded.config) << all_of(loaded);
+  EXPECT_EQ(std::get<FileSource>(loaded.config->consumers.at(0).source).path,
+            (path_ / "hunter2").string());
+  EXPECT_EQ(std::get<NativeHandler>(loaded.config->consumers.at(0).handler).name, "hunter2");
+  EXPECT_TRUE(effective(loaded, "consumers[0].source.file.path").starts_with("*** ("));
+  for (const auto& each : loaded.effective)
+    EXPECT_EQ(each.value.find("hunter2"), std::string::npos);
+}
+
+TEST_F(Folder, ASecretOfTheWrongKindIsNotRepeated) {
+  write("secret", "hunter2");
+  const auto file = write("semel.yaml", R"(
+consumers:
+  - name: "${file:secret} X"
+    source: { queue: {} }
+    key: ${file:secret}
+    timeout: ${file:secret}
+    strategy: ${file:secret}
+    concurrency: ${file:secret}
+    limits: { key: "${file:secret}" }
+    accept: ["${file:secret}"]
+    unsafe: ${file:secret}
+    retry: { jitter: "${file:secret}", backoff: "${file:secret}" }
+    handler: { sql: { params: { a: "${file:secret}" }, statements: [ DELETE FROM t ] } }
+)");
+  const auto loaded = load_file(file, with_env({}));
+  EXPECT_GE(loaded.diagnostics.size(), 10U);
+  EXPECT_EQ(all_of(loaded).find("hunter2"), std::string::npos) << all_of(loaded);
+}
+
+TEST_F(Folder, FilesThatCannotBeRead) {
+  const auto code = [](const Loaded& loaded) {
+    EXPECT_FALSE(loaded.config);
+    return loaded.diagnostics.empty() ? "none" : loaded.diagnostics.front().code;
+  };
+  EXPECT_EQ(code(load_file((path_ / "none.yaml").string())), "E001");
+  EXPECT_EQ(code(load_file(path_.string())), "E001");
+  EXPECT_EQ(code(load_file(write("empty", ""))), "E002");
+  EXPECT_EQ(code(load_file(write("binary", std::string("\x7f"
+                                                       "ELF\0\1\2",
+                                                       7)))),
+            "E003");
+  EXPECT_EQ(code(load_file(write("latin", "name: gr\xfc\xdf"))), "E003");
+  EXPECT_EQ(code(load_file(write("utf16", std::string("\xff\xfe"
+                                                      "a\0b\0",
+                                                      6)))),
+            "E003");
+  EXPECT_EQ(code(load_file(write("huge", std::string((1 << 20) + 1, '#')))), "E004");
+  EXPECT_EQ(code(load_file("/dev/zero")), "E004");
+}
+
+TEST(Load, SetsGoOverTheFile) {
+  auto options = with_env({});
+  options.sets = {"consumers[0].batch.max=10",
+                  "consumers.payments.timeout=9s",
+                  "consumers.payments.key.missing=fail",
+                  "store.memory.max_records=7",
+                  "consumers.payments.source.file.path=x.jsonl",
+                  "consumers[1]={name: more, source: {stdin: {}}, key: json:/id}",
+                  "consumers[1].accept[0]=W041"};
+  const auto loaded =
+      load_text(std::string(kSmall) + "store: { sqlite: a.db }\n", "d/semel.yaml", options);
+  ASSERT_TRUE(loaded.config) << all_of(loaded);
+  const auto& c = loaded.config->consumers.at(0);
+  EXPECT_EQ(c.batch_max, 10U);
+  EXPECT_EQ(c.timeout, seconds(9));
+  EXPECT_EQ(c.key.missing, core::KeyRecipe::Missing::kFail);
+  EXPECT_EQ(c.key.parts.at(0).text, "json:/id");
+  EXPECT_EQ(std::get<MemoryStore>(loaded.config->store.kind).max_records, 7U);
+  EXPECT_EQ(std::get<FileSource>(c.source).path, "d/x.jsonl");
+  EXPECT_EQ(loaded.config->consumers.at(1).name, "more");
+  EXPECT_TRUE(loaded.config->consumers.at(1).accept.contains("W041"));
+  EXPECT_EQ(effective(loaded, "consumers[0].batch.max"), "10 (--set)");
+}
+
+TEST(Load, EveryEffectiveValueSaysWhereItComesFrom) {
+  const auto loaded = load_text(
+      "defaults: { timeout: 4s }\n"
+      "consumers:\n"
+      "  - name: ${NAME}\n"
+      "    source: { queue: {} }\n"
+      "    key: json:/id\n",
+      "semel.yaml", with_env({{"NAME", "a"}, {"STATE_DIRECTORY", "/var/lib/semel:/other"}}));
+  ASSERT_TRUE(loaded.config) << all_of(loaded);
+  EXPECT_EQ(effective(loaded, "consumers[0].name"), "a (semel.yaml:3:11, env NAME)");
+  EXPECT_EQ(effective(loaded, "consumers[0].timeout"), "4s (semel.yaml:1:22)");
+  EXPECT_EQ(effective(loaded, "consumers[0].dedup.ttl"), "auto (default)");
+  EXPECT_EQ(effective(loaded, "consumers[0].strategy"), "state_machine (default)");
+  EXPECT_EQ(effective(loaded, "consumers[0].handler.native"), "a (default)");
+  EXPECT_EQ(effective(loaded, "store.sqlite.path"),
+            "/var/lib/semel/semel.db (env STATE_DIRECTORY)");
+  EXPECT_EQ(std::get<SqliteStore>(loaded.config->store.kind).path, "/var/lib/semel/semel.db");
+  EXPECT_EQ(effective(loaded, "defaults.timeout"), "nothing");
+}
+
+TEST(Load, TheStoreIsBesideTheConfigByDefault) {
+  const auto config = good(kSmall, with_env({}), "/srv/app/semel.yaml");
+  EXPECT_EQ(std::get<SqliteStore>(config.store.kind).path, "/srv/app/semel.db");
+  const auto here = good(kSmall);
+  EXPECT_EQ(std::get<SqliteStore>(here.store.kind).path, "semel.db");
+}
+
+TEST(Durations, AreReadAndShown) {
+  EXPECT_EQ(parse_duration("500ms"), 500);
+  EXPECT_EQ(parse_duration("7d"), 7 * 86'400'000LL);
+  EXPECT_EQ(parse_duration("0"), 0);
+  for (const auto* bad :
+       {"", "5", "s", "5 s", "-5s", "5S", "1.5h", "1h30m", "99999999999999999d"}) {
+    EXPECT_FALSE(parse_duration(bad)) << bad;
+  }
+  EXPECT_EQ(show_duration(90'000), "90s");
+  EXPECT_EQ(show_duration(0), "0s");
+  EXPECT_EQ(show_duration(86'400'000), "1d");
+  EXPECT_EQ(parse_size("64KiB"), 65536);
+  EXPECT_EQ(show_size(1536), "1536B");
+  EXPECT_EQ(show_size(16 << 20), "16MiB");
+}
+
+}  // namespace
+}  // namespace semel::config

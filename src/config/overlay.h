@@ -1,0 +1,16 @@
+// --set PATH=VALUE: a value over the file's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/node.h"
+#include "config/report.h"
+
+namespace semel::config {
+
+// PATH as in diagnostics: consumers[0].batch.max, or consumers.NAME.batch.max. A VALUE beginning
+// with { or [ is read as YAML, any other is text.
+void overlay(Node& root, const std::vector<std::string>& sets, Report& report);
+
+}  // namespace semel::config

@@ -1,0 +1,70 @@
+// Report: collects everything that is wrong with a config, each at its place.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+
+namespace semel::config {
+
+// Where a value stands. `source` counts the texts of a Report: the file, then each --set.
+struct Place {
+  std::size_t source = 0;
+  int line = 0;  // from 1; 0: the text as a whole
+  int column = 0;
+  std::size_t width = 1;  // of the marker
+};
+
+class Report {
+ public:
+  // `text` is borrowed for the report's life.
+  Report(std::string file, std::string_view text);
+
+  // The number of a further text; its line is what a diagnostic shows.
+  std::size_t add_source(std::string name, std::string text);
+  const std::string& name(std::size_t source) const { return sources_[source].name; }
+  // The line without its end; empty where there is none.
+  std::string_view line(std::size_t source, int line) const;
+  // "semel.yaml:4:3", or the name alone.
+  std::string spot(const Place& place) const;
+
+  // The reference is valid until the next call.
+  Diagnostic& error(std::string_view code, const Place& place, std::string path,
+                    std::string message);
+  Diagnostic& warning(std::string_view code, const Place& place, std::string path,
+                      std::string message);
+  bool failed() const noexcept { return errors_ > 0; }
+  // More is wrong than anybody reads: look no further for what was meant.
+  bool full() const noexcept { return entries_.size() >= kMostShown; }
+
+  // By place; what concerns the file as a whole comes first. The last one says how many are left
+  // out.
+  std::vector<Diagnostic> take();
+
+ private:
+  struct Source {
+    std::string name;
+    std::string owned;
+    std::vector<std::string_view> lines;
+  };
+  struct Entry {
+    Place place;
+    Diagnostic diagnostic;
+  };
+  static constexpr std::size_t kMostShown = 200;
+  Diagnostic& add(Diagnostic::Severity severity, std::string_view code, const Place& place,
+                  std::string path, std::string message);
+  std::string excerpt(const Place& place) const;
+
+  std::vector<Source> sources_;
+  std::vector<Entry> entries_;
+  std::size_t errors_ = 0;
+};
+
+// `text` with control characters replaced, cut to what a message can bear, in quotes.
+std::string in_quotes(std::string_view text);
+
+}  // namespace semel::config

@@ -1,0 +1,307 @@
+#include "config/scalars.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "config/suggest.h"
+#include "core/key_recipe.h"
+
+namespace semel::config {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  std::int64_t times;
+};
+constexpr Unit kTimeUnits[] = {
+    {"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
+constexpr Unit kSizeUnits[] = {
+    {"B", 1}, {"KiB", 1LL << 10}, {"MiB", 1LL << 20}, {"GiB", 1LL << 30}};
+constexpr std::string_view kDurationLook = "write 500ms, 20s, 5m, 6h or 7d";
+constexpr std::string_view kSizeLook = "write 512B, 64KiB, 16MiB or 1GiB";
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+std::optional<std::int64_t> parse_whole(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+template <std::size_t N>
+std::optional<std::int64_t> parse_quantity(std::string_view text, const Unit (&units)[N]) {
+  const auto split = std::find_if_not(text.begin(), text.end(), is_digit) - text.begin();
+  const auto number = parse_whole(text.substr(0, static_cast<std::size_t>(split)));
+  const auto unit = text.substr(static_cast<std::size_t>(split));
+  if (!number) return std::nullopt;
+  if (unit.empty() && *number == 0) return 0;
+  for (const auto& known : units) {
+    if (known.name != unit) continue;
+    if (*number > std::numeric_limits<std::int64_t>::max() / known.times) return std::nullopt;
+    return *number * known.times;
+  }
+  return std::nullopt;
+}
+
+template <std::size_t N>
+std::string show_quantity(std::int64_t value, const Unit (&units)[N]) {
+  const Unit* best = &units[0];
+  for (const auto& unit : units) {
+    if (value != 0 && value % unit.times == 0) best = &unit;
+  }
+  return fmt::format("{}{}", value / best->times, best->name);
+}
+
+// A value as a message may repeat it.
+std::string shown(const Setting& setting) {
+  return setting.secret ? "the value" : in_quotes(setting.text);
+}
+
+Flaw not_a(const Setting& setting, std::string_view what, std::string help) {
+  if (setting.text.empty()) return {"E014", fmt::format("empty, where {} must stand", what), help};
+  return {"E014", fmt::format("{} is not {}", shown(setting), what), std::move(help)};
+}
+
+std::optional<Flaw> bounded(const Setting& setting, std::int64_t value,
+                            const std::function<std::string(std::int64_t)>& show) {
+  const auto& field = *setting.field;
+  if (value >= field.low && (field.high == 0 || value <= field.high)) return std::nullopt;
+  return Flaw{"E015", fmt::format("{} is out of range", shown(setting)),
+              field.low == field.high ? "write " + show(field.low)
+              : field.high == 0       ? fmt::format("at least {}", show(field.low))
+                                : fmt::format("from {} to {}", show(field.low), show(field.high))};
+}
+
+std::string show_plain(std::int64_t value) { return std::to_string(value); }
+
+std::optional<Flaw> read_word(const Setting& setting) {
+  const auto words = split_words(setting.field->words);
+  if (std::find(words.begin(), words.end(), setting.text) != words.end()) return std::nullopt;
+  Flaw flaw{"E016", fmt::format("{} is not a word for this", shown(setting)),
+            "write " + list_words(words)};
+  const auto meant = setting.secret ? std::nullopt : nearest(setting.text, words);
+  if (meant) flaw.help = fmt::format("write {} (did you mean \"{}\"?)", list_words(words), *meant);
+  return flaw;
+}
+
+bool is_diagnostic_code(std::string_view text) {
+  return text.size() == 4 && (text[0] == 'W' || text[0] == 'L' || text == "D102") &&
+         all_digits(text.substr(1));
+}
+
+std::optional<Flaw> read_integer(Setting& setting) {
+  const auto value = parse_whole(setting.text);
+  const bool leading_zero = setting.text.size() > 1 && setting.text[0] == '0';
+  if (!value && all_digits(setting.text)) {
+    return Flaw{"E015", fmt::format("{} is out of range", shown(setting)),
+                fmt::format("from {} to {}", setting.field->low, setting.field->high)};
+  }
+  if (!value || leading_zero) {
+    auto help = leading_zero ? std::string("write it without leading zeros")
+                             : std::string("write a whole number");
+    if (!setting.field->words.empty()) {
+      help += ", or " + list_words(split_words(setting.field->words));
+    }
+    return not_a(setting, "a whole number", help);
+  }
+  setting.number = *value;
+  return bounded(setting, *value, show_plain);
+}
+
+std::optional<Flaw> read_number(Setting& setting) {
+  double value = 0;
+  const auto* end = setting.text.data() + setting.text.size();
+  const auto [stop, problem] = std::from_chars(setting.text.data(), end, value);
+  if (problem != std::errc{} || stop != end || !std::isfinite(value)) {
+    return not_a(setting, "a number", "write a number such as 0.2");
+  }
+  setting.real = value;
+  const auto& field = *setting.field;
+  if (value < static_cast<double>(field.low) || value > static_cast<double>(field.high)) {
+    return Flaw{"E015", fmt::format("{} is out of range", shown(setting)),
+                fmt::format("from {} to {}", field.low, field.high)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Flaw> read_boolean(Setting& setting) {
+  if (setting.text != "true" && setting.text != "false") {
+    return Flaw{"E016", fmt::format("{} is neither true nor false", shown(setting)),
+                "write true or false: yes, no, on and off are words like any other here"};
+  }
+  setting.number = setting.text == "true" ? 1 : 0;
+  return std::nullopt;
+}
+
+std::optional<Flaw> read_duration(Setting& setting) {
+  const auto value = parse_duration(setting.text);
+  if (!value) {
+    std::string help(kDurationLook);
+    if (all_digits(setting.text) && !setting.secret) {
+      help = fmt::format("say the unit: {}s or {}ms?", setting.text, setting.text);
+    }
+    if (!setting.field->words.empty()) {
+      help += ", or " + list_words(split_words(setting.field->words));
+    }
+    return not_a(setting, "a duration", std::move(help));
+  }
+  setting.number = *value;
+  return bounded(setting, *value, show_duration);
+}
+
+std::optional<Flaw> read_range(Setting& setting) {
+  const std::string_view text = setting.text;
+  const auto dots = text.find("..");
+  const auto low = parse_duration(text.substr(0, dots));
+  const auto high = dots == std::string_view::npos ? low : parse_duration(text.substr(dots + 2));
+  if (!low || !high) {
+    return not_a(setting, "a range of durations", "write the first wait and the longest: 1s..5m");
+  }
+  setting.number = *low;
+  setting.upper = *high;
+  if (*low > *high) {
+    return Flaw{"E015",
+                fmt::format("{}: the first wait is longer than the longest", shown(setting)),
+                fmt::format("write {}..{}", show_duration(*high), show_duration(*low))};
+  }
+  if (auto flaw = bounded(setting, *low, show_duration)) return flaw;
+  return bounded(setting, *high, show_duration);
+}
+
+std::optional<Flaw> read_size(Setting& setting) {
+  const auto value = parse_size(setting.text);
+  if (!value) return not_a(setting, "a size", std::string(kSizeLook));
+  setting.number = *value;
+  return bounded(setting, *value, show_size);
+}
+
+std::optional<Flaw> read_pointer(const Setting& setting) {
+  constexpr std::string_view kPrefix = "json:";
+  const std::string_view text = setting.text;
+  if (!text.starts_with(kPrefix)) {
+    const bool word = std::all_of(text.begin(), text.end(), [](char c) {
+      return is_digit(c) || c == '_' || c == '-' || c == '/' || (c >= 'a' && c <= 'z') ||
+             (c >= 'A' && c <= 'Z');
+    });
+    const auto guess = setting.secret || text.empty() || !word ? "json:/field"
+                       : text.starts_with('/')                 ? "json:" + setting.text
+                                                               : "json:/" + setting.text;
+    return Flaw{"E032", fmt::format("{} is not a place in the payload", shown(setting)),
+                "write " + guess};
+  }
+  const auto pointer = json::Pointer::parse(text.substr(kPrefix.size()));
+  if (pointer) return std::nullopt;
+  return Flaw{"E032", fmt::format("{}: {}", shown(setting), pointer.error().message),
+              pointer.error().hint.empty() ? "write json:/field" : pointer.error().hint};
+}
+
+std::optional<Flaw> read_key_part(const Setting& setting) {
+  const auto part = core::KeyPart::parse(setting.text);
+  if (part) return std::nullopt;
+  return Flaw{"E032", fmt::format("{} is not a part of a key", shown(setting)),
+              "write json:/pointer, header:Name, position or function"};
+}
+
+std::optional<Flaw> read_name(const Setting& setting) {
+  if (is_name(setting.text)) return std::nullopt;
+  std::string offer;
+  for (const char c : setting.text) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (letter)
+      offer += static_cast<char>(c | 0x20);
+    else if (!offer.empty() && (is_digit(c) || c == '_' || c == '-'))
+      offer += c;
+    else if (!offer.empty() && c == ' ')
+      offer += '_';
+  }
+  constexpr std::size_t kLongestName = 63;
+  offer.resize(std::min(offer.size(), kLongestName));
+  auto help = std::string("a name is [a-z][a-z0-9_-]{0,62}");
+  if (is_name(offer) && !setting.secret) help = fmt::format("write {} ({})", offer, help);
+  return Flaw{"E024", fmt::format("{} is not a name", shown(setting)), std::move(help)};
+}
+
+}  // namespace
+
+bool is_name(std::string_view text) {
+  constexpr std::size_t kLongestName = 63;
+  if (text.empty() || text.size() > kLongestName || text[0] < 'a' || text[0] > 'z') return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_' || c == '-';
+  });
+}
+
+std::optional<std::int64_t> parse_duration(std::string_view text) {
+  return parse_quantity(text, kTimeUnits);
+}
+std::optional<std::int64_t> parse_size(std::string_view text) {
+  return parse_quantity(text, kSizeUnits);
+}
+std::string show_duration(std::int64_t milliseconds) {
+  return milliseconds == 0 ? "0s" : show_quantity(milliseconds, kTimeUnits);
+}
+std::string show_size(std::int64_t bytes) { return show_quantity(bytes, kSizeUnits); }
+
+std::optional<Flaw> read_value(Setting& setting) {
+  const auto& field = *setting.field;
+  const auto words = split_words(field.words);
+  if (std::find(words.begin(), words.end(), setting.text) != words.end()) {
+    setting.word = true;
+    return std::nullopt;
+  }
+  switch (field.shape) {
+    case Shape::kWord:
+      return read_word(setting);
+    case Shape::kCode:
+      return is_diagnostic_code(setting.text)
+                 ? std::nullopt
+                 : std::optional<Flaw>({"E016",
+                                        fmt::format("{} cannot be accepted", shown(setting)),
+                                        "write key_recipe, D102, or the code of a warning"});
+    case Shape::kInteger:
+      return read_integer(setting);
+    case Shape::kNumber:
+      return read_number(setting);
+    case Shape::kBoolean:
+      return read_boolean(setting);
+    case Shape::kDuration:
+      return read_duration(setting);
+    case Shape::kDurationRange:
+      return read_range(setting);
+    case Shape::kSize:
+      return read_size(setting);
+    case Shape::kPointer:
+      return read_pointer(setting);
+    case Shape::kKeyPart:
+      return read_key_part(setting);
+    case Shape::kName:
+      return read_name(setting);
+    case Shape::kText:
+    case Shape::kSql:
+    case Shape::kPath:
+      if (setting.text.find_first_not_of(" \t\r\n") == std::string::npos) {
+        return not_a(setting, "a " + std::string(shape_name(field.shape)), "write one");
+      }
+      if (setting.text.find('\0') != std::string::npos) {
+        return not_a(setting, "a " + std::string(shape_name(field.shape)), "remove the NUL byte");
+      }
+      return std::nullopt;
+    case Shape::kMap:
+    case Shape::kList:
+    case Shape::kDictionary:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace semel::config

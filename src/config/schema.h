@@ -1,0 +1,66 @@
+// The schema: one table of every field, its shape, default and meaning. Reader, `config show` and
+// docs/config.md all come from it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace semel::config {
+
+enum class Shape {
+  kMap,         // named fields
+  kList,        // items of one shape
+  kDictionary,  // the user's own names, values of one shape
+  kText,
+  kName,  // [a-z][a-z0-9_-]{0,62}
+  kCode,  // a word of a closed list, or a diagnostic's code
+  kWord,  // a word of a closed list
+  kInteger,
+  kNumber,
+  kBoolean,
+  kDuration,
+  kDurationRange,  // 1s..5m
+  kSize,
+  kSql,
+  kPath,     // relative to the config file's folder
+  kPointer,  // json:/a/b
+  kKeyPart,  // json:/a, header:X, position, function
+};
+
+struct Field {
+  std::string_view name;
+  Shape shape = Shape::kText;
+  std::string_view meaning;
+  std::string_view fallback = {};  // the default, as one would write it
+  // Allowed words, as "pause|fail"; of other shapes: words taken beside them.
+  std::string_view words = {};
+  std::int64_t low = 0;                // of numbers; durations in milliseconds, sizes in bytes
+  std::int64_t high = 0;               // 0: no bound
+  std::span<const Field> fields = {};  // of a map: its fields; of a list or dictionary: its value
+  std::string_view short_form = {};    // of a map: a plain value in its place is this field
+  std::string_view usual = {};         // of a map: the alternative meant where none is written
+  bool required = false;
+  bool alternative = false;  // of the alternatives of one map at most one may be written
+  bool one_of = false;       // of a map: one alternative must be
+  bool comma = false;        // of a list: a text with commas is one too
+  bool optional = false;     // of a map: without it none of its defaults apply
+};
+
+// The whole file.
+const Field& schema() noexcept;
+
+const Field* find_field(const Field& map, std::string_view name) noexcept;
+std::vector<std::string_view> split_words(std::string_view words);
+// "a, b or c".
+std::string list_words(std::span<const std::string_view> words);
+std::string_view shape_name(Shape shape) noexcept;  // "duration"
+bool is_leaf(const Field& field) noexcept;
+
+// Calls `see` with each field and its path, "consumers[].retry.attempts", in the table's order.
+void each_field(const std::function<void(const std::string& path, const Field& field)>& see);
+
+}  // namespace semel::config

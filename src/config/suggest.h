@@ -1,0 +1,15 @@
+// The word that was meant, where one is near.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace semel::config {
+
+// The nearest of `known`, or nothing where none is near enough to be a slip.
+std::optional<std::string> nearest(std::string_view written,
+                                   std::span<const std::string_view> known);
+
+}  // namespace semel::config

@@ -1,0 +1,133 @@
+#include "config/unknown_field.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "config/suggest.h"
+
+namespace semel::config {
+namespace {
+
+// "consumers[0].handler.sql" is an instance of "consumers[].handler".
+std::string pattern_of(std::string_view path) {
+  std::string out;
+  bool index = false;
+  for (const char c : path) {
+    if (c == ']') index = false;
+    if (!index) out += c;
+    if (c == '[') index = true;
+  }
+  return out;
+}
+
+std::string parent_of(const std::string& path) {
+  const auto end = path.find_last_of(".[");
+  return end == std::string::npos ? std::string() : path.substr(0, end);
+}
+
+// Where a field named `name` may stand, as patterns of the maps that hold it.
+std::vector<std::string> homes_of(std::string_view name) {
+  std::vector<std::string> homes;
+  each_field([&](const std::string& path, const Field& field) {
+    if (field.name == name) homes.push_back(parent_of(path));
+  });
+  return homes;
+}
+
+std::vector<std::string_view> names_of(const Field& map) {
+  std::vector<std::string_view> names;
+  for (const auto& field : map.fields) names.push_back(field.name);
+  return names;
+}
+
+std::string written_at(const std::string& path) { return path.empty() ? "the file" : path; }
+
+// The nearest map around `path` in which the field may stand, and how many levels up it is.
+struct Home {
+  std::string path;
+  int levels = 0;
+};
+std::optional<Home> home_around(const std::string& path, const std::vector<std::string>& homes) {
+  std::string at = path;
+  for (int levels = 0;; ++levels) {
+    if (levels > 0 && std::find(homes.begin(), homes.end(), pattern_of(at)) != homes.end()) {
+      return Home{at, levels};
+    }
+    if (at.empty()) return std::nullopt;
+    const auto end = at.find_last_of(".[");
+    at = end == std::string::npos ? std::string() : at.substr(0, end);
+  }
+}
+
+// The shallowest few. What stands in `defaults` stands in a consumer too, and is mostly meant
+// there.
+std::string list_homes(std::vector<std::string> homes, std::string_view name) {
+  constexpr std::size_t kMostHomes = 3;
+  const auto in_defaults = [](const std::string& home) { return home.starts_with("defaults"); };
+  if (!std::all_of(homes.begin(), homes.end(), in_defaults)) std::erase_if(homes, in_defaults);
+  std::stable_sort(homes.begin(), homes.end(), [](const auto& a, const auto& b) {
+    return std::count(a.begin(), a.end(), '.') < std::count(b.begin(), b.end(), '.');
+  });
+  std::string places;
+  for (std::size_t i = 0; i < homes.size() && i < kMostHomes; ++i) {
+    places += (i > 0 ? ", " : "") + join_path(homes[i], name);
+  }
+  return places;
+}
+
+void report_misplaced(const Node::Member& member, const std::string& path,
+                      const std::vector<std::string>& homes, Report& report) {
+  auto& made =
+      report.error("E013", member.place, join_path(path, member.name),
+                   fmt::format("{} is not valid {}", in_quotes(member.name),
+                               path.empty() ? "at the top of the file" : "inside " + path));
+  if (const auto home = home_around(path, homes)) {
+    const auto right = join_path(home->path, member.name);
+    made.detail.push_back(
+        home->path.empty()
+            ? "it belongs at the top of the file (check the indentation)"
+            : fmt::format("it belongs {} up: {} (check the indentation)",
+                          home->levels == 1 ? "one level" : fmt::format("{} levels", home->levels),
+                          right));
+    return;
+  }
+  made.detail.push_back("it belongs in " + list_homes(homes, member.name));
+}
+
+}  // namespace
+
+void report_unknown_field(const Field& map, const Node::Member& member, const std::string& path,
+                          Report& report) {
+  if (report.full()) {
+    report.error("E012", member.place, join_path(path, member.name), "unknown field");
+    return;
+  }
+  const auto homes = homes_of(member.name);
+  if (!homes.empty()) {
+    report_misplaced(member, path, homes, report);
+    return;
+  }
+  auto& made =
+      report.error("E012", member.place, join_path(path, member.name),
+                   fmt::format("unknown field {} in {}", in_quotes(member.name), written_at(path)));
+  const auto names = names_of(map);
+  if (const auto meant = nearest(member.name, names)) {
+    made.detail.push_back(fmt::format("did you mean \"{}\"?", *meant));
+    return;
+  }
+  std::vector<std::string_view> all;
+  each_field([&](const std::string&, const Field& field) {
+    if (!field.name.empty()) all.push_back(field.name);
+  });
+  if (const auto meant = nearest(member.name, all)) {
+    made.detail.push_back(fmt::format("did you mean \"{}\"? it belongs in {}", *meant,
+                                      list_homes(homes_of(*meant), *meant)));
+  }
+  made.help = names.empty() ? "this map has no fields: write {}"
+                            : fmt::format("fields here: {}", fmt::join(names, ", "));
+}
+
+}  // namespace semel::config

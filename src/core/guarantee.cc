@@ -1,0 +1,256 @@
+#include "core/guarantee.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace semel {
+
+const char* to_string(Guarantee::Name name) noexcept {
+  switch (name) {
+    case Guarantee::Name::kTransactional:
+      return "transactional";
+    case Guarantee::Name::kIdempotent:
+      return "idempotent";
+    case Guarantee::Name::kKeyedRetry:
+      return "keyed_retry";
+    case Guarantee::Name::kAtLeastOnce:
+      return "at_least_once";
+    case Guarantee::Name::kAtMostOnce:
+      return "at_most_once";
+    case Guarantee::Name::kNone:
+      return "none";
+  }
+  return "unknown";
+}
+
+const char* to_string(Guarantee::Effect effect) noexcept {
+  switch (effect) {
+    case Guarantee::Effect::kOnce:
+      return "once";
+    case Guarantee::Effect::kAtMostOnce:
+      return "at most once";
+    case Guarantee::Effect::kAtLeastOnceSameResult:
+      return "at least once, with the same result";
+    case Guarantee::Effect::kAtLeastOnceSameKey:
+      return "at least once, always with the same key";
+    case Guarantee::Effect::kAtLeastOnce:
+      return "at least once";
+    case Guarantee::Effect::kUnknown:
+      return "not promised";
+  }
+  return "unknown";
+}
+
+const char* to_string(Guarantee::Loss loss) noexcept {
+  switch (loss) {
+    case Guarantee::Loss::kNone:
+      return "nothing is lost";
+    case Guarantee::Loss::kWhatWasRead:
+      return "what was read and not done is lost with the process";
+    case Guarantee::Loss::kOnPowerLoss:
+      return "the last writes are lost with the power";
+    case Guarantee::Loss::kPossible:
+      return "messages can be lost";
+  }
+  return "unknown";
+}
+
+}  // namespace semel
+
+namespace semel::core {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::array<std::pair<StrategyKind, const char*>, 5> kStrategies = {{
+    {StrategyKind::kNatural, "natural"},
+    {StrategyKind::kQuery, "query"},
+    {StrategyKind::kDedupTable, "dedup_table"},
+    {StrategyKind::kInbox, "inbox"},
+    {StrategyKind::kStateMachine, "state_machine"},
+}};
+
+std::string duration_text(milliseconds duration) {
+  constexpr std::pair<std::int64_t, const char*> kUnits[] = {
+      {24 * 3'600'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}};
+  for (const auto& [length, name] : kUnits) {
+    if (duration.count() >= length && duration.count() % length == 0) {
+      return fmt::format("{}{}", duration.count() / length, name);
+    }
+  }
+  return fmt::format("{}ms", duration.count());
+}
+
+// One promise in the making. Facts lower it; nothing raises it.
+class Promise {
+ public:
+  explicit Promise(const GuaranteeFacts& facts) : facts_(facts) { begin(); }
+
+  Guarantee made() {
+    lower_by_source();
+    lower_by_store();
+    lower_by_key();
+    lower_by_retention();
+    return std::move(promise_);
+  }
+
+ private:
+  bool keeps_records() const noexcept {
+    return facts_.strategy != StrategyKind::kNatural && facts_.strategy != StrategyKind::kQuery;
+  }
+
+  void promise(Guarantee::Name name, Guarantee::Effect effect, std::string faults) {
+    promise_.name = name;
+    promise_.effect = effect;
+    promise_.faults = std::move(faults);
+    promise_.until = "for ever";
+  }
+  void because(std::string reason) { promise_.reasons.push_back(std::move(reason)); }
+  void lose(Guarantee::Loss loss) { promise_.loss = std::max(promise_.loss, loss); }
+  // The record may be gone before the message has come for the last time.
+  void may_repeat() {
+    if (!keeps_records()) return;
+    promise_.name = Guarantee::Name::kAtLeastOnce;
+    promise_.effect = Guarantee::Effect::kAtLeastOnce;
+  }
+
+  void begin() {
+    switch (facts_.strategy) {
+      case StrategyKind::kNatural:
+        promise(Guarantee::Name::kIdempotent, Guarantee::Effect::kAtLeastOnceSameResult,
+                "under every fault the operation may run again, and gives the same result");
+        because("as declared: that repeating the operation changes nothing was not checked");
+        return;
+      case StrategyKind::kQuery:
+        promise(Guarantee::Name::kNone, Guarantee::Effect::kUnknown,
+                "none: two consumers, or a crash, between the look and the act double the effect");
+        because("query looks and then acts: what happens in between is not seen");
+        return;
+      case StrategyKind::kDedupTable:
+      case StrategyKind::kInbox:
+        return transactional();
+      case StrategyKind::kStateMachine:
+        if (facts_.handler_transactional && facts_.store.durable) return transactional();
+        promise(Guarantee::Name::kAtLeastOnce, Guarantee::Effect::kAtLeastOnce,
+                "once while leases hold; a crash, or a pause longer than the lease, runs it again");
+        because("the effect is outside the store: no commit holds it and its record together");
+        return;
+    }
+  }
+
+  void transactional() {
+    promise(Guarantee::Name::kTransactional, Guarantee::Effect::kOnce,
+            "consumers killed or paused anywhere, redeliveries, lost replies, store restarts: "
+            "effect and record are one commit");
+  }
+
+  void lower_by_source() {
+    if (facts_.source.replays) return;
+    lose(Guarantee::Loss::kWhatWasRead);
+    because(
+        fmt::format("{} cannot be read again: what was read and is not done is lost with the "
+                    "process",
+                    facts_.source.name));
+  }
+
+  void lower_by_store() {
+    if (!facts_.store.durable) {
+      may_repeat();
+      lose(Guarantee::Loss::kPossible);
+      because(
+          fmt::format("the {} store is not durable: records, waiting retries and dead letters "
+                      "are lost with the process",
+                      facts_.store.name));
+      if (keeps_records()) promise_.until = "until the process ends";
+    }
+    if (facts_.store.forgets && keeps_records()) {
+      may_repeat();
+      because(
+          fmt::format("the {} store is bounded: it may forget a finished record before its "
+                      "time",
+                      facts_.store.name));
+    }
+  }
+
+  void lower_by_key() {
+    if (!keeps_records()) return;
+    if (facts_.key_is_position) {
+      because(
+          "the key is the position: it identifies a copy, so an event that was sent or written "
+          "twice has two effects");
+      promise_.faults += "; for each copy, not for each event";
+    }
+    if (facts_.fingerprint_none) {
+      because(
+          "no fingerprint is kept: another payload under a used key is settled as a duplicate, "
+          "and not handled");
+      promise_.faults += "; not for a key used again with another payload";
+    }
+  }
+
+  void lower_by_retention() {
+    if (!keeps_records() || !facts_.ttl) return;
+    const std::string kept = duration_text(*facts_.ttl);
+    if (facts_.store.durable) promise_.until = fmt::format("for {} after completion", kept);
+    if (facts_.source.horizon && *facts_.ttl < *facts_.source.horizon) {
+      may_repeat();
+      because(fmt::format("records are kept for {}, and {} can redeliver for {}", kept,
+                          facts_.source.name, duration_text(*facts_.source.horizon)));
+    }
+  }
+
+  const GuaranteeFacts& facts_;
+  Guarantee promise_;
+};
+
+}  // namespace
+
+const char* to_string(StrategyKind kind) noexcept {
+  for (const auto& [known, name] : kStrategies) {
+    if (known == kind) return name;
+  }
+  return "unknown";
+}
+
+std::optional<StrategyKind> strategy_from(std::string_view name) noexcept {
+  for (const auto& [kind, known] : kStrategies) {
+    if (name == known) return kind;
+  }
+  return std::nullopt;
+}
+
+Guarantee compute_guarantee(const GuaranteeFacts& facts) { return Promise(facts).made(); }
+
+StrategyKind default_strategy(bool handler_transactional) noexcept {
+  return handler_transactional ? StrategyKind::kDedupTable : StrategyKind::kStateMachine;
+}
+
+std::optional<std::string> refuse_combination(StrategyKind strategy, bool handler_transactional,
+                                              bool store_transactional, bool unsafe) {
+  if (handler_transactional && !store_transactional) {
+    return "the handler's statements run in the store's transaction, and this store has none; use "
+           "the sqlite store";
+  }
+  switch (strategy) {
+    case StrategyKind::kNatural:
+    case StrategyKind::kStateMachine:
+      return std::nullopt;
+    case StrategyKind::kQuery:
+      if (unsafe) return std::nullopt;
+      return "query looks and then acts, and doubles effects under concurrency; use dedup_table or "
+             "inbox (effects in the store's database) or state_machine, or say unsafe: true";
+    case StrategyKind::kDedupTable:
+    case StrategyKind::kInbox:
+      if (handler_transactional) return std::nullopt;
+      return fmt::format(
+          "{} commits the record together with the handler's statements, and this handler has none "
+          "in the store's database; use state_machine or natural",
+          to_string(strategy));
+  }
+  return std::nullopt;
+}
+
+}  // namespace semel::core

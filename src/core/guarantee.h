@@ -1,0 +1,37 @@
+// Computes a consumer's guarantee from plain facts: no port is asked here.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include <semel/guarantee.h>
+#include <semel/source.h>
+#include <semel/store.h>
+
+namespace semel::core {
+
+enum class StrategyKind { kNatural, kQuery, kDedupTable, kInbox, kStateMachine };
+const char* to_string(StrategyKind kind) noexcept;  // "dedup_table", as in the config
+std::optional<StrategyKind> strategy_from(std::string_view name) noexcept;
+
+struct GuaranteeFacts {
+  SourceTraits source;
+  StoreTraits store;
+  StrategyKind strategy = StrategyKind::kDedupTable;
+  bool handler_transactional = false;  // its effect is in the store's own database
+  bool key_is_position = false;        // identifies a copy, not an event
+  bool fingerprint_none = false;
+  std::optional<std::chrono::milliseconds> ttl;  // none: for ever
+};
+
+Guarantee compute_guarantee(const GuaranteeFacts& facts);
+
+// The strategy of a consumer that names none.
+StrategyKind default_strategy(bool handler_transactional) noexcept;
+
+// Why `strategy` cannot be used with this handler, or nothing.
+std::optional<std::string> refuse_combination(StrategyKind strategy, bool handler_transactional,
+                                              bool store_transactional, bool unsafe);
+
+}  // namespace semel::core

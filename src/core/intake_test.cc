@@ -1,0 +1,251 @@
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include <semel/guard.h>
+#include <semel/reason.h>
+
+#include "core/key_encoding.h"
+#include "core/key_recipe.h"
+
+namespace semel::core {
+namespace {
+
+constexpr ConsumerNumber kConsumer{5};
+
+KeyRecipe recipe(std::vector<std::string> parts) {
+  KeyRecipe r;
+  for (const std::string& text : parts) r.parts.push_back(KeyPart::parse(text).value());
+  return r;
+}
+Arrival arrival(std::string payload) {
+  Arrival a;
+  a.payload = std::move(payload);
+  a.partition = "file";
+  a.position = "17";
+  return a;
+}
+
+struct IntakeTest : testing::Test {
+  KeyRecipe r = recipe({"json:/id"});
+  Limits limits;
+
+  tl::expected<Message, Refusal> make(Arrival& a) { return Intake(kConsumer, r, limits).make(a); }
+  tl::expected<Message, Refusal> make(std::string payload) {
+    Arrival a = arrival(std::move(payload));
+    return make(a);
+  }
+  std::string key(std::string payload) { return make(std::move(payload)).value().key().text; }
+  std::string refused(std::string payload) {
+    const auto made = make(std::move(payload));
+    if (made) return "made";
+    EXPECT_FALSE(made.error().error.empty());
+    return made.error().reason;
+  }
+};
+
+TEST_F(IntakeTest, MakesAMessage) {
+  Arrival a = arrival(R"({"id":"p-1"})");
+  a.headers = {{"h", "v"}};
+  a.content_type = "application/json";
+  a.type = "paid";
+  const Message m = make(a).value();
+  EXPECT_EQ(m.key().text, "p-1");
+  EXPECT_EQ(m.key().id, encode_key(kConsumer, "p-1"));
+  EXPECT_EQ(m.ordering_key(), "p-1");
+  EXPECT_EQ(m.payload(), R"({"id":"p-1"})");
+  EXPECT_EQ(m.fingerprint(), fingerprint_of(R"({"id":"p-1"})"));
+  EXPECT_EQ(m.header("H"), "v");
+  EXPECT_EQ(m.content_type(), "application/json");
+  EXPECT_EQ(m.type(), "paid");
+  EXPECT_TRUE(a.payload.empty() && a.headers.empty()) << "they have moved";
+}
+
+TEST_F(IntakeTest, AStringIsTakenUnescapedAndAnIntegerAsWritten) {
+  EXPECT_EQ(key(R"({"id":"a\u0041\n"})"), "aA\n");
+  EXPECT_EQ(key(R"({"id":42})"), "42");
+  EXPECT_EQ(key(R"({"id":-0})"), "-0");
+  EXPECT_EQ(key(R"({"id":123456789012345678901234567890})"), "123456789012345678901234567890");
+  EXPECT_EQ(key(R"({"id":"a\u0000b"})"), std::string("a\0b", 3));
+}
+
+TEST_F(IntakeTest, WhatIsNoKeyIsRefused) {
+  for (const char* bad :
+       {R"({"id":null})", R"({"id":""})", R"({"id":1.0})", R"({"id":1e3})", R"({"id":true})",
+        R"({"id":{}})", R"({"id":[1]})", R"({"id":1,"id":2})"}) {
+    EXPECT_EQ(refused(bad), reason::kKeyInvalid) << bad;
+  }
+  for (const char* missing : {"{}", "[]", R"({"ID":1})", "1", "\"id\""}) {
+    EXPECT_EQ(refused(missing), reason::kKeyMissing) << missing;
+  }
+  for (const char* broken : {"", "{", "not json", "\xFF", R"({"id":1)", "{\"id\":1}\n{}"}) {
+    EXPECT_EQ(refused(broken), reason::kPayloadInvalid) << broken;
+  }
+  EXPECT_EQ(refused(std::string(100'000, '[')), reason::kPayloadInvalid);
+  EXPECT_EQ(refused(std::string("{\"id\":1}\0", 9)), reason::kPayloadInvalid);
+}
+
+TEST_F(IntakeTest, ARefusedArrivalIsLeftWhole) {
+  Arrival a = arrival("not json");
+  a.headers = {{"h", "v"}};
+  EXPECT_FALSE(make(a));
+  EXPECT_EQ(a.payload, "not json");
+  EXPECT_EQ(a.headers.size(), 1U);
+}
+
+TEST_F(IntakeTest, TheFirstPartPresentMakesTheKey) {
+  r = recipe({"header:Idempotency-Key", "broker_key", "json:/id"});
+  Arrival a = arrival(R"({"id":"from json"})");
+  a.headers = {{"idempotency-key", "from header"}};
+  a.broker_key = "from broker";
+  EXPECT_EQ(make(a)->key().text, "from header");
+  a = arrival(R"({"id":"from json"})");
+  a.broker_key = "from broker";
+  EXPECT_EQ(make(a)->key().text, "from broker");
+  a = arrival(R"({"id":"from json"})");
+  EXPECT_EQ(make(a)->key().text, "from json");
+}
+
+TEST_F(IntakeTest, AnEmptyPartIsNotPassedOver) {
+  r = recipe({"header:k", "json:/id"});
+  Arrival a = arrival(R"({"id":"x"})");
+  a.headers = {{"k", ""}};
+  EXPECT_EQ(make(a).error().reason, reason::kKeyInvalid);
+}
+
+TEST_F(IntakeTest, APayloadIsNotReadWhereNoPartLooksIntoIt) {
+  r = recipe({"header:k", "json:/id"});
+  Arrival a = arrival("\xFF not json");
+  a.headers = {{"k", "x"}};
+  EXPECT_TRUE(make(a));
+}
+
+TEST_F(IntakeTest, JoinedPartsNeverMeet) {
+  r = recipe({"json:/a", "json:/b"});
+  r.join = true;
+  EXPECT_EQ(key(R"({"a":"x","b":7})"), "x|7");
+  EXPECT_NE(key(R"({"a":"x|y","b":"z"})"), key(R"({"a":"x","b":"y|z"})"));
+  EXPECT_NE(key(R"({"a":"x%7C","b":"z"})"), key(R"({"a":"x|","b":"z"})"));
+  EXPECT_EQ(refused(R"({"a":"x"})"), reason::kKeyMissing);
+  EXPECT_EQ(refused(R"({"a":"","b":"x"})"), reason::kKeyInvalid);
+}
+
+TEST_F(IntakeTest, APositionNamesTheCopy) {
+  r = recipe({"position"});
+  Arrival a = arrival("any bytes"), b = arrival("any bytes"), c = arrival("any bytes");
+  b.position = "18";
+  c.partition = "other";
+  const Message m = make(a).value();
+  EXPECT_EQ(class_of(m.key().id), KeyClass::kPosition);
+  EXPECT_LT(m.key().id, make(b)->key().id);
+  EXPECT_NE(m.key().id, make(c)->key().id);
+  Arrival nowhere = arrival("x");
+  nowhere.position = "";
+  EXPECT_EQ(make(nowhere).error().reason, reason::kKeyMissing);
+}
+
+TEST_F(IntakeTest, WhatWasHeldKeepsItsKeyAndFingerprint) {
+  for (const char* text : {"position", "json:/id"}) {
+    r = recipe({text});
+    Arrival first = arrival(R"({"id":"p-1"})");
+    const Message before = make(first).value();
+    Arrival again = arrival("another body");
+    again.key = before.key().text;
+    again.fingerprint = before.fingerprint();
+    const Message after = make(again).value();
+    EXPECT_EQ(after.key().id, before.key().id) << text;
+    EXPECT_EQ(after.fingerprint(), before.fingerprint());
+  }
+}
+
+TEST_F(IntakeTest, WhatWasHeldWithoutAKeyIsReadAnew) {
+  Arrival a = arrival(R"({"id":"p-1"})");
+  a.key = "";
+  EXPECT_EQ(make(a)->key().text, "p-1");
+}
+
+TEST_F(IntakeTest, AFunctionFindsTheKey) {
+  r = recipe({"function"});
+  Arrival none = arrival("x");
+  EXPECT_EQ(make(none).error().reason, reason::kKeyInvalid) << "no function was given";
+  r.function = [](const Arrival& a) -> std::optional<Bytes> {
+    if (a.payload == "throw") throw std::runtime_error("why");
+    if (a.payload == "throw 7") throw 7;
+    if (a.payload == "none") return std::nullopt;
+    return a.payload;
+  };
+  EXPECT_EQ(key("abc"), "abc");
+  EXPECT_EQ(refused("none"), reason::kKeyMissing);
+  EXPECT_EQ(refused(""), reason::kKeyInvalid);
+  EXPECT_EQ(refused("throw"), reason::kKeyInvalid);
+  EXPECT_EQ(refused("throw 7"), reason::kKeyInvalid);
+}
+
+TEST_F(IntakeTest, SizesAreLimitedAndNeverCut) {
+  limits = {.key = 10, .payload = 30, .headers = 8, .result = 1};
+  EXPECT_EQ(key(R"({"id":"1234567890"})"), "1234567890");
+  EXPECT_EQ(refused(R"({"id":"12345678901"})"), reason::kTooLarge);
+  EXPECT_EQ(refused(std::string(31, ' ')), reason::kTooLarge);
+  Arrival a = arrival(R"({"id":1})");
+  a.headers = {{"name", "valu"}};
+  EXPECT_TRUE(make(a));
+  a = arrival(R"({"id":1})");
+  a.headers = {{"name", "value"}};
+  EXPECT_EQ(make(a).error().reason, reason::kTooLarge);
+}
+
+TEST_F(IntakeTest, AFingerprintOfFieldsSeesOnlyThem) {
+  r.fingerprint = KeyRecipe::FingerprintOf::kFields;
+  r.fingerprint_fields = {json::Pointer::parse("/a").value(), json::Pointer::parse("/b").value()};
+  const auto of = [&](std::string payload) { return make(std::move(payload))->fingerprint(); };
+  const Fingerprint base = of(R"({"id":1,"a":"x","b":2})");
+  EXPECT_EQ(base, of(R"({"b":2, "id":1, "a":"x", "sent_at":"later"})"));
+  EXPECT_NE(base, of(R"({"id":1,"a":"y","b":2})"));
+  EXPECT_NE(base, of(R"({"id":1,"a":"x"})"));
+  EXPECT_NE(of(R"({"id":1,"a":null})"), of(R"({"id":1})"));
+  EXPECT_NE(of(R"({"id":1,"a":1})"), of(R"({"id":1,"a":"1"})"));
+  EXPECT_NE(of(R"({"id":1,"a":{"n":1}})"), of(R"({"id":1,"a":{"n":2}})"));
+  EXPECT_NE(of(R"({"id":1,"a":true})"), of(R"({"id":1,"a":false})"));
+  EXPECT_NE(of(R"({"id":1,"a":1.0})"), of(R"({"id":1,"a":1})"));
+  EXPECT_EQ(refused(R"({"id":1,"a":1,"a":2})"), reason::kPayloadInvalid);
+}
+
+TEST_F(IntakeTest, NoFingerprintIsAllZero) {
+  r.fingerprint = KeyRecipe::FingerprintOf::kNone;
+  EXPECT_EQ(make(R"({"id":1})")->fingerprint(), Fingerprint{});
+}
+
+TEST_F(IntakeTest, WhatTheSourceRefusedStaysRefused) {
+  Arrival a = arrival("cut off");
+  a.refused = std::string(reason::kTooLarge);
+  a.refused_error = "a line of 1 GB";
+  const auto made = make(a);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().reason, reason::kTooLarge);
+  EXPECT_EQ(made.error().error, "a line of 1 GB");
+}
+
+TEST_F(IntakeTest, OneIntakeServesMany) {
+  Intake intake(kConsumer, r, limits);
+  Arrival good = arrival(R"({"id":1})"), bad = arrival("{"), other = arrival(R"({"id":2})");
+  EXPECT_EQ(intake.make(good)->key().text, "1");
+  EXPECT_FALSE(intake.make(bad));
+  EXPECT_EQ(intake.make(other)->key().text, "2");
+}
+
+TEST(RefusedMessage, IsTheSameForTheSameArrival) {
+  Arrival a = arrival("junk"), same = arrival("junk"), elsewhere = arrival("junk");
+  a.headers = {{"h", "v"}};
+  elsewhere.position = "18";
+  const Message m = refused_message(kConsumer, a);
+  EXPECT_EQ(m.key().text, "");
+  EXPECT_EQ(m.payload(), "junk");
+  EXPECT_EQ(m.headers().size(), 1U);
+  EXPECT_EQ(m.fingerprint(), fingerprint_of("junk"));
+  EXPECT_EQ(m.key().id.consumer(), kConsumer);
+  EXPECT_EQ(m.key().id, refused_message(kConsumer, same).key().id);
+  EXPECT_NE(m.key().id, refused_message(kConsumer, elsewhere).key().id);
+}
+
+}  // namespace
+}  // namespace semel::core

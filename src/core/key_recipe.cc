@@ -1,0 +1,101 @@
+#include "core/key_recipe.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/digest.h"
+#include "core/key_encoding.h"
+
+namespace semel::core {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+Error bad_part(std::string message) {
+  return {ErrorKind::kRejected, "", std::move(message),
+          "write json:/POINTER, header:NAME, broker_key, position or function"};
+}
+
+// What a part means, however it is written: header names have no case.
+std::string meaning(const KeyPart& part) {
+  if (const auto* header = std::get_if<KeyPart::HeaderPart>(&part.what)) {
+    return "header:" + lower(header->name);
+  }
+  return part.text;
+}
+
+// The number a position ends with, in its only spelling, and where it begins.
+struct Trailing {
+  std::size_t begin;
+  std::uint64_t number;
+};
+std::optional<Trailing> trailing_number(BytesView text) noexcept {
+  std::size_t begin = text.size();
+  while (begin > 0 && text[begin - 1] >= '0' && text[begin - 1] <= '9') --begin;
+  const std::size_t digits = text.size() - begin;
+  if (digits == 0 || (digits > 1 && text[begin] == '0')) return std::nullopt;
+  std::uint64_t number = 0;
+  const auto read = std::from_chars(text.data() + begin, text.data() + text.size(), number);
+  if (read.ec != std::errc{}) return std::nullopt;
+  return Trailing{begin, number};
+}
+
+}  // namespace
+
+Result<KeyPart> KeyPart::parse(std::string_view text) {
+  constexpr std::string_view kJson = "json:", kHeader = "header:";
+  KeyPart part;
+  part.text = text;
+  if (text.starts_with(kJson)) {
+    Result<json::Pointer> pointer = json::Pointer::parse(text.substr(kJson.size()));
+    if (!pointer) return failure(std::move(pointer.error()));
+    part.what = JsonPart{std::move(*pointer)};
+  } else if (text.starts_with(kHeader)) {
+    if (text.size() == kHeader.size()) return failure(bad_part("\"header:\" names no header"));
+    part.what = HeaderPart{std::string(text.substr(kHeader.size()))};
+  } else if (text == "broker_key") {
+    part.what = BrokerKeyPart{};
+  } else if (text == "position") {
+    part.what = PositionPart{};
+  } else if (text == "function") {
+    part.what = FunctionPart{};
+  } else {
+    return failure(bad_part(fmt::format("\"{}\" says no way to a key", text)));
+  }
+  return part;
+}
+
+Bytes KeyRecipe::hash() const {
+  constexpr std::string_view kModes[] = {"body", "none", "fields"};
+  std::vector<std::string> words;
+  words.push_back(join ? "join" : "first");
+  for (const KeyPart& part : parts) words.push_back(meaning(part));
+  words.push_back("");
+  words.emplace_back(kModes[static_cast<std::size_t>(fingerprint)]);
+  if (fingerprint == FingerprintOf::kFields) {
+    for (const json::Pointer& field : fingerprint_fields) words.push_back(field.text());
+  }
+  const std::vector<BytesView> views(words.begin(), words.end());
+  const digest::Short hash = digest::shortened(digest::sha256_parts("semel.recipe", views));
+  return Bytes(reinterpret_cast<const char*>(hash.data()), hash.size());
+}
+
+KeyId KeyRecipe::id_of(ConsumerNumber consumer, BytesView key) const noexcept {
+  const bool only_position =
+      parts.size() == 1 && std::holds_alternative<KeyPart::PositionPart>(parts.front().what);
+  if (only_position) {
+    if (const auto trailing = trailing_number(key)) {
+      return encode_position(consumer, key.substr(0, trailing->begin), trailing->number);
+    }
+  }
+  return encode_key(consumer, key);
+}
+
+}  // namespace semel::core

@@ -1,0 +1,145 @@
+#include "core/record_machine.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace semel::core {
+namespace {
+
+milliseconds since(StoreTime then, StoreTime now) noexcept {
+  return std::max(now - then, milliseconds(0));
+}
+
+bool held_by(const Record& record, const Nonce& nonce) noexcept {
+  return record.state == RecordState::kConsuming && record.nonce == nonce;
+}
+
+Acquired acquire(Record& record, const ClaimRequest& request, StoreTime now) {
+  record.state = RecordState::kConsuming;
+  record.token = request.token;
+  record.nonce = request.nonce;
+  record.lease_until = now + request.lease;
+  record.next_at = StoreTime{};
+  ++record.attempt;
+  Acquired acquired;
+  acquired.lease = Lease{request.key, request.token, request.nonce};
+  acquired.attempt = record.attempt;
+  // Also after a failure that was caught: the try that ended in the dark is as dark as before.
+  acquired.taken_over = record.outcome_unknown;
+  acquired.since_first = since(record.first_seen, now);
+  return acquired;
+}
+
+Record new_record(const ClaimRequest& request, StoreTime now) {
+  Record record;
+  record.fingerprint = request.fingerprint;
+  record.first_seen = now;
+  return record;
+}
+
+// The claim is undone. A first one leaves nothing behind; any other is claimable at once, whatever
+// it waited for before it was claimed.
+void undo_claim(std::optional<Record>& record, StoreTime now) {
+  record->attempt = std::max(record->attempt - 1, 0);
+  const bool tells_of_earlier = record->attempt > 0 || record->outcome_unknown ||
+                                !record->reason.empty() || !record->error.empty();
+  if (!tells_of_earlier) {
+    record.reset();
+    return;
+  }
+  record->state = RecordState::kRetrying;
+  record->next_at = now;
+}
+
+void close(Record& record, RecordState state, const Finish& finish) {
+  record.state = state;
+  record.reason = finish.reason;
+  record.error = finish.error;
+}
+
+}  // namespace
+
+bool same_fingerprint(const Fingerprint& recorded, const Fingerprint& arrived) noexcept {
+  return arrived == Fingerprint{} || arrived == recorded;
+}
+
+milliseconds busy_for(StoreTime lease_until, StoreTime now) noexcept {
+  return std::clamp(lease_until - now, kShortestBusy, kLongestBusy);
+}
+
+Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request, StoreTime now) {
+  if (!record) {
+    record = new_record(request, now);
+    return acquire(*record, request, now);
+  }
+  if (!same_fingerprint(record->fingerprint, request.fingerprint)) {
+    return Conflict{record->fingerprint, request.fingerprint};
+  }
+  switch (record->state) {
+    case RecordState::kConsuming:
+      if (now < record->lease_until) return Busy{busy_for(record->lease_until, now)};
+      record->outcome_unknown = true;
+      return acquire(*record, request, now);
+    case RecordState::kRetrying:
+      if (now < record->next_at) return Waiting{record->next_at - now};
+      return acquire(*record, request, now);
+    case RecordState::kCompleted:
+      return Completed{record->result, record->completed_at};
+    case RecordState::kParked:
+    case RecordState::kDead:
+      return Closed{record->state == RecordState::kParked, record->reason};
+  }
+  std::abort();
+}
+
+bool decide_renew(Record& record, const Nonce& nonce, milliseconds lease, StoreTime now) {
+  if (!held_by(record, nonce)) return false;
+  record.lease_until = now + lease;
+  return true;
+}
+
+Applied decide_finish(std::optional<Record>& record, const Finish& finish, StoreTime now) {
+  if (!finish.lease || finish.to == Finish::To::kAckOnly) {
+    std::fputs("semel: a record was to be finished without a lease on it\n", stderr);
+    std::abort();
+  }
+  if (!record || !held_by(*record, finish.lease->nonce)) return Applied::kLeaseLost;
+  // What is finished has no holder: not even the nonce that finished it may write again.
+  record->nonce = Nonce{};
+  record->lease_until = StoreTime{};
+  switch (finish.to) {
+    case Finish::To::kCompleted:
+      close(*record, RecordState::kCompleted, finish);
+      record->result = finish.result;
+      record->completed_at = now;
+      record->outcome_unknown = false;
+      break;
+    case Finish::To::kRetrying:
+      close(*record, RecordState::kRetrying, finish);
+      record->next_at = now + std::max(finish.delay, milliseconds(0));
+      if (!finish.counted) record->attempt = std::max(record->attempt - 1, 0);
+      break;
+    case Finish::To::kParked:
+      close(*record, RecordState::kParked, finish);
+      break;
+    case Finish::To::kDead:
+      close(*record, RecordState::kDead, finish);
+      break;
+    case Finish::To::kNotStarted:
+      undo_claim(record, now);
+      break;
+    case Finish::To::kAckOnly:
+      break;
+  }
+  return Applied::kYes;
+}
+
+bool decide_unlock(Record& record, StoreTime now) {
+  if (record.state != RecordState::kParked && record.state != RecordState::kDead) return false;
+  record.state = RecordState::kRetrying;
+  record.next_at = now;
+  return true;
+}
+
+}  // namespace semel::core

@@ -1,0 +1,67 @@
+// The record's state machine: the rules of claim, renew and finish that every two-phase store
+// obeys.
+//
+// Pure: a store loads a row into Record, asks, and writes back what it is told. Stores that decide
+// in one SQL statement or script must give the same answers: the conformance suite compares them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <semel/claim.h>
+#include <semel/finish.h>
+#include <semel/records.h>
+
+namespace semel::core {
+
+using std::chrono::milliseconds;
+
+struct Record {
+  RecordState state = RecordState::kConsuming;
+  Fingerprint fingerprint;
+  Token token{};
+  Nonce nonce;
+  StoreTime lease_until{};
+  int attempt = 0;
+  bool outcome_unknown = false;
+  StoreTime next_at{};
+  StoreTime first_seen{};
+  StoreTime completed_at{};
+  std::string reason;
+  std::string error;
+  Bytes result;
+};
+
+struct ClaimRequest {
+  KeyId key;
+  Fingerprint fingerprint;
+  Token token{};  // for the case that it is acquired
+  Nonce nonce;
+  milliseconds lease{0};
+};
+
+// How soon a busy key is worth another look: what is left of its lease, within these bounds. Most
+// holders end long before their lease does.
+inline constexpr milliseconds kShortestBusy{10};
+inline constexpr milliseconds kLongestBusy{5'000};
+milliseconds busy_for(StoreTime lease_until, StoreTime now) noexcept;
+
+// Whether two payloads count as the same. All zero arrives where the consumer keeps no fingerprint.
+bool same_fingerprint(const Fingerprint& recorded, const Fingerprint& arrived) noexcept;
+
+// Answers a claim on `record` (none: the key is new) at `now`; changes or makes it where acquired.
+Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request, StoreTime now);
+
+// True where `nonce` still holds the record; then its lease ends `lease` from now.
+bool decide_renew(Record& record, const Nonce& nonce, milliseconds lease, StoreTime now);
+
+// Applies `finish`, which has a lease, where its nonce holds the record. kNotStarted gives the
+// attempt back: of a first one it empties `record`, any other is claimable at once.
+Applied decide_finish(std::optional<Record>& record, const Finish& finish, StoreTime now);
+
+// An operator's word: a parked or dead record becomes retrying, due now. False in any other state.
+bool decide_unlock(Record& record, StoreTime now);
+
+}  // namespace semel::core

@@ -1,0 +1,46 @@
+#include "core/retry_decision.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <semel/reason.h>
+
+namespace semel::core {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Doubled for each failure before this one, up to the longest.
+milliseconds backoff(const RetryPolicy& policy, int attempt) noexcept {
+  milliseconds delay = std::min(policy.first, policy.longest);
+  for (int i = 1; i < attempt && delay.count() > 0 && delay < policy.longest; ++i) {
+    delay = delay > policy.longest / 2 ? policy.longest : delay * 2;
+  }
+  return std::max(delay, milliseconds(0));
+}
+
+milliseconds spread(milliseconds delay, double jitter, std::uint64_t random) noexcept {
+  const double part = std::isnan(jitter) ? 0 : std::clamp(jitter, 0.0, 1.0);
+  constexpr double kSteps = 0x1p53;
+  const double uniform = static_cast<double>(random >> 11) / kSteps;  // from 0, below 1
+  const double factor = 1 + part * (2 * uniform - 1);
+  constexpr double kMost = 0x1p62;  // still a number of milliseconds
+  return milliseconds(std::llround(std::min(static_cast<double>(delay.count()) * factor, kMost)));
+}
+
+}  // namespace
+
+std::variant<RetryAfter, GiveUp> decide_retry(const RetryPolicy& policy, const Verdict& verdict,
+                                              int attempt, milliseconds since_first,
+                                              std::uint64_t random) {
+  if (verdict.counted && policy.attempts > 0 && attempt >= policy.attempts) {
+    return GiveUp{reason::kAttemptsExhausted};
+  }
+  if (policy.max_elapsed.count() > 0 && since_first >= policy.max_elapsed) {
+    return GiveUp{reason::kElapsedExhausted};
+  }
+  if (verdict.after) return RetryAfter{std::max(*verdict.after, milliseconds(0))};
+  return RetryAfter{spread(backoff(policy, attempt), policy.jitter, random)};
+}
+
+}  // namespace semel::core

@@ -1,0 +1,26 @@
+// What becomes of a failed attempt: another one later, or the dead letters.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include <semel/retry_policy.h>
+#include <semel/verdict.h>
+
+namespace semel::core {
+
+struct RetryAfter {
+  std::chrono::milliseconds delay;
+};
+struct GiveUp {
+  std::string_view reason;  // attempts.exhausted, elapsed.exhausted
+};
+
+// `attempt`: the one that failed, from 1. `random`: 64 uniform bits for the jitter.
+std::variant<RetryAfter, GiveUp> decide_retry(const RetryPolicy& policy, const Verdict& verdict,
+                                              int attempt, std::chrono::milliseconds since_first,
+                                              std::uint64_t random);
+
+}  // namespace semel::core

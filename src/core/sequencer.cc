@@ -1,0 +1,207 @@
+#include "core/sequencer.h"
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+namespace semel::core {
+namespace {
+
+std::uint64_t hash_of(BytesView text) noexcept { return std::hash<std::string_view>{}(text); }
+std::uint64_t hash_of(const KeyId& id) noexcept { return hash_of(id.view()); }
+
+template <class Pool, class Free>
+IndexTable::Index take_place(Pool& pool, Free& free) {
+  if (free.empty()) {
+    pool.emplace_back();
+    return static_cast<IndexTable::Index>(pool.size() - 1);
+  }
+  const IndexTable::Index index = free.back();
+  free.pop_back();
+  return index;
+}
+
+}  // namespace
+
+Sequencer::Index Sequencer::find_lane(BytesView ordering_key, std::uint64_t hash) const {
+  return by_ordering_key_.find(
+      hash, [&](Index lane) { return lanes_[lane].ordering_key == ordering_key; });
+}
+
+Sequencer::Index Sequencer::lane_of(BytesView ordering_key) {
+  const std::uint64_t hash = hash_of(ordering_key);
+  if (const Index known = find_lane(ordering_key, hash); known != kNone) return known;
+  const Index index = take_place(lanes_, free_lanes_);
+  Lane& lane = lanes_[index];
+  lane.ordering_key.assign(ordering_key);
+  lane.hash = hash;
+  by_ordering_key_.insert(hash, index);
+  return index;
+}
+
+void Sequencer::free_lane(Index index) {
+  Lane& lane = lanes_[index];
+  by_ordering_key_.erase(lane.hash, index);
+  Bytes kept = std::move(lane.ordering_key);  // its buffer serves the next lane
+  lane = Lane{};
+  lane.ordering_key = std::move(kept);
+  free_lanes_.push_back(index);
+}
+
+void Sequencer::add(Delivery&& delivery) {
+  const Index lane_index = lane_of(delivery.message.ordering_key());
+  const Index item_index = take_place(items_, free_items_);
+  Item& item = items_[item_index];
+  item.delivery.emplace(std::move(delivery));
+  item.number = arrivals_++;
+  item.next = kNone;
+  ++waiting_;
+  Lane& lane = lanes_[lane_index];
+  if (lane.first != kNone) {
+    items_[lane.last].next = item_index;
+    lane.last = item_index;
+    return;
+  }
+  lane.first = lane.last = item_index;
+  if (!lane.taken) line_up(lane_index, true);
+}
+
+// Gives the lane a turn for its first item, or sends it behind the lane that has this key id.
+void Sequencer::line_up(Index index, bool fresh) {
+  Lane& lane = lanes_[index];
+  const Item& item = items_[lane.first];
+  lane.id = item.delivery->message.key().id;
+  lane.suspect = item.delivery->arrival.suspect;
+  const std::uint64_t hash = hash_of(lane.id);
+  const Index leader = by_id_.find(hash, [&](Index l) { return lanes_[l].id == lane.id; });
+  if (leader != kNone) {
+    lane.next_twin = std::exchange(lanes_[leader].twins, index);
+    return;
+  }
+  by_id_.insert(hash, index);
+  lane.leads = true;
+  const Turn turn{item.number, index};
+  if (fresh && !lane.suspect) {
+    fresh_.push_back(turn);
+    return;
+  }
+  std::vector<Turn>& heap = lane.suspect ? suspects_ : returned_;
+  heap.push_back(turn);
+  std::push_heap(heap.begin(), heap.end(), std::greater<>{});
+}
+
+// The lane is done with its id: who waited for it lines up again.
+void Sequencer::give_up_id(Index index) {
+  Lane& lane = lanes_[index];
+  by_id_.erase(hash_of(lane.id), index);
+  lane.leads = false;
+  std::vector<Index> twins;
+  for (Index twin = std::exchange(lane.twins, kNone); twin != kNone;) {
+    twins.push_back(twin);
+    twin = std::exchange(lanes_[twin].next_twin, kNone);
+  }
+  std::sort(twins.begin(), twins.end(), [&](Index a, Index b) {
+    return items_[lanes_[a].first].number < items_[lanes_[b].first].number;
+  });
+  for (const Index twin : twins) line_up(twin, false);
+}
+
+bool Sequencer::ready() const noexcept {
+  return !alone_ && !(fresh_.empty() && returned_.empty() && suspects_.empty());
+}
+
+Sequencer::Index Sequencer::pop_turn() {
+  if (!fresh_.empty() && (returned_.empty() || returned_.front() > fresh_.front())) {
+    const Index lane = fresh_.front().lane;
+    fresh_.pop_front();
+    return lane;
+  }
+  std::vector<Turn>& heap = returned_;
+  std::pop_heap(heap.begin(), heap.end(), std::greater<>{});
+  const Index lane = heap.back().lane;
+  heap.pop_back();
+  return lane;
+}
+
+Delivery Sequencer::pop_item(Lane& lane) {
+  const Index index = lane.first;
+  Item& item = items_[index];
+  Delivery delivery = std::move(*item.delivery);
+  item.delivery.reset();
+  lane.first = item.next;
+  if (lane.first == kNone) lane.last = kNone;
+  free_items_.push_back(index);
+  --waiting_;
+  return delivery;
+}
+
+Delivery Sequencer::hand_out(Index index) {
+  Lane& lane = lanes_[index];
+  lane.taken = true;
+  ++running_;
+  return pop_item(lane);
+}
+
+std::vector<Delivery> Sequencer::take(std::size_t max) {
+  std::vector<Delivery> batch;
+  if (max == 0 || !ready()) return batch;
+  if (!suspects_.empty()) {
+    std::pop_heap(suspects_.begin(), suspects_.end(), std::greater<>{});
+    const Index lane = suspects_.back().lane;
+    suspects_.pop_back();
+    batch.push_back(hand_out(lane));
+    alone_ = true;
+    return batch;
+  }
+  batch.reserve(std::min(max, fresh_.size() + returned_.size()));
+  while (batch.size() < max && !(fresh_.empty() && returned_.empty())) {
+    batch.push_back(hand_out(pop_turn()));
+  }
+  return batch;
+}
+
+void Sequencer::release(BytesView ordering_key) {
+  const Index index = find_lane(ordering_key, hash_of(ordering_key));
+  if (index == kNone || !lanes_[index].taken) return;
+  Lane& lane = lanes_[index];
+  lane.taken = false;
+  --running_;
+  if (lane.suspect) alone_ = false;
+  give_up_id(index);
+  if (lane.first != kNone) {
+    line_up(index, false);
+  } else {
+    free_lane(index);
+  }
+}
+
+std::vector<Delivery> Sequencer::drain() {
+  std::vector<Index> waiting;
+  for (Index index = 0; index < lanes_.size(); ++index) {
+    Lane& lane = lanes_[index];
+    for (Index item = lane.first; item != kNone; item = items_[item].next) waiting.push_back(item);
+    const bool lined_up = lane.first != kNone && !lane.taken;
+    lane.first = lane.last = kNone;
+    lane.twins = lane.next_twin = kNone;
+    if (!lined_up) continue;
+    if (lane.leads) by_id_.erase(hash_of(lane.id), index);
+    free_lane(index);
+  }
+  fresh_.clear();
+  returned_.clear();
+  suspects_.clear();
+  std::sort(waiting.begin(), waiting.end(),
+            [&](Index a, Index b) { return items_[a].number < items_[b].number; });
+  std::vector<Delivery> deliveries;
+  deliveries.reserve(waiting.size());
+  for (const Index index : waiting) {
+    deliveries.push_back(std::move(*items_[index].delivery));
+    items_[index].delivery.reset();
+    free_items_.push_back(index);
+  }
+  waiting_ = 0;
+  return deliveries;
+}
+
+}  // namespace semel::core

@@ -1,0 +1,92 @@
+// Sequencer: which deliveries may run now, in what order, and who must wait for whom.
+//
+// Messages line up by ordering key, dynamically: no static lanes, so a slow key delays only itself.
+// A key handed out is nobody else's until released. Twins (same key id) are never out together,
+// whatever their ordering keys: the later one waits behind the first. Pure; not thread-safe: the
+// engine owns it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include <semel/delivery.h>
+
+#include "core/index_table.h"
+
+namespace semel::core {
+
+class Sequencer {
+ public:
+  void add(Delivery&& delivery);
+
+  // Up to `max` deliveries whose ordering keys nobody has, one for each key, oldest first; their
+  // keys are then taken. A suspect delivery goes before others and is handed out alone, and nothing
+  // more until it is released.
+  std::vector<Delivery> take(std::size_t max);
+
+  // What was handed out under this key has ended: who waited behind it may go. Ignored where nobody
+  // has the key.
+  void release(BytesView ordering_key);
+
+  // What was added and not handed out, oldest first; the sequencer is then empty of it.
+  std::vector<Delivery> drain();
+
+  std::size_t waiting() const noexcept { return waiting_; }  // added, not handed out
+  std::size_t running() const noexcept { return running_; }  // keys handed out
+  bool ready() const noexcept;                               // take(1) would yield something
+
+ private:
+  using Index = IndexTable::Index;
+  static constexpr Index kNone = IndexTable::kNone;
+
+  struct Item {
+    std::optional<Delivery> delivery;
+    std::uint64_t number = 0;  // grows with each arrival
+    Index next = kNone;
+  };
+  struct Lane {
+    Bytes ordering_key;
+    std::uint64_t hash = 0;
+    KeyId id;  // of its first item, or of what was handed out
+    Index first = kNone, last = kNone;
+    bool taken = false;
+    bool leads = false;  // the one lane that may run `id`; the others wait in `twins`
+    bool suspect = false;
+    Index twins = kNone, next_twin = kNone;
+  };
+  struct Turn {
+    std::uint64_t number;
+    Index lane;
+    bool operator>(const Turn& other) const noexcept { return number > other.number; }
+  };
+
+  Index lane_of(BytesView ordering_key);
+  Index find_lane(BytesView ordering_key, std::uint64_t hash) const;
+  void line_up(Index lane, bool fresh);
+  void free_lane(Index lane);
+  void give_up_id(Index lane);
+  Index pop_turn();
+  Delivery pop_item(Lane& lane);
+  Delivery hand_out(Index lane);
+
+  std::deque<Item> items_;
+  std::deque<Lane> lanes_;
+  std::vector<Index> free_items_, free_lanes_;
+  IndexTable by_ordering_key_;
+  IndexTable by_id_;  // of the lanes that lead
+
+  // Turns come in the order of arrival, but for those of lanes that were released: two queues spare
+  // the many the cost of sorting the few.
+  std::deque<Turn> fresh_;
+  std::vector<Turn> returned_;  // a heap
+  std::vector<Turn> suspects_;  // a heap
+  std::uint64_t arrivals_ = 0;
+  std::size_t waiting_ = 0;
+  std::size_t running_ = 0;
+  bool alone_ = false;
+};
+
+}  // namespace semel::core

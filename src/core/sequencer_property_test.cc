@@ -1,0 +1,179 @@
+// Random adds, takes, releases and drains, against a list that looks at everything every time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <list>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/key_encoding.h"
+#include "core/sequencer.h"
+
+namespace semel::core {
+namespace {
+
+struct Waiting {
+  int number;
+  std::string lane, key;
+  bool suspect;
+};
+
+class World {
+ public:
+  explicit World(std::uint64_t seed) : seed_(seed), random_(seed) {
+    own_order_ = random_() % 2 == 0;
+    suspects_ = random_() % 3 == 0;
+  }
+
+  void run() {
+    for (int step = 0; step < 600 && !testing::Test::HasFatalFailure(); ++step) {
+      const std::uint64_t what = random_() % 20;
+      if (what < 8) {
+        add();
+      } else if (what < 14) {
+        take(1 + random_() % 5);
+      } else if (what < 19) {
+        release();
+      } else if (random_() % 10 == 0) {
+        drain();
+      }
+      check_counts();
+    }
+    finish();
+  }
+  int twins_waited = 0, alone = 0;
+
+ private:
+  void add() {
+    Waiting w;
+    w.number = next_++;
+    w.lane = "lane " + std::to_string(random_() % 8);
+    w.key = own_order_ ? "key " + std::to_string(random_() % 8) : w.lane;
+    w.suspect = suspects_ && random_() % 6 == 0;
+    Message::Parts parts;
+    parts.key.text = w.key;
+    parts.key.id = encode_key(ConsumerNumber{1}, w.key);
+    parts.ordering_key = w.lane;
+    parts.payload = std::to_string(w.number);
+    Arrival arrival;
+    arrival.suspect = w.suspect;
+    sequencer_.add(Delivery(Message(std::move(parts)), std::move(arrival)));
+    waiting_.push_back(std::move(w));
+  }
+
+  void take(std::size_t max) {
+    const bool was_ready = sequencer_.ready();
+    const std::vector<Delivery> batch = sequencer_.take(max);
+    ASSERT_EQ(was_ready, !batch.empty()) << "ready() told something else; seed " << seed_;
+    ASSERT_LE(batch.size(), max) << "seed " << seed_;
+    for (const Delivery& delivery : batch) hand_out(delivery, batch.size());
+    if (batch.size() < max) expect_nothing_left(batch);
+  }
+
+  void hand_out(const Delivery& delivery, std::size_t batch_size) {
+    const int number = std::stoi(std::string(delivery.message.payload()));
+    const auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                                    [&](const Waiting& w) { return w.number == number; });
+    ASSERT_NE(found, waiting_.end()) << "given twice, or never added; seed " << seed_;
+    const auto first = std::find_if(waiting_.begin(), waiting_.end(),
+                                    [&](const Waiting& w) { return w.lane == found->lane; });
+    ASSERT_EQ(first->number, number) << "out of the order of its key; seed " << seed_;
+    ASSERT_FALSE(out_.contains(found->lane)) << "a key handed out twice; seed " << seed_;
+    for (const auto& [lane, other] : out_) {
+      ASSERT_NE(other.key, found->key) << "twins are out together; seed " << seed_;
+      ASSERT_FALSE(other.suspect) << "something beside a suspect; seed " << seed_;
+    }
+    if (found->suspect) {
+      ASSERT_EQ(batch_size, 1U) << "seed " << seed_;
+      ++alone;
+    }
+    out_.emplace(found->lane, *found);
+    waiting_.erase(found);
+  }
+
+  // A batch that was not filled left nothing that could have been in it.
+  void expect_nothing_left(const std::vector<Delivery>& batch) {
+    if (!batch.empty() && batch.front().arrival.suspect) return;
+    for (const auto& [lane, other] : out_) {
+      if (other.suspect) return;
+    }
+    std::set<std::string> lanes, keys;
+    for (const auto& [lane, other] : out_) {
+      lanes.insert(lane);
+      keys.insert(other.key);
+    }
+    for (const Waiting& w : waiting_) {
+      if (!lanes.insert(w.lane).second) continue;
+      if (keys.contains(w.key)) {
+        ++twins_waited;
+        continue;
+      }
+      // Twins at the head of two lanes: one of them must have gone.
+      FAIL() << w.number << " could have been taken; seed " << seed_;
+    }
+  }
+
+  void release() {
+    if (out_.empty()) return;
+    auto one = out_.begin();
+    std::advance(one, static_cast<long>(random_() % out_.size()));
+    sequencer_.release(one->first);
+    out_.erase(one);
+  }
+
+  void drain() {
+    const std::vector<Delivery> rest = sequencer_.drain();
+    ASSERT_EQ(rest.size(), waiting_.size()) << "seed " << seed_;
+    auto expected = waiting_.begin();
+    for (const Delivery& delivery : rest) {
+      ASSERT_EQ(delivery.message.payload(), std::to_string(expected->number)) << "seed " << seed_;
+      ++expected;
+    }
+    waiting_.clear();
+  }
+
+  void check_counts() {
+    ASSERT_EQ(sequencer_.waiting(), waiting_.size()) << "seed " << seed_;
+    ASSERT_EQ(sequencer_.running(), out_.size()) << "seed " << seed_;
+  }
+
+  // Nothing is lost: all that was added comes, once what is out is released again and again.
+  void finish() {
+    for (int round = 0; round < 10'000 && !testing::Test::HasFatalFailure(); ++round) {
+      while (!out_.empty()) release();
+      if (waiting_.empty()) return;
+      take(100);
+    }
+    FAIL() << waiting_.size() << " never came; seed " << seed_;
+  }
+
+  std::uint64_t seed_;
+  std::mt19937_64 random_;
+  bool own_order_, suspects_;
+  Sequencer sequencer_;
+  std::list<Waiting> waiting_;
+  std::map<std::string, Waiting> out_;
+  int next_ = 0;
+};
+
+TEST(SequencerProperty, KeepsOrderAndGivesNoKeyTwice) {
+  const std::uint64_t seed = std::random_device{}();
+  std::cout << "seed " << seed << '\n';
+  int twins_waited = 0, alone = 0;
+  for (std::uint64_t run = 0; run < 300; ++run) {
+    World world(seed + run);
+    world.run();
+    if (HasFatalFailure()) return;
+    twins_waited += world.twins_waited;
+    alone += world.alone;
+  }
+  EXPECT_GT(twins_waited, 100);
+  EXPECT_GT(alone, 100);
+}
+
+}  // namespace
+}  // namespace semel::core

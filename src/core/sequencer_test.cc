@@ -1,0 +1,192 @@
+#include "core/sequencer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/key_encoding.h"
+
+namespace semel::core {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// `name` is told by the payload; `key` is the idempotency key.
+Delivery delivery(std::string name, std::string ordering_key, std::string key = "",
+                  bool suspect = false) {
+  Message::Parts parts;
+  parts.key.text = key.empty() ? ordering_key : key;
+  parts.key.id = encode_key(ConsumerNumber{1}, parts.key.text);
+  parts.ordering_key = std::move(ordering_key);
+  parts.payload = std::move(name);
+  Arrival arrival;
+  arrival.suspect = suspect;
+  return Delivery(Message(std::move(parts)), std::move(arrival));
+}
+Delivery suspect(std::string name, std::string ordering_key) {
+  return delivery(std::move(name), std::move(ordering_key), "", true);
+}
+Names names(const std::vector<Delivery>& deliveries) {
+  Names result;
+  for (const Delivery& d : deliveries) result.emplace_back(d.message.payload());
+  return result;
+}
+
+struct SequencerTest : testing::Test {
+  Sequencer sequencer;
+  Names take(std::size_t max) { return names(sequencer.take(max)); }
+};
+
+TEST_F(SequencerTest, IsEmptyAtFirst) {
+  EXPECT_FALSE(sequencer.ready());
+  EXPECT_EQ(take(10), Names());
+  EXPECT_EQ(names(sequencer.drain()), Names());
+  sequencer.release("nobody");
+  EXPECT_EQ(sequencer.running(), 0U);
+}
+
+TEST_F(SequencerTest, GivesTheOldestFirst) {
+  for (const char* name : {"a", "b", "c"}) sequencer.add(delivery(name, name));
+  EXPECT_EQ(sequencer.waiting(), 3U);
+  EXPECT_EQ(take(2), Names({"a", "b"}));
+  EXPECT_EQ(sequencer.running(), 2U);
+  EXPECT_EQ(sequencer.waiting(), 1U);
+  EXPECT_EQ(take(0), Names());
+  EXPECT_EQ(take(2), Names({"c"}));
+  EXPECT_FALSE(sequencer.ready());
+}
+
+TEST_F(SequencerTest, AKeyIsOnlyOnesUntilReleased) {
+  sequencer.add(delivery("a1", "a"));
+  sequencer.add(delivery("a2", "a"));
+  sequencer.add(delivery("b1", "b"));
+  EXPECT_EQ(take(10), Names({"a1", "b1"}));
+  EXPECT_FALSE(sequencer.ready());
+  sequencer.add(delivery("a3", "a"));
+  EXPECT_FALSE(sequencer.ready());
+  sequencer.release("a");
+  EXPECT_TRUE(sequencer.ready());
+  EXPECT_EQ(take(10), Names({"a2"}));
+  sequencer.release("b");
+  sequencer.release("a");
+  EXPECT_EQ(take(10), Names({"a3"}));
+  sequencer.release("a");
+  EXPECT_EQ(sequencer.running(), 0U);
+  EXPECT_FALSE(sequencer.ready());
+}
+
+TEST_F(SequencerTest, WhoWaitedBehindAKeyKeepsItsPlace) {
+  sequencer.add(delivery("a1", "a"));
+  sequencer.add(delivery("a2", "a"));
+  EXPECT_EQ(take(1), Names({"a1"}));
+  for (const char* name : {"b", "c"}) sequencer.add(delivery(name, name));
+  sequencer.release("a");
+  EXPECT_EQ(take(10), Names({"a2", "b", "c"}));
+}
+
+TEST_F(SequencerTest, ASecondReleaseIsIgnored) {
+  sequencer.add(delivery("a1", "a"));
+  sequencer.add(delivery("a2", "a"));
+  take(1);
+  sequencer.release("a");
+  sequencer.release("a");
+  EXPECT_EQ(take(10), Names({"a2"}));
+  EXPECT_EQ(take(10), Names());
+}
+
+TEST_F(SequencerTest, TwinsAreNeverOutTogetherWhateverTheirOrder) {
+  sequencer.add(delivery("x1", "a", "key"));
+  sequencer.add(delivery("x2", "b", "key"));
+  sequencer.add(delivery("x3", "c", "key"));
+  sequencer.add(delivery("y", "d", "other"));
+  EXPECT_EQ(take(10), Names({"x1", "y"}));
+  EXPECT_FALSE(sequencer.ready());
+  sequencer.release("d");
+  EXPECT_FALSE(sequencer.ready());
+  sequencer.release("a");
+  EXPECT_EQ(take(10), Names({"x2"}));
+  sequencer.release("b");
+  EXPECT_EQ(take(10), Names({"x3"}));
+  sequencer.release("c");
+  EXPECT_EQ(sequencer.waiting() + sequencer.running(), 0U);
+}
+
+TEST_F(SequencerTest, ATwinBehindAnotherMessageWaitsToo) {
+  sequencer.add(delivery("a1", "a", "k1"));
+  sequencer.add(delivery("a2", "a", "k2"));
+  sequencer.add(delivery("b1", "b", "k2"));
+  EXPECT_EQ(take(10), Names({"a1", "b1"}));
+  sequencer.release("a");
+  EXPECT_FALSE(sequencer.ready()) << "k2 is out under b";
+  sequencer.release("b");
+  EXPECT_EQ(take(10), Names({"a2"}));
+}
+
+TEST_F(SequencerTest, ASuspectGoesFirstAndAlone) {
+  sequencer.add(delivery("a", "a"));
+  sequencer.add(suspect("s1", "s1"));
+  sequencer.add(suspect("s2", "s2"));
+  EXPECT_EQ(take(10), Names({"s1"}));
+  EXPECT_FALSE(sequencer.ready());
+  EXPECT_EQ(take(10), Names());
+  sequencer.release("s1");
+  EXPECT_EQ(take(10), Names({"s2"}));
+  sequencer.release("s2");
+  EXPECT_EQ(take(10), Names({"a"}));
+}
+
+TEST_F(SequencerTest, ASuspectKeepsTheOrderOfItsKey) {
+  sequencer.add(delivery("a1", "a"));
+  sequencer.add(suspect("a2", "a"));
+  sequencer.add(delivery("a3", "a"));
+  sequencer.add(delivery("b", "b"));
+  EXPECT_EQ(take(1), Names({"a1"}));
+  sequencer.release("a");
+  EXPECT_EQ(take(10), Names({"a2"}));
+  sequencer.release("a");
+  EXPECT_EQ(take(10), Names({"a3", "b"}));
+}
+
+TEST_F(SequencerTest, DrainGivesBackWhatDidNotStart) {
+  sequencer.add(delivery("a1", "a"));
+  sequencer.add(delivery("a2", "a"));
+  sequencer.add(delivery("b", "b"));
+  sequencer.add(delivery("twin", "c", "a"));
+  sequencer.add(suspect("s", "s"));
+  take(1);
+  sequencer.release("s");
+  EXPECT_EQ(take(1), Names({"a1"}));
+  EXPECT_EQ(names(sequencer.drain()), Names({"a2", "b", "twin"}));
+  EXPECT_EQ(sequencer.waiting(), 0U);
+  EXPECT_EQ(sequencer.running(), 1U);
+  EXPECT_FALSE(sequencer.ready());
+  sequencer.release("a");
+  EXPECT_EQ(sequencer.running(), 0U);
+  sequencer.add(delivery("a4", "a"));
+  sequencer.add(delivery("c2", "c", "a"));
+  EXPECT_EQ(take(10), Names({"a4"}));
+  sequencer.release("a");
+  EXPECT_EQ(take(10), Names({"c2"}));
+}
+
+TEST_F(SequencerTest, AddingAfterADrainLinesUpBehindWhatRuns) {
+  sequencer.add(delivery("a1", "a"));
+  take(1);
+  sequencer.drain();
+  sequencer.add(delivery("a2", "a"));
+  EXPECT_FALSE(sequencer.ready());
+  sequencer.release("a");
+  EXPECT_EQ(take(1), Names({"a2"}));
+}
+
+TEST_F(SequencerTest, OrderingKeysAreBytes) {
+  const std::string nul("\0", 1), two_nuls("\0\0", 2), long_key(100'000, 'x');
+  for (const std::string& key : {std::string(), nul, two_nuls, long_key, std::string("\xFF")}) {
+    sequencer.add(delivery("m", key, "k" + key));
+  }
+  EXPECT_EQ(take(10).size(), 5U);
+}
+
+}  // namespace
+}  // namespace semel::core

@@ -1,0 +1,35 @@
+// What a SQL handler is told by its config: plain values, checked before any database is met.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <semel/statement.h>
+
+#include "base/json.h"
+
+namespace semel::core {
+
+struct SqlParam {
+  enum class Type { kAsWritten, kInteger, kReal, kText, kBoolean };
+  json::Pointer pointer;
+  Type type = Type::kAsWritten;  // kAsWritten: what the JSON says
+  bool optional = false;         // a missing one is NULL, not payload.invalid
+};
+
+struct SqlStatementSpec {
+  std::string sql;  // with :name placeholders, each named in params
+  std::optional<std::int64_t> expect_rows;
+  Otherwise otherwise;
+};
+
+struct SqlSpec {
+  std::map<std::string, SqlParam> params;
+  std::vector<SqlStatementSpec> statements;
+  std::vector<UniqueRule> on_unique_violation;
+};
+
+}  // namespace semel::core

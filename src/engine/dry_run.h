@@ -1,0 +1,12 @@
+// What a delivery would become, by its record alone: nothing is claimed, handled or settled.
+#pragma once
+
+#include <semel/delivery.h>
+#include <semel/outcome.h>
+#include <semel/store.h>
+
+namespace semel::engine {
+
+Outcome would_become(Store& store, const Delivery& delivery);
+
+}  // namespace semel::engine

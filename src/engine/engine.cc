@@ -1,0 +1,260 @@
+#include "engine/engine.h"
+
+#include <semel/reason.h>
+
+#include "engine/running_engine.h"
+
+namespace semel::engine {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// How long a store may be away before a run that ends by itself gives up.
+constexpr milliseconds kPatienceOfOnce{10'000};
+constexpr milliseconds kAskStoreAgain{1'000};
+constexpr milliseconds kStep{20};
+
+KeeperOptions keeper_options(const EngineOptions& options, const EngineParts& parts,
+                             std::function<void()> tick, std::function<bool()> draining) {
+  KeeperOptions keeper;
+  keeper.lease = options.lease;
+  keeper.timeout = options.handler_timeout;
+  keeper.grace = options.grace;
+  keeper.store = parts.store;
+  keeper.environment = parts.environment;
+  keeper.hung = parts.hung;
+  keeper.draining = std::move(draining);
+  keeper.tick = std::move(tick);
+  return keeper;
+}
+
+}  // namespace
+
+Outcome store_away(const Error& error) {
+  Outcome outcome;
+  outcome.kind = Outcome::Kind::kRetry;
+  outcome.reason = reason::kStoreUnavailable;
+  outcome.error = error.message;
+  return outcome;
+}
+
+RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
+    : options_(std::move(options)),
+      parts_(std::move(parts)),
+      flight_({options_.max_in_flight, options_.max_in_flight_bytes},
+              BatchSize(options_.batch_first, options_.batch_max, options_.batch_target),
+              options_.workers),
+      sources_({options_.consumer, options_.lease, options_.dry_run}, std::move(parts_.sources),
+               *parts_.environment, *parts_.observer),
+      intake_({options_.consumer, options_.number, options_.recipe, options_.limits}, *parts_.store,
+              *parts_.observer),
+      keeper_(keeper_options(
+          options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
+      strategy_(parts_.strategy(keeper_)),
+      condemned_(parts_.condemned(keeper_)),
+      store_watch_(options_.consumer, *parts_.observer) {}
+
+void RunningEngine::pause() const {
+  const TimePoint until = now() + kAskStoreAgain;
+  while (!stopping() && !has_ended() && now() < until) std::this_thread::sleep_for(kStep);
+}
+
+Ended RunningEngine::run() {
+  begin_marker();
+  std::vector<std::thread> workers;
+  workers.reserve(static_cast<std::size_t>(options_.workers));
+  for (int i = 0; i < options_.workers; ++i) workers.emplace_back([this] { work(); });
+  receive_until_stopped();
+  drain();
+  for (std::thread& worker : workers) worker.join();
+  return has_ended() ? static_cast<Ended>(ended_.load()) : Ended::kDrained;
+}
+
+void RunningEngine::begin_marker() {
+  RunMarkers* runs = parts_.store->facets().runs;
+  if (runs == nullptr || options_.dry_run) return;
+  while (!stopping() && !has_ended()) {
+    auto begun = runs->begin(options_.number, options_.max_in_flight);
+    if (begun) {
+      note_store({});
+      if (!begun->unclean) return;
+      intake_.suspect_first(begun->window);
+      parts_.observer->on_notice(
+          options_.consumer,
+          "the last run ended uncleanly: what was in flight is handled one by one");
+      return;
+    }
+    note_store(store_away(begun.error()));
+    if (begun.error().kind == ErrorKind::kRejected) finish_run(Ended::kUnavailable);
+    pause();
+  }
+}
+
+// Suspects that were not tried keep the end unclean: the next run must know them.
+void RunningEngine::end_marker(bool suspects_left) {
+  RunMarkers* runs = parts_.store->facets().runs;
+  if (runs == nullptr || options_.dry_run || suspects_left) return;
+  (void)runs->end(options_.number);
+}
+
+void RunningEngine::receive_until_stopped() {
+  while (!stopping() && !has_ended()) {
+    bring_back_at_ = flight_.bring_back(now());
+    // Whoever landed last may have left a retry behind: the end is the end only if nothing was in
+    // flight before the sources were asked.
+    const bool was_empty = flight_.empty();
+    bool progress = receive(false);
+    progress = keep_refused() || progress;
+    look_after_sources();
+    if (has_ended()) break;
+    if (options_.workers == 0) {
+      std::vector<Delivery> batch = flight_.take(false);
+      if (!batch.empty()) {
+        process(std::move(batch));
+        progress = true;
+      }
+    }
+    if (progress) continue;
+    if (was_empty && nothing_left()) {
+      finish_run(Ended::kFinished);
+    } else if (!has_ended()) {
+      wait();
+    }
+  }
+}
+
+bool RunningEngine::nothing_left() {
+  if (!flight_.empty()) return false;
+  if (options_.dry_run) return true;
+  if (!options_.once || !sources_.at_end()) return false;
+  return !receive(true) && flight_.empty() && sources_.at_end();
+}
+
+void RunningEngine::look_after_sources() {
+  if (options_.dry_run) sources_.extend();  // nothing runs, so the keeper's thread sleeps
+  const auto since = sources_.away_since();
+  if (!since) return;
+  const bool too_long = options_.once && now() - *since >= kPatienceOfOnce;
+  if (options_.fail_on_unavailable || too_long) finish_run(Ended::kUnavailable);
+}
+
+bool RunningEngine::receive(bool sure) {
+  const Flight::Room room = flight_.room();
+  if (room.messages == 0 || room.bytes == 0) return false;
+  if (options_.workers == 0 && flight_.ready()) return false;
+  auto batches = sources_.receive(room, options_.batch_max, sure);
+  if (!batches) {
+    parts_.observer->on_trouble(options_.consumer, "source", batches.error(), false);
+    finish_run(Ended::kFailed);
+    return false;
+  }
+  for (SourceDesk::Batch& batch : *batches) {
+    parts_.observer->on_received(options_.consumer, batch.arrivals.size());
+    SEMEL_FAILPOINT(*parts_.environment, failpoint::kReceived);
+    const std::size_t refused_before = intake_.refused();
+    flight_.add(intake_.take_in(std::move(batch.arrivals), *batch.traits));
+    for (std::size_t i = refused_before; i < intake_.refused(); ++i) flight_.add_refused();
+  }
+  if (intake_.fatal()) {
+    parts_.observer->on_trouble(options_.consumer, "key",
+                                Error{ErrorKind::kRejected, "E031", *intake_.fatal(), {}}, false);
+    finish_run(Ended::kFailed);
+    return false;
+  }
+  return !batches->empty();
+}
+
+bool RunningEngine::keep_refused() {
+  if (intake_.refused() == 0) return false;
+  if (options_.dry_run) {
+    flight_.drop_refused(intake_.tell_refused());
+    return true;
+  }
+  if (keep_refused_at_ && now() < *keep_refused_at_) return false;
+  auto kept = intake_.keep_refused();
+  if (!kept) {
+    note_store(store_away(kept.error()));
+    keep_refused_at_ = now() + kAskStoreAgain;
+    return false;
+  }
+  note_store({});
+  keep_refused_at_.reset();
+  std::vector<Landing> landings;
+  for (const IntakeDesk::Kept& one : *kept) {
+    Landing landing;
+    landing.source = one.source;
+    landing.settlement.tag = one.tag;
+    landing.settlement.kind = one.in_store ? Settlement::Kind::kGone : Settlement::Kind::kAck;
+    landings.push_back(landing);
+  }
+  sources_.settle(landings);
+  flight_.drop_refused(landings.size());
+  return true;
+}
+
+void RunningEngine::wait() {
+  const Flight::Room room = flight_.room();
+  std::optional<TimePoint> until = bring_back_at_;
+  if (keep_refused_at_) until = until ? std::min(*until, *keep_refused_at_) : *keep_refused_at_;
+  sources_.wait(event_.get(), room.messages == 0 || room.bytes == 0, until);
+  event_.drain();
+  sources_.settle_open();
+}
+
+void RunningEngine::note_store(const Outcome& outcome) {
+  const auto since = store_watch_.note(outcome, now());
+  if (!since) return;
+  const bool too_long = options_.once && now() - *since >= kPatienceOfOnce;
+  if (options_.fail_on_unavailable || too_long) {
+    finish_run(Ended::kUnavailable);
+    event_.signal();
+  }
+}
+
+void RunningEngine::give_back(const std::vector<Delivery>& rest) {
+  std::vector<Landing> landings;
+  landings.reserve(rest.size());
+  for (const Delivery& delivery : rest) {
+    Landing landing;
+    landing.source = delivery.arrival.source;
+    landing.settlement = {delivery.arrival.tag, Settlement::Kind::kRelease, milliseconds{0}};
+    landings.push_back(landing);
+  }
+  if (!landings.empty()) sources_.settle(landings);
+}
+
+void RunningEngine::drain() {
+  std::vector<Delivery> rest = flight_.close();
+  const auto is_suspect = [](const Delivery& d) { return d.arrival.suspect; };
+  bool suspects_left = std::any_of(rest.begin(), rest.end(), is_suspect);
+  give_back(rest);
+  const TimePoint deadline = now() + options_.drain_timeout;
+  const milliseconds step{50};
+  while (!flight_.wait_landed(step) && now() < deadline && stops_.load() < 2) {
+    sources_.extend(rows_that_hang());
+  }
+  if (!flight_.wait_landed(milliseconds{0})) {
+    keeper_.stop_all();
+    if (!flight_.wait_landed(options_.grace)) {
+      parts_.hung("a handler does not end, though its time is over and it was asked to stop");
+    }
+  }
+  give_back(flight_.close());
+  for (const IntakeDesk::Kept& kept : intake_.give_back()) {
+    std::vector<Landing> one(1);
+    one[0].source = kept.source;
+    one[0].settlement = {kept.tag, Settlement::Kind::kRelease, milliseconds{0}};
+    sources_.settle(one);
+  }
+  sources_.close(options_.drain_timeout);
+  SEMEL_FAILPOINT(*parts_.environment, failpoint::kDrained);
+  suspects_left = suspects_left || suspects_left_ || (intake_.suspecting() && !sources_.at_end());
+  end_marker(suspects_left);
+}
+
+std::unique_ptr<Engine> Engine::create(EngineOptions options, EngineParts parts) {
+  return std::make_unique<RunningEngine>(std::move(options), std::move(parts));
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,86 @@
+// Engine: one consumer, running. It owns every thread and decides nothing about records.
+//
+// One thread receives; with no workers it also runs the batches itself, so that a message that
+// comes alone is handled without a hop between threads. Everything in flight is in one of four
+// places: the sequencer, a running batch, the list of those to bring back later, the refused ones
+// not yet kept.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/observer.h>
+#include <semel/source.h>
+#include <semel/store.h>
+#include <semel/strategy.h>
+
+#include "core/key_recipe.h"
+#include "strategies/strategies.h"
+
+namespace semel::engine {
+
+struct EngineOptions {
+  std::string consumer;
+  ConsumerNumber number{};
+  core::KeyRecipe recipe;
+  core::Limits limits;
+  int workers = 0;  // 0: the receiving thread runs the batches
+  std::size_t batch_first = 1;
+  std::size_t batch_max = 100;
+  std::chrono::milliseconds batch_target{20};
+  std::size_t max_in_flight = 1000;
+  std::size_t max_in_flight_bytes = 64 << 20;
+  std::chrono::milliseconds lease{60'000};
+  std::chrono::milliseconds handler_timeout{60'000};
+  std::chrono::milliseconds grace{10'000};
+  std::chrono::milliseconds drain_timeout{30'000};
+  int crashes = 3;
+  bool once = false;
+  bool dry_run = false;
+  bool fail_on_unavailable = false;
+};
+
+struct EngineParts {
+  Store* store = nullptr;                        // borrowed
+  std::vector<std::unique_ptr<Source>> sources;  // the consumer's own first
+  // Made with the engine's keeper. `condemned` is the same strategy with a handler that gives up:
+  // it ends a message that has crashed the process too often.
+  std::function<std::unique_ptr<Strategy>(strategies::Keeper&)> strategy;
+  std::function<std::unique_ptr<Strategy>(strategies::Keeper&)> condemned;
+  Environment* environment = nullptr;
+  Observer* observer = nullptr;
+  // Shared by the engines of a process: while a suspect message runs, no other suspect may, or a
+  // crash would be counted against both.
+  std::mutex* suspect_gate = nullptr;
+  // Ends the process: a handler hangs and cannot be stopped. Does not return.
+  std::function<void(const std::string&)> hung;
+};
+
+// How a run ended.
+enum class Ended {
+  kDrained,      // stopped, and nothing is left in flight
+  kFinished,     // `once`: nothing is left to do
+  kUnavailable,  // the store or a source is away, and the options say not to wait
+  kFailed,       // a source's final error, or a message without a key under `missing: fail`
+};
+
+class Engine {
+ public:
+  static std::unique_ptr<Engine> create(EngineOptions options, EngineParts parts);
+  virtual ~Engine() = default;
+
+  // Runs on the caller's thread until it ends. Once.
+  virtual Ended run() = 0;
+  // Begins the drain; a second call hurries it. Async-signal-safe, from any thread.
+  virtual void stop() noexcept = 0;
+  // Look at the sources again: something may have come free. From any thread.
+  virtual void nudge() noexcept = 0;
+};
+
+}  // namespace semel::engine

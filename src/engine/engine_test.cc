@@ -1,0 +1,559 @@
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <set>
+#include <thread>
+
+#include <semel/memory.h>
+#include <semel/reason.h>
+#include <semel/records.h>
+#include <semel/run_markers.h>
+
+#include "tests/support/builders.h"
+#include "tests/support/fault_store.h"
+#include "tests/support/memory_source.h"
+#include "tests/support/recording_observer.h"
+
+namespace semel::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::MemorySource;
+using test::MemoryTopic;
+using test::payload_with_id;
+
+// What a test says each delivery ends as; the engine does not know that no record stands behind it.
+class ScriptedStrategy final : public Strategy {
+ public:
+  using Script = std::function<Outcome(Delivery&, std::size_t batch)>;
+  ScriptedStrategy(Script script, strategies::Keeper& keeper)
+      : script_(std::move(script)), keeper_(keeper) {}
+  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+    auto watch = keeper_.watch({}, false);
+    for (Delivery& delivery : batch) {
+      const std::stop_token stop = watch->handler_begins(0);
+      Outcome outcome = script_(delivery, batch.size());
+      (void)stop;
+      watch->handler_ended(0);
+      sink.ended(delivery, std::move(outcome));
+    }
+  }
+
+ private:
+  const Script script_;
+  strategies::Keeper& keeper_;
+};
+
+// Run markers as a store would keep them, but in the test's hand.
+class FakeMarkers final : public RunMarkers {
+ public:
+  Result<Begun> begin(ConsumerNumber, std::size_t) override { return begun; }
+  Result<void> end(ConsumerNumber) override {
+    ended = true;
+    return {};
+  }
+  Result<bool> sweep() override { return false; }
+  Result<int> count_crash(const Message& message) override { return ++counts[message.key().text]; }
+  Result<void> forget_crash(const Message& message) override {
+    forgotten.insert(message.key().text);
+    return {};
+  }
+  Begun begun;
+  std::map<Bytes, int> counts;
+  std::set<Bytes> forgotten;
+  std::atomic<bool> ended{false};
+};
+
+class StoreWithMarkers final : public Store {
+ public:
+  StoreWithMarkers(Store& inner, RunMarkers& markers) : inner_(inner), markers_(markers) {}
+  const StoreTraits& traits() const noexcept override { return inner_.traits(); }
+  StoreFacets facets() noexcept override {
+    StoreFacets facets = inner_.facets();
+    facets.runs = &markers_;
+    return facets;
+  }
+  Result<ConsumerNumber> attach(const ConsumerSpec& c) override { return inner_.attach(c); }
+  Result<std::vector<Claim>> claim(std::span<const Message* const> m,
+                                   const ClaimOptions& o) override {
+    return inner_.claim(m, o);
+  }
+  Result<std::vector<Applied>> renew(std::span<const Lease> l, milliseconds d) override {
+    return inner_.renew(l, d);
+  }
+  Result<std::vector<Applied>> finish(std::span<const Finish> b) override {
+    return inner_.finish(b);
+  }
+  Result<PurgeReport> purge(milliseconds b) override { return inner_.purge(b); }
+
+ private:
+  Store& inner_;
+  RunMarkers& markers_;
+};
+
+Outcome ended(Outcome::Kind kind, Outcome::Settle settle = Outcome::Settle::kAck) {
+  Outcome outcome;
+  outcome.kind = kind;
+  outcome.settle = settle;
+  return outcome;
+}
+
+class EngineTest : public testing::Test {
+ protected:
+  EngineTest() : store_(make_memory_store()) {
+    number_ = store_->attach({"orders", "recipe", false, std::nullopt}).value();
+    options_.consumer = "orders";
+    options_.number = number_;
+    options_.recipe.parts.push_back(core::KeyPart::parse("json:/id").value());
+    options_.once = true;
+    options_.grace = milliseconds(200);
+  }
+
+  std::unique_ptr<Engine> engine(ScriptedStrategy::Script script, bool redelivers = true,
+                                 Store* store = nullptr) {
+    EngineParts parts;
+    parts.store = store != nullptr ? store : store_.get();
+    test::MemorySourceOptions source;
+    source.redelivers = redelivers;
+    parts.sources.push_back(std::make_unique<MemorySource>(topic_, source));
+    parts.strategy = [script](strategies::Keeper& keeper) {
+      return std::make_unique<ScriptedStrategy>(script, keeper);
+    };
+    parts.condemned = [](strategies::Keeper& keeper) {
+      return std::make_unique<ScriptedStrategy>(
+          [](Delivery&, std::size_t) {
+            Outcome outcome = ended(Outcome::Kind::kDead);
+            outcome.reason = reason::kCrash;
+            return outcome;
+          },
+          keeper);
+    };
+    parts.environment = &system_environment();
+    parts.observer = &seen_;
+    parts.suspect_gate = &gate_;
+    parts.hung = [this](const std::string&) { hung_ = true; };
+    return Engine::create(options_, std::move(parts));
+  }
+  void send(std::string_view key, std::size_t n = 0) { topic_.add(payload_with_id(key, n)); }
+
+  std::unique_ptr<Store> store_;
+  ConsumerNumber number_{};
+  EngineOptions options_;
+  MemoryTopic topic_;
+  test::RecordingObserver seen_;
+  std::mutex gate_;
+  std::atomic<bool> hung_{false};
+};
+
+TEST_F(EngineTest, EveryDeliveryEndsOnceAndIsAcked) {
+  for (const int workers : {0, 4}) {
+    SCOPED_TRACE(workers);
+    options_.workers = workers;
+    MemoryTopic topic;
+    std::atomic<int> ran{0};
+    for (int i = 0; i < 5000; ++i) topic_.add(payload_with_id("k" + std::to_string(i % 700), i));
+    topic_.finish();
+    const std::size_t acked = topic_.acked();
+    auto e = engine([&](Delivery&, std::size_t) {
+      ++ran;
+      return ended(Outcome::Kind::kDone);
+    });
+    EXPECT_EQ(e->run(), Ended::kFinished);
+    EXPECT_EQ(ran, 5000);
+    EXPECT_EQ(topic_.acked(), acked + 5000);
+    EXPECT_EQ(topic_.unsettled(), 0u);
+  }
+}
+
+TEST_F(EngineTest, ASlowKeyDelaysNoOther) {
+  options_.workers = 2;
+  std::atomic<bool> release{false};
+  send("slow");
+  for (int i = 0; i < 500; ++i) send("k" + std::to_string(i));
+  send("slow", 2);
+  topic_.finish();
+  std::atomic<int> quick{0};
+  auto e = engine([&](Delivery& delivery, std::size_t) {
+    if (delivery.message.key().text == "slow") {
+      release.wait(false);
+    } else {
+      ++quick;
+    }
+    return ended(Outcome::Kind::kDone);
+  });
+  std::thread running([&] { EXPECT_EQ(e->run(), Ended::kFinished); });
+  EXPECT_TRUE(seen_.wait([&] { return quick == 500; }));
+  for (int i = 0; i < 2000 && topic_.unsettled() > 2; ++i) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  EXPECT_EQ(topic_.unsettled(), 2u) << "an ending waits for the slow key";
+  release = true;
+  release.notify_all();
+  running.join();
+  EXPECT_EQ(topic_.unsettled(), 0u);
+}
+
+TEST_F(EngineTest, AnEndingIsSettledWhileItsBatchStillRuns) {
+  options_.batch_first = 10;
+  options_.batch_max = 10;
+  std::atomic<bool> release{false};
+  send("quick");
+  send("slow");
+  topic_.finish();
+  auto e = engine([&](Delivery& delivery, std::size_t) {
+    if (delivery.message.key().text == "slow") release.wait(false);
+    return ended(Outcome::Kind::kDone);
+  });
+  std::thread running([&] { (void)e->run(); });
+  for (int i = 0; i < 2000 && topic_.acked() == 0; ++i) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  EXPECT_EQ(topic_.acked(), 1u) << "the quick one waits for the slow one of its batch";
+  release = true;
+  release.notify_all();
+  running.join();
+}
+
+TEST_F(EngineTest, WhatTheSourceCannotBringAgainTheEngineDoes) {
+  for (const bool redelivers : {true, false}) {
+    SCOPED_TRACE(redelivers);
+    const std::string key = redelivers ? "by source" : "by engine";
+    send(key);
+    topic_.finish();
+    int tries = 0;
+    auto e = engine(
+        [&](Delivery&, std::size_t) {
+          if (++tries < 3) {
+            Outcome outcome = ended(Outcome::Kind::kBusy, Outcome::Settle::kLater);
+            outcome.delay = milliseconds(5);
+            return outcome;
+          }
+          return ended(Outcome::Kind::kDone);
+        },
+        redelivers);
+    EXPECT_EQ(e->run(), Ended::kFinished);
+    EXPECT_EQ(tries, 3);
+    EXPECT_EQ(topic_.unsettled(), 0u);
+    EXPECT_EQ(seen_.count(Outcome::Kind::kBusy, key), 2u);
+  }
+}
+
+TEST_F(EngineTest, ADrainFinishesWhatRunsAndGivesBackTheRest) {
+  options_.once = false;
+  options_.batch_max = 1;
+  std::atomic<bool> begun{false};
+  std::atomic<bool> release{false};
+  for (int i = 0; i < 20; ++i) send("k" + std::to_string(i));
+  auto e = engine([&](Delivery&, std::size_t) {
+    begun = true;
+    begun.notify_all();
+    release.wait(false);
+    return ended(Outcome::Kind::kDone);
+  });
+  std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
+  begun.wait(false);
+  e->stop();
+  release = true;
+  release.notify_all();
+  running.join();
+  EXPECT_EQ(topic_.acked(), 1u);
+  EXPECT_EQ(topic_.unsettled(), 19u);
+  EXPECT_EQ(topic_.in_flight(), 0u);
+}
+
+TEST_F(EngineTest, AHandlerThatNeverEndsIsReportedAtTheDrainsEnd) {
+  options_.once = false;
+  options_.workers = 1;
+  options_.drain_timeout = milliseconds(30);
+  options_.grace = milliseconds(30);
+  std::atomic<bool> begun{false};
+  std::atomic<bool> release{false};
+  send("a");
+  auto e = engine([&](Delivery&, std::size_t) {
+    begun = true;
+    begun.notify_all();
+    release.wait(false);
+    return ended(Outcome::Kind::kDone);
+  });
+  std::thread running([&] { (void)e->run(); });
+  begun.wait(false);
+  e->stop();
+  for (int i = 0; i < 2000 && !hung_; ++i) std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_TRUE(hung_);
+  release = true;
+  release.notify_all();
+  running.join();
+}
+
+TEST_F(EngineTest, HostileMessagesBecomeDeadLettersAndTheGoodOnesAreDone) {
+  topic_.add("not json");
+  send("good");
+  topic_.add("{\"id\":null}");
+  topic_.add("{\"other\":1}");
+  topic_.finish();
+  auto e = engine([](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); });
+  EXPECT_EQ(e->run(), Ended::kFinished);
+  EXPECT_EQ(topic_.unsettled(), 0u);
+  EXPECT_EQ(seen_.count(Outcome::Kind::kDone), 1u);
+  auto letters = store_->facets().dead_letters->list({});
+  ASSERT_TRUE(letters);
+  std::set<std::string> reasons;
+  for (const DeadLetter& letter : *letters) reasons.insert(letter.reason);
+  EXPECT_EQ(letters->size(), 3u);
+  EXPECT_EQ(reasons, (std::set<std::string>{"key.invalid", "key.missing", "payload.invalid"}));
+}
+
+TEST_F(EngineTest, ADeadLetterThatCannotBeKeptIsNotAcked) {
+  test::FaultPlan plan;
+  auto failing = test::make_fault_store(*store_, plan);
+  plan.fail(test::StoreCall::kFinish, 1, ErrorKind::kUnavailable, test::When::kBefore);
+  topic_.add("not json");
+  topic_.finish();
+  auto e = engine([](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, true,
+                  failing.get());
+  EXPECT_EQ(e->run(), Ended::kFinished);
+  EXPECT_EQ(plan.fired(), 1u);
+  EXPECT_EQ(topic_.unsettled(), 0u);
+  EXPECT_EQ(store_->facets().dead_letters->list({})->size(), 1u);
+  const auto troubles = seen_.troubles();
+  ASSERT_FALSE(troubles.empty());
+  EXPECT_FALSE(troubles.front().mended);
+}
+
+TEST_F(EngineTest, MissingFailStopsTheConsumerAndAcksNothing) {
+  options_.recipe.missing = core::KeyRecipe::Missing::kFail;
+  topic_.add("{\"other\":1}");
+  topic_.finish();
+  auto e = engine([](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); });
+  EXPECT_EQ(e->run(), Ended::kFailed);
+  EXPECT_EQ(topic_.unsettled(), 1u);
+}
+
+TEST_F(EngineTest, AfterAnUncleanEndTheWindowIsCountedOneByOne) {
+  FakeMarkers markers;
+  StoreWithMarkers store(*store_, markers);
+  markers.begun.unclean = true;
+  markers.begun.window = 3;
+  markers.counts["k1"] = options_.crashes;  // it has crashed the process as often as it may
+  for (int i = 0; i < 10; ++i) send("k" + std::to_string(i));
+  topic_.finish();
+  options_.batch_first = 100;
+  std::map<Bytes, std::size_t> batch_of;
+  auto e = engine(
+      [&](Delivery& delivery, std::size_t batch) {
+        batch_of[delivery.message.key().text] = batch;
+        return ended(Outcome::Kind::kDone);
+      },
+      true, &store);
+  EXPECT_EQ(e->run(), Ended::kFinished);
+  EXPECT_EQ(markers.counts.size(), 3u) << "what was not in flight is not counted";
+  EXPECT_FALSE(batch_of.contains("k1")) << "the killer ran again";
+  EXPECT_EQ(seen_.count(Outcome::Kind::kDead, "k1"), 1u);
+  EXPECT_EQ(batch_of.size(), 9u);
+  EXPECT_EQ(batch_of["k0"], 1u);
+  EXPECT_GT(batch_of["k9"], 1u);
+  EXPECT_EQ(markers.forgotten.size(), 3u);
+  EXPECT_TRUE(markers.ended);
+}
+
+TEST_F(EngineTest, DryRunLooksAndTouchesNothing) {
+  options_.dry_run = true;
+  send("a");
+  send("b");
+  topic_.finish();
+  bool ran = false;
+  auto e = engine([&](Delivery&, std::size_t) {
+    ran = true;
+    return ended(Outcome::Kind::kDone);
+  });
+  EXPECT_EQ(e->run(), Ended::kFinished);
+  EXPECT_FALSE(ran);
+  EXPECT_EQ(seen_.ended().size(), 2u);
+  EXPECT_EQ(topic_.unsettled(), 2u);
+  EXPECT_EQ(topic_.acked(), 0u);
+}
+
+TEST_F(EngineTest, AStoreThatStaysAwayEndsARunThatMayNotWait) {
+  options_.once = false;
+  options_.fail_on_unavailable = true;
+  send("a");
+  auto e = engine([](Delivery&, std::size_t) {
+    Outcome outcome = ended(Outcome::Kind::kRetry, Outcome::Settle::kLater);
+    outcome.reason = reason::kStoreUnavailable;
+    outcome.error = "the disk is full";
+    outcome.delay = milliseconds(1);
+    return outcome;
+  });
+  EXPECT_EQ(e->run(), Ended::kUnavailable);
+  EXPECT_EQ(topic_.unsettled(), 1u);
+  ASSERT_EQ(seen_.troubles().size(), 1u) << "said once, not once a try";
+  EXPECT_EQ(seen_.troubles()[0].error.message, "the disk is full");
+}
+
+TEST_F(EngineTest, ASettlementThatFailsIsToldAgain) {
+  send("a");
+  topic_.finish();
+  EngineParts parts;
+  auto source = std::make_unique<MemorySource>(topic_);
+  source->fail_settle({ErrorKind::kUnavailable, "R300", "the connection is gone", ""});
+  auto made = engine([](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); });
+  made.reset();
+  parts.store = store_.get();
+  parts.sources.push_back(std::move(source));
+  parts.strategy = parts.condemned = [](strategies::Keeper& keeper) {
+    return std::make_unique<ScriptedStrategy>(
+        [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, keeper);
+  };
+  parts.environment = &system_environment();
+  parts.observer = &seen_;
+  parts.suspect_gate = &gate_;
+  parts.hung = [](const std::string&) {};
+  EXPECT_EQ(Engine::create(options_, std::move(parts))->run(), Ended::kFinished);
+  EXPECT_EQ(topic_.unsettled(), 0u);
+}
+
+TEST_F(EngineTest, BackpressureBoundsWhatIsInFlight) {
+  options_.max_in_flight = 10;
+  options_.workers = 2;
+  for (int i = 0; i < 500; ++i) send("k" + std::to_string(i));
+  topic_.finish();
+  std::atomic<std::size_t> most{0};
+  auto e = engine([&](Delivery&, std::size_t) {
+    const std::size_t now = topic_.in_flight();
+    std::size_t before = most.load();
+    while (now > before && !most.compare_exchange_weak(before, now)) {
+    }
+    return ended(Outcome::Kind::kDone);
+  });
+  EXPECT_EQ(e->run(), Ended::kFinished);
+  EXPECT_LE(most, 10u);
+  EXPECT_GT(most, 1u);
+}
+
+TEST_F(EngineTest, RefusedMessagesAreKeptThoughTheyFillTheRoom) {
+  test::FaultPlan plan;
+  auto failing = test::make_fault_store(*store_, plan);
+  plan.fail(test::StoreCall::kFinish, 1, ErrorKind::kBlocked, test::When::kBefore);
+  options_.max_in_flight = 5;
+  for (int i = 0; i < 10; ++i) topic_.add("{\"n\":" + std::to_string(i) + "}");
+  topic_.finish();
+  auto e = engine([](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, true,
+                  failing.get());
+  EXPECT_EQ(e->run(), Ended::kFinished);
+  EXPECT_EQ(plan.fired(), 1u);
+  EXPECT_EQ(store_->facets().dead_letters->list({})->size(), 10u);
+}
+
+// A strategy as they are: what has not begun when the drain has is given back.
+class WaitingStrategy final : public Strategy {
+ public:
+  WaitingStrategy(std::atomic<int>& begun, strategies::Keeper& keeper)
+      : begun_(begun), keeper_(keeper) {}
+  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+    auto watch = keeper_.watch({}, false);
+    for (Delivery& delivery : batch) {
+      const std::stop_token stop = watch->handler_begins(0);
+      if (!stop.stop_requested()) {
+        ++begun_;
+        begun_.notify_all();
+        while (!stop.stop_requested()) std::this_thread::sleep_for(milliseconds(1));
+      }
+      watch->handler_ended(0);
+      sink.ended(delivery, ended(Outcome::Kind::kBusy, Outcome::Settle::kRelease));
+    }
+  }
+
+ private:
+  std::atomic<int>& begun_;
+  strategies::Keeper& keeper_;
+};
+
+TEST_F(EngineTest, AHurriedDrainReachesHandlersWithAndWithoutWorkers) {
+  options_.once = false;
+  options_.batch_first = options_.batch_max = 10;
+  for (const int workers : {0, 1}) {
+    SCOPED_TRACE(workers);
+    options_.workers = workers;
+    MemoryTopic topic;
+    for (int i = 0; i < 10; ++i) topic.add(payload_with_id("k" + std::to_string(i)));
+    std::atomic<int> begun{0};
+    EngineParts parts;
+    parts.store = store_.get();
+    parts.sources.push_back(std::make_unique<MemorySource>(topic));
+    parts.strategy = parts.condemned = [&](strategies::Keeper& keeper) {
+      return std::make_unique<WaitingStrategy>(begun, keeper);
+    };
+    parts.environment = &system_environment();
+    parts.observer = &seen_;
+    parts.suspect_gate = &gate_;
+    parts.hung = [this](const std::string&) { hung_ = true; };
+    auto e = Engine::create(options_, std::move(parts));
+    std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
+    begun.wait(0);
+    e->stop();
+    e->stop();
+    running.join();
+    EXPECT_EQ(begun, 1) << "a handler began after the drain had";
+    EXPECT_FALSE(hung_);
+    EXPECT_EQ(topic.unsettled(), 10u);
+    EXPECT_EQ(topic.in_flight(), 0u);
+  }
+}
+
+TEST_F(EngineTest, ADryRunEndsThoughMessagesAreRefusedAndWorkersWait) {
+  options_.dry_run = true;
+  for (const int workers : {0, 2}) {
+    SCOPED_TRACE(workers);
+    options_.workers = workers;
+    options_.max_in_flight = 4;
+    MemoryTopic topic;
+    topic.add("not json");
+    for (int i = 0; i < 50; ++i) topic.add(payload_with_id("k" + std::to_string(i)));
+    topic.finish();
+    const std::size_t before = seen_.refused().size();
+    EngineParts parts;
+    parts.store = store_.get();
+    test::MemorySourceOptions source;
+    source.redelivers = false;
+    parts.sources.push_back(std::make_unique<MemorySource>(topic, source));
+    parts.strategy = parts.condemned = [](strategies::Keeper& keeper) {
+      return std::make_unique<ScriptedStrategy>(
+          [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, keeper);
+    };
+    parts.environment = &system_environment();
+    parts.observer = &seen_;
+    parts.suspect_gate = &gate_;
+    parts.hung = [](const std::string&) {};
+    EXPECT_EQ(Engine::create(options_, std::move(parts))->run(), Ended::kFinished);
+    EXPECT_EQ(seen_.refused().size(), before + 1);
+    EXPECT_EQ(topic.acked(), 0u);
+    EXPECT_TRUE(store_->facets().dead_letters->list({})->empty());
+  }
+}
+
+TEST_F(EngineTest, ASourceThatStaysAwayEndsARunThatMayNotWait) {
+  options_.once = false;
+  options_.fail_on_unavailable = true;
+  EngineParts parts;
+  auto source = std::make_unique<MemorySource>(topic_);
+  source->fail_receive({ErrorKind::kUnavailable, "R206", "locked by another program", ""});
+  parts.store = store_.get();
+  parts.sources.push_back(std::move(source));
+  parts.strategy = parts.condemned = [](strategies::Keeper& keeper) {
+    return std::make_unique<ScriptedStrategy>(
+        [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, keeper);
+  };
+  parts.environment = &system_environment();
+  parts.observer = &seen_;
+  parts.suspect_gate = &gate_;
+  parts.hung = [](const std::string&) {};
+  EXPECT_EQ(Engine::create(options_, std::move(parts))->run(), Ended::kUnavailable);
+  ASSERT_EQ(seen_.troubles().size(), 1u);
+}
+
+}  // namespace
+}  // namespace semel::engine

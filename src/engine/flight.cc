@@ -1,0 +1,146 @@
+#include "engine/flight.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace semel::engine {
+
+namespace {
+
+std::size_t weight(const Delivery& delivery) { return delivery.message.payload().size(); }
+
+}  // namespace
+
+Flight::Room Flight::room() const {
+  std::lock_guard lock(mutex_);
+  const std::size_t have = messages_ + refused_;
+  if (have >= limits_.messages || bytes_ >= limits_.bytes) return {0, 0};
+  return {limits_.messages - have, limits_.bytes - bytes_};
+}
+
+void Flight::add(std::vector<Delivery> deliveries) {
+  if (deliveries.empty()) return;
+  std::lock_guard lock(mutex_);
+  for (Delivery& delivery : deliveries) {
+    ++messages_;
+    bytes_ += weight(delivery);
+    if (delivery.arrival.suspect) ++suspects_;
+    sequencer_.add(std::move(delivery));
+  }
+  if (workers_ > 0) ready_.notify_all();
+}
+
+void Flight::add_refused() {
+  std::lock_guard lock(mutex_);
+  ++refused_;
+}
+
+void Flight::drop_refused(std::size_t count) {
+  std::lock_guard lock(mutex_);
+  refused_ -= count;
+}
+
+bool Flight::may_take() const {
+  if (closed_ || alone_ || !sequencer_.ready()) return false;
+  return suspects_ == 0 || batches_ == 0;
+}
+
+std::vector<Delivery> Flight::take_locked() {
+  std::size_t most = batch_size_.limit();
+  if (suspects_ > 0) {
+    most = 1;
+  } else if (workers_ > 1) {
+    const auto share = static_cast<std::size_t>(workers_);
+    most = std::min(most, (sequencer_.waiting() + share - 1) / share);
+  }
+  std::vector<Delivery> batch = sequencer_.take(most);
+  if (batch.empty()) return batch;
+  ++batches_;
+  if (batch.front().arrival.suspect) {
+    --suspects_;
+    alone_ = true;
+  }
+  return batch;
+}
+
+std::vector<Delivery> Flight::take(bool wait) {
+  std::unique_lock lock(mutex_);
+  if (wait) ready_.wait(lock, [&] { return closed_ || may_take(); });
+  if (!may_take()) return {};
+  return take_locked();
+}
+
+void Flight::ran(std::size_t messages, bool suspect, std::chrono::nanoseconds took) {
+  std::lock_guard lock(mutex_);
+  --batches_;
+  if (suspect) {
+    alone_ = false;
+  } else {
+    batch_size_.ran(messages, took);
+  }
+  if (workers_ > 0) {
+    ready_.notify_all();
+    landed_.notify_all();
+  }
+}
+
+void Flight::land(std::vector<Landing>& landings, TimePoint now) {
+  std::lock_guard lock(mutex_);
+  for (Landing& landing : landings) {
+    sequencer_.release(landing.ordering_key);
+    if (landing.keep != nullptr) {
+      landing.keep->arrival.suspect = false;
+      later_.push_back({now + landing.settlement.delay, std::move(*landing.keep)});
+    } else {
+      --messages_;
+      bytes_ -= landing.bytes;
+    }
+  }
+  landings.clear();
+  if (workers_ > 0 && sequencer_.ready()) ready_.notify_all();
+}
+
+std::optional<TimePoint> Flight::bring_back(TimePoint now) {
+  std::lock_guard lock(mutex_);
+  if (later_.empty()) return std::nullopt;
+  const auto due = std::stable_partition(later_.begin(), later_.end(),
+                                         [&](const Later& later) { return later.due > now; });
+  const bool any = due != later_.end();
+  for (auto it = due; it != later_.end(); ++it) sequencer_.add(std::move(it->delivery));
+  later_.erase(due, later_.end());
+  if (any && workers_ > 0) ready_.notify_all();
+  if (later_.empty()) return std::nullopt;
+  return std::min_element(later_.begin(), later_.end(),
+                          [](const Later& a, const Later& b) { return a.due < b.due; })
+      ->due;
+}
+
+std::vector<Delivery> Flight::close() {
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+  std::vector<Delivery> rest = sequencer_.drain();
+  for (Later& later : later_) rest.push_back(std::move(later.delivery));
+  later_.clear();
+  suspects_ = 0;
+  messages_ -= rest.size();
+  for (const Delivery& delivery : rest) bytes_ -= weight(delivery);
+  ready_.notify_all();
+  return rest;
+}
+
+bool Flight::wait_landed(std::chrono::milliseconds deadline) {
+  std::unique_lock lock(mutex_);
+  return landed_.wait_for(lock, deadline, [&] { return batches_ == 0; });
+}
+
+bool Flight::ready() const {
+  std::lock_guard lock(mutex_);
+  return may_take();
+}
+
+bool Flight::empty() const {
+  std::lock_guard lock(mutex_);
+  return messages_ == 0 && refused_ == 0;
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,99 @@
+// Flight: what the engine has received and not yet settled, under one mutex.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/source.h>
+#include <semel/strategy.h>
+
+#include "core/sequencer.h"
+#include "engine/batch_size.h"
+
+namespace semel::engine {
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+// What a batch's end means for one delivery, once its record is durable.
+struct Landing {
+  std::uint32_t source = 0;
+  Settlement settlement;
+  BytesView ordering_key;  // of the delivery, which outlives the landing
+  std::size_t bytes = 0;
+  Delivery* keep = nullptr;  // bring it again after settlement.delay: its source will not
+};
+
+class Flight {
+ public:
+  struct Limits {
+    std::size_t messages;
+    std::size_t bytes;
+  };
+  struct Room {
+    std::size_t messages;
+    std::size_t bytes;
+  };
+
+  Flight(Limits limits, BatchSize batch_size, int workers)
+      : limits_(limits), batch_size_(batch_size), workers_(workers) {}
+
+  // How much more may be received now.
+  Room room() const;
+  // Takes deliveries in; what they weigh counts until they land.
+  void add(std::vector<Delivery> deliveries);
+  // A refused arrival counts too, until it is kept.
+  void add_refused();
+  void drop_refused(std::size_t count);
+
+  // The next batch, or nothing: none is ready, or a suspect must run alone first. With `wait`,
+  // blocks until there is one or the flight is closed.
+  std::vector<Delivery> take(bool wait);
+  // A batch has ended whole; its landings were given before.
+  void ran(std::size_t messages, bool suspect, std::chrono::nanoseconds took);
+  // Frees keys and room. True where a batch became ready or room came free.
+  void land(std::vector<Landing>& landings, TimePoint now);
+
+  // Moves what is due again to the sequencer; says when the next will be.
+  std::optional<TimePoint> bring_back(TimePoint now);
+
+  // No batch is handed out any more; returns what had not been, suspects still marked.
+  std::vector<Delivery> close();
+  // Waits until no batch runs; false at `deadline`.
+  bool wait_landed(std::chrono::milliseconds deadline);
+
+  bool ready() const;
+  bool empty() const;
+
+ private:
+  std::vector<Delivery> take_locked();
+  bool may_take() const;
+
+  const Limits limits_;
+  mutable std::mutex mutex_;
+  std::condition_variable ready_;
+  std::condition_variable landed_;
+  core::Sequencer sequencer_;
+  BatchSize batch_size_;
+  const int workers_;
+  struct Later {
+    TimePoint due;
+    Delivery delivery;
+  };
+  std::deque<Later> later_;
+  std::size_t messages_ = 0;
+  std::size_t bytes_ = 0;
+  std::size_t refused_ = 0;
+  std::size_t suspects_ = 0;  // in the sequencer
+  int batches_ = 0;
+  bool alone_ = false;  // a suspect runs
+  bool closed_ = false;
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,81 @@
+// IntakeDesk: from a source's arrivals to deliveries; what cannot become one goes to the dead
+// letters.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <semel/observer.h>
+#include <semel/source.h>
+#include <semel/store.h>
+
+#include "core/key_recipe.h"
+
+namespace semel::engine {
+
+// Used by the receiving thread only.
+class IntakeDesk {
+ public:
+  struct Options {
+    std::string consumer;
+    ConsumerNumber number{};
+    core::KeyRecipe recipe;
+    core::Limits limits;
+  };
+
+  IntakeDesk(Options options, Store& store, Observer& observer);
+
+  // After an unclean end: of each partition of a source that replays, the first `window` arrivals
+  // whose effect has not happened may have been in flight then.
+  void suspect_first(std::size_t window) noexcept { window_ = window; }
+  // A suspect of this partition turned out to have happened: the position that was kept lagged
+  // behind, and the window reaches further. From any thread.
+  void suspect_one_more(const std::string& partition);
+  // The window of some partition has not been gone through.
+  bool suspecting();
+
+  // Makes deliveries of arrivals, in order. What is refused waits for keep_refused.
+  std::vector<Delivery> take_in(std::vector<Arrival> arrivals, const SourceTraits& traits);
+
+  // For a dry run: they are told and forgotten. How many there were.
+  std::size_t tell_refused();
+
+  // Why the consumer must stop: a message without a key under `missing: fail`.
+  const std::optional<std::string>& fatal() const noexcept { return fatal_; }
+
+  struct Kept {
+    std::uint32_t source;
+    Tag tag;
+    bool in_store;  // it was a row of the store, and went with the dead letter
+  };
+  std::size_t refused() const noexcept { return refused_.size(); }
+  // Writes the refused ones as dead letters; on an error they stay and the call is made again
+  // later.
+  Result<std::vector<Kept>> keep_refused();
+  // Gives them back: neither kept nor settled.
+  std::vector<Kept> give_back();
+
+ private:
+  struct Refused {
+    Arrival arrival;
+    Message message;
+    core::Refusal why;
+  };
+  void refuse(Arrival arrival, core::Refusal why);
+
+  const Options options_;
+  Store& store_;
+  Observer& observer_;
+  core::Intake intake_;
+  std::size_t window_ = 0;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::size_t> suspect_left_;
+  std::vector<Refused> refused_;
+  std::optional<std::string> fatal_;
+};
+
+}  // namespace semel::engine

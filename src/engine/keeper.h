@@ -1,0 +1,71 @@
+// Keeper: one thread that watches over running handlers.
+//
+// It renews their leases at a third of their length, fires stop tokens at the timeout, at lease
+// loss and at a hurried drain, and calls `hung` when a transactional handler passes timeout and
+// grace: it may hold the only write lock, and nothing but the process's end frees that (contract,
+// rule 6).
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/store.h>
+
+#include "strategies/strategies.h"
+
+namespace semel::engine {
+
+struct KeeperOptions {
+  std::chrono::milliseconds lease{0};
+  std::chrono::milliseconds timeout{0};  // of one handler call; zero: none
+  std::chrono::milliseconds grace{0};
+  Store* store = nullptr;
+  Environment* environment = nullptr;
+  std::function<void(const std::string&)> hung;
+  // True once the drain has begun: handlers that have not begun are given back (contract, rule 19).
+  std::function<bool()> draining;
+  // Called about every tick while anything is watched.
+  std::function<void()> tick;
+};
+
+class ThreadKeeper final : public strategies::Keeper {
+ public:
+  explicit ThreadKeeper(KeeperOptions options);
+  ~ThreadKeeper() override;
+
+  std::unique_ptr<Watch> watch(std::span<const Lease> leases, bool transactional) override;
+
+  // Fires every stop token, those of handlers yet to begin too.
+  void stop_all() noexcept;
+
+ private:
+  class BatchWatch;
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  void loop();
+  void look_after(BatchWatch& watch, TimePoint now);
+  void renew(BatchWatch& watch, TimePoint now);
+  void remove(BatchWatch* watch) noexcept;
+  bool past(TimePoint begun, TimePoint now, std::chrono::milliseconds more) const noexcept;
+
+  KeeperOptions options_;
+  std::chrono::milliseconds tick_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable looked_;
+  std::vector<BatchWatch*> watches_;
+  BatchWatch* looking_at_ = nullptr;  // its destructor waits: the thread is inside it
+  bool idle_ = false;
+  bool ending_ = false;
+  bool stopping_all_ = false;
+  std::thread thread_;
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,187 @@
+#include "engine/keeper.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include <semel/environment.h>
+
+#include "tests/support/builders.h"
+
+namespace semel::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Only renew is ever called; what it answers is the test's choice.
+class RenewingStore final : public Store {
+ public:
+  const StoreTraits& traits() const noexcept override { return traits_; }
+  StoreFacets facets() noexcept override { return {}; }
+  Result<ConsumerNumber> attach(const ConsumerSpec&) override { return ConsumerNumber{1}; }
+  Result<std::vector<Claim>> claim(std::span<const Message* const>, const ClaimOptions&) override {
+    return std::vector<Claim>{};
+  }
+  Result<std::vector<Applied>> renew(std::span<const Lease> leases, milliseconds) override {
+    std::lock_guard lock(mutex_);
+    renewed_ += leases.size();
+    changed_.notify_all();
+    if (away) return failure({ErrorKind::kUnavailable, "R200", "away", ""});
+    return std::vector<Applied>(leases.size(), lost ? Applied::kLeaseLost : Applied::kYes);
+  }
+  Result<std::vector<Applied>> finish(std::span<const Finish>) override {
+    return std::vector<Applied>{};
+  }
+  Result<PurgeReport> purge(milliseconds) override { return PurgeReport{}; }
+
+  bool wait_renewed(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, seconds(20), [&] { return renewed_ >= count; });
+  }
+  std::size_t renewed() {
+    std::lock_guard lock(mutex_);
+    return renewed_;
+  }
+  std::atomic<bool> lost{false};
+  std::atomic<bool> away{false};
+
+ private:
+  StoreTraits traits_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t renewed_ = 0;
+};
+
+bool wait_stopped(const std::stop_token& token) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  return stopped.wait_for(lock, token, seconds(20), [] { return false; }) || token.stop_requested();
+}
+
+class KeeperTest : public testing::Test {
+ protected:
+  KeeperOptions options(milliseconds lease, milliseconds timeout) {
+    KeeperOptions o;
+    o.lease = lease;
+    o.timeout = timeout;
+    o.grace = milliseconds(40);
+    o.store = &store_;
+    o.environment = &system_environment();
+    o.hung = [this](const std::string&) {
+      hung_ = true;
+      hung_.notify_all();
+    };
+    return o;
+  }
+  RenewingStore store_;
+  std::atomic<bool> hung_{false};
+  const std::vector<Lease> leases_{Lease{}, Lease{}};
+};
+
+TEST_F(KeeperTest, RenewsEveryLeaseOfABatchAgainAndAgain) {
+  ThreadKeeper keeper(options(milliseconds(60), milliseconds(0)));
+  auto watch = keeper.watch(leases_, false);
+  EXPECT_TRUE(store_.wait_renewed(6));
+}
+
+TEST_F(KeeperTest, AFinishedLeaseIsNotRenewed) {
+  ThreadKeeper keeper(options(milliseconds(60), milliseconds(0)));
+  auto watch = keeper.watch(leases_, false);
+  watch->finished(0);
+  watch->finished(1);
+  auto other = keeper.watch(std::span(leases_).first(1), false);
+  ASSERT_TRUE(store_.wait_renewed(3));
+  other.reset();
+  const std::size_t before = store_.renewed();
+  auto third = keeper.watch({}, false);
+  EXPECT_EQ(store_.renewed(), before);
+}
+
+TEST_F(KeeperTest, ALostLeaseStopsItsHandlerAndThoseThatBeginLater) {
+  ThreadKeeper keeper(options(milliseconds(60), milliseconds(0)));
+  auto watch = keeper.watch(leases_, false);
+  const std::stop_token running = watch->handler_begins(0);
+  store_.lost = true;
+  EXPECT_TRUE(wait_stopped(running));
+  EXPECT_TRUE(watch->handler_begins(1).stop_requested());
+}
+
+TEST_F(KeeperTest, AStoreThatIsAwayStopsNobody) {
+  ThreadKeeper keeper(options(milliseconds(60), milliseconds(0)));
+  auto watch = keeper.watch(leases_, false);
+  const std::stop_token running = watch->handler_begins(0);
+  store_.away = true;
+  ASSERT_TRUE(store_.wait_renewed(6));
+  EXPECT_FALSE(running.stop_requested());
+}
+
+TEST_F(KeeperTest, TheTimeoutStopsOnlyTheHandlerItIsAbout) {
+  ThreadKeeper keeper(options(seconds(60), milliseconds(40)));
+  auto watch = keeper.watch(leases_, false);
+  const std::stop_token slow = watch->handler_begins(0);
+  EXPECT_TRUE(wait_stopped(slow));
+  watch->handler_ended(0);
+  EXPECT_FALSE(watch->handler_begins(1).stop_requested());
+}
+
+TEST_F(KeeperTest, AHungHandlersLeaseLapses) {
+  KeeperOptions o = options(milliseconds(30), milliseconds(10));
+  ThreadKeeper keeper(o);
+  auto watch = keeper.watch(std::span(leases_).first(1), false);
+  const std::stop_token hung = watch->handler_begins(0);
+  ASSERT_TRUE(wait_stopped(hung));
+  // Another watch's renewals show that the keeper's thread goes round.
+  auto alive = keeper.watch(std::span(leases_).first(1), false);
+  ASSERT_TRUE(store_.wait_renewed(store_.renewed() + 8));
+  const std::size_t both = store_.renewed();
+  ASSERT_TRUE(store_.wait_renewed(both + 4));
+  alive.reset();
+  const std::size_t after = store_.renewed();
+  auto idle = keeper.watch({}, false);
+  std::this_thread::sleep_for(milliseconds(60));
+  EXPECT_EQ(store_.renewed(), after) << "only the hung handler's lease is left, and it was renewed";
+}
+
+TEST_F(KeeperTest, ATransactionalHandlerThatHangsEndsTheProcess) {
+  ThreadKeeper keeper(options(seconds(60), milliseconds(20)));
+  auto watch = keeper.watch({}, true);
+  const std::stop_token token = watch->handler_begins(5);
+  hung_.wait(false);
+  EXPECT_TRUE(token.stop_requested());
+}
+
+TEST_F(KeeperTest, TicksUntilTheWatchEnds) {
+  ThreadKeeper keeper(options(seconds(60), milliseconds(0)));
+  auto watch = keeper.watch(leases_, false);
+  std::atomic<int> ticks{0};
+  watch->on_tick([&] {
+    watch->finished(0);  // it may call back
+    ++ticks;
+    ticks.notify_all();
+  });
+  ticks.wait(0);
+  watch.reset();
+  const int at_end = ticks;
+  auto other = keeper.watch(leases_, false);
+  std::this_thread::sleep_for(milliseconds(150));
+  EXPECT_EQ(ticks, at_end);
+}
+
+TEST_F(KeeperTest, StopAllReachesRunningAndComing) {
+  ThreadKeeper keeper(options(seconds(60), milliseconds(0)));
+  auto watch = keeper.watch(leases_, false);
+  const std::stop_token running = watch->handler_begins(0);
+  EXPECT_FALSE(watch->cancelled());
+  keeper.stop_all();
+  EXPECT_TRUE(watch->cancelled());
+  EXPECT_TRUE(running.stop_requested());
+  EXPECT_TRUE(watch->handler_begins(1).stop_requested());
+  EXPECT_TRUE(keeper.watch({}, true)->handler_begins(0).stop_requested());
+}
+
+}  // namespace
+}  // namespace semel::engine

@@ -1,0 +1,179 @@
+#include <semel/reason.h>
+
+#include "engine/dry_run.h"
+#include "engine/running_engine.h"
+
+namespace semel::engine {
+
+using std::chrono::milliseconds;
+
+RunningEngine::Running::Running(RunningEngine& owner, std::span<const Delivery> deliveries)
+    : engine(owner),
+      batch(deliveries),
+      progress(owner.now()),
+      sink(
+          [this](Delivery& d, Outcome& o) {
+            const TimePoint ended = engine.now();
+            progress.store(ended, std::memory_order_relaxed);
+            return engine.landing_of(d, o, ended);
+          },
+          [&owner](std::vector<Landing>& landings) { owner.land(landings); }) {
+  std::lock_guard lock(engine.running_mutex_);
+  engine.running_.push_back(this);
+}
+
+RunningEngine::Running::~Running() {
+  std::lock_guard lock(engine.running_mutex_);
+  std::erase(engine.running_, this);
+}
+
+void RunningEngine::work() {
+  for (;;) {
+    std::vector<Delivery> batch = flight_.take(true);
+    if (batch.empty()) return;
+    process(std::move(batch));
+  }
+}
+
+void RunningEngine::process(std::vector<Delivery> batch) {
+  if (options_.dry_run) {
+    would_process(std::move(batch));
+    return;
+  }
+  const TimePoint began = now();
+  const bool suspect = batch.front().arrival.suspect;
+  {
+    Running running(*this, batch);
+    if (suspect) {
+      process_suspect(batch, running.sink);
+    } else {
+      strategy_->process(batch, running.sink);
+    }
+    running.sink.finish();
+  }
+  flight_.ran(batch.size(), suspect, now() - began);
+  wake_receiver();
+}
+
+void RunningEngine::process_suspect(std::vector<Delivery>& batch, EndingSink& sink) {
+  RunMarkers* runs = parts_.store->facets().runs;
+  if (runs == nullptr) {
+    strategy_->process(batch, sink);
+    return;
+  }
+  std::lock_guard gate(*parts_.suspect_gate);
+  Delivery& delivery = batch.front();
+  const std::optional<int> crashes = count_crash(*runs, delivery.message);
+  if (!crashes) {
+    suspects_left_ = true;
+    Outcome outcome;
+    outcome.kind = Outcome::Kind::kRetry;
+    outcome.settle = Outcome::Settle::kRelease;
+    sink.ended(delivery, std::move(outcome));
+    return;
+  }
+  if (*crashes == 0) intake_.suspect_one_more(delivery.arrival.partition);
+  Strategy& strategy = *crashes > options_.crashes ? *condemned_ : *strategy_;
+  // Kept before processing: a delivery that ends may be moved away with its message.
+  const Message counted = delivery.message;
+  strategy.process(batch, sink);
+  // A count that stays behind does no harm but to a message that is suspect again.
+  if (*crashes > 0) (void)runs->forget_crash(counted);
+}
+
+// None when the drain began before it could be counted: uncounted it must not run.
+std::optional<int> RunningEngine::count_crash(RunMarkers& runs, const Message& message) {
+  while (!stopping()) {
+    auto crashes = runs.count_crash(message);
+    if (crashes) {
+      note_store({});
+      return *crashes;
+    }
+    note_store(store_away(crashes.error()));
+    pause();
+  }
+  return std::nullopt;
+}
+
+void RunningEngine::would_process(std::vector<Delivery> batch) {
+  for (Delivery& delivery : batch) {
+    parts_.observer->on_ended(options_.consumer, delivery, would_become(*parts_.store, delivery),
+                              now() - delivery.arrival.received);
+  }
+  std::vector<Landing> landings;
+  for (Delivery& delivery : batch) {
+    Landing landing;
+    landing.source = delivery.arrival.source;
+    landing.settlement = {delivery.arrival.tag, Settlement::Kind::kRelease, milliseconds{0}};
+    landing.ordering_key = delivery.message.ordering_key();
+    landing.bytes = delivery.message.payload().size();
+    landings.push_back(landing);
+  }
+  flight_.land(landings, now());
+  flight_.ran(batch.size(), batch.front().arrival.suspect, std::chrono::nanoseconds{0});
+  wake_receiver();
+}
+
+Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended) {
+  parts_.observer->on_ended(options_.consumer, delivery, outcome,
+                            ended - delivery.arrival.received);
+  note_store(outcome);
+  Landing landing;
+  landing.source = delivery.arrival.source;
+  landing.ordering_key = delivery.message.ordering_key();
+  landing.bytes = delivery.message.payload().size();
+  landing.settlement.tag = delivery.arrival.tag;
+  landing.settlement.delay = outcome.delay;
+  switch (outcome.settle) {
+    case Outcome::Settle::kAck:
+      landing.settlement.kind = Settlement::Kind::kAck;
+      break;
+    case Outcome::Settle::kAcked:
+      landing.settlement.kind = Settlement::Kind::kGone;
+      break;
+    case Outcome::Settle::kRelease:
+      landing.settlement.kind = Settlement::Kind::kRelease;
+      break;
+    case Outcome::Settle::kLater:
+      landing.settlement.kind = Settlement::Kind::kLater;
+      if (!sources_.traits(landing.source).redelivers) landing.keep = &delivery;
+      break;
+  }
+  return landing;
+}
+
+void RunningEngine::land(std::vector<Landing>& landings) {
+  SEMEL_FAILPOINT(*parts_.environment, failpoint::kSettleBefore);
+  sources_.settle(landings);
+  SEMEL_FAILPOINT(*parts_.environment, failpoint::kSettleAfter);
+  flight_.land(landings, now());
+  wake_receiver();
+}
+
+void RunningEngine::tick() {
+  flush_running();
+  sources_.extend(rows_that_hang());
+  if (!stopping()) return;
+  if (!stopping_since_) stopping_since_ = now();
+  if (stops_.load() > 1 || now() - *stopping_since_ >= options_.drain_timeout) keeper_.stop_all();
+}
+
+// Rows of a batch whose handler hangs are not kept hidden: another process may have them.
+std::unordered_set<std::uint64_t> RunningEngine::rows_that_hang() {
+  std::unordered_set<std::uint64_t> rows;
+  if (options_.handler_timeout.count() == 0) return rows;
+  const TimePoint before = now() - options_.handler_timeout - options_.grace;
+  std::lock_guard lock(running_mutex_);
+  for (const Running* running : running_) {
+    if (running->progress.load(std::memory_order_relaxed) > before) continue;
+    for (const Delivery& delivery : running->batch) rows.insert(delivery.arrival.tag.value);
+  }
+  return rows;
+}
+
+void RunningEngine::flush_running() {
+  std::lock_guard lock(running_mutex_);
+  for (Running* running : running_) running->sink.flush();
+}
+
+}  // namespace semel::engine

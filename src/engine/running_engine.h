@@ -1,0 +1,110 @@
+// RunningEngine: the engine's state, and what its threads do with it. engine.cc receives and
+// drains, running_batches.cc runs batches and lands what ended.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include <semel/run_markers.h>
+
+#include "engine/batch_sink.h"
+#include "engine/engine.h"
+#include "engine/event_fd.h"
+#include "engine/flight.h"
+#include "engine/intake_desk.h"
+#include "engine/keeper.h"
+#include "engine/source_desk.h"
+#include "engine/store_watch.h"
+
+namespace semel::engine {
+
+// What a store that cannot answer makes of a delivery, for whoever watches the store.
+Outcome store_away(const Error& error);
+
+class RunningEngine final : public Engine {
+ public:
+  RunningEngine(EngineOptions options, EngineParts parts);
+
+  Ended run() override;
+  void stop() noexcept override {
+    stops_.fetch_add(1, std::memory_order_relaxed);
+    event_.signal();
+  }
+  void nudge() noexcept override { event_.signal(); }
+
+ private:
+  // One batch on its way, so that the keeper's thread can flush it.
+  struct Running {
+    Running(RunningEngine& engine, std::span<const Delivery> batch);
+    ~Running();
+    RunningEngine& engine;
+    const std::span<const Delivery> batch;
+    std::atomic<TimePoint> progress;  // when it began, or a delivery of it ended
+    BatchSink sink;
+  };
+
+  void begin_marker();
+  void end_marker(bool suspects_left);
+  void receive_until_stopped();
+  bool receive(bool sure);
+  bool nothing_left();
+  void look_after_sources();
+  bool keep_refused();
+  void wait();
+  void work();
+  void process(std::vector<Delivery> batch);
+  void process_suspect(std::vector<Delivery>& batch, EndingSink& sink);
+  void would_process(std::vector<Delivery> batch);
+  std::optional<int> count_crash(RunMarkers& runs, const Message& message);
+  Landing landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended);
+  void land(std::vector<Landing>& landings);
+  void give_back(const std::vector<Delivery>& rest);
+  void tick();
+  void flush_running();
+  std::unordered_set<std::uint64_t> rows_that_hang();
+  void note_store(const Outcome& outcome);
+  void drain();
+  void finish_run(Ended ended) noexcept {
+    int running = kRunning;
+    ended_.compare_exchange_strong(running, static_cast<int>(ended));
+  }
+  bool has_ended() const noexcept { return ended_.load() != kRunning; }
+  // With workers the receiving thread may be waiting for what they land.
+  void wake_receiver() noexcept {
+    if (options_.workers > 0) event_.signal();
+  }
+  // Between two questions to a store that is away; a stop ends it.
+  void pause() const;
+  bool stopping() const noexcept { return stops_.load(std::memory_order_relaxed) > 0; }
+  TimePoint now() const { return parts_.environment->clock->now(); }
+
+  const EngineOptions options_;
+  EngineParts parts_;
+  EventFd event_;
+  std::atomic<int> stops_{0};
+  Flight flight_;
+  SourceDesk sources_;
+  IntakeDesk intake_;
+  std::mutex running_mutex_;
+  std::vector<Running*> running_;
+  ThreadKeeper keeper_;
+  std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<Strategy> condemned_;
+  static constexpr int kRunning = -1;
+  std::atomic<int> ended_{kRunning};
+  std::optional<TimePoint> bring_back_at_;
+  std::optional<TimePoint> keep_refused_at_;
+  std::atomic<bool> suspects_left_{false};   // one was given back untried
+  std::optional<TimePoint> stopping_since_;  // the keeper's thread's
+  StoreWatch store_watch_;
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,171 @@
+#include "engine/source_desk.h"
+
+#include <algorithm>
+
+namespace semel::engine {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kAgainWhenAway{1'000};
+
+}  // namespace
+
+SourceDesk::SourceDesk(Options options, std::vector<std::unique_ptr<Source>> sources,
+                       Environment& environment, Observer& observer)
+    : options_(std::move(options)), environment_(environment), observer_(observer) {
+  for (auto& source : sources) {
+    auto desk = std::make_unique<Desk>();
+    desk->source = std::move(source);
+    desk->extended = environment_.clock->now();
+    desks_.push_back(std::move(desk));
+  }
+}
+
+Result<std::vector<SourceDesk::Batch>> SourceDesk::receive(Flight::Room room, std::size_t most,
+                                                           bool sure) {
+  std::vector<Batch> batches;
+  // Held messages first: they have waited, and there are few of them.
+  for (std::size_t i = desks_.size(); i-- > 0;) {
+    if (room.messages == 0 || room.bytes == 0) break;
+    auto received =
+        receive_from(*desks_[i], static_cast<std::uint32_t>(i), room, most, sure, batches);
+    if (!received) return failure(std::move(received.error()));
+  }
+  return batches;
+}
+
+Result<void> SourceDesk::receive_from(Desk& desk, std::uint32_t index, Flight::Room& room,
+                                      std::size_t most, bool sure, std::vector<Batch>& into) {
+  const TimePoint now = environment_.clock->now();
+  if (desk.away && now < desk.again) return {};
+  ReceiveLimits limits;
+  limits.messages = std::min(most, room.messages);
+  limits.bytes = room.bytes;
+  limits.sure = sure;
+  auto received = desk.source->receive(limits);
+  if (!received) {
+    if (received.error().kind != ErrorKind::kUnavailable) return failure(received.error());
+    note_away(desk, received.error(), now);
+    return {};
+  }
+  if (desk.away) note_back(desk);
+  for (const std::string& notice : received->notices) {
+    observer_.on_notice(options_.consumer, notice);
+  }
+  desk.at_end = received->at_end && received->arrivals.empty();
+  if (received->arrivals.empty()) return {};
+  for (Arrival& arrival : received->arrivals) {
+    arrival.source = index;
+    arrival.received = now;
+    room.bytes -= std::min(room.bytes, arrival.payload.size());
+  }
+  room.messages -= std::min(room.messages, received->arrivals.size());
+  if (desk.source->traits().redelivers) {
+    std::lock_guard lock(desk.mutex);
+    for (const Arrival& arrival : received->arrivals) desk.in_flight.insert(arrival.tag.value);
+  }
+  into.push_back({std::move(received->arrivals), &desk.source->traits()});
+  return {};
+}
+
+void SourceDesk::note_away(Desk& desk, const Error& error, TimePoint now) {
+  desk.at_end = false;
+  desk.again = now + kAgainWhenAway;
+  if (desk.away) return;
+  desk.away = true;
+  if (!away_since_) away_since_ = now;
+  observer_.on_trouble(options_.consumer, desk.source->traits().name, error, false);
+}
+
+void SourceDesk::note_back(Desk& desk) {
+  desk.away = false;
+  if (std::none_of(desks_.begin(), desks_.end(), [](const auto& d) { return d->away; })) {
+    away_since_.reset();
+  }
+  observer_.on_trouble(options_.consumer, desk.source->traits().name,
+                       Error{ErrorKind::kUnavailable, {}, {}, {}}, true);
+}
+
+bool SourceDesk::at_end() const noexcept {
+  return std::all_of(desks_.begin(), desks_.end(), [](const auto& desk) { return desk->at_end; });
+}
+
+void SourceDesk::wait(int event_fd, bool full, std::optional<TimePoint> until) {
+  std::vector<pollfd> fds{{event_fd, POLLIN, 0}};
+  const TimePoint now = environment_.clock->now();
+  const auto at_latest = [&](TimePoint when) { until = until ? std::min(*until, when) : when; };
+  for (const auto& desk : desks_) {
+    {
+      std::lock_guard lock(desk->mutex);
+      if (!desk->open.empty()) at_latest(now + kAgainWhenAway);
+    }
+    if (desk->away) at_latest(desk->again);
+    if (full || desk->away) continue;
+    const Wakeup wakeup = desk->source->wakeup();
+    if (wakeup.fd >= 0) fds.push_back({wakeup.fd, POLLIN, 0});
+    if (wakeup.due_in) at_latest(now + *wakeup.due_in);
+  }
+  int timeout = -1;
+  if (until) {
+    // Rounded up: waking a moment early would only turn in a circle until the moment has passed.
+    const auto left = std::chrono::ceil<milliseconds>(*until - now).count();
+    timeout = static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
+  }
+  ::poll(fds.data(), fds.size(), timeout);
+}
+
+void SourceDesk::settle(const std::vector<Landing>& landings) {
+  for (const auto& desk : desks_) {
+    std::lock_guard lock(desk->mutex);
+    for (const Landing& landing : landings) {
+      if (desks_[landing.source] != desk || landing.keep != nullptr) continue;
+      desk->in_flight.erase(landing.settlement.tag.value);
+      desk->open.push_back(landing.settlement);
+    }
+    tell(*desk);
+  }
+}
+
+void SourceDesk::settle_open() {
+  for (const auto& desk : desks_) {
+    std::lock_guard lock(desk->mutex);
+    tell(*desk);
+  }
+}
+
+void SourceDesk::tell(Desk& desk) {
+  if (desk.open.empty() || options_.dry_run) return;
+  if (desk.source->settle(desk.open)) desk.open.clear();
+}
+
+void SourceDesk::extend(const std::unordered_set<std::uint64_t>& but) {
+  const TimePoint now = environment_.clock->now();
+  for (const auto& desk : desks_) {
+    if (!desk->source->traits().redelivers) continue;
+    std::vector<Tag> tags;
+    {
+      std::lock_guard lock(desk->mutex);
+      if (now - desk->extended < options_.hidden / 3) continue;
+      desk->extended = now;
+      for (const std::uint64_t value : desk->in_flight) {
+        if (!but.contains(value)) tags.push_back({value, 0});
+      }
+    }
+    // A row that could not be extended may come a second time; its record then says so.
+    if (!tags.empty()) (void)desk->source->extend(tags, options_.hidden);
+  }
+}
+
+void SourceDesk::close(milliseconds deadline) {
+  settle_open();
+  for (const auto& desk : desks_) {
+    auto closed = desk->source->close(deadline);
+    if (!closed) {
+      observer_.on_trouble(options_.consumer, desk->source->traits().name, closed.error(), false);
+    }
+  }
+}
+
+}  // namespace semel::engine

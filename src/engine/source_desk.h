@@ -1,0 +1,85 @@
+// SourceDesk: the engine's sources as one, and every settlement on its way to them.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/observer.h>
+#include <semel/source.h>
+
+#include "engine/flight.h"
+
+namespace semel::engine {
+
+// receive, wait and close belong to the receiving thread; settle and extend may come from any.
+class SourceDesk {
+ public:
+  struct Options {
+    std::string consumer;
+    std::chrono::milliseconds hidden{0};  // how long a store's row stays hidden unless extended
+    bool dry_run = false;
+  };
+
+  SourceDesk(Options options, std::vector<std::unique_ptr<Source>> sources,
+             Environment& environment, Observer& observer);
+
+  struct Batch {
+    std::vector<Arrival> arrivals;
+    const SourceTraits* traits = nullptr;
+  };
+  // What the sources have now, within `room`. An Error is final; a source that is away is told of
+  // and asked again later. `sure`: as ReceiveLimits.
+  Result<std::vector<Batch>> receive(Flight::Room room, std::size_t most, bool sure);
+
+  bool at_end() const noexcept;  // all of them, at the last receive
+  // Since when one of them has been away.
+  std::optional<TimePoint> away_since() const noexcept { return away_since_; }
+
+  // Waits for a source, `event_fd`, or `until`. With `full` sources are not listened to.
+  void wait(int event_fd, bool full, std::optional<TimePoint> until);
+
+  // Tells the sources; what cannot be told now is told again at the next call.
+  void settle(const std::vector<Landing>& landings);
+  void settle_open();
+  // Keeps in-flight rows hidden, but for these.
+  void extend(const std::unordered_set<std::uint64_t>& but = {});
+  void close(std::chrono::milliseconds deadline);
+
+  const SourceTraits& traits(std::uint32_t source) const {
+    return desks_[source]->source->traits();
+  }
+
+ private:
+  struct Desk {
+    std::unique_ptr<Source> source;
+    bool at_end = false;
+    bool away = false;
+    TimePoint again{};
+    std::mutex mutex;
+    std::vector<Settlement> open;                 // to be told
+    std::unordered_set<std::uint64_t> in_flight;  // tags to keep hidden; only where redelivers
+    TimePoint extended{};
+  };
+  Result<void> receive_from(Desk& desk, std::uint32_t index, Flight::Room& room, std::size_t most,
+                            bool sure, std::vector<Batch>& into);
+  void note_away(Desk& desk, const Error& error, TimePoint now);
+  void note_back(Desk& desk);
+  void tell(Desk& desk);
+
+  const Options options_;
+  std::vector<std::unique_ptr<Desk>> desks_;
+  Environment& environment_;
+  Observer& observer_;
+  std::optional<TimePoint> away_since_;
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,213 @@
+#include <semel/guard.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+#include <variant>
+
+#include <semel/environment.h>
+#include <semel/unit_of_work.h>
+
+#include "core/key_encoding.h"
+#include "guard/lease_keeper.h"
+#include "strategies/decision.h"
+#include "strategies/entries.h"
+#include "strategies/finisher.h"
+#include "strategies/pipeline.h"
+#include "strategies/two_phase.h"
+
+namespace semel {
+
+namespace {
+
+// Stands for "the caller says the key": a runner's recipe for the same consumer name is another.
+constexpr std::string_view kRecipe = "guard";
+constexpr std::size_t kLongestName = 63;
+
+Error rejected(std::string message, std::string hint) {
+  return {ErrorKind::kRejected, {}, std::move(message), std::move(hint)};
+}
+
+bool is_name(std::string_view name) {
+  const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto inner = [&](char c) {
+    return lower(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  return !name.empty() && name.size() <= kLongestName && lower(name.front()) &&
+         std::all_of(name.begin(), name.end(), inner);
+}
+
+class OneEnding final : public EndingSink {
+ public:
+  void ended(Delivery&, Outcome outcome) noexcept override { outcome_ = std::move(outcome); }
+  Outcome& outcome() noexcept { return outcome_; }
+
+ private:
+  Outcome outcome_;
+};
+
+// Runs work so that its exception undoes its record, and is there to be thrown again after that.
+class Caught {
+ public:
+  template <class Work>
+  Verdict operator()(Work&& work) {
+    thrown_ = nullptr;
+    try {
+      return work();
+    } catch (const strategies::BatchBroken&) {
+      throw;
+    } catch (...) {
+      thrown_ = std::current_exception();
+    }
+    Verdict undone = retry("the work threw");
+    undone.counted = false;
+    return undone;
+  }
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  std::exception_ptr thrown_;
+};
+
+}  // namespace
+
+class Guard::Impl {
+ public:
+  Impl(Store& store, GuardOptions options)
+      : store_(store),
+        options_(std::move(options)),
+        environment_(system_environment()),
+        keeper_(store, *environment_.clock, options_.lease) {
+    if (!is_name(options_.consumer)) {
+      throw SemelError(rejected(
+          fmt::format("\"{}\" is no consumer's name", options_.consumer),
+          "use lower-case letters, digits, _ and -, a letter first, at most 63 characters"));
+    }
+    if (options_.lease.count() <= 0) {
+      throw SemelError(
+          rejected(fmt::format("the lease of consumer \"{}\" has no length", options_.consumer),
+                   "give GuardOptions::lease a positive duration"));
+    }
+    ConsumerSpec spec;
+    spec.name = options_.consumer;
+    spec.recipe_hash = kRecipe;
+    spec.ttl = options_.ttl;
+    auto number = store_.attach(spec);
+    if (!number) throw SemelError(std::move(number.error()));
+    number_ = *number;
+  }
+
+  Result<Outcome> run(BytesView key, const Fingerprint& fingerprint, const Handler& handler) {
+    if (key.empty()) {
+      return failure(rejected("an empty key identifies nothing", "give each effect a key"));
+    }
+    const core::Limits limits;
+    if (key.size() > limits.key) {
+      return failure({ErrorKind::kLimit,
+                      {},
+                      fmt::format("the key has {} bytes, the limit is {}", key.size(), limits.key),
+                      "use a digest of it as the key"});
+    }
+    Message::Parts parts;
+    parts.key = {Bytes(key), core::encode_key(number_, key)};
+    parts.fingerprint = fingerprint;
+    parts.ordering_key = key;
+    Delivery delivery(Message(std::move(parts)), Arrival{});
+    const auto* plain = std::get_if<PlainHandler>(&handler);
+    if (plain != nullptr && !store_.traits().borrowed) return run_leased(delivery, *plain);
+    if (store_.facets().transactional == nullptr) {
+      return failure(rejected(
+          fmt::format("the {} store has no transactions", store_.traits().name),
+          "give run_once work that takes no Transaction, or a store that has transactions"));
+    }
+    return run_in_unit(delivery, handler);
+  }
+
+ private:
+  strategies::Context context() {
+    strategies::Context context;
+    context.consumer = options_.consumer;
+    context.store = &store_;
+    context.environment = &environment_;
+    context.claim.lease = options_.lease;
+    context.claim.want_result = true;
+    context.hold = false;
+    // Whoever calls again decides how often.
+    context.retry.attempts = 0;
+    context.retry.max_elapsed = std::chrono::milliseconds{0};
+    return context;
+  }
+
+  Result<Outcome> run_in_unit(Delivery& delivery, const Handler& handler) {
+    Caught caught;
+    strategies::Context context = this->context();
+    context.handler = TransactionalHandler([&](const Message& message, Transaction& tx) {
+      return caught([&] {
+        if (const auto* plain = std::get_if<PlainHandler>(&handler)) {
+          return (*plain)(message, tx.attempt());
+        }
+        return std::get<TransactionalHandler>(handler)(message, tx);
+      });
+    });
+    strategies::PipelineOptions options;
+    options.always_rerun = store_.traits().borrowed;
+    strategies::ClaimEntry entry;
+    OneEnding ending;
+    Delivery* const one = &delivery;
+    auto ran = strategies::Pipeline(context, options).run({&one, 1}, entry, ending);
+    caught.rethrow();
+    Outcome& outcome = ending.outcome();
+    if (ran.given_back_for && outcome.kind != Outcome::Kind::kBusy) {
+      return failure(*std::move(ran.given_back_for));
+    }
+    // An error of a recorded statement is the work's own, as if `exec` had thrown it.
+    if (ran.failed && outcome.kind == Outcome::Kind::kRetry) {
+      throw StatementFailed(std::move(ran.failed->error), std::move(ran.failed->sql_class));
+    }
+    return std::move(outcome);
+  }
+
+  Result<Outcome> run_leased(Delivery& delivery, const PlainHandler& work) {
+    Caught caught;
+    strategies::Context context = this->context();
+    context.keeper = &keeper_;
+    context.handler = PlainHandler([&](const Message& message, const Attempt& attempt) {
+      return caught([&] { return work(message, attempt); });
+    });
+    OneEnding ending;
+    strategies::Finisher finisher(context, ending);
+    auto claimed = strategies::claim_batch(context, {&delivery, 1}, finisher, ending);
+    if (claimed.given_back_for) return failure(*std::move(claimed.given_back_for));
+    strategies::run_claimed(context, claimed, finisher);
+    caught.rethrow();
+    if (finisher.given_back_for()) {
+      Error error = *finisher.given_back_for();
+      error.kind = ErrorKind::kInDoubt;
+      error.message = "the work ran, and its record could not be written: " + error.message;
+      return failure(std::move(error));
+    }
+    return std::move(ending.outcome());
+  }
+
+  Store& store_;
+  const GuardOptions options_;
+  Environment& environment_;
+  ConsumerNumber number_{};
+  guard::LeaseKeeper keeper_;
+};
+
+Guard::Guard(Store& store, GuardOptions options)
+    : impl_(std::make_unique<Impl>(store, std::move(options))) {}
+Guard::~Guard() = default;
+Guard::Guard(Guard&&) noexcept = default;
+Guard& Guard::operator=(Guard&&) noexcept = default;
+
+Result<Outcome> Guard::run(BytesView key, const Fingerprint& fingerprint, const Handler& handler) {
+  return impl_->run(key, fingerprint, handler);
+}
+
+}  // namespace semel

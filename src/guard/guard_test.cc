@@ -1,0 +1,242 @@
+#include <semel/guard.h>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+
+#include <semel/memory.h>
+#include <semel/records.h>
+
+#include "tests/conformance/strategy/scripted_store.h"
+#include "tests/support/fault_store.h"
+
+namespace semel {
+namespace {
+
+using std::chrono::milliseconds;
+using strategies::ScriptedStore;
+using test::StoreCall;
+using test::When;
+using Kind = Outcome::Kind;
+
+const Fingerprint kBody = fingerprint_of("{\"amount\":5}");
+
+GuardOptions payments() {
+  GuardOptions options;
+  options.consumer = "payments";
+  return options;
+}
+
+class GuardTest : public ::testing::Test {
+ protected:
+  GuardTest() : faulty_(test::make_fault_store(store_, faults_)), guard_(*faulty_, payments()) {}
+
+  static auto effect(const std::string& name) {
+    return [name](Transaction& tx) {
+      tx.exec("INSERT INTO effect VALUES (?)", name);
+      return done("r:" + name);
+    };
+  }
+
+  ScriptedStore store_;
+  test::FaultPlan faults_;
+  std::unique_ptr<Store> faulty_;
+  Guard guard_;
+};
+
+TEST_F(GuardTest, TransactionalWorkRunsOnceAndItsResultIsGivenAgain) {
+  const auto first = guard_.run_once("a", kBody, effect("x"));
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->kind, Kind::kDone);
+  EXPECT_EQ(first->result, "r:x");
+  const auto second = guard_.run_once("a", kBody, effect("x"));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->kind, Kind::kDuplicate);
+  EXPECT_EQ(second->result, "r:x");
+  EXPECT_EQ(store_.state.effects["x"], 1);
+  EXPECT_EQ(guard_.run_once("b", kBody, effect("x"))->kind, Kind::kDone) << "another key";
+}
+
+TEST_F(GuardTest, AnotherFingerprintIsAConflictAndNothingIsKept) {
+  ASSERT_TRUE(guard_.run_once("a", kBody, effect("x")));
+  const auto other = guard_.run_once("a", fingerprint_of("other"), effect("y"));
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->kind, Kind::kConflict);
+  EXPECT_EQ(store_.state.effects.count("y"), 0U);
+  EXPECT_TRUE(store_.state.dead_letters.empty());
+}
+
+TEST_F(GuardTest, RetryRecordsNothingAndDeadClosesTheKey) {
+  auto later = [](Transaction& tx) {
+    tx.exec("INSERT INTO effect VALUES (?)", "x");
+    return retry("not yet", milliseconds(40));
+  };
+  const auto first = guard_.run_once("a", kBody, later);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->kind, Kind::kRetry);
+  EXPECT_EQ(first->delay, milliseconds(40));
+  EXPECT_TRUE(store_.state.effects.empty());
+  EXPECT_EQ(guard_.run_once("a", kBody, [](Transaction&) { return dead("no"); })->kind,
+            Kind::kDead);
+  EXPECT_EQ(guard_.run_once("a", kBody, effect("x"))->kind, Kind::kDead);
+  EXPECT_TRUE(store_.state.effects.empty());
+}
+
+TEST_F(GuardTest, AnExceptionUndoesAndPassesThrough) {
+  EXPECT_THROW((void)guard_.run_once("a", kBody,
+                                     [](Transaction& tx) {
+                                       tx.exec("INSERT INTO effect VALUES (?)", "x");
+                                       throw std::domain_error("the caller's own");
+                                     }),
+               std::domain_error);
+  EXPECT_TRUE(store_.state.effects.empty());
+  EXPECT_EQ(guard_.run_once("a", kBody, effect("x"))->kind, Kind::kDone);
+}
+
+TEST_F(GuardTest, AStatementThatFailsIsThrownAndADeclaredMissIsNot) {
+  try {
+    (void)guard_.run_once("a", kBody, [](Transaction& tx) { tx.exec("UPDATE broken SET x = 1"); });
+    FAIL() << "nothing was thrown";
+  } catch (const StatementFailed& thrown) {
+    EXPECT_EQ(thrown.sql_class(), "constraint");
+  }
+  const auto missed = guard_.run_once("a", kBody, [](Transaction& tx) {
+    tx.exec("INSERT INTO taken VALUES (1)").on_unique_violation("taken(id)", retry("later"));
+  });
+  ASSERT_TRUE(missed);
+  EXPECT_EQ(missed->kind, Kind::kRetry);
+  EXPECT_THROW((void)guard_.run_once("a", kBody, [](Transaction& tx) { tx.exec("COMMIT"); }),
+               StatementRefused);
+  EXPECT_EQ(guard_.run_once("a", kBody, effect("x"))->kind, Kind::kDone);
+}
+
+TEST_F(GuardTest, AStoreThatFailsIsAnErrorAndTheWorkDidNotRun) {
+  int ran = 0;
+  for (const StoreCall call : {StoreCall::kBegin, StoreCall::kUnitClaim}) {
+    faults_.fail_always(call, ErrorKind::kUnavailable, When::kBefore);
+    const auto outcome = guard_.run_once("a", kBody, [&](Transaction&) { ++ran; });
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().kind, ErrorKind::kUnavailable);
+    EXPECT_GT(faults_.fired(call), 0U);
+    faults_.clear();
+  }
+  EXPECT_EQ(ran, 0);
+}
+
+TEST_F(GuardTest, ADoubtfulCommitIsAskedAbout) {
+  for (const When when : {When::kAfter, When::kBefore}) {
+    store_.state = {};
+    faults_.fail(StoreCall::kUnitCommit, 1, ErrorKind::kInDoubt, when);
+    const auto outcome = guard_.run_once("a", kBody, effect("x"));
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->kind, Kind::kDone);
+    EXPECT_EQ(store_.state.effects["x"], 1);
+  }
+  store_.state = {};
+  faults_.fail(StoreCall::kUnitCommit, 1, ErrorKind::kInDoubt, When::kAfter);
+  for (std::size_t n = 2; n < 20; ++n) {
+    faults_.fail(StoreCall::kBegin, n, ErrorKind::kUnavailable, When::kBefore);
+  }
+  const auto unknown = guard_.run_once("a", kBody, effect("x"));
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().kind, ErrorKind::kInDoubt);
+  faults_.clear();
+  EXPECT_EQ(guard_.run_once("a", kBody, effect("x"))->kind, Kind::kDuplicate);
+  EXPECT_EQ(store_.state.effects["x"], 1);
+}
+
+TEST_F(GuardTest, PlainWorkIsLeasedAndItsFailureGivesTheKeyBack) {
+  int ran = 0;
+  EXPECT_THROW((void)guard_.run_once("a", kBody,
+                                     [&] {
+                                       ++ran;
+                                       throw std::domain_error("away");
+                                     }),
+               std::domain_error);
+  const auto outcome = guard_.run_once("a", kBody, [&](const Attempt& attempt) {
+    ++ran;
+    EXPECT_EQ(attempt.number, 1);
+    EXPECT_NE(attempt.token, Token{});
+    return done("r");
+  });
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->kind, Kind::kDone);
+  EXPECT_EQ(guard_.run_once("a", kBody, [&] { ++ran; })->result, "r");
+  EXPECT_EQ(ran, 2);
+  EXPECT_EQ(faults_.calls(StoreCall::kBegin), 0U);
+}
+
+TEST_F(GuardTest, PlainWorkWhoseRecordCannotBeWrittenIsInDoubt) {
+  GuardOptions options = payments();
+  options.lease = milliseconds(60);
+  Guard quick(*faulty_, options);
+  faults_.fail_always(StoreCall::kFinish, ErrorKind::kUnavailable, When::kBefore);
+  const auto outcome = quick.run_once("a", kBody, [] {});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind, ErrorKind::kInDoubt);
+  EXPECT_GT(faults_.fired(StoreCall::kFinish), 0U);
+}
+
+TEST_F(GuardTest, OnABorrowedConnectionAllWorkGoesThroughTheUnit) {
+  store_.traits_.borrowed = true;
+  int ran = 0;
+  EXPECT_EQ(guard_.run_once("a", kBody, [&] { ++ran; })->kind, Kind::kDone);
+  EXPECT_EQ(guard_.run_once("a", kBody, [&] { ++ran; })->kind, Kind::kDuplicate);
+  EXPECT_EQ(ran, 1);
+  EXPECT_EQ(faults_.calls(StoreCall::kClaim), 0U);
+  // What it did on the connection itself goes, although the key is closed.
+  const std::size_t before = store_.begun.size();
+  EXPECT_EQ(guard_.run_once("b", kBody, [] { return dead("no"); })->kind, Kind::kDead);
+  EXPECT_EQ(store_.begun.size(), before + 2);
+  EXPECT_EQ(guard_.run_once("b", kBody, [&] { ++ran; })->kind, Kind::kDead);
+  EXPECT_EQ(ran, 1);
+}
+
+TEST_F(GuardTest, KeysAndNamesThatCannotBeAreRefused) {
+  EXPECT_EQ(guard_.run_once("", kBody, [] {}).error().kind, ErrorKind::kRejected);
+  EXPECT_EQ(guard_.run_once(Bytes(100'000, 'k'), kBody, [] {}).error().kind, ErrorKind::kLimit);
+  for (const char* name : {"", "Payments", "9lives", "with space"}) {
+    EXPECT_THROW(Guard(store_, GuardOptions{name}), SemelError) << name;
+  }
+  faults_.fail(StoreCall::kAttach, 1, ErrorKind::kUnavailable, When::kBefore);
+  EXPECT_THROW(Guard(*faulty_, payments()), SemelError);
+  EXPECT_EQ(faults_.fired(StoreCall::kAttach), 1U);
+}
+
+TEST(GuardOnMemory, TwoThreadsWithOneKeyMakeOneEffect) {
+  const auto store = make_memory_store();
+  Guard guard(*store, payments());
+  std::atomic<int> effects{0};
+  std::atomic<int> busy{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        for (;;) {
+          const auto outcome = guard.run_once("k" + std::to_string(i), kBody, [&] { ++effects; });
+          ASSERT_TRUE(outcome);
+          if (outcome->kind != Kind::kBusy) break;
+          ++busy;
+          std::this_thread::yield();
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(effects, 200);
+}
+
+TEST(GuardOnMemory, WorkThatTakesATransactionIsRefused) {
+  const auto store = make_memory_store();
+  Guard guard(*store, payments());
+  const auto outcome = guard.run_once("a", kBody, [](Transaction&) { return done(); });
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind, ErrorKind::kRejected);
+  Guard moved = std::move(guard);
+  EXPECT_EQ(moved.run_once("a", kBody, [] {})->kind, Kind::kDone);
+}
+
+}  // namespace
+}  // namespace semel

@@ -1,0 +1,146 @@
+#include "handlers/sql/param_value.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include <semel/message.h>
+
+namespace semel::handlers {
+
+namespace {
+
+using Type = core::SqlParam::Type;
+
+// Values are shown to people up to this length.
+constexpr std::size_t kShown = 40;
+
+const char* wanted(Type type) {
+  switch (type) {
+    case Type::kInteger:
+      return "an integer";
+    case Type::kReal:
+      return "a number";
+    case Type::kText:
+      return "a text";
+    case Type::kBoolean:
+      return "true or false";
+    case Type::kAsWritten:
+      break;
+  }
+  return "a single value";
+}
+
+std::string shown(std::string_view text) {
+  return text.size() <= kShown ? std::string(text) : std::string(text.substr(0, kShown)) + "…";
+}
+
+// What stands in the message, in words.
+struct Describe {
+  std::string operator()(const json::Absent&) const { return "nothing"; }
+  std::string operator()(const json::Composite& c) const {
+    return c.written.starts_with('[') ? "an array" : "an object";
+  }
+  std::string operator()(const json::JsonNull&) const { return "null"; }
+  std::string operator()(bool b) const { return b ? "true" : "false"; }
+  std::string operator()(const json::Integer& i) const { return shown(i.written); }
+  std::string operator()(const json::Float& f) const { return shown(f.written); }
+  std::string operator()(const std::string& s) const { return "the text \"" + shown(s) + '"'; }
+};
+
+[[noreturn]] void refuse(std::string_view name, const core::SqlParam& param,
+                         const json::Scalar& scalar, std::string_view why = {}) {
+  throw PayloadInvalid(
+      {ErrorKind::kRejected,
+       {},
+       fmt::format("parameter :{} must be {}; at \"{}\" of the message stands {}{}", name,
+                   wanted(param.type), param.pointer.text(), std::visit(Describe{}, scalar), why),
+       {}});
+}
+
+// 2^63: the first double past the 64-bit integers.
+constexpr double kPastIntegers = 9223372036854775808.0;
+
+std::optional<std::int64_t> whole(double number) {
+  const bool fits = number >= -kPastIntegers && number < kPastIntegers;
+  if (!fits || number != std::trunc(number)) return std::nullopt;
+  return static_cast<std::int64_t>(number);
+}
+
+std::optional<double> exact(std::int64_t number) {
+  const auto real = static_cast<double>(number);
+  if (real >= kPastIntegers || static_cast<std::int64_t>(real) != number) return std::nullopt;
+  return real;
+}
+
+// Whether a double's neighbours are closer than one, so that its text said a whole number.
+bool counts_singly(double number) {
+  constexpr double kEvery = 1LL << std::numeric_limits<double>::digits;
+  return std::fabs(number) < kEvery;
+}
+
+// What the JSON says, and nothing declared.
+Value as_written(std::string_view name, const core::SqlParam& param, json::Scalar& scalar) {
+  if (auto* text = std::get_if<std::string>(&scalar)) return std::move(*text);
+  if (const auto* integer = std::get_if<json::Integer>(&scalar)) {
+    if (!integer->value) refuse(name, param, scalar, ", which does not fit 64 bits");
+    return *integer->value;
+  }
+  if (const auto* real = std::get_if<json::Float>(&scalar)) {
+    if (!std::isfinite(real->value)) refuse(name, param, scalar, ", which no number holds");
+    return real->value;
+  }
+  if (const bool* truth = std::get_if<bool>(&scalar)) return std::int64_t{*truth};
+  refuse(name, param, scalar);
+}
+
+std::optional<Value> declared(Type type, json::Scalar& scalar) {
+  const auto* integer = std::get_if<json::Integer>(&scalar);
+  const auto* real = std::get_if<json::Float>(&scalar);
+  const bool* truth = std::get_if<bool>(&scalar);
+  auto* text = std::get_if<std::string>(&scalar);
+  switch (type) {
+    case Type::kInteger:
+      if (integer != nullptr && integer->value) return *integer->value;
+      if (real != nullptr && counts_singly(real->value)) {
+        if (const auto number = whole(real->value)) return *number;
+      }
+      return std::nullopt;
+    case Type::kReal:
+      if (real != nullptr && std::isfinite(real->value)) return real->value;
+      if (integer != nullptr && integer->value) {
+        if (const auto number = exact(*integer->value)) return *number;
+      }
+      return std::nullopt;
+    case Type::kText:
+      if (text != nullptr) return std::move(*text);
+      if (integer != nullptr) return std::string(integer->written);
+      if (real != nullptr) return std::string(real->written);
+      return std::nullopt;
+    case Type::kBoolean:
+      if (truth != nullptr) return std::int64_t{*truth};
+      if (integer != nullptr && (integer->value == 0 || integer->value == 1))
+        return *integer->value;
+      return std::nullopt;
+    case Type::kAsWritten:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Value param_value(std::string_view name, const core::SqlParam& param, json::Scalar scalar) {
+  if (std::holds_alternative<json::Absent>(scalar)) {
+    if (param.optional) return Null{};
+    refuse(name, param, scalar);
+  }
+  if (std::holds_alternative<json::JsonNull>(scalar)) return Null{};
+  if (param.type == Type::kAsWritten) return as_written(name, param, scalar);
+  auto value = declared(param.type, scalar);
+  if (!value) refuse(name, param, scalar);
+  return std::move(*value);
+}
+
+}  // namespace semel::handlers

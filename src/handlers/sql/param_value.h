@@ -1,0 +1,17 @@
+// What a statement's parameter is, given what stands in the message. Pure.
+#pragma once
+
+#include <string_view>
+
+#include <semel/statement.h>
+
+#include "base/json.h"
+#include "core/sql_spec.h"
+
+namespace semel::handlers {
+
+// Converts only where nothing is lost. Throws PayloadInvalid, naming the parameter and what stands
+// there.
+Value param_value(std::string_view name, const core::SqlParam& param, json::Scalar scalar);
+
+}  // namespace semel::handlers

@@ -1,0 +1,15 @@
+// The SQL handler: statements from a config, run in the store's transaction.
+#pragma once
+
+#include <semel/handler.h>
+#include <semel/result.h>
+
+#include "core/sql_spec.h"
+
+namespace semel::handlers {
+
+// kRejected, naming the statement, when one is not admitted or names a parameter that is not there.
+// The handler parses a message's JSON once for all its statements.
+Result<TransactionalHandler> make_sql_handler(const core::SqlSpec& spec);
+
+}  // namespace semel::handlers

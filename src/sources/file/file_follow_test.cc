@@ -1,0 +1,219 @@
+// A file source that follows: growth, rotation and truncation while it runs.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <filesystem>
+
+#include "sources/sources.h"
+#include "sources/test_doubles.h"
+#include "tests/support/test_environment.h"
+
+namespace semel::sources {
+namespace {
+
+using std::chrono::seconds;
+using Lines = std::vector<std::string>;
+
+class FileFollowTest : public testing::Test {
+ protected:
+  void open() {
+    source_.reset();
+    FileOptions options;
+    options.path = path_;
+    auto source = make_file_source(options, kConsumer, positions_, environment_.get());
+    ASSERT_TRUE(source) << source.error().message;
+    source_ = std::move(*source);
+    EXPECT_FALSE(source_->traits().ends);
+  }
+  Lines lines() {
+    auto received = receive_all(*source_);
+    EXPECT_TRUE(received) << received.error().message;
+    if (!received) return {};
+    EXPECT_FALSE(received->at_end);
+    notices_ = received->notices;
+    for (Arrival& arrival : received->arrivals) open_.push_back(std::move(arrival));
+    Lines all;
+    for (std::size_t i = open_.size() - received->arrivals.size(); i < open_.size(); ++i) {
+      all.push_back(open_[i].payload);
+    }
+    return all;
+  }
+  void settle_all() {
+    ASSERT_TRUE(source_->settle(settlements(open_)));
+    open_.clear();
+  }
+  void close() {
+    ASSERT_TRUE(source_->close(seconds(1)));
+    source_.reset();
+    open_.clear();
+  }
+  // Something happened; waits for the kernel to say so, never for time.
+  bool wakes(int within_ms = 10'000) {
+    pollfd fd{source_->wakeup().fd, POLLIN, 0};
+    return ::poll(&fd, 1, within_ms) == 1;
+  }
+
+  test::TempDir dir_;
+  test::TestEnvironment environment_;
+  FakePositions positions_;
+  std::string path_ = dir_.file("payments.jsonl");
+  std::unique_ptr<Source> source_;
+  std::vector<Arrival> open_;
+  Lines notices_;
+};
+
+TEST_F(FileFollowTest, WaitsForWholeLines) {
+  test::write_file(path_, "1\n2");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  EXPECT_FALSE(wakes(0));
+  test::append_file(path_, "2\n3\n");
+  EXPECT_TRUE(wakes());
+  EXPECT_EQ(lines(), (Lines{"22", "3"}));
+  EXPECT_FALSE(wakes(0));
+}
+
+TEST_F(FileFollowTest, WaitsForAFileThatIsNotThereYet) {
+  open();
+  EXPECT_EQ(lines(), Lines{});
+  test::write_file(path_, "1\n");
+  EXPECT_TRUE(wakes());
+  EXPECT_EQ(lines(), Lines{"1"});
+  EXPECT_EQ(notices_, Lines{});
+}
+
+TEST_F(FileFollowTest, ARotatedFileIsReadToItsEndWhateverIsStillWrittenToIt) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  std::filesystem::rename(path_, path_ + ".1");
+  test::append_file(path_ + ".1", "2\n");
+  test::write_file(path_, "4\n");
+  EXPECT_TRUE(wakes());
+  EXPECT_EQ(lines(), (Lines{"2", "4"}));
+  EXPECT_EQ(notices_.size(), 1U);
+  test::append_file(path_ + ".1", "3\nend");
+  EXPECT_TRUE(wakes());
+  EXPECT_EQ(lines(), Lines{"3"});
+  test::append_file(path_, "5\n");
+  EXPECT_EQ(lines(), Lines{"5"});
+  const auto due = source_->wakeup().due_in;
+  ASSERT_TRUE(due) << "the old file is given up some time";
+  environment_.clock.advance(*due);
+  EXPECT_EQ(lines(), Lines{"end"});
+  settle_all();
+  environment_.clock.advance(seconds(1));
+  EXPECT_EQ(lines(), Lines{});
+  EXPECT_FALSE(source_->wakeup().due_in);
+  close();
+  open();
+  EXPECT_EQ(lines(), Lines{});
+}
+
+TEST_F(FileFollowTest, TwoRotationsInARow) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  for (const char* const name : {"2\n", "3\n"}) {
+    std::filesystem::rename(path_, path_ + "." + name[0]);
+    test::write_file(path_, name);
+    EXPECT_EQ(lines().size(), 1U);
+  }
+  settle_all();
+  close();
+  open();
+  EXPECT_EQ(lines(), Lines{}) << "the position is that of the newest file";
+}
+
+TEST_F(FileFollowTest, WhatIsNotSettledOfARotatedFileComesAgainAfterARestart) {
+  test::write_file(path_, "1\n2\n");
+  open();
+  EXPECT_EQ(lines(), (Lines{"1", "2"}));
+  ASSERT_TRUE(source_->settle(settlements(open_)));
+  test::append_file(path_, "3\n");
+  std::filesystem::rename(path_, path_ + ".1");
+  test::write_file(path_, "4\n");
+  EXPECT_EQ(lines(), (Lines{"3", "4"}));
+  open_.erase(open_.begin(), open_.begin() + 3);
+  settle_all();  // only the new file's line
+  close();
+  open();
+  EXPECT_EQ(lines(), Lines{"3"});
+}
+
+TEST_F(FileFollowTest, ATruncatedFileIsReadFromItsStart) {
+  test::write_file(path_, "1\n2\n3\n");
+  open();
+  EXPECT_EQ(lines().size(), 3U);
+  test::write_file(path_, "4\n");
+  EXPECT_TRUE(wakes());
+  EXPECT_EQ(lines(), Lines{"4"});
+  ASSERT_EQ(notices_.size(), 1U);
+  EXPECT_NE(notices_[0].find("truncated"), std::string::npos);
+  test::append_file(path_, "5\n");
+  EXPECT_EQ(lines(), Lines{"5"});
+  settle_all();
+  close();
+  open();
+  EXPECT_EQ(lines(), Lines{});
+}
+
+// The same line at the same place as before: only the source that saw the truncation can know.
+TEST_F(FileFollowTest, ATruncationThatWasSeenOutlivesARestart) {
+  test::write_file(path_, "1\n2\n3\n");
+  open();
+  EXPECT_EQ(lines().size(), 3U);
+  ASSERT_TRUE(source_->settle(settlements(open_)));
+  environment_.clock.advance(seconds(10));
+  EXPECT_EQ(lines(), Lines{});
+  test::write_file(path_, "");
+  EXPECT_EQ(lines(), Lines{});
+  test::write_file(path_, "8\n9\n3\n");
+  close();
+  open();
+  EXPECT_EQ(lines(), (Lines{"8", "9", "3"}));
+}
+
+TEST_F(FileFollowTest, AGivenBackLineThatIsThereNoMoreIsSaidSo) {
+  test::write_file(path_, "1\n2\n");
+  open();
+  EXPECT_EQ(lines().size(), 2U);
+  test::write_file(path_, "3\n");
+  ASSERT_TRUE(source_->settle(settlements(open_, Settlement::Kind::kRelease)));
+  open_.clear();
+  EXPECT_EQ(lines(), Lines{"3"});
+  EXPECT_GE(notices_.size(), 3U);
+  settle_all();
+  close();
+  open();
+  EXPECT_EQ(lines(), Lines{});
+}
+
+TEST_F(FileFollowTest, ARemovedFileIsReadToItsEndAndWaitedFor) {
+  test::write_file(path_, "1\n2\n");
+  open();
+  std::filesystem::remove(path_);
+  EXPECT_EQ(lines(), (Lines{"1", "2"}));
+  EXPECT_EQ(lines(), Lines{});
+  test::write_file(path_, "3\n");
+  EXPECT_TRUE(wakes());
+  EXPECT_EQ(lines(), Lines{"3"});
+}
+
+TEST_F(FileFollowTest, SomethingElseUnderTheNameIsTroubleThatPasses) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  std::filesystem::remove(path_);
+  std::filesystem::create_directory(path_);
+  auto received = source_->receive({});
+  ASSERT_FALSE(received);
+  EXPECT_EQ(received.error().kind, ErrorKind::kUnavailable);
+  EXPECT_EQ(received.error().code, "R232");
+  std::filesystem::remove(path_);
+  test::write_file(path_, "2\n");
+  EXPECT_EQ(lines(), Lines{"2"});
+}
+
+}  // namespace
+}  // namespace semel::sources

@@ -1,0 +1,357 @@
+#include "sources/file/file_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace semel::sources {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// A writer goes on with a renamed file until it is told to reopen.
+constexpr milliseconds kRenamedFor{5'000};
+// Where the kernel does not tell of changes.
+constexpr milliseconds kLookAgain{1'000};
+// Bytes looked through in one receive, so that it returns also from the middle of a long line.
+constexpr std::size_t kScanBudget = 64 << 20;
+constexpr BytesView kByteOrderMark = "\xEF\xBB\xBF";
+
+}  // namespace
+
+FileSource::FileSource(FileOptions options, std::string path, ConsumerNumber consumer,
+                       Positions& positions, std::unique_ptr<Positions::Reservation> reservation,
+                       Environment& environment)
+    : options_(std::move(options)),
+      path_(std::move(path)),
+      consumer_(consumer),
+      positions_(positions),
+      environment_(environment),
+      watch_(std::filesystem::path(path_).parent_path().string()),
+      reservation_(std::move(reservation)),
+      saved_at_(environment.clock->now()) {
+  traits_.name = "file";
+  traits_.ends = !options_.follow;
+  if (options_.follow && watch_.fd() >= 0) wake_.watch(watch_.fd());
+}
+
+Result<void> FileSource::open() {
+  auto kept = positions_.load(consumer_, path_);
+  if (!kept) return failure(std::move(kept.error()));
+  auto opened = open_file(path_);
+  if (!opened) return failure(std::move(opened.error()));
+  if (!*opened && !options_.follow) {
+    return failure({ErrorKind::kRejected, "R231", fmt::format("{} does not exist", path_),
+                    "check the path; relative ones start at the config file's folder"});
+  }
+  std::optional<std::vector<FilePosition>> positions;
+  if (*kept && options_.from == FileOptions::From::kKept) {
+    positions = decode(**kept);
+    if (!positions) {
+      notices_.push_back(fmt::format("{}: its kept position is not understood", path_));
+    }
+  }
+  saved_ = kept->value_or(Bytes());
+  resume(positions.value_or(std::vector<FilePosition>()),
+         *opened ? std::move(**opened) : OpenFile{});
+  save_when_due();
+  return {};
+}
+
+// `opened` may be empty: then nothing has the name now.
+void FileSource::resume(std::span<const FilePosition> positions, OpenFile opened) {
+  for (const FilePosition& position : positions) {
+    if (!opened.fd.valid() || opened.status.st_ino != position.inode) {
+      resume_renamed(position);
+    } else if (still_there(opened.fd.get(), position)) {
+      return add_segment(std::make_unique<Segment>(std::move(opened), next_number_, position));
+    } else {
+      notices_.push_back(fmt::format(
+          "{} was truncated or rewritten since it was read last: it is read from its start",
+          path_));
+      break;
+    }
+  }
+  if (opened.fd.valid()) add_segment(std::make_unique<Segment>(std::move(opened), next_number_));
+}
+
+void FileSource::resume_renamed(const FilePosition& position) {
+  std::string name;
+  if (auto renamed = find_renamed(path_, position, name)) {
+    const auto size = static_cast<std::uint64_t>(renamed->status.st_size);
+    if (size != position.last.span.end) {
+      notices_.push_back(
+          fmt::format("{} was renamed to {}: what is left of that is read first", path_, name));
+    }
+    auto old = std::make_unique<Segment>(std::move(*renamed), next_number_, position);
+    old->renamed = environment_.clock->now();
+    return add_segment(std::move(old));
+  }
+  notices_.push_back(fmt::format(
+      "{} is not the file that was read last, and that one is gone: it is read from its start",
+      path_));
+}
+
+void FileSource::add_segment(std::unique_ptr<Segment> segment) {
+  next_number_ = segment->number + 1;
+  if (options_.follow) watch_.add(segment->file.fd.get());
+  std::lock_guard lock(mutex_);
+  segments_.push_back(std::move(segment));
+  dirty_ = save_now_ = true;
+}
+
+Result<Received> FileSource::receive(const ReceiveLimits& limits) {
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return failure({ErrorKind::kRejected, "R235", path_ + " was closed", {}});
+  }
+  wake_.clear();
+  watch_.clear();
+  Received received;
+  more_ = false;
+  at_end_ = false;
+  bool paused = false;
+  {
+    std::lock_guard lock(mutex_);
+    paused = paused_;
+  }
+  if (paused) {
+    save_when_due();
+  } else {
+    Room room(limits);
+    receive_given_back(received, room);
+    auto looked = look_at_path();
+    auto read = read_segments(received, room);
+    if (!looked) read = std::move(looked);
+    // What was read is handed out first; the trouble is still there at the next call.
+    if (!read && received.arrivals.empty()) return failure(std::move(read.error()));
+    if (!read) more_ = true;
+    drop_read_segments();
+    save_when_due();
+    at_end_ = !options_.follow && !more_;
+  }
+  received.at_end = at_end_;
+  received.notices = std::exchange(notices_, {});
+  return received;
+}
+
+Result<void> FileSource::look_at_path() {
+  if (!options_.follow && !segments_.empty()) return {};
+  struct stat status {};
+  if (::stat(path_.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return {};
+    return failure({ErrorKind::kUnavailable,
+                    "R234",
+                    fmt::format("{} cannot be looked at: {}", path_, std::strerror(errno)),
+                    {}});
+  }
+  if (!segments_.empty()) {
+    Segment& last = *segments_.back();
+    if (last.file.same_as(status) && !last.closed) return {};
+    if (!last.renamed && !last.closed) {
+      last.renamed = environment_.clock->now();
+      notices_.push_back(fmt::format(
+          "{} was replaced by another file: the old one is read to its end, then the new one",
+          path_));
+    }
+  }
+  auto opened = open_file(path_);
+  if (!opened) {
+    Error error = std::move(opened.error());
+    error.kind = ErrorKind::kUnavailable;  // it was a file before, and may be one again
+    return failure(std::move(error));
+  }
+  if (*opened) add_segment(std::make_unique<Segment>(std::move(**opened), next_number_));
+  return {};
+}
+
+void FileSource::receive_given_back(Received& into, Room& room) {
+  for (const auto& segment : segments_) {
+    while (!room.full()) {
+      std::optional<LineLedger::Line> line;
+      {
+        std::lock_guard lock(mutex_);
+        line = segment->ledger.take_given_back();
+      }
+      if (!line) break;
+      Arrival arrival = arrival_of(*segment, line->span);
+      const LineSpan part = hashed_part(line->span);
+      Bytes hashed;
+      if (load_line(segment->file.fd.get(), part, part.size(), hashed) &&
+          line_hash(hashed) == line->hash && fill(*segment, line->span, arrival)) {
+        room.take(arrival.payload.size());
+        into.arrivals.push_back(std::move(arrival));
+        continue;
+      }
+      notices_.push_back(
+          fmt::format("{}: the line at {} was to be read again, but the file was changed there",
+                      path_, arrival.position));
+      std::lock_guard lock(mutex_);
+      segment->ledger.drop(line->span.end);
+      dirty_ = true;
+    }
+  }
+  std::lock_guard lock(mutex_);
+  for (const auto& segment : segments_) more_ = more_ || segment->ledger.given_back() > 0;
+}
+
+Result<void> FileSource::read_segments(Received& into, Room& room) {
+  std::size_t budget = kScanBudget;
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    auto done = read(*segments_[i], into, room, budget);
+    if (!done) return done;
+    // A truncated file is opened anew, behind those that are there.
+    if (segments_[i]->closed && i + 1 == segments_.size() && options_.follow) {
+      if (auto looked = look_at_path(); !looked) return looked;
+    }
+    if (more_) return {};
+  }
+  return {};
+}
+
+Result<void> FileSource::read(Segment& segment, Received& into, Room& room, std::size_t& budget) {
+  while (!segment.closed) {
+    if (room.full() || budget == 0) {
+      more_ = true;
+      return {};
+    }
+    switch (segment.reader.next(budget)) {
+      case LineReader::Step::kLine:
+        hand_out(segment, segment.reader.span(), segment.reader.view(), into, room);
+        break;
+      case LineReader::Step::kMore:
+        break;
+      case LineReader::Step::kEnd:
+        if (finish(segment, into, room)) close_segment(segment, false);
+        return {};
+      case LineReader::Step::kChanged:
+        changed(segment);
+        return {};
+      case LineReader::Step::kFailed: {
+        Error error = segment.reader.error();
+        error.message = fmt::format("{}: {}", path_, error.message);
+        return failure(std::move(error));
+      }
+    }
+  }
+  return {};
+}
+
+// At the end of what is there: takes the unfinished last line where nobody will finish it. True
+// when nothing more will be read.
+bool FileSource::finish(Segment& segment, Received& into, Room& room) {
+  const bool old = &segment != segments_.back().get();
+  const bool over = old && (!options_.follow || !segment.renamed ||
+                            environment_.clock->now() - *segment.renamed >= kRenamedFor);
+  if ((over || !options_.follow) && segment.reader.take_rest()) {
+    hand_out(segment, segment.reader.span(), {}, into, room);
+  }
+  return over;
+}
+
+void FileSource::close_segment(Segment& segment, bool rewritten) {
+  std::lock_guard lock(mutex_);
+  segment.closed = true;
+  segment.rewritten = rewritten;
+  dirty_ = true;
+}
+
+void FileSource::changed(Segment& segment) {
+  close_segment(segment, true);
+  notices_.push_back(fmt::format(
+      "{} was truncated or rewritten while it was read: it is read from its start", path_));
+  if (!options_.follow && &segment == segments_.back().get()) {
+    auto opened = open_file(path_);
+    if (opened && *opened)
+      add_segment(std::make_unique<Segment>(std::move(**opened), next_number_));
+    more_ = true;
+  }
+}
+
+Arrival FileSource::arrival_of(const Segment& segment, const LineSpan& span) const {
+  Arrival arrival;
+  arrival.partition = path_;
+  arrival.position = fmt::format("{}:{}", segment.file.status.st_ino, span.begin);
+  arrival.tag = {span.end, segment.number};
+  return arrival;
+}
+
+// Loads the payload from the file; false where it is there no more.
+bool FileSource::fill(const Segment& segment, const LineSpan& span, Arrival& arrival) const {
+  const bool too_long = span.size() > options_.max_line;
+  if (!load_line(segment.file.fd.get(), span, too_long ? kExcerpt : span.size(), arrival.payload)) {
+    return false;
+  }
+  if (too_long) {
+    refuse_too_long(arrival, path_ + " at " + arrival.position, span.size(), options_.max_line);
+  } else {
+    arrival.payload.resize(without_ending(arrival.payload).size());
+    if (span.begin == 0 && arrival.payload.starts_with(kByteOrderMark)) {
+      arrival.payload.erase(0, kByteOrderMark.size());
+    }
+  }
+  return true;
+}
+
+void FileSource::hand_out(Segment& segment, const LineSpan& span, BytesView text, Received& into,
+                          Room& room) {
+  if (span.begin == 0 && text.starts_with(kByteOrderMark))
+    text.remove_prefix(kByteOrderMark.size());
+  if (!text.empty() && is_blank(text)) return;
+  Arrival arrival = arrival_of(segment, span);
+  LineLedger::Line line{span, 0};
+  if (!text.empty() && span.size() <= options_.max_line) {
+    arrival.payload = without_ending(text);
+    line.hash = line_hash(segment.reader.view());
+  } else {
+    const LineSpan part = hashed_part(span);
+    Bytes hashed;
+    if (!load_line(segment.file.fd.get(), part, part.size(), hashed) ||
+        !fill(segment, span, arrival)) {
+      return changed(segment);  // between two reads
+    }
+    if (is_blank(arrival.payload) && !arrival.refused) return;
+    line.hash = line_hash(hashed);
+  }
+  {
+    std::lock_guard lock(mutex_);
+    segment.ledger.handed_out(line);
+  }
+  room.take(arrival.payload.size());
+  into.arrivals.push_back(std::move(arrival));
+}
+
+void FileSource::drop_read_segments() {
+  std::lock_guard lock(mutex_);
+  while (segments_.size() > 1 && segments_.front()->closed &&
+         segments_.front()->ledger.open() == 0) {
+    segments_.pop_front();
+    dirty_ = true;
+  }
+}
+
+Wakeup FileSource::wakeup() {
+  Wakeup wakeup{wake_.fd(), std::nullopt};
+  const auto at_latest = [&](TimePoint when) {
+    const auto left = std::chrono::ceil<milliseconds>(when - environment_.clock->now());
+    const milliseconds due = std::max(left, milliseconds(0));
+    wakeup.due_in = wakeup.due_in ? std::min(*wakeup.due_in, due) : due;
+  };
+  std::scoped_lock locks(save_mutex_, mutex_);
+  if (dirty_) at_latest(saved_at_ + kSaveEvery);
+  if (paused_ || closed_) return wakeup;
+  if (more_) wakeup.due_in = milliseconds(0);
+  if (!options_.follow) return wakeup;
+  if (!watch_.works()) at_latest(environment_.clock->now() + kLookAgain);
+  for (const auto& segment : segments_) {
+    const bool old = segment != segments_.back();
+    if (old && !segment->closed) at_latest(*segment->renamed + kRenamedFor);
+  }
+  return wakeup;
+}
+
+}  // namespace semel::sources

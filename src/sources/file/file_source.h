@@ -1,0 +1,101 @@
+// FileSource: JSON lines of a file, followed through growth, rotation and truncation.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/run_markers.h>
+#include <semel/source.h>
+
+#include "sources/file/file_watch.h"
+#include "sources/file/segment.h"
+#include "sources/line.h"
+#include "sources/sources.h"
+#include "sources/wake.h"
+
+namespace semel::sources {
+
+class FileSource final : public Source {
+ public:
+  // `path`: absolute. `reservation`: kept until close.
+  FileSource(FileOptions options, std::string path, ConsumerNumber consumer, Positions& positions,
+             std::unique_ptr<Positions::Reservation> reservation, Environment& environment);
+
+  // Opens what is there and finds the place to read from.
+  Result<void> open();
+
+  const SourceTraits& traits() const noexcept override { return traits_; }
+  Result<Received> receive(const ReceiveLimits& limits) override;
+  Wakeup wakeup() override;
+  Result<void> settle(std::span<const Settlement> settlements) override;
+  Result<void> extend(std::span<const Tag> tags, std::chrono::milliseconds by) override;
+  void set_paused(std::string_view partition, bool paused) override;
+  Result<void> close(std::chrono::milliseconds deadline) override;
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  // What a crash may bring again is at most what was settled within this time.
+  static constexpr std::chrono::milliseconds kSaveEvery{500};
+  // What a crash brings again must fit the window in which suspects are looked for.
+  static constexpr std::size_t kSaveEveryLines = 256;
+
+  // At open.
+  void resume(std::span<const FilePosition> positions, OpenFile opened);
+  void resume_renamed(const FilePosition& position);
+  void add_segment(std::unique_ptr<Segment> segment);
+
+  // The receiving thread's, once in each receive.
+  Result<void> look_at_path();
+  void receive_given_back(Received& into, Room& room);
+  Result<void> read_segments(Received& into, Room& room);
+  Result<void> read(Segment& segment, Received& into, Room& room, std::size_t& budget);
+  bool finish(Segment& segment, Received& into, Room& room);
+  void drop_read_segments();
+  void hand_out(Segment& segment, const LineSpan& span, BytesView text, Received& into, Room& room);
+  Arrival arrival_of(const Segment& segment, const LineSpan& span) const;
+  bool fill(const Segment& segment, const LineSpan& span, Arrival& arrival) const;
+  void changed(Segment& segment);
+  void close_segment(Segment& segment, bool rewritten);
+
+  // How far everything is settled, and whether a store has not been told.
+  Bytes position() const;
+  Result<void> save_position();
+  void save_when_due();
+
+  const FileOptions options_;
+  const std::string path_;
+  const ConsumerNumber consumer_;
+  Positions& positions_;
+  Environment& environment_;
+  SourceTraits traits_;
+  FileWatch watch_;
+  Wake wake_;
+
+  // The receiving thread's.
+  std::vector<std::string> notices_;
+  bool more_ = true;  // the last receive ended at a limit, or there was none
+  bool at_end_ = false;
+  std::uint64_t next_number_ = 1;
+
+  mutable std::mutex mutex_;
+  std::deque<std::unique_ptr<Segment>> segments_;  // oldest first; changed by the receiving thread
+  std::unique_ptr<Positions::Reservation> reservation_;
+  bool paused_ = false;
+  bool closed_ = false;
+  bool dirty_ = false;  // settled further than saved
+  std::size_t settled_since_save_ = 0;
+  bool save_now_ = false;  // another file is read now: a crash must not forget that
+
+  std::mutex save_mutex_;  // before mutex_
+  std::string saved_;
+  TimePoint saved_at_;
+};
+
+}  // namespace semel::sources

@@ -1,0 +1,106 @@
+// The settling half of FileSource: what was told, and how far a store keeps it.
+#include "sources/file/file_source.h"
+
+#include <algorithm>
+
+namespace semel::sources {
+
+using std::chrono::milliseconds;
+
+Result<void> FileSource::settle(std::span<const Settlement> settlements) {
+  bool again = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return {};
+    for (const Settlement& settlement : settlements) {
+      const auto segment = std::find_if(segments_.begin(), segments_.end(), [&](const auto& s) {
+        return s->number == settlement.tag.generation;
+      });
+      if (segment == segments_.end()) continue;
+      LineLedger& ledger = (*segment)->ledger;
+      if (settlement.kind == Settlement::Kind::kAck || settlement.kind == Settlement::Kind::kGone) {
+        dirty_ = ledger.settle(settlement.tag.value) || dirty_;
+        ++settled_since_save_;
+      } else {
+        again = ledger.give_back(settlement.tag.value) || again;
+      }
+    }
+  }
+  if (again) wake_.notify();
+  save_when_due();
+  return {};
+}
+
+Result<void> FileSource::extend(std::span<const Tag>, milliseconds) {
+  return {};  // a line is brought again only when it was given back
+}
+
+void FileSource::set_paused(std::string_view partition, bool paused) {
+  if (!partition.empty() && partition != path_) return;
+  {
+    std::lock_guard lock(mutex_);
+    paused_ = paused;
+  }
+  wake_.notify();
+}
+
+// Of all files that have lines to read or to settle. None: from the start.
+Bytes FileSource::position() const {
+  std::vector<FilePosition> positions;
+  for (const auto& segment : segments_) {
+    const bool over = segment->closed && segment->ledger.open() == 0 && segment != segments_.back();
+    if (segment->rewritten || over) continue;
+    positions.push_back(
+        {segment->file.status.st_ino, segment->ledger.last_settled().value_or(LineLedger::Line{})});
+  }
+  return encode(positions);
+}
+
+// Under save_mutex_.
+Result<void> FileSource::save_position() {
+  Bytes now;
+  {
+    std::lock_guard lock(mutex_);
+    now = position();
+    dirty_ = save_now_ = false;
+    settled_since_save_ = 0;
+  }
+  saved_at_ = environment_.clock->now();
+  if (now == saved_) return {};
+  auto saved = positions_.save(consumer_, path_, now);
+  if (saved) {
+    saved_ = now;
+    return {};
+  }
+  std::lock_guard lock(mutex_);
+  dirty_ = true;
+  return saved;
+}
+
+// A position that cannot be saved now is saved later: it is only what a crash may bring again.
+void FileSource::save_when_due() {
+  std::unique_lock saving(save_mutex_, std::try_to_lock);
+  if (!saving.owns_lock()) return;
+  bool now = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (!dirty_ || closed_) return;
+    now = save_now_ || settled_since_save_ >= kSaveEveryLines;
+  }
+  if (now || environment_.clock->now() - saved_at_ >= kSaveEvery) (void)save_position();
+}
+
+Result<void> FileSource::close(milliseconds) {
+  std::lock_guard saving(save_mutex_);
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return {};
+    closed_ = true;
+  }
+  auto saved = save_position();
+  std::lock_guard lock(mutex_);
+  reservation_.reset();
+  return saved;
+}
+
+}  // namespace semel::sources

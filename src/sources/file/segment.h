@@ -1,0 +1,58 @@
+// Segment: one file as it was opened. A file source has several while one is rotated away.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <semel/result.h>
+
+#include "sources/descriptor.h"
+#include "sources/file/file_position.h"
+#include "sources/file/line_ledger.h"
+#include "sources/file/line_reader.h"
+
+namespace semel::sources {
+
+struct OpenFile {
+  Descriptor fd;
+  struct stat status {};
+  bool same_as(const struct stat& other) const noexcept {
+    return status.st_dev == other.st_dev && status.st_ino == other.st_ino;
+  }
+};
+
+// A regular file, for reading. Nothing where there is none. R232: not a regular file; R233: not
+// permitted; R234 (kUnavailable): anything else.
+Result<std::optional<OpenFile>> open_file(const std::string& path);
+
+// The file in `path`'s folder that holds the position's last line under its inode: `path` as it was
+// before it was renamed. Where the position has no line, its name must be like that of `path`.
+std::optional<OpenFile> find_renamed(const std::string& path, const FilePosition& position,
+                                     std::string& name);
+
+struct Segment {
+  // Reads `opened` from its start.
+  Segment(OpenFile opened, std::uint64_t its_number)
+      : file(std::move(opened)),
+        number(its_number),
+        ledger(std::nullopt),
+        reader(file.fd.get(), 0, 0) {}
+  // Reads on behind the position.
+  Segment(OpenFile opened, std::uint64_t its_number, const FilePosition& position);
+
+  OpenFile file;
+  std::uint64_t number;  // generation of its lines' tags
+  LineLedger ledger;     // under the source's mutex
+  // Under the source's mutex, and written by the receiving thread alone.
+  bool closed = false;     // nothing more will be read
+  bool rewritten = false;  // what was read is no longer what the file says
+  // The rest belongs to the receiving thread.
+  LineReader reader;
+  std::optional<std::chrono::steady_clock::time_point> renamed;  // since when another has its name
+};
+
+}  // namespace semel::sources

@@ -1,0 +1,322 @@
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+
+#include <semel/environment.h>
+
+#include "sources/sources.h"
+#include "sources/wake.h"
+
+namespace semel::sources {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// While rows wait that nobody can have now, a look tells whether others have ended or given them
+// back. The first looks are quick, so that a queue's end is met soon; then they become rare.
+constexpr milliseconds kFirstLook{10};
+constexpr milliseconds kRareLook{1'000};
+// Without a descriptor of the store's, new rows are found by looking.
+constexpr milliseconds kLookBlind{250};
+
+// A store that is busy, or in doubt, will be asked again: only a wrong request is final.
+Error away(Error error) {
+  if (error.kind != ErrorKind::kRejected && error.kind != ErrorKind::kLimit) {
+    error.kind = ErrorKind::kUnavailable;
+  }
+  return error;
+}
+
+// Every commit of this process may ring, and each ring answered costs a look. After one that was
+// for nothing the next is heard only then.
+constexpr milliseconds kDeafFor{2};
+
+class HeldSource final : public Source {
+ public:
+  HeldSource(HeldMessages& held, ConsumerNumber consumer, milliseconds hidden,
+             Environment& environment)
+      : held_(held),
+        consumer_(consumer),
+        hidden_(hidden),
+        wake_fd_(held.wake_fd(consumer)),
+        clock_(*environment.clock) {
+    traits_.name = "queue";
+    traits_.redelivers = true;
+    traits_.in_store = true;
+    traits_.ends = true;
+    if (wake_fd_ >= 0) wake_.watch(wake_fd_);
+  }
+
+  const SourceTraits& traits() const noexcept override { return traits_; }
+  Result<Received> receive(const ReceiveLimits& limits) override;
+  Wakeup wakeup() override;
+  Result<void> settle(std::span<const Settlement> settlements) override;
+  Result<void> extend(std::span<const Tag> tags, milliseconds by) override;
+  void set_paused(std::string_view partition, bool paused) override;
+  Result<void> close(milliseconds deadline) override;
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  struct Delayed {
+    RowTag row;
+    milliseconds delay;
+  };
+
+  Result<bool> something_due();
+  Result<void> plan_next(const Received& received, const ReceiveLimits& limits);
+  Result<void> look();
+  void dress(std::vector<Arrival>& arrivals);
+  Result<void> give_back(std::vector<Delayed>& rows);
+
+  HeldMessages& held_;
+  const ConsumerNumber consumer_;
+  const milliseconds hidden_;
+  const int wake_fd_;
+  Clock& clock_;
+  SourceTraits traits_;
+  Wake wake_;
+
+  // The receiving thread's. A take writes, so it is made only when something can be due.
+  bool may_have_more_ = true;  // the last take was not empty, or there was none
+  bool empty_ = false;         // at the last look the consumer had no rows at all
+  std::optional<TimePoint> next_look_;
+  milliseconds look_after_ = kFirstLook;
+  bool rang_ = false;  // the store's descriptor was readable at this receive
+  std::optional<TimePoint> deaf_until_;
+  std::uint64_t takes_ = 0;
+  bool listening_ = true;
+
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, std::uint64_t> taken_;  // row → the take it came with
+  bool changed_ = false;  // rows were given back or removed since the last receive
+  bool paused_ = false;
+  bool closed_ = false;
+};
+
+// Whether a take can find something. Asks the store only where its answer may have changed.
+Result<bool> HeldSource::something_due() {
+  rang_ = false;
+  if (may_have_more_) return true;
+  pollfd wake{wake_fd_, POLLIN, 0};
+  const TimePoint now = clock_.now();
+  if (deaf_until_ && now >= *deaf_until_) deaf_until_.reset();
+  // Only a take drains it.
+  rang_ = !deaf_until_ && wake.fd >= 0 && ::poll(&wake, 1, 0) > 0;
+  if (rang_) return true;
+  bool changed = false;
+  {
+    std::lock_guard lock(mutex_);
+    changed = std::exchange(changed_, false);
+  }
+  if (!changed && (!next_look_ || now < *next_look_)) return false;
+  if (changed) look_after_ = kFirstLook;
+  if (auto looked = look(); !looked) return failure(std::move(looked.error()));
+  return may_have_more_;
+}
+
+Result<Received> HeldSource::receive(const ReceiveLimits& limits) {
+  Received received;
+  wake_.clear();
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return failure({ErrorKind::kRejected, "R235", "the queue was closed", {}});
+    if (paused_) return received;
+  }
+  if (limits.messages == 0) return received;
+  if (limits.sure) {
+    if (auto looked = look(); !looked) return failure(away(std::move(looked.error())));
+  }
+  auto due = something_due();
+  if (!due) return failure(away(std::move(due.error())));
+  if (*due) {
+    auto taken = held_.take(consumer_, limits.messages, limits.bytes, hidden_);
+    if (!taken) {
+      may_have_more_ = true;
+      return failure(away(std::move(taken.error())));
+    }
+    received.arrivals = std::move(*taken);
+    dress(received.arrivals);
+    if (auto planned = plan_next(received, limits); !planned) {
+      // What was taken is handed out; the trouble is still there at the next call.
+      if (received.arrivals.empty()) return failure(away(std::move(planned.error())));
+    }
+  }
+  received.at_end = empty_ && !may_have_more_;
+  return received;
+}
+
+// After a take: when it came back full there is more, else what is left is looked at next time.
+Result<void> HeldSource::plan_next(const Received& received, const ReceiveLimits& limits) {
+  if (received.arrivals.empty()) {
+    auto looked = look();
+    // Due and yet not to be had: not worth a circle of takes.
+    if (looked) may_have_more_ = false;
+    if (rang_) deaf_until_ = clock_.now() + kDeafFor;
+    return looked;
+  }
+  std::size_t bytes = 0;
+  for (const Arrival& arrival : received.arrivals) bytes += arrival.payload.size();
+  look_after_ = kFirstLook;
+  empty_ = false;
+  may_have_more_ = received.arrivals.size() >= limits.messages || bytes >= limits.bytes;
+  next_look_ = clock_.now();
+  return {};
+}
+
+// Asks what there is, which does not write, and plans the next time to ask.
+Result<void> HeldSource::look() {
+  auto depth = held_.depth(consumer_);
+  if (!depth) {
+    may_have_more_ = true;
+    return failure(std::move(depth.error()));
+  }
+  empty_ = depth->rows == 0;
+  may_have_more_ = depth->next_due && *depth->next_due <= milliseconds(0);
+  const bool blind = wake_fd_ < 0;
+  next_look_.reset();
+  if (empty_) {
+    // The store's descriptor rings for all its consumers, and the first who takes stops it: what
+    // rang for this one may have been heard by another.
+    look_after_ = kFirstLook;
+    next_look_ = clock_.now() + (blind ? kLookBlind : kRareLook);
+    return {};
+  }
+  milliseconds after = blind ? std::min(look_after_, kLookBlind) : look_after_;
+  look_after_ = std::min(look_after_ * 2, kRareLook);
+  if (depth->next_due && !may_have_more_) after = std::min(after, *depth->next_due);
+  next_look_ = clock_.now() + after;
+  return {};
+}
+
+void HeldSource::dress(std::vector<Arrival>& arrivals) {
+  if (arrivals.empty()) return;
+  ++takes_;
+  std::lock_guard lock(mutex_);
+  for (Arrival& arrival : arrivals) {
+    const std::int64_t row = static_cast<std::int64_t>(*arrival.row);
+    arrival.tag = {static_cast<std::uint64_t>(row), takes_};
+    taken_[arrival.tag.value] = takes_;
+    if (arrival.partition.empty()) arrival.partition = traits_.name;
+    if (arrival.position.empty()) arrival.position = std::to_string(row);
+  }
+}
+
+Wakeup HeldSource::wakeup() {
+  Wakeup wakeup{wake_.fd(), std::nullopt};
+  std::lock_guard lock(mutex_);
+  // What comes while paused wakes nobody; only this source's own calls do.
+  const bool open = !paused_ && !closed_;
+  const bool listening = open && !deaf_until_;
+  if (listening != listening_ && wake_fd_ >= 0) {
+    listening ? (void)wake_.watch(wake_fd_) : wake_.unwatch(wake_fd_);
+  }
+  listening_ = listening;
+  if (!open) return wakeup;
+  const auto at_latest = [&](TimePoint when) {
+    const auto left = std::chrono::ceil<milliseconds>(when - clock_.now());
+    const milliseconds due = std::max(left, milliseconds(0));
+    wakeup.due_in = wakeup.due_in ? std::min(*wakeup.due_in, due) : due;
+  };
+  if (may_have_more_ || changed_) {
+    wakeup.due_in = milliseconds(0);
+    return wakeup;
+  }
+  if (next_look_) at_latest(*next_look_);
+  if (deaf_until_ && wake_fd_ >= 0) at_latest(*deaf_until_);
+  return wakeup;
+}
+
+Result<void> HeldSource::settle(std::span<const Settlement> settlements) {
+  std::vector<RowTag> remove;
+  std::vector<Delayed> later;
+  std::vector<Tag> told;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Settlement& settlement : settlements) {
+      const auto taken = taken_.find(settlement.tag.value);
+      if (taken == taken_.end() || taken->second != settlement.tag.generation) continue;
+      const RowTag row{static_cast<std::int64_t>(settlement.tag.value)};
+      if (settlement.kind == Settlement::Kind::kAck) remove.push_back(row);
+      if (settlement.kind == Settlement::Kind::kLater) later.push_back({row, settlement.delay});
+      if (settlement.kind == Settlement::Kind::kRelease) later.push_back({row, milliseconds(0)});
+      told.push_back(settlement.tag);
+    }
+  }
+  if (told.empty()) return {};
+  if (!remove.empty()) {
+    if (auto removed = held_.remove(remove); !removed) return removed;
+  }
+  if (!later.empty()) {
+    if (auto released = give_back(later); !released) return released;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    for (const Tag& tag : told) taken_.erase(tag.value);
+    changed_ = true;
+  }
+  wake_.notify();
+  return {};
+}
+
+// One call for delays that are nearly the same: each gets the longest of its group, for not before
+// is a promise and soon after is none.
+Result<void> HeldSource::give_back(std::vector<Delayed>& rows) {
+  std::sort(rows.begin(), rows.end(),
+            [](const Delayed& a, const Delayed& b) { return a.delay > b.delay; });
+  std::vector<RowTag> group;
+  for (std::size_t i = 0; i < rows.size();) {
+    const milliseconds longest = rows[i].delay;
+    const milliseconds shortest = longest - longest / 8;
+    group.clear();
+    for (; i < rows.size() && rows[i].delay >= shortest; ++i) group.push_back(rows[i].row);
+    if (auto released = held_.release(group, longest); !released) return released;
+  }
+  return {};
+}
+
+Result<void> HeldSource::extend(std::span<const Tag> tags, milliseconds by) {
+  std::vector<RowTag> rows;
+  rows.reserve(tags.size());
+  {
+    std::lock_guard lock(mutex_);
+    for (const Tag& tag : tags) {
+      if (taken_.contains(tag.value)) rows.push_back(RowTag{static_cast<std::int64_t>(tag.value)});
+    }
+  }
+  return rows.empty() ? Result<void>() : held_.extend(rows, by);
+}
+
+Result<void> HeldSource::close(milliseconds) {
+  std::vector<Delayed> rest;
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(closed_, true)) return {};
+    for (const auto& [row, take] : taken_) {
+      rest.push_back({RowTag{static_cast<std::int64_t>(row)}, milliseconds(0)});
+    }
+    taken_.clear();
+  }
+  return rest.empty() ? Result<void>() : give_back(rest);
+}
+
+void HeldSource::set_paused(std::string_view partition, bool paused) {
+  if (!partition.empty() && partition != traits_.name) return;
+  {
+    std::lock_guard lock(mutex_);
+    paused_ = paused;
+  }
+  wake_.notify();
+}
+
+}  // namespace
+
+std::unique_ptr<Source> make_held_source(HeldMessages& held, ConsumerNumber consumer,
+                                         milliseconds hidden, Environment& environment) {
+  return std::make_unique<HeldSource>(held, consumer, hidden, environment);
+}
+
+}  // namespace semel::sources

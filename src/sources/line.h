@@ -1,0 +1,50 @@
+// What the sources of lines agree on: how a line ends, which lines say nothing, what is too long.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <semel/bytes.h>
+#include <semel/delivery.h>
+#include <semel/source.h>
+
+namespace semel::sources {
+
+// Of a line that is too long only this much goes to the dead letters: enough to recognise it.
+inline constexpr std::size_t kExcerpt = 64 << 10;
+
+// Without the line feed at its end, and without a carriage return before that.
+constexpr BytesView without_ending(BytesView line) noexcept {
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+constexpr bool is_blank(BytesView line) noexcept {
+  return std::all_of(line.begin(), line.end(),
+                     [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
+}
+
+// Makes `arrival` one that could not be read whole. `where`: names the line for people.
+void refuse_too_long(Arrival& arrival, std::string_view where, std::size_t size,
+                     std::size_t max_line);
+
+// What is left of a receive's limits. The limit of bytes is passed by at most one arrival.
+class Room {
+ public:
+  explicit Room(const ReceiveLimits& limits) noexcept
+      : messages_(limits.messages), bytes_(limits.bytes) {}
+  bool full() const noexcept { return messages_ == 0 || bytes_ == 0; }
+  void take(std::size_t bytes) noexcept {
+    --messages_;
+    bytes_ -= std::min(bytes_, bytes);
+  }
+
+ private:
+  std::size_t messages_;
+  std::size_t bytes_;
+};
+
+}  // namespace semel::sources

@@ -1,0 +1,42 @@
+// Makes the sources that exist. One folder each.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include <semel/environment.h>
+#include <semel/held_messages.h>
+#include <semel/result.h>
+#include <semel/run_markers.h>
+#include <semel/source.h>
+
+namespace semel::sources {
+
+struct FileOptions {
+  enum class From { kStart, kKept };  // kKept: where this consumer got to before; the default
+  std::string path;
+  From from = From::kKept;
+  bool follow = true;  // false: at_end at the end of the file; true: wait for more
+  static constexpr std::size_t kMaxLine = 64 << 20;
+  std::size_t max_line = kMaxLine;  // a longer one is refused as too_large, named by its position
+};
+
+// JSON lines. Position = inode, offset and hash of the last line: a file that was replaced or
+// rewritten is read from its start, and said so. One process per consumer and file; a second is
+// refused (R230). An unfinished last line is waited for, or, without `follow`, taken as it stands.
+Result<std::unique_ptr<Source>> make_file_source(FileOptions options, ConsumerNumber consumer,
+                                                 Positions& positions,
+                                                 Environment& environment = system_environment());
+
+// Lines of `fd`, which is borrowed. What was read and not settled is lost with the process.
+std::unique_ptr<Source> make_stdin_source(int fd = 0);
+
+// The messages the store holds for a consumer: the embedded queue, and every retry. `queue`: yields
+// them all and ends only when nothing is left, hidden and delayed ones too. `hidden`: for how long
+// a message taken is nobody else's, unless extended.
+std::unique_ptr<Source> make_held_source(HeldMessages& held, ConsumerNumber consumer,
+                                         std::chrono::milliseconds hidden,
+                                         Environment& environment = system_environment());
+
+}  // namespace semel::sources

@@ -1,0 +1,258 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <mutex>
+
+#include "sources/line.h"
+#include "sources/sources.h"
+#include "sources/wake.h"
+
+namespace semel::sources {
+
+namespace {
+
+constexpr std::size_t kChunk = 64 << 10;
+constexpr std::size_t kMaxLine = FileOptions::kMaxLine;
+
+class StdinSource final : public Source {
+ public:
+  explicit StdinSource(int fd) : fd_(fd), chunk_(std::make_unique_for_overwrite<char[]>(kChunk)) {
+    traits_.name = "stdin";
+    traits_.replays = false;
+    traits_.ends = true;
+    waited_for_ = wake_.watch(fd_);
+  }
+
+  const SourceTraits& traits() const noexcept override { return traits_; }
+  Result<Received> receive(const ReceiveLimits& limits) override;
+  Wakeup wakeup() override;
+  Result<void> settle(std::span<const Settlement> settlements) override;
+  Result<void> extend(std::span<const Tag>, std::chrono::milliseconds) override { return {}; }
+  void set_paused(std::string_view partition, bool paused) override;
+  Result<void> close(std::chrono::milliseconds) override {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    return {};
+  }
+
+ private:
+  // A line handed out and not settled. Kept, for nobody else has it any more.
+  struct Open {
+    std::uint64_t number = 0;
+    Bytes payload;
+    std::size_t size = 0;  // as it came; a line that is too long is kept only in part
+    enum class State { kOut, kGivenBack, kSettled } state = State::kOut;
+  };
+
+  enum class Read { kSome, kNothingNow, kEnd };
+  Result<Read> read_chunk();
+  void receive_given_back(Received& into, Room& room);
+  void split(Received& into, Room& room);
+  void add_to_line(BytesView part);
+  void end_line(Received& into, Room& room);
+  Arrival arrival_of(const Open& open) const;
+  Open* find(std::uint64_t number);
+
+  const int fd_;
+  SourceTraits traits_;
+  Wake wake_;
+  bool waited_for_ = false;  // a plain file cannot be waited for, and need not be
+
+  // The receiving thread's.
+  std::unique_ptr<char[]> chunk_;
+  BytesView unread_;  // of the chunk
+  Bytes line_;        // begun and not ended
+  std::size_t line_size_ = 0;
+  std::uint64_t lines_ = 0;  // met so far, blank ones too
+  bool end_ = false;
+  bool more_ = true;
+
+  std::mutex mutex_;
+  std::deque<Open> open_;  // by number; settled ones are removed from the front
+  std::size_t given_back_ = 0;
+  bool paused_ = false;
+  bool closed_ = false;
+};
+
+Result<Received> StdinSource::receive(const ReceiveLimits& limits) {
+  Received received;
+  wake_.clear();
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return failure({ErrorKind::kRejected, "R235", "standard input was closed", {}});
+    if (paused_) return received;
+  }
+  Room room(limits);
+  more_ = false;
+  receive_given_back(received, room);
+  for (;;) {
+    split(received, room);
+    if (room.full()) {
+      more_ = true;
+      break;
+    }
+    if (end_) break;
+    auto read = read_chunk();
+    if (!read && received.arrivals.empty()) return failure(std::move(read.error()));
+    if (!read || *read == Read::kNothingNow) break;
+    if (*read == Read::kEnd) {
+      end_ = true;
+      if (line_size_ > 0) end_line(received, room);
+      if (waited_for_) wake_.unwatch(fd_);
+      waited_for_ = false;
+    }
+  }
+  std::lock_guard lock(mutex_);
+  more_ = more_ || given_back_ > 0;
+  received.at_end = end_ && !more_;
+  return received;
+}
+
+Result<StdinSource::Read> StdinSource::read_chunk() {
+  pollfd ready{fd_, POLLIN, 0};
+  const int polled = ::poll(&ready, 1, 0);
+  if (polled == 0 || (polled < 0 && errno == EINTR)) return Read::kNothingNow;
+  ssize_t got = 0;
+  do {
+    got = ::read(fd_, chunk_.get(), kChunk);
+  } while (got < 0 && errno == EINTR);
+  if (got > 0) {
+    unread_ = {chunk_.get(), static_cast<std::size_t>(got)};
+    return Read::kSome;
+  }
+  if (got == 0) return Read::kEnd;
+  if (errno == EAGAIN || errno == EWOULDBLOCK) return Read::kNothingNow;
+  const bool final = errno == EBADF || errno == EISDIR || errno == EINVAL;
+  return failure({final ? ErrorKind::kRejected : ErrorKind::kUnavailable,
+                  "R234",
+                  fmt::format("standard input cannot be read: {}", std::strerror(errno)),
+                  {}});
+}
+
+void StdinSource::receive_given_back(Received& into, Room& room) {
+  std::lock_guard lock(mutex_);
+  for (Open& open : open_) {
+    if (given_back_ == 0 || room.full()) return;
+    if (open.state != Open::State::kGivenBack) continue;
+    open.state = Open::State::kOut;
+    --given_back_;
+    room.take(open.payload.size());
+    into.arrivals.push_back(arrival_of(open));
+  }
+}
+
+void StdinSource::split(Received& into, Room& room) {
+  while (!unread_.empty() && !room.full()) {
+    const std::size_t end = unread_.find('\n');
+    add_to_line(unread_.substr(0, end));
+    if (end == BytesView::npos) {
+      unread_ = {};
+      return;
+    }
+    unread_.remove_prefix(end + 1);
+    end_line(into, room);
+  }
+}
+
+void StdinSource::add_to_line(BytesView part) {
+  line_size_ += part.size();
+  if (line_size_ <= kMaxLine) {
+    line_.append(part);
+    return;
+  }
+  // Too long: only its beginning is of use from here on.
+  if (line_.size() > kExcerpt) {
+    line_.resize(kExcerpt);
+    line_.shrink_to_fit();
+  }
+  line_.append(part.substr(0, kExcerpt - line_.size()));
+}
+
+void StdinSource::end_line(Received& into, Room& room) {
+  const std::uint64_t number = ++lines_;
+  const std::size_t size = std::exchange(line_size_, 0);
+  Bytes line = std::exchange(line_, {});
+  if (size <= kMaxLine) line.resize(without_ending(line).size());
+  if (is_blank(line) && size <= kMaxLine) return;
+  room.take(line.size());
+  std::lock_guard lock(mutex_);
+  open_.push_back({number, std::move(line), size, Open::State::kOut});
+  into.arrivals.push_back(arrival_of(open_.back()));
+}
+
+Arrival StdinSource::arrival_of(const Open& open) const {
+  Arrival arrival;
+  arrival.payload = open.payload;
+  arrival.partition = traits_.name;
+  arrival.position = std::to_string(open.number);
+  arrival.tag = {open.number, 0};
+  if (open.size > kMaxLine) {
+    refuse_too_long(arrival, fmt::format("line {} of standard input", open.number), open.size,
+                    kMaxLine);
+  }
+  return arrival;
+}
+
+Wakeup StdinSource::wakeup() {
+  std::lock_guard lock(mutex_);
+  Wakeup wakeup{wake_.fd(), std::nullopt};
+  const bool waiting = !end_ && !paused_ && !closed_;
+  if (waiting != waited_for_) {
+    if (!waiting) wake_.unwatch(fd_);
+    waited_for_ = waiting && wake_.watch(fd_);
+  }
+  if (!paused_ && !closed_ && (more_ || (waiting && !waited_for_))) {
+    wakeup.due_in = std::chrono::milliseconds(0);
+  }
+  return wakeup;
+}
+
+StdinSource::Open* StdinSource::find(std::uint64_t number) {
+  const auto at =
+      std::lower_bound(open_.begin(), open_.end(), number,
+                       [](const Open& open, std::uint64_t wanted) { return open.number < wanted; });
+  return at == open_.end() || at->number != number ? nullptr : &*at;
+}
+
+Result<void> StdinSource::settle(std::span<const Settlement> settlements) {
+  bool again = false;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Settlement& settlement : settlements) {
+      Open* open = find(settlement.tag.value);
+      if (open == nullptr || open->state != Open::State::kOut) continue;
+      if (settlement.kind == Settlement::Kind::kAck || settlement.kind == Settlement::Kind::kGone) {
+        open->state = Open::State::kSettled;
+        Bytes().swap(open->payload);
+      } else {
+        open->state = Open::State::kGivenBack;
+        ++given_back_;
+        again = true;
+      }
+    }
+    while (!open_.empty() && open_.front().state == Open::State::kSettled) open_.pop_front();
+  }
+  if (again) wake_.notify();
+  return {};
+}
+
+void StdinSource::set_paused(std::string_view partition, bool paused) {
+  if (!partition.empty() && partition != traits_.name) return;
+  {
+    std::lock_guard lock(mutex_);
+    paused_ = paused;
+  }
+  wake_.notify();
+}
+
+}  // namespace
+
+std::unique_ptr<Source> make_stdin_source(int fd) { return std::make_unique<StdinSource>(fd); }
+
+}  // namespace semel::sources

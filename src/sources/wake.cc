@@ -1,0 +1,44 @@
+#include "sources/wake.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+namespace semel::sources {
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Wake::Wake()
+    : poll_(::epoll_create1(EPOLL_CLOEXEC)), event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!poll_.valid() || !event_.valid() || !watch(event_.get())) {
+    std::perror("semel: no descriptor left to wait on");
+    std::abort();
+  }
+}
+
+bool Wake::watch(int fd) noexcept {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  return ::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void Wake::unwatch(int fd) noexcept { ::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
+void Wake::notify() noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
+}
+
+void Wake::clear() noexcept {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t read = ::read(event_.get(), &count, sizeof count);
+}
+
+}  // namespace semel::sources

@@ -1,0 +1,29 @@
+// Wake: one descriptor to wait on for several things, and for a call from another thread.
+#pragma once
+
+#include "sources/descriptor.h"
+
+namespace semel::sources {
+
+class Wake {
+ public:
+  // Aborts where the process has no descriptors left to make it.
+  Wake();
+  Wake(const Wake&) = delete;
+  Wake& operator=(const Wake&) = delete;
+
+  // Readable while `notify` was called since the last `clear`, or a watched descriptor is readable.
+  int fd() const noexcept { return poll_.get(); }
+  // False where the descriptor cannot be waited for (a plain file).
+  bool watch(int fd) noexcept;
+  void unwatch(int fd) noexcept;
+
+  void notify() noexcept;  // from any thread
+  void clear() noexcept;
+
+ private:
+  Descriptor poll_;
+  Descriptor event_;
+};
+
+}  // namespace semel::sources

@@ -1,0 +1,58 @@
+#include "stores/memory/dead_letter_rows.h"
+
+namespace semel::memory {
+
+void DeadLetterRows::keep(DeadLetterRow row) {
+  const auto [at, made] = by_key_.try_emplace({row.key_id, row.letter.fingerprint}, last_ + 1);
+  row.letter.id = at->second;
+  if (made) {
+    ++last_;
+    ++counts_[row.consumer];
+  } else {
+    const DeadLetter& before = rows_.at(at->second).letter;
+    row.letter.first_seen = before.first_seen;
+    row.letter.replayed = before.replayed;
+  }
+  rows_[at->second] = std::move(row);
+}
+
+DeadLetterRow* DeadLetterRows::find(std::int64_t id) {
+  const auto found = rows_.find(id);
+  return found == rows_.end() ? nullptr : &found->second;
+}
+
+DeadLetterRow* DeadLetterRows::find(const KeyId& key, const Fingerprint& fingerprint) {
+  const auto found = by_key_.find({key, fingerprint});
+  return found == by_key_.end() ? nullptr : &rows_.at(found->second);
+}
+
+bool DeadLetterRows::discard(std::int64_t id) {
+  const auto found = rows_.find(id);
+  if (found == rows_.end()) return false;
+  by_key_.erase({found->second.key_id, found->second.letter.fingerprint});
+  --counts_[found->second.consumer];
+  rows_.erase(found);
+  return true;
+}
+
+std::vector<DeadLetter> DeadLetterRows::list(const DeadLetterFilter& filter) const {
+  std::vector<DeadLetter> letters;
+  for (auto at = rows_.upper_bound(filter.after);
+       at != rows_.end() && letters.size() < filter.limit; ++at) {
+    const DeadLetter& letter = at->second.letter;
+    if (filter.consumer && letter.consumer != *filter.consumer) continue;
+    if (filter.reason && letter.reason != *filter.reason) continue;
+    letters.push_back(letter);
+    if (filter.payloads) continue;
+    letters.back().payload.clear();
+    letters.back().headers.clear();
+  }
+  return letters;
+}
+
+std::size_t DeadLetterRows::count(ConsumerNumber consumer) const {
+  const auto found = counts_.find(consumer);
+  return found == counts_.end() ? 0 : found->second;
+}
+
+}  // namespace semel::memory

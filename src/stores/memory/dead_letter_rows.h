@@ -1,0 +1,37 @@
+// The dead letters: one row per (consumer, key, fingerprint).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <semel/records.h>
+
+namespace semel::memory {
+
+struct DeadLetterRow {
+  ConsumerNumber consumer{};
+  KeyId key_id;
+  DeadLetter letter;
+};
+
+class DeadLetterRows {
+ public:
+  // Makes the row, or brings the one that is there up to date.
+  void keep(DeadLetterRow row);
+  DeadLetterRow* find(std::int64_t id);
+  DeadLetterRow* find(const KeyId& key, const Fingerprint& fingerprint);
+  bool discard(std::int64_t id);
+  std::vector<DeadLetter> list(const DeadLetterFilter& filter) const;
+  std::size_t count(ConsumerNumber consumer) const;
+
+ private:
+  std::map<std::int64_t, DeadLetterRow> rows_;
+  std::map<std::pair<KeyId, Fingerprint>, std::int64_t> by_key_;
+  std::map<ConsumerNumber, std::size_t> counts_;
+  std::int64_t last_ = 0;
+};
+
+}  // namespace semel::memory

@@ -1,0 +1,133 @@
+// HeldMessages and Positions over the state.
+#include <utility>
+
+#include "core/key_encoding.h"
+#include "stores/memory/state.h"
+
+namespace semel::memory {
+namespace {
+
+using std::chrono::milliseconds;
+
+class Held final : public HeldMessages {
+ public:
+  explicit Held(State& state) : state_(state) {}
+
+  Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) override {
+    const std::scoped_lock lock(state_.mutex);
+    const StoreTime now = state_.now();
+    for (const HeldMessage& message : messages) {
+      HeldRow row;
+      row.consumer = consumer;
+      row.due = now + message.delay;
+      row.content.payload = message.payload;
+      row.content.headers = message.headers;
+      row.content.content_type = message.content_type;
+      row.content.type = message.type;
+      row.content.key = message.key;
+      if (message.key) row.id = core::encode_key(consumer, *message.key);
+      state_.held.add(std::move(row));
+    }
+    return {};
+  }
+
+  Result<std::vector<Arrival>> take(ConsumerNumber consumer, std::size_t max_messages,
+                                    std::size_t max_bytes, milliseconds hidden) override {
+    const std::scoped_lock lock(state_.mutex);
+    const StoreTime now = state_.now();
+    return state_.held.take(consumer, max_messages, max_bytes, hidden, now);
+  }
+
+  Result<void> release(std::span<const RowTag> rows, milliseconds delay) override {
+    const std::scoped_lock lock(state_.mutex);
+    const StoreTime now = state_.now();
+    for (const RowTag row : rows) state_.held.release(row, delay, now);
+    return {};
+  }
+
+  Result<void> extend(std::span<const RowTag> rows, milliseconds hidden) override {
+    const std::scoped_lock lock(state_.mutex);
+    const StoreTime now = state_.now();
+    for (const RowTag row : rows) state_.held.extend(row, hidden, now);
+    return {};
+  }
+
+  Result<void> remove(std::span<const RowTag> rows) override {
+    const std::scoped_lock lock(state_.mutex);
+    for (const RowTag row : rows) state_.held.remove(row);
+    return {};
+  }
+
+  Result<Depth> depth(ConsumerNumber consumer) override {
+    const std::scoped_lock lock(state_.mutex);
+    return state_.held.depth(consumer, state_.now());
+  }
+
+  int wake_fd() noexcept override { return state_.held.wake_fd(); }
+  int wake_fd(ConsumerNumber consumer) noexcept override {
+    const std::scoped_lock lock(state_.mutex);
+    return state_.held.wake_fd(consumer);
+  }
+
+ private:
+  State& state_;
+};
+
+class MemoryPositions final : public Positions {
+ public:
+  explicit MemoryPositions(State& state) : state_(state) {}
+
+  Result<std::optional<Bytes>> load(ConsumerNumber consumer, std::string_view partition) override {
+    const std::scoped_lock lock(state_.mutex);
+    const auto found = state_.positions.find({consumer, std::string(partition)});
+    if (found == state_.positions.end()) return std::optional<Bytes>();
+    return std::optional<Bytes>(found->second);
+  }
+
+  Result<void> save(ConsumerNumber consumer, std::string_view partition,
+                    BytesView position) override {
+    const std::scoped_lock lock(state_.mutex);
+    state_.positions[{consumer, std::string(partition)}] = position;
+    return {};
+  }
+
+  Result<std::unique_ptr<Reservation>> reserve(ConsumerNumber consumer,
+                                               std::string_view partition) override {
+    Name name{consumer, std::string(partition)};
+    const std::scoped_lock lock(state_.mutex);
+    if (!state_.reserved.insert(name).second) {
+      return failure({ErrorKind::kBlocked, "R230",
+                      "consumer \"" + state_.name_of(consumer) + "\" already reads \"" +
+                          name.second + "\" in this process",
+                      "one consumer of this name and file at a time"});
+    }
+    return std::make_unique<Reserved>(state_, std::move(name));
+  }
+
+ private:
+  using Name = std::pair<ConsumerNumber, std::string>;
+
+  class Reserved final : public Reservation {
+   public:
+    Reserved(State& state, Name name) : state_(state), name_(std::move(name)) {}
+    ~Reserved() override {
+      const std::scoped_lock lock(state_.mutex);
+      state_.reserved.erase(name_);
+    }
+
+   private:
+    State& state_;
+    Name name_;
+  };
+
+  State& state_;
+};
+
+}  // namespace
+
+std::unique_ptr<HeldMessages> make_held(State& state) { return std::make_unique<Held>(state); }
+std::unique_ptr<Positions> make_positions(State& state) {
+  return std::make_unique<MemoryPositions>(state);
+}
+
+}  // namespace semel::memory

@@ -1,0 +1,67 @@
+// Payloads that wait: the table behind HeldMessages, for one process.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <semel/delivery.h>
+#include <semel/held_messages.h>
+#include <semel/records.h>
+
+#include "stores/memory/bell.h"
+
+namespace semel::memory {
+
+struct HeldRow {
+  ConsumerNumber consumer{};
+  std::optional<KeyId> id;  // where its key is known
+  Arrival content;          // row, tag, since_first: set when it is taken
+  std::optional<StoreTime> first_seen;
+  StoreTime due{};
+  std::optional<StoreTime> hidden_until;
+};
+
+class HeldRows {
+ public:
+  void add(HeldRow row);
+  std::vector<Arrival> take(ConsumerNumber consumer, std::size_t max_messages,
+                            std::size_t max_bytes, std::chrono::milliseconds hidden, StoreTime now);
+  void release(RowTag tag, std::chrono::milliseconds delay, StoreTime now);
+  void extend(RowTag tag, std::chrono::milliseconds hidden, StoreTime now);
+  // Takes the row out; none where there is no such row.
+  std::optional<HeldRow> remove(RowTag tag);
+  void remove_key(const KeyId& id);
+
+  HeldMessages::Depth depth(ConsumerNumber consumer, StoreTime now) const;
+  std::size_t count(ConsumerNumber consumer) const;
+
+  // Readable when a row may have come: for anyone, or for one consumer, whose takes alone drain it.
+  int wake_fd() const noexcept { return bell_.fd(); }
+  int wake_fd(ConsumerNumber consumer) { return queues_[consumer].bell.fd(); }
+
+ private:
+  using Place = std::pair<StoreTime, std::int64_t>;
+  struct Queue {
+    std::set<Place> shown;   // by due
+    std::set<Place> hidden;  // by end of hiding
+    Bell bell;
+  };
+  void line_up(std::int64_t number, const HeldRow& row);
+  void ring(ConsumerNumber consumer);
+  void leave(std::int64_t number, const HeldRow& row);
+  void show_expired(Queue& queue, StoreTime now);
+
+  std::map<std::int64_t, HeldRow> rows_;
+  std::map<ConsumerNumber, Queue> queues_;
+  std::multimap<KeyId, std::int64_t> by_key_;
+  std::int64_t last_ = 0;
+  Bell bell_;
+};
+
+}  // namespace semel::memory

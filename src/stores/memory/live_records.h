@@ -1,0 +1,47 @@
+// Records that are not finished: consuming, retrying, parked. Whole, as the record machine has
+// them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <semel/key.h>
+
+#include "core/record_machine.h"
+#include "stores/memory/key_index.h"
+#include "stores/memory/slab.h"
+
+namespace semel::memory {
+
+struct LiveRecord {
+  KeyId id;
+  Bytes key;
+  std::optional<core::Record> record;
+};
+
+class LiveRecords {
+ public:
+  explicit LiveRecords(std::uint64_t seed) : index_(seed) {}
+
+  LiveRecord* find(const KeyId& id) noexcept;
+  // An empty place for `id`, which must not be there. Stays valid until it is erased.
+  LiveRecord& insert(const KeyId& id, BytesView key);
+  void erase(const KeyId& id);
+
+  std::size_t size() const noexcept { return index_.size(); }
+  std::size_t bytes() const noexcept { return index_.bytes() + records_.bytes(); }
+
+  template <class Visit>
+  void each(Visit&& visit) const {
+    index_.each([&](std::uint32_t place) { visit(records_[place]); });
+  }
+
+ private:
+  std::uint32_t place_of(const KeyId& id, std::uint32_t hash) const noexcept;
+
+  KeyIndex index_;
+  Slab<LiveRecord> records_;
+};
+
+}  // namespace semel::memory

@@ -1,0 +1,185 @@
+#include <semel/memory.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/record_machine.h"
+#include "stores/memory/state.h"
+
+namespace semel {
+namespace memory {
+namespace {
+
+using std::chrono::milliseconds;
+
+class MemoryStore final : public Store {
+ public:
+  MemoryStore(Environment& environment, std::size_t max_records)
+      : state_(environment, max_records),
+        held_(make_held(state_)),
+        dead_letters_(make_dead_letters(state_)),
+        inspector_(make_inspector(state_)),
+        positions_(make_positions(state_)) {
+    traits_.name = "memory";
+    traits_.forgets = true;
+  }
+
+  const StoreTraits& traits() const noexcept override { return traits_; }
+  StoreFacets facets() noexcept override {
+    StoreFacets facets;
+    facets.held = held_.get();
+    facets.dead_letters = dead_letters_.get();
+    facets.records = inspector_.get();
+    facets.positions = positions_.get();
+    return facets;
+  }
+
+  Result<ConsumerNumber> attach(const ConsumerSpec& consumer) override;
+  Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
+                                   const ClaimOptions& options) override;
+  Result<std::vector<Applied>> renew(std::span<const Lease> leases, milliseconds lease) override;
+  Result<std::vector<Applied>> finish(std::span<const Finish> batch) override;
+  Result<PurgeReport> purge(milliseconds budget) override;
+
+ private:
+  bool room_for(std::span<const Message* const> messages);
+  Claim claim_one(const Message& message, const ClaimOptions& options, StoreTime now);
+
+  State state_;
+  StoreTraits traits_;
+  std::unique_ptr<HeldMessages> held_;
+  std::unique_ptr<DeadLetters> dead_letters_;
+  std::unique_ptr<RecordInspector> inspector_;
+  std::unique_ptr<Positions> positions_;
+};
+
+Result<ConsumerNumber> MemoryStore::attach(const ConsumerSpec& consumer) {
+  const std::scoped_lock lock(state_.mutex);
+  const auto found = state_.numbers.find(consumer.name);
+  if (found == state_.numbers.end()) {
+    const ConsumerNumber number{static_cast<std::uint32_t>(state_.numbers.size() + 1)};
+    state_.numbers.emplace(consumer.name, number);
+    state_.consumers[number] = {consumer.name, consumer.recipe_hash, consumer.ttl};
+    return number;
+  }
+  Consumer& known = state_.consumers.at(found->second);
+  if (known.recipe_hash != consumer.recipe_hash && !consumer.accept_recipe) {
+    return failure({ErrorKind::kRejected, "R220",
+                    "the key recipe of consumer \"" + consumer.name +
+                        "\" changed: every key would be new, and what was handled before would be "
+                        "handled again",
+                    "accept: [key_recipe] on the consumer, or the recipe as it was"});
+  }
+  known.recipe_hash = consumer.recipe_hash;
+  known.ttl = consumer.ttl;
+  return found->second;
+}
+
+// Only keys that are not there yet need room; finished records make it.
+bool MemoryStore::room_for(std::span<const Message* const> messages) {
+  if (state_.live.size() + messages.size() <= state_.max_records) return true;
+  std::size_t fresh = 0;
+  for (const Message* message : messages) {
+    const KeyId& id = message->key().id;
+    if (state_.live.find(id) == nullptr && !state_.finished.contains(id)) ++fresh;
+  }
+  return fresh == 0 || state_.live.size() + fresh <= state_.max_records;
+}
+
+Claim MemoryStore::claim_one(const Message& message, const ClaimOptions& options, StoreTime now) {
+  const KeyId& id = message.key().id;
+  core::ClaimRequest request;
+  request.key = id;
+  request.fingerprint = message.fingerprint();
+  request.lease = options.lease;
+
+  LiveRecord* live = state_.live.find(id);
+  if (live == nullptr) {
+    if (auto finished = state_.finished.find(id, options.want_result)) {
+      return core::decide_claim(finished, request, now);
+    }
+    while (state_.live.size() + state_.finished.size() >= state_.max_records &&
+           state_.finished.forget_oldest()) {
+      ++state_.forgotten;
+    }
+    live = &state_.live.insert(id, message.key().text);
+  }
+  request.token = Token{(state_.epoch << 32U) + ++state_.counter};
+  const std::uint64_t random[2] = {state_.environment.random->next(),
+                                   state_.environment.random->next()};
+  static_assert(sizeof(random) == sizeof(request.nonce.bytes));
+  std::copy_n(reinterpret_cast<const unsigned char*>(random), sizeof(random),
+              request.nonce.bytes.begin());
+  return core::decide_claim(live->record, request, now);
+}
+
+Result<std::vector<Claim>> MemoryStore::claim(std::span<const Message* const> messages,
+                                              const ClaimOptions& options) {
+  const std::scoped_lock lock(state_.mutex);
+  if (!room_for(messages)) {
+    return failure({ErrorKind::kLimit, "R240",
+                    "the memory store is full: every record it may keep is unfinished",
+                    "a larger store.memory.max_records, or the SQLite store"});
+  }
+  const StoreTime now = state_.now();
+  std::vector<Claim> claims;
+  claims.reserve(messages.size());
+  for (const Message* message : messages) claims.push_back(claim_one(*message, options, now));
+  return claims;
+}
+
+Result<std::vector<Applied>> MemoryStore::renew(std::span<const Lease> leases, milliseconds lease) {
+  const std::scoped_lock lock(state_.mutex);
+  const StoreTime now = state_.now();
+  std::vector<Applied> applied;
+  applied.reserve(leases.size());
+  for (const Lease& held : leases) {
+    LiveRecord* live = state_.live.find(held.key);
+    const bool renewed = live != nullptr && live->record.has_value() &&
+                         core::decide_renew(*live->record, held.nonce, lease, now);
+    applied.push_back(renewed ? Applied::kYes : Applied::kLeaseLost);
+  }
+  return applied;
+}
+
+Result<std::vector<Applied>> MemoryStore::finish(std::span<const Finish> batch) {
+  const std::scoped_lock lock(state_.mutex);
+  const StoreTime now = state_.now();
+  std::vector<Applied> applied;
+  applied.reserve(batch.size());
+  for (const Finish& finish : batch) applied.push_back(apply_finish(state_, finish, now));
+  return applied;
+}
+
+Result<PurgeReport> MemoryStore::purge(milliseconds budget) {
+  constexpr std::size_t kBetweenLooks = 256;
+  const std::scoped_lock lock(state_.mutex);
+  const StoreTime now = state_.now();
+  const auto end = state_.environment.clock->now() + budget;
+  PurgeReport report;
+  report.records = std::exchange(state_.forgotten, 0);
+  std::size_t looked = 0;
+  for (const auto& [number, consumer] : state_.consumers) {
+    if (!consumer.ttl) continue;
+    while (state_.finished.forget_expired(number, *consumer.ttl, now)) {
+      ++report.records;
+      if (++looked % kBetweenLooks == 0 && state_.environment.clock->now() >= end) {
+        report.more = true;
+        return report;
+      }
+    }
+  }
+  return report;
+}
+
+}  // namespace
+}  // namespace memory
+
+std::unique_ptr<Store> make_memory_store(MemoryOptions options) {
+  Environment& environment =
+      options.environment != nullptr ? *options.environment : system_environment();
+  return std::make_unique<memory::MemoryStore>(environment, options.max_records);
+}
+
+}  // namespace semel

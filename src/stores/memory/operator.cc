@@ -1,0 +1,272 @@
+// RecordInspector and DeadLetters over the state.
+#include <algorithm>
+#include <utility>
+
+#include "core/record_machine.h"
+#include "stores/memory/state.h"
+
+namespace semel::memory {
+namespace {
+
+RecordView view_of(const LiveRecord& live) {
+  const core::Record& record = *live.record;
+  RecordView view;
+  view.consumer = live.id.consumer();
+  view.key = live.key;
+  view.id = live.id;
+  view.state = record.state;
+  view.fingerprint = record.fingerprint;
+  view.attempt = record.attempt;
+  view.token = static_cast<std::uint64_t>(record.token);
+  view.reason = record.reason;
+  view.error = record.error;
+  view.outcome_unknown = record.outcome_unknown;
+  view.first_seen = record.first_seen;
+  if (record.state == RecordState::kConsuming) view.lease_until = record.lease_until;
+  if (record.state == RecordState::kRetrying) view.next_at = record.next_at;
+  return view;
+}
+
+RecordView view_of(const KeyId& id, const core::Record& record, const FinishedDetail* detail) {
+  RecordView view;
+  view.consumer = id.consumer();
+  view.id = id;
+  view.state = record.state;
+  view.fingerprint = record.fingerprint;
+  if (record.state == RecordState::kCompleted) view.completed_at = record.completed_at;
+  if (detail == nullptr) return view;
+  view.key = detail->key;
+  view.attempt = detail->attempt;
+  view.token = static_cast<std::uint64_t>(detail->token);
+  view.outcome_unknown = detail->outcome_unknown;
+  view.reason = detail->reason;
+  view.error = detail->error;
+  view.first_seen = detail->first_seen;
+  view.result = detail->result;
+  return view;
+}
+
+class Inspector final : public RecordInspector {
+ public:
+  explicit Inspector(State& state) : state_(state) {}
+
+  Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
+    const std::scoped_lock lock(state_.mutex);
+    const auto found = state_.numbers.find(name);
+    if (found == state_.numbers.end()) return std::optional<ConsumerNumber>();
+    return std::optional<ConsumerNumber>(found->second);
+  }
+
+  Result<std::vector<RecordView>> list(std::optional<ConsumerNumber> consumer,
+                                       std::optional<RecordState> state,
+                                       std::size_t limit) override {
+    const std::scoped_lock lock(state_.mutex);
+    std::vector<RecordView> views;
+    const auto wanted = [&](const KeyId& id, RecordState its_state) {
+      return (!consumer || id.consumer() == *consumer) && (!state || its_state == *state);
+    };
+    state_.live.each([&](const LiveRecord& live) {
+      if (live.record && wanted(live.id, live.record->state)) views.push_back(view_of(live));
+    });
+    if (state == RecordState::kDead) {
+      state_.finished.each_dead([&](const FinishedRecord& record, const FinishedDetail& detail) {
+        if (!wanted(record.id, RecordState::kDead)) return;
+        views.push_back(view_of(record.id, *state_.finished.find(record.id, true), &detail));
+      });
+    }
+    std::ranges::sort(views, [](const RecordView& a, const RecordView& b) {
+      return std::pair(a.first_seen, a.id) < std::pair(b.first_seen, b.id);
+    });
+    if (views.size() > limit) views.resize(limit);
+    return views;
+  }
+
+  Result<std::optional<RecordView>> show(const KeyId& id) override {
+    const std::scoped_lock lock(state_.mutex);
+    if (const LiveRecord* live = state_.live.find(id); live != nullptr && live->record) {
+      return std::optional(view_of(*live));
+    }
+    if (const auto record = state_.finished.find(id, true)) {
+      return std::optional(view_of(id, *record, state_.finished.detail(id)));
+    }
+    return std::optional<RecordView>();
+  }
+
+  Result<bool> forget(const KeyId& id) override {
+    const std::scoped_lock lock(state_.mutex);
+    bool there = state_.finished.erase(id);
+    if (const LiveRecord* live = state_.live.find(id); live != nullptr && live->record) {
+      if (live->record->state == RecordState::kConsuming &&
+          live->record->lease_until > state_.now()) {
+        return failure({ErrorKind::kBlocked, "R241",
+                        "a running consumer holds this record: forgetting it now would let it "
+                        "happen twice",
+                        "stop the consumer, or wait for its lease to end"});
+      }
+      state_.live.erase(id);
+      there = true;
+    }
+    if (there) {
+      state_.held.remove_key(id);
+      state_.parked.erase(id);
+    }
+    return there;
+  }
+
+  Result<bool> unlock(const KeyId& id) override {
+    const std::scoped_lock lock(state_.mutex);
+    return reopen_record(state_, id, state_.now());
+  }
+
+  Result<StoreStats> stats() override;
+
+ private:
+  State& state_;
+};
+
+Result<StoreStats> Inspector::stats() {
+  const std::scoped_lock lock(state_.mutex);
+  StoreStats stats;
+  stats.epoch = state_.epoch;
+  stats.bytes = state_.live.bytes() + state_.finished.bytes();
+  for (const auto& [number, consumer] : state_.consumers) {
+    StoreStats::Consumer told;
+    told.name = consumer.name;
+    told.number = number;
+    told.dead = state_.finished.count_dead(number);
+    told.held = state_.held.count(number);
+    told.dead_letters = state_.dead_letters.count(number);
+    stats.consumers.push_back(std::move(told));
+    // Memory has no generations: each consumer's completed records are told as one.
+    stats.generations.push_back({static_cast<std::int64_t>(number), true, consumer.ttl,
+                                 state_.finished.count(number) - state_.finished.count_dead(number),
+                                 state_.started_at});
+  }
+  state_.live.each([&](const LiveRecord& live) {
+    if (!live.record) return;
+    const auto told =
+        std::ranges::find(stats.consumers, live.id.consumer(), &StoreStats::Consumer::number);
+    if (told == stats.consumers.end()) return;
+    if (live.record->state == RecordState::kConsuming) ++told->consuming;
+    if (live.record->state == RecordState::kRetrying) ++told->retrying;
+    if (live.record->state == RecordState::kParked) ++told->parked;
+  });
+  return stats;
+}
+
+class DeadLetterBox final : public DeadLetters {
+ public:
+  explicit DeadLetterBox(State& state) : state_(state) {}
+
+  Result<std::vector<DeadLetter>> list(const DeadLetterFilter& filter) override {
+    const std::scoped_lock lock(state_.mutex);
+    return state_.dead_letters.list(filter);
+  }
+
+  Result<std::optional<DeadLetter>> show(std::int64_t id) override {
+    const std::scoped_lock lock(state_.mutex);
+    const DeadLetterRow* row = state_.dead_letters.find(id);
+    if (row == nullptr) return std::optional<DeadLetter>();
+    return std::optional<DeadLetter>(row->letter);
+  }
+
+  Result<ReplayReport> replay(std::span<const std::int64_t> ids) override {
+    const std::scoped_lock lock(state_.mutex);
+    const StoreTime now = state_.now();
+    ReplayReport report;
+    for (const std::int64_t id : ids) replay_one(id, now, report);
+    return report;
+  }
+
+  Result<std::size_t> discard(std::span<const std::int64_t> ids) override {
+    const std::scoped_lock lock(state_.mutex);
+    std::size_t discarded = 0;
+    for (const std::int64_t id : ids) discarded += state_.dead_letters.discard(id) ? 1U : 0U;
+    return discarded;
+  }
+
+ private:
+  void replay_one(std::int64_t id, StoreTime now, ReplayReport& report) {
+    DeadLetterRow* dead = state_.dead_letters.find(id);
+    if (dead == nullptr) {
+      ++report.missing;
+      return;
+    }
+    const KeyId& key = dead->key_id;
+    const LiveRecord* live = state_.live.find(key);
+    std::optional<core::Record> record;
+    if (live != nullptr) {
+      record = live->record;
+    } else {
+      record = state_.finished.find(key, false);
+    }
+    if (record && !core::same_fingerprint(record->fingerprint, dead->letter.fingerprint)) {
+      ++report.skipped_conflict;
+    } else if (record && record->state == RecordState::kCompleted) {
+      ++report.skipped_completed;
+    } else if (record && reopen_record(state_, key, now)) {
+      ++report.replayed;
+    } else {
+      // No record, or one on its way: a copy of its own passes through the record like any other.
+      ++dead->letter.replayed;
+      state_.held.add(row_of(*dead, now));
+      ++report.replayed;
+    }
+  }
+
+  State& state_;
+};
+
+}  // namespace
+
+HeldRow row_of(const DeadLetterRow& dead, StoreTime due) {
+  const DeadLetter& letter = dead.letter;
+  HeldRow row;
+  row.consumer = dead.consumer;
+  row.id = dead.key_id;
+  row.due = due;
+  row.first_seen = letter.first_seen;
+  row.content.payload = letter.payload;
+  row.content.headers = letter.headers;
+  row.content.content_type = letter.content_type;
+  row.content.type = letter.type;
+  row.content.partition = letter.partition;
+  row.content.position = letter.position;
+  // Without a key of its own the consumer's recipe looks again.
+  if (!letter.key.empty()) {
+    row.content.key = letter.key;
+    row.content.fingerprint = letter.fingerprint;
+  }
+  return row;
+}
+
+bool reopen_record(State& state, const KeyId& id, StoreTime now) {
+  if (LiveRecord* live = state.live.find(id); live != nullptr) {
+    if (!live->record || !core::decide_unlock(*live->record, now)) return false;
+    if (auto payload = state.parked.extract(id)) {
+      payload.mapped().due = now;
+      state.held.add(std::move(payload.mapped()));
+    }
+    return true;
+  }
+  auto record = state.finished.find(id, true);
+  if (!record || !core::decide_unlock(*record, now)) return false;
+  const Bytes key = state.finished.detail(id)->key;
+  state.finished.erase(id);
+  DeadLetterRow* dead = state.dead_letters.find(id, record->fingerprint);
+  state.live.insert(id, key).record = std::move(record);
+  if (dead != nullptr) {
+    ++dead->letter.replayed;
+    state.held.add(row_of(*dead, now));
+  }
+  return true;
+}
+
+std::unique_ptr<DeadLetters> make_dead_letters(State& state) {
+  return std::make_unique<DeadLetterBox>(state);
+}
+std::unique_ptr<RecordInspector> make_inspector(State& state) {
+  return std::make_unique<Inspector>(state);
+}
+
+}  // namespace semel::memory

@@ -1,0 +1,35 @@
+#include "stores/memory/state.h"
+
+namespace semel::memory {
+namespace {
+
+using std::chrono::milliseconds;
+
+StoreTime wall_time() {
+  return std::chrono::time_point_cast<milliseconds>(std::chrono::system_clock::now());
+}
+
+}  // namespace
+
+// The epoch is the wall's second: a later process has a later one, so that tokens go on growing.
+State::State(Environment& env, std::size_t max)
+    : environment(env),
+      max_records(max),
+      started(env.clock->now()),
+      started_at(wall_time()),
+      epoch(static_cast<std::uint64_t>(
+          std::chrono::duration_cast<std::chrono::seconds>(started_at.time_since_epoch()).count())),
+      live(env.random->next()),
+      finished(env.random->next()) {}
+
+StoreTime State::now() const noexcept {
+  return started_at + std::chrono::duration_cast<milliseconds>(environment.clock->now() - started);
+}
+
+const std::string& State::name_of(ConsumerNumber number) const {
+  static const std::string kNobody;
+  const auto found = consumers.find(number);
+  return found == consumers.end() ? kNobody : found->second.name;
+}
+
+}  // namespace semel::memory

@@ -1,0 +1,76 @@
+// What the memory store holds: one state, one lock, and the small facets over it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <semel/environment.h>
+#include <semel/held_messages.h>
+#include <semel/memory.h>
+#include <semel/records.h>
+#include <semel/run_markers.h>
+#include <semel/store.h>
+
+#include "stores/memory/dead_letter_rows.h"
+#include "stores/memory/finished_records.h"
+#include "stores/memory/held_rows.h"
+#include "stores/memory/live_records.h"
+
+namespace semel::memory {
+
+struct Consumer {
+  std::string name;
+  Bytes recipe_hash;
+  std::optional<std::chrono::milliseconds> ttl;
+};
+
+// Everything but the lock and the clock is guarded by `mutex`.
+struct State {
+  State(Environment& environment, std::size_t max_records);
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // The store's clock: the wall's at the start, then the environment's steady one.
+  StoreTime now() const noexcept;
+  const std::string& name_of(ConsumerNumber number) const;
+
+  mutable std::mutex mutex;
+  Environment& environment;
+  const std::size_t max_records;
+  const std::chrono::steady_clock::time_point started;
+  const StoreTime started_at;
+  const std::uint64_t epoch;
+  std::uint64_t counter = 0;  // of tokens, within the epoch
+
+  std::map<ConsumerNumber, Consumer> consumers;
+  std::map<std::string, ConsumerNumber, std::less<>> numbers;
+  LiveRecords live;
+  FinishedRecords finished;
+  std::size_t forgotten = 0;  // since the last purge, for want of room
+  HeldRows held;
+  std::map<KeyId, HeldRow> parked;  // payloads that wait for a person, under their record's key
+  DeadLetterRows dead_letters;
+  std::map<std::pair<ConsumerNumber, std::string>, Bytes> positions;
+  std::set<std::pair<ConsumerNumber, std::string>> reserved;
+};
+
+// Applies one Finish; the lock is held.
+Applied apply_finish(State& state, const Finish& finish, StoreTime now);
+
+std::unique_ptr<HeldMessages> make_held(State& state);
+std::unique_ptr<DeadLetters> make_dead_letters(State& state);
+std::unique_ptr<RecordInspector> make_inspector(State& state);
+std::unique_ptr<Positions> make_positions(State& state);
+
+// dead or parked → retrying, due now, its payload held where the store has it. The lock is held.
+bool reopen_record(State& state, const KeyId& id, StoreTime now);
+HeldRow row_of(const DeadLetterRow& dead, StoreTime due);
+
+}  // namespace semel::memory

@@ -1,0 +1,219 @@
+// A store over a connection that the caller lends, inside the caller's own transaction.
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <utility>
+
+#include <semel/sqlite.h>
+
+#include "stores/sqlite/schema.h"
+#include "stores/sqlite/store.h"
+#include "stores/sqlite/unit_of_work.h"
+
+namespace semel::sqlite {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A generation is begun here, never sealed: the caller's transaction is no place for that.
+constexpr std::size_t kNeverRolls = std::size_t{1} << 62U;
+
+struct Borrowed {
+  Borrowed(sqlite3* handle, std::shared_ptr<StoreClock> the_clock)
+      : environment(system_environment()),
+        clock(the_clock ? std::move(the_clock) : std::make_shared<SystemStoreClock>(environment)),
+        connection(handle),
+        tables(connection, kNeverRolls),
+        claims(tables),
+        statements(connection) {}
+
+  Environment& environment;
+  std::shared_ptr<StoreClock> clock;
+  Connection connection;
+  Tables tables;
+  UnitClaims claims;
+  StatementRun statements;
+};
+
+class BorrowedSession final : public UnitSession {
+ public:
+  explicit BorrowedSession(Borrowed& lent) : lent_(lent) {
+    lent_.connection.execute("SAVEPOINT semel_unit");
+    try {
+      // Whether the caller committed what was seen last is not told: it is read again.
+      lent_.tables.generations.distrust();
+      lent_.tables.consumers.forget();
+      lent_.tables.begin();
+    } catch (...) {
+      roll_back();
+      throw;
+    }
+  }
+  ~BorrowedSession() override { BorrowedSession::roll_back(); }
+
+  UnitClaims& claims() noexcept override { return lent_.claims; }
+  StatementRun& statements() noexcept override { return lent_.statements; }
+  Tables& tables() noexcept override { return lent_.tables; }
+  Environment& environment() noexcept override { return lent_.environment; }
+  StoreTime now() noexcept override { return lent_.clock->now(); }
+  void commit() override {
+    lent_.connection.execute("RELEASE semel_unit");
+    open_ = false;
+  }
+  void undo_all() override { lent_.connection.execute("ROLLBACK TO semel_unit"); }
+  void roll_back() noexcept override {
+    if (!open_) return;
+    open_ = false;
+    // A statement may have ended the caller's transaction: then nothing is left to undo.
+    if (!lent_.connection.in_transaction()) return;
+    sqlite3_exec(lent_.connection.handle(), "ROLLBACK TO semel_unit; RELEASE semel_unit", nullptr,
+                 nullptr, nullptr);
+  }
+
+ private:
+  Borrowed& lent_;
+  bool open_ = true;
+};
+
+class BorrowedStore final : public Store, public TransactionalStore {
+ public:
+  BorrowedStore(sqlite3* handle, std::shared_ptr<StoreClock> clock)
+      : lent_(handle, std::move(clock)) {
+    traits_.name = "sqlite";
+    traits_.durable = true;
+    traits_.single_writer = true;
+    traits_.borrowed = true;
+  }
+
+  void make_tables() {
+    const bool alone = !lent_.connection.in_transaction();
+    if (alone) lent_.connection.execute("BEGIN IMMEDIATE");
+    try {
+      make_schema(lent_.connection, lent_.clock->now());
+      if (alone) lent_.connection.execute("COMMIT");
+    } catch (...) {
+      if (alone) lent_.connection.roll_back();
+      throw;
+    }
+  }
+
+  void check_tables() {
+    const int version = schema_version(lent_.connection);
+    refuse_newer(lent_.connection, version);
+    if (version == kSchemaVersion) return;
+    fail({ErrorKind::kRejected, "R207",
+          fmt::format("{} has no tables of Semel, or older ones", lent_.connection.path()),
+          "make them: semel store init, or create_tables"});
+  }
+
+  const StoreTraits& traits() const noexcept override { return traits_; }
+  StoreFacets facets() noexcept override {
+    StoreFacets facets;
+    facets.transactional = this;
+    return facets;
+  }
+
+  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
+    return contained([&] {
+      Consumers& consumers = lent_.tables.consumers;
+      auto row = consumers.find(spec.name);
+      if (row) Consumers::check_recipe(*row, spec);
+      ConsumerNumber number = row ? row->number : ConsumerNumber{};
+      if (!row) {
+        number = consumers.add(spec);
+      } else if (row->recipe_hash != spec.recipe_hash || row->ttl != spec.ttl) {
+        consumers.change(number, spec);
+      }
+      remember({number, spec.name, spec.recipe_hash, spec.ttl});
+      return number;
+    });
+  }
+
+  Result<std::vector<Claim>> claim(std::span<const Message* const>, const ClaimOptions&) override {
+    return refused<std::vector<Claim>>();
+  }
+  Result<std::vector<Applied>> renew(std::span<const Lease>, milliseconds) override {
+    return refused<std::vector<Applied>>();
+  }
+  Result<std::vector<Applied>> finish(std::span<const Finish>) override {
+    return refused<std::vector<Applied>>();
+  }
+  Result<PurgeReport> purge(milliseconds) override { return refused<PurgeReport>(); }
+
+  Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
+    return contained([&]() -> std::unique_ptr<UnitOfWork> {
+      if (!lent_.connection.in_transaction()) {
+        fail({ErrorKind::kRejected, "R208",
+              fmt::format("no transaction is open on {}", lent_.connection.path()),
+              "say BEGIN IMMEDIATE first, then COMMIT when the work is done"});
+      }
+      auto session = std::make_unique<BorrowedSession>(lent_);
+      keep_numbers();
+      return make_unit(std::move(session), options);
+    });
+  }
+
+ private:
+  template <class T>
+  static Result<T> refused() {
+    return failure({ErrorKind::kRejected, "R208",
+                    "a borrowed connection guards work inside the caller's transaction only",
+                    "open the file with open_sqlite for all else"});
+  }
+
+  void remember(ConsumerRow row) {
+    for (ConsumerRow& known : attached_) {
+      if (known.number != row.number) continue;
+      known = std::move(row);
+      return;
+    }
+    attached_.push_back(std::move(row));
+  }
+
+  // A consumer may have been attached in a transaction that the caller rolled back. Its number is
+  // given again to the same name, or else refused.
+  void keep_numbers() {
+    for (const ConsumerRow& known : attached_) {
+      const auto row = lent_.tables.consumers.find(known.name);
+      if (row && row->number == known.number) continue;
+      if (row || !lent_.tables.consumers.add_as(known)) {
+        fail({ErrorKind::kRejected, "R208",
+              fmt::format("consumer \"{}\" was attached in a transaction that was rolled back",
+                          known.name),
+              "attach it again"});
+      }
+    }
+  }
+
+  Borrowed lent_;
+  StoreTraits traits_;
+  std::vector<ConsumerRow> attached_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> borrow_store(sqlite3* connection, bool create_tables,
+                                            std::shared_ptr<StoreClock> clock) {
+  return contained([&]() -> std::unique_ptr<Store> {
+    if (connection == nullptr) {
+      fail({ErrorKind::kRejected, "R208", "no connection was given", "open it first"});
+    }
+    auto store = std::make_unique<BorrowedStore>(connection, std::move(clock));
+    if (create_tables) {
+      store->make_tables();
+    } else {
+      store->check_tables();
+    }
+    return store;
+  });
+}
+
+}  // namespace semel::sqlite
+
+namespace semel {
+
+Result<std::unique_ptr<Store>> borrow_sqlite(sqlite3* connection, bool create_tables) {
+  return sqlite::borrow_store(connection, create_tables, nullptr);
+}
+
+}  // namespace semel

@@ -1,0 +1,185 @@
+// A store over the caller's own connection and transaction.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include "stores/sqlite/test_place.h"
+
+namespace semel::sqlite {
+namespace {
+
+class BorrowedTest : public SqliteTest {
+ protected:
+  BorrowedTest() {
+    sqlite3_open(path_.c_str(), &handle_);
+    run("PRAGMA journal_mode = WAL; CREATE TABLE effect (name TEXT)");
+    store_ = borrow_store(handle_, true, clock_).value();
+    consumer_ = attach(*store_);
+  }
+  ~BorrowedTest() override {
+    store_.reset();
+    EXPECT_EQ(sqlite3_close(handle_), SQLITE_OK) << "nothing of the store is left on it";
+  }
+  void run(const char* text) {
+    ASSERT_EQ(sqlite3_exec(handle_, text, nullptr, nullptr, nullptr), SQLITE_OK)
+        << text << ": " << sqlite3_errmsg(handle_);
+  }
+  Message message(const std::string& key) const { return test::make_message(consumer_, key); }
+  // Claims, makes its effect, finishes, releases. What the claim said.
+  Claim handle(const Message& m, const char* effect = "INSERT INTO effect VALUES ('made')") {
+    auto unit = store_->facets().transactional->begin({}).value();
+    const Message* const one = &m;
+    const Claim claimed = unit->claim({&one, 1}).value().at(0);
+    const auto* acquired = std::get_if<Acquired>(&claimed);
+    if (acquired == nullptr) return claimed;
+    RecordedStatement statement;
+    statement.statement = admit_statement(effect).value();
+    unit->run(0, {statement});
+    EXPECT_TRUE(unit->flush().value().failed.empty());
+    const Finish done = test::completed(acquired->lease);
+    EXPECT_TRUE(unit->finish({&done, 1}).has_value());
+    EXPECT_TRUE(unit->commit().has_value());
+    return claimed;
+  }
+
+  sqlite3* handle_ = nullptr;
+  std::unique_ptr<Store> store_;
+  ConsumerNumber consumer_{};
+};
+
+TEST_F(BorrowedTest, TheCallersCommitDecides) {
+  const Message m = message("m");
+  run("BEGIN");
+  EXPECT_TRUE(std::holds_alternative<Acquired>(handle(m)));
+  EXPECT_EQ(sqlite3_get_autocommit(handle_), 0) << "the caller's transaction goes on";
+  run("ROLLBACK");
+  EXPECT_EQ(one("SELECT count(*) FROM effect"), "0");
+  run("BEGIN");
+  EXPECT_TRUE(std::holds_alternative<Acquired>(handle(m)));
+  run("COMMIT");
+  EXPECT_EQ(one("SELECT count(*) FROM effect"), "1");
+  run("BEGIN");
+  EXPECT_TRUE(std::holds_alternative<Completed>(handle(m)));
+  run("COMMIT");
+  EXPECT_EQ(one("SELECT count(*) FROM effect"), "1");
+  const auto own = open();
+  attach(*own);
+  EXPECT_TRUE(is_completed(*own, m)) << "one record, however it is met";
+}
+
+TEST_F(BorrowedTest, WithoutATransactionItIsRefused) {
+  const auto unit = store_->facets().transactional->begin({});
+  ASSERT_FALSE(unit.has_value());
+  EXPECT_EQ(unit.error().code, "R208");
+  EXPECT_EQ(unit.error().kind, ErrorKind::kRejected);
+  const Message m = message("m");
+  const Message* const one = &m;
+  EXPECT_EQ(store_->claim({&one, 1}, {}).error().code, "R208");
+  EXPECT_EQ(store_->facets().held, nullptr);
+}
+
+TEST_F(BorrowedTest, AUnitThatIsGivenUpLeavesTheCallersOwnWork) {
+  const Message m = message("m");
+  run("BEGIN; INSERT INTO effect VALUES ('the caller''s')");
+  {
+    auto unit = store_->facets().transactional->begin({}).value();
+    const Message* const one = &m;
+    ASSERT_TRUE(unit->claim({&one, 1}).has_value());
+  }
+  EXPECT_TRUE(std::holds_alternative<Acquired>(handle(m)));
+  run("COMMIT");
+  EXPECT_EQ(one("SELECT group_concat(name) FROM effect"), "the caller's,made");
+}
+
+TEST_F(BorrowedTest, ItsSettingsStayAsTheyAre) {
+  int asked = 0;
+  sqlite3_set_authorizer(
+      handle_,
+      [](void* count, int, const char*, const char*, const char*, const char*) {
+        ++*static_cast<int*>(count);
+        return SQLITE_OK;
+      },
+      &asked);
+  const std::string sync = [&] {
+    std::string answer;
+    sqlite3_exec(
+        handle_, "PRAGMA synchronous",
+        [](void* into, int, char** values, char**) {
+          *static_cast<std::string*>(into) = values[0];
+          return 0;
+        },
+        &answer, nullptr);
+    return answer;
+  }();
+  EXPECT_EQ(sync, "2");
+  run("BEGIN");
+  handle(message("m"));
+  run("COMMIT");
+  EXPECT_GT(asked, 0) << "the caller's authorizer is still asked";
+  sqlite3_set_authorizer(handle_, nullptr, nullptr);
+}
+
+TEST_F(BorrowedTest, ASchemaThatEndsTheTransactionIsNoticed) {
+  run("CREATE TABLE guarded (a INTEGER)");
+  run("CREATE TRIGGER guard BEFORE INSERT ON guarded BEGIN SELECT RAISE(ROLLBACK, 'no'); END");
+  run("BEGIN");
+  {
+    auto unit = store_->facets().transactional->begin({}).value();
+    const Message m = message("m");
+    const Message* const one = &m;
+    ASSERT_TRUE(unit->claim({&one, 1}).has_value());
+    RecordedStatement statement;
+    statement.statement = admit_statement("INSERT INTO guarded VALUES (1)").value();
+    unit->run(0, {statement});
+    const FlushReport report = unit->flush().value();
+    EXPECT_TRUE(report.all_undone);
+    ASSERT_EQ(report.failed.size(), 1U);
+    EXPECT_FALSE(unit->commit().has_value());
+  }
+  EXPECT_EQ(sqlite3_get_autocommit(handle_), 1) << "the caller must begin again";
+  run("BEGIN");
+  EXPECT_TRUE(std::holds_alternative<Acquired>(handle(message("m"))));
+  run("COMMIT");
+}
+
+TEST_F(BorrowedTest, AConsumerAttachedInVainKeepsItsNumberOrIsRefused) {
+  run("BEGIN");
+  const ConsumerNumber shaky = attach(*store_, "shaky");
+  run("ROLLBACK");
+  run("BEGIN");
+  const Message m = test::make_message(shaky, "m");
+  EXPECT_TRUE(std::holds_alternative<Acquired>(handle(m)));
+  run("COMMIT");
+  EXPECT_EQ(one("SELECT number FROM semel_consumer WHERE name = 'shaky'"),
+            std::to_string(static_cast<std::uint32_t>(shaky)));
+
+  run("BEGIN");
+  attach(*store_, "late");
+  run("ROLLBACK");
+  {
+    const auto own = open();
+    attach(*own, "someone else");
+  }
+  run("BEGIN");
+  const auto unit = store_->facets().transactional->begin({});
+  ASSERT_FALSE(unit.has_value()) << "its number is another's now";
+  EXPECT_EQ(unit.error().code, "R208");
+  run("ROLLBACK");
+}
+
+TEST_F(BorrowedTest, TablesMustBeThere) {
+  sqlite3* bare = nullptr;
+  sqlite3_open(folder_.file("bare.db").c_str(), &bare);
+  auto store = borrow_store(bare, false, clock_);
+  ASSERT_FALSE(store.has_value());
+  EXPECT_EQ(store.error().code, "R207");
+  EXPECT_FALSE(borrow_store(nullptr, true, clock_).has_value());
+  sqlite3_exec(bare, "BEGIN", nullptr, nullptr, nullptr);
+  store = borrow_store(bare, true, clock_);
+  EXPECT_TRUE(store.has_value()) << "in the caller's transaction too";
+  store->reset();
+  sqlite3_exec(bare, "ROLLBACK", nullptr, nullptr, nullptr);
+  sqlite3_close(bare);
+}
+
+}  // namespace
+}  // namespace semel::sqlite

@@ -1,0 +1,77 @@
+// Claims: who may handle a key, decided inside an open write transaction.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/store.h>
+#include <semel/unit_of_work.h>
+
+#include "stores/sqlite/finisher.h"
+#include "stores/sqlite/tables.h"
+
+namespace semel::sqlite {
+
+// The messages' places in ascending order of their ids: that is the order of the tables.
+void sort_by_id(std::span<const Message* const> messages, std::vector<std::uint32_t>& order);
+
+// What a completed record answers.
+Claim answer_of(Tables& tables, const Finished& found, const Message& message, bool want_result);
+
+// Two phases: the claim commits before the work begins.
+class LeaseClaims {
+ public:
+  LeaseClaims(Tables& tables, Environment& environment) noexcept
+      : tables_(tables), environment_(environment) {}
+  std::vector<Claim> claim(std::span<const Message* const> messages, const ClaimOptions& options,
+                           std::int64_t instance, StoreTime now);
+
+ private:
+  Claim claim_one(const Message& message, const ClaimOptions& options, std::int64_t instance,
+                  Token token, bool any_live, StoreTime now);
+
+  Tables& tables_;
+  Environment& environment_;
+  std::vector<std::uint32_t> order_;
+};
+
+// One phase: the claim is the completed record itself, in the transaction of the work.
+class UnitClaims {
+ public:
+  explicit UnitClaims(Tables& tables) noexcept : tables_(tables), finisher_(tables) {}
+
+  // A new unit: nothing is claimed.
+  void begin() noexcept { used_ = 0; }
+  std::vector<Claim> claim(std::span<const Message* const> messages, const UnitOptions& options,
+                           StoreTime now);
+  Applied finish(const Finish& finish, StoreTime now);
+  bool unfinished() const noexcept;
+
+ private:
+  struct Claimed {
+    KeyId id;
+    Fingerprint fingerprint;
+    Bytes key;
+    Generation* generation = nullptr;
+    std::optional<LiveRow> live;  // of an earlier try, as this claim leaves it
+    std::optional<std::int64_t> inbox;
+    StoreTime at{};
+    bool finished = false;
+  };
+  Claim claim_one(std::size_t at, const Message& message, const UnitOptions& options, bool any_live,
+                  StoreTime now);
+  Claimed* find(const KeyId& id) noexcept;
+  Claimed& remember(std::size_t at, const Message& message, Generation& generation, StoreTime now);
+
+  Tables& tables_;
+  Finisher finisher_;
+  // In the order of the request; kept from unit to unit, for the memory they hold.
+  std::vector<Claimed> claimed_;
+  std::size_t used_ = 0;
+  std::size_t next_ = 0;  // where the next finish is likely to be found
+  std::vector<std::uint32_t> order_;
+  std::int64_t next_inbox_ = 0;
+};
+
+}  // namespace semel::sqlite

@@ -1,0 +1,97 @@
+// Connection: an SQLite connection of ours, or one that a caller lends.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "stores/sqlite/failure.h"
+#include "stores/sqlite/patience.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace semel::sqlite {
+
+struct ConnectionOptions {
+  std::string path;
+  std::string vfs;
+  std::size_t cache_bytes = 0;
+  bool make = false;       // the file, where it is missing
+  bool only_look = false;  // a write is refused
+  bool own_checkpoints = false;
+  // For the opening itself: a process that closes the file just now holds all of it for a moment.
+  std::chrono::milliseconds patience{0};
+};
+
+// How far a commit must reach before it returns.
+enum class Sync { kProcessCrash, kPowerLoss };
+
+// One thread at a time.
+class Connection {
+ public:
+  // Opens a file. Throws Failure.
+  explicit Connection(const ConnectionOptions& options);
+  // Borrows: nothing of the connection is changed, and it is not closed.
+  explicit Connection(sqlite3* borrowed);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  sqlite3* handle() const noexcept { return handle_; }
+  const std::string& path() const noexcept { return path_; }
+  bool borrowed() const noexcept { return borrowed_; }
+
+  // Throws Failure; a statement that is prepared stays for the connection's life.
+  sqlite3_stmt* prepare(std::string_view sql);
+  void execute(const char* sql);
+  // The first column of the first row, as text; empty where there is none.
+  std::string ask(const char* sql);
+
+  // Ends a transaction, whatever became of it.
+  void roll_back() noexcept;
+
+  std::int64_t changes() const noexcept;
+  std::int64_t last_row() const noexcept;
+  bool in_transaction() const noexcept;
+  bool read_only() const noexcept;
+  void set_sync(Sync sync);
+  // How long statements wait for a lock from now on.
+  void set_patience(std::chrono::milliseconds patience) noexcept { patience_ = Patience(patience); }
+
+  // The error that `code` of the last call means, with SQLite's own message.
+  Failure failure_now(int code) const;
+  [[noreturn]] void raise(int code) const { throw failure_now(code); }
+
+  // While it lives, statements are compiled and run with a handler's rights: no transaction
+  // control, no DDL, no PRAGMA, no ATTACH, no writes to Semel's tables, also not by a trigger.
+  class HandlerRights {
+   public:
+    explicit HandlerRights(Connection& connection) noexcept : connection_(connection) {
+      connection_.handler_ = true;
+    }
+    ~HandlerRights() { connection_.handler_ = false; }
+    HandlerRights(const HandlerRights&) = delete;
+    HandlerRights& operator=(const HandlerRights&) = delete;
+
+   private:
+    Connection& connection_;
+  };
+
+ private:
+  static int on_busy(void* self, int calls) noexcept;
+  static int authorize(void* self, int action, const char* first, const char* second,
+                       const char* database, const char* trigger) noexcept;
+  void configure(const ConnectionOptions& options);
+
+  sqlite3* handle_ = nullptr;
+  std::string path_;
+  bool borrowed_ = false;
+  bool handler_ = false;
+  Sync sync_ = Sync::kPowerLoss;
+  Patience patience_{std::chrono::milliseconds(0)};
+};
+
+}  // namespace semel::sqlite

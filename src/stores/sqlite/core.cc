@@ -1,0 +1,125 @@
+#include "stores/sqlite/core.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "stores/sqlite/lock_holder.h"
+#include "stores/sqlite/place.h"
+#include "stores/sqlite/schema.h"
+
+namespace semel::sqlite {
+namespace {
+
+// SQLite tells of a lock by BUSY alone.
+[[noreturn]] void tell_who(const Failure& failed, const std::string& path) {
+  if (failed.error().kind == ErrorKind::kBlocked) fail(locked_error(path, lock_holder(path)));
+  throw failed;
+}
+
+// SQLite opens a file it may not write all the same, and fails at the first write.
+void refuse_read_only(Connection& connection) {
+  if (!connection.read_only()) return;
+  fail({ErrorKind::kUnavailable, "R203", fmt::format("{} is read-only", connection.path()),
+        "let this user write the file and its directory"});
+}
+
+void need_tables(Connection& connection) {
+  const int version = schema_version(connection);
+  refuse_newer(connection, version);
+  if (version == kSchemaVersion) return;
+  fail({ErrorKind::kRejected, "R207",
+        version == 0
+            ? fmt::format("{} has no tables of Semel", connection.path())
+            : fmt::format("{} has tables of an older version, {}", connection.path(), version),
+        "make them: semel store init"});
+}
+
+void turn_to_log(Connection& connection, bool may) {
+  if (connection.ask("PRAGMA journal_mode") == "wal") return;
+  if (!may) {
+    fail({ErrorKind::kRejected, "R207",
+          fmt::format("{} keeps a rollback journal: there every commit locks all readers out",
+                      connection.path()),
+          "turn it to a write-ahead log: semel store init"});
+  }
+  const std::string mode = connection.ask("PRAGMA journal_mode = WAL");
+  if (mode == "wal") return;
+  fail({ErrorKind::kUnavailable, "R201",
+        fmt::format("{} cannot be turned to a write-ahead log (its journal mode stays {})",
+                    connection.path(), mode),
+        "put the database on a local disk, and end other programs that use it"});
+}
+
+// Made and checked by a connection of its own, so that the writer never meets half a file.
+const SqliteOptions& prepared(const SqliteOptions& options, StoreClock& clock) {
+  check_place(options);
+  try {
+    ConnectionOptions first = connection_options(options);
+    first.make = options.create;
+    Connection connection(first);
+    connection.set_patience(options.busy);
+    refuse_read_only(connection);
+    // An older library must not turn, nor touch, what a newer one made.
+    refuse_newer(connection, schema_version(connection));
+    turn_to_log(connection, options.create);
+    if (!options.create) {
+      need_tables(connection);
+    } else if (schema_version(connection) != kSchemaVersion) {
+      connection.execute("BEGIN IMMEDIATE");
+      make_schema(connection, clock.now());
+      connection.execute("COMMIT");
+    }
+  } catch (const Failure& failed) {
+    tell_who(failed, options.path);
+  }
+  return options;
+}
+
+}  // namespace
+
+ConnectionOptions connection_options(const SqliteOptions& options) {
+  ConnectionOptions connection;
+  connection.path = options.path;
+  connection.vfs = options.vfs;
+  connection.cache_bytes = options.cache_bytes;
+  connection.own_checkpoints = !options.checkpoints;
+  connection.patience = options.busy;
+  return connection;
+}
+
+Core::Core(SqliteOptions wanted, Environment& environment, StoreClock& the_clock)
+    : options(std::move(wanted)),
+      clock(the_clock),
+      writer(connection_options(prepared(options, the_clock)), options.generation_rows, environment,
+             the_clock),
+      reader(
+          [&] {
+            ConnectionOptions look = connection_options(options);
+            look.only_look = true;
+            return look;
+          }(),
+          options.busy),
+      instances(SideFile::path_for(options.path), writer, reader, options.busy),
+      wake_ups(options.path) {
+  // The log is there once it was read: wake_ups watches it.
+  reader.look([](Tables&, Connection&) {});
+  if (options.checkpoints) {
+    housekeeper = std::make_unique<Housekeeper>(connection_options(options), writer, filters);
+    writer.tables().generations.use_filters(filters);
+  }
+}
+
+Core::~Core() {
+  housekeeper.reset();
+  if (writer.tables().generations.all_counted()) return;
+  // What was not counted yet is told to the next process where that is to be had without waiting;
+  // else its table grows a little longer.
+  (void)contained([&] {
+    WriteTransaction transaction(writer, Sync::kProcessCrash, std::chrono::milliseconds(0));
+    transaction.tables().generations.count_all();
+    transaction.commit();
+  });
+}
+
+}  // namespace semel::sqlite

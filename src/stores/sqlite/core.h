@@ -1,0 +1,47 @@
+// Core: what the ports of one opened store share.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <semel/held_messages.h>
+#include <semel/records.h>
+#include <semel/run_markers.h>
+#include <semel/sqlite.h>
+#include <semel/unit_of_work.h>
+
+#include "stores/sqlite/housekeeper.h"
+#include "stores/sqlite/instances.h"
+#include "stores/sqlite/reader.h"
+#include "stores/sqlite/wake_ups.h"
+#include "stores/sqlite/writer.h"
+
+namespace semel::sqlite {
+
+struct Core {
+  // The file is checked and its tables are there. Throws Failure.
+  Core(SqliteOptions wanted, Environment& environment, StoreClock& the_clock);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  const SqliteOptions options;
+  StoreClock& clock;
+  Filters filters;
+  Writer writer;
+  Reader reader;
+  Instances instances;
+  WakeUps wake_ups;
+  std::unique_ptr<Housekeeper> housekeeper;
+};
+
+ConnectionOptions connection_options(const SqliteOptions& options);
+
+std::unique_ptr<TransactionalStore> make_units(Core& core);
+std::unique_ptr<HeldMessages> make_held(Core& core);
+std::unique_ptr<DeadLetters> make_dead_letters(Core& core);
+std::unique_ptr<RecordInspector> make_inspector(Core& core);
+std::unique_ptr<Positions> make_positions(Core& core);
+std::unique_ptr<RunMarkers> make_run_markers(Core& core);
+
+}  // namespace semel::sqlite

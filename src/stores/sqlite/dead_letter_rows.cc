@@ -1,0 +1,173 @@
+#include "stores/sqlite/dead_letter_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/digest.h"
+#include "stores/sqlite/connection.h"
+#include "stores/sqlite/headers_text.h"
+
+namespace semel::sqlite {
+namespace {
+
+constexpr std::string_view kByKey = "semel.dead_letter.key";
+constexpr std::string_view kByPosition = "semel.dead_letter.position";
+
+// Keys and positions may be long; the index holds digests of them.
+std::optional<digest::Short> identity_of(const HeldContent& content) {
+  if (content.key) {
+    const std::array<BytesView, 1> parts = {*content.key};
+    return digest::shortened(digest::sha256_parts(kByKey, parts));
+  }
+  if (content.position.empty()) return std::nullopt;
+  const std::array<BytesView, 2> parts = {content.partition, content.position};
+  return digest::shortened(digest::sha256_parts(kByPosition, parts));
+}
+
+DeadLetterRow row_at(const Prepared& at, bool payloads) {
+  DeadLetterRow row;
+  row.letter.id = at.integer(0);
+  row.consumer = at.consumer(1);
+  row.letter.fingerprint = at.fingerprint(2);
+  if (!at.null(3)) row.record = at.key_id(3);
+  row.letter.replayed = at.small(4);
+  row.letter.attempts = at.small(5);
+  row.letter.first_seen = at.time(6);
+  row.letter.dead_at = at.time(7);
+  row.letter.key = at.text(8);
+  row.letter.reason = at.text(9);
+  row.letter.error = at.text(10);
+  row.letter.type = at.text(11);
+  row.letter.content_type = at.text(12);
+  row.letter.partition = at.text(13);
+  row.letter.position = at.text(14);
+  if (!payloads) return row;
+  row.letter.headers = headers_of(at.bytes(15));
+  row.letter.payload = at.text(16);
+  return row;
+}
+
+}  // namespace
+
+DeadLetterRows::DeadLetterRows(Connection& connection)
+    : keep_(connection,
+            "INSERT INTO semel_dead_letter (consumer, identity, fingerprint, record, replayed, "
+            "attempts, first_seen, dead_at, key, reason, error, type, content_type, partition, "
+            "position, headers, payload) VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+            "?12, ?13, ?14, ?15, ?16) "
+            "ON CONFLICT (consumer, identity, fingerprint) DO UPDATE SET record = "
+            "excluded.record, attempts = excluded.attempts, dead_at = excluded.dead_at, reason = "
+            "excluded.reason, error = excluded.error"),
+      find_(connection,
+            "SELECT id, consumer, fingerprint, record, replayed, attempts, first_seen, dead_at, "
+            "key, reason, error, type, content_type, partition, position, headers, payload "
+            "FROM semel_dead_letter WHERE id = ?1"),
+      find_record_(connection,
+                   "SELECT id, consumer, fingerprint, record, replayed, attempts, first_seen, "
+                   "dead_at, key, reason, error, type, content_type, partition, position, headers, "
+                   "payload FROM semel_dead_letter WHERE consumer = ?1 AND record = ?2 AND "
+                   "fingerprint = ?3"),
+      list_(connection,
+            "SELECT id, consumer, fingerprint, record, replayed, attempts, first_seen, dead_at, "
+            "key, reason, error, type, content_type, partition, position, headers, payload "
+            "FROM semel_dead_letter WHERE id > ?1 AND (?2 IS NULL OR consumer = ?2) "
+            "AND (?3 IS NULL OR reason = ?3) ORDER BY id LIMIT ?4"),
+      replay_(connection, "UPDATE semel_dead_letter SET replayed = replayed + 1 WHERE id = ?1"),
+      discard_(connection, "DELETE FROM semel_dead_letter WHERE id = ?1"),
+      count_(connection, "SELECT count(*) FROM semel_dead_letter WHERE consumer = ?1") {}
+
+void DeadLetterRows::keep(const HeldContent& content, const std::optional<KeyId>& record,
+                          const Finish& finish, StoreTime first_seen, StoreTime now) {
+  const auto identity = identity_of(content);
+  const Fingerprint fingerprint = content.fingerprint.value_or(Fingerprint{});  // bound, not copied
+  const std::string headers = content.headers != nullptr ? text_of(*content.headers) : "";
+  keep_.bind(1, content.consumer)
+      .bind(3, fingerprint)
+      .bind(4, record)
+      .bind(5, finish.attempts)
+      .bind(6, first_seen)
+      .bind(7, now)
+      .bind_bytes(9, finish.reason)
+      .bind_bytes(10, finish.error)
+      .bind_bytes(11, content.type)
+      .bind_bytes(12, content.content_type)
+      .bind_bytes(13, content.partition)
+      .bind_bytes(14, content.position)
+      .bind_bytes(15, headers)
+      .bind_bytes(16, content.payload);
+  if (identity) {
+    keep_.bind_blob(2, {reinterpret_cast<const char*>(identity->data()), identity->size()});
+  } else {
+    keep_.bind_null(2);
+  }
+  if (content.key) {
+    keep_.bind_bytes(8, *content.key);
+  } else {
+    keep_.bind_null(8);
+  }
+  keep_.run();
+}
+
+std::optional<DeadLetterRow> DeadLetterRows::find(std::int64_t id) {
+  find_.bind(1, id);
+  const Reading reading(find_);
+  if (!find_.next()) return std::nullopt;
+  return row_at(find_, true);
+}
+
+std::optional<DeadLetterRow> DeadLetterRows::find(const KeyId& record,
+                                                  const Fingerprint& fingerprint) {
+  find_record_.bind(1, record.consumer()).bind(2, record).bind(3, fingerprint);
+  const Reading reading(find_record_);
+  if (!find_record_.next()) return std::nullopt;
+  return row_at(find_record_, true);
+}
+
+std::vector<DeadLetterRow> DeadLetterRows::list(const DeadLetterFilter& filter,
+                                                std::optional<ConsumerNumber> consumer) {
+  list_.bind(1, filter.after)
+      .bind(2, consumer)
+      .bind(4, static_cast<std::int64_t>(
+                   std::min<std::size_t>(filter.limit, std::numeric_limits<std::int64_t>::max())));
+  if (filter.reason) {
+    list_.bind_text(3, *filter.reason);
+  } else {
+    list_.bind_null(3);
+  }
+  std::vector<DeadLetterRow> rows;
+  const Reading reading(list_);
+  while (list_.next()) rows.push_back(row_at(list_, filter.payloads));
+  return rows;
+}
+
+void DeadLetterRows::note_replay(std::int64_t id) { replay_.bind(1, id).run(); }
+
+bool DeadLetterRows::discard(std::int64_t id) { return discard_.bind(1, id).change() > 0; }
+
+std::size_t DeadLetterRows::count(ConsumerNumber consumer) {
+  count_.bind(1, consumer);
+  const Reading reading(count_);
+  return count_.next() ? static_cast<std::size_t>(count_.integer(0)) : 0;
+}
+
+HeldContent content_of(const DeadLetterRow& row, StoreTime due) {
+  const DeadLetter& letter = row.letter;
+  HeldContent content;
+  content.consumer = row.consumer;
+  content.due = due;
+  // Without a key of its own the consumer's recipe looks again.
+  if (row.record && !letter.key.empty()) {
+    content.key = letter.key;
+    content.fingerprint = letter.fingerprint;
+  }
+  content.payload = letter.payload;
+  content.headers = &letter.headers;
+  content.content_type = letter.content_type;
+  content.type = letter.type;
+  content.partition = letter.partition;
+  content.position = letter.position;
+  return content;
+}
+
+}  // namespace semel::sqlite

@@ -1,0 +1,21 @@
+// What each of SQLite's result codes means to a caller: one table.
+#pragma once
+
+#include <string_view>
+
+#include <semel/error.h>
+
+namespace semel::sqlite {
+
+// `extended`: an extended result code other than OK, ROW and DONE. `path` names the database,
+// `said` is SQLite's own message.
+Error error_of(int extended, std::string_view path, std::string_view said);
+
+// The last part of the reason `handler.sql.<class>` for a handler's statement.
+std::string_view sql_class_of(int extended) noexcept;
+
+// True where the error says something about the store, not about the statement that met it: then no
+// message is at fault.
+bool is_store_failure(int extended) noexcept;
+
+}  // namespace semel::sqlite

@@ -1,0 +1,46 @@
+// Filters: which sealed generations an id cannot be in, told without a look at them.
+//
+// A generation that is sealed in the committed state of the file takes no insert ever again, so
+// what its filter says stays right for every process. They are built beside the claims; until one
+// is there, the table itself is looked at.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "stores/sqlite/id_filter.h"
+
+namespace semel::sqlite {
+
+class Connection;
+
+// Safe for several threads.
+class Filters {
+ public:
+  // Asks for the filter of `generation`. `rang`: something new is wanted.
+  void want(std::int64_t generation);
+  void on_wanted(std::function<void()> rang);
+  // What is no more.
+  void drop(std::int64_t generation);
+
+  // Grows with each new filter.
+  std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
+  std::shared_ptr<const IdFilter> find(std::int64_t generation) const;
+
+  // Builds what is wanted, over `connection`; ends early when `stopped`. Throws Failure.
+  void build(Connection& connection, const std::function<bool()>& stopped);
+
+ private:
+  mutable std::mutex mutex_;
+  std::function<void()> rang_;
+  std::set<std::int64_t> wanted_;
+  std::map<std::int64_t, std::shared_ptr<const IdFilter>> built_;
+  std::atomic<std::uint64_t> version_{0};
+};
+
+}  // namespace semel::sqlite

@@ -1,0 +1,200 @@
+#include "stores/sqlite/finisher.h"
+
+#include <utility>
+
+#include "core/record_machine.h"
+
+namespace semel::sqlite {
+namespace {
+
+using To = Finish::To;
+
+// What the row of a taken message says, as something to keep elsewhere. Borrows the arrival.
+HeldContent content_of(const Arrival& arrival, ConsumerNumber consumer) {
+  HeldContent content;
+  content.consumer = consumer;
+  if (arrival.key) content.key = *arrival.key;
+  content.fingerprint = arrival.fingerprint;
+  content.payload = arrival.payload;
+  content.headers = &arrival.headers;
+  content.content_type = arrival.content_type;
+  content.type = arrival.type;
+  content.partition = arrival.partition;
+  content.position = arrival.position;
+  return content;
+}
+
+StoreTime first_seen_of(const Finish& finish, StoreTime now) {
+  if (finish.arrival != nullptr && finish.arrival->since_first) {
+    return now - *finish.arrival->since_first;
+  }
+  return now;
+}
+
+}  // namespace
+
+Applied Finisher::apply(const Finish& finish, StoreTime now) {
+  if (!finish.lease || finish.to == To::kAckOnly) {
+    without_lease(finish, now);
+    return Applied::kYes;
+  }
+  const KeyId& id = finish.lease->key;
+  auto live = tables_.live.find(id);
+  if (!live) return Applied::kLeaseLost;
+  std::optional<core::Record> record = live->record;
+  if (core::decide_finish(record, finish, now) == Applied::kLeaseLost) return Applied::kLeaseLost;
+  live->holder.reset();
+  if (finish.to == To::kCompleted) return complete(id, *live, finish, now);
+  if (!record) {
+    tables_.live.erase(id);
+    if (finish.ack) tables_.held.release(*finish.ack, std::chrono::milliseconds(0), now);
+    return Applied::kYes;
+  }
+  live->record = *std::move(record);
+  keep(id, *live, finish, now);
+  return Applied::kYes;
+}
+
+Applied Finisher::complete(const KeyId& id, LiveRow& live, const Finish& finish, StoreTime now) {
+  Generation& generation = tables_.generations.active(tables_.consumers.ttl(id.consumer()), now);
+  std::optional<std::int64_t> inbox = live.inbox;
+  if (finish.inbox && finish.keep != nullptr && !inbox) inbox = tables_.details.next_inbox();
+  if (!generation.insert(id, live.record.fingerprint, now, inbox)) return Applied::kLeaseLost;
+  completed_in(generation, id, &live, inbox, finish, now);
+  return Applied::kYes;
+}
+
+void Finisher::completed_in(Generation& generation, const KeyId& id, const LiveRow* live,
+                            std::optional<std::int64_t> inbox, const Finish& finish,
+                            StoreTime now) {
+  const bool there = live != nullptr && live->inbox.has_value();
+  const auto written = write_inbox(inbox, there, finish, true, now);
+  if (written) {
+    if (written != inbox) generation.set_detail(id, std::nullopt, written);
+  } else if (!finish.result.empty()) {
+    generation.set_detail(id, tables_.details.add_result(finish.result), std::nullopt);
+  } else if (inbox) {
+    generation.set_detail(id, std::nullopt, std::nullopt);
+  }
+  if (live != nullptr) tables_.live.erase(id);
+  remove_held(live, finish);
+}
+
+void Finisher::remove_held(const LiveRow* live, const Finish& finish) {
+  if (finish.ack) tables_.held.remove(*finish.ack);
+  // Its retry has nothing left to do when it comes.
+  if (live != nullptr && live->held) tables_.held.remove(RowTag{*live->held});
+}
+
+// The row that the inbox has for it now; none where it keeps none.
+std::optional<std::int64_t> Finisher::write_inbox(std::optional<std::int64_t> row, bool there,
+                                                  const Finish& finish, bool processed,
+                                                  StoreTime now) {
+  if (there && tables_.details.end_inbox(*row, finish, processed, now)) return row;
+  if (!finish.inbox || finish.keep == nullptr) return std::nullopt;
+  // The number a row had may have been given again since it went.
+  const std::int64_t number = row && !there ? *row : tables_.details.next_inbox();
+  tables_.details.put_inbox(number, *finish.keep, finish, processed, now);
+  return number;
+}
+
+void Finisher::keep(const KeyId& id, LiveRow& live, const Finish& finish, StoreTime now,
+                    std::optional<std::int64_t> reserved) {
+  if (live.key.empty() && finish.keep != nullptr) live.key = finish.keep->key().text;
+  if (finish.to != To::kNotStarted) {
+    live.inbox =
+        write_inbox(live.inbox ? live.inbox : reserved, live.inbox.has_value(), finish, false, now);
+  }
+  switch (finish.to) {
+    case To::kRetrying:
+      hold(live, finish, live.record.next_at, now);
+      break;
+    case To::kParked:
+      hold(live, finish, kNever, now);
+      break;
+    case To::kDead:
+      bury(&live, finish, live.record.first_seen, now);
+      remove_held(&live, finish);
+      live.held.reset();
+      break;
+    case To::kNotStarted:
+      if (finish.ack) tables_.held.release(*finish.ack, std::chrono::milliseconds(0), now);
+      break;
+    case To::kCompleted:
+    case To::kAckOnly:
+      break;
+  }
+  tables_.live.save(id, live, now);
+}
+
+// The row that comes back: the one it came from, the one of an earlier try, or a new one.
+void Finisher::hold(LiveRow& live, const Finish& finish, StoreTime due, StoreTime now) {
+  HeldRows::Move move;
+  move.due = due;
+  move.attempts = finish.attempts;
+  move.first_seen = live.record.first_seen;
+  if (!live.key.empty()) move.key = live.key;
+  if (move.key) move.fingerprint = live.record.fingerprint;
+  const auto earlier = live.held;
+  live.held.reset();
+  if (finish.ack) live.held = tables_.held.move(*finish.ack, move);
+  if (!live.held && finish.keep != nullptr) {
+    HeldContent content = HeldContent::of(*finish.keep, finish.arrival);
+    content.due = due;
+    content.attempts = finish.attempts;
+    content.first_seen = live.record.first_seen;
+    live.held = tables_.held.add(content, now);
+  }
+  if (!live.held && earlier) live.held = tables_.held.move(RowTag{*earlier}, move);
+}
+
+void Finisher::bury(const LiveRow* live, const Finish& finish, StoreTime first_seen,
+                    StoreTime now) {
+  if (finish.keep != nullptr) {
+    const HeldContent content = HeldContent::of(*finish.keep, finish.arrival);
+    const std::optional<KeyId> record =
+        content.key ? std::optional(finish.keep->key().id) : std::nullopt;
+    tables_.dead_letters.keep(content, record, finish, first_seen, now);
+    return;
+  }
+  // Without the message, what is held for it is what can be kept.
+  std::optional<RowTag> row = finish.ack;
+  if (!row && live != nullptr && live->held) row = RowTag{*live->held};
+  if (!row || !finish.lease) return;
+  if (const auto arrival = tables_.held.find(*row, now)) {
+    tables_.dead_letters.keep(content_of(*arrival, finish.lease->key.consumer()), finish.lease->key,
+                              finish, first_seen, now);
+  }
+}
+
+void Finisher::without_lease(const Finish& finish, StoreTime now) {
+  const StoreTime first_seen = first_seen_of(finish, now);
+  if (finish.to != To::kNotStarted && finish.to != To::kAckOnly) {
+    write_inbox(std::nullopt, false, finish, finish.to == To::kCompleted, now);
+  }
+  switch (finish.to) {
+    case To::kCompleted:
+    case To::kAckOnly:
+      break;
+    case To::kNotStarted:
+      if (finish.ack) tables_.held.release(*finish.ack, std::chrono::milliseconds(0), now);
+      return;
+    case To::kRetrying: {
+      LiveRow waiting;
+      waiting.record.first_seen = first_seen;
+      if (finish.keep != nullptr) {
+        waiting.key = finish.keep->key().text;
+        waiting.record.fingerprint = finish.keep->fingerprint();
+      }
+      hold(waiting, finish, after(now, finish.delay), now);
+      return;
+    }
+    case To::kParked:
+    case To::kDead:
+      bury(nullptr, finish, first_seen, now);
+      break;
+  }
+  if (finish.ack) tables_.held.remove(*finish.ack);
+}
+
+}  // namespace semel::sqlite

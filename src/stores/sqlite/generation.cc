@@ -1,0 +1,110 @@
+#include "stores/sqlite/generation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace semel::sqlite {
+namespace {
+
+KeyId bound(const KeyId& id, unsigned char fill) {
+  KeyId at;
+  at.bytes.fill(fill);
+  std::copy_n(id.bytes.begin(), 4, at.bytes.begin());
+  return at;
+}
+
+}  // namespace
+
+std::string table_of(std::int64_t generation) {
+  return fmt::format("semel_completed_{}", generation);
+}
+
+Generation::Generation(Connection& connection, GenerationRow row)
+    : row_(row),
+      insert_sql_(fmt::format("INSERT INTO {} (id, fingerprint, completed_at, inbox) "
+                              "VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) DO NOTHING",
+                              table_of(row_.number))),
+      find_sql_(fmt::format("SELECT fingerprint, completed_at, result, inbox FROM {} WHERE id = ?1",
+                            table_of(row_.number))),
+      erase_sql_(fmt::format("DELETE FROM {} WHERE id = ?1", table_of(row_.number))),
+      detail_sql_(fmt::format("UPDATE {} SET result = ?2, inbox = ?3 WHERE id = ?1",
+                              table_of(row_.number))),
+      empty_sql_(fmt::format("SELECT 1 FROM {} LIMIT 1", table_of(row_.number))),
+      least_sql_(fmt::format("SELECT id FROM {} WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1",
+                             table_of(row_.number))),
+      greatest_sql_(
+          fmt::format("SELECT id FROM {} WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1",
+                      table_of(row_.number))),
+      insert_(connection, insert_sql_.c_str()),
+      find_(connection, find_sql_.c_str()),
+      erase_(connection, erase_sql_.c_str()),
+      detail_(connection, detail_sql_.c_str()),
+      empty_(connection, empty_sql_.c_str()),
+      least_(connection, least_sql_.c_str()),
+      greatest_(connection, greatest_sql_.c_str()) {}
+
+bool Generation::insert(const KeyId& id, const Fingerprint& fingerprint, StoreTime now,
+                        std::optional<std::int64_t> inbox) {
+  insert_.bind(1, id).bind(2, fingerprint).bind(3, now).bind(4, inbox);
+  if (insert_.change() == 0) return false;
+  ++uncounted;
+  ranges_.clear();
+  return true;
+}
+
+std::optional<Finished> Generation::find(const KeyId& id) {
+  find_.bind(1, id);
+  const Reading reading(find_);
+  if (!find_.next()) return std::nullopt;
+  return Finished{find_.fingerprint(0), find_.time(1), find_.maybe_integer(2),
+                  find_.maybe_integer(3)};
+}
+
+bool Generation::erase(const KeyId& id) {
+  if (erase_.bind(1, id).change() == 0) return false;
+  --uncounted;
+  return true;
+}
+
+void Generation::set_detail(const KeyId& id, std::optional<std::int64_t> result,
+                            std::optional<std::int64_t> inbox) {
+  detail_.bind(1, id).bind(2, result).bind(3, inbox).run();
+}
+
+bool Generation::empty() {
+  const Reading reading(empty_);
+  return !empty_.next();
+}
+
+Generation::Range Generation::read_range(const KeyId& id, std::uint64_t transaction) {
+  Range range{};
+  std::copy_n(id.bytes.begin(), range.prefix.size(), range.prefix.begin());
+  range.transaction = transaction;
+  const KeyId low = bound(id, 0x00);
+  const KeyId high = bound(id, 0xff);
+  for (Prepared* const end : {&least_, &greatest_}) {
+    end->bind(1, low).bind(2, high);
+    const Reading reading(*end);
+    range.any = end->next();
+    if (!range.any) break;
+    (end == &least_ ? range.least : range.greatest) = end->key_id(0);
+  }
+  return range;
+}
+
+bool Generation::may_hold(const KeyId& id, std::uint64_t transaction) {
+  auto known = std::ranges::find_if(ranges_, [&](const Range& range) {
+    return std::equal(range.prefix.begin(), range.prefix.end(), id.bytes.begin());
+  });
+  if (known == ranges_.end()) {
+    known = ranges_.insert(known, read_range(id, transaction));
+  } else if (row_.active && known->transaction != transaction) {
+    *known = read_range(id, transaction);
+  }
+  if (!known->any || id < known->least || known->greatest < id) return false;
+  return filter == nullptr || filter->may_hold(id);
+}
+
+}  // namespace semel::sqlite

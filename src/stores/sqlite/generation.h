@@ -1,0 +1,89 @@
+// Generation: one table of completed records. The active one of a family takes inserts; a sealed
+// one is only read.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stores/sqlite/connection.h"
+#include "stores/sqlite/consumers.h"
+#include "stores/sqlite/id_filter.h"
+#include "stores/sqlite/prepared.h"
+
+namespace semel::sqlite {
+
+struct Finished {
+  Fingerprint fingerprint;
+  StoreTime completed_at{};
+  std::optional<std::int64_t> result;  // semel_result row
+  std::optional<std::int64_t> inbox;   // semel_inbox row
+};
+
+struct GenerationRow {
+  std::int64_t number = 0;
+  Ttl ttl;
+  bool active = false;
+  StoreTime created_at{};
+  StoreTime sealed_at{};
+  std::int64_t rows = 0;
+};
+
+class Generation {
+ public:
+  Generation(Connection& connection, GenerationRow row);
+
+  const GenerationRow& row() const noexcept { return row_; }
+  GenerationRow& row() noexcept { return row_; }
+
+  // False where the id is there already.
+  bool insert(const KeyId& id, const Fingerprint& fingerprint, StoreTime now,
+              std::optional<std::int64_t> inbox);
+  std::optional<Finished> find(const KeyId& id);
+  bool erase(const KeyId& id);
+  void set_detail(const KeyId& id, std::optional<std::int64_t> result,
+                  std::optional<std::int64_t> inbox);
+  bool empty();
+
+  // False where the id cannot be here, without a look at the table's leaves. What it remembers of a
+  // table that takes inserts is good for one `transaction`.
+  bool may_hold(const KeyId& id, std::uint64_t transaction);
+
+  // Of a sealed table; null until it is built.
+  std::shared_ptr<const IdFilter> filter;
+  // Inserts that the row's count does not hold yet.
+  std::int64_t uncounted = 0;
+  // Inserts that this transaction added to it.
+  std::int64_t counted_now = 0;
+
+ private:
+  // The ids of one consumer and class. Sealed tables lose rows and gain none, so a range once read
+  // stays right.
+  struct Range {
+    std::array<unsigned char, 4> prefix;
+    std::uint64_t transaction;
+    bool any;
+    KeyId least;
+    KeyId greatest;
+  };
+  Range read_range(const KeyId& id, std::uint64_t transaction);
+
+  GenerationRow row_;
+  std::string insert_sql_, find_sql_, erase_sql_, detail_sql_, empty_sql_, least_sql_,
+      greatest_sql_;
+  Prepared insert_;
+  Prepared find_;
+  Prepared erase_;
+  Prepared detail_;
+  Prepared empty_;
+  Prepared least_;
+  Prepared greatest_;
+  std::vector<Range> ranges_;
+};
+
+// "semel_completed_7".
+std::string table_of(std::int64_t generation);
+
+}  // namespace semel::sqlite

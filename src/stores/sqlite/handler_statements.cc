@@ -1,0 +1,217 @@
+#include "stores/sqlite/handler_statements.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "stores/sqlite/error_table.h"
+
+namespace semel::sqlite {
+namespace {
+
+// Only texts put together from values come in such numbers.
+constexpr std::size_t kMost = 512;
+
+template <class... Ts>
+struct Overload : Ts... {
+  using Ts::operator()...;
+};
+template <class... Ts>
+Overload(Ts...) -> Overload<Ts...>;
+
+int bind(sqlite3_stmt* statement, int at, const Value& value) {
+  return std::visit(Overload{
+                        [&](const Null&) { return sqlite3_bind_null(statement, at); },
+                        [&](std::int64_t n) { return sqlite3_bind_int64(statement, at, n); },
+                        [&](double d) { return sqlite3_bind_double(statement, at, d); },
+                        [&](const std::string& text) {
+                          return sqlite3_bind_text64(statement, at, text.data(), text.size(),
+                                                     SQLITE_STATIC, SQLITE_UTF8);
+                        },
+                        [&](const Blob& blob) {
+                          return sqlite3_bind_blob64(statement, at, blob.bytes.data(),
+                                                     blob.bytes.size(), SQLITE_STATIC);
+                        },
+                    },
+                    value);
+}
+
+Value value_at(sqlite3_stmt* statement, int column) {
+  const auto bytes = [&](const void* data) {
+    const int size = sqlite3_column_bytes(statement, column);
+    return data == nullptr
+               ? std::string()
+               : std::string(static_cast<const char*>(data), static_cast<std::size_t>(size));
+  };
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+      return std::int64_t{sqlite3_column_int64(statement, column)};
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(statement, column);
+    case SQLITE_TEXT:
+      return bytes(sqlite3_column_text(statement, column));
+    case SQLITE_BLOB:
+      return Blob{bytes(sqlite3_column_blob(statement, column))};
+    default:
+      return Null{};
+  }
+}
+
+void take_row(sqlite3_stmt* statement, Rows& rows) {
+  const int columns = sqlite3_column_count(statement);
+  auto& row = rows.rows.emplace_back();
+  row.reserve(static_cast<std::size_t>(columns));
+  for (int column = 0; column < columns; ++column) row.push_back(value_at(statement, column));
+}
+
+void take_columns(sqlite3_stmt* statement, Rows& rows) {
+  const int columns = sqlite3_column_count(statement);
+  for (int column = 0; column < columns; ++column) {
+    const char* const name = sqlite3_column_name(statement, column);
+    rows.columns.emplace_back(name != nullptr ? name : "");
+  }
+}
+
+// Names are compared without quotes, spaces and case.
+std::string plain(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view(" \t\n\"`[]").find(c) != std::string_view::npos) continue;
+    out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  constexpr std::string_view kMain = "main.";
+  if (out.starts_with(kMain)) out.erase(0, kMain.size());
+  return out;
+}
+
+// "t.a, t.b" → "t(a,b)"; "index 'name'" → "name".
+std::string constraint_in(std::string_view said) {
+  constexpr std::string_view kUnique = "UNIQUE constraint failed: ";
+  if (!said.starts_with(kUnique)) return {};
+  said.remove_prefix(kUnique.size());
+  constexpr std::string_view kIndex = "index '";
+  if (said.starts_with(kIndex))
+    return plain(said.substr(kIndex.size(), said.size() - kIndex.size() - 1));
+  const std::size_t dot = said.find('.');
+  if (dot == std::string_view::npos) return {};
+  const std::string_view table = said.substr(0, dot + 1);
+  std::string name(said.substr(0, dot));
+  name += '(';
+  while (!said.empty()) {
+    const std::size_t end = said.find(", " + std::string(table));
+    std::string_view column = said.substr(0, end);
+    if (column.starts_with(table)) column.remove_prefix(table.size());
+    name += column;
+    if (end == std::string_view::npos) break;
+    name += ',';
+    said.remove_prefix(end + 2);
+  }
+  name += ')';
+  return plain(name);
+}
+
+}  // namespace
+
+const UniqueRule* rule_for(const std::vector<UniqueRule>* rules, std::string_view said) {
+  if (rules == nullptr || rules->empty()) return nullptr;
+  const std::string violated = constraint_in(said);
+  if (violated.empty()) return nullptr;
+  const auto found = std::ranges::find_if(
+      *rules, [&](const UniqueRule& rule) { return plain(rule.constraint) == violated; });
+  return found == rules->end() ? nullptr : &*found;
+}
+
+HandlerStatements::~HandlerStatements() { clear(); }
+
+void HandlerStatements::clear() noexcept {
+  for (const auto& [sql, statement] : compiled_) sqlite3_finalize(statement);
+  compiled_.clear();
+  last_.reset();
+  last_compiled_ = nullptr;
+}
+
+sqlite3_stmt* HandlerStatements::compiled(const RecordedStatement& recorded) {
+  if (recorded.statement == last_) return last_compiled_;
+  const std::string& sql = recorded.statement->sql;
+  auto known = compiled_.find(sql);
+  if (known == compiled_.end()) {
+    if (compiled_.size() >= kMost) clear();
+    known = compiled_.emplace(sql, connection_.prepare(sql)).first;
+  }
+  last_ = recorded.statement;
+  last_compiled_ = known->second;
+  return last_compiled_;
+}
+
+HandlerStatements::Broke HandlerStatements::broke(const RecordedStatement& recorded, int code,
+                                                  bool partly_done) const {
+  const Failure failed = connection_.failure_now(code);
+  if (is_store_failure(failed.code())) throw Failure(failed);
+  Broke broke;
+  broke.sql_class = sql_class_of(failed.code());
+  broke.partly_done = partly_done;
+  const char* const said = sqlite3_errmsg(connection_.handle());
+  broke.rule = rule_for(recorded.unique_rules.get(), said);
+  // Told of the statement, not of the file: it is the handler's own.
+  broke.error = {ErrorKind::kRejected, "handler.sql." + broke.sql_class, said, {}};
+  return broke;
+}
+
+std::variant<HandlerStatements::Ran, HandlerStatements::Broke> HandlerStatements::run(
+    const RecordedStatement& recorded, Rows* rows) {
+  const Connection::HandlerRights rights(connection_);
+  sqlite3* const handle = connection_.handle();
+  sqlite3_stmt* statement = nullptr;
+  try {
+    statement = compiled(recorded);
+  } catch (const Failure& failed) {
+    if (is_store_failure(failed.code())) throw;
+    return Broke{std::string(sql_class_of(failed.code())),
+                 {ErrorKind::kRejected,
+                  "handler.sql." + std::string(sql_class_of(failed.code())),
+                  sqlite3_errmsg(handle),
+                  {}},
+                 false,
+                 nullptr};
+  }
+  if (statement == nullptr ||
+      static_cast<std::size_t>(sqlite3_bind_parameter_count(statement)) != recorded.values.size()) {
+    return Broke{"syntax",
+                 {ErrorKind::kRejected,
+                  "handler.sql.syntax",
+                  "the values given are not as many as the placeholders",
+                  {}},
+                 false,
+                 nullptr};
+  }
+  int at = 0;
+  for (const Value& value : recorded.values) {
+    if (const int code = bind(statement, ++at, value); code != SQLITE_OK) {
+      return broke(recorded, code, false);
+    }
+  }
+  const std::int64_t before = sqlite3_total_changes64(handle);
+  Ran ran;
+  if (rows != nullptr) take_columns(statement, *rows);
+  int code = sqlite3_step(statement);
+  for (; code == SQLITE_ROW; code = sqlite3_step(statement)) {
+    ++ran.rows;
+    if (rows != nullptr) take_row(statement, *rows);
+  }
+  if (code != SQLITE_DONE) {
+    // OR FAIL keeps what the statement did before it failed.
+    const bool partly = sqlite3_total_changes64(handle) != before;
+    struct Reset {
+      sqlite3_stmt* statement;
+      ~Reset() { sqlite3_reset(statement); }
+    } const reset{statement};
+    return broke(recorded, code, partly);
+  }
+  sqlite3_reset(statement);
+  if (!recorded.statement->returns_rows) ran.rows = sqlite3_changes64(handle);
+  return ran;
+}
+
+}  // namespace semel::sqlite

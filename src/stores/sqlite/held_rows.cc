@@ -1,0 +1,223 @@
+#include "stores/sqlite/held_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "stores/sqlite/connection.h"
+#include "stores/sqlite/headers_text.h"
+
+namespace semel::sqlite {
+namespace {
+
+using std::chrono::milliseconds;
+
+template <class T>
+void bind_maybe_bytes(Prepared& statement, int at, const std::optional<T>& bytes) {
+  if (bytes) {
+    statement.bind_bytes(at, *bytes);
+  } else {
+    statement.bind_null(at);
+  }
+}
+
+std::int64_t limit_of(std::size_t count) noexcept {
+  return static_cast<std::int64_t>(
+      std::min<std::size_t>(count, std::numeric_limits<std::int64_t>::max()));
+}
+
+}  // namespace
+
+StoreTime after(StoreTime now, milliseconds delay) noexcept {
+  if (delay <= milliseconds(0)) return now;
+  // One less than never: what is due in the far future is due nevertheless.
+  return delay >= kNever - now ? kNever - milliseconds(1) : now + delay;
+}
+
+HeldContent HeldContent::of(const Message& message, const Arrival* arrival) {
+  HeldContent content;
+  content.consumer = message.key().id.consumer();
+  if (!message.key().text.empty()) {
+    content.key = message.key().text;
+    content.fingerprint = message.fingerprint();
+  }
+  content.payload = message.payload();
+  content.headers = &message.headers();
+  content.content_type = message.content_type();
+  content.type = message.type();
+  if (arrival != nullptr) {
+    content.partition = arrival->partition;
+    content.position = arrival->position;
+    if (arrival->broker_key) content.broker_key = *arrival->broker_key;
+    content.broker_time = arrival->broker_time;
+  }
+  return content;
+}
+
+HeldRows::HeldRows(Connection& connection)
+    : add_(connection,
+           "INSERT INTO semel_held (consumer, due_at, ready_at, enqueued_at, suspect, attempts, "
+           "first_seen, fingerprint, key, type, content_type, partition, position, broker_key, "
+           "broker_time, headers, payload) "
+           "VALUES (?1, ?2, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"),
+      due_(connection,
+           "SELECT row, suspect, attempts, first_seen, fingerprint, key, type, content_type, "
+           "partition, position, broker_key, broker_time, headers, payload FROM semel_held "
+           "WHERE consumer = ?1 AND due_at <= ?2 ORDER BY due_at, taken_by, row LIMIT ?3"),
+      any_due_(connection, "SELECT 1 FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 LIMIT 1"),
+      take_(connection, "UPDATE semel_held SET due_at = ?3, taken_by = ?2 WHERE row = ?1"),
+      release_(connection,
+               "UPDATE semel_held SET due_at = ready_at, taken_by = NULL WHERE row = ?1"),
+      release_later_(connection,
+                     "UPDATE semel_held SET due_at = ?2, ready_at = ?2, taken_by = NULL, "
+                     "suspect = 0 WHERE row = ?1"),
+      // A row that moved on meanwhile is not hidden again.
+      hide_(connection,
+            "UPDATE semel_held SET due_at = ?2 "
+            "WHERE row = ?1 AND taken_by IS NOT NULL AND due_at > ?3"),
+      remove_(connection, "DELETE FROM semel_held WHERE row = ?1"),
+      find_(connection,
+            "SELECT row, suspect, attempts, first_seen, fingerprint, key, type, content_type, "
+            "partition, position, broker_key, broker_time, headers, payload FROM semel_held "
+            "WHERE row = ?1"),
+      move_(connection,
+            "INSERT INTO semel_held (consumer, due_at, ready_at, enqueued_at, suspect, attempts, "
+            "first_seen, fingerprint, key, type, content_type, partition, position, broker_key, "
+            "broker_time, headers, payload) "
+            "SELECT consumer, ?2, ?2, enqueued_at, 0, ?3, coalesce(first_seen, ?4), "
+            "coalesce(?6, fingerprint), coalesce(?5, key), type, content_type, partition, "
+            "position, broker_key, broker_time, headers, payload FROM semel_held WHERE row = ?1"),
+      // The index alone tells whose rows they are.
+      show_(connection,
+            "UPDATE semel_held SET due_at = min(due_at, ?2), taken_by = NULL, suspect = 1 "
+            "WHERE row IN (SELECT row FROM semel_held INDEXED BY semel_held_due "
+            "WHERE taken_by = ?1)"),
+      next_(connection, "SELECT min(due_at) FROM semel_held WHERE consumer = ?1"),
+      count_(connection, "SELECT count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2") {}
+
+std::int64_t HeldRows::add(const HeldContent& content, StoreTime now) {
+  const std::string headers = content.headers != nullptr ? text_of(*content.headers) : "";
+  add_.bind(1, content.consumer)
+      .bind(2, content.due)
+      .bind(3, now)
+      .bind(4, content.attempts)
+      .bind(5, content.first_seen)
+      .bind(6, content.fingerprint)
+      .bind_bytes(8, content.type)
+      .bind_bytes(9, content.content_type)
+      .bind_bytes(10, content.partition)
+      .bind_bytes(11, content.position)
+      .bind_bytes(14, headers)
+      .bind_bytes(15, content.payload);
+  bind_maybe_bytes(add_, 7, content.key);
+  bind_maybe_bytes(add_, 12, content.broker_key);
+  if (content.broker_time) {
+    add_.bind(13, std::chrono::time_point_cast<milliseconds>(*content.broker_time));
+  } else {
+    add_.bind_null(13);
+  }
+  return add_.insert();
+}
+
+Arrival HeldRows::arrival_at(const Prepared& row, StoreTime now) const {
+  Arrival arrival;
+  arrival.row = RowTag{row.integer(0)};
+  arrival.tag.value = static_cast<std::uint64_t>(row.integer(0));
+  arrival.suspect = row.integer(1) != 0;
+  arrival.attempts = row.small(2);
+  if (!row.null(3)) arrival.since_first = std::max(now - row.time(3), milliseconds(0));
+  if (!row.null(4)) arrival.fingerprint = row.fingerprint(4);
+  if (!row.null(5)) arrival.key = row.text(5);
+  arrival.type = row.text(6);
+  arrival.content_type = row.text(7);
+  arrival.partition = row.text(8);
+  arrival.position = row.text(9);
+  if (!row.null(10)) arrival.broker_key = row.text(10);
+  if (!row.null(11)) arrival.broker_time = row.time(11);
+  arrival.headers = headers_of(row.bytes(12));
+  arrival.payload = row.text(13);
+  return arrival;
+}
+
+std::vector<Arrival> HeldRows::due(ConsumerNumber consumer, std::size_t max_messages,
+                                   std::size_t max_bytes, StoreTime now) {
+  std::vector<Arrival> arrivals;
+  std::size_t bytes = 0;
+  due_.bind(1, consumer).bind(2, now).bind(3, limit_of(max_messages));
+  const Reading reading(due_);
+  while (arrivals.size() < max_messages && (bytes < max_bytes || arrivals.empty()) && due_.next()) {
+    arrivals.push_back(arrival_at(due_, now));
+    bytes += arrivals.back().payload.size();
+  }
+  return arrivals;
+}
+
+bool HeldRows::any_due(ConsumerNumber consumer, StoreTime now) {
+  any_due_.bind(1, consumer).bind(2, now);
+  const Reading reading(any_due_);
+  return any_due_.next();
+}
+
+void HeldRows::take(RowTag row, std::int64_t instance, StoreTime until) {
+  take_.bind(1, static_cast<std::int64_t>(row)).bind(2, instance).bind(3, until).run();
+}
+
+void HeldRows::release(RowTag row, milliseconds delay, StoreTime now) {
+  const auto number = static_cast<std::int64_t>(row);
+  // What goes back without delay stands again where it stood: its order is kept.
+  if (delay <= milliseconds(0)) {
+    release_.bind(1, number).run();
+  } else {
+    release_later_.bind(1, number).bind(2, after(now, delay)).run();
+  }
+}
+
+void HeldRows::hide(RowTag row, StoreTime until, StoreTime now) {
+  hide_.bind(1, static_cast<std::int64_t>(row)).bind(2, until).bind(3, now).run();
+}
+
+bool HeldRows::remove(RowTag row) {
+  return remove_.bind(1, static_cast<std::int64_t>(row)).change() > 0;
+}
+
+std::optional<Arrival> HeldRows::find(RowTag row, StoreTime now) {
+  find_.bind(1, static_cast<std::int64_t>(row));
+  const Reading reading(find_);
+  if (!find_.next()) return std::nullopt;
+  return arrival_at(find_, now);
+}
+
+std::optional<std::int64_t> HeldRows::move(RowTag row, const Move& move) {
+  move_.bind(1, static_cast<std::int64_t>(row))
+      .bind(2, move.due)
+      .bind(3, move.attempts)
+      .bind(4, move.first_seen)
+      .bind(6, move.fingerprint);
+  bind_maybe_bytes(move_, 5, move.key);
+  const std::int64_t moved = move_.insert();
+  if (!remove(row)) return std::nullopt;
+  return moved;
+}
+
+std::int64_t HeldRows::show_again(std::int64_t instance, StoreTime now) {
+  return show_.bind(1, instance).bind(2, now).change();
+}
+
+HeldMessages::Depth HeldRows::depth(ConsumerNumber consumer, StoreTime now) {
+  HeldMessages::Depth depth;
+  next_.bind(1, consumer);
+  {
+    const Reading reading(next_);
+    if (!next_.next() || next_.null(0) || next_.time(0) == kNever) return depth;
+    depth.next_due = std::max(next_.time(0) - now, milliseconds(0));
+  }
+  depth.rows = count(consumer);
+  return depth;
+}
+
+std::size_t HeldRows::count(ConsumerNumber consumer) {
+  count_.bind(1, consumer).bind(2, kNever);
+  const Reading reading(count_);
+  return count_.next() ? static_cast<std::size_t>(count_.integer(0)) : 0;
+}
+
+}  // namespace semel::sqlite

@@ -1,0 +1,94 @@
+// HeldRows: the table of payloads that wait.
+//
+// A row shows when its due time has come. Taking it moves the due time on and notes who has it.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include <semel/finish.h>
+#include <semel/held_messages.h>
+
+#include "stores/sqlite/prepared.h"
+
+namespace semel::sqlite {
+
+// Due never: kept for a person, counted nowhere as waiting.
+inline constexpr StoreTime kNever{
+    std::chrono::milliseconds(std::numeric_limits<std::int64_t>::max())};
+
+// `now` plus `delay`, without overflow.
+StoreTime after(StoreTime now, std::chrono::milliseconds delay) noexcept;
+
+// What a row is made of. Borrows everything.
+struct HeldContent {
+  ConsumerNumber consumer{};
+  StoreTime due{};
+  std::optional<StoreTime> first_seen;
+  int attempts = 0;
+  std::optional<BytesView> key;
+  std::optional<Fingerprint> fingerprint;
+  BytesView payload;
+  const Headers* headers = nullptr;
+  std::string_view content_type;
+  std::string_view type;
+  std::string_view partition;
+  std::string_view position;
+  std::optional<BytesView> broker_key;
+  std::optional<std::chrono::system_clock::time_point> broker_time;
+
+  static HeldContent of(const Message& message, const Arrival* arrival);
+};
+
+class HeldRows {
+ public:
+  explicit HeldRows(Connection& connection);
+
+  std::int64_t add(const HeldContent& content, StoreTime now);
+  // Due rows, oldest due first; `suspects` and what else only the table knows are in the arrivals.
+  std::vector<Arrival> due(ConsumerNumber consumer, std::size_t max_messages, std::size_t max_bytes,
+                           StoreTime now);
+  bool any_due(ConsumerNumber consumer, StoreTime now);
+  void take(RowTag row, std::int64_t instance, StoreTime until);
+  void release(RowTag row, std::chrono::milliseconds delay, StoreTime now);
+  // Goes on hiding a taken row; one that shows again is anyone's.
+  void hide(RowTag row, StoreTime until, StoreTime now);
+  bool remove(RowTag row);
+  std::optional<Arrival> find(RowTag row, StoreTime now);
+
+  struct Move {
+    StoreTime due{};
+    int attempts = 0;
+    StoreTime first_seen{};  // where the row does not know better
+    std::optional<BytesView> key;
+    std::optional<Fingerprint> fingerprint;
+  };
+  // Makes a row wait again, under a new number: a late ack of the old one must not meet it. None
+  // where there is no such row.
+  std::optional<std::int64_t> move(RowTag row, const Move& move);
+  // Shows what a process that died had in hand, marked suspect; how many.
+  std::int64_t show_again(std::int64_t instance, StoreTime now);
+
+  HeldMessages::Depth depth(ConsumerNumber consumer, StoreTime now);
+  std::size_t count(ConsumerNumber consumer);
+
+ private:
+  Arrival arrival_at(const Prepared& row, StoreTime now) const;
+
+  Prepared add_;
+  Prepared due_;
+  Prepared any_due_;
+  Prepared take_;
+  Prepared release_;
+  Prepared release_later_;
+  Prepared hide_;
+  Prepared remove_;
+  Prepared find_;
+  Prepared move_;
+  Prepared show_;
+  Prepared next_;
+  Prepared count_;
+};
+
+}  // namespace semel::sqlite

@@ -1,0 +1,97 @@
+#include "stores/sqlite/housekeeper.h"
+
+#include <sqlite3.h>
+
+#include <utility>
+
+namespace semel::sqlite {
+namespace {
+
+// The log is worth copying: a page that changed often is copied once.
+constexpr int kLongLog = 8'000;
+// So little was written during a round that the writers can be held for as much.
+constexpr int kShortRest = 400;
+// Each round finds what was written during the one before it. Where that never becomes little, the
+// writers wait: else the log would grow as long as they write.
+constexpr int kRounds = 6;
+constexpr int kLongestLog = 3 * kLongLog;
+constexpr std::chrono::milliseconds kPatience{250};
+
+}  // namespace
+
+Housekeeper::Housekeeper(const ConnectionOptions& options, Writer& writer, Filters& filters)
+    : writer_(writer), filters_(filters), connection_(options) {
+  connection_.set_sync(Sync::kProcessCrash);
+  writer_.on_commit([this](int pages) {
+    if (pages >= kLongLog) ring(long_log_);
+  });
+  filters_.on_wanted([this] { ring(filter_wanted_); });
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+Housekeeper::~Housekeeper() {
+  thread_.request_stop();
+  thread_.join();
+  filters_.on_wanted({});
+  writer_.on_commit([](int) {});
+}
+
+void Housekeeper::ring(bool& what) {
+  const std::scoped_lock lock(mutex_);
+  what = true;
+  rang_.notify_one();
+}
+
+void Housekeeper::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    bool long_log = false;
+    {
+      std::unique_lock lock(mutex_);
+      if (!rang_.wait(lock, stop, [this] { return long_log_ || filter_wanted_; })) return;
+      long_log = std::exchange(long_log_, false);
+      filter_wanted_ = false;
+    }
+    // What fails here harms nothing: the log is longer for a while and a table is looked at itself.
+    // A commit that meets the same trouble tells about it.
+    if (long_log) {
+      (void)contained([&] { shorten(stop); });
+      // What the commits of meanwhile asked for is done.
+      const std::scoped_lock lock(mutex_);
+      long_log_ = false;
+    }
+    (void)contained([&] { filters_.build(connection_, [&] { return stop.stop_requested(); }); });
+  }
+}
+
+void Housekeeper::shorten(const std::stop_token& stop) {
+  Log log = copy();
+  for (int round = 0; round < kRounds && log.pages < kLongestLog; ++round) {
+    if (stop.stop_requested()) return;
+    const int before = log.copied;
+    log = copy();
+    if (log.pages - before <= kShortRest) break;
+  }
+  // The log starts again only where all of it is copied. Under a steady load something was written
+  // meanwhile, always; so the writers are held for the last little rest.
+  writer_.take_turn(kPatience);
+  try {
+    copy();
+  } catch (...) {
+    writer_.leave_turn();
+    throw;
+  }
+  writer_.leave_turn();
+}
+
+Housekeeper::Log Housekeeper::copy() {
+  Log log;
+  connection_.set_patience(kPatience);
+  const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr,
+                                             SQLITE_CHECKPOINT_PASSIVE, &log.pages, &log.copied);
+  // Another process is at it.
+  if ((code & 0xff) == SQLITE_BUSY) return {};
+  if (code != SQLITE_OK) connection_.raise(code);
+  return log;
+}
+
+}  // namespace semel::sqlite

@@ -1,0 +1,43 @@
+// Housekeeper: the thread for what need not be done inside a commit: copying the log into the
+// database, and building filters.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "stores/sqlite/connection.h"
+#include "stores/sqlite/filters.h"
+#include "stores/sqlite/writer.h"
+
+namespace semel::sqlite {
+
+class Housekeeper {
+ public:
+  // Writer and filters are borrowed and must outlive it.
+  Housekeeper(const ConnectionOptions& options, Writer& writer, Filters& filters);
+  ~Housekeeper();
+  Housekeeper(const Housekeeper&) = delete;
+  Housekeeper& operator=(const Housekeeper&) = delete;
+
+ private:
+  struct Log {
+    int pages = 0;   // in the log
+    int copied = 0;  // of these, already in the database
+  };
+  void run(const std::stop_token& stop);
+  void ring(bool& what);
+  void shorten(const std::stop_token& stop);
+  Log copy();
+
+  Writer& writer_;
+  Filters& filters_;
+  Connection connection_;
+  std::mutex mutex_;
+  std::condition_variable_any rang_;
+  bool long_log_ = false;
+  bool filter_wanted_ = false;
+  std::jthread thread_;
+};
+
+}  // namespace semel::sqlite

@@ -1,0 +1,202 @@
+// RecordInspector over the tables.
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "stores/sqlite/core.h"
+#include "stores/sqlite/operator.h"
+#include "stores/sqlite/schema.h"
+
+namespace semel::sqlite {
+namespace {
+
+RecordView view_of(const KeyId& id, LiveRow row) {
+  core::Record& record = row.record;
+  RecordView view;
+  view.consumer = id.consumer();
+  view.key = std::move(row.key);
+  view.id = id;
+  view.state = record.state;
+  view.fingerprint = record.fingerprint;
+  view.attempt = record.attempt;
+  view.token = static_cast<std::uint64_t>(record.token);
+  view.reason = std::move(record.reason);
+  view.error = std::move(record.error);
+  view.outcome_unknown = record.outcome_unknown;
+  view.first_seen = record.first_seen;
+  if (record.state == RecordState::kConsuming) view.lease_until = record.lease_until;
+  if (record.state == RecordState::kRetrying) view.next_at = record.next_at;
+  return view;
+}
+
+std::size_t number_in(const std::string& text) {
+  std::size_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+class Inspector final : public RecordInspector {
+ public:
+  explicit Inspector(Core& core) : core_(core) {}
+
+  Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
+    return contained([&] {
+      return core_.reader.glance([&](Tables& tables, Connection&) -> std::optional<ConsumerNumber> {
+        const auto row = tables.consumers.find(name);
+        return row ? std::optional(row->number) : std::nullopt;
+      });
+    });
+  }
+
+  Result<std::vector<RecordView>> list(std::optional<ConsumerNumber> consumer,
+                                       std::optional<RecordState> state,
+                                       std::size_t limit) override {
+    return contained([&] {
+      return core_.reader.glance([&](Tables& tables, Connection&) {
+        std::vector<RecordView> views;
+        for (auto& [id, row] : tables.live.list(consumer, state, limit)) {
+          views.push_back(view_of(id, std::move(row)));
+        }
+        return views;
+      });
+    });
+  }
+
+  Result<std::optional<RecordView>> show(const KeyId& id) override {
+    return contained([&] {
+      return core_.reader.look([&](Tables& tables, Connection&) { return view_in(tables, id); });
+    });
+  }
+
+  Result<bool> forget(const KeyId& id) override {
+    return contained([&] {
+      WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+      const bool there = forget_in(transaction.tables(), id, transaction.now());
+      transaction.commit();
+      return there;
+    });
+  }
+
+  Result<bool> unlock(const KeyId& id) override {
+    return contained([&] {
+      WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+      const bool unlocked = reopen_record(transaction.tables(), id, transaction.now());
+      transaction.commit();
+      return unlocked;
+    });
+  }
+
+  Result<StoreStats> stats() override {
+    return contained([&] {
+      return core_.reader.look([&](Tables& tables, Connection& connection) {
+        StoreStats stats;
+        stats.schema_version = schema_version(connection);
+        stats.epoch = tables.facts.epoch;
+        stats.bytes = number_in(connection.ask("PRAGMA page_count")) *
+                      number_in(connection.ask("PRAGMA page_size"));
+        count_consumers(tables, stats);
+        count_generations(tables, connection, stats);
+        for (const InstanceRow& row : tables.runs.instances()) {
+          if (core_.instances.alive(row.number) && tables.runs.runs_any(row.number)) {
+            stats.running_pids.push_back(row.pid);
+          }
+        }
+        return stats;
+      });
+    });
+  }
+
+ private:
+  static std::optional<RecordView> view_in(Tables& tables, const KeyId& id) {
+    if (auto live = tables.live.find(id)) return view_of(id, *std::move(live));
+    if (tables.generations.having(id) == nullptr) return std::nullopt;
+    const Finished found = tables.generations.found();
+    RecordView view;
+    view.consumer = id.consumer();
+    view.id = id;
+    view.state = RecordState::kCompleted;
+    view.fingerprint = found.fingerprint;
+    view.completed_at = found.completed_at;
+    view.result = tables.details.result_of(found.result, found.inbox);
+    return view;
+  }
+
+  static bool forget_in(Tables& tables, const KeyId& id, StoreTime now) {
+    bool there = false;
+    if (const auto live = tables.live.find(id)) {
+      if (live->record.state == RecordState::kConsuming && live->record.lease_until > now) {
+        fail({ErrorKind::kBlocked, "R241",
+              "a running consumer holds this record: forgetting it now would let it happen twice",
+              "stop the consumer, or wait for its lease to end"});
+      }
+      tables.live.erase(id);
+      if (live->held) tables.held.remove(RowTag{*live->held});
+      tables.details.remove(std::nullopt, live->inbox);
+      there = true;
+    }
+    while (Generation* const generation = tables.generations.having(id)) {
+      tables.details.remove(tables.generations.found().result, tables.generations.found().inbox);
+      generation->erase(id);
+      there = true;
+    }
+    return there;
+  }
+
+  static void count_consumers(Tables& tables, StoreStats& stats) {
+    for (ConsumerRow& row : tables.consumers.all()) {
+      StoreStats::Consumer told;
+      told.name = std::move(row.name);
+      told.number = row.number;
+      told.held = tables.held.count(row.number);
+      told.dead_letters = tables.dead_letters.count(row.number);
+      stats.consumers.push_back(std::move(told));
+    }
+    for (const LiveRows::Count& count : tables.live.counts()) {
+      const auto told =
+          std::ranges::find(stats.consumers, count.consumer, &StoreStats::Consumer::number);
+      if (told == stats.consumers.end()) continue;
+      switch (count.state) {
+        case RecordState::kConsuming:
+          told->consuming += count.rows;
+          break;
+        case RecordState::kRetrying:
+          told->retrying += count.rows;
+          break;
+        case RecordState::kParked:
+          told->parked += count.rows;
+          break;
+        case RecordState::kDead:
+        case RecordState::kCompleted:
+          told->dead += count.rows;
+          break;
+      }
+    }
+  }
+
+  static void count_generations(Tables& tables, Connection& connection, StoreStats& stats) {
+    for (const auto& generation : tables.generations.all()) {
+      const GenerationRow& row = generation->row();
+      StoreStats::Generation told;
+      told.number = row.number;
+      told.active = row.active;
+      told.ttl = row.ttl;
+      told.created_at = row.created_at;
+      told.records = number_in(
+          connection.ask(fmt::format("SELECT count(*) FROM {}", table_of(row.number)).c_str()));
+      stats.generations.push_back(told);
+    }
+  }
+
+  Core& core_;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordInspector> make_inspector(Core& core) {
+  return std::make_unique<Inspector>(core);
+}
+
+}  // namespace semel::sqlite

@@ -1,0 +1,179 @@
+#include "stores/sqlite/live_rows.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/key_encoding.h"
+#include "stores/sqlite/connection.h"
+
+namespace semel::sqlite {
+namespace {
+
+RecordState state_of(BytesView word) {
+  for (const RecordState state :
+       {RecordState::kConsuming, RecordState::kRetrying, RecordState::kParked}) {
+    if (word == to_string(state)) return state;
+  }
+  return RecordState::kDead;
+}
+
+LiveRow row_at(const Prepared& at) {
+  LiveRow row;
+  row.record.state = state_of(at.bytes(0));
+  row.record.fingerprint = at.fingerprint(1);
+  row.record.token = static_cast<Token>(at.integer(2));
+  row.record.nonce = at.nonce(3);
+  row.record.lease_until = at.time(4);
+  row.record.attempt = at.small(5);
+  row.record.outcome_unknown = at.integer(6) != 0;
+  row.record.next_at = at.time(7);
+  row.record.first_seen = at.time(8);
+  row.holder = at.maybe_integer(9);
+  row.held = at.maybe_integer(10);
+  row.inbox = at.maybe_integer(11);
+  row.key = at.text(12);
+  row.record.reason = at.text(13);
+  row.record.error = at.text(14);
+  return row;
+}
+
+}  // namespace
+
+std::pair<KeyId, KeyId> ids_of(ConsumerNumber consumer) noexcept {
+  // The number stands above the two bits of the key's class.
+  const std::uint32_t first = static_cast<std::uint32_t>(consumer) << core::kKeyClassBits;
+  std::pair<KeyId, KeyId> ids;
+  ids.first.bytes.fill(0x00);
+  ids.second.bytes.fill(0xff);
+  for (int i = 0; i < 4; ++i) {
+    const auto byte = static_cast<unsigned char>(first >> (24U - 8U * static_cast<unsigned>(i)));
+    ids.first.bytes[static_cast<std::size_t>(i)] = byte;
+    ids.second.bytes[static_cast<std::size_t>(i)] = byte;
+  }
+  ids.second.bytes[3] |= (1U << core::kKeyClassBits) - 1;
+  return ids;
+}
+
+LiveRows::LiveRows(Connection& connection)
+    : any_(connection, "SELECT 1 FROM semel_live LIMIT 1"),
+      find_(connection,
+            "SELECT state, fingerprint, token, nonce, lease_until, attempt, outcome_unknown, "
+            "next_at, first_seen, holder, held, inbox, key, reason, error "
+            "FROM semel_live WHERE id = ?1"),
+      save_(connection,
+            "INSERT OR REPLACE INTO semel_live (id, state, fingerprint, token, nonce, lease_until, "
+            "attempt, outcome_unknown, next_at, first_seen, changed_at, holder, held, inbox, key, "
+            "reason, error) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"),
+      erase_(connection, "DELETE FROM semel_live WHERE id = ?1"),
+      renew_(connection,
+             "UPDATE semel_live SET lease_until = ?3 "
+             "WHERE id = ?1 AND nonce = ?2 AND state = 'consuming'"),
+      held_by_(connection,
+               "SELECT 1 FROM semel_live WHERE id = ?1 AND nonce = ?2 AND state = 'consuming'"),
+      end_(connection,
+           "UPDATE semel_live SET lease_until = ?2, holder = NULL "
+           "WHERE holder = ?1 AND state = 'consuming' AND lease_until > ?2"),
+      dead_(connection,
+            "SELECT id FROM semel_live WHERE id BETWEEN ?1 AND ?2 AND state = 'dead' "
+            "AND changed_at < ?3 LIMIT ?4"),
+      list_(connection,
+            "SELECT state, fingerprint, token, nonce, lease_until, attempt, outcome_unknown, "
+            "next_at, first_seen, holder, held, inbox, key, reason, error, id FROM semel_live "
+            "WHERE id BETWEEN ?1 AND ?2 AND (?3 IS NULL OR state = ?3) "
+            "ORDER BY first_seen, id LIMIT ?4"),
+      counts_(connection,
+              "SELECT id, state, count(*) FROM semel_live GROUP BY substr(id, 1, 4), state") {}
+
+bool LiveRows::any() {
+  const Reading reading(any_);
+  return any_.next();
+}
+
+std::optional<LiveRow> LiveRows::find(const KeyId& id) {
+  find_.bind(1, id);
+  const Reading reading(find_);
+  if (!find_.next()) return std::nullopt;
+  return row_at(find_);
+}
+
+void LiveRows::save(const KeyId& id, const LiveRow& row, StoreTime now) {
+  const core::Record& record = row.record;
+  save_.bind(1, id)
+      .bind_text(2, to_string(record.state))
+      .bind(3, record.fingerprint)
+      .bind(4, static_cast<std::int64_t>(record.token))
+      .bind(5, record.nonce)
+      .bind(6, record.lease_until)
+      .bind(7, record.attempt)
+      .bind(8, record.outcome_unknown)
+      .bind(9, record.next_at)
+      .bind(10, record.first_seen)
+      .bind(11, now)
+      .bind(12, row.holder)
+      .bind(13, row.held)
+      .bind(14, row.inbox)
+      .bind_bytes(15, row.key)
+      .bind_bytes(16, record.reason)
+      .bind_bytes(17, record.error)
+      .run();
+}
+
+bool LiveRows::erase(const KeyId& id) { return erase_.bind(1, id).change() > 0; }
+
+bool LiveRows::renew(const KeyId& id, const Nonce& nonce, StoreTime until) {
+  return renew_.bind(1, id).bind(2, nonce).bind(3, until).change() > 0;
+}
+
+bool LiveRows::held_by(const KeyId& id, const Nonce& nonce) {
+  held_by_.bind(1, id).bind(2, nonce);
+  const Reading reading(held_by_);
+  return held_by_.next();
+}
+
+std::int64_t LiveRows::end_leases(std::int64_t holder, StoreTime now) {
+  return end_.bind(1, holder).bind(2, now).change();
+}
+
+std::vector<KeyId> LiveRows::dead_before(ConsumerNumber consumer, StoreTime before,
+                                         std::size_t limit) {
+  const auto [first, last] = ids_of(consumer);
+  dead_.bind(1, first).bind(2, last).bind(3, before).bind(4, static_cast<std::int64_t>(limit));
+  std::vector<KeyId> ids;
+  const Reading reading(dead_);
+  while (dead_.next()) ids.push_back(dead_.key_id(0));
+  return ids;
+}
+
+std::vector<std::pair<KeyId, LiveRow>> LiveRows::list(std::optional<ConsumerNumber> consumer,
+                                                      std::optional<RecordState> state,
+                                                      std::size_t limit) {
+  std::pair<KeyId, KeyId> ids;
+  ids.second.bytes.fill(0xff);
+  if (consumer) ids = ids_of(*consumer);
+  list_.bind(1, ids.first).bind(2, ids.second);
+  if (state) {
+    list_.bind_text(3, to_string(*state));
+  } else {
+    list_.bind_null(3);
+  }
+  list_.bind(4, static_cast<std::int64_t>(
+                    std::min<std::size_t>(limit, std::numeric_limits<std::int64_t>::max())));
+  std::vector<std::pair<KeyId, LiveRow>> rows;
+  const Reading reading(list_);
+  while (list_.next()) rows.emplace_back(list_.key_id(15), row_at(list_));
+  return rows;
+}
+
+std::vector<LiveRows::Count> LiveRows::counts() {
+  std::vector<Count> counts;
+  const Reading reading(counts_);
+  while (counts_.next()) {
+    counts.push_back({counts_.key_id(0).consumer(), state_of(counts_.bytes(1)),
+                      static_cast<std::size_t>(counts_.integer(2))});
+  }
+  return counts;
+}
+
+}  // namespace semel::sqlite

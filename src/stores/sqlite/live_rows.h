@@ -1,0 +1,65 @@
+// LiveRows: the table of what is not completed.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/record_machine.h"
+#include "stores/sqlite/prepared.h"
+
+namespace semel::sqlite {
+
+struct LiveRow {
+  core::Record record;
+  Bytes key;
+  std::optional<std::int64_t> holder;  // semel_instance
+  std::optional<std::int64_t> held;    // semel_held row with its payload
+  std::optional<std::int64_t> inbox;   // semel_inbox row
+};
+
+class LiveRows {
+ public:
+  explicit LiveRows(Connection& connection);
+
+  // False where the table is empty: then no look is needed.
+  bool any();
+  std::optional<LiveRow> find(const KeyId& id);
+  void save(const KeyId& id, const LiveRow& row, StoreTime now);
+  bool erase(const KeyId& id);
+  // True where `nonce` holds the record; then its lease ends at `until`.
+  bool renew(const KeyId& id, const Nonce& nonce, StoreTime until);
+  // True where `nonce` holds the record.
+  bool held_by(const KeyId& id, const Nonce& nonce);
+  // Ends the leases of a process that died; how many.
+  std::int64_t end_leases(std::int64_t holder, StoreTime now);
+  // Dead records that changed last before `before`, at most `limit`, of one consumer.
+  std::vector<KeyId> dead_before(ConsumerNumber consumer, StoreTime before, std::size_t limit);
+
+  // Oldest first; of `consumer` and in `state` where they are given.
+  std::vector<std::pair<KeyId, LiveRow>> list(std::optional<ConsumerNumber> consumer,
+                                              std::optional<RecordState> state, std::size_t limit);
+  struct Count {
+    ConsumerNumber consumer{};
+    RecordState state{};
+    std::size_t rows = 0;
+  };
+  std::vector<Count> counts();
+
+ private:
+  Prepared any_;
+  Prepared find_;
+  Prepared save_;
+  Prepared erase_;
+  Prepared renew_;
+  Prepared held_by_;
+  Prepared end_;
+  Prepared dead_;
+  Prepared list_;
+  Prepared counts_;
+};
+
+// The first and the last id a consumer's records can have.
+std::pair<KeyId, KeyId> ids_of(ConsumerNumber consumer) noexcept;
+
+}  // namespace semel::sqlite

@@ -1,0 +1,39 @@
+// A unit that only looks: it reads what is committed, and takes no lock.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <semel/unit_of_work.h>
+
+#include "stores/sqlite/connection.h"
+#include "stores/sqlite/handler_statements.h"
+
+namespace semel::sqlite {
+
+// Connections for looks, opened when needed and kept. Safe for several threads; outlives its units.
+class Looks {
+ public:
+  Looks(ConnectionOptions options, std::chrono::milliseconds patience);
+
+  // Throws Failure.
+  std::unique_ptr<UnitOfWork> begin();
+
+ private:
+  friend class LookUnit;
+  struct Lent {
+    explicit Lent(const ConnectionOptions& options) : connection(options), statements(connection) {}
+    Connection connection;
+    HandlerStatements statements;
+  };
+  std::unique_ptr<Lent> lend();
+  void give_back(std::unique_ptr<Lent> lent) noexcept;
+
+  const ConnectionOptions options_;
+  const std::chrono::milliseconds patience_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Lent>> idle_;
+};
+
+}  // namespace semel::sqlite

@@ -1,0 +1,28 @@
+#include "stores/sqlite/operator.h"
+
+#include "core/record_machine.h"
+
+namespace semel::sqlite {
+
+bool reopen_record(Tables& tables, const KeyId& id, StoreTime now) {
+  auto live = tables.live.find(id);
+  if (!live || !core::decide_unlock(live->record, now)) return false;
+  if (live->held) {
+    HeldRows::Move move;
+    move.due = now;
+    move.first_seen = live->record.first_seen;
+    live->held = tables.held.move(RowTag{*live->held}, move);
+  }
+  if (!live->held) {
+    if (const auto letter = tables.dead_letters.find(id, live->record.fingerprint)) {
+      tables.dead_letters.note_replay(letter->letter.id);
+      HeldContent content = content_of(*letter, now);
+      content.first_seen = live->record.first_seen;
+      live->held = tables.held.add(content, now);
+    }
+  }
+  tables.live.save(id, *live, now);
+  return true;
+}
+
+}  // namespace semel::sqlite

@@ -1,0 +1,24 @@
+// The tables of a store, and how an older file becomes a newer one.
+#pragma once
+
+#include <cstdint>
+
+#include <semel/records.h>
+
+#include "stores/sqlite/connection.h"
+
+namespace semel::sqlite {
+
+inline constexpr int kSchemaVersion = 1;
+
+// The version of the file's tables; zero where there are none. Throws Failure.
+int schema_version(Connection& connection);
+
+// Makes the tables, or brings them up to date, inside the caller's transaction. Throws Failure:
+// R210 for a file that is newer than this library.
+void make_schema(Connection& connection, StoreTime now);
+
+// R210 where `version` is newer than this library.
+void refuse_newer(const Connection& connection, int version);
+
+}  // namespace semel::sqlite

@@ -1,0 +1,170 @@
+#include "stores/sqlite/store.h"
+
+#include <utility>
+
+#include "stores/sqlite/core.h"
+#include "stores/sqlite/place.h"
+#include "stores/sqlite/purge.h"
+#include "stores/sqlite/schema.h"
+
+namespace semel::sqlite {
+namespace {
+
+using std::chrono::milliseconds;
+
+class SqliteStore final : public Store {
+ public:
+  SqliteStore(SqliteOptions options, std::shared_ptr<StoreClock> clock)
+      : environment_(options.environment != nullptr ? *options.environment : system_environment()),
+        clock_(clock ? std::move(clock) : std::make_shared<SystemStoreClock>(environment_)),
+        core_(std::move(options), environment_, *clock_),
+        units_(make_units(core_)),
+        held_(make_held(core_)),
+        dead_letters_(make_dead_letters(core_)),
+        inspector_(make_inspector(core_)),
+        positions_(make_positions(core_)),
+        runs_(make_run_markers(core_)),
+        purge_(core_) {
+    traits_.name = "sqlite";
+    traits_.durable = true;
+    traits_.single_writer = true;
+  }
+
+  const StoreTraits& traits() const noexcept override { return traits_; }
+  StoreFacets facets() noexcept override {
+    return {units_.get(),     held_.get(),      dead_letters_.get(),
+            inspector_.get(), positions_.get(), runs_.get()};
+  }
+
+  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override;
+  Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
+                                   const ClaimOptions& options) override;
+  Result<std::vector<Applied>> renew(std::span<const Lease> leases, milliseconds lease) override;
+  Result<std::vector<Applied>> finish(std::span<const Finish> batch) override;
+  Result<PurgeReport> purge(milliseconds budget) override {
+    return contained([&] {
+      const std::scoped_lock lock(purging_);
+      return purge_.run(budget);
+    });
+  }
+
+ private:
+  std::vector<Claim> claim_once(std::span<const Message* const> messages,
+                                const ClaimOptions& options, std::int64_t instance, bool& no_room);
+
+  StoreTraits traits_;
+  Environment& environment_;
+  std::shared_ptr<StoreClock> clock_;
+  Core core_;
+  std::unique_ptr<TransactionalStore> units_;
+  std::unique_ptr<HeldMessages> held_;
+  std::unique_ptr<DeadLetters> dead_letters_;
+  std::unique_ptr<RecordInspector> inspector_;
+  std::unique_ptr<Positions> positions_;
+  std::unique_ptr<RunMarkers> runs_;
+  std::mutex purging_;
+  Purge purge_;
+};
+
+Result<ConsumerNumber> SqliteStore::attach(const ConsumerSpec& spec) {
+  return contained([&] {
+    WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+    Tables& tables = transaction.tables();
+    const auto row = tables.consumers.find(spec.name);
+    if (!row) {
+      const ConsumerNumber number = tables.consumers.add(spec);
+      transaction.commit();
+      return number;
+    }
+    Consumers::check_recipe(*row, spec);
+    if (row->recipe_hash == spec.recipe_hash && row->ttl == spec.ttl) return row->number;
+    const bool longer = row->ttl && (!spec.ttl || *spec.ttl > *row->ttl);
+    if (longer) tables.generations.lengthen(row->ttl, spec.ttl, transaction.now());
+    tables.consumers.change(row->number, spec);
+    transaction.commit();
+    return row->number;
+  });
+}
+
+std::vector<Claim> SqliteStore::claim_once(std::span<const Message* const> messages,
+                                           const ClaimOptions& options, std::int64_t instance,
+                                           bool& no_room) {
+  const Sync sync =
+      options.durability == Durability::kPowerLoss ? Sync::kPowerLoss : Sync::kProcessCrash;
+  WriteTransaction transaction(core_.writer, sync, core_.options.busy);
+  SEMEL_FAILPOINT(environment_, failpoint::kBegun);
+  no_room = !Meta::room_for(transaction.tables().facts, messages.size());
+  if (no_room) return {};
+  auto claims = core_.writer.lease_claims().claim(messages, options, instance, transaction.now());
+  SEMEL_FAILPOINT(environment_, failpoint::kClaimed);
+  transaction.commit();
+  return claims;
+}
+
+Result<std::vector<Claim>> SqliteStore::claim(std::span<const Message* const> messages,
+                                              const ClaimOptions& options) {
+  return contained([&] {
+    if (messages.empty()) return std::vector<Claim>();
+    const std::int64_t instance = core_.instances.number();
+    bool no_room = false;
+    auto claims = claim_once(messages, options, instance, no_room);
+    if (!no_room) return claims;
+    {
+      WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+      transaction.tables().meta.raise_epoch();
+      transaction.commit();
+    }
+    return claim_once(messages, options, instance, no_room);
+  });
+}
+
+Result<std::vector<Applied>> SqliteStore::renew(std::span<const Lease> leases, milliseconds lease) {
+  return contained([&] {
+    std::vector<Applied> applied;
+    if (leases.empty()) return applied;
+    WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
+    const StoreTime until = after(transaction.now(), lease);
+    applied.reserve(leases.size());
+    for (const Lease& one : leases) {
+      const bool renewed = transaction.tables().live.renew(one.key, one.nonce, until);
+      applied.push_back(renewed ? Applied::kYes : Applied::kLeaseLost);
+    }
+    transaction.commit();
+    return applied;
+  });
+}
+
+Result<std::vector<Applied>> SqliteStore::finish(std::span<const Finish> batch) {
+  return contained([&] {
+    std::vector<Applied> applied;
+    if (batch.empty()) return applied;
+    WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+    const StoreTime now = transaction.now();
+    applied.reserve(batch.size());
+    for (const Finish& one : batch) applied.push_back(core_.writer.finisher().apply(one, now));
+    SEMEL_FAILPOINT(environment_, failpoint::kFinished);
+    SEMEL_FAILPOINT(environment_, failpoint::kCommitBefore);
+    transaction.commit();
+    SEMEL_FAILPOINT(environment_, failpoint::kCommitAfter);
+    return applied;
+  });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_store(SqliteOptions options,
+                                          std::shared_ptr<StoreClock> clock) {
+  return contained([&]() -> std::unique_ptr<Store> {
+    return std::make_unique<SqliteStore>(std::move(options), std::move(clock));
+  });
+}
+
+}  // namespace semel::sqlite
+
+namespace semel {
+
+Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options) {
+  return sqlite::open_store(std::move(options), nullptr);
+}
+
+}  // namespace semel

@@ -1,0 +1,47 @@
+// Tables: everything one connection knows about the store's tables.
+#pragma once
+
+#include <cstddef>
+
+#include "stores/sqlite/consumers.h"
+#include "stores/sqlite/dead_letter_rows.h"
+#include "stores/sqlite/detail_rows.h"
+#include "stores/sqlite/generations.h"
+#include "stores/sqlite/held_rows.h"
+#include "stores/sqlite/live_rows.h"
+#include "stores/sqlite/meta.h"
+#include "stores/sqlite/run_rows.h"
+
+namespace semel::sqlite {
+
+struct Tables {
+  Tables(Connection& connection, std::size_t generation_rows)
+      : meta(connection),
+        consumers(connection),
+        generations(connection, meta, generation_rows),
+        live(connection),
+        held(connection),
+        dead_letters(connection),
+        details(connection),
+        runs(connection) {}
+
+  // Once in each transaction, before all else.
+  const Meta::Row& begin() {
+    facts = meta.read();
+    generations.begin(facts);
+    details.begin();
+    return facts;
+  }
+
+  Meta meta;
+  Meta::Row facts;  // as this transaction found them
+  Consumers consumers;
+  Generations generations;
+  LiveRows live;
+  HeldRows held;
+  DeadLetterRows dead_letters;
+  DetailRows details;
+  RunRows runs;
+};
+
+}  // namespace semel::sqlite

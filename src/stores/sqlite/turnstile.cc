@@ -1,0 +1,40 @@
+#include "stores/sqlite/turnstile.h"
+
+#include <unistd.h>
+
+namespace semel::sqlite {
+namespace {
+
+// A turn is a few milliseconds: who sleeps longer than a part of it leaves the disk idle.
+constexpr Patience::Duration kShortest{20};
+constexpr Patience::Duration kLongest{400};
+
+bool take(SideFile& file, std::int64_t byte, Patience& patience) {
+  while (!file.try_lock(byte)) {
+    if (!patience.wait()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool Turnstile::enter(Patience::Duration& patience) {
+  Patience left(patience, kShortest, kLongest);
+  if (!take(file_, lock_byte::kGate, left)) return false;
+  left.fresh();
+  bool entered = false;
+  try {
+    entered = take(file_, lock_byte::kMain, left);
+  } catch (...) {
+    file_.unlock(lock_byte::kGate);
+    throw;
+  }
+  file_.unlock(lock_byte::kGate);
+  patience = left.left();
+  if (entered) file_.set_holder(::getpid());
+  return entered;
+}
+
+void Turnstile::leave() noexcept { file_.unlock(lock_byte::kMain); }
+
+}  // namespace semel::sqlite

@@ -1,0 +1,28 @@
+// Turnstile: whose turn it is to write, among the processes that use Semel on one database.
+//
+// SQLite's own lock goes to whoever asks at the right moment: a busy process starves the others.
+// Here a process first takes the gate, then the turn, then leaves the gate. Whoever waits for the
+// turn holds the gate, so the process that just wrote cannot overtake it.
+#pragma once
+
+#include "stores/sqlite/patience.h"
+#include "stores/sqlite/side_file.h"
+
+namespace semel::sqlite {
+
+// One thread at a time.
+class Turnstile {
+ public:
+  explicit Turnstile(const std::string& path) : file_(path) {}
+
+  // False where the patience ran out; `patience` keeps what is left.
+  bool enter(Patience::Duration& patience);
+  void leave() noexcept;
+  // The process that has the turn, or had it last.
+  std::int64_t holder() const noexcept { return file_.holder(); }
+
+ private:
+  SideFile file_;
+};
+
+}  // namespace semel::sqlite

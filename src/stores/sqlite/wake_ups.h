@@ -1,0 +1,34 @@
+// WakeUps: descriptors that become readable when any process committed.
+//
+// Each watches the write-ahead log: every commit writes there, and nothing else does.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <semel/key.h>
+
+namespace semel::sqlite {
+
+// Safe for several threads.
+class WakeUps {
+ public:
+  explicit WakeUps(const std::string& database) : log_(database + "-wal") {}
+  ~WakeUps();
+  WakeUps(const WakeUps&) = delete;
+  WakeUps& operator=(const WakeUps&) = delete;
+
+  // One for all that name no consumer, and one for each consumer; -1 where the system gives none.
+  int fd(std::optional<ConsumerNumber> consumer) noexcept;
+  // What was told until now is known.
+  void drain(ConsumerNumber consumer) noexcept;
+
+ private:
+  const std::string log_;
+  std::mutex mutex_;
+  std::map<std::optional<ConsumerNumber>, int> watches_;
+};
+
+}  // namespace semel::sqlite

@@ -1,0 +1,186 @@
+// BatchRun's part with the handlers: their calls, their statements and queries, and whose fault an
+// error is.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <semel/reason.h>
+
+#include "strategies/batch_run.h"
+#include "strategies/decision.h"
+
+namespace semel::strategies {
+
+namespace {
+
+// The last part of a reason, from the code of an error that a query met.
+std::string sql_class_of(const Error& error) {
+  constexpr std::string_view kFamily = "handler.sql.";
+  const std::string_view code = error.code;
+  return std::string(code.starts_with(kFamily) ? code.substr(kFamily.size()) : "other");
+}
+
+bool expects_rows(const StatementList& list) {
+  return std::any_of(list.begin(), list.end(),
+                     [](const RecordedStatement& s) { return s.expect_rows.has_value(); });
+}
+
+}  // namespace
+
+// Takes a handler's queries to its unit, with what it recorded before each.
+class BatchRun::Reading final : public Transaction::Queries {
+ public:
+  Reading(BatchRun& run, UnitOfWork& unit, std::size_t at) : run_(run), unit_(unit), at_(at) {}
+
+  Rows query(const RecordedStatement& statement, StatementList& recorded) override {
+    if (met_) throw BatchBroken{};
+    asked_ = true;
+    run_.sent_ = true;
+    send(recorded);
+    auto rows = unit_.query(at_, statement);
+    if (rows) return *std::move(rows);
+    Error& error = rows.error();
+    if (error.kind == ErrorKind::kRejected || error.kind == ErrorKind::kLimit) {
+      std::string sql_class = sql_class_of(error);
+      throw StatementFailed(std::move(error), std::move(sql_class));
+    }
+    met_ = std::move(error);
+    throw BatchBroken{};
+  }
+
+  // The unit may refer to what it was given until its flush, and the handler to what it recorded.
+  void send(const StatementList& recorded) {
+    if (recorded.size() <= sent_) return;
+    run_.parts_.emplace_back(recorded.begin() + static_cast<std::ptrdiff_t>(sent_), recorded.end());
+    sent_ = recorded.size();
+    unit_.run(at_, run_.parts_.back());
+  }
+
+  bool asked() const noexcept { return asked_; }
+  // An error that is not known to be this handler's.
+  std::optional<Error>& met() noexcept { return met_; }
+
+ private:
+  BatchRun& run_;
+  UnitOfWork& unit_;
+  const std::size_t at_;
+  std::size_t sent_ = 0;
+  bool asked_ = false;
+  std::optional<Error> met_;
+};
+
+BatchRun::Went BatchRun::run_handlers(UnitOfWork& unit) {
+  for (std::size_t at = 0; at < window_.size(); ++at) {
+    Slot& slot = window_[at];
+    if (!slot.acquired) continue;
+    if (!slot.decision) {
+      if (const Went went = call(unit, at); went != Went::kWell) return went;
+    } else if (slot.decision->has_effect() && !slot.list.empty()) {
+      unit.run(at, slot.list);
+      sent_ = true;
+    }
+  }
+  return Went::kWell;
+}
+
+bool BatchRun::stopped_before_start(Slot& slot, const std::stop_token& stop) {
+  if (!stop.stop_requested()) return false;
+  slot.acquired = false;
+  slot.returned = true;
+  slot.outcome = Outcome{};
+  slot.outcome.kind = Outcome::Kind::kBusy;
+  slot.outcome.settle = Outcome::Settle::kRelease;
+  return true;
+}
+
+BatchRun::Went BatchRun::call(UnitOfWork& unit, std::size_t at) {
+  Slot& slot = window_[at];
+  for (;;) {
+    Attempt attempt;
+    attempt.number = slot.right.attempt;
+    attempt.taken_over = slot.right.taken_over;
+    if (slot.right.lease) attempt.token = slot.right.lease->token;
+    if (watch_) attempt.stop = watch_->handler_begins(first_ + at);
+    if (stopped_before_start(slot, attempt.stop)) {
+      watch_->handler_ended(first_ + at);
+      return Went::kWell;
+    }
+    Reading reading(*this, unit, at);
+    Transaction transaction(reading, std::move(attempt));
+    Decision decision = call_handler(context_, slot.delivery->message, transaction);
+    if (watch_) watch_->handler_ended(first_ + at);
+    forgive_if_cancelled(decision, watch_.get());
+    slot.reads = reading.asked() || options_.always_rerun;
+    if (!reading.met()) {
+      slot.decision = std::move(decision);
+      slot.list = std::move(transaction.recorded());
+      return send_rest(unit, at, reading);
+    }
+    // Whatever it decided, it decided over a broken transaction.
+    const Went went = mend(unit, at, *std::move(reading.met()));
+    if (went != Went::kWell) return went;
+    if (slot.failed || slot.missed) return Went::kWell;
+  }
+}
+
+BatchRun::Went BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading& reading) {
+  Slot& slot = window_[at];
+  if (!slot.decision->has_effect()) {
+    slot.list.clear();
+    if (options_.always_rerun && slot.decision->kind != Decision::Kind::kFailed) {
+      // What it did on the connection itself goes with the transaction; its decision does not.
+      slot.reads = false;
+      return Went::kUndone;
+    }
+    if (!reading.asked()) return Went::kWell;
+    auto undone = unit.undo(at);
+    return undone ? Went::kWell : fail(std::move(undone.error()));
+  }
+  if (reading.asked()) {
+    reading.send(slot.list);
+  } else if (!slot.list.empty()) {
+    unit.run(at, slot.list);
+    sent_ = true;
+  }
+  return Went::kWell;
+}
+
+// A query met an error of the flush before it. Where only the culprit was undone, the handler that
+// asked runs again in the same transaction.
+BatchRun::Went BatchRun::mend(UnitOfWork& unit, std::size_t at, Error met) {
+  if (met.kind != ErrorKind::kRetryTransaction) return fail(std::move(met));
+  auto report = unit.flush();
+  if (!report) return fail(std::move(report.error()));
+  const bool told = take_in(*report);
+  if (!told) return fail(std::move(met));
+  if (report->all_undone) return Went::kUndone;
+  const Slot& slot = window_[at];
+  if (slot.failed || slot.missed) return Went::kWell;
+  auto undone = unit.undo(at);
+  return undone ? Went::kWell : fail(std::move(undone.error()));
+}
+
+// True where it names a message that was not known to fail, or to miss.
+bool BatchRun::take_in(const FlushReport& report) {
+  bool told = false;
+  for (const FlushReport::Failed& one : report.failed) {
+    if (one.message >= window_.size()) continue;
+    Slot& slot = window_[one.message];
+    told = told || !slot.failed;
+    slot.failed = true;
+    slot.list.clear();
+    slot.decision = failed(reason::sql_reason(one.sql_class), one.error.message);
+    ran_.failed = one;
+  }
+  for (const FlushReport::Missed& one : report.missed) {
+    if (one.message >= window_.size()) continue;
+    Slot& slot = window_[one.message];
+    told = told || !slot.missed;
+    const char* sql_class =
+        slot.list.empty() || expects_rows(slot.list) ? "expect_rows" : "constraint";
+    slot.missed = decide_miss(context_, one.otherwise, sql_class);
+  }
+  return told;
+}
+
+}  // namespace semel::strategies

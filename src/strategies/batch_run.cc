@@ -1,0 +1,286 @@
+#include "strategies/batch_run.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "strategies/decision.h"
+
+namespace semel::strategies {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// Transactions undone by one message's error, in one batch, after which each message gets a mark of
+// its own; and after which each gets a transaction of its own.
+constexpr int kMarkEachAfter = 2;
+constexpr int kSinglyAfter = 4;
+// Transactions of one window that may fail before its messages are given back.
+constexpr int kMostTries = 6;
+constexpr milliseconds kFirstWait{1};
+constexpr milliseconds kLongestWait{100};
+
+}  // namespace
+
+BatchRun::BatchRun(const Context& context, const PipelineOptions& options, Entry& entry,
+                   std::span<Delivery* const> batch, EndingSink& sink)
+    : context_(context),
+      options_(options),
+      entry_(entry),
+      sink_(sink),
+      endings_(context, options.inbox),
+      slots_(batch.size()),
+      size_(batch.size()),
+      backoff_(*context.environment->random, kFirstWait, kLongestWait) {
+  for (std::size_t i = 0; i < batch.size(); ++i) slots_[i].delivery = batch[i];
+  finishes_.reserve(batch.size());
+  claims_.reserve(batch.size());
+  messages_.reserve(batch.size());
+}
+
+Ran BatchRun::run() {
+  if (context_.keeper != nullptr) watch_ = context_.keeper->watch(entry_.leases(), true);
+  while (first_ < slots_.size()) {
+    switch (transact()) {
+      case Went::kWell:
+        break;
+      case Went::kUndone:
+        after_undone();
+        break;
+      case Went::kFailed:
+        after_error();
+        break;
+    }
+  }
+  return std::move(ran_);
+}
+
+BatchRun::Went BatchRun::fail(Error error, bool at_begin) {
+  error_ = std::move(error);
+  at_begin_ = at_begin;
+  return Went::kFailed;
+}
+
+BatchRun::Went BatchRun::transact() {
+  window_ = std::span(slots_).subspan(first_, std::min(size_, slots_.size() - first_));
+  sent_ = false;
+  parts_.clear();
+  UnitOptions options;
+  options.savepoints = marks_;
+  options.inbox = options_.inbox;
+  options.want_result = context_.claim.want_result;
+  auto begun = context_.store->facets().transactional->begin(options);
+  if (!begun) return fail(std::move(begun.error()), true);
+  std::unique_ptr<UnitOfWork> unit = *std::move(begun);
+  Went went = enter(*unit);
+  if (went == Went::kWell) went = run_handlers(*unit);
+  if (went == Went::kWell) went = flush(*unit);
+  if (went == Went::kWell) went = finish(std::move(unit));
+  return went;
+}
+
+BatchRun::Went BatchRun::enter(UnitOfWork& unit) {
+  messages_.clear();
+  claims_.clear();
+  for (const Slot& slot : window_) messages_.push_back(&slot.delivery->message);
+  if (auto entered = entry_.enter(unit, first_, messages_, claims_); !entered) {
+    return fail(std::move(entered.error()));
+  }
+  const bool committed_before = !entry_.leases().empty();
+  for (std::size_t i = 0; i < window_.size(); ++i) {
+    Slot& slot = window_[i];
+    slot.begin_again(slot.reads);
+    const auto* acquired = std::get_if<Acquired>(&claims_[i]);
+    if (acquired == nullptr) {
+      slot.lost = committed_before;
+      continue;
+    }
+    slot.right = Right::of(*acquired);
+    if (!entry_.has_records()) slot.right.lease.reset();
+    // The retry that a doubtful commit was to record was recorded, and is due by now.
+    if (slot.doubt && slot.doubt->to == Finish::To::kRetrying &&
+        acquired->attempt > slot.doubt->outcome.attempt) {
+      slot.returned = true;
+      slot.outcome = slot.doubt->outcome;
+      continue;
+    }
+    slot.acquired = true;
+    slot.doubt.reset();
+  }
+  return Went::kWell;
+}
+
+BatchRun::Went BatchRun::flush(UnitOfWork& unit) {
+  if (!sent_) return Went::kWell;
+  auto report = unit.flush();
+  if (!report) return fail(std::move(report.error()));
+  const bool told = take_in(*report);
+  if (!report->all_undone) return Went::kWell;
+  if (told) return Went::kUndone;
+  return fail({ErrorKind::kRetryTransaction, {}, "the store undid the whole transaction", {}});
+}
+
+bool BatchRun::doubt_came_true(const Slot& slot, const Claim& claim) {
+  if (!slot.doubt) return false;
+  switch (slot.doubt->to) {
+    case Finish::To::kCompleted:
+      return std::holds_alternative<Completed>(claim);
+    case Finish::To::kDead:
+      return std::holds_alternative<Closed>(claim);
+    case Finish::To::kRetrying:
+      return std::holds_alternative<Waiting>(claim);
+    default:
+      return false;
+  }
+}
+
+Ending BatchRun::ending_of(const Slot& slot, const Claim& claim) const {
+  if (slot.acquired) {
+    return endings_.of_decision(slot.right, slot.missed ? *slot.missed : *slot.decision,
+                                *slot.delivery);
+  }
+  if (slot.returned) {
+    Ending ending{slot.outcome, std::nullopt};
+    if (slot.right.lease) {
+      ending.finish.emplace();
+      ending.finish->to = Finish::To::kNotStarted;
+      ending.finish->lease = slot.right.lease;
+    }
+    return ending;
+  }
+  if (slot.lost) return {lease_lost(slot.right.attempt), std::nullopt};
+  Ending ending = endings_.of_claim(claim, *slot.delivery);
+  if (!doubt_came_true(slot, claim)) return ending;
+  ending.outcome = slot.doubt->outcome;
+  // The row is what the retry is kept in now.
+  if (slot.doubt->to == Finish::To::kRetrying) ending.finish.reset();
+  return ending;
+}
+
+bool BatchRun::nothing_to_commit() const {
+  if (finishes_.empty()) return !sent_;
+  // Claims made here are undone with the transaction.
+  if (!entry_.leases().empty()) return false;
+  return std::all_of(finishes_.begin(), finishes_.end(),
+                     [](const Finish& f) { return f.to == Finish::To::kNotStarted; });
+}
+
+BatchRun::Went BatchRun::finish(std::unique_ptr<UnitOfWork> unit) {
+  finishes_.clear();
+  for (std::size_t i = 0; i < window_.size(); ++i) {
+    Slot& slot = window_[i];
+    slot.planned = Finish::To::kAckOnly;
+    if (slot.acquired && !slot.missed && slot.decision->has_effect() && slot.right.lease) {
+      slot.planned = Finish::To::kCompleted;
+      endings_.complete(slot.right, *slot.decision, *slot.delivery, slot.outcome,
+                        finishes_.emplace_back());
+      continue;
+    }
+    Ending ending = ending_of(slot, claims_[i]);
+    slot.outcome = std::move(ending.outcome);
+    if (!ending.finish) continue;
+    slot.planned = ending.finish->to;
+    finishes_.push_back(*std::move(ending.finish));
+  }
+  if (!nothing_to_commit()) {
+    if (!finishes_.empty()) {
+      auto applied = unit->finish(finishes_);
+      if (!applied) return fail(std::move(applied.error()));
+      // Effects without their record must not be committed.
+      if (std::find(applied->begin(), applied->end(), Applied::kLeaseLost) != applied->end()) {
+        return fail({ErrorKind::kRetryTransaction, {}, "a record changed hands meanwhile", {}});
+      }
+    }
+    auto committed = unit->commit();
+    if (!committed) {
+      if (committed.error().kind == ErrorKind::kInDoubt) note_doubt();
+      return fail(std::move(committed.error()));
+    }
+  }
+  unit.reset();
+  end_window();
+  return Went::kWell;
+}
+
+void BatchRun::note_doubt() {
+  for (Slot& slot : window_) {
+    if (slot.acquired && slot.right.lease) slot.doubt = Slot::Doubt{slot.planned, slot.outcome};
+  }
+}
+
+void BatchRun::look_again(Slot& slot) {
+  if (!slot.doubt) {
+    if (context_.observer != nullptr) {
+      context_.observer->on_lease_lost(context_.consumer, *slot.delivery);
+    }
+    return;
+  }
+  // What did not come true is another holder's, and told when the message comes again.
+  const auto claim = entry_.look_again(slot.delivery->message);
+  if (claim && doubt_came_true(slot, *claim)) slot.outcome = slot.doubt->outcome;
+}
+
+void BatchRun::end_window() {
+  for (Slot& slot : window_) {
+    if (slot.lost) look_again(slot);
+    sink_.ended(*slot.delivery, std::move(slot.outcome));
+  }
+  first_ += window_.size();
+  tries_ = 0;
+  if (undone_ < kSinglyAfter) size_ = std::min(size_ * 2, slots_.size());
+}
+
+void BatchRun::after_undone() {
+  ++undone_;
+  if (undone_ >= kMarkEachAfter) marks_ = Savepoints::kEach;
+  if (undone_ >= kSinglyAfter) size_ = 1;
+}
+
+void BatchRun::after_error() {
+  const std::size_t count = window_.size();
+  switch (error_.kind) {
+    case ErrorKind::kRejected:
+    case ErrorKind::kLimit:
+      // Perhaps for the sake of one message: find out which.
+      if (at_begin_) return give_back_rest();
+      if (count == 1) return give_back(1);
+      size_ = count / 2;
+      return;
+    case ErrorKind::kBlocked:
+      // It has waited long enough; on a store with one writer all others would wait as long.
+      if (at_begin_ || context_.store->traits().single_writer) return give_back_rest();
+      if (count == 1) return give_back(1);
+      size_ = count / 2;
+      return;
+    case ErrorKind::kRetryTransaction:
+      size_ = std::max<std::size_t>(1, count / 2);
+      break;
+    case ErrorKind::kUnavailable:
+    case ErrorKind::kInDoubt:
+      break;
+  }
+  if (++tries_ < kMostTries) return backoff_.wait();
+  if (error_.kind != ErrorKind::kRetryTransaction) return give_back_rest();
+  give_back(count);
+  tries_ = kMostTries - 1;
+}
+
+void BatchRun::give_back(std::size_t count) {
+  const bool busy = error_.kind == ErrorKind::kBlocked && !at_begin_ && count == 1;
+  bool doubtful = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    doubtful = doubtful || slots_[first_ + i].doubt;
+    entry_.given_back(first_ + i);
+    Outcome outcome = store_away(error_);
+    if (busy && !context_.store->traits().single_writer) {
+      outcome.kind = Outcome::Kind::kBusy;
+      outcome.reason.clear();
+    }
+    sink_.ended(*slots_[first_ + i].delivery, std::move(outcome));
+  }
+  first_ += count;
+  ran_.given_back_for = error_;
+  if (doubtful) ran_.given_back_for->kind = ErrorKind::kInDoubt;
+}
+
+}  // namespace semel::strategies

@@ -1,0 +1,86 @@
+// BatchRun: one batch through as many transactions as it takes.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "strategies/backoff.h"
+#include "strategies/pipeline.h"
+#include "strategies/slot.h"
+
+namespace semel::strategies {
+
+class BatchRun {
+ public:
+  BatchRun(const Context& context, const PipelineOptions& options, Entry& entry,
+           std::span<Delivery* const> batch, EndingSink& sink);
+
+  Ran run();
+
+ private:
+  enum class Went {
+    kWell,
+    kUndone,  // by an error of one message, which is known now: send the others again
+    kFailed,  // by error_
+  };
+  class Reading;
+
+  // One transaction, and its parts in their order.
+  Went transact();
+  Went enter(UnitOfWork& unit);
+  Went run_handlers(UnitOfWork& unit);
+  Went flush(UnitOfWork& unit);
+  Went finish(std::unique_ptr<UnitOfWork> unit);
+
+  Went call(UnitOfWork& unit, std::size_t at);
+  bool stopped_before_start(Slot& slot, const std::stop_token& stop);
+  Went mend(UnitOfWork& unit, std::size_t at, Error met);
+  Went send_rest(UnitOfWork& unit, std::size_t at, Reading& reading);
+  bool take_in(const FlushReport& report);
+
+  static bool doubt_came_true(const Slot& slot, const Claim& claim);
+  Ending ending_of(const Slot& slot, const Claim& claim) const;
+  bool nothing_to_commit() const;
+  void end_window();
+  void look_again(Slot& slot);
+  void note_doubt();
+
+  // What follows a transaction that did not go well.
+  void after_undone();
+  void after_error();
+  void give_back(std::size_t count);
+  void give_back_rest() { give_back(slots_.size() - first_); }
+  Went fail(Error error, bool at_begin = false);
+
+  const Context& context_;
+  const PipelineOptions& options_;
+  Entry& entry_;
+  EndingSink& sink_;
+  const Endings endings_;
+  std::unique_ptr<Keeper::Watch> watch_;
+
+  std::vector<Slot> slots_;
+  std::size_t first_ = 0;  // of the window: what is before it has ended
+  std::size_t size_;       // of the window, at most
+  Savepoints marks_ = Savepoints::kSparse;
+  int undone_ = 0;  // transactions, by an error of one message
+  int tries_ = 0;   // transactions of this window that the store failed
+  Backoff backoff_;
+  Error error_;
+  bool at_begin_ = false;
+  Ran ran_;
+
+  // Of the current transaction.
+  std::span<Slot> window_;
+  std::vector<const Message*> messages_;
+  std::vector<Claim> claims_;
+  std::vector<Finish> finishes_;
+  std::deque<StatementList> parts_;  // of lists that were sent in parts, between queries
+  bool sent_ = false;                // the unit was given statements
+};
+
+}  // namespace semel::strategies

@@ -1,0 +1,53 @@
+// Decision: what one try of a handler came to, whatever it said, threw or returned.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <semel/attempt.h>
+#include <semel/message.h>
+#include <semel/transaction.h>
+#include <semel/verdict.h>
+
+#include "strategies/strategies.h"
+
+namespace semel::strategies {
+
+struct Decision {
+  enum class Kind {
+    kDone,
+    kDiscarded,
+    kDuplicate,  // a declared miss said that the effect had happened before
+    kFailed,     // the retry policy says what next
+    kDead,
+  };
+  Kind kind = Kind::kDone;
+  Bytes result;
+  std::string reason;                              // from semel::reason; empty where it went well
+  std::string error;                               // for people
+  std::optional<std::chrono::milliseconds> after;  // kFailed: the handler asked for this delay
+  bool counted = true;
+
+  bool has_effect() const noexcept { return kind == Kind::kDone; }
+};
+
+// Thrown through a handler whose transaction broke while it read, by no fault of its own. Not a
+// std::exception: a handler that catches those must not take a neighbour's error for its own.
+struct BatchBroken {};
+
+Decision failed(std::string reason, std::string error);
+// A try that was cancelled is no attempt.
+void forgive_if_cancelled(Decision& decision, const Keeper::Watch* watch);
+
+// The one place where a handler is called and where what it throws is caught. `context.handler`
+// must be of the kind that is asked for.
+Decision call_handler(const Context& context, const Message& message, const Attempt& attempt);
+Decision call_handler(const Context& context, const Message& message, Transaction& transaction);
+
+// What a declared miss makes of a message. `sql_class`: last part of the reason where it fails.
+Decision decide_miss(const Context& context, const Otherwise& otherwise,
+                     std::string_view sql_class);
+
+}  // namespace semel::strategies

@@ -1,0 +1,34 @@
+// dedup_table: the key is inserted under a unique constraint, and the work is done, in one
+// transaction.
+#include <utility>
+
+#include "strategies/entries.h"
+#include "strategies/kinds.h"
+#include "strategies/pipeline.h"
+
+namespace semel::strategies {
+
+namespace {
+
+class DedupTable final : public Strategy {
+ public:
+  explicit DedupTable(Context context)
+      : context_(std::move(context)), pipeline_(context_, PipelineOptions{}) {}
+
+  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+    ClaimEntry entry;
+    pipeline_.run(pointers(batch), entry, sink);
+  }
+
+ private:
+  const Context context_;
+  const Pipeline pipeline_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_dedup_table(Context context) {
+  return std::make_unique<DedupTable>(std::move(context));
+}
+
+}  // namespace semel::strategies

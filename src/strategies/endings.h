@@ -1,0 +1,75 @@
+// From a claim's answer or a handler's decision to what the store is told and how a delivery ends.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include <semel/claim.h>
+#include <semel/delivery.h>
+#include <semel/error.h>
+#include <semel/finish.h>
+#include <semel/outcome.h>
+
+#include "strategies/decision.h"
+#include "strategies/strategies.h"
+
+namespace semel::strategies {
+
+// Under what right a handler runs: what its claim said.
+struct Right {
+  std::optional<Lease> lease;  // none: there is no record
+  int attempt = 1;
+  bool taken_over = false;
+  std::chrono::milliseconds since_first{0};
+
+  static Right of(const Acquired& acquired) noexcept {
+    return {acquired.lease, acquired.attempt, acquired.taken_over, acquired.since_first};
+  }
+  // For strategies without a record: what the held row remembers.
+  static Right without_record(const Arrival& arrival) noexcept {
+    return {std::nullopt, arrival.attempts + 1, false,
+            arrival.since_first.value_or(std::chrono::milliseconds{0})};
+  }
+};
+
+// An outcome, and what the store must do before it is true. No Finish: nothing.
+struct Ending {
+  Outcome outcome;
+  std::optional<Finish> finish;
+};
+
+// How often a store that is away is asked again.
+inline constexpr std::chrono::milliseconds kAskStoreAgain{1'000};
+// When a message whose lease was lost comes again, to learn what the other holder made of it.
+inline constexpr std::chrono::milliseconds kAskHolderAgain{1'000};
+
+class Endings {
+ public:
+  Endings(const Context& context, bool inbox) : context_(context), inbox_(inbox) {}
+
+  // For a claim that lets nothing run: anything but Acquired. The Finish borrows the delivery.
+  Ending of_claim(const Claim& claim, const Delivery& delivery) const;
+  // For a handler that ran. The Finish borrows the delivery.
+  Ending of_decision(const Right& right, const Decision& decision, const Delivery& delivery) const;
+  // The same for a success under a lease, written in place: what most messages come to.
+  void complete(const Right& right, const Decision& decision, const Delivery& delivery,
+                Outcome& outcome, Finish& finish) const;
+
+ private:
+  void start(Finish::To to, const Right& right, const Delivery& delivery, Finish& finish) const;
+  Ending of_success(const Right& right, const Decision& decision, const Delivery& delivery) const;
+  Ending of_failure(const Right& right, const Decision& decision, const Delivery& delivery) const;
+  Ending given_up(const Right& right, std::string reason, std::string error,
+                  const Delivery& delivery) const;
+
+  const Context& context_;
+  const bool inbox_;
+};
+
+// Nothing is recorded, and the source brings the message again.
+Outcome store_away(const Error& error, std::chrono::milliseconds delay = kAskStoreAgain);
+// Another holder decides.
+Outcome lease_lost(int attempt);
+
+}  // namespace semel::strategies

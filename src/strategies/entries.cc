@@ -1,0 +1,89 @@
+#include "strategies/entries.h"
+
+#include <utility>
+#include <variant>
+
+#include "strategies/endings.h"
+
+namespace semel::strategies {
+
+namespace {
+
+Finish not_started(const Lease& lease) {
+  Finish finish;
+  finish.to = Finish::To::kNotStarted;
+  finish.lease = lease;
+  return finish;
+}
+
+Error wrong_count() {
+  return {ErrorKind::kRejected, {}, "the store did not answer for each message", {}};
+}
+
+}  // namespace
+
+Result<void> ClaimEntry::enter(UnitOfWork& unit, std::size_t,
+                               std::span<const Message* const> messages,
+                               std::vector<Claim>& answers) {
+  auto claims = unit.claim(messages);
+  if (!claims) return failure(std::move(claims.error()));
+  if (claims->size() != messages.size()) return failure(wrong_count());
+  answers = *std::move(claims);
+  return {};
+}
+
+ConfirmEntry::ConfirmEntry(const Context& context, std::span<const Acquired> claims)
+    : context_(context), claims_(claims) {
+  leases_.reserve(claims.size());
+  for (const Acquired& claim : claims) leases_.push_back(claim.lease);
+}
+
+Result<void> ConfirmEntry::enter(UnitOfWork& unit, std::size_t first,
+                                 std::span<const Message* const> messages,
+                                 std::vector<Claim>& answers) {
+  auto confirmed = unit.confirm(std::span(leases_).subspan(first, messages.size()));
+  if (!confirmed) return failure(std::move(confirmed.error()));
+  if (confirmed->size() != messages.size()) return failure(wrong_count());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if ((*confirmed)[i] == Applied::kYes) {
+      answers.emplace_back(claims_[first + i]);
+    } else {
+      answers.emplace_back(Busy{kAskHolderAgain});
+    }
+  }
+  return {};
+}
+
+void ConfirmEntry::given_back(std::size_t index) noexcept {
+  // Where this fails too the lease ends by itself.
+  const Finish finish = not_started(leases_[index]);
+  (void)context_.store->finish({&finish, 1});
+}
+
+std::optional<Claim> ConfirmEntry::look_again(const Message& message) noexcept {
+  const Message* const one = &message;
+  auto claims = context_.store->claim({&one, 1}, context_.claim);
+  if (!claims || claims->size() != 1) return std::nullopt;
+  if (const auto* acquired = std::get_if<Acquired>(&claims->front())) {
+    const Finish finish = not_started(acquired->lease);
+    (void)context_.store->finish({&finish, 1});
+  }
+  return std::move(claims->front());
+}
+
+Result<void> RecordlessEntry::enter(UnitOfWork& unit, std::size_t first,
+                                    std::span<const Message* const> messages,
+                                    std::vector<Claim>& answers) {
+  auto confirmed = unit.confirm({});
+  if (!confirmed) return failure(std::move(confirmed.error()));
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const Right right = Right::without_record(batch_[first + i]->arrival);
+    Acquired acquired;
+    acquired.attempt = right.attempt;
+    acquired.since_first = right.since_first;
+    answers.emplace_back(acquired);
+  }
+  return {};
+}
+
+}  // namespace semel::strategies

@@ -1,0 +1,50 @@
+// The ways a batch enters its transaction.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "strategies/pipeline.h"
+
+namespace semel::strategies {
+
+// The claim is the record: inserted in the transaction that does the work. For dedup_table and
+// inbox, and for the strategies that lock or compare a business row behind their claim.
+class ClaimEntry final : public Entry {
+ public:
+  Result<void> enter(UnitOfWork& unit, std::size_t first, std::span<const Message* const> messages,
+                     std::vector<Claim>& answers) override;
+};
+
+// The claims were committed before, with leases: each nonce is compared and set first, so that
+// nobody can take over what this transaction works on.
+class ConfirmEntry final : public Entry {
+ public:
+  ConfirmEntry(const Context& context, std::span<const Acquired> claims);
+
+  Result<void> enter(UnitOfWork& unit, std::size_t first, std::span<const Message* const> messages,
+                     std::vector<Claim>& answers) override;
+  std::span<const Lease> leases() const noexcept override { return leases_; }
+  void given_back(std::size_t index) noexcept override;
+  std::optional<Claim> look_again(const Message& message) noexcept override;
+
+ private:
+  const Context& context_;
+  std::span<const Acquired> claims_;
+  std::vector<Lease> leases_;
+};
+
+// No record: every message runs.
+class RecordlessEntry final : public Entry {
+ public:
+  explicit RecordlessEntry(std::span<Delivery* const> batch) : batch_(batch) {}
+
+  Result<void> enter(UnitOfWork& unit, std::size_t first, std::span<const Message* const> messages,
+                     std::vector<Claim>& answers) override;
+  bool has_records() const noexcept override { return false; }
+
+ private:
+  std::span<Delivery* const> batch_;
+};
+
+}  // namespace semel::strategies

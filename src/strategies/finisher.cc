@@ -1,0 +1,160 @@
+#include "strategies/finisher.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "strategies/backoff.h"
+
+namespace semel::strategies {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// For how long endings are collected. Counted from the last telling, so that the ending of a
+// handler that took as long by itself does not wait for the next one's.
+constexpr milliseconds kLinger{3};
+// How long a finish is tried again while its store is away, at most: the effect has happened, and
+// only a finish within the lease keeps it from happening again.
+constexpr milliseconds kPatience{10'000};
+constexpr milliseconds kFirstWait{2};
+constexpr milliseconds kLongestWait{500};
+
+bool is_final(const Error& error) {
+  return error.kind == ErrorKind::kRejected || error.kind == ErrorKind::kLimit;
+}
+
+bool came_true(Finish::To to, const Claim& claim) {
+  switch (to) {
+    case Finish::To::kCompleted:
+      return std::holds_alternative<Completed>(claim);
+    case Finish::To::kDead:
+      return std::holds_alternative<Closed>(claim);
+    case Finish::To::kRetrying:
+      return std::holds_alternative<Waiting>(claim);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void Finisher::add(Delivery& delivery, Ending ending, std::optional<std::size_t> lease) {
+  if (!ending.finish) {
+    sink_.ended(delivery, std::move(ending.outcome));
+    return;
+  }
+  std::lock_guard lock(mutex_);
+  finishes_.push_back(*std::move(ending.finish));
+  items_.push_back({&delivery, std::move(ending.outcome), lease});
+}
+
+bool Finisher::due() const {
+  return !items_.empty() && context_.environment->clock->now() - told_at_ >= kLinger;
+}
+
+void Finisher::flush_if_due() {
+  std::lock_guard lock(mutex_);
+  if (due()) tell(true);
+}
+
+void Finisher::flush_beside_handler() noexcept {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock && due()) tell(false);
+}
+
+void Finisher::flush() {
+  std::lock_guard lock(mutex_);
+  tell(true);
+}
+
+void Finisher::tell(bool patient) {
+  if (items_.empty()) return;
+  Clock& clock = *context_.environment->clock;
+  const milliseconds patience = std::min(context_.claim.lease, kPatience);
+  const auto began = clock.now();
+  Backoff backoff(*context_.environment->random, kFirstWait, kLongestWait);
+  while (!try_tell(0, items_.size())) {
+    if (is_final(error_)) {
+      // One of them is refused: each for itself, so that no other suffers for it.
+      for (std::size_t i = 0; i < items_.size(); ++i) {
+        if (!try_tell(i, 1)) give_back(i, 1);
+      }
+      break;
+    }
+    if (!patient) return;
+    if (backoff.waited() >= patience || clock.now() - began >= patience) {
+      give_back(0, items_.size());
+      break;
+    }
+    backoff.wait();
+  }
+  clear();
+}
+
+bool Finisher::try_tell(std::size_t first, std::size_t count) {
+  auto applied = context_.store->finish(std::span(finishes_).subspan(first, count));
+  if (!applied) {
+    error_ = std::move(applied.error());
+    in_doubt_ = in_doubt_ || error_.kind == ErrorKind::kInDoubt;
+    return false;
+  }
+  for (std::size_t i = 0; i < count; ++i) end(first + i, (*applied)[i]);
+  return true;
+}
+
+void Finisher::end(std::size_t at, Applied applied) {
+  Item& item = items_[at];
+  if (item.lease && watch_ != nullptr) watch_->finished(*item.lease);
+  if (applied == Applied::kLeaseLost) {
+    if (in_doubt_) return resolve(at);
+    if (context_.observer != nullptr) {
+      context_.observer->on_lease_lost(context_.consumer, *item.delivery);
+    }
+    // What was not started is anyone's already.
+    if (finishes_[at].to != Finish::To::kNotStarted) {
+      item.outcome = lease_lost(item.outcome.attempt);
+    }
+  }
+  sink_.ended(*item.delivery, std::move(item.outcome));
+}
+
+void Finisher::resolve(std::size_t at) {
+  Item& item = items_[at];
+  Finish& finish = finishes_[at];
+  const Message* const message = &item.delivery->message;
+  const auto claims = context_.store->claim({&message, 1}, context_.claim);
+  bool ours = claims && came_true(finish.to, claims->front());
+  if (claims && !ours) {
+    if (const auto* acquired = std::get_if<Acquired>(&claims->front())) {
+      // Nobody else has it: what this holder did is recorded under the new lease.
+      finish.lease = acquired->lease;
+      const auto applied = context_.store->finish({&finish, 1});
+      ours = applied && applied->front() == Applied::kYes;
+    }
+  }
+  if (!ours) item.outcome = lease_lost(item.outcome.attempt);
+  sink_.ended(*item.delivery, std::move(item.outcome));
+}
+
+void Finisher::give_back(std::size_t first, std::size_t count) {
+  given_back_for_ = error_;
+  for (std::size_t i = first; i < first + count; ++i) {
+    Item& item = items_[i];
+    if (item.lease && watch_ != nullptr) watch_->finished(*item.lease);
+    Outcome outcome = store_away(error_);
+    outcome.attempt = item.outcome.attempt;
+    sink_.ended(*item.delivery, std::move(outcome));
+  }
+}
+
+void Finisher::clear() {
+  finishes_.clear();
+  items_.clear();
+  in_doubt_ = false;
+  told_at_ = context_.environment->clock->now();
+}
+
+}  // namespace semel::strategies

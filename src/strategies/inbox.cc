@@ -1,0 +1,34 @@
+// inbox: as dedup_table, and the message with its type, times, error and result is stored with the
+// record.
+#include <utility>
+
+#include "strategies/entries.h"
+#include "strategies/kinds.h"
+#include "strategies/pipeline.h"
+
+namespace semel::strategies {
+
+namespace {
+
+class Inbox final : public Strategy {
+ public:
+  explicit Inbox(Context context)
+      : context_(std::move(context)), pipeline_(context_, PipelineOptions{.inbox = true}) {}
+
+  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+    ClaimEntry entry;
+    pipeline_.run(pointers(batch), entry, sink);
+  }
+
+ private:
+  const Context context_;
+  const Pipeline pipeline_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_inbox(Context context) {
+  return std::make_unique<Inbox>(std::move(context));
+}
+
+}  // namespace semel::strategies

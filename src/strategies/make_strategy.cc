@@ -1,0 +1,24 @@
+#include <utility>
+
+#include "strategies/kinds.h"
+#include "strategies/strategies.h"
+
+namespace semel::strategies {
+
+std::unique_ptr<Strategy> make_strategy(core::StrategyKind kind, Context context) {
+  switch (kind) {
+    case core::StrategyKind::kNatural:
+      return make_natural(std::move(context));
+    case core::StrategyKind::kQuery:
+      return make_query(std::move(context));
+    case core::StrategyKind::kDedupTable:
+      return make_dedup_table(std::move(context));
+    case core::StrategyKind::kInbox:
+      return make_inbox(std::move(context));
+    case core::StrategyKind::kStateMachine:
+      return make_state_machine(std::move(context));
+  }
+  return nullptr;
+}
+
+}  // namespace semel::strategies

@@ -1,0 +1,19 @@
+#include "strategies/pipeline.h"
+
+#include "strategies/batch_run.h"
+
+namespace semel::strategies {
+
+Ran Pipeline::run(std::span<Delivery* const> batch, Entry& entry, EndingSink& sink) const {
+  if (batch.empty()) return {};
+  return BatchRun(context_, options_, entry, batch, sink).run();
+}
+
+std::vector<Delivery*> pointers(std::span<Delivery> batch) {
+  std::vector<Delivery*> all;
+  all.reserve(batch.size());
+  for (Delivery& delivery : batch) all.push_back(&delivery);
+  return all;
+}
+
+}  // namespace semel::strategies

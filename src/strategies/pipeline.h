@@ -1,0 +1,77 @@
+// The transactional pipeline: a batch's claims, its handlers' statements and its endings in one
+// transaction, and what is done when that transaction fails.
+//
+// begin → enter (claim or confirm, one call) → handlers, each recording its list → one flush → one
+// finish for the mixed batch → commit → endings. A strategy differs from another in its Entry: how
+// a batch enters its transaction, and by what right its handlers run.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <semel/claim.h>
+#include <semel/delivery.h>
+#include <semel/strategy.h>
+#include <semel/unit_of_work.h>
+
+#include "strategies/endings.h"
+#include "strategies/strategies.h"
+
+namespace semel::strategies {
+
+// How a batch enters its transaction. One object serves one call of Pipeline::run.
+class Entry {
+ public:
+  virtual ~Entry() = default;
+
+  // The unit's first act, for the batch's deliveries from `first` on; `answers` gets one for each.
+  // An Acquired that is answered lets the handler run.
+  virtual Result<void> enter(UnitOfWork& unit, std::size_t first,
+                             std::span<const Message* const> messages,
+                             std::vector<Claim>& answers) = 0;
+
+  // Who may run although there is no record: then Acquired's lease is not looked at.
+  virtual bool has_records() const noexcept { return true; }
+  // The claims were committed before: what does not run must be given back, and the keeper renews.
+  virtual std::span<const Lease> leases() const noexcept { return {}; }
+  // This delivery was given back without a word in the record.
+  virtual void given_back(std::size_t index) noexcept { (void)index; }
+  // After a commit in doubt `enter` said Busy: asks the record again, outside of any unit.
+  virtual std::optional<Claim> look_again(const Message& message) noexcept {
+    (void)message;
+    return std::nullopt;
+  }
+};
+
+struct PipelineOptions {
+  bool inbox = false;
+  // A handler may have touched the store's connection beside its Transaction (borrowed ones): after
+  // an undo it must run again although it read nothing.
+  bool always_rerun = false;
+};
+
+// What a run came to beside its endings.
+struct Ran {
+  std::optional<Error> given_back_for;        // some deliveries, because of it
+  std::optional<FlushReport::Failed> failed;  // the newest statement of a handler's that failed
+};
+
+class Pipeline {
+ public:
+  // `context` is borrowed; its store is transactional and its handler too.
+  Pipeline(const Context& context, PipelineOptions options)
+      : context_(context), options_(options) {}
+
+  // Ends every delivery of `batch` at `sink`. Several threads may call it.
+  Ran run(std::span<Delivery* const> batch, Entry& entry, EndingSink& sink) const;
+
+ private:
+  const Context& context_;
+  const PipelineOptions options_;
+};
+
+// The pointers of a batch, for those who process parts of it.
+std::vector<Delivery*> pointers(std::span<Delivery> batch);
+
+}  // namespace semel::strategies

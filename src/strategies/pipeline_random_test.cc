@@ -1,0 +1,176 @@
+// Random handlers on a store that fails at random: whatever happens, each message ends as its
+// handler would have it, and has its effect, its held copy or its dead letter once.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "tests/conformance/strategy/strategy_fixture.h"
+
+namespace semel::strategies {
+namespace {
+
+using core::StrategyKind;
+using semel::test::SeededRandom;
+using semel::test::StoreCall;
+using semel::test::When;
+using Kind = Outcome::Kind;
+using Settle = Outcome::Settle;
+
+enum class Plan {
+  kDone,
+  kDoneAfterQuery,
+  kThrows,
+  kThrowsAfterQuery,
+  kFails,
+  kTaken,
+  kMissDiscards,
+  kMissDies,
+  kDies,
+  kDiscards,
+  kRetries
+};
+constexpr std::uint64_t kPlans = 11;
+
+Verdict play(Plan plan, const Message& message, Transaction& tx) {
+  tx.exec("INSERT INTO effect VALUES (?)", message.key().text);
+  switch (plan) {
+    case Plan::kDone:
+      return done("r");
+    case Plan::kDoneAfterQuery:
+      tx.query("SELECT effects");
+      tx.query("SELECT effects");
+      return done("r");
+    case Plan::kThrowsAfterQuery:
+      tx.query("SELECT effects");
+      throw std::runtime_error("no");
+    case Plan::kThrows:
+      throw std::runtime_error("no");
+    case Plan::kFails:
+      tx.exec("UPDATE broken SET x = 1");
+      return done();
+    case Plan::kTaken:
+      tx.exec("INSERT INTO taken VALUES (1)");
+      return done();
+    case Plan::kMissDiscards:
+      tx.exec("UPDATE nothing SET x = 1").expect_rows(1, discard("gone"));
+      return done();
+    case Plan::kMissDies:
+      tx.exec("UPDATE nothing SET x = 1").expect_rows(1, dead("no row"));
+      return done();
+    case Plan::kDies:
+      return dead("never");
+    case Plan::kDiscards:
+      return discard("nothing");
+    case Plan::kRetries:
+      return retry("later");
+  }
+  return done();
+}
+
+Kind end_of(Plan plan) {
+  switch (plan) {
+    case Plan::kDone:
+    case Plan::kDoneAfterQuery:
+      return Kind::kDone;
+    case Plan::kMissDiscards:
+    case Plan::kDiscards:
+      return Kind::kDiscarded;
+    case Plan::kMissDies:
+    case Plan::kDies:
+      return Kind::kDead;
+    default:
+      return Kind::kRetry;
+  }
+}
+
+class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<StrategyKind> {
+ protected:
+  // Once it is settled for good: as planned, or, after a doubt that was left, as a duplicate.
+  static bool fits(Plan plan, const Outcome& outcome) {
+    return outcome.kind == end_of(plan) ||
+           (outcome.kind == Kind::kDuplicate &&
+            (end_of(plan) == Kind::kDone || end_of(plan) == Kind::kDiscarded));
+  }
+
+  void plan_faults(SeededRandom& random) {
+    constexpr StoreCall kCalls[] = {
+        StoreCall::kBegin,      StoreCall::kUnitClaim,  StoreCall::kUnitConfirm,
+        StoreCall::kUnitQuery,  StoreCall::kUnitFlush,  StoreCall::kUnitUndo,
+        StoreCall::kUnitFinish, StoreCall::kUnitCommit, StoreCall::kUnitCommit,
+        StoreCall::kClaim,      StoreCall::kFinish};
+    for (std::uint64_t n = random.below(7); n > 0; --n) {
+      const StoreCall call = kCalls[random.below(std::size(kCalls))];
+      auto kind = static_cast<ErrorKind>(random.below(6));
+      auto when = When::kBefore;
+      if (call == StoreCall::kUnitCommit && random.below(2) == 0) {
+        kind = ErrorKind::kInDoubt;
+        when = random.below(2) == 0 ? When::kBefore : When::kAfter;
+      }
+      const bool to_handler = kind == ErrorKind::kRejected || kind == ErrorKind::kLimit;
+      if (call == StoreCall::kUnitQuery && to_handler) continue;
+      faults_.fail(call, 1 + random.below(3), kind, when);
+    }
+  }
+
+  void run_batch(SeededRandom& random, int number) {
+    store_.sparse_undoes_all = random.below(2) == 0;
+    store_.always_undoes_all = random.below(8) == 0;
+    std::map<Bytes, Plan> plans;
+    std::vector<std::string> pending;
+    for (std::uint64_t n = 1 + random.below(12); n > 0; --n) {
+      pending.push_back("m" + std::to_string(number) + "-" + std::to_string(n));
+      const bool good = random.below(3) != 0;
+      plans[pending.back()] = good ? Plan::kDone : static_cast<Plan>(random.below(kPlans));
+    }
+    context_.handler = TransactionalHandler([&](const Message& message, Transaction& tx) {
+      return play(plans.at(message.key().text), message, tx);
+    });
+    for (int round = 0; !pending.empty(); ++round) {
+      ASSERT_LT(round, 50) << "never settled";
+      faults_.clear();
+      if (round < 20) plan_faults(random);
+      const auto sink = process(GetParam(), pending);
+      pending.clear();
+      for (const auto& [key, outcome] : sink.outcomes) {
+        if (outcome.settle == Settle::kLater) {
+          pending.push_back(key);
+        } else {
+          EXPECT_TRUE(fits(plans.at(key), outcome)) << key << ' ' << to_string(outcome.kind);
+        }
+      }
+      // A lease that could not be given back ends by itself.
+      store_.now += 2 * context_.claim.lease;
+    }
+    for (const auto& [key, plan] : plans) check(key, plan);
+  }
+
+  void check(const Bytes& key, Plan plan) const {
+    const auto times = [&](const std::vector<ScriptedState::Kept>& kept) {
+      return std::count_if(kept.begin(), kept.end(), [&](const auto& k) { return k.key == key; });
+    };
+    EXPECT_EQ(effects(key), end_of(plan) == Kind::kDone ? 1 : 0) << key;
+    EXPECT_EQ(times(store_.state.held), end_of(plan) == Kind::kRetry ? 1 : 0) << key;
+    EXPECT_EQ(times(store_.state.dead_letters), end_of(plan) == Kind::kDead ? 1 : 0) << key;
+  }
+};
+
+TEST_P(RandomTest, EachMessageEndsAsItsHandlerWouldHaveIt) {
+  const std::uint64_t seed = semel::test::test_seed();
+  SCOPED_TRACE("SEMEL_TEST_SEED=" + std::to_string(seed));
+  SeededRandom random(seed);
+  context_.claim.lease = std::chrono::milliseconds(1'000);
+  context_.retry.first = std::chrono::hours(1'000);
+  context_.retry.longest = std::chrono::hours(1'000);
+  context_.retry.max_elapsed = std::chrono::milliseconds(0);
+  context_.retry.attempts = 50;
+  for (int number = 0; number < 150 && !HasFailure(); ++number) run_batch(random, number);
+  EXPECT_GT(faults_.fired(), 50U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Transactional, RandomTest,
+                         ::testing::Values(StrategyKind::kDedupTable, StrategyKind::kInbox,
+                                           StrategyKind::kStateMachine),
+                         [](const auto& info) { return core::to_string(info.param); });
+
+}  // namespace
+}  // namespace semel::strategies

@@ -1,0 +1,51 @@
+// Slot: one message on its way through the pipeline's transactions.
+#pragma once
+
+#include <optional>
+
+#include <semel/delivery.h>
+#include <semel/finish.h>
+#include <semel/outcome.h>
+#include <semel/statement.h>
+
+#include "strategies/decision.h"
+#include "strategies/endings.h"
+
+namespace semel::strategies {
+
+struct Slot {
+  Delivery* delivery = nullptr;
+
+  // What outlives a transaction that was undone.
+  StatementList list;
+  std::optional<Decision> decision;  // none: the handler has not run, or must run again
+  bool reads = false;                // its decision dies with the transaction it was made in
+  bool failed = false;               // by an error of its own statements: nothing of it is sent
+  // Of a commit whose answer was lost: what it would have made true.
+  struct Doubt {
+    Finish::To to;
+    Outcome outcome;
+  };
+  std::optional<Doubt> doubt;
+
+  // Of the current transaction.
+  bool acquired = false;
+  bool returned = false;  // its claim is given back in the same transaction; `outcome` is set
+  bool lost = false;      // its claim was committed before, and is no longer its own
+  Right right;
+  std::optional<Decision> missed;  // a declared miss: it ends so instead
+  Outcome outcome;
+  Finish::To planned = Finish::To::kAckOnly;
+
+  // A new transaction begins.
+  void begin_again(bool forget_decision) {
+    acquired = returned = lost = false;
+    missed.reset();
+    if (!forget_decision || failed) return;
+    decision.reset();
+    list.clear();
+    reads = false;
+  }
+};
+
+}  // namespace semel::strategies

@@ -1,0 +1,46 @@
+// state_machine: claimed with a lease, worked, then completed. Any store, any effect.
+//
+// A transactional handler is an `apply`: its statements commit together with `completed`.
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "strategies/entries.h"
+#include "strategies/finisher.h"
+#include "strategies/kinds.h"
+#include "strategies/pipeline.h"
+#include "strategies/two_phase.h"
+
+namespace semel::strategies {
+
+namespace {
+
+class StateMachine final : public Strategy {
+ public:
+  explicit StateMachine(Context context)
+      : context_(std::move(context)), pipeline_(context_, PipelineOptions{}) {}
+
+  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+    Finisher finisher(context_, sink);
+    const Claimed claimed = claim_batch(context_, batch, finisher, sink);
+    if (std::holds_alternative<TransactionalHandler>(context_.handler)) {
+      finisher.flush();
+      ConfirmEntry entry(context_, claimed.rights);
+      pipeline_.run(claimed.deliveries, entry, sink);
+    } else {
+      run_claimed(context_, claimed, finisher);
+    }
+  }
+
+ private:
+  const Context context_;
+  const Pipeline pipeline_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_state_machine(Context context) {
+  return std::make_unique<StateMachine>(std::move(context));
+}
+
+}  // namespace semel::strategies

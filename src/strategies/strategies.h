@@ -1,0 +1,74 @@
+// Makes the strategies. One file each in this folder; what they share is in `pipeline.h`, for those
+// whose record commits with the work, and in `two_phase.h`, for those who claim first. `kinds.h`
+// says where the next ones go.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include <semel/environment.h>
+#include <semel/handler.h>
+#include <semel/observer.h>
+#include <semel/retry_policy.h>
+#include <semel/store.h>
+#include <semel/strategy.h>
+#include <semel/unit_of_work.h>
+
+#include "core/guarantee.h"
+#include "core/key_recipe.h"
+
+namespace semel::strategies {
+
+// Watches over handlers while they run: renews leases, fires stop tokens at timeouts. The engine's
+// keeper thread implements it; strategies only tell it what begins and ends. Thread-safe.
+class Keeper {
+ public:
+  // One running batch. Destroying it ends the watch.
+  class Watch {
+   public:
+    virtual ~Watch() = default;
+    // A handler begins, or ended. The token fires at its timeout, at lease loss, at a hurried
+    // drain.
+    virtual std::stop_token handler_begins(std::size_t lease) = 0;
+    virtual void handler_ended(std::size_t lease) = 0;
+    // Its record was finished or given up: renew it no longer.
+    virtual void finished(std::size_t lease) = 0;
+    // Handlers were told to stop because the process ends: what they fail at says nothing about
+    // their messages (contract, rule 19).
+    virtual bool cancelled() const { return false; }
+    // `action` is called now and then by the keeper's thread, until the watch ends: a slow handler
+    // holds back nobody else's ending. It must return soon.
+    virtual void on_tick(std::function<void()> action) = 0;
+  };
+  virtual ~Keeper() = default;
+  // `leases` are renewed at a third of their length until finished, at most up to the handler's
+  // timeout plus grace. `transactional`: a handler that passes timeout and grace holds the store's
+  // transaction, and the process must end itself.
+  virtual std::unique_ptr<Watch> watch(std::span<const Lease> leases, bool transactional) = 0;
+};
+
+struct Context {
+  std::string consumer;
+  Store* store = nullptr;  // borrowed
+  Handler handler;
+  RetryPolicy retry;
+  core::Limits limits;
+  ClaimOptions claim;
+  Environment* environment = nullptr;
+  Observer* observer = nullptr;
+  Keeper* keeper = nullptr;
+  // The reason of a message whose handler says dead; empty: handler.native.
+  std::string dead_reason;
+  // query only: a statement or function that says whether the effect is there already.
+  std::function<Result<bool>(const Message&)> already_done;
+  // False: the store keeps no payloads for later (Guard); a retry is told, not held.
+  bool hold = true;
+};
+
+std::unique_ptr<Strategy> make_strategy(core::StrategyKind kind, Context context);
+
+}  // namespace semel::strategies

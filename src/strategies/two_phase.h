@@ -1,0 +1,36 @@
+// Claims committed before the work, and the work under their leases; Finisher ends what they began.
+//
+// For state_machine; fence claims so too, with the payload kept, and at_most_once one at a time.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <semel/claim.h>
+#include <semel/delivery.h>
+
+#include "strategies/endings.h"
+#include "strategies/finisher.h"
+#include "strategies/strategies.h"
+
+namespace semel::strategies {
+
+// What this worker may run. Both lists have the same order.
+struct Claimed {
+  std::vector<Delivery*> deliveries;
+  std::vector<Acquired> rights;
+  // For which error deliveries were given back, if any were.
+  std::optional<Error> given_back_for;
+};
+
+// Claims a batch. What is not acquired ends at `finisher` or, where the store cannot say, at
+// `sink`: failure of the store is never "no record".
+Claimed claim_batch(const Context& context, std::span<Delivery> batch, Finisher& finisher,
+                    EndingSink& sink);
+
+// Runs the plain handler for what was claimed, watched over by the context's keeper; each ending
+// goes to `finisher` as it comes. What its lease left before it began is given back.
+void run_claimed(const Context& context, const Claimed& claimed, Finisher& finisher);
+
+}  // namespace semel::strategies

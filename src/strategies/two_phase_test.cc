@@ -1,0 +1,292 @@
+#include "strategies/two_phase.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include <semel/reason.h>
+
+#include "tests/conformance/strategy/strategy_fixture.h"
+
+namespace semel::strategies {
+namespace {
+
+using core::StrategyKind;
+using semel::test::StoreCall;
+using semel::test::When;
+using std::chrono::milliseconds;
+using Kind = Outcome::Kind;
+using Settle = Outcome::Settle;
+
+constexpr StrategyKind kStateMachine = StrategyKind::kStateMachine;
+
+class TwoPhaseTest : public StrategyFixture {
+ protected:
+  TwoPhaseTest() {
+    context_.claim.lease = milliseconds(200);
+    handle([](const Message&, const Attempt&) { return done("r"); });
+  }
+  // Counts what the world outside would see.
+  void handle(PlainHandler handler) {
+    context_.handler = PlainHandler([this, handler](const Message& m, const Attempt& a) {
+      ++ran[m.key().text];
+      return handler(m, a);
+    });
+  }
+  void apply(TransactionalHandler handler) { context_.handler = std::move(handler); }
+  std::map<Bytes, int> ran;
+};
+
+TEST_F(TwoPhaseTest, ClaimedRunAndCompletedInOneFinishWhileHandlersAreFast) {
+  const auto first = process(kStateMachine, keys(10));
+  EXPECT_EQ(first.count(Kind::kDone), 10U);
+  EXPECT_EQ(faults_.calls(StoreCall::kClaim), 1U);
+  EXPECT_EQ(faults_.calls(StoreCall::kFinish), 1U);
+  EXPECT_EQ(keeper_.watched.front().leases, 10U);
+  EXPECT_FALSE(keeper_.watched.front().transactional);
+  EXPECT_EQ(keeper_.finished.size(), 10U);
+  const auto second = process(kStateMachine, keys(10));
+  EXPECT_EQ(second.count(Kind::kDuplicate), 10U);
+  EXPECT_EQ(second.of("k0").result, "r");
+  for (const auto& [key, times] : ran) EXPECT_EQ(times, 1) << key;
+}
+
+TEST_F(TwoPhaseTest, TheTokenIsShownToTheHandler) {
+  std::uint64_t token = 0;
+  handle([&](const Message&, const Attempt& attempt) {
+    token = static_cast<std::uint64_t>(attempt.token);
+    return done();
+  });
+  process(kStateMachine, {"a"});
+  EXPECT_EQ(token, 1U);
+}
+
+TEST_F(TwoPhaseTest, SlowHandlersAreFinishedOneByOne) {
+  handle([this](const Message&, const Attempt&) {
+    environment_.clock.advance(milliseconds(50));
+    return done();
+  });
+  EXPECT_EQ(process(kStateMachine, keys(4)).count(Kind::kDone), 4U);
+  EXPECT_EQ(faults_.calls(StoreCall::kFinish), 4U);
+}
+
+TEST_F(TwoPhaseTest, ASlowHandlerHoldsBackNobodysEnding) {
+  std::size_t finished_meanwhile = 0;
+  handle([&](const Message& message, const Attempt&) {
+    if (message.key().text != "k2") return done();
+    environment_.clock.advance(milliseconds(50));
+    keeper_.tick();
+    finished_meanwhile = keeper_.finished.size();
+    return done();
+  });
+  EXPECT_EQ(process(kStateMachine, keys(3)).count(Kind::kDone), 3U);
+  EXPECT_EQ(finished_meanwhile, 2U);
+}
+
+TEST_F(TwoPhaseTest, AFailureIsHeldAndInTheEndDead) {
+  handle([](const Message&, const Attempt&) -> Verdict { throw std::runtime_error("away"); });
+  auto deliveries = batch({"a"});
+  deliveries[0].arrival.row = RowTag{5};
+  store_.state.rows = {5};
+  EXPECT_EQ(process(kStateMachine, deliveries).of("a").settle, Settle::kAcked);
+  EXPECT_TRUE(store_.state.rows.empty());
+  EXPECT_EQ(store_.state.held.size(), 1U);
+  store_.now += std::chrono::seconds(1);
+  EXPECT_EQ(process(kStateMachine, {"a"}).of("a").kind, Kind::kRetry);
+  store_.now += std::chrono::seconds(1);
+  EXPECT_EQ(process(kStateMachine, {"a"}).of("a").reason, reason::kAttemptsExhausted);
+  EXPECT_EQ(store_.state.dead_letters.size(), 1U);
+}
+
+TEST_F(TwoPhaseTest, AFailureAfterTheStopTokenFiredIsPutDownToIt) {
+  handle([this](const Message&, const Attempt& attempt) -> Verdict {
+    keeper_.stop.request_stop();
+    EXPECT_TRUE(attempt.stop.stop_requested());
+    return retry("cancelled");
+  });
+  EXPECT_EQ(process(kStateMachine, {"a"}).of("a").reason, reason::kHandlerTimeout);
+}
+
+TEST_F(TwoPhaseTest, ALateResultCountsWhileTheLeaseIsOurs) {
+  handle([this](const Message&, const Attempt&) {
+    keeper_.stop.request_stop();
+    return done();
+  });
+  EXPECT_EQ(process(kStateMachine, {"a"}).of("a").kind, Kind::kDone);
+}
+
+TEST_F(TwoPhaseTest, AnotherHolderDecidesWhatALateOneCameTo) {
+  handle([this](const Message& message, const Attempt&) {
+    if (message.key().text == "k0") {
+      store_.now += std::chrono::seconds(10);
+      const Message* const same = &message;
+      EXPECT_TRUE(
+          std::holds_alternative<Acquired>(store_.claim({&same, 1}, context_.claim)->front()));
+    }
+    return done();
+  });
+  const auto sink = process(kStateMachine, keys(2));
+  EXPECT_EQ(sink.of("k0").kind, Kind::kBusy);
+  EXPECT_EQ(sink.of("k0").settle, Settle::kLater);
+  EXPECT_EQ(sink.of("k1").kind, Kind::kDone);
+  EXPECT_EQ(observer_.leases_lost(), std::vector<Bytes>({"k0"}));
+  EXPECT_EQ(record_of("k0"), RecordState::kConsuming) << "the late write changed nothing";
+}
+
+TEST_F(TwoPhaseTest, WhatWasLostBeforeItBeganIsNotRun) {
+  keeper_.stop_at_begin = [](std::size_t lease) { return lease == 1; };
+  const auto sink = process(kStateMachine, keys(3));
+  EXPECT_EQ(sink.of("k1").settle, Settle::kRelease);
+  EXPECT_EQ(ran.count("k1"), 0U);
+  keeper_.stop_at_begin = nullptr;
+  EXPECT_EQ(process(kStateMachine, {"k1"}).of("k1").attempt, 1);
+}
+
+TEST_F(TwoPhaseTest, AStoreThatCannotClaimRunsNothing) {
+  for (const ErrorKind kind : {ErrorKind::kUnavailable, ErrorKind::kRetryTransaction,
+                               ErrorKind::kBlocked, ErrorKind::kLimit}) {
+    faults_.fail_always(StoreCall::kClaim, kind, When::kBefore);
+    const auto sink = process(kStateMachine, keys(3));
+    EXPECT_GT(faults_.fired(StoreCall::kClaim), 0U);
+    EXPECT_EQ(sink.count(Kind::kRetry), 3U);
+    EXPECT_EQ(sink.of("k0").reason, reason::kStoreUnavailable);
+    EXPECT_EQ(sink.of("k0").settle, Settle::kLater);
+    faults_.clear();
+  }
+  EXPECT_TRUE(ran.empty());
+  faults_.fail(StoreCall::kClaim, 1, ErrorKind::kUnavailable, When::kBefore);
+  EXPECT_EQ(process(kStateMachine, keys(3)).count(Kind::kDone), 3U);
+}
+
+TEST_F(TwoPhaseTest, OneForWhomThereIsNoRoomCostsNobodyElse) {
+  store_.refuse_key = "k5";
+  const auto sink = process(kStateMachine, keys(16));
+  EXPECT_EQ(sink.count(Kind::kDone), 15U);
+  EXPECT_EQ(sink.of("k5").settle, Settle::kLater);
+}
+
+TEST_F(TwoPhaseTest, AFinishInDoubtIsResolvedByTheRecord) {
+  handle([](const Message& message, const Attempt&) -> Verdict {
+    if (message.key().text == "k1") return retry("later");
+    if (message.key().text == "k2") return dead("never");
+    return done("r");
+  });
+  for (const When when : {When::kAfter, When::kBefore}) {
+    store_.state = {};
+    ran.clear();
+    faults_.fail(StoreCall::kFinish, 1, ErrorKind::kInDoubt, when);
+    const auto sink = process(kStateMachine, keys(4));
+    EXPECT_EQ(sink.of("k0").kind, Kind::kDone);
+    EXPECT_EQ(sink.of("k1").kind, Kind::kRetry);
+    EXPECT_EQ(sink.of("k1").settle, Settle::kAck);
+    EXPECT_EQ(sink.of("k2").kind, Kind::kDead);
+    EXPECT_EQ(sink.of("k3").result, "r");
+    EXPECT_EQ(store_.state.held.size(), 1U);
+    EXPECT_EQ(store_.state.dead_letters.size(), 1U);
+    for (const auto& [key, times] : ran) EXPECT_EQ(times, 1) << key;
+    EXPECT_TRUE(observer_.leases_lost().empty());
+  }
+  EXPECT_EQ(faults_.fired(StoreCall::kFinish), 2U);
+}
+
+TEST_F(TwoPhaseTest, AFinishIsTriedWhileTheLeaseLivesAndThenGivenBack) {
+  for (std::size_t n = 1; n < 4; ++n) {
+    faults_.fail(StoreCall::kFinish, n, ErrorKind::kUnavailable, When::kBefore);
+  }
+  EXPECT_EQ(process(kStateMachine, keys(2)).count(Kind::kDone), 2U);
+  EXPECT_EQ(faults_.fired(StoreCall::kFinish), 3U);
+
+  faults_.fail_always(StoreCall::kFinish, ErrorKind::kUnavailable, When::kBefore);
+  const auto away = process(kStateMachine, {"x"});
+  EXPECT_EQ(away.of("x").settle, Settle::kLater);
+  EXPECT_EQ(away.of("x").reason, reason::kStoreUnavailable);
+  faults_.clear();
+  EXPECT_EQ(process(kStateMachine, {"x"}).of("x").kind, Kind::kBusy) << "our lease still stands";
+  store_.now += std::chrono::seconds(1);
+  const auto again = process(kStateMachine, {"x"});
+  EXPECT_EQ(again.of("x").kind, Kind::kDone);
+  EXPECT_EQ(ran["x"], 2) << "at least once is what this strategy promises";
+}
+
+TEST_F(TwoPhaseTest, ConflictsAndRowsOfDuplicatesAreToldToTheStore) {
+  process(kStateMachine, {"a", "b"});
+  std::vector<Delivery> again = batch({"a"});
+  again.push_back(semel::test::make_delivery(kConsumer, "b", "other"));
+  again[0].arrival.row = RowTag{1};
+  again[1].arrival.row = RowTag{2};
+  store_.state.rows = {1, 2};
+  const auto sink = process(kStateMachine, again);
+  EXPECT_EQ(sink.of("a").settle, Settle::kAcked);
+  EXPECT_EQ(sink.of("b").kind, Kind::kConflict);
+  EXPECT_TRUE(store_.state.rows.empty());
+  EXPECT_EQ(store_.state.dead_letters.size(), 1U);
+}
+
+TEST_F(TwoPhaseTest, AnApplyCommitsWithItsCompletion) {
+  apply(effect);
+  const auto sink = process(kStateMachine, keys(6));
+  EXPECT_EQ(sink.count(Kind::kDone), 6U);
+  EXPECT_EQ(faults_.calls(StoreCall::kClaim), 1U);
+  EXPECT_EQ(faults_.calls(StoreCall::kUnitConfirm), 1U);
+  EXPECT_EQ(faults_.calls(StoreCall::kFinish), 0U);
+  EXPECT_EQ(keeper_.watched.front().leases, 6U);
+  EXPECT_EQ(process(kStateMachine, keys(6)).count(Kind::kDuplicate), 6U);
+  for (const auto& key : keys(6)) EXPECT_EQ(effects(key), 1);
+}
+
+TEST_F(TwoPhaseTest, AnApplyInDoubtIsKnownByItsNonceAndItsRecord) {
+  apply(effect);
+  for (const When when : {When::kAfter, When::kBefore}) {
+    store_.state = {};
+    faults_.fail(StoreCall::kUnitCommit, 1, ErrorKind::kInDoubt, when);
+    const auto sink = process(kStateMachine, keys(3));
+    EXPECT_EQ(sink.count(Kind::kDone), 3U);
+    for (const auto& key : keys(3)) EXPECT_EQ(effects(key), 1);
+  }
+  EXPECT_EQ(faults_.fired(StoreCall::kUnitCommit), 2U);
+  EXPECT_TRUE(observer_.leases_lost().empty());
+}
+
+TEST_F(TwoPhaseTest, AnApplyWhoseLeaseWasLostDoesNothing) {
+  apply(effect);
+  environment_.failpoints.on("none", [] {});
+  faults_.fail(StoreCall::kUnitConfirm, 1, ErrorKind::kRetryTransaction, When::kBefore);
+  // While the first transaction failed, another holder took over.
+  class Taking final : public Random {
+   public:
+    explicit Taking(std::function<void()> action) : action_(std::move(action)) {}
+    std::uint64_t next() noexcept override {
+      if (action_) std::exchange(action_, nullptr)();
+      return 0;
+    }
+
+   private:
+    std::function<void()> action_;
+  } random([this] {
+    store_.now += std::chrono::seconds(10);
+    const Message message = semel::test::make_message(kConsumer, "k0");
+    const Message* const same = &message;
+    EXPECT_TRUE(
+        std::holds_alternative<Acquired>(store_.claim({&same, 1}, context_.claim)->front()));
+  });
+  Environment taking{&environment_.clock, &random, nullptr};
+  context_.environment = &taking;
+  const auto sink = process(kStateMachine, keys(2));
+  EXPECT_EQ(sink.of("k0").kind, Kind::kBusy);
+  EXPECT_EQ(sink.of("k1").kind, Kind::kDone);
+  EXPECT_EQ(effects("k0"), 0);
+  EXPECT_EQ(observer_.leases_lost(), std::vector<Bytes>({"k0"}));
+}
+
+TEST_F(TwoPhaseTest, AnApplyThatCannotBeginGivesItsClaimsBack) {
+  apply(effect);
+  faults_.fail_always(StoreCall::kBegin, ErrorKind::kUnavailable, When::kBefore);
+  EXPECT_EQ(process(kStateMachine, keys(2)).of("k0").settle, Settle::kLater);
+  faults_.clear();
+  const auto sink = process(kStateMachine, keys(2));
+  EXPECT_EQ(sink.count(Kind::kDone), 2U) << "no lease was left behind";
+  EXPECT_EQ(sink.of("k0").attempt, 1);
+}
+
+}  // namespace
+}  // namespace semel::strategies

@@ -1,0 +1,101 @@
+#include <semel/environment.h>
+
+#include <pthread.h>
+#include <sys/random.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#ifdef SEMEL_FAILPOINTS
+#include "system/failpoints.h"
+#endif
+
+namespace semel {
+namespace {
+
+class SteadyClock final : public Clock {
+ public:
+  std::chrono::steady_clock::time_point now() noexcept override {
+    return std::chrono::steady_clock::now();
+  }
+};
+
+// Grows in the child of each fork: what the parent drew ahead must not be drawn there again.
+std::atomic<std::uint64_t>& forks() noexcept {
+  static std::atomic<std::uint64_t> count{0};
+  return count;
+}
+
+[[noreturn]] void no_randomness() noexcept {
+  std::fputs("semel: the kernel gives no random bytes\n", stderr);
+  std::abort();
+}
+
+// A system call for each number would cost more than all else a claim does in this process.
+class KernelRandom final : public Random {
+ public:
+  KernelRandom() noexcept {
+    if (pthread_atfork(nullptr, nullptr, [] { forks().fetch_add(1); }) != 0) no_randomness();
+  }
+
+  std::uint64_t next() noexcept override {
+    thread_local Buffer buffer;
+    const std::uint64_t now = forks().load(std::memory_order_relaxed);
+    if (buffer.left == 0 || buffer.forks != now) refill(buffer, now);
+    return std::exchange(buffer.words[--buffer.left], 0);
+  }
+
+ private:
+  struct Buffer {
+    std::array<std::uint64_t, 64> words;
+    std::size_t left = 0;
+    std::uint64_t forks = 0;
+  };
+
+  static void refill(Buffer& buffer, std::uint64_t now) noexcept {
+    auto* at = reinterpret_cast<unsigned char*>(buffer.words.data());
+    for (std::size_t missing = sizeof buffer.words; missing > 0;) {
+      const ssize_t got = ::getrandom(at, missing, 0);
+      if (got < 0 && errno != EINTR) no_randomness();
+      if (got > 0) {
+        at += got;
+        missing -= static_cast<std::size_t>(got);
+      }
+    }
+    buffer.left = buffer.words.size();
+    buffer.forks = now;
+  }
+};
+
+std::unique_ptr<Failpoints> failpoints_from_environment() noexcept {
+#ifdef SEMEL_FAILPOINTS
+  const char* const text = std::getenv("SEMEL_FAILPOINT");
+  if (text == nullptr || *text == '\0') return nullptr;
+  Result<system::FailpointSpec> spec = system::parse_failpoint(text);
+  if (!spec) {
+    // A test that believes to inject a fault must not pass without one.
+    std::fprintf(stderr, "semel: SEMEL_FAILPOINT: %s\n", spec.error().message.c_str());
+    std::abort();
+  }
+  return system::make_failpoints(std::move(*spec));
+#else
+  return nullptr;
+#endif
+}
+
+}  // namespace
+
+Environment& system_environment() noexcept {
+  static SteadyClock clock;
+  static KernelRandom random;
+  static const std::unique_ptr<Failpoints> failpoints = failpoints_from_environment();
+  static Environment environment{&clock, &random, failpoints.get()};
+  return environment;
+}
+
+}  // namespace semel

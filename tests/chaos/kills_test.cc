@@ -1,0 +1,199 @@
+// Processes killed at random moments, messages that kill their process, holders that sleep too
+// long.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "tests/chaos/scene.h"
+#include "tests/support/ledger.h"
+#include "tests/support/test_environment.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::vector<std::string> numbered(std::size_t count) {
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < count; ++i) ids.push_back("m" + std::to_string(i));
+  return ids;
+}
+
+// Kills the worker `kills` times at random moments after it began to work, then lets it finish.
+void kill_again_and_again(const Scene& scene, std::vector<std::string> settings, std::size_t kills,
+                          SeededRandom& random) {
+  settings.push_back("say=1");
+  std::size_t killed = 0;
+  while (killed < kills) {
+    ChildProcess worker = scene.start(settings);
+    const auto began = worker.line();
+    if (!began) break;  // nothing was left to do
+    std::this_thread::sleep_for(microseconds(random.below(12'000)));
+    worker.kill();
+    const auto ended = worker.wait();
+    ASSERT_TRUE(ended);
+    if (ended->signal == SIGKILL) ++killed;
+    if (ended->code == 0) break;
+  }
+  EXPECT_EQ(killed, kills) << "the work ended before the kills did: give it more";
+  EXPECT_EQ(scene.run(settings), 0);
+}
+
+TEST(Kills, TransactionalEffectsHappenOnceUnderRandomKills) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
+  SeededRandom random(seed);
+  const std::size_t kills = 60 * soak_factor();
+  Scene scene;
+  scene.send(with_twins(kills * 1'000));
+  kill_again_and_again(scene, {"strategy=dedup_table", "handler=native"}, kills, random);
+  const auto effects = scene.effects();
+  EXPECT_EQ(effects.size(), kills * 1'000);
+  for (const auto& [key, count] : effects) ASSERT_EQ(count, 1u) << key;
+  EXPECT_EQ(scene.total(), kills * 1'000);
+  EXPECT_TRUE(scene.dead().empty()) << "an innocent message was given up";
+}
+
+TEST(Kills, OutsideEffectsAreNeverLostUnderRandomKills) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
+  SeededRandom random(seed);
+  const std::size_t kills = 40 * soak_factor();
+  Scene scene;
+  scene.send(with_twins(kills * 60));
+  kill_again_and_again(scene,
+                       {"strategy=state_machine", "handler=plain", "ledger=" + scene.ledger_path()},
+                       kills, random);
+  const auto balance = Ledger(scene.ledger_path()).balance();
+  EXPECT_EQ(balance.keys, kills * 60);
+  // Each kill can have caught what ran and was not yet recorded; never more than a batch.
+  EXPECT_LE(balance.doubled, kills * 100);
+  EXPECT_TRUE(scene.dead().empty());
+}
+
+TEST(Kills, AThrowingHandlerAndTenKillsWithFullRedelivery) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
+  SeededRandom random(seed);
+  constexpr std::size_t kMessages = 20'000;
+  Scene scene;
+  scene.write_lines(scene.file("messages"), numbered(kMessages));
+  for (const char* strategy : {"dedup_table", "inbox"}) {
+    SCOPED_TRACE(strategy);
+    scene.execute("DELETE FROM effect; UPDATE total SET n = 0;");
+    if (std::string(strategy) == "inbox") {
+      scene.execute("DELETE FROM semel_completed_1");
+    }
+    kill_again_and_again(scene,
+                         {std::string("strategy=") + strategy, "handler=native", "throws=100",
+                          "source=file", "from=start", "file=" + scene.file("messages")},
+                         10, random);
+    const auto effects = scene.effects();
+    EXPECT_EQ(effects.size(), kMessages) << "lost";
+    for (const auto& [key, count] : effects) ASSERT_EQ(count, 1u) << key;
+    EXPECT_TRUE(scene.dead().empty());
+  }
+}
+
+class Killer : public testing::TestWithParam<const char*> {};
+
+TEST_P(Killer, OnlyTheMessageThatKillsItsProcessIsDead) {
+  const bool plain = std::string(GetParam()) == "state_machine";
+  const bool recorded = std::string(GetParam()) != "natural";  // else its neighbours run again
+  for (const char* source : {"queue", "file"}) {
+    SCOPED_TRACE(source);
+    Scene scene;
+    std::vector<std::string> settings{std::string("strategy=") + GetParam(),
+                                      plain ? "handler=plain" : "handler=native",
+                                      "ledger=" + scene.ledger_path(),
+                                      std::string("source=") + source,
+                                      "file=" + scene.file("messages"),
+                                      "segfault=m37",
+                                      "crashes=2"};
+    if (std::string(source) == "queue") {
+      scene.send(numbered(100));
+    } else {
+      scene.write_lines(scene.file("messages"), numbered(100));
+    }
+    int died = 0;
+    int ended = 0;
+    while (died < 20) {
+      ended = scene.run(settings);
+      if (ended != -SIGSEGV && ended != -SIGABRT && ended != 1) break;
+      ++died;
+    }
+    EXPECT_EQ(ended, 0);
+    EXPECT_GE(died, 2) << "the fault did not fire";
+    EXPECT_LE(died, 5) << "it was tried more often than its limit";
+    EXPECT_EQ(scene.dead(), (std::map<std::string, std::string>{{"m37", "crash"}}));
+    const auto effects = plain ? Ledger(scene.ledger_path()).counts() : scene.effects();
+    EXPECT_EQ(effects.size(), 99u);
+    EXPECT_FALSE(effects.contains("m37"));
+    if (!plain && recorded) {
+      for (const auto& [key, count] : effects) EXPECT_EQ(count, 1u) << key;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, Killer,
+                         testing::Values("dedup_table", "inbox", "state_machine", "natural"));
+
+TEST(Holders, TheLateWriteOfAHolderThatSleptPastItsLeaseIsRefused) {
+  Scene scene;
+  scene.send({"slow"});
+  const std::vector<std::string> settings{"strategy=state_machine", "handler=plain",
+                                          "ledger=" + scene.ledger_path(), "lease=400ms", "tell=1"};
+  std::vector<std::string> first = settings;
+  first.push_back("hold=slow");
+  first.push_back("hold_file=" + scene.file("go"));
+  first.push_back("once=0");
+  ChildProcess sleeper = scene.start(first);
+  ASSERT_EQ(sleeper.line(), "holding");
+  sleeper.stop();
+
+  // It still holds its lock: nothing may be taken from it before its lease has ended.
+  ChildProcess other = scene.start(settings);
+  EXPECT_EQ(other.line(), "done slow");
+  const auto ended = other.wait();
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->code, 0);
+
+  write_file(scene.file("go"), "");
+  sleeper.resume();
+  EXPECT_EQ(sleeper.line(), "lost slow");
+  sleeper.terminate();
+  ASSERT_TRUE(sleeper.wait());
+  EXPECT_EQ(Ledger(scene.ledger_path()).counts().at("slow"), 2u) << "the table says >=1: it shows";
+  EXPECT_TRUE(scene.dead().empty());
+  EXPECT_EQ(scene.held(), 0u);
+}
+
+TEST(Holders, TwoProcessesOnOneFileShareFairly) {
+  Scene scene;
+  scene.send(numbered(60'000));
+  const std::vector<std::string> settings{"strategy=dedup_table", "handler=native", "say=1"};
+  ChildProcess one = scene.start(settings);
+  ChildProcess two = scene.start(settings);
+  ASSERT_EQ(one.line(), "began");
+  ASSERT_EQ(two.line(), "began");
+  ASSERT_TRUE(one.wait());
+  ASSERT_TRUE(two.wait());
+  const auto shares = scene.effects_by_process();
+  std::size_t all = 0;
+  std::size_t least = SIZE_MAX;
+  for (const auto& [pid, count] : shares) {
+    all += count;
+    least = std::min(least, count);
+  }
+  EXPECT_EQ(all, 60'000u);
+  ASSERT_EQ(shares.size(), 2u);
+  EXPECT_GE(least * 4, all) << "the slower got less than a quarter";
+}
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,172 @@
+#include "tests/chaos/scene.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+
+#include <semel/held_messages.h>
+#include <semel/sqlite.h>
+
+#include "compose/compose.h"
+
+namespace semel::test {
+
+namespace {
+
+constexpr const char* kConsumer = "chaos";
+
+// SQLite itself, not Semel's way to it: the account must not pass through what is on trial.
+class Reader {
+ public:
+  explicit Reader(const std::string& path) {
+    if (sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) !=
+        SQLITE_OK) {
+      throw std::runtime_error("cannot open " + path);
+    }
+    sqlite3_busy_timeout(db_, 20'000);
+  }
+  ~Reader() { sqlite3_close(db_); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  std::vector<std::vector<std::string>> rows(const std::string& sql) {
+    std::vector<std::vector<std::string>> rows;
+    const auto take = [](void* into, int n, char** values, char**) {
+      std::vector<std::string> row;
+      for (int i = 0; i < n; ++i) row.emplace_back(values[i] == nullptr ? "" : values[i]);
+      static_cast<std::vector<std::vector<std::string>>*>(into)->push_back(std::move(row));
+      return 0;
+    };
+    char* error = nullptr;
+    if (sqlite3_exec(db_, sql.c_str(), take, &rows, &error) != SQLITE_OK) {
+      const std::string what = sql + ": " + (error != nullptr ? error : "?");
+      sqlite3_free(error);
+      throw std::runtime_error(what);
+    }
+    return rows;
+  }
+
+ private:
+  sqlite3* db_ = nullptr;
+};
+
+template <class T>
+T value_of(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+}  // namespace
+
+Scene::Scene() : store_(dir_.file("chaos.db")) {
+  execute(
+      "CREATE TABLE effect(key TEXT, pid INTEGER);"
+      "CREATE TABLE total(n INTEGER); INSERT INTO total VALUES (0);"
+      "CREATE TABLE state(key TEXT PRIMARY KEY, n INTEGER);");
+}
+
+void Scene::send(const std::vector<std::string>& ids) {
+  SqliteOptions options;
+  options.path = store_;
+  options.checkpoints = false;
+  auto store = value_of(open_sqlite(options));
+  // The recipe's hash must be the worker's own, so it is left to the config of the same words.
+  const config::Loaded loaded = config::load_text(
+      fmt::format("version: 1\nstore: {{ sqlite: {{ path: \"{}\" }} }}\nconsumers:\n"
+                  "  - {{ name: {}, source: {{ queue: {{}} }}, key: json:/id, handler: {{ native: "
+                  "work }} }}\n",
+                  store_, kConsumer),
+      "scene");
+  if (!loaded.config) throw std::runtime_error("the scene's own config is refused");
+  const ConsumerNumber number = value_of(compose::attach(*store, loaded.config->consumers[0]));
+  std::vector<HeldMessage> messages;
+  for (const std::string& id : ids) {
+    HeldMessage message;
+    message.payload = fmt::format("{{\"id\":\"{}\",\"n\":{}}}", id, id.size());
+    messages.push_back(std::move(message));
+  }
+  value_of(store->facets().held->append(number, messages));
+}
+
+void Scene::write_lines(const std::string& path, const std::vector<std::string>& ids) {
+  std::string text;
+  for (const std::string& id : ids)
+    text += fmt::format("{{\"id\":\"{}\",\"n\":{}}}\n", id, id.size());
+  write_file(path, text);
+}
+
+ChildProcess Scene::start(std::vector<std::string> settings, const std::string& failpoint) const {
+  std::vector<std::string> arguments{SEMEL_CHAOS_WORKER, store_};
+  arguments.insert(arguments.end(), settings.begin(), settings.end());
+  std::vector<std::string> environment;
+  if (!failpoint.empty()) environment.push_back("SEMEL_FAILPOINT=" + failpoint);
+  return ChildProcess::run(arguments, environment);
+}
+
+int Scene::run(std::vector<std::string> settings, const std::string& failpoint) const {
+  ChildProcess worker = start(std::move(settings), failpoint);
+  const auto ended = worker.wait();
+  if (!ended) throw std::runtime_error("a worker did not end");
+  return ended->signal ? -*ended->signal : *ended->code;
+}
+
+std::vector<std::vector<std::string>> Scene::rows(const std::string& sql) const {
+  return Reader(store_).rows(sql);
+}
+
+std::map<std::string, std::size_t> Scene::counts(const std::string& sql) const {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& row : rows(sql)) counts[row[0]] = std::stoul(row[1]);
+  return counts;
+}
+
+std::map<std::string, std::size_t> Scene::effects() const {
+  return counts("SELECT key, count(*) FROM effect GROUP BY key");
+}
+
+std::map<std::string, std::size_t> Scene::effects_by_process() const {
+  return counts("SELECT pid, count(*) FROM effect GROUP BY pid");
+}
+
+std::size_t Scene::total() const { return std::stoul(ask("SELECT n FROM total")); }
+
+std::map<std::string, std::string> Scene::states() const {
+  std::map<std::string, std::string> states;
+  for (const auto& row : rows("SELECT key, n FROM state")) states[row[0]] = row[1];
+  return states;
+}
+
+std::map<std::string, std::string> Scene::dead() const {
+  std::map<std::string, std::string> dead;
+  for (const auto& row : rows("SELECT key, reason FROM semel_dead_letter")) dead[row[0]] = row[1];
+  return dead;
+}
+
+std::size_t Scene::held() const { return std::stoul(ask("SELECT count(*) FROM semel_held")); }
+
+std::string Scene::ask(const std::string& sql) const {
+  const auto found = rows(sql);
+  return found.empty() ? std::string() : found[0].at(0);
+}
+
+void Scene::execute(const std::string& sql) const { (void)Reader(store_).rows(sql); }
+
+std::vector<std::string> with_twins(std::size_t count) {
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < count; ++i) {
+    ids.push_back("m" + std::to_string(i));
+    if (i % 3 == 0) ids.push_back("m" + std::to_string(i / 2));
+  }
+  return ids;
+}
+
+std::size_t soak_factor() {
+  const char* soak = std::getenv("SEMEL_SOAK");
+  return soak != nullptr && std::string_view(soak) == "1" ? 10 : 1;
+}
+
+}  // namespace semel::test

@@ -1,0 +1,63 @@
+// Scene: one store, its business tables, a worker to be killed, and the account of what happened.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <semel/store.h>
+
+#include "tests/support/child_process.h"
+#include "tests/support/temp_dir.h"
+
+namespace semel::test {
+
+class Scene {
+ public:
+  Scene();
+
+  const std::string& store_path() const noexcept { return store_; }
+  std::string ledger_path() const { return dir_.file("ledger"); }
+  std::string file(std::string_view name) const { return dir_.file(name); }
+
+  // Puts messages with these ids into the embedded queue of the consumer, durably.
+  void send(const std::vector<std::string>& ids);
+  // Writes them as JSON lines.
+  void write_lines(const std::string& path, const std::vector<std::string>& ids);
+
+  // Starts a worker on the store. `failpoint` as SEMEL_FAILPOINT; empty: none.
+  ChildProcess start(std::vector<std::string> settings, const std::string& failpoint = {}) const;
+  // Runs one to its end; its exit code, or minus the signal that ended it.
+  int run(std::vector<std::string> settings, const std::string& failpoint = {}) const;
+
+  // Effects per key, from the table that the SQL and the native handler write.
+  std::map<std::string, std::size_t> effects() const;
+  std::map<std::string, std::size_t> effects_by_process() const;
+  // What the handler's second statement counted: it must agree with the first.
+  std::size_t total() const;
+  // natural's rows: key to value.
+  std::map<std::string, std::string> states() const;
+  // Reasons of the dead letters, by key.
+  std::map<std::string, std::string> dead() const;
+  // Rows the store still holds for the consumer.
+  std::size_t held() const;
+  // One value of one row.
+  std::string ask(const std::string& sql) const;
+  void execute(const std::string& sql) const;
+
+ private:
+  std::map<std::string, std::size_t> counts(const std::string& sql) const;
+  std::vector<std::vector<std::string>> rows(const std::string& sql) const;
+
+  TempDir dir_;
+  std::string store_;
+};
+
+// "m0", "m1", …, and every third once more.
+std::vector<std::string> with_twins(std::size_t count);
+
+// 1 in ./test, 10 with --soak.
+std::size_t soak_factor();
+
+}  // namespace semel::test

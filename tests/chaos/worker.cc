@@ -1,0 +1,183 @@
+// A consumer's process, as a user would write one: killed, stopped and started again by the tests.
+//
+//   worker STORE key=value…
+//
+// strategy, handler (sql | native | plain), source (queue | file), file, ledger, once, lease,
+// crashes, workers: as in the config. throws=N: every N-th key's first try throws. segfault=KEY:
+// that message kills the process. hold=KEY: its first handler says "holding" on stdout and waits
+// for hold_file to appear. say=1: says "began" at the first handler call.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <map>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <semel/semel.h>
+
+#include "tests/support/ledger.h"
+
+namespace {
+
+using Settings = std::map<std::string, std::string>;
+
+std::string get(const Settings& settings, const std::string& name, const std::string& otherwise) {
+  const auto found = settings.find(name);
+  return found == settings.end() ? otherwise : found->second;
+}
+
+std::string source_yaml(const Settings& settings) {
+  if (get(settings, "source", "queue") == "queue") return "queue: {}";
+  return fmt::format("file: {{ path: \"{}\", from: {} }}", get(settings, "file", ""),
+                     get(settings, "from", "kept"));
+}
+
+std::string handler_yaml(const Settings& settings) {
+  if (get(settings, "handler", "sql") != "sql") return "      native: work\n";
+  if (get(settings, "strategy", "") == "natural") {
+    return "      sql:\n"
+           "        params: { id: json:/id, n: json:/n }\n"
+           "        statements:\n"
+           "          - INSERT INTO state(key, n) VALUES (:id, :n) ON CONFLICT(key) DO UPDATE SET "
+           "n = excluded.n\n";
+  }
+  return "      sql:\n"
+         "        params: { id: json:/id }\n"
+         "        statements:\n"
+         "          - INSERT INTO effect(key, pid) VALUES (:id, 0)\n"
+         "          - UPDATE total SET n = n + 1 WHERE :id = :id\n";
+}
+
+std::string config_of(const std::string& store, const Settings& settings) {
+  return fmt::format(
+      "version: 1\n"
+      "store:\n"
+      "  sqlite: {{ path: \"{}\" }}\n"
+      "consumers:\n"
+      "  - name: chaos\n"
+      "    source: {{ {} }}\n"
+      "    key: json:/id\n"
+      "    strategy: {}\n"
+      "    concurrency: {}\n"
+      "    dedup: {{ lease: {} }}\n"
+      "    timeout: {}\n"
+      "    retry: {{ attempts: 50, backoff: 10ms..50ms, crashes: {} }}\n"
+      "    handler:\n{}",
+      store, source_yaml(settings), get(settings, "strategy", "dedup_table"),
+      get(settings, "workers", "1"), get(settings, "lease", "60s"), get(settings, "timeout", "60s"),
+      get(settings, "crashes", "3"), handler_yaml(settings));
+}
+
+void say(std::string_view line) {
+  const std::string text = std::string(line) + "\n";
+  [[maybe_unused]] const auto n = ::write(STDOUT_FILENO, text.data(), text.size());
+}
+
+// What the handlers do beside their effect.
+class Mischief {
+ public:
+  explicit Mischief(const Settings& settings)
+      : segfault_(get(settings, "segfault", "")),
+        hold_(get(settings, "hold", "")),
+        hold_file_(get(settings, "hold_file", "")),
+        throws_(std::stoul(get(settings, "throws", "0"))),
+        says_(get(settings, "say", "0") == "1") {}
+
+  void before(const semel::Message& message) {
+    if (says_ && !said_.exchange(true)) say("began");
+    const std::string& key = message.key().text;
+    if (key == segfault_) ::raise(SIGSEGV);
+    if (key == hold_ && !held_.exchange(true)) {
+      say("holding");
+      struct stat there {};
+      while (::stat(hold_file_.c_str(), &there) != 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+    }
+    if (throws_ == 0 || std::hash<std::string>{}(key) % throws_ != 0) return;
+    std::lock_guard lock(mutex_);
+    if (thrown_.insert(key).second) throw std::runtime_error("not this time");
+  }
+
+ private:
+  const std::string segfault_;
+  const std::string hold_;
+  const std::string hold_file_;
+  const std::size_t throws_;
+  const bool says_;
+  std::atomic<bool> said_{false};
+  std::atomic<bool> held_{false};
+  std::mutex mutex_;
+  std::set<std::string> thrown_;
+};
+
+class Teller final : public semel::Observer {
+ public:
+  explicit Teller(bool all) : all_(all) {}
+  void on_ended(std::string_view, const semel::Delivery& delivery, const semel::Outcome& outcome,
+                std::chrono::nanoseconds) noexcept override {
+    if (all_)
+      say(fmt::format("{} {}", semel::to_string(outcome.kind), delivery.message.key().text));
+  }
+  void on_lease_lost(std::string_view, const semel::Delivery& delivery) noexcept override {
+    say("lost " + delivery.message.key().text);
+  }
+  void on_trouble(std::string_view consumer, std::string_view where, const semel::Error& error,
+                  bool mended) noexcept override {
+    fmt::print(stderr, "worker: {} {} {} {}\n", consumer, where, error.message, mended);
+  }
+
+ private:
+  const bool all_;
+};
+
+int run(const std::string& store, const Settings& settings) {
+  semel::Runner runner = semel::Runner::from_text(config_of(store, settings));
+  Mischief mischief(settings);
+  std::unique_ptr<semel::test::Ledger> ledger;
+  const std::string kind = get(settings, "handler", "sql");
+  if (kind == "native") {
+    runner.on("work", [&](const semel::Message& message, semel::Transaction& tx) {
+      mischief.before(message);
+      tx.exec("INSERT INTO effect(key, pid) VALUES (?, ?)", message.key().text,
+              static_cast<std::int64_t>(::getpid()));
+      tx.exec("UPDATE total SET n = n + 1");
+      return semel::done();
+    });
+  } else if (kind == "plain") {
+    ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
+    runner.on("work", [&](const semel::Message& message, const semel::Attempt&) {
+      mischief.before(message);
+      ledger->note(message.key().text);
+      return semel::done();
+    });
+  }
+  Teller teller(get(settings, "tell", "0") == "1");
+  runner.observe(teller);
+  runner.once(get(settings, "once", "1") == "1");
+  return runner.run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::size_t split = word.find('=');
+    if (split != std::string::npos) settings[word.substr(0, split)] = word.substr(split + 1);
+  }
+  if (argc < 2) return 2;
+  try {
+    return run(argv[1], settings);
+  } catch (const semel::SemelError& error) {
+    fmt::print(stderr, "worker: {}\n", error.error().message);
+    return 78;
+  }
+}

@@ -1,0 +1,65 @@
+// semel demo: the proof, and the villain that must be caught every time.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace semel::test {
+namespace {
+
+class DemoTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(DemoTest, LosesNothingAndDoublesNothing) {
+  const Ran ran = run({"demo", "--strategy", GetParam(), "--messages", "900", "-o", "json"});
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/schema"), "semel.v1.demo");
+  EXPECT_EQ(json_at(ran.out, "/strategy"), GetParam());
+  EXPECT_EQ(json_at(ran.out, "/sent"), "1200");
+  EXPECT_EQ(json_at(ran.out, "/effects"), "900");
+  EXPECT_EQ(json_at(ran.out, "/lost"), "0");
+  EXPECT_EQ(json_at(ran.out, "/doubled"), "0");
+  EXPECT_EQ(json_at(ran.out, "/kills"), "5");
+  EXPECT_EQ(json_at(ran.out, "/balance"), json_at(ran.out, "/expected_balance"));
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryStrategy, DemoTest,
+                         ::testing::Values("natural", "dedup_table", "inbox", "state_machine"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(Demo, TheVillainIsCaughtEveryTime) {
+  for (int round = 0; round < 3; ++round) {
+    const Ran ran = run({"demo", "--strategy", "query", "--messages", "300", "-o", "json"});
+    EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+    EXPECT_GT(std::stoll(json_at(ran.out, "/doubled")), 0) << ran.out;
+    EXPECT_EQ(json_at(ran.out, "/lost"), "0") << ran.out;
+    EXPECT_EQ(json_at(ran.out, "/guarantee"), "none");
+  }
+}
+
+TEST(Demo, ComparesAllStrategiesInOneTable) {
+  const Ran ran = run({"demo", "--compare", "--messages", "300", "--kills", "3"});
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  for (const char* strategy : {"query", "natural", "dedup_table", "inbox", "state_machine"}) {
+    EXPECT_NE(ran.out.find(std::string("\n") + strategy + " "), std::string::npos) << ran.out;
+  }
+  EXPECT_NE(ran.out.find("DOUBLED"), std::string::npos);
+}
+
+TEST(Demo, LeavesNothingBehindUnlessAsked) {
+  const TempDir folder;
+  const Words place = {"TMPDIR=" + folder.path().string()};
+  ASSERT_EQ(run({"demo", "--messages", "90", "-q"}, {.environment = place}).code, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  ASSERT_EQ(run({"demo", "--messages", "90", "--keep"}, {.environment = place}).code, 0);
+  EXPECT_FALSE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Demo, SaysWhatIsInItsWay) {
+  const Ran ran = run({"demo"}, {.environment = {"TMPDIR=/no/such/place"}});
+  EXPECT_EQ(ran.code, 69);
+  EXPECT_NE(ran.err.find("/no/such/place"), std::string::npos) << ran.err;
+}
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,258 @@
+// The operator's commands: on a store at rest, beside a runner, and where there is nothing to see.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace semel::test {
+namespace {
+
+// A queue with one payment done, one key used again with another body, and one for a person.
+class OperateTest : public ::testing::Test {
+ protected:
+  OperateTest() : scene_(payments(kQueue)) {}
+  void send(const std::string& messages) {
+    const Ran ran = scene_.semel({"send", "payments", "-", "-o", "json"}, {.input = messages});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+  }
+  void work() {
+    const Ran ran = scene_.semel({"run", "--once", "-q"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+  }
+  void fill() {
+    send(payment("p-1", 1, 5) + payment("p-1", 1, 6) + "{\"id\":\"p-2\"}\n");
+    work();
+  }
+  std::int64_t sum() const { return scene_.number("SELECT sum(balance) FROM account"); }
+
+  Scene scene_;
+};
+
+TEST_F(OperateTest, SendCountsWhatItSends) {
+  const Ran ran = scene_.semel({"send", "payments", "-", "-o", "json", "--times", "3"},
+                               {.input = payment("p-1", 1, 5) + "\n" + payment("p-2", 1, 5)});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/schema"), "semel.v1.send");
+  EXPECT_EQ(json_at(ran.out, "/sent"), "6");
+  work();
+  EXPECT_EQ(sum(), 10);
+}
+
+TEST_F(OperateTest, SendTakesOneMessageFromTheCommandLineAndAKey) {
+  EXPECT_EQ(scene_
+                .semel({"send", "payments", "{\"account\":1,\"amount\":4}", "--key", "given",
+                        "--header", "from=test"})
+                .code,
+            0);
+  work();
+  EXPECT_EQ(sum(), 4);
+  EXPECT_EQ(
+      json_at(scene_.semel({"records", "show", "given", "-o", "json"}).out, "/records/0/state"),
+      "completed");
+}
+
+TEST_F(OperateTest, SendRefusesWhatIsNotMeant) {
+  EXPECT_EQ(scene_.semel({"send", "paymnts", "{}"}).code, 2);
+  EXPECT_NE(scene_.semel({"send", "paymnts", "{}"}).err.find("did you mean \"payments\"?"),
+            std::string::npos);
+  EXPECT_EQ(scene_.semel({"send", "payments", "{}", "--times", "0"}).code, 2);
+  EXPECT_EQ(scene_.semel({"send", "payments", "{}", "--header", "bare"}).code, 2);
+  EXPECT_EQ(scene_.semel({"send", "payments", "{}", "--key", ""}).code, 2);
+  EXPECT_EQ(scene_
+                .semel({"send", "payments", "-", "--key", "k"},
+                       {.input = payment("a", 1, 1) + payment("b", 1, 1)})
+                .code,
+            1);
+  EXPECT_EQ(scene_.semel({"send", "payments", "-"}).code, 4) << "nothing to send";
+  const Scene from_stdin(payments("{ stdin: {} }"));
+  const Ran no_queue = from_stdin.semel({"send", "payments", "{}"});
+  EXPECT_EQ(no_queue.code, 2);
+  EXPECT_NE(no_queue.err.find("does not read a queue"), std::string::npos) << no_queue.err;
+}
+
+TEST_F(OperateTest, WithoutAStoreEachSaysHowToMakeOne) {
+  for (const Words& words : {Words{"status"},
+                             {"records", "list"},
+                             {"records", "show", "k"},
+                             {"dlq", "list"},
+                             {"store", "stats"},
+                             {"store", "sweep"}}) {
+    const Ran ran = scene_.semel(words);
+    EXPECT_EQ(ran.code, 69) << words.front() << ran.err;
+    EXPECT_NE(ran.err.find("semel store init"), std::string::npos) << ran.err;
+    EXPECT_EQ(ran.out, "");
+  }
+}
+
+TEST_F(OperateTest, StoreInitMakesTheTablesAndTellsOfWal) {
+  const Ran first = scene_.semel({"store", "init", "-o", "json"});
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(json_at(first.out, "/schema"), "semel.v1.store_init");
+  EXPECT_EQ(json_at(first.out, "/made"), "false") << "the user's tables were there";
+  EXPECT_EQ(json_at(first.out, "/turned_to_wal"), "true");
+  EXPECT_EQ(json_at(first.out, "/consumers/0"), "payments");
+  const Ran again = scene_.semel({"store", "init", "-o", "json"});
+  EXPECT_EQ(again.code, 0);
+  EXPECT_EQ(json_at(again.out, "/turned_to_wal"), "false");
+  EXPECT_EQ(json_at(scene_.semel({"store", "sweep", "-o", "json"}).out, "/forgotten"), "0");
+}
+
+TEST_F(OperateTest, StatusShowsOneScreenAndTheCodeTellsWhetherAnyoneIsDown) {
+  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
+  EXPECT_EQ(scene_.semel({"status"}).code, 0);
+  send(payment("p-1", 1, 5));
+  const Ran down = scene_.semel({"status", "-o", "json"});
+  EXPECT_EQ(down.code, 1) << "messages wait and nobody runs";
+  EXPECT_EQ(json_at(down.out, "/consumers/0/state"), "down");
+  EXPECT_EQ(json_at(down.out, "/consumers/0/held"), "1");
+  EXPECT_EQ(json_at(down.out, "/consumers/0/guarantee"), "transactional");
+  work();
+  const Ran idle = scene_.semel({"status"});
+  EXPECT_EQ(idle.code, 0);
+  EXPECT_NE(idle.out.find("payments"), std::string::npos);
+  EXPECT_NE(idle.out.find("1 completed"), std::string::npos) << idle.out;
+}
+
+TEST_F(OperateTest, EverythingWorksBesideARunner) {
+  Program runner({"run", scene_.config()});
+  send(payment("p-1", 1, 5) + payment("p-1", 1, 6));
+  ASSERT_TRUE(runner.says("p-1  conflict")) << runner.out() << runner.err();
+  const Ran status = scene_.semel({"status", "-o", "json"});
+  EXPECT_EQ(status.code, 0) << status.err;
+  EXPECT_EQ(json_at(status.out, "/consumers/0/state"), "running");
+  EXPECT_EQ(json_at(status.out, "/running_pids/0"), std::to_string(runner.pid()));
+  EXPECT_EQ(json_at(scene_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "1");
+  EXPECT_EQ(scene_.semel({"records", "show", "p-1"}).code, 0);
+  EXPECT_EQ(scene_.semel({"dlq", "discard", "--all", "--yes"}).code, 0);
+  EXPECT_EQ(scene_.semel({"store", "sweep"}).code, 0);
+  send(payment("p-9", 1, 1));
+  EXPECT_TRUE(runner.says("p-9  done")) << runner.err();
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0);
+  EXPECT_EQ(sum(), 6);
+}
+
+TEST_F(OperateTest, RecordsAreShownByTheProducersKey) {
+  fill();
+  const Ran shown = scene_.semel({"records", "show", "p-1", "-o", "json"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_EQ(json_at(shown.out, "/schema"), "semel.v1.records");
+  EXPECT_EQ(json_at(shown.out, "/records/0/key"), "p-1");
+  EXPECT_EQ(json_at(shown.out, "/records/0/state"), "completed");
+  EXPECT_EQ(json_at(shown.out, "/records/0/consumer"), "payments");
+  EXPECT_EQ(scene_.semel({"records", "show", "nobody"}).code, 4);
+  EXPECT_EQ(scene_.semel({"records", "show", "p-1", "--consumer", "nobody"}).code, 2);
+  const Ran list = scene_.semel({"records", "list", "--state", "dead", "-o", "json"});
+  EXPECT_EQ(json_at(list.out, "/records/0/key"), "p-2") << list.out;
+  EXPECT_EQ(json_at(list.out, "/records/0/reason"), "payload.invalid") << list.out;
+  EXPECT_NE(scene_.semel({"records", "list"}).out.find("payload.invalid"), std::string::npos);
+}
+
+TEST_F(OperateTest, ForgettingNeedsAYesAndMakesTheKeyNew) {
+  fill();
+  ASSERT_EQ(sum(), 5);
+  EXPECT_EQ(scene_.semel({"records", "forget", "p-1"}).code, 2) << "no terminal to ask on";
+  EXPECT_EQ(scene_.semel({"records", "forget", "p-1", "--dry-run"}).code, 0);
+  EXPECT_EQ(scene_.semel({"records", "show", "p-1"}).code, 0);
+  EXPECT_EQ(scene_.semel({"records", "forget", "p-1", "nobody", "--yes"}).code, 3);
+  EXPECT_EQ(scene_.semel({"records", "forget", "p-1", "--yes"}).code, 4);
+  send(payment("p-1", 1, 5));
+  work();
+  EXPECT_EQ(sum(), 10);
+}
+
+TEST_F(OperateTest, UnlockLetsADeadOneTryAgain) {
+  send("{\"id\":\"p-2\",\"account\":1}\n");
+  work();
+  const Ran unlocked = scene_.semel({"records", "unlock", "p-2", "-o", "json"});
+  EXPECT_EQ(unlocked.code, 0) << unlocked.err;
+  EXPECT_EQ(json_at(unlocked.out, "/unlocked"), "1");
+  EXPECT_EQ(scene_.semel({"records", "unlock", "nobody"}).code, 4);
+  work();
+  EXPECT_EQ(json_at(scene_.semel({"records", "show", "p-2", "-o", "json"}).out, "/records/0/state"),
+            "dead");
+  EXPECT_EQ(scene_.semel({"records", "unlock", "p-1"}).code, 4);
+}
+
+TEST_F(OperateTest, DeadLettersAreListedShownReplayedAndDiscarded) {
+  fill();
+  const Ran list = scene_.semel({"dlq", "list", "-o", "json"});
+  EXPECT_EQ(json_at(list.out, "/schema"), "semel.v1.dead_letters");
+  ASSERT_EQ(json_at(list.out, "/count"), "2") << list.out;
+  const Ran conflicts = scene_.semel({"dlq", "list", "--reason", "key.conflict", "-o", "json"});
+  ASSERT_EQ(json_at(conflicts.out, "/count"), "1") << conflicts.out;
+  const std::string id = json_at(conflicts.out, "/dead_letters/0/id");
+  const Ran shown = scene_.semel({"dlq", "show", id, "-o", "json"});
+  EXPECT_EQ(json_at(shown.out, "/schema"), "semel.v1.dead_letter");
+  EXPECT_NE(json_at(shown.out, "/dead_letter/payload").find("\"amount\":6"), std::string::npos);
+  EXPECT_NE(scene_.semel({"dlq", "show", id}).out.find("key.conflict"), std::string::npos);
+  EXPECT_EQ(scene_.semel({"dlq", "show", "999999"}).code, 4);
+
+  EXPECT_EQ(scene_.semel({"dlq", "replay"}).code, 2) << "which?";
+  EXPECT_EQ(scene_.semel({"dlq", "replay", id, "--all", "--yes"}).code, 2) << "which?";
+  EXPECT_EQ(scene_.semel({"dlq", "replay", id}).code, 2) << "no terminal to ask on";
+  EXPECT_EQ(scene_.semel({"dlq", "replay", "999999", "--yes"}).code, 4);
+  const Ran plan = scene_.semel({"dlq", "replay", "--all", "--dry-run", "-o", "json"});
+  EXPECT_EQ(json_at(plan.out, "/matched"), "2");
+  EXPECT_EQ(json_at(plan.out, "/replayed"), "0");
+  const Ran skipped = scene_.semel({"dlq", "replay", id, "--yes", "-o", "json"});
+  EXPECT_EQ(skipped.code, 3);
+  EXPECT_EQ(json_at(skipped.out, "/skipped_conflict"), "1") << skipped.out;
+
+  const Ran gone = scene_.semel({"dlq", "discard", id, "--yes", "-o", "json"});
+  EXPECT_EQ(gone.code, 0);
+  EXPECT_EQ(json_at(gone.out, "/discarded"), "1");
+  EXPECT_EQ(json_at(scene_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "1");
+}
+
+TEST_F(OperateTest, AReplayThatCanSucceedDoes) {
+  scene_.sql("DROP TABLE account");
+  send(payment("p-1", 1, 5));
+  const Ran ran = scene_.semel({"run", "--once", "--set", "consumers[0].retry.attempts=1", "-q"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  scene_.sql(
+      "CREATE TABLE account(id INTEGER PRIMARY KEY, balance INTEGER NOT NULL);"
+      "INSERT INTO account VALUES(1, 0)");
+  const Ran replayed = scene_.semel({"dlq", "replay", "--all", "--yes", "-o", "json"});
+  EXPECT_EQ(replayed.code, 0) << replayed.out;
+  EXPECT_EQ(json_at(replayed.out, "/replayed"), "1");
+  work();
+  EXPECT_EQ(sum(), 5);
+  const Ran list = scene_.semel({"dlq", "list", "-o", "json"});
+  EXPECT_EQ(json_at(list.out, "/dead_letters/0/replayed"), "1") << "it stays, and says so";
+  const Ran again = scene_.semel({"dlq", "replay", "--all", "--yes", "-o", "json"});
+  EXPECT_EQ(again.code, 3) << "what is completed meanwhile is skipped";
+  EXPECT_EQ(json_at(again.out, "/skipped_completed"), "1") << again.out;
+}
+
+TEST_F(OperateTest, AStoreThatMayNotBeWrittenIsSaid) {
+  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
+  ASSERT_EQ(::chmod(scene_.database().c_str(), 0444), 0);
+  const Ran ran = scene_.semel({"send", "payments", "{}"}, {.ordinary = true});
+  EXPECT_EQ(ran.code, 77) << ran.err;
+  EXPECT_NE(ran.err.find("R203"), std::string::npos) << ran.err;
+}
+
+TEST_F(OperateTest, AFileThatIsNoDatabaseIsSaid) {
+  write_file(scene_.file("text.db"), "this is not a database, whatever it is called\n");
+  const Ran ran = scene_.semel({"status", "--set", "store.sqlite.path=" + scene_.file("text.db")});
+  EXPECT_EQ(ran.code, 69) << ran.err;
+  EXPECT_NE(ran.err.find("R202"), std::string::npos) << ran.err;
+}
+
+TEST_F(OperateTest, AStoreInMemoryIsNobodyElsesBusiness) {
+  write_file(scene_.file("memory.yaml"),
+             "version: 1\nstore: { memory: {} }\nconsumers:\n  - name: payments\n"
+             "    source: { stdin: {} }\n    key: { from: [json:/id] }\n"
+             "    handler: { native: payments }\n");
+  const Ran ran = run({"status", scene_.file("memory.yaml")});
+  EXPECT_EQ(ran.code, 69);
+  EXPECT_NE(ran.err.find("memory"), std::string::npos) << ran.err;
+}
+
+}  // namespace
+}  // namespace semel::test

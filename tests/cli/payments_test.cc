@@ -1,0 +1,159 @@
+// The scenario a user brings: a file or a queue of payments, some twice, some keys used again for
+// another payment; tables made by the sqlite3 shell; runs that are killed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/cli/program.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Payments {
+  std::string lines;
+  std::int64_t sum = 0;
+  std::size_t deliveries = 0;
+};
+
+// Each payment once, every eighth or so once more, and `reused` keys once more with another body.
+// The first one under a key always comes first.
+Payments make_payments(std::size_t count, std::size_t reused, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::pair<double, std::string>> order;
+  std::uniform_real_distribution<double> later(0.5, static_cast<double>(count) / 10 + 1);
+  std::bernoulli_distribution twice(0.12);
+  Payments made;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int account = 1 + static_cast<int>(i % 100);
+    const int amount = 1 + static_cast<int>(random() % 1'000);
+    const std::string id = fmt::format("pay-{}", i);
+    const double at = static_cast<double>(i);
+    order.emplace_back(at, payment(id, account, amount));
+    made.sum += amount;
+    if (twice(random)) order.emplace_back(at + later(random), payment(id, account, amount));
+    if (i < reused) order.emplace_back(at + later(random), payment(id, account, amount + 1));
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [at, line] : order) made.lines += line;
+  made.deliveries = order.size();
+  return made;
+}
+
+struct Size {
+  const char* name;
+  std::size_t payments;
+  std::size_t queued;
+  std::size_t reused;
+  int kills;
+};
+constexpr Size kSmall = {"small", 3'000, 3'000, 10, 5};
+constexpr Size kFull = {"full", 60'000, 30'000, 50, 25};
+
+// The full size is for the slow round: SEMEL_SLOW=1.
+const Size& size() { return std::getenv("SEMEL_SLOW") != nullptr ? kFull : kSmall; }
+
+class PaymentsTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  static std::int64_t sum(const Scene& scene) {
+    return scene.number("SELECT sum(balance) FROM account");
+  }
+  static std::string conflicts(const Scene& scene) {
+    return json_at(scene.semel({"dlq", "list", "--reason", "key.conflict", "-o", "json"}).out,
+                   "/count");
+  }
+  static std::uint64_t seed() {
+    const std::uint64_t seed = std::random_device{}();
+    std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+    return seed;
+  }
+};
+
+TEST_P(PaymentsTest, AFileIsAppliedOnceAndACopyOfItChangesNothing) {
+  const Scene scene(payments("{ file: { path: in.jsonl } }", GetParam()));
+  const Payments made = make_payments(size().payments, size().reused, seed());
+  write_file(scene.file("in.jsonl"), made.lines);
+  const Ran ran = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(sum(scene), made.sum);
+  EXPECT_EQ(conflicts(scene), std::to_string(size().reused));
+
+  std::filesystem::copy_file(scene.file("in.jsonl"), scene.file("copy.jsonl"));
+  const Ran again = scene.semel({"run", "--once", "-o", "json", "--set",
+                                 "consumers[0].source.file.path=" + scene.file("copy.jsonl")});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(json_at(again.out, "/deliveries"), std::to_string(made.deliveries));
+  EXPECT_EQ(json_at(again.out, "/effects"), "0") << again.out;
+  EXPECT_EQ(sum(scene), made.sum);
+  EXPECT_EQ(conflicts(scene), std::to_string(size().reused));
+}
+
+TEST_P(PaymentsTest, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
+  const Scene scene(payments("{ file: { path: in.jsonl } }", GetParam()));
+  const std::uint64_t seed = PaymentsTest::seed();
+  const Payments made = make_payments(size().payments, size().reused, seed);
+  write_file(scene.file("in.jsonl"), made.lines);
+  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  std::mt19937_64 random(seed);
+  int killed = 0;
+  for (int i = 0; i < size().kills; ++i) {
+    // Killed when it got some way: later each time, and at no certain place of a batch.
+    const std::int64_t goal = sum(scene) + made.sum / (size().kills + 2);
+    Program runner({"run", scene.config(), "--once", "-q"});
+    while (runner.runs() && sum(scene) < goal) std::this_thread::sleep_for(milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 3'000));
+    runner.signal(SIGKILL);
+    if (runner.wait().signal == SIGKILL) ++killed;
+  }
+  EXPECT_GE(killed, size().kills / 2) << "the kills did not hit";
+  const Ran last = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(last.code, 0) << last.err;
+  EXPECT_EQ(sum(scene), made.sum);
+  EXPECT_EQ(conflicts(scene), std::to_string(size().reused));
+}
+
+TEST_P(PaymentsTest, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
+  const Scene scene(payments(kQueue, GetParam()));
+  const Payments made = make_payments(size().queued, 0, seed());
+  const Ran sent = scene.semel({"send", "payments", "-", "-o", "json"}, {.input = made.lines});
+  ASSERT_EQ(sent.code, 0) << sent.err;
+  ASSERT_EQ(json_at(sent.out, "/sent"), std::to_string(made.deliveries));
+  Program steady({"run", scene.config(), "-q"});
+  int killed = 0;
+  for (int i = 0; i < size().kills; ++i) {
+    Program victim({"run", scene.config(), "-q"});
+    const std::int64_t goal = sum(scene) + made.sum / (size().kills + 2);
+    while (victim.runs() && sum(scene) < goal && sum(scene) < made.sum) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    victim.signal(SIGKILL);
+    const Ran ran = victim.wait();
+    EXPECT_EQ(ran.signal, SIGKILL) << "it ended by itself, with " << ran.code << ": " << ran.err;
+    if (ran.signal == SIGKILL) ++killed;
+  }
+  EXPECT_EQ(killed, size().kills);
+  const Ran rest = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  steady.signal(SIGTERM);
+  EXPECT_EQ(steady.wait().code, 0) << steady.err();
+  EXPECT_EQ(sum(scene), made.sum);
+  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, PaymentsTest,
+                         ::testing::Values("inbox", "dedup_table", "state_machine"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,252 @@
+#include "tests/cli/program.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/capability.h>
+#include <sqlite3.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <variant>
+
+#include "base/json.h"
+
+namespace semel::test {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kPoll{2};
+
+[[noreturn]] void give_up(const char* what) {
+  std::perror(what);
+  std::abort();
+}
+
+int memory_file(std::string_view content) {
+  const int fd = ::memfd_create("semel-test", MFD_CLOEXEC);
+  if (fd < 0) give_up("memfd_create");
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0) give_up("write");
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  ::lseek(fd, 0, SEEK_SET);
+  return fd;
+}
+
+std::string content_of(int fd) {
+  std::string content;
+  char buffer[64 << 10];
+  off_t at = 0;
+  for (ssize_t n = 0; (n = ::pread(fd, buffer, sizeof buffer, at)) > 0; at += n) {
+    content.append(buffer, static_cast<std::size_t>(n));
+  }
+  return content;
+}
+
+std::vector<char*> pointers_to(const Words& words) {
+  std::vector<char*> pointers;
+  for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+Words environment_with(const Words& added) {
+  Words all;
+  for (char** at = ::environ; *at != nullptr; ++at) {
+    if (!std::string_view(*at).starts_with("SEMEL_")) all.emplace_back(*at);
+  }
+  all.insert(all.end(), added.begin(), added.end());
+  return all;
+}
+
+}  // namespace
+
+Program::Program(const Words& words, const StartOptions& options) {
+  Words all = {SEMEL_PROGRAM};
+  all.insert(all.end(), words.begin(), words.end());
+  const Words environment = environment_with(options.environment);
+  auto arguments = pointers_to(all);
+  auto variables = pointers_to(environment);
+  int input[2] = {-1, -1};
+  if (options.held_input) {
+    if (::pipe2(input, O_CLOEXEC) != 0) give_up("pipe");
+  } else {
+    input[0] = memory_file(options.input);
+  }
+  out_ = memory_file({});
+  err_ = memory_file({});
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ < 0) give_up("fork");
+  if (pid_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
+    if (!options.folder.empty() && ::chdir(options.folder.c_str()) != 0) ::_exit(126);
+    if (options.ordinary) ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE);
+    ::signal(SIGPIPE, SIG_DFL);
+    ::dup2(input[0], STDIN_FILENO);
+    ::dup2(options.out.value_or(out_), STDOUT_FILENO);
+    ::dup2(err_, STDERR_FILENO);
+    ::execve(arguments[0], arguments.data(), variables.data());
+    ::_exit(127);
+  }
+  ::close(input[0]);
+  input_ = input[1];
+}
+
+Program::~Program() {
+  if (runs()) ::kill(pid_, SIGKILL);
+  if (!status_) ::waitpid(pid_, nullptr, 0);
+  end_input();
+  ::close(out_);
+  ::close(err_);
+}
+
+void Program::signal(int number) {
+  if (runs()) ::kill(pid_, number);
+}
+
+void Program::say(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(input_, text.data(), text.size());
+    if (written < 0) give_up("write to the program");
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void Program::end_input() {
+  if (input_ >= 0) ::close(input_);
+  input_ = -1;
+}
+
+bool Program::runs() {
+  if (status_) return false;
+  int status = 0;
+  if (::waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+  return !status_;
+}
+
+std::string Program::out() const { return content_of(out_); }
+std::string Program::err() const { return content_of(err_); }
+
+bool Program::says(std::string_view text, milliseconds patience) {
+  const auto until = steady_clock::now() + patience;
+  for (;;) {
+    const bool ran = runs();
+    if (out().find(text) != std::string::npos) return true;
+    if (!ran || steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+Ran Program::wait(milliseconds patience) {
+  const auto until = steady_clock::now() + patience;
+  while (runs()) {
+    if (steady_clock::now() > until) {
+      ::kill(pid_, SIGKILL);
+      return {-1, 0, out(), err() + "\n(the test killed it: it took too long)"};
+    }
+    std::this_thread::sleep_for(kPoll);
+  }
+  Ran ran;
+  if (WIFEXITED(*status_)) ran.code = WEXITSTATUS(*status_);
+  if (WIFSIGNALED(*status_)) ran.signal = WTERMSIG(*status_);
+  ran.out = out();
+  ran.err = err();
+  return ran;
+}
+
+Ran run(const Words& words, const StartOptions& options) { return Program(words, options).wait(); }
+
+Scene::Scene(std::string_view consumer) {
+  write_file(config(), fmt::format("version: 1\n"
+                                   "store: {{ sqlite: {{ path: semel.db }} }}\n"
+                                   "consumers:\n"
+                                   "  - name: payments\n{}",
+                                   consumer));
+  // As the sqlite3 shell makes it: not in WAL mode.
+  sql("CREATE TABLE account(id INTEGER PRIMARY KEY, balance INTEGER NOT NULL DEFAULT 0);"
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) "
+      "INSERT INTO account(id) SELECT i FROM n;");
+}
+
+void Scene::sql(const std::string& text) const {
+  sqlite3* connection = nullptr;
+  if (sqlite3_open(database().c_str(), &connection) != SQLITE_OK) give_up("sqlite3_open");
+  sqlite3_busy_timeout(connection, 30'000);
+  char* error = nullptr;
+  if (sqlite3_exec(connection, text.c_str(), nullptr, nullptr, &error) != SQLITE_OK) {
+    std::fprintf(stderr, "%s: %s\n", text.c_str(), error);
+    std::abort();
+  }
+  sqlite3_close(connection);
+}
+
+std::int64_t Scene::number(const std::string& query) const {
+  sqlite3* connection = nullptr;
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_open(database().c_str(), &connection) != SQLITE_OK) give_up("sqlite3_open");
+  sqlite3_busy_timeout(connection, 30'000);
+  if (sqlite3_prepare_v2(connection, query.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
+    std::fprintf(stderr, "%s: %s\n", query.c_str(), sqlite3_errmsg(connection));
+    std::abort();
+  }
+  const std::int64_t number =
+      sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : -1;
+  sqlite3_finalize(statement);
+  sqlite3_close(connection);
+  return number;
+}
+
+Ran Scene::semel(Words words, const StartOptions& options) const {
+  words.insert(words.end(), {"-c", config()});
+  return run(words, options);
+}
+
+std::string payments(std::string_view source, std::string_view strategy) {
+  return fmt::format(
+      "    source: {}\n"
+      "    key: {{ from: [json:/id] }}\n"
+      "    strategy: {}\n"
+      "    handler:\n"
+      "      sql:\n"
+      "        params: {{ account: json:/account, amount: json:/amount }}\n"
+      "        statements:\n"
+      "          - UPDATE account SET balance = balance + :amount WHERE id = :account\n",
+      source, strategy);
+}
+
+std::string payment(std::string_view id, int account, int amount) {
+  return fmt::format("{{\"id\":\"{}\",\"account\":{},\"amount\":{}}}\n", id, account, amount);
+}
+
+std::string json_at(std::string_view text, std::string_view pointer) {
+  json::Document document;
+  if (!document.parse(text)) return "(not JSON)";
+  const auto parsed = json::Pointer::parse(pointer);
+  const auto scalar = document.at(parsed.value());
+  if (!scalar) return "(not JSON)";
+  struct Text {
+    std::string operator()(const json::Absent&) const { return "(absent)"; }
+    std::string operator()(const json::Composite&) const { return "(composite)"; }
+    std::string operator()(const json::JsonNull&) const { return "null"; }
+    std::string operator()(bool b) const { return b ? "true" : "false"; }
+    std::string operator()(const json::Integer& n) const { return std::string(n.written); }
+    std::string operator()(const json::Float& d) const { return fmt::format("{}", d.value); }
+    std::string operator()(const std::string& s) const { return s; }
+  };
+  return std::visit(Text{}, *scalar);
+}
+
+}  // namespace semel::test

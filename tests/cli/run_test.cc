@@ -1,0 +1,128 @@
+// semel run: what it says, what it leaves, how it stops.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace semel::test {
+namespace {
+
+TEST(Run, TheSameMessageThreeTimesIsOneEffect) {
+  const Scene scene(payments("{ stdin: {} }"));
+  const std::string line = payment("p-1", 1, 5);
+  const Ran ran = scene.semel({"run", "--once"}, {.input = line + line + line});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(scene.number("SELECT balance FROM account WHERE id = 1"), 5);
+  EXPECT_NE(ran.out.find("payments  p-1  done       "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("payments  p-1  duplicate  "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("3 deliveries, 1 effect, 2 duplicates\n"), std::string::npos) << ran.out;
+}
+
+TEST(Run, QuietSaysNothing) {
+  const Scene scene(payments("{ stdin: {} }"));
+  const Ran ran = scene.semel({"run", "--once", "-q"}, {.input = payment("p-1", 1, 5)});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err, "");
+}
+
+TEST(Run, JsonIsOneSummaryAndJsonlALineForEachDelivery) {
+  const Scene scene(payments("{ stdin: {} }"));
+  const std::string line = payment("p-1", 1, 5);
+  const Ran json = scene.semel({"run", "--once", "-o", "json"}, {.input = line + line});
+  EXPECT_EQ(json_at(json.out, "/schema"), "semel.v1.run");
+  EXPECT_EQ(json_at(json.out, "/deliveries"), "2");
+  EXPECT_EQ(json_at(json.out, "/effects"), "1");
+  EXPECT_EQ(json_at(json.out, "/outcomes/duplicate"), "1");
+  const Ran lines = scene.semel({"run", "--once", "-o", "jsonl"}, {.input = line});
+  EXPECT_EQ(json_at(lines.out, "/schema"), "semel.v1.delivery");
+  EXPECT_EQ(json_at(lines.out, "/key"), "p-1");
+  EXPECT_EQ(json_at(lines.out, "/outcome"), "duplicate");
+}
+
+TEST(Run, DryRunLooksAndLeavesAll) {
+  const Scene scene(payments(kQueue));
+  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  const Ran ran = scene.semel({"run", "--once", "--dry-run"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("p-1  would be done"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("1 delivery looked at, nothing done"), std::string::npos) << ran.out;
+  EXPECT_EQ(scene.number("SELECT sum(balance) FROM account"), 0);
+  EXPECT_EQ(scene.semel({"run", "--once"}).code, 0);
+  EXPECT_EQ(scene.number("SELECT sum(balance) FROM account"), 5);
+}
+
+TEST(Run, BadMessagesAreDeadLettersAndTheGoodOnesAroundThemAreDone) {
+  const Scene scene(payments("{ stdin: {} }"));
+  const std::string input = payment("p-1", 1, 5) + "not json\n" + "{\"account\":1,\"amount\":1}\n" +
+                            "{\"id\":null,\"account\":1,\"amount\":1}\n" +
+                            "{\"id\":\"p-2\",\"amount\":1}\n" + payment("p-3", 1, 7);
+  const Ran ran = scene.semel({"run", "--once", "-o", "json"}, {.input = input});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/effects"), "2") << ran.out;
+  EXPECT_EQ(json_at(ran.out, "/deliveries"), "6") << ran.out;
+  EXPECT_EQ(scene.number("SELECT balance FROM account WHERE id = 1"), 12);
+  const Ran dead = scene.semel({"dlq", "list", "-o", "json"});
+  EXPECT_EQ(json_at(dead.out, "/count"), "4") << dead.out;
+}
+
+TEST(Run, AStopDrainsAndLeavesNothingBehind) {
+  const Scene scene(payments(kQueue));
+  Program runner({"run", scene.config()});
+  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  ASSERT_TRUE(runner.says("p-1  done")) << runner.err();
+  runner.signal(SIGTERM);
+  const Ran ran = runner.wait();
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("1 delivery, 1 effect\n"), std::string::npos) << ran.out;
+}
+
+TEST(Run, TwoInterruptsHurry) {
+  const Scene scene(payments(kQueue));
+  Program runner({"run", scene.config()});
+  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  ASSERT_TRUE(runner.says("p-1  done")) << runner.err();
+  // Stopped while both arrive, so that the second one cannot come after the end.
+  runner.signal(SIGSTOP);
+  runner.signal(SIGTERM);
+  runner.signal(SIGINT);
+  runner.signal(SIGCONT);
+  const Ran ran = runner.wait();
+  EXPECT_EQ(ran.signal, 0);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+}
+
+TEST(Run, WhereTheStoreCannotBeMadeItIsSaid) {
+  const Scene scene(payments(kQueue));
+  const Ran ran = scene.semel(
+      {"run", "--once", "--set", "store.sqlite.path=" + scene.file("no/such/folder/x.db")});
+  EXPECT_EQ(ran.code, 69) << ran.err;
+  EXPECT_NE(ran.err.find("error[R2"), std::string::npos) << ran.err;
+}
+
+TEST(Run, ADurationThatIsNoneIsWrongUse) {
+  const Scene scene(payments(kQueue));
+  EXPECT_EQ(scene.semel({"run", "--once", "--drain-timeout", "soon"}).code, 2);
+  EXPECT_EQ(scene.semel({"run", "--once", "--drain-timeout", "2s"}).code, 0);
+}
+
+TEST(Run, AReaderThatLeavesStopsTheLinesNotTheWork) {
+  const Scene scene(payments("{ stdin: {} }"));
+  std::string input;
+  for (int i = 0; i < 3'000; ++i) input += payment("p-" + std::to_string(i), 1, 1);
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  const Ran ran = scene.semel({"run", "--once"}, {.input = input, .out = ends[1]});
+  ::close(ends[1]);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(scene.number("SELECT balance FROM account WHERE id = 1"), 3'000);
+}
+
+}  // namespace
+}  // namespace semel::test

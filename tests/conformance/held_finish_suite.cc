@@ -1,0 +1,177 @@
+// HeldMessages: how rows come and go with the end of a message.
+#include <algorithm>
+#include <string>
+
+#include "tests/conformance/store_case.h"
+
+namespace semel::conformance {
+namespace {
+
+TEST_P(HeldSuite, ARowGoesInTheCommitThatCompletesItsRecord) {
+  append({held_message("k", "payload")});
+  const Arrival arrival = take().at(0);
+  const Message m = message("k", "payload");
+  Finish done = test::completed(acquire(m).lease);
+  done.ack = arrival.row;
+  ASSERT_EQ(finish(done), Applied::kYes);
+  EXPECT_EQ(held().depth(consumer()).value().rows, 0U);
+  EXPECT_TRUE(is<Completed>(claim(m)));
+}
+
+TEST_P(HeldSuite, ARowStaysWhereTheLeaseIsLost) {
+  append({held_message("k", "payload")});
+  const Arrival arrival = take(10, 30s).at(0);
+  const Message m = message("k", "payload");
+  const Lease late = acquire(m).lease;
+  advance(kPastLease);
+  const Lease current = acquire(m).lease;
+  for (Finish lost : {test::completed(late), test::retrying(late, 0ms, &m), test::dead(late, &m),
+                      test::parked(late, &m)}) {
+    lost.ack = arrival.row;
+    EXPECT_EQ(finish(lost), Applied::kLeaseLost);
+    EXPECT_EQ(held().depth(consumer()).value().rows, 1U);
+  }
+  Finish done = test::completed(current);
+  done.ack = take().at(0).row;
+  EXPECT_EQ(finish(done), Applied::kYes);
+  EXPECT_EQ(held().depth(consumer()).value().rows, 0U);
+}
+
+TEST_P(HeldSuite, ARetryIsHeldWithKeyFingerprintAndOrigin) {
+  auto parts = test::make_parts(consumer(), Bytes("a\0key", 5), "the payload");
+  parts.headers = {{"h", "v"}};
+  parts.content_type = "text/plain";
+  parts.type = "t";
+  const Message m(parts);
+  Arrival origin;
+  origin.partition = "orders-3";
+  origin.position = "orders-3-17";
+  Finish again = test::retrying(acquire(m).lease, 20s, &m);
+  again.arrival = &origin;
+  ASSERT_EQ(finish(again), Applied::kYes);
+  EXPECT_TRUE(take().empty()) << "not due";
+  reopen();
+  advance(21s);
+  const auto taken = take();
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(taken[0].key, m.key().text);
+  ASSERT_TRUE(taken[0].fingerprint.has_value());
+  EXPECT_EQ(*taken[0].fingerprint, m.fingerprint());
+  EXPECT_EQ(taken[0].payload, "the payload");
+  ASSERT_EQ(taken[0].headers.size(), 1U);
+  EXPECT_EQ(taken[0].headers[0].value, "v");
+  EXPECT_EQ(taken[0].content_type, "text/plain");
+  EXPECT_EQ(taken[0].type, "t");
+  EXPECT_EQ(acquire(m).attempt, 2);
+}
+
+TEST_P(HeldSuite, ARetriedRowMovesAndIsNotDoubled) {
+  append({held_message("k", "payload")});
+  const Message m = message("k", "payload");
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    const auto taken = take();
+    ASSERT_EQ(taken.size(), 1U) << "attempt " << attempt;
+    const Acquired acquired = acquire(m);
+    EXPECT_EQ(acquired.attempt, attempt);
+    Finish again = test::retrying(acquired.lease, 5s, &m);
+    again.ack = taken[0].row;
+    ASSERT_EQ(finish(again), Applied::kYes);
+    EXPECT_EQ(held().depth(consumer()).value().rows, 1U);
+    EXPECT_TRUE(take().empty());
+    advance(6s);
+  }
+}
+
+TEST_P(HeldSuite, ALateAckOfTheOldRowLeavesTheRetry) {
+  append({held_message("k", "payload")});
+  const RowTag old = *take().at(0).row;
+  const Message m = message("k", "payload");
+  Finish again = test::retrying(acquire(m).lease, 5s, &m);
+  again.ack = old;
+  ASSERT_EQ(finish(again), Applied::kYes);
+  // Someone who had taken the row before, and was slow.
+  ASSERT_EQ(finish(test::ack_only(old)), Applied::kYes);
+  ASSERT_TRUE(held().remove({&old, 1}).has_value());
+  advance(6s);
+  EXPECT_EQ(take().size(), 1U);
+}
+
+TEST_P(HeldSuite, WithoutARecordAHeldMessageCountsItsTries) {
+  const Message m = message("k", "payload");
+  Finish wait;
+  wait.to = Finish::To::kRetrying;
+  wait.keep = &m;
+  wait.delay = 5s;
+  wait.attempts = 1;
+  ASSERT_EQ(finish(wait), Applied::kYes);
+  advance(6s);
+  Arrival arrival = take().at(0);
+  EXPECT_EQ(arrival.attempts, 1);
+  ASSERT_TRUE(arrival.since_first.has_value());
+  EXPECT_GE(*arrival.since_first, 5s);
+  wait.attempts = 2;
+  wait.arrival = &arrival;
+  wait.ack = arrival.row;
+  ASSERT_EQ(finish(wait), Applied::kYes);
+  advance(6s);
+  const auto again = take();
+  ASSERT_EQ(again.size(), 1U) << "moved, not doubled";
+  EXPECT_EQ(again[0].attempts, 2);
+  ASSERT_TRUE(again[0].since_first.has_value());
+  EXPECT_GE(*again[0].since_first, 10s) << "since the first try, not the last";
+  EXPECT_TRUE(is<Acquired>(claim(m))) << "no record was made";
+}
+
+TEST_P(HeldSuite, AParkedPayloadWaitsForAPerson) {
+  append({held_message("k", "payload")});
+  const Arrival arrival = take().at(0);
+  const Message m = message("k", "payload");
+  Finish park = test::parked(acquire(m).lease, &m);
+  park.ack = arrival.row;
+  ASSERT_EQ(finish(park), Applied::kYes);
+  advance(24h);
+  EXPECT_TRUE(take().empty());
+  reopen();
+  ASSERT_TRUE(records().unlock(m.key().id).value());
+  const auto taken = take();
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(taken[0].payload, "payload");
+  EXPECT_EQ(taken[0].key, m.key().text);
+  EXPECT_TRUE(is<Acquired>(claim(m)));
+}
+
+TEST_P(HeldSuite, ADeadRowLeavesTheQueue) {
+  append({held_message("k", "payload")});
+  const Arrival arrival = take().at(0);
+  const Message m = message("k", "payload");
+  Finish die = test::dead(acquire(m).lease, &m);
+  die.ack = arrival.row;
+  ASSERT_EQ(finish(die), Applied::kYes);
+  EXPECT_EQ(held().depth(consumer()).value().rows, 0U);
+  EXPECT_EQ(all_dead_letters().size(), 1U);
+}
+
+TEST_P(HeldSuite, AnAckAloneTakesTheRow) {
+  append({held_message("k", "payload"), held_message("k", "payload")});
+  complete(message("k", "payload"));
+  std::vector<Finish> acks;
+  for (const Arrival& arrival : take()) acks.push_back(test::ack_only(*arrival.row));
+  ASSERT_EQ(acks.size(), 2U);
+  const auto applied = store().finish(acks).value();
+  EXPECT_EQ(std::ranges::count(applied, Applied::kYes), 2);
+  EXPECT_EQ(held().depth(consumer()).value().rows, 0U);
+}
+
+TEST_P(HeldSuite, AMessageNotStartedKeepsItsRow) {
+  append({held_message("k", "payload")});
+  const Arrival arrival = take().at(0);
+  const Message m = message("k", "payload");
+  ASSERT_EQ(finish(test::not_started(acquire(m).lease)), Applied::kYes);
+  const RowTag row = *arrival.row;
+  ASSERT_TRUE(held().release({&row, 1}, 0ms).has_value());
+  EXPECT_EQ(take().size(), 1U);
+  EXPECT_EQ(acquire(m).attempt, 1);
+}
+
+}  // namespace
+}  // namespace semel::conformance

@@ -1,0 +1,38 @@
+// The memory store joins the suites.
+#include <semel/memory.h>
+
+#include <utility>
+
+#include "tests/conformance/store_case.h"
+#include "tests/conformance/store_model.h"
+#include "tests/support/test_environment.h"
+
+namespace semel::conformance {
+namespace {
+
+class MemoryPlace final : public StorePlace {
+ public:
+  std::unique_ptr<Store> open() override {
+    MemoryOptions options;
+    options.environment = &environment_.get();
+    return make_memory_store(options);
+  }
+  void advance(milliseconds by) override { environment_.clock.advance(by); }
+
+ private:
+  test::TestEnvironment environment_;
+};
+
+// It has neither transactions nor run markers (semel/memory.h): those suites are not its own.
+const auto kMemory = testing::Values(
+    StoreCase{"memory", [] { return std::unique_ptr<StorePlace>(new MemoryPlace()); }});
+
+INSTANTIATE_TEST_SUITE_P(Memory, StoreSuite, kMemory, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Memory, StoreModelSuite, kMemory, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Memory, HeldSuite, kMemory, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Memory, DeadLetterSuite, kMemory, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Memory, RecordsSuite, kMemory, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Memory, PositionsSuite, kMemory, testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace semel::conformance

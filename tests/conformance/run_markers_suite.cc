@@ -1,0 +1,293 @@
+// RunMarkers: what a process that died leaves behind, and what one that only stands still keeps.
+//
+// Each test forks before it opens anything: the child is a real process, killed for real.
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+
+#include "tests/conformance/store_case.h"
+#include "tests/support/child_process.h"
+
+namespace semel::conformance {
+namespace {
+
+using test::ChildProcess;
+using test::make_messages;
+using test::pointers;
+
+constexpr milliseconds kLease = 1h;
+constexpr std::size_t kKeys = 5;
+constexpr std::size_t kWindow = 17;
+
+ConsumerNumber attach(Store& store, const std::string& name = "payments") {
+  return store.attach({name, "recipe", false, {}}).value();
+}
+
+RunMarkers& runs(Store& store) { return *store.facets().runs; }
+HeldMessages& held(Store& store) { return *store.facets().held; }
+
+std::vector<Message> messages_of(ConsumerNumber consumer) {
+  return make_messages(consumer, "m-", kKeys);
+}
+
+// Begins, claims all keys and takes three rows: a consumer in the middle of its work.
+std::vector<Lease> begin_work(Store& store, std::size_t window = kWindow) {
+  const ConsumerNumber consumer = attach(store);
+  std::vector<HeldMessage> rows(3);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].payload = "row " + std::to_string(i);
+  if (!held(store).append(consumer, rows).has_value()) return {};
+  if (!runs(store).begin(consumer, window).has_value()) return {};
+  const auto messages = messages_of(consumer);
+  const auto claims = store.claim(pointers(messages), {kLease, {}, false}).value();
+  std::vector<Lease> leases;
+  for (const Claim& answer : claims) {
+    if (const auto* acquired = std::get_if<Acquired>(&answer)) leases.push_back(acquired->lease);
+  }
+  if (held(store).take(consumer, 10, 1 << 20, kLease).value().size() != rows.size()) return {};
+  return leases;
+}
+
+int work_until_killed(StorePlace& place, ChildProcess::Voice& voice) {
+  const auto store = place.open();
+  if (begin_work(*store).size() != kKeys) return 1;
+  voice.ready();
+  ChildProcess::Voice::wait_for_death();
+}
+
+std::size_t freed(Store& store) {
+  std::size_t taken_over = 0;
+  const auto messages = messages_of(attach(store));
+  const auto claims = store.claim(pointers(messages), {kLease, {}, false}).value();
+  for (const Claim& answer : claims) {
+    if (const auto* acquired = std::get_if<Acquired>(&answer)) {
+      EXPECT_TRUE(acquired->taken_over);
+      EXPECT_EQ(acquired->attempt, 2);
+      ++taken_over;
+    } else {
+      EXPECT_TRUE(is<Busy>(answer)) << describe(answer);
+    }
+  }
+  return taken_over;
+}
+
+void expect_killed(ChildProcess& child) {
+  child.kill();
+  const auto ended = child.wait();
+  ASSERT_TRUE(ended.has_value());
+  ASSERT_EQ(ended->signal, SIGKILL) << "the fault fired";
+}
+
+TEST_P(RunMarkersSuite, ACleanEndLeavesNothing) {
+  const auto place = GetParam().make();
+  for (int round = 0; round < 2; ++round) {
+    const auto store = place->open();
+    const ConsumerNumber consumer = attach(*store);
+    const auto begun = runs(*store).begin(consumer, kWindow);
+    ASSERT_TRUE(begun.has_value()) << begun.error().message;
+    EXPECT_FALSE(begun->unclean);
+    EXPECT_FALSE(runs(*store).sweep().value());
+    ASSERT_TRUE(runs(*store).end(consumer).has_value());
+  }
+}
+
+TEST_P(RunMarkersSuite, AKilledProcessLosesItsLeasesAndRowsAtOnce) {
+  const auto place = GetParam().make();
+  auto child = ChildProcess::fork([&](auto& voice) { return work_until_killed(*place, voice); });
+  ASSERT_TRUE(child.wait_ready());
+  expect_killed(child);
+  const auto store = place->open();
+  const ConsumerNumber consumer = attach(*store);
+  const auto begun = runs(*store).begin(consumer, 1);
+  ASSERT_TRUE(begun.has_value()) << begun.error().message;
+  EXPECT_TRUE(begun->unclean);
+  EXPECT_EQ(begun->window, kWindow);
+  EXPECT_EQ(freed(*store), kKeys);
+  const auto rows = held(*store).take(consumer, 10, 1 << 20, kLease).value();
+  ASSERT_EQ(rows.size(), 3U);
+  for (const Arrival& row : rows) EXPECT_TRUE(row.suspect) << row.payload;
+
+  ASSERT_TRUE(runs(*store).end(consumer).has_value());
+  EXPECT_FALSE(runs(*store).begin(consumer, 1).value().unclean) << "told once";
+}
+
+TEST_P(RunMarkersSuite, SuspicionOutlastsAReleaseOfWhatWasNotTried) {
+  const auto place = GetParam().make();
+  auto child = ChildProcess::fork([&](auto& voice) { return work_until_killed(*place, voice); });
+  ASSERT_TRUE(child.wait_ready());
+  expect_killed(child);
+  const auto store = place->open();
+  const ConsumerNumber consumer = attach(*store);
+  ASSERT_TRUE(runs(*store).begin(consumer, 1).value().unclean);
+  const RowTag row = *held(*store).take(consumer, 1, 1 << 20, kLease).value().at(0).row;
+  ASSERT_TRUE(held(*store).release({&row, 1}, 0ms).has_value());
+  auto rows = held(*store).take(consumer, 10, 1 << 20, kLease).value();
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(std::ranges::count(rows, true, &Arrival::suspect), 3);
+  // One that comes back after a delay was tried, and did not take its process along.
+  ASSERT_TRUE(held(*store).release({&*rows[0].row, 1}, 1ms).has_value());
+  for (rows.clear(); rows.empty();) rows = held(*store).take(consumer, 1, 1 << 20, kLease).value();
+  EXPECT_FALSE(rows[0].suspect);
+}
+
+TEST_P(RunMarkersSuite, AStoppedProcessKeepsWhatItHolds) {
+  const auto place = GetParam().make();
+  auto child = ChildProcess::fork([&](ChildProcess::Voice& voice) {
+    const auto store = place->open();
+    const auto leases = begin_work(*store);
+    if (leases.size() != kKeys) return 1;
+    voice.ready();
+    ::raise(SIGSTOP);
+    // Resumed; by now its leases are another's.
+    for (const Lease& lease : leases) {
+      const Finish late = test::completed(lease, "late");
+      const auto applied = store->finish({&late, 1});
+      voice.say(applied && applied->at(0) == Applied::kLeaseLost ? "refused" : "applied");
+    }
+    return 0;
+  });
+  ASSERT_TRUE(child.wait_ready());
+  child.wait_stopped();
+  const auto store = place->open();
+  const ConsumerNumber consumer = attach(*store);
+  const auto begun = runs(*store).begin(consumer, 1);
+  ASSERT_TRUE(begun.has_value()) << begun.error().message;
+  EXPECT_FALSE(begun->unclean) << "it is not dead";
+  EXPECT_FALSE(runs(*store).sweep().value());
+  EXPECT_EQ(freed(*store), 0U);
+  EXPECT_TRUE(held(*store).take(consumer, 10, 1 << 20, kLease).value().empty());
+  place->advance(2 * kLease);
+  EXPECT_EQ(freed(*store), kKeys) << "its leases ended";
+  EXPECT_EQ(held(*store).take(consumer, 10, 1 << 20, kLease).value().size(), 3U);
+  child.resume();
+  for (std::size_t i = 0; i < kKeys; ++i) EXPECT_EQ(child.line(), "refused");
+  EXPECT_EQ(child.wait()->code, 0);
+  EXPECT_EQ(freed(*store), 0U) << "the late holder changed nothing";
+}
+
+TEST_P(RunMarkersSuite, SweepFreesWhatDiesMeanwhile) {
+  const auto place = GetParam().make();
+  auto child = ChildProcess::fork([&](auto& voice) { return work_until_killed(*place, voice); });
+  ASSERT_TRUE(child.wait_ready());
+  const auto store = place->open();
+  const ConsumerNumber consumer = attach(*store);
+  EXPECT_FALSE(runs(*store).begin(consumer, 1).value().unclean);
+  EXPECT_FALSE(runs(*store).sweep().value());
+  EXPECT_EQ(freed(*store), 0U);
+  expect_killed(child);
+  EXPECT_TRUE(runs(*store).sweep().value());
+  EXPECT_EQ(freed(*store), kKeys);
+  const auto rows = held(*store).take(consumer, 10, 1 << 20, kLease).value();
+  ASSERT_EQ(rows.size(), 3U);
+  for (const Arrival& row : rows) EXPECT_TRUE(row.suspect);
+  EXPECT_FALSE(runs(*store).sweep().value()) << "there is none any more";
+}
+
+TEST_P(RunMarkersSuite, AnExitWithoutDrainIsUncleanToo) {
+  const auto place = GetParam().make();
+  auto child = ChildProcess::fork([&](auto&) -> int {
+    const auto store = place->open();
+    const bool worked = begin_work(*store).size() == kKeys;
+    ::_exit(worked ? 7 : 1);
+  });
+  ASSERT_EQ(child.wait()->code, 7);
+  const auto store = place->open();
+  EXPECT_TRUE(runs(*store).begin(attach(*store), 1).value().unclean);
+  EXPECT_EQ(freed(*store), kKeys);
+}
+
+TEST_P(RunMarkersSuite, TheWindowIsTheLargestOfTheDead) {
+  const auto place = GetParam().make();
+  {
+    const auto run = [&](std::size_t window) {
+      return ChildProcess::fork([&place, window](auto& voice) -> int {
+        const auto store = place->open();
+        if (!runs(*store).begin(attach(*store), window)) return 1;
+        voice.ready();
+        ChildProcess::Voice::wait_for_death();
+      });
+    };
+    auto small = run(5);
+    ASSERT_TRUE(small.wait_ready());
+    auto large = run(900);
+    ASSERT_TRUE(large.wait_ready());
+    auto middle = run(30);
+    ASSERT_TRUE(middle.wait_ready());
+    for (ChildProcess* child : {&small, &large, &middle}) expect_killed(*child);
+  }
+  const auto store = place->open();
+  const auto begun = runs(*store).begin(attach(*store), 1);
+  ASSERT_TRUE(begun.has_value()) << begun.error().message;
+  EXPECT_TRUE(begun->unclean);
+  EXPECT_EQ(begun->window, 900U);
+}
+
+TEST_P(RunMarkersSuite, AnotherConsumersDeathIsNotOnesOwn) {
+  const auto place = GetParam().make();
+  auto child = ChildProcess::fork([&](auto& voice) { return work_until_killed(*place, voice); });
+  ASSERT_TRUE(child.wait_ready());
+  expect_killed(child);
+  const auto store = place->open();
+  EXPECT_FALSE(runs(*store).begin(attach(*store, "refunds"), 1).value().unclean);
+  EXPECT_TRUE(runs(*store).begin(attach(*store), 1).value().unclean) << "still to be told";
+}
+
+TEST_P(RunMarkersSuite, CrashesAreCountedDurably) {
+  const auto place = GetParam().make();
+  auto store = place->open();
+  const ConsumerNumber consumer = attach(*store);
+  const Message killer = test::make_message(consumer, "killer");
+  const Message innocent = test::make_message(consumer, "innocent");
+  EXPECT_EQ(runs(*store).count_crash(killer).value(), 1);
+  EXPECT_EQ(runs(*store).count_crash(killer).value(), 2);
+  EXPECT_EQ(runs(*store).count_crash(innocent).value(), 1);
+  store.reset();
+  store = place->open();
+  EXPECT_EQ(runs(*store).count_crash(killer).value(), 3);
+  ASSERT_TRUE(runs(*store).forget_crash(killer).has_value());
+  ASSERT_TRUE(runs(*store).forget_crash(test::make_message(consumer, "never")).has_value());
+  EXPECT_EQ(runs(*store).count_crash(killer).value(), 1);
+  EXPECT_EQ(runs(*store).count_crash(innocent).value(), 2);
+}
+
+TEST_P(RunMarkersSuite, ACrashOfACompletedKeyIsNotCounted) {
+  const auto place = GetParam().make();
+  const auto store = place->open();
+  const Message m = test::make_message(attach(*store), "done");
+  const Message* one = &m;
+  const auto claims = store->claim({&one, 1}, {}).value();
+  const Finish done = test::completed(std::get<Acquired>(claims.at(0)).lease);
+  ASSERT_EQ(store->finish({&done, 1}).value().at(0), Applied::kYes);
+  EXPECT_EQ(runs(*store).count_crash(m).value(), 0);
+  EXPECT_EQ(runs(*store).count_crash(m).value(), 0);
+}
+
+TEST_P(RunMarkersSuite, AUnitOfAKilledProcessNeverWas) {
+  const auto place = GetParam().make();
+  auto child = ChildProcess::fork([&](auto& voice) -> int {
+    const auto store = place->open();
+    const ConsumerNumber consumer = attach(*store);
+    if (!runs(*store).begin(consumer, kWindow)) return 1;
+    auto unit = store->facets().transactional->begin({});
+    const auto messages = messages_of(consumer);
+    if (!unit || !(*unit)->claim(pointers(messages))) return 2;
+    voice.ready();
+    ChildProcess::Voice::wait_for_death();
+  });
+  ASSERT_TRUE(child.wait_ready());
+  expect_killed(child);
+  const auto store = place->open();
+  const ConsumerNumber consumer = attach(*store);
+  EXPECT_TRUE(runs(*store).begin(consumer, 1).value().unclean);
+  const auto messages = messages_of(consumer);
+  const auto claims = store->claim(pointers(messages), {}).value();
+  for (const Claim& answer : claims) {
+    ASSERT_TRUE(is<Acquired>(answer)) << describe(answer);
+    EXPECT_EQ(std::get<Acquired>(answer).attempt, 1);
+    EXPECT_FALSE(std::get<Acquired>(answer).taken_over);
+  }
+}
+
+}  // namespace
+}  // namespace semel::conformance

@@ -1,0 +1,125 @@
+// The SQLite store joins the suites, with large and with tiny generations.
+#include <semel/sqlite.h>
+
+#include <sqlite3.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "stores/sqlite/store.h"
+#include "tests/conformance/unit_model.h"
+#include "tests/support/temp_dir.h"
+
+namespace semel::conformance {
+namespace {
+
+// The sqlite3 shell, as it were.
+class OtherProgram {
+ public:
+  explicit OtherProgram(const std::string& path) {
+    if (sqlite3_open_v2(path.c_str(), &handle_, SQLITE_OPEN_READWRITE, nullptr) != SQLITE_OK) {
+      fail("open");
+    }
+    sqlite3_busy_timeout(handle_, 10'000);
+  }
+  ~OtherProgram() { sqlite3_close(handle_); }
+  OtherProgram(const OtherProgram&) = delete;
+  OtherProgram& operator=(const OtherProgram&) = delete;
+
+  Rows run(const std::string& sql) {
+    sqlite3_stmt* statement = nullptr;
+    if (sqlite3_prepare_v2(handle_, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) fail(sql);
+    Rows rows;
+    int code = SQLITE_ROW;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+      auto& row = rows.rows.emplace_back();
+      for (int i = 0; i < sqlite3_column_count(statement); ++i) row.push_back(value(statement, i));
+    }
+    sqlite3_finalize(statement);
+    if (code != SQLITE_DONE) fail(sql);
+    return rows;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) {
+    std::fprintf(stderr, "%s: %s\n", what.c_str(), sqlite3_errmsg(handle_));
+    std::abort();
+  }
+  static Value value(sqlite3_stmt* statement, int i) {
+    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, i));
+    switch (sqlite3_column_type(statement, i)) {
+      case SQLITE_INTEGER:
+        return Value(std::int64_t{sqlite3_column_int64(statement, i)});
+      case SQLITE_FLOAT:
+        return Value(sqlite3_column_double(statement, i));
+      case SQLITE_TEXT:
+        return Value(
+            std::string(reinterpret_cast<const char*>(sqlite3_column_text(statement, i)), size));
+      case SQLITE_BLOB:
+        return Value(
+            Blob{Bytes(static_cast<const char*>(sqlite3_column_blob(statement, i)), size)});
+      default:
+        return Value(Null{});
+    }
+  }
+
+  sqlite3* handle_ = nullptr;
+};
+
+class SqlitePlace final : public StorePlace {
+ public:
+  explicit SqlitePlace(std::size_t generation_rows) : generation_rows_(generation_rows) {}
+
+  std::unique_ptr<Store> open() override {
+    SqliteOptions options;
+    options.path = path_;
+    options.generation_rows = generation_rows_;
+    auto store = sqlite::open_store(std::move(options), clock_);
+    EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
+    return store ? std::move(*store) : nullptr;
+  }
+  void advance(milliseconds by) override { clock_->advance(by); }
+  std::function<Rows(const std::string&)> other_program() override {
+    if (!other_) other_ = std::make_unique<OtherProgram>(path_);
+    return [this](const std::string& sql) { return other_->run(sql); };
+  }
+  std::vector<std::string> own_tables() override {
+    std::vector<std::string> names;
+    const Rows rows = other_program()(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE "
+        "'semel\\_%' ESCAPE '\\'");
+    for (const auto& row : rows.rows) names.push_back(std::get<std::string>(row[0]));
+    return names;
+  }
+
+ private:
+  test::TempDir folder_;
+  std::string path_ = folder_.file("store.db");
+  std::size_t generation_rows_;
+  std::shared_ptr<sqlite::MovedStoreClock> clock_ = std::make_shared<sqlite::MovedStoreClock>();
+  std::unique_ptr<OtherProgram> other_;
+};
+
+StoreCase sqlite_case(std::string name, std::size_t generation_rows) {
+  return {std::move(name),
+          [=] { return std::unique_ptr<StorePlace>(new SqlitePlace(generation_rows)); }};
+}
+
+const auto kSqlite = testing::Values(sqlite_case("sqlite", SqliteOptions{}.generation_rows),
+                                     sqlite_case("sqlite_tiny_generations", 3));
+const auto kNames = testing::PrintToStringParamName();
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite, kSqlite, kNames);
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreModelSuite, kSqlite, kNames);
+INSTANTIATE_TEST_SUITE_P(Sqlite, HeldSuite, kSqlite, kNames);
+INSTANTIATE_TEST_SUITE_P(Sqlite, DeadLetterSuite, kSqlite, kNames);
+INSTANTIATE_TEST_SUITE_P(Sqlite, RecordsSuite, kSqlite, kNames);
+INSTANTIATE_TEST_SUITE_P(Sqlite, PositionsSuite, kSqlite, kNames);
+INSTANTIATE_TEST_SUITE_P(Sqlite, RunMarkersSuite, kSqlite, kNames);
+INSTANTIATE_TEST_SUITE_P(Sqlite, UnitSuite, kSqlite, kNames);
+INSTANTIATE_TEST_SUITE_P(Sqlite, UnitStatementSuite, kSqlite, kNames);
+INSTANTIATE_TEST_SUITE_P(Sqlite, UnitModelSuite, kSqlite, kNames);
+
+}  // namespace
+}  // namespace semel::conformance

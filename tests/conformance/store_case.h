@@ -1,0 +1,125 @@
+// What the store suites are run on, and what they share.
+//
+// The suites are written from the contract and the public headers alone. An adapter joins by a
+// StoreCase (see stores.cc); what it cannot do is said there, never skipped in silence.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <semel/held_messages.h>
+#include <semel/records.h>
+#include <semel/run_markers.h>
+#include <semel/store.h>
+#include <semel/unit_of_work.h>
+
+#include "tests/support/builders.h"
+
+namespace semel::conformance {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+// A database that outlives the stores opened on it.
+class StorePlace {
+ public:
+  virtual ~StorePlace() = default;
+  // A store on it. Where the store is durable, several may be open at once, as several processes
+  // would have them; else there is one at a time.
+  virtual std::unique_ptr<Store> open() = 0;
+  // Moves the store's clock.
+  virtual void advance(milliseconds by) = 0;
+  // Runs SQL outside of every store, as another program would. Empty where there is no SQL.
+  virtual std::function<Rows(const std::string& sql)> other_program() { return {}; }
+  // Names of the store's own tables. Empty where there is no SQL.
+  virtual std::vector<std::string> own_tables() { return {}; }
+};
+
+struct StoreCase {
+  std::string name;
+  std::function<std::unique_ptr<StorePlace>()> make;
+};
+inline void PrintTo(const StoreCase& c, std::ostream* out) { *out << c.name; }
+
+// "Acquired(attempt 2, taken over)" …: what a failed test prints.
+std::string describe(const Claim& claim);
+
+template <class T>
+bool is(const Claim& claim) {
+  return std::holds_alternative<T>(claim);
+}
+
+// One store, one consumer, and calls on single messages.
+class StoreTest : public testing::TestWithParam<StoreCase> {
+ protected:
+  static constexpr milliseconds kLease = 60s;
+  static constexpr milliseconds kPastLease = 61s;
+
+  void SetUp() override;
+  void TearDown() override { store_.reset(); }
+
+  Store& store() { return *store_; }
+  StorePlace& place() { return *place_; }
+  bool durable() { return store_->traits().durable; }
+  // Closes and opens a durable store; any other stays as it is.
+  void reopen();
+  void advance(milliseconds by) { place_->advance(by); }
+  ConsumerNumber attach(const std::string& name, std::optional<milliseconds> ttl = std::nullopt);
+  ConsumerNumber consumer() const { return consumer_; }
+  Message message(BytesView key, BytesView payload = "{}") const {
+    return test::make_message(consumer_, key, payload);
+  }
+
+  Claim claim(const Message& message, const ClaimOptions& options = {kLease, {}, false}) {
+    return claim_on(store(), message, options);
+  }
+  static Claim claim_on(Store& store, const Message& message,
+                        const ClaimOptions& options = {kLease, {}, false});
+  // Fails the test where it is not Acquired.
+  Acquired acquire(const Message& message);
+  Applied finish(const Finish& finish) { return finish_on(store(), finish); }
+  static Applied finish_on(Store& store, const Finish& finish);
+  Applied renew(const Lease& lease, milliseconds by = kLease);
+
+  // The record of `message` brought to a state, from new.
+  void complete(const Message& message, Bytes result = {});
+  void bring_to(const Message& message, RecordState state);
+
+  HeldMessages& held() { return *store_->facets().held; }
+  DeadLetters& dead_letters() { return *store_->facets().dead_letters; }
+  RecordInspector& records() { return *store_->facets().records; }
+  Positions& positions() { return *store_->facets().positions; }
+
+  std::vector<Arrival> take(std::size_t max = 100, milliseconds hidden = 60s) {
+    return take_for(consumer_, max, hidden);
+  }
+  std::vector<Arrival> take_for(ConsumerNumber consumer, std::size_t max, milliseconds hidden);
+  void append(std::vector<HeldMessage> messages);
+  // One held message under `key`.
+  static HeldMessage held_message(std::optional<Bytes> key, Bytes payload = "{}",
+                                  milliseconds delay = 0ms);
+  std::vector<DeadLetter> all_dead_letters();
+
+ private:
+  std::unique_ptr<StorePlace> place_;
+  std::unique_ptr<Store> store_;
+  ConsumerNumber consumer_{};
+};
+
+class StoreSuite : public StoreTest {};
+class HeldSuite : public StoreTest {};
+class DeadLetterSuite : public StoreTest {};
+class RecordsSuite : public StoreTest {};
+class PositionsSuite : public StoreTest {};
+// Opens nothing by itself: its tests fork before they open.
+class RunMarkersSuite : public testing::TestWithParam<StoreCase> {};
+
+}  // namespace semel::conformance

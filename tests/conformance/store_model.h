@@ -1,0 +1,63 @@
+// A model of a store: the record machine on a map. What a real store answers is compared with it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/record_machine.h"
+#include "tests/conformance/store_case.h"
+#include "tests/support/test_environment.h"
+
+namespace semel::conformance {
+
+// All times are multiples of this but for a margin, so that no answer hangs on how fast the test
+// is.
+inline constexpr milliseconds kStep = 10s;
+inline constexpr milliseconds kMargin = 5s;
+
+struct Modelled {
+  std::optional<core::Record> record;
+  std::vector<Lease> leases;  // every one the store ever gave for the key
+};
+
+class Model {
+ public:
+  Model(std::uint64_t seed, std::uint64_t key_count) : random_(seed), key_count_(key_count) {}
+
+  StoreTime now{std::chrono::hours(1)};
+  using Keys = std::map<Bytes, Modelled>;
+  Keys keys;
+
+  std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
+  Bytes any_key();
+  // Mostly the key's one payload, sometimes another.
+  Message any_message(ConsumerNumber consumer, const Bytes& key);
+  milliseconds any_lease() { return kStep * (1 + below(3)) + kMargin; }
+  // One of all the ways in which a holder may end.
+  Finish any_finish(const Lease& lease, const Message& message);
+
+  // Where it is acquired, the record has a nonce that only the model knows.
+  Claim claim(const Message& message, milliseconds lease);
+
+ private:
+  test::SeededRandom random_;
+  const std::uint64_t key_count_;
+};
+
+class StoreModelSuite : public StoreTest {
+ protected:
+  void step(Model& model);
+
+ private:
+  void claim_one(Model& model, const Message& m);
+  void finish_one(Model& model, const Message& m);
+  void renew_one(Model& model, const Message& m);
+  void operate(Model& model, const Message& m);
+};
+
+// What both must agree on; times are told within the margin only.
+std::string essence(const Claim& claim);
+
+}  // namespace semel::conformance

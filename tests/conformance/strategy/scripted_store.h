@@ -1,0 +1,68 @@
+// A transactional store for the strategies' own tests: its state is plain to see, and what its
+// statements do is written in their text. One thread. Wrap it in a fault store to make it fail.
+//
+//   INSERT INTO effect VALUES (?)   an effect of that name
+//   UPDATE broken …                 fails with class constraint
+//   INSERT INTO taken …             violates taken(id)
+//   UPDATE nothing …                changes no row
+//   SELECT effects, SELECT broken   the number of effects; an error
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <semel/store.h>
+#include <semel/unit_of_work.h>
+
+#include "core/record_machine.h"
+
+namespace semel::strategies {
+
+struct ScriptedState {
+  std::map<KeyId, std::optional<core::Record>> records;
+  std::map<std::string, int> effects;
+  struct Kept {
+    Bytes key;
+    std::string reason;
+    std::string error;
+    int attempts;
+  };
+  std::vector<Kept> held;
+  std::vector<Kept> dead_letters;
+  std::set<std::int64_t> rows;  // held rows that are there
+  std::vector<Bytes> inbox;     // keys
+};
+
+class ScriptedStore final : public Store, private TransactionalStore {
+ public:
+  ScriptedState state;
+  StoreTime now{std::chrono::milliseconds(1'000'000)};
+  // A failed statement undoes the whole transaction: where marks are sparse, or always.
+  bool sparse_undoes_all = false;
+  bool always_undoes_all = false;
+  // A claim that names this key is refused.
+  Bytes refuse_key;
+  std::vector<Savepoints> begun;           // the marks of each transaction
+  std::vector<std::size_t> claimed_count;  // the size of each claim
+
+  const StoreTraits& traits() const noexcept override { return traits_; }
+  StoreFacets facets() noexcept override;
+  Result<ConsumerNumber> attach(const ConsumerSpec&) override { return ConsumerNumber{1}; }
+  Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
+                                   const ClaimOptions& options) override;
+  Result<std::vector<Applied>> renew(std::span<const Lease> leases,
+                                     std::chrono::milliseconds lease) override;
+  Result<std::vector<Applied>> finish(std::span<const Finish> batch) override;
+  Result<PurgeReport> purge(std::chrono::milliseconds) override { return PurgeReport{}; }
+
+  StoreTraits traits_{"scripted", true, false, false, 100};
+
+ private:
+  Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override;
+  std::uint64_t next_nonce_ = 0;
+};
+
+}  // namespace semel::strategies

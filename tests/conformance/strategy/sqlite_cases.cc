@@ -1,0 +1,93 @@
+// The SQLite store joins the strategy suite.
+#include <sqlite3.h>
+
+#include <semel/sqlite.h>
+
+#include "tests/conformance/strategy_suite.h"
+#include "tests/support/temp_dir.h"
+
+namespace semel::conformance {
+namespace {
+
+constexpr const char* kTables =
+    "CREATE TABLE effect (name TEXT NOT NULL);"
+    "CREATE TABLE taken (id INTEGER UNIQUE);"
+    "CREATE TABLE ending (id INTEGER);"
+    "CREATE TRIGGER ends BEFORE INSERT ON ending BEGIN SELECT RAISE(ROLLBACK, 'the end'); END;";
+
+class SqlitePlace final : public StrategyPlace {
+ public:
+  SqlitePlace() {
+    const auto made = open();
+    sqlite3_open(dir_.file("store.db").c_str(), &connection_);
+    sqlite3_busy_timeout(connection_, 10'000);
+    sql(kTables);
+  }
+  ~SqlitePlace() override { sqlite3_close(connection_); }
+
+  std::unique_ptr<Store> open() override {
+    SqliteOptions options;
+    options.path = dir_.file("store.db");
+    auto store = open_sqlite(std::move(options));
+    if (!store) {
+      ADD_FAILURE() << store.error().message;
+      std::abort();
+    }
+    return *std::move(store);
+  }
+
+  std::int64_t sql(const std::string& text) override {
+    const std::scoped_lock lock(mutex_);
+    std::int64_t first = 0;
+    char* error = nullptr;
+    const auto take = [](void* into, int columns, char** values, char**) {
+      if (columns > 0 && values[0] != nullptr) {
+        *static_cast<std::int64_t*>(into) = std::stoll(values[0]);
+      }
+      return 0;
+    };
+    sqlite3_exec(connection_, text.c_str(), take, &first, &error);
+    EXPECT_EQ(error, nullptr) << error;
+    sqlite3_free(error);
+    return first;
+  }
+
+ private:
+  test::TempDir dir_;
+  std::mutex mutex_;
+  sqlite3* connection_ = nullptr;
+};
+
+std::unique_ptr<StrategyPlace> make() { return std::make_unique<SqlitePlace>(); }
+
+std::vector<StrategyCase> those(bool (*wanted)(const StrategyCase&)) {
+  std::vector<StrategyCase> some;
+  for (const StrategyCase& one : cases_of("sqlite", make, true)) {
+    if (wanted(one)) some.push_back(one);
+  }
+  return some;
+}
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, StrategySuite, testing::ValuesIn(cases_of("sqlite", make, true)),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Sqlite, TransactionalStrategySuite,
+                         testing::ValuesIn(those([](const StrategyCase& c) {
+                           return c.transactional;
+                         })),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Sqlite, RecordStrategySuite,
+                         testing::ValuesIn(those([](const StrategyCase& c) {
+                           return c.has_records();
+                         })),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Sqlite, LeaseStrategySuite,
+                         testing::Values(StrategyCase{"sqlite", make, StrategyKind::kStateMachine,
+                                                      false}),
+                         testing::PrintToStringParamName());
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, InboxStrategySuite,
+                         testing::Values(StrategyCase{"sqlite", make, StrategyKind::kInbox, true}),
+                         testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace semel::conformance

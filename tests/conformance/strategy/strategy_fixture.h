@@ -1,0 +1,142 @@
+// What the strategies' own tests share: a batch, a sink that remembers, a keeper held in hand.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <semel/strategy.h>
+
+#include "strategies/strategies.h"
+#include "tests/conformance/strategy/scripted_store.h"
+#include "tests/support/builders.h"
+#include "tests/support/fault_store.h"
+#include "tests/support/recording_observer.h"
+#include "tests/support/test_environment.h"
+
+namespace semel::strategies {
+
+class RememberingSink final : public EndingSink {
+ public:
+  void ended(Delivery& delivery, Outcome outcome) noexcept override {
+    order.push_back(delivery.message.key().text);
+    EXPECT_TRUE(outcomes.emplace(order.back(), std::move(outcome)).second)
+        << order.back() << " ended twice";
+  }
+  const Outcome& of(const Bytes& key) const { return outcomes.at(key); }
+  std::size_t count(Outcome::Kind kind) const {
+    std::size_t n = 0;
+    for (const auto& [key, outcome] : outcomes) n += outcome.kind == kind ? 1U : 0U;
+    return n;
+  }
+
+  std::map<Bytes, Outcome> outcomes;
+  std::vector<Bytes> order;
+};
+
+// Does nothing by itself: the test fires what a keeper would.
+class HandKeeper final : public Keeper {
+ public:
+  std::unique_ptr<Watch> watch(std::span<const Lease> leases, bool transactional) override {
+    watched.push_back({leases.size(), transactional});
+    return std::make_unique<HandWatch>(*this);
+  }
+
+  struct Watched {
+    std::size_t leases;
+    bool transactional;
+  };
+  std::vector<Watched> watched;
+  std::function<bool(std::size_t)> stop_at_begin;  // of the handler with this number
+  std::function<void()> tick;
+  int begun = 0;
+  int ended = 0;
+  std::vector<std::size_t> finished;
+  std::stop_source stop;
+
+ private:
+  class HandWatch final : public Watch {
+   public:
+    explicit HandWatch(HandKeeper& keeper) : keeper_(keeper) {}
+    ~HandWatch() override { keeper_.tick = nullptr; }
+    std::stop_token handler_begins(std::size_t lease) override {
+      ++keeper_.begun;
+      keeper_.stop = std::stop_source();
+      if (keeper_.stop_at_begin && keeper_.stop_at_begin(lease)) keeper_.stop.request_stop();
+      return keeper_.stop.get_token();
+    }
+    void handler_ended(std::size_t) override { ++keeper_.ended; }
+    void finished(std::size_t lease) override { keeper_.finished.push_back(lease); }
+    void on_tick(std::function<void()> action) override { keeper_.tick = std::move(action); }
+
+   private:
+    HandKeeper& keeper_;
+  };
+};
+
+class StrategyFixture : public ::testing::Test {
+ protected:
+  static constexpr ConsumerNumber kConsumer{1};
+
+  StrategyFixture() : faulty_(semel::test::make_fault_store(store_, faults_)) {
+    context_.consumer = "payments";
+    context_.store = faulty_.get();
+    context_.environment = &environment_.get();
+    context_.observer = &observer_;
+    context_.keeper = &keeper_;
+    context_.retry.attempts = 3;
+    context_.retry.first = std::chrono::milliseconds(100);
+  }
+
+  // A transactional handler with one effect named by the message's key.
+  static Verdict effect(const Message& message, Transaction& tx) {
+    tx.exec("INSERT INTO effect VALUES (?)", message.key().text);
+    return done();
+  }
+
+  static std::vector<Delivery> batch(const std::vector<std::string>& keys) {
+    std::vector<Delivery> all;
+    for (const std::string& key : keys) {
+      all.push_back(semel::test::make_delivery(kConsumer, key, "{}"));
+    }
+    return all;
+  }
+  static std::vector<std::string> keys(std::size_t count) {
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < count; ++i) all.push_back("k" + std::to_string(i));
+    return all;
+  }
+
+  RememberingSink process(core::StrategyKind kind, std::vector<Delivery>& deliveries) {
+    RememberingSink sink;
+    make_strategy(kind, context_)->process(deliveries, sink);
+    EXPECT_EQ(sink.outcomes.size(), deliveries.size());
+    return sink;
+  }
+  RememberingSink process(core::StrategyKind kind, const std::vector<std::string>& with_keys) {
+    auto deliveries = batch(with_keys);
+    return process(kind, deliveries);
+  }
+  int effects(const std::string& key) const {
+    const auto at = store_.state.effects.find(key);
+    return at == store_.state.effects.end() ? 0 : at->second;
+  }
+  RecordState record_of(const std::string& key) const {
+    return store_.state.records.at(semel::test::make_message(kConsumer, key).key().id)->state;
+  }
+
+  semel::test::TestEnvironment environment_;
+  semel::test::RecordingObserver observer_;
+  HandKeeper keeper_;
+  ScriptedStore store_;
+  semel::test::FaultPlan faults_;
+  std::unique_ptr<Store> faulty_;
+  Context context_;
+};
+
+}  // namespace semel::strategies

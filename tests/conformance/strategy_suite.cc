@@ -1,0 +1,250 @@
+#include "tests/conformance/strategy_suite.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+#include <utility>
+
+#include <semel/environment.h>
+
+namespace semel::conformance {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::chrono::seconds kPatience{30};
+
+}  // namespace
+
+void PrintTo(const StrategyCase& c, std::ostream* out) {
+  *out << c.store << '_' << core::to_string(c.kind) << (c.transactional ? "_tx" : "_plain");
+}
+
+std::vector<StrategyCase> cases_of(const std::string& store,
+                                   std::function<std::unique_ptr<StrategyPlace>()> make,
+                                   bool transactions) {
+  std::vector<StrategyCase> all = {{store, make, StrategyKind::kNatural, false},
+                                   {store, make, StrategyKind::kQuery, false},
+                                   {store, make, StrategyKind::kStateMachine, false}};
+  if (!transactions) return all;
+  for (const StrategyKind kind :
+       {StrategyKind::kNatural, StrategyKind::kQuery, StrategyKind::kDedupTable,
+        StrategyKind::kInbox, StrategyKind::kStateMachine}) {
+    all.push_back({store, make, kind, true});
+  }
+  return all;
+}
+
+void EndingsSeen::ended(Delivery& delivery, Outcome outcome) noexcept {
+  const std::scoped_lock lock(mutex_);
+  ended_.emplace_back(&delivery, std::move(outcome));
+}
+
+std::vector<std::pair<Delivery*, Outcome>> EndingsSeen::take() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(ended_, {});
+}
+
+void StrategySuite::SetUp() {
+  place_ = GetParam().make();
+  inner_ = place_->open();
+  store_ = test::make_fault_store(*inner_, faults_);
+  const auto number = store_->attach({"payments", "test", false, std::nullopt});
+  ASSERT_TRUE(number) << number.error().message;
+  consumer_ = *number;
+}
+
+void StrategySuite::TearDown() {
+  store_.reset();
+  inner_.reset();
+}
+
+Verdict StrategySuite::work(const Message& message, Transaction* tx, const Twist& twist) {
+  const Bytes& key = message.key().text;
+  {
+    const std::scoped_lock lock(mutex_);
+    ++runs_[key];
+  }
+  if (twist) {
+    if (auto verdict = twist(message, tx)) return *std::move(verdict);
+  }
+  if (tx != nullptr) {
+    tx->exec("INSERT INTO effect (name) VALUES (?)", key);
+  } else {
+    const std::scoped_lock lock(mutex_);
+    ++outside_[key];
+  }
+  if (after_effect_) after_effect_(message);
+  return done("result of " + key);
+}
+
+std::unique_ptr<Strategy> StrategySuite::strategy(Twist twist) {
+  return strategy_on(*store_, std::move(twist));
+}
+
+std::unique_ptr<Strategy> StrategySuite::strategy_on(Store& store, Twist twist) {
+  strategies::Context context;
+  context.consumer = "payments";
+  context.store = &store;
+  context.environment = &system_environment();
+  context.observer = &observer_;
+  context.retry.attempts = kAttempts;
+  context.retry.first = milliseconds(5);
+  context.retry.longest = milliseconds(20);
+  context.claim.lease = kLease;
+  context.claim.want_result = true;
+  if (GetParam().transactional) {
+    context.handler = TransactionalHandler(
+        [this, twist](const Message& m, Transaction& tx) { return work(m, &tx, twist); });
+  } else {
+    context.handler = PlainHandler(
+        [this, twist](const Message& m, const Attempt&) { return work(m, nullptr, twist); });
+  }
+  context.already_done = [this](const Message& message) -> Result<bool> {
+    return effects(message.key().text) > 0;
+  };
+  return strategies::make_strategy(GetParam().kind, std::move(context));
+}
+
+std::vector<Delivery> StrategySuite::batch(const std::vector<std::string>& keys,
+                                           const std::string& payload) const {
+  std::vector<Delivery> all;
+  all.reserve(keys.size());
+  for (const std::string& key : keys) all.push_back(test::make_delivery(consumer_, key, payload));
+  return all;
+}
+
+std::vector<std::string> StrategySuite::keys(std::size_t count, const std::string& prefix) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < count; ++i) all.push_back(fmt::format("{}{:03}", prefix, i));
+  return all;
+}
+
+StrategySuite::Outcomes StrategySuite::settle(EndingsSeen& seen, std::vector<Delivery*>* later) {
+  Outcomes outcomes;
+  for (auto& [delivery, outcome] : seen.take()) {
+    const bool again =
+        outcome.settle == Outcome::Settle::kLater || outcome.settle == Outcome::Settle::kRelease;
+    if (delivery->arrival.row && store_->facets().held != nullptr) {
+      HeldMessages& held = *inner_->facets().held;
+      const RowTag row = *delivery->arrival.row;
+      if (again) {
+        EXPECT_TRUE(held.release({&row, 1}, milliseconds(0)));
+      } else if (outcome.settle == Outcome::Settle::kAck) {
+        EXPECT_TRUE(held.remove({&row, 1}));
+      }
+    } else if (again && later != nullptr) {
+      later->push_back(delivery);
+    }
+    outcomes.emplace(delivery->message.key().text, std::move(outcome));
+  }
+  return outcomes;
+}
+
+StrategySuite::Outcomes StrategySuite::process(Strategy& strategy,
+                                               std::vector<Delivery> deliveries) {
+  EndingsSeen seen;
+  strategy.process(deliveries, seen);
+  auto outcomes = settle(seen, nullptr);
+  EXPECT_EQ(outcomes.size(), deliveries.size()) << "each delivery ends once";
+  return outcomes;
+}
+
+StrategySuite::Outcomes StrategySuite::deliver(Strategy& strategy,
+                                               std::vector<Delivery> deliveries) {
+  Outcomes all;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!deliveries.empty()) {
+    EndingsSeen seen;
+    std::vector<Delivery*> later;
+    strategy.process(deliveries, seen);
+    all.merge(settle(seen, &later));
+    std::vector<Delivery> again;
+    for (Delivery* const delivery : later) again.push_back(std::move(*delivery));
+    deliveries = std::move(again);
+    if (std::chrono::steady_clock::now() > deadline) {
+      ADD_FAILURE() << deliveries.size() << " deliveries never settled";
+      break;
+    }
+    if (!deliveries.empty()) std::this_thread::sleep_for(milliseconds(5));
+  }
+  return all;
+}
+
+StrategySuite::Outcomes StrategySuite::deliver_held(Strategy& strategy) {
+  Outcomes all;
+  HeldMessages& held = *inner_->facets().held;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    const auto depth = held.depth(consumer_);
+    EXPECT_TRUE(depth);
+    if (!depth || depth->rows == 0) return all;
+    auto arrivals = held.take(consumer_, 100, 1 << 20, std::chrono::seconds(60));
+    EXPECT_TRUE(arrivals);
+    if (!arrivals) return all;
+    std::vector<Delivery> deliveries;
+    for (Arrival& arrival : *arrivals) {
+      auto parts = test::make_parts(consumer_, arrival.key.value_or(""), arrival.payload);
+      if (arrival.fingerprint) parts.fingerprint = *arrival.fingerprint;
+      deliveries.emplace_back(Message(std::move(parts)), std::move(arrival));
+    }
+    if (!deliveries.empty()) {
+      EndingsSeen seen;
+      strategy.process(deliveries, seen);
+      all.merge(settle(seen, nullptr));
+    } else {
+      std::this_thread::sleep_for(milliseconds(2));
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      ADD_FAILURE() << depth->rows << " rows were never settled";
+      return all;
+    }
+  }
+}
+
+int StrategySuite::effects(const std::string& key) {
+  if (GetParam().transactional) {
+    return static_cast<int>(
+        place_->sql(fmt::format("SELECT count(*) FROM effect WHERE name = '{}'", key)));
+  }
+  const std::scoped_lock lock(mutex_);
+  const auto at = outside_.find(key);
+  return at == outside_.end() ? 0 : at->second;
+}
+
+int StrategySuite::effects() {
+  if (GetParam().transactional) {
+    return static_cast<int>(place_->sql("SELECT count(*) FROM effect"));
+  }
+  const std::scoped_lock lock(mutex_);
+  int sum = 0;
+  for (const auto& [key, times] : outside_) sum += times;
+  return sum;
+}
+
+int StrategySuite::runs(const std::string& key) {
+  const std::scoped_lock lock(mutex_);
+  return runs_[key];
+}
+
+std::vector<DeadLetter> StrategySuite::dead_letters() {
+  auto list = inner_->facets().dead_letters->list({});
+  EXPECT_TRUE(list);
+  return list ? *std::move(list) : std::vector<DeadLetter>{};
+}
+
+std::size_t StrategySuite::count(const Outcomes& outcomes, Outcome::Kind kind) {
+  std::size_t n = 0;
+  for (const auto& [key, outcome] : outcomes) n += outcome.kind == kind ? 1U : 0U;
+  return n;
+}
+
+const Outcome& StrategySuite::last(const Outcomes& outcomes, const std::string& key) {
+  static const Outcome kNone;
+  const auto [first, end] = outcomes.equal_range(key);
+  EXPECT_NE(first, end) << key << " did not end";
+  return first == end ? kNone : std::prev(end)->second;
+}
+
+}  // namespace semel::conformance

@@ -1,0 +1,136 @@
+// What the strategy suite is run on: a store, a strategy and a kind of handler, and a small engine.
+//
+// Effects are counted where no strategy looks: in a table read by another connection, or in a list
+// of the test's own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <semel/held_messages.h>
+#include <semel/records.h>
+#include <semel/store.h>
+#include <semel/strategy.h>
+
+#include "strategies/strategies.h"
+#include "tests/support/builders.h"
+#include "tests/support/fault_store.h"
+#include "tests/support/recording_observer.h"
+
+namespace semel::conformance {
+
+using core::StrategyKind;
+
+// A database that outlives the stores opened on it.
+class StrategyPlace {
+ public:
+  virtual ~StrategyPlace() = default;
+  virtual std::unique_ptr<Store> open() = 0;
+  // Runs SQL outside of every store and returns its first value, or zero. Only where the store has
+  // transactions; there are the tables effect(name), taken(id UNIQUE) and ending(id), an insert
+  // into which ends the transaction.
+  virtual std::int64_t sql(const std::string& text) = 0;
+};
+
+struct StrategyCase {
+  std::string store;
+  std::function<std::unique_ptr<StrategyPlace>()> make;
+  StrategyKind kind;
+  bool transactional;  // the kind of handler
+
+  // Its effect happens once, whatever the store's calls come to.
+  bool once() const {
+    return transactional && kind != StrategyKind::kNatural && kind != StrategyKind::kQuery;
+  }
+  bool has_records() const {
+    return kind != StrategyKind::kNatural && kind != StrategyKind::kQuery;
+  }
+};
+void PrintTo(const StrategyCase& c, std::ostream* out);
+
+// Every strategy that may stand on a store with or without transactions.
+std::vector<StrategyCase> cases_of(const std::string& store,
+                                   std::function<std::unique_ptr<StrategyPlace>()> make,
+                                   bool transactions);
+
+// Remembers how each delivery ended. Safe for several threads.
+class EndingsSeen final : public EndingSink {
+ public:
+  void ended(Delivery& delivery, Outcome outcome) noexcept override;
+
+  std::vector<std::pair<Delivery*, Outcome>> take();
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<Delivery*, Outcome>> ended_;
+};
+
+class StrategySuite : public testing::TestWithParam<StrategyCase> {
+ protected:
+  using Outcomes = std::multimap<Bytes, Outcome>;
+  // What a handler does before or instead of its effect: throws, or says something else than done.
+  using Twist = std::function<std::optional<Verdict>(const Message&, Transaction*)>;
+
+  static constexpr int kAttempts = 4;
+  static constexpr std::chrono::milliseconds kLease{400};
+
+  void SetUp() override;
+  void TearDown() override;
+
+  // A strategy whose handler makes one effect for each message, after `twist`.
+  std::unique_ptr<Strategy> strategy(Twist twist = {});
+  std::unique_ptr<Strategy> strategy_on(Store& store, Twist twist = {});
+
+  std::vector<Delivery> batch(const std::vector<std::string>& keys,
+                              const std::string& payload = "{}") const;
+  static std::vector<std::string> keys(std::size_t count, const std::string& prefix = "k");
+
+  // Processes once and settles what came from the store's own table.
+  Outcomes process(Strategy& strategy, std::vector<Delivery> deliveries);
+  // Processes until every delivery is settled: what is to come later is brought again.
+  Outcomes deliver(Strategy& strategy, std::vector<Delivery> deliveries);
+  // Brings back what the store holds until it holds nothing.
+  Outcomes deliver_held(Strategy& strategy);
+
+  int effects(const std::string& key);
+  int effects();
+  int runs(const std::string& key);  // of the handler
+  std::vector<DeadLetter> dead_letters();
+  static std::size_t count(const Outcomes& outcomes, Outcome::Kind kind);
+  static const Outcome& last(const Outcomes& outcomes, const std::string& key);
+
+  std::unique_ptr<StrategyPlace> place_;
+  std::unique_ptr<Store> inner_;
+  test::FaultPlan faults_;
+  std::unique_ptr<Store> store_;
+  test::RecordingObserver observer_;
+  ConsumerNumber consumer_{};
+  std::function<void(const Message&)> after_effect_;  // still inside the handler
+
+ private:
+  Verdict work(const Message& message, Transaction* tx, const Twist& twist);
+  Outcomes settle(EndingsSeen& seen, std::vector<Delivery*>* later);
+
+  std::mutex mutex_;
+  std::map<Bytes, int> outside_;  // effects of plain handlers
+  std::map<Bytes, int> runs_;
+};
+
+// Those whose handler takes a Transaction.
+class TransactionalStrategySuite : public StrategySuite {};
+// Those that keep a record.
+class RecordStrategySuite : public StrategySuite {};
+// Those that keep messages in the table semel_inbox.
+class InboxStrategySuite : public StrategySuite {};
+// Those whose plain handler runs under a lease.
+class LeaseStrategySuite : public StrategySuite {};
+
+}  // namespace semel::conformance

@@ -1,0 +1,93 @@
+// Databases of earlier schemas, each made once by its own version: what they hold is found.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <set>
+
+#include <semel/held_messages.h>
+#include <semel/records.h>
+#include <semel/sqlite.h>
+
+#include "core/key_encoding.h"
+#include "tests/support/builders.h"
+#include "tests/support/temp_dir.h"
+
+namespace semel {
+namespace {
+
+class GoldenTest : public testing::Test {
+ protected:
+  GoldenTest() : path_(dir_.file("golden.db")) {
+    std::filesystem::copy_file(SEMEL_GOLDEN "/sqlite_v1.db", path_);
+  }
+  std::unique_ptr<Store> open() {
+    SqliteOptions options;
+    options.path = path_;
+    auto store = open_sqlite(options);
+    EXPECT_TRUE(store) << store.error().message;
+    return store ? *std::move(store) : nullptr;
+  }
+  test::TempDir dir_;
+  const std::string path_;
+};
+
+TEST_F(GoldenTest, TheFirstSchemasRecordsAreFound) {
+  const auto store = open();
+  ASSERT_NE(store, nullptr);
+  const StoreFacets facets = store->facets();
+  const auto consumer = facets.records->consumer("payments").value();
+  ASSERT_TRUE(consumer);
+  for (const char* key : {"paid", "0190a5b1-7e3a-7cc2-8f00-000000000001"}) {
+    const auto record = facets.records->show(core::encode_key(*consumer, key)).value();
+    ASSERT_TRUE(record) << key;
+    EXPECT_EQ(record->state, RecordState::kCompleted) << key;
+  }
+  const auto dead = facets.records->show(core::encode_key(*consumer, "dead")).value();
+  ASSERT_TRUE(dead);
+  EXPECT_EQ(dead->state, RecordState::kDead);
+  std::multiset<std::string> reasons;
+  const auto letters = facets.dead_letters->list({});
+  ASSERT_TRUE(letters);
+  for (const DeadLetter& letter : *letters) {
+    reasons.insert(letter.reason);
+  }
+  EXPECT_EQ(reasons,
+            (std::multiset<std::string>{"handler.sql.expect_rows", "key.conflict", "key.missing"}));
+  EXPECT_EQ(facets.held->depth(*consumer)->rows, 1u);
+}
+
+TEST_F(GoldenTest, ItsCompletedKeysAreDuplicatesAndItsQueueIsRead) {
+  const auto store = open();
+  ASSERT_NE(store, nullptr);
+  const auto consumer = store->facets().records->consumer("payments").value();
+  const Message again =
+      test::make_message(*consumer, "paid", R"({"id":"paid","account":1,"amount":5})");
+  const Message other = test::make_message(*consumer, "paid", "{}");
+  const Message* const first = &again;
+  const Message* const second = &other;
+  EXPECT_TRUE(std::holds_alternative<Completed>(store->claim({&first, 1}, {})->front()));
+  EXPECT_TRUE(std::holds_alternative<Conflict>(store->claim({&second, 1}, {})->front()));
+  const auto rows = store->facets().held->take(*consumer, 10, 1 << 20, std::chrono::seconds(1));
+  ASSERT_TRUE(rows);
+  ASSERT_EQ(rows->size(), 1u);
+  EXPECT_EQ(rows->front().payload, R"({"id":"held","account":1,"amount":11})");
+}
+
+TEST_F(GoldenTest, ANewerSchemaIsRefusedByNameAndLeftAlone) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, "UPDATE semel_schema SET version = 99", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(db);
+  SqliteOptions options;
+  options.path = path_;
+  const auto store = open_sqlite(options);
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().code, "R210");
+  EXPECT_EQ(store.error().kind, ErrorKind::kRejected);
+  EXPECT_NE(store.error().message.find("99"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace semel

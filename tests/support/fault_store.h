@@ -1,0 +1,81 @@
+// A store that fails when a test says so: any call, the n-th time, before or after it was applied.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <semel/held_messages.h>
+#include <semel/store.h>
+#include <semel/unit_of_work.h>
+
+namespace semel::test {
+
+enum class StoreCall {
+  kAttach,
+  kClaim,
+  kRenew,
+  kFinish,
+  kPurge,
+  kBegin,
+  kUnitClaim,
+  kUnitConfirm,
+  kUnitQuery,
+  kUnitFlush,
+  kUnitUndo,
+  kUnitFinish,
+  kUnitCommit,
+  kHeldAppend,
+  kHeldTake,
+  kHeldRelease,
+  kHeldExtend,
+  kHeldRemove,
+  kHeldDepth,
+};
+
+enum class When {
+  kBefore,  // the store never saw the call; a unit whose commit fails so is rolled back
+  kAfter,   // the store did it, and the answer was lost
+};
+
+// What is to fail. Safe for several threads; outlives the stores that ask it.
+class FaultPlan {
+ public:
+  // The `nth` coming of `call` from now on (1: the next one) fails so.
+  void fail(StoreCall call, std::size_t nth, ErrorKind kind, When when);
+  // Every coming of `call` fails so, until clear.
+  void fail_always(StoreCall call, ErrorKind kind, When when);
+  void clear();
+
+  // How many faults fired: a test that injects one asserts this.
+  std::size_t fired() const;
+  std::size_t fired(StoreCall call) const;
+  std::size_t calls(StoreCall call) const;
+
+  struct Fault {
+    ErrorKind kind;
+    When when;
+  };
+  // Counts one coming of `call` and says whether it is to fail.
+  std::optional<Fault> met(StoreCall call);
+
+ private:
+  struct Planned {
+    StoreCall call;
+    std::size_t left;  // comings until it fires; zero: at each of them
+    Fault fault;
+  };
+  mutable std::mutex mutex_;
+  std::vector<Planned> planned_;
+  std::map<StoreCall, std::size_t> fired_;
+  std::map<StoreCall, std::size_t> calls_;
+};
+
+// Wraps `inner`, its units of work and its held messages; the other facets are its own. Borrows
+// both.
+std::unique_ptr<Store> make_fault_store(Store& inner, FaultPlan& plan);
+
+}  // namespace semel::test

@@ -1,0 +1,38 @@
+// An account of effects that no store keeps: what the world outside saw, whatever was killed.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include <semel/bytes.h>
+
+namespace semel::test {
+
+// An append-only file. Several objects, threads and processes may write to one path at a time.
+class Ledger {
+ public:
+  explicit Ledger(std::string path);
+  ~Ledger();
+  Ledger(const Ledger&) = delete;
+  Ledger& operator=(const Ledger&) = delete;
+
+  // One effect of `key`: on disk when it returns.
+  void note(BytesView key);
+
+  // Effects per key, as the file tells them now. A line that a kill cut short counts as none.
+  std::map<Bytes, std::size_t> counts() const;
+
+  struct Balance {
+    std::size_t effects = 0;  // all
+    std::size_t keys = 0;     // with at least one
+    std::size_t doubled = 0;  // keys with more than one
+  };
+  Balance balance() const;
+
+ private:
+  std::string path_;
+  int fd_;
+};
+
+}  // namespace semel::test

@@ -1,0 +1,73 @@
+// Time, chance and faults that a test holds in its hand.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include <semel/environment.h>
+
+namespace semel::test {
+
+// Stands still until it is moved. Safe for several threads.
+class ManualClock final : public Clock {
+ public:
+  std::chrono::steady_clock::time_point now() noexcept override {
+    return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(since_start_.load()));
+  }
+  void advance(std::chrono::nanoseconds by) noexcept { since_start_ += by.count(); }
+
+ private:
+  static constexpr std::int64_t kStart = 3'600'000'000'000;  // not zero: zero hides mistakes
+  std::atomic<std::int64_t> since_start_{kStart};
+};
+
+// The same numbers for the same seed. Safe for several threads.
+class SeededRandom final : public Random {
+ public:
+  explicit SeededRandom(std::uint64_t seed) noexcept : state_(seed) {}
+  std::uint64_t next() noexcept override;
+  // Uniform below `bound`, which is not zero.
+  std::uint64_t below(std::uint64_t bound) noexcept { return next() % bound; }
+
+ private:
+  std::atomic<std::uint64_t> state_;
+};
+
+// Counts the points that are met and runs what a test hung on them. Safe for several threads.
+class HookedFailpoints final : public Failpoints {
+ public:
+  void hit(std::string_view point) noexcept override;
+  // Runs `action` at each coming of `point`, on the thread that meets it.
+  void on(std::string_view point, std::function<void()> action);
+  std::size_t hits(std::string_view point) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::size_t, std::less<>> hits_;
+  std::map<std::string, std::function<void()>, std::less<>> actions_;
+};
+
+// All three behind one Environment.
+class TestEnvironment {
+ public:
+  explicit TestEnvironment(std::uint64_t seed = 1) : random(seed) {}
+  Environment& get() noexcept { return environment_; }
+
+  ManualClock clock;
+  SeededRandom random;
+  HookedFailpoints failpoints;
+
+ private:
+  Environment environment_{&clock, &random, &failpoints};
+};
+
+// The seed of a property test: SEMEL_TEST_SEED where it is set, else a new one. Print it.
+std::uint64_t test_seed();
+
+}  // namespace semel::test

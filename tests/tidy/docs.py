@@ -1,0 +1,58 @@
+"""What the pages show is what the tests run."""
+
+import re
+
+from tree import Finding
+
+# A block of these languages says in a comment before it which file it comes from, and is a part of
+# that file: <!-- examples/payments-sql/semel.yaml -->
+CHECKED = {"cpp", "yaml", "sql", "cmake", "console", "json"}
+# Pages whose blocks are checked by a test of their own, named here.
+ELSEWHERE = {"docs/config.md": "config", "docs/cli.md": "cli"}
+
+_BLOCK = re.compile(r"(?:<!-- (\S+) -->\n+)?^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def _stripped(text):
+    return [line.rstrip() for line in text.strip("\n").split("\n")]
+
+
+def _part_of(block, whole):
+    """True where the block's lines stand in `whole` in one piece, whatever their common indent."""
+    wanted, lines = _stripped(block), _stripped(whole)
+    for start in range(len(lines) - len(wanted) + 1):
+        piece = lines[start:start + len(wanted)]
+        indent = min((len(l) - len(l.lstrip()) for l in piece if l), default=0)
+        if piece == wanted or [l[indent:] for l in piece] == wanted:
+            return True
+    return False
+
+
+def docs(tree):
+    """Each block of code or config is a part of a file that is run; each link leads somewhere."""
+    for path in tree.paths:
+        if not path.endswith(".md"):
+            continue
+        text = tree.text(path)
+        for match in _BLOCK.finditer(text):
+            source, language, block = match.groups()
+            line = text.count("\n", 0, match.start(2)) + 1
+            if language not in CHECKED or path in ELSEWHERE:
+                continue
+            if source is None:
+                yield Finding(path, line, f"a {language} block without <!-- the file it is from -->")
+            elif source not in tree.paths:
+                yield Finding(path, line, f"{source} is not there")
+            elif not _part_of(block, tree.text(source)):
+                yield Finding(path, line, f"differs from {source}")
+        folder = (tree.root / path).parent
+        for match in _LINK.finditer(re.sub(r"```.*?```", lambda m: "\n" * m.group(0).count("\n"), text,
+                                           flags=re.DOTALL)):
+            target = match.group(1)
+            if "://" not in target and not target.startswith("mailto:"):
+                if not (folder / target).exists():
+                    line = text.count("\n", 0, match.start()) + 1
+                    yield Finding(path, line, f"the link to {target} leads nowhere")
+    if "README.md" in tree.paths and (lines := tree.text("README.md").count("\n")) > 180:
+        yield Finding("README.md", lines, f"{lines} lines: 180 at most")

@@ -1,0 +1,112 @@
+"""Who may know whom: the rooms of src/, and what each may include."""
+
+import re
+
+from tree import Finding, includes, is_test, without_noise
+
+# Each room and the rooms whose headers it may include; its own are always fine, and so is
+# include/semel. Kept in step with ARCHITECTURE.md.
+KNOWS = {
+    "base": set(),
+    "system": {"base"},
+    "core": {"base"},
+    "strategies": {"base", "core", "system"},
+    "guard": {"base", "core", "system", "strategies"},
+    "stores/memory": {"base", "core", "system"},
+    "stores/sqlite": {"base", "core", "system"},
+    "sources": {"base", "core", "system"},
+    "handlers/sql": {"base", "core", "system"},
+    "engine": {"base", "core", "system", "strategies"},
+    "config": {"base", "core"},
+    "compose": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite",
+                "sources", "handlers/sql", "engine", "config"},
+}
+KNOWS["cli"] = set(KNOWS) | {"cli"}
+
+# Third-party headers by their beginning, and where they may appear.
+OWNERS = {
+    "simdjson": ("src/base/", "benchmarks/"),
+    "openssl/": ("src/base/", "benchmarks/"),
+    "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
+    "yaml-cpp/": ("src/config/",),
+    "CLI/": ("src/cli/",),
+    "fmt/": ("src/", "tests/", "benchmarks/", "cmake/"),
+    "gtest/": ("tests/",),
+    "benchmark/": ("benchmarks/",),
+    "tl/": ("",),
+    "semel/": ("",),
+}
+# Headers of the system: fine anywhere but in the pure rooms, which have a list of their own.
+SYSTEM = re.compile(r"(sys|linux|arpa|netinet)/[a-z0-9_]+\.h|[a-z0-9_]+\.h")
+STANDARD = re.compile(r"[a-z_]+")
+
+PURE = ("src/core/", "src/base/")
+PURE_INCLUDES = re.compile(
+    r"thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier|fstream|iostream|"
+    r"filesystem|random|ctime|time\.h|unistd\.h|fcntl\.h|poll\.h|signal\.h|csignal|"
+    r"sqlite3\.h|sys/.*|linux/.*")
+PURE_WORDS = re.compile(
+    r"::now\s*\(|\bstd::(thread|jthread|mutex|shared_mutex|condition_variable|async|filesystem|"
+    r"random_device|cout|cerr|[io]?fstream)\b|\b(getenv|secure_getenv|fopen|printf|fprintf|"
+    r"gettimeofday|clock_gettime|rand|usleep|nanosleep)\s*\(|\btime\s*\(\s*(nullptr|NULL|0|&)|"
+    r"::open\s*\(|\bthis_thread\b")
+
+
+def room_of(path):
+    """The room a path below src/ belongs to, or None."""
+    inside = path.removeprefix("src/")
+    rooms = [room for room in KNOWS if inside.startswith(room + "/")]
+    return max(rooms, key=len, default=None)
+
+
+def layering(tree):
+    """Rooms include only the rooms they may know; the public headers none."""
+    for path in tree.code("include", "src"):
+        room = room_of(path) if path.startswith("src/") else None
+        if path.startswith("src/") and room is None:
+            yield Finding(path, 1, "is in no room: name it in tests/tidy/rooms.py")
+            continue
+        for line, quoted, name in includes(tree.text(path)):
+            if not quoted:
+                continue
+            if path.startswith("include/"):
+                yield Finding(path, line, f'a public header includes "{name}": only <semel/…> may be')
+            elif name.startswith("tests/") and is_test(path):
+                continue
+            elif (other := room_of(name)) is None:
+                yield Finding(path, line, f'"{name}" names no room: include from src/, as "room/file.h"')
+            elif other != room and other not in KNOWS[room]:
+                yield Finding(path, line, f'"{name}": {room} may not know {other}')
+
+
+def third_party(tree):
+    """A third-party header appears only in the room that owns it, and never in a header of ours."""
+    for path in tree.code("include", "src", "tests", "benchmarks", "examples", "cmake"):
+        for line, quoted, name in includes(tree.text(path)):
+            if quoted:
+                continue
+            owner = next((o for o in OWNERS if name.startswith(o)), None)
+            if owner is None:
+                if not STANDARD.fullmatch(name) and not SYSTEM.fullmatch(name):
+                    yield Finding(path, line, f"<{name}> has no owner in tests/tidy/rooms.py")
+                continue
+            if owner == "gtest/" and is_test(path):
+                continue
+            if not path.startswith(OWNERS[owner]):
+                yield Finding(path, line, f"<{name}> belongs to {', '.join(OWNERS[owner])} alone")
+            elif path.endswith(".h") and path.startswith("src/") and owner not in ("tl/", "semel/"):
+                yield Finding(path, line, f"<{name}> in a header: keep it in a .cc")
+
+
+def purity(tree):
+    """core and base decide and touch nothing: no I/O, no threads, no clock."""
+    for path in tree.code(*(p.rstrip("/") for p in PURE)):
+        if is_test(path):
+            continue
+        text = tree.text(path)
+        for line, _, name in includes(text):
+            if PURE_INCLUDES.fullmatch(name):
+                yield Finding(path, line, f"<{name}> in a pure room")
+        for number, code in enumerate(without_noise(text).split("\n"), 1):
+            if (match := PURE_WORDS.search(code)) and not code.lstrip().startswith("#"):
+                yield Finding(path, number, f"{match.group(0).strip()} in a pure room")

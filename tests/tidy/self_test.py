@@ -1,0 +1,141 @@
+"""Every check finds what it is there to find, and leaves alone what is fine."""
+
+import contextlib
+import io
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import docs
+import lint
+import rooms
+import style
+from tree import Tree
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+LONG_BODY = "".join(f"  use({n});\n" for n in range(style.FUNCTION_LINES))
+
+
+class Checks(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.root)
+        for name in (".clang-format", ".clang-tidy"):
+            shutil.copy(REPOSITORY / name, self.root / name)
+
+    def found(self, check, **files):
+        """The findings of `check` in a tree of these files; `__` in a name stands for a slash."""
+        paths = []
+        for name, text in files.items():
+            path = name.replace("__", "/")
+            stem, _, ending = path.rpartition("_")
+            paths.append(f"{stem}.{ending}")
+            target = self.root / paths[-1]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+        with contextlib.redirect_stderr(io.StringIO()):
+            return [str(f) for f in check(Tree(self.root, paths))]
+
+    def refused(self, check, part, **files):
+        findings = self.found(check, **files)
+        self.assertEqual(len(findings), 1, findings)
+        self.assertIn(part, findings[0])
+
+    def fine(self, check, **files):
+        self.assertEqual(self.found(check, **files), [])
+
+    def test_layering(self):
+        self.refused(rooms.layering, "core may not know engine",
+                     src__core__a_h='#include "engine/engine.h"\n')
+        self.refused(rooms.layering, "sources may not know stores/sqlite",
+                     src__sources__a_cc='#include "stores/sqlite/schema.h"\n')
+        self.refused(rooms.layering, "only <semel", include__semel__a_h='#include "core/b.h"\n')
+        self.refused(rooms.layering, "names no room", src__core__a_cc='#include "b.h"\n')
+        self.refused(rooms.layering, "is in no room", src__attic__a_cc="")
+        self.fine(rooms.layering, src__engine__a_cc='#include "core/b.h"\n#include "engine/c.h"\n',
+                  src__cli__main_cc='#include "compose/compose.h"\n',
+                  src__core__b_test_cc='#include "tests/support/c.h"\n')
+
+    def test_third_party(self):
+        self.refused(rooms.third_party, "belongs to src/base/",
+                     src__sources__a_cc="#include <simdjson.h>\n")
+        self.refused(rooms.third_party, "belongs to src/stores/sqlite/",
+                     src__cli__a_cc="#include <sqlite3.h>\n")
+        self.refused(rooms.third_party, "in a header", src__config__a_h="#include <yaml-cpp/yaml.h>\n")
+        self.refused(rooms.third_party, "alone", include__semel__a_h="#include <fmt/format.h>\n")
+        self.refused(rooms.third_party, "has no owner", src__core__a_cc="#include <boost/any.hpp>\n")
+        self.fine(rooms.third_party, src__stores__sqlite__a_cc="#include <sqlite3.h>\n#include <vector>\n",
+                  src__core__a_test_cc="#include <gtest/gtest.h>\n",
+                  include__semel__result_h="#include <tl/expected.hpp>\n")
+
+    def test_purity(self):
+        self.refused(rooms.purity, "<mutex>", src__core__a_h="#include <mutex>\n")
+        self.refused(rooms.purity, "<fstream>", src__base__a_cc="#include <fstream>\n")
+        self.refused(rooms.purity, "::now", src__core__a_cc="auto t = std::chrono::system_clock::now();\n")
+        self.refused(rooms.purity, "getenv", src__base__a_cc='auto x = getenv("HOME");\n')
+        self.refused(rooms.purity, "std::mutex", src__core__a_cc="std::mutex m;\n")
+        self.fine(rooms.purity, src__core__a_cc='// std::mutex\nauto s = "getenv(";\n#include <map>\n',
+                  src__core__a_test_cc="#include <thread>\n", src__engine__a_cc="#include <mutex>\n")
+
+    def test_lengths(self):
+        self.refused(style.file_length, "601 lines", src__core__a_cc="int x;\n" * (style.FILE_LINES + 1))
+        self.fine(style.file_length, src__core__a_cc="int x;\n" * style.FILE_LINES)
+        self.refused(style.function_length, "72 lines",
+                     src__core__a_cc="namespace a {\nvoid f(\n    int x) {\n" + LONG_BODY + "}\n}\n")
+        self.refused(style.function_length, "72 lines",
+                     src__core__a_cc="struct A final : B {\n  A() : b_{1} {\n" + LONG_BODY + "  }\n};\n")
+        self.refused(style.function_length, "a function of",
+                     tests__a_test_cc="TEST(A, B) {\n  if (x) {\n" + LONG_BODY + "  }\n}\n")
+        self.fine(style.function_length, src__core__a_cc=(
+            "namespace a {\nclass A {\n" + "  void f() { g(); }  // }\n" * 200 + "};\n"
+            "const int kTable[] = {\n" + "  1,\n" * 200 + "};\n" + "void h() {}\n" * 100 + "}\n"))
+
+    def test_layout(self):
+        self.refused(style.layout, "clang-format", src__core__a_cc="int  x ;\n")
+        self.fine(style.layout, src__core__a_cc="int x;\n")
+
+    def test_words(self):
+        unfinished, path, bare = "TO" + "DO later", "see /wo" + "rk/x", "exactly" + " once"
+        self.refused(style.words, "issue", src__core__a_cc=f"// {unfinished}\n")
+        self.refused(style.words, "one machine", docs__a_md=path)
+        self.refused(style.words, "under which faults", docs__a_md=f"It happens {bare}.")
+        self.fine(style.words, docs__a_md=f'The words "{bare}" mean nothing; see docs/work/a.')
+
+    def test_shell(self):
+        self.refused(style.shell, "lacks", a_sh="#!/bin/bash\ntrue\n")
+        self.refused(style.shell, "SC2086", a_sh='#!/bin/bash\nset -euo pipefail\nrm $1\n')
+        self.fine(style.shell, a_sh='#!/bin/bash\nset -euo pipefail\nrm "$1"\n')
+
+    def test_headers(self):
+        self.refused(style.headers, "does not compile alone",
+                     src__core__a_h="#pragma once\nstd::vector<int> f();\n")
+        self.refused(style.headers, "#pragma once", src__core__a_h="int f();\n")
+        self.fine(style.headers, src__core__a_h="#pragma once\n#include <vector>\nstd::vector<int> f();\n")
+
+    def test_docs(self):
+        page = "Text.\n\n<!-- examples/a.yaml -->\n```yaml\nb: 1\nc: 2\n```\n"
+        self.fine(docs.docs, docs__a_md=page, examples__a_yaml="a: 0\n\n  b: 1\n  c: 2\nd: 3\n")
+        self.refused(docs.docs, "differs from", docs__a_md=page, examples__a_yaml="b: 1\nd: 0\nc: 2\n")
+        self.refused(docs.docs, "is not there", docs__a_md=page)
+        self.refused(docs.docs, "without", docs__a_md="```cpp\nint x;\n```\n")
+        self.refused(docs.docs, "leads nowhere", docs__a_md="See [it](nothing.md).\n")
+        self.refused(docs.docs, "180 at most", README_md="x\n" * 181)
+
+    def test_lint(self):
+        self.refused(lint.lint, "readability-identifier-naming",
+                     src__core__a_cc="namespace semel {\nint BadName() { return 1; }\n}  // namespace semel\n")
+        self.refused(lint.lint, "bugprone-use-after-move", src__core__a_cc=(
+            "#include <string>\n#include <utility>\nnamespace semel {\nvoid take(std::string text);\n"
+            "std::size_t f(std::string text) {\n  take(std::move(text));\n  return text.size();\n}\n"
+            "}  // namespace semel\n"))
+        self.refused(lint.lint, "google-explicit-constructor", include__semel__a_h=(
+            "#pragma once\nnamespace semel {\nstruct A {\n  A(int x);\n};\n}  // namespace semel\n"))
+        # Two files with one local name are read apart, and still read.
+        same = "namespace {\nint same() { return 1; }\n}  // namespace\n"
+        self.refused(lint.lint, "BadName", src__core__a_cc=same + "int a() { return same(); }\n",
+                     src__core__b_cc=same + "int BadName() { return same(); }\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

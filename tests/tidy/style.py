@@ -1,0 +1,134 @@
+"""Lengths, layout, words and headers that stand alone."""
+
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+
+from tree import Finding, without_noise
+
+FILE_LINES_WARNED = 400
+FILE_LINES = 600
+FUNCTION_LINES = 70
+
+
+def file_length(tree):
+    """A file that is too long holds two ideas."""
+    for path in tree.code("include", "src", "tests", "benchmarks", "examples"):
+        lines = tree.text(path).count("\n")
+        if lines > FILE_LINES:
+            yield Finding(path, lines, f"{lines} lines: split it by idea ({FILE_LINES} at most)")
+        elif lines > FILE_LINES_WARNED:
+            print(f"warning: {path}: {lines} lines, perhaps two ideas", file=sys.stderr)
+
+
+_TYPE = re.compile(r"\b(namespace|class|struct|union|enum|extern)\b")
+
+
+def functions(text):
+    """(first line, last line) of each outermost function body."""
+    head, line, stack = "", 1, []
+    for token in re.finditer(r"[{};\n]|[^{};\n]+", without_noise(text)):
+        piece = token.group(0)
+        if piece == "{":
+            inside = bool(stack) and stack[-1][0]
+            scope = _TYPE.search(head.rpartition(")")[0] if ")" in head else head)
+            body = not inside and not scope and not head.rstrip().endswith("=")
+            stack.append((inside or body, body, line))
+            head = ""
+        elif piece == "}":
+            if stack:
+                _, body, first = stack.pop()
+                if body:
+                    yield first, line
+            head = ""
+        elif piece == ";":
+            head = ""
+        elif piece == "\n":
+            line += 1
+        elif not piece.lstrip().startswith("#"):
+            head += piece
+
+
+def function_length(tree):
+    """A function that does not fit on a screen does two things."""
+    for path in tree.code("include", "src", "tests", "benchmarks", "examples"):
+        for first, last in functions(tree.text(path)):
+            if last - first + 1 > FUNCTION_LINES:
+                yield Finding(path, first, f"a function of {last - first + 1} lines: split it by idea "
+                                           f"({FUNCTION_LINES} at most)")
+
+
+def layout(tree):
+    """Every C++ file is as clang-format leaves it."""
+    paths = tree.code("include", "src", "tests", "benchmarks", "examples", "cmake")
+    if not paths:
+        return
+    run = subprocess.run(["clang-format", "--dry-run", "--Werror", *paths], cwd=tree.root,
+                         check=False, capture_output=True, text=True)
+    told = set()
+    for match in re.finditer(r"^(\S+?):(\d+):\d+: error: (.*)$", run.stderr, re.MULTILINE):
+        if match.group(1) not in told:
+            told.add(match.group(1))
+            yield Finding(match.group(1), int(match.group(2)), "layout: run clang-format -i on it")
+    if run.returncode != 0 and not told:
+        yield Finding(".", 0, f"clang-format failed: {run.stderr.strip()}")
+
+
+# Written apart, so that this file does not refuse itself.
+_UNFINISHED = ["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]
+_WORDS = [
+    (re.compile(r"\b(" + "|".join(_UNFINISHED) + r")\b"),
+     "unfinished work belongs on the issue, not in the tree"),
+    (re.compile(r"(?<![\w.~])/(work|root|Users|home/\w+)/\w"), "a path of one machine"),
+    (re.compile(r"(?<![\"“])\b[Ee]xactly" + r"[ -]once\b"),
+     "say effect, loss, under which faults and until when, not these two words"),
+    (re.compile(r"(?i)\b(co-authored" + r"-by|generated" + r" with)\b"), "how it was made is no part of it"),
+]
+
+
+def words(tree):
+    """No unfinished work, no machine's paths, no empty promise."""
+    for path in tree.paths:
+        if path == "LICENSE":
+            continue
+        for number, line in enumerate(tree.text(path).split("\n"), 1):
+            for pattern, why in _WORDS:
+                if match := pattern.search(line):
+                    yield Finding(path, number, f"\"{match.group(0)}\": {why}")
+
+
+def shell(tree):
+    """Shell scripts are as ShellCheck wants them, and end at the first error."""
+    scripts = [p for p in tree.paths if re.match(r"#!.*\b(ba)?sh\b", tree.text(p)[:40])]
+    for path in scripts:
+        if "set -euo pipefail" not in tree.text(path):
+            yield Finding(path, 1, "lacks: set -euo pipefail")
+    if scripts:
+        run = subprocess.run(["shellcheck", "-x", "-f", "gcc", *scripts], cwd=tree.root, check=False,
+                             capture_output=True, text=True)
+        for match in re.finditer(r"^(\S+?):(\d+):\d+: (.*)$", run.stdout, re.MULTILINE):
+            yield Finding(match.group(1), int(match.group(2)), match.group(3))
+
+
+def _stands_alone(tree, path):
+    run = subprocess.run(
+        [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+         "-Iinclude", "-Isrc", "-I.", "-x", "c++", "-"],
+        input=f'#include "{path}"\n', cwd=tree.root, check=False, capture_output=True, text=True)
+    if run.returncode != 0:
+        first = next((l for l in run.stderr.split("\n") if "error" in l), run.stderr.strip())
+        return Finding(path, 1, f"does not compile alone: {first}")
+    return None
+
+
+def headers(tree):
+    """Every header compiles with nothing before it."""
+    paths = [p for p in tree.code("include", "src", "tests", "benchmarks") if p.endswith(".h")]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for path, finding in zip(paths, pool.map(lambda p: _stands_alone(tree, p), paths)):
+            if "#pragma once" not in tree.text(path):
+                yield Finding(path, 1, "lacks: #pragma once")
+            if finding:
+                yield finding

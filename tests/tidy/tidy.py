@@ -1,0 +1,39 @@
+"""tidy.py CHECK [ROOT]: runs one check over the repository; exits 1 where it finds anything."""
+
+import pathlib
+import sys
+
+import docs
+import lint
+import rooms
+import style
+from tree import Tree
+
+CHECKS = {
+    "layering": rooms.layering,
+    "third_party": rooms.third_party,
+    "purity": rooms.purity,
+    "file_length": style.file_length,
+    "function_length": style.function_length,
+    "layout": style.layout,
+    "words": style.words,
+    "shell": style.shell,
+    "headers": style.headers,
+    "docs": docs.docs,
+    "lint": lint.lint,
+}
+
+
+def main():
+    if len(sys.argv) not in (2, 3) or sys.argv[1] not in CHECKS:
+        sys.exit(f"usage: tidy.py {'|'.join(CHECKS)} [ROOT]")
+    here = pathlib.Path(__file__).resolve()
+    root = pathlib.Path(sys.argv[2] if len(sys.argv) == 3 else here.parents[2]).resolve()
+    findings = list(CHECKS[sys.argv[1]](Tree(root)))
+    for finding in findings:
+        print(finding)
+    sys.exit(1 if findings else 0)
+
+
+if __name__ == "__main__":
+    main()
