@@ -42,7 +42,11 @@ class ThreadKeeper::BatchWatch final : public strategies::Keeper::Watch {
     }
     std::lock_guard lock(mutex_);
     Entry& entry = entry_of(lease);
-    entry.begun = keeper_.options_.environment->clock->now();
+    const TimePoint now = keeper_.options_.environment->clock->now();
+    // After a long stop of the process this thread may come before the one that would renew, and
+    // be refused.
+    if (entry.lease && now - entry.renewed >= keeper_.options_.lease) entry.lost = true;
+    entry.begun = now;
     // Handlers of one transaction share a source until it has fired: making one costs an
     // allocation.
     if (!transactional_ || entry.stop.stop_requested()) entry.stop = std::stop_source();

@@ -9,6 +9,7 @@
 #include <semel/environment.h>
 
 #include "tests/support/builders.h"
+#include "tests/support/test_environment.h"
 
 namespace semel::engine {
 namespace {
@@ -107,6 +108,21 @@ TEST_F(KeeperTest, ALostLeaseStopsItsHandlerAndThoseThatBeginLater) {
   const std::stop_token running = watch->handler_begins(0);
   store_.lost = true;
   EXPECT_TRUE(wait_stopped(running));
+  EXPECT_TRUE(watch->handler_begins(1).stop_requested());
+}
+
+// As after SIGSTOP: the batch's thread wakes before the keeper's.
+TEST_F(KeeperTest, NothingBeginsUnderALeaseThatMayHaveEnded) {
+  test::ManualClock clock;
+  Environment environment = system_environment();
+  environment.clock = &clock;
+  KeeperOptions o = options(seconds(60), milliseconds(0));
+  o.environment = &environment;
+  ThreadKeeper keeper(o);
+  store_.away = true;
+  auto watch = keeper.watch(leases_, false);
+  EXPECT_FALSE(watch->handler_begins(0).stop_requested());
+  clock.advance(seconds(61));
   EXPECT_TRUE(watch->handler_begins(1).stop_requested());
 }
 
