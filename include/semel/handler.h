@@ -6,9 +6,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <semel/attempt.h>
 #include <semel/message.h>
@@ -22,19 +25,59 @@ using PlainHandler = std::function<Verdict(const Message&, const Attempt&)>;
 // Its effect is the statements it gives the transaction.
 using TransactionalHandler = std::function<Verdict(const Message&, Transaction&)>;
 
-using Handler = std::variant<PlainHandler, TransactionalHandler>;
+// The answer of a call that is not over when the handler returns: given once, from any thread, also
+// before the handler has returned. Message and Attempt live until then. A completion that is
+// dropped answers retry, with the outcome unknown.
+class Completion {
+ public:
+  // Nothing: it was dropped.
+  using Tell = std::function<void(std::optional<Verdict>)>;
+  explicit Completion(Tell tell) noexcept : tell_(std::move(tell)) {}
+  Completion(Completion&& other) noexcept : tell_(std::exchange(other.tell_, nullptr)) {}
+  Completion& operator=(Completion&& other) noexcept;
+  ~Completion() { drop(); }
 
-// Makes a Handler of any callable taking (Message), (Message, Attempt) or (Message, Transaction).
+  // Throws std::logic_error where the answer was given, or moved away, before.
+  void operator()(Verdict verdict);
+  explicit operator bool() const noexcept { return tell_ != nullptr; }
+
+ private:
+  void drop() noexcept;
+  Tell tell_;
+};
+
+// Begins the work and returns; hundreds of messages are in flight at a time. What it throws is the
+// answer where none was given. Its effect lives anywhere but in the store's transaction.
+using AsyncHandler = std::function<void(const Message&, const Attempt&, Completion)>;
+
+// Many messages in one call, and a verdict for each, in their order. An exception, or another number
+// of verdicts, is a failed attempt of each of them. Attempts stand beside the messages; their stop
+// tokens fire together.
+using BatchHandler = std::function<std::vector<Verdict>(std::span<const Message* const>,
+                                                        std::span<const Attempt>)>;
+
+using Handler = std::variant<PlainHandler, TransactionalHandler, AsyncHandler, BatchHandler>;
+
+// Makes a Handler of any callable taking (Message), (Message, Attempt), (Message, Transaction),
+// (Message, Attempt, Completion) or (span of messages, span of attempts).
 template <class F>
 Handler make_handler(F f) {
   if constexpr (std::is_invocable_r_v<Verdict, F&, const Message&, Transaction&>) {
     return TransactionalHandler(std::move(f));
+  } else if constexpr (std::is_invocable_v<F&, const Message&, const Attempt&, Completion>) {
+    return AsyncHandler(std::move(f));
+  } else if constexpr (std::is_invocable_r_v<std::vector<Verdict>, F&,
+                                             std::span<const Message* const>,
+                                             std::span<const Attempt>>) {
+    return BatchHandler(std::move(f));
   } else if constexpr (std::is_invocable_r_v<Verdict, F&, const Message&, const Attempt&>) {
     return PlainHandler(std::move(f));
   } else {
     static_assert(std::is_invocable_r_v<Verdict, F&, const Message&>,
                   "a handler takes (const Message&), (const Message&, const Attempt&) or "
-                  "(const Message&, Transaction&) and returns a Verdict");
+                  "(const Message&, Transaction&) and returns a Verdict, or takes (const Message&, "
+                  "const Attempt&, Completion), or spans of messages and attempts and returns a "
+                  "Verdict for each");
     return PlainHandler(
         [f = std::move(f)](const Message& m, const Attempt&) mutable { return f(m); });
   }

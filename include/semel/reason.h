@@ -1,7 +1,8 @@
 // The closed list of reasons: label of metrics, group of dead letters, word in filters.
 //
-// A reason is one of these names, or one of the two families that carry a part of their own
-// (`handler.sql.<class>`, made by sql_reason). Free text goes beside it, as the error.
+// A reason is one of these names, or of a family that carries a part of its own
+// (`handler.sql.<class>`, `handler.http.<status>`, `handler.exec.<code>`). Free text goes beside
+// it, as the error.
 #pragma once
 
 #include <string>
@@ -28,5 +29,13 @@ inline constexpr std::string_view kStoreUnavailable = "store.unavailable";
 inline std::string sql_reason(std::string_view sql_class) {
   return "handler.sql." + std::string(sql_class);
 }
+
+// handler.http.<status>, or a word where no status came: connect, reset, invalid, too_large.
+inline std::string http_reason(std::string_view status) {
+  return "handler.http." + std::string(status);
+}
+
+// handler.exec.<code>, or a word where no code came: start, signal_<number>.
+inline std::string exec_reason(std::string_view code) { return "handler.exec." + std::string(code); }
 
 }  // namespace semel::reason

@@ -26,20 +26,37 @@ struct Verdict {
   std::optional<std::chrono::milliseconds>
       after;            // kRetry: not before; none: the retry policy says
   bool counted = true;  // kRetry: false when this try says nothing about the message itself
+  // kRetry: the effect may have happened, and nobody can say: a connection that was cut after the
+  // request had gone. The record remembers it until the key is completed.
+  bool unknown = false;
+  // kRetry, kDead: from semel::reason, for metrics and filters; empty: what the handler's kind says.
+  std::string code;
 };
 
 inline Verdict done(Bytes result = {}) {
-  return {Verdict::Kind::kDone, std::move(result), {}, std::nullopt, true};
+  Verdict verdict;
+  verdict.result = std::move(result);
+  return verdict;
 }
 inline Verdict retry(std::string reason,
                      std::optional<std::chrono::milliseconds> after = std::nullopt) {
-  return {Verdict::Kind::kRetry, {}, std::move(reason), after, true};
+  Verdict verdict;
+  verdict.kind = Verdict::Kind::kRetry;
+  verdict.reason = std::move(reason);
+  verdict.after = after;
+  return verdict;
 }
 inline Verdict dead(std::string reason) {
-  return {Verdict::Kind::kDead, {}, std::move(reason), std::nullopt, true};
+  Verdict verdict;
+  verdict.kind = Verdict::Kind::kDead;
+  verdict.reason = std::move(reason);
+  return verdict;
 }
 inline Verdict discard(std::string reason) {
-  return {Verdict::Kind::kDiscard, {}, std::move(reason), std::nullopt, true};
+  Verdict verdict;
+  verdict.kind = Verdict::Kind::kDiscard;
+  verdict.reason = std::move(reason);
+  return verdict;
 }
 
 }  // namespace semel
