@@ -20,8 +20,7 @@ namespace semel::bench {
 namespace {
 
 [[noreturn]] void give_up(sqlite3* db, std::string_view doing) {
-  fmt::print(stderr, "benchmark failed: {}: {}\n", doing, sqlite3_errmsg(db));
-  std::exit(70);
+  bench::give_up(fmt::format("{}: {}", doing, sqlite3_errmsg(db)));
 }
 
 class Connection {
