@@ -53,12 +53,14 @@ class Flight {
   void drop_refused(std::size_t count);
 
   // The next batch, or nothing: none is ready, or a suspect must run alone first. With `wait`,
-  // blocks until there is one or the flight is closed.
+  // blocks until there is one or the flight is closed; without workers, until it is crowded.
   std::vector<Delivery> take(bool wait);
-  // A batch has ended whole; its landings were given before.
-  void ran(std::size_t messages, bool suspect, std::chrono::nanoseconds took);
-  // Frees keys and room. True where a batch became ready or room came free.
-  void land(std::vector<Landing>& landings, TimePoint now);
+  // More waits than one batch takes: worth a thread of its own.
+  bool crowded() const;
+  // A batch has ended whole; its landings were given before. True: worth waking who receives.
+  bool ran(std::size_t messages, bool suspect, std::chrono::nanoseconds took);
+  // Frees keys and room. True: worth waking who receives.
+  bool land(std::vector<Landing>& landings, TimePoint now);
 
   // Moves what is due again to the sequencer; says when the next will be.
   std::optional<TimePoint> bring_back(TimePoint now);
@@ -73,6 +75,9 @@ class Flight {
 
  private:
   std::vector<Delivery> take_locked();
+  bool crowded_locked() const;
+  void call_workers();
+  bool thin() const;
   bool may_take() const;
 
   const Limits limits_;
@@ -81,7 +86,7 @@ class Flight {
   std::condition_variable landed_;
   core::Sequencer sequencer_;
   BatchSize batch_size_;
-  const int workers_;
+  const int workers_;  // 0: one batch at a time, by whoever takes it
   struct Later {
     TimePoint due;
     Delivery delivery;

@@ -51,8 +51,7 @@ void RunningEngine::process(std::vector<Delivery> batch) {
     }
     running.sink.finish();
   }
-  flight_.ran(batch.size(), suspect, now() - began);
-  wake_receiver();
+  if (flight_.ran(batch.size(), suspect, now() - began)) wake_receiver();
 }
 
 void RunningEngine::process_suspect(std::vector<Delivery>& batch, EndingSink& sink) {
@@ -109,9 +108,10 @@ void RunningEngine::would_process(std::vector<Delivery> batch) {
     landing.bytes = delivery.message.payload().size();
     landings.push_back(landing);
   }
-  flight_.land(landings, now());
-  flight_.ran(batch.size(), batch.front().arrival.suspect, std::chrono::nanoseconds{0});
-  wake_receiver();
+  const bool landed = flight_.land(landings, now());
+  const bool ran =
+      flight_.ran(batch.size(), batch.front().arrival.suspect, std::chrono::nanoseconds{0});
+  if (landed || ran) wake_receiver();
 }
 
 Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended) {
@@ -146,8 +146,7 @@ void RunningEngine::land(std::vector<Landing>& landings) {
   SEMEL_FAILPOINT(*parts_.environment, failpoint::kSettleBefore);
   sources_.settle(landings);
   SEMEL_FAILPOINT(*parts_.environment, failpoint::kSettleAfter);
-  flight_.land(landings, now());
-  wake_receiver();
+  if (flight_.land(landings, now())) wake_receiver();
 }
 
 void RunningEngine::tick() {

@@ -77,9 +77,9 @@ class RunningEngine final : public Engine {
     ended_.compare_exchange_strong(running, static_cast<int>(ended));
   }
   bool has_ended() const noexcept { return ended_.load() != kRunning; }
-  // With workers the receiving thread may be waiting for what they land.
+  // The receiving thread may be waiting for what others land.
   void wake_receiver() noexcept {
-    if (options_.workers > 0) event_.signal();
+    if (std::this_thread::get_id() != receiver_) event_.signal();
   }
   // Between two questions to a store that is away; a stop ends it.
   void pause() const;
@@ -95,6 +95,7 @@ class RunningEngine final : public Engine {
   IntakeDesk intake_;
   std::mutex running_mutex_;
   std::vector<Running*> running_;
+  std::thread::id receiver_;
   ThreadKeeper keeper_;
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<Strategy> condemned_;
