@@ -64,8 +64,11 @@ Ended RunningEngine::run() {
   receiver_ = std::this_thread::get_id();
   begin_marker();
   std::vector<std::thread> workers;
-  workers.reserve(static_cast<std::size_t>(options_.workers));
-  for (int i = 0; i < options_.workers; ++i) workers.emplace_back([this] { work(); });
+  // Without workers of its own a consumer has one for crowded times: then this thread receives the
+  // next messages while that one handles these.
+  const int threads = std::max(options_.workers, 1);
+  workers.reserve(static_cast<std::size_t>(threads));
+  for (int i = 0; i < threads; ++i) workers.emplace_back([this] { work(); });
   receive_until_stopped();
   drain();
   for (std::thread& worker : workers) worker.join();
@@ -111,7 +114,7 @@ void RunningEngine::receive_until_stopped() {
     progress = keep_refused() || progress;
     look_after_sources();
     if (has_ended()) break;
-    if (options_.workers == 0) {
+    if (options_.workers == 0 && !flight_.crowded()) {
       std::vector<Delivery> batch = flight_.take(false);
       if (!batch.empty()) {
         process(std::move(batch));
@@ -145,7 +148,7 @@ void RunningEngine::look_after_sources() {
 bool RunningEngine::receive(bool sure) {
   const Flight::Room room = flight_.room();
   if (room.messages == 0 || room.bytes == 0) return false;
-  if (options_.workers == 0 && flight_.ready()) return false;
+  if (options_.workers == 0 && flight_.ready() && !flight_.crowded()) return false;
   auto batches = sources_.receive(room, options_.batch_max, sure);
   if (!batches) {
     parts_.observer->on_trouble(options_.consumer, "source", batches.error(), false);
