@@ -17,7 +17,7 @@ function(semel_alone folder)
 endfunction()
 
 semel_alone(src/base sql_tokens.cc)
-semel_alone(src/cli config_show.cc init.cc records.cc run_report.cc)
+semel_alone(src/cli config_show.cc consumers.cc init.cc records.cc run_report.cc)
 semel_alone(src/config catalog_file.cc catalog_runtime.cc catalog_warnings.cc)
 semel_alone(src/stores/sqlite generations.cc)
 semel_alone(src/strategies finisher.cc two_phase.cc async_calls.cc calls.cc)

@@ -150,7 +150,10 @@ void RunningEngine::look_at_gate() {
   gate_.look();
   if (gate_.until()) flight_.look_again();  // its time may be over
   if (!options_.once || !gate_.paused()) return;
-  parts_.observer->on_notice(options_.consumer, "it is paused: this run cannot come to an end");
+  parts_.observer->on_notice(
+      options_.consumer,
+      "it is paused, and this run cannot come to an end: semel consumers resume " +
+          options_.consumer);
   finish_run(Ended::kFailed);
 }
 
