@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <semel/environment.h>
+#include <semel/reason.h>
 
 namespace semel::conformance {
 
@@ -18,7 +19,9 @@ constexpr std::chrono::seconds kPatience{30};
 }  // namespace
 
 void PrintTo(const StrategyCase& c, std::ostream* out) {
-  *out << c.store << '_' << core::to_string(c.kind) << (c.transactional ? "_tx" : "_plain");
+  constexpr const char* kOutside[] = {"_plain", "_async", "_batch"};
+  *out << c.store << '_' << core::to_string(c.kind)
+       << (c.transactional ? "_tx" : kOutside[static_cast<int>(c.outside)]);
 }
 
 std::vector<StrategyCase> cases_of(const std::string& store,
@@ -27,6 +30,12 @@ std::vector<StrategyCase> cases_of(const std::string& store,
   std::vector<StrategyCase> all = {{store, make, StrategyKind::kNatural, false},
                                    {store, make, StrategyKind::kQuery, false},
                                    {store, make, StrategyKind::kStateMachine, false}};
+  using Outside = StrategyCase::Outside;
+  for (const StrategyKind kind : {StrategyKind::kNatural, StrategyKind::kStateMachine}) {
+    for (const Outside outside : {Outside::kAsync, Outside::kBatch}) {
+      all.push_back({store, make, kind, false, outside});
+    }
+  }
   if (!transactions) return all;
   for (const StrategyKind kind :
        {StrategyKind::kNatural, StrategyKind::kQuery, StrategyKind::kDedupTable,
@@ -39,6 +48,12 @@ std::vector<StrategyCase> cases_of(const std::string& store,
 void EndingsSeen::ended(Delivery& delivery, Outcome outcome) noexcept {
   const std::scoped_lock lock(mutex_);
   ended_.emplace_back(&delivery, std::move(outcome));
+  changed_.notify_all();
+}
+
+bool EndingsSeen::wait(std::size_t count) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, kPatience, [&] { return ended_.size() >= count; });
 }
 
 std::vector<std::pair<Delivery*, Outcome>> EndingsSeen::take() {
@@ -46,7 +61,17 @@ std::vector<std::pair<Delivery*, Outcome>> EndingsSeen::take() {
   return std::exchange(ended_, {});
 }
 
+class StrategySuite::ThreadedCompleter final : public strategies::Completer {
+ public:
+  explicit ThreadedCompleter(test::OneThread& thread) : thread_(thread) {}
+  void post(std::function<void()> work) override { thread_.run(std::move(work)); }
+
+ private:
+  test::OneThread& thread_;
+};
+
 void StrategySuite::SetUp() {
+  completer_ = std::make_unique<ThreadedCompleter>(recording_);
   place_ = GetParam().make();
   inner_ = place_->open();
   store_ = test::make_fault_store(*inner_, faults_);
@@ -79,6 +104,62 @@ Verdict StrategySuite::work(const Message& message, Transaction* tx, const Twist
   return done("result of " + key);
 }
 
+Handler StrategySuite::handler(const Twist& twist) {
+  if (GetParam().transactional) {
+    return TransactionalHandler(
+        [this, twist](const Message& m, Transaction& tx) { return work(m, &tx, twist); });
+  }
+  switch (GetParam().outside) {
+    case StrategyCase::Outside::kAsync:
+      return AsyncHandler([this, twist](const Message& m, const Attempt&, Completion completion) {
+        auto answer = std::make_shared<Completion>(std::move(completion));
+        service_.run([this, &m, answer, twist] {
+          // A service of the user's catches what it throws; so does the completion that is dropped.
+          try {
+            (*answer)(work(m, nullptr, twist));
+          } catch (const PayloadInvalid&) {
+            Verdict invalid = dead("the payload is not what was expected");
+            invalid.code = reason::kPayloadInvalid;
+            (*answer)(std::move(invalid));
+          } catch (const std::exception& thrown) {
+            (*answer)(retry(thrown.what()));
+          } catch (...) {
+            (*answer)(retry("thrown"));
+          }
+        });
+      });
+    case StrategyCase::Outside::kBatch:
+      return BatchHandler(
+          [this, twist](std::span<const Message* const> messages, std::span<const Attempt>) {
+            std::vector<Verdict> verdicts;
+            for (const Message* message : messages) {
+              try {
+                verdicts.push_back(work(*message, nullptr, twist));
+              } catch (const PayloadInvalid&) {
+                verdicts.push_back(dead("the payload is not what was expected"));
+                verdicts.back().code = reason::kPayloadInvalid;
+              } catch (const std::exception& thrown) {
+                verdicts.push_back(retry(thrown.what()));
+              } catch (...) {
+                verdicts.push_back(retry("thrown"));
+              }
+            }
+            return verdicts;
+          });
+    case StrategyCase::Outside::kPlain:
+      break;
+  }
+  return PlainHandler(
+      [this, twist](const Message& m, const Attempt&) { return work(m, nullptr, twist); });
+}
+
+void StrategySuite::run(Strategy& strategy, std::vector<Delivery>& deliveries, EndingsSeen& seen) {
+  strategy.process(deliveries, seen);
+  EXPECT_TRUE(seen.wait(deliveries.size())) << "each delivery ends";
+  service_.wait_idle();
+  recording_.wait_idle();
+}
+
 std::unique_ptr<Strategy> StrategySuite::strategy(Twist twist) {
   return strategy_on(*store_, std::move(twist));
 }
@@ -94,13 +175,8 @@ std::unique_ptr<Strategy> StrategySuite::strategy_on(Store& store, Twist twist) 
   context.retry.longest = milliseconds(20);
   context.claim.lease = kLease;
   context.claim.want_result = true;
-  if (GetParam().transactional) {
-    context.handler = TransactionalHandler(
-        [this, twist](const Message& m, Transaction& tx) { return work(m, &tx, twist); });
-  } else {
-    context.handler = PlainHandler(
-        [this, twist](const Message& m, const Attempt&) { return work(m, nullptr, twist); });
-  }
+  context.handler = handler(twist);
+  context.services.completer = completer_.get();
   context.already_done = [this](const Message& message) -> Result<bool> {
     return effects(message.key().text) > 0;
   };
@@ -145,7 +221,7 @@ StrategySuite::Outcomes StrategySuite::settle(EndingsSeen& seen, std::vector<Del
 StrategySuite::Outcomes StrategySuite::process(Strategy& strategy,
                                                std::vector<Delivery> deliveries) {
   EndingsSeen seen;
-  strategy.process(deliveries, seen);
+  run(strategy, deliveries, seen);
   auto outcomes = settle(seen, nullptr);
   EXPECT_EQ(outcomes.size(), deliveries.size()) << "each delivery ends once";
   return outcomes;
@@ -158,7 +234,7 @@ StrategySuite::Outcomes StrategySuite::deliver(Strategy& strategy,
   while (!deliveries.empty()) {
     EndingsSeen seen;
     std::vector<Delivery*> later;
-    strategy.process(deliveries, seen);
+    run(strategy, deliveries, seen);
     all.merge(settle(seen, &later));
     std::vector<Delivery> again;
     for (Delivery* const delivery : later) again.push_back(std::move(*delivery));
@@ -191,7 +267,7 @@ StrategySuite::Outcomes StrategySuite::deliver_held(Strategy& strategy) {
     }
     if (!deliveries.empty()) {
       EndingsSeen seen;
-      strategy.process(deliveries, seen);
+      run(strategy, deliveries, seen);
       all.merge(settle(seen, nullptr));
     } else {
       std::this_thread::sleep_for(milliseconds(2));

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "strategies/strategies.h"
 #include "tests/support/builders.h"
 #include "tests/support/fault_store.h"
+#include "tests/support/one_thread.h"
 #include "tests/support/recording_observer.h"
 
 namespace semel::conformance {
@@ -44,7 +46,8 @@ struct StrategyCase {
   std::string store;
   std::function<std::unique_ptr<StrategyPlace>()> make;
   StrategyKind kind;
-  bool transactional;  // the kind of handler
+  bool transactional;  // the kind of handler; where it is not:
+  enum class Outside { kPlain, kAsync, kBatch } outside = Outside::kPlain;
 
   // Its effect happens once, whatever the store's calls come to.
   bool once() const {
@@ -67,9 +70,12 @@ class EndingsSeen final : public EndingSink {
   void ended(Delivery& delivery, Outcome outcome) noexcept override;
 
   std::vector<std::pair<Delivery*, Outcome>> take();
+  // Until so many have ended; false when it took too long.
+  bool wait(std::size_t count);
 
  private:
   std::mutex mutex_;
+  std::condition_variable changed_;
   std::vector<std::pair<Delivery*, Outcome>> ended_;
 };
 
@@ -116,12 +122,19 @@ class StrategySuite : public testing::TestWithParam<StrategyCase> {
   std::function<void(const Message&)> after_effect_;  // still inside the handler
 
  private:
+  class ThreadedCompleter;
   Verdict work(const Message& message, Transaction* tx, const Twist& twist);
+  Handler handler(const Twist& twist);
+  // Until each delivery has ended and nobody is inside the strategy any more.
+  void run(Strategy& strategy, std::vector<Delivery>& deliveries, EndingsSeen& seen);
   Outcomes settle(EndingsSeen& seen, std::vector<Delivery*>* later);
 
   std::mutex mutex_;
   std::map<Bytes, int> outside_;  // effects of plain handlers
   std::map<Bytes, int> runs_;
+  test::OneThread service_;  // where asynchronous handlers answer
+  test::OneThread recording_;
+  std::unique_ptr<strategies::Completer> completer_;
 };
 
 // Those whose handler takes a Transaction.

@@ -16,11 +16,13 @@ std::unique_ptr<StrategyPlace> make() { return std::make_unique<MemoryPlace>(); 
 
 INSTANTIATE_TEST_SUITE_P(Memory, StrategySuite, testing::ValuesIn(cases_of("memory", make, false)),
                          testing::PrintToStringParamName());
-const auto kStateMachine =
-    testing::Values(StrategyCase{"memory", make, StrategyKind::kStateMachine, false});
-INSTANTIATE_TEST_SUITE_P(Memory, RecordStrategySuite, kStateMachine,
+using Outside = StrategyCase::Outside;
+const StrategyCase kPlain{"memory", make, StrategyKind::kStateMachine, false};
+const StrategyCase kAsync{"memory", make, StrategyKind::kStateMachine, false, Outside::kAsync};
+const StrategyCase kBatch{"memory", make, StrategyKind::kStateMachine, false, Outside::kBatch};
+INSTANTIATE_TEST_SUITE_P(Memory, RecordStrategySuite, testing::Values(kPlain, kAsync, kBatch),
                          testing::PrintToStringParamName());
-INSTANTIATE_TEST_SUITE_P(Memory, LeaseStrategySuite, kStateMachine,
+INSTANTIATE_TEST_SUITE_P(Memory, LeaseStrategySuite, testing::Values(kPlain),
                          testing::PrintToStringParamName());
 
 }  // namespace
