@@ -8,6 +8,7 @@
 #include <semel/reason.h>
 #include <semel/unit_of_work.h>
 
+#include "handlers/exec/exec_handler.h"
 #include "handlers/sql/sql_handler.h"
 #include "sources/sources.h"
 #include "strategies/strategies.h"
@@ -27,6 +28,11 @@ Result<Handler> handler_of(const ConsumerBuild& build) {
   const auto& handler = build.consumer->handler;
   if (const auto* sql = std::get_if<config::SqlHandler>(&handler)) {
     auto made = handlers::make_sql_handler(sql->spec);
+    if (!made) return failure(std::move(made.error()));
+    return Handler(*std::move(made));
+  }
+  if (const auto* exec = std::get_if<config::ExecHandler>(&handler)) {
+    auto made = handlers::make_exec_handler(exec->spec);
     if (!made) return failure(std::move(made.error()));
     return Handler(*std::move(made));
   }
@@ -137,6 +143,10 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   options.max_in_flight_bytes = consumer.max_in_flight_bytes;
   options.lease = consumer.dedup.lease;
   options.handler_timeout = consumer.timeout;
+  // It ends its commands by itself: a stop before that would not be the message's fault.
+  if (const auto* exec = std::get_if<config::ExecHandler>(&consumer.handler)) {
+    options.handler_timeout = handlers::longest_exec_call(exec->spec);
+  }
   options.drain_timeout = build.config->drain_timeout;
   options.crashes = consumer.retry.crashes;
   options.once = build.options->once;
