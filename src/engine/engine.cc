@@ -42,7 +42,7 @@ Outcome store_away(const Error& error) {
 RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
     : options_(std::move(options)),
       parts_(std::move(parts)),
-      flight_({options_.max_in_flight, options_.max_in_flight_bytes},
+      flight_({options_.max_in_flight, options_.max_in_flight_bytes, options_.most_running},
               BatchSize(options_.batch_first, options_.batch_max, options_.batch_target),
               options_.workers),
       sources_({options_.consumer, options_.lease, options_.dry_run}, std::move(parts_.sources),
@@ -51,8 +51,8 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
               *parts_.observer),
       keeper_(keeper_options(
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
-      strategy_(parts_.strategy(keeper_)),
-      condemned_(parts_.condemned(keeper_)),
+      strategy_(parts_.strategy(services())),
+      condemned_(parts_.condemned(services())),
       store_watch_(options_.consumer, *parts_.observer) {}
 
 void RunningEngine::pause() const {
@@ -61,6 +61,7 @@ void RunningEngine::pause() const {
 }
 
 Ended RunningEngine::run() {
+  receiver_ = std::this_thread::get_id();
   begin_marker();
   std::vector<std::thread> workers;
   workers.reserve(static_cast<std::size_t>(options_.workers));
@@ -68,6 +69,8 @@ Ended RunningEngine::run() {
   receive_until_stopped();
   drain();
   for (std::thread& worker : workers) worker.join();
+  // It may still be on its way out of the strategy.
+  completer_.end();
   return has_ended() ? static_cast<Ended>(ended_.load()) : Ended::kDrained;
 }
 

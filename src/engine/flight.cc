@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 namespace semel::engine {
 
@@ -40,13 +41,19 @@ void Flight::drop_refused(std::size_t count) {
   refused_ -= count;
 }
 
+std::size_t Flight::may_run() const {
+  const std::size_t running = sequencer_.running();
+  if (limits_.running == 0) return std::numeric_limits<std::size_t>::max();
+  return limits_.running - std::min(limits_.running, running);
+}
+
 bool Flight::may_take() const {
-  if (closed_ || alone_ || !sequencer_.ready()) return false;
+  if (closed_ || alone_ || !sequencer_.ready() || may_run() == 0) return false;
   return suspects_ == 0 || batches_ == 0;
 }
 
 std::vector<Delivery> Flight::take_locked() {
-  std::size_t most = batch_size_.limit();
+  std::size_t most = std::min(batch_size_.limit(), may_run());
   if (suspects_ > 0) {
     most = 1;
   } else if (workers_ > 1) {
@@ -78,10 +85,8 @@ void Flight::ran(std::size_t messages, bool suspect, std::chrono::nanoseconds to
   } else {
     batch_size_.ran(messages, took);
   }
-  if (workers_ > 0) {
-    ready_.notify_all();
-    landed_.notify_all();
-  }
+  if (workers_ > 0) ready_.notify_all();
+  landed_.notify_all();
 }
 
 void Flight::land(std::vector<Landing>& landings, TimePoint now) {

@@ -35,6 +35,7 @@ class Flight {
   struct Limits {
     std::size_t messages;
     std::size_t bytes;
+    std::size_t running = 0;  // handed out and not landed; 0: no limit
   };
   struct Room {
     std::size_t messages;
@@ -74,6 +75,7 @@ class Flight {
  private:
   std::vector<Delivery> take_locked();
   bool may_take() const;
+  std::size_t may_run() const;  // how many more
 
   const Limits limits_;
   mutable std::mutex mutex_;
