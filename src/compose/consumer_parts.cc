@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kFirstBatchInTransaction = 32;
 constexpr int kWorkersOutside = 8;
+constexpr int kCommands = 16;
 
 Error rejected(std::string code, std::string message, std::string hint) {
   return {ErrorKind::kRejected, std::move(code), std::move(message), std::move(hint)};
@@ -146,6 +147,10 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   // It ends its commands by itself: a stop before that would not be the message's fault.
   if (const auto* exec = std::get_if<config::ExecHandler>(&consumer.handler)) {
     options.handler_timeout = handlers::longest_exec_call(exec->spec);
+    options.grace = std::max(options.grace, handlers::longest_exec_end(exec->spec));
+    // Workers only begin commands; how many run is another number.
+    options.workers = std::min(options.workers, kWorkersOutside);
+    options.most_running = static_cast<std::size_t>(consumer.concurrency.value_or(kCommands));
   }
   options.drain_timeout = build.config->drain_timeout;
   options.crashes = consumer.retry.crashes;

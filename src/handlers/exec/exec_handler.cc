@@ -114,10 +114,14 @@ Result<AsyncHandler> make_exec_handler(const core::ExecSpec& spec) {
   }
 }
 
-std::chrono::milliseconds longest_exec_call(const core::ExecSpec& spec) noexcept {
+std::chrono::milliseconds longest_exec_end(const core::ExecSpec& spec) noexcept {
   // For the kernel, and for a machine that is busy.
   constexpr std::chrono::milliseconds kSlack{1000};
-  return spec.timeout + spec.grace + exec::kOutputGrace + kSlack;
+  return spec.grace + exec::kOutputGrace + kSlack;
+}
+
+std::chrono::milliseconds longest_exec_call(const core::ExecSpec& spec) noexcept {
+  return spec.timeout + longest_exec_end(spec);
 }
 
 }  // namespace semel::handlers
