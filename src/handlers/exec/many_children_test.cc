@@ -107,6 +107,18 @@ TEST(ManyChildren, AreStoppedFromManyThreads) {
   EXPECT_FALSE(has_children());
 }
 
+TEST(ManyChildren, StoppedBeforeTheirStartAreNeverStarted) {
+  const auto handler = handler_of(shell("exec sleep 600"));
+  // Enough to meet the thread at every place of its turn.
+  constexpr int kStopped = 3'000;
+  const Calls calls = make_calls(kStopped);
+  for (const auto& call : calls) {
+    call->stop();
+    call->begin(handler);
+  }
+  for (const auto& call : calls) ASSERT_EQ(call->wait()->code, "handler.exec.start");
+}
+
 TEST(ManyChildren, WaitForOneAnotherWhereThereIsNoRoom) {
   const auto handler = handler_of(shell("cat"));
   constexpr int kRoomForAFew = 24;
