@@ -27,8 +27,8 @@ Result<AsyncHandler> make_exec_handler(const core::ExecSpec& spec);
 // A call that is told to end, by its timeout or by Attempt::stop, is answered within this time,
 // unless the kernel itself holds the command.
 std::chrono::milliseconds longest_exec_end(const core::ExecSpec& spec) noexcept;
-// And any call within this one. Who fires Attempt::stop for a timeout does so later: an earlier stop
-// says that not the message was at fault, and is not counted.
+// And any call within this one. Who fires Attempt::stop for a timeout does so later: an earlier
+// stop says that not the message was at fault, and is not counted.
 std::chrono::milliseconds longest_exec_call(const core::ExecSpec& spec) noexcept;
 
 }  // namespace semel::handlers

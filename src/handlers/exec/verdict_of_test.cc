@@ -44,6 +44,18 @@ TEST(LastLine, IsCutBetweenCharacters) {
   EXPECT_EQ(line.size() % 2, 0U);
 }
 
+TEST(Tail, KeepsTheEndAndNoMore) {
+  Tail tail;
+  for (int i = 0; i < 10'000; ++i) tail.append("a line of noise\n");
+  tail.append("the last");
+  EXPECT_TRUE(tail.text().ends_with("noise\nthe last"));
+  const std::size_t kept = tail.text().size();
+  EXPECT_LT(kept, 10'000U);
+  tail.append(std::string(1 << 20, 'x') + "end");
+  EXPECT_EQ(tail.text().size(), kept);
+  EXPECT_TRUE(tail.text().ends_with("xend"));
+}
+
 TEST(VerdictOf, AStopOutweighsTheExitCode) {
   for (const int code : {0, 65, 100}) {
     const auto timed_out = verdict_of(spec(), ended({code, 0}, Ending::Why::kTimeout));
