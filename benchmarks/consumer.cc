@@ -16,11 +16,6 @@ namespace semel::bench {
 
 namespace {
 
-[[noreturn]] void give_up(const std::string& why) {
-  fmt::print(stderr, "benchmark failed: {}\n", why);
-  std::exit(70);
-}
-
 core::KeyRecipe recipe() {
   core::KeyRecipe recipe;
   recipe.parts.push_back(core::KeyPart::parse("json:/id").value());

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/session.h"
 #include "cli/text.h"
+#include "cli/views.h"
 #include "compose/compose.h"
 
 namespace semel::cli {
@@ -24,6 +26,7 @@ struct Row {
   std::string guarantee;
   std::string state;
   StoreStats::Consumer counts;
+  std::optional<ShutGate> gate;
 };
 
 std::string source_name(const config::SourceConfig& source) {
@@ -38,7 +41,8 @@ std::string state_of(const StoreStats::Consumer* counts, bool running) {
   return counts->consuming + counts->retrying + counts->held > 0 ? "down" : "idle";
 }
 
-std::vector<Row> rows_of(const config::Config& config, const StoreStats& stats) {
+Result<std::vector<Row>> rows_of(const config::Config& config, const StoreStats& stats,
+                                 Gates& gates) {
   const bool running = !stats.running_pids.empty();
   std::vector<Row> rows;
   for (const auto& consumer : config.consumers) {
@@ -51,12 +55,18 @@ std::vector<Row> rows_of(const config::Config& config, const StoreStats& stats) 
     row.strategy = core::to_string(consumer.strategy);
     row.guarantee = to_string(compose::guarantee_of(config, consumer).name);
     row.state = state_of(counts, running);
-    if (counts != nullptr) row.counts = *counts;
+    if (counts != nullptr) {
+      row.counts = *counts;
+      auto gate = gates.state(counts->number);
+      if (!gate) return failure(std::move(gate.error()));
+      row.gate = *std::move(gate);
+      if (row.gate) row.state = gate_word(row.gate);
+    }
     rows.push_back(std::move(row));
   }
   for (const auto& counts : stats.consumers) {
     if (config.find(counts.name) != nullptr) continue;
-    rows.push_back({counts.name, "-", "-", "-", "not in the config", counts});
+    rows.push_back({counts.name, "-", "-", "-", "not in the config", counts, std::nullopt});
   }
   return rows;
 }
@@ -87,6 +97,13 @@ void show_text(Console& console, const Session& session, const StoreStats& stats
                   ? std::string("no process runs on it\n\n")
                   : fmt::format("running: pid {}\n\n", fmt::join(stats.running_pids, ", ")));
   console.out(table.text());
+  for (const auto& row : rows) {
+    if (!row.gate) continue;
+    const std::string until =
+        row.gate->until ? " until " + console.time(*row.gate->until) : std::string();
+    console.out(fmt::format("{} is {} since {}{}: {}\n", row.name, gate_word(row.gate),
+                            console.time(row.gate->since), until, printable(row.gate->why, 200)));
+  }
 }
 
 void show_json(Console& console, const Session& session, const StoreStats& stats,
@@ -108,6 +125,8 @@ void show_json(Console& console, const Session& session, const StoreStats& stats
     writer.member("consuming", row.counts.consuming).member("retrying", row.counts.retrying);
     writer.member("parked", row.counts.parked).member("dead", row.counts.dead);
     writer.member("held", row.counts.held).member("dead_letters", row.counts.dead_letters);
+    writer.member("gate", gate_word(row.gate));
+    if (row.gate) add_gate(writer, console, *row.gate);
     writer.end_object();
   }
   writer.end_array();
@@ -119,7 +138,9 @@ int status(Console& console) {
   if (!session) return session.error().code;
   const auto stats = session->facets.records->stats();
   if (!stats) return console.fail(stats.error());
-  const auto rows = rows_of(session->config, *stats);
+  const auto all = rows_of(session->config, *stats, *session->facets.gates);
+  if (!all) return console.fail(all.error());
+  const std::vector<Row>& rows = *all;
   if (console.text()) {
     show_text(console, *session, *stats, rows);
   } else {
@@ -145,7 +166,7 @@ void add_status(Program& program) {
       .command({.name = "status",
                 .description = "The consumers and their records on one screen",
                 .group = "Operate",
-                .flags = kConfigFlag | kConfigArgument | kOutput | kQuiet},
+                .flags = kConfigFlag | kConfigArgument | kOutput | kTime | kQuiet},
                [](Console& console) { return status(console); })
       .footer(
           "Exit code 1: a consumer is down, which is to say that messages wait for it and no "

@@ -34,6 +34,16 @@ class Lines {
 
 }  // namespace
 
+std::string gate_word(const std::optional<ShutGate>& gate) {
+  if (!gate) return "open";
+  return gate->until ? "shut" : "paused";
+}
+
+void add_gate(json::Writer& writer, const Console& console, const ShutGate& gate) {
+  writer.member("why", gate.why).member("since", console.time(gate.since));
+  if (gate.until) writer.member("until", console.time(*gate.until));
+}
+
 std::string hex_of(BytesView bytes) { return digest::hex(bytes); }
 
 void add_bytes(json::Writer& writer, std::string_view name, BytesView bytes) {

@@ -1,8 +1,10 @@
 // Records, dead letters and statistics as JSON and as text: one shape each, wherever they appear.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
+#include <semel/gates.h>
 #include <semel/records.h>
 
 #include "base/json.h"
@@ -21,6 +23,10 @@ std::string record_text(const Console& console, std::string_view consumer,
 void add_dead_letter(json::Writer& writer, const Console& console, const DeadLetter& letter,
                      bool payload);
 std::string dead_letter_text(const Console& console, const DeadLetter& letter);
+
+// "open", "paused", or "shut" for a time.
+std::string gate_word(const std::optional<ShutGate>& gate);
+void add_gate(json::Writer& writer, const Console& console, const ShutGate& gate);
 
 std::string hex_of(BytesView bytes);
 

@@ -8,6 +8,9 @@ namespace semel::engine {
 
 namespace {
 
+// Below it a hop to another thread costs more than it gains.
+constexpr std::size_t kCrowd = 16;
+
 std::size_t weight(const Delivery& delivery) { return delivery.message.payload().size(); }
 
 }  // namespace
@@ -28,7 +31,7 @@ void Flight::add(std::vector<Delivery> deliveries) {
     if (delivery.arrival.suspect) ++suspects_;
     sequencer_.add(std::move(delivery));
   }
-  if (workers_ > 0) ready_.notify_all();
+  call_workers();
 }
 
 void Flight::add_refused() {
@@ -41,6 +44,26 @@ void Flight::drop_refused(std::size_t count) {
   refused_ -= count;
 }
 
+bool Flight::crowded_locked() const {
+  return sequencer_.waiting() >= std::max(batch_size_.limit(), kCrowd);
+}
+
+bool Flight::crowded() const {
+  std::lock_guard lock(mutex_);
+  return crowded_locked();
+}
+
+// A wake-up for every batch would cost more than the batch's settling does.
+bool Flight::thin() const { return sequencer_.waiting() <= limits_.messages / 2; }
+
+void Flight::call_workers() {
+  if (workers_ > 0) {
+    ready_.notify_all();
+  } else if (crowded_locked() && may_take()) {
+    ready_.notify_one();
+  }
+}
+
 std::size_t Flight::may_run() const {
   const std::size_t running = sequencer_.running();
   if (limits_.running == 0) return std::numeric_limits<std::size_t>::max();
@@ -49,12 +72,15 @@ std::size_t Flight::may_run() const {
 
 bool Flight::may_take() const {
   if (closed_ || alone_ || !sequencer_.ready() || may_run() == 0) return false;
+  if (workers_ == 0 && in_strategy_ > 0) return false;
+  if (gate_is_shut()) return false;
   return suspects_ == 0 || batches_ == 0;
 }
 
 std::vector<Delivery> Flight::take_locked() {
   std::size_t most = std::min(batch_size_.limit(), may_run());
-  if (suspects_ > 0) {
+  const bool tries = gate_ != nullptr && gate_->room() == ConsumerGate::Room::kOne;
+  if (suspects_ > 0 || tries) {
     most = 1;
   } else if (workers_ > 1) {
     const auto share = static_cast<std::size_t>(workers_);
@@ -63,6 +89,9 @@ std::vector<Delivery> Flight::take_locked() {
   std::vector<Delivery> batch = sequencer_.take(most);
   if (batch.empty()) return batch;
   ++batches_;
+  ++in_strategy_;
+  batch.front().arrival.tries = tries;
+  if (tries) gate_->tries();
   if (batch.front().arrival.suspect) {
     --suspects_;
     alone_ = true;
@@ -72,29 +101,44 @@ std::vector<Delivery> Flight::take_locked() {
 
 std::vector<Delivery> Flight::take(bool wait) {
   std::unique_lock lock(mutex_);
-  if (wait) ready_.wait(lock, [&] { return closed_ || may_take(); });
+  if (wait) {
+    ready_.wait(lock,
+                [&] { return closed_ || (may_take() && (workers_ > 0 || crowded_locked())); });
+  }
   if (!may_take()) return {};
   return take_locked();
 }
 
-void Flight::ran(std::size_t messages, bool suspect, std::chrono::nanoseconds took) {
+bool Flight::returned() {
   std::lock_guard lock(mutex_);
+  --in_strategy_;
+  call_workers();
+  return thin();
+}
+
+bool Flight::ran(std::size_t messages, bool suspect, bool tries, std::chrono::nanoseconds took) {
+  std::lock_guard lock(mutex_);
+  if (tries) gate_->tried();
   --batches_;
   if (suspect) {
     alone_ = false;
   } else {
     batch_size_.ran(messages, took);
   }
-  if (workers_ > 0) ready_.notify_all();
+  call_workers();
   landed_.notify_all();
+  return thin();
 }
 
-void Flight::land(std::vector<Landing>& landings, TimePoint now) {
+bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
   std::lock_guard lock(mutex_);
+  bool kept = false;
   for (Landing& landing : landings) {
     sequencer_.release(landing.ordering_key);
     if (landing.keep != nullptr) {
+      kept = true;
       landing.keep->arrival.suspect = false;
+      landing.keep->arrival.tries = false;
       later_.push_back({now + landing.settlement.delay, std::move(*landing.keep)});
     } else {
       --messages_;
@@ -102,7 +146,17 @@ void Flight::land(std::vector<Landing>& landings, TimePoint now) {
     }
   }
   landings.clear();
-  if (workers_ > 0 && sequencer_.ready()) ready_.notify_all();
+  if (sequencer_.ready()) call_workers();
+  return kept || thin();
+}
+
+void Flight::look_again() {
+  std::lock_guard lock(mutex_);
+  call_workers();
+}
+
+bool Flight::gate_is_shut() const {
+  return gate_ != nullptr && gate_->room() == ConsumerGate::Room::kNone;
 }
 
 std::optional<TimePoint> Flight::bring_back(TimePoint now) {
@@ -113,7 +167,7 @@ std::optional<TimePoint> Flight::bring_back(TimePoint now) {
   const bool any = due != later_.end();
   for (auto it = due; it != later_.end(); ++it) sequencer_.add(std::move(it->delivery));
   later_.erase(due, later_.end());
-  if (any && workers_ > 0) ready_.notify_all();
+  if (any) call_workers();
   if (later_.empty()) return std::nullopt;
   return std::min_element(later_.begin(), later_.end(),
                           [](const Later& a, const Later& b) { return a.due < b.due; })

@@ -16,6 +16,7 @@
 
 #include "core/sequencer.h"
 #include "engine/batch_size.h"
+#include "engine/consumer_gate.h"
 
 namespace semel::engine {
 
@@ -42,8 +43,9 @@ class Flight {
     std::size_t bytes;
   };
 
-  Flight(Limits limits, BatchSize batch_size, int workers)
-      : limits_(limits), batch_size_(batch_size), workers_(workers) {}
+  // `gate`: whether messages may begin; borrowed, null: always.
+  Flight(Limits limits, BatchSize batch_size, int workers, ConsumerGate* gate = nullptr)
+      : limits_(limits), batch_size_(batch_size), gate_(gate), workers_(workers) {}
 
   // How much more may be received now.
   Room room() const;
@@ -54,12 +56,21 @@ class Flight {
   void drop_refused(std::size_t count);
 
   // The next batch, or nothing: none is ready, or a suspect must run alone first. With `wait`,
-  // blocks until there is one or the flight is closed.
+  // blocks until there is one or the flight is closed; without workers, until it is crowded.
   std::vector<Delivery> take(bool wait);
-  // A batch has ended whole; its landings were given before.
-  void ran(std::size_t messages, bool suspect, std::chrono::nanoseconds took);
-  // Frees keys and room. True where a batch became ready or room came free.
-  void land(std::vector<Landing>& landings, TimePoint now);
+  // More waits than one batch takes: worth a thread of its own.
+  bool crowded() const;
+  // The strategy has returned from a batch, whose deliveries may end later. True: worth waking who
+  // receives.
+  bool returned();
+  // A batch has ended whole; its landings were given before. True: worth waking who receives.
+  bool ran(std::size_t messages, bool suspect, bool tries, std::chrono::nanoseconds took);
+  // Frees keys and room. True: worth waking who receives.
+  bool land(std::vector<Landing>& landings, TimePoint now);
+
+  // The gate may have changed.
+  void look_again();
+  bool gate_is_shut() const;
 
   // Moves what is due again to the sequencer; says when the next will be.
   std::optional<TimePoint> bring_back(TimePoint now);
@@ -74,6 +85,9 @@ class Flight {
 
  private:
   std::vector<Delivery> take_locked();
+  bool crowded_locked() const;
+  void call_workers();
+  bool thin() const;
   bool may_take() const;
   std::size_t may_run() const;  // how many more
 
@@ -83,7 +97,8 @@ class Flight {
   std::condition_variable landed_;
   core::Sequencer sequencer_;
   BatchSize batch_size_;
-  const int workers_;
+  ConsumerGate* const gate_;
+  const int workers_;  // 0: one batch at a time, by whoever takes it
   struct Later {
     TimePoint due;
     Delivery delivery;
@@ -93,8 +108,9 @@ class Flight {
   std::size_t bytes_ = 0;
   std::size_t refused_ = 0;
   std::size_t suspects_ = 0;  // in the sequencer
-  int batches_ = 0;
-  bool alone_ = false;  // a suspect runs
+  int batches_ = 0;           // taken and not ended
+  int in_strategy_ = 0;       // taken and not returned
+  bool alone_ = false;        // a suspect runs
   bool closed_ = false;
 };
 

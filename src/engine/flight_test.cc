@@ -64,7 +64,8 @@ TEST(Flight, ASuspectRunsAloneAndEverythingWaitsForIt) {
   EXPECT_TRUE(f.take(false).empty()) << "a batch still runs: a crash now could be its doing";
   std::vector<Landing> landings{landing(first[0])};
   f.land(landings, {});
-  f.ran(1, false, milliseconds(1));
+  f.returned();
+  f.ran(1, false, false, milliseconds(1));
 
   auto suspect = f.take(false);
   ASSERT_EQ(suspect.size(), 1u);
@@ -72,7 +73,8 @@ TEST(Flight, ASuspectRunsAloneAndEverythingWaitsForIt) {
   EXPECT_TRUE(f.take(false).empty()) << "nothing runs beside a suspect";
   landings = {landing(suspect[0])};
   f.land(landings, {});
-  f.ran(1, true, milliseconds(1));
+  f.returned();
+  f.ran(1, true, false, milliseconds(1));
   auto after = f.take(false);
   ASSERT_EQ(after.size(), 1u);
   EXPECT_EQ(after[0].message.key().text, "after");
@@ -88,7 +90,8 @@ TEST(Flight, WhatIsKeptComesBackWhenDueAndStaysCounted) {
   kept.settlement.delay = milliseconds(10);
   std::vector<Landing> landings{kept};
   f.land(landings, start);
-  f.ran(1, false, milliseconds(1));
+  f.returned();
+  f.ran(1, false, false, milliseconds(1));
   EXPECT_FALSE(f.empty());
   EXPECT_EQ(f.bring_back(start + milliseconds(9)), start + milliseconds(10));
   EXPECT_FALSE(f.ready());

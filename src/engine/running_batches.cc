@@ -13,6 +13,7 @@ RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deli
     : engine(owner),
       batch(std::move(deliveries)),
       suspect(batch.front().arrival.suspect),
+      tries(batch.front().arrival.tries),
       progress(owner.now()),
       open(batch.size() + 1),
       sink(
@@ -50,6 +51,7 @@ void RunningEngine::process(std::vector<Delivery> batch) {
     strategy_->process(running.batch, running.sink);
   }
   running.took = now() - began;
+  if (flight_.returned()) wake_receiver();
   one_less(running);
 }
 
@@ -70,8 +72,7 @@ void RunningEngine::end_batch(Running& running) {
     ended = std::move(*at);
     running_.erase(at);
   }
-  flight_.ran(ended->batch.size(), ended->suspect, ended->took);
-  wake_receiver();
+  if (flight_.ran(ended->batch.size(), ended->suspect, ended->tries, ended->took)) wake_receiver();
 }
 
 void RunningEngine::process_suspect(Running& running) {
@@ -129,9 +130,11 @@ void RunningEngine::would_process(std::vector<Delivery> batch) {
     landing.bytes = delivery.message.payload().size();
     landings.push_back(landing);
   }
-  flight_.land(landings, now());
-  flight_.ran(batch.size(), batch.front().arrival.suspect, std::chrono::nanoseconds{0});
-  wake_receiver();
+  const bool landed = flight_.land(landings, now());
+  flight_.returned();
+  const bool ran = flight_.ran(batch.size(), batch.front().arrival.suspect,
+                               batch.front().arrival.tries, std::chrono::nanoseconds{0});
+  if (landed || ran) wake_receiver();
 }
 
 Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended) {
@@ -166,8 +169,7 @@ void RunningEngine::land(std::vector<Landing>& landings) {
   SEMEL_FAILPOINT(*parts_.environment, failpoint::kSettleBefore);
   sources_.settle(landings);
   SEMEL_FAILPOINT(*parts_.environment, failpoint::kSettleAfter);
-  flight_.land(landings, now());
-  wake_receiver();
+  if (flight_.land(landings, now())) wake_receiver();
 }
 
 void RunningEngine::tick() {
