@@ -69,14 +69,22 @@ std::string key_text(const config::ConsumerConfig& consumer) {
 }
 
 std::string handler_text(const config::ConsumerConfig& consumer) {
-  const auto* native = std::get_if<config::NativeHandler>(&consumer.handler);
-  return native == nullptr ? "sql" : "native " + native->name;
+  if (const auto* native = std::get_if<config::NativeHandler>(&consumer.handler)) {
+    return "native " + native->name;
+  }
+  if (const auto* exec = std::get_if<config::ExecHandler>(&consumer.handler)) {
+    return "exec " + printable(exec->spec.command.front(), 40);
+  }
+  return "sql";
 }
 
 std::string chosen_text(const config::ConsumerConfig& consumer) {
   if (consumer.strategy_named) return "as named";
   if (std::holds_alternative<config::SqlHandler>(consumer.handler)) {
     return "chosen: its handler runs in the store's transaction";
+  }
+  if (std::holds_alternative<config::ExecHandler>(consumer.handler)) {
+    return "chosen: a command's effect is outside of the store";
   }
   return "chosen: a native handler may act anywhere; one that takes a Transaction gets dedup_table";
 }

@@ -7,7 +7,7 @@ namespace semel::cli {
 namespace {
 
 // What only a change of config, program or machine mends: a service manager must not start again.
-constexpr std::string_view kNeedsChange[] = {"R204", "R210", "R220"};
+constexpr std::string_view kNeedsChange[] = {"R204", "R210", "R220", "R280"};
 constexpr std::string_view kReadOnly = "R203";
 
 }  // namespace

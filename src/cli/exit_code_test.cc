@@ -19,7 +19,7 @@ TEST(ExitCode, OfAReadOnlyStoreIsNoPermission) {
 }
 
 TEST(ExitCode, OfWhatOnlyAChangeMendsIsConfig) {
-  for (const char* code : {"R204", "R210", "R220", "E012", "E061"}) {
+  for (const char* code : {"R204", "R210", "R220", "R280", "E012", "E061"}) {
     EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, code)), kConfig) << code;
   }
 }

@@ -1,6 +1,10 @@
+#include <csignal>
+
 #include "cli/command.h"
 
 int main(int argc, char** argv) {
+  // Who started us may have left it ignored: then nobody learns how a handler's command ended.
+  std::signal(SIGCHLD, SIG_DFL);
   semel::cli::Program program;
   semel::cli::add_demo(program);
   semel::cli::add_init(program);

@@ -73,6 +73,13 @@ std::string handler_lines(const StarterParts& parts, bool small) {
                    "      native: on_payment        # runner.on(\"on_payment\", …) in your C++ "
                    "program\n";
   }
+  if (parts.handler == "exec") {
+    return small ? "    handler: { exec: ./payment.sh }\n"
+                 : "    handler:\n"
+                   "      exec:                     # the payload on stdin, its key in $SEMEL_KEY\n"
+                   "        command: [./payment.sh, --quick]\n"
+                   "        timeout: 30s            # 0 done, 65 dead, 75 retry, 100 discard\n";
+  }
   if (small) {
     return "    handler:\n"
            "      sql:\n"
@@ -98,6 +105,11 @@ std::string head_lines(const StarterParts& parts) {
         "#   sqlite3 semel.db 'CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER)'\n"
         "#   sqlite3 semel.db 'INSERT INTO account VALUES (1, 0)'\n"
         "#   semel run semel.yaml        what it does; semel explain strategies tells more\n";
+  }
+  if (parts.handler == "exec") {
+    text +=
+        "#   ./payment.sh                yours: one message on its stdin, exit code 0 when done\n"
+        "#   semel run semel.yaml        one process for each message\n";
   }
   return text + "version: 1\n\n";
 }

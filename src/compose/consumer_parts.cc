@@ -8,6 +8,7 @@
 #include <semel/reason.h>
 #include <semel/unit_of_work.h>
 
+#include "handlers/exec/exec_handler.h"
 #include "handlers/sql/sql_handler.h"
 #include "sources/sources.h"
 #include "strategies/strategies.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::size_t kFirstBatchInTransaction = 32;
 constexpr int kWorkersOutside = 8;
+constexpr int kCommands = 16;
 
 Error rejected(std::string code, std::string message, std::string hint) {
   return {ErrorKind::kRejected, std::move(code), std::move(message), std::move(hint)};
@@ -27,6 +29,11 @@ Result<Handler> handler_of(const ConsumerBuild& build) {
   const auto& handler = build.consumer->handler;
   if (const auto* sql = std::get_if<config::SqlHandler>(&handler)) {
     auto made = handlers::make_sql_handler(sql->spec);
+    if (!made) return failure(std::move(made.error()));
+    return Handler(*std::move(made));
+  }
+  if (const auto* exec = std::get_if<config::ExecHandler>(&handler)) {
+    auto made = handlers::make_exec_handler(exec->spec);
     if (!made) return failure(std::move(made.error()));
     return Handler(*std::move(made));
   }
@@ -137,6 +144,14 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   options.max_in_flight_bytes = consumer.max_in_flight_bytes;
   options.lease = consumer.dedup.lease;
   options.handler_timeout = consumer.timeout;
+  // It ends its commands by itself: a stop before that would not be the message's fault.
+  if (const auto* exec = std::get_if<config::ExecHandler>(&consumer.handler)) {
+    options.handler_timeout = handlers::longest_exec_call(exec->spec);
+    options.grace = std::max(options.grace, handlers::longest_exec_end(exec->spec));
+    // Workers only begin commands; how many run is another number.
+    options.workers = std::min(options.workers, kWorkersOutside);
+    options.most_running = static_cast<std::size_t>(consumer.concurrency.value_or(kCommands));
+  }
   options.drain_timeout = build.config->drain_timeout;
   options.crashes = consumer.retry.crashes;
   options.once = build.options->once;

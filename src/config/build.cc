@@ -107,9 +107,38 @@ void build_pace(ConsumerConfig& made, const View& view) {
   made.max_in_flight_bytes = static_cast<std::size_t>(view.in("in_flight").number("bytes"));
 }
 
-HandlerConfig build_handler(const View& view, Report& report) {
+// A path in it starts at the config's folder, and never loses its slash: then it would be looked
+// up in PATH.
+std::string resolve_program(const std::string& folder, const std::string& program) {
+  if (program.find('/') == std::string::npos) return program;
+  const auto path = resolve(folder, program);
+  return path.find('/') == std::string::npos ? "./" + path : path;
+}
+
+core::ExecSpec build_exec(const View& view, const std::string& folder) {
+  const auto exec = view.in("handler").in("exec");
+  core::ExecSpec made;
+  for (std::size_t i = 0; i < exec.size("command"); ++i) {
+    const auto* word = exec.settings().find(join_path(exec.path("command"), i));
+    if (word != nullptr) made.command.push_back(word->text);
+  }
+  if (!made.command.empty()) made.command[0] = resolve_program(folder, made.command[0]);
+  made.timeout =
+      exec.find("timeout") != nullptr ? exec.duration("timeout") : view.duration("timeout");
+  made.grace = exec.duration("grace");
+  made.honours_key = exec.flag("honours_key");
+  made.result_limit = static_cast<std::size_t>(view.in("limits").number("result"));
+  made.consumer = view.text("name");
+  made.source = view.in("source").written("queue")  ? "queue"
+                : view.in("source").written("file") ? "file"
+                                                    : "stdin";
+  return made;
+}
+
+HandlerConfig build_handler(const View& view, const std::string& folder, Report& report) {
   const auto handler = view.in("handler");
   if (handler.written("sql")) return SqlHandler{build_sql(handler.in("sql"), report)};
+  if (handler.written("exec")) return ExecHandler{build_exec(view, folder)};
   return NativeHandler{handler.find("native") != nullptr ? handler.text("native")
                                                          : view.text("name")};
 }
@@ -121,7 +150,7 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, Repor
                 view.settings().place_of(view.path()).column};
   made.source = build_source(view.in("source"), folder);
   made.key = build_key(view.in("key"));
-  made.handler = build_handler(view, report);
+  made.handler = build_handler(view, folder, report);
   made.unsafe = view.flag("unsafe");
   const auto* strategy = view.find("strategy");
   made.strategy_named = strategy != nullptr && strategy->from == Setting::From::kWritten;

@@ -64,7 +64,7 @@ constexpr CodePage kPages[] = {
     {"E060", "the program has no such handler",
      "The config asks for a C++ handler by name, and none was registered under it. The semel "
      "program itself has none.",
-     "Register it with Runner::on, or write the handler in SQL.",
+     "Register it with Runner::on, write the handler in SQL, or run a command.",
      "runner.on(\"payments\", [](const semel::Message& m, semel::Transaction& tx) { … });"},
     {"E061", "the handler does not fit the consumer's strategy",
      "dedup_table and inbox need a handler that takes a Transaction; the handler that was "

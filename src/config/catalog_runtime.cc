@@ -87,6 +87,18 @@ constexpr CodePage kPages[] = {
      "that. The process ended itself with exit code 70; nothing was acknowledged, and the next "
      "start handles what was in flight one by one.",
      "Look at the stop token in long work, shorten the handler, or raise consumers[].timeout.", ""},
+    {"R280", "the command cannot be run",
+     "An exec handler runs a program for each message. At the start this one was not found, is no "
+     "file that can be run, or this user may not run it. No message was begun.",
+     "Check handler.exec.command. A program without a slash is looked up in PATH; a relative path "
+     "starts at the config's folder; no shell splits words.",
+     "handler: { exec: { command: [/usr/local/bin/thumb, --stdin] } }"},
+    {"R281", "the system gives no means to run commands",
+     "There were no descriptors or threads left for what watches over commands, or the program "
+     "around it ignores SIGCHLD, so that nobody would learn how a command ended.",
+     "Raise the limits (ulimit -n, ulimit -u; LimitNOFILE= in a unit). In a C++ program: leave "
+     "SIGCHLD at its default.",
+     "ulimit -n 65536"},
     {"R250", "a statement that does not fit the handler",
      "A placeholder has no name, or names a param that is not there, or there is no statement at "
      "all.",

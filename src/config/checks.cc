@@ -29,9 +29,12 @@ bool on_memory(const Config& config) {
 }
 
 // A C++ handler is known when it is registered: until then the strategy says which kind it is.
+bool transactional(const ConsumerConfig& consumer, StrategyKind strategy) {
+  const bool named = strategy == StrategyKind::kDedupTable || strategy == StrategyKind::kInbox;
+  return is_sql(consumer) || (named && std::holds_alternative<NativeHandler>(consumer.handler));
+}
 bool transactional(const ConsumerConfig& consumer) {
-  return is_sql(consumer) || consumer.strategy == StrategyKind::kDedupTable ||
-         consumer.strategy == StrategyKind::kInbox;
+  return transactional(consumer, consumer.strategy);
 }
 
 // One consumer, its view and where to report.
@@ -55,9 +58,8 @@ std::string legal_strategies(const Check& check) {
   std::vector<std::string_view> legal;
   for (const auto kind : {StrategyKind::kDedupTable, StrategyKind::kInbox,
                           StrategyKind::kStateMachine, StrategyKind::kNatural}) {
-    const bool inside =
-        is_sql(check.consumer) || kind == StrategyKind::kDedupTable || kind == StrategyKind::kInbox;
-    if (!core::refuse_combination(kind, inside, !on_memory(check.config), false)) {
+    if (!core::refuse_combination(kind, transactional(check.consumer, kind),
+                                  !on_memory(check.config), false)) {
       legal.push_back(core::to_string(kind));
     }
   }
@@ -136,6 +138,18 @@ void check_query(const Check& check) {
   } else {
     check_look(*look, std::get<SqlHandler>(consumer.handler).spec, check.report);
   }
+}
+
+void check_exec(const Check& check) {
+  const auto* exec = std::get_if<ExecHandler>(&check.consumer.handler);
+  const auto view = check.view.in("handler").in("exec");
+  if (exec == nullptr || view.spoiled("command") || exec->spec.command.empty()) return;
+  if (exec->spec.command.front().find_first_not_of(" \t\r\n") != std::string::npos) return;
+  const auto* program = view.settings().find(join_path(view.path("command"), 0));
+  check.report
+      .error("E014", program->place, program->path,
+             fmt::format("{}: empty, where a program must stand", program->path))
+      .help = "command: [program, argument]";
 }
 
 void check_key_present(const Check& check) {
@@ -284,6 +298,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_store(check);
   check_strategy(check);
   check_query(check);
+  check_exec(check);
   check_key_present(check);
   check_key_parts(check);
   check_ttl(check);

@@ -14,6 +14,7 @@
 
 #include <semel/retry_policy.h>
 
+#include "core/exec_spec.h"
 #include "core/guarantee.h"
 #include "core/key_recipe.h"
 #include "core/sql_spec.h"
@@ -64,10 +65,13 @@ using SourceConfig = std::variant<QueueSource, FileSource, StdinSource>;
 struct SqlHandler {
   core::SqlSpec spec;
 };
+struct ExecHandler {
+  core::ExecSpec spec;
+};
 struct NativeHandler {
   std::string name;  // registered in C++ under this name
 };
-using HandlerConfig = std::variant<SqlHandler, NativeHandler>;
+using HandlerConfig = std::variant<SqlHandler, NativeHandler, ExecHandler>;
 
 struct DedupConfig {
   enum class Ttl { kAuto, kKeep, kFor };
@@ -92,7 +96,7 @@ struct ConsumerConfig {
   std::optional<int> concurrency;  // none: by store and handler
   std::size_t batch_max = 0;
   milliseconds batch_target{0};
-  milliseconds timeout{0};  // of one handler call
+  milliseconds timeout{0};  // of one handler call; an exec handler's own is in its spec
   core::Limits limits;
   std::size_t max_in_flight = 0;  // messages
   std::size_t max_in_flight_bytes = 0;

@@ -251,6 +251,14 @@ class Conformer {
       settings_.add(std::move(setting));
       return;
     }
+    if (node.kind == Node::Kind::kScalar && field.single) {
+      Node list;
+      list.kind = Node::Kind::kList;
+      list.place = node.place;
+      list.items.push_back(node);
+      visit_list(field, list, path);
+      return;
+    }
     if (node.kind == Node::Kind::kScalar && field.comma) {
       visit_list(field, split_commas(node), path);
       return;

@@ -153,6 +153,53 @@ TEST(Load, EveryFieldReachesTheConfig) {
   EXPECT_EQ(config.find("nobody"), nullptr);
 }
 
+TEST(Load, ExecReachesTheConfig) {
+  const auto spec_of = [](std::string_view handler, std::string_view more = "") {
+    const auto loaded = load_text(
+        fmt::format("consumers:\n  - name: thumbs\n    source: {{ file: in.jsonl }}\n"
+                    "    key: json:/id\n    limits: {{ result: 5B }}\n    handler: {}\n{}",
+                    handler, more),
+        "folder/semel.yaml");
+    EXPECT_TRUE(loaded.config) << handler;
+    if (!loaded.config) return core::ExecSpec{};
+    const auto& made = loaded.config->consumers.at(0);
+    EXPECT_EQ(made.strategy, core::StrategyKind::kStateMachine);
+    return std::get<ExecHandler>(made.handler).spec;
+  };
+  const auto whole = spec_of(
+      "{ exec: { command: [thumb, \"a, b\", \"\"], timeout: 4m, grace: 2s, honours_key: true } }");
+  EXPECT_EQ(whole.command, (std::vector<std::string>{"thumb", "a, b", ""}));
+  EXPECT_EQ(whole.timeout, minutes(4));
+  EXPECT_EQ(whole.grace, seconds(2));
+  EXPECT_TRUE(whole.honours_key);
+  EXPECT_EQ(whole.result_limit, 5U);
+  EXPECT_EQ(whole.consumer, "thumbs");
+  EXPECT_EQ(whole.source, "file");
+
+  const auto small = spec_of("{ exec: \"two words, and a comma\" }", "    timeout: 7s\n");
+  EXPECT_EQ(small.command, std::vector<std::string>{"two words, and a comma"});
+  EXPECT_EQ(small.timeout, seconds(7));
+  EXPECT_EQ(small.grace, seconds(5));
+  EXPECT_FALSE(small.honours_key);
+  EXPECT_EQ(spec_of("{ exec: [a, b] }").command, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(Load, ARelativeProgramStartsAtTheConfigsFolder) {
+  const auto program_of = [](std::string_view program, const std::string& file) {
+    const auto loaded =
+        load_text(fmt::format("consumers:\n  - name: thumbs\n    source: {{ stdin: {{}} }}\n"
+                              "    key: json:/id\n    handler: {{ exec: {} }}\n",
+                              program),
+                  file);
+    return std::get<ExecHandler>(loaded.config.value().consumers.at(0).handler).spec.command.at(0);
+  };
+  EXPECT_EQ(program_of("./thumb.sh", "folder/semel.yaml"), "folder/thumb.sh");
+  EXPECT_EQ(program_of("./thumb.sh", "semel.yaml"), "./thumb.sh");
+  EXPECT_EQ(program_of("bin/thumb.sh", "semel.yaml"), "bin/thumb.sh");
+  EXPECT_EQ(program_of("/bin/thumb", "folder/semel.yaml"), "/bin/thumb");
+  EXPECT_EQ(program_of("thumb", "folder/semel.yaml"), "thumb");
+}
+
 TEST(Load, SqlReachesTheConfig) {
   std::string yaml(kWhole);
   yaml.resize(yaml.find("  - name: mails"));

@@ -286,6 +286,9 @@ std::optional<Flaw> read_value(Setting& setting) {
       return read_key_part(setting);
     case Shape::kName:
       return read_name(setting);
+    case Shape::kArgument:
+      if (setting.text.find('\0') == std::string::npos) return std::nullopt;
+      return not_a(setting, "an argument", "remove the NUL byte");
     case Shape::kText:
     case Shape::kSql:
     case Shape::kPath:

@@ -58,6 +58,8 @@ std::string_view shape_name(Shape shape) noexcept {
       return "map of names";
     case Shape::kText:
       return "text";
+    case Shape::kArgument:
+      return "text";
     case Shape::kName:
       return "name";
     case Shape::kCode:

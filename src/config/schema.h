@@ -16,9 +16,10 @@ enum class Shape {
   kList,        // items of one shape
   kDictionary,  // the user's own names, values of one shape
   kText,
-  kName,  // [a-z][a-z0-9_-]{0,62}
-  kCode,  // a word of a closed list, or a diagnostic's code
-  kWord,  // a word of a closed list
+  kArgument,  // of a command: as it is, also empty
+  kName,      // [a-z][a-z0-9_-]{0,62}
+  kCode,      // a word of a closed list, or a diagnostic's code
+  kWord,      // a word of a closed list
   kInteger,
   kNumber,
   kBoolean,
@@ -47,6 +48,7 @@ struct Field {
   bool alternative = false;  // of the alternatives of one map at most one may be written
   bool one_of = false;       // of a map: one alternative must be
   bool comma = false;        // of a list: a text with commas is one too
+  bool single = false;       // of a list: a plain value is a list of it alone
   bool optional = false;     // of a map: without it none of its defaults apply
 };
 

@@ -293,11 +293,46 @@ constexpr Field kSqlFields[] = {
      .fields = kOtherwiseField},
 };
 
+constexpr Field kArgumentField[] = {{.name = "", .shape = Shape::kArgument, .meaning = ""}};
+
+constexpr Field kExecFields[] = {
+    {.name = "command",
+     .shape = Shape::kList,
+     .meaning = "The program and its arguments; a plain value is a program without any. No shell "
+                "reads them. A program without a slash is looked up in PATH.",
+     .fields = kArgumentField,
+     .required = true,
+     .single = true},
+    {.name = "timeout",
+     .shape = Shape::kDuration,
+     .meaning = "Of one call; past it the command's process group gets SIGTERM. Default: the "
+                "consumer's `timeout`.",
+     .low = 1,
+     .high = kDay},
+    {.name = "grace",
+     .shape = Shape::kDuration,
+     .meaning = "From SIGTERM until SIGKILL.",
+     .fallback = "5s",
+     .low = 0,
+     .high = kHour},
+    {.name = "honours_key",
+     .shape = Shape::kBoolean,
+     .meaning = "Declares that the command makes its effect once for each `SEMEL_KEY`, however "
+                "often it is run.",
+     .fallback = "false"},
+};
+
 constexpr Field kHandlerFields[] = {
     {.name = "sql",
      .shape = Shape::kMap,
      .meaning = "SQL statements in the store's own database.",
      .fields = kSqlFields,
+     .alternative = true},
+    {.name = "exec",
+     .shape = Shape::kMap,
+     .meaning = "A command of any language: the payload on stdin, the verdict by its exit code.",
+     .fields = kExecFields,
+     .short_form = "command",
      .alternative = true},
     {.name = "native",
      .shape = Shape::kText,

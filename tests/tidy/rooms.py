@@ -16,10 +16,11 @@ KNOWS = {
     "stores/sqlite": {"base", "core", "system"},
     "sources": {"base", "core", "system"},
     "handlers/sql": {"base", "core", "system"},
+    "handlers/exec": {"base", "core"},
     "engine": {"base", "core", "system", "strategies"},
     "config": {"base", "core"},
     "compose": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite",
-                "sources", "handlers/sql", "engine", "config"},
+                "sources", "handlers/sql", "handlers/exec", "engine", "config"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}
 

@@ -1,0 +1,17 @@
+// UTF-8, one character at a time.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace semel {
+
+// How many bytes the character at the beginning of `text` has; 0 where none is valid there. `text`
+// is not empty.
+std::size_t utf8_length(std::string_view text) noexcept;
+
+// True of the control characters of ASCII and of their twins above it (C1): what moves a cursor.
+// `character` is what utf8_length measured.
+bool is_control(std::string_view character) noexcept;
+
+}  // namespace semel

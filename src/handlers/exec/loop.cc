@@ -1,0 +1,328 @@
+#include "handlers/exec/loop.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+
+#include "handlers/exec/message_environment.h"
+#include "handlers/exec/process.h"
+#include "handlers/exec/spawn.h"
+#include "handlers/exec/verdict_of.h"
+
+namespace semel::handlers::exec {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kWakeId = 0;
+constexpr int kEventsEachTurn = 64;
+// A start takes the thread as long as the kernel needs for it: what runs is looked after between.
+constexpr int kStartsEachTurn = 8;
+constexpr milliseconds kShortage{50};
+// Where the kernel gave nothing to wait on for a command.
+constexpr milliseconds kLookAgain{10};
+// While no command can be started, begin nothing for so long.
+constexpr milliseconds kGateShut{5000};
+constexpr Loop::Clock::time_point kNever = Loop::Clock::time_point::max();
+
+// execve takes them as not const, and changes nothing.
+void append_pointers(std::vector<char*>& pointers, const std::vector<std::string>& words) {
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+}
+
+}  // namespace
+
+struct Loop::Call {
+  enum class Phase {
+    kWaiting,  // for its start
+    kRunning,
+    kTold,  // to end
+    kKilled,
+    kFinished,  // the command has ended; the rest of its output is waited for
+  };
+
+  Call(const Message& m, const Attempt& a, Completion c)
+      : message(m), attempt(a), completion(std::move(c)) {}
+
+  std::uint64_t id = 0;
+  const Message& message;
+  const Attempt& attempt;
+  Completion completion;
+  std::atomic<bool> stop{false};
+  Phase phase = Phase::kWaiting;
+  Ending::Why why = Ending::Why::kItself;
+  Clock::time_point next = kNever;     // when its phase asks for something
+  Clock::time_point look_at = kNever;  // where no event will tell
+  std::optional<Process> process;
+  std::optional<ExitStatus> status;
+  // The last member: gone first, so that no stop comes while the others go.
+  std::optional<std::stop_callback<std::function<void()>>> on_stop;
+};
+
+Result<std::shared_ptr<Loop>> Loop::make(Plan plan) {
+  const auto lacking = [](int problem) {
+    return failure({ErrorKind::kUnavailable, "R281",
+                    "no command can be run: " + std::generic_category().message(problem),
+                    "raise the limit of open files (ulimit -n)"});
+  };
+  std::shared_ptr<Loop> made(new Loop(std::move(plan)));
+  made->epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (!made->epoll_.valid()) return lacking(errno);
+  made->wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!made->wake_.valid()) return lacking(errno);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kWakeId;
+  if (::epoll_ctl(made->epoll_.get(), EPOLL_CTL_ADD, made->wake_.get(), &event) != 0) {
+    return lacking(errno);
+  }
+  return made;
+}
+
+Loop::Loop(Plan plan) : plan_(std::move(plan)) {}
+Loop::~Loop() = default;
+
+void Loop::begin(const Message& message, const Attempt& attempt, Completion completion) {
+  auto call = std::make_unique<Call>(message, attempt, std::move(completion));
+  Call* const raw = call.get();
+  raw->next = Clock::now() + plan_.spec.timeout;
+  // Before the thread can know of the call, and so before it can be answered and gone.
+  raw->on_stop.emplace(attempt.stop, [this, raw] {
+    raw->stop.store(true);
+    some_stopped_.store(true);
+    wake();
+  });
+  {
+    const std::lock_guard lock(mutex_);
+    incoming_.push_back(std::move(call));
+  }
+  wake();
+}
+
+void Loop::close() noexcept {
+  closing_.store(true);
+  wake();
+}
+
+void Loop::wake() const noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto n = ::write(wake_.get(), &one, sizeof one);
+}
+
+void Loop::run() {
+  for (;;) {
+    take_incoming();
+    heed_stops();
+    heed_times();
+    start_some();
+    if (closing_.load() && calls_.empty()) {
+      const std::lock_guard lock(mutex_);
+      if (incoming_.empty()) return;
+    }
+    wait_for_events();
+  }
+}
+
+void Loop::take_incoming() {
+  std::vector<std::unique_ptr<Call>> taken;
+  {
+    const std::lock_guard lock(mutex_);
+    taken.swap(incoming_);
+  }
+  for (auto& call : taken) {
+    call->id = ++last_id_;
+    // Its stop may have been told of before it was here to be found.
+    if (call->stop.load()) some_stopped_.store(true);
+    waiting_.push_back(call->id);
+    calls_.emplace(call->id, std::move(call));
+  }
+}
+
+int Loop::patience() const {
+  auto until = kNever;
+  for (const auto& [id, call] : calls_) until = std::min({until, call->next, call->look_at});
+  if (!waiting_.empty()) until = std::min(until, start_again_);
+  if (until == kNever) return -1;
+  const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
+  return static_cast<int>(
+      std::clamp<std::int64_t>(left, 0, std::numeric_limits<std::int32_t>::max()));
+}
+
+void Loop::wait_for_events() {
+  std::array<epoll_event, kEventsEachTurn> events;
+  const int n = ::epoll_wait(epoll_.get(), events.data(), kEventsEachTurn, patience());
+  for (int i = 0; i < n; ++i) {
+    const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
+    if (id == kWakeId) {
+      std::uint64_t count = 0;
+      [[maybe_unused]] const auto read = ::read(wake_.get(), &count, sizeof count);
+    } else if (const auto found = calls_.find(id); found != calls_.end()) {
+      service(*found->second);
+    }
+  }
+}
+
+void Loop::start_some() {
+  for (int i = 0; i < kStartsEachTurn && !waiting_.empty(); ++i) {
+    if (start_again_ > Clock::now()) return;
+    const auto found = calls_.find(waiting_.front());
+    if (found != calls_.end() && !start(*found->second)) {
+      start_again_ = Clock::now() + kShortage;
+      return;
+    }
+    waiting_.pop_front();
+  }
+}
+
+bool Loop::start(Call& call) {
+  const auto ours = message_environment(plan_.spec, call.message, call.attempt);
+  std::vector<char*> environment;
+  append_pointers(environment, plan_.environment);
+  append_pointers(environment, ours);
+  environment.push_back(nullptr);
+  std::vector<char*> arguments;
+  append_pointers(arguments, plan_.spec.command);
+  arguments.push_back(nullptr);
+  auto spawned = spawn({plan_.program.c_str(), arguments.data(), environment.data()});
+  if (!spawned) {
+    if (is_shortage(spawned.error()) && running_ > 0) return false;
+    Verdict verdict = not_started(plan_.program, spawned.error());
+    // The message is to blame for a dead letter; for anything else, the command is.
+    if (verdict.kind == Verdict::Kind::kRetry && call.attempt.gate != nullptr) {
+      call.attempt.gate->shut(kGateShut, verdict.reason);
+    }
+    answer(call, std::move(verdict));
+    return true;
+  }
+  ++running_;
+  call.phase = Call::Phase::kRunning;
+  call.process.emplace(*std::move(spawned), call.message.payload(), plan_.spec.result_limit);
+  if (call.attempt.gate != nullptr) call.attempt.gate->open();
+  if (!call.process->watch(epoll_.get(), call.id)) call.look_at = Clock::now() + kLookAgain;
+  return true;
+}
+
+void Loop::heed_stops() {
+  const bool closing = closing_.load();
+  if (!some_stopped_.exchange(false) && !closing) return;
+  std::vector<Call*> stopped;
+  for (const auto& [id, call] : calls_) {
+    if (closing || call->stop.load()) stopped.push_back(call.get());
+  }
+  for (Call* call : stopped) {
+    if (call->phase == Call::Phase::kWaiting) {
+      answer(*call, no_room("stopped before the command was started"));
+      continue;
+    }
+    if (call->phase == Call::Phase::kRunning) tell_to_end(*call, false);
+    if (closing && call->phase == Call::Phase::kTold) kill(*call);
+  }
+}
+
+void Loop::heed_times() {
+  const auto now = Clock::now();
+  std::vector<Call*> due;
+  for (const auto& [id, call] : calls_) {
+    if (std::min(call->next, call->look_at) <= now) due.push_back(call.get());
+  }
+  for (Call* call : due) {
+    if (call->look_at <= now) {
+      call->look_at = now + kLookAgain;
+      const std::uint64_t id = call->id;
+      service(*call);
+      if (!calls_.contains(id)) continue;
+    }
+    if (call->next > now) continue;
+    switch (call->phase) {
+      case Call::Phase::kWaiting:
+        answer(*call, no_room("the system had no room for another process in all of its time"));
+        break;
+      case Call::Phase::kRunning:
+        tell_to_end(*call, true);
+        break;
+      case Call::Phase::kTold:
+        kill(*call);
+        break;
+      case Call::Phase::kKilled:
+        break;
+      case Call::Phase::kFinished:
+        answer_ended(*call);
+        break;
+    }
+  }
+}
+
+// A command that has ended by itself, and was not yet looked at, is not told: its own word counts.
+void Loop::tell_to_end(Call& call, bool timeout) {
+  if (call.process->ended()) {
+    call.next = kNever;
+    call.look_at = Clock::now();
+    return;
+  }
+  call.why = timeout ? Ending::Why::kTimeout : Ending::Why::kStopped;
+  call.phase = Call::Phase::kTold;
+  call.next = Clock::now() + plan_.spec.grace;
+  call.process->signal_group(SIGTERM);
+}
+
+void Loop::kill(Call& call) noexcept {
+  call.phase = Call::Phase::kKilled;
+  call.next = kNever;
+  call.process->signal_group(SIGKILL);
+}
+
+void Loop::service(Call& call) {
+  if (!call.process) return;
+  // Asked before its output is read: what it wrote before its end is there then.
+  if (!call.status && (call.status = call.process->ended())) {
+    call.phase = Call::Phase::kFinished;
+    call.next = Clock::now() + kOutputGrace;
+    call.process->end_input();
+  }
+  call.process->move_data();
+  if (call.status && call.process->silent()) answer_ended(call);
+}
+
+void Loop::answer_ended(Call& call) {
+  Ending ending;
+  ending.why = call.why;
+  ending.status = call.status.value_or(ExitStatus{});
+  ending.output = call.process->take_output();
+  ending.output_size = call.process->output_size();
+  ending.last_error_text = call.process->last_error_output();
+  answer(call, verdict_of(plan_.spec, std::move(ending)));
+}
+
+void Loop::answer(Call& call, Verdict verdict) {
+  const auto found = calls_.find(call.id);
+  const std::unique_ptr<Call> gone = std::move(found->second);
+  calls_.erase(found);
+  if (gone->process) {
+    gone->process.reset();
+    --running_;
+    start_again_ = {};
+  }
+  // Message and attempt may be gone with the answer.
+  gone->on_stop.reset();
+  try {
+    gone->completion(std::move(verdict));
+  } catch (...) {
+    // Who is told failed to listen, and there is nobody else to tell.
+    return;
+  }
+}
+
+}  // namespace semel::handlers::exec

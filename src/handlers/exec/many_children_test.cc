@@ -1,0 +1,169 @@
+// Hundreds of commands at a time, and a system that has no room for them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <semel/reason.h>
+
+#include "handlers/exec/exec_handler.h"
+#include "handlers/exec/test_calls.h"
+#include "tests/support/temp_dir.h"
+
+namespace semel::handlers::exec {
+namespace {
+
+using Kind = Verdict::Kind;
+
+constexpr int kMany = 200;
+
+using Calls = std::vector<std::unique_ptr<TestCall>>;
+
+Calls make_calls(int count) {
+  Calls calls;
+  for (int i = 0; i < count; ++i) {
+    calls.push_back(
+        std::make_unique<TestCall>(fmt::format("payload {}", i), fmt::format("k-{}", i)));
+  }
+  return calls;
+}
+
+// Allows this process `more` descriptors than it has, while it lives.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int more) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::dup(STDIN_FILENO);
+    ::close(next);
+    rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(next + more);
+    ::setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(ManyChildren, AllRunAtOnceAndEachGetsItsOwn) {
+  const test::TempDir folder;
+  // None ends before all have begun.
+  const auto handler =
+      handler_of(shell(fmt::format("cd {}; cat > in.$SEMEL_KEY; : > $SEMEL_KEY; "
+                                   "while [ ! -e go ]; do sleep 0.05; done; cat in.$SEMEL_KEY",
+                                   folder.path().string())));
+  const Calls calls = make_calls(kMany);
+  for (const auto& call : calls) call->begin(handler);
+  for (int i = 0; i < kMany; ++i) {
+    ASSERT_TRUE(wait_until([&] {
+      return ::access(folder.file(fmt::format("k-{}", i)).c_str(), F_OK) == 0;
+    })) << i;
+  }
+  for (const auto& call : calls) EXPECT_FALSE(call->answered());
+  test::write_file(folder.file("go"), "");
+  for (int i = 0; i < kMany; ++i) {
+    EXPECT_EQ(calls[static_cast<std::size_t>(i)]->wait()->result, fmt::format("payload {}", i));
+  }
+  EXPECT_FALSE(has_children());
+}
+
+TEST(ManyChildren, AllTimeOutAtOnce) {
+  auto spec = shell("trap '' TERM; sleep 600");
+  spec.timeout = spec.grace = std::chrono::milliseconds(500);
+  const auto handler = handler_of(spec);
+  const Calls calls = make_calls(kMany);
+  for (const auto& call : calls) call->begin(handler);
+  int started = 0;
+  for (const auto& call : calls) {
+    const Verdict verdict = *call->wait();
+    EXPECT_EQ(verdict.kind, Kind::kRetry);
+    if (verdict.code == reason::kHandlerTimeout) ++started;
+  }
+  // On a machine that is too busy to start them in their time the rest is told so.
+  EXPECT_GT(started, 0);
+  EXPECT_FALSE(has_children());
+}
+
+TEST(ManyChildren, AreStoppedFromManyThreads) {
+  const auto handler = handler_of(shell("exec sleep 600"));
+  const Calls calls = make_calls(kMany);
+  for (const auto& call : calls) call->begin(handler);
+  std::vector<std::thread> threads;
+  for (std::size_t part = 0; part < 4; ++part) {
+    threads.emplace_back([&, part] {
+      for (std::size_t i = part; i < calls.size(); i += 4) calls[i]->stop();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const auto& call : calls) {
+    EXPECT_FALSE(call->wait()->counted);
+  }
+  EXPECT_FALSE(has_children());
+}
+
+TEST(ManyChildren, StoppedBeforeTheirStartAreNeverStarted) {
+  const auto handler = handler_of(shell("exec sleep 600"));
+  // Enough to meet the thread at every place of its turn.
+  constexpr int kStopped = 3'000;
+  const Calls calls = make_calls(kStopped);
+  for (const auto& call : calls) {
+    call->stop();
+    call->begin(handler);
+  }
+  for (const auto& call : calls) ASSERT_EQ(call->wait()->code, "handler.exec.start");
+}
+
+TEST(ManyChildren, WaitForOneAnotherWhereThereIsNoRoom) {
+  const auto handler = handler_of(shell("cat"));
+  constexpr int kRoomForAFew = 24;
+  const FewDescriptors few(kRoomForAFew);
+  const Calls calls = make_calls(kMany);
+  for (const auto& call : calls) call->begin(handler);
+  for (int i = 0; i < kMany; ++i) {
+    const Verdict verdict = *calls[static_cast<std::size_t>(i)]->wait();
+    EXPECT_EQ(verdict.kind, Kind::kDone) << verdict.reason;
+    EXPECT_EQ(verdict.result, fmt::format("payload {}", i));
+  }
+}
+
+TEST(ManyChildren, WithoutAnyRoomNoneIsToBlame) {
+  const auto handler = handler_of(shell("cat"));
+  const FewDescriptors none(0);
+  NotingGate gate;
+  TestCall call;
+  call.attempt.gate = &gate;
+  const Verdict verdict = *call.begin(handler).wait();
+  EXPECT_EQ(verdict.kind, Kind::kRetry);
+  EXPECT_EQ(verdict.code, "handler.exec.start");
+  EXPECT_FALSE(verdict.counted);
+  EXPECT_EQ(gate.told().size(), 1U);
+}
+
+TEST(ManyChildren, DoNotWaitForRoomPastTheirTime) {
+  // The first holds the only room for longer than the second's time.
+  auto spec = shell("trap '' TERM; exec sleep 600");
+  spec.timeout = std::chrono::milliseconds(300);
+  spec.grace = std::chrono::milliseconds(1000);
+  const auto handler = handler_of(spec);
+  constexpr int kRoomForOne = 9;
+  const FewDescriptors few(kRoomForOne);
+  TestCall first;
+  TestCall second;
+  first.begin(handler);
+  second.begin(handler);
+  const Verdict late = *second.wait();
+  EXPECT_FALSE(first.answered());
+  EXPECT_EQ(late.code, "handler.exec.start");
+  EXPECT_FALSE(late.counted);
+  EXPECT_NE(late.reason.find("no room"), std::string::npos) << late.reason;
+  EXPECT_EQ(first.wait()->code, reason::kHandlerTimeout);
+}
+
+}  // namespace
+}  // namespace semel::handlers::exec

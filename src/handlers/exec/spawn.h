@@ -1,0 +1,31 @@
+// Starts one process with pipes for its input and output.
+#pragma once
+
+#include <sys/types.h>
+
+#include <tl/expected.hpp>
+
+#include "handlers/exec/descriptor.h"
+
+namespace semel::handlers::exec {
+
+struct SpawnOrder {
+  const char* program;  // its file
+  char* const* arguments;
+  char* const* environment;
+};
+
+// Our ends of the pipes never block.
+struct Spawned {
+  pid_t pid = -1;
+  Descriptor in;   // written: its stdin
+  Descriptor out;  // read: its stdout
+  Descriptor err;  // read: its stderr
+};
+
+// It leads a process group of its own, has no other descriptor of this process, no signal blocked
+// or ignored, and is killed when the calling thread ends. The calling thread has all signals
+// blocked, and waits until the program runs. On failure: errno, and nothing was started.
+tl::expected<Spawned, int> spawn(const SpawnOrder& order);
+
+}  // namespace semel::handlers::exec

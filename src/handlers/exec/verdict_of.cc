@@ -1,0 +1,137 @@
+#include "handlers/exec/verdict_of.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include <semel/reason.h>
+
+#include "base/utf8.h"
+
+namespace semel::handlers::exec {
+namespace {
+
+// sysexits.h names the first two; 100 is a permanent end of another kind, as mail programs use it.
+constexpr int kExitDone = 0;
+constexpr int kExitDead = 65;
+constexpr int kExitRetry = 75;
+constexpr int kExitDiscard = 100;
+constexpr std::size_t kLongestReason = 2 << 10;
+
+std::string shown(std::chrono::milliseconds time) {
+  if (time.count() % 1000 == 0) return fmt::format("{}s", time.count() / 1000);
+  return fmt::format("{}ms", time.count());
+}
+
+// A sentence of ours, and what the command said last.
+std::string with_words(std::string sentence, std::string_view error_text) {
+  const std::string line = last_line(error_text);
+  if (!line.empty()) sentence += "; it said: " + line;
+  return sentence;
+}
+
+Verdict by_code(const core::ExecSpec& spec, int code, Ending ending) {
+  if (code == kExitDone && ending.output_size > spec.result_limit) {
+    Verdict verdict = dead(fmt::format("the command printed {} bytes on stdout, the limit is {}",
+                                       ending.output_size, spec.result_limit));
+    verdict.code = reason::kTooLarge;
+    return verdict;
+  }
+  if (code == kExitDone) return done(std::move(ending.output));
+  std::string why = last_line(ending.last_error_text);
+  if (why.empty()) why = fmt::format("the command ended with exit code {}", code);
+  Verdict verdict = code == kExitDead      ? dead(std::move(why))
+                    : code == kExitDiscard ? discard(std::move(why))
+                                           : retry(std::move(why));
+  verdict.code = reason::exec_reason(std::to_string(code));
+  return verdict;
+}
+
+}  // namespace
+
+Verdict verdict_of(const core::ExecSpec& spec, Ending ending) {
+  const ExitStatus status = ending.status;
+  if (ending.why == Ending::Why::kItself && status.code) {
+    return by_code(spec, *status.code, std::move(ending));
+  }
+  Verdict verdict;
+  const int signal = status.code ? SIGTERM : status.signal;
+  switch (ending.why) {
+    case Ending::Why::kTimeout:
+      verdict = retry(with_words(
+          fmt::format("the command ran longer than its timeout of {}", shown(spec.timeout)),
+          ending.last_error_text));
+      verdict.code = reason::kHandlerTimeout;
+      break;
+    case Ending::Why::kStopped:
+      verdict = retry(with_words("the command was stopped before its end", ending.last_error_text));
+      verdict.code = reason::exec_reason(fmt::format("signal_{}", signal));
+      verdict.counted = false;
+      break;
+    case Ending::Why::kItself:
+      verdict = retry(with_words(
+          signal > 0 ? fmt::format("the command was ended by signal {}", signal)
+                     : "how the command ended is not known: the program around it collected it",
+          ending.last_error_text));
+      verdict.code = reason::exec_reason(fmt::format("signal_{}", signal));
+      break;
+  }
+  verdict.unknown = true;
+  return verdict;
+}
+
+Verdict not_started(const std::string& program, int problem) {
+  if (problem == E2BIG) {
+    Verdict verdict = dead("the key and the message's type are too long for an environment");
+    verdict.code = reason::kTooLarge;
+    return verdict;
+  }
+  std::string why = fmt::format("\"{}\" cannot be started: {}", program,
+                                std::generic_category().message(problem));
+  if (problem == ENOENT) why += " (it, or the interpreter that its first line names)";
+  if (problem == ENOEXEC) why += " (a script needs a first line such as #!/bin/sh)";
+  return no_room(why);
+}
+
+Verdict no_room(std::string_view why) {
+  Verdict verdict = retry(std::string(why));
+  verdict.code = reason::exec_reason("start");
+  verdict.counted = false;
+  return verdict;
+}
+
+bool is_shortage(int problem) noexcept {
+  return problem == EMFILE || problem == ENFILE || problem == EAGAIN || problem == ENOMEM;
+}
+
+std::string last_line(std::string_view text) {
+  constexpr std::string_view kBlank(" \t\r\n\0", 5);
+  const auto end = text.find_last_not_of(kBlank);
+  if (end == std::string_view::npos) return {};
+  text = text.substr(0, end + 1);
+  text.remove_prefix(text.find_last_of('\n') + 1);
+  std::string made;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    std::string next(character);
+    if (character == "\t") {
+      next = " ";
+    } else if (length == 0 || is_control(character)) {
+      next.clear();
+      for (const char c : character) {
+        next += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      }
+    }
+    if (made.size() + next.size() > kLongestReason) break;
+    made += next;
+    text.remove_prefix(character.size());
+  }
+  return made;
+}
+
+}  // namespace semel::handlers::exec

@@ -1,0 +1,161 @@
+// Commands as handlers, in the whole program.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "tests/cli/program.h"
+
+namespace semel::test {
+namespace {
+
+// `exec`: what stands in handler.exec beside the command, which runs the script handler.sh of the
+// scene's folder with that folder as its argument.
+class ExecTest : public ::testing::Test {
+ protected:
+  static std::string consumer(std::string_view more, std::string_view exec) {
+    return fmt::format(
+        "    source: {{ queue: {{}} }}\n    key: json:/id\n{}"
+        "    handler: {{ exec: {{ command: [./handler.sh]{} }} }}\n",
+        more, exec);
+  }
+  static void write_script(const Scene& scene, std::string_view text) {
+    write_file(scene.file("handler.sh"),
+               fmt::format("#!/bin/sh\ncd '{}'\n{}", scene.file(""), text));
+    std::filesystem::permissions(scene.file("handler.sh"), std::filesystem::perms::owner_all);
+  }
+  static void send(const Scene& scene, const std::string& lines) {
+    const Ran sent = scene.semel({"send", "payments", "-", "-q"}, {.input = lines});
+    ASSERT_EQ(sent.code, 0) << sent.err;
+  }
+  static std::string dead_with(const Scene& scene, const std::string& reason) {
+    return json_at(scene.semel({"dlq", "list", "--reason", reason, "-o", "json"}).out, "/count");
+  }
+  static std::string dead(const Scene& scene) {
+    return json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count");
+  }
+  static bool appears(const std::string& file) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (::access(file.c_str(), F_OK) != 0) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return true;
+  }
+};
+
+TEST_F(ExecTest, AMessageThatKillsItsConsumerIsTheOnlyOneDead) {
+  constexpr int kMessages = 200;
+  constexpr int kBad = 57;
+  constexpr int kRunsAtMost = 30;
+  const Scene scene(consumer("", ""));
+  write_script(scene, fmt::format("if [ \"$SEMEL_KEY\" = m-{} ]; then\n"
+                                  "  kill -9 $PPID\n  exec sleep 600\nfi\n"
+                                  "echo $SEMEL_KEY >> done.txt\n",
+                                  kBad));
+  std::string lines;
+  std::set<std::string> good;
+  for (int i = 0; i < kMessages; ++i) {
+    lines += fmt::format("{{\"id\":\"m-{}\"}}\n", i);
+    if (i != kBad) good.insert(fmt::format("m-{}", i));
+  }
+  send(scene, lines);
+  int killed = 0;
+  Ran ran;
+  for (int i = 0; i < kRunsAtMost && ran.code != 0; ++i) {
+    ran = scene.semel({"run", "--once", "-q"});
+    if (ran.signal == SIGKILL) ++killed;
+  }
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_GE(killed, 1) << "it never killed its consumer";
+  EXPECT_EQ(dead_with(scene, "crash"), "1");
+  EXPECT_EQ(dead(scene), "1");
+  std::set<std::string> done;
+  std::istringstream said(read_file(scene.file("done.txt")));
+  for (std::string key; said >> key;) done.insert(key);
+  EXPECT_EQ(done, good);
+  for (const auto* key : {"m-0", "m-56", "m-58", "m-199"}) {
+    EXPECT_EQ(json_at(scene.semel({"records", "show", key, "-o", "json"}).out, "/records/0/state"),
+              "completed")
+        << key;
+  }
+}
+
+TEST_F(ExecTest, ExitCodesEndMessages) {
+  const Scene scene(consumer("    retry: { attempts: 3, backoff: 10ms..10ms }\n", ""));
+  write_script(scene,
+               "case $SEMEL_KEY in\n"
+               "  poison) echo 'not a picture' >&2; exit 65 ;;\n"
+               "  later) [ $SEMEL_ATTEMPT = 2 ] || exit 75 ;;\n"
+               "  never) exit 3 ;;\n"
+               "  nothing) exit 100 ;;\n"
+               "esac\n"
+               "echo $SEMEL_KEY $SEMEL_ATTEMPT >> done.txt\n");
+  send(scene, "{\"id\":\"good\"}\n{\"id\":\"poison\"}\n{\"id\":\"good\"}\n{\"id\":\"never\"}\n");
+  send(scene, "{\"id\":\"nothing\"}\n");
+  EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  send(scene, "{\"id\":\"later\"}\n");
+  EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(read_file(scene.file("done.txt")), "good 1\nlater 2\n");
+  EXPECT_EQ(dead(scene), "2");
+  EXPECT_EQ(dead_with(scene, "handler.exec.65"), "1");
+  EXPECT_EQ(dead_with(scene, "attempts.exhausted"), "1");
+  const Ran letters = scene.semel({"dlq", "list", "-o", "json"});
+  EXPECT_NE(letters.out.find("not a picture"), std::string::npos) << letters.out;
+}
+
+TEST_F(ExecTest, WhatHangsIsCountedAndGivenUp) {
+  const Scene scene(consumer("    retry: { attempts: 2, backoff: 10ms..10ms }\n",
+                             ", timeout: 200ms, grace: 100ms"));
+  write_script(scene, "echo $SEMEL_ATTEMPT >> tries.txt\ntrap '' TERM\nsleep 600\n");
+  send(scene, "{\"id\":\"stuck\"}\n");
+  EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(read_file(scene.file("tries.txt")), "1\n2\n");
+  EXPECT_EQ(dead(scene), "1");
+}
+
+TEST_F(ExecTest, AStopInAHurryIsNotTheMessagesFault) {
+  const Scene scene(consumer("    retry: { attempts: 1 }\n", ""));
+  write_script(scene,
+               "[ -e first ] || { : > first; exec sleep 600; }\necho $SEMEL_KEY >> done.txt\n");
+  Program runner({"run", scene.config(), "-q"});
+  send(scene, "{\"id\":\"long\"}\n");
+  ASSERT_TRUE(appears(scene.file("first"))) << runner.err();
+  runner.signal(SIGSTOP);
+  runner.signal(SIGTERM);
+  runner.signal(SIGINT);
+  runner.signal(SIGCONT);
+  EXPECT_EQ(runner.wait().code, 0) << runner.err();
+  EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(read_file(scene.file("done.txt")), "long\n");
+  EXPECT_EQ(dead(scene), "0");
+}
+
+TEST_F(ExecTest, AProgramThatIsNotThereIsSaidAtTheStart) {
+  const Scene scene(consumer("", ""));
+  send(scene, "{\"id\":\"m-1\"}\n");
+  const Ran ran = scene.semel({"run", "--once"});
+  EXPECT_EQ(ran.code, 78) << ran.err;
+  EXPECT_NE(ran.err.find("error[R280]"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("handler.sh\" is not there"), std::string::npos) << ran.err;
+  write_script(scene, "echo $SEMEL_ATTEMPT >> done.txt\n");
+  EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(read_file(scene.file("done.txt")), "1\n");
+}
+
+TEST_F(ExecTest, CheckNamesTheCommand) {
+  const Scene scene(consumer("", ""));
+  const Ran ran = scene.semel({"check", "-o", "json"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("handler.sh\""), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("\"strategy\":\"state_machine\""), std::string::npos) << ran.out;
+}
+
+}  // namespace
+}  // namespace semel::test
