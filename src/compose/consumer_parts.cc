@@ -19,7 +19,9 @@ namespace {
 
 constexpr std::size_t kFirstBatchInTransaction = 32;
 constexpr int kWorkersOutside = 8;
-constexpr int kCommands = 16;
+// Calls that wait for another program or machine.
+constexpr int kCallsAtATime = 64;
+constexpr int kCommandsAtATime = 16;
 
 Error rejected(std::string code, std::string message, std::string hint) {
   return {ErrorKind::kRejected, std::move(code), std::move(message), std::move(hint)};
@@ -125,7 +127,7 @@ strategies::Context context_of(const ConsumerBuild& build, Handler handler) {
 }
 
 engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber number,
-                                     bool transactional) {
+                                     const Handler& handler) {
   const config::ConsumerConfig& consumer = *build.consumer;
   engine::EngineOptions options;
   options.consumer = consumer.name;
@@ -134,6 +136,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   const auto function = build.options->keys.find(consumer.name);
   if (function != build.options->keys.end()) options.recipe.function = function->second;
   options.limits = consumer.limits;
+  const bool transactional = std::holds_alternative<TransactionalHandler>(handler);
   const bool one_writer = transactional && build.store->traits().single_writer;
   const int threads = consumer.concurrency.value_or(one_writer ? 1 : kWorkersOutside);
   options.workers = threads > 1 ? threads : 0;
@@ -148,9 +151,14 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   if (const auto* exec = std::get_if<config::ExecHandler>(&consumer.handler)) {
     options.handler_timeout = handlers::longest_exec_call(exec->spec);
     options.grace = std::max(options.grace, handlers::longest_exec_end(exec->spec));
-    // Workers only begin commands; how many run is another number.
-    options.workers = std::min(options.workers, kWorkersOutside);
-    options.most_running = static_cast<std::size_t>(consumer.concurrency.value_or(kCommands));
+  }
+  if (std::holds_alternative<AsyncHandler>(handler)) {
+    // One thread begins them all; how many run is another number.
+    options.workers = 0;
+    const bool commands = std::holds_alternative<config::ExecHandler>(consumer.handler);
+    const int at_a_time =
+        consumer.concurrency.value_or(commands ? kCommandsAtATime : kCallsAtATime);
+    options.most_running = static_cast<std::size_t>(at_a_time);
   }
   options.drain_timeout = build.config->drain_timeout;
   options.crashes = consumer.retry.crashes;
@@ -191,7 +199,7 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   condemned.dead_reason = reason::kCrash;
 
   ConsumerParts made;
-  made.options = engine_options(build, *number, transactional);
+  made.options = engine_options(build, *number, *handler);
   made.parts.store = build.store;
   made.parts.sources = *std::move(sources);
   made.parts.environment = build.options->environment;

@@ -2,10 +2,10 @@
 //
 //   worker STORE key=value…
 //
-// strategy, handler (sql | native | plain), source (queue | file), file, ledger, once, lease,
-// crashes, workers: as in the config. throws=N: every N-th key's first try throws. segfault=KEY:
-// that message kills the process. hold=KEY: its first handler says "holding" on stdout and waits
-// for hold_file to appear. say=1: says "began" at the first handler call.
+// strategy, handler (sql | native | plain | async | batch), source (queue | file), file, ledger,
+// once, lease, crashes, workers: as in the config. throws=N: every N-th key's first try throws.
+// segfault=KEY: that message kills the process. hold=KEY: its first handler says "holding" on
+// stdout and waits for hold_file to appear. say=1: says "began" at the first handler call.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +22,7 @@
 #include <semel/semel.h>
 
 #include "tests/support/ledger.h"
+#include "tests/support/one_thread.h"
 
 namespace {
 
@@ -156,6 +157,30 @@ int run(const std::string& store, const Settings& settings) {
       mischief.before(message);
       ledger->note(message.key().text);
       return semel::done();
+    });
+  }
+  // Answers on another thread, while the engine goes on.
+  semel::test::OneThread service;
+  if (kind == "async") {
+    ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
+    runner.on("work", [&](const semel::Message& message, const semel::Attempt&,
+                          semel::Completion completion) {
+      auto answer = std::make_shared<semel::Completion>(std::move(completion));
+      service.run([&, answer] {
+        mischief.before(message);
+        ledger->note(message.key().text);
+        (*answer)(semel::done());
+      });
+    });
+  } else if (kind == "batch") {
+    ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
+    runner.on("work", [&](std::span<const semel::Message* const> messages,
+                          std::span<const semel::Attempt>) {
+      for (const semel::Message* message : messages) {
+        mischief.before(*message);
+        ledger->note(message->key().text);
+      }
+      return std::vector<semel::Verdict>(messages.size());
     });
   }
   Teller teller(get(settings, "tell", "0") == "1");
