@@ -69,6 +69,7 @@ std::string key_text(const config::ConsumerConfig& consumer) {
 }
 
 std::string handler_text(const config::ConsumerConfig& consumer) {
+  if (std::holds_alternative<config::HttpHandler>(consumer.handler)) return "http";
   const auto* native = std::get_if<config::NativeHandler>(&consumer.handler);
   return native == nullptr ? "sql" : "native " + native->name;
 }
@@ -77,6 +78,9 @@ std::string chosen_text(const config::ConsumerConfig& consumer) {
   if (consumer.strategy_named) return "as named";
   if (std::holds_alternative<config::SqlHandler>(consumer.handler)) {
     return "chosen: its handler runs in the store's transaction";
+  }
+  if (std::holds_alternative<config::HttpHandler>(consumer.handler)) {
+    return "chosen: its effect is outside of the store";
   }
   return "chosen: a native handler may act anywhere; one that takes a Transaction gets dedup_table";
 }

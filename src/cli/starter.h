@@ -12,7 +12,7 @@ namespace semel::cli {
 
 struct StarterParts {
   std::string source;   // queue, file, stdin
-  std::string handler;  // sql, native
+  std::string handler;  // sql, http, native
   std::string store;    // sqlite, memory
 };
 

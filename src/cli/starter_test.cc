@@ -38,9 +38,10 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
       }
     }
   }
-  EXPECT_EQ(accepted, 16);
-  EXPECT_EQ(refused, (std::set<std::string>{"queue/sql/memory", "queue/native/memory",
-                                            "file/sql/memory", "stdin/sql/memory"}));
+  EXPECT_EQ(accepted, 26);
+  EXPECT_EQ(refused,
+            (std::set<std::string>{"queue/sql/memory", "queue/http/memory", "queue/native/memory",
+                                   "file/sql/memory", "stdin/sql/memory"}));
 }
 
 TEST(Starter, PartsSayWhatTheConfigHolds) {
@@ -55,9 +56,20 @@ TEST(Starter, PartsSayWhatTheConfigHolds) {
   EXPECT_TRUE(consumer.strategy_named);
 }
 
+TEST(Starter, AnEndpointAsHandler) {
+  const auto text = starter_text({"queue", "http", "sqlite"}, false);
+  ASSERT_TRUE(text);
+  const auto loaded = config::load_text(*text, "semel.yaml");
+  ASSERT_TRUE(loaded.config);
+  const auto& consumer = loaded.config->consumers.at(0);
+  EXPECT_TRUE(std::holds_alternative<config::HttpHandler>(consumer.handler));
+  EXPECT_EQ(consumer.strategy, core::StrategyKind::kStateMachine);
+}
+
 TEST(Starter, ColumnsOfCommentsStandInOneLine) {
   for (const auto& source : starter_sources()) {
-    const auto text = starter_text({std::string(source.name), "sql", "sqlite"}, false);
+    const auto handler = source.name == "queue" ? "http" : "sql";
+    const auto text = starter_text({std::string(source.name), handler, "sqlite"}, false);
     ASSERT_TRUE(text);
     std::set<std::size_t> columns;
     std::size_t begin = 0;

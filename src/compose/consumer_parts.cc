@@ -8,6 +8,7 @@
 #include <semel/reason.h>
 #include <semel/unit_of_work.h>
 
+#include "handlers/http/http_handler.h"
 #include "handlers/sql/sql_handler.h"
 #include "sources/sources.h"
 #include "strategies/strategies.h"
@@ -27,6 +28,11 @@ Result<Handler> handler_of(const ConsumerBuild& build) {
   const auto& handler = build.consumer->handler;
   if (const auto* sql = std::get_if<config::SqlHandler>(&handler)) {
     auto made = handlers::make_sql_handler(sql->spec);
+    if (!made) return failure(std::move(made.error()));
+    return Handler(*std::move(made));
+  }
+  if (const auto* http = std::get_if<config::HttpHandler>(&handler)) {
+    auto made = handlers::make_http_handler(http->spec, *build.options->environment);
     if (!made) return failure(std::move(made.error()));
     return Handler(*std::move(made));
   }

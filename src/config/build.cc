@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "config/checks.h"
+#include "config/http_build.h"
 #include "config/node.h"
 #include "config/sql_build.h"
 
@@ -107,8 +108,9 @@ void build_pace(ConsumerConfig& made, const View& view) {
   made.max_in_flight_bytes = static_cast<std::size_t>(view.in("in_flight").number("bytes"));
 }
 
-HandlerConfig build_handler(const View& view, Report& report) {
+HandlerConfig build_handler(const View& view, const std::string& folder, Report& report) {
   const auto handler = view.in("handler");
+  if (handler.written("http")) return HttpHandler{build_http(handler.in("http"), folder, report)};
   if (handler.written("sql")) return SqlHandler{build_sql(handler.in("sql"), report)};
   return NativeHandler{handler.find("native") != nullptr ? handler.text("native")
                                                          : view.text("name")};
@@ -121,7 +123,7 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, Repor
                 view.settings().place_of(view.path()).column};
   made.source = build_source(view.in("source"), folder);
   made.key = build_key(view.in("key"));
-  made.handler = build_handler(view, report);
+  made.handler = build_handler(view, folder, report);
   made.unsafe = view.flag("unsafe");
   const auto* strategy = view.find("strategy");
   made.strategy_named = strategy != nullptr && strategy->from == Setting::From::kWritten;
@@ -132,6 +134,7 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, Repor
   made.dedup = build_dedup(view.in("dedup"));
   made.retry = build_retry(view.in("retry"));
   build_pace(made, view);
+  complete_http(made, view);
   for (std::size_t i = 0; i < view.settings().size(view.path("accept")); ++i) {
     const auto* word = view.settings().find(join_path(view.path("accept"), i));
     if (word != nullptr) made.accept.insert(word->text);

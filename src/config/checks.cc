@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "config/http_build.h"
 #include "config/node.h"
 #include "config/scalars.h"
 #include "config/sql_build.h"
@@ -24,12 +25,16 @@ constexpr minutes kLongTransaction{1};
 bool is_sql(const ConsumerConfig& consumer) {
   return std::holds_alternative<SqlHandler>(consumer.handler);
 }
+bool is_http(const ConsumerConfig& consumer) {
+  return std::holds_alternative<HttpHandler>(consumer.handler);
+}
 bool on_memory(const Config& config) {
   return std::holds_alternative<MemoryStore>(config.store.kind);
 }
 
 // A C++ handler is known when it is registered: until then the strategy says which kind it is.
 bool transactional(const ConsumerConfig& consumer) {
+  if (is_http(consumer)) return false;
   return is_sql(consumer) || consumer.strategy == StrategyKind::kDedupTable ||
          consumer.strategy == StrategyKind::kInbox;
 }
@@ -55,8 +60,9 @@ std::string legal_strategies(const Check& check) {
   std::vector<std::string_view> legal;
   for (const auto kind : {StrategyKind::kDedupTable, StrategyKind::kInbox,
                           StrategyKind::kStateMachine, StrategyKind::kNatural}) {
-    const bool inside =
-        is_sql(check.consumer) || kind == StrategyKind::kDedupTable || kind == StrategyKind::kInbox;
+    const bool inside = is_sql(check.consumer) ||
+                        (!is_http(check.consumer) &&
+                         (kind == StrategyKind::kDedupTable || kind == StrategyKind::kInbox));
     if (!core::refuse_combination(kind, inside, !on_memory(check.config), false)) {
       legal.push_back(core::to_string(kind));
     }
@@ -289,6 +295,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_ttl(check);
   check_times(check);
   check_pace(check);
+  check_http(consumer, view, report);
 }
 
 void check_together(const Settings& settings, Report& report) {

@@ -15,6 +15,7 @@
 #include <semel/retry_policy.h>
 
 #include "core/guarantee.h"
+#include "core/http_spec.h"
 #include "core/key_recipe.h"
 #include "core/sql_spec.h"
 
@@ -64,10 +65,13 @@ using SourceConfig = std::variant<QueueSource, FileSource, StdinSource>;
 struct SqlHandler {
   core::SqlSpec spec;
 };
+struct HttpHandler {
+  core::HttpSpec spec;
+};
 struct NativeHandler {
   std::string name;  // registered in C++ under this name
 };
-using HandlerConfig = std::variant<SqlHandler, NativeHandler>;
+using HandlerConfig = std::variant<SqlHandler, HttpHandler, NativeHandler>;
 
 struct DedupConfig {
   enum class Ttl { kAuto, kKeep, kFor };

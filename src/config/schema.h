@@ -47,6 +47,7 @@ struct Field {
   bool alternative = false;  // of the alternatives of one map at most one may be written
   bool one_of = false;       // of a map: one alternative must be
   bool comma = false;        // of a list: a text with commas is one too
+  bool secret = false;       // never shown
   bool optional = false;     // of a map: without it none of its defaults apply
 };
 

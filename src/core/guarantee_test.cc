@@ -72,8 +72,8 @@ TEST(Guarantee, OfAReceiverThatHonoursKeys) {
   // No other strategy is changed by it.
   f.strategy = StrategyKind::kNatural;
   EXPECT_EQ(compute_guarantee(f).name, Guarantee::Name::kIdempotent);
-  f.strategy = StrategyKind::kStateMachine;
-  f.handler_transactional = true;
+  f = facts(StrategyKind::kStateMachine);
+  f.honours_key = true;
   EXPECT_EQ(compute_guarantee(f).name, Guarantee::Name::kTransactional);
 }
 
