@@ -73,6 +73,7 @@ std::string handler_lines(const StarterParts& parts, bool small) {
                : "    handler:\n"
                  "      http:                     # what its answers mean: semel explain outcomes\n"
                  "        url: http://127.0.0.1:8080/payments\n"
+                 "        headers: { Content-Type: application/json }\n"
                  "        timeout: 20s\n"
                  "        honours_key: false      # true: under an Idempotency-Key it knows, it "
                  "does nothing again\n";

@@ -108,8 +108,11 @@ std::string RequestPlan::signature(std::string_view id, std::string_view timesta
 Headers RequestPlan::headers(const Message& message, const Attempt& attempt,
                              system_clock::time_point now) const {
   Headers made = fixed_;
-  if (!message.content_type().empty() && !holds(made, "content-type")) {
-    made.push_back({"content-type", field_value(message.content_type())});
+  const BytesView type = message.content_type().empty()
+                             ? message.header("content-type").value_or(BytesView())
+                             : BytesView(message.content_type());
+  if (!type.empty() && !holds(made, "content-type")) {
+    made.push_back({"content-type", field_value(type)});
   }
   made.push_back({"idempotency-key", idempotency_key(message.key().text, key_style_)});
   const std::string id = webhook_id(consumer_, message.key().text);

@@ -62,6 +62,16 @@ TEST_F(RequestPlanTest, PassesOnCloudEventsAndTracesAndNothingElse) {
   EXPECT_TRUE(value("webhook-id").starts_with("msg_"));
 }
 
+TEST_F(RequestPlanTest, TheContentTypeIsAsTheSourceOrTheSenderSaidIt) {
+  EXPECT_EQ(value("content-type"), "");
+  parts_.headers = {{"Content-Type", "text/plain"}};
+  EXPECT_EQ(value("content-type"), "text/plain");
+  parts_.content_type = "application/json";
+  EXPECT_EQ(value("content-type"), "application/json");
+  spec_.headers = {{"Content-Type", "application/xml"}};
+  EXPECT_EQ(value("content-type") + value("Content-Type"), "application/xml");
+}
+
 TEST_F(RequestPlanTest, TheIdIsTheSameForEveryAttempt) {
   const std::string first = value("webhook-id");
   attempt_.number = 7;
