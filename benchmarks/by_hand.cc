@@ -19,15 +19,14 @@ namespace semel::bench {
 
 namespace {
 
-[[noreturn]] void give_up(sqlite3* db, std::string_view doing) {
-  fmt::print(stderr, "benchmark failed: {}: {}\n", doing, sqlite3_errmsg(db));
-  std::exit(70);
+[[noreturn]] void give_up_on(sqlite3* db, std::string_view doing) {
+  bench::give_up(fmt::format("{}: {}", doing, sqlite3_errmsg(db)));
 }
 
 class Connection {
  public:
   Connection(const std::string& path, const char* synchronous) {
-    if (sqlite3_open(path.c_str(), &db_) != SQLITE_OK) give_up(db_, path);
+    if (sqlite3_open(path.c_str(), &db_) != SQLITE_OK) give_up_on(db_, path);
     sqlite3_busy_timeout(db_, 10'000);
     run("PRAGMA journal_mode = WAL");
     run(fmt::format("PRAGMA synchronous = {}", synchronous));
@@ -40,11 +39,11 @@ class Connection {
 
   sqlite3* get() const noexcept { return db_; }
   void run(const std::string& sql) {
-    if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) give_up(db_, sql);
+    if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) give_up_on(db_, sql);
   }
   long long number(const char* sql) {
     sqlite3_stmt* statement = nullptr;
-    if (sqlite3_prepare_v2(db_, sql, -1, &statement, nullptr) != SQLITE_OK) give_up(db_, sql);
+    if (sqlite3_prepare_v2(db_, sql, -1, &statement, nullptr) != SQLITE_OK) give_up_on(db_, sql);
     const long long found =
         sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
     sqlite3_finalize(statement);
@@ -60,7 +59,7 @@ class Prepared {
   Prepared(Connection& connection, const char* sql) : db_(connection.get()) {
     if (sqlite3_prepare_v3(db_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement_, nullptr) !=
         SQLITE_OK) {
-      give_up(db_, sql);
+      give_up_on(db_, sql);
     }
   }
   ~Prepared() { sqlite3_finalize(statement_); }
@@ -76,7 +75,7 @@ class Prepared {
   }
   // True where a row changed.
   bool run() {
-    if (sqlite3_step(statement_) != SQLITE_DONE) give_up(db_, sqlite3_sql(statement_));
+    if (sqlite3_step(statement_) != SQLITE_DONE) give_up_on(db_, sqlite3_sql(statement_));
     sqlite3_reset(statement_);
     return sqlite3_changes(db_) > 0;
   }

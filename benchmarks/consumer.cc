@@ -16,11 +16,6 @@ namespace semel::bench {
 
 namespace {
 
-[[noreturn]] void give_up(const std::string& why) {
-  fmt::print(stderr, "benchmark failed: {}\n", why);
-  std::exit(70);
-}
-
 core::KeyRecipe recipe() {
   core::KeyRecipe recipe;
   recipe.parts.push_back(core::KeyPart::parse("json:/id").value());
@@ -58,14 +53,14 @@ double consume(Store& store, const ConsumerRun& run, const std::vector<std::stri
   parts.observer = &observer;
   parts.suspect_gate = &suspect_gate;
   parts.hung = [](const std::string& why) { give_up(why); };
-  parts.strategy = parts.condemned = [&](strategies::Keeper& keeper) {
+  parts.strategy = parts.condemned = [&](const strategies::Services& services) {
     strategies::Context context;
     context.consumer = run.name;
     context.store = &store;
     context.handler = run.handler;
     context.environment = &system_environment();
     context.observer = &observer;
-    context.keeper = &keeper;
+    context.services = services;
     return strategies::make_strategy(run.strategy, std::move(context));
   };
   auto engine = engine::Engine::create(std::move(options), std::move(parts));

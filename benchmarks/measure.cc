@@ -5,11 +5,17 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <thread>
 
 namespace semel::bench {
+
+void give_up(const std::string& why) {
+  fmt::print(stderr, "benchmark failed: {}\n", why);
+  std::exit(70);
+}
 
 double ProcessorWatch::now() {
   timespec time{};

@@ -8,6 +8,9 @@
 
 namespace semel::bench {
 
+// Nothing that was measured counts: says why and ends the program.
+[[noreturn]] void give_up(const std::string& why);
+
 class Stopwatch {
  public:
   double seconds() const {

@@ -20,11 +20,6 @@ namespace semel::bench {
 
 namespace {
 
-[[noreturn]] void give_up(const std::string& why) {
-  fmt::print(stderr, "benchmark failed: {}\n", why);
-  std::exit(70);
-}
-
 // A process of this program, told to go by a byte and answering with a number.
 struct Member {
   pid_t pid = 0;

@@ -25,11 +25,6 @@ namespace {
 
 using core::StrategyKind;
 
-[[noreturn]] void give_up(const std::string& why) {
-  fmt::print(stderr, "benchmark failed: {}\n", why);
-  std::exit(70);
-}
-
 void check_sum(const std::string& path, long long expected) {
   const long long sum = sum_of_accounts(path);
   if (sum != expected) give_up(fmt::format("the accounts hold {} instead of {}", sum, expected));

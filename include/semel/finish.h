@@ -31,7 +31,7 @@ struct Finish {
   Bytes result;
   std::string reason;  // kRetrying, kParked, kDead
   std::string error;
-  int attempts = 0;     // stored with a dead letter
+  int attempts = 0;      // stored with a dead letter
   bool counted = true;   // kRetrying: false gives the attempt back
   bool unknown = false;  // kRetrying: the effect may have happened
   std::chrono::milliseconds delay{0};

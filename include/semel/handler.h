@@ -50,11 +50,11 @@ class Completion {
 // answer where none was given. Its effect lives anywhere but in the store's transaction.
 using AsyncHandler = std::function<void(const Message&, const Attempt&, Completion)>;
 
-// Many messages in one call, and a verdict for each, in their order. An exception, or another number
-// of verdicts, is a failed attempt of each of them. Attempts stand beside the messages; their stop
-// tokens fire together.
-using BatchHandler = std::function<std::vector<Verdict>(std::span<const Message* const>,
-                                                        std::span<const Attempt>)>;
+// Many messages in one call, and a verdict for each, in their order. An exception, or another
+// number of verdicts, is a failed attempt of each of them. Attempts stand beside the messages;
+// their stop tokens fire together.
+using BatchHandler =
+    std::function<std::vector<Verdict>(std::span<const Message* const>, std::span<const Attempt>)>;
 
 using Handler = std::variant<PlainHandler, TransactionalHandler, AsyncHandler, BatchHandler>;
 

@@ -33,6 +33,10 @@ class PayloadInvalid : public SemelError {
   using SemelError::SemelError;
 };
 
+namespace core {
+class Intake;
+}
+
 class Message {
  public:
   struct Parts {
@@ -60,6 +64,9 @@ class Message {
     return find_header(parts_.headers, name);
   }
 
+  // True where the payload was found to be JSON when the key was looked for in it.
+  bool known_json() const noexcept { return known_json_; }
+
   // The scalar at a JSON pointer (RFC 6901) of the payload: m.json<int>("/amount"). T is a signed
   // integer type, double, bool or std::string. A number is converted only where nothing is lost.
   // Throws PayloadInvalid. Each call parses the payload anew.
@@ -69,7 +76,10 @@ class Message {
  private:
   std::int64_t json_integer(std::string_view pointer, std::int64_t low, std::int64_t high) const;
 
+  friend class core::Intake;
+
   Parts parts_;
+  bool known_json_ = false;
 };
 
 template <>

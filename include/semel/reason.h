@@ -36,6 +36,8 @@ inline std::string http_reason(std::string_view status) {
 }
 
 // handler.exec.<code>, or a word where no code came: start, signal_<number>.
-inline std::string exec_reason(std::string_view code) { return "handler.exec." + std::string(code); }
+inline std::string exec_reason(std::string_view code) {
+  return "handler.exec." + std::string(code);
+}
 
 }  // namespace semel::reason

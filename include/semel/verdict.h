@@ -29,7 +29,8 @@ struct Verdict {
   // kRetry: the effect may have happened, and nobody can say: a connection that was cut after the
   // request had gone. The record remembers it until the key is completed.
   bool unknown = false;
-  // kRetry, kDead: from semel::reason, for metrics and filters; empty: what the handler's kind says.
+  // kRetry, kDead: from semel::reason, for metrics and filters; empty: what the handler's kind
+  // says.
   std::string code;
 };
 

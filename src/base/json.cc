@@ -190,13 +190,17 @@ class Document::Impl {
  public:
   Result<void> parse(BytesView text) {
     good_ = false;
-    index_ = Index::kNone;
     if (Result<void> valid = validate(text); !valid) return valid;
+    parse_known(text);
+    return {};
+  }
+
+  void parse_known(BytesView text) {
+    index_ = Index::kNone;
     if (text_.capacity() > kKeptCapacity && text.size() <= kKeptCapacity) text_ = std::string();
     text_ = text;
     root_ = without_space(text_);
     good_ = true;
-    return {};
   }
 
   Result<Scalar> at(const Pointer& pointer) {
@@ -257,6 +261,7 @@ Document::Document() : impl_(std::make_unique<Impl>()) {}
 Document::~Document() = default;
 
 Result<void> Document::parse(BytesView text) { return impl_->parse(text); }
+void Document::parse_known(BytesView text) { impl_->parse_known(text); }
 Result<Scalar> Document::at(const Pointer& pointer) const { return impl_->at(pointer); }
 
 }  // namespace semel::json

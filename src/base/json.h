@@ -55,6 +55,8 @@ class Document {
   Document& operator=(const Document&) = delete;
 
   Result<void> parse(BytesView text);
+  // The same for text that a Document has parsed before: nothing in it is checked again.
+  void parse_known(BytesView text);
   // Of a document whose last parse went well; else kRejected.
   Result<Scalar> at(const Pointer& pointer) const;
 

@@ -187,12 +187,12 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   made.parts.sources = *std::move(sources);
   made.parts.environment = build.options->environment;
   made.parts.observer = build.observer;
-  made.parts.strategy = [strategy, working](strategies::Keeper& keeper) mutable {
-    working.keeper = &keeper;
+  made.parts.strategy = [strategy, working](const strategies::Services& services) mutable {
+    working.services = services;
     return strategies::make_strategy(strategy, std::move(working));
   };
-  made.parts.condemned = [strategy, condemned](strategies::Keeper& keeper) mutable {
-    condemned.keeper = &keeper;
+  made.parts.condemned = [strategy, condemned](const strategies::Services& services) mutable {
+    condemned.services = services;
     return strategies::make_strategy(strategy, std::move(condemned));
   };
   return made;

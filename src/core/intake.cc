@@ -97,7 +97,9 @@ tl::expected<Message, Refusal> Intake::make(Arrival& arrival) {
   parts.headers = std::move(arrival.headers);
   parts.content_type = arrival.content_type;
   parts.type = arrival.type;
-  return Message(std::move(parts));
+  Message message(std::move(parts));
+  message.known_json_ = parsed_;
+  return message;
 }
 
 std::optional<Refusal> Intake::too_large(const Arrival& arrival) const {

@@ -42,11 +42,13 @@ const char* kind_of(const json::Scalar& scalar) noexcept {
 }
 
 // What it yields borrows from a document of the thread, until the next call.
-json::Scalar scalar_at(BytesView payload, std::string_view pointer) {
+json::Scalar scalar_at(const Message& message, std::string_view pointer) {
   thread_local json::Document document;
   Result<json::Pointer> parsed = json::Pointer::parse(pointer);
   if (!parsed) throw PayloadInvalid(std::move(parsed.error()));
-  if (Result<void> read = document.parse(payload); !read) {
+  if (message.known_json()) {
+    document.parse_known(message.payload());
+  } else if (Result<void> read = document.parse(message.payload()); !read) {
     invalid("the payload is " + read.error().message);
   }
   Result<json::Scalar> found = document.at(*parsed);
@@ -73,7 +75,7 @@ std::optional<BytesView> find_header(const Headers& headers, std::string_view na
 
 std::int64_t Message::json_integer(std::string_view pointer, std::int64_t low,
                                    std::int64_t high) const {
-  const json::Scalar scalar = scalar_at(payload(), pointer);
+  const json::Scalar scalar = scalar_at(*this, pointer);
   std::optional<std::int64_t> number;
   if (const auto* integer = std::get_if<json::Integer>(&scalar)) {
     number = integer->value;
@@ -93,14 +95,14 @@ std::int64_t Message::json_integer(std::string_view pointer, std::int64_t low,
 
 template <>
 std::string Message::json<std::string>(std::string_view pointer) const {
-  json::Scalar scalar = scalar_at(payload(), pointer);
+  json::Scalar scalar = scalar_at(*this, pointer);
   if (auto* text = std::get_if<std::string>(&scalar)) return std::move(*text);
   unfit(pointer, scalar, "a string");
 }
 
 template <>
 double Message::json<double>(std::string_view pointer) const {
-  const json::Scalar scalar = scalar_at(payload(), pointer);
+  const json::Scalar scalar = scalar_at(*this, pointer);
   if (const auto* fraction = std::get_if<json::Float>(&scalar)) {
     if (std::isfinite(fraction->value)) return fraction->value;
   } else if (const auto* integer = std::get_if<json::Integer>(&scalar)) {
@@ -114,7 +116,7 @@ double Message::json<double>(std::string_view pointer) const {
 
 template <>
 bool Message::json<bool>(std::string_view pointer) const {
-  const json::Scalar scalar = scalar_at(payload(), pointer);
+  const json::Scalar scalar = scalar_at(*this, pointer);
   if (const auto* flag = std::get_if<bool>(&scalar)) return *flag;
   unfit(pointer, scalar, "a boolean");
 }

@@ -20,13 +20,19 @@ class BatchSink final : public EndingSink {
   // by two at a time.
   using Settle = std::function<void(std::vector<Landing>&)>;
   using Make = std::function<Landing(Delivery&, Outcome&)>;
+  // Called after each ending, with nothing locked; may end the sink's life.
+  using Told = std::function<void()>;
 
-  BatchSink(Make make, Settle settle) : make_(std::move(make)), settle_(std::move(settle)) {}
+  BatchSink(Make make, Settle settle, Told told)
+      : make_(std::move(make)), settle_(std::move(settle)), told_(std::move(told)) {}
 
   void ended(Delivery& delivery, Outcome outcome) noexcept override {
-    std::lock_guard lock(mutex_);
-    Landing landing = make_(delivery, outcome);
-    (landing.keep == nullptr ? landings_ : kept_).push_back(landing);
+    {
+      std::lock_guard lock(mutex_);
+      Landing landing = make_(delivery, outcome);
+      (landing.keep == nullptr ? landings_ : kept_).push_back(landing);
+    }
+    told_();
   }
 
   void flush() {
@@ -44,6 +50,7 @@ class BatchSink final : public EndingSink {
  private:
   const Make make_;
   const Settle settle_;
+  const Told told_;
   std::mutex mutex_;
   std::vector<Landing> landings_;
   std::vector<Landing> kept_;

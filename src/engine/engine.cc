@@ -42,7 +42,7 @@ Outcome store_away(const Error& error) {
 RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
     : options_(std::move(options)),
       parts_(std::move(parts)),
-      flight_({options_.max_in_flight, options_.max_in_flight_bytes},
+      flight_({options_.max_in_flight, options_.max_in_flight_bytes, options_.most_running},
               BatchSize(options_.batch_first, options_.batch_max, options_.batch_target),
               options_.workers),
       sources_({options_.consumer, options_.lease, options_.dry_run}, std::move(parts_.sources),
@@ -51,8 +51,8 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
               *parts_.observer),
       keeper_(keeper_options(
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
-      strategy_(parts_.strategy(keeper_)),
-      condemned_(parts_.condemned(keeper_)),
+      strategy_(parts_.strategy(services())),
+      condemned_(parts_.condemned(services())),
       store_watch_(options_.consumer, *parts_.observer) {}
 
 void RunningEngine::pause() const {
@@ -61,13 +61,19 @@ void RunningEngine::pause() const {
 }
 
 Ended RunningEngine::run() {
+  receiver_ = std::this_thread::get_id();
   begin_marker();
   std::vector<std::thread> workers;
-  workers.reserve(static_cast<std::size_t>(options_.workers));
-  for (int i = 0; i < options_.workers; ++i) workers.emplace_back([this] { work(); });
+  // Without workers of its own a consumer has one for crowded times: then this thread receives the
+  // next messages while that one handles these.
+  const int threads = std::max(options_.workers, 1);
+  workers.reserve(static_cast<std::size_t>(threads));
+  for (int i = 0; i < threads; ++i) workers.emplace_back([this] { work(); });
   receive_until_stopped();
   drain();
   for (std::thread& worker : workers) worker.join();
+  // It may still be on its way out of the strategy.
+  completer_.end();
   return has_ended() ? static_cast<Ended>(ended_.load()) : Ended::kDrained;
 }
 
@@ -108,7 +114,7 @@ void RunningEngine::receive_until_stopped() {
     progress = keep_refused() || progress;
     look_after_sources();
     if (has_ended()) break;
-    if (options_.workers == 0) {
+    if (options_.workers == 0 && !flight_.crowded()) {
       std::vector<Delivery> batch = flight_.take(false);
       if (!batch.empty()) {
         process(std::move(batch));
@@ -142,7 +148,7 @@ void RunningEngine::look_after_sources() {
 bool RunningEngine::receive(bool sure) {
   const Flight::Room room = flight_.room();
   if (room.messages == 0 || room.bytes == 0) return false;
-  if (options_.workers == 0 && flight_.ready()) return false;
+  if (options_.workers == 0 && flight_.ready() && !flight_.crowded()) return false;
   auto batches = sources_.receive(room, options_.batch_max, sure);
   if (!batches) {
     parts_.observer->on_trouble(options_.consumer, "source", batches.error(), false);

@@ -1,7 +1,9 @@
 // Engine: one consumer, running. It owns every thread and decides nothing about records.
 //
-// One thread receives; with no workers it also runs the batches itself, so that a message that
-// comes alone is handled without a hop between threads. Everything in flight is in one of four
+// One thread receives. Without workers it also runs the batches, so that a message that comes alone
+// is handled without a hop between threads; when more waits than one batch takes, another thread
+// runs them, still one at a time, and this one receives meanwhile. Batches of an asynchronous
+// handler end later, recorded by the completer's thread. Everything in flight is in one of four
 // places: the sequencer, a running batch, the list of those to bring back later, the refused ones
 // not yet kept.
 #pragma once
@@ -30,7 +32,9 @@ struct EngineOptions {
   ConsumerNumber number{};
   core::KeyRecipe recipe;
   core::Limits limits;
-  int workers = 0;  // 0: the receiving thread runs the batches
+  int workers = 0;  // 0: one batch at a time; see above
+  // Asynchronous handlers: messages begun and not ended, at most; 0: as many as are received.
+  std::size_t most_running = 0;
   std::size_t batch_first = 1;
   std::size_t batch_max = 100;
   std::chrono::milliseconds batch_target{20};
@@ -49,10 +53,10 @@ struct EngineOptions {
 struct EngineParts {
   Store* store = nullptr;                        // borrowed
   std::vector<std::unique_ptr<Source>> sources;  // the consumer's own first
-  // Made with the engine's keeper. `condemned` is the same strategy with a handler that gives up:
+  // Made with the engine's services. `condemned` is the same strategy with a handler that gives up:
   // it ends a message that has crashed the process too often.
-  std::function<std::unique_ptr<Strategy>(strategies::Keeper&)> strategy;
-  std::function<std::unique_ptr<Strategy>(strategies::Keeper&)> condemned;
+  std::function<std::unique_ptr<Strategy>(const strategies::Services&)> strategy;
+  std::function<std::unique_ptr<Strategy>(const strategies::Services&)> condemned;
   Environment* environment = nullptr;
   Observer* observer = nullptr;
   // Shared by the engines of a process: while a suspect message runs, no other suspect may, or a

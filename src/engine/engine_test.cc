@@ -20,6 +20,7 @@
 namespace semel::engine {
 namespace {
 
+using Handlers = strategies::Keeper::Handlers;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using test::MemorySource;
@@ -33,7 +34,7 @@ class ScriptedStrategy final : public Strategy {
   ScriptedStrategy(Script script, strategies::Keeper& keeper)
       : script_(std::move(script)), keeper_(keeper) {}
   void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
-    auto watch = keeper_.watch({}, false);
+    auto watch = keeper_.watch({}, Handlers::kInTurn);
     for (Delivery& delivery : batch) {
       const std::stop_token stop = watch->handler_begins(0);
       Outcome outcome = script_(delivery, batch.size());
@@ -120,17 +121,17 @@ class EngineTest : public testing::Test {
     test::MemorySourceOptions source;
     source.redelivers = redelivers;
     parts.sources.push_back(std::make_unique<MemorySource>(topic_, source));
-    parts.strategy = [script](strategies::Keeper& keeper) {
-      return std::make_unique<ScriptedStrategy>(script, keeper);
+    parts.strategy = [script](const strategies::Services& services) {
+      return std::make_unique<ScriptedStrategy>(script, *services.keeper);
     };
-    parts.condemned = [](strategies::Keeper& keeper) {
+    parts.condemned = [](const strategies::Services& services) {
       return std::make_unique<ScriptedStrategy>(
           [](Delivery&, std::size_t) {
             Outcome outcome = ended(Outcome::Kind::kDead);
             outcome.reason = reason::kCrash;
             return outcome;
           },
-          keeper);
+          *services.keeper);
     };
     parts.environment = &system_environment();
     parts.observer = &seen_;
@@ -404,9 +405,9 @@ TEST_F(EngineTest, ASettlementThatFailsIsToldAgain) {
   made.reset();
   parts.store = store_.get();
   parts.sources.push_back(std::move(source));
-  parts.strategy = parts.condemned = [](strategies::Keeper& keeper) {
+  parts.strategy = parts.condemned = [](const strategies::Services& services) {
     return std::make_unique<ScriptedStrategy>(
-        [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, keeper);
+        [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, *services.keeper);
   };
   parts.environment = &system_environment();
   parts.observer = &seen_;
@@ -454,7 +455,7 @@ class WaitingStrategy final : public Strategy {
   WaitingStrategy(std::atomic<int>& begun, strategies::Keeper& keeper)
       : begun_(begun), keeper_(keeper) {}
   void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
-    auto watch = keeper_.watch({}, false);
+    auto watch = keeper_.watch({}, Handlers::kInTurn);
     for (Delivery& delivery : batch) {
       const std::stop_token stop = watch->handler_begins(0);
       if (!stop.stop_requested()) {
@@ -484,8 +485,8 @@ TEST_F(EngineTest, AHurriedDrainReachesHandlersWithAndWithoutWorkers) {
     EngineParts parts;
     parts.store = store_.get();
     parts.sources.push_back(std::make_unique<MemorySource>(topic));
-    parts.strategy = parts.condemned = [&](strategies::Keeper& keeper) {
-      return std::make_unique<WaitingStrategy>(begun, keeper);
+    parts.strategy = parts.condemned = [&](const strategies::Services& services) {
+      return std::make_unique<WaitingStrategy>(begun, *services.keeper);
     };
     parts.environment = &system_environment();
     parts.observer = &seen_;
@@ -520,9 +521,9 @@ TEST_F(EngineTest, ADryRunEndsThoughMessagesAreRefusedAndWorkersWait) {
     test::MemorySourceOptions source;
     source.redelivers = false;
     parts.sources.push_back(std::make_unique<MemorySource>(topic, source));
-    parts.strategy = parts.condemned = [](strategies::Keeper& keeper) {
+    parts.strategy = parts.condemned = [](const strategies::Services& services) {
       return std::make_unique<ScriptedStrategy>(
-          [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, keeper);
+          [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, *services.keeper);
     };
     parts.environment = &system_environment();
     parts.observer = &seen_;
@@ -543,9 +544,9 @@ TEST_F(EngineTest, ASourceThatStaysAwayEndsARunThatMayNotWait) {
   source->fail_receive({ErrorKind::kUnavailable, "R206", "locked by another program", ""});
   parts.store = store_.get();
   parts.sources.push_back(std::move(source));
-  parts.strategy = parts.condemned = [](strategies::Keeper& keeper) {
+  parts.strategy = parts.condemned = [](const strategies::Services& services) {
     return std::make_unique<ScriptedStrategy>(
-        [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, keeper);
+        [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, *services.keeper);
   };
   parts.environment = &system_environment();
   parts.observer = &seen_;

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 namespace semel::engine {
 
 namespace {
+
+// Below it a hop to another thread costs more than it gains.
+constexpr std::size_t kCrowd = 16;
 
 std::size_t weight(const Delivery& delivery) { return delivery.message.payload().size(); }
 
@@ -27,7 +31,7 @@ void Flight::add(std::vector<Delivery> deliveries) {
     if (delivery.arrival.suspect) ++suspects_;
     sequencer_.add(std::move(delivery));
   }
-  if (workers_ > 0) ready_.notify_all();
+  call_workers();
 }
 
 void Flight::add_refused() {
@@ -40,13 +44,40 @@ void Flight::drop_refused(std::size_t count) {
   refused_ -= count;
 }
 
+bool Flight::crowded_locked() const {
+  return sequencer_.waiting() >= std::max(batch_size_.limit(), kCrowd);
+}
+
+bool Flight::crowded() const {
+  std::lock_guard lock(mutex_);
+  return crowded_locked();
+}
+
+// A wake-up for every batch would cost more than the batch's settling does.
+bool Flight::thin() const { return sequencer_.waiting() <= limits_.messages / 2; }
+
+void Flight::call_workers() {
+  if (workers_ > 0) {
+    ready_.notify_all();
+  } else if (crowded_locked() && may_take()) {
+    ready_.notify_one();
+  }
+}
+
+std::size_t Flight::may_run() const {
+  const std::size_t running = sequencer_.running();
+  if (limits_.running == 0) return std::numeric_limits<std::size_t>::max();
+  return limits_.running - std::min(limits_.running, running);
+}
+
 bool Flight::may_take() const {
-  if (closed_ || alone_ || !sequencer_.ready()) return false;
+  if (closed_ || alone_ || !sequencer_.ready() || may_run() == 0) return false;
+  if (workers_ == 0 && in_strategy_ > 0) return false;
   return suspects_ == 0 || batches_ == 0;
 }
 
 std::vector<Delivery> Flight::take_locked() {
-  std::size_t most = batch_size_.limit();
+  std::size_t most = std::min(batch_size_.limit(), may_run());
   if (suspects_ > 0) {
     most = 1;
   } else if (workers_ > 1) {
@@ -56,6 +87,7 @@ std::vector<Delivery> Flight::take_locked() {
   std::vector<Delivery> batch = sequencer_.take(most);
   if (batch.empty()) return batch;
   ++batches_;
+  ++in_strategy_;
   if (batch.front().arrival.suspect) {
     --suspects_;
     alone_ = true;
@@ -65,12 +97,22 @@ std::vector<Delivery> Flight::take_locked() {
 
 std::vector<Delivery> Flight::take(bool wait) {
   std::unique_lock lock(mutex_);
-  if (wait) ready_.wait(lock, [&] { return closed_ || may_take(); });
+  if (wait) {
+    ready_.wait(lock,
+                [&] { return closed_ || (may_take() && (workers_ > 0 || crowded_locked())); });
+  }
   if (!may_take()) return {};
   return take_locked();
 }
 
-void Flight::ran(std::size_t messages, bool suspect, std::chrono::nanoseconds took) {
+bool Flight::returned() {
+  std::lock_guard lock(mutex_);
+  --in_strategy_;
+  call_workers();
+  return thin();
+}
+
+bool Flight::ran(std::size_t messages, bool suspect, std::chrono::nanoseconds took) {
   std::lock_guard lock(mutex_);
   --batches_;
   if (suspect) {
@@ -78,17 +120,18 @@ void Flight::ran(std::size_t messages, bool suspect, std::chrono::nanoseconds to
   } else {
     batch_size_.ran(messages, took);
   }
-  if (workers_ > 0) {
-    ready_.notify_all();
-    landed_.notify_all();
-  }
+  call_workers();
+  landed_.notify_all();
+  return thin();
 }
 
-void Flight::land(std::vector<Landing>& landings, TimePoint now) {
+bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
   std::lock_guard lock(mutex_);
+  bool kept = false;
   for (Landing& landing : landings) {
     sequencer_.release(landing.ordering_key);
     if (landing.keep != nullptr) {
+      kept = true;
       landing.keep->arrival.suspect = false;
       later_.push_back({now + landing.settlement.delay, std::move(*landing.keep)});
     } else {
@@ -97,7 +140,8 @@ void Flight::land(std::vector<Landing>& landings, TimePoint now) {
     }
   }
   landings.clear();
-  if (workers_ > 0 && sequencer_.ready()) ready_.notify_all();
+  if (sequencer_.ready()) call_workers();
+  return kept || thin();
 }
 
 std::optional<TimePoint> Flight::bring_back(TimePoint now) {
@@ -108,7 +152,7 @@ std::optional<TimePoint> Flight::bring_back(TimePoint now) {
   const bool any = due != later_.end();
   for (auto it = due; it != later_.end(); ++it) sequencer_.add(std::move(it->delivery));
   later_.erase(due, later_.end());
-  if (any && workers_ > 0) ready_.notify_all();
+  if (any) call_workers();
   if (later_.empty()) return std::nullopt;
   return std::min_element(later_.begin(), later_.end(),
                           [](const Later& a, const Later& b) { return a.due < b.due; })

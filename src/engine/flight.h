@@ -35,6 +35,7 @@ class Flight {
   struct Limits {
     std::size_t messages;
     std::size_t bytes;
+    std::size_t running = 0;  // handed out and not landed; 0: no limit
   };
   struct Room {
     std::size_t messages;
@@ -53,12 +54,17 @@ class Flight {
   void drop_refused(std::size_t count);
 
   // The next batch, or nothing: none is ready, or a suspect must run alone first. With `wait`,
-  // blocks until there is one or the flight is closed.
+  // blocks until there is one or the flight is closed; without workers, until it is crowded.
   std::vector<Delivery> take(bool wait);
-  // A batch has ended whole; its landings were given before.
-  void ran(std::size_t messages, bool suspect, std::chrono::nanoseconds took);
-  // Frees keys and room. True where a batch became ready or room came free.
-  void land(std::vector<Landing>& landings, TimePoint now);
+  // More waits than one batch takes: worth a thread of its own.
+  bool crowded() const;
+  // The strategy has returned from a batch, whose deliveries may end later. True: worth waking who
+  // receives.
+  bool returned();
+  // A batch has ended whole; its landings were given before. True: worth waking who receives.
+  bool ran(std::size_t messages, bool suspect, std::chrono::nanoseconds took);
+  // Frees keys and room. True: worth waking who receives.
+  bool land(std::vector<Landing>& landings, TimePoint now);
 
   // Moves what is due again to the sequencer; says when the next will be.
   std::optional<TimePoint> bring_back(TimePoint now);
@@ -73,7 +79,11 @@ class Flight {
 
  private:
   std::vector<Delivery> take_locked();
+  bool crowded_locked() const;
+  void call_workers();
+  bool thin() const;
   bool may_take() const;
+  std::size_t may_run() const;  // how many more
 
   const Limits limits_;
   mutable std::mutex mutex_;
@@ -81,7 +91,7 @@ class Flight {
   std::condition_variable landed_;
   core::Sequencer sequencer_;
   BatchSize batch_size_;
-  const int workers_;
+  const int workers_;  // 0: one batch at a time, by whoever takes it
   struct Later {
     TimePoint due;
     Delivery delivery;
@@ -91,8 +101,9 @@ class Flight {
   std::size_t bytes_ = 0;
   std::size_t refused_ = 0;
   std::size_t suspects_ = 0;  // in the sequencer
-  int batches_ = 0;
-  bool alone_ = false;  // a suspect runs
+  int batches_ = 0;           // taken and not ended
+  int in_strategy_ = 0;       // taken and not returned
+  bool alone_ = false;        // a suspect runs
   bool closed_ = false;
 };
 

@@ -64,6 +64,7 @@ TEST(Flight, ASuspectRunsAloneAndEverythingWaitsForIt) {
   EXPECT_TRUE(f.take(false).empty()) << "a batch still runs: a crash now could be its doing";
   std::vector<Landing> landings{landing(first[0])};
   f.land(landings, {});
+  f.returned();
   f.ran(1, false, milliseconds(1));
 
   auto suspect = f.take(false);
@@ -72,6 +73,7 @@ TEST(Flight, ASuspectRunsAloneAndEverythingWaitsForIt) {
   EXPECT_TRUE(f.take(false).empty()) << "nothing runs beside a suspect";
   landings = {landing(suspect[0])};
   f.land(landings, {});
+  f.returned();
   f.ran(1, true, milliseconds(1));
   auto after = f.take(false);
   ASSERT_EQ(after.size(), 1u);
@@ -88,6 +90,7 @@ TEST(Flight, WhatIsKeptComesBackWhenDueAndStaysCounted) {
   kept.settlement.delay = milliseconds(10);
   std::vector<Landing> landings{kept};
   f.land(landings, start);
+  f.returned();
   f.ran(1, false, milliseconds(1));
   EXPECT_FALSE(f.empty());
   EXPECT_EQ(f.bring_back(start + milliseconds(9)), start + milliseconds(10));

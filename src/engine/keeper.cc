@@ -24,9 +24,10 @@ milliseconds tick_for(const KeeperOptions& options) {
 
 class ThreadKeeper::BatchWatch final : public strategies::Keeper::Watch {
  public:
-  BatchWatch(ThreadKeeper& keeper, std::span<const Lease> leases, bool transactional, TimePoint now)
-      : keeper_(keeper), transactional_(transactional) {
-    entries_.resize(std::max<std::size_t>(1, leases.size()));
+  BatchWatch(ThreadKeeper& keeper, std::span<const Lease> leases, Handlers handlers,
+             std::size_t calls, TimePoint now)
+      : keeper_(keeper), handlers_(handlers) {
+    entries_.resize(std::max({std::size_t{1}, leases.size(), calls}));
     for (std::size_t i = 0; i < leases.size(); ++i) {
       entries_[i].lease = leases[i];
       entries_[i].renewed = now;
@@ -49,7 +50,9 @@ class ThreadKeeper::BatchWatch final : public strategies::Keeper::Watch {
     entry.begun = now;
     // Handlers of one transaction share a source until it has fired: making one costs an
     // allocation.
-    if (!transactional_ || entry.stop.stop_requested()) entry.stop = std::stop_source();
+    if (handlers_ != Handlers::kInTransaction || entry.stop.stop_requested()) {
+      entry.stop = std::stop_source();
+    }
     if (stopped_ || entry.lost) entry.stop.request_stop();
     return entry.stop.get_token();
   }
@@ -84,7 +87,7 @@ class ThreadKeeper::BatchWatch final : public strategies::Keeper::Watch {
   Entry& entry_of(std::size_t lease) { return entries_[lease < entries_.size() ? lease : 0]; }
 
   ThreadKeeper& keeper_;
-  const bool transactional_;
+  const Handlers handlers_;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
   std::function<void()> on_tick_;
@@ -104,8 +107,9 @@ ThreadKeeper::~ThreadKeeper() {
 }
 
 std::unique_ptr<strategies::Keeper::Watch> ThreadKeeper::watch(std::span<const Lease> leases,
-                                                               bool transactional) {
-  auto watch = std::make_unique<BatchWatch>(*this, leases, transactional,
+                                                               Handlers handlers,
+                                                               std::size_t calls) {
+  auto watch = std::make_unique<BatchWatch>(*this, leases, handlers, calls,
                                             options_.environment->clock->now());
   bool asleep = false;
   {
@@ -175,7 +179,8 @@ void ThreadKeeper::look_after(BatchWatch& watch, TimePoint now) {
     for (auto& entry : watch.entries_) {
       if (!entry.begun || !past(*entry.begun, now, milliseconds{0})) continue;
       entry.stop.request_stop();
-      if (watch.transactional_ && past(*entry.begun, now, options_.grace) && options_.hung) {
+      if (watch.handlers_ == Handlers::kInTransaction && options_.hung &&
+          past(*entry.begun, now, options_.grace)) {
         options_.hung("a handler holds the store's transaction past its timeout and grace");
       }
     }
@@ -190,13 +195,16 @@ void ThreadKeeper::renew(BatchWatch& watch, TimePoint now) {
   std::vector<std::size_t> which;
   {
     std::lock_guard lock(watch.mutex_);
+    const auto hangs = [&](const BatchWatch::Entry& entry) {
+      return entry.begun && past(*entry.begun, now, options_.grace);
+    };
     // A handler that hangs keeps those behind it from running: all of them lapse, to run elsewhere.
-    for (const auto& entry : watch.entries_) {
-      if (entry.begun && past(*entry.begun, now, options_.grace)) return;
-    }
+    const bool together = watch.handlers_ == Handlers::kTogether;
+    if (!together && std::any_of(watch.entries_.begin(), watch.entries_.end(), hangs)) return;
     for (std::size_t i = 0; i < watch.entries_.size(); ++i) {
       auto& entry = watch.entries_[i];
       if (!entry.lease || entry.lost || now - entry.renewed < options_.lease / 3) continue;
+      if (together && hangs(entry)) continue;
       due.push_back(*entry.lease);
       which.push_back(i);
     }

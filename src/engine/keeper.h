@@ -40,7 +40,8 @@ class ThreadKeeper final : public strategies::Keeper {
   explicit ThreadKeeper(KeeperOptions options);
   ~ThreadKeeper() override;
 
-  std::unique_ptr<Watch> watch(std::span<const Lease> leases, bool transactional) override;
+  std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
+                               std::size_t calls = 1) override;
 
   // Fires every stop token, those of handlers yet to begin too.
   void stop_all() noexcept;

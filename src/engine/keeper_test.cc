@@ -14,6 +14,7 @@
 namespace semel::engine {
 namespace {
 
+using Handlers = strategies::Keeper::Handlers;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -85,26 +86,26 @@ class KeeperTest : public testing::Test {
 
 TEST_F(KeeperTest, RenewsEveryLeaseOfABatchAgainAndAgain) {
   ThreadKeeper keeper(options(milliseconds(60), milliseconds(0)));
-  auto watch = keeper.watch(leases_, false);
+  auto watch = keeper.watch(leases_, Handlers::kInTurn);
   EXPECT_TRUE(store_.wait_renewed(6));
 }
 
 TEST_F(KeeperTest, AFinishedLeaseIsNotRenewed) {
   ThreadKeeper keeper(options(milliseconds(60), milliseconds(0)));
-  auto watch = keeper.watch(leases_, false);
+  auto watch = keeper.watch(leases_, Handlers::kInTurn);
   watch->finished(0);
   watch->finished(1);
-  auto other = keeper.watch(std::span(leases_).first(1), false);
+  auto other = keeper.watch(std::span(leases_).first(1), Handlers::kInTurn);
   ASSERT_TRUE(store_.wait_renewed(3));
   other.reset();
   const std::size_t before = store_.renewed();
-  auto third = keeper.watch({}, false);
+  auto third = keeper.watch({}, Handlers::kInTurn);
   EXPECT_EQ(store_.renewed(), before);
 }
 
 TEST_F(KeeperTest, ALostLeaseStopsItsHandlerAndThoseThatBeginLater) {
   ThreadKeeper keeper(options(milliseconds(60), milliseconds(0)));
-  auto watch = keeper.watch(leases_, false);
+  auto watch = keeper.watch(leases_, Handlers::kInTurn);
   const std::stop_token running = watch->handler_begins(0);
   store_.lost = true;
   EXPECT_TRUE(wait_stopped(running));
@@ -120,7 +121,7 @@ TEST_F(KeeperTest, NothingBeginsUnderALeaseThatMayHaveEnded) {
   o.environment = &environment;
   ThreadKeeper keeper(o);
   store_.away = true;
-  auto watch = keeper.watch(leases_, false);
+  auto watch = keeper.watch(leases_, Handlers::kInTurn);
   EXPECT_FALSE(watch->handler_begins(0).stop_requested());
   clock.advance(seconds(61));
   EXPECT_TRUE(watch->handler_begins(1).stop_requested());
@@ -128,7 +129,7 @@ TEST_F(KeeperTest, NothingBeginsUnderALeaseThatMayHaveEnded) {
 
 TEST_F(KeeperTest, AStoreThatIsAwayStopsNobody) {
   ThreadKeeper keeper(options(milliseconds(60), milliseconds(0)));
-  auto watch = keeper.watch(leases_, false);
+  auto watch = keeper.watch(leases_, Handlers::kInTurn);
   const std::stop_token running = watch->handler_begins(0);
   store_.away = true;
   ASSERT_TRUE(store_.wait_renewed(6));
@@ -137,7 +138,7 @@ TEST_F(KeeperTest, AStoreThatIsAwayStopsNobody) {
 
 TEST_F(KeeperTest, TheTimeoutStopsOnlyTheHandlerItIsAbout) {
   ThreadKeeper keeper(options(seconds(60), milliseconds(40)));
-  auto watch = keeper.watch(leases_, false);
+  auto watch = keeper.watch(leases_, Handlers::kInTurn);
   const std::stop_token slow = watch->handler_begins(0);
   EXPECT_TRUE(wait_stopped(slow));
   watch->handler_ended(0);
@@ -147,24 +148,24 @@ TEST_F(KeeperTest, TheTimeoutStopsOnlyTheHandlerItIsAbout) {
 TEST_F(KeeperTest, AHungHandlersLeaseLapses) {
   KeeperOptions o = options(milliseconds(30), milliseconds(10));
   ThreadKeeper keeper(o);
-  auto watch = keeper.watch(std::span(leases_).first(1), false);
+  auto watch = keeper.watch(std::span(leases_).first(1), Handlers::kInTurn);
   const std::stop_token hung = watch->handler_begins(0);
   ASSERT_TRUE(wait_stopped(hung));
   // Another watch's renewals show that the keeper's thread goes round.
-  auto alive = keeper.watch(std::span(leases_).first(1), false);
+  auto alive = keeper.watch(std::span(leases_).first(1), Handlers::kInTurn);
   ASSERT_TRUE(store_.wait_renewed(store_.renewed() + 8));
   const std::size_t both = store_.renewed();
   ASSERT_TRUE(store_.wait_renewed(both + 4));
   alive.reset();
   const std::size_t after = store_.renewed();
-  auto idle = keeper.watch({}, false);
+  auto idle = keeper.watch({}, Handlers::kInTurn);
   std::this_thread::sleep_for(milliseconds(60));
   EXPECT_EQ(store_.renewed(), after) << "only the hung handler's lease is left, and it was renewed";
 }
 
 TEST_F(KeeperTest, ATransactionalHandlerThatHangsEndsTheProcess) {
   ThreadKeeper keeper(options(seconds(60), milliseconds(20)));
-  auto watch = keeper.watch({}, true);
+  auto watch = keeper.watch({}, Handlers::kInTransaction);
   const std::stop_token token = watch->handler_begins(5);
   hung_.wait(false);
   EXPECT_TRUE(token.stop_requested());
@@ -172,7 +173,7 @@ TEST_F(KeeperTest, ATransactionalHandlerThatHangsEndsTheProcess) {
 
 TEST_F(KeeperTest, TicksUntilTheWatchEnds) {
   ThreadKeeper keeper(options(seconds(60), milliseconds(0)));
-  auto watch = keeper.watch(leases_, false);
+  auto watch = keeper.watch(leases_, Handlers::kInTurn);
   std::atomic<int> ticks{0};
   watch->on_tick([&] {
     watch->finished(0);  // it may call back
@@ -182,21 +183,21 @@ TEST_F(KeeperTest, TicksUntilTheWatchEnds) {
   ticks.wait(0);
   watch.reset();
   const int at_end = ticks;
-  auto other = keeper.watch(leases_, false);
+  auto other = keeper.watch(leases_, Handlers::kInTurn);
   std::this_thread::sleep_for(milliseconds(150));
   EXPECT_EQ(ticks, at_end);
 }
 
 TEST_F(KeeperTest, StopAllReachesRunningAndComing) {
   ThreadKeeper keeper(options(seconds(60), milliseconds(0)));
-  auto watch = keeper.watch(leases_, false);
+  auto watch = keeper.watch(leases_, Handlers::kInTurn);
   const std::stop_token running = watch->handler_begins(0);
   EXPECT_FALSE(watch->cancelled());
   keeper.stop_all();
   EXPECT_TRUE(watch->cancelled());
   EXPECT_TRUE(running.stop_requested());
   EXPECT_TRUE(watch->handler_begins(1).stop_requested());
-  EXPECT_TRUE(keeper.watch({}, true)->handler_begins(0).stop_requested());
+  EXPECT_TRUE(keeper.watch({}, Handlers::kInTransaction)->handler_begins(0).stop_requested());
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <semel/reason.h>
 
 #include "engine/dry_run.h"
@@ -7,25 +9,20 @@ namespace semel::engine {
 
 using std::chrono::milliseconds;
 
-RunningEngine::Running::Running(RunningEngine& owner, std::span<const Delivery> deliveries)
+RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deliveries)
     : engine(owner),
-      batch(deliveries),
+      batch(std::move(deliveries)),
+      suspect(batch.front().arrival.suspect),
       progress(owner.now()),
+      open(batch.size() + 1),
       sink(
           [this](Delivery& d, Outcome& o) {
             const TimePoint ended = engine.now();
             progress.store(ended, std::memory_order_relaxed);
             return engine.landing_of(d, o, ended);
           },
-          [&owner](std::vector<Landing>& landings) { owner.land(landings); }) {
-  std::lock_guard lock(engine.running_mutex_);
-  engine.running_.push_back(this);
-}
-
-RunningEngine::Running::~Running() {
-  std::lock_guard lock(engine.running_mutex_);
-  std::erase(engine.running_, this);
-}
+          [&owner](std::vector<Landing>& landings) { owner.land(landings); },
+          [this] { engine.one_less(*this); }) {}
 
 void RunningEngine::work() {
   for (;;) {
@@ -40,43 +37,66 @@ void RunningEngine::process(std::vector<Delivery> batch) {
     would_process(std::move(batch));
     return;
   }
-  const TimePoint began = now();
-  const bool suspect = batch.front().arrival.suspect;
+  auto made = std::make_unique<Running>(*this, std::move(batch));
+  Running& running = *made;
+  const TimePoint began = running.progress.load(std::memory_order_relaxed);
   {
-    Running running(*this, batch);
-    if (suspect) {
-      process_suspect(batch, running.sink);
-    } else {
-      strategy_->process(batch, running.sink);
-    }
-    running.sink.finish();
+    std::lock_guard lock(running_mutex_);
+    running_.push_back(std::move(made));
   }
-  flight_.ran(batch.size(), suspect, now() - began);
-  wake_receiver();
+  if (running.suspect) {
+    process_suspect(running);
+  } else {
+    strategy_->process(running.batch, running.sink);
+  }
+  running.took = now() - began;
+  if (flight_.returned()) wake_receiver();
+  one_less(running);
 }
 
-void RunningEngine::process_suspect(std::vector<Delivery>& batch, EndingSink& sink) {
+void RunningEngine::one_less(Running& running) {
+  const std::size_t before = running.open.fetch_sub(1, std::memory_order_acq_rel);
+  if (before == 1) return end_batch(running);
+  // Whoever handles a suspect waits for the last delivery.
+  if (before == 2 && running.suspect) running.open.notify_all();
+}
+
+void RunningEngine::end_batch(Running& running) {
+  running.sink.finish();
+  std::unique_ptr<Running> ended;
+  {
+    std::lock_guard lock(running_mutex_);
+    const auto at = std::find_if(running_.begin(), running_.end(),
+                                 [&](const auto& one) { return one.get() == &running; });
+    ended = std::move(*at);
+    running_.erase(at);
+  }
+  if (flight_.ran(ended->batch.size(), ended->suspect, ended->took)) wake_receiver();
+}
+
+void RunningEngine::process_suspect(Running& running) {
   RunMarkers* runs = parts_.store->facets().runs;
   if (runs == nullptr) {
-    strategy_->process(batch, sink);
+    strategy_->process(running.batch, running.sink);
     return;
   }
   std::lock_guard gate(*parts_.suspect_gate);
-  Delivery& delivery = batch.front();
+  Delivery& delivery = running.batch.front();
   const std::optional<int> crashes = count_crash(*runs, delivery.message);
   if (!crashes) {
     suspects_left_ = true;
     Outcome outcome;
     outcome.kind = Outcome::Kind::kRetry;
     outcome.settle = Outcome::Settle::kRelease;
-    sink.ended(delivery, std::move(outcome));
+    running.sink.ended(delivery, std::move(outcome));
     return;
   }
   if (*crashes == 0) intake_.suspect_one_more(delivery.arrival.partition);
   Strategy& strategy = *crashes > options_.crashes ? *condemned_ : *strategy_;
   // Kept before processing: a delivery that ends may be moved away with its message.
   const Message counted = delivery.message;
-  strategy.process(batch, sink);
+  strategy.process(running.batch, running.sink);
+  for (std::size_t open = running.open; open > 1; open = running.open) running.open.wait(open);
   // A count that stays behind does no harm but to a message that is suspect again.
   if (*crashes > 0) (void)runs->forget_crash(counted);
 }
@@ -109,9 +129,11 @@ void RunningEngine::would_process(std::vector<Delivery> batch) {
     landing.bytes = delivery.message.payload().size();
     landings.push_back(landing);
   }
-  flight_.land(landings, now());
-  flight_.ran(batch.size(), batch.front().arrival.suspect, std::chrono::nanoseconds{0});
-  wake_receiver();
+  const bool landed = flight_.land(landings, now());
+  flight_.returned();
+  const bool ran =
+      flight_.ran(batch.size(), batch.front().arrival.suspect, std::chrono::nanoseconds{0});
+  if (landed || ran) wake_receiver();
 }
 
 Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended) {
@@ -146,8 +168,7 @@ void RunningEngine::land(std::vector<Landing>& landings) {
   SEMEL_FAILPOINT(*parts_.environment, failpoint::kSettleBefore);
   sources_.settle(landings);
   SEMEL_FAILPOINT(*parts_.environment, failpoint::kSettleAfter);
-  flight_.land(landings, now());
-  wake_receiver();
+  if (flight_.land(landings, now())) wake_receiver();
 }
 
 void RunningEngine::tick() {
@@ -164,7 +185,7 @@ std::unordered_set<std::uint64_t> RunningEngine::rows_that_hang() {
   if (options_.handler_timeout.count() == 0) return rows;
   const TimePoint before = now() - options_.handler_timeout - options_.grace;
   std::lock_guard lock(running_mutex_);
-  for (const Running* running : running_) {
+  for (const auto& running : running_) {
     if (running->progress.load(std::memory_order_relaxed) > before) continue;
     for (const Delivery& delivery : running->batch) rows.insert(delivery.arrival.tag.value);
   }
@@ -173,7 +194,7 @@ std::unordered_set<std::uint64_t> RunningEngine::rows_that_hang() {
 
 void RunningEngine::flush_running() {
   std::lock_guard lock(running_mutex_);
-  for (Running* running : running_) running->sink.flush();
+  for (const auto& running : running_) running->sink.flush();
 }
 
 }  // namespace semel::engine

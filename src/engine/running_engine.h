@@ -16,6 +16,7 @@
 #include <semel/run_markers.h>
 
 #include "engine/batch_sink.h"
+#include "engine/completer.h"
 #include "engine/engine.h"
 #include "engine/event_fd.h"
 #include "engine/flight.h"
@@ -41,16 +42,20 @@ class RunningEngine final : public Engine {
   void nudge() noexcept override { event_.signal(); }
 
  private:
-  // One batch on its way, so that the keeper's thread can flush it.
+  // One batch on its way. It lives until each of its deliveries has ended and the strategy has
+  // returned; whoever is last of these lands it.
   struct Running {
-    Running(RunningEngine& engine, std::span<const Delivery> batch);
-    ~Running();
+    Running(RunningEngine& engine, std::vector<Delivery> deliveries);
     RunningEngine& engine;
-    const std::span<const Delivery> batch;
-    std::atomic<TimePoint> progress;  // when it began, or a delivery of it ended
+    std::vector<Delivery> batch;
+    const bool suspect;
+    std::atomic<TimePoint> progress;   // when it began, or a delivery of it ended
+    std::chrono::nanoseconds took{0};  // in the strategy
+    std::atomic<std::size_t> open;     // deliveries that have not ended, and the strategy
     BatchSink sink;
   };
 
+  strategies::Services services() noexcept { return {&keeper_, &completer_, nullptr}; }
   void begin_marker();
   void end_marker(bool suspects_left);
   void receive_until_stopped();
@@ -61,7 +66,9 @@ class RunningEngine final : public Engine {
   void wait();
   void work();
   void process(std::vector<Delivery> batch);
-  void process_suspect(std::vector<Delivery>& batch, EndingSink& sink);
+  void one_less(Running& running);
+  void end_batch(Running& running);
+  void process_suspect(Running& running);
   void would_process(std::vector<Delivery> batch);
   std::optional<int> count_crash(RunMarkers& runs, const Message& message);
   Landing landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended);
@@ -77,9 +84,9 @@ class RunningEngine final : public Engine {
     ended_.compare_exchange_strong(running, static_cast<int>(ended));
   }
   bool has_ended() const noexcept { return ended_.load() != kRunning; }
-  // With workers the receiving thread may be waiting for what they land.
+  // The receiving thread may be waiting for what others land.
   void wake_receiver() noexcept {
-    if (options_.workers > 0) event_.signal();
+    if (std::this_thread::get_id() != receiver_) event_.signal();
   }
   // Between two questions to a store that is away; a stop ends it.
   void pause() const;
@@ -94,8 +101,10 @@ class RunningEngine final : public Engine {
   SourceDesk sources_;
   IntakeDesk intake_;
   std::mutex running_mutex_;
-  std::vector<Running*> running_;
+  std::vector<std::unique_ptr<Running>> running_;
+  std::thread::id receiver_;
   ThreadKeeper keeper_;
+  ThreadCompleter completer_;
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<Strategy> condemned_;
   static constexpr int kRunning = -1;

@@ -174,7 +174,7 @@ class Guard::Impl {
   Result<Outcome> run_leased(Delivery& delivery, const PlainHandler& work) {
     Caught caught;
     strategies::Context context = this->context();
-    context.keeper = &keeper_;
+    context.services.keeper = &keeper_;
     context.handler = PlainHandler([&](const Message& message, const Attempt& attempt) {
       return caught([&] { return work(message, attempt); });
     });
@@ -182,7 +182,7 @@ class Guard::Impl {
     strategies::Finisher finisher(context, ending);
     auto claimed = strategies::claim_batch(context, {&delivery, 1}, finisher, ending);
     if (claimed.given_back_for) return failure(*std::move(claimed.given_back_for));
-    strategies::run_claimed(context, claimed, finisher);
+    strategies::run_calls(context, strategies::calls_of(claimed), finisher);
     caught.rethrow();
     if (finisher.given_back_for()) {
       Error error = *finisher.given_back_for();

@@ -58,8 +58,8 @@ LeaseKeeper::~LeaseKeeper() {
 }
 
 std::unique_ptr<strategies::Keeper::Watch> LeaseKeeper::watch(std::span<const Lease> leases,
-                                                              bool transactional) {
-  (void)transactional;
+                                                              Handlers /*handlers*/,
+                                                              std::size_t /*calls*/) {
   auto watched = std::make_shared<Watched>();
   watched->leases.assign(leases.begin(), leases.end());
   watched->renewed = clock_.now();

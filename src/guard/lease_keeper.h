@@ -22,7 +22,8 @@ class LeaseKeeper final : public strategies::Keeper {
   LeaseKeeper(Store& store, Clock& clock, std::chrono::milliseconds lease);
   ~LeaseKeeper() override;
 
-  std::unique_ptr<Watch> watch(std::span<const Lease> leases, bool transactional) override;
+  std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
+                               std::size_t calls = 1) override;
 
  private:
   struct Watched;

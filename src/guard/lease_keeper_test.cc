@@ -47,7 +47,7 @@ class LeaseKeeperTest : public ::testing::Test {
 
 TEST_F(LeaseKeeperTest, ALeaseLivesAsLongAsItsWatch) {
   const auto lease = std::get<Acquired>(claim()).lease;
-  auto watch = keeper_.watch({&lease, 1}, false);
+  auto watch = keeper_.watch({&lease, 1}, strategies::Keeper::Handlers::kInTurn);
   const auto stop = watch->handler_begins(0);
   wait_for_renewals(5);  // longer than one lease
   EXPECT_TRUE(std::holds_alternative<Busy>(claim()));
@@ -58,7 +58,7 @@ TEST_F(LeaseKeeperTest, ALeaseLivesAsLongAsItsWatch) {
 
 TEST_F(LeaseKeeperTest, ALostLeaseStopsTheWork) {
   const auto lease = std::get<Acquired>(claim()).lease;
-  auto watch = keeper_.watch({&lease, 1}, false);
+  auto watch = keeper_.watch({&lease, 1}, strategies::Keeper::Handlers::kInTurn);
   const auto stop = watch->handler_begins(0);
   std::promise<void> fired;
   const std::stop_callback callback(stop, [&] { fired.set_value(); });
@@ -70,7 +70,7 @@ TEST_F(LeaseKeeperTest, ALostLeaseStopsTheWork) {
 TEST_F(LeaseKeeperTest, AStoreThatIsAwayStopsNoWork) {
   plan_.fail(StoreCall::kRenew, 1, ErrorKind::kUnavailable, test::When::kBefore);
   const auto lease = std::get<Acquired>(claim()).lease;
-  auto watch = keeper_.watch({&lease, 1}, false);
+  auto watch = keeper_.watch({&lease, 1}, strategies::Keeper::Handlers::kInTurn);
   const auto stop = watch->handler_begins(0);
   wait_for_renewals(3);
   EXPECT_EQ(plan_.fired(StoreCall::kRenew), 1U);

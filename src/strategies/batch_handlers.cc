@@ -99,6 +99,9 @@ BatchRun::Went BatchRun::call(UnitOfWork& unit, std::size_t at) {
     Attempt attempt;
     attempt.number = slot.right.attempt;
     attempt.taken_over = slot.right.taken_over;
+    attempt.since_first = slot.right.since_first;
+    attempt.position = slot.delivery->arrival.position;
+    attempt.gate = context_.services.gate;
     if (slot.right.lease) attempt.token = slot.right.lease->token;
     if (watch_) attempt.stop = watch_->handler_begins(first_ + at);
     if (stopped_before_start(slot, attempt.stop)) {

@@ -39,7 +39,9 @@ BatchRun::BatchRun(const Context& context, const PipelineOptions& options, Entry
 }
 
 Ran BatchRun::run() {
-  if (context_.keeper != nullptr) watch_ = context_.keeper->watch(entry_.leases(), true);
+  if (context_.services.keeper != nullptr) {
+    watch_ = context_.services.keeper->watch(entry_.leases(), Keeper::Handlers::kInTransaction);
+  }
   while (first_ < slots_.size()) {
     switch (transact()) {
       case Went::kWell:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <stdexcept>
 #include <utility>
 #include <variant>
 
@@ -30,9 +31,12 @@ Decision dead_for(std::string reason, std::string error) {
   return decision;
 }
 
-// `retry_reason`, `dead_reason`: what a verdict to that end is put down to.
+// `retry_reason`, `dead_reason`: what a verdict to that end is put down to where it does not say.
 Decision decide_verdict(const Context& context, Verdict verdict, std::string_view retry_reason,
                         std::string_view dead_reason) {
+  const auto reason_or = [&](std::string_view other) {
+    return verdict.code.empty() ? std::string(other) : std::move(verdict.code);
+  };
   Decision decision;
   switch (verdict.kind) {
     case Verdict::Kind::kDone:
@@ -48,12 +52,13 @@ Decision decide_verdict(const Context& context, Verdict verdict, std::string_vie
       decision.error = first_line(verdict.reason);
       return decision;
     case Verdict::Kind::kDead:
-      return dead_for(context.dead_reason.empty() ? std::string(dead_reason) : context.dead_reason,
+      return dead_for(context.dead_reason.empty() ? reason_or(dead_reason) : context.dead_reason,
                       first_line(verdict.reason));
     case Verdict::Kind::kRetry:
-      decision = failed(std::string(retry_reason), first_line(verdict.reason));
+      decision = failed(reason_or(retry_reason), first_line(verdict.reason));
       if (verdict.after) decision.after = std::max(*verdict.after, std::chrono::milliseconds{0});
       decision.counted = verdict.counted;
+      decision.unknown = verdict.unknown;
       return decision;
   }
   return failed(std::string(reason::kHandlerNative),
@@ -71,28 +76,19 @@ std::string_view native_reason(const Attempt& attempt) {
   return attempt.stop.stop_requested() ? reason::kHandlerTimeout : reason::kHandlerNative;
 }
 
+Decision decide_native(const Context& context, const Attempt& attempt, Verdict verdict) {
+  return decide_verdict(context, std::move(verdict), native_reason(attempt),
+                        reason::kHandlerNative);
+}
+
 template <class Call>
 Decision decide_call(const Context& context, const Attempt& attempt, Call&& call) {
   SEMEL_FAILPOINT(*context.environment, failpoint::kHandlerBefore);
   Decision decision;
   try {
-    Verdict verdict = call();
-    decision =
-        decide_verdict(context, std::move(verdict), native_reason(attempt), reason::kHandlerNative);
-  } catch (const PayloadInvalid& thrown) {
-    decision = dead_for(std::string(reason::kPayloadInvalid), shown(text_of(thrown)));
-  } catch (const StatementRefused& thrown) {
-    decision = failed(reason::sql_reason("refused"), shown(text_of(thrown)));
-  } catch (const StatementFailed& thrown) {
-    decision = failed(reason::sql_reason(thrown.sql_class()), shown(text_of(thrown)));
-  } catch (const BatchBroken&) {
-    // The pipeline knows: what is decided here is not looked at.
-    decision = failed(std::string(reason::kStoreUnavailable), {});
-  } catch (const std::exception& thrown) {
-    decision = failed(std::string(native_reason(attempt)), shown(text_of(thrown)));
+    decision = decide_native(context, attempt, call());
   } catch (...) {
-    decision = failed(std::string(native_reason(attempt)),
-                      "the handler threw something that is no std::exception");
+    decision = decide_thrown(attempt);
   }
   SEMEL_FAILPOINT(*context.environment, failpoint::kHandlerAfter);
   return decision;
@@ -122,6 +118,59 @@ Decision call_handler(const Context& context, const Message& message, const Atte
 Decision call_handler(const Context& context, const Message& message, Transaction& transaction) {
   const auto& handler = std::get<TransactionalHandler>(context.handler);
   return decide_call(context, transaction.attempt(), [&] { return handler(message, transaction); });
+}
+
+std::vector<Decision> call_batch_handler(const Context& context,
+                                         std::span<const Message* const> messages,
+                                         std::span<const Attempt> attempts) {
+  const auto& handler = std::get<BatchHandler>(context.handler);
+  std::vector<Decision> decisions;
+  decisions.reserve(messages.size());
+  SEMEL_FAILPOINT(*context.environment, failpoint::kHandlerBefore);
+  try {
+    std::vector<Verdict> verdicts = handler(messages, attempts);
+    if (verdicts.size() != messages.size()) {
+      throw std::length_error(fmt::format("the batch handler gave {} verdicts for {} messages",
+                                          verdicts.size(), messages.size()));
+    }
+    for (std::size_t i = 0; i < verdicts.size(); ++i) {
+      decisions.push_back(decide_native(context, attempts[i], std::move(verdicts[i])));
+    }
+  } catch (...) {
+    decisions.clear();
+    for (const Attempt& attempt : attempts) decisions.push_back(decide_thrown(attempt));
+  }
+  SEMEL_FAILPOINT(*context.environment, failpoint::kHandlerAfter);
+  return decisions;
+}
+
+Decision decide_answer(const Context& context, const Attempt& attempt,
+                       std::optional<Verdict> verdict) {
+  if (verdict) return decide_native(context, attempt, *std::move(verdict));
+  Decision decision = failed(std::string(native_reason(attempt)),
+                             "the handler dropped its completion without an answer");
+  decision.unknown = true;
+  return decision;
+}
+
+Decision decide_thrown(const Attempt& attempt) {
+  try {
+    throw;
+  } catch (const PayloadInvalid& thrown) {
+    return dead_for(std::string(reason::kPayloadInvalid), shown(text_of(thrown)));
+  } catch (const StatementRefused& thrown) {
+    return failed(reason::sql_reason("refused"), shown(text_of(thrown)));
+  } catch (const StatementFailed& thrown) {
+    return failed(reason::sql_reason(thrown.sql_class()), shown(text_of(thrown)));
+  } catch (const BatchBroken&) {
+    // The pipeline knows: what is decided here is not looked at.
+    return failed(std::string(reason::kStoreUnavailable), {});
+  } catch (const std::exception& thrown) {
+    return failed(std::string(native_reason(attempt)), shown(text_of(thrown)));
+  } catch (...) {
+    return failed(std::string(native_reason(attempt)),
+                  "the handler threw something that is no std::exception");
+  }
 }
 
 Decision decide_miss(const Context& context, const Otherwise& otherwise,

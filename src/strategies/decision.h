@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <semel/attempt.h>
 #include <semel/message.h>
@@ -29,6 +31,7 @@ struct Decision {
   std::string error;                               // for people
   std::optional<std::chrono::milliseconds> after;  // kFailed: the handler asked for this delay
   bool counted = true;
+  bool unknown = false;  // kFailed: the effect may have happened
 
   bool has_effect() const noexcept { return kind == Kind::kDone; }
 };
@@ -45,6 +48,16 @@ void forgive_if_cancelled(Decision& decision, const Keeper::Watch* watch);
 // must be of the kind that is asked for.
 Decision call_handler(const Context& context, const Message& message, const Attempt& attempt);
 Decision call_handler(const Context& context, const Message& message, Transaction& transaction);
+// The same for many: a decision for each, in their order.
+std::vector<Decision> call_batch_handler(const Context& context,
+                                         std::span<const Message* const> messages,
+                                         std::span<const Attempt> attempts);
+
+// What an asynchronous handler's answer comes to; nothing: its completion was dropped.
+Decision decide_answer(const Context& context, const Attempt& attempt,
+                       std::optional<Verdict> verdict);
+// The exception that is being handled, as a decision. Call it inside a catch block.
+Decision decide_thrown(const Attempt& attempt);
 
 // What a declared miss makes of a message. `sql_class`: last part of the reason where it fails.
 Decision decide_miss(const Context& context, const Otherwise& otherwise,

@@ -207,6 +207,7 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
   finish.reason = decision.reason;
   finish.error = decision.error;
   finish.counted = decision.counted;
+  finish.unknown = decision.unknown;
   // Without a record the held row is all that remembers the tries.
   if (!decision.counted && !right.lease) --finish.attempts;
   finish.delay = ending.outcome.delay;

@@ -42,13 +42,25 @@ bool came_true(Finish::To to, const Claim& claim) {
 }  // namespace
 
 void Finisher::add(Delivery& delivery, Ending ending, std::optional<std::size_t> lease) {
+  std::lock_guard lock(mutex_);
+  collect(std::move(ending), {&delivery, {}, &sink_, lease ? watch_ : nullptr, lease.value_or(0)});
+}
+
+void Finisher::add(Delivery& delivery, Ending ending, EndingSink& sink, Keeper::Watch* watch,
+                   std::size_t lease) {
+  std::lock_guard lock(mutex_);
+  collect(std::move(ending), {&delivery, {}, &sink, watch, lease});
+}
+
+void Finisher::collect(Ending&& ending, Item item) {
   if (!ending.finish) {
-    sink_.ended(delivery, std::move(ending.outcome));
+    item.lease_ended();
+    item.sink->ended(*item.delivery, std::move(ending.outcome));
     return;
   }
-  std::lock_guard lock(mutex_);
+  item.outcome = std::move(ending.outcome);
   finishes_.push_back(*std::move(ending.finish));
-  items_.push_back({&delivery, std::move(ending.outcome), lease});
+  items_.push_back(std::move(item));
 }
 
 bool Finisher::due() const {
@@ -107,7 +119,7 @@ bool Finisher::try_tell(std::size_t first, std::size_t count) {
 
 void Finisher::end(std::size_t at, Applied applied) {
   Item& item = items_[at];
-  if (item.lease && watch_ != nullptr) watch_->finished(*item.lease);
+  item.lease_ended();
   if (applied == Applied::kLeaseLost) {
     if (in_doubt_) return resolve(at);
     if (context_.observer != nullptr) {
@@ -118,7 +130,7 @@ void Finisher::end(std::size_t at, Applied applied) {
       item.outcome = lease_lost(item.outcome.attempt);
     }
   }
-  sink_.ended(*item.delivery, std::move(item.outcome));
+  item.sink->ended(*item.delivery, std::move(item.outcome));
 }
 
 void Finisher::resolve(std::size_t at) {
@@ -136,17 +148,17 @@ void Finisher::resolve(std::size_t at) {
     }
   }
   if (!ours) item.outcome = lease_lost(item.outcome.attempt);
-  sink_.ended(*item.delivery, std::move(item.outcome));
+  item.sink->ended(*item.delivery, std::move(item.outcome));
 }
 
 void Finisher::give_back(std::size_t first, std::size_t count) {
   given_back_for_ = error_;
   for (std::size_t i = first; i < first + count; ++i) {
     Item& item = items_[i];
-    if (item.lease && watch_ != nullptr) watch_->finished(*item.lease);
+    item.lease_ended();
     Outcome outcome = store_away(error_);
     outcome.attempt = item.outcome.attempt;
-    sink_.ended(*item.delivery, std::move(outcome));
+    item.sink->ended(*item.delivery, std::move(outcome));
   }
 }
 

@@ -33,6 +33,9 @@ class Finisher {
   // The delivery ends so once the store has applied its Finish; at once where there is none.
   // `lease`: its number in the watch.
   void add(Delivery& delivery, Ending ending, std::optional<std::size_t> lease = std::nullopt);
+  // The same for a delivery of another batch, with its own sink and watch.
+  void add(Delivery& delivery, Ending ending, EndingSink& sink, Keeper::Watch* watch,
+           std::size_t lease);
 
   // Tells the store when what was collected has waited long enough.
   void flush_if_due();
@@ -47,8 +50,14 @@ class Finisher {
   struct Item {
     Delivery* delivery;
     Outcome outcome;
-    std::optional<std::size_t> lease;
+    EndingSink* sink;
+    Keeper::Watch* watch;  // null: no lease
+    std::size_t lease;
+    void lease_ended() const {
+      if (watch != nullptr) watch->finished(lease);
+    }
   };
+  void collect(Ending&& ending, Item item);
 
   bool due() const;
   void tell(bool patient);

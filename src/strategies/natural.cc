@@ -11,14 +11,15 @@ namespace {
 
 class Natural final : public Strategy {
  public:
-  explicit Natural(Context context) : context_(std::move(context)) {}
+  explicit Natural(Context context) : context_(std::move(context)), recordless_(context_) {}
 
   void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
-    run_without_record(context_, pointers(batch), sink);
+    recordless_.run(pointers(batch), sink);
   }
 
  private:
   const Context context_;
+  Recordless recordless_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 class Query final : public Strategy {
  public:
-  explicit Query(Context context) : context_(std::move(context)) {}
+  explicit Query(Context context) : context_(std::move(context)), recordless_(context_) {}
 
   void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
     std::vector<Delivery*> absent;
@@ -30,7 +30,7 @@ class Query final : public Strategy {
         absent.push_back(&delivery);
       }
     }
-    run_without_record(context_, absent, sink);
+    recordless_.run(absent, sink);
   }
 
  private:
@@ -45,6 +45,7 @@ class Query final : public Strategy {
   }
 
   const Context context_;
+  Recordless recordless_;
 };
 
 }  // namespace

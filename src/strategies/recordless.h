@@ -1,4 +1,5 @@
-// Work that leaves no record: what natural and query have in common.
+// Running without a record: for natural, whose operation gives the same result each time, and for
+// query, which only looked.
 #pragma once
 
 #include <span>
@@ -6,12 +7,22 @@
 #include <semel/delivery.h>
 #include <semel/strategy.h>
 
+#include "strategies/async_calls.h"
 #include "strategies/strategies.h"
 
 namespace semel::strategies {
 
-// Runs every message of `batch`. What succeeds is settled, what fails is held for later or kept as
-// a dead letter; with a transactional handler, in the transaction of the work.
-void run_without_record(const Context& context, std::span<Delivery* const> batch, EndingSink& sink);
+class Recordless {
+ public:
+  // Borrowed.
+  explicit Recordless(const Context& context) : context_(context), async_(context) {}
+
+  // Every delivery of `batch` is handled and ends at `sink`; asynchronous ones later.
+  void run(std::span<Delivery* const> batch, EndingSink& sink);
+
+ private:
+  const Context& context_;
+  AsyncCalls async_;
+};
 
 }  // namespace semel::strategies

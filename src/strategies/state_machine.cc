@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "strategies/async_calls.h"
 #include "strategies/entries.h"
 #include "strategies/finisher.h"
 #include "strategies/kinds.h"
@@ -18,7 +19,7 @@ namespace {
 class StateMachine final : public Strategy {
  public:
   explicit StateMachine(Context context)
-      : context_(std::move(context)), pipeline_(context_, PipelineOptions{}) {}
+      : context_(std::move(context)), pipeline_(context_, PipelineOptions{}), async_(context_) {}
 
   void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
     Finisher finisher(context_, sink);
@@ -27,14 +28,18 @@ class StateMachine final : public Strategy {
       finisher.flush();
       ConfirmEntry entry(context_, claimed.rights);
       pipeline_.run(claimed.deliveries, entry, sink);
+    } else if (std::holds_alternative<AsyncHandler>(context_.handler)) {
+      finisher.flush();
+      async_.begin(calls_of(claimed), sink);
     } else {
-      run_claimed(context_, claimed, finisher);
+      run_calls(context_, calls_of(claimed), finisher);
     }
   }
 
  private:
   const Context context_;
   const Pipeline pipeline_;
+  AsyncCalls async_;
 };
 
 }  // namespace

@@ -44,11 +44,32 @@ class Keeper {
     // holds back nobody else's ending. It must return soon.
     virtual void on_tick(std::function<void()> action) = 0;
   };
+  enum class Handlers {
+    kInTransaction,  // one that passes timeout and grace holds the store's transaction: the process
+                     // must end itself
+    kInTurn,         // one that hangs keeps those behind it from running: all leases lapse
+    kTogether,       // each for itself
+  };
   virtual ~Keeper() = default;
   // `leases` are renewed at a third of their length until finished, at most up to the handler's
-  // timeout plus grace. `transactional`: a handler that passes timeout and grace holds the store's
-  // transaction, and the process must end itself.
-  virtual std::unique_ptr<Watch> watch(std::span<const Lease> leases, bool transactional) = 0;
+  // timeout plus grace. `calls`: how many handlers run, where they have no leases.
+  virtual std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
+                                       std::size_t calls = 1) = 0;
+};
+
+// Runs what follows the end of an asynchronous call, beside the thread that ended it. The engine's
+// completer thread implements it. Thread-safe.
+class Completer {
+ public:
+  virtual ~Completer() = default;
+  virtual void post(std::function<void()> work) = 0;
+};
+
+// What the engine gives a strategy; borrowed.
+struct Services {
+  Keeper* keeper = nullptr;
+  Completer* completer = nullptr;  // needed by asynchronous handlers only
+  Gate* gate = nullptr;            // for handlers; null: there is none
 };
 
 struct Context {
@@ -60,7 +81,7 @@ struct Context {
   ClaimOptions claim;
   Environment* environment = nullptr;
   Observer* observer = nullptr;
-  Keeper* keeper = nullptr;
+  Services services;
   // The reason of a message whose handler says dead; empty: handler.native.
   std::string dead_reason;
   // query only: a statement or function that says whether the effect is there already.

@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "strategies/backoff.h"
-#include "strategies/decision.h"
 
 namespace semel::strategies {
 
@@ -95,46 +94,6 @@ class Claiming {
   Claimed claimed_;
 };
 
-std::unique_ptr<Keeper::Watch> watch_over(const Context& context, const Claimed& claimed,
-                                          Finisher& finisher) {
-  if (context.keeper == nullptr || claimed.rights.empty()) return nullptr;
-  std::vector<Lease> leases;
-  leases.reserve(claimed.rights.size());
-  for (const Acquired& right : claimed.rights) leases.push_back(right.lease);
-  auto watch = context.keeper->watch(leases, false);
-  finisher.watch(watch.get());
-  watch->on_tick([&finisher] { finisher.flush_beside_handler(); });
-  return watch;
-}
-
-// Its lease was lost, or the drain hurries, before it began.
-Ending not_started(const Right& right) {
-  Ending ending;
-  ending.outcome.kind = Outcome::Kind::kBusy;
-  ending.outcome.settle = Outcome::Settle::kRelease;
-  ending.finish.emplace();
-  ending.finish->to = Finish::To::kNotStarted;
-  ending.finish->lease = right.lease;
-  return ending;
-}
-
-Ending run_one(const Context& context, const Right& right, const Delivery& delivery,
-               Keeper::Watch* watch, std::size_t number) {
-  Attempt attempt;
-  attempt.number = right.attempt;
-  attempt.taken_over = right.taken_over;
-  attempt.token = right.lease->token;
-  if (watch != nullptr) attempt.stop = watch->handler_begins(number);
-  if (attempt.stop.stop_requested()) {
-    watch->handler_ended(number);
-    return not_started(right);
-  }
-  Decision decision = call_handler(context, delivery.message, attempt);
-  if (watch != nullptr) watch->handler_ended(number);
-  forgive_if_cancelled(decision, watch);
-  return Endings(context, false).of_decision(right, decision, delivery);
-}
-
 }  // namespace
 
 Claimed claim_batch(const Context& context, std::span<Delivery> batch, Finisher& finisher,
@@ -142,16 +101,13 @@ Claimed claim_batch(const Context& context, std::span<Delivery> batch, Finisher&
   return Claiming(context, batch, finisher, sink).run();
 }
 
-void run_claimed(const Context& context, const Claimed& claimed, Finisher& finisher) {
-  const std::unique_ptr<Keeper::Watch> watch = watch_over(context, claimed, finisher);
+std::vector<Call> calls_of(const Claimed& claimed) {
+  std::vector<Call> calls;
+  calls.reserve(claimed.deliveries.size());
   for (std::size_t i = 0; i < claimed.deliveries.size(); ++i) {
-    Delivery& delivery = *claimed.deliveries[i];
-    const Right right = Right::of(claimed.rights[i]);
-    finisher.add(delivery, run_one(context, right, delivery, watch.get(), i), i);
-    finisher.flush_if_due();
+    calls.push_back({claimed.deliveries[i], Right::of(claimed.rights[i])});
   }
-  finisher.flush();
-  finisher.watch(nullptr);
+  return calls;
 }
 
 }  // namespace semel::strategies

@@ -10,6 +10,7 @@
 #include <semel/claim.h>
 #include <semel/delivery.h>
 
+#include "strategies/calls.h"
 #include "strategies/endings.h"
 #include "strategies/finisher.h"
 #include "strategies/strategies.h"
@@ -29,8 +30,7 @@ struct Claimed {
 Claimed claim_batch(const Context& context, std::span<Delivery> batch, Finisher& finisher,
                     EndingSink& sink);
 
-// Runs the plain handler for what was claimed, watched over by the context's keeper; each ending
-// goes to `finisher` as it comes. What its lease left before it began is given back.
-void run_claimed(const Context& context, const Claimed& claimed, Finisher& finisher);
+// The handlers' calls for what was claimed.
+std::vector<Call> calls_of(const Claimed& claimed);
 
 }  // namespace semel::strategies

@@ -125,8 +125,11 @@ std::vector<Value> values_of(const Plan& plan, const Message& message) {
   if (plan.params.empty()) return values;
   // Its buffer serves the thread's next message.
   thread_local json::Document document;
-  if (auto parsed = document.parse(message.payload()); !parsed)
+  if (message.known_json()) {
+    document.parse_known(message.payload());
+  } else if (auto parsed = document.parse(message.payload()); !parsed) {
     invalid(std::move(parsed.error().message));
+  }
   values.reserve(plan.params.size());
   for (const Param& param : plan.params) {
     auto scalar = document.at(param.spec.pointer);

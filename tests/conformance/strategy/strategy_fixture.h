@@ -42,8 +42,9 @@ class RememberingSink final : public EndingSink {
 // Does nothing by itself: the test fires what a keeper would.
 class HandKeeper final : public Keeper {
  public:
-  std::unique_ptr<Watch> watch(std::span<const Lease> leases, bool transactional) override {
-    watched.push_back({leases.size(), transactional});
+  std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
+                               std::size_t) override {
+    watched.push_back({leases.size(), handlers == Handlers::kInTransaction});
     return std::make_unique<HandWatch>(*this);
   }
 
@@ -88,7 +89,7 @@ class StrategyFixture : public ::testing::Test {
     context_.store = faulty_.get();
     context_.environment = &environment_.get();
     context_.observer = &observer_;
-    context_.keeper = &keeper_;
+    context_.services.keeper = &keeper_;
     context_.retry.attempts = 3;
     context_.retry.first = std::chrono::milliseconds(100);
   }

@@ -1,0 +1,38 @@
+#include "engine/completer.h"
+
+#include <utility>
+
+namespace semel::engine {
+
+void ThreadCompleter::post(std::function<void()> work) {
+  {
+    const std::scoped_lock lock(mutex_);
+    work_.push_back(std::move(work));
+    if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
+  }
+  wake_.notify_one();
+}
+
+void ThreadCompleter::end() noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ThreadCompleter::loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return ending_ || !work_.empty(); });
+    if (work_.empty()) return;
+    std::vector<std::function<void()>> work;
+    work.swap(work_);
+    lock.unlock();
+    for (const auto& one : work) one();
+    lock.lock();
+  }
+}
+
+}  // namespace semel::engine

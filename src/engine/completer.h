@@ -1,0 +1,34 @@
+// ThreadCompleter: the thread that records what asynchronous handlers came to.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "strategies/strategies.h"
+
+namespace semel::engine {
+
+class ThreadCompleter final : public strategies::Completer {
+ public:
+  ThreadCompleter() = default;
+  ~ThreadCompleter() override { end(); }
+
+  // The thread begins with the first of them.
+  void post(std::function<void()> work) override;
+  // Returns when all that was posted has run; nothing may be posted after.
+  void end() noexcept;
+
+ private:
+  void loop();
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<std::function<void()>> work_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace semel::engine

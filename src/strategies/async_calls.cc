@@ -1,0 +1,130 @@
+#include "strategies/async_calls.h"
+
+#include <exception>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include <semel/environment.h>
+
+namespace semel::strategies {
+
+struct AsyncCalls::Batch {
+  std::vector<Call> calls;
+  std::vector<Attempt> attempts;
+  std::unique_ptr<Keeper::Watch> watch;
+  EndingSink* sink = nullptr;
+};
+
+// One call from its beginning to its answer, wherever that comes from: its completion, what the
+// handler threw, or a completion that was dropped. The first one counts.
+class AsyncCalls::Begun {
+ public:
+  Begun(AsyncCalls& calls, std::shared_ptr<Batch> batch, std::size_t index)
+      : calls_(calls), batch_(std::move(batch)), index_(index) {}
+
+  // Unwinding drops the completion before what was thrown is caught: so as long as the handler has
+  // not returned, a drop is only remembered.
+  void told(std::optional<Verdict> verdict) {
+    {
+      const std::scoped_lock lock(mutex_);
+      dropped_ = !verdict;
+      if (answered_ || (dropped_ && beginning_)) return;
+      answered_ = true;
+    }
+    answer(decide_answer(calls_.context_, batch_->attempts[index_], std::move(verdict)));
+  }
+
+  void returned(std::optional<Decision> thrown) {
+    {
+      const std::scoped_lock lock(mutex_);
+      beginning_ = false;
+      if (answered_ || (!thrown && !dropped_)) return;
+      answered_ = true;
+    }
+    answer(thrown ? *std::move(thrown)
+                  : decide_answer(calls_.context_, batch_->attempts[index_], std::nullopt));
+  }
+
+ private:
+  void answer(Decision decision) {
+    SEMEL_FAILPOINT(*calls_.context_.environment, failpoint::kHandlerAfter);
+    Keeper::Watch* const watch = batch_->watch.get();
+    if (watch != nullptr) watch->handler_ended(index_);
+    forgive_if_cancelled(decision, watch);
+    calls_.take_down({std::move(batch_), index_, std::move(decision)});
+  }
+
+  AsyncCalls& calls_;
+  std::shared_ptr<Batch> batch_;
+  const std::size_t index_;
+  std::mutex mutex_;
+  bool beginning_ = true;
+  bool dropped_ = false;
+  bool answered_ = false;
+};
+
+void AsyncCalls::begin(std::vector<Call> calls, EndingSink& sink) {
+  if (calls.empty()) return;
+  auto batch = std::make_shared<Batch>();
+  batch->calls = std::move(calls);
+  batch->sink = &sink;
+  batch->watch = watch_over(context_, batch->calls, Keeper::Handlers::kTogether);
+  batch->attempts.reserve(batch->calls.size());
+  for (const Call& call : batch->calls) batch->attempts.push_back(attempt_of(context_, call));
+  for (std::size_t i = 0; i < batch->calls.size(); ++i) begin_one(batch, i);
+}
+
+void AsyncCalls::begin_one(const std::shared_ptr<Batch>& batch, std::size_t index) {
+  Attempt& attempt = batch->attempts[index];
+  if (batch->watch) attempt.stop = batch->watch->handler_begins(index);
+  if (attempt.stop.stop_requested()) {
+    batch->watch->handler_ended(index);
+    take_down({batch, index, std::nullopt});
+    return;
+  }
+  SEMEL_FAILPOINT(*context_.environment, failpoint::kHandlerBefore);
+  const auto begun = std::make_shared<Begun>(*this, batch, index);
+  std::optional<Decision> thrown;
+  try {
+    std::get<AsyncHandler>(context_.handler)(
+        batch->calls[index].delivery->message, attempt,
+        Completion([begun](std::optional<Verdict> verdict) { begun->told(std::move(verdict)); }));
+  } catch (...) {
+    thrown = decide_thrown(attempt);
+  }
+  begun->returned(std::move(thrown));
+}
+
+void AsyncCalls::take_down(Answered answered) {
+  {
+    const std::scoped_lock lock(mutex_);
+    answered_.push_back(std::move(answered));
+    if (std::exchange(posted_, true)) return;
+  }
+  context_.services.completer->post([this] { record_all(); });
+}
+
+void AsyncCalls::record_all() {
+  for (;;) {
+    std::vector<Answered> answered;
+    {
+      const std::scoped_lock lock(mutex_);
+      answered.swap(answered_);
+      if (answered.empty()) {
+        posted_ = false;
+        return;
+      }
+    }
+    Finisher finisher(context_, *answered.front().batch->sink);
+    for (const Answered& one : answered) {
+      const Call& call = one.batch->calls[one.index];
+      finisher.add(*call.delivery,
+                   one.decision ? ending_of(context_, call, *one.decision) : not_started(call),
+                   *one.batch->sink, one.batch->watch.get(), one.index);
+    }
+    finisher.flush();
+  }
+}
+
+}  // namespace semel::strategies

@@ -1,0 +1,43 @@
+// AsyncCalls: asynchronous handlers of many batches in flight, and the recording of what they came
+// to.
+//
+// An answer may come on any thread and at any time. It is taken down there, and recorded by the
+// context's completer together with all that came meanwhile: one call to the store for many.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "strategies/calls.h"
+
+namespace semel::strategies {
+
+class AsyncCalls {
+ public:
+  // Borrowed; its handler is asynchronous and it has a completer.
+  explicit AsyncCalls(const Context& context) : context_(context) {}
+
+  // Begins the calls and returns. The deliveries and `sink` live until each has ended there.
+  void begin(std::vector<Call> calls, EndingSink& sink);
+
+ private:
+  struct Batch;
+  class Begun;
+  struct Answered {
+    std::shared_ptr<Batch> batch;
+    std::size_t index;
+    std::optional<Decision> decision;  // none: it was not begun
+  };
+
+  void begin_one(const std::shared_ptr<Batch>& batch, std::size_t index);
+  void take_down(Answered answered);
+  void record_all();
+
+  const Context& context_;
+  std::mutex mutex_;
+  std::vector<Answered> answered_;
+  bool posted_ = false;
+};
+
+}  // namespace semel::strategies

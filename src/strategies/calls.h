@@ -1,0 +1,33 @@
+// Calls: the handlers of a batch that run outside of a transaction, and what each came to.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <semel/delivery.h>
+
+#include "strategies/endings.h"
+#include "strategies/finisher.h"
+#include "strategies/strategies.h"
+
+namespace semel::strategies {
+
+// One message and by what right its handler runs.
+struct Call {
+  Delivery* delivery;
+  Right right;
+};
+
+// Runs a plain handler one after the other, a batch handler once, watched over by the context's
+// keeper; each ending goes to `finisher` as it comes. What its lease left, or the drain kept, from
+// beginning is given back. Ends with all of them told.
+void run_calls(const Context& context, std::span<const Call> calls, Finisher& finisher);
+
+// The parts of it, for those who begin calls and end them elsewhere.
+std::unique_ptr<Keeper::Watch> watch_over(const Context& context, std::span<const Call> calls,
+                                          Keeper::Handlers handlers);
+Attempt attempt_of(const Context& context, const Call& call);
+Ending ending_of(const Context& context, const Call& call, const Decision& decision);
+Ending not_started(const Call& call);
+
+}  // namespace semel::strategies
