@@ -114,7 +114,7 @@ HttpServer::HttpServer(const TlsIdentity* identity) : identity_(identity) {
   must(::listen(listener_, kBacklog) == 0, "listen");
   must(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) == 0, "getsockname");
   port_ = ntohs(address.sin_port);
-  wake_ = ::eventfd(0, EFD_CLOEXEC);
+  wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -123,12 +123,24 @@ HttpServer::~HttpServer() {
     std::lock_guard lock(mutex_);
     ending_ = true;
   }
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
+  wake();
   thread_.join();
   for (Connection& connection : open_) close(connection, false);
   ::close(listener_);
   ::close(wake_);
+}
+
+void HttpServer::wake() const {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
+}
+
+void HttpServer::release() {
+  {
+    std::lock_guard lock(mutex_);
+    released_ = true;
+  }
+  wake();
 }
 
 void HttpServer::on(std::string path, Script script) {
@@ -313,7 +325,7 @@ void HttpServer::serve() {
     {
       std::lock_guard lock(mutex_);
       if (ending_) return;
-      seen = requests_.size();
+      seen = released_ ? SIZE_MAX : requests_.size();
     }
     std::vector<pollfd> fds = {{listener_, POLLIN, 0}, {wake_, POLLIN, 0}};
     for (const Connection& connection : open_) {
@@ -321,6 +333,8 @@ void HttpServer::serve() {
       fds.push_back({connection.fd, static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0});
     }
     ::poll(fds.data(), fds.size(), poll_timeout());
+    std::uint64_t wakes = 0;
+    [[maybe_unused]] const auto got = ::read(wake_, &wakes, sizeof wakes);
     std::size_t i = 2;
     for (Connection& connection : open_) {
       const short events = fds[i++].revents;

@@ -61,6 +61,9 @@ class HttpServer {
   // Said to each connection when it comes, before any request.
   void greet(HttpReply greeting);
 
+  // What waits for more requests waits no longer.
+  void release();
+
   int port() const noexcept { return port_; }
   std::string url(std::string_view path = "/") const;
 
@@ -73,6 +76,7 @@ class HttpServer {
 
  private:
   struct Connection;
+  void wake() const;
   void serve();
   void accept_all();
   void read_from(Connection& connection);
@@ -97,6 +101,7 @@ class HttpServer {
   std::vector<HttpRequest> requests_;
   std::size_t connections_ = 0;
   std::size_t closed_by_peer_ = 0;
+  bool released_ = false;
   bool ending_ = false;
 
   std::thread thread_;
