@@ -30,6 +30,7 @@ class DeadLetters;
 class RecordInspector;
 class Positions;
 class RunMarkers;
+class Gates;
 
 // Facts about a store, read by `check`, by the guarantee and by the conformance suite.
 struct StoreTraits {
@@ -49,6 +50,7 @@ struct StoreFacets {
   RecordInspector* records = nullptr;
   Positions* positions = nullptr;
   RunMarkers* runs = nullptr;
+  Gates* gates = nullptr;
 };
 
 struct ConsumerSpec {

@@ -42,9 +42,10 @@ Outcome store_away(const Error& error) {
 RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
     : options_(std::move(options)),
       parts_(std::move(parts)),
+      gate_(gate_options()),
       flight_({options_.max_in_flight, options_.max_in_flight_bytes, options_.most_running},
               BatchSize(options_.batch_first, options_.batch_max, options_.batch_target),
-              options_.workers),
+              options_.workers, &gate_),
       sources_({options_.consumer, options_.lease, options_.dry_run}, std::move(parts_.sources),
                *parts_.environment, *parts_.observer),
       intake_({options_.consumer, options_.number, options_.recipe, options_.limits}, *parts_.store,
@@ -107,6 +108,7 @@ void RunningEngine::end_marker(bool suspects_left) {
 void RunningEngine::receive_until_stopped() {
   while (!stopping() && !has_ended()) {
     bring_back_at_ = flight_.bring_back(now());
+    look_at_gate();
     // Whoever landed last may have left a retry behind: the end is the end only if nothing was in
     // flight before the sources were asked.
     const bool was_empty = flight_.empty();
@@ -130,15 +132,38 @@ void RunningEngine::receive_until_stopped() {
   }
 }
 
+ConsumerGate::Options RunningEngine::gate_options() {
+  ConsumerGate::Options gate;
+  gate.consumer = options_.consumer;
+  gate.number = options_.number;
+  gate.gates = options_.dry_run ? nullptr : parts_.store->facets().gates;
+  gate.clock = parts_.environment->clock;
+  gate.observer = parts_.observer;
+  gate.changed = [this] {
+    flight_.look_again();
+    event_.signal();
+  };
+  return gate;
+}
+
+void RunningEngine::look_at_gate() {
+  gate_.look();
+  if (gate_.until()) flight_.look_again();  // its time may be over
+  if (!options_.once || !gate_.paused()) return;
+  parts_.observer->on_notice(options_.consumer, "it is paused: this run cannot come to an end");
+  finish_run(Ended::kFailed);
+}
+
 bool RunningEngine::nothing_left() {
-  if (!flight_.empty()) return false;
+  if (!flight_.empty() || flight_.gate_is_shut()) return false;
   if (options_.dry_run) return true;
   if (!options_.once || !sources_.at_end()) return false;
   return !receive(true) && flight_.empty() && sources_.at_end();
 }
 
 void RunningEngine::look_after_sources() {
-  if (options_.dry_run) sources_.extend();  // nothing runs, so the keeper's thread sleeps
+  // Where nothing runs the keeper's thread sleeps.
+  if (options_.dry_run || flight_.gate_is_shut()) sources_.extend();
   const auto since = sources_.away_since();
   if (!since) return;
   const bool too_long = options_.once && now() - *since >= kPatienceOfOnce;
@@ -147,7 +172,7 @@ void RunningEngine::look_after_sources() {
 
 bool RunningEngine::receive(bool sure) {
   const Flight::Room room = flight_.room();
-  if (room.messages == 0 || room.bytes == 0) return false;
+  if (room.messages == 0 || room.bytes == 0 || flight_.gate_is_shut()) return false;
   if (options_.workers == 0 && flight_.ready() && !flight_.crowded()) return false;
   auto batches = sources_.receive(room, options_.batch_max, sure);
   if (!batches) {
@@ -203,7 +228,13 @@ void RunningEngine::wait() {
   const Flight::Room room = flight_.room();
   std::optional<TimePoint> until = bring_back_at_;
   if (keep_refused_at_) until = until ? std::min(*until, *keep_refused_at_) : *keep_refused_at_;
-  sources_.wait(event_.get(), room.messages == 0 || room.bytes == 0, until);
+  const bool shut = flight_.gate_is_shut();
+  if (const auto gate = gate_.until()) until = until ? std::min(*until, *gate) : *gate;
+  if (shut) {
+    const TimePoint extend_at = now() + options_.lease / 3;
+    until = until ? std::min(*until, extend_at) : extend_at;
+  }
+  sources_.wait(event_.get(), shut || room.messages == 0 || room.bytes == 0, until);
   event_.drain();
   sources_.settle_open();
 }

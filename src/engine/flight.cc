@@ -73,12 +73,14 @@ std::size_t Flight::may_run() const {
 bool Flight::may_take() const {
   if (closed_ || alone_ || !sequencer_.ready() || may_run() == 0) return false;
   if (workers_ == 0 && in_strategy_ > 0) return false;
+  if (gate_is_shut()) return false;
   return suspects_ == 0 || batches_ == 0;
 }
 
 std::vector<Delivery> Flight::take_locked() {
   std::size_t most = std::min(batch_size_.limit(), may_run());
-  if (suspects_ > 0) {
+  const bool tries = gate_ != nullptr && gate_->room() == ConsumerGate::Room::kOne;
+  if (suspects_ > 0 || tries) {
     most = 1;
   } else if (workers_ > 1) {
     const auto share = static_cast<std::size_t>(workers_);
@@ -88,6 +90,8 @@ std::vector<Delivery> Flight::take_locked() {
   if (batch.empty()) return batch;
   ++batches_;
   ++in_strategy_;
+  batch.front().arrival.tries = tries;
+  if (tries) gate_->tries();
   if (batch.front().arrival.suspect) {
     --suspects_;
     alone_ = true;
@@ -112,8 +116,9 @@ bool Flight::returned() {
   return thin();
 }
 
-bool Flight::ran(std::size_t messages, bool suspect, std::chrono::nanoseconds took) {
+bool Flight::ran(std::size_t messages, bool suspect, bool tries, std::chrono::nanoseconds took) {
   std::lock_guard lock(mutex_);
+  if (tries) gate_->tried();
   --batches_;
   if (suspect) {
     alone_ = false;
@@ -133,6 +138,7 @@ bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
     if (landing.keep != nullptr) {
       kept = true;
       landing.keep->arrival.suspect = false;
+      landing.keep->arrival.tries = false;
       later_.push_back({now + landing.settlement.delay, std::move(*landing.keep)});
     } else {
       --messages_;
@@ -142,6 +148,15 @@ bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
   landings.clear();
   if (sequencer_.ready()) call_workers();
   return kept || thin();
+}
+
+void Flight::look_again() {
+  std::lock_guard lock(mutex_);
+  call_workers();
+}
+
+bool Flight::gate_is_shut() const {
+  return gate_ != nullptr && gate_->room() == ConsumerGate::Room::kNone;
 }
 
 std::optional<TimePoint> Flight::bring_back(TimePoint now) {

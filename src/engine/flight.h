@@ -16,6 +16,7 @@
 
 #include "core/sequencer.h"
 #include "engine/batch_size.h"
+#include "engine/consumer_gate.h"
 
 namespace semel::engine {
 
@@ -42,8 +43,9 @@ class Flight {
     std::size_t bytes;
   };
 
-  Flight(Limits limits, BatchSize batch_size, int workers)
-      : limits_(limits), batch_size_(batch_size), workers_(workers) {}
+  // `gate`: whether messages may begin; borrowed, null: always.
+  Flight(Limits limits, BatchSize batch_size, int workers, ConsumerGate* gate = nullptr)
+      : limits_(limits), batch_size_(batch_size), gate_(gate), workers_(workers) {}
 
   // How much more may be received now.
   Room room() const;
@@ -62,9 +64,13 @@ class Flight {
   // receives.
   bool returned();
   // A batch has ended whole; its landings were given before. True: worth waking who receives.
-  bool ran(std::size_t messages, bool suspect, std::chrono::nanoseconds took);
+  bool ran(std::size_t messages, bool suspect, bool tries, std::chrono::nanoseconds took);
   // Frees keys and room. True: worth waking who receives.
   bool land(std::vector<Landing>& landings, TimePoint now);
+
+  // The gate may have changed.
+  void look_again();
+  bool gate_is_shut() const;
 
   // Moves what is due again to the sequencer; says when the next will be.
   std::optional<TimePoint> bring_back(TimePoint now);
@@ -91,6 +97,7 @@ class Flight {
   std::condition_variable landed_;
   core::Sequencer sequencer_;
   BatchSize batch_size_;
+  ConsumerGate* const gate_;
   const int workers_;  // 0: one batch at a time, by whoever takes it
   struct Later {
     TimePoint due;

@@ -65,7 +65,7 @@ TEST(Flight, ASuspectRunsAloneAndEverythingWaitsForIt) {
   std::vector<Landing> landings{landing(first[0])};
   f.land(landings, {});
   f.returned();
-  f.ran(1, false, milliseconds(1));
+  f.ran(1, false, false, milliseconds(1));
 
   auto suspect = f.take(false);
   ASSERT_EQ(suspect.size(), 1u);
@@ -74,7 +74,7 @@ TEST(Flight, ASuspectRunsAloneAndEverythingWaitsForIt) {
   landings = {landing(suspect[0])};
   f.land(landings, {});
   f.returned();
-  f.ran(1, true, milliseconds(1));
+  f.ran(1, true, false, milliseconds(1));
   auto after = f.take(false);
   ASSERT_EQ(after.size(), 1u);
   EXPECT_EQ(after[0].message.key().text, "after");
@@ -91,7 +91,7 @@ TEST(Flight, WhatIsKeptComesBackWhenDueAndStaysCounted) {
   std::vector<Landing> landings{kept};
   f.land(landings, start);
   f.returned();
-  f.ran(1, false, milliseconds(1));
+  f.ran(1, false, false, milliseconds(1));
   EXPECT_FALSE(f.empty());
   EXPECT_EQ(f.bring_back(start + milliseconds(9)), start + milliseconds(10));
   EXPECT_FALSE(f.ready());

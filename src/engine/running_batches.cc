@@ -13,6 +13,7 @@ RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deli
     : engine(owner),
       batch(std::move(deliveries)),
       suspect(batch.front().arrival.suspect),
+      tries(batch.front().arrival.tries),
       progress(owner.now()),
       open(batch.size() + 1),
       sink(
@@ -71,7 +72,7 @@ void RunningEngine::end_batch(Running& running) {
     ended = std::move(*at);
     running_.erase(at);
   }
-  if (flight_.ran(ended->batch.size(), ended->suspect, ended->took)) wake_receiver();
+  if (flight_.ran(ended->batch.size(), ended->suspect, ended->tries, ended->took)) wake_receiver();
 }
 
 void RunningEngine::process_suspect(Running& running) {
@@ -131,8 +132,8 @@ void RunningEngine::would_process(std::vector<Delivery> batch) {
   }
   const bool landed = flight_.land(landings, now());
   flight_.returned();
-  const bool ran =
-      flight_.ran(batch.size(), batch.front().arrival.suspect, std::chrono::nanoseconds{0});
+  const bool ran = flight_.ran(batch.size(), batch.front().arrival.suspect,
+                               batch.front().arrival.tries, std::chrono::nanoseconds{0});
   if (landed || ran) wake_receiver();
 }
 

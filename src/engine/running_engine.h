@@ -49,18 +49,21 @@ class RunningEngine final : public Engine {
     RunningEngine& engine;
     std::vector<Delivery> batch;
     const bool suspect;
+    const bool tries;
     std::atomic<TimePoint> progress;   // when it began, or a delivery of it ended
     std::chrono::nanoseconds took{0};  // in the strategy
     std::atomic<std::size_t> open;     // deliveries that have not ended, and the strategy
     BatchSink sink;
   };
 
-  strategies::Services services() noexcept { return {&keeper_, &completer_, nullptr}; }
+  strategies::Services services() noexcept { return {&keeper_, &completer_, &gate_}; }
   void begin_marker();
   void end_marker(bool suspects_left);
   void receive_until_stopped();
   bool receive(bool sure);
   bool nothing_left();
+  ConsumerGate::Options gate_options();
+  void look_at_gate();
   void look_after_sources();
   bool keep_refused();
   void wait();
@@ -96,6 +99,7 @@ class RunningEngine final : public Engine {
   const EngineOptions options_;
   EngineParts parts_;
   EventFd event_;
+  ConsumerGate gate_;
   std::atomic<int> stops_{0};
   Flight flight_;
   SourceDesk sources_;

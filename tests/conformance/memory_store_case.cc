@@ -33,6 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Memory, HeldSuite, kMemory, testing::PrintToStringParam
 INSTANTIATE_TEST_SUITE_P(Memory, DeadLetterSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, RecordsSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, PositionsSuite, kMemory, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Memory, GatesSuite, kMemory, testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace semel::conformance

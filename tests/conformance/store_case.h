@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include <semel/gates.h>
 #include <semel/held_messages.h>
 #include <semel/records.h>
 #include <semel/run_markers.h>
@@ -97,6 +98,7 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
   DeadLetters& dead_letters() { return *store_->facets().dead_letters; }
   RecordInspector& records() { return *store_->facets().records; }
   Positions& positions() { return *store_->facets().positions; }
+  Gates& gates() { return *store_->facets().gates; }
 
   std::vector<Arrival> take(std::size_t max = 100, milliseconds hidden = 60s) {
     return take_for(consumer_, max, hidden);
@@ -119,6 +121,7 @@ class HeldSuite : public StoreTest {};
 class DeadLetterSuite : public StoreTest {};
 class RecordsSuite : public StoreTest {};
 class PositionsSuite : public StoreTest {};
+class GatesSuite : public StoreTest {};
 // Opens nothing by itself: its tests fork before they open.
 class RunMarkersSuite : public testing::TestWithParam<StoreCase> {};
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include <semel/gates.h>
 #include <semel/held_messages.h>
 #include <semel/records.h>
 #include <semel/sqlite.h>
@@ -55,6 +56,19 @@ TEST_F(GoldenTest, TheFirstSchemasRecordsAreFound) {
   EXPECT_EQ(reasons,
             (std::multiset<std::string>{"handler.sql.expect_rows", "key.conflict", "key.missing"}));
   EXPECT_EQ(facets.held->depth(*consumer)->rows, 1u);
+}
+
+TEST_F(GoldenTest, TheFirstSchemaIsBroughtUpToDate) {
+  {
+    const auto store = open();
+    ASSERT_NE(store, nullptr);
+    const auto consumer = store->facets().records->consumer("payments").value();
+    ASSERT_TRUE(store->facets().gates->shut(*consumer, "by hand", std::nullopt));
+    EXPECT_GT(store->facets().records->stats()->schema_version, 1);
+  }
+  const auto again = open();
+  const auto consumer = again->facets().records->consumer("payments").value();
+  EXPECT_TRUE(again->facets().gates->state(*consumer).value());
 }
 
 TEST_F(GoldenTest, ItsCompletedKeysAreDuplicatesAndItsQueueIsRead) {

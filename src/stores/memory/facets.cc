@@ -1,4 +1,4 @@
-// HeldMessages and Positions over the state.
+// HeldMessages, Positions and Gates over the state.
 #include <utility>
 
 #include "core/key_encoding.h"
@@ -123,11 +123,53 @@ class MemoryPositions final : public Positions {
   State& state_;
 };
 
+class MemoryGates final : public Gates {
+ public:
+  explicit MemoryGates(State& state) : state_(state) {}
+
+  Result<std::optional<ShutGate>> state(ConsumerNumber consumer) override {
+    const std::scoped_lock lock(state_.mutex);
+    const auto found = state_.gates.find(consumer);
+    if (found == state_.gates.end()) return std::optional<ShutGate>();
+    const ShutGate& gate = found->second;
+    if (gate.until && *gate.until <= state_.now()) return std::optional<ShutGate>();
+    return std::optional(gate);
+  }
+
+  Result<void> shut(ConsumerNumber consumer, std::string_view why,
+                    std::optional<milliseconds> time) override {
+    const std::scoped_lock lock(state_.mutex);
+    const StoreTime now = state_.now();
+    const auto found = state_.gates.find(consumer);
+    if (found != state_.gates.end() && !found->second.until) return {};
+    ShutGate gate{std::string(why), now, std::nullopt};
+    if (time) gate.until = now + *time;
+    state_.gates.insert_or_assign(consumer, std::move(gate));
+    return {};
+  }
+
+  Result<void> open(ConsumerNumber consumer) override {
+    const std::scoped_lock lock(state_.mutex);
+    const auto found = state_.gates.find(consumer);
+    if (found != state_.gates.end() && found->second.until) state_.gates.erase(found);
+    return {};
+  }
+
+  Result<bool> resume(ConsumerNumber consumer) override {
+    const std::scoped_lock lock(state_.mutex);
+    return state_.gates.erase(consumer) > 0;
+  }
+
+ private:
+  State& state_;
+};
+
 }  // namespace
 
 std::unique_ptr<HeldMessages> make_held(State& state) { return std::make_unique<Held>(state); }
 std::unique_ptr<Positions> make_positions(State& state) {
   return std::make_unique<MemoryPositions>(state);
 }
+std::unique_ptr<Gates> make_gates(State& state) { return std::make_unique<MemoryGates>(state); }
 
 }  // namespace semel::memory

@@ -20,7 +20,8 @@ class MemoryStore final : public Store {
         held_(make_held(state_)),
         dead_letters_(make_dead_letters(state_)),
         inspector_(make_inspector(state_)),
-        positions_(make_positions(state_)) {
+        positions_(make_positions(state_)),
+        gates_(make_gates(state_)) {
     traits_.name = "memory";
     traits_.forgets = true;
   }
@@ -32,6 +33,7 @@ class MemoryStore final : public Store {
     facets.dead_letters = dead_letters_.get();
     facets.records = inspector_.get();
     facets.positions = positions_.get();
+    facets.gates = gates_.get();
     return facets;
   }
 
@@ -52,6 +54,7 @@ class MemoryStore final : public Store {
   std::unique_ptr<DeadLetters> dead_letters_;
   std::unique_ptr<RecordInspector> inspector_;
   std::unique_ptr<Positions> positions_;
+  std::unique_ptr<Gates> gates_;
 };
 
 Result<ConsumerNumber> MemoryStore::attach(const ConsumerSpec& consumer) {

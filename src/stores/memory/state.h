@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <semel/environment.h>
+#include <semel/gates.h>
 #include <semel/held_messages.h>
 #include <semel/memory.h>
 #include <semel/records.h>
@@ -59,6 +60,7 @@ struct State {
   DeadLetterRows dead_letters;
   std::map<std::pair<ConsumerNumber, std::string>, Bytes> positions;
   std::set<std::pair<ConsumerNumber, std::string>> reserved;
+  std::map<ConsumerNumber, ShutGate> gates;
 };
 
 // Applies one Finish; the lock is held.
@@ -68,6 +70,7 @@ std::unique_ptr<HeldMessages> make_held(State& state);
 std::unique_ptr<DeadLetters> make_dead_letters(State& state);
 std::unique_ptr<RecordInspector> make_inspector(State& state);
 std::unique_ptr<Positions> make_positions(State& state);
+std::unique_ptr<Gates> make_gates(State& state);
 
 // dead or parked → retrying, due now, its payload held where the store has it. The lock is held.
 bool reopen_record(State& state, const KeyId& id, StoreTime now);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include <semel/gates.h>
 #include <semel/held_messages.h>
 #include <semel/records.h>
 #include <semel/run_markers.h>
@@ -43,5 +44,6 @@ std::unique_ptr<DeadLetters> make_dead_letters(Core& core);
 std::unique_ptr<RecordInspector> make_inspector(Core& core);
 std::unique_ptr<Positions> make_positions(Core& core);
 std::unique_ptr<RunMarkers> make_run_markers(Core& core);
+std::unique_ptr<Gates> make_gates(Core& core);
 
 }  // namespace semel::sqlite

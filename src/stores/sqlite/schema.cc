@@ -161,6 +161,15 @@ CREATE TABLE semel_crash (
   last_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 )sql",
+    R"sql(
+-- Consumers that begin nothing for now.
+CREATE TABLE semel_gate (
+  consumer INTEGER PRIMARY KEY,
+  why TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  until INTEGER                    -- NULL: until a person resumes it
+);
+)sql",
 };
 static_assert(std::size(kMigrations) == kSchemaVersion);
 

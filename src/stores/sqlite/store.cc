@@ -24,6 +24,7 @@ class SqliteStore final : public Store {
         inspector_(make_inspector(core_)),
         positions_(make_positions(core_)),
         runs_(make_run_markers(core_)),
+        gates_(make_gates(core_)),
         purge_(core_) {
     traits_.name = "sqlite";
     traits_.durable = true;
@@ -32,8 +33,8 @@ class SqliteStore final : public Store {
 
   const StoreTraits& traits() const noexcept override { return traits_; }
   StoreFacets facets() noexcept override {
-    return {units_.get(),     held_.get(),      dead_letters_.get(),
-            inspector_.get(), positions_.get(), runs_.get()};
+    return {units_.get(),     held_.get(), dead_letters_.get(), inspector_.get(),
+            positions_.get(), runs_.get(), gates_.get()};
   }
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override;
@@ -62,6 +63,7 @@ class SqliteStore final : public Store {
   std::unique_ptr<RecordInspector> inspector_;
   std::unique_ptr<Positions> positions_;
   std::unique_ptr<RunMarkers> runs_;
+  std::unique_ptr<Gates> gates_;
   std::mutex purging_;
   Purge purge_;
 };

@@ -6,6 +6,7 @@
 #include "stores/sqlite/consumers.h"
 #include "stores/sqlite/dead_letter_rows.h"
 #include "stores/sqlite/detail_rows.h"
+#include "stores/sqlite/gate_rows.h"
 #include "stores/sqlite/generations.h"
 #include "stores/sqlite/held_rows.h"
 #include "stores/sqlite/live_rows.h"
@@ -23,7 +24,8 @@ struct Tables {
         held(connection),
         dead_letters(connection),
         details(connection),
-        runs(connection) {}
+        runs(connection),
+        gates(connection) {}
 
   // Once in each transaction, before all else.
   const Meta::Row& begin() {
@@ -42,6 +44,7 @@ struct Tables {
   DeadLetterRows dead_letters;
   DetailRows details;
   RunRows runs;
+  GateRows gates;
 };
 
 }  // namespace semel::sqlite

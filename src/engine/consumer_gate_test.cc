@@ -1,0 +1,116 @@
+#include "engine/consumer_gate.h"
+
+#include <gtest/gtest.h>
+
+#include <semel/memory.h>
+#include <semel/store.h>
+
+#include "tests/support/recording_observer.h"
+#include "tests/support/test_environment.h"
+
+namespace semel::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Room = ConsumerGate::Room;
+
+class ConsumerGateTest : public testing::Test {
+ protected:
+  ConsumerGateTest() : store_(make_memory_store()), gate_(options()) {
+    number_ = store_->attach({"emails", "recipe", false, std::nullopt}).value();
+  }
+  ConsumerGate::Options options() {
+    ConsumerGate::Options options;
+    options.consumer = "emails";
+    options.number = ConsumerNumber{1};
+    options.gates = store_->facets().gates;
+    options.clock = &clock_;
+    options.observer = &seen_;
+    options.changed = [this] { ++changes_; };
+    return options;
+  }
+  std::optional<ShutGate> kept() { return store_->facets().gates->state(number_).value(); }
+
+  std::unique_ptr<Store> store_;
+  ConsumerNumber number_{};
+  test::ManualClock clock_;
+  test::RecordingObserver seen_;
+  int changes_ = 0;
+  ConsumerGate gate_;
+};
+
+TEST_F(ConsumerGateTest, ShutForATimeThenOneTriesAlone) {
+  EXPECT_EQ(gate_.room(), Room::kAll);
+  gate_.shut(seconds(10), "503");
+  EXPECT_EQ(gate_.room(), Room::kNone);
+  EXPECT_EQ(kept()->why, "503");
+  clock_.advance(seconds(10));
+  EXPECT_EQ(gate_.room(), Room::kOne);
+  gate_.tries();
+  EXPECT_EQ(gate_.room(), Room::kNone);
+  gate_.open();
+  EXPECT_EQ(gate_.room(), Room::kAll);
+  EXPECT_FALSE(kept());
+}
+
+TEST_F(ConsumerGateTest, ATryThatFailsShutsItAgain) {
+  gate_.shut(seconds(1), "refused");
+  clock_.advance(seconds(1));
+  gate_.tries();
+  gate_.shut(seconds(2), "refused again");
+  gate_.tried();
+  EXPECT_EQ(gate_.room(), Room::kNone);
+  clock_.advance(seconds(2));
+  EXPECT_EQ(gate_.room(), Room::kOne);
+}
+
+TEST_F(ConsumerGateTest, ATryThatSaysNothingLetsTheNextOneTry) {
+  gate_.shut(seconds(1), "refused");
+  clock_.advance(seconds(1));
+  gate_.tries();
+  gate_.tried();
+  EXPECT_EQ(gate_.room(), Room::kOne);
+}
+
+TEST_F(ConsumerGateTest, SuccessesOfThoseWhoBeganBeforeDoNotOpenIt) {
+  gate_.shut(seconds(10), "429");
+  gate_.open();
+  EXPECT_EQ(gate_.room(), Room::kNone);
+}
+
+TEST_F(ConsumerGateTest, TheLongerTimeHolds) {
+  gate_.shut(seconds(10), "Retry-After: 10");
+  gate_.shut(seconds(1), "503");
+  clock_.advance(seconds(5));
+  EXPECT_EQ(gate_.room(), Room::kNone);
+}
+
+TEST_F(ConsumerGateTest, APauseEndsByAPersonsWordAlone) {
+  gate_.pause("410 Gone");
+  clock_.advance(std::chrono::hours(1));
+  gate_.shut(milliseconds(1), "503");
+  gate_.open();
+  gate_.look();
+  EXPECT_EQ(gate_.room(), Room::kNone);
+  EXPECT_TRUE(gate_.paused());
+  EXPECT_FALSE(kept()->until);
+  ASSERT_TRUE(store_->facets().gates->resume(number_).value());
+  gate_.look();
+  EXPECT_EQ(gate_.room(), Room::kNone) << "asked a moment ago";
+  clock_.advance(seconds(2));
+  gate_.look();
+  EXPECT_EQ(gate_.room(), Room::kAll);
+}
+
+TEST_F(ConsumerGateTest, APersonPausesItThroughTheStore) {
+  ASSERT_TRUE(store_->facets().gates->shut(number_, "by hand", std::nullopt));
+  const int before = changes_;
+  gate_.look();
+  EXPECT_TRUE(gate_.paused());
+  EXPECT_GT(changes_, before);
+  ASSERT_TRUE(gate_.until().has_value()) << "it must look again";
+}
+
+}  // namespace
+}  // namespace semel::engine
