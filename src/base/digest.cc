@@ -81,6 +81,34 @@ Digest sha256_parts(std::string_view domain, std::span<const BytesView> parts) n
   return hasher.end();
 }
 
+Digest hmac_sha256(BytesView key, BytesView data) noexcept {
+  constexpr std::size_t kBlock = 64;
+  unsigned char inner[kBlock] = {};
+  if (key.size() > kBlock) {
+    const Digest short_key = sha256(key);
+    std::copy(short_key.begin(), short_key.end(), inner);
+  } else {
+    std::copy(key.begin(), key.end(), inner);
+  }
+  unsigned char outer[kBlock];
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    outer[i] = inner[i] ^ 0x5C;
+    inner[i] ^= 0x36;
+  }
+  const auto view = [](const auto& bytes) {
+    return BytesView(reinterpret_cast<const char*>(std::data(bytes)), std::size(bytes));
+  };
+  Hasher& hasher = Hasher::of_thread();
+  hasher.begin();
+  hasher.add(view(inner));
+  hasher.add(data);
+  const Digest within = hasher.end();
+  hasher.begin();
+  hasher.add(view(outer));
+  hasher.add(view(within));
+  return hasher.end();
+}
+
 Short shortened(const Digest& digest) noexcept {
   Short result;
   std::copy_n(digest.begin(), result.size(), result.begin());

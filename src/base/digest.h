@@ -1,4 +1,5 @@
-// SHA-256, over length-prefixed parts, cut to 16 bytes where a key or a fingerprint is made of it.
+// SHA-256, over length-prefixed parts, cut to 16 bytes where a key or a fingerprint is made of it;
+// and the signature made of it.
 #pragma once
 
 #include <array>
@@ -17,6 +18,8 @@ Digest sha256(BytesView data) noexcept;
 // Each part preceded by its length, so that ("ab","c") and ("a","bc") differ. `domain` keeps uses
 // apart.
 Digest sha256_parts(std::string_view domain, std::span<const BytesView> parts) noexcept;
+// HMAC (RFC 2104) with SHA-256.
+Digest hmac_sha256(BytesView key, BytesView data) noexcept;
 Short shortened(const Digest& digest) noexcept;
 std::string hex(BytesView bytes);
 

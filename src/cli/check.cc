@@ -75,6 +75,7 @@ std::string handler_text(const config::ConsumerConfig& consumer) {
   if (const auto* exec = std::get_if<config::ExecHandler>(&consumer.handler)) {
     return "exec " + printable(exec->spec.command.front(), 40);
   }
+  if (std::holds_alternative<config::HttpHandler>(consumer.handler)) return "http";
   return "sql";
 }
 
@@ -83,8 +84,8 @@ std::string chosen_text(const config::ConsumerConfig& consumer) {
   if (std::holds_alternative<config::SqlHandler>(consumer.handler)) {
     return "chosen: its handler runs in the store's transaction";
   }
-  if (std::holds_alternative<config::ExecHandler>(consumer.handler)) {
-    return "chosen: a command's effect is outside of the store";
+  if (config::acts_outside(consumer.handler)) {
+    return "chosen: its effect is outside of the store";
   }
   return "chosen: a native handler may act anywhere; one that takes a Transaction gets dedup_table";
 }

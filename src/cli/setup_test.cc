@@ -102,6 +102,28 @@ TEST_F(Setup, CheckPrintsDiagnosticsAndThePromise) {
   EXPECT_FALSE(fs::exists(path_ / "semel.db"));
 }
 
+TEST_F(Setup, CheckSaysWhatAnEndpointThatHonoursKeysGives) {
+  const std::string consumer = R"(
+consumers:
+  - name: emails
+    source: { queue: {} }
+    key: json:/id
+    handler: { http: { url: "http://127.0.0.1:8080/send", honours_key: HONOURS } }
+)";
+  const auto promise = [&](const std::string& honours) {
+    std::string yaml = consumer;
+    yaml.replace(yaml.find("HONOURS"), 7, honours);
+    return run({"check", write("semel.yaml", yaml)});
+  };
+  const auto keyed = promise("true");
+  EXPECT_EQ(keyed.code, 0) << keyed.out;
+  EXPECT_NE(keyed.out.find("keyed_retry"), std::string::npos) << keyed.out;
+  EXPECT_NE(keyed.out.find("state_machine, chosen: its effect is outside of the store"),
+            std::string::npos);
+  EXPECT_EQ(promise("false").out.find("keyed_retry"), std::string::npos);
+  EXPECT_NE(promise("false").out.find("at_least_once"), std::string::npos);
+}
+
 TEST_F(Setup, CheckOfABadConfigEndsWith78) {
   const auto ran = run({"check", write("semel.yaml", kBad)});
   EXPECT_EQ(ran.code, 78);

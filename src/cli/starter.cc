@@ -67,6 +67,17 @@ std::string policy_lines(const StarterParts& parts) {
 }
 
 std::string handler_lines(const StarterParts& parts, bool small) {
+  if (parts.handler == "http") {
+    return small
+               ? "    handler: { http: http://127.0.0.1:8080/payments }\n"
+               : "    handler:\n"
+                 "      http:                     # what its answers mean: semel explain outcomes\n"
+                 "        url: http://127.0.0.1:8080/payments\n"
+                 "        headers: { Content-Type: application/json }\n"
+                 "        timeout: 20s\n"
+                 "        honours_key: false      # true: under an Idempotency-Key it knows, it "
+                 "does nothing again\n";
+  }
   if (parts.handler == "native") {
     return small ? "    handler: { native: on_payment }\n"
                  : "    handler:\n"

@@ -12,7 +12,7 @@ namespace semel::cli {
 
 struct StarterParts {
   std::string source;   // queue, file, stdin
-  std::string handler;  // sql, exec, native
+  std::string handler;  // sql, exec, http, native
   std::string store;    // sqlite, memory
 };
 

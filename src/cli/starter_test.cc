@@ -40,7 +40,7 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
   }
   EXPECT_EQ(accepted, 26);
   EXPECT_EQ(refused,
-            (std::set<std::string>{"queue/sql/memory", "queue/exec/memory", "queue/native/memory",
+            (std::set<std::string>{"queue/sql/memory", "queue/exec/memory", "queue/http/memory", "queue/native/memory",
                                    "file/sql/memory", "stdin/sql/memory"}));
 }
 
@@ -56,8 +56,19 @@ TEST(Starter, PartsSayWhatTheConfigHolds) {
   EXPECT_TRUE(consumer.strategy_named);
 }
 
+TEST(Starter, AnEndpointAsHandler) {
+  const auto text = starter_text({"queue", "http", "sqlite"}, false);
+  ASSERT_TRUE(text);
+  const auto loaded = config::load_text(*text, "semel.yaml");
+  ASSERT_TRUE(loaded.config);
+  const auto& consumer = loaded.config->consumers.at(0);
+  EXPECT_TRUE(std::holds_alternative<config::HttpHandler>(consumer.handler));
+  EXPECT_EQ(consumer.strategy, core::StrategyKind::kStateMachine);
+}
+
 TEST(Starter, ColumnsOfCommentsStandInOneLine) {
-  for (const auto* parts : {"queue/sql", "file/sql", "stdin/sql", "queue/exec", "queue/native"}) {
+  for (const auto* parts :
+       {"queue/sql", "file/sql", "stdin/sql", "queue/exec", "queue/http", "queue/native"}) {
     const auto text = starter_text(*parse_starter(parts), false);
     ASSERT_TRUE(text);
     std::set<std::size_t> columns;

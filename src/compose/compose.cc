@@ -79,6 +79,12 @@ Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfi
   facts.store = traits_of(config.store);
   facts.strategy = consumer.strategy;
   facts.handler_transactional = std::holds_alternative<config::SqlHandler>(consumer.handler);
+  if (const auto* exec = std::get_if<config::ExecHandler>(&consumer.handler)) {
+    facts.honours_key = exec->spec.honours_key;
+  }
+  if (const auto* http = std::get_if<config::HttpHandler>(&consumer.handler)) {
+    facts.honours_key = http->spec.honours_key;
+  }
   for (const core::KeyPart& part : consumer.key.parts) {
     if (std::holds_alternative<core::KeyPart::PositionPart>(part.what))
       facts.key_is_position = true;

@@ -9,6 +9,7 @@
 #include <semel/unit_of_work.h>
 
 #include "handlers/exec/exec_handler.h"
+#include "handlers/http/http_handler.h"
 #include "handlers/sql/sql_handler.h"
 #include "sources/sources.h"
 #include "strategies/strategies.h"
@@ -20,6 +21,8 @@ namespace {
 constexpr std::size_t kFirstBatchInTransaction = 32;
 constexpr int kWorkersOutside = 8;
 // Calls that wait for another program or machine.
+// A handler that times its calls itself is given so much longer before it is told to stop.
+constexpr std::chrono::milliseconds kOwnTimeoutFirst{1'000};
 constexpr int kCallsAtATime = 64;
 constexpr int kCommandsAtATime = 16;
 
@@ -36,6 +39,11 @@ Result<Handler> handler_of(const ConsumerBuild& build) {
   }
   if (const auto* exec = std::get_if<config::ExecHandler>(&handler)) {
     auto made = handlers::make_exec_handler(exec->spec);
+    if (!made) return failure(std::move(made.error()));
+    return Handler(*std::move(made));
+  }
+  if (const auto* http = std::get_if<config::HttpHandler>(&handler)) {
+    auto made = handlers::make_http_handler(http->spec, *build.options->environment);
     if (!made) return failure(std::move(made.error()));
     return Handler(*std::move(made));
   }
@@ -151,6 +159,9 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   if (const auto* exec = std::get_if<config::ExecHandler>(&consumer.handler)) {
     options.handler_timeout = handlers::longest_exec_call(exec->spec);
     options.grace = std::max(options.grace, handlers::longest_exec_end(exec->spec));
+  }
+  if (const auto* http = std::get_if<config::HttpHandler>(&consumer.handler)) {
+    options.handler_timeout = http->spec.timeout + kOwnTimeoutFirst;
   }
   if (std::holds_alternative<AsyncHandler>(handler)) {
     // One thread begins them all; how many run is another number.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "config/checks.h"
+#include "config/http_build.h"
 #include "config/node.h"
 #include "config/sql_build.h"
 
@@ -137,6 +138,7 @@ core::ExecSpec build_exec(const View& view, const std::string& folder) {
 
 HandlerConfig build_handler(const View& view, const std::string& folder, Report& report) {
   const auto handler = view.in("handler");
+  if (handler.written("http")) return HttpHandler{build_http(handler.in("http"), folder, report)};
   if (handler.written("sql")) return SqlHandler{build_sql(handler.in("sql"), report)};
   if (handler.written("exec")) return ExecHandler{build_exec(view, folder)};
   return NativeHandler{handler.find("native") != nullptr ? handler.text("native")
@@ -161,6 +163,7 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, Repor
   made.dedup = build_dedup(view.in("dedup"));
   made.retry = build_retry(view.in("retry"));
   build_pace(made, view);
+  complete_http(made, view);
   for (std::size_t i = 0; i < view.settings().size(view.path("accept")); ++i) {
     const auto* word = view.settings().find(join_path(view.path("accept"), i));
     if (word != nullptr) made.accept.insert(word->text);

@@ -61,6 +61,22 @@ constexpr CodePage kPages[] = {
      "Write both, or neither.",
      "strategy: query\nunsafe: true\nquery: { exists: \"SELECT 1 FROM order_log WHERE id = :id\" "
      "}"},
+    {"E050", "an endpoint that cannot be called",
+     "A message is sent to an http or https URL with a host. Nothing else is: no file, no other "
+     "protocol. What stands behind # never leaves the program, so it is refused too.",
+     "Write the whole URL.", "handler: { http: https://example.com/hooks/orders }"},
+    {"E051", "a header that a config cannot set",
+     "The name is none, or it is one that Semel sends itself and receivers rely on "
+     "(Idempotency-Key, webhook-…, semel-…, ce-…, traceparent), or one that belongs to the "
+     "connection (Host, Content-Length). A value is one line: a line end would begin another "
+     "header.",
+     "Choose another name, or leave it out.",
+     "headers: { Authorization: \"Bearer ${file:/run/secrets/token}\" }"},
+    {"E052", "not a signing secret",
+     "A secret of Standard Webhooks is whsec_ and base64 behind it, as the receiver's side shows "
+     "it. Several may stand while one is replaced by the next.",
+     "Take it as it is, best from a file.",
+     "signing: { standard_webhooks: \"${file:/run/secrets/whsec}\" }"},
     {"E060", "the program has no such handler",
      "The config asks for a C++ handler by name, and none was registered under it. The semel "
      "program itself has none.",

@@ -103,6 +103,13 @@ constexpr CodePage kPages[] = {
      "A placeholder has no name, or names a param that is not there, or there is no statement at "
      "all.",
      "Give every :name a member in params.", "params: { id: json:/id }"},
+    {"R255", "an HTTP handler that cannot be made",
+     "Its URL cannot be called, a header or secret has not the form it needs, or the file of "
+     "certificates cannot be read. Nothing was sent.",
+     "Mend the part that the message names.",
+     "handler: { http: { url: https://10.0.0.7/x, ca_file: ca.pem } }"},
+    {"R256", "the HTTP library cannot begin", "It got no memory to start with. Nothing was sent.",
+     "Give the process more memory.", ""},
 };
 
 }  // namespace

@@ -16,6 +16,21 @@ discarded   the handler said that there was nothing to do
 A handler says a verdict: done, retry, dead or discard. It cannot say duplicate:
 the record decides that. A duplicate is normal and no error.
 
+What an HTTP handler's answer means:
+
+2xx                          done; the answer is kept with the record
+2xx, JSON with "status":     SUCCESS done, RETRY retry, DROP discard, DEAD_LETTER dead
+3xx                          retry, not counted; the consumer waits: endpoint moved
+400 413 415 422 431          dead: the same message would be refused again
+401 403 404 405 407          retry, not counted; the consumer waits: the endpoint is at fault
+409                          retry soon, not counted: it is still busy with this key
+410                          retry, not counted; the consumer is paused
+429 502 503 504              retry; several in a row, and the consumer waits
+any other                    retry
+Retry-After                  the retry waits so long; with 429 and 503 the consumer too
+no connection, no TLS        retry, not counted; several in a row, and the consumer waits
+no whole answer              retry; the record remembers that the effect may have happened
+
   semel dlq list             what is dead, and why
   semel records show KEY     what is known about a key
 )"},

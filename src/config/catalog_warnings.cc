@@ -4,6 +4,12 @@ namespace semel::config::catalog {
 namespace {
 
 constexpr CodePage kPages[] = {
+    {"W031", "a literal secret",
+     "A password, token or signing secret stands in the config itself, and others may read the "
+     "file; or it stands in a URL, where it is shown with the URL.",
+     "Keep it in a file or variable of its own, or let only this user read the config. Knowingly: "
+     "accept: [W031].",
+     "headers: { Authorization: \"Bearer ${file:/run/secrets/token}\" }"},
     {"W032", "a key part that sounds different each time",
      "A key must be the same on every send of one message. An attempt number or a time of sending "
      "is not, so every redelivery would be new and its effect would happen again.",

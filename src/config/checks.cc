@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "config/http_build.h"
 #include "config/node.h"
 #include "config/scalars.h"
 #include "config/sql_build.h"
@@ -304,6 +305,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_ttl(check);
   check_times(check);
   check_pace(check);
+  check_http(consumer, view, report);
 }
 
 void check_together(const Settings& settings, Report& report) {

@@ -16,6 +16,7 @@
 
 #include "core/exec_spec.h"
 #include "core/guarantee.h"
+#include "core/http_spec.h"
 #include "core/key_recipe.h"
 #include "core/sql_spec.h"
 
@@ -68,10 +69,18 @@ struct SqlHandler {
 struct ExecHandler {
   core::ExecSpec spec;
 };
+struct HttpHandler {
+  core::HttpSpec spec;
+};
 struct NativeHandler {
   std::string name;  // registered in C++ under this name
 };
-using HandlerConfig = std::variant<SqlHandler, NativeHandler, ExecHandler>;
+using HandlerConfig = std::variant<SqlHandler, ExecHandler, HttpHandler, NativeHandler>;
+// Its effect is never in the store's database.
+inline bool acts_outside(const HandlerConfig& handler) {
+  return std::holds_alternative<ExecHandler>(handler) ||
+         std::holds_alternative<HttpHandler>(handler);
+}
 
 struct DedupConfig {
   enum class Ttl { kAuto, kKeep, kFor };

@@ -84,8 +84,8 @@ std::vector<Loaded::Effective> effective_values(const Config& config, const Sett
     const bool next = consumer < config.consumers.size() &&
                       setting.path.starts_with(join_path("consumers", consumer + 1) + ".");
     if (next) derived(consumer++);
-    out.push_back(
-        {setting.path, setting.secret ? "***" : setting.text, origin_of(setting, report)});
+    out.push_back({setting.path, setting.secret || setting.field->secret ? "***" : setting.text,
+                   origin_of(setting, report)});
   }
   if (consumer < config.consumers.size()) derived(consumer);
   return out;

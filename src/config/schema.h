@@ -49,6 +49,7 @@ struct Field {
   bool one_of = false;       // of a map: one alternative must be
   bool comma = false;        // of a list: a text with commas is one too
   bool single = false;       // of a list: a plain value is a list of it alone
+  bool secret = false;       // never shown
   bool optional = false;     // of a map: without it none of its defaults apply
 };
 

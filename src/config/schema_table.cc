@@ -322,6 +322,60 @@ constexpr Field kExecFields[] = {
      .fallback = "false"},
 };
 
+constexpr Field kHeaderField[] = {
+    {.name = "", .shape = Shape::kText, .meaning = "", .secret = true}};
+constexpr Field kSecretField[] = {
+    {.name = "", .shape = Shape::kText, .meaning = "", .secret = true}};
+
+constexpr Field kSigningFields[] = {
+    {.name = "standard_webhooks",
+     .shape = Shape::kList,
+     .meaning = "Secrets of Standard Webhooks, `whsec_…`; each signs every call, so that the "
+                "receiver can change from one to the next.",
+     .fields = kSecretField,
+     .required = true,
+     .comma = true},
+};
+
+constexpr Field kHttpFields[] = {
+    {.name = "url",
+     .shape = Shape::kText,
+     .meaning = "Where each message is sent: http or https.",
+     .required = true},
+    {.name = "method",
+     .shape = Shape::kWord,
+     .meaning = "The method of the request.",
+     .fallback = "POST",
+     .words = "POST|PUT|PATCH"},
+    {.name = "timeout",
+     .shape = Shape::kDuration,
+     .meaning = "Of one call, to the last byte of its answer. Default: the consumer's `timeout`.",
+     .low = 1,
+     .high = kDay},
+    {.name = "headers",
+     .shape = Shape::kDictionary,
+     .meaning = "Sent with every call, beside Semel's own. Their values are never shown.",
+     .fields = kHeaderField},
+    {.name = "honours_key",
+     .shape = Shape::kBoolean,
+     .meaning = "Declares that the endpoint does nothing again under an Idempotency-Key it knows.",
+     .fallback = "false"},
+    {.name = "idempotency_key_style",
+     .shape = Shape::kWord,
+     .meaning = "Idempotency-Key in quotes, as its draft asks, or bare.",
+     .fallback = "quoted",
+     .words = "quoted|bare"},
+    {.name = "signing",
+     .shape = Shape::kMap,
+     .meaning = "How calls are signed. Without it they are not.",
+     .fields = kSigningFields,
+     .short_form = "standard_webhooks",
+     .optional = true},
+    {.name = "ca_file",
+     .shape = Shape::kPath,
+     .meaning = "Certificates (PEM) that are trusted in place of the system's."},
+};
+
 constexpr Field kHandlerFields[] = {
     {.name = "sql",
      .shape = Shape::kMap,
@@ -333,6 +387,12 @@ constexpr Field kHandlerFields[] = {
      .meaning = "A command of any language: the payload on stdin, the verdict by its exit code.",
      .fields = kExecFields,
      .short_form = "command",
+     .alternative = true},
+    {.name = "http",
+     .shape = Shape::kMap,
+     .meaning = "An endpoint that each message is sent to.",
+     .fields = kHttpFields,
+     .short_form = "url",
      .alternative = true},
     {.name = "native",
      .shape = Shape::kText,

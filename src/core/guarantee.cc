@@ -112,7 +112,8 @@ class Promise {
   void lose(Guarantee::Loss loss) { promise_.loss = std::max(promise_.loss, loss); }
   // The record may be gone before the message has come for the last time.
   void may_repeat() {
-    if (!keeps_records()) return;
+    // A receiver that honours keys is called again with the same one, record or none.
+    if (!keeps_records() || promise_.name == Guarantee::Name::kKeyedRetry) return;
     promise_.name = Guarantee::Name::kAtLeastOnce;
     promise_.effect = Guarantee::Effect::kAtLeastOnce;
   }
@@ -134,6 +135,7 @@ class Promise {
         return transactional();
       case StrategyKind::kStateMachine:
         if (facts_.handler_transactional && facts_.store.durable) return transactional();
+        if (facts_.honours_key) return keyed();
         promise(Guarantee::Name::kAtLeastOnce, Guarantee::Effect::kAtLeastOnce,
                 "once while leases hold; a crash, or a pause longer than the lease, runs it again");
         because("the effect is outside the store: no commit holds it and its record together");
@@ -145,6 +147,13 @@ class Promise {
     promise(Guarantee::Name::kTransactional, Guarantee::Effect::kOnce,
             "consumers killed or paused anywhere, redeliveries, lost replies, store restarts: "
             "effect and record are one commit");
+  }
+
+  void keyed() {
+    promise(Guarantee::Name::kKeyedRetry, Guarantee::Effect::kAtLeastOnceSameKey,
+            "a crash, or a pause longer than the lease, calls the receiver again with the same "
+            "key: one effect while it remembers the key");
+    because("as declared: that the receiver honours the key was not checked");
   }
 
   void lower_by_source() {

@@ -20,6 +20,7 @@ struct GuaranteeFacts {
   StoreTraits store;
   StrategyKind strategy = StrategyKind::kDedupTable;
   bool handler_transactional = false;  // its effect is in the store's own database
+  bool honours_key = false;            // the receiver does nothing again under a key it knows
   bool key_is_position = false;        // identifies a copy, not an event
   bool fingerprint_none = false;
   std::optional<std::chrono::milliseconds> ttl;  // none: for ever

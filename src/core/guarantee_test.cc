@@ -54,6 +54,29 @@ TEST(Guarantee, OfAnEffectOutsideTheStore) {
   EXPECT_TRUE(says(g, "outside the store"));
 }
 
+TEST(Guarantee, OfAReceiverThatHonoursKeys) {
+  GuaranteeFacts f = facts(StrategyKind::kStateMachine);
+  f.handler_transactional = false;
+  f.honours_key = true;
+  const Guarantee g = compute_guarantee(f);
+  EXPECT_EQ(g.name, Guarantee::Name::kKeyedRetry);
+  EXPECT_EQ(g.effect, Guarantee::Effect::kAtLeastOnceSameKey);
+  EXPECT_EQ(g.loss, Guarantee::Loss::kNone);
+  EXPECT_TRUE(says(g, "as declared"));
+  EXPECT_NE(g.faults.find("while it remembers"), std::string::npos);
+  // Its record forgotten, a message is sent again under the same key.
+  f.ttl = hours(1);
+  f.source.horizon = hours(7 * 24);
+  EXPECT_EQ(compute_guarantee(f).name, Guarantee::Name::kKeyedRetry);
+  EXPECT_TRUE(says(compute_guarantee(f), "kept for 1h"));
+  // No other strategy is changed by it.
+  f.strategy = StrategyKind::kNatural;
+  EXPECT_EQ(compute_guarantee(f).name, Guarantee::Name::kIdempotent);
+  f = facts(StrategyKind::kStateMachine);
+  f.honours_key = true;
+  EXPECT_EQ(compute_guarantee(f).name, Guarantee::Name::kTransactional);
+}
+
 TEST(Guarantee, EveryPartIsFilledAndTheForbiddenWordsAreNot) {
   for (StrategyKind strategy : kAllStrategies) {
     for (const bool transactional : {true, false}) {

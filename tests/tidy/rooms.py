@@ -17,17 +17,19 @@ KNOWS = {
     "sources": {"base", "core", "system"},
     "handlers/sql": {"base", "core", "system"},
     "handlers/exec": {"base", "core"},
+    "handlers/http": {"base", "core", "system"},
     "engine": {"base", "core", "system", "strategies"},
     "config": {"base", "core"},
     "compose": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite",
-                "sources", "handlers/sql", "handlers/exec", "engine", "config"},
+                "sources", "handlers/sql", "handlers/exec", "handlers/http", "engine", "config"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}
 
 # Third-party headers by their beginning, and where they may appear.
 OWNERS = {
     "simdjson": ("src/base/", "benchmarks/"),
-    "openssl/": ("src/base/", "benchmarks/"),
+    "openssl/": ("src/base/", "tests/support/tls.cc", "benchmarks/"),
+    "curl/": ("src/handlers/http/",),
     "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
     "yaml-cpp/": ("src/config/",),
     "CLI/": ("src/cli/",),

@@ -1,0 +1,152 @@
+#include "config/http_build.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "config/node.h"
+
+namespace semel::config {
+namespace {
+
+// Its line would show what shall not be seen.
+void without_excerpt(Diagnostic& made, std::string help) {
+  made.excerpt.clear();
+  made.help = std::move(help);
+}
+
+void check_url(const Setting& url, Report& report) {
+  const auto flaw = core::url_flaw(url.text);
+  if (!flaw) return;
+  // Behind a secret's place its text stays hidden.
+  report
+      .error("E050", url.place, url.path,
+             url.secret ? fmt::format("{}: it {}", url.path, *flaw)
+                        : fmt::format("{}: {} {}", url.path, in_quotes(url.text), *flaw))
+      .help = "write http://host/path or https://host/path";
+}
+
+void build_headers(const View& http, core::HttpSpec& spec, Report& report) {
+  for (const auto& name : http.settings().names(http.path("headers"))) {
+    const auto path = join_path(http.path("headers"), name.text);
+    if (const auto flaw = core::header_flaw(name.text)) {
+      report
+          .error("E051", name.place, path,
+                 fmt::format("{}: {} {}", http.path("headers"), in_quotes(name.text), *flaw))
+          .help = "leave it out, or give it another name";
+      continue;
+    }
+    const auto* value = http.settings().find(path);
+    if (value == nullptr) continue;
+    if (!core::is_header_value(value->text)) {
+      without_excerpt(
+          report.error("E051", value->place, path,
+                       fmt::format("{}: its value has a line end or another control byte", path)),
+          "write it in one line");
+      continue;
+    }
+    spec.headers.push_back({name.text, value->text});
+  }
+}
+
+void build_signing(const View& http, core::HttpSpec& spec, Report& report) {
+  const auto list = http.in("signing").path("standard_webhooks");
+  for (std::size_t i = 0; i < http.settings().size(list); ++i) {
+    const auto* secret = http.settings().find(join_path(list, i));
+    if (secret == nullptr) continue;
+    if (!core::signing_key(secret->text)) {
+      without_excerpt(
+          report.error("E052", secret->place, secret->path,
+                       fmt::format("{}: not whsec_ and base64 behind it", secret->path)),
+          "take the secret as its other end shows it: whsec_…");
+      continue;
+    }
+    spec.signing_secrets.push_back(secret->text);
+  }
+}
+
+// Also where there is no such file: then nobody has said that it is only ours.
+bool others_may_read(const std::string& file) {
+  std::error_code problem;
+  const auto status = std::filesystem::status(file, problem);
+  if (problem || !std::filesystem::exists(status)) return true;
+  using std::filesystem::perms;
+  return (status.permissions() & (perms::group_read | perms::others_read)) != perms::none;
+}
+
+bool literal(const Setting& setting) { return !setting.secret && setting.origin.empty(); }
+
+void warn_of(const Setting& setting, std::string what, std::string help, Report& report) {
+  without_excerpt(report.warning("W031", setting.place, setting.path,
+                                 fmt::format("{}: {}", setting.path, what)),
+                  std::move(help));
+}
+
+}  // namespace
+
+core::HttpSpec build_http(const View& http, const std::string& folder, Report& report) {
+  core::HttpSpec made;
+  if (const auto* url = http.find("url")) {
+    check_url(*url, report);
+    made.url = url->text;
+  }
+  made.method = http.text("method");
+  made.honours_key = http.flag("honours_key");
+  if (http.text("idempotency_key_style") == "bare") {
+    made.key_style = core::HttpSpec::KeyStyle::kBare;
+  }
+  if (const auto* file = http.find("ca_file")) {
+    made.ca_file = (std::filesystem::path(folder) / file->text).lexically_normal().string();
+  }
+  build_headers(http, made, report);
+  build_signing(http, made, report);
+  return made;
+}
+
+void complete_http(ConsumerConfig& consumer, const View& view) {
+  auto* http = std::get_if<HttpHandler>(&consumer.handler);
+  if (http == nullptr) return;
+  if (const auto* timeout = view.in("handler").in("http").find("timeout")) {
+    consumer.timeout = milliseconds(timeout->number);
+  }
+  http->spec.consumer = consumer.name;
+  http->spec.source = std::holds_alternative<QueueSource>(consumer.source)  ? "queue"
+                      : std::holds_alternative<FileSource>(consumer.source) ? "file"
+                                                                            : "stdin";
+  http->spec.timeout = consumer.timeout;
+  http->spec.response_limit = consumer.limits.result;
+}
+
+void check_http(const ConsumerConfig& consumer, const View& view, Report& report) {
+  if (!std::holds_alternative<HttpHandler>(consumer.handler) || consumer.accept.contains("W031")) {
+    return;
+  }
+  const auto http = view.in("handler").in("http");
+  const auto& settings = view.settings();
+  const auto* url = http.find("url");
+  if (url != nullptr && literal(*url) && core::url_has_credentials(url->text)) {
+    warn_of(*url, "a user or password stands in the URL, and is shown with it",
+            "headers: { Authorization: \"Basic ${file:…}\" }", report);
+  }
+  if (!others_may_read(report.name(0))) return;
+  std::vector<const Setting*> secrets;
+  for (const auto& name : settings.names(http.path("headers"))) {
+    if (core::sounds_secret(name.text)) {
+      secrets.push_back(settings.find(join_path(http.path("headers"), name.text)));
+    }
+  }
+  const auto list = http.in("signing").path("standard_webhooks");
+  for (std::size_t i = 0; i < settings.size(list); ++i) {
+    secrets.push_back(settings.find(join_path(list, i)));
+  }
+  for (const Setting* secret : secrets) {
+    if (secret == nullptr || !literal(*secret)) continue;
+    warn_of(*secret, "a literal secret, in a file that others may read",
+            "${file:/run/secrets/…}, or chmod 600 " + report.name(0), report);
+  }
+}
+
+}  // namespace semel::config

@@ -1,0 +1,19 @@
+// The HTTP handler of a config: built into its spec, and checked.
+#pragma once
+
+#include <string>
+
+#include "config/build.h"
+#include "core/http_spec.h"
+
+namespace semel::config {
+
+core::HttpSpec build_http(const View& http, const std::string& folder, Report& report);
+
+// What an HTTP handler takes from the rest of its consumer, and the consumer from it.
+void complete_http(ConsumerConfig& consumer, const View& view);
+
+// Warns of secrets that stand in the file itself.
+void check_http(const ConsumerConfig& consumer, const View& view, Report& report);
+
+}  // namespace semel::config

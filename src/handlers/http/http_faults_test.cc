@@ -1,0 +1,232 @@
+// Servers that answer badly: each ends as a verdict with its reason.
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include <semel/reason.h>
+
+#include "handlers/http/test_calls.h"
+
+namespace semel::handlers {
+namespace {
+
+using std::chrono::milliseconds;
+using test::HttpReply;
+using test::HttpRequest;
+using Then = test::HttpReply::Then;
+using Kind = Verdict::Kind;
+
+using HttpFaultsTest = HttpCalls;
+
+// A port that nobody listens on while this lives.
+class SilentPort {
+ public:
+  SilentPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
+    url_ = fmt::format("http://127.0.0.1:{}/", ntohs(address.sin_port));
+  }
+  ~SilentPort() { ::close(fd_); }
+  SilentPort(const SilentPort&) = delete;
+  SilentPort& operator=(const SilentPort&) = delete;
+  const std::string& url() const noexcept { return url_; }
+
+ private:
+  int fd_;
+  std::string url_;
+};
+
+void expect_unknown(const Verdict& verdict, std::string_view code) {
+  EXPECT_EQ(verdict.kind, Kind::kRetry);
+  EXPECT_EQ(verdict.code, code) << verdict.reason;
+  EXPECT_TRUE(verdict.unknown) << verdict.reason;
+  EXPECT_TRUE(verdict.counted);
+  EXPECT_FALSE(verdict.reason.empty());
+}
+
+void expect_not_sent(const Verdict& verdict) {
+  EXPECT_EQ(verdict.kind, Kind::kRetry);
+  EXPECT_EQ(verdict.code, "handler.http.connect") << verdict.reason;
+  EXPECT_FALSE(verdict.unknown);
+  EXPECT_FALSE(verdict.counted);
+  EXPECT_FALSE(verdict.reason.empty());
+}
+
+TEST_F(HttpFaultsTest, NobodyListens) {
+  const SilentPort port;
+  spec_.url = port.url();
+  for (int i = 0; i < 4; ++i) expect_not_sent(call());
+  const auto told = gate_.told();
+  ASSERT_EQ(told.size(), 2U) << "after several in a row";
+  EXPECT_TRUE(told[0].starts_with("shut 1000 ")) << told[0];
+  EXPECT_TRUE(told[1].starts_with("shut 2000 ")) << told[1];
+}
+
+TEST_F(HttpFaultsTest, ANameThatIsNone) {
+  spec_.url = "http://semel.invalid/";
+  expect_not_sent(call());
+}
+
+TEST_F(HttpFaultsTest, ClosedWithoutAnAnswer) {
+  expect_unknown(call_answered(test::raw("")), "handler.http.reset");
+  expect_unknown(call_answered(test::raw("", Then::kReset)), "handler.http.reset");
+}
+
+// The work was done and the answer lost. Sending it again at once would do it twice.
+TEST_F(HttpFaultsTest, AConnectionUsedBeforeThatClosesIsNotTriedAgainInTheDark) {
+  std::atomic<bool> closes = false;
+  server_.on("/send", [&](const HttpRequest&, std::size_t) {
+    return closes ? test::raw("") : test::reply(200);
+  });
+  spec_.url = server_.url("/send");
+  for (const auto* payload : {"{}", ""}) {
+    closes = false;
+    EXPECT_EQ(call("good", payload).kind, Kind::kDone);
+    closes = true;
+    const auto before = server_.requests();
+    expect_unknown(call("lost", payload), "handler.http.reset");
+    const auto after = server_.requests();
+    ASSERT_EQ(after.size(), before.size() + 1);
+    EXPECT_EQ(after.back().connection, before.back().connection) << "it was used before";
+  }
+}
+
+TEST_F(HttpFaultsTest, HalfAHeader) {
+  expect_unknown(call_answered(test::raw("HTTP/1.1 200 OK\r\nContent-Le")), "handler.http.reset");
+}
+
+TEST_F(HttpFaultsTest, HalfABody) {
+  expect_unknown(call_answered(test::raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")),
+                 "handler.http.reset");
+  expect_unknown(call_answered(test::raw(
+                     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")),
+                 "handler.http.reset");
+}
+
+TEST_F(HttpFaultsTest, ChunkedRubbish) {
+  expect_unknown(
+      call_answered(test::raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nx\r\n")),
+      "handler.http.invalid");
+}
+
+TEST_F(HttpFaultsTest, NotHttpAtAll) {
+  expect_unknown(call_answered(test::raw("220 mail.example.com ESMTP\r\n")),
+                 "handler.http.invalid");
+  expect_unknown(call_answered(test::raw("<html>HTTP/0.9 answers so</html>")),
+                 "handler.http.invalid");
+  expect_unknown(call_answered(test::raw("HTTP/7.3 200 OK\r\n\r\n")), "handler.http.invalid");
+}
+
+TEST_F(HttpFaultsTest, AHeaderThatNeverEnds) {
+  HttpReply endless = test::raw("HTTP/1.1 200 OK\r\nX-Endless: ", Then::kHang);
+  endless.filler = 100 << 20;
+  expect_unknown(call_answered(endless), "handler.http.too_large");
+}
+
+TEST_F(HttpFaultsTest, HeadersWithoutEnd) {
+  std::string lines = "HTTP/1.1 200 OK\r\n";
+  for (int i = 0; i < 3'000; ++i) lines += fmt::format("X-{}: {}\r\n", i, std::string(30, 'x'));
+  expect_unknown(call_answered(test::raw(lines, Then::kHang)), "handler.http.too_large");
+  std::string interim;
+  for (int i = 0; i < 4'000; ++i) interim += "HTTP/1.1 100 Continue\r\n\r\n";
+  expect_unknown(call_answered(test::raw(interim, Then::kHang)), "handler.http.too_large");
+}
+
+TEST_F(HttpFaultsTest, AnAnswerBeyondTheLimitIsNeverCut) {
+  spec_.response_limit = 1'000;
+  HttpReply large = test::raw("HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n", Then::kHang);
+  large.filler = 100 << 20;
+  const Verdict verdict = call_answered(large);
+  EXPECT_EQ(verdict.kind, Kind::kDead);
+  EXPECT_EQ(verdict.code, "handler.http.too_large");
+  EXPECT_NE(verdict.reason.find("longer than 1000 bytes"), std::string::npos) << verdict.reason;
+  EXPECT_NE(verdict.reason.find("its effect has happened"), std::string::npos);
+  EXPECT_EQ(call_answered(test::reply(200, std::string(1'000, 'a'))).result.size(), 1'000U);
+  EXPECT_EQ(call_answered(test::reply(200, std::string(1'001, 'a'))).kind, Kind::kDead);
+}
+
+TEST_F(HttpFaultsTest, ARefusalIsNoLessOneForItsLength) {
+  HttpReply large = test::raw("HTTP/1.1 422 No\r\nContent-Length: 104857600\r\n\r\n", Then::kHang);
+  large.filler = 100 << 20;
+  const Verdict verdict = call_answered(large);
+  EXPECT_EQ(verdict.kind, Kind::kDead);
+  EXPECT_EQ(verdict.code, "handler.http.422");
+  EXPECT_LT(verdict.reason.size(), 300U);
+}
+
+TEST_F(HttpFaultsTest, NoAnswerInTime) {
+  spec_.timeout = milliseconds(300);
+  expect_unknown(call_answered(test::raw("", Then::kHang)), reason::kHandlerTimeout);
+  HttpReply slow = test::reply(200, std::string(10'000, 'a'));
+  slow.every = milliseconds(5);
+  expect_unknown(call_answered(slow), reason::kHandlerTimeout);
+}
+
+TEST_F(HttpFaultsTest, AByteAfterTheOtherIsAnAnswerToo) {
+  HttpReply slow = test::reply(200, "slowly");
+  slow.every = milliseconds(1);
+  EXPECT_EQ(call_answered(slow).result, "slowly");
+}
+
+TEST_F(HttpFaultsTest, NoHandshakeInTime) {
+  spec_.timeout = milliseconds(300);
+  server_.greet(test::raw("", Then::kHang));
+  spec_.url = fmt::format("https://127.0.0.1:{}/", server_.port());
+  expect_not_sent(call());
+}
+
+TEST_F(HttpFaultsTest, ARedirectIsNotFollowed) {
+  server_.on("/elsewhere", test::reply(200, "wrong"));
+  const Verdict verdict = call_answered(
+      test::reply(307, "", fmt::format("Location: {}\r\n", server_.url("/elsewhere"))));
+  EXPECT_EQ(verdict.kind, Kind::kRetry);
+  EXPECT_EQ(verdict.code, "handler.http.307");
+  EXPECT_FALSE(verdict.counted);
+  EXPECT_EQ(server_.requests().size(), 1U);
+  ASSERT_EQ(gate_.told().size(), 1U);
+  EXPECT_EQ(gate_.told()[0], "shut 1000 endpoint moved to " + server_.url("/elsewhere"));
+}
+
+TEST_F(HttpFaultsTest, TheGateFollowsTheEndpoint) {
+  int status = 503;
+  std::string headers;
+  server_.on("/send",
+             [&](const HttpRequest&, std::size_t) { return test::reply(status, "", headers); });
+  spec_.url = server_.url("/send");
+  headers = "Retry-After: 7\r\n";
+  EXPECT_EQ(call().after, milliseconds(7'000));
+  headers = "";
+  status = 500;
+  call();
+  status = 401;
+  call();
+  call();
+  status = 410;
+  call();
+  status = 200;
+  call();
+  const auto told = gate_.told();
+  EXPECT_EQ(told, (std::vector<std::string>{"shut 7000 the endpoint answered 503", "open",
+                                            "shut 1000 the endpoint answered 401",
+                                            "shut 2000 the endpoint answered 401",
+                                            "pause the endpoint answered 410", "open"}));
+}
+
+TEST_F(HttpFaultsTest, WithoutAGateAllIsTheSame) {
+  server_.on("/send", test::reply(410));
+  spec_.url = server_.url("/send");
+  Call alone(test::make_message(ConsumerNumber{1}, "k"));
+  handler()(alone.message, alone.attempt,
+            Completion([&](auto verdict) { alone.promise.set_value(std::move(verdict)); }));
+  EXPECT_EQ(alone.verdict().code, "handler.http.410");
+}
+
+}  // namespace
+}  // namespace semel::handlers

@@ -1,0 +1,303 @@
+#include "handlers/http/http_handler.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "handlers/http/breaker.h"
+#include "handlers/http/judge.h"
+#include "handlers/http/request.h"
+#include "handlers/http/transfer.h"
+
+namespace semel::handlers {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using std::chrono::system_clock;
+
+// What wakes the thread wakes it at once; this only bounds a poll.
+constexpr milliseconds kLongestPoll{60'000};
+// Idle connections that are kept.
+constexpr long kKeptConnections = 256;
+
+struct LibraryInUse {
+  LibraryInUse() noexcept : ready(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {}
+  ~LibraryInUse() {
+    if (ready) curl_global_cleanup();
+  }
+  LibraryInUse(const LibraryInUse&) = delete;
+  LibraryInUse& operator=(const LibraryInUse&) = delete;
+  bool ready;
+};
+
+struct FreeMulti {
+  void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
+};
+
+class Client {
+ public:
+  Client(core::HttpSpec spec, Environment& environment);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  bool ready() const noexcept { return multi_ != nullptr; }
+  void begin(const Message& message, const Attempt& attempt, Completion completion);
+
+ private:
+  struct Stop {
+    Client* client;
+    Breaker::Ticket call;
+    void operator()() const noexcept { client->stop(call); }
+  };
+  struct Call {
+    Call(const core::HttpSpec& spec, const Headers& headers, BytesView body, const Attempt& a,
+         Completion c)
+        : transfer(spec, headers, body), attempt(a), completion(std::move(c)) {}
+    Transfer transfer;
+    const Attempt& attempt;
+    Completion completion;
+    Breaker::Ticket ticket = 0;
+    steady_clock::time_point begun;
+    std::optional<std::stop_callback<Stop>> on_stop;
+  };
+
+  void stop(Breaker::Ticket call) noexcept;
+  void work() noexcept;
+  void start(std::unique_ptr<Call> call);
+  void reap();
+  void give_up(Breaker::Ticket ticket, const char* why);
+  void end(std::unique_ptr<Call> call, Answer answer);
+  void tell_gate(Gate* gate, Breaker::Ticket ticket, const Judged& judged);
+
+  LibraryInUse library_;
+  const core::HttpSpec spec_;
+  const RequestPlan plan_;
+  Environment& environment_;
+  std::unique_ptr<CURLM, FreeMulti> multi_;
+  std::map<Breaker::Ticket, std::unique_ptr<Call>> running_;  // the thread's own
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Call>> begun_;
+  std::vector<Breaker::Ticket> stopped_;
+  Breaker breaker_;
+  bool ending_ = false;
+
+  std::thread thread_;
+};
+
+Client::Client(core::HttpSpec spec, Environment& environment)
+    : spec_(std::move(spec)), plan_(spec_), environment_(environment) {
+  if (!library_.ready) return;
+  multi_.reset(curl_multi_init());
+  if (!multi_) return;
+  curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, kKeptConnections);
+  curl_multi_setopt(multi_.get(), CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
+  thread_ = std::thread([this] { work(); });
+}
+
+Client::~Client() {
+  if (!thread_.joinable()) return;
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  curl_multi_wakeup(multi_.get());
+  thread_.join();
+}
+
+void Client::begin(const Message& message, const Attempt& attempt, Completion completion) {
+  const Headers headers = plan_.headers(message, attempt, system_clock::now());
+  auto call =
+      std::make_unique<Call>(spec_, headers, message.payload(), attempt, std::move(completion));
+  call->begun = environment_.clock->now();
+  {
+    std::lock_guard lock(mutex_);
+    call->ticket = breaker_.begin();
+    begun_.push_back(std::move(call));
+  }
+  curl_multi_wakeup(multi_.get());
+}
+
+void Client::stop(Breaker::Ticket call) noexcept {
+  {
+    std::lock_guard lock(mutex_);
+    stopped_.push_back(call);
+  }
+  curl_multi_wakeup(multi_.get());
+}
+
+void Client::work() noexcept {
+  // Signals are for the threads that expect them; a broken connection is an error, no SIGPIPE.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  for (;;) {
+    int active = 0;
+    curl_multi_perform(multi_.get(), &active);
+    reap();
+    std::vector<std::unique_ptr<Call>> begun;
+    std::vector<Breaker::Ticket> stopped;
+    bool ending = false;
+    {
+      std::lock_guard lock(mutex_);
+      begun.swap(begun_);
+      stopped.swap(stopped_);
+      ending = ending_;
+    }
+    for (auto& call : begun) start(std::move(call));
+    for (const Breaker::Ticket ticket : stopped) give_up(ticket, "the attempt was stopped");
+    if (ending) {
+      while (!running_.empty()) give_up(running_.begin()->first, "the handler ended");
+      return;
+    }
+    if (begun.empty() && stopped.empty()) {
+      curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(kLongestPoll.count()), nullptr);
+    }
+  }
+}
+
+void Client::start(std::unique_ptr<Call> call) {
+  Call& started = *call;
+  started.transfer.mark(call.get());
+  const CURLMcode code = curl_multi_add_handle(multi_.get(), started.transfer.easy());
+  if (code != CURLM_OK) {
+    end(std::move(call), started.transfer.ended(CURLE_FAILED_INIT));
+    return;
+  }
+  running_.emplace(started.ticket, std::move(call));
+  started.on_stop.emplace(started.attempt.stop, Stop{this, started.ticket});
+}
+
+void Client::reap() {
+  int left = 0;
+  while (const CURLMsg* told = curl_multi_info_read(multi_.get(), &left)) {
+    if (told->msg != CURLMSG_DONE) continue;
+    const CURLcode code = told->data.result;
+    const auto* owner = static_cast<Call*>(Transfer::owner_of(told->easy_handle));
+    auto node = running_.extract(owner->ticket);
+    Call& call = *node.mapped();
+    curl_multi_remove_handle(multi_.get(), call.transfer.easy());
+    end(std::move(node.mapped()), call.transfer.ended(code));
+  }
+}
+
+void Client::give_up(Breaker::Ticket ticket, const char* why) {
+  auto node = running_.extract(ticket);
+  if (node.empty()) return;  // it had ended by itself
+  Call& call = *node.mapped();
+  curl_multi_remove_handle(multi_.get(), call.transfer.easy());
+  const auto took =
+      std::chrono::duration_cast<milliseconds>(environment_.clock->now() - call.begun);
+  end(std::move(node.mapped()),
+      call.transfer.stopped(fmt::format("no answer after {} ms: {}", took.count(), why)));
+}
+
+void Client::end(std::unique_ptr<Call> call, Answer answer) {
+  call->on_stop.reset();
+  Judged judged = judge(std::move(answer), spec_.response_limit, system_clock::now());
+  tell_gate(call->attempt.gate, call->ticket, judged);
+  Completion completion = std::move(call->completion);
+  // Message and attempt, which it borrows from, may go with the answer.
+  call.reset();
+  completion(std::move(judged.verdict));
+}
+
+void Client::tell_gate(Gate* gate, Breaker::Ticket ticket, const Judged& judged) {
+  using Endpoint = Judged::Endpoint;
+  std::optional<milliseconds> shut;
+  bool open = false;
+  {
+    std::lock_guard lock(mutex_);
+    switch (judged.endpoint) {
+      case Endpoint::kWorks:
+        open = breaker_.answered(ticket);
+        break;
+      case Endpoint::kFails:
+        shut = breaker_.failed(ticket);
+        break;
+      case Endpoint::kAtFault:
+        shut = breaker_.at_fault(ticket);
+        break;
+      case Endpoint::kWaits:
+        shut = breaker_.asked_to_wait(judged.wait);
+        break;
+      case Endpoint::kGone:
+        break;
+    }
+  }
+  if (gate == nullptr) return;
+  if (open) gate->open();
+  if (shut) gate->shut(*shut, judged.why);
+  if (judged.endpoint == Endpoint::kGone) gate->pause(judged.why);
+}
+
+Error refused(std::string message, std::string hint) {
+  return {ErrorKind::kRejected, "R255", std::move(message), std::move(hint)};
+}
+
+Result<void> check_spec(const core::HttpSpec& spec) {
+  if (const auto flaw = core::url_flaw(spec.url)) {
+    return failure(refused("the URL " + *flaw, "write http://host/path or https://host/path"));
+  }
+  if (auto parsed = parse_url(spec.url); !parsed) return parsed;
+  if (!core::is_header_name(spec.method)) {
+    return failure(refused("the method is no word that HTTP knows", "method: POST"));
+  }
+  for (const Header& header : spec.headers) {
+    if (const auto flaw = core::header_flaw(header.name)) {
+      return failure(refused(fmt::format("\"{}\" {}", field_value(header.name), *flaw),
+                             "leave it out, or give it another name"));
+    }
+    if (!core::is_header_value(header.value)) {
+      return failure(refused(
+          fmt::format("the value of the header \"{}\" has a line end or another control byte",
+                      header.name),
+          "write it in one line"));
+    }
+  }
+  for (const std::string& secret : spec.signing_secrets) {
+    if (!core::signing_key(secret)) {
+      return failure(refused("a signing secret is not whsec_ and base64",
+                             "take the secret as its other end shows it"));
+    }
+  }
+  if (!spec.ca_file.empty() && ::access(spec.ca_file.c_str(), R_OK) != 0) {
+    return failure(refused(fmt::format("the certificates in {} cannot be read", spec.ca_file),
+                           "check the path and its permissions"));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<AsyncHandler> make_http_handler(core::HttpSpec spec, Environment& environment) {
+  if (auto checked = check_spec(spec); !checked) return failure(std::move(checked.error()));
+  auto client = std::make_shared<Client>(std::move(spec), environment);
+  if (!client->ready()) {
+    return failure(
+        {ErrorKind::kUnavailable, "R256", "the HTTP library cannot begin", "free some memory"});
+  }
+  return AsyncHandler([client = std::move(client)](const Message& message, const Attempt& attempt,
+                                                   Completion completion) {
+    client->begin(message, attempt, std::move(completion));
+  });
+}
+
+}  // namespace semel::handlers

@@ -1,0 +1,224 @@
+#include "handlers/http/judge.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <semel/reason.h>
+
+#include "base/json.h"
+
+namespace semel::handlers {
+
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::system_clock;
+using Ending = Answer::Ending;
+using Endpoint = Judged::Endpoint;
+
+constexpr hours kLongestWait{24};
+// A receiver that is still busy with the key.
+constexpr seconds kSoon{1};
+constexpr std::size_t kShownText = 200;
+
+// One line of it, in plain characters.
+std::string shown(std::string_view text) {
+  std::string line;
+  for (const char c : text.substr(0, kShownText)) {
+    const auto byte = static_cast<unsigned char>(c);
+    line += byte < 0x20 || byte == 0x7F ? ' ' : c;
+  }
+  const auto last = line.find_last_not_of(' ');
+  line.resize(last == std::string::npos ? 0 : last + 1);
+  return text.size() > kShownText ? line + "…" : line;
+}
+
+std::string said(const Answer& answer) {
+  const std::string body = shown(answer.body);
+  return fmt::format("the endpoint answered {}{}{}", answer.status, body.empty() ? "" : ": ", body);
+}
+
+Judged again(const Answer& answer, std::string why, Endpoint endpoint,
+             system_clock::time_point now) {
+  Judged made;
+  made.verdict = retry(why, retry_after(answer.retry_after, now));
+  made.verdict.code = reason::http_reason(std::to_string(answer.status));
+  made.endpoint = endpoint;
+  made.why = std::move(why);
+  return made;
+}
+
+Judged not_counted(Judged made) {
+  made.verdict.counted = false;
+  return made;
+}
+
+Judged given_up(std::string code, std::string why) {
+  Judged made;
+  made.verdict = dead(std::move(why));
+  made.verdict.code = std::move(code);
+  return made;
+}
+
+bool is_json(std::string_view content_type) {
+  std::string type(content_type.substr(0, content_type.find_first_of("; \t")));
+  for (char& c : type) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
+  }
+  return type == "application/json" || type.ends_with("+json");
+}
+
+// The member `status` of a JSON answer; empty where there is none.
+std::string status_word(const Answer& answer) {
+  if (answer.body.empty() || !is_json(answer.content_type)) return {};
+  static const auto kPointer = json::Pointer::parse("/status").value();
+  thread_local json::Document document;
+  if (!document.parse(answer.body)) return {};
+  auto found = document.at(kPointer);
+  if (!found) return {};
+  auto* word = std::get_if<std::string>(&*found);
+  return word == nullptr ? std::string() : std::move(*word);
+}
+
+Judged judge_success(Answer answer, system_clock::time_point now) {
+  const std::string word = status_word(answer);
+  const auto why = [&] {
+    return fmt::format("the endpoint said {}: {}", word, shown(answer.body));
+  };
+  if (word == "RETRY") return again(answer, why(), Endpoint::kWorks, now);
+  if (word == "DEAD_LETTER") {
+    return given_up(reason::http_reason(std::to_string(answer.status)), why());
+  }
+  Judged made;
+  made.verdict = word == "DROP" ? discard(why()) : done(std::move(answer.body));
+  return made;
+}
+
+Judged judge_waiting(const Answer& answer, system_clock::time_point now) {
+  Judged made = again(answer, said(answer), Endpoint::kFails, now);
+  const bool throttles = answer.status == 429 || answer.status == 503;
+  if (throttles && made.verdict.after.value_or(milliseconds(0)).count() > 0) {
+    made.endpoint = Endpoint::kWaits;
+    made.wait = *made.verdict.after;
+  }
+  return made;
+}
+
+Judged judge_status(Answer answer, system_clock::time_point now) {
+  const int status = answer.status;
+  switch (status) {
+    case 400:
+    case 413:
+    case 415:
+    case 422:
+    case 431:
+      return given_up(reason::http_reason(std::to_string(status)), said(answer));
+    case 401:
+    case 403:
+    case 404:
+    case 405:
+    case 407:
+      return not_counted(again(answer, said(answer), Endpoint::kAtFault, now));
+    case 409: {
+      Judged made = not_counted(again(answer, said(answer), Endpoint::kWorks, now));
+      if (!made.verdict.after) made.verdict.after = kSoon;
+      return made;
+    }
+    case 410:
+      return not_counted(again(answer, said(answer), Endpoint::kGone, now));
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+      return judge_waiting(answer, now);
+    default:
+      break;
+  }
+  if (status >= 200 && status < 300) return judge_success(std::move(answer), now);
+  if (status >= 300 && status < 400) {
+    return not_counted(again(
+        answer,
+        answer.location.empty() ? said(answer) : "endpoint moved to " + shown(answer.location),
+        Endpoint::kAtFault, now));
+  }
+  Judged made = again(answer, said(answer), Endpoint::kWorks, now);
+  if (status > 599) made.verdict.code = reason::http_reason("invalid");
+  return made;
+}
+
+Judged judge_ending(const Answer& answer) {
+  Judged made;
+  made.endpoint = Endpoint::kFails;
+  made.verdict = retry(answer.error);
+  made.verdict.unknown = answer.sent;
+  made.verdict.counted = answer.sent;
+  made.why = answer.error;
+  switch (answer.ending) {
+    case Ending::kNotTrusted:
+      made.endpoint = Endpoint::kAtFault;
+      [[fallthrough]];
+    case Ending::kNotSent:
+      made.verdict.code = reason::http_reason("connect");
+      break;
+    case Ending::kWhole:
+    case Ending::kBroken:
+      made.verdict.code = reason::http_reason("reset");
+      break;
+    case Ending::kInvalid:
+      made.verdict.code = reason::http_reason("invalid");
+      break;
+    case Ending::kTooLarge:
+      made.verdict.code = reason::http_reason("too_large");
+      break;
+    case Ending::kTimedOut:
+    case Ending::kStopped:
+      made.verdict.code = reason::kHandlerTimeout;
+      break;
+  }
+  return made;
+}
+
+}  // namespace
+
+std::optional<milliseconds> retry_after(std::string_view value, system_clock::time_point now) {
+  if (value.empty()) return std::nullopt;
+  const auto bounded = [](seconds wait) {
+    return std::clamp<milliseconds>(std::min<seconds>(wait, kLongestWait), milliseconds(0),
+                                    kLongestWait);
+  };
+  if (std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+    std::uint32_t number = 0;
+    const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
+    return bounded(problem == std::errc{} ? seconds(number) : seconds(kLongestWait));
+  }
+  // Each form of a date begins with the day's name; what else libcurl reads is not meant.
+  const char first = value.front();
+  if (first < 'A' || first > 'Z') return std::nullopt;
+  const std::time_t date = ::curl_getdate(std::string(value).c_str(), nullptr);
+  if (date == -1) return std::nullopt;
+  // In seconds: a far date is beyond what the clock's own unit can count.
+  return bounded(seconds(date) - std::chrono::floor<seconds>(now.time_since_epoch()));
+}
+
+Judged judge(Answer answer, std::size_t response_limit, system_clock::time_point now) {
+  const bool good = answer.status >= 200 && answer.status < 300;
+  if (answer.status != 0 && answer.ending != Ending::kStopped) {
+    // An answer that says no does so with its status; how its body ended changes nothing.
+    if (!good || answer.ending == Ending::kWhole) return judge_status(std::move(answer), now);
+    if (answer.ending == Ending::kTooLarge) {
+      return given_up(reason::http_reason("too_large"),
+                      fmt::format("the endpoint answered {}, so its effect has happened; its "
+                                  "answer is longer than {} bytes and would have to be cut",
+                                  answer.status, response_limit));
+    }
+  }
+  return judge_ending(answer);
+}
+
+}  // namespace semel::handlers

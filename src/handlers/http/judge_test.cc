@@ -1,0 +1,214 @@
+#include "handlers/http/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <semel/reason.h>
+
+namespace semel::handlers {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::system_clock;
+using Ending = Answer::Ending;
+using Endpoint = Judged::Endpoint;
+using Kind = Verdict::Kind;
+
+// Tue, 14 Nov 2023 22:13:20 GMT
+constexpr system_clock::time_point kNow{seconds(1'700'000'000)};
+constexpr std::size_t kLimit = 1'000;
+
+Judged judge_status(int status, std::string_view body = "", std::string_view wait = "") {
+  Answer answer;
+  answer.status = status;
+  answer.body = body;
+  answer.retry_after = wait;
+  return judge(answer, kLimit, kNow);
+}
+
+Judged judge_json(std::string_view body, std::string_view type = "application/json") {
+  Answer answer;
+  answer.status = 200;
+  answer.body = body;
+  answer.content_type = type;
+  return judge(answer, kLimit, kNow);
+}
+
+TEST(Judge, EveryStatusOfTheTable) {
+  struct Row {
+    int status;
+    Kind kind;
+    bool counted;
+    Endpoint endpoint;
+  };
+  const Row rows[] = {{200, Kind::kDone, true, Endpoint::kWorks},
+                      {201, Kind::kDone, true, Endpoint::kWorks},
+                      {204, Kind::kDone, true, Endpoint::kWorks},
+                      {301, Kind::kRetry, false, Endpoint::kAtFault},
+                      {304, Kind::kRetry, false, Endpoint::kAtFault},
+                      {400, Kind::kDead, true, Endpoint::kWorks},
+                      {413, Kind::kDead, true, Endpoint::kWorks},
+                      {415, Kind::kDead, true, Endpoint::kWorks},
+                      {422, Kind::kDead, true, Endpoint::kWorks},
+                      {431, Kind::kDead, true, Endpoint::kWorks},
+                      {401, Kind::kRetry, false, Endpoint::kAtFault},
+                      {403, Kind::kRetry, false, Endpoint::kAtFault},
+                      {404, Kind::kRetry, false, Endpoint::kAtFault},
+                      {405, Kind::kRetry, false, Endpoint::kAtFault},
+                      {407, Kind::kRetry, false, Endpoint::kAtFault},
+                      {409, Kind::kRetry, false, Endpoint::kWorks},
+                      {410, Kind::kRetry, false, Endpoint::kGone},
+                      {408, Kind::kRetry, true, Endpoint::kWorks},
+                      {425, Kind::kRetry, true, Endpoint::kWorks},
+                      {429, Kind::kRetry, true, Endpoint::kFails},
+                      {500, Kind::kRetry, true, Endpoint::kWorks},
+                      {501, Kind::kRetry, true, Endpoint::kWorks},
+                      {502, Kind::kRetry, true, Endpoint::kFails},
+                      {503, Kind::kRetry, true, Endpoint::kFails},
+                      {504, Kind::kRetry, true, Endpoint::kFails},
+                      {418, Kind::kRetry, true, Endpoint::kWorks},
+                      {599, Kind::kRetry, true, Endpoint::kWorks}};
+  for (const Row& row : rows) {
+    const Judged made = judge_status(row.status);
+    EXPECT_EQ(made.verdict.kind, row.kind) << row.status;
+    EXPECT_EQ(made.verdict.counted, row.counted) << row.status;
+    EXPECT_EQ(made.endpoint, row.endpoint) << row.status;
+    EXPECT_FALSE(made.verdict.unknown) << row.status << ": it answered";
+    if (row.kind == Kind::kDone) continue;
+    EXPECT_EQ(made.verdict.code, reason::http_reason(std::to_string(row.status)));
+    EXPECT_NE(made.verdict.reason.find(std::to_string(row.status)), std::string::npos);
+  }
+  EXPECT_EQ(judge_status(999).verdict.code, "handler.http.invalid");
+}
+
+TEST(Judge, AnAnswersBodyIsTheResult) {
+  EXPECT_EQ(judge_status(200, "kept").verdict.result, "kept");
+  EXPECT_EQ(judge_status(204).verdict.result, "");
+}
+
+TEST(Judge, TheWordsOfAJsonAnswer) {
+  EXPECT_EQ(judge_json(R"({"status":"SUCCESS","id":7})").verdict.kind, Kind::kDone);
+  EXPECT_EQ(judge_json(R"({"status":"SUCCESS","id":7})").verdict.result,
+            R"({"status":"SUCCESS","id":7})");
+  const Judged again = judge_json(R"({"status":"RETRY","why":"busy"})");
+  EXPECT_EQ(again.verdict.kind, Kind::kRetry);
+  EXPECT_EQ(again.verdict.code, "handler.http.200");
+  EXPECT_NE(again.verdict.reason.find("busy"), std::string::npos);
+  EXPECT_EQ(again.endpoint, Endpoint::kWorks);
+  EXPECT_EQ(judge_json(R"({"status":"DROP"})").verdict.kind, Kind::kDiscard);
+  EXPECT_EQ(judge_json(R"({"status":"DEAD_LETTER"})").verdict.kind, Kind::kDead);
+  EXPECT_EQ(judge_json(R"({"status":"DEAD_LETTER"})").verdict.code, "handler.http.200");
+  EXPECT_EQ(judge_json(R"({"status":"DROP"})", "application/problem+json").verdict.kind,
+            Kind::kDiscard);
+  EXPECT_EQ(judge_json(R"({"status":"DROP"})", "Application/JSON; charset=utf-8").verdict.kind,
+            Kind::kDiscard);
+}
+
+TEST(Judge, AnyOtherBodyIsDone) {
+  for (const auto* body :
+       {"", "{}", R"({"status":"ok"})", R"({"status":"drop"})", R"({"status":200})", "not json",
+        R"({"data":{"status":"DROP"}})", R"(["DROP"])", R"("DROP")"}) {
+    EXPECT_EQ(judge_json(body).verdict.kind, Kind::kDone) << body;
+  }
+  for (const auto* type : {"", "text/plain", "text/json", "application/jsonx"}) {
+    EXPECT_EQ(judge_json(R"({"status":"DROP"})", type).verdict.kind, Kind::kDone) << type;
+  }
+}
+
+TEST(Judge, HonoursRetryAfter) {
+  EXPECT_EQ(judge_status(503, "", "120").verdict.after, seconds(120));
+  EXPECT_EQ(judge_status(503, "", "120").endpoint, Endpoint::kWaits);
+  EXPECT_EQ(judge_status(503, "", "120").wait, seconds(120));
+  EXPECT_EQ(judge_status(429, "", "Tue, 14 Nov 2023 22:14:20 GMT").wait, seconds(60));
+  EXPECT_EQ(judge_status(502, "", "5").verdict.after, seconds(5));
+  EXPECT_EQ(judge_status(502, "", "5").endpoint, Endpoint::kFails);
+  EXPECT_EQ(judge_status(409, "", "9").verdict.after, seconds(9));
+  EXPECT_GT(judge_status(409).verdict.after, milliseconds(0)) << "soon";
+  EXPECT_LE(judge_status(409).verdict.after, seconds(5));
+  EXPECT_EQ(judge_status(500).verdict.after, std::nullopt) << "the policy says";
+  EXPECT_EQ(judge_status(503, "", "0").endpoint, Endpoint::kFails) << "no wait was asked for";
+  EXPECT_EQ(judge_status(503, "", "soon").verdict.after, std::nullopt);
+}
+
+TEST(RetryAfter, InSecondsAndInTheThreeFormsOfADate) {
+  EXPECT_EQ(retry_after("0", kNow), seconds(0));
+  EXPECT_EQ(retry_after("3600", kNow), hours(1));
+  EXPECT_EQ(retry_after("Tue, 14 Nov 2023 22:13:50 GMT", kNow), seconds(30));
+  EXPECT_EQ(retry_after("Tuesday, 14-Nov-23 22:13:50 GMT", kNow), seconds(30));
+  EXPECT_EQ(retry_after("Tue Nov 14 22:13:50 2023", kNow), seconds(30));
+  EXPECT_EQ(retry_after("Tue, 14 Nov 2023 22:13:00 GMT", kNow), seconds(0)) << "it is past";
+  EXPECT_EQ(retry_after("Tue, 14 Nov 2023 22:13:21 GMT", kNow - milliseconds(1)), seconds(2));
+}
+
+TEST(RetryAfter, IsBounded) {
+  EXPECT_EQ(retry_after("4294967295", kNow), hours(24));
+  EXPECT_EQ(retry_after("99999999999999999999999", kNow), hours(24));
+  EXPECT_EQ(retry_after("Fri, 31 Dec 2999 23:59:59 GMT", kNow), hours(24));
+}
+
+TEST(RetryAfter, RubbishIsNone) {
+  for (const auto* text : {"", "-1", "1.5", "soon", "Blah", "12 parsecs", " 12", "+12", "0x10"}) {
+    EXPECT_EQ(retry_after(text, kNow), std::nullopt) << text;
+  }
+}
+
+Judged judge_ending(Ending ending, bool sent, int status = 0) {
+  Answer answer;
+  answer.ending = ending;
+  answer.sent = sent;
+  answer.status = status;
+  answer.error = "what happened";
+  return judge(answer, kLimit, kNow);
+}
+
+TEST(Judge, WhatWasSentAndNotAnsweredIsUnknown) {
+  const std::pair<Ending, std::string_view> rows[] = {{Ending::kBroken, "handler.http.reset"},
+                                                      {Ending::kInvalid, "handler.http.invalid"},
+                                                      {Ending::kTooLarge, "handler.http.too_large"},
+                                                      {Ending::kTimedOut, reason::kHandlerTimeout},
+                                                      {Ending::kStopped, reason::kHandlerTimeout}};
+  for (const auto& [ending, code] : rows) {
+    const Judged made = judge_ending(ending, true);
+    EXPECT_EQ(made.verdict.kind, Kind::kRetry) << code;
+    EXPECT_EQ(made.verdict.code, code);
+    EXPECT_TRUE(made.verdict.unknown) << code;
+    EXPECT_TRUE(made.verdict.counted) << code;
+    EXPECT_EQ(made.verdict.reason, "what happened");
+    EXPECT_EQ(made.endpoint, Endpoint::kFails);
+  }
+}
+
+TEST(Judge, WhatWasNotSentHasHadNoEffect) {
+  for (const Ending ending : {Ending::kNotSent, Ending::kNotTrusted, Ending::kStopped}) {
+    const Judged made = judge_ending(ending, false);
+    EXPECT_EQ(made.verdict.kind, Kind::kRetry);
+    EXPECT_FALSE(made.verdict.unknown);
+    EXPECT_FALSE(made.verdict.counted);
+  }
+  EXPECT_EQ(judge_ending(Ending::kNotSent, false).verdict.code, "handler.http.connect");
+  EXPECT_EQ(judge_ending(Ending::kNotTrusted, false).endpoint, Endpoint::kAtFault);
+}
+
+TEST(Judge, ASuccessWhoseBodyBrokeIsUnknownAndARefusalIsARefusal) {
+  EXPECT_TRUE(judge_ending(Ending::kBroken, true, 200).verdict.unknown);
+  EXPECT_TRUE(judge_ending(Ending::kTimedOut, true, 200).verdict.unknown);
+  EXPECT_EQ(judge_ending(Ending::kTooLarge, true, 200).verdict.kind, Kind::kDead);
+  EXPECT_EQ(judge_ending(Ending::kBroken, true, 422).verdict.code, "handler.http.422");
+  EXPECT_EQ(judge_ending(Ending::kTimedOut, true, 503).verdict.code, "handler.http.503");
+  EXPECT_FALSE(judge_ending(Ending::kTooLarge, true, 503).verdict.unknown);
+  EXPECT_EQ(judge_ending(Ending::kStopped, true, 422).verdict.code, reason::kHandlerTimeout);
+}
+
+TEST(Judge, TextsAreOneLineAndShort) {
+  const Judged made = judge_status(500, "line one\nline two\x01" + std::string(5'000, 'x'));
+  EXPECT_EQ(made.verdict.reason.find('\n'), std::string::npos);
+  EXPECT_LT(made.verdict.reason.size(), 300U);
+  Answer moved;
+  moved.status = 302;
+  moved.location = "http://new/\x1B[31m";
+  EXPECT_EQ(judge(moved, kLimit, kNow).why.find('\x1B'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace semel::handlers

@@ -1,0 +1,138 @@
+#include "handlers/http/request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/digest.h"
+#include "base/text_encoding.h"
+
+namespace semel::handlers {
+
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::floor;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::system_clock;
+
+bool printable(char c) noexcept { return c >= 0x20 && c <= 0x7E; }
+
+bool same_header(std::string_view a, std::string_view b) {
+  const auto fold = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return fold(x) == fold(y); });
+}
+
+bool holds(const Headers& headers, std::string_view name) {
+  return std::any_of(headers.begin(), headers.end(),
+                     [&](const Header& header) { return same_header(header.name, name); });
+}
+
+bool passed_on(std::string_view name) {
+  constexpr std::string_view kCloudEvents = "ce-";
+  return same_header(name.substr(0, kCloudEvents.size()), kCloudEvents) ||
+         same_header(name, "traceparent") || same_header(name, "tracestate");
+}
+
+std::string byte_sequence(BytesView key) { return ":" + text::base64(key) + ":"; }
+
+// RFC 3339, in UTC.
+std::string time_text(system_clock::time_point time) {
+  const auto day = floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(floor<milliseconds>(time - day));
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                     clock.hours().count(), clock.minutes().count(), clock.seconds().count(),
+                     clock.subseconds().count());
+}
+
+}  // namespace
+
+std::string idempotency_key(BytesView key, core::HttpSpec::KeyStyle style) {
+  if (!std::all_of(key.begin(), key.end(), printable)) return byte_sequence(key);
+  if (style == core::HttpSpec::KeyStyle::kBare) {
+    const bool trimmed = key.empty() || key.front() == ' ' || key.back() == ' ';
+    const bool looks_encoded = key.starts_with(':') && key.ends_with(':');
+    return trimmed || looks_encoded ? byte_sequence(key) : std::string(key);
+  }
+  std::string quoted = "\"";
+  for (const char c : key) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string webhook_id(std::string_view consumer, BytesView key) {
+  const BytesView parts[] = {consumer, key};
+  const digest::Short id = digest::shortened(digest::sha256_parts("webhook-id", parts));
+  return "msg_" + text::base32({reinterpret_cast<const char*>(id.data()), id.size()});
+}
+
+std::string field_value(BytesView value) {
+  if (std::all_of(value.begin(), value.end(), printable)) return std::string(value);
+  std::string safe;
+  for (const char c : value) {
+    safe +=
+        printable(c) ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return safe;
+}
+
+RequestPlan::RequestPlan(const core::HttpSpec& spec)
+    : consumer_(spec.consumer),
+      source_(spec.source),
+      key_style_(spec.key_style),
+      fixed_(spec.headers) {
+  for (const std::string& secret : spec.signing_secrets) {
+    signing_keys_.push_back(core::signing_key(secret).value());
+  }
+}
+
+std::string RequestPlan::signature(std::string_view id, std::string_view timestamp,
+                                   BytesView payload) const {
+  const std::string content = fmt::format("{}.{}.{}", id, timestamp, payload);
+  std::string signatures;
+  for (const Bytes& key : signing_keys_) {
+    const digest::Digest made = digest::hmac_sha256(key, content);
+    if (!signatures.empty()) signatures += ' ';
+    signatures += "v1," + text::base64({reinterpret_cast<const char*>(made.data()), made.size()});
+  }
+  return signatures;
+}
+
+Headers RequestPlan::headers(const Message& message, const Attempt& attempt,
+                             system_clock::time_point now) const {
+  Headers made = fixed_;
+  const BytesView type = message.content_type().empty()
+                             ? message.header("content-type").value_or(BytesView())
+                             : BytesView(message.content_type());
+  if (!type.empty() && !holds(made, "content-type")) {
+    made.push_back({"content-type", field_value(type)});
+  }
+  made.push_back({"idempotency-key", idempotency_key(message.key().text, key_style_)});
+  const std::string id = webhook_id(consumer_, message.key().text);
+  const std::string timestamp =
+      std::to_string(duration_cast<seconds>(now.time_since_epoch()).count());
+  made.push_back({"webhook-id", id});
+  made.push_back({"webhook-timestamp", timestamp});
+  if (!signing_keys_.empty()) {
+    made.push_back({"webhook-signature", signature(id, timestamp, message.payload())});
+  }
+  for (const Header& header : message.headers()) {
+    if (!passed_on(header.name) || !core::is_header_name(header.name)) continue;
+    if (!holds(made, header.name)) made.push_back({header.name, field_value(header.value)});
+  }
+  made.push_back({"semel-consumer", field_value(consumer_)});
+  made.push_back({"semel-attempt", std::to_string(attempt.number)});
+  made.push_back({"semel-delivery", field_value(attempt.position)});
+  made.push_back({"semel-first-seen", time_text(now - attempt.since_first)});
+  made.push_back({"semel-source", field_value(source_)});
+  return made;
+}
+
+}  // namespace semel::handlers

@@ -1,0 +1,47 @@
+// What a call says: its headers, made from the message, its key and the attempt.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <semel/attempt.h>
+#include <semel/message.h>
+
+#include "core/http_spec.h"
+
+namespace semel::handlers {
+
+// The key as the value of Idempotency-Key. Printable ASCII stands as a structured-field string
+// (RFC 8941), or bare. A key that has other bytes becomes a structured-field byte sequence,
+// :base64:, in both styles; so does a bare one that looks like a byte sequence, or begins or ends
+// with a blank, which would not arrive. No two keys meet.
+std::string idempotency_key(BytesView key, core::HttpSpec::KeyStyle style);
+
+// The same for every attempt of a key of this consumer; without dots, as Standard Webhooks asks.
+std::string webhook_id(std::string_view consumer, BytesView key);
+
+// Control bytes and what is not ASCII as %XX, so that nothing in it ends the header.
+std::string field_value(BytesView value);
+
+// Safe for several threads.
+class RequestPlan {
+ public:
+  // The parts of `spec` keep their rules.
+  explicit RequestPlan(const core::HttpSpec& spec);
+
+  // In the order they are sent. `now` is the machine's time.
+  Headers headers(const Message& message, const Attempt& attempt,
+                  std::chrono::system_clock::time_point now) const;
+
+ private:
+  std::string signature(std::string_view id, std::string_view timestamp, BytesView payload) const;
+
+  std::string consumer_;
+  std::string source_;
+  core::HttpSpec::KeyStyle key_style_;
+  Headers fixed_;
+  std::vector<Bytes> signing_keys_;
+};
+
+}  // namespace semel::handlers

@@ -1,0 +1,46 @@
+// ResponseReader: keeps of an answer what is looked at, within limits, as it comes.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <semel/bytes.h>
+
+namespace semel::handlers {
+
+class ResponseReader {
+ public:
+  explicit ResponseReader(std::size_t body_limit) noexcept : body_limit_(body_limit) {}
+
+  // One line of the headers, with its end; also of interim answers and trailers. False: too much
+  // came, read no more.
+  bool header(BytesView line);
+  // Likewise, for a part of the body.
+  bool body(BytesView part);
+
+  // Of the final answer; 0 until its headers are whole.
+  int status() const noexcept { return whole_ ? status_ : 0; }
+  bool too_large() const noexcept { return too_large_; }
+  const std::string& content_type() const noexcept { return content_type_; }
+  const std::string& retry_after() const noexcept { return retry_after_; }
+  const std::string& location() const noexcept { return location_; }
+  // Whole where the status is 2xx and it is within the limit; else its beginning, for people.
+  Bytes take_body() noexcept { return std::move(body_); }
+
+ private:
+  void status_line(std::string_view line);
+  void field(std::string_view line);
+
+  std::size_t body_limit_;
+  std::size_t header_bytes_ = 0;
+  std::size_t body_bytes_ = 0;
+  int status_ = 0;
+  bool whole_ = false;
+  bool too_large_ = false;
+  std::string content_type_;
+  std::string retry_after_;
+  std::string location_;
+  Bytes body_;
+};
+
+}  // namespace semel::handlers

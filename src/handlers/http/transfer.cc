@@ -1,0 +1,262 @@
+#include "handlers/http/transfer.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <semel/version.h>
+
+#include "handlers/http/response.h"
+
+namespace semel::handlers {
+
+namespace {
+
+using std::chrono::milliseconds;
+using Ending = Answer::Ending;
+
+constexpr milliseconds kConnectTimeout{10'000};
+
+struct FreeEasy {
+  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
+};
+struct FreeList {
+  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
+};
+struct FreeUrl {
+  void operator()(CURLU* url) const noexcept { curl_url_cleanup(url); }
+};
+
+template <class T>
+void set(CURL* easy, CURLoption option, T value) {
+  const CURLcode code = curl_easy_setopt(easy, option, value);
+  if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
+  if (code != CURLE_OK) throw std::runtime_error(curl_easy_strerror(code));
+}
+
+void set_number(CURL* easy, CURLoption option, long value) { set(easy, option, value); }
+void set_text(CURL* easy, CURLoption option, const char* value) { set(easy, option, value); }
+
+class HeaderList {
+ public:
+  // `line` in libcurl's form: "Name: value", "Name;" without a value, "Name:" to leave it out.
+  void add(const std::string& line) {
+    curl_slist* longer = curl_slist_append(list_.get(), line.c_str());
+    if (longer == nullptr) throw std::bad_alloc();
+    (void)list_.release();
+    list_.reset(longer);
+  }
+  curl_slist* get() const noexcept { return list_.get(); }
+
+ private:
+  std::unique_ptr<curl_slist, FreeList> list_;
+};
+
+bool same_name(std::string_view name, std::string_view lower) {
+  return std::equal(name.begin(), name.end(), lower.begin(), lower.end(), [](char a, char b) {
+    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a | 0x20) : a) == b;
+  });
+}
+
+}  // namespace
+
+struct Transfer::Parts {
+  explicit Parts(const core::HttpSpec& s) : spec(s), reader(s.response_limit) {}
+
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* parts) {
+    const std::size_t bytes = size * count;
+    return static_cast<Parts*>(parts)->reader.header({data, bytes}) ? bytes : 0;
+  }
+  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* parts) {
+    const std::size_t bytes = size * count;
+    return static_cast<Parts*>(parts)->reader.body({data, bytes}) ? bytes : 0;
+  }
+  // Called before each sending. libcurl sends again by itself when a connection it used before ends
+  // without an answer; but then the endpoint may have done the work.
+  static int before_request(void* parts, char*, char*, int, int) {
+    return std::exchange(static_cast<Parts*>(parts)->sent, true) ? CURL_PREREQFUNC_ABORT
+                                                                 : CURL_PREREQFUNC_OK;
+  }
+
+  void prepare_request(const Headers& headers, BytesView body);
+  void prepare_connection();
+  void prepare_answer();
+  Ending ending_of(CURLcode code) const;
+  Answer answer(Ending ending, std::string error);
+
+  const core::HttpSpec& spec;
+  ResponseReader reader;
+  HeaderList headers;
+  std::array<char, CURL_ERROR_SIZE> error{};
+  bool sent = false;
+  std::unique_ptr<CURL, FreeEasy> easy;
+};
+
+void Transfer::Parts::prepare_request(const Headers& lines, BytesView body) {
+  bool typed = false;
+  for (const Header& line : lines) {
+    typed = typed || same_name(line.name, "content-type");
+    headers.add(line.value.empty() ? line.name + ";" : line.name + ": " + line.value);
+  }
+  if (!typed) headers.add("Content-Type:");
+  headers.add("Expect:");
+  set_text(easy.get(), CURLOPT_URL, spec.url.c_str());
+  set_number(easy.get(), CURLOPT_POST, 1);
+  set_text(easy.get(), CURLOPT_CUSTOMREQUEST, spec.method.c_str());
+  set(easy.get(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+  set(easy.get(), CURLOPT_POSTFIELDS, body.empty() ? "" : body.data());
+  set(easy.get(), CURLOPT_HTTPHEADER, headers.get());
+  // Those are the endpoint's, not a proxy's.
+  set_number(easy.get(), CURLOPT_HEADEROPT, CURLHEADER_SEPARATE);
+  set_text(easy.get(), CURLOPT_USERAGENT, fmt::format("semel/{}", version()).c_str());
+  set(easy.get(), CURLOPT_PREREQFUNCTION, &Parts::before_request);
+  set(easy.get(), CURLOPT_PREREQDATA, static_cast<void*>(this));
+}
+
+void Transfer::Parts::prepare_connection() {
+  const bool tls = same_name(std::string_view(spec.url).substr(0, 6), "https:");
+  set_text(easy.get(), CURLOPT_PROTOCOLS_STR, "http,https");
+  set_number(easy.get(), CURLOPT_FOLLOWLOCATION, 0);
+  set_number(easy.get(), CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
+  // Better one connection with many streams than many; plain HTTP has no streams to wait for.
+  set_number(easy.get(), CURLOPT_PIPEWAIT, tls ? 1 : 0);
+  set_number(easy.get(), CURLOPT_SSL_VERIFYPEER, 1);
+  set_number(easy.get(), CURLOPT_SSL_VERIFYHOST, 2);
+  set_number(easy.get(), CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+  if (!spec.ca_file.empty()) {
+    set_text(easy.get(), CURLOPT_CAINFO, spec.ca_file.c_str());
+    set_text(easy.get(), CURLOPT_CAPATH, nullptr);
+  }
+  set_number(easy.get(), CURLOPT_NOSIGNAL, 1);
+  // Else giving a call up in the middle of a name's lookup waits for the lookup's end.
+  set_number(easy.get(), CURLOPT_QUICK_EXIT, 1);
+  set_number(easy.get(), CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeout.count());
+  set_number(easy.get(), CURLOPT_TIMEOUT_MS, spec.timeout.count());
+  set_number(easy.get(), CURLOPT_SUPPRESS_CONNECT_HEADERS, 1);
+}
+
+void Transfer::Parts::prepare_answer() {
+  set_number(easy.get(), CURLOPT_HTTP09_ALLOWED, 0);
+  set(easy.get(), CURLOPT_HEADERFUNCTION, &Parts::on_header);
+  set(easy.get(), CURLOPT_HEADERDATA, static_cast<void*>(this));
+  set(easy.get(), CURLOPT_WRITEFUNCTION, &Parts::on_body);
+  set(easy.get(), CURLOPT_WRITEDATA, static_cast<void*>(this));
+  set(easy.get(), CURLOPT_ERRORBUFFER, error.data());
+}
+
+Ending Transfer::Parts::ending_of(CURLcode code) const {
+  if (!sent) {
+    switch (code) {
+      case CURLE_PEER_FAILED_VERIFICATION:
+      case CURLE_SSL_CACERT_BADFILE:
+      case CURLE_SSL_ISSUER_ERROR:
+      case CURLE_SSL_CERTPROBLEM:
+        return Ending::kNotTrusted;
+      default:
+        return Ending::kNotSent;
+    }
+  }
+  switch (code) {
+    case CURLE_OK:
+      return reader.status() == 0 ? Ending::kBroken : Ending::kWhole;
+    case CURLE_OPERATION_TIMEDOUT:
+      return Ending::kTimedOut;
+    case CURLE_WRITE_ERROR:
+      return reader.too_large() ? Ending::kTooLarge : Ending::kInvalid;
+    // A header line beyond libcurl's own limit.
+    case CURLE_OUT_OF_MEMORY:
+      return Ending::kTooLarge;
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_BAD_CONTENT_ENCODING:
+      return Ending::kInvalid;
+    case CURLE_RECV_ERROR:
+      return std::string_view(error.data()).find("chunked-encoding") != std::string_view::npos
+                 ? Ending::kInvalid
+                 : Ending::kBroken;
+    default:
+      return Ending::kBroken;
+  }
+}
+
+Answer Transfer::Parts::answer(Ending ending, std::string text) {
+  Answer made;
+  made.ending = ending;
+  made.sent = sent;
+  made.status = reader.status();
+  made.content_type = reader.content_type();
+  made.retry_after = reader.retry_after();
+  made.location = reader.location();
+  made.body = reader.take_body();
+  made.error = std::move(text);
+  return made;
+}
+
+Transfer::Transfer(const core::HttpSpec& spec, const Headers& headers, BytesView body)
+    : parts_(std::make_unique<Parts>(spec)) {
+  parts_->easy.reset(curl_easy_init());
+  if (!parts_->easy) throw std::bad_alloc();
+  parts_->prepare_request(headers, body);
+  parts_->prepare_connection();
+  parts_->prepare_answer();
+}
+
+Transfer::~Transfer() = default;
+
+void* Transfer::easy() noexcept { return parts_->easy.get(); }
+
+void Transfer::mark(void* owner) noexcept {
+  curl_easy_setopt(parts_->easy.get(), CURLOPT_PRIVATE, owner);
+}
+
+void* Transfer::owner_of(void* easy) noexcept {
+  char* owner = nullptr;
+  curl_easy_getinfo(easy, CURLINFO_PRIVATE, &owner);
+  return owner;
+}
+
+Answer Transfer::ended(int curl_code) {
+  const auto code = static_cast<CURLcode>(curl_code);
+  const Ending ending = parts_->ending_of(code);
+  std::string text;
+  switch (ending) {
+    case Ending::kWhole:
+      break;
+    case Ending::kTimedOut:
+      text = fmt::format("no whole answer within {} ms", parts_->spec.timeout.count());
+      break;
+    case Ending::kTooLarge:
+      text = "the answer's headers are too large";
+      break;
+    default:
+      text = code == CURLE_ABORTED_BY_CALLBACK ? "the connection was closed without an answer"
+             : parts_->error[0] != '\0'        ? parts_->error.data()
+             : code == CURLE_OK ? "the connection was closed in the midst of the headers"
+                                : curl_easy_strerror(code);
+      break;
+  }
+  return parts_->answer(ending, std::move(text));
+}
+
+Answer Transfer::stopped(std::string why) {
+  return parts_->answer(Ending::kStopped, std::move(why));
+}
+
+Result<void> parse_url(const std::string& url) {
+  const std::unique_ptr<CURLU, FreeUrl> parsed(curl_url());
+  if (!parsed) throw std::bad_alloc();
+  const CURLUcode code = curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0);
+  if (code == CURLUE_OK) return {};
+  return failure({ErrorKind::kRejected, "R255",
+                  fmt::format("the URL cannot be called: {}", curl_url_strerror(code)),
+                  "write http://host/path or https://host/path"});
+}
+
+}  // namespace semel::handlers

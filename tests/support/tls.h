@@ -1,0 +1,38 @@
+// The server's end of TLS for tests, with a certificate made at the time of the test.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace semel::test {
+
+// One connection. Non-blocking: -1 with errno EAGAIN where nothing can be done now.
+class TlsSession {
+ public:
+  virtual ~TlsSession() = default;
+  virtual ssize_t read(char* data, std::size_t size) = 0;
+  virtual ssize_t write(const char* data, std::size_t size) = 0;
+};
+
+// A key and a self-signed certificate, good for an hour.
+class TlsIdentity {
+ public:
+  // `subject`: the name it is good for, as OpenSSL writes it: "IP:127.0.0.1", "DNS:example.com".
+  explicit TlsIdentity(std::string_view subject = "IP:127.0.0.1");
+  ~TlsIdentity();
+  TlsIdentity(const TlsIdentity&) = delete;
+  TlsIdentity& operator=(const TlsIdentity&) = delete;
+
+  std::string certificate() const;  // PEM
+  std::unique_ptr<TlsSession> accept(int fd) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace semel::test
