@@ -31,7 +31,7 @@ at_least_once   may run again after a crash
 at_most_once    after an unclear outcome a person decides
 none            strategy query: no promise
 
-What lowers it: a position as key, fingerprint none, a store that forgets, standard
+What lowers it: a position or a body's digest as key, fingerprint none, a store that forgets, standard
 input (what was read and not finished is lost with the process), a short ttl.
 )"},
     {"strategies", "Strategies: how the effect is made once",
@@ -87,13 +87,21 @@ every event. It is looked for at the places of key.from; the first one present w
 or all together with join: true.
 
   json:/order/id      a member of the JSON payload, by pointer (RFC 6901)
-  header:Name         a header, such as Idempotency-Key
+  header:Name         a header, byte for byte
+  cloudevents         source and id of a CloudEvent: headers ce-source and ce-id, else a body of
+                      type application/cloudevents+json, or one with specversion, source and id
+  idempotency-key     the header Idempotency-Key: "abc" in quotes and abc without are one key
+  webhook-id          the header webhook-id
+  broker_key          the id that the producer gave the broker
+  auto                the four before this line, in their order; also where no key is named
   position            the place in the source: names a copy, not an event
   function            a C++ function of the program
 
 A string is taken unescaped, an integer as it is written; fractions, null, empty text,
-lists and maps are refused (key.invalid). A message without a key is a dead letter
-(key.missing), never handled silently.
+lists and maps are refused (key.invalid), and so is a header that stands twice with two
+values. A message without a key is a dead letter (key.missing), never handled silently;
+missing: fail ends the run instead, and missing: hash_body takes a digest of the body,
+so that two events which say the same are one.
 
 The fingerprint is a digest of the body, or of chosen fields. When a key comes again
 with another fingerprint it is a conflict, not a duplicate.
