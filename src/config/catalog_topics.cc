@@ -81,6 +81,22 @@ store.unavailable    the store could not be reached
 
   semel dlq list --reason crash      semel dlq replay ID
 )"},
+    {"filters", "Filters: which dead letters or records --where means",
+     R"(Conditions, joined by and:
+
+  --where 'consumer=orders and reason=handler.http.503 and age>1h'
+
+dead letters    consumer, reason, key, type, error, attempts, age (since it died)
+records         consumer, state, key, reason, error, attempt, age (since it was first
+                met, or completed)
+
+Texts take = and != and ~ (contains, upper and lower case alike); numbers take = != >
+< >= <= and ages the last four of these. A value with blanks stands in quotes, and a
+quote in quotes is doubled. Completed records match only where the filter says key=…
+
+--dry-run shows how many, the oldest, the newest and three samples; --limit N and
+--rate 50/s hold back.
+)"},
     {"keys", "Keys: what tells a message from its duplicate",
      R"(The key is the producer's own id of the event: the same on every send, different for
 every event. It is looked for at the places of key.from; the first one present wins,
