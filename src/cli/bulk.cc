@@ -82,9 +82,12 @@ std::optional<int> agree(Console& console, const Plan& plan, std::string_view qu
   if (plan.oldest && plan.newest) {
     line += fmt::format(", from {} to {}", console.time(*plan.oldest), console.time(*plan.newest));
   }
-  console.note(line);
-  for (const std::string& sample : plan.samples) console.note("  " + sample);
-  if (plan.count > plan.samples.size()) console.note("  …");
+  const bool asks = !question.empty() && !console.settings().dry_run && !console.settings().yes;
+  // Whoever is asked must see what about.
+  const auto say = [&](const std::string& text) { asks ? console.warn(text) : console.note(text); };
+  say(line);
+  for (const std::string& sample : plan.samples) say("  " + sample);
+  if (plan.count > plan.samples.size()) say("  …");
   if (console.settings().dry_run) return std::nullopt;
   switch (console.confirm(question)) {
     case Console::Answer::kCannotAsk:

@@ -33,8 +33,9 @@ int list(Console& console, const RecordFlags& flags) {
   const auto where = read_where(console, flags.bulk.where, record_fields());
   if (!where) return where.error().code;
   const auto state = state_from(flags.state);
-  if (!flags.state.empty() && !state) {
-    const bool done = flags.state == to_string(RecordState::kCompleted);
+  const std::string completed = to_string(RecordState::kCompleted);
+  const bool done = flags.state == completed || where->equal_to("state") == completed;
+  if (done || (!flags.state.empty() && !state)) {
     return console.fail(kUsage,
                         done ? "completed records are found by their key only"
                              : fmt::format("--state cannot be \"{}\"", flags.state),

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <memory>
@@ -83,18 +84,16 @@ OrEnded<ChosenRecords> by_filter(Console& console, const Session& session, const
   }
   const std::size_t limit =
       flags.bulk.limit > 0 ? flags.bulk.limit : std::numeric_limits<std::size_t>::max();
-  ChosenRecords chosen;
+  std::vector<FoundRecord> matched;
   const auto take = [&](FoundRecord found) {
-    if (chosen.records.size() == limit) return;
-    if (matches(*where, found.consumer, found.record)) chosen.add(std::move(found));
+    if (matches(*where, found.consumer, found.record)) matched.push_back(std::move(found));
   };
   if (key) {
     auto found = find_records(session, consumers, *key);
     if (!found) return ended(console.fail(found.error()));
     for (FoundRecord& one : *found) take(std::move(one));
-    return chosen;
   }
-  for (const std::string& consumer : consumers) {
+  for (const std::string& consumer : key ? std::vector<std::string>() : consumers) {
     const auto number = session.facets.records->consumer(consumer);
     if (!number) return ended(console.fail(number.error()));
     if (!*number) continue;
@@ -102,6 +101,12 @@ OrEnded<ChosenRecords> by_filter(Console& console, const Session& session, const
                                                 std::numeric_limits<std::int32_t>::max());
     if (!records) return ended(console.fail(records.error()));
     for (RecordView& record : *records) take({consumer, record.key, std::move(record)});
+  }
+  std::ranges::stable_sort(matched, {},
+                           [](const FoundRecord& found) { return found.record.first_seen; });
+  ChosenRecords chosen;
+  for (FoundRecord& found : matched) {
+    if (chosen.records.size() < limit) chosen.add(std::move(found));
   }
   return chosen;
 }
