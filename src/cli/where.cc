@@ -185,7 +185,9 @@ namespace {
 
 bool contains(std::string_view whole, std::string_view part) {
   const auto plain = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
-  return !std::ranges::search(whole, part, {}, plain, plain).empty() || part.empty();
+  const auto alike = [&](char a, char b) { return plain(a) == plain(b); };
+  return std::search(whole.begin(), whole.end(), part.begin(), part.end(), alike) != whole.end() ||
+         part.empty();
 }
 
 }  // namespace
