@@ -1,7 +1,7 @@
 // RecordInspector and DeadLetters: what an operator may see and do.
 //
-// Nothing here can lose a message or run one twice: replay and unlock are compare-and-set into
-// `retrying`, due now, and what is completed meanwhile is skipped and counted.
+// Nothing here but forget can lose a message or run one twice: replay and unlock are
+// compare-and-set into `retrying`, due now, and what is completed meanwhile is skipped and counted.
 #pragma once
 
 #include <chrono>
@@ -62,6 +62,14 @@ struct StoreStats {
   std::vector<std::int64_t> running_pids;  // processes that run consumers on this store now
 };
 
+// Something that a look at the whole store found.
+struct StoreFinding {
+  bool wrong = true;   // false: worth knowing, and no harm
+  std::string what;    // one word for scripts, as "record.held_missing"
+  std::string where;   // the table, record or file it is about
+  std::string detail;  // in the user's words, with the numbers that were compared
+};
+
 class RecordInspector {
  public:
   virtual ~RecordInspector() = default;
@@ -75,8 +83,14 @@ class RecordInspector {
   // Removes the record and what is held for it; true where there was one. Refused (kBlocked) while
   // a live lease holds it. The next delivery of the key is handled as new: the operator says so.
   virtual Result<bool> forget(const KeyId& id) = 0;
+  // The same, where the record still stands in `state` under `token` (zero: completed); false where
+  // it moved on. What an operator chose by what it saw goes, and nothing else.
+  virtual Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) = 0;
   // parked or dead → retrying, due now. False where the record is in no such state.
   virtual Result<bool> unlock(const KeyId& id) = 0;
+  // Whether what is stored agrees with itself: empty where it does. Only reads, beside whatever
+  // runs. `full`: every page and every pair of tables, which takes as long as reading the store.
+  virtual Result<std::vector<StoreFinding>> verify(bool full) = 0;
   virtual Result<StoreStats> stats() = 0;
 };
 
@@ -114,6 +128,37 @@ struct ReplayReport {
   std::size_t missing = 0;            // no such id
 };
 
+// Another payload for a dead letter, by somebody who saw it under the fingerprint `before`.
+struct LetterEdit {
+  std::int64_t id = 0;
+  Fingerprint before;
+  Bytes payload;
+  Headers headers;
+  Fingerprint fingerprint;  // of the new payload, by the consumer's recipe
+};
+
+enum class Edited {
+  kYes,
+  kMissing,         // no such id
+  kMoved,           // the letter is not what it was
+  kTwin,            // another letter has this key and fingerprint already
+  kCompleted,       // the key is completed: another payload under it could never be replayed
+  kBusy,            // the record is being tried, waits for its retry, or is parked
+  kConflict,        // the record speaks for another payload than this letter's
+  kUnknownOutcome,  // the old payload may have had its effect
+};
+
+// A dead letter from elsewhere; its id there means nothing here.
+struct ForeignLetter {
+  DeadLetter letter;            // with payload and headers
+  std::optional<KeyId> record;  // by the consumer's recipe; none: it had no key
+};
+
+struct AddReport {
+  std::size_t added = 0;
+  std::size_t present = 0;  // there already
+};
+
 class DeadLetters {
  public:
   virtual ~DeadLetters() = default;
@@ -122,6 +167,14 @@ class DeadLetters {
   virtual Result<ReplayReport> replay(std::span<const std::int64_t> ids) = 0;
   // Removes dead letters; the records stay closed. Returns how many there were.
   virtual Result<std::size_t> discard(std::span<const std::int64_t> ids) = 0;
+  // Replaces payload, headers and fingerprint. A dead record of that letter speaks for the new
+  // payload from then on: a replay passes through it under the same key, and the old payload, when
+  // it is delivered again, is a conflict. Nothing changes unless the answer is kYes.
+  virtual Result<Edited> edit(const LetterEdit& edit) = 0;
+  // Keeps letters under new ids, with all they say. One that is there already, by consumer, key (or
+  // position where it has none) and fingerprint, stays as it is. No record is made or changed.
+  // kRejected where a letter's consumer is not known here: then none is added.
+  virtual Result<AddReport> add(std::span<const ForeignLetter> letters) = 0;
 };
 
 }  // namespace semel

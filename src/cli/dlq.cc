@@ -1,14 +1,14 @@
+#include "cli/dlq.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
 #include "cli/session.h"
 #include "cli/text.h"
 #include "cli/views.h"
@@ -19,51 +19,27 @@ namespace {
 
 constexpr std::size_t kShownByDefault = 100;
 constexpr std::size_t kPage = 1'000;
-constexpr std::size_t kAtOnce = 500;
-constexpr std::size_t kSamples = 3;
 constexpr std::size_t kKeyShown = 40;
 constexpr std::size_t kErrorShown = 60;
+constexpr std::size_t kEverything = std::numeric_limits<std::size_t>::max();
 
-struct DlqFlags {
-  std::string consumer;
-  std::string reason;
-  std::size_t limit = 0;
-  std::vector<std::int64_t> ids;
-  bool all = false;
-};
-
-// Walks through what the filter matches, a page at a time, until `limit`.
-template <class See>
-Result<std::size_t> walk(DeadLetters& letters, const DlqFlags& flags, std::size_t limit, See see) {
-  DeadLetterFilter filter;
-  if (!flags.consumer.empty()) filter.consumer = flags.consumer;
-  if (!flags.reason.empty()) filter.reason = flags.reason;
-  std::size_t seen = 0;
-  while (seen < limit) {
-    filter.limit = std::min(kPage, limit - seen);
-    auto page = letters.list(filter);
-    if (!page) return failure(std::move(page.error()));
-    if (page->empty()) break;
-    for (const auto& letter : *page) see(letter);
-    seen += page->size();
-    filter.after = page->back().id;
-    if (page->size() < filter.limit) break;
-  }
-  return seen;
-}
+using Kind = WhereField::Kind;
+constexpr WhereField kLetterFields[] = {{"consumer"},       {"reason"}, {"key"},
+                                        {"type"},           {"error"},  {"attempts", Kind::kNumber},
+                                        {"age", Kind::kAge}};
 
 std::size_t limit_of(const Console& console, const DlqFlags& flags) {
-  if (flags.limit > 0) return flags.limit;
-  return console.text() ? kShownByDefault : std::numeric_limits<std::size_t>::max();
+  if (flags.bulk.limit > 0) return flags.bulk.limit;
+  return console.text() ? kShownByDefault : kEverything;
 }
 
-int list_text(Console& console, DeadLetters& letters, const DlqFlags& flags) {
+int list_text(Console& console, DeadLetters& letters, const DlqFlags& flags, const Where& where) {
   Table table({"ID", "CONSUMER", "KEY", "REASON", "ATTEMPTS", "REPLAYED", "DEAD AT", "ERROR"});
   table.align_right(0);
   table.align_right(4);
   table.align_right(5);
   const std::size_t limit = limit_of(console, flags);
-  const auto seen = walk(letters, flags, limit, [&](const DeadLetter& letter) {
+  const auto seen = walk_letters(letters, flags, where, limit, [&](const DeadLetter& letter) {
     table.row({std::to_string(letter.id), letter.consumer,
                letter.key.empty() ? "-" : printable(letter.key, kKeyShown), letter.reason,
                std::to_string(letter.attempts), std::to_string(letter.replayed),
@@ -81,13 +57,15 @@ int list_text(Console& console, DeadLetters& letters, const DlqFlags& flags) {
 }
 
 int list(Console& console, const DlqFlags& flags) {
+  const auto where = read_where(console, flags.bulk.where, letter_fields());
+  if (!where) return where.error().code;
   auto session = open_session(console);
   if (!session) return session.error().code;
   DeadLetters& letters = *session->facets.dead_letters;
-  if (console.text()) return list_text(console, letters, flags);
+  if (console.text()) return list_text(console, letters, flags, *where);
   const bool lines = console.format() == Format::kJsonl;
   json::Writer whole = document("dead_letters").name("dead_letters").begin_array();
-  const auto seen = walk(letters, flags, limit_of(console, flags), [&](const DeadLetter& letter) {
+  const auto see = [&](const DeadLetter& letter) {
     if (!lines) {
       add_dead_letter(whole, console, letter, false);
       return;
@@ -95,7 +73,8 @@ int list(Console& console, const DlqFlags& flags) {
     json::Writer line = document("dead_letter").name("dead_letter");
     add_dead_letter(line, console, letter, false);
     console.out(line.end_object());
-  });
+  };
+  const auto seen = walk_letters(letters, flags, *where, limit_of(console, flags), see);
   if (!seen) return console.fail(seen.error());
   if (!lines) console.out(whole.end_array().member("count", *seen).end_object());
   return kOk;
@@ -121,183 +100,111 @@ int show(Console& console, const DlqFlags& flags) {
   return kOk;
 }
 
-// What a bulk command is about to touch.
-struct Plan {
-  std::vector<std::int64_t> ids;
-  std::size_t missing = 0;
-  std::optional<StoreTime> oldest;
-  std::optional<StoreTime> newest;
-  std::vector<std::string> samples;
-
-  void add(const DeadLetter& letter) {
-    ids.push_back(letter.id);
-    if (!oldest || letter.dead_at < *oldest) oldest = letter.dead_at;
-    if (!newest || letter.dead_at > *newest) newest = letter.dead_at;
-    if (samples.size() < kSamples) {
-      samples.push_back(fmt::format("{}  {}  {}  {}", letter.id, letter.consumer,
-                                    letter.key.empty() ? "-" : printable(letter.key, kKeyShown),
-                                    letter.reason));
-    }
-  }
-};
-
-OrEnded<Plan> plan_of(Console& console, DeadLetters& letters, const DlqFlags& flags) {
-  const auto ended = [](int code) { return tl::unexpected<Ended>(Ended{code}); };
-  const bool filtered = !flags.consumer.empty() || !flags.reason.empty() || flags.limit > 0;
-  if (flags.ids.empty() != flags.all || (!flags.all && filtered)) {
-    return ended(console.fail(kUsage,
-                              "say which dead letters: their ids, or --all with --consumer, "
-                              "--reason and --limit as needed",
-                              "semel dlq list"));
-  }
-  Plan plan;
-  if (flags.all) {
-    const std::size_t limit =
-        flags.limit > 0 ? flags.limit : std::numeric_limits<std::size_t>::max();
-    const auto seen =
-        walk(letters, flags, limit, [&](const DeadLetter& letter) { plan.add(letter); });
-    if (!seen) return ended(console.fail(seen.error()));
-    return plan;
-  }
-  for (const auto id : flags.ids) {
-    const auto letter = letters.show(id);
-    if (!letter) return ended(console.fail(letter.error()));
-    if (*letter) {
-      plan.add(**letter);
-    } else {
-      ++plan.missing;
-    }
-  }
-  return plan;
+void add_to(Plan& plan, const DeadLetter& letter) {
+  plan.add(letter.dead_at, [&] {
+    return fmt::format("{}  {}  {}  {}", letter.id, letter.consumer,
+                       letter.key.empty() ? "-" : printable(letter.key, kKeyShown), letter.reason);
+  });
 }
 
-void tell_plan(Console& console, const Plan& plan) {
-  if (plan.ids.empty()) return;
-  console.note(fmt::format("{}, from {} to {}",
-                           counted(plan.ids.size(), "dead letter", "dead letters"),
-                           console.time(*plan.oldest), console.time(*plan.newest)));
-  for (const auto& sample : plan.samples) console.note("  " + sample);
-  if (plan.ids.size() > plan.samples.size()) console.note("  …");
-}
-
-// Opened, chosen and agreed to; or an end.
-struct Bulk {
-  Session session;
-  Plan plan;
-};
-
-OrEnded<Bulk> begin_bulk(Console& console, const DlqFlags& flags, std::string_view verb) {
-  const auto ended = [](int code) { return tl::unexpected<Ended>(Ended{code}); };
-  auto session = open_session(console);
-  if (!session) return ended(session.error().code);
-  auto plan = plan_of(console, *session->facets.dead_letters, flags);
-  if (!plan) return ended(plan.error().code);
-  tell_plan(console, *plan);
-  if (!plan->ids.empty() && !console.settings().dry_run) {
-    const auto answer = console.confirm(
-        fmt::format("{} {}?", verb, counted(plan->ids.size(), "dead letter", "dead letters")));
-    if (answer == Console::Answer::kCannotAsk) return ended(kUsage);
-    if (answer == Console::Answer::kNo) return ended(kBad);
-  }
-  return Bulk{std::move(*session), std::move(*plan)};
-}
-
-int bulk_code(std::size_t matched, std::size_t changed, std::size_t asked) {
-  if (matched == 0) return kNothing;
-  return changed == asked ? kOk : kPartly;
-}
-
-int replay(Console& console, const DlqFlags& flags) {
-  auto bulk = begin_bulk(console, flags, "Replay");
-  if (!bulk) return bulk.error().code;
-  const bool dry_run = console.settings().dry_run;
-  ReplayReport sum;
-  sum.missing = bulk->plan.missing;
-  std::span<const std::int64_t> rest(bulk->plan.ids);
-  while (!rest.empty() && !dry_run) {
-    const auto part = rest.first(std::min(kAtOnce, rest.size()));
-    rest = rest.subspan(part.size());
-    const auto report = bulk->session.facets.dead_letters->replay(part);
-    if (!report) return console.fail(report.error());
-    sum.replayed += report->replayed;
-    sum.skipped_completed += report->skipped_completed;
-    sum.skipped_conflict += report->skipped_conflict;
-    sum.missing += report->missing;
-    console.progress(fmt::format("{} left", grouped(rest.size())));
-  }
-  const std::size_t matched = bulk->plan.ids.size();
-  if (console.text()) {
-    std::string text = dry_run ? fmt::format("{} would be replayed", grouped(matched))
-                               : fmt::format("{} replayed: due now", grouped(sum.replayed));
-    if (sum.skipped_completed > 0) {
-      text += fmt::format(", {} skipped: completed meanwhile", grouped(sum.skipped_completed));
-    }
-    if (sum.skipped_conflict > 0) {
-      text += fmt::format(", {} skipped: the key belongs to another payload",
-                          grouped(sum.skipped_conflict));
-    }
-    if (sum.missing > 0) text += fmt::format(", {} not there", grouped(sum.missing));
-    console.out(text + "\n");
-    if (sum.replayed > 0) console.next("semel run --once");
-  } else {
-    console.out(document("replay")
-                    .member("dry_run", dry_run)
-                    .member("matched", matched)
-                    .member("replayed", sum.replayed)
-                    .member("skipped_completed", sum.skipped_completed)
-                    .member("skipped_conflict", sum.skipped_conflict)
-                    .member("missing", sum.missing)
-                    .end_object());
-  }
-  if (dry_run) return bulk_code(matched, matched, matched + sum.missing);
-  return bulk_code(matched, sum.replayed, matched + bulk->plan.missing);
-}
-
-int discard(Console& console, const DlqFlags& flags) {
-  auto bulk = begin_bulk(console, flags, "Discard");
-  if (!bulk) return bulk.error().code;
-  const bool dry_run = console.settings().dry_run;
-  std::size_t discarded = 0;
-  std::span<const std::int64_t> rest(bulk->plan.ids);
-  while (!rest.empty() && !dry_run) {
-    const auto part = rest.first(std::min(kAtOnce, rest.size()));
-    rest = rest.subspan(part.size());
-    const auto gone = bulk->session.facets.dead_letters->discard(part);
-    if (!gone) return console.fail(gone.error());
-    discarded += *gone;
-    console.progress(fmt::format("{} left", grouped(rest.size())));
-  }
-  const std::size_t matched = bulk->plan.ids.size();
-  const std::size_t missing = bulk->plan.missing;
-  if (console.text()) {
-    console.out(fmt::format("{} {}{}\n", grouped(dry_run ? matched : discarded),
-                            dry_run ? "would be discarded" : "discarded; their records stay closed",
-                            missing > 0 ? fmt::format(", {} not there", grouped(missing)) : ""));
-  } else {
-    console.out(document("discard")
-                    .member("dry_run", dry_run)
-                    .member("matched", matched)
-                    .member("discarded", discarded)
-                    .member("missing", missing)
-                    .end_object());
-  }
-  return bulk_code(matched, dry_run ? matched : discarded, matched + missing);
-}
-
-void filter_options(CLI::App& command, DlqFlags& flags, const char* limit) {
-  command.add_option("--consumer", flags.consumer, "Of this consumer only")->type_name("NAME");
-  command.add_option("--reason", flags.reason, "With this reason only, as key.conflict")
-      ->type_name("REASON");
-  command.add_option("--limit", flags.limit, limit)->type_name("N");
-}
-
-void bulk_options(CLI::App& command, DlqFlags& flags) {
-  command.add_option("ID", flags.ids, "Their numbers, from semel dlq list")->type_name("N");
-  command.add_flag("--all", flags.all, "All of them, narrowed by the flags below");
-  filter_options(command, flags, "At most so many, oldest first");
+std::optional<std::string> flaw_of(const DlqFlags& flags, Unnamed unnamed) {
+  const bool narrowed = !flags.consumer.empty() || !flags.reason.empty() || flags.bulk.limit > 0;
+  const bool filtered = flags.bulk.where || flags.all;
+  if (!flags.ids.empty() && (filtered || narrowed)) return "ids and a filter do not go together";
+  if (!flags.ids.empty() || filtered || unnamed == Unnamed::kAll) return std::nullopt;
+  return "say which dead letters: their ids, --where FILTER, or --all";
 }
 
 }  // namespace
+
+std::span<const WhereField> letter_fields() noexcept { return kLetterFields; }
+
+bool matches(const Where& where, const DeadLetter& letter, StoreTime now) {
+  return where.matches([&](std::string_view field) -> WhereValue {
+    if (field == "consumer") return std::string_view(letter.consumer);
+    if (field == "reason") return std::string_view(letter.reason);
+    if (field == "key") return std::string_view(letter.key);
+    if (field == "type") return std::string_view(letter.type);
+    if (field == "error") return std::string_view(letter.error);
+    if (field == "attempts") return std::int64_t{letter.attempts};
+    return (now - letter.dead_at).count();
+  });
+}
+
+Result<std::size_t> walk_letters(DeadLetters& letters, const DlqFlags& flags, const Where& where,
+                                 std::size_t limit,
+                                 const std::function<void(const DeadLetter&)>& see) {
+  const auto now =
+      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  DeadLetterFilter filter;
+  filter.consumer = where.equal_to("consumer");
+  filter.reason = where.equal_to("reason");
+  if (!flags.consumer.empty()) filter.consumer = flags.consumer;
+  if (!flags.reason.empty()) filter.reason = flags.reason;
+  filter.limit = kPage;
+  std::size_t seen = 0;
+  while (seen < limit) {
+    auto page = letters.list(filter);
+    if (!page) return failure(std::move(page.error()));
+    for (const DeadLetter& letter : *page) {
+      if (!matches(where, letter, now)) continue;
+      see(letter);
+      if (++seen == limit) break;
+    }
+    if (page->size() < filter.limit) break;
+    filter.after = page->back().id;
+  }
+  return seen;
+}
+
+OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, Unnamed unnamed) {
+  const auto ended = [](int code) { return tl::unexpected<Ended>(Ended{code}); };
+  if (const auto flaw = flaw_of(flags, unnamed)) {
+    return ended(console.fail(kUsage, *flaw, "semel dlq list"));
+  }
+  const auto where = read_where(console, flags.bulk.where, letter_fields());
+  if (!where) return ended(where.error().code);
+  const auto rate = read_rate(console, flags.bulk);
+  if (!rate) return ended(rate.error().code);
+  auto session = open_session(console);
+  if (!session) return ended(session.error().code);
+  ChosenLetters chosen{std::move(*session), {}, *rate, {}};
+  DeadLetters& letters = *chosen.session.facets.dead_letters;
+  if (flags.ids.empty()) {
+    const std::size_t limit = flags.bulk.limit > 0 ? flags.bulk.limit : kEverything;
+    const auto seen = walk_letters(letters, flags, *where, limit, [&](const DeadLetter& letter) {
+      add_to(chosen.plan, letter);
+      chosen.ids.push_back(letter.id);
+    });
+    if (!seen) return ended(console.fail(seen.error()));
+    return chosen;
+  }
+  for (const std::int64_t id : flags.ids) {
+    if (std::ranges::find(chosen.ids, id) != chosen.ids.end()) continue;
+    const auto letter = letters.show(id);
+    if (!letter) return ended(console.fail(letter.error()));
+    if (!*letter) {
+      ++chosen.plan.missing;
+      continue;
+    }
+    add_to(chosen.plan, **letter);
+    chosen.ids.push_back(id);
+  }
+  return chosen;
+}
+
+void letter_filter_options(CLI::App& command, DlqFlags& flags) {
+  command.add_option("--consumer", flags.consumer, "Of this consumer only")->type_name("NAME");
+  command.add_option("--reason", flags.reason, "With this reason only, as key.conflict")
+      ->type_name("REASON");
+}
+
+void letter_bulk_options(CLI::App& command, DlqFlags& flags) {
+  command.add_option("ID", flags.ids, "Their numbers, from semel dlq list")->type_name("N");
+  command.add_flag("--all", flags.all, "All of them, narrowed by the flags below");
+  bulk_options(command, flags.bulk, letter_fields());
+  letter_filter_options(command, flags);
+}
 
 void add_dlq(Program& program) {
   auto& family = program.family(
@@ -310,7 +217,12 @@ void add_dlq(Program& program) {
                                         .flags = shared,
                                         .parent = &family},
                                        [flags](Console& console) { return list(console, *flags); });
-  filter_options(list_command, *flags, "At most so many (default: a hundred as text, else all)");
+  where_option(list_command, flags->bulk, letter_fields());
+  list_command
+      .add_option("--limit", flags->bulk.limit,
+                  "At most so many (default: a hundred as text, else all)")
+      ->type_name("N");
+  letter_filter_options(list_command, *flags);
 
   auto& show_command = program.command({.name = "show",
                                         .description = "A dead letter with its payload and headers",
@@ -322,22 +234,9 @@ void add_dlq(Program& program) {
       ->required()
       ->expected(1);
 
-  auto& replay_command =
-      program.command({.name = "replay",
-                       .description = "Try dead letters again; what is completed meanwhile is "
-                                      "skipped",
-                       .flags = shared | kYes | kDryRun,
-                       .parent = &family},
-                      [flags](Console& console) { return replay(console, *flags); });
-  bulk_options(replay_command, *flags);
-
-  auto& discard_command =
-      program.command({.name = "discard",
-                       .description = "Remove dead letters; their records stay closed",
-                       .flags = shared | kYes | kDryRun,
-                       .parent = &family},
-                      [flags](Console& console) { return discard(console, *flags); });
-  bulk_options(discard_command, *flags);
+  add_dlq_bulk(program, family);
+  add_dlq_edit(program, family);
+  add_dlq_import(program, family);
 }
 
 }  // namespace semel::cli

@@ -176,6 +176,7 @@ void add_store(Program& program) {
                    .flags = shared,
                    .parent = &family},
                   [](Console& console) { return sweep(console); });
+  add_store_verify(program, family);
 }
 
 }  // namespace semel::cli

@@ -106,9 +106,35 @@ bool is_utf8(BytesView bytes) noexcept {
   return true;
 }
 
+namespace {
+
+constexpr std::string_view kDigits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+}  // namespace
+
+std::optional<Bytes> unbase64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  Bytes bytes;
+  for (std::size_t at = 0; at < text.size(); at += 4) {
+    const bool last = at + 4 == text.size();
+    const std::size_t have = !last || text[at + 3] != '=' ? 3 : text[at + 2] != '=' ? 2 : 1;
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::size_t digit = i <= have ? kDigits.find(text[at + i]) : 0;
+      if (digit == std::string_view::npos) return std::nullopt;
+      group = (group << 6U) | static_cast<std::uint32_t>(digit);
+    }
+    // What the padding leaves over is zero in the one right spelling.
+    if ((group & ((1U << (8 * (3 - have))) - 1)) != 0) return std::nullopt;
+    for (std::size_t i = 0; i < have; ++i) {
+      bytes += static_cast<char>((group >> (16 - 8 * i)) & 0xFFU);
+    }
+  }
+  return bytes;
+}
+
 std::string base64(BytesView bytes) {
-  static constexpr char kDigits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
   for (std::size_t at = 0; at < bytes.size(); at += 3) {
     const std::size_t have = std::min<std::size_t>(3, bytes.size() - at);

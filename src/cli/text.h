@@ -24,6 +24,8 @@ std::string printable(BytesView bytes, std::size_t longest = 0);
 
 bool is_utf8(BytesView bytes) noexcept;
 std::string base64(BytesView bytes);
+// Nothing where it is not base64 with its padding.
+std::optional<Bytes> unbase64(std::string_view text);
 
 // "2.1 ms", "340 µs", "12 s".
 std::string took(std::chrono::nanoseconds time);

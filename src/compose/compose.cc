@@ -89,6 +89,7 @@ Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfi
     if (std::holds_alternative<core::KeyPart::PositionPart>(part.what))
       facts.key_is_position = true;
   }
+  facts.key_may_be_body = consumer.key.missing == core::KeyRecipe::Missing::kHashBody;
   facts.fingerprint_none = consumer.key.fingerprint == core::KeyRecipe::FingerprintOf::kNone;
   facts.ttl = config::effective_ttl(consumer);
   return core::compute_guarantee(facts);

@@ -49,12 +49,16 @@ json::Pointer pointer_of(const std::string& text) {
 core::KeyRecipe build_key(const View& key) {
   core::KeyRecipe made;
   const auto& settings = key.settings();
+  if (const auto* word = key.find("from")) {
+    made.parts.push_back(core::KeyPart::parse(word->text).value());
+  }
   for (std::size_t i = 0; i < settings.size(key.path("from")); ++i) {
     const auto* part = settings.find(join_path(key.path("from"), i));
     if (part != nullptr) made.parts.push_back(core::KeyPart::parse(part->text).value());
   }
   made.join = key.flag("join");
   if (key.text("missing") == "fail") made.missing = core::KeyRecipe::Missing::kFail;
+  if (key.text("missing") == "hash_body") made.missing = core::KeyRecipe::Missing::kHashBody;
   if (const auto* word = key.find("fingerprint")) {
     made.fingerprint = word->text == "none" ? core::KeyRecipe::FingerprintOf::kNone
                                             : core::KeyRecipe::FingerprintOf::kBody;

@@ -30,11 +30,14 @@ constexpr CodePage kPages[] = {
      "The key is what tells a message from its duplicate. A file and standard input carry none of "
      "their own, and a position in them names a copy, not an event: sent again, the same event "
      "stands elsewhere. At run time: a message without a key ended the run, as missing: fail asks.",
-     "Say where the producer's own id stands in the message.",
+     "Say where the producer's own id stands in the message: a standard's place is key: auto. "
+     "Knowingly: key: { missing: hash_body } takes a digest of the body, so that two events which "
+     "say the same are one.",
      "key: json:/id\nkey: { from: [json:/order/id, json:/line], join: true }"},
     {"E032", "not a place where a key or value is found",
      "A key part is json:/pointer (RFC 6901: / before each step, ~1 for a slash in a name), "
-     "header:Name, position or function. Params and fingerprint fields are json:/pointer.",
+     "header:Name, cloudevents, idempotency-key, webhook-id, broker_key, auto, position or "
+     "function. Params and fingerprint fields are json:/pointer.",
      "Write it in one of these forms.", "key: { from: [header:Idempotency-Key, json:/id] }"},
     {"E034", "a statement that a handler may not run",
      "Admitted is one SELECT, INSERT, UPDATE, DELETE, REPLACE, VALUES or WITH. The transaction "

@@ -46,7 +46,7 @@ at_least_once   may run again after a crash
 at_most_once    after an unclear outcome a person decides
 none            strategy query: no promise
 
-What lowers it: a position as key, fingerprint none, a store that forgets, standard
+What lowers it: a position or a body's digest as key, fingerprint none, a store that forgets, standard
 input (what was read and not finished is lost with the process), a short ttl.
 )"},
     {"strategies", "Strategies: how the effect is made once",
@@ -97,19 +97,43 @@ store.unavailable    the store could not be reached
 
   semel dlq list --reason crash      semel dlq replay ID
 )"},
+    {"filters", "Filters: which dead letters or records --where means",
+     R"(Conditions, joined by and:
+
+  --where 'consumer=orders and reason=handler.http.503 and age>1h'
+
+dead letters    consumer, reason, key, type, error, attempts, age (since it died)
+records         consumer, state, key, reason, error, attempt, age (since it was first
+                met, or completed)
+
+Texts take = and != and ~ (contains, upper and lower case alike); numbers take = != >
+< >= <= and ages the last four of these. A value with blanks stands in quotes, and a
+quote in quotes is doubled. Completed records match only where the filter says key=…
+
+--dry-run shows how many, the oldest, the newest and three samples; --limit N and
+--rate 50/s hold back.
+)"},
     {"keys", "Keys: what tells a message from its duplicate",
      R"(The key is the producer's own id of the event: the same on every send, different for
 every event. It is looked for at the places of key.from; the first one present wins,
 or all together with join: true.
 
   json:/order/id      a member of the JSON payload, by pointer (RFC 6901)
-  header:Name         a header, such as Idempotency-Key
+  header:Name         a header, byte for byte
+  cloudevents         source and id of a CloudEvent: headers ce-source and ce-id, else a body of
+                      type application/cloudevents+json, or one with specversion, source and id
+  idempotency-key     the header Idempotency-Key: "abc" in quotes and abc without are one key
+  webhook-id          the header webhook-id
+  broker_key          the id that the producer gave the broker
+  auto                the four before this line, in their order; also where no key is named
   position            the place in the source: names a copy, not an event
   function            a C++ function of the program
 
 A string is taken unescaped, an integer as it is written; fractions, null, empty text,
-lists and maps are refused (key.invalid). A message without a key is a dead letter
-(key.missing), never handled silently.
+lists and maps are refused (key.invalid), and so is a header that stands twice with two
+values. A message without a key is a dead letter (key.missing), never handled silently;
+missing: fail ends the run instead, and missing: hash_body takes a digest of the body,
+so that two events which say the same are one.
 
 The fingerprint is a digest of the body, or of chosen fields. When a key comes again
 with another fingerprint it is a conflict, not a duplicate.

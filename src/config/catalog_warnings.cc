@@ -20,9 +20,10 @@ constexpr CodePage kPages[] = {
      "guarantee is lowered accordingly.",
      "Use an id of the message. Knowingly: accept: [W033].", "key: json:/id"},
     {"W034", "a queue without a key recipe",
-     "semel send may give each message its key. One that was sent without becomes a dead letter "
-     "with reason key.missing.",
-     "Say where the key stands in the message. Knowingly: accept: [W034].", "key: json:/id"},
+     "semel send may give each message its key, and a CloudEvent or a message with one of the "
+     "headers of key: auto has one. Any other becomes a dead letter with reason key.missing.",
+     "Say where the key stands in the message. Knowingly: key: auto, or accept: [W034].",
+     "key: json:/id"},
     {"W035", "retries without any limit",
      "With neither attempts nor max_elapsed, a message that can never succeed is tried for ever "
      "and never shows among the dead letters.",

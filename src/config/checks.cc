@@ -155,20 +155,26 @@ void check_exec(const Check& check) {
 
 void check_key_present(const Check& check) {
   const auto key = check.view.in("key");
-  const bool spoiled = check.view.spoiled("key") || key.spoiled("from") ||
+  const auto* from = key.find("from");
+  const bool spoiled = check.view.spoiled("key") || key.spoiled("from") || key.spoiled("missing") ||
                        check.view.spoiled("source") ||
                        check.view.settings().spoiled(check.view.path());
-  if (!check.consumer.key.parts.empty() || spoiled || key.size("from") > 0) return;
+  const bool named = from != nullptr ? from->from != Setting::From::kDefault
+                                     : !check.consumer.key.parts.empty() || key.size("from") > 0;
+  const bool by_body = check.consumer.key.missing == core::KeyRecipe::Missing::kHashBody;
+  if (named || by_body || spoiled) return;
   const auto place = check.view.written("key") ? check.view.place("key")
                                                : check.view.settings().place_of(check.view.path());
   const auto path = check.path("key");
   if (std::holds_alternative<QueueSource>(check.consumer.source)) {
-    auto* made =
-        check.warn("W034", place, path,
-                   fmt::format("{} is missing: only messages sent with a key are handled", path));
+    auto* made = check.warn(
+        "W034", place, path,
+        fmt::format("{} is missing: only messages sent with a key, or with one that a standard "
+                    "names, are handled",
+                    path));
     if (made == nullptr) return;
     made->detail.push_back("any other becomes a dead letter with reason key.missing");
-    made->help = "key: json:/your_id; or always: semel send --key";
+    made->help = "key: json:/your_id; or always: semel send --key; or knowingly: key: auto";
     return;
   }
   const std::string source =
@@ -176,7 +182,7 @@ void check_key_present(const Check& check) {
   auto& made = check.report.error(
       "E031", place, path, fmt::format("no key: {} is missing and {} carries none", path, source));
   made.detail.push_back("a message without a key cannot be told from its duplicate");
-  made.help = "key: json:/your_id";
+  made.help = "key: json:/your_id; or knowingly: key: { missing: hash_body }";
 }
 
 // Names of what differs between two sendings of one message.
@@ -186,10 +192,13 @@ bool differs_each_time(std::string_view name) {
     if (c == '-' || c == '_') continue;
     plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
   }
-  constexpr std::array kTold = {"attempt",     "attempts",      "time",   "timestamp",  "retry",
-                                "retrycount",  "deliverycount", "sentat", "receivedat", "now",
-                                "redelivered", "createdat",     "ts"};
-  return std::find(kTold.begin(), kTold.end(), plain) != kTold.end();
+  constexpr std::array kTold = {"time", "timestamp", "retries",   "sentat",    "receivedat",
+                                "now",  "ts",        "createdat", "eventtime", "cetime"};
+  constexpr std::array kEnds = {"attempt",       "attempts",  "retry",      "retrycount",
+                                "deliverycount", "timestamp", "redelivered"};
+  return std::find(kTold.begin(), kTold.end(), plain) != kTold.end() ||
+         plain.starts_with("retry") ||
+         std::any_of(kEnds.begin(), kEnds.end(), [&](auto end) { return plain.ends_with(end); });
 }
 
 void check_key_parts(const Check& check) {

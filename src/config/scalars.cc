@@ -208,8 +208,12 @@ std::optional<Flaw> read_pointer(const Setting& setting) {
 std::optional<Flaw> read_key_part(const Setting& setting) {
   const auto part = core::KeyPart::parse(setting.text);
   if (part) return std::nullopt;
-  return Flaw{"E032", fmt::format("{} is not a part of a key", shown(setting)),
-              "write json:/pointer, header:Name, position or function"};
+  constexpr std::string_view kWords[] = {
+      "cloudevents", "idempotency-key", "webhook-id", "broker_key", "auto", "position", "function"};
+  std::string help = "write json:/pointer, header:Name, " + list_words(kWords);
+  const auto meant = setting.secret ? std::nullopt : nearest(setting.text, kWords);
+  if (meant) help += fmt::format(" (did you mean \"{}\"?)", *meant);
+  return Flaw{"E032", fmt::format("{} is not a part of a key", shown(setting)), std::move(help)};
 }
 
 std::optional<Flaw> read_name(const Setting& setting) {

@@ -29,7 +29,7 @@ enum class Shape {
   kSql,
   kPath,     // relative to the config file's folder
   kPointer,  // json:/a/b
-  kKeyPart,  // json:/a, header:X, position, function
+  kKeyPart,  // json:/a, header:X, cloudevents, position, …
 };
 
 struct Field {

@@ -92,8 +92,13 @@ constexpr Field kPointerField[] = {{.name = "", .shape = Shape::kPointer, .meani
 constexpr Field kKeyFields[] = {
     {.name = "from",
      .shape = Shape::kList,
-     .meaning = "Where the key is found: `json:/pointer`, `header:Name`, `position` (names a copy, "
-                "not an event), `function` (C++). The first one present wins.",
+     .meaning = "Where the key is found: `json:/pointer`, `header:Name`, `cloudevents` (source and "
+                "id), `idempotency-key`, `webhook-id`, `broker_key` (the id the producer gave the "
+                "broker), `position` (names a copy, not an event), `function` (C++). The first one "
+                "present wins. `auto`: `cloudevents`, `idempotency-key`, `webhook-id`, "
+                "`broker_key`, in this order.",
+     .fallback = "auto",
+     .words = "auto",
      .fields = kKeyPartField,
      .comma = true},
     {.name = "join",
@@ -102,9 +107,10 @@ constexpr Field kKeyFields[] = {
      .fallback = "false"},
     {.name = "missing",
      .shape = Shape::kWord,
-     .meaning = "What a message without a key becomes: a dead letter, or the end of the run.",
+     .meaning = "What a message without a key becomes: a dead letter, the end of the run, or one "
+                "whose key is a digest of its body, which weakens the guarantee.",
      .fallback = "dead_letter",
-     .words = "dead_letter|fail"},
+     .words = "dead_letter|fail|hash_body"},
     {.name = "fingerprint",
      .shape = Shape::kList,
      .meaning = "What must be the same when a key comes again, else it is a conflict: the whole "

@@ -192,6 +192,12 @@ class Promise {
           "twice has two effects");
       promise_.faults += "; for each copy, not for each event";
     }
+    if (facts_.key_may_be_body) {
+      because(
+          "a message without a key is known by its body: two events that say the same have one "
+          "effect, and one that is sent again with another byte has two");
+      promise_.faults += "; where the key is missing, for each body, not for each event";
+    }
     if (facts_.fingerprint_none) {
       because(
           "no fingerprint is kept: another payload under a used key is settled as a duplicate, "

@@ -92,6 +92,16 @@ TEST(Guarantee, EveryPartIsFilledAndTheForbiddenWordsAreNot) {
   }
 }
 
+TEST(Guarantee, ABodyAsKeyIsSaid) {
+  GuaranteeFacts f = facts();
+  f.key_may_be_body = true;
+  const Guarantee g = compute_guarantee(f);
+  EXPECT_TRUE(says(g, "known by its body"));
+  EXPECT_NE(g.faults.find("for each body"), std::string::npos);
+  f.strategy = StrategyKind::kNatural;
+  EXPECT_FALSE(says(compute_guarantee(f), "known by its body")) << "there no key is looked at";
+}
+
 TEST(Guarantee, StdinLosesWhatItHadRead) {
   GuaranteeFacts f = facts();
   f.source = {.name = "stdin", .replays = false, .horizon = {}};

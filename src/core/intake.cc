@@ -8,6 +8,7 @@
 #include "base/digest.h"
 #include "core/key_encoding.h"
 #include "core/key_recipe.h"
+#include "core/standard_keys.h"
 
 namespace semel::core {
 namespace {
@@ -19,17 +20,6 @@ Refusal refusal(string_view reason, std::string error) {
 }
 tl::unexpected<Refusal> refuse(string_view reason, std::string error) {
   return tl::unexpected<Refusal>(refusal(reason, std::move(error)));
-}
-
-// Several texts in one, so that no two lists of texts meet. The escape is that of URLs.
-void append_escaped(Bytes& out, BytesView text, char separator) {
-  for (const char c : text) {
-    if (c == '%' || c == separator) {
-      fmt::format_to(std::back_inserter(out), "%{:02X}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
 }
 
 // Names the copy: partitions of one source may count alike.
@@ -67,6 +57,17 @@ Refusal past_limit(string_view what, std::size_t size, std::size_t limit) {
                  fmt::format("the {} has {} bytes, and {} is the limit", what, size, limit));
 }
 
+// A header that cannot be a key, as what it does to the message.
+tl::expected<std::optional<Bytes>, Refusal> invalid_at(const KeyPart& part, FoundKey found) {
+  if (found) return std::move(*found);
+  return refuse(reason::kKeyInvalid, fmt::format("the key at {}: {}", part.text, found.error()));
+}
+
+// As the source said it, else as a CloudEvent's headers do.
+std::string type_of(const Arrival& arrival) {
+  return arrival.type.empty() ? event_type(arrival.headers) : arrival.type;
+}
+
 }  // namespace
 
 Intake::Intake(ConsumerNumber consumer, KeyRecipe recipe, Limits limits)
@@ -74,11 +75,12 @@ Intake::Intake(ConsumerNumber consumer, KeyRecipe recipe, Limits limits)
 
 tl::expected<Message, Refusal> Intake::make(Arrival& arrival) {
   parsed_ = false;
+  event_type_.clear();
   if (arrival.refused) return refuse(*arrival.refused, arrival.refused_error);
   if (std::optional<Refusal> large = too_large(arrival)) return tl::unexpected(std::move(*large));
   // What was held without a key, because it had none, is read anew.
   const bool held = arrival.key && !arrival.key->empty();
-  KeyText key = held ? KeyText(*arrival.key) : key_of(arrival);
+  KeyText key = held ? KeyText(*arrival.key) : key_or_digest_of(arrival);
   if (!key) return tl::unexpected(std::move(key.error()));
   if (key->size() > limits_.key) {
     return tl::unexpected(past_limit("key", key->size(), limits_.key));
@@ -89,6 +91,8 @@ tl::expected<Message, Refusal> Intake::make(Arrival& arrival) {
   if (!fingerprint) return tl::unexpected(std::move(fingerprint.error()));
 
   Message::Parts parts;
+  parts.type = type_of(arrival);
+  if (parts.type.empty()) parts.type = std::move(event_type_);
   parts.key.id = recipe_.id_of(consumer_, *key);
   parts.ordering_key = *key;
   parts.key.text = std::move(*key);
@@ -96,10 +100,24 @@ tl::expected<Message, Refusal> Intake::make(Arrival& arrival) {
   parts.payload = std::move(arrival.payload);
   parts.headers = std::move(arrival.headers);
   parts.content_type = arrival.content_type;
-  parts.type = arrival.type;
   Message message(std::move(parts));
   message.known_json_ = parsed_;
   return message;
+}
+
+// A key that looks like a body's digest would meet a message that has none.
+Intake::KeyText Intake::key_or_digest_of(const Arrival& arrival) {
+  KeyText key = key_of(arrival);
+  if (recipe_.missing != KeyRecipe::Missing::kHashBody) return key;
+  if (key) {
+    if (!is_body_key(*key)) return key;
+    return refuse(reason::kKeyInvalid, "the key has the form of a digest of a body");
+  }
+  if (key.error().reason != reason::kKeyMissing) return key;
+  if (arrival.payload.empty()) {
+    return refuse(reason::kKeyMissing, key.error().error + ", and the body is empty");
+  }
+  return body_key(arrival.payload);
 }
 
 std::optional<Refusal> Intake::too_large(const Arrival& arrival) const {
@@ -144,7 +162,15 @@ Intake::PartText Intake::text_of(const KeyPart& part, const Arrival& arrival) {
   if (std::holds_alternative<KeyPart::JsonPart>(part.what)) {
     text = json_text_of(part, arrival);
   } else if (const auto* header = std::get_if<KeyPart::HeaderPart>(&part.what)) {
-    if (const auto value = find_header(arrival.headers, header->name)) text = Bytes(*value);
+    text = invalid_at(part, only_header(arrival.headers, header->name));
+  } else if (std::holds_alternative<KeyPart::CloudEventPart>(part.what)) {
+    text = event_text_of(arrival);
+  } else if (std::holds_alternative<KeyPart::IdempotencyKeyPart>(part.what)) {
+    text = invalid_at(part, idempotency_key(arrival.headers));
+  } else if (std::holds_alternative<KeyPart::WebhookIdPart>(part.what)) {
+    text = invalid_at(part, webhook_id(arrival.headers));
+  } else if (std::holds_alternative<KeyPart::AutoPart>(part.what)) {
+    text = auto_text_of(arrival);
   } else if (std::holds_alternative<KeyPart::BrokerKeyPart>(part.what)) {
     text = arrival.broker_key;
   } else if (std::holds_alternative<KeyPart::PositionPart>(part.what)) {
@@ -175,6 +201,72 @@ Intake::PartText Intake::json_text_of(const KeyPart& part, const Arrival& arriva
   return refuse(
       reason::kKeyInvalid,
       fmt::format("the key at {} is {}; a key is a string or an integer", part.text, kind));
+}
+
+Intake::PartText Intake::auto_text_of(const Arrival& arrival) {
+  static const KeyPart kParts[] = {{"cloudevents", KeyPart::CloudEventPart{}},
+                                   {"idempotency-key", KeyPart::IdempotencyKeyPart{}},
+                                   {"webhook-id", KeyPart::WebhookIdPart{}},
+                                   {"broker_key", KeyPart::BrokerKeyPart{}}};
+  for (const KeyPart& part : kParts) {
+    PartText text = text_of(part, arrival);
+    if (!text || *text) return text;
+  }
+  return std::optional<Bytes>();
+}
+
+Intake::PartText Intake::event_text_of(const Arrival& arrival) {
+  FoundKey binary = binary_event_key(arrival.headers);
+  if (!binary) return refuse(reason::kKeyInvalid, std::move(binary.error()));
+  if (*binary) return std::move(*binary);
+  switch (event_format(arrival)) {
+    case EventFormat::kBatch:
+      return refuse(reason::kKeyInvalid, "a batch of CloudEvents has many keys; send them apart");
+    case EventFormat::kStructured:
+      return structured_event_of(arrival, true);
+    case EventFormat::kPerhaps:
+      return structured_event_of(arrival, false);
+    case EventFormat::kNone:
+      break;
+  }
+  return std::optional<Bytes>();
+}
+
+// `declared`: its content type says so. Else it is one where it has the three members.
+Intake::PartText Intake::structured_event_of(const Arrival& arrival, bool declared) {
+  if (std::optional<Refusal> bad = parse(arrival)) {
+    if (declared) return tl::unexpected(std::move(*bad));
+    return std::optional<Bytes>();
+  }
+  if (!declared) {
+    PartText version = event_member("/specversion");
+    if (!version || !*version) return std::optional<Bytes>();
+  }
+  PartText source = event_member("/source");
+  PartText id = event_member("/id");
+  if (!source) return source;
+  if (!id) return id;
+  if (!*source || !*id) {
+    if (!declared) return std::optional<Bytes>();
+    return refuse(reason::kKeyInvalid, "the CloudEvent lacks its source or its id");
+  }
+  if (const auto bad = unfit_key(**source)) {
+    return refuse(reason::kKeyInvalid, "source of the CloudEvent " + *bad);
+  }
+  if (const auto bad = unfit_key(**id)) {
+    return refuse(reason::kKeyInvalid, "id of the CloudEvent " + *bad);
+  }
+  if (PartText type = event_member("/type"); type && *type) event_type_ = std::move(**type);
+  return std::optional(event_key(**source, **id));
+}
+
+// A member of the document that is a string; none where it is absent.
+Intake::PartText Intake::event_member(string_view name) {
+  Result<json::Scalar> found = document_.at(json::Pointer::parse(name).value());
+  if (!found) return refuse(reason::kKeyInvalid, std::move(found.error().message));
+  if (std::holds_alternative<json::Absent>(*found)) return std::optional<Bytes>();
+  if (auto* text = std::get_if<std::string>(&*found)) return std::optional(std::move(*text));
+  return refuse(reason::kKeyInvalid, fmt::format("{} of the CloudEvent is not a string", name));
 }
 
 // The user's code: whatever it throws says that this message has no usable key.
@@ -224,10 +316,10 @@ Message refused_message(ConsumerNumber consumer, Arrival& arrival) {
   Message::Parts parts;
   parts.key.id = encode_refused(consumer, arrival.partition, arrival.position, arrival.payload);
   parts.fingerprint = fingerprint_of(arrival.payload);
+  parts.type = type_of(arrival);
   parts.payload = std::move(arrival.payload);
   parts.headers = std::move(arrival.headers);
   parts.content_type = arrival.content_type;
-  parts.type = arrival.type;
   return Message(std::move(parts));
 }
 

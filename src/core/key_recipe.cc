@@ -1,5 +1,6 @@
 #include "core/key_recipe.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -20,8 +21,21 @@ std::string lower(std::string_view text) {
 
 Error bad_part(std::string message) {
   return {ErrorKind::kRejected, "", std::move(message),
-          "write json:/POINTER, header:NAME, broker_key, position or function"};
+          "write json:/POINTER, header:NAME, cloudevents, idempotency-key, webhook-id, broker_key, "
+          "auto, position or function"};
 }
+
+struct Word {
+  std::string_view text;
+  decltype(KeyPart::what) what;
+};
+const Word kWords[] = {{"broker_key", KeyPart::BrokerKeyPart{}},
+                       {"position", KeyPart::PositionPart{}},
+                       {"function", KeyPart::FunctionPart{}},
+                       {"cloudevents", KeyPart::CloudEventPart{}},
+                       {"idempotency-key", KeyPart::IdempotencyKeyPart{}},
+                       {"webhook-id", KeyPart::WebhookIdPart{}},
+                       {"auto", KeyPart::AutoPart{}}};
 
 // What a part means, however it is written: header names have no case.
 std::string meaning(const KeyPart& part) {
@@ -60,12 +74,9 @@ Result<KeyPart> KeyPart::parse(std::string_view text) {
   } else if (text.starts_with(kHeader)) {
     if (text.size() == kHeader.size()) return failure(bad_part("\"header:\" names no header"));
     part.what = HeaderPart{std::string(text.substr(kHeader.size()))};
-  } else if (text == "broker_key") {
-    part.what = BrokerKeyPart{};
-  } else if (text == "position") {
-    part.what = PositionPart{};
-  } else if (text == "function") {
-    part.what = FunctionPart{};
+  } else if (const auto word = std::ranges::find(kWords, text, &Word::text);
+             word != std::end(kWords)) {
+    part.what = word->what;
   } else {
     return failure(bad_part(fmt::format("\"{}\" says no way to a key", text)));
   }
@@ -76,7 +87,11 @@ Bytes KeyRecipe::hash() const {
   constexpr std::string_view kModes[] = {"body", "none", "fields"};
   std::vector<std::string> words;
   words.push_back(join ? "join" : "first");
-  for (const KeyPart& part : parts) words.push_back(meaning(part));
+  const bool unnamed =
+      parts.size() == 1 && std::holds_alternative<KeyPart::AutoPart>(parts.front().what);
+  for (const KeyPart& part : parts) {
+    if (!unnamed) words.push_back(meaning(part));
+  }
   words.push_back("");
   words.emplace_back(kModes[static_cast<std::size_t>(fingerprint)]);
   if (fingerprint == FingerprintOf::kFields) {

@@ -27,14 +27,21 @@ struct KeyPart {
   struct BrokerKeyPart {};  // Arrival::broker_key
   struct PositionPart {};
   struct FunctionPart {};
+  struct CloudEventPart {};      // source and id of a CloudEvent, binary or structured
+  struct IdempotencyKeyPart {};  // the header Idempotency-Key, quoted or bare
+  struct WebhookIdPart {};       // the header webhook-id
+  struct AutoPart {};            // the first one present of those that standards name
   std::string text;  // as written in the config: "json:/id", "header:Idempotency-Key", "position"
-  std::variant<JsonPart, HeaderPart, BrokerKeyPart, PositionPart, FunctionPart> what;
+  std::variant<JsonPart, HeaderPart, BrokerKeyPart, PositionPart, FunctionPart, CloudEventPart,
+               IdempotencyKeyPart, WebhookIdPart, AutoPart>
+      what;
 
   static Result<KeyPart> parse(std::string_view text);
 };
 
 struct KeyRecipe {
-  enum class Missing { kDeadLetter, kFail };
+  // kHashBody: the body's digest is the key, in a form that no key found elsewhere may have.
+  enum class Missing { kDeadLetter, kFail, kHashBody };
   enum class FingerprintOf { kBody, kNone, kFields };
 
   std::vector<KeyPart> parts;
@@ -44,7 +51,8 @@ struct KeyRecipe {
   std::vector<json::Pointer> fingerprint_fields;                 // kFields
   std::function<std::optional<Bytes>(const Arrival&)> function;  // for FunctionPart
 
-  // Identifies the recipe in the store: a change makes every key new.
+  // Identifies the recipe in the store: a change makes every key new. `missing` is no part of it,
+  // and `auto` alone is the recipe of a consumer that names none: neither makes a key new.
   Bytes hash() const;
 
   // The id of a key found by this recipe. A key of `position` alone keeps its order.
@@ -67,8 +75,10 @@ struct Refusal {
 
 // Makes the Message of an arrival, moving payload and headers out of it. On refusal the arrival is
 // left whole. A string key is taken unescaped, an integer as written; floats, null, empty, objects
-// and arrays are refused (key.invalid); nothing at any part is key.missing; a payload that is not
-// JSON where a part looks into it is payload.invalid. One thread at a time.
+// and arrays are refused (key.invalid), and so is a header that stands twice with two values;
+// nothing at any part is key.missing; a payload that is not JSON where a part looks into it is
+// payload.invalid. A CloudEvent's `type` is the message's where the source said none. One thread at
+// a time.
 class Intake {
  public:
   Intake(ConsumerNumber consumer, KeyRecipe recipe, Limits limits);
@@ -84,6 +94,11 @@ class Intake {
   PartText text_of(const KeyPart& part, const Arrival& arrival);
   PartText json_text_of(const KeyPart& part, const Arrival& arrival);
   PartText function_text_of(const KeyPart& part, const Arrival& arrival);
+  PartText auto_text_of(const Arrival& arrival);
+  PartText event_text_of(const Arrival& arrival);
+  PartText structured_event_of(const Arrival& arrival, bool declared);
+  PartText event_member(std::string_view name);
+  KeyText key_or_digest_of(const Arrival& arrival);
   std::optional<Refusal> parse(const Arrival& arrival);
   tl::expected<Fingerprint, Refusal> fingerprint_of_message(const Arrival& arrival);
 
@@ -91,7 +106,8 @@ class Intake {
   KeyRecipe recipe_;
   Limits limits_;
   json::Document document_;
-  bool parsed_ = false;  // document_ holds the payload of the arrival at hand
+  bool parsed_ = false;     // document_ holds the payload of the arrival at hand
+  std::string event_type_;  // of the structured CloudEvent at hand
 };
 
 // The message of an arrival that was refused, for its dead letter; payload and headers move out of

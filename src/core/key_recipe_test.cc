@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/digest.h"
 #include "core/key_encoding.h"
 
 namespace semel::core {
@@ -23,12 +24,17 @@ TEST(KeyPart, IsParsed) {
   EXPECT_TRUE(std::holds_alternative<KeyPart::BrokerKeyPart>(part("broker_key").what));
   EXPECT_TRUE(std::holds_alternative<KeyPart::PositionPart>(part("position").what));
   EXPECT_TRUE(std::holds_alternative<KeyPart::FunctionPart>(part("function").what));
+  EXPECT_TRUE(std::holds_alternative<KeyPart::CloudEventPart>(part("cloudevents").what));
+  EXPECT_TRUE(std::holds_alternative<KeyPart::IdempotencyKeyPart>(part("idempotency-key").what));
+  EXPECT_TRUE(std::holds_alternative<KeyPart::WebhookIdPart>(part("webhook-id").what));
+  EXPECT_TRUE(std::holds_alternative<KeyPart::AutoPart>(part("auto").what));
   EXPECT_EQ(part("json:/a").text, "json:/a");
 }
 
 TEST(KeyPart, RefusesAllElse) {
-  for (const char* bad : {"", "json", "json:a", "json:/~2", "header:", "header", "Position",
-                          "position ", "/id", "id", "cookie:x"}) {
+  for (const char* bad :
+       {"", "json", "json:a", "json:/~2", "header:", "header", "Position", "position ", "/id", "id",
+        "cookie:x", "Auto", "cloudevents:id", "Idempotency-Key"}) {
     const Result<KeyPart> answer = KeyPart::parse(bad);
     ASSERT_FALSE(answer) << bad;
     EXPECT_EQ(answer.error().kind, ErrorKind::kRejected);
@@ -60,6 +66,37 @@ TEST(KeyRecipeHash, StaysWithWhatDoesNot) {
   KeyRecipe fail = recipe({"header:Idempotency-Key"});
   fail.missing = KeyRecipe::Missing::kFail;
   EXPECT_EQ(fail.hash(), recipe({"header:idempotency-KEY"}).hash());
+}
+
+// What stores of earlier versions remember. Another value here would make all their keys new.
+TEST(KeyRecipeHash, IsThatOfEarlierVersions) {
+  const auto hex = [](const KeyRecipe& r) { return digest::hex(r.hash()); };
+  EXPECT_EQ(hex(recipe({})), "0121c53be2f92f0e67182ed05fa72808");
+  EXPECT_EQ(hex(recipe({"json:/id"})), "9c8089d76d8d4f3ec2d3e9a8c8cb7a60");
+  EXPECT_EQ(hex(recipe({"position"})), "b19a56c12f34d1042240dad7dde56f73");
+  EXPECT_EQ(hex(recipe({"function"})), "19a016d21ace2078ec522359809ea1f3");
+  EXPECT_EQ(hex(recipe({"broker_key"})), "90a66564512218cd212b7e83e444bafc");
+  EXPECT_EQ(hex(recipe({"header:Idempotency-Key", "json:/a", "position"})),
+            "1fa31744e32f46fbf279fdd95a8f6acd");
+  KeyRecipe joined = recipe({"json:/a", "json:/b"});
+  joined.join = true;
+  joined.fingerprint = KeyRecipe::FingerprintOf::kFields;
+  joined.fingerprint_fields = {json::Pointer::parse("/x").value()};
+  EXPECT_EQ(hex(joined), "78f0a1cf776b9ab9384c8518edf8c334");
+  KeyRecipe none = recipe({"json:/id"});
+  none.fingerprint = KeyRecipe::FingerprintOf::kNone;
+  EXPECT_EQ(hex(none), "d4d39efa0230c44e9f01ea601ec69bcc");
+}
+
+TEST(KeyRecipeHash, TellsTheStandardsApartAndAutoIsTheUnnamedRecipe) {
+  EXPECT_EQ(recipe({"auto"}).hash(), recipe({}).hash());
+  EXPECT_NE(recipe({"auto", "json:/id"}).hash(), recipe({"json:/id"}).hash());
+  EXPECT_NE(recipe({"idempotency-key"}).hash(), recipe({"header:idempotency-key"}).hash())
+      << "one takes the quotes off";
+  EXPECT_NE(recipe({"cloudevents"}).hash(), recipe({"webhook-id"}).hash());
+  KeyRecipe by_body = recipe({"json:/id"});
+  by_body.missing = KeyRecipe::Missing::kHashBody;
+  EXPECT_EQ(by_body.hash(), recipe({"json:/id"}).hash()) << "no key found before changes";
 }
 
 TEST(KeyRecipeId, OnlyAPositionIsEncodedAsOne) {

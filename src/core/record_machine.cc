@@ -143,4 +143,11 @@ bool decide_unlock(Record& record, StoreTime now) {
   return true;
 }
 
+Edited decide_edit(const Record& record, const Fingerprint& letter) noexcept {
+  if (record.state == RecordState::kCompleted) return Edited::kCompleted;
+  if (!same_fingerprint(record.fingerprint, letter)) return Edited::kConflict;
+  if (record.state != RecordState::kDead) return Edited::kBusy;
+  return record.outcome_unknown ? Edited::kUnknownOutcome : Edited::kYes;
+}
+
 }  // namespace semel::core

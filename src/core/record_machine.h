@@ -64,4 +64,8 @@ Applied decide_finish(std::optional<Record>& record, const Finish& finish, Store
 // An operator's word: a parked or dead record becomes retrying, due now. False in any other state.
 bool decide_unlock(Record& record, StoreTime now);
 
+// Whether the record lets a dead letter of fingerprint `letter` get another payload: where it is
+// dead, speaks for that letter, and nothing says that the old payload may have had its effect.
+Edited decide_edit(const Record& record, const Fingerprint& letter) noexcept;
+
 }  // namespace semel::core

@@ -168,7 +168,7 @@ TEST_F(OperateTest, ForgettingNeedsAYesAndMakesTheKeyNew) {
 TEST_F(OperateTest, UnlockLetsADeadOneTryAgain) {
   send("{\"id\":\"p-2\",\"account\":1}\n");
   work();
-  const Ran unlocked = scene_.semel({"records", "unlock", "p-2", "-o", "json"});
+  const Ran unlocked = scene_.semel({"records", "unlock", "p-2", "--yes", "-o", "json"});
   EXPECT_EQ(unlocked.code, 0) << unlocked.err;
   EXPECT_EQ(json_at(unlocked.out, "/unlocked"), "1");
   EXPECT_EQ(scene_.semel({"records", "unlock", "nobody"}).code, 4);

@@ -35,6 +35,17 @@ void StoreTest::SetUp() {
   consumer_ = attach("payments");
 }
 
+void StoreTest::TearDown() {
+  if (store_ != nullptr) {
+    const auto findings = records().verify(true);
+    ASSERT_TRUE(findings.has_value()) << findings.error().message;
+    for (const StoreFinding& finding : *findings) {
+      EXPECT_FALSE(finding.wrong) << finding.what << " " << finding.where << ": " << finding.detail;
+    }
+  }
+  store_.reset();
+}
+
 void StoreTest::reopen() {
   if (!durable()) return;
   store_.reset();

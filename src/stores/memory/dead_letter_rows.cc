@@ -16,6 +16,25 @@ void DeadLetterRows::keep(DeadLetterRow row) {
   rows_[at->second] = std::move(row);
 }
 
+bool DeadLetterRows::add(DeadLetterRow row) {
+  if (by_key_.contains({row.key_id, row.letter.fingerprint})) return false;
+  const int replayed = row.letter.replayed;
+  keep(std::move(row));
+  rows_.at(last_).letter.replayed = replayed;
+  return true;
+}
+
+bool DeadLetterRows::edit(const LetterEdit& edit) {
+  DeadLetterRow& row = rows_.at(edit.id);
+  const auto [at, made] = by_key_.try_emplace({row.key_id, edit.fingerprint}, edit.id);
+  if (!made && at->second != edit.id) return false;
+  if (made) by_key_.erase({row.key_id, row.letter.fingerprint});
+  row.letter.fingerprint = edit.fingerprint;
+  row.letter.payload = edit.payload;
+  row.letter.headers = edit.headers;
+  return true;
+}
+
 DeadLetterRow* DeadLetterRows::find(std::int64_t id) {
   const auto found = rows_.find(id);
   return found == rows_.end() ? nullptr : &found->second;

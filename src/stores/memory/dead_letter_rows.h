@@ -21,6 +21,10 @@ class DeadLetterRows {
  public:
   // Makes the row, or brings the one that is there up to date.
   void keep(DeadLetterRow row);
+  // False where it is there already.
+  bool add(DeadLetterRow row);
+  // The letter must be there. False where another one has its key and the new fingerprint.
+  bool edit(const LetterEdit& edit);
   DeadLetterRow* find(std::int64_t id);
   DeadLetterRow* find(const KeyId& key, const Fingerprint& fingerprint);
   bool discard(std::int64_t id);

@@ -76,6 +76,11 @@ void FinishedRecords::drop(std::uint32_t place) {
   records_.give(place);
 }
 
+void FinishedRecords::set_fingerprint(const KeyId& id, const Fingerprint& fingerprint) {
+  const std::uint32_t place = place_of(id);
+  if (place != KeyIndex::kNone) records_[place].fingerprint = fingerprint;
+}
+
 bool FinishedRecords::erase(const KeyId& id) {
   const std::uint32_t place = place_of(id);
   if (place == KeyIndex::kNone) return false;

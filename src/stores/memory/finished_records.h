@@ -50,6 +50,7 @@ class FinishedRecords {
 
   // `record` is completed or dead, finished at `now`, which never goes back.
   void add(const KeyId& id, BytesView key, core::Record& record, StoreTime now);
+  void set_fingerprint(const KeyId& id, const Fingerprint& fingerprint);
   bool erase(const KeyId& id);
   // The oldest of all consumers; false where there is none.
   bool forget_oldest();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/key_encoding.h"
 #include "core/record_machine.h"
 #include "stores/memory/state.h"
 
@@ -94,6 +95,39 @@ class Inspector final : public RecordInspector {
 
   Result<bool> forget(const KeyId& id) override {
     const std::scoped_lock lock(state_.mutex);
+    return forget_locked(id);
+  }
+
+  Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) override {
+    const std::scoped_lock lock(state_.mutex);
+    const LiveRecord* live = state_.live.find(id);
+    const auto record = live != nullptr ? live->record : state_.finished.find(id, true);
+    if (!record || record->state != state) return false;
+    const bool completed = state == RecordState::kCompleted;
+    if (static_cast<std::uint64_t>(record->token) != token && !completed) return false;
+    return forget_locked(id);
+  }
+
+  Result<std::vector<StoreFinding>> verify(bool) override {
+    const std::scoped_lock lock(state_.mutex);
+    std::vector<StoreFinding> findings;
+    state_.live.each([&](const LiveRecord& live) {
+      if (!live.record || !state_.finished.contains(live.id)) return;
+      findings.push_back({true, "record.twice", "consumer " + state_.name_of(live.id.consumer()),
+                          "a record is finished and unfinished at once"});
+    });
+    return findings;
+  }
+
+  Result<bool> unlock(const KeyId& id) override {
+    const std::scoped_lock lock(state_.mutex);
+    return reopen_record(state_, id, state_.now());
+  }
+
+  Result<StoreStats> stats() override;
+
+ private:
+  Result<bool> forget_locked(const KeyId& id) {
     bool there = state_.finished.erase(id);
     if (const LiveRecord* live = state_.live.find(id); live != nullptr && live->record) {
       if (live->record->state == RecordState::kConsuming &&
@@ -113,14 +147,6 @@ class Inspector final : public RecordInspector {
     return there;
   }
 
-  Result<bool> unlock(const KeyId& id) override {
-    const std::scoped_lock lock(state_.mutex);
-    return reopen_record(state_, id, state_.now());
-  }
-
-  Result<StoreStats> stats() override;
-
- private:
   State& state_;
 };
 
@@ -185,6 +211,9 @@ class DeadLetterBox final : public DeadLetters {
     return discarded;
   }
 
+  Result<Edited> edit(const LetterEdit& edit) override;
+  Result<AddReport> add(std::span<const ForeignLetter> letters) override;
+
  private:
   void replay_one(std::int64_t id, StoreTime now, ReplayReport& report) {
     DeadLetterRow* dead = state_.dead_letters.find(id);
@@ -216,6 +245,43 @@ class DeadLetterBox final : public DeadLetters {
 
   State& state_;
 };
+
+Result<Edited> DeadLetterBox::edit(const LetterEdit& edit) {
+  const std::scoped_lock lock(state_.mutex);
+  const DeadLetterRow* dead = state_.dead_letters.find(edit.id);
+  if (dead == nullptr) return Edited::kMissing;
+  if (dead->letter.fingerprint != edit.before) return Edited::kMoved;
+  const KeyId key = dead->key_id;
+  const LiveRecord* live = state_.live.find(key);
+  const auto record = live != nullptr ? live->record : state_.finished.find(key, false);
+  if (record) {
+    const Edited answer = core::decide_edit(*record, edit.before);
+    if (answer != Edited::kYes) return answer;
+  }
+  if (!state_.dead_letters.edit(edit)) return Edited::kTwin;
+  if (record) state_.finished.set_fingerprint(key, edit.fingerprint);
+  return Edited::kYes;
+}
+
+Result<AddReport> DeadLetterBox::add(std::span<const ForeignLetter> letters) {
+  const std::scoped_lock lock(state_.mutex);
+  for (const ForeignLetter& foreign : letters) {
+    if (state_.numbers.contains(foreign.letter.consumer)) continue;
+    return failure({ErrorKind::kRejected, "",
+                    "the store knows no consumer \"" + foreign.letter.consumer + "\"",
+                    "semel store init makes the consumers of the config known"});
+  }
+  AddReport report;
+  for (const ForeignLetter& foreign : letters) {
+    DeadLetterRow row;
+    row.letter = foreign.letter;
+    row.consumer = state_.numbers.find(row.letter.consumer)->second;
+    row.key_id = foreign.record.value_or(core::encode_refused(
+        row.consumer, row.letter.partition, row.letter.position, row.letter.payload));
+    ++(state_.dead_letters.add(std::move(row)) ? report.added : report.present);
+  }
+  return report;
+}
 
 }  // namespace
 

@@ -25,6 +25,30 @@ std::optional<digest::Short> identity_of(const HeldContent& content) {
   return digest::shortened(digest::sha256_parts(kByPosition, parts));
 }
 
+// What `keep` and `add` say alike. Borrows everything until the statement has run.
+void bind_content(Prepared& statement, const HeldContent& content,
+                  const std::optional<digest::Short>& identity, const Fingerprint& fingerprint,
+                  const std::string& headers) {
+  statement.bind(1, content.consumer)
+      .bind(3, fingerprint)
+      .bind_bytes(11, content.type)
+      .bind_bytes(12, content.content_type)
+      .bind_bytes(13, content.partition)
+      .bind_bytes(14, content.position)
+      .bind_bytes(15, headers)
+      .bind_bytes(16, content.payload);
+  if (identity) {
+    statement.bind_blob(2, {reinterpret_cast<const char*>(identity->data()), identity->size()});
+  } else {
+    statement.bind_null(2);
+  }
+  if (content.key) {
+    statement.bind_bytes(8, *content.key);
+  } else {
+    statement.bind_null(8);
+  }
+}
+
 DeadLetterRow row_at(const Prepared& at, bool payloads) {
   DeadLetterRow row;
   row.letter.id = at.integer(0);
@@ -74,6 +98,22 @@ DeadLetterRows::DeadLetterRows(Connection& connection)
             "FROM semel_dead_letter WHERE id > ?1 AND (?2 IS NULL OR consumer = ?2) "
             "AND (?3 IS NULL OR reason = ?3) ORDER BY id LIMIT ?4"),
       replay_(connection, "UPDATE semel_dead_letter SET replayed = replayed + 1 WHERE id = ?1"),
+      twin_(connection,
+            "SELECT 1 FROM semel_dead_letter AS it JOIN semel_dead_letter AS other ON "
+            "other.consumer = it.consumer AND other.identity = it.identity "
+            "AND other.fingerprint = ?2 AND other.id <> it.id WHERE it.id = ?1"),
+      edit_(connection,
+            "UPDATE semel_dead_letter SET fingerprint = ?2, headers = ?3, payload = ?4 "
+            "WHERE id = ?1"),
+      // A letter without key and position has no identity: its times tell it from another one.
+      add_(connection,
+           "INSERT INTO semel_dead_letter (consumer, identity, fingerprint, record, replayed, "
+           "attempts, first_seen, dead_at, key, reason, error, type, content_type, partition, "
+           "position, headers, payload) SELECT ?1, ?2, ?3, ?4, ?17, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+           "?12, ?13, ?14, ?15, ?16 WHERE ?2 IS NOT NULL OR NOT EXISTS (SELECT 1 FROM "
+           "semel_dead_letter WHERE consumer = ?1 AND identity IS NULL AND fingerprint = ?3 "
+           "AND first_seen = ?6 AND dead_at = ?7) "
+           "ON CONFLICT (consumer, identity, fingerprint) DO NOTHING"),
       discard_(connection, "DELETE FROM semel_dead_letter WHERE id = ?1"),
       count_(connection, "SELECT count(*) FROM semel_dead_letter WHERE consumer = ?1") {}
 
@@ -82,31 +122,43 @@ void DeadLetterRows::keep(const HeldContent& content, const std::optional<KeyId>
   const auto identity = identity_of(content);
   const Fingerprint fingerprint = content.fingerprint.value_or(Fingerprint{});  // bound, not copied
   const std::string headers = content.headers != nullptr ? text_of(*content.headers) : "";
-  keep_.bind(1, content.consumer)
-      .bind(3, fingerprint)
-      .bind(4, record)
-      .bind(5, finish.attempts)
-      .bind(6, first_seen)
-      .bind(7, now)
-      .bind_bytes(9, finish.reason)
-      .bind_bytes(10, finish.error)
-      .bind_bytes(11, content.type)
-      .bind_bytes(12, content.content_type)
-      .bind_bytes(13, content.partition)
-      .bind_bytes(14, content.position)
-      .bind_bytes(15, headers)
-      .bind_bytes(16, content.payload);
-  if (identity) {
-    keep_.bind_blob(2, {reinterpret_cast<const char*>(identity->data()), identity->size()});
-  } else {
-    keep_.bind_null(2);
-  }
-  if (content.key) {
-    keep_.bind_bytes(8, *content.key);
-  } else {
-    keep_.bind_null(8);
-  }
+  keep_.bind(4, record).bind(5, finish.attempts).bind(6, first_seen).bind(7, now);
+  keep_.bind_bytes(9, finish.reason).bind_bytes(10, finish.error);
+  bind_content(keep_, content, identity, fingerprint, headers);
   keep_.run();
+}
+
+bool DeadLetterRows::has_twin(std::int64_t id, const Fingerprint& fingerprint) {
+  twin_.bind(1, id).bind(2, fingerprint);
+  const Reading reading(twin_);
+  return twin_.next();
+}
+
+void DeadLetterRows::edit(const LetterEdit& edit) {
+  const std::string headers = text_of(edit.headers);
+  edit_.bind(1, edit.id)
+      .bind(2, edit.fingerprint)
+      .bind_bytes(3, headers)
+      .bind_bytes(4, edit.payload)
+      .run();
+}
+
+bool DeadLetterRows::add(const DeadLetter& letter, ConsumerNumber consumer,
+                         const std::optional<KeyId>& record) {
+  HeldContent content;
+  content.consumer = consumer;
+  if (!letter.key.empty()) content.key = letter.key;
+  content.payload = letter.payload;
+  content.content_type = letter.content_type;
+  content.type = letter.type;
+  content.partition = letter.partition;
+  content.position = letter.position;
+  const auto identity = identity_of(content);
+  const std::string headers = text_of(letter.headers);
+  add_.bind(4, record).bind(5, letter.attempts).bind(6, letter.first_seen).bind(7, letter.dead_at);
+  add_.bind_bytes(9, letter.reason).bind_bytes(10, letter.error).bind(17, letter.replayed);
+  bind_content(add_, content, identity, letter.fingerprint, headers);
+  return add_.change() > 0;
 }
 
 std::optional<DeadLetterRow> DeadLetterRows::find(std::int64_t id) {

@@ -29,6 +29,11 @@ class DeadLetterRows {
   std::vector<DeadLetterRow> list(const DeadLetterFilter& filter,
                                   std::optional<ConsumerNumber> consumer);
   void note_replay(std::int64_t id);
+  // Another letter has the identity of `id` under `fingerprint`.
+  bool has_twin(std::int64_t id, const Fingerprint& fingerprint);
+  void edit(const LetterEdit& edit);
+  // False where it is there already.
+  bool add(const DeadLetter& letter, ConsumerNumber consumer, const std::optional<KeyId>& record);
   bool discard(std::int64_t id);
   std::size_t count(ConsumerNumber consumer);
 
@@ -38,6 +43,9 @@ class DeadLetterRows {
   Prepared find_record_;
   Prepared list_;
   Prepared replay_;
+  Prepared twin_;
+  Prepared edit_;
+  Prepared add_;
   Prepared discard_;
   Prepared count_;
 };

@@ -1,4 +1,6 @@
 // DeadLetters over the tables.
+#include <fmt/format.h>
+
 #include <unordered_map>
 #include <utility>
 
@@ -68,6 +70,37 @@ class Letters final : public DeadLetters {
     });
   }
 
+  Result<Edited> edit(const LetterEdit& edit) override {
+    return contained([&] {
+      WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+      const Edited edited = edit_in(transaction.tables(), edit, transaction.now());
+      transaction.commit();
+      return edited;
+    });
+  }
+
+  Result<AddReport> add(std::span<const ForeignLetter> letters) override {
+    return contained([&] {
+      AddReport report;
+      if (letters.empty()) return report;
+      WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+      Tables& tables = transaction.tables();
+      for (const ForeignLetter& foreign : letters) {
+        const auto consumer = tables.consumers.find(foreign.letter.consumer);
+        if (!consumer) {
+          fail({ErrorKind::kRejected, "",
+                fmt::format("the store knows no consumer \"{}\"", foreign.letter.consumer),
+                "semel store init makes the consumers of the config known"});
+        }
+        const bool added =
+            tables.dead_letters.add(foreign.letter, consumer->number, foreign.record);
+        ++(added ? report.added : report.present);
+      }
+      transaction.commit();
+      return report;
+    });
+  }
+
  private:
   using Names = std::unordered_map<std::uint32_t, std::string>;
 
@@ -99,6 +132,28 @@ class Letters final : public DeadLetters {
     HeldContent content = content_of(*letter, now);
     content.first_seen = letter->letter.first_seen;
     tables.held.add(content, now);
+  }
+
+  static Edited edit_in(Tables& tables, const LetterEdit& edit, StoreTime now) {
+    const auto letter = tables.dead_letters.find(edit.id);
+    if (!letter) return Edited::kMissing;
+    if (letter->letter.fingerprint != edit.before) return Edited::kMoved;
+    if (letter->record && tables.generations.having(*letter->record) != nullptr) {
+      return Edited::kCompleted;
+    }
+    auto live = letter->record ? tables.live.find(*letter->record) : std::nullopt;
+    if (live) {
+      const Edited answer = core::decide_edit(live->record, edit.before);
+      if (answer != Edited::kYes) return answer;
+      if (live->held) return Edited::kBusy;
+    }
+    if (tables.dead_letters.has_twin(edit.id, edit.fingerprint)) return Edited::kTwin;
+    tables.dead_letters.edit(edit);
+    if (live) {
+      live->record.fingerprint = edit.fingerprint;
+      tables.live.save(*letter->record, *live, now);
+    }
+    return Edited::kYes;
   }
 
   // Counts what is skipped.

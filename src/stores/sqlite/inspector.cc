@@ -9,6 +9,7 @@
 #include "stores/sqlite/core.h"
 #include "stores/sqlite/operator.h"
 #include "stores/sqlite/schema.h"
+#include "stores/sqlite/verify.h"
 
 namespace semel::sqlite {
 namespace {
@@ -80,12 +81,31 @@ class Inspector final : public RecordInspector {
     });
   }
 
+  Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) override {
+    return contained([&] {
+      WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+      const auto view = view_in(transaction.tables(), id);
+      if (!view || view->state != state || view->token != token) return false;
+      const bool there = forget_in(transaction.tables(), id, transaction.now());
+      transaction.commit();
+      return there;
+    });
+  }
+
   Result<bool> unlock(const KeyId& id) override {
     return contained([&] {
       WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
       const bool unlocked = reopen_record(transaction.tables(), id, transaction.now());
       transaction.commit();
       return unlocked;
+    });
+  }
+
+  Result<std::vector<StoreFinding>> verify(bool full) override {
+    return contained([&] {
+      return core_.reader.look([&](Tables& tables, Connection& connection) {
+        return verify_in(tables, connection, full);
+      });
     });
   }
 

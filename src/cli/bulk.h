@@ -1,0 +1,99 @@
+// Bulk verbs: what is about to be touched, at which rate, and how far it got. One grammar for all
+// of them: ids, or --where, with --limit, --rate, --dry-run and --yes.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <semel/records.h>
+
+#include "base/json.h"
+#include "cli/console.h"
+#include "cli/session.h"
+#include "cli/where.h"
+
+namespace CLI {
+class App;
+}
+
+namespace semel::cli {
+
+struct BulkFlags {
+  std::optional<std::string> where;
+  std::size_t limit = 0;  // 0: none
+  std::optional<std::string> rate;
+};
+
+// The flag --where; its help names the fields.
+void where_option(CLI::App& command, BulkFlags& flags, std::span<const WhereField> fields);
+// And --limit and --rate.
+void bulk_options(CLI::App& command, BulkFlags& flags, std::span<const WhereField> fields);
+
+struct Rate {
+  std::size_t count = 0;
+  std::chrono::milliseconds time{0};
+};
+// "50/s", "3/m", "100/h".
+std::optional<Rate> parse_rate(std::string_view text);
+
+// Reads what was written, or ends with the place and the fix. Without --where it matches all.
+OrEnded<Where> read_where(Console& console, const std::optional<std::string>& text,
+                          std::span<const WhereField> fields);
+OrEnded<std::optional<Rate>> read_rate(Console& console, const BulkFlags& flags);
+
+// What a verb is about to touch.
+struct Plan {
+  std::size_t count = 0;
+  std::size_t missing = 0;  // ids that are not there
+  std::optional<StoreTime> oldest;
+  std::optional<StoreTime> newest;
+  std::vector<std::string> samples;
+
+  // `sample` is made for the first few only.
+  template <class Sample>
+  void add(const std::optional<StoreTime>& time, Sample&& sample) {
+    ++count;
+    if (time && (!oldest || *time < *oldest)) oldest = time;
+    if (time && (!newest || *time > *newest)) newest = time;
+    if (samples.size() < kSamples) samples.push_back(sample());
+  }
+
+ private:
+  static constexpr std::size_t kSamples = 3;
+};
+
+// The plan on stderr, and the question where one is needed; nothing, or the code to end with.
+// `many`: "dead letters".
+std::optional<int> agree(Console& console, const Plan& plan, std::string_view question,
+                         std::string_view one, std::string_view many);
+// The plan's members of a summary.
+void add_plan(json::Writer& writer, const Console& console, const Plan& plan);
+
+// kOk where all that was asked for was changed.
+int bulk_code(std::size_t matched, std::size_t changed, std::size_t asked);
+
+// Keeps to a rate, and says how far it got: on a terminal in one line, else a line now and then.
+class Pace {
+ public:
+  Pace(Console& console, std::optional<Rate> rate, std::size_t whole);
+  // Waits until more may be done; how many of `left` at once.
+  std::size_t next(std::size_t left);
+  void done(std::size_t count);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Console& console_;
+  std::optional<Rate> rate_;
+  std::size_t whole_;
+  std::size_t done_ = 0;
+  const Clock::time_point begun_;
+  Clock::time_point told_;
+};
+
+}  // namespace semel::cli

@@ -1,0 +1,73 @@
+#include "cli/bulk.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/text.h"
+
+namespace semel::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+Settings quiet() {
+  Settings settings;
+  settings.quiet = 1;
+  return settings;
+}
+
+TEST(Bulk, ReadsARate) {
+  EXPECT_EQ(parse_rate("50/s")->count, 50U);
+  EXPECT_EQ(parse_rate("50/s")->time, 1s);
+  EXPECT_EQ(parse_rate("3/m")->time, 1min);
+  EXPECT_EQ(parse_rate("100/h")->time, 1h);
+  for (const char* bad : {"", "50", "/s", "0/s", "-1/s", "50/d", "50/ s", "fast", "1.5/s"}) {
+    EXPECT_FALSE(parse_rate(bad)) << bad;
+  }
+}
+
+TEST(Bulk, APaceIsNotFasterThanItsRate) {
+  Console console(quiet());
+  const auto begun = std::chrono::steady_clock::now();
+  Pace pace(console, Rate{100, 1s}, 31);
+  std::size_t left = 31;
+  while (left > 0) {
+    const std::size_t part = pace.next(left);
+    ASSERT_GT(part, 0U);
+    ASSERT_LE(part, 10U);
+    pace.done(part);
+    left -= part;
+  }
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 300ms);
+}
+
+TEST(Bulk, WithoutARateItMovesInLargeParts) {
+  Console console(quiet());
+  Pace pace(console, std::nullopt, 1'000'000);
+  EXPECT_GT(pace.next(1'000'000), 100U);
+  EXPECT_EQ(pace.next(3), 3U);
+}
+
+TEST(Bulk, APlanKeepsTheEndsAndAFewSamples) {
+  Plan plan;
+  for (const int at : {5, 2, 9, 7, 4}) {
+    plan.add(StoreTime(std::chrono::milliseconds(at)), [&] { return std::to_string(at); });
+  }
+  plan.add(std::nullopt, [] { return std::string("never made"); });
+  EXPECT_EQ(plan.count, 6U);
+  EXPECT_EQ(plan.oldest, StoreTime(2ms));
+  EXPECT_EQ(plan.newest, StoreTime(9ms));
+  EXPECT_EQ(plan.samples, (std::vector<std::string>{"5", "2", "9"}));
+}
+
+TEST(Base64, ComesBackAndRefusesAllElse) {
+  for (const std::string& text : {std::string(), std::string("a"), std::string("ab"),
+                                  std::string("abc"), std::string("\0\xff\x80", 3)}) {
+    EXPECT_EQ(unbase64(base64(text)), text);
+  }
+  for (const char* bad : {"a", "YQ", "YR==", "Y===", "YQ=a", "Y*==", "YQ==YQ==", "YWI=x"}) {
+    EXPECT_FALSE(unbase64(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace semel::cli

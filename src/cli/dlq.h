@@ -1,0 +1,50 @@
+// Dead letters as the dlq commands choose them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/bulk.h"
+#include "cli/command.h"
+
+namespace semel::cli {
+
+struct DlqFlags {
+  std::string consumer;
+  std::string reason;
+  std::vector<std::int64_t> ids;
+  bool all = false;
+  BulkFlags bulk;
+};
+
+std::span<const WhereField> letter_fields() noexcept;
+// Whether the filter matches the letter, whose age is told by `now`.
+bool matches(const Where& where, const DeadLetter& letter, StoreTime now);
+
+// Walks through what the flags match, oldest first, until the limit; `see` says whether to go on.
+Result<std::size_t> walk_letters(DeadLetters& letters, const DlqFlags& flags, const Where& where,
+                                 std::size_t limit,
+                                 const std::function<void(const DeadLetter&)>& see);
+
+// Opened, and chosen; or an end.
+struct ChosenLetters {
+  Session session;
+  Plan plan;
+  std::optional<Rate> rate;
+  std::vector<std::int64_t> ids;
+};
+enum class Unnamed { kRefused, kAll };
+// `unnamed`: what it means that neither ids nor a filter is given.
+OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, Unnamed unnamed);
+
+// --consumer, --reason: what a list and the bulk verbs share.
+void letter_filter_options(CLI::App& command, DlqFlags& flags);
+void letter_bulk_options(CLI::App& command, DlqFlags& flags);
+
+void add_dlq_bulk(Program& program, CLI::App& family);
+void add_dlq_edit(Program& program, CLI::App& family);
+void add_dlq_import(Program& program, CLI::App& family);
+
+}  // namespace semel::cli

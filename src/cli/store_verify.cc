@@ -1,0 +1,82 @@
+// store verify: whether what is stored agrees with itself.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/session.h"
+#include "cli/text.h"
+
+namespace semel::cli {
+
+namespace {
+
+struct VerifyFlags {
+  bool full = false;
+};
+
+void tell_text(Console& console, const Session& session, const std::vector<StoreFinding>& findings,
+               std::ptrdiff_t wrong) {
+  for (const StoreFinding& finding : findings) {
+    console.out(fmt::format("{}  {}  {}\n    {}\n", finding.wrong ? "wrong" : "note ", finding.what,
+                            printable(finding.where), printable(finding.detail)));
+  }
+  if (wrong == 0) {
+    console.out(fmt::format("{}: agrees with itself\n", session.where));
+    return;
+  }
+  console.out(fmt::format("{}: {} wrong\n", session.where,
+                          counted(static_cast<std::uint64_t>(wrong), "finding", "findings")));
+  console.next("cp the file, with its -wal, before anything else");
+}
+
+void tell_json(Console& console, const Session& session, const VerifyFlags& flags,
+               const std::vector<StoreFinding>& findings, std::ptrdiff_t wrong) {
+  json::Writer writer = document("store_verify");
+  writer.member("store", session.where).member("full", flags.full);
+  writer.member("wrong", wrong).name("findings").begin_array();
+  for (const StoreFinding& finding : findings) {
+    writer.begin_object()
+        .member("wrong", finding.wrong)
+        .member("what", finding.what)
+        .member("where", finding.where)
+        .member("detail", finding.detail)
+        .end_object();
+  }
+  console.out(writer.end_array().end_object());
+}
+
+int verify(Console& console, const VerifyFlags& flags) {
+  auto session = open_session(console);
+  if (!session) return session.error().code;
+  const auto findings = session->facets.records->verify(flags.full);
+  if (!findings) return console.fail(findings.error());
+  const auto wrong =
+      std::ranges::count_if(*findings, [](const StoreFinding& finding) { return finding.wrong; });
+  if (console.text()) {
+    tell_text(console, *session, *findings, wrong);
+  } else {
+    tell_json(console, *session, flags, *findings, wrong);
+  }
+  return wrong == 0 ? kOk : kBad;
+}
+
+}  // namespace
+
+void add_store_verify(Program& program, CLI::App& family) {
+  auto flags = std::make_shared<VerifyFlags>();
+  auto& command =
+      program.command({.name = "verify",
+                       .description = "Whether what is stored agrees with itself; only reads",
+                       .flags = kConfigFlag | kConfigArgument | kOutput | kQuiet,
+                       .parent = &family},
+                      [flags](Console& console) { return verify(console, *flags); });
+  command.add_flag("--full", flags->full,
+                   "Every page, and every pair of tables; takes as long as reading the store");
+  command.footer("Exit code 1: something is wrong.");
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,63 @@
+// Where: what `--where` says, as `consumer=orders and reason=handler.http.503 and age>1h`. Pure.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace semel::cli {
+
+struct WhereField {
+  enum class Kind {
+    kText,    // =  !=  ~ (contains, without regard to ASCII case)
+    kNumber,  // =  !=  >  <  >=  <=
+    kAge,     // >  <  >=  <=  a duration
+  };
+  std::string_view name;
+  Kind kind = Kind::kText;
+  std::string_view words = {};  // of a text: what it can be, as "parked|dead"; empty: anything
+};
+
+// A text, or a number; an age in milliseconds.
+using WhereValue = std::variant<std::string_view, std::int64_t>;
+
+class Where {
+ public:
+  struct Flaw {
+    std::size_t column = 0;  // from 1, in characters
+    std::string message;
+    std::string fix;
+  };
+
+  // Matches everything.
+  Where() = default;
+  // `fields` must outlive the result.
+  static tl::expected<Where, Flaw> parse(std::string_view text, std::span<const WhereField> fields);
+
+  // `value_of` says what the thing at hand has; its texts live as long as the call.
+  bool matches(const std::function<WhereValue(std::string_view field)>& value_of) const;
+  // What `field` must equal, where the filter says so.
+  std::optional<std::string> equal_to(std::string_view field) const;
+
+ private:
+  friend class WhereReader;
+  enum class Operator { kEqual, kNotEqual, kContains, kMore, kLess, kAtLeast, kAtMost };
+  struct Condition {
+    const WhereField* field = nullptr;
+    Operator op = Operator::kEqual;
+    std::string text;
+    std::int64_t number = 0;
+  };
+  static bool holds(const Condition& condition, const WhereValue& value);
+
+  std::vector<Condition> conditions_;
+};
+
+}  // namespace semel::cli
