@@ -39,7 +39,8 @@ class Connection {
 
   sqlite3* get() const noexcept { return db_; }
   void run(const std::string& sql) {
-    if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) give_up_on(db_, sql);
+    if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+      give_up_on(db_, sql);
   }
   long long number(const char* sql) {
     sqlite3_stmt* statement = nullptr;

@@ -38,10 +38,10 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
       }
     }
   }
-  EXPECT_EQ(accepted, 26);
+  EXPECT_EQ(accepted, 36);
   EXPECT_EQ(refused,
-            (std::set<std::string>{"queue/sql/memory", "queue/exec/memory", "queue/http/memory", "queue/native/memory",
-                                   "file/sql/memory", "stdin/sql/memory"}));
+            (std::set<std::string>{"queue/sql/memory", "queue/exec/memory", "queue/http/memory",
+                                   "queue/native/memory", "file/sql/memory", "stdin/sql/memory"}));
 }
 
 TEST(Starter, PartsSayWhatTheConfigHolds) {

@@ -108,6 +108,7 @@ Applied decide_finish(std::optional<Record>& record, const Finish& finish, Store
   // What is finished has no holder: not even the nonce that finished it may write again.
   record->nonce = Nonce{};
   record->lease_until = StoreTime{};
+  record->outcome_unknown = record->outcome_unknown || finish.unknown;
   switch (finish.to) {
     case Finish::To::kCompleted:
       close(*record, RecordState::kCompleted, finish);
@@ -119,7 +120,6 @@ Applied decide_finish(std::optional<Record>& record, const Finish& finish, Store
       close(*record, RecordState::kRetrying, finish);
       record->next_at = now + std::max(finish.delay, milliseconds(0));
       if (!finish.counted) record->attempt = std::max(record->attempt - 1, 0);
-      record->outcome_unknown = record->outcome_unknown || finish.unknown;
       break;
     case Finish::To::kParked:
       close(*record, RecordState::kParked, finish);

@@ -92,6 +92,30 @@ TEST_F(RecordMachine, ALeaseThatEndedIsTakenOver) {
   EXPECT_FALSE(record->outcome_unknown);
 }
 
+TEST_F(RecordMachine, AnUnknownOutcomeIsRememberedUntilTheKeyIsCompleted) {
+  for (const Finish::To to : {Finish::To::kRetrying, Finish::To::kDead, Finish::To::kParked}) {
+    record.reset();
+    Finish cut;
+    cut.to = to;
+    cut.lease = acquire().lease;
+    cut.unknown = true;
+    EXPECT_EQ(decide_finish(record, cut, now), Applied::kYes);
+    EXPECT_TRUE(record->outcome_unknown);
+  }
+  record.reset();
+  Finish again;
+  again.to = Finish::To::kRetrying;
+  again.lease = acquire().lease;
+  again.unknown = true;
+  decide_finish(record, again, now);
+  const Acquired second = acquire();
+  EXPECT_TRUE(second.taken_over);
+  EXPECT_EQ(finish(second.lease, Finish::To::kRetrying), Applied::kYes);
+  EXPECT_TRUE(record->outcome_unknown) << "a failure that is known says nothing of the one before";
+  EXPECT_EQ(finish(acquire().lease, Finish::To::kCompleted), Applied::kYes);
+  EXPECT_FALSE(record->outcome_unknown);
+}
+
 TEST_F(RecordMachine, ALateFailureDoesNotFreeTheNewHoldersKey) {
   const Acquired late = acquire();
   now += kLease;

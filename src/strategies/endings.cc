@@ -187,8 +187,10 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
   const auto next = core::decide_retry(context_.retry, verdict, right.attempt, right.since_first,
                                        context_.environment->random->next());
   if (const auto* end = std::get_if<core::GiveUp>(&next); end != nullptr && context_.hold) {
-    return given_up(right, std::string(end->reason),
-                    fmt::format("{}: {}", decision.reason, decision.error), delivery);
+    Ending ending = given_up(right, std::string(end->reason),
+                             fmt::format("{}: {}", decision.reason, decision.error), delivery);
+    ending.finish->unknown = decision.unknown;
+    return ending;
   }
   const auto* again = std::get_if<core::RetryAfter>(&next);
   Ending ending{settled(Outcome::Kind::kRetry, delivery), std::nullopt};
