@@ -56,7 +56,7 @@ std::string source_text(const config::ConsumerConfig& consumer) {
   if (const auto* file = std::get_if<config::FileSource>(&consumer.source)) {
     return "file " + file->path;
   }
-  return std::holds_alternative<config::QueueSource>(consumer.source) ? "queue" : "stdin";
+  return std::string(config::name_of(consumer.source));
 }
 
 std::string key_text(const config::ConsumerConfig& consumer) {

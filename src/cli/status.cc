@@ -31,7 +31,7 @@ struct Row {
 
 std::string source_name(const config::SourceConfig& source) {
   if (const auto* file = std::get_if<config::FileSource>(&source)) return "file " + file->path;
-  return std::holds_alternative<config::QueueSource>(source) ? "queue" : "stdin";
+  return std::string(config::name_of(source));
 }
 
 // Down: something waits for it and no process runs on the store.

@@ -9,26 +9,11 @@ namespace semel::compose {
 
 namespace {
 
-template <class... Fs>
-struct Overload : Fs... {
-  using Fs::operator()...;
-};
-template <class... Fs>
-Overload(Fs...) -> Overload<Fs...>;
-
 SourceTraits traits_of(const config::SourceConfig& source) {
   SourceTraits traits;
-  std::visit(Overload{[&](const config::QueueSource&) {
-                        traits.name = "queue";
-                        traits.redelivers = true;
-                        traits.in_store = true;
-                      },
-                      [&](const config::FileSource&) { traits.name = "file"; },
-                      [&](const config::StdinSource&) {
-                        traits.name = "stdin";
-                        traits.replays = false;
-                      }},
-             source);
+  traits.name = config::name_of(source);
+  traits.in_store = traits.redelivers = std::holds_alternative<config::QueueSource>(source);
+  traits.replays = !std::holds_alternative<config::StdinSource>(source);
   return traits;
 }
 

@@ -120,7 +120,8 @@ std::string resolve_program(const std::string& folder, const std::string& progra
   return path.find('/') == std::string::npos ? "./" + path : path;
 }
 
-core::ExecSpec build_exec(const View& view, const std::string& folder) {
+core::ExecSpec build_exec(const View& view, const std::string& folder,
+                          const SourceConfig& source) {
   const auto exec = view.in("handler").in("exec");
   core::ExecSpec made;
   for (std::size_t i = 0; i < exec.size("command"); ++i) {
@@ -134,17 +135,16 @@ core::ExecSpec build_exec(const View& view, const std::string& folder) {
   made.honours_key = exec.flag("honours_key");
   made.result_limit = static_cast<std::size_t>(view.in("limits").number("result"));
   made.consumer = view.text("name");
-  made.source = view.in("source").written("queue")  ? "queue"
-                : view.in("source").written("file") ? "file"
-                                                    : "stdin";
+  made.source = name_of(source);
   return made;
 }
 
-HandlerConfig build_handler(const View& view, const std::string& folder, Report& report) {
+HandlerConfig build_handler(const View& view, const std::string& folder,
+                            const SourceConfig& source, Report& report) {
   const auto handler = view.in("handler");
   if (handler.written("http")) return HttpHandler{build_http(handler.in("http"), folder, report)};
   if (handler.written("sql")) return SqlHandler{build_sql(handler.in("sql"), report)};
-  if (handler.written("exec")) return ExecHandler{build_exec(view, folder)};
+  if (handler.written("exec")) return ExecHandler{build_exec(view, folder, source)};
   return NativeHandler{handler.find("native") != nullptr ? handler.text("native")
                                                          : view.text("name")};
 }
@@ -156,7 +156,7 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, Repor
                 view.settings().place_of(view.path()).column};
   made.source = build_source(view.in("source"), folder);
   made.key = build_key(view.in("key"));
-  made.handler = build_handler(view, folder, report);
+  made.handler = build_handler(view, folder, made.source, report);
   made.unsafe = view.flag("unsafe");
   const auto* strategy = view.find("strategy");
   made.strategy_named = strategy != nullptr && strategy->from == Setting::From::kWritten;

@@ -62,6 +62,7 @@ struct FileSource {
 };
 struct StdinSource {};
 using SourceConfig = std::variant<QueueSource, FileSource, StdinSource>;
+std::string_view name_of(const SourceConfig& source) noexcept;  // "queue", "file", "stdin"
 
 struct SqlHandler {
   core::SqlSpec spec;

@@ -113,9 +113,7 @@ void complete_http(ConsumerConfig& consumer, const View& view) {
     consumer.timeout = milliseconds(timeout->number);
   }
   http->spec.consumer = consumer.name;
-  http->spec.source = std::holds_alternative<QueueSource>(consumer.source)  ? "queue"
-                      : std::holds_alternative<FileSource>(consumer.source) ? "file"
-                                                                            : "stdin";
+  http->spec.source = name_of(consumer.source);
   http->spec.timeout = consumer.timeout;
   http->spec.response_limit = consumer.limits.result;
 }

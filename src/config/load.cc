@@ -170,6 +170,12 @@ Loaded load_file(const std::string& path, const LoadOptions& options) {
   return load(text, path, options);
 }
 
+std::string_view name_of(const SourceConfig& source) noexcept {
+  constexpr std::string_view kNames[] = {"queue", "file", "stdin"};
+  static_assert(std::size(kNames) == std::variant_size_v<SourceConfig>);
+  return kNames[source.index()];
+}
+
 std::optional<milliseconds> effective_ttl(const ConsumerConfig& consumer) {
   switch (consumer.dedup.ttl) {
     case DedupConfig::Ttl::kAuto:
