@@ -58,6 +58,12 @@ using BatchHandler =
 
 using Handler = std::variant<PlainHandler, TransactionalHandler, AsyncHandler, BatchHandler>;
 
+// The second part of work in two: a handler of any other kind calls outside first, and what it said
+// `done` with is `answer` here. These statements commit together with the record, so they happen
+// once. The call happens at least once: after a crash between the two, or where this says retry, it
+// is made again, under the same key.
+using ApplyHandler = std::function<Verdict(const Message&, const Bytes& answer, Transaction&)>;
+
 // Makes a Handler of any callable taking (Message), (Message, Attempt), (Message, Transaction),
 // (Message, Attempt, Completion) or (span of messages, span of attempts).
 template <class F>

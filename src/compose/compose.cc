@@ -76,6 +76,7 @@ Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfi
   }
   facts.key_may_be_body = consumer.key.missing == core::KeyRecipe::Missing::kHashBody;
   facts.fingerprint_none = consumer.key.fingerprint == core::KeyRecipe::FingerprintOf::kNone;
+  facts.two_parts = consumer.apply.has_value();
   facts.ttl = config::effective_ttl(consumer);
   return core::compute_guarantee(facts);
 }

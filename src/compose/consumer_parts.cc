@@ -120,6 +120,15 @@ Handler giving_up(bool transactional, int crashes) {
   return PlainHandler([why](const Message&, const Attempt&) { return dead(why); });
 }
 
+// The second part of the consumer's work; empty: there is none.
+Result<ApplyHandler> apply_of(const ConsumerBuild& build) {
+  if (build.consumer->apply) return handlers::make_sql_apply(*build.consumer->apply);
+  const auto* native = std::get_if<config::NativeHandler>(&build.consumer->handler);
+  if (native == nullptr) return ApplyHandler();
+  const auto found = build.options->applies.find(native->name);
+  return found == build.options->applies.end() ? ApplyHandler() : found->second;
+}
+
 strategies::Context context_of(const ConsumerBuild& build, Handler handler) {
   const config::ConsumerConfig& consumer = *build.consumer;
   strategies::Context context;
@@ -190,8 +199,14 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   const core::StrategyKind strategy =
       consumer.strategy_named ? consumer.strategy : core::default_strategy(transactional);
   const bool store_transactional = build.store->facets().transactional != nullptr;
-  if (auto refused =
-          core::refuse_combination(strategy, transactional, store_transactional, consumer.unsafe)) {
+  auto apply = apply_of(build);
+  if (!apply) return failure(std::move(apply.error()));
+  auto refused =
+      core::refuse_combination(strategy, transactional, store_transactional, consumer.unsafe);
+  if (!refused && *apply) {
+    refused = core::refuse_two_parts(strategy, transactional, store_transactional);
+  }
+  if (refused) {
     return failure(rejected("E061", fmt::format("consumer \"{}\": {}", consumer.name, *refused),
                             "name another strategy, or another kind of handler"));
   }
@@ -203,6 +218,7 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   Error look_error;
   strategies::Context working = context_of(build, *handler);
   working.already_done = look_of(build, look_error);
+  working.apply = *std::move(apply);
   if (!look_error.message.empty()) return failure(std::move(look_error));
   strategies::Context condemned =
       context_of(build, giving_up(transactional, consumer.retry.crashes));

@@ -71,17 +71,20 @@ Runner::~Runner() = default;
 Runner::Runner(Runner&&) noexcept = default;
 Runner& Runner::operator=(Runner&&) noexcept = default;
 
-Runner& Runner::on_handler(std::string_view name, Handler handler) {
+Runner& Runner::on_handler(std::string_view name, Handler handler, ApplyHandler apply) {
   const bool transactional = std::holds_alternative<TransactionalHandler>(handler);
   bool wanted = false;
   for (const config::ConsumerConfig& consumer : impl_->config.consumers) {
     const auto* native = std::get_if<config::NativeHandler>(&consumer.handler);
     if (native == nullptr || native->name != name) continue;
     wanted = true;
-    if (!consumer.strategy_named) continue;
+    if (!consumer.strategy_named && !apply) continue;
     const bool on_sqlite = std::holds_alternative<config::SqliteStore>(impl_->config.store.kind);
-    if (auto refused = core::refuse_combination(consumer.strategy, transactional, on_sqlite,
-                                                consumer.unsafe)) {
+    const auto strategy =
+        consumer.strategy_named ? consumer.strategy : core::default_strategy(transactional);
+    auto refused = core::refuse_combination(strategy, transactional, on_sqlite, consumer.unsafe);
+    if (!refused && apply) refused = core::refuse_two_parts(strategy, transactional, on_sqlite);
+    if (refused) {
       throw SemelError({ErrorKind::kRejected, "E061",
                         "consumer \"" + consumer.name + "\": " + *refused,
                         "name another strategy, or register another kind of handler"});
@@ -93,6 +96,7 @@ Runner& Runner::on_handler(std::string_view name, Handler handler) {
                       "give one handler: { native: " + std::string(name) + " }"});
   }
   impl_->options.handlers.insert_or_assign(std::string(name), std::move(handler));
+  impl_->options.applies.insert_or_assign(std::string(name), std::move(apply));
   return *this;
 }
 

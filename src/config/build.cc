@@ -120,8 +120,7 @@ std::string resolve_program(const std::string& folder, const std::string& progra
   return path.find('/') == std::string::npos ? "./" + path : path;
 }
 
-core::ExecSpec build_exec(const View& view, const std::string& folder,
-                          const SourceConfig& source) {
+core::ExecSpec build_exec(const View& view, const std::string& folder, const SourceConfig& source) {
   const auto exec = view.in("handler").in("exec");
   core::ExecSpec made;
   for (std::size_t i = 0; i < exec.size("command"); ++i) {
@@ -139,8 +138,8 @@ core::ExecSpec build_exec(const View& view, const std::string& folder,
   return made;
 }
 
-HandlerConfig build_handler(const View& view, const std::string& folder,
-                            const SourceConfig& source, Report& report) {
+HandlerConfig build_handler(const View& view, const std::string& folder, const SourceConfig& source,
+                            Report& report) {
   const auto handler = view.in("handler");
   if (handler.written("http")) return HttpHandler{build_http(handler.in("http"), folder, report)};
   if (handler.written("sql")) return SqlHandler{build_sql(handler.in("sql"), report)};
@@ -157,6 +156,8 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, Repor
   made.source = build_source(view.in("source"), folder);
   made.key = build_key(view.in("key"));
   made.handler = build_handler(view, folder, made.source, report);
+  const auto apply = view.in("handler").in("apply");
+  if (view.in("handler").written("apply")) made.apply = build_sql(apply.in("sql"), report);
   made.unsafe = view.flag("unsafe");
   const auto* strategy = view.find("strategy");
   made.strategy_named = strategy != nullptr && strategy->from == Setting::From::kWritten;

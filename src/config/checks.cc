@@ -108,6 +108,19 @@ void check_strategy(const Check& check) {
   }
 }
 
+void check_apply(const Check& check) {
+  const auto& consumer = check.consumer;
+  if (!consumer.apply || check.view.spoiled("strategy") || check.view.spoiled("handler")) return;
+  const auto refused =
+      core::refuse_two_parts(consumer.strategy, transactional(consumer), !on_memory(check.config));
+  if (!refused) return;
+  const View handler = check.view.in("handler");
+  auto& made = check.report.error("E030", handler.place("apply"), handler.path("apply"),
+                                  fmt::format("{}: {}", handler.path("apply"), *refused));
+  made.help = is_sql(consumer) ? "put all statements into handler.sql"
+                               : "strategy: state_machine, on an sqlite store; or no apply";
+}
+
 void check_query(const Check& check) {
   const auto& consumer = check.consumer;
   const auto* look = check.view.in("query").find("exists");
@@ -307,6 +320,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   const Check check{config, consumer, view, report};
   check_store(check);
   check_strategy(check);
+  check_apply(check);
   check_query(check);
   check_exec(check);
   check_key_present(check);

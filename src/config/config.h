@@ -111,7 +111,8 @@ struct ConsumerConfig {
   std::size_t max_in_flight = 0;  // messages
   std::size_t max_in_flight_bytes = 0;
   HandlerConfig handler;
-  std::set<std::string> accept;  // codes and names accepted knowingly: "key_recipe", "D102"
+  std::optional<core::SqlSpec> apply;  // the second part of work in two
+  std::set<std::string> accept;        // codes and names accepted knowingly: "key_recipe", "D102"
   Location where;
 };
 

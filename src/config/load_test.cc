@@ -220,6 +220,24 @@ TEST(Load, SqlReachesTheConfig) {
   EXPECT_EQ(spec.on_unique_violation[1].otherwise.verdict.kind, Verdict::Kind::kDiscard);
 }
 
+TEST(Load, TheSecondPartReachesTheConfig) {
+  const auto config = good(
+      "version: 1\nstore: { sqlite: a.db }\nconsumers:\n"
+      "  - name: charges\n    source: { queue: {} }\n    key: json:/id\n    handler:\n"
+      "      http: http://localhost/charge\n"
+      "      apply:\n"
+      "        sql:\n"
+      "          params: { id: json:/id, charge: answer:/charge_id }\n"
+      "          statements: [ 'UPDATE orders SET charge = :charge WHERE id = :id' ]\n");
+  const auto& consumer = config.consumers.at(0);
+  EXPECT_TRUE(std::holds_alternative<HttpHandler>(consumer.handler));
+  EXPECT_EQ(consumer.strategy, core::StrategyKind::kStateMachine);
+  ASSERT_TRUE(consumer.apply);
+  EXPECT_TRUE(consumer.apply->params.at("charge").of_answer);
+  EXPECT_EQ(consumer.apply->params.at("charge").pointer.text(), "/charge_id");
+  EXPECT_FALSE(consumer.apply->params.at("id").of_answer);
+}
+
 // The schema's table and the structs that C++ users meet say the same.
 TEST(Load, DefaultsAreThoseOfTheStructs) {
   const auto config = good(kSmall);

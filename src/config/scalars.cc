@@ -205,6 +205,16 @@ std::optional<Flaw> read_pointer(const Setting& setting) {
               pointer.error().hint.empty() ? "write json:/field" : pointer.error().hint};
 }
 
+std::optional<Flaw> read_answer_pointer(const Setting& setting) {
+  constexpr std::string_view kPrefix = "answer:";
+  const std::string_view text = setting.text;
+  if (!text.starts_with(kPrefix)) return read_pointer(setting);
+  const auto pointer = json::Pointer::parse(text.substr(kPrefix.size()));
+  if (pointer) return std::nullopt;
+  return Flaw{"E032", fmt::format("{}: {}", shown(setting), pointer.error().message),
+              "write answer:/field"};
+}
+
 std::optional<Flaw> read_key_part(const Setting& setting) {
   const auto part = core::KeyPart::parse(setting.text);
   if (part) return std::nullopt;
@@ -286,6 +296,8 @@ std::optional<Flaw> read_value(Setting& setting) {
       return read_size(setting);
     case Shape::kPointer:
       return read_pointer(setting);
+    case Shape::kAnswerPointer:
+      return read_answer_pointer(setting);
     case Shape::kKeyPart:
       return read_key_part(setting);
     case Shape::kName:

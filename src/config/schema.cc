@@ -84,6 +84,8 @@ std::string_view shape_name(Shape shape) noexcept {
       return "path";
     case Shape::kPointer:
       return "json:/pointer";
+    case Shape::kAnswerPointer:
+      return "json:/pointer or answer:/pointer";
     case Shape::kKeyPart:
       return "key part";
   }

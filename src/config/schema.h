@@ -27,9 +27,10 @@ enum class Shape {
   kDurationRange,  // 1s..5m
   kSize,
   kSql,
-  kPath,     // relative to the config file's folder
-  kPointer,  // json:/a/b
-  kKeyPart,  // json:/a, header:X, cloudevents, position, …
+  kPath,           // relative to the config file's folder
+  kPointer,        // json:/a/b
+  kAnswerPointer,  // the same, or answer:/a/b
+  kKeyPart,        // json:/a, header:X, cloudevents, position, …
 };
 
 struct Field {

@@ -299,6 +299,37 @@ constexpr Field kSqlFields[] = {
      .fields = kOtherwiseField},
 };
 
+// The second part of work in two: the same, with params from the call's answer too.
+constexpr Field kApplyParamFields[] = {
+    {.name = "from",
+     .shape = Shape::kAnswerPointer,
+     .meaning = "Where the value is found: in the payload, or with `answer:/pointer` in what the "
+                "first part answered.",
+     .required = true},
+    kParamFields[1],
+    kParamFields[2],
+};
+constexpr Field kApplyParamField[] = {{.name = "",
+                                       .shape = Shape::kMap,
+                                       .meaning = "",
+                                       .fields = kApplyParamFields,
+                                       .short_form = "from"}};
+constexpr Field kApplySqlFields[] = {
+    {.name = "params",
+     .shape = Shape::kDictionary,
+     .meaning = "The statements' values: `name: json:/pointer` or `name: answer:/pointer`.",
+     .fields = kApplyParamField},
+    kSqlFields[1],
+    kSqlFields[2],
+};
+constexpr Field kApplyFields[] = {
+    {.name = "sql",
+     .shape = Shape::kMap,
+     .meaning = "SQL statements in the store's own database.",
+     .fields = kApplySqlFields,
+     .required = true},
+};
+
 constexpr Field kArgumentField[] = {{.name = "", .shape = Shape::kArgument, .meaning = ""}};
 
 constexpr Field kExecFields[] = {
@@ -404,6 +435,12 @@ constexpr Field kHandlerFields[] = {
      .shape = Shape::kText,
      .meaning = "A C++ function registered under this name. Default: the consumer's name.",
      .alternative = true},
+    {.name = "apply",
+     .shape = Shape::kMap,
+     .meaning = "A second part: run when the first, outside, has answered, in the transaction that "
+                "completes the record.",
+     .fields = kApplyFields,
+     .optional = true},
 };
 
 constexpr Field kAcceptField[] = {

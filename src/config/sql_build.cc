@@ -42,10 +42,11 @@ core::SqlParam build_param(const View& param) {
       {"text", core::SqlParam::Type::kText},
       {"boolean", core::SqlParam::Type::kBoolean}};
   core::SqlParam made;
-  constexpr std::string_view kPrefix = "json:";
   if (const auto* from = param.find("from")) {
-    made.pointer =
-        json::Pointer::parse(std::string_view(from->text).substr(kPrefix.size())).value();
+    constexpr std::string_view kAnswer = "answer:";
+    const std::string_view text = from->text;
+    made.of_answer = text.starts_with(kAnswer);
+    made.pointer = json::Pointer::parse(text.substr(text.find(':') + 1)).value();
   }
   const auto type = kTypes.find(param.text("type"));
   if (type != kTypes.end()) made.type = type->second;

@@ -135,11 +135,14 @@ class Promise {
         return transactional();
       case StrategyKind::kStateMachine:
         if (facts_.handler_transactional && facts_.store.durable) return transactional();
-        if (facts_.honours_key) return keyed();
+        if (facts_.honours_key) {
+          keyed();
+          return second_part();
+        }
         promise(Guarantee::Name::kAtLeastOnce, Guarantee::Effect::kAtLeastOnce,
                 "once while leases hold; a crash, or a pause longer than the lease, runs it again");
         because("the effect is outside the store: no commit holds it and its record together");
-        return;
+        return second_part();
     }
   }
 
@@ -147,6 +150,10 @@ class Promise {
     promise(Guarantee::Name::kTransactional, Guarantee::Effect::kOnce,
             "consumers killed or paused anywhere, redeliveries, lost replies, store restarts: "
             "effect and record are one commit");
+  }
+
+  void second_part() {
+    if (facts_.two_parts) promise_.faults += "; its second part commits with the record, once";
   }
 
   void keyed() {
@@ -264,6 +271,19 @@ std::optional<std::string> refuse_combination(StrategyKind strategy, bool handle
           "{} commits the record together with the handler's statements, and this handler has none "
           "in the store's database; use state_machine or natural",
           to_string(strategy));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> refuse_two_parts(StrategyKind strategy, bool call_transactional,
+                                            bool store_transactional) {
+  if (call_transactional) return "the first of two parts acts outside: it takes no Transaction";
+  if (!store_transactional) {
+    return "the second of two parts needs a store with transactions, as sqlite is";
+  }
+  if (strategy != StrategyKind::kStateMachine) {
+    return fmt::format("work in two parts is done by state_machine, not by {}",
+                       to_string(strategy));
   }
   return std::nullopt;
 }

@@ -24,6 +24,7 @@ struct GuaranteeFacts {
   bool key_is_position = false;        // identifies a copy, not an event
   bool key_may_be_body = false;        // where a message has no key, its body's digest is one
   bool fingerprint_none = false;
+  bool two_parts = false;                        // the second one is in the store's database
   std::optional<std::chrono::milliseconds> ttl;  // none: for ever
 };
 
@@ -35,5 +36,9 @@ StrategyKind default_strategy(bool handler_transactional) noexcept;
 // Why `strategy` cannot be used with this handler, or nothing.
 std::optional<std::string> refuse_combination(StrategyKind strategy, bool handler_transactional,
                                               bool store_transactional, bool unsafe);
+
+// Why work in two parts, outside and then in the store, cannot be done so, or nothing.
+std::optional<std::string> refuse_two_parts(StrategyKind strategy, bool call_transactional,
+                                            bool store_transactional);
 
 }  // namespace semel::core

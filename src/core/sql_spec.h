@@ -18,6 +18,7 @@ struct SqlParam {
   json::Pointer pointer;
   Type type = Type::kAsWritten;  // kAsWritten: what the JSON says
   bool optional = false;         // a missing one is NULL, not payload.invalid
+  bool of_answer = false;        // of the call's answer, in the second part of work in two
 };
 
 struct SqlStatementSpec {

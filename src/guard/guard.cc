@@ -182,7 +182,7 @@ class Guard::Impl {
     strategies::Finisher finisher(context, ending);
     auto claimed = strategies::claim_batch(context, {&delivery, 1}, finisher, ending);
     if (claimed.given_back_for) return failure(*std::move(claimed.given_back_for));
-    strategies::run_calls(context, strategies::calls_of(claimed), finisher);
+    strategies::run_calls(context, strategies::calls_of(claimed), finisher, ending);
     caught.rethrow();
     if (finisher.given_back_for()) {
       Error error = *finisher.given_back_for();

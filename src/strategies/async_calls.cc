@@ -117,13 +117,21 @@ void AsyncCalls::record_all() {
       }
     }
     Finisher finisher(context_, *answered.front().batch->sink);
-    for (const Answered& one : answered) {
+    std::vector<Made> made;
+    for (Answered& one : answered) {
       const Call& call = one.batch->calls[one.index];
+      Keeper::Watch* const watch = one.batch->watch.get();
+      if (context_.apply && one.decision && one.decision->has_effect()) {
+        if (watch != nullptr) watch->finished(one.index);
+        made.push_back({call, std::move(one.decision->result), one.batch->sink});
+        continue;
+      }
       finisher.add(*call.delivery,
                    one.decision ? ending_of(context_, call, *one.decision) : not_started(call),
-                   *one.batch->sink, one.batch->watch.get(), one.index);
+                   *one.batch->sink, watch, one.index);
     }
     finisher.flush();
+    apply_all(context_, made);
   }
 }
 

@@ -1,57 +1,126 @@
 #include "strategies/calls.h"
 
+#include <chrono>
+#include <unordered_map>
 #include <utility>
 #include <variant>
+
+#include "strategies/entries.h"
+#include "strategies/pipeline.h"
 
 namespace semel::strategies {
 
 namespace {
 
-void run_in_turn(const Context& context, std::span<const Call> calls, Finisher& finisher,
-                 Keeper::Watch* watch) {
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const Call& call = calls[i];
-    Attempt attempt = attempt_of(context, call);
-    if (watch != nullptr) attempt.stop = watch->handler_begins(i);
-    if (attempt.stop.stop_requested()) {
-      watch->handler_ended(i);
-      finisher.add(*call.delivery, not_started(call), i);
-      continue;
+using std::chrono::milliseconds;
+
+// How long answers wait for each other's transaction while calls are fast.
+constexpr milliseconds kApplyAfter{3};
+
+// A batch's calls on their way, and where each of them goes when it has ended.
+class Running {
+ public:
+  Running(const Context& context, std::span<const Call> calls, Finisher& finisher, EndingSink& sink,
+          Keeper::Watch* watch)
+      : context_(context),
+        calls_(calls),
+        finisher_(finisher),
+        sink_(sink),
+        watch_(watch),
+        applied_at_(context.environment->clock->now()) {}
+
+  // Nothing where it may not begin: then it is given back.
+  std::optional<Attempt> begin(std::size_t i) {
+    Attempt attempt = attempt_of(context_, calls_[i]);
+    if (watch_ != nullptr) attempt.stop = watch_->handler_begins(i);
+    if (!attempt.stop.stop_requested()) return attempt;
+    watch_->handler_ended(i);
+    finisher_.add(*calls_[i].delivery, not_started(calls_[i]), i);
+    return std::nullopt;
+  }
+
+  void ended(std::size_t i, Decision decision) {
+    if (watch_ != nullptr) watch_->handler_ended(i);
+    forgive_if_cancelled(decision, watch_);
+    if (context_.apply && decision.has_effect()) {
+      made_.push_back({calls_[i], std::move(decision.result), &sink_});
+      numbers_.push_back(i);
+    } else {
+      finisher_.add(*calls_[i].delivery, ending_of(context_, calls_[i], decision), i);
     }
-    Decision decision = call_handler(context, call.delivery->message, attempt);
-    if (watch != nullptr) watch->handler_ended(i);
-    forgive_if_cancelled(decision, watch);
-    finisher.add(*call.delivery, ending_of(context, call, decision), i);
-    finisher.flush_if_due();
+  }
+
+  void flush_if_due() {
+    finisher_.flush_if_due();
+    if (context_.environment->clock->now() - applied_at_ >= kApplyAfter) apply();
+  }
+
+  void apply() {
+    if (made_.empty()) return;
+    // The transaction watches over the leases of those it completes.
+    for (const std::size_t i : numbers_) {
+      if (watch_ != nullptr) watch_->finished(i);
+    }
+    apply_all(context_, made_);
+    made_.clear();
+    numbers_.clear();
+    applied_at_ = context_.environment->clock->now();
+  }
+
+ private:
+  const Context& context_;
+  const std::span<const Call> calls_;
+  Finisher& finisher_;
+  EndingSink& sink_;
+  Keeper::Watch* const watch_;
+  std::vector<Made> made_;
+  std::vector<std::size_t> numbers_;  // of the made ones
+  std::chrono::steady_clock::time_point applied_at_;
+};
+
+void run_in_turn(const Context& context, std::span<const Call> calls, Running& running) {
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const auto attempt = running.begin(i);
+    if (!attempt) continue;
+    running.ended(i, call_handler(context, calls[i].delivery->message, *attempt));
+    running.flush_if_due();
   }
 }
 
-void run_at_once(const Context& context, std::span<const Call> calls, Finisher& finisher,
-                 Keeper::Watch* watch) {
+void run_at_once(const Context& context, std::span<const Call> calls, Running& running) {
   std::vector<std::size_t> begun;
   std::vector<const Message*> messages;
   std::vector<Attempt> attempts;
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    Attempt attempt = attempt_of(context, calls[i]);
-    if (watch != nullptr) attempt.stop = watch->handler_begins(i);
-    if (attempt.stop.stop_requested()) {
-      watch->handler_ended(i);
-      finisher.add(*calls[i].delivery, not_started(calls[i]), i);
-      continue;
-    }
+    auto attempt = running.begin(i);
+    if (!attempt) continue;
     begun.push_back(i);
     messages.push_back(&calls[i].delivery->message);
-    attempts.push_back(std::move(attempt));
+    attempts.push_back(*std::move(attempt));
   }
   if (begun.empty()) return;
   std::vector<Decision> decisions = call_batch_handler(context, messages, attempts);
-  for (std::size_t k = 0; k < begun.size(); ++k) {
-    const std::size_t i = begun[k];
-    if (watch != nullptr) watch->handler_ended(i);
-    forgive_if_cancelled(decisions[k], watch);
-    finisher.add(*calls[i].delivery, ending_of(context, calls[i], decisions[k]), i);
-  }
+  for (std::size_t k = 0; k < begun.size(); ++k) running.ended(begun[k], std::move(decisions[k]));
 }
+
+// To each delivery's own sink.
+class Routes final : public EndingSink {
+ public:
+  explicit Routes(std::span<const Made> made) : made_(made) {}
+  void ended(Delivery& delivery, Outcome outcome) noexcept override {
+    for (std::size_t i = 0; i < made_.size(); ++i) {
+      const Made& one = made_[(next_ + i) % made_.size()];
+      if (one.call.delivery != &delivery) continue;
+      next_ = (next_ + i + 1) % made_.size();
+      one.sink->ended(delivery, std::move(outcome));
+      return;
+    }
+  }
+
+ private:
+  const std::span<const Made> made_;
+  std::size_t next_ = 0;  // they end about in their order
+};
 
 }  // namespace
 
@@ -98,7 +167,32 @@ Ending not_started(const Call& call) {
   return ending;
 }
 
-void run_calls(const Context& context, std::span<const Call> calls, Finisher& finisher) {
+void apply_all(const Context& context, std::span<const Made> made) {
+  if (made.empty()) return;
+  std::vector<Delivery*> deliveries;
+  std::vector<Acquired> rights;
+  std::unordered_map<const Message*, const Bytes*> answers;
+  for (const Made& one : made) {
+    deliveries.push_back(one.call.delivery);
+    const Right& right = one.call.right;
+    rights.push_back({*right.lease, right.attempt, right.taken_over, right.since_first});
+    answers.emplace(&one.call.delivery->message, &one.answer);
+  }
+  Context second = context;
+  second.handler = TransactionalHandler([&](const Message& message, Transaction& transaction) {
+    const Bytes& answer = *answers.at(&message);
+    Verdict verdict = context.apply(message, answer, transaction);
+    // What duplicates are given is the call's answer, unless the second part has one of its own.
+    if (verdict.kind == Verdict::Kind::kDone && verdict.result.empty()) verdict.result = answer;
+    return verdict;
+  });
+  ConfirmEntry entry(second, rights);
+  Routes routes(made);
+  Pipeline(second, PipelineOptions{}).run(deliveries, entry, routes);
+}
+
+void run_calls(const Context& context, std::span<const Call> calls, Finisher& finisher,
+               EndingSink& sink) {
   const bool at_once = std::holds_alternative<BatchHandler>(context.handler);
   std::unique_ptr<Keeper::Watch> watch =
       watch_over(context, calls, at_once ? Keeper::Handlers::kTogether : Keeper::Handlers::kInTurn);
@@ -106,8 +200,10 @@ void run_calls(const Context& context, std::span<const Call> calls, Finisher& fi
     finisher.watch(watch.get());
     watch->on_tick([&finisher] { finisher.flush_beside_handler(); });
   }
-  (at_once ? run_at_once : run_in_turn)(context, calls, finisher, watch.get());
+  Running running(context, calls, finisher, sink, watch.get());
+  (at_once ? run_at_once : run_in_turn)(context, calls, running);
   finisher.flush();
+  running.apply();
   finisher.watch(nullptr);
 }
 

@@ -18,10 +18,21 @@ struct Call {
   Right right;
 };
 
+// A call that was made, whose second part is to follow.
+struct Made {
+  Call call;
+  Bytes answer;
+  EndingSink* sink;
+};
+
+// The second parts, each in the transaction that completes its record. Ends with all of them told.
+void apply_all(const Context& context, std::span<const Made> made);
+
 // Runs a plain handler one after the other, a batch handler once, watched over by the context's
 // keeper; each ending goes to `finisher` as it comes. What its lease left, or the drain kept, from
 // beginning is given back. Ends with all of them told.
-void run_calls(const Context& context, std::span<const Call> calls, Finisher& finisher);
+void run_calls(const Context& context, std::span<const Call> calls, Finisher& finisher,
+               EndingSink& sink);
 
 // The parts of it, for those who begin calls and end them elsewhere.
 std::unique_ptr<Keeper::Watch> watch_over(const Context& context, std::span<const Call> calls,

@@ -26,7 +26,7 @@ void Recordless::run(std::span<Delivery* const> batch, EndingSink& sink) {
     return;
   }
   Finisher finisher(context_, sink);
-  run_calls(context_, calls, finisher);
+  run_calls(context_, calls, finisher, sink);
 }
 
 }  // namespace semel::strategies

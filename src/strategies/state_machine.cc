@@ -1,6 +1,7 @@
 // state_machine: claimed with a lease, worked, then completed. Any store, any effect.
 //
-// A transactional handler is an `apply`: its statements commit together with `completed`.
+// A transactional handler is an `apply`: its statements commit together with `completed`. So does
+// the second part of work in two, after a handler of any other kind has called outside.
 #include <memory>
 #include <utility>
 #include <variant>
@@ -32,7 +33,7 @@ class StateMachine final : public Strategy {
       finisher.flush();
       async_.begin(calls_of(claimed), sink);
     } else {
-      run_calls(context_, calls_of(claimed), finisher);
+      run_calls(context_, calls_of(claimed), finisher, sink);
     }
   }
 

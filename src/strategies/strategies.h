@@ -76,6 +76,9 @@ struct Context {
   std::string consumer;
   Store* store = nullptr;  // borrowed
   Handler handler;
+  // The second part of work in two; empty: there is none. The store has transactions then, and the
+  // handler is not a transactional one.
+  ApplyHandler apply;
   RetryPolicy retry;
   core::Limits limits;
   ClaimOptions claim;

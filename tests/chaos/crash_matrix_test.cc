@@ -35,6 +35,7 @@ std::vector<Way> ways() {
       {"state_machine_plain", {"strategy=state_machine", "handler=plain"}, true, false},
       {"state_machine_async", {"strategy=state_machine", "handler=async"}, true, false},
       {"state_machine_batch", {"strategy=state_machine", "handler=batch"}, true, false},
+      {"state_machine_two_part", {"strategy=state_machine", "handler=two_part"}, true, false},
       {"natural_sql", {"strategy=natural", "handler=sql"}, false, false, false},
       {"natural_plain", {"strategy=natural", "handler=plain"}, true, false, false},
   };
@@ -73,10 +74,12 @@ bool on_the_way(const Cell& cell) {
            cell.point.starts_with("settle") || cell.point == failpoint::kDrained;
   }
   if (cell.point == failpoint::kConfirmed) {
-    return way == "state_machine_apply" || way == "natural_sql";
+    return way == "state_machine_apply" || way == "state_machine_two_part" || way == "natural_sql";
   }
   if (cell.point == failpoint::kClaimed) return way != "natural_sql";
-  if (cell.point == failpoint::kFlushed) return !cell.way.effects_in_file;
+  if (cell.point == failpoint::kFlushed) {
+    return !cell.way.effects_in_file || way == "state_machine_two_part";
+  }
   // A line of a file is settled by its source: its transaction has statements alone.
   if (cell.point == failpoint::kFinished && way == "natural_sql") return cell.source == "queue";
   return true;
@@ -114,6 +117,13 @@ TEST_P(CrashMatrix, KilledThereAndStartedAgain) {
   if (cell.way.name == "natural_sql") {
     EXPECT_EQ(scene.states().size(), kKeys);
     return;
+  }
+  if (cell.way.name == "state_machine_two_part") {
+    // Its second part is in the record's own commit, whatever became of the first.
+    const auto applied = scene.effects();
+    EXPECT_EQ(applied.size(), kKeys);
+    for (const auto& [key, count] : applied) EXPECT_EQ(count, 1U) << key;
+    EXPECT_EQ(scene.total(), kKeys);
   }
   const auto effects =
       cell.way.effects_in_file ? Ledger(scene.ledger_path()).counts() : scene.effects();

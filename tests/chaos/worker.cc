@@ -2,10 +2,10 @@
 //
 //   worker STORE key=value…
 //
-// strategy, handler (sql | native | plain | async | batch), source (queue | file), file, ledger,
-// once, lease, crashes, workers: as in the config. throws=N: every N-th key's first try throws.
-// segfault=KEY: that message kills the process. hold=KEY: its first handler says "holding" on
-// stdout and waits for hold_file to appear. say=1: says "began" at the first handler call.
+// strategy, handler (sql | native | plain | async | batch | two_part), source (queue | file), file,
+// ledger, once, lease, crashes, workers: as in the config. throws=N: every N-th key's first try
+// throws. segfault=KEY: that message kills the process. hold=KEY: its first handler says "holding"
+// on stdout and waits for hold_file to appear. say=1: says "began" at the first handler call.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -172,6 +172,24 @@ int run(const std::string& store, const Settings& settings) {
         (*answer)(semel::done());
       });
     });
+  } else if (kind == "two_part") {
+    ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
+    runner.on(
+        "work",
+        [&](const semel::Message& message, const semel::Attempt&, semel::Completion completion) {
+          auto answer = std::make_shared<semel::Completion>(std::move(completion));
+          service.run([&, answer] {
+            mischief.before(message);
+            ledger->note(message.key().text);
+            (*answer)(semel::done("for " + message.key().text));
+          });
+        },
+        [](const semel::Message& message, const semel::Bytes& answer, semel::Transaction& tx) {
+          if (answer != "for " + message.key().text) return semel::dead("another's answer");
+          tx.exec("INSERT INTO effect(key, pid) VALUES (?, 0)", message.key().text);
+          tx.exec("UPDATE total SET n = n + 1");
+          return semel::done();
+        });
   } else if (kind == "batch") {
     ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
     runner.on("work", [&](std::span<const semel::Message* const> messages,

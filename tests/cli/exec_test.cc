@@ -50,6 +50,38 @@ class ExecTest : public ::testing::Test {
   }
 };
 
+// The command is killed with its consumer between its answer and the record's commit or anywhere
+// else: what apply does is there once for each key all the same.
+TEST_F(ExecTest, WhatIsAppliedAfterACommandCommitsWithTheRecord) {
+  const Scene scene(
+      "    source: { queue: {} }\n    key: json:/id\n    retry: { backoff: 1ms..5ms }\n"
+      "    handler:\n"
+      "      exec: [./handler.sh]\n"
+      "      apply:\n"
+      "        sql:\n"
+      "          params: { account: json:/account, amount: answer:/amount }\n"
+      "          statements:\n"
+      "            - { sql: UPDATE account SET balance = balance + :amount WHERE id = :account,\n"
+      "                expect_rows: 1, otherwise: dead }\n");
+  // Each third call fails once before it answers twice the account's number.
+  write_script(scene,
+               "cat > /dev/null\n"
+               "echo call >> calls.txt\n"
+               "case $SEMEL_KEY in *3) [ \"$SEMEL_ATTEMPT\" -gt 1 ] || exit 75;; esac\n"
+               "echo '{\"amount\": 2}'\n");
+  std::string lines;
+  for (int i = 0; i < 40; ++i) lines += fmt::format("{{\"id\":\"p-{}\",\"account\":1}}\n", i);
+  send(scene, lines + lines + "{\"id\":\"p-x\",\"account\":77}\n");
+  const Ran ran = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(scene.number("SELECT balance FROM account WHERE id = 1"), 80);
+  EXPECT_EQ(dead(scene), "1") << "the account that is not there";
+  const Ran shown = scene.semel({"records", "show", "p-1", "-o", "json"});
+  EXPECT_EQ(json_at(shown.out, "/records/0/state"), "completed");
+  const Ran checked = scene.semel({"check"});
+  EXPECT_EQ(checked.code, 0) << checked.err;
+}
+
 TEST_F(ExecTest, AMessageThatKillsItsConsumerIsTheOnlyOneDead) {
   constexpr int kMessages = 200;
   constexpr int kBad = 57;

@@ -120,27 +120,41 @@ Result<Plan> make_plan(const core::SqlSpec& spec) {
   throw PayloadInvalid({ErrorKind::kRejected, {}, std::move(message), {}});
 }
 
-std::vector<Value> values_of(const Plan& plan, const Message& message) {
+// `known`: it was found to be JSON before.
+void parse(json::Document& document, BytesView text, bool known, std::string_view what) {
+  if (known) {
+    document.parse_known(text);
+  } else if (auto parsed = document.parse(text); !parsed) {
+    invalid(fmt::format("{}{}", what, parsed.error().message));
+  }
+}
+
+// `answer`: of the first part of work in two; null: there is none.
+std::vector<Value> values_of(const Plan& plan, const Message& message, const Bytes* answer) {
   std::vector<Value> values;
   if (plan.params.empty()) return values;
-  // Its buffer serves the thread's next message.
+  // Their buffers serve the thread's next message.
   thread_local json::Document document;
-  if (message.known_json()) {
-    document.parse_known(message.payload());
-  } else if (auto parsed = document.parse(message.payload()); !parsed) {
-    invalid(std::move(parsed.error().message));
+  thread_local json::Document answered;
+  const auto of_answer = [](const Param& param) { return param.spec.of_answer; };
+  if (!std::all_of(plan.params.begin(), plan.params.end(), of_answer)) {
+    parse(document, message.payload(), message.known_json(), "");
+  }
+  if (answer != nullptr && std::any_of(plan.params.begin(), plan.params.end(), of_answer)) {
+    parse(answered, *answer, false, "the answer is ");
   }
   values.reserve(plan.params.size());
   for (const Param& param : plan.params) {
-    auto scalar = document.at(param.spec.pointer);
+    auto scalar = (param.spec.of_answer ? answered : document).at(param.spec.pointer);
     if (!scalar) invalid(fmt::format("parameter :{}: {}", param.name, scalar.error().message));
     values.push_back(param_value(param.name, param.spec, std::move(*scalar)));
   }
   return values;
 }
 
-Verdict handle(const Plan& plan, const Message& message, Transaction& transaction) {
-  std::vector<Value> values = values_of(plan, message);
+Verdict handle(const Plan& plan, const Message& message, const Bytes* answer,
+               Transaction& transaction) {
+  std::vector<Value> values = values_of(plan, message, answer);
   for (const PlannedStatement& planned : plan.statements) {
     RecordedStatement recorded;
     recorded.statement = planned.statement;
@@ -163,7 +177,16 @@ Result<TransactionalHandler> make_sql_handler(const core::SqlSpec& spec) {
   if (!plan) return failure(std::move(plan.error()));
   return TransactionalHandler([plan = std::make_shared<const Plan>(std::move(*plan))](
                                   const Message& message, Transaction& transaction) {
-    return handle(*plan, message, transaction);
+    return handle(*plan, message, nullptr, transaction);
+  });
+}
+
+Result<ApplyHandler> make_sql_apply(const core::SqlSpec& spec) {
+  auto plan = make_plan(spec);
+  if (!plan) return failure(std::move(plan.error()));
+  return ApplyHandler([plan = std::make_shared<const Plan>(std::move(*plan))](
+                          const Message& message, const Bytes& answer, Transaction& transaction) {
+    return handle(*plan, message, &answer, transaction);
   });
 }
 

@@ -12,4 +12,8 @@ namespace semel::handlers {
 // The handler parses a message's JSON once for all its statements.
 Result<TransactionalHandler> make_sql_handler(const core::SqlSpec& spec);
 
+// The same as the second part of work in two: parameters may be taken from the call's answer, which
+// must be JSON then; where it is not, the message becomes a dead letter.
+Result<ApplyHandler> make_sql_apply(const core::SqlSpec& spec);
+
 }  // namespace semel::handlers

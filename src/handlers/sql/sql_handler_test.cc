@@ -24,6 +24,26 @@ Message message(std::string_view payload) {
   return Message(std::move(parts));
 }
 
+TEST(SqlApply, ParametersComeFromMessageAndAnswer) {
+  core::SqlSpec spec;
+  spec.params["id"] = param("/id");
+  spec.params["charge"] = param("/charge/id");
+  spec.params["charge"].of_answer = true;
+  spec.statements = {{"UPDATE orders SET charge = :charge WHERE id = :id", {}, {}}};
+  const auto apply = make_sql_apply(spec);
+  ASSERT_TRUE(apply) << apply.error().message;
+  NoQueries queries;
+  Transaction transaction(queries, Attempt{});
+  const Bytes answer = R"({"charge":{"id":"ch-7"}})";
+  EXPECT_EQ((*apply)(message(R"({"id":3})"), answer, transaction).kind, Verdict::Kind::kDone);
+  ASSERT_EQ(transaction.recorded().size(), 1U);
+  EXPECT_EQ(transaction.recorded()[0].values,
+            (std::vector<Value>{std::string("ch-7"), std::int64_t{3}}));
+  for (const char* bad : {"", "no json", "{}"}) {
+    EXPECT_THROW((*apply)(message(R"({"id":3})"), bad, transaction), PayloadInvalid) << bad;
+  }
+}
+
 class SqlHandlerTest : public testing::Test {
  protected:
   // Handles `payload`; what was recorded, or the refusal's text.
