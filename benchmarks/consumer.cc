@@ -44,6 +44,8 @@ double consume(Store& store, const ConsumerRun& run, const std::vector<std::stri
   options.batch_first = run.batch;
   options.once = true;
   options.workers = run.workers;
+  options.most_running = run.most_running;
+  if (run.most_running > 0) options.max_in_flight = 4 * run.most_running;
 
   engine::EngineParts parts;
   parts.store = &store;

@@ -20,7 +20,8 @@ struct ConsumerRun {
   std::size_t batch = 100;
   int workers = 0;  // as the program has it for one writer
   std::size_t at_a_time = 0;
-  double seconds = 0;  // stop after so long, with what was handled by then; 0: handle all
+  std::size_t most_running = 0;  // of an asynchronous handler
+  double seconds = 0;            // stop after so long, with what was handled by then; 0: handle all
 };
 
 // Handles all of `payloads`, each of which must end acked, or the benchmark ends with a message.

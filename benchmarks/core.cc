@@ -17,6 +17,7 @@
 #include "benchmarks/consumer.h"
 #include "benchmarks/measure.h"
 #include "benchmarks/report.h"
+#include "benchmarks/slow_service.h"
 #include "benchmarks/workload.h"
 
 namespace semel::bench {
@@ -69,8 +70,29 @@ double with_semel(const std::vector<std::string>& payloads, std::size_t batch) {
   return static_cast<double>(payloads.size()) / watch.seconds();
 }
 
+// Hundreds of calls of a slow service in flight: how much of the time each place is taken.
+void calls_in_flight(Report& report, bool quick) {
+  constexpr std::size_t kInFlight = 500;
+  constexpr std::chrono::milliseconds kLongest{5};
+  if (!report.wanted("calls-500")) return;
+  const auto payloads = make_payloads(quick ? 200'000 : 600'000, Keys::kRandom, 2);
+  auto store = make_memory_store({payloads.size() + 1, nullptr});
+  SlowService service(kLongest);
+  ConsumerRun run;
+  run.strategy = core::StrategyKind::kStateMachine;
+  run.handler = service.handler();
+  run.most_running = kInFlight;
+  const Stopwatch watch;
+  const double rate = consume(*store, run, payloads);
+  const double busy = service.open_seconds() / (watch.seconds() * kInFlight);
+  report.add("calls-500", kInFlight, std::nullopt, rate, busy,
+             "calls of 0-5 ms; of raw: the share of the time that each of 500 places is taken");
+}
+
 int main_of(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
+  cpu_set_t all;
+  ::sched_getaffinity(0, sizeof all, &all);
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(::sched_getcpu(), &one);
@@ -93,6 +115,8 @@ int main_of(int argc, char** argv) {
     engine.what = "no-op handler";
     report.run(engine, options.quick ? 3 : 5);
   }
+  ::sched_setaffinity(0, sizeof all, &all);
+  calls_in_flight(report, options.quick);
   report.finish();
   return 0;
 }

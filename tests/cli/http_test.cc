@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -67,6 +68,33 @@ TEST_F(HttpProgramTest, AFailureIsRetriedUnderTheSameKey) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   ASSERT_EQ(calls().size(), 20U);
   for (const auto& [key, count] : calls()) EXPECT_EQ(count, 2U) << key;
+}
+
+// A service under load: one call in seven fails, messages come twice and thrice.
+TEST_F(HttpProgramTest, AnEndpointThatFailsNowAndThenAnswersEachKeyOnce) {
+  constexpr std::size_t kKeys = 1'500;
+  std::mutex mutex;
+  std::map<std::string, int> well;
+  std::uint32_t random = 1;
+  server_.on("/send", [&](const HttpRequest& request, std::size_t) {
+    const std::scoped_lock lock(mutex);
+    random = random * 1'664'525U + 1'013'904'223U;
+    if ((random >> 16U) % 100 < 15) return reply(503);
+    ++well[request.header("idempotency-key")];
+    return reply(200);
+  });
+  send(kKeys);
+  send(kKeys / 2);
+  const Ran ran =
+      scene_.semel({"run", "--once", "-o", "json", "--set", "consumers[0].retry.backoff=1ms..20ms",
+                    "--set", "consumers[0].retry.attempts=20"},
+                   {.environment = kNoProxy});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/effects"), "1500") << ran.out;
+  EXPECT_EQ(well.size(), kKeys);
+  for (const auto& [key, count] : well) EXPECT_EQ(count, 1) << key;
+  EXPECT_EQ(calls().size(), kKeys) << "the same key on each try";
+  EXPECT_GT(server_.requests().size(), kKeys) << "or nothing failed";
 }
 
 // The first call of each did the work; its answer never came.

@@ -16,7 +16,9 @@ class Breaker {
   using Ticket = std::uint64_t;
 
   struct Options {
-    int failures = 3;  // in a row, that shut the gate
+    // In a row, that shut the gate. So many that an endpoint which fails now and then, under many
+    // calls at a time, is not left alone for it.
+    int failures = 10;
     std::chrono::milliseconds first{1'000};
     std::chrono::milliseconds longest{300'000};  // each shutting is twice the last, up to this
   };
