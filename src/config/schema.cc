@@ -57,7 +57,6 @@ std::string_view shape_name(Shape shape) noexcept {
     case Shape::kDictionary:
       return "map of names";
     case Shape::kText:
-      return "text";
     case Shape::kArgument:
       return "text";
     case Shape::kName:

@@ -277,7 +277,7 @@ std::optional<std::string> refuse_combination(StrategyKind strategy, bool handle
 
 std::optional<std::string> refuse_two_parts(StrategyKind strategy, bool call_transactional,
                                             bool store_transactional) {
-  if (call_transactional) return "the first of two parts acts outside: it takes no Transaction";
+  if (call_transactional) return "the first of two parts acts outside of the store";
   if (!store_transactional) {
     return "the second of two parts needs a store with transactions, as sqlite is";
   }

@@ -5,11 +5,11 @@
 namespace semel::engine {
 
 void ThreadCompleter::post(std::function<void()> work) {
-  {
-    const std::scoped_lock lock(mutex_);
-    work_.push_back(std::move(work));
-    if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
-  }
+  // Told with the lock held: once it is free the work may be done, and all of this gone, before a
+  // thread of the user's comes back from here.
+  const std::scoped_lock lock(mutex_);
+  work_.push_back(std::move(work));
+  if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
   wake_.notify_one();
 }
 

@@ -56,10 +56,17 @@ void RunningEngine::process(std::vector<Delivery> batch) {
 }
 
 void RunningEngine::one_less(Running& running) {
-  const std::size_t before = running.open.fetch_sub(1, std::memory_order_acq_rel);
-  if (before == 1) return end_batch(running);
-  // Whoever handles a suspect waits for the last delivery.
-  if (before == 2 && running.suspect) running.open.notify_all();
+  std::size_t before = 0;
+  if (running.suspect) {
+    // Whoever handles a suspect waits for its delivery. Told with the lock held: free, the batch
+    // may be gone.
+    const std::lock_guard lock(running_mutex_);
+    before = running.open.fetch_sub(1, std::memory_order_acq_rel);
+    suspect_ended_.notify_all();
+  } else {
+    before = running.open.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  if (before == 1) end_batch(running);
 }
 
 void RunningEngine::end_batch(Running& running) {
@@ -97,7 +104,10 @@ void RunningEngine::process_suspect(Running& running) {
   // Kept before processing: a delivery that ends may be moved away with its message.
   const Message counted = delivery.message;
   strategy.process(running.batch, running.sink);
-  for (std::size_t open = running.open; open > 1; open = running.open) running.open.wait(open);
+  {
+    std::unique_lock lock(running_mutex_);
+    suspect_ended_.wait(lock, [&] { return running.open <= 1; });
+  }
   // A count that stays behind does no harm but to a message that is suspect again.
   if (*crashes > 0) (void)runs->forget_crash(counted);
 }

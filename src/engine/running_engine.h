@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -105,6 +106,7 @@ class RunningEngine final : public Engine {
   SourceDesk sources_;
   IntakeDesk intake_;
   std::mutex running_mutex_;
+  std::condition_variable suspect_ended_;
   std::vector<std::unique_ptr<Running>> running_;
   std::thread::id receiver_;
   ThreadKeeper keeper_;

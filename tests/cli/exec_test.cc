@@ -71,7 +71,7 @@ TEST_F(ExecTest, WhatIsAppliedAfterACommandCommitsWithTheRecord) {
                "echo '{\"amount\": 2}'\n");
   std::string lines;
   for (int i = 0; i < 40; ++i) lines += fmt::format("{{\"id\":\"p-{}\",\"account\":1}}\n", i);
-  send(scene, lines + lines + "{\"id\":\"p-x\",\"account\":77}\n");
+  send(scene, lines + lines + "{\"id\":\"p-x\",\"account\":99999}\n");
   const Ran ran = scene.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(scene.number("SELECT balance FROM account WHERE id = 1"), 80);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <thread>
 #include <utility>
 
 #include "stores/sqlite/lock_holder.h"
@@ -10,6 +11,8 @@
 
 namespace semel::sqlite {
 namespace {
+
+constexpr std::chrono::milliseconds kAgainWhenBlocked{5};
 
 // SQLite tells of a lock by BUSY alone.
 [[noreturn]] void tell_who(const Failure& failed, const std::string& path) {
@@ -51,29 +54,39 @@ void turn_to_log(Connection& connection, bool may) {
         "put the database on a local disk, and end other programs that use it"});
 }
 
+void prepare_once(const SqliteOptions& options, StoreClock& clock) {
+  ConnectionOptions first = connection_options(options);
+  first.make = options.create;
+  Connection connection(first);
+  connection.set_patience(options.busy);
+  refuse_read_only(connection);
+  // An older library must not turn, nor touch, what a newer one made.
+  refuse_newer(connection, schema_version(connection));
+  turn_to_log(connection, options.create);
+  if (!options.create) {
+    need_tables(connection);
+  } else if (schema_version(connection) != kSchemaVersion) {
+    connection.execute("BEGIN IMMEDIATE");
+    make_schema(connection, clock.now());
+    connection.execute("COMMIT");
+  }
+}
+
 // Made and checked by a connection of its own, so that the writer never meets half a file.
 const SqliteOptions& prepared(const SqliteOptions& options, StoreClock& clock) {
   check_place(options);
-  try {
-    ConnectionOptions first = connection_options(options);
-    first.make = options.create;
-    Connection connection(first);
-    connection.set_patience(options.busy);
-    refuse_read_only(connection);
-    // An older library must not turn, nor touch, what a newer one made.
-    refuse_newer(connection, schema_version(connection));
-    turn_to_log(connection, options.create);
-    if (!options.create) {
-      need_tables(connection);
-    } else if (schema_version(connection) != kSchemaVersion) {
-      connection.execute("BEGIN IMMEDIATE");
-      make_schema(connection, clock.now());
-      connection.execute("COMMIT");
+  const auto until = clock.steady() + options.busy;
+  for (;;) {
+    try {
+      prepare_once(options, clock);
+      return options;
+    } catch (const Failure& failed) {
+      // Two that turn a new file at the same time: SQLite refuses one without any wait.
+      const bool blocked = failed.error().kind == ErrorKind::kBlocked;
+      if (!blocked || clock.steady() >= until) tell_who(failed, options.path);
+      std::this_thread::sleep_for(kAgainWhenBlocked);
     }
-  } catch (const Failure& failed) {
-    tell_who(failed, options.path);
   }
-  return options;
 }
 
 }  // namespace

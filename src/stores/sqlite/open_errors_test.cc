@@ -150,6 +150,21 @@ TEST_F(OpenTest, AnotherProgramHasItLocked) {
   EXPECT_TRUE(open()->attach({"payments", "recipe", false, 24h}).has_value());
 }
 
+// Each finds a file that another one is just making, or turning to a write-ahead log.
+TEST_F(OpenTest, ManyProcessesBeginOnANewFileAtATime) {
+  for (int round = 0; round < 12; ++round) {
+    path_ = folder_.file("new-" + std::to_string(round));
+    std::vector<ChildProcess> children;
+    for (int i = 0; i < 4; ++i) {
+      children.push_back(ChildProcess::fork([&](ChildProcess::Voice&) {
+        const auto store = open_store(options(), clock_);
+        return store && (*store)->attach({"payments", "recipe", false, 24h}) ? 0 : 1;
+      }));
+    }
+    for (ChildProcess& child : children) EXPECT_EQ(child.wait().value().code, 0) << round;
+  }
+}
+
 TEST_F(OpenTest, ANewFileThatAnotherProgramHasLocked) {
   busy_ = 30ms;
   sql("CREATE TABLE account (id INTEGER)");
