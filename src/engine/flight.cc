@@ -53,8 +53,11 @@ bool Flight::crowded() const {
   return crowded_locked();
 }
 
-// A wake-up for every batch would cost more than the batch's settling does.
-bool Flight::thin() const { return sequencer_.waiting() <= limits_.messages / 2; }
+// A wake-up for every batch would cost more than the batch's settling does. What is no crowd is the
+// receiver's own to take.
+bool Flight::thin() const {
+  return sequencer_.waiting() <= limits_.messages / 2 || (workers_ == 0 && !crowded_locked());
+}
 
 void Flight::call_workers() {
   if (workers_ > 0) {

@@ -45,6 +45,40 @@ TEST(Flight, CountsWhatIsInFlightUntilItLands) {
   EXPECT_TRUE(f.empty());
 }
 
+TEST(Flight, WithoutWorkersOneBatchIsInHandAtATime) {
+  Flight f({100, 1 << 20}, BatchSize(1, 1, milliseconds(20)), 0);
+  f.add(one("a"));
+  f.add(one("b"));
+  ASSERT_EQ(f.take(false).size(), 1u);
+  EXPECT_TRUE(f.take(false).empty());
+  f.returned();
+  EXPECT_EQ(f.take(false).size(), 1u) << "its deliveries may end later";
+}
+
+// Who receives takes what is no crowd itself, so it must be woken for it, however full the house.
+TEST(Flight, WhatIsNoCrowdIsTheReceiversOwn) {
+  constexpr std::size_t kRoom = 40;
+  Flight f({kRoom, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 0);
+  for (std::size_t i = 0; i < kRoom; ++i) f.add(one("k" + std::to_string(i)));
+  EXPECT_FALSE(f.crowded());
+  EXPECT_TRUE(f.returned());
+  EXPECT_EQ(f.take(false).size(), kRoom);
+}
+
+TEST(Flight, NoMoreAreHandedOutThanMayRun) {
+  Flight::Limits limits{100, 1 << 20};
+  limits.running = 3;
+  Flight f(limits, BatchSize(100, 100, milliseconds(20)), 0);
+  for (int i = 0; i < 5; ++i) f.add(one("k" + std::to_string(i)));
+  auto batch = f.take(false);
+  EXPECT_EQ(batch.size(), 3u);
+  f.returned();
+  EXPECT_TRUE(f.take(false).empty());
+  std::vector<Landing> landings{landing(batch[0])};
+  f.land(landings, {});
+  EXPECT_EQ(f.take(false).size(), 1u);
+}
+
 TEST(Flight, BytesAreALimitOfTheirOwn) {
   Flight f({100, 3}, BatchSize(100, 100, milliseconds(20)), 0);
   f.add(one("a"));
