@@ -36,6 +36,8 @@ struct Outcome {
   std::string error;   // what was said about it, for people
   int attempt = 0;     // which try of the handler this was; 0 when it did not run
   std::chrono::milliseconds delay{0};  // kRetry and kBusy: until the next try
+  // kDuplicate: when its effect was recorded, by the store's clock; zero where that is not known.
+  std::chrono::system_clock::time_point completed_at{};
 };
 
 // "done", "duplicate", … : the word used in metrics, logs and JSON.

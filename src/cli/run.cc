@@ -191,7 +191,7 @@ void add_run(Program& program) {
       {.name = "run",
        .description = "Run the config's consumers, until stopped",
        .group = "Start",
-       .flags = kConfigFlag | kConfigArgument | kOutput | kQuiet | kVerbose | kDryRun},
+       .flags = kConfigFlag | kConfigArgument | kOutput | kTime | kQuiet | kVerbose | kDryRun},
       [flags](Console& console) { return run(console, *flags); });
   command.add_flag("--once", flags->once,
                    "Stop when the sources are at their end, nothing is in flight and no retry is "

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <optional>
 
 #include "cli/text.h"
 
@@ -25,6 +26,12 @@ std::string why(const Outcome& outcome) {
     text += printable(outcome.error, kErrorShown);
   }
   return text;
+}
+
+// Of a duplicate: when its effect was recorded.
+std::optional<StoreTime> completed_at(const Outcome& outcome) {
+  if (outcome.completed_at == std::chrono::system_clock::time_point{}) return std::nullopt;
+  return std::chrono::time_point_cast<std::chrono::milliseconds>(outcome.completed_at);
 }
 
 }  // namespace
@@ -55,6 +62,7 @@ std::string RunReport::text_line(std::string_view consumer, const Delivery& deli
                                  printable(delivery.message.key().text, kKeyShown), word);
   const bool waits = outcome.kind == Outcome::Kind::kRetry || outcome.kind == Outcome::Kind::kBusy;
   if (waits) line += fmt::format("again in {} · ", duration_text(outcome.delay));
+  if (const auto of = completed_at(outcome)) line += fmt::format("of {} · ", console_.time(*of));
   const std::string reason = why(outcome);
   if (!reason.empty()) line += reason + " · ";
   line += took(time);
@@ -78,6 +86,7 @@ void RunReport::on_ended(std::string_view consumer, const Delivery& delivery,
   line.member("outcome", to_string(outcome.kind));
   if (!outcome.reason.empty()) line.member("reason", outcome.reason);
   if (!outcome.error.empty()) line.member("error", outcome.error);
+  if (const auto of = completed_at(outcome)) line.member("completed_at", console_.time(*of));
   if (outcome.attempt > 0) line.member("attempt", outcome.attempt);
   if (outcome.delay.count() > 0) line.member("again_in_ms", outcome.delay.count());
   line.member("partition", delivery.arrival.partition);

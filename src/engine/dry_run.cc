@@ -18,6 +18,7 @@ Outcome would_become(Store& store, const Delivery& delivery) {
   switch ((*record)->state) {
     case RecordState::kCompleted:
       outcome.kind = Outcome::Kind::kDuplicate;
+      if ((*record)->completed_at) outcome.completed_at = *(*record)->completed_at;
       break;
     case RecordState::kConsuming:
       outcome.kind = Outcome::Kind::kBusy;

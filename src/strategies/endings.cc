@@ -93,6 +93,7 @@ Ending Endings::of_claim(const Claim& claim, const Delivery& delivery) const {
           [&](const Completed& completed) {
             Ending ending{settled(Outcome::Kind::kDuplicate, delivery), row_only(delivery)};
             ending.outcome.result = completed.result;
+            ending.outcome.completed_at = completed.completed_at;
             return ending;
           },
           [&](const Busy& busy) {
@@ -164,6 +165,7 @@ void Endings::complete(const Right& right, const Decision& decision, const Deliv
   outcome.error = decision.error;
   outcome.attempt = right.attempt;
   outcome.delay = milliseconds{0};
+  outcome.completed_at = {};
 }
 
 Ending Endings::of_success(const Right& right, const Decision& decision,

@@ -19,7 +19,7 @@ TEST(Run, TheSameMessageThreeTimesIsOneEffect) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(scene.number("SELECT balance FROM account WHERE id = 1"), 5);
   EXPECT_NE(ran.out.find("payments  p-1  done       "), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("payments  p-1  duplicate  "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("payments  p-1  duplicate  of 20"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("3 deliveries, 1 effect, 2 duplicates\n"), std::string::npos) << ran.out;
 }
 
