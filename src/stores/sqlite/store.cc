@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "stores/sqlite/core.h"
+#include "stores/sqlite/finish_group.h"
 #include "stores/sqlite/place.h"
 #include "stores/sqlite/purge.h"
 #include "stores/sqlite/schema.h"
@@ -18,6 +19,7 @@ class SqliteStore final : public Store {
       : environment_(options.environment != nullptr ? *options.environment : system_environment()),
         clock_(clock ? std::move(clock) : std::make_shared<SystemStoreClock>(environment_)),
         core_(std::move(options), environment_, *clock_),
+        finishes_(core_.writer, core_.options.busy),
         units_(make_units(core_)),
         held_(make_held(core_)),
         dead_letters_(make_dead_letters(core_)),
@@ -57,6 +59,7 @@ class SqliteStore final : public Store {
   Environment& environment_;
   std::shared_ptr<StoreClock> clock_;
   Core core_;
+  FinishGroup finishes_;
   std::unique_ptr<TransactionalStore> units_;
   std::unique_ptr<HeldMessages> held_;
   std::unique_ptr<DeadLetters> dead_letters_;
@@ -138,17 +141,8 @@ Result<std::vector<Applied>> SqliteStore::renew(std::span<const Lease> leases, m
 
 Result<std::vector<Applied>> SqliteStore::finish(std::span<const Finish> batch) {
   return contained([&] {
-    std::vector<Applied> applied;
-    if (batch.empty()) return applied;
-    WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
-    const StoreTime now = transaction.now();
-    applied.reserve(batch.size());
-    for (const Finish& one : batch) applied.push_back(core_.writer.finisher().apply(one, now));
-    SEMEL_FAILPOINT(environment_, failpoint::kFinished);
-    SEMEL_FAILPOINT(environment_, failpoint::kCommitBefore);
-    transaction.commit();
-    SEMEL_FAILPOINT(environment_, failpoint::kCommitAfter);
-    return applied;
+    if (batch.empty()) return std::vector<Applied>();
+    return finishes_.finish(batch);
   });
 }
 
