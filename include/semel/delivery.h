@@ -48,7 +48,7 @@ struct Arrival {
   // The engine's own marks; sources leave them alone.
   std::uint32_t source = 0;
   std::chrono::steady_clock::time_point received{};
-  bool tries = false;  // it alone, a gate that was shut
+  std::uint64_t trial = 0;  // of a gate that was shut; zero: none
 };
 
 // One arrival of a message. Move-only: exactly one ending belongs to it.

@@ -33,7 +33,7 @@ struct Finish {
   std::string error;
   int attempts = 0;      // stored with a dead letter
   bool counted = true;   // kRetrying: false gives the attempt back
-  bool unknown = false;  // kRetrying, kDead: the effect may have happened
+  bool unknown = false;  // not kCompleted: the effect may have happened, and the record remembers
   std::chrono::milliseconds delay{0};
   const Message* keep = nullptr;     // borrowed for the call; see `to`
   const Arrival* arrival = nullptr;  // where `keep` came from: partition, position; borrowed

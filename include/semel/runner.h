@@ -41,9 +41,9 @@ class Runner {
   }
   // Work in two parts: `call` outside, then `apply` in the transaction that completes the record.
   // The strategy must be state_machine and the store have transactions.
-  template <class F>
-  Runner& on(std::string_view name, F call, ApplyHandler apply) {
-    return on_handler(name, make_handler(std::move(call)), std::move(apply));
+  template <class F, class G>
+  Runner& on(std::string_view name, F call, G apply) {
+    return on_handler(name, make_handler(std::move(call)), ApplyHandler(std::move(apply)));
   }
   Runner& on_handler(std::string_view name, Handler handler, ApplyHandler apply = nullptr);
   // The key of a consumer whose config says `key: { from: [function] }`.

@@ -19,17 +19,22 @@ void ConsumerGate::notice(const std::string& text) const {
   if (options_.observer != nullptr) options_.observer->on_notice(options_.consumer, text);
 }
 
+void ConsumerGate::change(Mode mode, News news) {
+  mode_ = mode;
+  ++changes_;
+  // A pause that the store does not have yet outranks what is said after it.
+  if (!news_ || news_->mode != Mode::kPaused) news_ = std::move(news);
+}
+
 void ConsumerGate::shut(milliseconds time, std::string_view why) noexcept {
   const TimePoint until = options_.clock->now() + std::max(time, milliseconds{0});
   {
     const std::scoped_lock lock(mutex_);
     if (mode_ == Mode::kPaused || (mode_ == Mode::kShut && until <= until_)) return;
-    mode_ = Mode::kShut;
     until_ = until;
+    change(Mode::kShut, {Mode::kShut, std::string(why), time});
   }
   notice(fmt::format("nothing is begun for {} ms: {}", time.count(), why));
-  // For others to see. What fails here changes nothing for this process.
-  if (options_.gates != nullptr) (void)options_.gates->shut(options_.number, why, time);
   options_.changed();
 }
 
@@ -37,10 +42,9 @@ void ConsumerGate::open() noexcept {
   {
     const std::scoped_lock lock(mutex_);
     if (mode_ != Mode::kTrying) return;
-    mode_ = Mode::kOpen;
+    change(Mode::kOpen, {Mode::kOpen, {}, {}});
   }
   notice("the other end answers again");
-  if (options_.gates != nullptr) (void)options_.gates->open(options_.number);
   options_.changed();
 }
 
@@ -48,31 +52,11 @@ void ConsumerGate::pause(std::string_view why) noexcept {
   {
     const std::scoped_lock lock(mutex_);
     if (mode_ == Mode::kPaused) return;
-    mode_ = Mode::kPaused;
-    why_ = why;
-    kept_ = false;
+    change(Mode::kPaused, {Mode::kPaused, std::string(why), {}});
   }
   notice(fmt::format("paused until it is resumed (semel consumers resume {}): {}",
                      options_.consumer, why));
-  keep_pause();
   options_.changed();
-}
-
-void ConsumerGate::keep_pause() noexcept {
-  if (options_.gates == nullptr) return;
-  std::string why;
-  {
-    const std::scoped_lock lock(mutex_);
-    why = why_;
-  }
-  if (!options_.gates->shut(options_.number, why, std::nullopt)) return;
-  const std::scoped_lock lock(mutex_);
-  kept_ = true;
-}
-
-bool ConsumerGate::paused() const {
-  const std::scoped_lock lock(mutex_);
-  return mode_ == Mode::kPaused;
 }
 
 ConsumerGate::Room ConsumerGate::room() const {
@@ -87,14 +71,15 @@ ConsumerGate::Room ConsumerGate::room() const {
   }
 }
 
-void ConsumerGate::tries() {
+std::uint64_t ConsumerGate::tries() {
   const std::scoped_lock lock(mutex_);
   if (mode_ == Mode::kShut) mode_ = Mode::kTrying;
+  return ++trials_;
 }
 
-void ConsumerGate::tried() {
+void ConsumerGate::tried(std::uint64_t trial) {
   const std::scoped_lock lock(mutex_);
-  if (mode_ == Mode::kTrying) mode_ = Mode::kShut;
+  if (mode_ == Mode::kTrying && trial == trials_) mode_ = Mode::kShut;
 }
 
 std::optional<ConsumerGate::TimePoint> ConsumerGate::until() const {
@@ -105,28 +90,59 @@ std::optional<ConsumerGate::TimePoint> ConsumerGate::until() const {
   return std::nullopt;
 }
 
+bool ConsumerGate::paused() const {
+  const std::scoped_lock lock(mutex_);
+  return mode_ == Mode::kPaused;
+}
+
+bool ConsumerGate::write(const News& news) const {
+  switch (news.mode) {
+    case Mode::kShut:
+      return options_.gates->shut(options_.number, news.why, news.time).has_value();
+    case Mode::kPaused:
+      return options_.gates->shut(options_.number, news.why, std::nullopt).has_value();
+    default:
+      return options_.gates->open(options_.number).has_value();
+  }
+}
+
+void ConsumerGate::keep() {
+  if (options_.gates == nullptr) return;
+  std::optional<News> news;
+  {
+    const std::scoped_lock lock(mutex_);
+    news.swap(news_);
+  }
+  if (!news || write(*news) || news->mode != Mode::kPaused) return;
+  // A break that others do not see does no harm; a pause must not be forgotten.
+  const std::scoped_lock lock(mutex_);
+  news_ = std::move(news);
+}
+
 void ConsumerGate::look() {
   if (options_.gates == nullptr) return;
+  keep();
   const TimePoint now = options_.clock->now();
   if (looked_ && now - *looked_ < kLookEvery) return;
+  std::uint64_t changes = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    changes = changes_;
+  }
   const auto state = options_.gates->state(options_.number);
   bool resumed = false;
   bool paused = false;
-  bool not_kept = false;
   {
     const std::scoped_lock lock(mutex_);
     looked_ = now;
-    // A store that cannot say changes nothing.
-    if (!state) return;
+    // A store that cannot say changes nothing, nor does what it said before a handler said more.
+    if (!state || changes != changes_ || news_) return;
     const bool pause = *state && !(*state)->until;
     paused = pause && mode_ != Mode::kPaused;
-    resumed = !pause && mode_ == Mode::kPaused && kept_;
-    not_kept = !pause && mode_ == Mode::kPaused && !kept_;
-    if (pause) kept_ = true;
+    resumed = !pause && mode_ == Mode::kPaused;
     if (paused) mode_ = Mode::kPaused;
     if (resumed) mode_ = Mode::kOpen;
   }
-  if (not_kept) keep_pause();
   if (paused) notice(fmt::format("paused: {}", (*state)->why));
   if (resumed) notice("resumed");
   if (paused || resumed) options_.changed();

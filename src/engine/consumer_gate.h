@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -38,29 +39,41 @@ class ConsumerGate final : public Gate {
   // How many messages may begin now: none, one alone, or as many as there are.
   enum class Room { kNone, kOne, kAll };
   Room room() const;
-  // The one has begun.
-  void tries();
-  // The one has ended; where nobody opened or shut the gate meanwhile, the next one tries.
-  void tried();
+  // The one begins; the number of its trial.
+  std::uint64_t tries();
+  // It has ended; where nobody opened or shut the gate meanwhile, the next one tries.
+  void tried(std::uint64_t trial);
   // When room may change by itself.
   std::optional<TimePoint> until() const;
-  // What the store says: another process, or a person, paused or resumed the consumer. Asks about
-  // once a second at most. For the receiving thread.
-  void look();
   bool paused() const;
+
+  // For the receiving thread: handlers only note what they say, for they may hold the store's own
+  // transaction. `keep` writes it to the store; `look` does too, and then sees, about once a
+  // second, whether another process or a person paused or resumed the consumer.
+  void keep();
+  void look();
 
  private:
   enum class Mode { kOpen, kShut, kTrying, kPaused };
+  // To be told to the store.
+  struct News {
+    Mode mode;
+    std::string why;
+    std::chrono::milliseconds time{0};
+  };
   void notice(const std::string& text) const;
-  void keep_pause() noexcept;
+  void change(Mode mode, News news);
+  // False where the store has something else, or could not say.
+  bool write(const News& news) const;
 
   const Options options_;
   mutable std::mutex mutex_;
   Mode mode_ = Mode::kOpen;
   TimePoint until_{};
   std::optional<TimePoint> looked_;
-  std::string why_;    // kPaused
-  bool kept_ = false;  // kPaused: the store has it
+  std::optional<News> news_;
+  std::uint64_t changes_ = 0;
+  std::uint64_t trials_ = 0;
 };
 
 }  // namespace semel::engine

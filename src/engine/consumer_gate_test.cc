@@ -30,7 +30,11 @@ class ConsumerGateTest : public testing::Test {
     options.changed = [this] { ++changes_; };
     return options;
   }
-  std::optional<ShutGate> kept() { return store_->facets().gates->state(number_).value(); }
+  // What others see, once the receiving thread has been round.
+  std::optional<ShutGate> kept() {
+    gate_.keep();
+    return store_->facets().gates->state(number_).value();
+  }
 
   std::unique_ptr<Store> store_;
   ConsumerNumber number_{};
@@ -57,9 +61,9 @@ TEST_F(ConsumerGateTest, ShutForATimeThenOneTriesAlone) {
 TEST_F(ConsumerGateTest, ATryThatFailsShutsItAgain) {
   gate_.shut(seconds(1), "refused");
   clock_.advance(seconds(1));
-  gate_.tries();
+  const auto trial = gate_.tries();
   gate_.shut(seconds(2), "refused again");
-  gate_.tried();
+  gate_.tried(trial);
   EXPECT_EQ(gate_.room(), Room::kNone);
   clock_.advance(seconds(2));
   EXPECT_EQ(gate_.room(), Room::kOne);
@@ -68,9 +72,30 @@ TEST_F(ConsumerGateTest, ATryThatFailsShutsItAgain) {
 TEST_F(ConsumerGateTest, ATryThatSaysNothingLetsTheNextOneTry) {
   gate_.shut(seconds(1), "refused");
   clock_.advance(seconds(1));
-  gate_.tries();
-  gate_.tried();
+  gate_.tried(gate_.tries());
   EXPECT_EQ(gate_.room(), Room::kOne);
+}
+
+TEST_F(ConsumerGateTest, ALateTrialDoesNotEndTheNext) {
+  gate_.shut(seconds(1), "refused");
+  clock_.advance(seconds(1));
+  const auto late = gate_.tries();
+  gate_.shut(seconds(2), "Retry-After: 2");  // said by one that began before
+  clock_.advance(seconds(2));
+  const auto next = gate_.tries();
+  gate_.tried(late);
+  EXPECT_EQ(gate_.room(), Room::kNone) << "the next one is being tried";
+  gate_.tried(next);
+  EXPECT_EQ(gate_.room(), Room::kOne);
+}
+
+TEST_F(ConsumerGateTest, NothingIsWrittenOnAHandlersThread) {
+  gate_.shut(seconds(10), "503");
+  gate_.pause("410 Gone");
+  EXPECT_FALSE(store_->facets().gates->state(number_).value());
+  gate_.look();
+  EXPECT_FALSE(store_->facets().gates->state(number_).value()->until);
+  EXPECT_TRUE(gate_.paused()) << "its own pause is not taken for a resumed one";
 }
 
 TEST_F(ConsumerGateTest, SuccessesOfThoseWhoBeganBeforeDoNotOpenIt) {

@@ -75,6 +75,7 @@ Ended RunningEngine::run() {
   for (std::thread& worker : workers) worker.join();
   // It may still be on its way out of the strategy.
   completer_.end();
+  gate_.keep();
   return has_ended() ? static_cast<Ended>(ended_.load()) : Ended::kDrained;
 }
 
@@ -148,7 +149,9 @@ ConsumerGate::Options RunningEngine::gate_options() {
 
 void RunningEngine::look_at_gate() {
   gate_.look();
-  if (gate_.until()) flight_.look_again();  // its time may be over
+  const auto until = gate_.until();
+  gate_at_ = until && *until > now() ? until : std::nullopt;
+  if (until) flight_.look_again();  // its time may be over
   if (!options_.once || !gate_.paused()) return;
   parts_.observer->on_notice(
       options_.consumer,
@@ -232,7 +235,7 @@ void RunningEngine::wait() {
   std::optional<TimePoint> until = bring_back_at_;
   if (keep_refused_at_) until = until ? std::min(*until, *keep_refused_at_) : *keep_refused_at_;
   const bool shut = flight_.gate_is_shut();
-  if (const auto gate = gate_.until()) until = until ? std::min(*until, *gate) : *gate;
+  if (gate_at_) until = until ? std::min(*until, *gate_at_) : *gate_at_;
   if (shut) {
     const TimePoint extend_at = now() + options_.lease / 3;
     until = until ? std::min(*until, extend_at) : extend_at;

@@ -266,9 +266,12 @@ TEST_F(EngineTest, ADrainFinishesWhatRunsAndGivesBackTheRest) {
   EXPECT_EQ(topic_.in_flight(), 0u);
 }
 
-TEST_F(EngineTest, AHandlerThatNeverEndsIsReportedAtTheDrainsEnd) {
+class HangingEngine : public EngineTest, public testing::WithParamInterface<int> {};
+
+// With no workers it is the receiving thread itself that hangs.
+TEST_P(HangingEngine, AHandlerThatNeverEndsIsReportedAtTheDrainsEnd) {
   options_.once = false;
-  options_.workers = 1;
+  options_.workers = GetParam();
   options_.drain_timeout = milliseconds(30);
   options_.grace = milliseconds(30);
   std::atomic<bool> begun{false};
@@ -289,6 +292,8 @@ TEST_F(EngineTest, AHandlerThatNeverEndsIsReportedAtTheDrainsEnd) {
   release.notify_all();
   running.join();
 }
+
+INSTANTIATE_TEST_SUITE_P(Workers, HangingEngine, testing::Values(0, 1));
 
 TEST_F(EngineTest, HostileMessagesBecomeDeadLettersAndTheGoodOnesAreDone) {
   topic_.add("not json");

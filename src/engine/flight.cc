@@ -62,7 +62,7 @@ bool Flight::thin() const {
 void Flight::call_workers() {
   if (workers_ > 0) {
     ready_.notify_all();
-  } else if (crowded_locked() && may_take()) {
+  } else if (crowded_locked() && may_take(gate_room())) {
     ready_.notify_one();
   }
 }
@@ -73,16 +73,20 @@ std::size_t Flight::may_run() const {
   return limits_.running - std::min(limits_.running, running);
 }
 
-bool Flight::may_take() const {
+ConsumerGate::Room Flight::gate_room() const {
+  return gate_ == nullptr ? ConsumerGate::Room::kAll : gate_->room();
+}
+
+bool Flight::may_take(ConsumerGate::Room room) const {
   if (closed_ || alone_ || !sequencer_.ready() || may_run() == 0) return false;
   if (workers_ == 0 && in_strategy_ > 0) return false;
-  if (gate_is_shut()) return false;
+  if (room == ConsumerGate::Room::kNone) return false;
   return suspects_ == 0 || batches_ == 0;
 }
 
-std::vector<Delivery> Flight::take_locked() {
+std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
   std::size_t most = std::min(batch_size_.limit(), may_run());
-  const bool tries = gate_ != nullptr && gate_->room() == ConsumerGate::Room::kOne;
+  const bool tries = room == ConsumerGate::Room::kOne;
   if (suspects_ > 0 || tries) {
     most = 1;
   } else if (workers_ > 1) {
@@ -93,8 +97,7 @@ std::vector<Delivery> Flight::take_locked() {
   if (batch.empty()) return batch;
   ++batches_;
   ++in_strategy_;
-  batch.front().arrival.tries = tries;
-  if (tries) gate_->tries();
+  batch.front().arrival.trial = tries ? gate_->tries() : 0;
   if (batch.front().arrival.suspect) {
     --suspects_;
     alone_ = true;
@@ -104,12 +107,14 @@ std::vector<Delivery> Flight::take_locked() {
 
 std::vector<Delivery> Flight::take(bool wait) {
   std::unique_lock lock(mutex_);
-  if (wait) {
-    ready_.wait(lock,
-                [&] { return closed_ || (may_take() && (workers_ > 0 || crowded_locked())); });
+  for (;;) {
+    // The gate is not under this lock: what it said is asked for once.
+    const ConsumerGate::Room room = gate_room();
+    const bool mine = !wait || workers_ > 0 || crowded_locked();
+    if (mine && may_take(room)) return take_locked(room);
+    if (!wait || closed_) return {};
+    ready_.wait(lock);
   }
-  if (!may_take()) return {};
-  return take_locked();
 }
 
 bool Flight::returned() {
@@ -119,9 +124,10 @@ bool Flight::returned() {
   return thin();
 }
 
-bool Flight::ran(std::size_t messages, bool suspect, bool tries, std::chrono::nanoseconds took) {
+bool Flight::ran(std::size_t messages, bool suspect, std::uint64_t trial,
+                 std::chrono::nanoseconds took) {
   std::lock_guard lock(mutex_);
-  if (tries) gate_->tried();
+  if (trial != 0) gate_->tried(trial);
   --batches_;
   if (suspect) {
     alone_ = false;
@@ -141,7 +147,7 @@ bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
     if (landing.keep != nullptr) {
       kept = true;
       landing.keep->arrival.suspect = false;
-      landing.keep->arrival.tries = false;
+      landing.keep->arrival.trial = 0;
       later_.push_back({now + landing.settlement.delay, std::move(*landing.keep)});
     } else {
       --messages_;
@@ -158,9 +164,7 @@ void Flight::look_again() {
   call_workers();
 }
 
-bool Flight::gate_is_shut() const {
-  return gate_ != nullptr && gate_->room() == ConsumerGate::Room::kNone;
-}
+bool Flight::gate_is_shut() const { return gate_room() == ConsumerGate::Room::kNone; }
 
 std::optional<TimePoint> Flight::bring_back(TimePoint now) {
   std::lock_guard lock(mutex_);
@@ -197,7 +201,7 @@ bool Flight::wait_landed(std::chrono::milliseconds deadline) {
 
 bool Flight::ready() const {
   std::lock_guard lock(mutex_);
-  return may_take();
+  return may_take(gate_room());
 }
 
 bool Flight::empty() const {

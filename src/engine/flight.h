@@ -64,7 +64,8 @@ class Flight {
   // receives.
   bool returned();
   // A batch has ended whole; its landings were given before. True: worth waking who receives.
-  bool ran(std::size_t messages, bool suspect, bool tries, std::chrono::nanoseconds took);
+  // `trial`: of the gate, where it was one.
+  bool ran(std::size_t messages, bool suspect, std::uint64_t trial, std::chrono::nanoseconds took);
   // Frees keys and room. True: worth waking who receives.
   bool land(std::vector<Landing>& landings, TimePoint now);
 
@@ -84,11 +85,12 @@ class Flight {
   bool empty() const;
 
  private:
-  std::vector<Delivery> take_locked();
+  ConsumerGate::Room gate_room() const;
+  std::vector<Delivery> take_locked(ConsumerGate::Room room);
   bool crowded_locked() const;
   void call_workers();
   bool thin() const;
-  bool may_take() const;
+  bool may_take(ConsumerGate::Room room) const;
   std::size_t may_run() const;  // how many more
 
   const Limits limits_;

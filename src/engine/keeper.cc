@@ -14,6 +14,11 @@ namespace {
 constexpr milliseconds kShortestTick{5};
 constexpr milliseconds kLongestTick{50};
 
+// With nothing locked: what hangs on a stop token is the user's, and may answer its call there.
+void fire(std::vector<std::stop_source>& stops) {
+  for (std::stop_source& stop : stops) stop.request_stop();
+}
+
 milliseconds tick_for(const KeeperOptions& options) {
   milliseconds tick = options.lease / 12;
   if (options.timeout.count() > 0) tick = std::min(tick, options.timeout / 4);
@@ -36,7 +41,9 @@ class ThreadKeeper::BatchWatch final : public strategies::Keeper::Watch {
   ~BatchWatch() override { keeper_.remove(this); }
 
   std::stop_token handler_begins(std::size_t lease) override {
-    if (keeper_.options_.draining && keeper_.options_.draining()) {
+    // What has called outside is begun: its second part is done in a drain too.
+    const bool second = handlers_ == Handlers::kSecondPart;
+    if (!second && keeper_.options_.draining && keeper_.options_.draining()) {
       std::stop_source begins_no_more;
       begins_no_more.request_stop();
       return begins_no_more.get_token();
@@ -50,7 +57,7 @@ class ThreadKeeper::BatchWatch final : public strategies::Keeper::Watch {
     entry.begun = now;
     // Handlers of one transaction share a source until it has fired: making one costs an
     // allocation.
-    if (handlers_ != Handlers::kInTransaction || entry.stop.stop_requested()) {
+    if (!in_transaction() || entry.stop.stop_requested()) {
       entry.stop = std::stop_source();
     }
     if (stopped_ || entry.lost) entry.stop.request_stop();
@@ -83,6 +90,9 @@ class ThreadKeeper::BatchWatch final : public strategies::Keeper::Watch {
     bool lost = false;
   };
 
+  bool in_transaction() const noexcept {
+    return handlers_ == Handlers::kInTransaction || handlers_ == Handlers::kSecondPart;
+  }
   // Handlers of a transaction run one after the other: without leases they share the one entry.
   Entry& entry_of(std::size_t lease) { return entries_[lease < entries_.size() ? lease : 0]; }
 
@@ -129,13 +139,17 @@ void ThreadKeeper::remove(BatchWatch* watch) noexcept {
 }
 
 void ThreadKeeper::stop_all() noexcept {
-  std::lock_guard lock(mutex_);
-  stopping_all_ = true;
-  for (BatchWatch* watch : watches_) {
-    std::lock_guard inner(watch->mutex_);
-    watch->stopped_ = true;
-    for (auto& entry : watch->entries_) entry.stop.request_stop();
+  std::vector<std::stop_source> stops;
+  {
+    std::lock_guard lock(mutex_);
+    stopping_all_ = true;
+    for (BatchWatch* watch : watches_) {
+      std::lock_guard inner(watch->mutex_);
+      watch->stopped_ = true;
+      for (auto& entry : watch->entries_) stops.push_back(entry.stop);
+    }
   }
+  fire(stops);
 }
 
 void ThreadKeeper::loop() {
@@ -173,18 +187,19 @@ bool ThreadKeeper::past(TimePoint begun, TimePoint now, milliseconds more) const
 
 void ThreadKeeper::look_after(BatchWatch& watch, TimePoint now) {
   std::function<void()> on_tick;
+  std::vector<std::stop_source> stops;
   {
     std::lock_guard lock(watch.mutex_);
     on_tick = watch.on_tick_;
     for (auto& entry : watch.entries_) {
       if (!entry.begun || !past(*entry.begun, now, milliseconds{0})) continue;
-      entry.stop.request_stop();
-      if (watch.handlers_ == Handlers::kInTransaction && options_.hung &&
-          past(*entry.begun, now, options_.grace)) {
+      stops.push_back(entry.stop);
+      if (watch.in_transaction() && options_.hung && past(*entry.begun, now, options_.grace)) {
         options_.hung("a handler holds the store's transaction past its timeout and grace");
       }
     }
   }
+  fire(stops);
   renew(watch, now);
   // Without the watch's lock: it may end leases.
   if (on_tick) on_tick();
@@ -214,16 +229,20 @@ void ThreadKeeper::renew(BatchWatch& watch, TimePoint now) {
   // A store that is away is no reason to stop the handler: the lease may well outlive the trouble,
   // and finish will tell.
   if (!applied) return;
-  std::lock_guard lock(watch.mutex_);
-  for (std::size_t k = 0; k < which.size(); ++k) {
-    auto& entry = watch.entries_[which[k]];
-    if ((*applied)[k] == Applied::kYes) {
-      entry.renewed = now;
-    } else if (entry.lease) {
-      entry.lost = true;
-      entry.stop.request_stop();
+  std::vector<std::stop_source> stops;
+  {
+    std::lock_guard lock(watch.mutex_);
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      auto& entry = watch.entries_[which[k]];
+      if ((*applied)[k] == Applied::kYes) {
+        entry.renewed = now;
+      } else if (entry.lease) {
+        entry.lost = true;
+        stops.push_back(entry.stop);
+      }
     }
   }
+  fire(stops);
 }
 
 }  // namespace semel::engine

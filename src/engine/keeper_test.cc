@@ -188,6 +188,33 @@ TEST_F(KeeperTest, TicksUntilTheWatchEnds) {
   EXPECT_EQ(ticks, at_end);
 }
 
+// As a user's handler does that cancels its call and answers at once.
+TEST_F(KeeperTest, WhatHangsOnAStopTokenMayEndItsHandlerThere) {
+  ThreadKeeper keeper(options(seconds(60), milliseconds(20)));
+  auto watch = keeper.watch(leases_, Handlers::kTogether);
+  std::atomic<int> ended{0};
+  const auto end = [&](std::size_t which) {
+    watch->handler_ended(which);
+    ++ended;
+    ended.notify_all();
+  };
+  const std::stop_token timed_out = watch->handler_begins(0);
+  const std::stop_callback on_timeout(timed_out, [&] { end(0); });
+  ended.wait(0);
+  const std::stop_token all = watch->handler_begins(1);
+  const std::stop_callback on_all(all, [&] { end(1); });
+  keeper.stop_all();
+  EXPECT_EQ(ended, 2);
+}
+
+TEST_F(KeeperTest, ADrainKeepsWhatHasCalledOutsideFromNothing) {
+  KeeperOptions o = options(seconds(60), milliseconds(0));
+  o.draining = [] { return true; };
+  ThreadKeeper keeper(o);
+  EXPECT_TRUE(keeper.watch(leases_, Handlers::kInTransaction)->handler_begins(0).stop_requested());
+  EXPECT_FALSE(keeper.watch(leases_, Handlers::kSecondPart)->handler_begins(0).stop_requested());
+}
+
 TEST_F(KeeperTest, StopAllReachesRunningAndComing) {
   ThreadKeeper keeper(options(seconds(60), milliseconds(0)));
   auto watch = keeper.watch(leases_, Handlers::kInTurn);

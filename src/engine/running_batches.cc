@@ -9,11 +9,17 @@ namespace semel::engine {
 
 using std::chrono::milliseconds;
 
+namespace {
+
+constexpr milliseconds kDrainSaysItFirst{200};
+
+}  // namespace
+
 RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deliveries)
     : engine(owner),
       batch(std::move(deliveries)),
       suspect(batch.front().arrival.suspect),
-      tries(batch.front().arrival.tries),
+      trial(batch.front().arrival.trial),
       progress(owner.now()),
       open(batch.size() + 1),
       sink(
@@ -79,7 +85,7 @@ void RunningEngine::end_batch(Running& running) {
     ended = std::move(*at);
     running_.erase(at);
   }
-  if (flight_.ran(ended->batch.size(), ended->suspect, ended->tries, ended->took)) wake_receiver();
+  if (flight_.ran(ended->batch.size(), ended->suspect, ended->trial, ended->took)) wake_receiver();
 }
 
 void RunningEngine::process_suspect(Running& running) {
@@ -114,7 +120,7 @@ void RunningEngine::process_suspect(Running& running) {
 
 // None when the drain began before it could be counted: uncounted it must not run.
 std::optional<int> RunningEngine::count_crash(RunMarkers& runs, const Message& message) {
-  while (!stopping()) {
+  while (!stopping() && !has_ended()) {
     auto crashes = runs.count_crash(message);
     if (crashes) {
       note_store({});
@@ -143,7 +149,7 @@ void RunningEngine::would_process(std::vector<Delivery> batch) {
   const bool landed = flight_.land(landings, now());
   flight_.returned();
   const bool ran = flight_.ran(batch.size(), batch.front().arrival.suspect,
-                               batch.front().arrival.tries, std::chrono::nanoseconds{0});
+                               batch.front().arrival.trial, std::chrono::nanoseconds{0});
   if (landed || ran) wake_receiver();
 }
 
@@ -186,8 +192,17 @@ void RunningEngine::tick() {
   flush_running();
   sources_.extend(rows_that_hang());
   if (!stopping()) return;
-  if (!stopping_since_) stopping_since_ = now();
-  if (stops_.load() > 1 || now() - *stopping_since_ >= options_.drain_timeout) keeper_.stop_all();
+  const TimePoint at = now();
+  if (!stopping_since_) stopping_since_ = at;
+  if (!hurried_since_ && (stops_.load() > 1 || at - *stopping_since_ >= options_.drain_timeout)) {
+    hurried_since_ = at;
+  }
+  if (!hurried_since_) return;
+  keeper_.stop_all();
+  // A handler on the receiving thread keeps it from draining, and so from saying so itself.
+  if (at - *hurried_since_ >= options_.grace + kDrainSaysItFirst) {
+    parts_.hung("a handler does not end, though its time is over and it was asked to stop");
+  }
 }
 
 // Rows of a batch whose handler hangs are not kept hidden: another process may have them.

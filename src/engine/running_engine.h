@@ -50,7 +50,7 @@ class RunningEngine final : public Engine {
     RunningEngine& engine;
     std::vector<Delivery> batch;
     const bool suspect;
-    const bool tries;
+    const std::uint64_t trial;         // of the gate
     std::atomic<TimePoint> progress;   // when it began, or a delivery of it ended
     std::chrono::nanoseconds took{0};  // in the strategy
     std::atomic<std::size_t> open;     // deliveries that have not ended, and the strategy
@@ -116,9 +116,12 @@ class RunningEngine final : public Engine {
   static constexpr int kRunning = -1;
   std::atomic<int> ended_{kRunning};
   std::optional<TimePoint> bring_back_at_;
+  std::optional<TimePoint> gate_at_;  // when the gate's time is over
   std::optional<TimePoint> keep_refused_at_;
-  std::atomic<bool> suspects_left_{false};   // one was given back untried
-  std::optional<TimePoint> stopping_since_;  // the keeper's thread's
+  std::atomic<bool> suspects_left_{false};  // one was given back untried
+  // The keeper's thread's.
+  std::optional<TimePoint> stopping_since_;
+  std::optional<TimePoint> hurried_since_;
   StoreWatch store_watch_;
 };
 

@@ -84,7 +84,7 @@ BatchRun::Went BatchRun::run_handlers(UnitOfWork& unit) {
 }
 
 bool BatchRun::stopped_before_start(Slot& slot, const std::stop_token& stop) {
-  if (!stop.stop_requested()) return false;
+  if (!stop.stop_requested() || options_.second_part) return false;
   slot.acquired = false;
   slot.returned = true;
   slot.outcome = Outcome{};

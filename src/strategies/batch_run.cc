@@ -40,7 +40,9 @@ BatchRun::BatchRun(const Context& context, const PipelineOptions& options, Entry
 
 Ran BatchRun::run() {
   if (context_.services.keeper != nullptr) {
-    watch_ = context_.services.keeper->watch(entry_.leases(), Keeper::Handlers::kInTransaction);
+    watch_ = context_.services.keeper->watch(
+        entry_.leases(),
+        options_.second_part ? Keeper::Handlers::kSecondPart : Keeper::Handlers::kInTransaction);
   }
   while (first_ < slots_.size()) {
     switch (transact()) {

@@ -1,6 +1,7 @@
 #include "strategies/calls.h"
 
 #include <chrono>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -43,6 +44,7 @@ class Running {
     if (watch_ != nullptr) watch_->handler_ended(i);
     forgive_if_cancelled(decision, watch_);
     if (context_.apply && decision.has_effect()) {
+      const std::scoped_lock lock(mutex_);
       made_.push_back({calls_[i], std::move(decision.result), &sink_});
       numbers_.push_back(i);
     } else {
@@ -52,10 +54,25 @@ class Running {
 
   void flush_if_due() {
     finisher_.flush_if_due();
-    if (context_.environment->clock->now() - applied_at_ >= kApplyAfter) apply();
+    const std::scoped_lock lock(mutex_);
+    if (due()) apply_locked();
+  }
+  // The same from the keeper's thread, while a handler runs: a slow one holds back nobody's ending.
+  void flush_beside_handler() {
+    finisher_.flush_beside_handler();
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock && due()) apply_locked();
+  }
+  void apply() {
+    const std::scoped_lock lock(mutex_);
+    apply_locked();
   }
 
-  void apply() {
+ private:
+  bool due() const {
+    return !made_.empty() && context_.environment->clock->now() - applied_at_ >= kApplyAfter;
+  }
+  void apply_locked() {
     if (made_.empty()) return;
     // The transaction watches over the leases of those it completes.
     for (const std::size_t i : numbers_) {
@@ -67,12 +84,12 @@ class Running {
     applied_at_ = context_.environment->clock->now();
   }
 
- private:
   const Context& context_;
   const std::span<const Call> calls_;
   Finisher& finisher_;
   EndingSink& sink_;
   Keeper::Watch* const watch_;
+  std::mutex mutex_;
   std::vector<Made> made_;
   std::vector<std::size_t> numbers_;  // of the made ones
   std::chrono::steady_clock::time_point applied_at_;
@@ -186,9 +203,11 @@ void apply_all(const Context& context, std::span<const Made> made) {
     if (verdict.kind == Verdict::Kind::kDone && verdict.result.empty()) verdict.result = answer;
     return verdict;
   });
-  ConfirmEntry entry(second, rights);
+  ConfirmEntry entry(second, rights, true);
   Routes routes(made);
-  Pipeline(second, PipelineOptions{}).run(deliveries, entry, routes);
+  PipelineOptions options;
+  options.second_part = true;
+  Pipeline(second, options).run(deliveries, entry, routes);
 }
 
 void run_calls(const Context& context, std::span<const Call> calls, Finisher& finisher,
@@ -196,15 +215,16 @@ void run_calls(const Context& context, std::span<const Call> calls, Finisher& fi
   const bool at_once = std::holds_alternative<BatchHandler>(context.handler);
   std::unique_ptr<Keeper::Watch> watch =
       watch_over(context, calls, at_once ? Keeper::Handlers::kTogether : Keeper::Handlers::kInTurn);
+  Running running(context, calls, finisher, sink, watch.get());
   if (watch) {
     finisher.watch(watch.get());
-    watch->on_tick([&finisher] { finisher.flush_beside_handler(); });
+    watch->on_tick([&running] { running.flush_beside_handler(); });
   }
-  Running running(context, calls, finisher, sink, watch.get());
   (at_once ? run_at_once : run_in_turn)(context, calls, running);
   finisher.flush();
   running.apply();
   finisher.watch(nullptr);
+  watch.reset();  // before what its ticks call
 }
 
 }  // namespace semel::strategies

@@ -203,6 +203,7 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
     ending.outcome.settle = Outcome::Settle::kLater;
     if (right.lease) {
       start(Finish::To::kNotStarted, right, delivery, ending.finish.emplace());
+      ending.finish->unknown = decision.unknown;
     }
     return ending;
   }

@@ -32,8 +32,8 @@ Result<void> ClaimEntry::enter(UnitOfWork& unit, std::size_t,
   return {};
 }
 
-ConfirmEntry::ConfirmEntry(const Context& context, std::span<const Acquired> claims)
-    : context_(context), claims_(claims) {
+ConfirmEntry::ConfirmEntry(const Context& context, std::span<const Acquired> claims, bool called)
+    : context_(context), claims_(claims), called_(called) {
   leases_.reserve(claims.size());
   for (const Acquired& claim : claims) leases_.push_back(claim.lease);
 }
@@ -56,7 +56,8 @@ Result<void> ConfirmEntry::enter(UnitOfWork& unit, std::size_t first,
 
 void ConfirmEntry::given_back(std::size_t index) noexcept {
   // Where this fails too the lease ends by itself.
-  const Finish finish = not_started(leases_[index]);
+  Finish finish = not_started(leases_[index]);
+  finish.unknown = called_;
   (void)context_.store->finish({&finish, 1});
 }
 

@@ -20,7 +20,8 @@ class ClaimEntry final : public Entry {
 // nobody can take over what this transaction works on.
 class ConfirmEntry final : public Entry {
  public:
-  ConfirmEntry(const Context& context, std::span<const Acquired> claims);
+  // `called`: the work has called outside, so what is given back may have had its effect.
+  ConfirmEntry(const Context& context, std::span<const Acquired> claims, bool called = false);
 
   Result<void> enter(UnitOfWork& unit, std::size_t first, std::span<const Message* const> messages,
                      std::vector<Claim>& answers) override;
@@ -32,6 +33,7 @@ class ConfirmEntry final : public Entry {
   const Context& context_;
   std::span<const Acquired> claims_;
   std::vector<Lease> leases_;
+  const bool called_;
 };
 
 // No record: every message runs.

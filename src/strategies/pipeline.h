@@ -49,6 +49,8 @@ struct PipelineOptions {
   // A handler may have touched the store's connection beside its Transaction (borrowed ones): after
   // an undo it must run again although it read nothing.
   bool always_rerun = false;
+  // Of work in two: the call was made, and must not be made again for the sake of a drain.
+  bool second_part = false;
 };
 
 // What a run came to beside its endings.

@@ -47,8 +47,9 @@ class Keeper {
   enum class Handlers {
     kInTransaction,  // one that passes timeout and grace holds the store's transaction: the process
                      // must end itself
-    kInTurn,         // one that hangs keeps those behind it from running: all leases lapse
-    kTogether,       // each for itself
+    kSecondPart,  // the same, of work whose call was made: a drain does not keep it from beginning
+    kInTurn,      // one that hangs keeps those behind it from running: all leases lapse
+    kTogether,    // each for itself
   };
   virtual ~Keeper() = default;
   // `leases` are renewed at a third of their length until finished, at most up to the handler's

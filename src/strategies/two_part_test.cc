@@ -100,6 +100,23 @@ TEST_F(TwoPartTest, ATransactionThatIsTriedAgainDoesNotCallAgain) {
   EXPECT_EQ(effects("a"), 1);
 }
 
+// The call was made: to stop now would only make it again.
+TEST_F(TwoPartTest, AStopAfterTheCallDoesNotKeepTheSecondPart) {
+  keeper_.stop_at_begin = [this](std::size_t) { return keeper_.begun > 1; };
+  EXPECT_EQ(process(kStateMachine, {"a"}).of("a").kind, Kind::kDone);
+  EXPECT_EQ(effects("a"), 1);
+  EXPECT_EQ(called_["a"], 1);
+}
+
+TEST_F(TwoPartTest, WhatIsGivenBackAfterItsCallMayHaveHadItsEffect) {
+  faults_.fail_always(StoreCall::kUnitCommit, ErrorKind::kUnavailable, When::kBefore);
+  EXPECT_EQ(process(kStateMachine, {"a"}).of("a").kind, Kind::kRetry);
+  faults_.clear();
+  const auto record = store_.state.records.at(semel::test::make_message(kConsumer, "a").key().id);
+  ASSERT_TRUE(record);
+  EXPECT_TRUE(record->outcome_unknown);
+}
+
 TEST_F(TwoPartTest, NothingIsAppliedUnderALeaseThatWasLost) {
   context_.claim.lease = milliseconds(200);
   bool taken = false;
