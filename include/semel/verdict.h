@@ -26,8 +26,9 @@ struct Verdict {
   std::optional<std::chrono::milliseconds>
       after;            // kRetry: not before; none: the retry policy says
   bool counted = true;  // kRetry: false when this try says nothing about the message itself
-  // kRetry: the effect may have happened, and nobody can say: a connection that was cut after the
-  // request had gone. The record remembers it until the key is completed.
+  // kRetry, kDead: the effect may have happened: a connection was cut after the request had gone,
+  // or it did happen and its answer cannot be kept. The record remembers it until the key is
+  // completed.
   bool unknown = false;
   // kRetry, kDead: from semel::reason, for metrics and filters; empty: what the handler's kind
   // says.

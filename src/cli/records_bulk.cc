@@ -200,7 +200,8 @@ Result<bool> unlock_seen(RecordInspector& records, const RecordView& seen) {
 }
 
 constexpr Verb kForget = {"forget", "forgotten",
-                          "Forget {}? The next delivery of such a key is handled as new.",
+                          "Forget {}? What waits for its retry, or for a person, goes with its "
+                          "record; the next delivery of such a key is handled as new.",
                           "moved on, or are being worked on", forget_seen};
 constexpr Verb kUnlock = {"unlock", "unlocked", "Let {} be tried again, now?",
                           "are neither parked nor dead", unlock_seen};

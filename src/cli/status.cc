@@ -34,11 +34,16 @@ std::string source_name(const config::SourceConfig& source) {
   return std::string(config::name_of(source));
 }
 
+// A retry is a record and a held message.
+std::size_t waiting(const StoreStats::Consumer& counts) {
+  return counts.consuming + std::max(counts.retrying, counts.held);
+}
+
 // Down: something waits for it and no process runs on the store.
 std::string state_of(const StoreStats::Consumer* counts, bool running) {
   if (counts == nullptr) return running ? "running" : "new";
   if (running) return "running";
-  return counts->consuming + counts->retrying + counts->held > 0 ? "down" : "idle";
+  return waiting(*counts) > 0 ? "down" : "idle";
 }
 
 Result<std::vector<Row>> rows_of(const config::Config& config, const StoreStats& stats,
@@ -153,9 +158,8 @@ int status(Console& console) {
   const auto down =
       std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.state == "down"; });
   if (down == rows.end()) return kOk;
-  console.note(
-      fmt::format("semel: {} is down: {} wait for it and nobody runs it", down->name,
-                  grouped(down->counts.consuming + down->counts.retrying + down->counts.held)));
+  console.note(fmt::format("semel: {} is down: {} wait for it and nobody runs it", down->name,
+                           grouped(waiting(down->counts))));
   return kBad;
 }
 

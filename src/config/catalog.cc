@@ -1,6 +1,7 @@
 #include "config/catalog.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -73,6 +74,21 @@ std::optional<TopicPage> find_topic(std::string_view name) {
   return std::nullopt;
 }
 
+namespace {
+
+// As a dead letter shows it: a line of that topic begins with it, or with its family.
+bool is_reason(std::string_view word) {
+  const auto topic = find_topic("reasons");
+  if (!topic || word.empty() || word.find_first_of(" \n") != std::string_view::npos) return false;
+  const std::string text = "\n" + std::string(topic->text);
+  if (text.find(fmt::format("\n{} ", word)) != std::string::npos) return true;
+  constexpr std::string_view kFamilies[] = {"handler.sql.", "handler.exec.", "handler.http."};
+  return std::any_of(std::begin(kFamilies), std::end(kFamilies),
+                     [&](std::string_view family) { return word.starts_with(family); });
+}
+
+}  // namespace
+
 std::optional<std::string> explain(std::string_view word) {
   if (const auto page = find_code(word)) {
     std::string out = fmt::format("{}: {}\n\n{}\n\nfix: {}\n", page->code, page->title,
@@ -80,9 +96,8 @@ std::optional<std::string> explain(std::string_view word) {
     if (!page->example.empty()) out += "\n" + indented(page->example);
     return out;
   }
-  if (const auto page = find_topic(word)) {
-    return fmt::format("{}\n\n{}", page->title, page->text);
-  }
+  const auto page = is_reason(word) ? find_topic("reasons") : find_topic(word);
+  if (page) return fmt::format("{}\n\n{}", page->title, page->text);
   return std::nullopt;
 }
 

@@ -97,6 +97,9 @@ TEST(Catalog, ExplainsCodesInAnyCaseAndTopics) {
        {"outcomes", "guarantees", "exit-codes", "strategies", "reasons", "keys"}) {
     EXPECT_TRUE(explain(topic)) << topic;
   }
+  for (const auto* reason : {"key.conflict", "too_large", "handler.exec.65", "handler.http.410"}) {
+    EXPECT_EQ(explain(reason), explain("reasons")) << reason;
+  }
   EXPECT_FALSE(explain("E999"));
   EXPECT_FALSE(explain(""));
   EXPECT_EQ(nearest_explained("strategy"), "strategies");

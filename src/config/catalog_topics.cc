@@ -87,6 +87,7 @@ payload.invalid      not JSON, or a param is missing or of another type
 handler.sql.CLASS    the statement failed: constraint, refused, expect_rows, syntax,
                      busy, other
 handler.exec.CODE    the command ended so: its exit code, signal_N, or start
+handler.http.STATUS  the endpoint answered so; or connect, reset, invalid, too_large
 handler.native       the C++ handler failed, or said dead
 handler.timeout      the handler took too long
 attempts.exhausted   retry.attempts tries have failed

@@ -196,6 +196,7 @@ void apply_all(const Context& context, std::span<const Made> made) {
     answers.emplace(&one.call.delivery->message, &one.answer);
   }
   Context second = context;
+  second.called = true;
   second.handler = TransactionalHandler([&](const Message& message, Transaction& transaction) {
     const Bytes& answer = *answers.at(&message);
     Verdict verdict = context.apply(message, answer, transaction);

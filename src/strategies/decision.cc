@@ -41,9 +41,11 @@ Decision decide_verdict(const Context& context, Verdict verdict, std::string_vie
   switch (verdict.kind) {
     case Verdict::Kind::kDone:
       if (verdict.result.size() > context.limits.result) {
-        return dead_for(std::string(reason::kTooLarge),
-                        fmt::format("the handler's result has {} bytes, the limit is {}",
-                                    verdict.result.size(), context.limits.result));
+        decision = dead_for(std::string(reason::kTooLarge),
+                            fmt::format("the handler's result has {} bytes, the limit is {}",
+                                        verdict.result.size(), context.limits.result));
+        decision.unknown = true;  // in a transaction of its own it is undone, outside it happened
+        return decision;
       }
       decision.result = std::move(verdict.result);
       return decision;
@@ -52,8 +54,11 @@ Decision decide_verdict(const Context& context, Verdict verdict, std::string_vie
       decision.error = first_line(verdict.reason);
       return decision;
     case Verdict::Kind::kDead:
-      return dead_for(context.dead_reason.empty() ? reason_or(dead_reason) : context.dead_reason,
-                      first_line(verdict.reason));
+      decision =
+          dead_for(context.dead_reason.empty() ? reason_or(dead_reason) : context.dead_reason,
+                   first_line(verdict.reason));
+      decision.unknown = verdict.unknown;
+      return decision;
     case Verdict::Kind::kRetry:
       decision = failed(reason_or(retry_reason), first_line(verdict.reason));
       if (verdict.after) decision.after = std::max(*verdict.after, std::chrono::milliseconds{0});

@@ -31,7 +31,7 @@ struct Decision {
   std::string error;                               // for people
   std::optional<std::chrono::milliseconds> after;  // kFailed: the handler asked for this delay
   bool counted = true;
-  bool unknown = false;  // kFailed: the effect may have happened
+  bool unknown = false;  // kFailed, kDead: the effect may have happened
 
   bool has_effect() const noexcept { return kind == Kind::kDone; }
 };

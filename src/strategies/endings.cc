@@ -145,7 +145,7 @@ Ending Endings::of_decision(const Right& right, const Decision& decision,
       ending = of_success(right, decision, delivery);
       break;
     case Decision::Kind::kDead:
-      ending = given_up(right, decision.reason, decision.error, delivery);
+      ending = given_up(right, decision.reason, decision.error, decision.unknown, delivery);
       break;
     case Decision::Kind::kFailed:
       ending = of_failure(right, decision, delivery);
@@ -189,10 +189,9 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
   const auto next = core::decide_retry(context_.retry, verdict, right.attempt, right.since_first,
                                        context_.environment->random->next());
   if (const auto* end = std::get_if<core::GiveUp>(&next); end != nullptr && context_.hold) {
-    Ending ending = given_up(right, std::string(end->reason),
-                             fmt::format("{}: {}", decision.reason, decision.error), delivery);
-    ending.finish->unknown = decision.unknown;
-    return ending;
+    return given_up(right, std::string(end->reason),
+                    fmt::format("{}: {}", decision.reason, decision.error), decision.unknown,
+                    delivery);
   }
   const auto* again = std::get_if<core::RetryAfter>(&next);
   Ending ending{settled(Outcome::Kind::kRetry, delivery), std::nullopt};
@@ -212,7 +211,7 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
   finish.reason = decision.reason;
   finish.error = decision.error;
   finish.counted = decision.counted;
-  finish.unknown = decision.unknown;
+  finish.unknown = decision.unknown || context_.called;
   // Without a record the held row is all that remembers the tries.
   if (!decision.counted && !right.lease) --finish.attempts;
   finish.delay = ending.outcome.delay;
@@ -220,11 +219,12 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
   return ending;
 }
 
-Ending Endings::given_up(const Right& right, std::string reason, std::string error,
+Ending Endings::given_up(const Right& right, std::string reason, std::string error, bool unknown,
                          const Delivery& delivery) const {
   Ending ending{settled(Outcome::Kind::kDead, delivery), std::nullopt};
   start(Finish::To::kDead, right, delivery, ending.finish.emplace());
   ending.finish->keep = context_.hold ? &delivery.message : nullptr;
+  ending.finish->unknown = unknown || context_.called;
   ending.finish->reason = reason;
   ending.finish->error = error;
   ending.outcome.reason = std::move(reason);

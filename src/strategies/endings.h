@@ -60,7 +60,7 @@ class Endings {
   void start(Finish::To to, const Right& right, const Delivery& delivery, Finish& finish) const;
   Ending of_success(const Right& right, const Decision& decision, const Delivery& delivery) const;
   Ending of_failure(const Right& right, const Decision& decision, const Delivery& delivery) const;
-  Ending given_up(const Right& right, std::string reason, std::string error,
+  Ending given_up(const Right& right, std::string reason, std::string error, bool unknown,
                   const Delivery& delivery) const;
 
   const Context& context_;

@@ -80,6 +80,9 @@ struct Context {
   // The second part of work in two; empty: there is none. The store has transactions then, and the
   // handler is not a transactional one.
   ApplyHandler apply;
+  // This is that second part: the call has been made, so what does not complete may have had its
+  // effect.
+  bool called = false;
   RetryPolicy retry;
   core::Limits limits;
   ClaimOptions claim;

@@ -27,7 +27,8 @@ class TwoPartTest : public StrategyFixture {
  protected:
   TwoPartTest() {
     context_.services.completer = &completer_;
-    context_.handler = PlainHandler([this](const Message& message, const Attempt&) {
+    context_.handler = PlainHandler([this](const Message& message, const Attempt& attempt) {
+      EXPECT_EQ(attempt.taken_over, called_[message.key().text] > 0);
       ++called_[message.key().text];
       return call_(message);
     });
@@ -90,6 +91,8 @@ TEST_F(TwoPartTest, ASecondPartThatSaysDeadLeavesADeadLetter) {
   EXPECT_EQ(process(kStateMachine, {"a"}).of("a").kind, Kind::kDead);
   EXPECT_EQ(effects("a"), 0);
   EXPECT_EQ(store_.state.dead_letters.size(), 1U);
+  const auto record = store_.state.records.at(semel::test::make_message(kConsumer, "a").key().id);
+  EXPECT_TRUE(record->outcome_unknown) << "the call was made";
 }
 
 TEST_F(TwoPartTest, ATransactionThatIsTriedAgainDoesNotCallAgain) {

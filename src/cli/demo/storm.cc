@@ -105,7 +105,10 @@ std::string config_yaml(core::StrategyKind strategy, const std::string& database
       "    key: {{ from: [json:/id] }}\n"
       "    strategy: {}\n"
       "    dedup: {{ lease: 1s }}\n"
-      "    in_flight: {{ messages: 200 }}\n",
+      "    in_flight: {{ messages: 200 }}\n"
+      // Workers are killed so soon after their start that the first message may be met by each
+      // kill, and be taken for the killer.
+      "    retry: {{ crashes: 1000 }}\n",
       json::Writer().value(database).text(), source, core::to_string(strategy));
   if (query) {
     yaml +=

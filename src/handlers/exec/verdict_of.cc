@@ -39,6 +39,7 @@ Verdict by_code(const core::ExecSpec& spec, int code, Ending ending) {
     Verdict verdict = dead(fmt::format("the command printed {} bytes on stdout, the limit is {}",
                                        ending.output_size, spec.result_limit));
     verdict.code = reason::kTooLarge;
+    verdict.unknown = true;  // it is known, and has happened
     return verdict;
   }
   if (code == kExitDone) return done(std::move(ending.output));

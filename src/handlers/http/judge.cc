@@ -212,10 +212,13 @@ Judged judge(Answer answer, std::size_t response_limit, system_clock::time_point
     // An answer that says no does so with its status; how its body ended changes nothing.
     if (!good || answer.ending == Ending::kWhole) return judge_status(std::move(answer), now);
     if (answer.ending == Ending::kTooLarge) {
-      return given_up(reason::http_reason("too_large"),
-                      fmt::format("the endpoint answered {}, so its effect has happened; its "
-                                  "answer is longer than {} bytes and would have to be cut",
-                                  answer.status, response_limit));
+      Judged made = given_up(
+          reason::http_reason("too_large"),
+          fmt::format("the endpoint answered {}, so its effect has happened; its answer is "
+                      "longer than {} bytes and would have to be cut",
+                      answer.status, response_limit));
+      made.verdict.unknown = true;
+      return made;
     }
   }
   return judge_ending(answer);

@@ -54,8 +54,9 @@ struct Describe {
   throw PayloadInvalid(
       {ErrorKind::kRejected,
        {},
-       fmt::format("parameter :{} must be {}; at \"{}\" of the message stands {}{}", name,
-                   wanted(param.type), param.pointer.text(), std::visit(Describe{}, scalar), why),
+       fmt::format("parameter :{} must be {}; at \"{}\" of the {} stands {}{}", name,
+                   wanted(param.type), param.pointer.text(), param.of_answer ? "answer" : "message",
+                   std::visit(Describe{}, scalar), why),
        {}});
 }
 

@@ -34,6 +34,8 @@ constexpr Row kRows[] = {
     {SQLITE_FULL, ErrorKind::kUnavailable, "R205", "the disk is full", "free space on its disk",
      "other", true},
     {SQLITE_IOERR_NOMEM, ErrorKind::kUnavailable, "R200", "out of memory", kNoHint, "other", true},
+    {SQLITE_IOERR_SHMSIZE, ErrorKind::kUnavailable, "R205", "the disk is full",
+     "free space on its disk", "other", true},
     {SQLITE_IOERR, ErrorKind::kUnavailable, "R201", "cannot be read or written",
      "look for errors of its disk in the system's log", "other", true},
     {SQLITE_READONLY_DBMOVED, ErrorKind::kUnavailable, "R201",

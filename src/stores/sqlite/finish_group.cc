@@ -74,11 +74,10 @@ void FinishGroup::write_together(const std::vector<Job*>& group) {
       job->applied.push_back(writer_.finisher().apply(one, now));
     }
   }
-  Environment& environment = writer_.environment();
-  SEMEL_FAILPOINT(environment, failpoint::kFinished);
-  SEMEL_FAILPOINT(environment, failpoint::kCommitBefore);
+  SEMEL_FAILPOINT(writer_.environment(), failpoint::kFinished);
+  SEMEL_FAILPOINT(writer_.environment(), failpoint::kCommitBefore);
   transaction.commit();
-  SEMEL_FAILPOINT(environment, failpoint::kCommitAfter);
+  SEMEL_FAILPOINT(writer_.environment(), failpoint::kCommitAfter);
 }
 
 }  // namespace semel::sqlite

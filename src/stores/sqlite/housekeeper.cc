@@ -2,28 +2,47 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace semel::sqlite {
 namespace {
 
-// The log is worth copying: a page that changed often is copied once.
+// The log is worth copying: a page that changed often is copied once. On a small disk it is copied
+// sooner: a log may take this part of what is free.
 constexpr int kLongLog = 8'000;
+constexpr int kShortestLongLog = 250;
+constexpr std::uintmax_t kPartOfFree = 16;
+constexpr std::uintmax_t kPageBytes = 4'096;
 // So little was written during a round that the writers can be held for as much.
 constexpr int kShortRest = 400;
 // Each round finds what was written during the one before it. Where that never becomes little, the
 // writers wait: else the log would grow as long as they write.
 constexpr int kRounds = 6;
-constexpr int kLongestLog = 3 * kLongLog;
+constexpr int kLongestLogs = 3;
 constexpr std::chrono::milliseconds kPatience{250};
+
+int long_log_on(const std::string& path) {
+  std::error_code problem;
+  const auto space = std::filesystem::space(std::filesystem::absolute(path).parent_path(), problem);
+  if (problem) return kLongLog;
+  const std::uintmax_t pages = space.available / kPartOfFree / kPageBytes;
+  return static_cast<int>(std::clamp<std::uintmax_t>(pages, kShortestLongLog, kLongLog));
+}
 
 }  // namespace
 
 Housekeeper::Housekeeper(const ConnectionOptions& options, Writer& writer, Filters& filters)
-    : writer_(writer), filters_(filters), connection_(options) {
+    : writer_(writer),
+      filters_(filters),
+      connection_(options),
+      long_pages_(long_log_on(options.path)) {
   connection_.set_sync(Sync::kProcessCrash);
   writer_.on_commit([this](int pages) {
-    if (pages >= kLongLog) ring(long_log_);
+    if (pages >= long_pages_) ring(long_log_);
   });
   filters_.on_wanted([this] { ring(filter_wanted_); });
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
@@ -65,7 +84,7 @@ void Housekeeper::run(const std::stop_token& stop) {
 
 void Housekeeper::shorten(const std::stop_token& stop) {
   Log log = copy();
-  for (int round = 0; round < kRounds && log.pages < kLongestLog; ++round) {
+  for (int round = 0; round < kRounds && log.pages < kLongestLogs * long_pages_; ++round) {
     if (stop.stop_requested()) return;
     const int before = log.copied;
     log = copy();

@@ -33,6 +33,7 @@ class Housekeeper {
   Writer& writer_;
   Filters& filters_;
   Connection connection_;
+  const int long_pages_;  // the log is copied when it has so many
   std::mutex mutex_;
   std::condition_variable_any rang_;
   bool long_log_ = false;
