@@ -119,6 +119,7 @@ FoundKey binary_event_key(const Headers& headers) {
 }
 
 std::string event_type(const Headers& headers) {
+  if (headers.empty()) return {};  // most messages of files and queues
   for (const string_view prefix : kEventPrefixes) {
     if (const auto type = find_header(headers, fmt::format("{}type", prefix))) return Bytes(*type);
   }

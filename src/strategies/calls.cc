@@ -54,6 +54,7 @@ class Running {
 
   void flush_if_due() {
     finisher_.flush_if_due();
+    if (!context_.apply) return;
     const std::scoped_lock lock(mutex_);
     if (due()) apply_locked();
   }

@@ -32,7 +32,7 @@ Decision dead_for(std::string reason, std::string error) {
 }
 
 // `retry_reason`, `dead_reason`: what a verdict to that end is put down to where it does not say.
-Decision decide_verdict(const Context& context, Verdict verdict, std::string_view retry_reason,
+Decision decide_verdict(const Context& context, Verdict&& verdict, std::string_view retry_reason,
                         std::string_view dead_reason) {
   const auto reason_or = [&](std::string_view other) {
     return verdict.code.empty() ? std::string(other) : std::move(verdict.code);
@@ -81,7 +81,7 @@ std::string_view native_reason(const Attempt& attempt) {
   return attempt.stop.stop_requested() ? reason::kHandlerTimeout : reason::kHandlerNative;
 }
 
-Decision decide_native(const Context& context, const Attempt& attempt, Verdict verdict) {
+Decision decide_native(const Context& context, const Attempt& attempt, Verdict&& verdict) {
   return decide_verdict(context, std::move(verdict), native_reason(attempt),
                         reason::kHandlerNative);
 }
@@ -186,7 +186,7 @@ Decision decide_miss(const Context& context, const Otherwise& otherwise,
     return decision;
   }
   const std::string why = reason::sql_reason(sql_class);
-  return decide_verdict(context, otherwise.verdict, why, why);
+  return decide_verdict(context, Verdict(otherwise.verdict), why, why);
 }
 
 }  // namespace semel::strategies
