@@ -1,6 +1,7 @@
 #include "benchmarks/processes.h"
 
 #include <fmt/format.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -137,10 +138,14 @@ FileRun run_file(const std::string& program, const std::string& folder, const st
         path, messages, kEffect);
   }
   const Stopwatch watch;
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::execl(program.c_str(), "semel", "run", config.c_str(), "--once", "-q", nullptr);
-    ::_exit(127);
+  // Not by fork: until its exec the child would show the memory of this process.
+  std::string words[] = {"semel", "run", config, "--once", "-q"};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t pid = 0;
+  if (::posix_spawn(&pid, program.c_str(), nullptr, nullptr, arguments.data(), environ) != 0) {
+    give_up(program + " cannot be run");
   }
   FileRun run;
   int status = 0;
