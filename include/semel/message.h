@@ -42,7 +42,7 @@ class Message {
   struct Parts {
     Key key;
     Fingerprint fingerprint;
-    Bytes ordering_key;  // messages with the same one are handled in order; default: the key's text
+    Bytes ordering_key;  // messages with the same one are handled in order; empty: the key's text
     Bytes payload;
     std::string content_type;  // as the source said it; empty when it said nothing
     std::string type;          // what kind of event it is, where the source knows; else empty
@@ -54,7 +54,9 @@ class Message {
 
   const Key& key() const noexcept { return parts_.key; }
   const Fingerprint& fingerprint() const noexcept { return parts_.fingerprint; }
-  BytesView ordering_key() const noexcept { return parts_.ordering_key; }
+  BytesView ordering_key() const noexcept {
+    return parts_.ordering_key.empty() ? parts_.key.text : parts_.ordering_key;
+  }
   BytesView payload() const noexcept { return parts_.payload; }
   const std::string& content_type() const noexcept { return parts_.content_type; }
   const std::string& type() const noexcept { return parts_.type; }

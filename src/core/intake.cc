@@ -94,7 +94,6 @@ tl::expected<Message, Refusal> Intake::make(Arrival& arrival) {
   parts.type = type_of(arrival);
   if (parts.type.empty()) parts.type = std::move(event_type_);
   parts.key.id = recipe_.id_of(consumer_, *key);
-  parts.ordering_key = *key;
   parts.key.text = std::move(*key);
   parts.fingerprint = *fingerprint;
   parts.payload = std::move(arrival.payload);

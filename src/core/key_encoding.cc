@@ -30,42 +30,40 @@ KeyId make_id(ConsumerNumber consumer, KeyClass key_class, const Tail& tail) noe
   return id;
 }
 
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
+// The digits of an alphabet to their values, all else to -1. A table: digits and letters of a
+// random key in turn are nothing that a branch could foresee.
+constexpr std::array<signed char, 256> values_of(std::string_view alphabet) {
+  std::array<signed char, 256> values{};
+  values.fill(-1);
+  for (std::size_t i = 0; i < alphabet.size(); ++i) {
+    values[static_cast<unsigned char>(alphabet[i])] = static_cast<signed char>(i);
+  }
+  return values;
 }
+
+constexpr std::array<signed char, 256> kHexValues = values_of("0123456789abcdef");
 
 // 8-4-4-4-12 lower-case hexadecimal digits.
 std::optional<Tail> canonical_uuid(BytesView text) noexcept {
   constexpr std::size_t kLength = 36;
   if (text.size() != kLength) return std::nullopt;
-  Tail tail{};
-  std::size_t digits = 0;
-  for (std::size_t i = 0; i < kLength; ++i) {
-    if (i == 8 || i == 13 || i == 18 || i == 23) {
-      if (text[i] != '-') return std::nullopt;
-      continue;
-    }
-    const int digit = hex_digit(text[i]);
-    if (digit < 0) return std::nullopt;
-    unsigned char& byte = tail[digits++ / 2];
-    byte = static_cast<unsigned char>(byte << 4 | digit);
+  if (text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-') return std::nullopt;
+  // Where each byte's two digits begin.
+  constexpr unsigned char kAt[kTail] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
+  Tail tail;
+  int bad = 0;
+  for (std::size_t i = 0; i < kTail; ++i) {
+    const int high = kHexValues[static_cast<unsigned char>(text[kAt[i]])];
+    const int low = kHexValues[static_cast<unsigned char>(text[kAt[i] + 1U])];
+    bad |= high | low;
+    tail[i] = static_cast<unsigned char>(high * 16 + low);
   }
+  if (bad < 0) return std::nullopt;
   return tail;
 }
 
 // Crockford's base 32 without I, L, O and U.
-constexpr std::string_view kUlidAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-
-constexpr std::array<signed char, 256> kUlidValues = [] {
-  std::array<signed char, 256> values{};
-  values.fill(-1);
-  for (std::size_t i = 0; i < kUlidAlphabet.size(); ++i) {
-    values[static_cast<unsigned char>(kUlidAlphabet[i])] = static_cast<signed char>(i);
-  }
-  return values;
-}();
+constexpr std::array<signed char, 256> kUlidValues = values_of("0123456789ABCDEFGHJKMNPQRSTVWXYZ");
 
 // 26 digits of five bits are two bits more than fit: the first digit ends at 7.
 std::optional<Tail> canonical_ulid(BytesView text) noexcept {

@@ -124,23 +124,19 @@ Sequencer::Index Sequencer::pop_turn() {
   return lane;
 }
 
-Delivery Sequencer::pop_item(Lane& lane) {
+// The lane's first item.
+void Sequencer::hand_out(Index lane_index, std::vector<Delivery>& batch) {
+  Lane& lane = lanes_[lane_index];
   const Index index = lane.first;
   Item& item = items_[index];
-  Delivery delivery = std::move(*item.delivery);
+  batch.push_back(std::move(*item.delivery));
   item.delivery.reset();
   lane.first = item.next;
   if (lane.first == kNone) lane.last = kNone;
+  lane.taken = true;
   free_items_.push_back(index);
   --waiting_;
-  return delivery;
-}
-
-Delivery Sequencer::hand_out(Index index) {
-  Lane& lane = lanes_[index];
-  lane.taken = true;
   ++running_;
-  return pop_item(lane);
 }
 
 std::vector<Delivery> Sequencer::take(std::size_t max) {
@@ -150,13 +146,13 @@ std::vector<Delivery> Sequencer::take(std::size_t max) {
     std::pop_heap(suspects_.begin(), suspects_.end(), std::greater<>{});
     const Index lane = suspects_.back().lane;
     suspects_.pop_back();
-    batch.push_back(hand_out(lane));
+    hand_out(lane, batch);
     alone_ = true;
     return batch;
   }
   batch.reserve(std::min(max, fresh_.size() + returned_.size()));
   while (batch.size() < max && !(fresh_.empty() && returned_.empty())) {
-    batch.push_back(hand_out(pop_turn()));
+    hand_out(pop_turn(), batch);
   }
   return batch;
 }

@@ -69,8 +69,7 @@ class Sequencer {
   void free_lane(Index lane);
   void give_up_id(Index lane);
   Index pop_turn();
-  Delivery pop_item(Lane& lane);
-  Delivery hand_out(Index lane);
+  void hand_out(Index lane, std::vector<Delivery>& batch);
 
   std::deque<Item> items_;
   std::deque<Lane> lanes_;

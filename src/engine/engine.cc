@@ -54,7 +54,7 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
       strategy_(parts_.strategy(services())),
       condemned_(parts_.condemned(services())),
-      store_watch_(options_.consumer, *parts_.observer) {}
+      store_watch_(options_.consumer, *parts_.observer, *parts_.environment->clock) {}
 
 void RunningEngine::pause() const {
   const TimePoint until = now() + kAskStoreAgain;
@@ -246,7 +246,7 @@ void RunningEngine::wait() {
 }
 
 void RunningEngine::note_store(const Outcome& outcome) {
-  const auto since = store_watch_.note(outcome, now());
+  const auto since = store_watch_.note(outcome);
   if (!since) return;
   const bool too_long = options_.once && now() - *since >= kPatienceOfOnce;
   if (options_.fail_on_unavailable || too_long) {

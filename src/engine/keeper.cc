@@ -57,7 +57,7 @@ class ThreadKeeper::BatchWatch final : public strategies::Keeper::Watch {
     entry.begun = now;
     // Handlers of one transaction share a source until it has fired: making one costs an
     // allocation.
-    if (!in_transaction() || entry.stop.stop_requested()) {
+    if (!in_transaction() || !entry.stop.stop_possible() || entry.stop.stop_requested()) {
       entry.stop = std::stop_source();
     }
     if (stopped_ || entry.lost) entry.stop.request_stop();
@@ -86,7 +86,7 @@ class ThreadKeeper::BatchWatch final : public strategies::Keeper::Watch {
     std::optional<Lease> lease;
     TimePoint renewed{};
     std::optional<TimePoint> begun;
-    std::stop_source stop;
+    std::stop_source stop{std::nostopstate};  // until its handler begins
     bool lost = false;
   };
 

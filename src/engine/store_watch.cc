@@ -4,8 +4,7 @@
 
 namespace semel::engine {
 
-std::optional<std::chrono::steady_clock::time_point> StoreWatch::note(
-    const Outcome& outcome, std::chrono::steady_clock::time_point now) {
+std::optional<std::chrono::steady_clock::time_point> StoreWatch::note(const Outcome& outcome) {
   const bool away = outcome.reason == reason::kStoreUnavailable;
   // The mutex is not taken for every message of a store that is well.
   if (!away && !away_.load(std::memory_order_relaxed)) return std::nullopt;
@@ -14,7 +13,7 @@ std::optional<std::chrono::steady_clock::time_point> StoreWatch::note(
   Error error{ErrorKind::kUnavailable, {}, outcome.error, {}};
   away_ = away;
   if (away) {
-    since_ = now;
+    since_ = clock_.now();
   } else {
     since_.reset();
     error.message.clear();

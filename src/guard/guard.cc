@@ -115,7 +115,6 @@ class Guard::Impl {
     Message::Parts parts;
     parts.key = {Bytes(key), core::encode_key(number_, key)};
     parts.fingerprint = fingerprint;
-    parts.ordering_key = key;
     Delivery delivery(Message(std::move(parts)), Arrival{});
     const auto* plain = std::get_if<PlainHandler>(&handler);
     if (plain != nullptr && !store_.traits().borrowed) return run_leased(delivery, *plain);

@@ -32,7 +32,6 @@ Message::Parts make_parts(ConsumerNumber consumer, BytesView key, BytesView payl
   parts.key.text = key;
   parts.key.id = core::encode_key(consumer, key);
   parts.fingerprint = fingerprint_for(payload);
-  parts.ordering_key = key;
   parts.payload = payload;
   return parts;
 }

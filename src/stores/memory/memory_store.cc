@@ -125,6 +125,7 @@ Result<std::vector<Claim>> MemoryStore::claim(std::span<const Message* const> me
                     "the memory store is full: every record it may keep is unfinished",
                     "a larger store.memory.max_records, or the SQLite store"});
   }
+  for (const Message* message : messages) state_.finished.prefetch(message->key().id);
   const StoreTime now = state_.now();
   std::vector<Claim> claims;
   claims.reserve(messages.size());
