@@ -31,6 +31,7 @@ void ThreadCompleter::loop() {
     work.swap(work_);
     lock.unlock();
     for (const auto& one : work) one();
+    recorded_();
     lock.lock();
   }
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "strategies/strategies.h"
@@ -13,7 +14,8 @@ namespace semel::engine {
 
 class ThreadCompleter final : public strategies::Completer {
  public:
-  ThreadCompleter() = default;
+  // `recorded`: called after each round of work, by the same thread.
+  explicit ThreadCompleter(std::function<void()> recorded) : recorded_(std::move(recorded)) {}
   ~ThreadCompleter() override { end(); }
 
   // The thread begins with the first of them.
@@ -24,6 +26,7 @@ class ThreadCompleter final : public strategies::Completer {
  private:
   void loop();
 
+  const std::function<void()> recorded_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::function<void()>> work_;

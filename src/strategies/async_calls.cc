@@ -105,34 +105,31 @@ void AsyncCalls::take_down(Answered answered) {
   context_.services.completer->post([this] { record_all(); });
 }
 
+// One round: what is answered meanwhile is the next one's, which is another piece of work.
 void AsyncCalls::record_all() {
-  for (;;) {
-    std::vector<Answered> answered;
-    {
-      const std::scoped_lock lock(mutex_);
-      answered.swap(answered_);
-      if (answered.empty()) {
-        posted_ = false;
-        return;
-      }
-    }
-    Finisher finisher(context_, *answered.front().batch->sink);
-    std::vector<Made> made;
-    for (Answered& one : answered) {
-      const Call& call = one.batch->calls[one.index];
-      Keeper::Watch* const watch = one.batch->watch.get();
-      if (context_.apply && one.decision && one.decision->has_effect()) {
-        if (watch != nullptr) watch->finished(one.index);
-        made.push_back({call, std::move(one.decision->result), one.batch->sink});
-        continue;
-      }
-      finisher.add(*call.delivery,
-                   one.decision ? ending_of(context_, call, *one.decision) : not_started(call),
-                   *one.batch->sink, watch, one.index);
-    }
-    finisher.flush();
-    apply_all(context_, made);
+  std::vector<Answered> answered;
+  {
+    const std::scoped_lock lock(mutex_);
+    answered.swap(answered_);
+    posted_ = false;
   }
+  if (answered.empty()) return;
+  Finisher finisher(context_, *answered.front().batch->sink);
+  std::vector<Made> made;
+  for (Answered& one : answered) {
+    const Call& call = one.batch->calls[one.index];
+    Keeper::Watch* const watch = one.batch->watch.get();
+    if (context_.apply && one.decision && one.decision->has_effect()) {
+      if (watch != nullptr) watch->finished(one.index);
+      made.push_back({call, std::move(one.decision->result), one.batch->sink});
+      continue;
+    }
+    finisher.add(*call.delivery,
+                 one.decision ? ending_of(context_, call, *one.decision) : not_started(call),
+                 *one.batch->sink, watch, one.index);
+  }
+  finisher.flush();
+  apply_all(context_, made);
 }
 
 }  // namespace semel::strategies
