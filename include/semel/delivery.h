@@ -43,12 +43,16 @@ struct Arrival {
   std::string refused_error;
   int attempts = 0;  // held messages without a record: tries made before this one
   std::optional<std::chrono::milliseconds> since_first;  // held messages: since the first try
+  // What is of one line runs in its order, also where a message of it must wait. None: it is in no
+  // line. Held messages: the line they stand in; for all others the engine sets it.
+  std::optional<Bytes> line;
   Tag tag;
   bool suspect = false;  // was in flight when a process died: handled alone, counted first
   // The engine's own marks; sources leave them alone.
   std::uint32_t source = 0;
   std::chrono::steady_clock::time_point received{};
-  std::uint64_t trial = 0;  // of a gate that was shut; zero: none
+  std::uint64_t trial = 0;     // of a gate that was shut; zero: none
+  std::uint64_t question = 0;  // which of its questions to sources and store this answers
 };
 
 // One arrival of a message. Move-only: exactly one ending belongs to it.

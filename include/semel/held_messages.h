@@ -4,10 +4,15 @@
 // is stored, settled at its source, and comes back from here (contract, rule 17). Rows are written
 // by append, by Finish (kRetrying) and by DeadLetters::replay; a row goes when its tag is in a
 // Finish.
+//
+// Rows of one line keep their order. A row that has others of its line before it does not show: it
+// is had only by who has all of those in hand, or once they are gone. A row that is held again
+// (kRetrying, release) keeps its place; whoever releases one has nothing behind it in hand after.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -26,6 +31,16 @@ struct HeldMessage {
   std::chrono::milliseconds delay{0};  // not before
 };
 
+// The line of a message that was appended without one; none: it stands in no line. Called within
+// the store's transaction: it must not call the store.
+using LineOf = std::function<std::optional<Bytes>(const Arrival&)>;
+
+// A message that may have to wait in its line. Borrowed for the call.
+struct Follower {
+  const Message* message = nullptr;
+  const Arrival* arrival = nullptr;  // its line is set
+};
+
 class HeldMessages {
  public:
   virtual ~HeldMessages() = default;
@@ -34,10 +49,25 @@ class HeldMessages {
   virtual Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) = 0;
 
   // Takes due rows, oldest due first, and hides them from every process for `hidden`. Rows hidden
-  // by a process that is proven gone come back at once, marked suspect.
+  // by a process that is proven gone come back at once, marked suspect. `line_of`: appended rows
+  // are put at the end of their line when they are first met, oldest due first; empty: they are in
+  // none.
   virtual Result<std::vector<Arrival>> take(ConsumerNumber consumer, std::size_t max_messages,
-                                            std::size_t max_bytes,
-                                            std::chrono::milliseconds hidden) = 0;
+                                            std::size_t max_bytes, std::chrono::milliseconds hidden,
+                                            const LineOf& line_of = {}) = 0;
+
+  enum class Place {
+    kHeld,  // kept behind the last of its line, durable against power loss
+    kFree,  // nothing of its line is held: not kept
+    kFull,  // its line has too much: not kept
+  };
+  // Answers for each in turn; of one line in the order given, and all of a call kFree or none.
+  // `most_bytes`: of payloads in one line; 0: nothing is kept, only kFree and kFull are said.
+  virtual Result<std::vector<Place>> hold_behind(ConsumerNumber consumer,
+                                                 std::span<const Follower> followers,
+                                                 std::size_t most_bytes) = 0;
+  // The lines that have rows.
+  virtual Result<std::vector<Bytes>> lines(ConsumerNumber consumer) = 0;
 
   // Shows rows again after `delay`. Without a delay a row stands where it stood, suspect if it was:
   // it was not tried. Unknown tags are ignored.
@@ -50,7 +80,8 @@ class HeldMessages {
 
   struct Depth {
     std::size_t rows = 0;  // all of the consumer's rows, hidden and not yet due ones too
-    std::optional<std::chrono::milliseconds> next_due;  // until the next one shows; none: no rows
+    std::optional<std::chrono::milliseconds>
+        next_due;  // until the next one shows; none: not known, or no rows
   };
   virtual Result<Depth> depth(ConsumerNumber consumer) = 0;
 

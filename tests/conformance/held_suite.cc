@@ -13,18 +13,10 @@ namespace {
 
 using test::make_message;
 
-std::vector<Bytes> payloads(const std::vector<Arrival>& arrivals) {
-  std::vector<Bytes> result;
-  for (const Arrival& arrival : arrivals) result.push_back(arrival.payload);
-  return result;
-}
-
 bool readable(int fd, milliseconds patience) {
   pollfd entry{fd, POLLIN, 0};
   return ::poll(&entry, 1, static_cast<int>(patience.count())) == 1;
 }
-
-using Payloads = std::vector<Bytes>;
 
 TEST_P(HeldSuite, RowsComeInTheOrderTheyWereAppended) {
   for (int i = 0; i < 5; ++i) append({held_message({}, "a" + std::to_string(i))});

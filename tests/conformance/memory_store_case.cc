@@ -29,6 +29,7 @@ const auto kMemory = testing::Values(
 
 INSTANTIATE_TEST_SUITE_P(Memory, StoreSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, StoreModelSuite, kMemory, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Memory, HeldLinesSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, HeldSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, DeadLetterSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, RecordsSuite, kMemory, testing::PrintToStringParamName());

@@ -112,6 +112,7 @@ const auto kNames = testing::PrintToStringParamName();
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite, kSqlite, kNames);
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreModelSuite, kSqlite, kNames);
+INSTANTIATE_TEST_SUITE_P(Sqlite, HeldLinesSuite, kSqlite, kNames);
 INSTANTIATE_TEST_SUITE_P(Sqlite, HeldSuite, kSqlite, kNames);
 INSTANTIATE_TEST_SUITE_P(Sqlite, DeadLetterSuite, kSqlite, kNames);
 INSTANTIATE_TEST_SUITE_P(Sqlite, RecordsSuite, kSqlite, kNames);

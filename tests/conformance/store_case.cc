@@ -138,4 +138,10 @@ std::vector<DeadLetter> StoreTest::all_dead_letters() {
   return std::move(letters).value_or(std::vector<DeadLetter>());
 }
 
+Payloads payloads(const std::vector<Arrival>& arrivals) {
+  Payloads result;
+  for (const Arrival& arrival : arrivals) result.push_back(arrival.payload);
+  return result;
+}
+
 }  // namespace semel::conformance

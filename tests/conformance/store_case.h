@@ -58,6 +58,9 @@ bool is(const Claim& claim) {
   return std::holds_alternative<T>(claim);
 }
 
+using Payloads = std::vector<Bytes>;
+Payloads payloads(const std::vector<Arrival>& arrivals);
+
 // One store, one consumer, and calls on single messages.
 class StoreTest : public testing::TestWithParam<StoreCase> {
  protected:
@@ -119,6 +122,22 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
 
 class StoreSuite : public StoreTest {};
 class HeldSuite : public StoreTest {};
+// Payloads like "a:1" stand in line "a"; those without a colon in none.
+class HeldLinesSuite : public StoreTest {
+ protected:
+  static std::optional<Bytes> line_of(const Arrival& arrival);
+
+  void send(const std::vector<Bytes>& payloads);
+  std::vector<Arrival> take_from(Store& store, std::size_t max = 100, milliseconds hidden = 30s);
+  std::vector<Arrival> take_lines(std::size_t max = 100, milliseconds hidden = 30s) {
+    return take_from(store(), max, hidden);
+  }
+  void remove(const Arrival& arrival);
+  void release(const Arrival& arrival, milliseconds delay = 0ms);
+  // Pairs of key and payload.
+  std::vector<HeldMessages::Place> hold(const std::vector<std::pair<Bytes, Bytes>>& messages,
+                                        std::size_t most = 1 << 20);
+};
 class DeadLetterSuite : public StoreTest {};
 class RecordsSuite : public StoreTest {};
 class PositionsSuite : public StoreTest {};

@@ -156,11 +156,22 @@ class FaultStore final : public Store, private TransactionalStore, private HeldM
                        [&] { return inner_facets_.held->append(consumer, messages); });
   }
   Result<std::vector<Arrival>> take(ConsumerNumber consumer, std::size_t max_messages,
-                                    std::size_t max_bytes,
-                                    std::chrono::milliseconds hidden) override {
+                                    std::size_t max_bytes, std::chrono::milliseconds hidden,
+                                    const LineOf& line_of) override {
     return with_faults(plan_, StoreCall::kHeldTake, [&] {
-      return inner_facets_.held->take(consumer, max_messages, max_bytes, hidden);
+      return inner_facets_.held->take(consumer, max_messages, max_bytes, hidden, line_of);
     });
+  }
+  Result<std::vector<Place>> hold_behind(ConsumerNumber consumer,
+                                         std::span<const Follower> followers,
+                                         std::size_t most_bytes) override {
+    return with_faults(plan_, StoreCall::kHeldBehind, [&] {
+      return inner_facets_.held->hold_behind(consumer, followers, most_bytes);
+    });
+  }
+  Result<std::vector<Bytes>> lines(ConsumerNumber consumer) override {
+    return with_faults(plan_, StoreCall::kHeldLines,
+                       [&] { return inner_facets_.held->lines(consumer); });
   }
   Result<void> release(std::span<const RowTag> rows, std::chrono::milliseconds delay) override {
     return with_faults(plan_, StoreCall::kHeldRelease,

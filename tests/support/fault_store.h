@@ -30,6 +30,8 @@ enum class StoreCall {
   kUnitCommit,
   kHeldAppend,
   kHeldTake,
+  kHeldBehind,
+  kHeldLines,
   kHeldRelease,
   kHeldExtend,
   kHeldRemove,

@@ -25,7 +25,7 @@ class FakeHeld final : public HeldMessages {
     return {};
   }
   Result<std::vector<Arrival>> take(ConsumerNumber, std::size_t max_messages, std::size_t,
-                                    milliseconds hidden) override {
+                                    milliseconds hidden, const LineOf&) override {
     ++takes;
     drain();
     std::vector<Arrival> taken;
@@ -38,6 +38,11 @@ class FakeHeld final : public HeldMessages {
     }
     return taken;
   }
+  Result<std::vector<Place>> hold_behind(ConsumerNumber, std::span<const Follower> followers,
+                                         std::size_t) override {
+    return std::vector<Place>(followers.size(), Place::kFree);
+  }
+  Result<std::vector<Bytes>> lines(ConsumerNumber) override { return std::vector<Bytes>(); }
   Result<void> release(std::span<const RowTag> tags, milliseconds delay) override {
     ++releases;
     return set_due(tags, delay);

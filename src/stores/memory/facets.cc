@@ -1,4 +1,5 @@
 // HeldMessages, Positions and Gates over the state.
+#include <set>
 #include <utility>
 
 #include "core/key_encoding.h"
@@ -32,10 +33,36 @@ class Held final : public HeldMessages {
   }
 
   Result<std::vector<Arrival>> take(ConsumerNumber consumer, std::size_t max_messages,
-                                    std::size_t max_bytes, milliseconds hidden) override {
+                                    std::size_t max_bytes, milliseconds hidden,
+                                    const LineOf& line_of) override {
     const std::scoped_lock lock(state_.mutex);
     const StoreTime now = state_.now();
-    return state_.held.take(consumer, max_messages, max_bytes, hidden, now);
+    return state_.held.take(consumer, max_messages, max_bytes, hidden, now, line_of);
+  }
+
+  Result<std::vector<Place>> hold_behind(ConsumerNumber consumer,
+                                         std::span<const Follower> followers,
+                                         std::size_t most_bytes) override {
+    const std::scoped_lock lock(state_.mutex);
+    const StoreTime now = state_.now();
+    std::vector<Place> places;
+    // What has found no room lets none of its line by.
+    std::set<BytesView> full;
+    for (const Follower& follower : followers) {
+      HeldRow row = row_of(*follower.message, follower.arrival);
+      row.consumer = consumer;
+      row.due = now;
+      const BytesView line = *follower.arrival->line;
+      places.push_back(
+          state_.held.hold_behind(std::move(row), full.contains(line) ? 0 : most_bytes));
+      if (places.back() == Place::kFull) full.insert(line);
+    }
+    return places;
+  }
+
+  Result<std::vector<Bytes>> lines(ConsumerNumber consumer) override {
+    const std::scoped_lock lock(state_.mutex);
+    return state_.held.lines(consumer);
   }
 
   Result<void> release(std::span<const RowTag> rows, milliseconds delay) override {

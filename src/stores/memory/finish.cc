@@ -9,12 +9,7 @@
 namespace semel::memory {
 namespace {
 
-// What is to be kept: the message as the caller has it, else the held row it came from.
-std::optional<HeldRow> row_to_keep(const Finish& finish, std::optional<HeldRow> taken) {
-  if (finish.keep == nullptr) return taken;
-  const Message& message = *finish.keep;
-  HeldRow row;
-  if (taken) row = std::move(*taken);
+void fill(HeldRow& row, const Message& message, const Arrival* arrival) {
   row.consumer = message.key().id.consumer();
   row.id = message.key().id;
   Arrival& content = row.content;
@@ -24,13 +19,21 @@ std::optional<HeldRow> row_to_keep(const Finish& finish, std::optional<HeldRow> 
   content.type = message.type();
   if (!message.key().text.empty()) content.key = message.key().text;
   content.fingerprint = message.fingerprint();
-  content.attempts = finish.attempts;
-  if (finish.arrival != nullptr) {
-    content.partition = finish.arrival->partition;
-    content.position = finish.arrival->position;
-    content.broker_key = finish.arrival->broker_key;
-    content.broker_time = finish.arrival->broker_time;
-  }
+  if (arrival == nullptr) return;
+  content.partition = arrival->partition;
+  content.position = arrival->position;
+  content.broker_key = arrival->broker_key;
+  content.broker_time = arrival->broker_time;
+  content.line = arrival->line;
+}
+
+// What is to be kept: the message as the caller has it, else the held row it came from.
+std::optional<HeldRow> row_to_keep(const Finish& finish, std::optional<HeldRow> taken) {
+  if (finish.keep == nullptr) return taken;
+  HeldRow row;
+  if (taken) row = std::move(*taken);
+  fill(row, *finish.keep, finish.arrival);
+  row.content.attempts = finish.attempts;
   return row;
 }
 
@@ -98,6 +101,12 @@ void store_payload(State& state, const Finish& finish, const std::optional<core:
 }
 
 }  // namespace
+
+HeldRow row_of(const Message& message, const Arrival* arrival) {
+  HeldRow row;
+  fill(row, message, arrival);
+  return row;
+}
 
 Applied apply_finish(State& state, const Finish& finish, StoreTime now) {
   if (!finish.lease) {

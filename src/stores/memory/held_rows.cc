@@ -13,7 +13,9 @@ void HeldRows::ring(ConsumerNumber consumer) {
 
 void HeldRows::line_up(std::int64_t number, const HeldRow& row) {
   Queue& queue = queues_[row.consumer];
-  if (row.hidden_until) {
+  if (row.behind) {
+    ++queue.behind;
+  } else if (row.hidden_until) {
     queue.hidden.emplace(*row.hidden_until, number);
   } else {
     queue.shown.emplace(row.due, number);
@@ -22,7 +24,9 @@ void HeldRows::line_up(std::int64_t number, const HeldRow& row) {
 
 void HeldRows::leave(std::int64_t number, const HeldRow& row) {
   Queue& queue = queues_[row.consumer];
-  if (row.hidden_until) {
+  if (row.behind) {
+    --queue.behind;
+  } else if (row.hidden_until) {
     queue.hidden.erase({*row.hidden_until, number});
   } else {
     queue.shown.erase({row.due, number});
@@ -33,6 +37,8 @@ void HeldRows::add(HeldRow row) {
   const std::int64_t number = ++last_;
   HeldRow& kept = rows_[number] = std::move(row);
   kept.hidden_until.reset();
+  kept.behind = false;
+  if (kept.content.line) join(number, kept);
   if (kept.id) by_key_.emplace(*kept.id, number);
   line_up(number, kept);
   ring(kept.consumer);
@@ -48,25 +54,112 @@ void HeldRows::show_expired(Queue& queue, StoreTime now) {
   }
 }
 
+// At the end, but where it has been in it before.
+void HeldRows::join(std::int64_t number, HeldRow& row) {
+  Line& line = lines_[{row.consumer, *row.content.line}];
+  if (!row.place) row.place = line.empty() ? number : std::max(number, line.rbegin()->first + 1);
+  line[*row.place] = number;
+}
+
+bool HeldRows::waits(std::int64_t number, const HeldRow& row, StoreTime now) const {
+  const Line& line = lines_.at({row.consumer, *row.content.line});
+  for (const auto& [place, other] : line) {
+    if (other == number) return false;
+    const HeldRow& before = rows_.at(other);
+    if (!before.hidden_until || *before.hidden_until <= now) return true;
+  }
+  return false;
+}
+
+void HeldRows::put_behind(std::int64_t number, HeldRow& row) {
+  leave(number, row);
+  row.hidden_until.reset();
+  row.behind = true;
+  line_up(number, row);
+}
+
+// The first of those it leaves shows.
+void HeldRows::leave_line(const HeldRow& row) {
+  if (!row.content.line) return;
+  const auto found = lines_.find({row.consumer, *row.content.line});
+  found->second.erase(*row.place);
+  if (found->second.empty()) {
+    lines_.erase(found);
+    return;
+  }
+  const std::int64_t number = found->second.begin()->second;
+  HeldRow& first = rows_.at(number);
+  if (!first.behind) return;
+  leave(number, first);
+  first.behind = false;
+  line_up(number, first);
+  ring(first.consumer);
+}
+
+HeldMessages::Place HeldRows::hold_behind(HeldRow row, std::size_t most_bytes) {
+  const auto line = lines_.find({row.consumer, *row.content.line});
+  if (line == lines_.end()) return HeldMessages::Place::kFree;
+  std::size_t bytes = row.content.payload.size();
+  for (const auto& [place, number] : line->second) bytes += rows_.at(number).content.payload.size();
+  if (most_bytes == 0 || bytes > most_bytes) return HeldMessages::Place::kFull;
+  add(std::move(row));
+  put_behind(last_, rows_.at(last_));
+  return HeldMessages::Place::kHeld;
+}
+
+std::vector<Bytes> HeldRows::lines(ConsumerNumber consumer) const {
+  std::vector<Bytes> lines;
+  for (auto at = lines_.lower_bound({consumer, Bytes()});
+       at != lines_.end() && at->first.first == consumer; ++at) {
+    lines.push_back(at->first.second);
+  }
+  return lines;
+}
+
+Arrival HeldRows::hand_out(std::int64_t number, milliseconds hidden, StoreTime now) {
+  HeldRow& row = rows_.at(number);
+  leave(number, row);
+  row.behind = false;
+  row.hidden_until = now + hidden;
+  line_up(number, row);
+  Arrival arrival = row.content;
+  arrival.row = RowTag{number};
+  arrival.tag = {static_cast<std::uint64_t>(number), 0};
+  if (row.first_seen) arrival.since_first = now - *row.first_seen;
+  return arrival;
+}
+
 std::vector<Arrival> HeldRows::take(ConsumerNumber consumer, std::size_t max_messages,
-                                    std::size_t max_bytes, milliseconds hidden, StoreTime now) {
+                                    std::size_t max_bytes, milliseconds hidden, StoreTime now,
+                                    const LineOf& line_of) {
   Queue& queue = queues_[consumer];
   show_expired(queue, now);
   std::vector<Arrival> taken;
   std::size_t bytes = 0;
-  while (!queue.shown.empty() && queue.shown.begin()->first <= now && taken.size() < max_messages &&
-         bytes < max_bytes) {
+  const auto full = [&] { return taken.size() >= max_messages || bytes >= max_bytes; };
+  const auto add = [&](std::int64_t number) {
+    taken.push_back(hand_out(number, hidden, now));
+    bytes += taken.back().payload.size();
+  };
+  while (!full() && !queue.shown.empty() && queue.shown.begin()->first <= now) {
     const std::int64_t number = queue.shown.begin()->second;
     HeldRow& row = rows_.at(number);
-    leave(number, row);
-    row.hidden_until = now + hidden;
-    line_up(number, row);
-    Arrival arrival = row.content;
-    arrival.row = RowTag{number};
-    arrival.tag = {static_cast<std::uint64_t>(number), 0};
-    if (row.first_seen) arrival.since_first = now - *row.first_seen;
-    bytes += arrival.payload.size();
-    taken.push_back(std::move(arrival));
+    const bool was_in_line = row.content.line.has_value();
+    if (!was_in_line && line_of) {
+      row.content.line = line_of(row.content);
+      if (row.content.line) join(number, row);
+    }
+    if (row.content.line && waits(number, row, now)) {
+      put_behind(number, row);
+      continue;
+    }
+    add(number);
+    if (!was_in_line) continue;
+    const Line& line = lines_.at({consumer, *row.content.line});
+    for (auto next = line.upper_bound(*row.place);
+         next != line.end() && rows_.at(next->second).behind && !full(); ++next) {
+      add(next->second);
+    }
   }
   bell_.silence();
   queue.bell.silence();
@@ -82,6 +175,8 @@ void HeldRows::release(RowTag tag, milliseconds delay, StoreTime now) {
   row.hidden_until.reset();
   // What goes back without delay stands again where it stood: its order is kept.
   if (delay.count() > 0) row.due = now + delay;
+  row.behind = delay.count() == 0 && row.content.line &&
+               lines_.at({row.consumer, *row.content.line}).begin()->second != number;
   line_up(number, row);
   ring(row.consumer);
 }
@@ -104,6 +199,7 @@ std::optional<HeldRow> HeldRows::remove(RowTag tag) {
   leave(number, found->second);
   HeldRow row = std::move(found->second);
   rows_.erase(found);
+  leave_line(row);
   if (row.id) {
     const auto [first, last] = by_key_.equal_range(*row.id);
     by_key_.erase(std::find_if(first, last, [&](const auto& e) { return e.second == number; }));
@@ -121,8 +217,8 @@ HeldMessages::Depth HeldRows::depth(ConsumerNumber consumer, StoreTime now) cons
   HeldMessages::Depth depth;
   const auto queue = queues_.find(consumer);
   if (queue == queues_.end()) return depth;
-  const auto& [shown, hidden, bell] = queue->second;
-  depth.rows = shown.size() + hidden.size();
+  const auto& [shown, hidden, behind, bell] = queue->second;
+  depth.rows = shown.size() + hidden.size() + behind;
   const auto due_at = [&](StoreTime at) {
     const milliseconds in = std::max(milliseconds(0), at - now);
     depth.next_due = depth.next_due ? std::min(*depth.next_due, in) : in;
@@ -134,7 +230,9 @@ HeldMessages::Depth HeldRows::depth(ConsumerNumber consumer, StoreTime now) cons
 
 std::size_t HeldRows::count(ConsumerNumber consumer) const {
   const auto queue = queues_.find(consumer);
-  return queue == queues_.end() ? 0 : queue->second.shown.size() + queue->second.hidden.size();
+  if (queue == queues_.end()) return 0;
+  const Queue& found = queue->second;
+  return found.shown.size() + found.hidden.size() + found.behind;
 }
 
 }  // namespace semel::memory

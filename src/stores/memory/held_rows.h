@@ -25,13 +25,18 @@ struct HeldRow {
   std::optional<StoreTime> first_seen;
   StoreTime due{};
   std::optional<StoreTime> hidden_until;
+  std::optional<std::int64_t> place;  // in its line; kept when it is held again
+  bool behind = false;                // others of its line are before it: it does not show
 };
 
 class HeldRows {
  public:
   void add(HeldRow row);
   std::vector<Arrival> take(ConsumerNumber consumer, std::size_t max_messages,
-                            std::size_t max_bytes, std::chrono::milliseconds hidden, StoreTime now);
+                            std::size_t max_bytes, std::chrono::milliseconds hidden, StoreTime now,
+                            const LineOf& line_of);
+  HeldMessages::Place hold_behind(HeldRow row, std::size_t most_bytes);
+  std::vector<Bytes> lines(ConsumerNumber consumer) const;
   void release(RowTag tag, std::chrono::milliseconds delay, StoreTime now);
   void extend(RowTag tag, std::chrono::milliseconds hidden, StoreTime now);
   // Takes the row out; none where there is no such row.
@@ -50,8 +55,15 @@ class HeldRows {
   struct Queue {
     std::set<Place> shown;   // by due
     std::set<Place> hidden;  // by end of hiding
+    std::size_t behind = 0;
     Bell bell;
   };
+  using Line = std::map<std::int64_t, std::int64_t>;  // from place to number
+  Arrival hand_out(std::int64_t number, std::chrono::milliseconds hidden, StoreTime now);
+  void join(std::int64_t number, HeldRow& row);
+  bool waits(std::int64_t number, const HeldRow& row, StoreTime now) const;
+  void put_behind(std::int64_t number, HeldRow& row);
+  void leave_line(const HeldRow& row);
   void line_up(std::int64_t number, const HeldRow& row);
   void ring(ConsumerNumber consumer);
   void leave(std::int64_t number, const HeldRow& row);
@@ -59,6 +71,7 @@ class HeldRows {
 
   std::map<std::int64_t, HeldRow> rows_;
   std::map<ConsumerNumber, Queue> queues_;
+  std::map<std::pair<ConsumerNumber, Bytes>, Line> lines_;  // none of them empty
   std::multimap<KeyId, std::int64_t> by_key_;
   std::int64_t last_ = 0;
   Bell bell_;

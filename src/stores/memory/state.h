@@ -75,5 +75,6 @@ std::unique_ptr<Gates> make_gates(State& state);
 // dead or parked → retrying, due now, its payload held where the store has it. The lock is held.
 bool reopen_record(State& state, const KeyId& id, StoreTime now);
 HeldRow row_of(const DeadLetterRow& dead, StoreTime due);
+HeldRow row_of(const Message& message, const Arrival* arrival);
 
 }  // namespace semel::memory

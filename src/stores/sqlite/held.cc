@@ -1,4 +1,5 @@
 // HeldMessages over the table.
+#include <set>
 #include <utility>
 
 #include "stores/sqlite/core.h"
@@ -20,6 +21,71 @@ HeldContent content_of(ConsumerNumber consumer, const HeldMessage& message, Stor
   return content;
 }
 
+// How many rows behind one that shows are taken with it, at most: a long line is not all of a take.
+constexpr std::size_t kWithTheFirst = 32;
+
+// One take, within its transaction.
+class Take {
+ public:
+  Take(HeldRows& held, ConsumerNumber consumer, std::size_t max_messages, std::size_t max_bytes,
+       std::int64_t instance, StoreTime now, StoreTime until)
+      : held_(held),
+        consumer_(consumer),
+        max_messages_(max_messages),
+        max_bytes_(max_bytes),
+        instance_(instance),
+        now_(now),
+        until_(until) {}
+
+  // Each row looked at is due no more after it: taken, or put behind.
+  std::vector<Arrival> run(const LineOf& line_of) {
+    for (;;) {
+      if (full()) return std::move(taken_);
+      auto due = held_.due(consumer_, max_messages_ - taken_.size(), max_bytes_ - bytes_, now_);
+      if (due.empty()) return std::move(taken_);
+      for (Arrival& arrival : due) look_at(std::move(arrival), line_of);
+    }
+  }
+
+ private:
+  bool full() const { return taken_.size() >= max_messages_ || bytes_ >= max_bytes_; }
+
+  void look_at(Arrival arrival, const LineOf& line_of) {
+    const RowTag row = *arrival.row;
+    const bool was_in_line = arrival.line.has_value();
+    if (!was_in_line && line_of) {
+      arrival.line = line_of(arrival);
+      if (arrival.line) held_.lines().join(row, consumer_, *arrival.line);
+    }
+    if (arrival.line && held_.lines().waits(row, instance_, now_)) {
+      held_.lines().put_behind(row);
+      return;
+    }
+    add(std::move(arrival));
+    if (!was_in_line) return;
+    for (const RowTag next : held_.lines().behind(row, kWithTheFirst)) {
+      if (full()) return;
+      add(*held_.find(next, now_));
+    }
+  }
+
+  void add(Arrival arrival) {
+    held_.take(*arrival.row, instance_, until_);
+    bytes_ += arrival.payload.size();
+    taken_.push_back(std::move(arrival));
+  }
+
+  HeldRows& held_;
+  const ConsumerNumber consumer_;
+  const std::size_t max_messages_;
+  const std::size_t max_bytes_;
+  const std::int64_t instance_;
+  const StoreTime now_;
+  const StoreTime until_;
+  std::vector<Arrival> taken_;
+  std::size_t bytes_ = 0;
+};
+
 class Held final : public HeldMessages {
  public:
   explicit Held(Core& core) : core_(core) {}
@@ -37,7 +103,8 @@ class Held final : public HeldMessages {
   }
 
   Result<std::vector<Arrival>> take(ConsumerNumber consumer, std::size_t max_messages,
-                                    std::size_t max_bytes, milliseconds hidden) override {
+                                    std::size_t max_bytes, milliseconds hidden,
+                                    const LineOf& line_of) override {
     return contained([&] {
       // Before the look: what comes during it wakes again.
       core_.wake_ups.drain(consumer);
@@ -48,11 +115,52 @@ class Held final : public HeldMessages {
       WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
       HeldRows& held = transaction.tables().held;
       const StoreTime now = transaction.now();
-      taken = held.due(consumer, max_messages, max_bytes, now);
-      for (const Arrival& arrival : taken) held.take(*arrival.row, instance, after(now, hidden));
+      taken = Take(held, consumer, max_messages, max_bytes, instance, now, after(now, hidden))
+                  .run(line_of);
       // This commit wakes nobody here: what others had added before it was looked at.
       transaction.commit([&] { core_.wake_ups.drain(consumer); });
       return taken;
+    });
+  }
+
+  Result<std::vector<Place>> hold_behind(ConsumerNumber consumer,
+                                         std::span<const Follower> followers,
+                                         std::size_t most_bytes) override {
+    return contained([&] {
+      std::vector<Place> places;
+      if (followers.empty()) return places;
+      if (most_bytes == 0) return look(consumer, followers);
+      WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+      HeldRows& held = transaction.tables().held;
+      const StoreTime now = transaction.now();
+      // What has found no room lets none of its line by.
+      std::set<BytesView> full;
+      for (const Follower& follower : followers) {
+        const BytesView line = *follower.arrival->line;
+        const auto bytes = held.lines().bytes(consumer, line);
+        if (!bytes) {
+          places.push_back(Place::kFree);
+        } else if (full.contains(line) ||
+                   *bytes + follower.message->payload().size() > most_bytes) {
+          full.insert(line);
+          places.push_back(Place::kFull);
+        } else {
+          HeldContent content = HeldContent::of(*follower.message, follower.arrival);
+          content.due = now;
+          const std::int64_t row = held.add(content, now);
+          held.lines().put_behind(RowTag{row});
+          places.push_back(Place::kHeld);
+        }
+      }
+      transaction.commit();
+      return places;
+    });
+  }
+
+  Result<std::vector<Bytes>> lines(ConsumerNumber consumer) override {
+    return contained([&] {
+      return core_.reader.glance(
+          [&](Tables& tables, Connection&) { return tables.held.lines().all(consumer); });
     });
   }
 
@@ -84,6 +192,17 @@ class Held final : public HeldMessages {
   int wake_fd(ConsumerNumber consumer) noexcept override { return core_.wake_ups.fd(consumer); }
 
  private:
+  std::vector<Place> look(ConsumerNumber consumer, std::span<const Follower> followers) {
+    return core_.reader.glance([&](Tables& tables, Connection&) {
+      std::vector<Place> places;
+      for (const Follower& follower : followers) {
+        const bool empty = tables.held.lines().empty(consumer, *follower.arrival->line);
+        places.push_back(empty ? Place::kFree : Place::kFull);
+      }
+      return places;
+    });
+  }
+
   bool any_due(ConsumerNumber consumer) {
     return core_.reader.glance([&](Tables& tables, Connection&) {
       return tables.held.any_due(consumer, core_.clock.now());

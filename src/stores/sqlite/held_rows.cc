@@ -29,8 +29,8 @@ std::int64_t limit_of(std::size_t count) noexcept {
 
 StoreTime after(StoreTime now, milliseconds delay) noexcept {
   if (delay <= milliseconds(0)) return now;
-  // One less than never: what is due in the far future is due nevertheless.
-  return delay >= kNever - now ? kNever - milliseconds(1) : now + delay;
+  // What is due in the far future is due nevertheless.
+  return delay >= kBehind - now ? kBehind - milliseconds(1) : now + delay;
 }
 
 HeldContent HeldContent::of(const Message& message, const Arrival* arrival) {
@@ -49,24 +49,29 @@ HeldContent HeldContent::of(const Message& message, const Arrival* arrival) {
     content.position = arrival->position;
     if (arrival->broker_key) content.broker_key = *arrival->broker_key;
     content.broker_time = arrival->broker_time;
+    if (arrival->line) content.line = *arrival->line;
   }
   return content;
 }
 
 HeldRows::HeldRows(Connection& connection)
-    : add_(connection,
+    : lines_(connection),
+      add_(connection,
            "INSERT INTO semel_held (consumer, due_at, ready_at, enqueued_at, suspect, attempts, "
            "first_seen, fingerprint, key, type, content_type, partition, position, broker_key, "
            "broker_time, headers, payload) "
            "VALUES (?1, ?2, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"),
       due_(connection,
            "SELECT row, suspect, attempts, first_seen, fingerprint, key, type, content_type, "
-           "partition, position, broker_key, broker_time, headers, payload FROM semel_held "
+           "partition, position, broker_key, broker_time, headers, payload, line FROM semel_held "
            "WHERE consumer = ?1 AND due_at <= ?2 ORDER BY due_at, taken_by, row LIMIT ?3"),
       any_due_(connection, "SELECT 1 FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 LIMIT 1"),
       take_(connection, "UPDATE semel_held SET due_at = ?3, taken_by = ?2 WHERE row = ?1"),
       release_(connection,
-               "UPDATE semel_held SET due_at = ready_at, taken_by = NULL WHERE row = ?1"),
+               "UPDATE semel_held SET taken_by = NULL, due_at = CASE WHEN EXISTS "
+               "(SELECT 1 FROM semel_held AS other WHERE other.consumer = semel_held.consumer "
+               "AND other.line = semel_held.line AND other.place < semel_held.place) "
+               "THEN ?2 ELSE ready_at END WHERE row = ?1"),
       release_later_(connection,
                      "UPDATE semel_held SET due_at = ?2, ready_at = ?2, taken_by = NULL, "
                      "suspect = 0 WHERE row = ?1"),
@@ -74,18 +79,19 @@ HeldRows::HeldRows(Connection& connection)
       hide_(connection,
             "UPDATE semel_held SET due_at = ?2 "
             "WHERE row = ?1 AND taken_by IS NOT NULL AND due_at > ?3"),
-      remove_(connection, "DELETE FROM semel_held WHERE row = ?1"),
+      remove_(connection, "DELETE FROM semel_held WHERE row = ?1 RETURNING consumer, line"),
       find_(connection,
             "SELECT row, suspect, attempts, first_seen, fingerprint, key, type, content_type, "
-            "partition, position, broker_key, broker_time, headers, payload FROM semel_held "
+            "partition, position, broker_key, broker_time, headers, payload, line FROM semel_held "
             "WHERE row = ?1"),
       move_(connection,
             "INSERT INTO semel_held (consumer, due_at, ready_at, enqueued_at, suspect, attempts, "
             "first_seen, fingerprint, key, type, content_type, partition, position, broker_key, "
-            "broker_time, headers, payload) "
+            "broker_time, headers, payload, line, place, line_bytes) "
             "SELECT consumer, ?2, ?2, enqueued_at, 0, ?3, coalesce(first_seen, ?4), "
             "coalesce(?6, fingerprint), coalesce(?5, key), type, content_type, partition, "
-            "position, broker_key, broker_time, headers, payload FROM semel_held WHERE row = ?1"),
+            "position, broker_key, broker_time, headers, payload, line, place, line_bytes "
+            "FROM semel_held WHERE row = ?1"),
       // The index alone tells whose rows they are.
       show_(connection,
             "UPDATE semel_held SET due_at = min(due_at, ?2), taken_by = NULL, suspect = 1 "
@@ -115,7 +121,9 @@ std::int64_t HeldRows::add(const HeldContent& content, StoreTime now) {
   } else {
     add_.bind_null(13);
   }
-  return add_.insert();
+  const std::int64_t row = add_.insert();
+  if (content.line) lines_.join(RowTag{row}, content.consumer, *content.line);
+  return row;
 }
 
 Arrival HeldRows::arrival_at(const Prepared& row, StoreTime now) const {
@@ -135,6 +143,7 @@ Arrival HeldRows::arrival_at(const Prepared& row, StoreTime now) const {
   if (!row.null(11)) arrival.broker_time = row.time(11);
   arrival.headers = headers_of(row.bytes(12));
   arrival.payload = row.text(13);
+  if (!row.null(14)) arrival.line = row.text(14);
   return arrival;
 }
 
@@ -165,7 +174,7 @@ void HeldRows::release(RowTag row, milliseconds delay, StoreTime now) {
   const auto number = static_cast<std::int64_t>(row);
   // What goes back without delay stands again where it stood: its order is kept.
   if (delay <= milliseconds(0)) {
-    release_.bind(1, number).run();
+    release_.bind(1, number).bind(2, kBehind).run();
   } else {
     release_later_.bind(1, number).bind(2, after(now, delay)).run();
   }
@@ -176,7 +185,19 @@ void HeldRows::hide(RowTag row, StoreTime until, StoreTime now) {
 }
 
 bool HeldRows::remove(RowTag row) {
-  return remove_.bind(1, static_cast<std::int64_t>(row)).change() > 0;
+  remove_.bind(1, static_cast<std::int64_t>(row));
+  ConsumerNumber consumer{};
+  std::optional<Bytes> line;
+  {
+    const Reading reading(remove_);
+    if (!remove_.next()) return false;
+    consumer = remove_.consumer(0);
+    if (!remove_.null(1)) line = remove_.text(1);
+    while (remove_.next()) {
+    }
+  }
+  if (line) lines_.move_up(consumer, *line);
+  return true;
 }
 
 std::optional<Arrival> HeldRows::find(RowTag row, StoreTime now) {
@@ -208,7 +229,7 @@ HeldMessages::Depth HeldRows::depth(ConsumerNumber consumer, StoreTime now) {
   {
     const Reading reading(next_);
     if (!next_.next() || next_.null(0) || next_.time(0) == kNever) return depth;
-    depth.next_due = std::max(next_.time(0) - now, milliseconds(0));
+    if (next_.time(0) != kBehind) depth.next_due = std::max(next_.time(0) - now, milliseconds(0));
   }
   depth.rows = count(consumer);
   return depth;

@@ -3,20 +3,16 @@
 // A row shows when its due time has come. Taking it moves the due time on and notes who has it.
 #pragma once
 
-#include <limits>
 #include <optional>
 #include <vector>
 
 #include <semel/finish.h>
 #include <semel/held_messages.h>
 
+#include "stores/sqlite/held_lines.h"
 #include "stores/sqlite/prepared.h"
 
 namespace semel::sqlite {
-
-// Due never: kept for a person, counted nowhere as waiting.
-inline constexpr StoreTime kNever{
-    std::chrono::milliseconds(std::numeric_limits<std::int64_t>::max())};
 
 // `now` plus `delay`, without overflow.
 StoreTime after(StoreTime now, std::chrono::milliseconds delay) noexcept;
@@ -37,6 +33,7 @@ struct HeldContent {
   std::string_view position;
   std::optional<BytesView> broker_key;
   std::optional<std::chrono::system_clock::time_point> broker_time;
+  std::optional<BytesView> line;
 
   static HeldContent of(const Message& message, const Arrival* arrival);
 };
@@ -51,6 +48,7 @@ class HeldRows {
                            StoreTime now);
   bool any_due(ConsumerNumber consumer, StoreTime now);
   void take(RowTag row, std::int64_t instance, StoreTime until);
+  HeldLines& lines() noexcept { return lines_; }
   void release(RowTag row, std::chrono::milliseconds delay, StoreTime now);
   // Goes on hiding a taken row; one that shows again is anyone's.
   void hide(RowTag row, StoreTime until, StoreTime now);
@@ -75,6 +73,8 @@ class HeldRows {
 
  private:
   Arrival arrival_at(const Prepared& row, StoreTime now) const;
+
+  HeldLines lines_;
 
   Prepared add_;
   Prepared due_;

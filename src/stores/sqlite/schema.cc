@@ -170,6 +170,13 @@ CREATE TABLE semel_gate (
   until INTEGER                    -- NULL: until a person resumes it
 );
 )sql",
+    R"sql(
+-- What is of one line is handled in its order; see order: in the config.
+ALTER TABLE semel_held ADD COLUMN line;                -- NULL: in none, or not looked at yet
+ALTER TABLE semel_held ADD COLUMN place INTEGER;       -- in its line
+ALTER TABLE semel_held ADD COLUMN line_bytes INTEGER;  -- payloads of its line up to this one
+CREATE INDEX semel_held_line ON semel_held (consumer, line, place) WHERE line IS NOT NULL;
+)sql",
 };
 static_assert(std::size(kMigrations) == kSchemaVersion);
 

@@ -9,7 +9,7 @@
 
 namespace semel::sqlite {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 // The version of the file's tables; zero where there are none. Throws Failure.
 int schema_version(Connection& connection);

@@ -139,6 +139,12 @@ class Look {
                      "(SELECT held FROM semel_live WHERE held IS NOT NULL)",
                      kNever.time_since_epoch().count()),
          "kept for a person, and no record names it");
+    each(true, "held.stuck", "semel_held",
+         fmt::format("SELECT row FROM semel_held AS this WHERE due_at = {} AND NOT EXISTS "
+                     "(SELECT 1 FROM semel_held AS other WHERE other.consumer = this.consumer "
+                     "AND other.line = this.line AND other.place < this.place)",
+                     kBehind.time_since_epoch().count()),
+         "waits for what is before it in its line, and nothing is");
   }
 
   // Counts are written once in a while, and not at all by a process that is killed.
