@@ -21,7 +21,7 @@
 #include "base/digest.h"
 #include "cli/dlq.h"
 #include "cli/text.h"
-#include "core/key_recipe.h"
+#include "core/intake.h"
 
 namespace semel::cli {
 

@@ -8,6 +8,7 @@
 #include <semel/reason.h>
 #include <semel/unit_of_work.h>
 
+#include "core/intake.h"
 #include "handlers/exec/exec_handler.h"
 #include "handlers/http/http_handler.h"
 #include "handlers/sql/sql_handler.h"
@@ -89,6 +90,22 @@ std::function<Result<bool>(const Message&)> look_of(const ConsumerBuild& build, 
   };
 }
 
+core::KeyRecipe recipe_of(const ConsumerBuild& build) {
+  core::KeyRecipe recipe = build.consumer->key;
+  const auto function = build.options->keys.find(build.consumer->name);
+  if (function != build.options->keys.end()) recipe.function = function->second;
+  return recipe;
+}
+
+// Rows of the queue are put in line as they are taken: who sent them need not know the order.
+LineOf line_of(const ConsumerBuild& build, ConsumerNumber number) {
+  const config::ConsumerConfig& consumer = *build.consumer;
+  if (build.options->dry_run || !core::keeps_lines(consumer.order)) return {};
+  auto intake =
+      std::make_shared<core::Intake>(number, recipe_of(build), consumer.limits, consumer.order);
+  return [intake](const Arrival& arrival) { return intake->line_of(arrival); };
+}
+
 Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& build,
                                                         ConsumerNumber number) {
   const config::ConsumerConfig& consumer = *build.consumer;
@@ -107,7 +124,8 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
     sources.push_back(sources::make_stdin_source());
   }
   // The queue itself, or what was held for later: one mechanism.
-  sources.push_back(sources::make_held_source(*facets.held, number, consumer.dedup.lease));
+  sources.push_back(sources::make_held_source(*facets.held, number, consumer.dedup.lease,
+                                              *build.options->environment, line_of(build, number)));
   return sources;
 }
 
@@ -149,10 +167,9 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   engine::EngineOptions options;
   options.consumer = consumer.name;
   options.number = number;
-  options.recipe = consumer.key;
-  const auto function = build.options->keys.find(consumer.name);
-  if (function != build.options->keys.end()) options.recipe.function = function->second;
+  options.recipe = recipe_of(build);
   options.limits = consumer.limits;
+  options.order = consumer.order;
   const bool transactional = std::holds_alternative<TransactionalHandler>(handler);
   const bool one_writer = transactional && build.store->traits().single_writer;
   const int threads = consumer.concurrency.value_or(one_writer ? 1 : kWorkersOutside);

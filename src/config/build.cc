@@ -95,6 +95,21 @@ RetryPolicy build_retry(const View& retry) {
   return made;
 }
 
+std::optional<core::Order> build_order(const View& view) {
+  if (!view.written("order")) return std::nullopt;
+  using OnFailure = core::Order::OnFailure;
+  const View order = view.in("order");
+  core::Order made;
+  if (const auto* key = order.find("key")) {
+    if (auto part = core::KeyPart::parse(key->text)) made.key = *std::move(part);
+  }
+  const std::string word = order.text("on_failure");
+  if (word == "block") made.on_failure = OnFailure::kBlock;
+  if (word == "skip") made.on_failure = OnFailure::kSkip;
+  made.most_held = static_cast<std::size_t>(order.number("max_held"));
+  return made;
+}
+
 void build_pace(ConsumerConfig& made, const View& view) {
   const auto* concurrency = view.find("concurrency");
   if (concurrency != nullptr && !concurrency->word) {
@@ -167,6 +182,7 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, Repor
   if (const auto* look = view.in("query").find("exists")) made.look = look->text;
   made.dedup = build_dedup(view.in("dedup"));
   made.retry = build_retry(view.in("retry"));
+  made.order = build_order(view);
   build_pace(made, view);
   complete_http(made, view);
   for (std::size_t i = 0; i < view.settings().size(view.path("accept")); ++i) {

@@ -39,6 +39,11 @@ constexpr CodePage kPages[] = {
      "header:Name, cloudevents, idempotency-key, webhook-id, broker_key, auto, position or "
      "function. Params and fingerprint fields are json:/pointer.",
      "Write it in one of these forms.", "key: { from: [header:Idempotency-Key, json:/id] }"},
+    {"E033", "not what messages are ordered by",
+     "An ordering key is what the messages of one order share: the account, the article, the "
+     "customer. An id of the message is another for each of them, and orders nothing.",
+     "Name the member or header that they share.",
+     "order: { key: json:/sku, on_failure: hold_key }"},
     {"E034", "a statement that a handler may not run",
      "Admitted is one SELECT, INSERT, UPDATE, DELETE, REPLACE, VALUES or WITH. The transaction "
      "belongs to the record: COMMIT, ROLLBACK, PRAGMA, ATTACH and DDL would end it or slip past "

@@ -166,6 +166,24 @@ void check_exec(const Check& check) {
       .help = "command: [program, argument]";
 }
 
+// Of these each copy has its own, or none of them is what a producer orders by.
+void check_order(const Check& check) {
+  const auto& order = check.consumer.order;
+  if (!order || !order->key) return;
+  const auto& what = order->key->what;
+  using core::KeyPart;
+  if (std::holds_alternative<KeyPart::JsonPart>(what) ||
+      std::holds_alternative<KeyPart::HeaderPart>(what) ||
+      std::holds_alternative<KeyPart::BrokerKeyPart>(what)) {
+    return;
+  }
+  const View view = check.view.in("order");
+  auto& made = check.report.error("E033", view.place("key"), view.path("key"),
+                                  fmt::format("{}: {} tells messages apart; it orders none",
+                                              view.path("key"), order->key->text));
+  made.help = "key: json:/…, header:… or broker_key: what the messages of one order share";
+}
+
 void check_key_present(const Check& check) {
   const auto key = check.view.in("key");
   const auto* from = key.find("from");
@@ -324,6 +342,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_query(check);
   check_exec(check);
   check_key_present(check);
+  check_order(check);
   check_key_parts(check);
   check_ttl(check);
   check_times(check);

@@ -18,6 +18,7 @@
 #include "core/guarantee.h"
 #include "core/http_spec.h"
 #include "core/key_recipe.h"
+#include "core/order.h"
 #include "core/sql_spec.h"
 
 namespace semel::config {
@@ -103,6 +104,7 @@ struct ConsumerConfig {
       look;  // strategy query: a SELECT with the handler's params; a row = done
   DedupConfig dedup;
   RetryPolicy retry;
+  std::optional<core::Order> order;
   std::optional<int> concurrency;  // none: by store and handler
   std::size_t batch_max = 0;
   milliseconds batch_target{0};

@@ -1,17 +1,9 @@
 #include "config/schema.h"
+#include "config/schema_handler.h"
+#include "config/schema_units.h"
 
 namespace semel::config {
 namespace {
-
-constexpr std::int64_t kSecond = 1'000;
-constexpr std::int64_t kMinute = 60 * kSecond;
-constexpr std::int64_t kHour = 60 * kMinute;
-constexpr std::int64_t kDay = 24 * kHour;
-constexpr std::int64_t kYears = 10 * 365 * kDay;
-constexpr std::int64_t kKiB = 1 << 10;
-constexpr std::int64_t kMiB = 1 << 20;
-constexpr std::int64_t kMany = 1'000'000'000;
-constexpr std::string_view kOtherwise = "done|retry|dead|discard|duplicate";
 
 constexpr Field kSqliteFields[] = {
     {.name = "path",
@@ -146,6 +138,27 @@ constexpr Field kDedupFields[] = {
      .high = kDay},
 };
 
+constexpr Field kOrderFields[] = {
+    {.name = "key",
+     .shape = Shape::kKeyPart,
+     .meaning = "What messages are ordered by: `json:/pointer`, `header:Name`, `broker_key`. What "
+                "has none comes in no order with others."},
+    {.name = "on_failure",
+     .shape = Shape::kWord,
+     .meaning = "What happens to what comes after a message that must wait for its next try. "
+                "`hold_key`: what has its ordering key waits behind it in the store; `block`: all "
+                "of its partition waits, at the source; `skip`: it is passed by.",
+     .fallback = "hold_key",
+     .words = "hold_key|block|skip"},
+    {.name = "max_held",
+     .shape = Shape::kSize,
+     .meaning = "Payloads that wait in the store behind one ordering key; past it the source is "
+                "paused.",
+     .fallback = "64MiB",
+     .low = kKiB,
+     .high = 4096 * kMiB},
+};
+
 constexpr Field kRetryFields[] = {
     {.name = "attempts",
      .shape = Shape::kInteger,
@@ -236,213 +249,6 @@ constexpr Field kInFlightFields[] = {
      .high = 4096 * kMiB},
 };
 
-constexpr Field kParamFields[] = {
-    {.name = "from",
-     .shape = Shape::kPointer,
-     .meaning = "Where the value is found in the payload.",
-     .required = true},
-    {.name = "type",
-     .shape = Shape::kWord,
-     .meaning = "What the value must be. `as_written`: what the JSON says.",
-     .fallback = "as_written",
-     .words = "as_written|integer|real|text|boolean"},
-    {.name = "optional",
-     .shape = Shape::kBoolean,
-     .meaning = "A missing one is NULL instead of `payload.invalid`.",
-     .fallback = "false"},
-};
-constexpr Field kParamField[] = {{.name = "",
-                                  .shape = Shape::kMap,
-                                  .meaning = "",
-                                  .fields = kParamFields,
-                                  .short_form = "from"}};
-
-constexpr Field kStatementFields[] = {
-    {.name = "sql",
-     .shape = Shape::kSql,
-     .meaning = "One statement, with `:name` for each param: SELECT, INSERT, UPDATE, DELETE, "
-                "REPLACE, VALUES or WITH.",
-     .required = true},
-    {.name = "expect_rows",
-     .shape = Shape::kInteger,
-     .meaning = "Rows it must change, or return.",
-     .low = 0,
-     .high = kMany},
-    {.name = "otherwise",
-     .shape = Shape::kWord,
-     .meaning = "What the message becomes when `expect_rows` is missed.",
-     .fallback = "retry",
-     .words = kOtherwise},
-};
-constexpr Field kStatementField[] = {{.name = "",
-                                      .shape = Shape::kMap,
-                                      .meaning = "",
-                                      .fields = kStatementFields,
-                                      .short_form = "sql"}};
-constexpr Field kOtherwiseField[] = {
-    {.name = "", .shape = Shape::kWord, .meaning = "", .words = kOtherwise}};
-
-constexpr Field kSqlFields[] = {
-    {.name = "params",
-     .shape = Shape::kDictionary,
-     .meaning = "The statements' values: `name: json:/pointer`.",
-     .fields = kParamField},
-    {.name = "statements",
-     .shape = Shape::kList,
-     .meaning = "Run in the store's transaction, in this order.",
-     .fields = kStatementField,
-     .required = true},
-    {.name = "on_unique_violation",
-     .shape = Shape::kDictionary,
-     .meaning = "What a message becomes that violates a unique constraint named as "
-                "`table(column, …)`. One that is not named is an error of the handler.",
-     .fields = kOtherwiseField},
-};
-
-// The second part of work in two: the same, with params from the call's answer too.
-constexpr Field kApplyParamFields[] = {
-    {.name = "from",
-     .shape = Shape::kAnswerPointer,
-     .meaning = "Where the value is found: in the payload, or with `answer:/pointer` in what the "
-                "first part answered.",
-     .required = true},
-    kParamFields[1],
-    kParamFields[2],
-};
-constexpr Field kApplyParamField[] = {{.name = "",
-                                       .shape = Shape::kMap,
-                                       .meaning = "",
-                                       .fields = kApplyParamFields,
-                                       .short_form = "from"}};
-constexpr Field kApplySqlFields[] = {
-    {.name = "params",
-     .shape = Shape::kDictionary,
-     .meaning = "The statements' values: `name: json:/pointer` or `name: answer:/pointer`.",
-     .fields = kApplyParamField},
-    kSqlFields[1],
-    kSqlFields[2],
-};
-constexpr Field kApplyFields[] = {
-    {.name = "sql",
-     .shape = Shape::kMap,
-     .meaning = "SQL statements in the store's own database.",
-     .fields = kApplySqlFields,
-     .required = true},
-};
-
-constexpr Field kArgumentField[] = {{.name = "", .shape = Shape::kArgument, .meaning = ""}};
-
-constexpr Field kExecFields[] = {
-    {.name = "command",
-     .shape = Shape::kList,
-     .meaning = "The program and its arguments; a plain value is a program without any. No shell "
-                "reads them. A program without a slash is looked up in PATH.",
-     .fields = kArgumentField,
-     .required = true,
-     .single = true},
-    {.name = "timeout",
-     .shape = Shape::kDuration,
-     .meaning = "Of one call; past it the command's process group gets SIGTERM. Default: the "
-                "consumer's `timeout`.",
-     .low = 1,
-     .high = kDay},
-    {.name = "grace",
-     .shape = Shape::kDuration,
-     .meaning = "From SIGTERM until SIGKILL.",
-     .fallback = "5s",
-     .low = 0,
-     .high = kHour},
-    {.name = "honours_key",
-     .shape = Shape::kBoolean,
-     .meaning = "Declares that the command makes its effect once for each `SEMEL_KEY`, however "
-                "often it is run.",
-     .fallback = "false"},
-};
-
-constexpr Field kHeaderField[] = {
-    {.name = "", .shape = Shape::kText, .meaning = "", .secret = true}};
-constexpr Field kSecretField[] = {
-    {.name = "", .shape = Shape::kText, .meaning = "", .secret = true}};
-
-constexpr Field kSigningFields[] = {
-    {.name = "standard_webhooks",
-     .shape = Shape::kList,
-     .meaning = "Secrets of Standard Webhooks, `whsec_…`; each signs every call, so that the "
-                "receiver can change from one to the next.",
-     .fields = kSecretField,
-     .required = true,
-     .comma = true},
-};
-
-constexpr Field kHttpFields[] = {
-    {.name = "url",
-     .shape = Shape::kText,
-     .meaning = "Where each message is sent: http or https.",
-     .required = true},
-    {.name = "method",
-     .shape = Shape::kWord,
-     .meaning = "The method of the request.",
-     .fallback = "POST",
-     .words = "POST|PUT|PATCH"},
-    {.name = "timeout",
-     .shape = Shape::kDuration,
-     .meaning = "Of one call, to the last byte of its answer. Default: the consumer's `timeout`.",
-     .low = 1,
-     .high = kDay},
-    {.name = "headers",
-     .shape = Shape::kDictionary,
-     .meaning = "Sent with every call, beside Semel's own. Their values are never shown.",
-     .fields = kHeaderField},
-    {.name = "honours_key",
-     .shape = Shape::kBoolean,
-     .meaning = "Declares that the endpoint does nothing again under an Idempotency-Key it knows.",
-     .fallback = "false"},
-    {.name = "idempotency_key_style",
-     .shape = Shape::kWord,
-     .meaning = "Idempotency-Key in quotes, as its draft asks, or bare.",
-     .fallback = "quoted",
-     .words = "quoted|bare"},
-    {.name = "signing",
-     .shape = Shape::kMap,
-     .meaning = "How calls are signed. Without it they are not.",
-     .fields = kSigningFields,
-     .short_form = "standard_webhooks",
-     .optional = true},
-    {.name = "ca_file",
-     .shape = Shape::kPath,
-     .meaning = "Certificates (PEM) that are trusted in place of the system's."},
-};
-
-constexpr Field kHandlerFields[] = {
-    {.name = "sql",
-     .shape = Shape::kMap,
-     .meaning = "SQL statements in the store's own database.",
-     .fields = kSqlFields,
-     .alternative = true},
-    {.name = "exec",
-     .shape = Shape::kMap,
-     .meaning = "A command of any language: the payload on stdin, the verdict by its exit code.",
-     .fields = kExecFields,
-     .short_form = "command",
-     .alternative = true},
-    {.name = "http",
-     .shape = Shape::kMap,
-     .meaning = "An endpoint that each message is sent to.",
-     .fields = kHttpFields,
-     .short_form = "url",
-     .alternative = true},
-    {.name = "native",
-     .shape = Shape::kText,
-     .meaning = "A C++ function registered under this name. Default: the consumer's name.",
-     .alternative = true},
-    {.name = "apply",
-     .shape = Shape::kMap,
-     .meaning = "A second part: run when the first, outside, has answered, in the transaction that "
-                "completes the record.",
-     .fields = kApplyFields,
-     .optional = true},
-};
-
 constexpr Field kAcceptField[] = {
     {.name = "", .shape = Shape::kCode, .meaning = "", .words = "key_recipe"}};
 
@@ -504,6 +310,14 @@ constexpr Field kConsumerFields[] = {
      .meaning = "What identifies the effect. A plain value is `from`.",
      .fields = kKeyFields,
      .short_form = "from"},
+    {.name = "order",
+     .shape = Shape::kMap,
+     .meaning = "Which messages come one after the other, also where one of them has to wait, over "
+                "restarts and several processes. A plain value is `key`. Without it a failed "
+                "message is passed by.",
+     .fields = kOrderFields,
+     .short_form = "key",
+     .optional = true},
     {.name = "strategy",
      .shape = Shape::kWord,
      .meaning = "How the effect is made once. Default: `dedup_table` where the handler runs in the "

@@ -1,3 +1,5 @@
+#include "core/intake.h"
+
 #include <exception>
 
 #include <fmt/format.h>
@@ -7,7 +9,6 @@
 
 #include "base/digest.h"
 #include "core/key_encoding.h"
-#include "core/key_recipe.h"
 #include "core/standard_keys.h"
 
 namespace semel::core {
@@ -63,6 +64,9 @@ tl::expected<std::optional<Bytes>, Refusal> invalid_at(const KeyPart& part, Foun
   return refuse(reason::kKeyInvalid, fmt::format("the key at {}: {}", part.text, found.error()));
 }
 
+// What was held without a key, because it had none, is read anew.
+bool held_key(const Arrival& arrival) noexcept { return arrival.key && !arrival.key->empty(); }
+
 // As the source said it, else as a CloudEvent's headers do.
 std::string type_of(const Arrival& arrival) {
   return arrival.type.empty() ? event_type(arrival.headers) : arrival.type;
@@ -70,30 +74,30 @@ std::string type_of(const Arrival& arrival) {
 
 }  // namespace
 
-Intake::Intake(ConsumerNumber consumer, KeyRecipe recipe, Limits limits)
-    : consumer_(consumer), recipe_(std::move(recipe)), limits_(limits) {}
+Intake::Intake(ConsumerNumber consumer, KeyRecipe recipe, Limits limits, std::optional<Order> order)
+    : consumer_(consumer), recipe_(std::move(recipe)), limits_(limits), order_(std::move(order)) {}
 
 tl::expected<Message, Refusal> Intake::make(Arrival& arrival) {
   parsed_ = false;
   event_type_.clear();
   if (arrival.refused) return refuse(*arrival.refused, arrival.refused_error);
   if (std::optional<Refusal> large = too_large(arrival)) return tl::unexpected(std::move(*large));
-  // What was held without a key, because it had none, is read anew.
-  const bool held = arrival.key && !arrival.key->empty();
-  KeyText key = held ? KeyText(*arrival.key) : key_or_digest_of(arrival);
+  KeyText key = usable_key_of(arrival);
   if (!key) return tl::unexpected(std::move(key.error()));
-  if (key->size() > limits_.key) {
-    return tl::unexpected(past_limit("key", key->size(), limits_.key));
-  }
+  PartText ordering_key = ordering_key_of(arrival);
+  if (!ordering_key) return tl::unexpected(std::move(ordering_key.error()));
   tl::expected<Fingerprint, Refusal> fingerprint =
-      held && arrival.fingerprint ? tl::expected<Fingerprint, Refusal>(*arrival.fingerprint)
-                                  : fingerprint_of_message(arrival);
+      held_key(arrival) && arrival.fingerprint
+          ? tl::expected<Fingerprint, Refusal>(*arrival.fingerprint)
+          : fingerprint_of_message(arrival);
   if (!fingerprint) return tl::unexpected(std::move(fingerprint.error()));
 
   Message::Parts parts;
   parts.type = type_of(arrival);
   if (parts.type.empty()) parts.type = std::move(event_type_);
   parts.key.id = recipe_.id_of(consumer_, *key);
+  if (*ordering_key) parts.ordering_key = std::move(**ordering_key);
+  if (!arrival.row) arrival.line = line_with(arrival, parts.ordering_key);
   parts.key.text = std::move(*key);
   parts.fingerprint = *fingerprint;
   parts.payload = std::move(arrival.payload);
@@ -102,6 +106,40 @@ tl::expected<Message, Refusal> Intake::make(Arrival& arrival) {
   Message message(std::move(parts));
   message.known_json_ = parsed_;
   return message;
+}
+
+std::optional<Bytes> Intake::line_of(const Arrival& arrival) {
+  if (!keeps_lines(order_)) return std::nullopt;
+  parsed_ = false;
+  if (arrival.refused || too_large(arrival) || !usable_key_of(arrival)) return std::nullopt;
+  const PartText ordering_key = ordering_key_of(arrival);
+  if (!ordering_key) return std::nullopt;
+  return line_with(arrival, ordering_key->value_or(Bytes()));
+}
+
+// Where nothing is ordered by, a key's own twins are all that could stand behind it.
+std::optional<Bytes> Intake::line_with(const Arrival& arrival, BytesView ordering_key) const {
+  if (!keeps_lines(order_)) return std::nullopt;
+  if (order_->on_failure == Order::OnFailure::kBlock) return Bytes(arrival.partition);
+  if (ordering_key.empty()) return std::nullopt;
+  return Bytes(ordering_key);
+}
+
+Intake::PartText Intake::ordering_key_of(const Arrival& arrival) {
+  if (!order_ || !order_->key) return std::optional<Bytes>();
+  PartText text = text_of(*order_->key, arrival);
+  if (text && *text && (*text)->size() > limits_.key) {
+    return tl::unexpected(past_limit("ordering key", (*text)->size(), limits_.key));
+  }
+  return text;
+}
+
+Intake::KeyText Intake::usable_key_of(const Arrival& arrival) {
+  KeyText key = held_key(arrival) ? KeyText(*arrival.key) : key_or_digest_of(arrival);
+  if (key && key->size() > limits_.key) {
+    return tl::unexpected(past_limit("key", key->size(), limits_.key));
+  }
+  return key;
 }
 
 // A key that looks like a body's digest would meet a message that has none.

@@ -5,8 +5,8 @@
 #include <semel/guard.h>
 #include <semel/reason.h>
 
+#include "core/intake.h"
 #include "core/key_encoding.h"
-#include "core/key_recipe.h"
 
 namespace semel::core {
 namespace {

@@ -49,14 +49,19 @@ void Sequencer::free_lane(Index index) {
   free_lanes_.push_back(index);
 }
 
-void Sequencer::add(Delivery&& delivery) {
-  const Index lane_index = lane_of(delivery.message.ordering_key());
-  const Index item_index = take_place(items_, free_items_);
-  Item& item = items_[item_index];
+Sequencer::Index Sequencer::keep_item(Delivery&& delivery, std::uint64_t number) {
+  const Index index = take_place(items_, free_items_);
+  Item& item = items_[index];
   item.delivery.emplace(std::move(delivery));
-  item.number = arrivals_++;
+  item.number = number;
   item.next = kNone;
   ++waiting_;
+  return index;
+}
+
+void Sequencer::add(Delivery&& delivery) {
+  const Index lane_index = lane_of(delivery.message.ordering_key());
+  const Index item_index = keep_item(std::move(delivery), arrivals_++);
   Lane& lane = lanes_[lane_index];
   if (lane.first != kNone) {
     items_[lane.last].next = item_index;
@@ -133,6 +138,7 @@ void Sequencer::hand_out(Index lane_index, std::vector<Delivery>& batch) {
   item.delivery.reset();
   lane.first = item.next;
   if (lane.first == kNone) lane.last = kNone;
+  lane.number = item.number;
   lane.taken = true;
   free_items_.push_back(index);
   --waiting_;
@@ -159,7 +165,7 @@ std::vector<Delivery> Sequencer::take(std::size_t max) {
 
 void Sequencer::release(BytesView ordering_key) {
   const Index index = find_lane(ordering_key, hash_of(ordering_key));
-  if (index == kNone || !lanes_[index].taken) return;
+  if (index == kNone || !lanes_[index].taken || lanes_[index].closed) return;
   Lane& lane = lanes_[index];
   lane.taken = false;
   --running_;
@@ -170,6 +176,66 @@ void Sequencer::release(BytesView ordering_key) {
   } else {
     free_lane(index);
   }
+}
+
+void Sequencer::close(BytesView ordering_key) {
+  const Index index = find_lane(ordering_key, hash_of(ordering_key));
+  if (index == kNone || !lanes_[index].taken || lanes_[index].closed) return;
+  Lane& lane = lanes_[index];
+  lane.closed = true;
+  --running_;
+  if (lane.suspect) alone_ = false;
+  give_up_id(index);
+}
+
+void Sequencer::reopen(Delivery&& delivery) {
+  const BytesView key = delivery.message.ordering_key();
+  const Index index = find_lane(key, hash_of(key));
+  if (index == kNone || !lanes_[index].closed) return add(std::move(delivery));
+  Lane& lane = lanes_[index];
+  const Index item = keep_item(std::move(delivery), lane.number);
+  items_[item].next = lane.first;
+  if (lane.first == kNone) lane.last = item;
+  lane.first = item;
+  lane.taken = lane.closed = false;
+  line_up(index, false);
+}
+
+std::vector<Delivery> Sequencer::withdraw(BytesView ordering_key) {
+  const Index index = find_lane(ordering_key, hash_of(ordering_key));
+  if (index == kNone || !lanes_[index].taken) return {};
+  Lane& lane = lanes_[index];
+  std::vector<Index> items;
+  for (Index item = lane.first; item != kNone; item = items_[item].next) items.push_back(item);
+  lane.first = lane.last = kNone;
+  return empty_out(items);
+}
+
+std::vector<Delivery> Sequencer::withdraw_if(const std::function<bool(const Delivery&)>& which) {
+  std::vector<Delivery> withdrawn;
+  for (Delivery& delivery : drain()) {
+    if (which(delivery)) {
+      withdrawn.push_back(std::move(delivery));
+    } else {
+      add(std::move(delivery));
+    }
+  }
+  return withdrawn;
+}
+
+// Oldest first.
+std::vector<Delivery> Sequencer::empty_out(std::vector<Index>& items) {
+  std::sort(items.begin(), items.end(),
+            [&](Index a, Index b) { return items_[a].number < items_[b].number; });
+  std::vector<Delivery> deliveries;
+  deliveries.reserve(items.size());
+  for (const Index index : items) {
+    deliveries.push_back(std::move(*items_[index].delivery));
+    items_[index].delivery.reset();
+    free_items_.push_back(index);
+  }
+  waiting_ -= items.size();
+  return deliveries;
 }
 
 std::vector<Delivery> Sequencer::drain() {
@@ -187,17 +253,7 @@ std::vector<Delivery> Sequencer::drain() {
   fresh_.clear();
   returned_.clear();
   suspects_.clear();
-  std::sort(waiting.begin(), waiting.end(),
-            [&](Index a, Index b) { return items_[a].number < items_[b].number; });
-  std::vector<Delivery> deliveries;
-  deliveries.reserve(waiting.size());
-  for (const Index index : waiting) {
-    deliveries.push_back(std::move(*items_[index].delivery));
-    items_[index].delivery.reset();
-    free_items_.push_back(index);
-  }
-  waiting_ = 0;
-  return deliveries;
+  return empty_out(waiting);
 }
 
 }  // namespace semel::core

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -31,6 +32,16 @@ class Sequencer {
   // has the key.
   void release(BytesView ordering_key);
 
+  // What was handed out under this key comes back: until then nobody else may go.
+  void close(BytesView ordering_key);
+  // It is back, and first. Like add where its key is not closed.
+  void reopen(Delivery&& delivery);
+
+  // What waits behind who has this key, in order: it is not in the sequencer any more.
+  std::vector<Delivery> withdraw(BytesView ordering_key);
+  // All that waits and that `which` holds for, oldest first.
+  std::vector<Delivery> withdraw_if(const std::function<bool(const Delivery&)>& which);
+
   // What was added and not handed out, oldest first; the sequencer is then empty of it.
   std::vector<Delivery> drain();
 
@@ -50,10 +61,12 @@ class Sequencer {
   struct Lane {
     Bytes ordering_key;
     std::uint64_t hash = 0;
-    KeyId id;  // of its first item, or of what was handed out
+    KeyId id;                  // of its first item, or of what was handed out
+    std::uint64_t number = 0;  // of what was handed out
     Index first = kNone, last = kNone;
     bool taken = false;
-    bool leads = false;  // the one lane that may run `id`; the others wait in `twins`
+    bool closed = false;  // taken, and what has it comes back
+    bool leads = false;   // the one lane that may run `id`; the others wait in `twins`
     bool suspect = false;
     Index twins = kNone, next_twin = kNone;
   };
@@ -65,6 +78,8 @@ class Sequencer {
 
   Index lane_of(BytesView ordering_key);
   Index find_lane(BytesView ordering_key, std::uint64_t hash) const;
+  Index keep_item(Delivery&& delivery, std::uint64_t number);
+  std::vector<Delivery> empty_out(std::vector<Index>& items);
   void line_up(Index lane, bool fresh);
   void free_lane(Index lane);
   void give_up_id(Index lane);

@@ -29,6 +29,12 @@ KeeperOptions keeper_options(const EngineOptions& options, const EngineParts& pa
   return keeper;
 }
 
+// A dry run settles nothing, so that nothing can wait behind it.
+core::Order::OnFailure lines_of(const EngineOptions& options) {
+  const bool none = options.dry_run || !options.order;
+  return none ? core::Order::OnFailure::kSkip : options.order->on_failure;
+}
+
 }  // namespace
 
 Outcome store_away(const Error& error) {
@@ -45,11 +51,15 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       gate_(gate_options()),
       flight_({options_.max_in_flight, options_.max_in_flight_bytes, options_.most_running},
               BatchSize(options_.batch_first, options_.batch_max, options_.batch_target),
-              options_.workers, &gate_),
+              options_.workers, &gate_, lines_of(options_)),
       sources_({options_.consumer, options_.lease, options_.dry_run}, std::move(parts_.sources),
                *parts_.environment, *parts_.observer),
-      intake_({options_.consumer, options_.number, options_.recipe, options_.limits}, *parts_.store,
-              *parts_.observer),
+      intake_(
+          {options_.consumer, options_.number, options_.recipe, options_.limits, options_.order},
+          *parts_.store, *parts_.observer),
+      order_({options_.consumer, options_.number,
+              options_.dry_run ? std::optional<core::Order>() : options_.order},
+             parts_.store->facets().held, flight_, sources_, *parts_.observer),
       keeper_(keeper_options(
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
       // A call's place is free once it is recorded, not when the last of its batch is.
@@ -66,6 +76,7 @@ void RunningEngine::pause() const {
 Ended RunningEngine::run() {
   receiver_ = std::this_thread::get_id();
   begin_marker();
+  load_lines();
   std::vector<std::thread> workers;
   // Without workers of its own a consumer has one for crowded times: then this thread receives the
   // next messages while that one handles these.
@@ -101,6 +112,26 @@ void RunningEngine::begin_marker() {
   }
 }
 
+// What waits in the store must be known before anything that stands behind it is received.
+void RunningEngine::load_lines() {
+  while (!stopping() && !has_ended()) {
+    auto loaded = order_.load();
+    if (loaded) {
+      note_store({});
+      return;
+    }
+    note_store(store_away(loaded.error()));
+    if (loaded.error().kind == ErrorKind::kRejected) finish_run(Ended::kUnavailable);
+    pause();
+  }
+}
+
+bool RunningEngine::look_after_order() {
+  auto looked = order_.look_after(now());
+  if (!looked) note_store(store_away(looked.error()));
+  return looked.value_or(false);
+}
+
 // Suspects that were not tried keep the end unclean: the next run must know them.
 void RunningEngine::end_marker(bool suspects_left) {
   RunMarkers* runs = parts_.store->facets().runs;
@@ -115,7 +146,8 @@ void RunningEngine::receive_until_stopped() {
     // Whoever landed last may have left a retry behind: the end is the end only if nothing was in
     // flight before the sources were asked.
     const bool was_empty = flight_.empty();
-    bool progress = receive(false);
+    bool progress = look_after_order();
+    progress = receive(false) || progress;
     progress = keep_refused() || progress;
     look_after_sources();
     if (has_ended()) break;
@@ -182,7 +214,9 @@ bool RunningEngine::receive(bool sure) {
   const Flight::Room room = flight_.room();
   if (room.messages == 0 || room.bytes == 0 || flight_.gate_is_shut()) return false;
   if (options_.workers == 0 && flight_.ready() && !flight_.crowded()) return false;
-  auto batches = sources_.receive(room, options_.batch_max, sure);
+  if (!order_.may_receive()) return false;
+  const Flight::Question question = order_.keeps_lines() ? flight_.ask() : 0;
+  auto batches = sources_.receive(room, options_.batch_max, sure, question);
   if (!batches) {
     parts_.observer->on_trouble(options_.consumer, "source", batches.error(), false);
     finish_run(Ended::kFailed);
@@ -236,6 +270,7 @@ void RunningEngine::wait() {
   const Flight::Room room = flight_.room();
   std::optional<TimePoint> until = bring_back_at_;
   if (keep_refused_at_) until = until ? std::min(*until, *keep_refused_at_) : *keep_refused_at_;
+  if (order_.again_at()) until = until ? std::min(*until, *order_.again_at()) : *order_.again_at();
   const bool shut = flight_.gate_is_shut();
   if (gate_at_) until = until ? std::min(*until, *gate_at_) : *gate_at_;
   if (shut) {

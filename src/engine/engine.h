@@ -23,6 +23,7 @@
 #include <semel/strategy.h>
 
 #include "core/key_recipe.h"
+#include "core/order.h"
 #include "strategies/strategies.h"
 
 namespace semel::engine {
@@ -32,7 +33,8 @@ struct EngineOptions {
   ConsumerNumber number{};
   core::KeyRecipe recipe;
   core::Limits limits;
-  int workers = 0;  // 0: one batch at a time; see above
+  std::optional<core::Order> order;  // keeping lines needs a store that holds messages
+  int workers = 0;                   // 0: one batch at a time; see above
   // Asynchronous handlers: messages begun and not ended, at most; 0: as many as are received.
   std::size_t most_running = 0;
   std::size_t batch_first = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 namespace semel::engine {
 
@@ -10,6 +11,7 @@ namespace {
 
 // Below it a hop to another thread costs more than it gains.
 constexpr std::size_t kCrowd = 16;
+constexpr std::size_t kManyLines = 1024;
 
 std::size_t weight(const Delivery& delivery) { return delivery.message.payload().size(); }
 
@@ -26,12 +28,29 @@ void Flight::add(std::vector<Delivery> deliveries) {
   if (deliveries.empty()) return;
   std::lock_guard lock(mutex_);
   for (Delivery& delivery : deliveries) {
-    ++messages_;
-    bytes_ += weight(delivery);
-    if (delivery.arrival.suspect) ++suspects_;
-    sequencer_.add(std::move(delivery));
+    const auto& line = delivery.arrival.line;
+    if (!line || on_failure_ == OnFailure::kSkip) {
+      add_locked(std::move(delivery));
+    } else if (!delivery.arrival.row) {
+      if (book_.may_wait(*line)) {
+        aside_.followers.push_back(std::move(delivery));
+      } else {
+        add_locked(std::move(delivery));
+      }
+    } else if (book_.fresh(*line, delivery.arrival.question)) {
+      add_locked(std::move(delivery));
+    } else {
+      aside_.rows.push_back(std::move(delivery));
+    }
   }
   call_workers();
+}
+
+void Flight::add_locked(Delivery&& delivery) {
+  ++messages_;
+  bytes_ += weight(delivery);
+  if (delivery.arrival.suspect) ++suspects_;
+  sequencer_.add(std::move(delivery));
 }
 
 void Flight::add_refused() {
@@ -142,8 +161,15 @@ bool Flight::ran(std::size_t messages, bool suspect, std::uint64_t trial,
 bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
   std::lock_guard lock(mutex_);
   bool kept = false;
+  const bool in_lines = on_failure_ != OnFailure::kSkip;
   for (Landing& landing : landings) {
-    sequencer_.release(landing.ordering_key);
+    if (in_lines && landing.again && landing.keep == nullptr) stop_line(landing);
+    if (in_lines && !landing.again && !aside_.followers.empty()) kept = aside_moved_ = true;
+    if (in_lines && landing.keep != nullptr) {
+      sequencer_.close(landing.ordering_key);
+    } else {
+      sequencer_.release(landing.ordering_key);
+    }
     if (landing.keep != nullptr) {
       kept = true;
       landing.keep->arrival.suspect = false;
@@ -156,7 +182,75 @@ bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
   }
   landings.clear();
   if (sequencer_.ready()) call_workers();
-  return kept || thin();
+  return kept || !aside_.rows.empty() || !aside_.followers.empty() || thin();
+}
+
+// The store has it and brings it again: what follows must not pass it.
+void Flight::stop_line(const Landing& landing) {
+  if (!landing.line) return;
+  book_.stopped(*landing.line);
+  if (on_failure_ == OnFailure::kHoldKey) {
+    put_aside(sequencer_.withdraw(landing.ordering_key));
+  } else {
+    put_aside(sequencer_.withdraw_if(
+        [&](const Delivery& delivery) { return delivery.arrival.line == *landing.line; }));
+  }
+}
+
+void Flight::put_aside(std::vector<Delivery> deliveries) {
+  for (Delivery& delivery : deliveries) {
+    --messages_;
+    bytes_ -= weight(delivery);
+    if (delivery.arrival.suspect) --suspects_;
+    (delivery.arrival.row ? aside_.rows : aside_.followers).push_back(std::move(delivery));
+  }
+}
+
+Flight::Aside Flight::take_aside() {
+  std::lock_guard lock(mutex_);
+  aside_moved_ = false;
+  return std::exchange(aside_, {});
+}
+
+void Flight::keep_aside(std::vector<Delivery> followers) {
+  std::lock_guard lock(mutex_);
+  std::swap(aside_.followers, followers);
+  std::move(followers.begin(), followers.end(), std::back_inserter(aside_.followers));
+}
+
+Flight::Waiting Flight::waiting_aside() {
+  std::lock_guard lock(mutex_);
+  return {!aside_.rows.empty(), !aside_.followers.empty(), aside_moved_};
+}
+
+Flight::Question Flight::ask() {
+  std::lock_guard lock(mutex_);
+  return book_.ask();
+}
+
+void Flight::lines_held(const std::vector<Bytes>& lines, Question asked) {
+  std::lock_guard lock(mutex_);
+  book_.only({lines.begin(), lines.end()}, asked);
+  lines_known_ = book_.size();
+}
+
+bool Flight::many_lines() const {
+  std::lock_guard lock(mutex_);
+  return book_.size() > 2 * lines_known_ + kManyLines;
+}
+
+std::vector<Delivery> Flight::line_free(BytesView line, std::vector<Delivery> followers,
+                                        Question asked) {
+  std::lock_guard lock(mutex_);
+  if (!book_.free(line, asked)) return followers;
+  for (Delivery& delivery : followers) add_locked(std::move(delivery));
+  const auto since = std::stable_partition(
+      aside_.followers.begin(), aside_.followers.end(),
+      [&](const Delivery& delivery) { return delivery.arrival.line != line; });
+  for (auto it = since; it != aside_.followers.end(); ++it) add_locked(std::move(*it));
+  aside_.followers.erase(since, aside_.followers.end());
+  call_workers();
+  return {};
 }
 
 void Flight::look_again() {
@@ -172,7 +266,7 @@ std::optional<TimePoint> Flight::bring_back(TimePoint now) {
   const auto due = std::stable_partition(later_.begin(), later_.end(),
                                          [&](const Later& later) { return later.due > now; });
   const bool any = due != later_.end();
-  for (auto it = due; it != later_.end(); ++it) sequencer_.add(std::move(it->delivery));
+  for (auto it = due; it != later_.end(); ++it) sequencer_.reopen(std::move(it->delivery));
   later_.erase(due, later_.end());
   if (any) call_workers();
   if (later_.empty()) return std::nullopt;
@@ -190,6 +284,10 @@ std::vector<Delivery> Flight::close() {
   suspects_ = 0;
   messages_ -= rest.size();
   for (const Delivery& delivery : rest) bytes_ -= weight(delivery);
+  for (auto* aside : {&aside_.rows, &aside_.followers}) {
+    std::move(aside->begin(), aside->end(), std::back_inserter(rest));
+    aside->clear();
+  }
   ready_.notify_all();
   return rest;
 }
@@ -206,7 +304,7 @@ bool Flight::ready() const {
 
 bool Flight::empty() const {
   std::lock_guard lock(mutex_);
-  return messages_ == 0 && refused_ == 0;
+  return messages_ == 0 && refused_ == 0 && aside_.rows.empty() && aside_.followers.empty();
 }
 
 }  // namespace semel::engine

@@ -14,6 +14,8 @@
 #include <semel/source.h>
 #include <semel/strategy.h>
 
+#include "core/line_book.h"
+#include "core/order.h"
 #include "core/sequencer.h"
 #include "engine/batch_size.h"
 #include "engine/consumer_gate.h"
@@ -28,7 +30,9 @@ struct Landing {
   Settlement settlement;
   BytesView ordering_key;  // of the delivery, which outlives the landing
   std::size_t bytes = 0;
-  Delivery* keep = nullptr;  // bring it again after settlement.delay: its source will not
+  Delivery* keep = nullptr;       // bring it again after settlement.delay: its source will not
+  bool again = false;             // it comes again, from wherever
+  std::optional<BytesView> line;  // likewise of the delivery
 };
 
 class Flight {
@@ -43,9 +47,17 @@ class Flight {
     std::size_t bytes;
   };
 
+  using OnFailure = core::Order::OnFailure;
+  using Question = core::LineBook::Question;
+
   // `gate`: whether messages may begin; borrowed, null: always.
-  Flight(Limits limits, BatchSize batch_size, int workers, ConsumerGate* gate = nullptr)
-      : limits_(limits), batch_size_(batch_size), gate_(gate), workers_(workers) {}
+  Flight(Limits limits, BatchSize batch_size, int workers, ConsumerGate* gate = nullptr,
+         OnFailure on_failure = OnFailure::kSkip)
+      : limits_(limits),
+        batch_size_(batch_size),
+        gate_(gate),
+        workers_(workers),
+        on_failure_(on_failure) {}
 
   // How much more may be received now.
   Room room() const;
@@ -84,7 +96,36 @@ class Flight {
   bool ready() const;
   bool empty() const;
 
+  // Where lines are kept, these are not handed out though they were received: what is of a line
+  // that has stopped. They do not count as room taken.
+  struct Aside {
+    std::vector<Delivery> rows;  // the store's own: it is to have them back before it is asked
+                                 // for more
+    std::vector<Delivery>
+        followers;  // from outside: to go behind what the store holds of their line
+  };
+  Aside take_aside();
+  // Followers that could go nowhere, before any that came meanwhile.
+  void keep_aside(std::vector<Delivery> followers);
+  // A question about lines, or for more messages, begins; see LineBook.
+  Question ask();
+  void lines_held(const std::vector<Bytes>& lines, Question asked);
+  // More lines are remembered than were known to wait: worth asking for them all.
+  bool many_lines() const;
+  // These, all of one line, may run, and so may what was put aside of it since: the store has
+  // nothing of it. What is returned must stay aside: the line has stopped since `asked`.
+  std::vector<Delivery> line_free(BytesView line, std::vector<Delivery> followers, Question asked);
+  struct Waiting {
+    bool rows = false;
+    bool followers = false;
+    bool moved = false;  // something of a follower's line has gone since it was last asked
+  };
+  Waiting waiting_aside();
+
  private:
+  void add_locked(Delivery&& delivery);
+  void put_aside(std::vector<Delivery> deliveries);
+  void stop_line(const Landing& landing);
   ConsumerGate::Room gate_room() const;
   std::vector<Delivery> take_locked(ConsumerGate::Room room);
   bool crowded_locked() const;
@@ -101,6 +142,11 @@ class Flight {
   BatchSize batch_size_;
   ConsumerGate* const gate_;
   const int workers_;  // 0: one batch at a time, by whoever takes it
+  const OnFailure on_failure_;
+  core::LineBook book_;
+  Aside aside_;
+  bool aside_moved_ = false;
+  std::size_t lines_known_ = 0;
   struct Later {
     TimePoint due;
     Delivery delivery;

@@ -13,7 +13,7 @@
 #include <semel/source.h>
 #include <semel/store.h>
 
-#include "core/key_recipe.h"
+#include "core/intake.h"
 
 namespace semel::engine {
 
@@ -25,6 +25,7 @@ class IntakeDesk {
     ConsumerNumber number{};
     core::KeyRecipe recipe;
     core::Limits limits;
+    std::optional<core::Order> order;
   };
 
   IntakeDesk(Options options, Store& store, Observer& observer);

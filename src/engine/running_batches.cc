@@ -13,6 +13,12 @@ namespace {
 
 constexpr milliseconds kDrainSaysItFirst{200};
 
+// Nothing is decided about it yet.
+bool comes_again(const Outcome& outcome) {
+  return outcome.kind == Outcome::Kind::kRetry || outcome.kind == Outcome::Kind::kBusy ||
+         outcome.settle == Outcome::Settle::kLater || outcome.settle == Outcome::Settle::kRelease;
+}
+
 }  // namespace
 
 RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deliveries)
@@ -163,6 +169,8 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
   landing.bytes = delivery.message.payload().size();
   landing.settlement.tag = delivery.arrival.tag;
   landing.settlement.delay = outcome.delay;
+  landing.again = comes_again(outcome);
+  if (delivery.arrival.line) landing.line = *delivery.arrival.line;
   switch (outcome.settle) {
     case Outcome::Settle::kAck:
       landing.settlement.kind = Settlement::Kind::kAck;

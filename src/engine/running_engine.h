@@ -23,6 +23,7 @@
 #include "engine/flight.h"
 #include "engine/intake_desk.h"
 #include "engine/keeper.h"
+#include "engine/order_desk.h"
 #include "engine/source_desk.h"
 #include "engine/store_watch.h"
 
@@ -59,6 +60,8 @@ class RunningEngine final : public Engine {
 
   strategies::Services services() noexcept { return {&keeper_, &completer_, &gate_}; }
   void begin_marker();
+  void load_lines();
+  bool look_after_order();
   void end_marker(bool suspects_left);
   void receive_until_stopped();
   bool receive(bool sure);
@@ -105,6 +108,7 @@ class RunningEngine final : public Engine {
   Flight flight_;
   SourceDesk sources_;
   IntakeDesk intake_;
+  OrderDesk order_;
   std::mutex running_mutex_;
   std::condition_variable suspect_ended_;
   std::vector<std::unique_ptr<Running>> running_;

@@ -24,7 +24,7 @@ SourceDesk::SourceDesk(Options options, std::vector<std::unique_ptr<Source>> sou
 }
 
 Result<std::vector<SourceDesk::Batch>> SourceDesk::receive(Flight::Room room, std::size_t most,
-                                                           bool sure) {
+                                                           bool sure, Flight::Question question) {
   std::vector<Batch> batches;
   // Held messages first: they have waited, and there are few of them.
   for (std::size_t i = desks_.size(); i-- > 0;) {
@@ -33,6 +33,9 @@ Result<std::vector<SourceDesk::Batch>> SourceDesk::receive(Flight::Room room, st
         receive_from(*desks_[i], static_cast<std::uint32_t>(i), room, most, sure, batches);
     if (!received) return failure(std::move(received.error()));
   }
+  for (Batch& batch : batches) {
+    for (Arrival& arrival : batch.arrivals) arrival.question = question;
+  }
   return batches;
 }
 
@@ -40,6 +43,7 @@ Result<void> SourceDesk::receive_from(Desk& desk, std::uint32_t index, Flight::R
                                       std::size_t most, bool sure, std::vector<Batch>& into) {
   const TimePoint now = environment_.clock->now();
   if (desk.away && now < desk.again) return {};
+  if (desk.source->traits().in_store && !told_all(desk)) return {};
   ReceiveLimits limits;
   limits.messages = std::min(most, room.messages);
   limits.bytes = room.bytes;
@@ -68,6 +72,14 @@ Result<void> SourceDesk::receive_from(Desk& desk, std::uint32_t index, Flight::R
   }
   into.push_back({std::move(received->arrivals), &desk.source->traits()});
   return {};
+}
+
+// Rows that are to be given back stand in this process's hand until the store was told: it would go
+// on giving what is behind them.
+bool SourceDesk::told_all(Desk& desk) {
+  std::lock_guard lock(desk.mutex);
+  tell(desk);
+  return desk.open.empty() || options_.dry_run;
 }
 
 void SourceDesk::note_away(Desk& desk, const Error& error, TimePoint now) {

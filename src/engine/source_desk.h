@@ -38,11 +38,18 @@ class SourceDesk {
   };
   // What the sources have now, within `room`. An Error is final; a source that is away is told of
   // and asked again later. `sure`: as ReceiveLimits.
-  Result<std::vector<Batch>> receive(Flight::Room room, std::size_t most, bool sure);
+  // `question` is what the arrivals are an answer to.
+  Result<std::vector<Batch>> receive(Flight::Room room, std::size_t most, bool sure,
+                                     Flight::Question question);
 
   bool at_end() const noexcept;  // all of them, at the last receive
   // Since when one of them has been away.
   std::optional<TimePoint> away_since() const noexcept { return away_since_; }
+
+  // A partition brings nothing until it is resumed. The receiving thread's.
+  void set_paused(std::uint32_t source, const std::string& partition, bool paused) {
+    desks_[source]->source->set_paused(partition, paused);
+  }
 
   // Waits for a source, `event_fd`, or `until`. With `full` sources are not listened to.
   void wait(int event_fd, bool full, std::optional<TimePoint> until);
@@ -74,6 +81,7 @@ class SourceDesk {
   void note_away(Desk& desk, const Error& error, TimePoint now);
   void note_back(Desk& desk);
   void tell(Desk& desk);
+  bool told_all(Desk& desk);
 
   const Options options_;
   std::vector<std::unique_ptr<Desk>> desks_;

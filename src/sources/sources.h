@@ -34,9 +34,10 @@ std::unique_ptr<Source> make_stdin_source(int fd = 0);
 
 // The messages the store holds for a consumer: the embedded queue, and every retry. `queue`: yields
 // them all and ends only when nothing is left, hidden and delayed ones too. `hidden`: for how long
-// a message taken is nobody else's, unless extended.
+// a message taken is nobody else's, unless extended. `line_of`: as HeldMessages::take.
 std::unique_ptr<Source> make_held_source(HeldMessages& held, ConsumerNumber consumer,
                                          std::chrono::milliseconds hidden,
-                                         Environment& environment = system_environment());
+                                         Environment& environment = system_environment(),
+                                         LineOf line_of = {});
 
 }  // namespace semel::sources

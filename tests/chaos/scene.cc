@@ -60,6 +60,11 @@ T value_of(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
+// Its ordering key is what stands before the dash.
+std::string payload_of(const std::string& id) {
+  return fmt::format(R"({{"id":"{}","n":{},"k":"{}"}})", id, id.size(), id.substr(0, id.find('-')));
+}
+
 }  // namespace
 
 Scene::Scene() : store_(dir_.file("chaos.db")) {
@@ -86,7 +91,7 @@ void Scene::send(const std::vector<std::string>& ids) {
   std::vector<HeldMessage> messages;
   for (const std::string& id : ids) {
     HeldMessage message;
-    message.payload = fmt::format("{{\"id\":\"{}\",\"n\":{}}}", id, id.size());
+    message.payload = payload_of(id);
     messages.push_back(std::move(message));
   }
   value_of(store->facets().held->append(number, messages));
@@ -94,8 +99,7 @@ void Scene::send(const std::vector<std::string>& ids) {
 
 void Scene::write_lines(const std::string& path, const std::vector<std::string>& ids) {
   std::string text;
-  for (const std::string& id : ids)
-    text += fmt::format("{{\"id\":\"{}\",\"n\":{}}}\n", id, id.size());
+  for (const std::string& id : ids) text += payload_of(id) + "\n";
   write_file(path, text);
 }
 
@@ -126,6 +130,12 @@ std::map<std::string, std::size_t> Scene::counts(const std::string& sql) const {
 
 std::map<std::string, std::size_t> Scene::effects() const {
   return counts("SELECT key, count(*) FROM effect GROUP BY key");
+}
+
+std::vector<std::string> Scene::effects_in_order() const {
+  std::vector<std::string> keys;
+  for (const auto& row : rows("SELECT key FROM effect ORDER BY rowid")) keys.push_back(row[0]);
+  return keys;
 }
 
 std::map<std::string, std::size_t> Scene::effects_by_process() const {

@@ -36,6 +36,8 @@ class Scene {
   std::map<std::string, std::size_t> effects_by_process() const;
   // What the handler's second statement counted: it must agree with the first.
   std::size_t total() const;
+  // Keys in the order of their effects.
+  std::vector<std::string> effects_in_order() const;
   // natural's rows: key to value.
   std::map<std::string, std::string> states() const;
   // Reasons of the dead letters, by key.

@@ -6,6 +6,7 @@
 // ledger, once, lease, crashes, workers: as in the config. throws=N: every N-th key's first try
 // throws. segfault=KEY: that message kills the process. hold=KEY: its first handler says "holding"
 // on stdout and waits for hold_file to appear. say=1: says "began" at the first handler call.
+// order=hold_key|block|skip: by the message's member k. fails=PERCENT: so many tries throw.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <csignal>
 #include <map>
 #include <mutex>
+#include <random>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -55,6 +57,13 @@ std::string handler_yaml(const Settings& settings) {
          "          - UPDATE total SET n = n + 1 WHERE :id = :id\n";
 }
 
+std::string order_yaml(const Settings& settings) {
+  const auto found = settings.find("order");
+  if (found == settings.end()) return "";
+  return fmt::format("    order: {{ key: json:/k, on_failure: {}, max_held: {} }}\n", found->second,
+                     get(settings, "max_held", "64MiB"));
+}
+
 std::string config_of(const std::string& store, const Settings& settings) {
   return fmt::format(
       "version: 1\n"
@@ -69,10 +78,13 @@ std::string config_of(const std::string& store, const Settings& settings) {
       "    dedup: {{ lease: {} }}\n"
       "    timeout: {}\n"
       "    retry: {{ attempts: 50, backoff: 10ms..50ms, crashes: {} }}\n"
+      "    batch: {{ max: {} }}\n"
+      "{}"
       "    handler:\n{}",
       store, source_yaml(settings), get(settings, "strategy", "dedup_table"),
       get(settings, "workers", "1"), get(settings, "lease", "60s"), get(settings, "timeout", "60s"),
-      get(settings, "crashes", "3"), handler_yaml(settings));
+      get(settings, "crashes", "3"), get(settings, "batch", "100"), order_yaml(settings),
+      handler_yaml(settings));
 }
 
 void say(std::string_view line) {
@@ -88,7 +100,9 @@ class Mischief {
         hold_(get(settings, "hold", "")),
         hold_file_(get(settings, "hold_file", "")),
         throws_(std::stoul(get(settings, "throws", "0"))),
-        says_(get(settings, "say", "0") == "1") {}
+        fails_(std::stoul(get(settings, "fails", "0"))),
+        says_(get(settings, "say", "0") == "1"),
+        random_(static_cast<unsigned>(::getpid())) {}
 
   void before(const semel::Message& message) {
     if (says_ && !said_.exchange(true)) say("began");
@@ -101,6 +115,10 @@ class Mischief {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
       }
     }
+    if (fails_ > 0) {
+      std::lock_guard lock(mutex_);
+      if (random_() % 100 < fails_) throw std::runtime_error("not this time");
+    }
     if (throws_ == 0 || std::hash<std::string>{}(key) % throws_ != 0) return;
     std::lock_guard lock(mutex_);
     if (thrown_.insert(key).second) throw std::runtime_error("not this time");
@@ -111,12 +129,24 @@ class Mischief {
   const std::string hold_;
   const std::string hold_file_;
   const std::size_t throws_;
+  const std::size_t fails_;
   const bool says_;
   std::atomic<bool> said_{false};
   std::atomic<bool> held_{false};
   std::mutex mutex_;
   std::set<std::string> thrown_;
+  std::mt19937 random_;
 };
+
+// For handlers that may not throw: they run on a thread that is nobody's.
+bool allowed(Mischief& mischief, const semel::Message& message) {
+  try {
+    mischief.before(message);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
 
 class Teller final : public semel::Observer {
  public:
@@ -167,7 +197,7 @@ int run(const std::string& store, const Settings& settings) {
                           semel::Completion completion) {
       auto answer = std::make_shared<semel::Completion>(std::move(completion));
       service.run([&, answer] {
-        mischief.before(message);
+        if (!allowed(mischief, message)) return (*answer)(semel::retry("not this time"));
         ledger->note(message.key().text);
         (*answer)(semel::done());
       });
@@ -179,7 +209,7 @@ int run(const std::string& store, const Settings& settings) {
         [&](const semel::Message& message, const semel::Attempt&, semel::Completion completion) {
           auto answer = std::make_shared<semel::Completion>(std::move(completion));
           service.run([&, answer] {
-            mischief.before(message);
+            if (!allowed(mischief, message)) return (*answer)(semel::retry("not this time"));
             ledger->note(message.key().text);
             (*answer)(semel::done("for " + message.key().text));
           });

@@ -47,14 +47,20 @@ void Ledger::note(BytesView key) {
   }
 }
 
-std::map<Bytes, std::size_t> Ledger::counts() const {
-  std::map<Bytes, std::size_t> counts;
+std::vector<Bytes> Ledger::entries() const {
+  std::vector<Bytes> entries;
   const std::string text = read_file(path_);
   std::size_t begin = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos;
        begin = end + 1, end = text.find('\n', begin)) {
-    ++counts[from_hex(std::string_view(text).substr(begin, end - begin))];
+    entries.push_back(from_hex(std::string_view(text).substr(begin, end - begin)));
   }
+  return entries;
+}
+
+std::map<Bytes, std::size_t> Ledger::counts() const {
+  std::map<Bytes, std::size_t> counts;
+  for (const Bytes& key : entries()) ++counts[key];
   return counts;
 }
 

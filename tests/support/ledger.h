@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <semel/bytes.h>
 
@@ -20,7 +21,9 @@ class Ledger {
   // One effect of `key`: on disk when it returns.
   void note(BytesView key);
 
-  // Effects per key, as the file tells them now. A line that a kill cut short counts as none.
+  // Keys in the order of their effects, as the file tells them now. A line that a kill cut short
+  // counts as none.
+  std::vector<Bytes> entries() const;
   std::map<Bytes, std::size_t> counts() const;
 
   struct Balance {

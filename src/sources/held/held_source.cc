@@ -38,10 +38,11 @@ constexpr milliseconds kDeafFor{2};
 class HeldSource final : public Source {
  public:
   HeldSource(HeldMessages& held, ConsumerNumber consumer, milliseconds hidden,
-             Environment& environment)
+             Environment& environment, LineOf line_of)
       : held_(held),
         consumer_(consumer),
         hidden_(hidden),
+        line_of_(std::move(line_of)),
         wake_fd_(held.wake_fd(consumer)),
         clock_(*environment.clock) {
     traits_.name = "queue";
@@ -75,6 +76,7 @@ class HeldSource final : public Source {
   HeldMessages& held_;
   const ConsumerNumber consumer_;
   const milliseconds hidden_;
+  const LineOf line_of_;
   const int wake_fd_;
   Clock& clock_;
   SourceTraits traits_;
@@ -133,7 +135,7 @@ Result<Received> HeldSource::receive(const ReceiveLimits& limits) {
   auto due = something_due();
   if (!due) return failure(away(std::move(due.error())));
   if (*due) {
-    auto taken = held_.take(consumer_, limits.messages, limits.bytes, hidden_);
+    auto taken = held_.take(consumer_, limits.messages, limits.bytes, hidden_, line_of_);
     if (!taken) {
       may_have_more_ = true;
       return failure(away(std::move(taken.error())));
@@ -315,8 +317,9 @@ void HeldSource::set_paused(std::string_view partition, bool paused) {
 }  // namespace
 
 std::unique_ptr<Source> make_held_source(HeldMessages& held, ConsumerNumber consumer,
-                                         milliseconds hidden, Environment& environment) {
-  return std::make_unique<HeldSource>(held, consumer, hidden, environment);
+                                         milliseconds hidden, Environment& environment,
+                                         LineOf line_of) {
+  return std::make_unique<HeldSource>(held, consumer, hidden, environment, std::move(line_of));
 }
 
 }  // namespace semel::sources

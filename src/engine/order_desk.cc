@@ -1,0 +1,148 @@
+#include "engine/order_desk.h"
+
+#include <iterator>
+#include <map>
+
+namespace semel::engine {
+
+namespace {
+
+using std::chrono::milliseconds;
+using Place = HeldMessages::Place;
+
+// Another process may have ended what a line waits for.
+constexpr milliseconds kAskAgain{200};
+constexpr milliseconds kAskAgainWhenAway{1'000};
+
+Landing landing_of(const Delivery& delivery, Settlement::Kind kind) {
+  Landing landing;
+  landing.source = delivery.arrival.source;
+  landing.settlement = {delivery.arrival.tag, kind, milliseconds{0}};
+  return landing;
+}
+
+}  // namespace
+
+struct OrderDesk::Sorted {
+  std::vector<Delivery> held;
+  std::map<Bytes, std::vector<Delivery>> free;  // by line
+  std::vector<Delivery> full;
+};
+
+OrderDesk::OrderDesk(Options options, HeldMessages* held, Flight& flight, SourceDesk& sources,
+                     Observer& observer)
+    : options_(std::move(options)),
+      keeps_lines_(core::keeps_lines(options_.order)),
+      held_(held),
+      flight_(flight),
+      sources_(sources),
+      observer_(observer) {}
+
+Result<void> OrderDesk::load() {
+  if (!keeps_lines_) return {};
+  const Flight::Question asked = flight_.ask();
+  auto lines = held_->lines(options_.number);
+  if (!lines) return failure(std::move(lines.error()));
+  flight_.lines_held(*lines, asked);
+  return {};
+}
+
+Result<bool> OrderDesk::look_after(TimePoint now) {
+  if (!keeps_lines_) return false;
+  if (flight_.many_lines()) {
+    if (auto loaded = load(); !loaded) return failure(std::move(loaded.error()));
+  }
+  const Flight::Waiting waiting = flight_.waiting_aside();
+  const bool ask = waiting.followers && (waiting.moved || !again_at_ || now >= *again_at_);
+  if (!waiting.rows && !ask) return false;
+  Flight::Aside aside = flight_.take_aside();
+  give_back(aside.rows);
+  if (!ask) {
+    flight_.keep_aside(std::move(aside.followers));
+    return true;
+  }
+  if (auto placed = place(std::move(aside.followers), now); !placed) {
+    return failure(std::move(placed.error()));
+  }
+  return true;
+}
+
+void OrderDesk::give_back(const std::vector<Delivery>& rows) {
+  std::vector<Landing> landings;
+  landings.reserve(rows.size());
+  for (const Delivery& row : rows) {
+    landings.push_back(landing_of(row, Settlement::Kind::kRelease));
+  }
+  if (!landings.empty()) sources_.settle(landings);
+}
+
+Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
+  std::vector<Follower> asked_for;
+  asked_for.reserve(followers.size());
+  for (const Delivery& delivery : followers) {
+    asked_for.push_back({&delivery.message, &delivery.arrival});
+  }
+  const bool blocks = options_.order->on_failure == core::Order::OnFailure::kBlock;
+  const Flight::Question asked = flight_.ask();
+  auto places =
+      held_->hold_behind(options_.number, asked_for, blocks ? 0 : options_.order->most_held);
+  if (!places) {
+    stay(std::move(followers), now + kAskAgainWhenAway);
+    return failure(std::move(places.error()));
+  }
+  Sorted sorted = sort(std::move(followers), *places);
+  std::vector<Landing> landings;
+  for (const Delivery& delivery : sorted.held) {
+    observer_.on_held(options_.consumer, delivery);
+    landings.push_back(landing_of(delivery, Settlement::Kind::kAck));
+  }
+  if (!landings.empty()) sources_.settle(landings);
+  std::optional<TimePoint> again_at;
+  if (!sorted.full.empty()) again_at = now + kAskAgain;
+  for (auto& [line, deliveries] : sorted.free) {
+    auto stopped = flight_.line_free(line, std::move(deliveries), asked);
+    if (!stopped.empty()) again_at = now;
+    std::move(stopped.begin(), stopped.end(), std::back_inserter(sorted.full));
+  }
+  stay(std::move(sorted.full), again_at);
+  return {};
+}
+
+OrderDesk::Sorted OrderDesk::sort(std::vector<Delivery> followers,
+                                  const std::vector<Place>& places) {
+  Sorted sorted;
+  for (std::size_t i = 0; i < followers.size(); ++i) {
+    Delivery& delivery = followers[i];
+    switch (places[i]) {
+      case Place::kHeld:
+        sorted.held.push_back(std::move(delivery));
+        break;
+      case Place::kFree:
+        sorted.free[*delivery.arrival.line].push_back(std::move(delivery));
+        break;
+      case Place::kFull:
+        sorted.full.push_back(std::move(delivery));
+        break;
+    }
+  }
+  return sorted;
+}
+
+// What stays is not to grow: its partitions bring no more until it has gone.
+void OrderDesk::stay(std::vector<Delivery> followers, std::optional<TimePoint> again_at) {
+  std::set<std::pair<std::uint32_t, std::string>> full;
+  for (const Delivery& delivery : followers) {
+    full.emplace(delivery.arrival.source, delivery.arrival.partition);
+  }
+  for (const auto& [source, partition] : full) {
+    if (!paused_.contains({source, partition})) sources_.set_paused(source, partition, true);
+  }
+  for (const auto& [source, partition] : paused_) {
+    if (!full.contains({source, partition})) sources_.set_paused(source, partition, false);
+  }
+  paused_ = std::move(full);
+  again_at_ = again_at;
+  flight_.keep_aside(std::move(followers));
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,65 @@
+// OrderDesk: where what was put aside goes, because its line has stopped.
+//
+// Rows of the store go back to it. What came from outside goes behind what the store holds of its
+// line and is settled (contract, rule 17); where it may not (`block`, or the line is full) its
+// partition is paused until it can run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <semel/held_messages.h>
+#include <semel/observer.h>
+
+#include "core/order.h"
+#include "engine/flight.h"
+#include "engine/source_desk.h"
+
+namespace semel::engine {
+
+// The receiving thread's.
+class OrderDesk {
+ public:
+  struct Options {
+    std::string consumer;
+    ConsumerNumber number{};
+    std::optional<core::Order> order;
+  };
+  // `held`: borrowed, null only where no lines are kept.
+  OrderDesk(Options options, HeldMessages* held, Flight& flight, SourceDesk& sources,
+            Observer& observer);
+
+  bool keeps_lines() const noexcept { return keeps_lines_; }
+  // Finds out which lines wait in the store. To be done before anything is received.
+  Result<void> load();
+  // Brings what is aside to its place. True where something changed. An error is the store's: the
+  // rest stays aside.
+  Result<bool> look_after(TimePoint now);
+  // Rows must go back before the store is asked for more: what is behind them would come alone.
+  bool may_receive() const { return !keeps_lines_ || !flight_.waiting_aside().rows; }
+  // When to look again, at the latest.
+  std::optional<TimePoint> again_at() const noexcept { return again_at_; }
+
+ private:
+  struct Sorted;
+  void give_back(const std::vector<Delivery>& rows);
+  Result<void> place(std::vector<Delivery> followers, TimePoint now);
+  Sorted sort(std::vector<Delivery> followers, const std::vector<HeldMessages::Place>& places);
+  void stay(std::vector<Delivery> followers, std::optional<TimePoint> again_at);
+
+  const Options options_;
+  const bool keeps_lines_;
+  HeldMessages* const held_;
+  Flight& flight_;
+  SourceDesk& sources_;
+  Observer& observer_;
+  std::optional<TimePoint> again_at_;
+  std::set<std::pair<std::uint32_t, std::string>> paused_;  // source and partition
+};
+
+}  // namespace semel::engine
