@@ -1,7 +1,9 @@
-// Random adds, takes, releases and drains, against a list that looks at everything every time.
+// Random adds, takes, releases, closings, withdrawals and drains, against a list that looks at
+// everything every time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <iostream>
 #include <list>
 #include <map>
@@ -20,6 +22,7 @@ struct Waiting {
   int number;
   std::string lane, key;
   bool suspect;
+  int place;  // in the order of all
 };
 
 class World {
@@ -36,16 +39,22 @@ class World {
         add();
       } else if (what < 14) {
         take(1 + random_() % 5);
-      } else if (what < 19) {
+      } else if (what < 17) {
         release();
+      } else if (what == 17) {
+        closed_.empty() || random_() % 2 == 0 ? close() : reopen();
+      } else if (what == 18) {
+        withdraw();
       } else if (random_() % 10 == 0) {
         drain();
+      } else if (random_() % 4 == 0) {
+        withdraw_if();
       }
       check_counts();
     }
     finish();
   }
-  int twins_waited = 0, alone = 0;
+  int twins_waited = 0, alone = 0, closings = 0, withdrawn = 0;
 
  private:
   void add() {
@@ -54,6 +63,12 @@ class World {
     w.lane = "lane " + std::to_string(random_() % 8);
     w.key = own_order_ ? "key " + std::to_string(random_() % 8) : w.lane;
     w.suspect = suspects_ && random_() % 6 == 0;
+    w.place = place_++;
+    sequencer_.add(delivery_of(w));
+    waiting_.push_back(std::move(w));
+  }
+
+  static Delivery delivery_of(const Waiting& w) {
     Message::Parts parts;
     parts.key.text = w.key;
     parts.key.id = encode_key(ConsumerNumber{1}, w.key);
@@ -61,8 +76,7 @@ class World {
     parts.payload = std::to_string(w.number);
     Arrival arrival;
     arrival.suspect = w.suspect;
-    sequencer_.add(Delivery(Message(std::move(parts)), std::move(arrival)));
-    waiting_.push_back(std::move(w));
+    return Delivery(Message(std::move(parts)), std::move(arrival));
   }
 
   void take(std::size_t max) {
@@ -106,6 +120,7 @@ class World {
       lanes.insert(lane);
       keys.insert(other.key);
     }
+    for (const auto& [lane, other] : closed_) lanes.insert(lane);
     for (const Waiting& w : waiting_) {
       if (!lanes.insert(w.lane).second) continue;
       if (keys.contains(w.key)) {
@@ -115,6 +130,65 @@ class World {
       // Twins at the head of two lanes: one of them must have gone.
       FAIL() << w.number << " could have been taken; seed " << seed_;
     }
+  }
+
+  // Who has the key waits for its next try: nobody else gets it, and it comes back first.
+  void close() {
+    if (out_.empty()) return;
+    auto one = out_.begin();
+    std::advance(one, static_cast<long>(random_() % out_.size()));
+    sequencer_.close(one->first);
+    closed_.insert(*one);
+    out_.erase(one);
+    ++closings;
+  }
+
+  void reopen() {
+    if (closed_.empty()) return;
+    const Waiting back = closed_.begin()->second;
+    closed_.erase(closed_.begin());
+    sequencer_.reopen(delivery_of(back));
+    const auto after = std::find_if(waiting_.begin(), waiting_.end(),
+                                    [&](const Waiting& w) { return w.place > back.place; });
+    waiting_.insert(after, back);
+  }
+
+  void expect(const std::vector<Delivery>& given, const std::vector<int>& numbers) {
+    ASSERT_EQ(given.size(), numbers.size()) << "seed " << seed_;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      ASSERT_EQ(given[i].message.payload(), std::to_string(numbers[i])) << "seed " << seed_;
+    }
+  }
+
+  std::vector<int> remove_if(const std::function<bool(const Waiting&)>& which) {
+    std::vector<int> numbers;
+    for (auto at = waiting_.begin(); at != waiting_.end();) {
+      if (which(*at)) {
+        numbers.push_back(at->number);
+        at = waiting_.erase(at);
+      } else {
+        ++at;
+      }
+    }
+    return numbers;
+  }
+
+  void withdraw() {
+    const std::string lane = "lane " + std::to_string(random_() % 8);
+    const bool has = out_.contains(lane) || closed_.contains(lane);
+    const auto expected = remove_if([&](const Waiting& w) { return has && w.lane == lane; });
+    expect(sequencer_.withdraw(lane), expected);
+    withdrawn += static_cast<int>(expected.size());
+  }
+
+  void withdraw_if() {
+    const int odd = static_cast<int>(random_() % 2);
+    const auto expected = remove_if([&](const Waiting& w) { return w.number % 2 == odd; });
+    expect(sequencer_.withdraw_if([&](const Delivery& d) {
+      return std::stoi(std::string(d.message.payload())) % 2 == odd;
+    }),
+           expected);
+    for (Waiting& w : waiting_) w.place = place_++;
   }
 
   void release() {
@@ -144,6 +218,7 @@ class World {
   // Nothing is lost: all that was added comes, once what is out is released again and again.
   void finish() {
     for (int round = 0; round < 10'000 && !testing::Test::HasFatalFailure(); ++round) {
+      while (!closed_.empty()) reopen();
       while (!out_.empty()) release();
       if (waiting_.empty()) return;
       take(100);
@@ -157,22 +232,28 @@ class World {
   Sequencer sequencer_;
   std::list<Waiting> waiting_;
   std::map<std::string, Waiting> out_;
+  std::map<std::string, Waiting> closed_;
   int next_ = 0;
+  int place_ = 0;
 };
 
 TEST(SequencerProperty, KeepsOrderAndGivesNoKeyTwice) {
   const std::uint64_t seed = std::random_device{}();
   std::cout << "seed " << seed << '\n';
-  int twins_waited = 0, alone = 0;
+  int twins_waited = 0, alone = 0, closings = 0, withdrawn = 0;
   for (std::uint64_t run = 0; run < 300; ++run) {
     World world(seed + run);
     world.run();
     if (HasFatalFailure()) return;
     twins_waited += world.twins_waited;
     alone += world.alone;
+    closings += world.closings;
+    withdrawn += world.withdrawn;
   }
   EXPECT_GT(twins_waited, 100);
   EXPECT_GT(alone, 100);
+  EXPECT_GT(closings, 100);
+  EXPECT_GT(withdrawn, 100);
 }
 
 }  // namespace

@@ -171,6 +171,8 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
   landing.settlement.delay = outcome.delay;
   landing.again = comes_again(outcome);
   if (delivery.arrival.line) landing.line = *delivery.arrival.line;
+  // Its source would bring it again behind others of its line.
+  const bool in_line = delivery.arrival.line && !delivery.arrival.row;
   switch (outcome.settle) {
     case Outcome::Settle::kAck:
       landing.settlement.kind = Settlement::Kind::kAck;
@@ -180,10 +182,11 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
       break;
     case Outcome::Settle::kRelease:
       landing.settlement.kind = Settlement::Kind::kRelease;
+      if (in_line && !stopping()) landing.keep = &delivery;
       break;
     case Outcome::Settle::kLater:
       landing.settlement.kind = Settlement::Kind::kLater;
-      if (!sources_.traits(landing.source).redelivers) landing.keep = &delivery;
+      if (in_line || !sources_.traits(landing.source).redelivers) landing.keep = &delivery;
       break;
   }
   return landing;

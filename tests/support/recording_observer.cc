@@ -31,6 +31,12 @@ void RecordingObserver::on_refused(std::string_view consumer, const Arrival& arr
   happened();
 }
 
+void RecordingObserver::on_held(std::string_view, const Delivery& delivery) noexcept {
+  const std::scoped_lock lock(mutex_);
+  held_.push_back(delivery.message.key().text);
+  happened();
+}
+
 void RecordingObserver::on_lease_lost(std::string_view, const Delivery& delivery) noexcept {
   const std::scoped_lock lock(mutex_);
   leases_lost_.push_back(delivery.message.key().text);
@@ -75,6 +81,11 @@ std::size_t RecordingObserver::count(Outcome::Kind kind, BytesView key) const {
 std::vector<RecordingObserver::Refused> RecordingObserver::refused() const {
   const std::scoped_lock lock(mutex_);
   return refused_;
+}
+
+std::vector<Bytes> RecordingObserver::held() const {
+  const std::scoped_lock lock(mutex_);
+  return held_;
 }
 
 std::vector<Bytes> RecordingObserver::leases_lost() const {

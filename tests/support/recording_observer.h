@@ -40,6 +40,7 @@ class RecordingObserver final : public Observer {
                 std::chrono::nanoseconds took) noexcept override;
   void on_refused(std::string_view consumer, const Arrival& arrival, std::string_view reason,
                   std::string_view error) noexcept override;
+  void on_held(std::string_view consumer, const Delivery& delivery) noexcept override;
   void on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept override;
   void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
                   bool mended) noexcept override;
@@ -51,6 +52,7 @@ class RecordingObserver final : public Observer {
   std::size_t count(Outcome::Kind kind) const;
   std::size_t count(Outcome::Kind kind, BytesView key) const;
   std::vector<Refused> refused() const;
+  std::vector<Bytes> held() const;
   std::vector<Bytes> leases_lost() const;
   std::vector<Trouble> troubles() const;
   std::vector<std::string> notices() const;
@@ -70,6 +72,7 @@ class RecordingObserver final : public Observer {
   std::size_t received_ = 0;
   std::vector<Ended> ended_;
   std::vector<Refused> refused_;
+  std::vector<Bytes> held_;
   std::vector<Bytes> leases_lost_;
   std::vector<Trouble> troubles_;
   std::vector<std::string> notices_;

@@ -1,0 +1,240 @@
+// The engine with an order: what must wait is not passed by what follows it.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <semel/memory.h>
+
+#include "core/intake.h"
+#include "engine/engine.h"
+#include "sources/sources.h"
+#include "tests/support/builders.h"
+#include "tests/support/fault_store.h"
+#include "tests/support/memory_source.h"
+#include "tests/support/recording_observer.h"
+
+namespace semel::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using test::FaultPlan;
+using test::MemorySource;
+using test::MemoryTopic;
+using test::StoreCall;
+using OnFailure = core::Order::OnFailure;
+using Names = std::vector<std::string>;
+
+// The first letter of an id is its ordering key.
+Bytes payload(const std::string& id) {
+  return R"({"id":")" + id + R"(","k":")" + id.substr(0, 1) + R"("})";
+}
+
+class EngineOrderTest : public testing::Test {
+ protected:
+  EngineOrderTest() : memory_(make_memory_store()), store_(make_fault_store(*memory_, plan_)) {
+    recipe_.parts.push_back(core::KeyPart::parse("json:/id").value());
+    number_ = store_->attach({"orders", recipe_.hash(), false, std::nullopt}).value();
+    order_.key = core::KeyPart::parse("json:/k").value();
+  }
+
+  // Fails the first `times` tries of it.
+  void fail(const std::string& id, int times = 1, milliseconds after = milliseconds(20)) {
+    failing_[id] = {times, after};
+  }
+  void arrive(const Names& ids) {
+    for (const std::string& id : ids) topic_.add(payload(id));
+  }
+
+  Ended run() {
+    topic_.finish();
+    EngineOptions options;
+    options.consumer = "orders";
+    options.number = number_;
+    options.recipe = recipe_;
+    options.order = order_;
+    options.once = true;
+    options.max_in_flight = 50;
+    EngineParts parts;
+    parts.store = store_.get();
+    parts.sources.push_back(std::make_unique<MemorySource>(topic_));
+    auto intake = std::make_shared<core::Intake>(number_, recipe_, core::Limits{}, order_);
+    parts.sources.push_back(sources::make_held_source(
+        *store_->facets().held, number_, std::chrono::seconds(60), system_environment(),
+        [intake](const Arrival& arrival) { return intake->line_of(arrival); }));
+    parts.environment = &system_environment();
+    parts.observer = &observer_;
+    parts.suspect_gate = &gate_;
+    parts.hung = [](const std::string& why) { ADD_FAILURE() << why; };
+    parts.strategy = parts.condemned = [this](const strategies::Services& services) {
+      strategies::Context context;
+      context.consumer = "orders";
+      context.store = store_.get();
+      context.handler = handler();
+      context.environment = &system_environment();
+      context.observer = &observer_;
+      context.services = services;
+      return strategies::make_strategy(core::StrategyKind::kStateMachine, std::move(context));
+    };
+    return Engine::create(std::move(options), std::move(parts))->run();
+  }
+
+  Names effects() {
+    const std::scoped_lock lock(mutex_);
+    return effects_;
+  }
+  Names effects_of(char key) {
+    Names of;
+    for (const std::string& id : effects()) {
+      if (id[0] == key) of.push_back(id);
+    }
+    return of;
+  }
+
+  PlainHandler handler() {
+    return [this](const Message& message, const Attempt&) -> Verdict {
+      const std::scoped_lock lock(mutex_);
+      const std::string id = message.key().text;
+      if (auto at = failing_.find(id); at != failing_.end() && at->second.first-- > 0) {
+        tries_.push_back(id);
+        return retry("not this time", at->second.second);
+      }
+      effects_.push_back(id);
+      return done();
+    };
+  }
+
+  FaultPlan plan_;
+  std::unique_ptr<Store> memory_;
+  std::unique_ptr<Store> store_;
+  core::KeyRecipe recipe_;
+  core::Order order_;
+  ConsumerNumber number_{};
+  MemoryTopic topic_;
+  test::RecordingObserver observer_;
+  std::mutex gate_;
+  std::mutex mutex_;
+  std::map<std::string, std::pair<int, milliseconds>> failing_;
+  Names tries_, effects_;
+};
+
+TEST_F(EngineOrderTest, WhatFollowsAFailedMessageWaitsBehindItInTheStore) {
+  fail("a1", 2);
+  arrive({"a1", "a2", "b1", "a3", "b2"});
+  EXPECT_EQ(run(), Ended::kFinished);
+  EXPECT_EQ(effects_of('a'), Names({"a1", "a2", "a3"}));
+  EXPECT_EQ(effects_of('b'), Names({"b1", "b2"}));
+  EXPECT_EQ(effects().front(), "b1") << "another key is not held up";
+  EXPECT_EQ(observer_.held(), (std::vector<Bytes>{"a2", "a3"}));
+  EXPECT_EQ(topic_.unsettled(), 0U);
+}
+
+TEST_F(EngineOrderTest, WhatFailsBehindAFailedOneHoldsTheRest) {
+  fail("a1");
+  fail("a2", 3);
+  fail("a4");
+  arrive({"a1", "a2", "a3", "a4", "a5"});
+  EXPECT_EQ(run(), Ended::kFinished);
+  EXPECT_EQ(effects(), Names({"a1", "a2", "a3", "a4", "a5"}));
+}
+
+TEST_F(EngineOrderTest, AMessageThatIsGivenUpHoldsNobody) {
+  arrive({"a1", "a2"});
+  failing_["a1"] = {1000, milliseconds(1)};
+  EXPECT_EQ(run(), Ended::kFinished);
+  EXPECT_EQ(effects(), Names{"a2"});
+  EXPECT_EQ(observer_.count(Outcome::Kind::kDead, "a1"), 1U);
+}
+
+TEST_F(EngineOrderTest, BlockHoldsThePartitionAtItsSource) {
+  order_.on_failure = OnFailure::kBlock;
+  fail("a1", 2);
+  arrive({"a1", "a2", "b1", "c1"});
+  EXPECT_EQ(run(), Ended::kFinished);
+  EXPECT_EQ(effects(), Names({"a1", "a2", "b1", "c1"}));
+  EXPECT_TRUE(observer_.held().empty()) << "nothing but the failed one is in the store";
+}
+
+TEST_F(EngineOrderTest, SkipPassesAFailedMessageBy) {
+  order_.on_failure = OnFailure::kSkip;
+  fail("a1");
+  arrive({"a1", "a2"});
+  EXPECT_EQ(run(), Ended::kFinished);
+  EXPECT_EQ(effects(), Names({"a2", "a1"}));
+}
+
+TEST_F(EngineOrderTest, AFullLinePausesItsSourceAndLosesNothing) {
+  order_.most_held = 1;
+  fail("a1", 3);
+  Names ids;
+  for (int i = 1; i <= 200; ++i) ids.push_back("a" + std::to_string(i));
+  arrive(ids);
+  EXPECT_EQ(run(), Ended::kFinished);
+  EXPECT_EQ(effects(), ids);
+  EXPECT_TRUE(observer_.held().empty());
+}
+
+TEST_F(EngineOrderTest, WhatWaitsFromAnEarlierRunIsKnownAtTheStart) {
+  const Message first = test::make_message(number_, "a1", payload("a1"));
+  Arrival arrival;
+  arrival.line = "a";
+  Finish hold;
+  hold.to = Finish::To::kRetrying;
+  hold.delay = milliseconds(50);
+  hold.keep = &first;
+  hold.arrival = &arrival;
+  ASSERT_TRUE(memory_->finish({&hold, 1}).has_value());
+  arrive({"a2", "b1"});
+  EXPECT_EQ(run(), Ended::kFinished);
+  EXPECT_EQ(effects_of('a'), Names({"a1", "a2"}));
+  EXPECT_EQ(observer_.held(), std::vector<Bytes>{"a2"});
+}
+
+TEST_F(EngineOrderTest, AQueueIsPutInLineAsItIsTaken) {
+  fail("a1", 2);
+  std::vector<HeldMessage> rows;
+  for (const char* id : {"a1", "a2", "b1", "a3"}) rows.emplace_back().payload = payload(id);
+  ASSERT_TRUE(memory_->facets().held->append(number_, rows).has_value());
+  EXPECT_EQ(run(), Ended::kFinished);
+  EXPECT_EQ(effects_of('a'), Names({"a1", "a2", "a3"}));
+  EXPECT_EQ(memory_->facets().held->depth(number_).value().rows, 0U);
+}
+
+// Someone else has it: it comes again, and what follows must not come before.
+TEST_F(EngineOrderTest, WhatIsBusyElsewhereIsWaitedFor) {
+  const Message first = test::make_message(number_, "a1", payload("a1"));
+  const Message* const one = &first;
+  const auto claims = memory_->claim({&one, 1}, {milliseconds(300), {}, false});
+  ASSERT_TRUE(claims.has_value());
+  arrive({"a1", "a2"});
+  EXPECT_EQ(run(), Ended::kFinished);
+  EXPECT_EQ(effects(), Names({"a1", "a2"}));
+}
+
+class EngineOrderFaults : public EngineOrderTest, public testing::WithParamInterface<StoreCall> {};
+
+// What cannot be put behind, given back or asked for now is neither lost nor run too early.
+TEST_P(EngineOrderFaults, AStoreThatIsAwayForAMomentChangesNoOrder) {
+  plan_.fail(GetParam(), 1, ErrorKind::kUnavailable, test::When::kBefore);
+  plan_.fail(GetParam(), 2, ErrorKind::kUnavailable, test::When::kBefore);
+  fail("a1", 2);
+  fail("b2");
+  std::vector<HeldMessage> rows;
+  for (const char* id : {"b1", "b2", "b3", "b4"}) rows.emplace_back().payload = payload(id);
+  ASSERT_TRUE(memory_->facets().held->append(number_, rows).has_value());
+  arrive({"a1", "a2", "a3"});
+  EXPECT_EQ(run(), Ended::kFinished);
+  EXPECT_EQ(effects_of('a'), Names({"a1", "a2", "a3"}));
+  EXPECT_EQ(effects_of('b'), Names({"b1", "b2", "b3", "b4"}));
+  EXPECT_EQ(plan_.fired(), 2U);
+}
+INSTANTIATE_TEST_SUITE_P(Calls, EngineOrderFaults,
+                         testing::Values(StoreCall::kHeldBehind, StoreCall::kHeldRelease,
+                                         StoreCall::kHeldTake, StoreCall::kHeldLines,
+                                         StoreCall::kFinish));
+
+}  // namespace
+}  // namespace semel::engine
