@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/text_encoding.h"
 #include "cli/text.h"
 #include "cli/views.h"
 
@@ -81,9 +82,9 @@ Result<std::string> LetterReader::text(const std::string& name) {
 Result<Bytes> LetterReader::bytes(const std::string& name) {
   auto coded = at("/" + name + "_base64");
   if (!coded) return failure(bad(coded.error().message));
-  const auto* text = std::get_if<std::string>(&*coded);
-  if (text == nullptr) return this->text(name);
-  auto bytes = unbase64(*text);
+  const auto* base64 = std::get_if<std::string>(&*coded);
+  if (base64 == nullptr) return text(name);
+  auto bytes = semel::text::from_base64(*base64);
   if (bytes) return std::move(*bytes);
   return failure(bad(fmt::format("\"{}_base64\" is not base64", name)));
 }

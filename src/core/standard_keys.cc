@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/digest.h"
-#include "base/json.h"
+#include "base/utf8.h"
 
 namespace semel::core {
 namespace {
@@ -150,7 +150,7 @@ std::optional<std::string> unfit_key(BytesView text) {
   if (text.empty()) return "is empty";
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
   if (std::ranges::any_of(text, control)) return "holds a control character";
-  if (!json::is_utf8(text)) return "is not UTF-8";
+  if (!is_utf8(text)) return "is not UTF-8";
   return std::nullopt;
 }
 
