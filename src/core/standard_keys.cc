@@ -13,7 +13,18 @@ namespace {
 using std::string_view;
 
 constexpr string_view kBodyKey = "body-sha256:";
-constexpr string_view kEventPrefixes[] = {"ce-", "ce_", "cloudEvents:", "cloudEvents_"};
+// The attributes of a CloudEvent, as HTTP, Kafka and the bindings of AMQP spell them.
+struct EventNames {
+  string_view source;
+  string_view id;
+  string_view type;
+};
+constexpr EventNames kEventNames[] = {
+    {"ce-source", "ce-id", "ce-type"},
+    {"ce_source", "ce_id", "ce_type"},
+    {"cloudEvents:source", "cloudEvents:id", "cloudEvents:type"},
+    {"cloudEvents_source", "cloudEvents_id", "cloudEvents_type"},
+};
 
 char plain(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
@@ -53,15 +64,17 @@ FoundKey unquoted(BytesView text) {
   return fit(std::move(key));
 }
 
-FoundKey event_header(const Headers& headers, string_view name) {
+FoundKey event_header(const Headers& headers, string_view EventNames::*attribute) {
   std::optional<Bytes> found;
-  for (const string_view prefix : kEventPrefixes) {
-    FoundKey value = only_header(headers, fmt::format("{}{}", prefix, name));
+  for (const EventNames& names : kEventNames) {
+    FoundKey value = only_header(headers, names.*attribute);
     if (!value || !*value) {
       if (!value) return value;
       continue;
     }
-    if (found && *found != **value) return no_key(fmt::format("ce-{} stands twice", name));
+    if (found && *found != **value) {
+      return no_key(fmt::format("{} stands twice", kEventNames[0].*attribute));
+    }
     found = std::move(**value);
   }
   return found;
@@ -106,9 +119,9 @@ FoundKey webhook_id(const Headers& headers) {
 }
 
 FoundKey binary_event_key(const Headers& headers) {
-  FoundKey source = event_header(headers, "source");
+  FoundKey source = event_header(headers, &EventNames::source);
   if (!source) return source;
-  FoundKey id = event_header(headers, "id");
+  FoundKey id = event_header(headers, &EventNames::id);
   if (!id) return id;
   if (!*source && !*id) return std::optional<Bytes>();
   if (!*source) return no_key("a CloudEvent has ce-id, and no ce-source");
@@ -120,8 +133,8 @@ FoundKey binary_event_key(const Headers& headers) {
 
 std::string event_type(const Headers& headers) {
   if (headers.empty()) return {};  // most messages of files and queues
-  for (const string_view prefix : kEventPrefixes) {
-    if (const auto type = find_header(headers, fmt::format("{}type", prefix))) return Bytes(*type);
+  for (const EventNames& names : kEventNames) {
+    if (const auto type = find_header(headers, names.type)) return Bytes(*type);
   }
   return {};
 }
