@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/digest.h"
 #include "base/utf8.h"
 
@@ -25,12 +26,6 @@ constexpr EventNames kEventNames[] = {
     {"cloudEvents:source", "cloudEvents:id", "cloudEvents:type"},
     {"cloudEvents_source", "cloudEvents_id", "cloudEvents_type"},
 };
-
-char plain(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
-bool alike(string_view a, string_view b) noexcept {
-  return std::ranges::equal(a, b, {}, plain, plain);
-}
 
 BytesView trimmed(BytesView text) noexcept {
   constexpr string_view kBlank = " \t";
@@ -95,7 +90,7 @@ void append_escaped(Bytes& out, BytesView text, char separator) {
 FoundKey only_header(const Headers& headers, string_view name) {
   const Header* first = nullptr;
   for (const Header& header : headers) {
-    if (!alike(header.name, name)) continue;
+    if (!ascii::alike(header.name, name)) continue;
     if (first != nullptr && first->value != header.value) {
       return no_key(fmt::format("the header {} stands twice, with two values", name));
     }
@@ -152,8 +147,8 @@ EventFormat event_format(const Arrival& arrival) {
   string_view type = arrival.content_type;
   if (type.empty()) type = find_header(arrival.headers, "content-type").value_or(BytesView());
   type = trimmed(type.substr(0, type.find(';')));
-  if (alike(type, "application/cloudevents+json")) return EventFormat::kStructured;
-  if (alike(type, "application/cloudevents-batch+json")) return EventFormat::kBatch;
+  if (ascii::alike(type, "application/cloudevents+json")) return EventFormat::kStructured;
+  if (ascii::alike(type, "application/cloudevents-batch+json")) return EventFormat::kBatch;
   const auto first = arrival.payload.find_first_not_of(" \t\r\n");
   const bool object = first != Bytes::npos && arrival.payload[first] == '{';
   return object ? EventFormat::kPerhaps : EventFormat::kNone;
@@ -161,8 +156,7 @@ EventFormat event_format(const Arrival& arrival) {
 
 std::optional<std::string> unfit_key(BytesView text) {
   if (text.empty()) return "is empty";
-  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
-  if (std::ranges::any_of(text, control)) return "holds a control character";
+  if (std::ranges::any_of(text, ascii::is_control)) return "holds a control character";
   if (!is_utf8(text)) return "is not UTF-8";
   return std::nullopt;
 }
