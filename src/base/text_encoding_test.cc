@@ -42,8 +42,7 @@ TEST(TextEncoding, TakesOneSpellingOnly) {
 // RFC 4231, test cases 1, 2 and 6 (a key longer than a block).
 TEST(Hmac, GivesTheExamplesOfItsStandard) {
   const auto hex = [](BytesView key, BytesView data) {
-    const digest::Digest made = digest::hmac_sha256(key, data);
-    return digest::hex({reinterpret_cast<const char*>(made.data()), made.size()});
+    return digest::hex(digest::view(digest::hmac_sha256(key, data)));
   };
   EXPECT_EQ(hex(Bytes(20, '\x0b'), "Hi There"),
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");

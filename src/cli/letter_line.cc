@@ -21,8 +21,7 @@ Error bad(std::string message) {
 }
 
 std::string sha256_of(BytesView payload) {
-  const digest::Digest hash = digest::sha256(payload);
-  return digest::hex({reinterpret_cast<const char*>(hash.data()), hash.size()});
+  return digest::hex(digest::view(digest::sha256(payload)));
 }
 
 std::optional<Fingerprint> fingerprint_from(std::string_view hex) {

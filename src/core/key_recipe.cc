@@ -92,7 +92,7 @@ Bytes KeyRecipe::hash() const {
   }
   const std::vector<BytesView> views(words.begin(), words.end());
   const digest::Short hash = digest::shortened(digest::sha256_parts("semel.recipe", views));
-  return Bytes(reinterpret_cast<const char*>(hash.data()), hash.size());
+  return Bytes(digest::view(hash));
 }
 
 KeyId KeyRecipe::id_of(ConsumerNumber consumer, BytesView key) const noexcept {

@@ -164,7 +164,7 @@ std::optional<std::string> unfit_key(BytesView text) {
 Bytes body_key(BytesView payload) {
   const BytesView parts[] = {payload};
   const digest::Digest hash = digest::sha256_parts("semel.body", parts);
-  return Bytes(kBodyKey) + digest::hex({reinterpret_cast<const char*>(hash.data()), hash.size()});
+  return Bytes(kBodyKey) + digest::hex(digest::view(hash));
 }
 
 bool is_body_key(BytesView text) noexcept {

@@ -65,7 +65,7 @@ std::string idempotency_key(BytesView key, core::HttpSpec::KeyStyle style) {
 std::string webhook_id(std::string_view consumer, BytesView key) {
   const BytesView parts[] = {consumer, key};
   const digest::Short id = digest::shortened(digest::sha256_parts("webhook-id", parts));
-  return "msg_" + text::base32({reinterpret_cast<const char*>(id.data()), id.size()});
+  return "msg_" + text::base32(digest::view(id));
 }
 
 std::string field_value(BytesView value) {
@@ -95,7 +95,7 @@ std::string RequestPlan::signature(std::string_view id, std::string_view timesta
   for (const Bytes& key : signing_keys_) {
     const digest::Digest made = digest::hmac_sha256(key, content);
     if (!signatures.empty()) signatures += ' ';
-    signatures += "v1," + text::base64({reinterpret_cast<const char*>(made.data()), made.size()});
+    signatures += "v1," + text::base64(digest::view(made));
   }
   return signatures;
 }
