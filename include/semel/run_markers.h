@@ -52,8 +52,9 @@ class RunMarkers {
   // second.
   virtual Result<bool> sweep() = 0;
 
-  // Before a suspect message is handled alone: its crash attempt, counted durably. 0: its key is
-  // completed already, nothing was counted and a claim will say so.
+  // Before a suspect message is handled alone: its crash attempt, counted durably. It stands for
+  // whatever ends the process before forget_crash, whether its handler had begun or not. 0: its
+  // key is completed already, nothing was counted and a claim will say so.
   virtual Result<int> count_crash(const Message& message) = 0;
   // It did not crash: forget the count.
   virtual Result<void> forget_crash(const Message& message) = 0;

@@ -95,9 +95,6 @@ Digest hmac_sha256(BytesView key, BytesView data) noexcept {
     outer[i] = inner[i] ^ 0x5C;
     inner[i] ^= 0x36;
   }
-  const auto view = [](const auto& bytes) {
-    return BytesView(reinterpret_cast<const char*>(std::data(bytes)), std::size(bytes));
-  };
   Hasher& hasher = Hasher::of_thread();
   hasher.begin();
   hasher.add(view(inner));

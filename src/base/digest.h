@@ -21,6 +21,10 @@ Digest sha256_parts(std::string_view domain, std::span<const BytesView> parts) n
 // HMAC (RFC 2104) with SHA-256.
 Digest hmac_sha256(BytesView key, BytesView data) noexcept;
 Short shortened(const Digest& digest) noexcept;
+// The bytes of a digest; borrowed.
+inline BytesView view(std::span<const unsigned char> digest) noexcept {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
 std::string hex(BytesView bytes);
 
 }  // namespace semel::digest

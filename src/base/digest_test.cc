@@ -9,9 +9,7 @@
 namespace semel::digest {
 namespace {
 
-std::string hex_of(const Digest& digest) {
-  return hex({reinterpret_cast<const char*>(digest.data()), digest.size()});
-}
+std::string hex_of(const Digest& digest) { return hex(view(digest)); }
 Digest parts(std::string_view domain, const std::vector<BytesView>& list) {
   return sha256_parts(domain, list);
 }

@@ -65,9 +65,6 @@ class Document {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whether all of `text` is UTF-8, as RFC 3629 has it.
-bool is_utf8(BytesView text) noexcept;
-
 // Writes one JSON value, members in the order of the calls. Strings that are not UTF-8 get each bad
 // byte replaced by U+FFFD.
 class Writer {

@@ -42,15 +42,6 @@ void append_quoted(std::string& out, std::string_view text) {
 
 }  // namespace
 
-bool is_utf8(BytesView text) noexcept {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 void Writer::separate() {
   if (comma_) out_ += ',';
   comma_ = true;

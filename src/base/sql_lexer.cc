@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/sql_tokens.h"
 
 namespace semel::sql {
@@ -103,9 +104,7 @@ bool answers_with_rows(std::string_view verb, const TokenList& tokens) noexcept 
 
 bool is_own_table(std::string_view table) noexcept {
   constexpr std::string_view kPrefix = "semel_";
-  if (table.size() < kPrefix.size()) return false;
-  return std::equal(kPrefix.begin(), kPrefix.end(), table.begin(),
-                    [](char p, char c) { return p == (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
+  return ascii::alike(table.substr(0, kPrefix.size()), kPrefix);
 }
 
 }  // namespace

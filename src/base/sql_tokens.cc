@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
+
 namespace semel::sql {
 namespace {
 
@@ -16,14 +18,6 @@ bool begins_word(char c) noexcept {
          static_cast<unsigned char>(c) >= 0x80;
 }
 bool continues_word(char c) noexcept { return begins_word(c) || is_digit(c) || c == '$'; }
-
-std::string upper(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return result;
-}
 
 Error refused(std::string message, std::string hint = "") {
   return {ErrorKind::kRejected, "", std::move(message), std::move(hint)};
@@ -113,7 +107,7 @@ class Tokenizer {
     const std::size_t begin = at_;
     while (at_ < sql_.size() && continues_word(sql_[at_])) ++at_;
     const std::string_view written = sql_.substr(begin, at_ - begin);
-    emit(Token::Kind::kWord, written, upper(written));
+    emit(Token::Kind::kWord, written, ascii::upper(written));
   }
 
   void number() {

@@ -16,6 +16,7 @@ TEST(TextEncoding, GivesTheExamplesOfItsStandard) {
   EXPECT_EQ(text::base64("fo"), "Zm8=");
   EXPECT_EQ(text::base64("foo"), "Zm9v");
   EXPECT_EQ(text::base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(text::base64("\xff\xff\xff\xff"), "/////w==");
   EXPECT_EQ(text::base32(""), "");
   EXPECT_EQ(text::base32("f"), "my");
   EXPECT_EQ(text::base32("fooba"), "mzxw6ytb");
@@ -32,8 +33,8 @@ TEST(TextEncoding, ComesBackFromBase64) {
 }
 
 TEST(TextEncoding, TakesOneSpellingOnly) {
-  for (const auto* text :
-       {"Zg", "Zg=", "Zg===", "Zh==", "Z", "Zm9v\n", "Zm 9v", "=", "====", "Zm9-", "Zg==Zg=="}) {
+  for (const auto* text : {"Zg", "Zg=", "Zg===", "Zh==", "Z", "Zm9v\n", "Zm 9v", "=",
+                           "====", "Zm9-", "Zg==Zg==", "Z===", "Zg=a", "Zm8=x", "Z*=="}) {
     EXPECT_FALSE(text::from_base64(text)) << text;
   }
 }
@@ -41,8 +42,7 @@ TEST(TextEncoding, TakesOneSpellingOnly) {
 // RFC 4231, test cases 1, 2 and 6 (a key longer than a block).
 TEST(Hmac, GivesTheExamplesOfItsStandard) {
   const auto hex = [](BytesView key, BytesView data) {
-    const digest::Digest made = digest::hmac_sha256(key, data);
-    return digest::hex({reinterpret_cast<const char*>(made.data()), made.size()});
+    return digest::hex(digest::view(digest::hmac_sha256(key, data)));
   };
   EXPECT_EQ(hex(Bytes(20, '\x0b'), "Hi There"),
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");

@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include "base/ascii.h"
+
 namespace semel {
 namespace {
 
@@ -22,9 +24,18 @@ std::size_t utf8_length(std::string_view text) noexcept {
   return overlong || surrogate || beyond ? 0 : length;
 }
 
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 bool is_control(std::string_view character) noexcept {
   const auto first = static_cast<unsigned char>(character[0]);
-  if (character.size() == 1) return first < 0x20 || first == 0x7F;
+  if (character.size() == 1) return ascii::is_control(character[0]);
   return first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
 }
 

@@ -1,4 +1,4 @@
-// UTF-8, one character at a time.
+// UTF-8, judged strictly.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,9 @@ namespace semel {
 // How many bytes the character at the beginning of `text` has; 0 where none is valid there. `text`
 // is not empty.
 std::size_t utf8_length(std::string_view text) noexcept;
+
+// Whether all of `text` is UTF-8, as RFC 3629 has it.
+bool is_utf8(std::string_view text) noexcept;
 
 // True of the control characters of ASCII and of their twins above it (C1): what moves a cursor.
 // `character` is what utf8_length measured.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace semel {
 namespace {
 
@@ -16,7 +18,10 @@ TEST(Utf8, WhatIsNoCharacterHasNoLength) {
   for (const auto* bad : {"\xFF", "\x80", "\xC3", "\xC3(", "\xC0\xAF", "\xE0\x80\x80",
                           "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF0\x9F\x98"}) {
     EXPECT_EQ(utf8_length(bad), 0U);
+    EXPECT_FALSE(is_utf8(bad));
+    EXPECT_FALSE(is_utf8(std::string("k") + bad));
   }
+  for (const auto* good : {"", "k", "k\xC3\xA4se \xF0\x9F\xA7\x80"}) EXPECT_TRUE(is_utf8(good));
 }
 
 TEST(Utf8, ControlsAreThoseOfAsciiAndTheirTwins) {

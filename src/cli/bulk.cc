@@ -89,15 +89,7 @@ std::optional<int> agree(Console& console, const Plan& plan, std::string_view qu
   for (const std::string& sample : plan.samples) say("  " + sample);
   if (plan.count > plan.samples.size()) say("  …");
   if (console.settings().dry_run) return std::nullopt;
-  switch (console.confirm(question)) {
-    case Console::Answer::kCannotAsk:
-      return kUsage;
-    case Console::Answer::kNo:
-      return kBad;
-    case Console::Answer::kYes:
-      break;
-  }
-  return std::nullopt;
+  return console.confirm(question);
 }
 
 void add_plan(json::Writer& writer, const Console& console, const Plan& plan) {

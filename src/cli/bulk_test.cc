@@ -59,15 +59,5 @@ TEST(Bulk, APlanKeepsTheEndsAndAFewSamples) {
   EXPECT_EQ(plan.samples, (std::vector<std::string>{"5", "2", "9"}));
 }
 
-TEST(Base64, ComesBackAndRefusesAllElse) {
-  for (const std::string& text : {std::string(), std::string("a"), std::string("ab"),
-                                  std::string("abc"), std::string("\0\xff\x80", 3)}) {
-    EXPECT_EQ(unbase64(base64(text)), text);
-  }
-  for (const char* bad : {"a", "YQ", "YR==", "Y===", "YQ=a", "Y*==", "YQ==YQ==", "YWI=x"}) {
-    EXPECT_FALSE(unbase64(bad)) << bad;
-  }
-}
-
 }  // namespace
 }  // namespace semel::cli

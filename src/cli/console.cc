@@ -130,17 +130,17 @@ void Console::next(std::string_view command) {
   if (text() && out_is_terminal_ && settings_.quiet == 0) out(fmt::format("  next: {}\n", command));
 }
 
-Console::Answer Console::confirm(std::string_view question) {
-  if (settings_.yes) return Answer::kYes;
+std::optional<int> Console::confirm(std::string_view question) {
+  if (settings_.yes) return std::nullopt;
   if (!in_is_terminal() || !err_is_terminal_) {
-    fail(kUsage, "this needs a confirmation, and there is no terminal to ask on",
-         "--yes does it; --dry-run shows what it would do");
-    return Answer::kCannotAsk;
+    return fail(kUsage, "this needs a confirmation, and there is no terminal to ask on",
+                "--yes does it; --dry-run shows what it would do");
   }
   write_err(fmt::format("{} [y/N] ", question));
   std::string answer;
   std::getline(std::cin, answer);
-  return answer == "y" || answer == "Y" || answer == "yes" ? Answer::kYes : Answer::kNo;
+  if (answer == "y" || answer == "Y" || answer == "yes") return std::nullopt;
+  return kBad;
 }
 
 std::string Console::time(StoreTime time) const {

@@ -71,9 +71,9 @@ class Console {
   // The likely next command: on a terminal only, without -q.
   void next(std::string_view command);
 
-  // Asks on the terminal. Without one, and without --yes: nothing, and the error is printed.
-  enum class Answer { kYes, kNo, kCannotAsk };
-  Answer confirm(std::string_view question);
+  // Asks on the terminal; nothing where the answer is yes, or the code to end with. Without a
+  // terminal, and without --yes, the error is printed.
+  std::optional<int> confirm(std::string_view question);
 
   std::string time(StoreTime time) const;
 

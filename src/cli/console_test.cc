@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <optional>
 #include <string>
 
 namespace semel::cli {
@@ -103,6 +105,48 @@ TEST(Console, AFullDiskIsAFailure) {
   EXPECT_EQ(console.close(kNothing), kNothing);
   EXPECT_NE(err.text().find("cannot write to stdout: No space left on device"), std::string::npos);
   ::close(full);
+}
+
+// A terminal on standard input and error, with somebody who types.
+class Person {
+ public:
+  Person() : input_(::dup(STDIN_FILENO)) {
+    EXPECT_EQ(::openpty(&keyboard_, &terminal_, nullptr, nullptr, nullptr), 0);
+    EXPECT_EQ(::dup2(terminal_, STDIN_FILENO), STDIN_FILENO);
+  }
+  ~Person() {
+    ::dup2(input_, STDIN_FILENO);
+    for (const int fd : {input_, keyboard_, terminal_}) ::close(fd);
+  }
+  Person(const Person&) = delete;
+  Person& operator=(const Person&) = delete;
+  std::optional<int> asked(const Settings& settings, std::string_view types) {
+    EXPECT_EQ(::write(keyboard_, types.data(), types.size()), static_cast<ssize_t>(types.size()));
+    return Console(settings, STDOUT_FILENO, terminal_).confirm("Sure?");
+  }
+
+ private:
+  int input_;
+  int keyboard_ = -1;
+  int terminal_ = -1;
+};
+
+TEST(Console, WhoeverDoesNotSayYesEndsTheCommand) {
+  Person person;
+  EXPECT_EQ(person.asked({}, "y\n"), std::nullopt);
+  EXPECT_EQ(person.asked({}, "yes\n"), std::nullopt);
+  EXPECT_EQ(person.asked({}, "n\n"), kBad);
+  EXPECT_EQ(person.asked({}, "\n"), kBad);
+}
+
+TEST(Console, WhereNobodyCanBeAskedOnlyTheFlagSaysYes) {
+  Pipe out;
+  Pipe err;
+  Settings settings;
+  EXPECT_EQ(Console(settings, out.fd(), err.fd()).confirm("Sure?"), kUsage);
+  settings.yes = true;
+  EXPECT_EQ(Console(settings, out.fd(), err.fd()).confirm("Sure?"), std::nullopt);
+  EXPECT_NE(err.text().find("--yes"), std::string::npos);
 }
 
 TEST(Console, ErrorsHaveOneForm) {

@@ -283,14 +283,8 @@ int change(Console& console, DeadLetters& letters, const DeadLetter& letter,
                            letter.consumer, letter.key.empty() ? "-" : printable(letter.key, 40),
                            letter.reason, letter.payload.size(), edit.payload.size()));
   if (console.settings().dry_run) return tell(console, letter, edit, true);
-  switch (console.confirm("Replace its payload? Only an export keeps the old one.")) {
-    case Console::Answer::kCannotAsk:
-      return kUsage;
-    case Console::Answer::kNo:
-      return kBad;
-    case Console::Answer::kYes:
-      break;
-  }
+  const auto refused = console.confirm("Replace its payload? Only an export keeps the old one.");
+  if (refused) return *refused;
   const auto edited = letters.edit(edit);
   if (!edited) return console.fail(edited.error());
   if (const auto error = refusal_of(*edited, letter)) {

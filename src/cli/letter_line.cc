@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/text_encoding.h"
 #include "cli/text.h"
 #include "cli/views.h"
 
@@ -20,8 +21,7 @@ Error bad(std::string message) {
 }
 
 std::string sha256_of(BytesView payload) {
-  const digest::Digest hash = digest::sha256(payload);
-  return digest::hex({reinterpret_cast<const char*>(hash.data()), hash.size()});
+  return digest::hex(digest::view(digest::sha256(payload)));
 }
 
 std::optional<Fingerprint> fingerprint_from(std::string_view hex) {
@@ -81,9 +81,9 @@ Result<std::string> LetterReader::text(const std::string& name) {
 Result<Bytes> LetterReader::bytes(const std::string& name) {
   auto coded = at("/" + name + "_base64");
   if (!coded) return failure(bad(coded.error().message));
-  const auto* text = std::get_if<std::string>(&*coded);
-  if (text == nullptr) return this->text(name);
-  auto bytes = unbase64(*text);
+  const auto* base64 = std::get_if<std::string>(&*coded);
+  if (base64 == nullptr) return text(name);
+  auto bytes = semel::text::from_base64(*base64);
   if (bytes) return std::move(*bytes);
   return failure(bad(fmt::format("\"{}_base64\" is not base64", name)));
 }

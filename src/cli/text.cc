@@ -8,44 +8,13 @@
 #include <cmath>
 #include <ctime>
 
+#include "base/utf8.h"
+
 namespace semel::cli {
 
 namespace {
 
 constexpr std::size_t kNearEnough = 2;
-
-// How many bytes the UTF-8 character at `bytes` has; 0 where there is none.
-std::size_t utf8_length(BytesView bytes) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-  const unsigned char first = byte(0);
-  std::size_t length = 0;
-  std::uint32_t lowest = 0;
-  std::uint32_t value = 0;
-  if (first < 0x80) return 1;
-  if ((first & 0xE0) == 0xC0) {
-    length = 2, lowest = 0x80, value = first & 0x1FU;
-  } else if ((first & 0xF0) == 0xE0) {
-    length = 3, lowest = 0x800, value = first & 0x0FU;
-  } else if ((first & 0xF8) == 0xF0) {
-    length = 4, lowest = 0x10000, value = first & 0x07U;
-  } else {
-    return 0;
-  }
-  if (bytes.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-    value = (value << 6) | (byte(i) & 0x3FU);
-  }
-  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
-  return value < lowest || surrogate || value > 0x10FFFF ? 0 : length;
-}
-
-// C1 controls are controls too, two bytes long in UTF-8.
-bool is_control(BytesView character) noexcept {
-  const auto first = static_cast<unsigned char>(character[0]);
-  if (character.size() == 1) return first < 0x20 || first == 0x7F;
-  return first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
-}
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -93,58 +62,6 @@ std::string printable(BytesView bytes, std::size_t longest) {
     }
     bytes.remove_prefix(step);
     ++characters;
-  }
-  return out;
-}
-
-bool is_utf8(BytesView bytes) noexcept {
-  while (!bytes.empty()) {
-    const std::size_t length = utf8_length(bytes);
-    if (length == 0) return false;
-    bytes.remove_prefix(length);
-  }
-  return true;
-}
-
-namespace {
-
-constexpr std::string_view kDigits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-}  // namespace
-
-std::optional<Bytes> unbase64(std::string_view text) {
-  if (text.size() % 4 != 0) return std::nullopt;
-  Bytes bytes;
-  for (std::size_t at = 0; at < text.size(); at += 4) {
-    const bool last = at + 4 == text.size();
-    const std::size_t have = !last || text[at + 3] != '=' ? 3 : text[at + 2] != '=' ? 2 : 1;
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 4; ++i) {
-      const std::size_t digit = i <= have ? kDigits.find(text[at + i]) : 0;
-      if (digit == std::string_view::npos) return std::nullopt;
-      group = (group << 6U) | static_cast<std::uint32_t>(digit);
-    }
-    // What the padding leaves over is zero in the one right spelling.
-    if ((group & ((1U << (8 * (3 - have))) - 1)) != 0) return std::nullopt;
-    for (std::size_t i = 0; i < have; ++i) {
-      bytes += static_cast<char>((group >> (16 - 8 * i)) & 0xFFU);
-    }
-  }
-  return bytes;
-}
-
-std::string base64(BytesView bytes) {
-  std::string out;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::size_t have = std::min<std::size_t>(3, bytes.size() - at);
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      group = (group << 8) | (i < have ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      out += i <= have ? kDigits[(group >> (18 - 6 * i)) & 63U] : '=';
-    }
   }
   return out;
 }

@@ -22,11 +22,6 @@ std::string counted(std::uint64_t number, std::string_view one, std::string_view
 // `longest` characters is cut, with an ellipsis. 0: never cut.
 std::string printable(BytesView bytes, std::size_t longest = 0);
 
-bool is_utf8(BytesView bytes) noexcept;
-std::string base64(BytesView bytes);
-// Nothing where it is not base64 with its padding.
-std::optional<Bytes> unbase64(std::string_view text);
-
 // "2.1 ms", "340 µs", "12 s".
 std::string took(std::chrono::nanoseconds time);
 

@@ -30,21 +30,6 @@ TEST(Text, WhatIsLongIsCutByCharactersNotBytes) {
   EXPECT_EQ(printable("äöü", 3), "äöü");
 }
 
-TEST(Text, Utf8IsJudgedStrictly) {
-  EXPECT_TRUE(is_utf8("käse \xf0\x9f\xa7\x80"));
-  EXPECT_FALSE(is_utf8("\xc0\x80"));          // overlong
-  EXPECT_FALSE(is_utf8("\xed\xa0\x80"));      // surrogate
-  EXPECT_FALSE(is_utf8("\xf4\x90\x80\x80"));  // past the last code point
-}
-
-TEST(Text, Base64) {
-  EXPECT_EQ(base64(""), "");
-  EXPECT_EQ(base64("f"), "Zg==");
-  EXPECT_EQ(base64("fo"), "Zm8=");
-  EXPECT_EQ(base64("foo"), "Zm9v");
-  EXPECT_EQ(base64("\xff\xff\xff\xff"), "/////w==");
-}
-
 TEST(Text, DurationsAreReadAndWritten) {
   EXPECT_EQ(parse_duration("500ms"), milliseconds(500));
   EXPECT_EQ(parse_duration("20s"), milliseconds(20'000));

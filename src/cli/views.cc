@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/digest.h"
+#include "base/text_encoding.h"
+#include "base/utf8.h"
 #include "cli/text.h"
 
 namespace semel::cli {
@@ -50,7 +52,7 @@ void add_bytes(json::Writer& writer, std::string_view name, BytesView bytes) {
   if (is_utf8(bytes)) {
     writer.member(name, bytes);
   } else {
-    writer.member(std::string(name) + "_base64", base64(bytes));
+    writer.member(std::string(name) + "_base64", text::base64(bytes));
   }
 }
 

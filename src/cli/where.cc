@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/ascii.h"
 #include "cli/text.h"
 
 namespace semel::cli {
@@ -184,8 +185,7 @@ class WhereReader {
 namespace {
 
 bool contains(std::string_view whole, std::string_view part) {
-  const auto plain = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
-  const auto alike = [&](char a, char b) { return plain(a) == plain(b); };
+  const auto alike = [](char a, char b) { return ascii::lower(a) == ascii::lower(b); };
   return std::search(whole.begin(), whole.end(), part.begin(), part.end(), alike) != whole.end() ||
          part.empty();
 }

@@ -28,11 +28,16 @@ Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consum
 // What `check` prints, from the config alone.
 Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfig& consumer);
 
+// A native handler of the program.
+struct NativeWork {
+  Handler handler;
+  ApplyHandler apply;  // its second part; empty: there is none
+};
+
 struct ServiceOptions {
-  std::map<std::string, Handler> handlers;      // native ones, by name
-  std::map<std::string, ApplyHandler> applies;  // the second parts of native ones, by name
-  std::map<std::string, KeyFunction> keys;      // by consumer
-  std::vector<Observer*> observers;             // borrowed
+  std::map<std::string, NativeWork> natives;  // by the handler's name
+  std::map<std::string, KeyFunction> keys;    // by consumer
+  std::vector<Observer*> observers;           // borrowed
   bool once = false;
   bool dry_run =
       false;  // receive and say what would be handled; nothing is claimed, handled or settled

@@ -21,14 +21,19 @@ namespace {
 
 constexpr std::size_t kFirstBatchInTransaction = 32;
 constexpr int kWorkersOutside = 8;
-// Calls that wait for another program or machine.
 // A handler that times its calls itself is given so much longer before it is told to stop.
 constexpr std::chrono::milliseconds kOwnTimeoutFirst{1'000};
+// Calls that wait for another program or machine.
 constexpr int kCallsAtATime = 64;
 constexpr int kCommandsAtATime = 16;
 
 Error rejected(std::string code, std::string message, std::string hint) {
   return {ErrorKind::kRejected, std::move(code), std::move(message), std::move(hint)};
+}
+
+const NativeWork* find_native(const ConsumerBuild& build, const std::string& name) {
+  const auto found = build.options->natives.find(name);
+  return found == build.options->natives.end() ? nullptr : &found->second;
 }
 
 Result<Handler> handler_of(const ConsumerBuild& build) {
@@ -49,8 +54,7 @@ Result<Handler> handler_of(const ConsumerBuild& build) {
     return Handler(*std::move(made));
   }
   const std::string& name = std::get<config::NativeHandler>(handler).name;
-  const auto found = build.options->handlers.find(name);
-  if (found != build.options->handlers.end()) return found->second;
+  if (const auto* native = find_native(build, name)) return native->handler;
   return failure(rejected(
       "E060",
       fmt::format(
@@ -131,7 +135,7 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
 
 Handler giving_up(bool transactional, int crashes) {
   std::string why =
-      fmt::format("its handler was running each of the {} times the process died", crashes);
+      fmt::format("it alone was in hand each of the {} times the process died", crashes);
   if (transactional) {
     return TransactionalHandler([why](const Message&, Transaction&) { return dead(why); });
   }
@@ -143,8 +147,8 @@ Result<ApplyHandler> apply_of(const ConsumerBuild& build) {
   if (build.consumer->apply) return handlers::make_sql_apply(*build.consumer->apply);
   const auto* native = std::get_if<config::NativeHandler>(&build.consumer->handler);
   if (native == nullptr) return ApplyHandler();
-  const auto found = build.options->applies.find(native->name);
-  return found == build.options->applies.end() ? ApplyHandler() : found->second;
+  const NativeWork* work = find_native(build, native->name);
+  return work == nullptr ? ApplyHandler() : work->apply;
 }
 
 strategies::Context context_of(const ConsumerBuild& build, Handler handler) {

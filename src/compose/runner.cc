@@ -95,8 +95,8 @@ Runner& Runner::on_handler(std::string_view name, Handler handler, ApplyHandler 
                       "no consumer of the config has the handler \"" + std::string(name) + "\"",
                       "give one handler: { native: " + std::string(name) + " }"});
   }
-  impl_->options.handlers.insert_or_assign(std::string(name), std::move(handler));
-  impl_->options.applies.insert_or_assign(std::string(name), std::move(apply));
+  impl_->options.natives.insert_or_assign(
+      std::string(name), compose::NativeWork{std::move(handler), std::move(apply)});
   return *this;
 }
 

@@ -5,18 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "config/suggest.h"
 
 namespace semel::config {
 namespace {
-
-std::string upper(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return out;
-}
 
 std::string indented(std::string_view text) {
   std::string out;
@@ -60,7 +53,7 @@ std::vector<CodePage> all_codes() {
 }
 
 std::optional<CodePage> find_code(std::string_view code) {
-  const auto wanted = upper(code);
+  const auto wanted = ascii::upper(code);
   for (const auto& page : all_codes()) {
     if (page.code == wanted) return page;
   }

@@ -82,7 +82,7 @@ key.invalid          null, empty, a fraction, a list or a map where the key shou
 key.conflict         the key was used with another payload
 too_large            key, headers, payload or result beyond limits
 too_old              older than records are kept: cannot be proven new
-crash                its handler was running each time the process died
+crash                it alone was in hand each time the process died
 payload.invalid      not JSON, or a param is missing or of another type
 handler.sql.CLASS    the statement failed: constraint, refused, expect_rows, syntax,
                      busy, other

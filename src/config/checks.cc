@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "config/http_build.h"
 #include "config/node.h"
 #include "config/scalars.h"
@@ -221,7 +222,7 @@ bool differs_each_time(std::string_view name) {
   std::string plain;
   for (const char c : name) {
     if (c == '-' || c == '_') continue;
-    plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+    plain += ascii::lower(c);
   }
   constexpr std::array kTold = {"time", "timestamp", "retries",   "sentat",    "receivedat",
                                 "now",  "ts",        "createdat", "eventtime", "cetime"};

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/sql_lexer.h"
 #include "base/sql_tokens.h"
 #include "config/node.h"
@@ -17,11 +18,7 @@ namespace {
 using sql::Token;
 
 bool same_name(const Token& a, const Token& b) {
-  return a.is_name() && b.is_name() &&
-         std::equal(a.text.begin(), a.text.end(), b.text.begin(), b.text.end(), [](char x, char y) {
-           const auto fold = [](char c) { return c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c; };
-           return fold(x) == fold(y);
-         });
+  return a.is_name() && b.is_name() && ascii::alike(a.text, b.text);
 }
 
 // One assignment of a SET list that makes its column from the column's own value.

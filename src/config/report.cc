@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
+
 namespace semel::config {
 namespace {
 
@@ -14,11 +16,6 @@ constexpr std::size_t kExcerptLead = 60;   // of those, before the marked place
 constexpr std::size_t kSpotColumn = 76;    // where a terminal line shows the place
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
-
-bool is_control(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20U || byte == 0x7FU;
-}
 
 std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -47,7 +44,7 @@ std::string_view cut(std::string_view text, std::size_t most) {
 
 std::string printable(std::string_view text) {
   std::string out(text);
-  std::replace_if(out.begin(), out.end(), is_control, ' ');
+  std::replace_if(out.begin(), out.end(), ascii::is_control, ' ');
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/json.h"
 #include "config/suggest.h"
 #include "core/key_recipe.h"
@@ -232,7 +233,7 @@ std::optional<Flaw> read_name(const Setting& setting) {
   for (const char c : setting.text) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     if (letter)
-      offer += static_cast<char>(c | 0x20);
+      offer += ascii::lower(c);
     else if (!offer.empty() && (is_digit(c) || c == '_' || c == '-'))
       offer += c;
     else if (!offer.empty() && c == ' ')

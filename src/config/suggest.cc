@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/ascii.h"
+
 namespace semel::config {
 namespace {
 
@@ -10,7 +12,7 @@ std::string plain(std::string_view word) {
   std::string out;
   for (const char c : word) {
     if (c == '_' || c == '-' || c == ' ') continue;
-    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    out += ascii::lower(c);
   }
   return out;
 }

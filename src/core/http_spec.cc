@@ -5,23 +5,11 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/text_encoding.h"
 
 namespace semel::core {
 namespace {
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-  }
-  return lower;
-}
-
-bool is_control(char c) noexcept {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7F;
-}
 
 constexpr std::string_view kOwnHeaders[] = {"idempotency-key",   "webhook-id",  "webhook-timestamp",
                                             "webhook-signature", "traceparent", "tracestate"};
@@ -74,10 +62,10 @@ std::optional<std::string> host_flaw(std::string_view host) {
 }  // namespace
 
 std::optional<std::string> url_flaw(std::string_view url) {
-  const std::string scheme = lower_case(url.substr(0, url.find("://")));
+  const std::string scheme = ascii::lower(url.substr(0, url.find("://")));
   if (scheme != "http" && scheme != "https") return "does not begin with http:// or https://";
   const bool plain = std::all_of(url.begin(), url.end(), [](char c) {
-    return !is_control(c) && c != ' ' && static_cast<unsigned char>(c) < 0x80;
+    return !ascii::is_control(c) && c != ' ' && static_cast<unsigned char>(c) < 0x80;
   });
   if (!plain) return "has a blank or another character that a URL must write as %XX";
   if (url.find('#') != std::string_view::npos) return "has a # part, which is never sent";
@@ -98,12 +86,12 @@ bool is_header_name(std::string_view name) noexcept {
 
 bool is_header_value(std::string_view value) noexcept {
   return std::none_of(value.begin(), value.end(),
-                      [](char c) { return is_control(c) && c != '\t'; });
+                      [](char c) { return ascii::is_control(c) && c != '\t'; });
 }
 
 std::optional<std::string> header_flaw(std::string_view name) {
   if (!is_header_name(name)) return "cannot be the name of a header";
-  const std::string lower = lower_case(name);
+  const std::string lower = ascii::lower(name);
   const bool own = listed(kOwnHeaders, lower) ||
                    std::any_of(std::begin(kOwnPrefixes), std::end(kOwnPrefixes),
                                [&](std::string_view prefix) { return lower.starts_with(prefix); });
@@ -113,7 +101,7 @@ std::optional<std::string> header_flaw(std::string_view name) {
 }
 
 bool sounds_secret(std::string_view name) {
-  const std::string lower = lower_case(name);
+  const std::string lower = ascii::lower(name);
   constexpr std::string_view kWords[] = {"authorization", "cookie", "token", "secret",   "password",
                                          "api-key",       "apikey", "auth",  "signature"};
   return std::any_of(std::begin(kWords), std::end(kWords),

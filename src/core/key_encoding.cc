@@ -30,18 +30,20 @@ KeyId make_id(ConsumerNumber consumer, KeyClass key_class, const Tail& tail) noe
   return id;
 }
 
-// The digits of an alphabet to their values, all else to -1. A table: digits and letters of a
+constexpr unsigned char kNoDigit = 0xFF;
+
+// The digits of an alphabet to their values, all else to kNoDigit. A table: digits and letters of a
 // random key in turn are nothing that a branch could foresee.
-constexpr std::array<signed char, 256> values_of(std::string_view alphabet) {
-  std::array<signed char, 256> values{};
-  values.fill(-1);
+constexpr std::array<unsigned char, 256> values_of(std::string_view alphabet) {
+  std::array<unsigned char, 256> values{};
+  values.fill(kNoDigit);
   for (std::size_t i = 0; i < alphabet.size(); ++i) {
-    values[static_cast<unsigned char>(alphabet[i])] = static_cast<signed char>(i);
+    values[static_cast<unsigned char>(alphabet[i])] = static_cast<unsigned char>(i);
   }
   return values;
 }
 
-constexpr std::array<signed char, 256> kHexValues = values_of("0123456789abcdef");
+constexpr std::array<unsigned char, 256> kHexValues = values_of("0123456789abcdef");
 
 // 8-4-4-4-12 lower-case hexadecimal digits.
 std::optional<Tail> canonical_uuid(BytesView text) noexcept {
@@ -51,19 +53,20 @@ std::optional<Tail> canonical_uuid(BytesView text) noexcept {
   // Where each byte's two digits begin.
   constexpr unsigned char kAt[kTail] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
   Tail tail;
-  int bad = 0;
+  unsigned all = 0;
   for (std::size_t i = 0; i < kTail; ++i) {
-    const int high = kHexValues[static_cast<unsigned char>(text[kAt[i]])];
-    const int low = kHexValues[static_cast<unsigned char>(text[kAt[i] + 1U])];
-    bad |= high | low;
+    const unsigned high = kHexValues[static_cast<unsigned char>(text[kAt[i]])];
+    const unsigned low = kHexValues[static_cast<unsigned char>(text[kAt[i] + 1U])];
+    all |= high | low;
     tail[i] = static_cast<unsigned char>(high * 16 + low);
   }
-  if (bad < 0) return std::nullopt;
+  if (all >= 16) return std::nullopt;
   return tail;
 }
 
 // Crockford's base 32 without I, L, O and U.
-constexpr std::array<signed char, 256> kUlidValues = values_of("0123456789ABCDEFGHJKMNPQRSTVWXYZ");
+constexpr std::array<unsigned char, 256> kUlidValues =
+    values_of("0123456789ABCDEFGHJKMNPQRSTVWXYZ");
 
 // 26 digits of five bits are two bits more than fit: the first digit ends at 7.
 std::optional<Tail> canonical_ulid(BytesView text) noexcept {
@@ -71,8 +74,8 @@ std::optional<Tail> canonical_ulid(BytesView text) noexcept {
   if (text.size() != kLength || text[0] > '7') return std::nullopt;
   std::uint64_t high = 0, low = 0;
   for (const char c : text) {
-    const signed char value = kUlidValues[static_cast<unsigned char>(c)];
-    if (value < 0) return std::nullopt;
+    const unsigned char value = kUlidValues[static_cast<unsigned char>(c)];
+    if (value == kNoDigit) return std::nullopt;
     high = high << 5 | low >> 59;
     low = low << 5 | static_cast<std::uint64_t>(value);
   }

@@ -5,19 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/digest.h"
 #include "core/key_encoding.h"
 
 namespace semel::core {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
 
 Error bad_part(std::string message) {
   return {ErrorKind::kRejected, "", std::move(message),
@@ -40,7 +33,7 @@ const Word kWords[] = {{"broker_key", KeyPart::BrokerKeyPart{}},
 // What a part means, however it is written: header names have no case.
 std::string meaning(const KeyPart& part) {
   if (const auto* header = std::get_if<KeyPart::HeaderPart>(&part.what)) {
-    return "header:" + lower(header->name);
+    return "header:" + ascii::lower(header->name);
   }
   return part.text;
 }
@@ -99,7 +92,7 @@ Bytes KeyRecipe::hash() const {
   }
   const std::vector<BytesView> views(words.begin(), words.end());
   const digest::Short hash = digest::shortened(digest::sha256_parts("semel.recipe", views));
-  return Bytes(reinterpret_cast<const char*>(hash.data()), hash.size());
+  return Bytes(digest::view(hash));
 }
 
 KeyId KeyRecipe::id_of(ConsumerNumber consumer, BytesView key) const noexcept {

@@ -4,20 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/json.h"
 
 namespace semel {
 namespace {
-
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool same_name(std::string_view a, std::string_view b) noexcept {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (lower(a[i]) != lower(b[i])) return false;
-  }
-  return true;
-}
 
 [[noreturn]] void invalid(std::string message) {
   throw PayloadInvalid({ErrorKind::kRejected, "", std::move(message), ""});
@@ -68,7 +59,7 @@ std::optional<std::int64_t> whole(double number) noexcept {
 
 std::optional<BytesView> find_header(const Headers& headers, std::string_view name) noexcept {
   for (const Header& header : headers) {
-    if (same_name(header.name, name)) return header.value;
+    if (ascii::alike(header.name, name)) return header.value;
   }
   return std::nullopt;
 }

@@ -4,8 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/digest.h"
-#include "base/json.h"
+#include "base/utf8.h"
 
 namespace semel::core {
 namespace {
@@ -13,13 +14,18 @@ namespace {
 using std::string_view;
 
 constexpr string_view kBodyKey = "body-sha256:";
-constexpr string_view kEventPrefixes[] = {"ce-", "ce_", "cloudEvents:", "cloudEvents_"};
-
-char plain(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
-bool alike(string_view a, string_view b) noexcept {
-  return std::ranges::equal(a, b, {}, plain, plain);
-}
+// The attributes of a CloudEvent, as HTTP, Kafka and the bindings of AMQP spell them.
+struct EventNames {
+  string_view source;
+  string_view id;
+  string_view type;
+};
+constexpr EventNames kEventNames[] = {
+    {"ce-source", "ce-id", "ce-type"},
+    {"ce_source", "ce_id", "ce_type"},
+    {"cloudEvents:source", "cloudEvents:id", "cloudEvents:type"},
+    {"cloudEvents_source", "cloudEvents_id", "cloudEvents_type"},
+};
 
 BytesView trimmed(BytesView text) noexcept {
   constexpr string_view kBlank = " \t";
@@ -53,15 +59,17 @@ FoundKey unquoted(BytesView text) {
   return fit(std::move(key));
 }
 
-FoundKey event_header(const Headers& headers, string_view name) {
+FoundKey event_header(const Headers& headers, string_view EventNames::*attribute) {
   std::optional<Bytes> found;
-  for (const string_view prefix : kEventPrefixes) {
-    FoundKey value = only_header(headers, fmt::format("{}{}", prefix, name));
+  for (const EventNames& names : kEventNames) {
+    FoundKey value = only_header(headers, names.*attribute);
     if (!value || !*value) {
       if (!value) return value;
       continue;
     }
-    if (found && *found != **value) return no_key(fmt::format("ce-{} stands twice", name));
+    if (found && *found != **value) {
+      return no_key(fmt::format("{} stands twice", kEventNames[0].*attribute));
+    }
     found = std::move(**value);
   }
   return found;
@@ -82,7 +90,7 @@ void append_escaped(Bytes& out, BytesView text, char separator) {
 FoundKey only_header(const Headers& headers, string_view name) {
   const Header* first = nullptr;
   for (const Header& header : headers) {
-    if (!alike(header.name, name)) continue;
+    if (!ascii::alike(header.name, name)) continue;
     if (first != nullptr && first->value != header.value) {
       return no_key(fmt::format("the header {} stands twice, with two values", name));
     }
@@ -106,9 +114,9 @@ FoundKey webhook_id(const Headers& headers) {
 }
 
 FoundKey binary_event_key(const Headers& headers) {
-  FoundKey source = event_header(headers, "source");
+  FoundKey source = event_header(headers, &EventNames::source);
   if (!source) return source;
-  FoundKey id = event_header(headers, "id");
+  FoundKey id = event_header(headers, &EventNames::id);
   if (!id) return id;
   if (!*source && !*id) return std::optional<Bytes>();
   if (!*source) return no_key("a CloudEvent has ce-id, and no ce-source");
@@ -120,8 +128,8 @@ FoundKey binary_event_key(const Headers& headers) {
 
 std::string event_type(const Headers& headers) {
   if (headers.empty()) return {};  // most messages of files and queues
-  for (const string_view prefix : kEventPrefixes) {
-    if (const auto type = find_header(headers, fmt::format("{}type", prefix))) return Bytes(*type);
+  for (const EventNames& names : kEventNames) {
+    if (const auto type = find_header(headers, names.type)) return Bytes(*type);
   }
   return {};
 }
@@ -139,8 +147,8 @@ EventFormat event_format(const Arrival& arrival) {
   string_view type = arrival.content_type;
   if (type.empty()) type = find_header(arrival.headers, "content-type").value_or(BytesView());
   type = trimmed(type.substr(0, type.find(';')));
-  if (alike(type, "application/cloudevents+json")) return EventFormat::kStructured;
-  if (alike(type, "application/cloudevents-batch+json")) return EventFormat::kBatch;
+  if (ascii::alike(type, "application/cloudevents+json")) return EventFormat::kStructured;
+  if (ascii::alike(type, "application/cloudevents-batch+json")) return EventFormat::kBatch;
   const auto first = arrival.payload.find_first_not_of(" \t\r\n");
   const bool object = first != Bytes::npos && arrival.payload[first] == '{';
   return object ? EventFormat::kPerhaps : EventFormat::kNone;
@@ -148,16 +156,15 @@ EventFormat event_format(const Arrival& arrival) {
 
 std::optional<std::string> unfit_key(BytesView text) {
   if (text.empty()) return "is empty";
-  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
-  if (std::ranges::any_of(text, control)) return "holds a control character";
-  if (!json::is_utf8(text)) return "is not UTF-8";
+  if (std::ranges::any_of(text, ascii::is_control)) return "holds a control character";
+  if (!is_utf8(text)) return "is not UTF-8";
   return std::nullopt;
 }
 
 Bytes body_key(BytesView payload) {
   const BytesView parts[] = {payload};
   const digest::Digest hash = digest::sha256_parts("semel.body", parts);
-  return Bytes(kBodyKey) + digest::hex({reinterpret_cast<const char*>(hash.data()), hash.size()});
+  return Bytes(kBodyKey) + digest::hex(digest::view(hash));
 }
 
 bool is_body_key(BytesView text) noexcept {

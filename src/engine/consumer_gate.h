@@ -63,7 +63,7 @@ class ConsumerGate final : public Gate {
   };
   void notice(const std::string& text) const;
   void change(Mode mode, News news);
-  // False where the store has something else, or could not say.
+  // False where the store failed: whether it has the news is not known then.
   bool write(const News& news) const;
 
   const Options options_;

@@ -1,7 +1,7 @@
 // Wake: one descriptor to wait on for several things, and for a call from another thread.
 #pragma once
 
-#include "sources/descriptor.h"
+#include "system/descriptor.h"
 
 namespace semel::sources {
 

@@ -125,17 +125,7 @@ BatchRun::Went BatchRun::flush(UnitOfWork& unit) {
 }
 
 bool BatchRun::doubt_came_true(const Slot& slot, const Claim& claim) {
-  if (!slot.doubt) return false;
-  switch (slot.doubt->to) {
-    case Finish::To::kCompleted:
-      return std::holds_alternative<Completed>(claim);
-    case Finish::To::kDead:
-      return std::holds_alternative<Closed>(claim);
-    case Finish::To::kRetrying:
-      return std::holds_alternative<Waiting>(claim);
-    default:
-      return false;
-  }
+  return slot.doubt && came_true(slot.doubt->to, claim);
 }
 
 Ending BatchRun::ending_of(const Slot& slot, const Claim& claim) const {
@@ -145,11 +135,7 @@ Ending BatchRun::ending_of(const Slot& slot, const Claim& claim) const {
   }
   if (slot.returned) {
     Ending ending{slot.outcome, std::nullopt};
-    if (slot.right.lease) {
-      ending.finish.emplace();
-      ending.finish->to = Finish::To::kNotStarted;
-      ending.finish->lease = slot.right.lease;
-    }
+    if (slot.right.lease) ending.finish = not_started(*slot.right.lease);
     return ending;
   }
   if (slot.lost) return {lease_lost(slot.right.attempt), std::nullopt};

@@ -178,10 +178,7 @@ Ending not_started(const Call& call) {
   Ending ending;
   ending.outcome.kind = Outcome::Kind::kBusy;
   ending.outcome.settle = Outcome::Settle::kRelease;
-  if (!call.right.lease) return ending;
-  ending.finish.emplace();
-  ending.finish->to = Finish::To::kNotStarted;
-  ending.finish->lease = call.right.lease;
+  if (call.right.lease) ending.finish = not_started(*call.right.lease);
   return ending;
 }
 

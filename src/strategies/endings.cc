@@ -55,6 +55,26 @@ std::optional<Finish> row_only(const Delivery& delivery) {
 
 }  // namespace
 
+Finish not_started(const Lease& lease) {
+  Finish finish;
+  finish.to = Finish::To::kNotStarted;
+  finish.lease = lease;
+  return finish;
+}
+
+bool came_true(Finish::To to, const Claim& claim) {
+  switch (to) {
+    case Finish::To::kCompleted:
+      return std::holds_alternative<Completed>(claim);
+    case Finish::To::kDead:
+      return std::holds_alternative<Closed>(claim);
+    case Finish::To::kRetrying:
+      return std::holds_alternative<Waiting>(claim);
+    default:
+      return false;
+  }
+}
+
 Outcome store_away(const Error& error, milliseconds delay) {
   Outcome outcome;
   outcome.kind = Outcome::Kind::kRetry;

@@ -67,6 +67,11 @@ class Endings {
   const bool inbox_;
 };
 
+// Gives a claim back that nothing was done under.
+Finish not_started(const Lease& lease);
+// Whether a record shows what a Finish whose answer was lost was to make of it.
+bool came_true(Finish::To to, const Claim& claim);
+
 // Nothing is recorded, and the source brings the message again.
 Outcome store_away(const Error& error, std::chrono::milliseconds delay = kAskStoreAgain);
 // Another holder decides.

@@ -9,13 +9,6 @@ namespace semel::strategies {
 
 namespace {
 
-Finish not_started(const Lease& lease) {
-  Finish finish;
-  finish.to = Finish::To::kNotStarted;
-  finish.lease = lease;
-  return finish;
-}
-
 Error wrong_count() {
   return {ErrorKind::kRejected, {}, "the store did not answer for each message", {}};
 }

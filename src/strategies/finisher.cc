@@ -26,19 +26,6 @@ bool is_final(const Error& error) {
   return error.kind == ErrorKind::kRejected || error.kind == ErrorKind::kLimit;
 }
 
-bool came_true(Finish::To to, const Claim& claim) {
-  switch (to) {
-    case Finish::To::kCompleted:
-      return std::holds_alternative<Completed>(claim);
-    case Finish::To::kDead:
-      return std::holds_alternative<Closed>(claim);
-    case Finish::To::kRetrying:
-      return std::holds_alternative<Waiting>(claim);
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 void Finisher::add(Delivery& delivery, Ending ending, std::optional<std::size_t> lease) {

@@ -16,7 +16,7 @@ KNOWS = {
     "stores/sqlite": {"base", "core", "system"},
     "sources": {"base", "core", "system"},
     "handlers/sql": {"base", "core", "system"},
-    "handlers/exec": {"base", "core"},
+    "handlers/exec": {"base", "core", "system"},
     "handlers/http": {"base", "core", "system"},
     "engine": {"base", "core", "system", "strategies"},
     "config": {"base", "core"},

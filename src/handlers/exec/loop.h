@@ -15,7 +15,7 @@
 #include <semel/result.h>
 
 #include "core/exec_spec.h"
-#include "handlers/exec/descriptor.h"
+#include "system/descriptor.h"
 
 namespace semel::handlers::exec {
 

@@ -5,7 +5,7 @@
 
 #include <tl/expected.hpp>
 
-#include "handlers/exec/descriptor.h"
+#include "system/descriptor.h"
 
 namespace semel::handlers::exec {
 

@@ -9,6 +9,7 @@
 
 #include <semel/reason.h>
 
+#include "base/ascii.h"
 #include "base/json.h"
 
 namespace semel::handlers {
@@ -30,10 +31,7 @@ constexpr std::size_t kShownText = 200;
 // One line of it, in plain characters.
 std::string shown(std::string_view text) {
   std::string line;
-  for (const char c : text.substr(0, kShownText)) {
-    const auto byte = static_cast<unsigned char>(c);
-    line += byte < 0x20 || byte == 0x7F ? ' ' : c;
-  }
+  for (const char c : text.substr(0, kShownText)) line += ascii::is_control(c) ? ' ' : c;
   const auto last = line.find_last_not_of(' ');
   line.resize(last == std::string::npos ? 0 : last + 1);
   return text.size() > kShownText ? line + "…" : line;
@@ -67,10 +65,7 @@ Judged given_up(std::string code, std::string why) {
 }
 
 bool is_json(std::string_view content_type) {
-  std::string type(content_type.substr(0, content_type.find_first_of("; \t")));
-  for (char& c : type) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-  }
+  const std::string type = ascii::lower(content_type.substr(0, content_type.find_first_of("; \t")));
   return type == "application/json" || type.ends_with("+json");
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/digest.h"
 #include "base/text_encoding.h"
 
@@ -20,21 +21,15 @@ using std::chrono::system_clock;
 
 bool printable(char c) noexcept { return c >= 0x20 && c <= 0x7E; }
 
-bool same_header(std::string_view a, std::string_view b) {
-  const auto fold = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return fold(x) == fold(y); });
-}
-
 bool holds(const Headers& headers, std::string_view name) {
   return std::any_of(headers.begin(), headers.end(),
-                     [&](const Header& header) { return same_header(header.name, name); });
+                     [&](const Header& header) { return ascii::alike(header.name, name); });
 }
 
 bool passed_on(std::string_view name) {
   constexpr std::string_view kCloudEvents = "ce-";
-  return same_header(name.substr(0, kCloudEvents.size()), kCloudEvents) ||
-         same_header(name, "traceparent") || same_header(name, "tracestate");
+  return ascii::alike(name.substr(0, kCloudEvents.size()), kCloudEvents) ||
+         ascii::alike(name, "traceparent") || ascii::alike(name, "tracestate");
 }
 
 std::string byte_sequence(BytesView key) { return ":" + text::base64(key) + ":"; }
@@ -70,7 +65,7 @@ std::string idempotency_key(BytesView key, core::HttpSpec::KeyStyle style) {
 std::string webhook_id(std::string_view consumer, BytesView key) {
   const BytesView parts[] = {consumer, key};
   const digest::Short id = digest::shortened(digest::sha256_parts("webhook-id", parts));
-  return "msg_" + text::base32({reinterpret_cast<const char*>(id.data()), id.size()});
+  return "msg_" + text::base32(digest::view(id));
 }
 
 std::string field_value(BytesView value) {
@@ -100,7 +95,7 @@ std::string RequestPlan::signature(std::string_view id, std::string_view timesta
   for (const Bytes& key : signing_keys_) {
     const digest::Digest made = digest::hmac_sha256(key, content);
     if (!signatures.empty()) signatures += ' ';
-    signatures += "v1," + text::base64({reinterpret_cast<const char*>(made.data()), made.size()});
+    signatures += "v1," + text::base64(digest::view(made));
   }
   return signatures;
 }

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace semel::handlers {
 
 namespace {
@@ -17,12 +19,6 @@ std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-bool named(std::string_view name, std::string_view lower) {
-  return std::equal(name.begin(), name.end(), lower.begin(), lower.end(), [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a | 0x20) : a) == b;
-  });
 }
 
 }  // namespace
@@ -46,7 +42,7 @@ void ResponseReader::field(std::string_view line) {
   for (auto& [known, place] :
        {std::pair{"content-type", &content_type_}, std::pair{"retry-after", &retry_after_},
         std::pair{"location", &location_}}) {
-    if (named(name, known)) *place = trimmed(line.substr(colon + 1));
+    if (ascii::alike(name, known)) *place = trimmed(line.substr(colon + 1));
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include <semel/version.h>
 
+#include "base/ascii.h"
 #include "handlers/http/response.h"
 
 namespace semel::handlers {
@@ -59,12 +60,6 @@ class HeaderList {
   std::unique_ptr<curl_slist, FreeList> list_;
 };
 
-bool same_name(std::string_view name, std::string_view lower) {
-  return std::equal(name.begin(), name.end(), lower.begin(), lower.end(), [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a | 0x20) : a) == b;
-  });
-}
-
 }  // namespace
 
 struct Transfer::Parts {
@@ -102,7 +97,7 @@ struct Transfer::Parts {
 void Transfer::Parts::prepare_request(const Headers& lines, BytesView body) {
   bool typed = false;
   for (const Header& line : lines) {
-    typed = typed || same_name(line.name, "content-type");
+    typed = typed || ascii::alike(line.name, "content-type");
     headers.add(line.value.empty() ? line.name + ";" : line.name + ": " + line.value);
   }
   if (!typed) headers.add("Content-Type:");
@@ -121,7 +116,7 @@ void Transfer::Parts::prepare_request(const Headers& lines, BytesView body) {
 }
 
 void Transfer::Parts::prepare_connection() {
-  const bool tls = same_name(std::string_view(spec.url).substr(0, 6), "https:");
+  const bool tls = ascii::alike(std::string_view(spec.url).substr(0, 6), "https:");
   set_text(easy.get(), CURLOPT_PROTOCOLS_STR, "http,https");
   set_number(easy.get(), CURLOPT_FOLLOWLOCATION, 0);
   set_number(easy.get(), CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);

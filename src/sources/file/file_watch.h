@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sources/descriptor.h"
+#include "system/descriptor.h"
 
 namespace semel::sources {
 

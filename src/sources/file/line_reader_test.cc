@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "sources/descriptor.h"
+#include "system/descriptor.h"
 #include "tests/support/temp_dir.h"
 
 namespace semel::sources {

@@ -10,10 +10,10 @@
 
 #include <semel/result.h>
 
-#include "sources/descriptor.h"
 #include "sources/file/file_position.h"
 #include "sources/file/line_ledger.h"
 #include "sources/file/line_reader.h"
+#include "system/descriptor.h"
 
 namespace semel::sources {
 

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
-#include "sources/descriptor.h"
 #include "sources/sources.h"
 #include "sources/test_doubles.h"
+#include "system/descriptor.h"
 #include "tests/support/test_environment.h"
 
 namespace semel::sources {

@@ -5,9 +5,9 @@
 
 #include <thread>
 
-#include "sources/descriptor.h"
 #include "sources/sources.h"
 #include "sources/test_doubles.h"
+#include "system/descriptor.h"
 
 namespace semel::sources {
 namespace {

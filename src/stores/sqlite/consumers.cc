@@ -17,14 +17,6 @@ ConsumerRow row_of(const Prepared& row) {
   return {row.consumer(0), row.text(1), row.text(2), ttl_at(row, 3)};
 }
 
-void bind_ttl(Prepared& statement, int at, const Ttl& ttl) {
-  if (ttl) {
-    statement.bind(at, static_cast<std::int64_t>(ttl->count()));
-  } else {
-    statement.bind_null(at);
-  }
-}
-
 }  // namespace
 
 Consumers::Consumers(Connection& connection)
@@ -61,9 +53,7 @@ void Consumers::check_recipe(const ConsumerRow& row, const ConsumerSpec& spec) {
 }
 
 ConsumerNumber Consumers::add(const ConsumerSpec& spec) {
-  add_.bind_text(1, spec.name).bind_blob(2, spec.recipe_hash);
-  bind_ttl(add_, 3, spec.ttl);
-  add_.run();
+  add_.bind_text(1, spec.name).bind_blob(2, spec.recipe_hash).bind(3, spec.ttl).run();
   const auto found = find(spec.name);
   if (static_cast<std::uint32_t>(found->number) > core::kMaxConsumerNumber) {
     fail({ErrorKind::kLimit, "R200", "no consumer numbers are left", {}});
@@ -73,16 +63,13 @@ ConsumerNumber Consumers::add(const ConsumerSpec& spec) {
 }
 
 bool Consumers::add_as(const ConsumerRow& row) {
-  add_as_.bind(1, row.number).bind_text(2, row.name).bind_blob(3, row.recipe_hash);
-  bind_ttl(add_as_, 4, row.ttl);
+  add_as_.bind(1, row.number).bind_text(2, row.name).bind_blob(3, row.recipe_hash).bind(4, row.ttl);
   forget();
   return add_as_.change() > 0;
 }
 
 void Consumers::change(ConsumerNumber number, const ConsumerSpec& spec) {
-  change_.bind(1, number).bind_blob(2, spec.recipe_hash);
-  bind_ttl(change_, 3, spec.ttl);
-  change_.run();
+  change_.bind(1, number).bind_blob(2, spec.recipe_hash).bind(3, spec.ttl).run();
   forget();
 }
 

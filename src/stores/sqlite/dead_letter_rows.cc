@@ -38,7 +38,7 @@ void bind_content(Prepared& statement, const HeldContent& content,
       .bind_bytes(15, headers)
       .bind_bytes(16, content.payload);
   if (identity) {
-    statement.bind_blob(2, {reinterpret_cast<const char*>(identity->data()), identity->size()});
+    statement.bind_blob(2, digest::view(*identity));
   } else {
     statement.bind_null(2);
   }

@@ -14,14 +14,6 @@ constexpr int kTablesPerTtl = 8;
 // would dirty a page each.
 constexpr std::int64_t kCountsPerTable = 64;
 
-void bind_ttl(Prepared& statement, int at, const Ttl& ttl) {
-  if (ttl) {
-    statement.bind(at, static_cast<std::int64_t>(ttl->count()));
-  } else {
-    statement.bind_null(at);
-  }
-}
-
 }  // namespace
 
 Generations::Generations(Connection& connection, Meta& meta, std::size_t rows_each)
@@ -154,8 +146,7 @@ Generation& Generations::active(const Ttl& ttl, StoreTime now) {
 
 Generation& Generations::roll(Generation* old, const Ttl& ttl, StoreTime now) {
   if (old != nullptr) seal(*old, now);
-  bind_ttl(add_, 1, ttl);
-  add_.bind(2, now).run();
+  add_.bind(1, ttl).bind(2, now).run();
   const std::int64_t number = connection_.last_row();
   connection_.execute(fmt::format("CREATE TABLE {} (id BLOB PRIMARY KEY, fingerprint BLOB NOT "
                                   "NULL, completed_at INTEGER NOT NULL, result INTEGER, "
@@ -208,8 +199,7 @@ void Generations::lengthen(const Ttl& from, const Ttl& to, StoreTime now) {
       if (generation->empty()) continue;
       seal(*generation, now);
     }
-    bind_ttl(lengthen_.bind(1, generation->row().number), 2, to);
-    lengthen_.run();
+    lengthen_.bind(1, generation->row().number).bind(2, to).run();
     any = true;
   }
   if (any) moved();

@@ -3,9 +3,9 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
+#include "base/ascii.h"
 #include "stores/sqlite/error_table.h"
 
 namespace semel::sqlite {
@@ -79,7 +79,7 @@ std::string plain(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (std::string_view(" \t\n\"`[]").find(c) != std::string_view::npos) continue;
-    out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    out += ascii::lower(c);
   }
   constexpr std::string_view kMain = "main.";
   if (out.starts_with(kMain)) out.erase(0, kMain.size());

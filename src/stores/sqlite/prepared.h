@@ -32,6 +32,9 @@ class Prepared {
   Prepared& bind(int at, std::int64_t value);
   Prepared& bind(int at, int value) { return bind(at, static_cast<std::int64_t>(value)); }
   Prepared& bind(int at, bool value) { return bind(at, static_cast<std::int64_t>(value)); }
+  Prepared& bind(int at, std::chrono::milliseconds time) {
+    return bind(at, static_cast<std::int64_t>(time.count()));
+  }
   Prepared& bind(int at, StoreTime time) { return bind(at, time.time_since_epoch().count()); }
   Prepared& bind(int at, ConsumerNumber number) {
     return bind(at, static_cast<std::int64_t>(number));

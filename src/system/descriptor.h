@@ -1,18 +1,23 @@
-// Descriptor: owns a file descriptor, closes it. Not copied; moved only.
+// Descriptor: owns a file descriptor, closes it. Moved only.
 #pragma once
+
+#include <unistd.h>
 
 #include <utility>
 
-namespace semel::sources {
+namespace semel {
 
 class Descriptor {
  public:
   Descriptor() noexcept = default;
   explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  ~Descriptor();
+  ~Descriptor() { close(); }
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
+    if (this != &other) {
+      close();
+      fd_ = std::exchange(other.fd_, -1);
+    }
     return *this;
   }
   Descriptor(const Descriptor&) = delete;
@@ -20,9 +25,12 @@ class Descriptor {
 
   int get() const noexcept { return fd_; }
   bool valid() const noexcept { return fd_ >= 0; }
+  void close() noexcept {
+    if (valid()) ::close(std::exchange(fd_, -1));
+  }
 
  private:
   int fd_ = -1;
 };
 
-}  // namespace semel::sources
+}  // namespace semel
