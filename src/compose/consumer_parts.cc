@@ -127,6 +127,7 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
   } else if (std::holds_alternative<config::StdinSource>(consumer.source)) {
     sources.push_back(sources::make_stdin_source());
   }
+  if (consumer.defer == config::ConsumerConfig::Defer::kElsewhere) return sources;
   // The queue itself, or what was held for later: one mechanism.
   sources.push_back(sources::make_held_source(*facets.held, number, consumer.dedup.lease,
                                               *build.options->environment, line_of(build, number)));
@@ -174,6 +175,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   options.recipe = recipe_of(build);
   options.limits = consumer.limits;
   options.order = consumer.order;
+  options.defers = consumer.defer != config::ConsumerConfig::Defer::kNever;
   const bool transactional = std::holds_alternative<TransactionalHandler>(handler);
   const bool one_writer = transactional && build.store->traits().single_writer;
   const int threads = consumer.concurrency.value_or(one_writer ? 1 : kWorkersOutside);
@@ -248,6 +250,7 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
 
   ConsumerParts made;
   made.options = engine_options(build, *number, *handler);
+  made.options.inbox = strategy == core::StrategyKind::kInbox;
   made.parts.store = build.store;
   made.parts.sources = *std::move(sources);
   made.parts.environment = build.options->environment;

@@ -183,6 +183,8 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, Repor
   made.dedup = build_dedup(view.in("dedup"));
   made.retry = build_retry(view.in("retry"));
   made.order = build_order(view);
+  if (view.text("defer") == "here") made.defer = ConsumerConfig::Defer::kHere;
+  if (view.text("defer") == "elsewhere") made.defer = ConsumerConfig::Defer::kElsewhere;
   build_pace(made, view);
   complete_http(made, view);
   for (std::size_t i = 0; i < view.settings().size(view.path("accept")); ++i) {

@@ -185,6 +185,20 @@ void check_order(const Check& check) {
   made.help = "key: json:/…, header:… or broker_key: what the messages of one order share";
 }
 
+void check_defer(const Check& check) {
+  if (check.consumer.defer == ConsumerConfig::Defer::kNever) return;
+  const bool queue = std::holds_alternative<QueueSource>(check.consumer.source);
+  if (!queue && !on_memory(check.config)) return;
+  auto& made = check.report.error(
+      "E030", check.view.place("defer"), check.path("defer"),
+      queue ? fmt::format("{}: what comes from the queue is in the store already",
+                          check.path("defer"))
+            : fmt::format("{}: what is settled at its source must outlive the process, and store "
+                          "memory does not",
+                          check.path("defer")));
+  made.help = queue ? "remove it" : "store: { sqlite: { path: semel.db } }";
+}
+
 void check_key_present(const Check& check) {
   const auto key = check.view.in("key");
   const auto* from = key.find("from");
@@ -344,6 +358,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_exec(check);
   check_key_present(check);
   check_order(check);
+  check_defer(check);
   check_key_parts(check);
   check_ttl(check);
   check_times(check);

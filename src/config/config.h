@@ -105,6 +105,8 @@ struct ConsumerConfig {
   DedupConfig dedup;
   RetryPolicy retry;
   std::optional<core::Order> order;
+  enum class Defer { kNever, kHere, kElsewhere };
+  Defer defer = Defer::kNever;
   std::optional<int> concurrency;  // none: by store and handler
   std::size_t batch_max = 0;
   milliseconds batch_target{0};

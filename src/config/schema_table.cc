@@ -318,6 +318,13 @@ constexpr Field kConsumerFields[] = {
      .fields = kOrderFields,
      .short_form = "key",
      .optional = true},
+    {.name = "defer",
+     .shape = Shape::kWord,
+     .meaning = "Whether messages are kept in the store and settled at their source first, and "
+                "handled from there: `here`, by this process and any other that runs the consumer; "
+                "`elsewhere`: this one only receives.",
+     .fallback = "never",
+     .words = "never|here|elsewhere"},
     {.name = "strategy",
      .shape = Shape::kWord,
      .meaning = "How the effect is made once. Default: `dedup_table` where the handler runs in the "

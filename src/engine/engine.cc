@@ -51,15 +51,16 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       gate_(gate_options()),
       flight_({options_.max_in_flight, options_.max_in_flight_bytes, options_.most_running},
               BatchSize(options_.batch_first, options_.batch_max, options_.batch_target),
-              options_.workers, &gate_, lines_of(options_)),
+              options_.workers, &gate_, lines_of(options_), options_.defers && !options_.dry_run),
       sources_({options_.consumer, options_.lease, options_.dry_run}, std::move(parts_.sources),
                *parts_.environment, *parts_.observer),
       intake_(
           {options_.consumer, options_.number, options_.recipe, options_.limits, options_.order},
           *parts_.store, *parts_.observer),
       order_({options_.consumer, options_.number,
-              options_.dry_run ? std::optional<core::Order>() : options_.order},
-             parts_.store->facets().held, flight_, sources_, *parts_.observer),
+              options_.dry_run ? std::optional<core::Order>() : options_.order,
+              options_.defers && !options_.dry_run, options_.inbox},
+             *parts_.store, flight_, sources_, *parts_.observer),
       keeper_(keeper_options(
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
       // A call's place is free once it is recorded, not when the last of its batch is.

@@ -34,7 +34,10 @@ struct EngineOptions {
   core::KeyRecipe recipe;
   core::Limits limits;
   std::optional<core::Order> order;  // keeping lines needs a store that holds messages
-  int workers = 0;                   // 0: one batch at a time; see above
+  // What comes from outside is kept in the store, settled, and handled from there.
+  bool defers = false;
+  bool inbox = false;  // and stands in its inbox meanwhile
+  int workers = 0;     // 0: one batch at a time; see above
   // Asynchronous handlers: messages begun and not ended, at most; 0: as many as are received.
   std::size_t most_running = 0;
   std::size_t batch_first = 1;

@@ -29,7 +29,9 @@ void Flight::add(std::vector<Delivery> deliveries) {
   std::lock_guard lock(mutex_);
   for (Delivery& delivery : deliveries) {
     const auto& line = delivery.arrival.line;
-    if (!line || on_failure_ == OnFailure::kSkip) {
+    if (defers_ && !delivery.arrival.row) {
+      aside_.followers.push_back(std::move(delivery));
+    } else if (!line || on_failure_ == OnFailure::kSkip) {
       add_locked(std::move(delivery));
     } else if (!delivery.arrival.row) {
       if (book_.may_wait(*line)) {

@@ -50,14 +50,16 @@ class Flight {
   using OnFailure = core::Order::OnFailure;
   using Question = core::LineBook::Question;
 
-  // `gate`: whether messages may begin; borrowed, null: always.
+  // `gate`: whether messages may begin; borrowed, null: always. `defers`: what comes from outside
+  // is put aside, all of it.
   Flight(Limits limits, BatchSize batch_size, int workers, ConsumerGate* gate = nullptr,
-         OnFailure on_failure = OnFailure::kSkip)
+         OnFailure on_failure = OnFailure::kSkip, bool defers = false)
       : limits_(limits),
         batch_size_(batch_size),
         gate_(gate),
         workers_(workers),
-        on_failure_(on_failure) {}
+        on_failure_(on_failure),
+        defers_(defers) {}
 
   // How much more may be received now.
   Room room() const;
@@ -143,6 +145,7 @@ class Flight {
   ConsumerGate* const gate_;
   const int workers_;  // 0: one batch at a time, by whoever takes it
   const OnFailure on_failure_;
+  const bool defers_;
   core::LineBook book_;
   Aside aside_;
   bool aside_moved_ = false;

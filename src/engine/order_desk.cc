@@ -29,11 +29,11 @@ struct OrderDesk::Sorted {
   std::vector<Delivery> full;
 };
 
-OrderDesk::OrderDesk(Options options, HeldMessages* held, Flight& flight, SourceDesk& sources,
+OrderDesk::OrderDesk(Options options, Store& store, Flight& flight, SourceDesk& sources,
                      Observer& observer)
     : options_(std::move(options)),
       keeps_lines_(core::keeps_lines(options_.order)),
-      held_(held),
+      store_(store),
       flight_(flight),
       sources_(sources),
       observer_(observer) {}
@@ -41,15 +41,15 @@ OrderDesk::OrderDesk(Options options, HeldMessages* held, Flight& flight, Source
 Result<void> OrderDesk::load() {
   if (!keeps_lines_) return {};
   const Flight::Question asked = flight_.ask();
-  auto lines = held_->lines(options_.number);
+  auto lines = store_.facets().held->lines(options_.number);
   if (!lines) return failure(std::move(lines.error()));
   flight_.lines_held(*lines, asked);
   return {};
 }
 
 Result<bool> OrderDesk::look_after(TimePoint now) {
-  if (!keeps_lines_) return false;
-  if (flight_.many_lines()) {
+  if (!keeps_lines_ && !options_.defers) return false;
+  if (keeps_lines_ && flight_.many_lines()) {
     if (auto loaded = load(); !loaded) return failure(std::move(loaded.error()));
   }
   const Flight::Waiting waiting = flight_.waiting_aside();
@@ -77,15 +77,8 @@ void OrderDesk::give_back(const std::vector<Delivery>& rows) {
 }
 
 Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
-  std::vector<Follower> asked_for;
-  asked_for.reserve(followers.size());
-  for (const Delivery& delivery : followers) {
-    asked_for.push_back({&delivery.message, &delivery.arrival});
-  }
-  const bool blocks = options_.order->on_failure == core::Order::OnFailure::kBlock;
   const Flight::Question asked = flight_.ask();
-  auto places =
-      held_->hold_behind(options_.number, asked_for, blocks ? 0 : options_.order->most_held);
+  auto places = options_.defers ? keep_all(followers) : keep(followers);
   if (!places) {
     stay(std::move(followers), now + kAskAgainWhenAway);
     return failure(std::move(places.error()));
@@ -106,6 +99,33 @@ Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
   }
   stay(std::move(sorted.full), again_at);
   return {};
+}
+
+Result<std::vector<Place>> OrderDesk::keep(const std::vector<Delivery>& followers) {
+  std::vector<Follower> asked_for;
+  asked_for.reserve(followers.size());
+  for (const Delivery& delivery : followers) {
+    asked_for.push_back({&delivery.message, &delivery.arrival});
+  }
+  const bool blocks = options_.order->on_failure == core::Order::OnFailure::kBlock;
+  return store_.facets().held->hold_behind(options_.number, asked_for,
+                                           blocks ? 0 : options_.order->most_held);
+}
+
+// Whatever its line holds: it is due, and in line it has its place.
+Result<std::vector<Place>> OrderDesk::keep_all(const std::vector<Delivery>& followers) {
+  std::vector<Finish> finishes;
+  finishes.reserve(followers.size());
+  for (const Delivery& delivery : followers) {
+    Finish& finish = finishes.emplace_back();
+    finish.to = Finish::To::kRetrying;
+    finish.keep = &delivery.message;
+    finish.arrival = &delivery.arrival;
+    finish.inbox = options_.inbox;
+  }
+  auto applied = store_.finish(finishes);
+  if (!applied) return failure(std::move(applied.error()));
+  return std::vector<Place>(followers.size(), Place::kHeld);
 }
 
 OrderDesk::Sorted OrderDesk::sort(std::vector<Delivery> followers,

@@ -2,7 +2,8 @@
 //
 // Rows of the store go back to it. What came from outside goes behind what the store holds of its
 // line and is settled (contract, rule 17); where it may not (`block`, or the line is full) its
-// partition is paused until it can run.
+// partition is paused until it can run. With a deferred consumer all that comes from outside takes
+// this way.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,7 @@
 
 #include <semel/held_messages.h>
 #include <semel/observer.h>
+#include <semel/store.h>
 
 #include "core/order.h"
 #include "engine/flight.h"
@@ -29,10 +31,11 @@ class OrderDesk {
     std::string consumer;
     ConsumerNumber number{};
     std::optional<core::Order> order;
+    bool defers = false;  // all that comes from outside goes to the store first
+    bool inbox = false;   // and stands in its inbox from then on
   };
-  // `held`: borrowed, null only where no lines are kept.
-  OrderDesk(Options options, HeldMessages* held, Flight& flight, SourceDesk& sources,
-            Observer& observer);
+  // The store holds messages, where lines are kept.
+  OrderDesk(Options options, Store& store, Flight& flight, SourceDesk& sources, Observer& observer);
 
   bool keeps_lines() const noexcept { return keeps_lines_; }
   // Finds out which lines wait in the store. To be done before anything is received.
@@ -49,12 +52,14 @@ class OrderDesk {
   struct Sorted;
   void give_back(const std::vector<Delivery>& rows);
   Result<void> place(std::vector<Delivery> followers, TimePoint now);
+  Result<std::vector<HeldMessages::Place>> keep(const std::vector<Delivery>& followers);
+  Result<std::vector<HeldMessages::Place>> keep_all(const std::vector<Delivery>& followers);
   Sorted sort(std::vector<Delivery> followers, const std::vector<HeldMessages::Place>& places);
   void stay(std::vector<Delivery> followers, std::optional<TimePoint> again_at);
 
   const Options options_;
   const bool keeps_lines_;
-  HeldMessages* const held_;
+  Store& store_;
   Flight& flight_;
   SourceDesk& sources_;
   Observer& observer_;

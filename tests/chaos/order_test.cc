@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include "tests/chaos/scene.h"
@@ -144,6 +145,11 @@ INSTANTIATE_TEST_SUITE_P(
                          true,
                          1,
                          false},
+                    Mode{"hold_key_deferred",
+                         {"order=hold_key", "defer=here", "strategy=inbox", "handler=native"},
+                         true,
+                         1,
+                         false},
                     Mode{"block_queue",
                          {"order=block", "strategy=dedup_table", "handler=native"},
                          false,
@@ -155,6 +161,46 @@ INSTANTIATE_TEST_SUITE_P(
                          1,
                          true}),
     name_of);
+
+// One process receives, and settles at once; others handle what it received. All of them are
+// killed.
+TEST(Deferred, WhatOneProcessReceivesOthersHandleInOrder) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
+  SeededRandom random(seed);
+  Scene scene;
+  const auto ids = ordered_ids(random);
+  scene.write_lines(scene.file("messages.jsonl"), ids);
+  const std::vector<std::string> common{"order=hold_key", "strategy=inbox", "handler=native",
+                                        "fails=10", "crashes=50"};
+  std::vector<std::string> receiving = common;
+  receiving.insert(receiving.end(),
+                   {"source=file", "file=" + scene.file("messages.jsonl"), "defer=elsewhere"});
+  for (std::size_t killed = 0; killed < 4 * soak_factor(); ++killed) {
+    ChildProcess receiver = scene.start(receiving);
+    ChildProcess handling = scene.start(common);
+    std::this_thread::sleep_for(microseconds(random.below(60'000)));
+    for (ChildProcess* process : {&receiver, &handling}) {
+      process->kill();
+      ASSERT_TRUE(process->wait());
+    }
+  }
+  ASSERT_EQ(scene.run(receiving), 0);
+  EXPECT_NE(scene.ask("SELECT count(*) FROM semel_inbox"), "0");
+  std::filesystem::remove(scene.file("messages.jsonl"));
+  ChildProcess one = scene.start(common), two = scene.start(common);
+  EXPECT_EQ(one.wait()->code, 0);
+  EXPECT_EQ(two.wait()->code, 0);
+  std::map<std::string, std::size_t> next;
+  for (const std::string& id : scene.effects_in_order()) {
+    const auto dash = id.find('-');
+    ASSERT_EQ(std::stoul(id.substr(dash + 1)), next[id.substr(0, dash)]++) << id;
+  }
+  EXPECT_EQ(scene.total(), ids.size());
+  EXPECT_EQ(scene.ask("SELECT count(*) FROM semel_inbox WHERE processed_at IS NULL"), "0")
+      << "a duplicate leaves nothing in the inbox, and what is handled is marked";
+  EXPECT_EQ(scene.ask("SELECT count(*) FROM semel_inbox"), std::to_string(ids.size()));
+}
 
 // What skip gives up: the test above can fail.
 TEST(OrderSkip, AFailedMessageIsPassedBy) {

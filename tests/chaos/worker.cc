@@ -6,7 +6,8 @@
 // ledger, once, lease, crashes, workers: as in the config. throws=N: every N-th key's first try
 // throws. segfault=KEY: that message kills the process. hold=KEY: its first handler says "holding"
 // on stdout and waits for hold_file to appear. say=1: says "began" at the first handler call.
-// order=hold_key|block|skip: by the message's member k. fails=PERCENT: so many tries throw.
+// order=hold_key|block|skip: by the message's member k. fails=PERCENT: so many tries throw. defer:
+// as in the config.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,10 +59,11 @@ std::string handler_yaml(const Settings& settings) {
 }
 
 std::string order_yaml(const Settings& settings) {
+  const std::string defer = fmt::format("    defer: {}\n", get(settings, "defer", "never"));
   const auto found = settings.find("order");
-  if (found == settings.end()) return "";
-  return fmt::format("    order: {{ key: json:/k, on_failure: {}, max_held: {} }}\n", found->second,
-                     get(settings, "max_held", "64MiB"));
+  if (found == settings.end()) return defer;
+  return defer + fmt::format("    order: {{ key: json:/k, on_failure: {}, max_held: {} }}\n",
+                             found->second, get(settings, "max_held", "64MiB"));
 }
 
 std::string config_of(const std::string& store, const Settings& settings) {

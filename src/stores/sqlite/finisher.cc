@@ -90,6 +90,13 @@ void Finisher::remove_held(const LiveRow* live, const Finish& finish) {
 std::optional<std::int64_t> Finisher::write_inbox(std::optional<std::int64_t> row, bool there,
                                                   const Finish& finish, bool processed,
                                                   StoreTime now) {
+  // What was received before is in the inbox already.
+  if (!there && finish.inbox && finish.ack) {
+    if (const auto received = tables_.held.inbox_of(*finish.ack)) {
+      row = received;
+      there = true;
+    }
+  }
   if (there && tables_.details.end_inbox(*row, finish, processed, now)) return row;
   if (!finish.inbox || finish.keep == nullptr) return std::nullopt;
   // The number a row had may have been given again since it went.
@@ -133,6 +140,7 @@ void Finisher::hold(LiveRow& live, const Finish& finish, StoreTime due, StoreTim
   move.due = due;
   move.attempts = finish.attempts;
   move.first_seen = live.record.first_seen;
+  move.keep_inbox = !finish.lease;
   if (!live.key.empty()) move.key = live.key;
   if (move.key) move.fingerprint = live.record.fingerprint;
   const auto earlier = live.held;
@@ -143,6 +151,7 @@ void Finisher::hold(LiveRow& live, const Finish& finish, StoreTime due, StoreTim
     content.due = due;
     content.attempts = finish.attempts;
     content.first_seen = live.record.first_seen;
+    if (!finish.lease) content.inbox = live.inbox;
     live.held = tables_.held.add(content, now);
   }
   if (!live.held && earlier) live.held = tables_.held.move(RowTag{*earlier}, move);
@@ -169,8 +178,9 @@ void Finisher::bury(const LiveRow* live, const Finish& finish, StoreTime first_s
 
 void Finisher::without_lease(const Finish& finish, StoreTime now) {
   const StoreTime first_seen = first_seen_of(finish, now);
+  std::optional<std::int64_t> inbox;
   if (finish.to != To::kNotStarted && finish.to != To::kAckOnly) {
-    write_inbox(std::nullopt, false, finish, finish.to == To::kCompleted, now);
+    inbox = write_inbox(std::nullopt, false, finish, finish.to == To::kCompleted, now);
   }
   switch (finish.to) {
     case To::kCompleted:
@@ -182,6 +192,7 @@ void Finisher::without_lease(const Finish& finish, StoreTime now) {
     case To::kRetrying: {
       LiveRow waiting;
       waiting.record.first_seen = first_seen;
+      waiting.inbox = inbox;
       if (finish.keep != nullptr) {
         waiting.key = finish.keep->key().text;
         waiting.record.fingerprint = finish.keep->fingerprint();
@@ -194,7 +205,10 @@ void Finisher::without_lease(const Finish& finish, StoreTime now) {
       bury(nullptr, finish, first_seen, now);
       break;
   }
-  if (finish.ack) tables_.held.remove(*finish.ack);
+  if (!finish.ack) return;
+  const auto gone = tables_.held.take_out(*finish.ack);
+  // It was received, and turned out to be a duplicate, or is a dead letter now.
+  if (gone && !finish.inbox) tables_.details.remove(std::nullopt, gone->inbox);
 }
 
 }  // namespace semel::sqlite

@@ -59,8 +59,8 @@ HeldRows::HeldRows(Connection& connection)
       add_(connection,
            "INSERT INTO semel_held (consumer, due_at, ready_at, enqueued_at, suspect, attempts, "
            "first_seen, fingerprint, key, type, content_type, partition, position, broker_key, "
-           "broker_time, headers, payload) "
-           "VALUES (?1, ?2, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"),
+           "broker_time, headers, payload, inbox) VALUES "
+           "(?1, ?2, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"),
       due_(connection,
            "SELECT row, suspect, attempts, first_seen, fingerprint, key, type, content_type, "
            "partition, position, broker_key, broker_time, headers, payload, line FROM semel_held "
@@ -79,7 +79,7 @@ HeldRows::HeldRows(Connection& connection)
       hide_(connection,
             "UPDATE semel_held SET due_at = ?2 "
             "WHERE row = ?1 AND taken_by IS NOT NULL AND due_at > ?3"),
-      remove_(connection, "DELETE FROM semel_held WHERE row = ?1 RETURNING consumer, line"),
+      remove_(connection, "DELETE FROM semel_held WHERE row = ?1 RETURNING consumer, line, inbox"),
       find_(connection,
             "SELECT row, suspect, attempts, first_seen, fingerprint, key, type, content_type, "
             "partition, position, broker_key, broker_time, headers, payload, line FROM semel_held "
@@ -87,18 +87,19 @@ HeldRows::HeldRows(Connection& connection)
       move_(connection,
             "INSERT INTO semel_held (consumer, due_at, ready_at, enqueued_at, suspect, attempts, "
             "first_seen, fingerprint, key, type, content_type, partition, position, broker_key, "
-            "broker_time, headers, payload, line, place, line_bytes) "
+            "broker_time, headers, payload, line, place, line_bytes, inbox) "
             "SELECT consumer, ?2, ?2, enqueued_at, 0, ?3, coalesce(first_seen, ?4), "
             "coalesce(?6, fingerprint), coalesce(?5, key), type, content_type, partition, "
-            "position, broker_key, broker_time, headers, payload, line, place, line_bytes "
-            "FROM semel_held WHERE row = ?1"),
+            "position, broker_key, broker_time, headers, payload, line, place, line_bytes, "
+            "CASE WHEN ?7 THEN inbox END FROM semel_held WHERE row = ?1"),
       // The index alone tells whose rows they are.
       show_(connection,
             "UPDATE semel_held SET due_at = min(due_at, ?2), taken_by = NULL, suspect = 1 "
             "WHERE row IN (SELECT row FROM semel_held INDEXED BY semel_held_due "
             "WHERE taken_by = ?1)"),
       next_(connection, "SELECT min(due_at) FROM semel_held WHERE consumer = ?1"),
-      count_(connection, "SELECT count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2") {}
+      count_(connection, "SELECT count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2"),
+      inbox_(connection, "SELECT inbox FROM semel_held WHERE row = ?1") {}
 
 std::int64_t HeldRows::add(const HeldContent& content, StoreTime now) {
   const std::string headers = content.headers != nullptr ? text_of(*content.headers) : "";
@@ -113,7 +114,8 @@ std::int64_t HeldRows::add(const HeldContent& content, StoreTime now) {
       .bind_bytes(10, content.partition)
       .bind_bytes(11, content.position)
       .bind_bytes(14, headers)
-      .bind_bytes(15, content.payload);
+      .bind_bytes(15, content.payload)
+      .bind(16, content.inbox);
   bind_maybe_bytes(add_, 7, content.key);
   bind_maybe_bytes(add_, 12, content.broker_key);
   if (content.broker_time) {
@@ -184,20 +186,28 @@ void HeldRows::hide(RowTag row, StoreTime until, StoreTime now) {
   hide_.bind(1, static_cast<std::int64_t>(row)).bind(2, until).bind(3, now).run();
 }
 
-bool HeldRows::remove(RowTag row) {
+std::optional<HeldRows::Gone> HeldRows::take_out(RowTag row) {
   remove_.bind(1, static_cast<std::int64_t>(row));
+  Gone gone;
   ConsumerNumber consumer{};
   std::optional<Bytes> line;
   {
     const Reading reading(remove_);
-    if (!remove_.next()) return false;
+    if (!remove_.next()) return std::nullopt;
     consumer = remove_.consumer(0);
     if (!remove_.null(1)) line = remove_.text(1);
+    gone.inbox = remove_.maybe_integer(2);
     while (remove_.next()) {
     }
   }
   if (line) lines_.move_up(consumer, *line);
-  return true;
+  return gone;
+}
+
+std::optional<std::int64_t> HeldRows::inbox_of(RowTag row) {
+  inbox_.bind(1, static_cast<std::int64_t>(row));
+  const Reading reading(inbox_);
+  return inbox_.next() ? inbox_.maybe_integer(0) : std::nullopt;
 }
 
 std::optional<Arrival> HeldRows::find(RowTag row, StoreTime now) {
@@ -212,7 +222,8 @@ std::optional<std::int64_t> HeldRows::move(RowTag row, const Move& move) {
       .bind(2, move.due)
       .bind(3, move.attempts)
       .bind(4, move.first_seen)
-      .bind(6, move.fingerprint);
+      .bind(6, move.fingerprint)
+      .bind(7, move.keep_inbox);
   bind_maybe_bytes(move_, 5, move.key);
   const std::int64_t moved = move_.insert();
   if (!remove(row)) return std::nullopt;

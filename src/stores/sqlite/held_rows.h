@@ -34,6 +34,7 @@ struct HeldContent {
   std::optional<BytesView> broker_key;
   std::optional<std::chrono::system_clock::time_point> broker_time;
   std::optional<BytesView> line;
+  std::optional<std::int64_t> inbox;
 
   static HeldContent of(const Message& message, const Arrival* arrival);
 };
@@ -52,7 +53,12 @@ class HeldRows {
   void release(RowTag row, std::chrono::milliseconds delay, StoreTime now);
   // Goes on hiding a taken row; one that shows again is anyone's.
   void hide(RowTag row, StoreTime until, StoreTime now);
-  bool remove(RowTag row);
+  bool remove(RowTag row) { return take_out(row).has_value(); }
+  struct Gone {
+    std::optional<std::int64_t> inbox;
+  };
+  std::optional<Gone> take_out(RowTag row);
+  std::optional<std::int64_t> inbox_of(RowTag row);
   std::optional<Arrival> find(RowTag row, StoreTime now);
 
   struct Move {
@@ -61,6 +67,7 @@ class HeldRows {
     StoreTime first_seen{};  // where the row does not know better
     std::optional<BytesView> key;
     std::optional<Fingerprint> fingerprint;
+    bool keep_inbox = false;  // else a record knows the inbox row
   };
   // Makes a row wait again, under a new number: a late ack of the old one must not meet it. None
   // where there is no such row.
@@ -89,6 +96,7 @@ class HeldRows {
   Prepared show_;
   Prepared next_;
   Prepared count_;
+  Prepared inbox_;
 };
 
 }  // namespace semel::sqlite

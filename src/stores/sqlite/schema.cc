@@ -175,6 +175,7 @@ CREATE TABLE semel_gate (
 ALTER TABLE semel_held ADD COLUMN line;                -- NULL: in none, or not looked at yet
 ALTER TABLE semel_held ADD COLUMN place INTEGER;       -- in its line
 ALTER TABLE semel_held ADD COLUMN line_bytes INTEGER;  -- payloads of its line up to this one
+ALTER TABLE semel_held ADD COLUMN inbox INTEGER;       -- semel_inbox row that no record knows yet
 CREATE INDEX semel_held_line ON semel_held (consumer, line, place) WHERE line IS NOT NULL;
 )sql",
 };
