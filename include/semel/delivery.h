@@ -53,6 +53,7 @@ struct Arrival {
   std::chrono::steady_clock::time_point received{};
   std::uint64_t trial = 0;     // of a gate that was shut; zero: none
   std::uint64_t question = 0;  // which of its questions to sources and store this answers
+  std::uint64_t number = 0;    // grows with each arrival
 };
 
 // One arrival of a message. Move-only: exactly one ending belongs to it.

@@ -206,6 +206,13 @@ void Flight::put_aside(std::vector<Delivery> deliveries) {
     if (delivery.arrival.suspect) --suspects_;
     (delivery.arrival.row ? aside_.rows : aside_.followers).push_back(std::move(delivery));
   }
+  // What was kept in memory for another try may be older than what is aside already.
+  const auto older = [](const Delivery& a, const Delivery& b) {
+    return a.arrival.number < b.arrival.number;
+  };
+  if (!std::is_sorted(aside_.followers.begin(), aside_.followers.end(), older)) {
+    std::stable_sort(aside_.followers.begin(), aside_.followers.end(), older);
+  }
 }
 
 Flight::Aside Flight::take_aside() {

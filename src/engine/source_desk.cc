@@ -34,7 +34,10 @@ Result<std::vector<SourceDesk::Batch>> SourceDesk::receive(Flight::Room room, st
     if (!received) return failure(std::move(received.error()));
   }
   for (Batch& batch : batches) {
-    for (Arrival& arrival : batch.arrivals) arrival.question = question;
+    for (Arrival& arrival : batch.arrivals) {
+      arrival.question = question;
+      arrival.number = ++arrivals_;
+    }
   }
   return batches;
 }

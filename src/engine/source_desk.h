@@ -88,6 +88,7 @@ class SourceDesk {
   Environment& environment_;
   Observer& observer_;
   std::optional<TimePoint> away_since_;
+  std::uint64_t arrivals_ = 0;
 };
 
 }  // namespace semel::engine

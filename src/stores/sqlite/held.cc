@@ -1,4 +1,5 @@
 // HeldMessages over the table.
+#include <map>
 #include <set>
 #include <utility>
 
@@ -195,9 +196,13 @@ class Held final : public HeldMessages {
   std::vector<Place> look(ConsumerNumber consumer, std::span<const Follower> followers) {
     return core_.reader.glance([&](Tables& tables, Connection&) {
       std::vector<Place> places;
+      // Each look may see a later commit: what is free for one follower is free for all of its
+      // line.
+      std::map<BytesView, Place> known;
       for (const Follower& follower : followers) {
-        const bool empty = tables.held.lines().empty(consumer, *follower.arrival->line);
-        places.push_back(empty ? Place::kFree : Place::kFull);
+        const auto [line, fresh] = known.try_emplace(*follower.arrival->line, Place::kFull);
+        if (fresh && tables.held.lines().empty(consumer, line->first)) line->second = Place::kFree;
+        places.push_back(line->second);
       }
       return places;
     });
