@@ -33,13 +33,15 @@ double consume(Store& store, const ConsumerRun& run, const std::vector<std::stri
   auto number = store.attach({run.name, keys.hash(), false, std::chrono::hours(7 * 24)});
   if (!number) give_up(number.error().message);
 
-  Silent observer;
+  Silent silent;
+  Observer& observer = run.observer != nullptr ? *run.observer : silent;
   Tally tally;
   std::mutex suspect_gate;
   engine::EngineOptions options;
   options.consumer = run.name;
   options.number = *number;
   options.recipe = keys;
+  options.order = run.order;
   options.batch_max = run.batch;
   options.batch_first = run.batch;
   options.once = true;

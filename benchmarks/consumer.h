@@ -2,14 +2,17 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <semel/handler.h>
+#include <semel/observer.h>
 #include <semel/store.h>
 
 #include "benchmarks/preset_source.h"
 #include "core/guarantee.h"
+#include "core/order.h"
 
 namespace semel::bench {
 
@@ -21,6 +24,8 @@ struct ConsumerRun {
   int workers = 0;  // as the program has it for one writer
   std::size_t at_a_time = 0;
   std::size_t most_running = 0;  // of an asynchronous handler
+  std::optional<core::Order> order;
+  Observer* observer = nullptr;  // null: nobody looks
   double seconds = 0;            // stop after so long, with what was handled by then; 0: handle all
 };
 

@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -89,6 +91,57 @@ void calls_in_flight(Report& report, bool quick) {
              "calls of 0-5 ms; of raw: the share of the time that each of 500 places is taken");
 }
 
+// How long deliveries took that are not of the slow key.
+class Latencies final : public Observer {
+ public:
+  explicit Latencies(std::string but) : but_(std::move(but)) {}
+  void on_ended(std::string_view, const Delivery& delivery, const Outcome&,
+                std::chrono::nanoseconds took) noexcept override {
+    if (delivery.message.ordering_key() == but_) return;
+    const std::scoped_lock lock(mutex_);
+    seconds_.push_back(std::chrono::duration<double>(took).count());
+  }
+  double p99() {
+    const auto at = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() * 99 / 100);
+    std::nth_element(seconds_.begin(), at, seconds_.end());
+    return *at;
+  }
+
+ private:
+  const std::string but_;
+  std::mutex mutex_;
+  std::vector<double> seconds_;
+};
+
+// A thousand ordering keys, and one of them slow or not: what it means for all others.
+double others_p99(const std::vector<std::string>& payloads, bool slow) {
+  const std::string slow_key = "7";
+  auto store = make_memory_store({payloads.size() + 1, nullptr});
+  SlowService service(std::chrono::milliseconds(2));
+  if (slow) service.slow_down(slow_key, std::chrono::milliseconds(10));
+  Latencies latencies(slow_key);
+  ConsumerRun run;
+  run.strategy = core::StrategyKind::kStateMachine;
+  run.handler = service.handler();
+  run.most_running = 64;
+  run.order.emplace().key = core::KeyPart::parse("json:/account").value();
+  run.observer = &latencies;
+  consume(*store, run, payloads);
+  return latencies.p99();
+}
+
+void slow_key(Report& report, bool quick) {
+  if (!report.wanted("slow-key")) return;
+  const auto payloads = make_payloads(quick ? 100'000 : 300'000, Keys::kRandom, 3);
+  Case slow;
+  slow.name = "slow-key";
+  slow.batch = 64;
+  slow.raw = [&] { return 1 / others_p99(payloads, false); };
+  slow.semel = [&] { return 1 / others_p99(payloads, true); };
+  slow.what = "1/p99 of 999 keys; raw: none is slow, semel: one takes 10 ms instead of 0-2";
+  report.run(slow, 3);
+}
+
 int main_of(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
   cpu_set_t all;
@@ -117,6 +170,7 @@ int main_of(int argc, char** argv) {
   }
   ::sched_setaffinity(0, sizeof all, &all);
   calls_in_flight(report, options.quick);
+  slow_key(report, options.quick);
   report.finish();
   return 0;
 }

@@ -24,12 +24,13 @@ SlowService::~SlowService() {
 }
 
 AsyncHandler SlowService::handler() {
-  return [this](const Message&, const Attempt&, Completion completion) {
+  return [this](const Message& message, const Attempt&, Completion completion) {
     const auto now = Clock::now();
     const std::scoped_lock lock(mutex_);
     random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
-    const auto takes = std::chrono::microseconds(static_cast<std::int64_t>(
+    auto takes = std::chrono::microseconds(static_cast<std::int64_t>(
         (random_ >> 33U) % (static_cast<std::uint64_t>(longest_.count()) + 1)));
+    if (!slow_key_.empty() && message.ordering_key() == slow_key_) takes = slow_takes_;
     const bool idle = open_.empty();
     open_.push({now + takes, now, std::move(completion)});
     if (idle) changed_.notify_one();

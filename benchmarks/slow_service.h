@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <mutex>
 #include <queue>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <semel/handler.h>
@@ -20,6 +22,12 @@ class SlowService {
   ~SlowService();
   SlowService(const SlowService&) = delete;
   SlowService& operator=(const SlowService&) = delete;
+
+  // Calls of this ordering key take so long. Before the first call.
+  void slow_down(std::string ordering_key, std::chrono::microseconds takes) {
+    slow_key_ = std::move(ordering_key);
+    slow_takes_ = takes;
+  }
 
   AsyncHandler handler();
   // How long calls were open, all of them together.
@@ -37,6 +45,8 @@ class SlowService {
   void serve();
 
   const std::chrono::microseconds longest_;
+  std::string slow_key_;
+  std::chrono::microseconds slow_takes_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;

@@ -206,13 +206,22 @@ void Flight::put_aside(std::vector<Delivery> deliveries) {
     if (delivery.arrival.suspect) --suspects_;
     (delivery.arrival.row ? aside_.rows : aside_.followers).push_back(std::move(delivery));
   }
-  // What was kept in memory for another try may be older than what is aside already.
+  sort_followers();
+}
+
+// What was kept in memory for another try may be older than what is aside already.
+void Flight::sort_followers() {
   const auto older = [](const Delivery& a, const Delivery& b) {
     return a.arrival.number < b.arrival.number;
   };
-  if (!std::is_sorted(aside_.followers.begin(), aside_.followers.end(), older)) {
-    std::stable_sort(aside_.followers.begin(), aside_.followers.end(), older);
-  }
+  if (std::is_sorted(aside_.followers.begin(), aside_.followers.end(), older)) return;
+  std::stable_sort(aside_.followers.begin(), aside_.followers.end(), older);
+}
+
+void Flight::put_back(std::vector<Delivery> followers) {
+  std::swap(aside_.followers, followers);
+  std::move(followers.begin(), followers.end(), std::back_inserter(aside_.followers));
+  sort_followers();
 }
 
 Flight::Aside Flight::take_aside() {
@@ -223,8 +232,7 @@ Flight::Aside Flight::take_aside() {
 
 void Flight::keep_aside(std::vector<Delivery> followers) {
   std::lock_guard lock(mutex_);
-  std::swap(aside_.followers, followers);
-  std::move(followers.begin(), followers.end(), std::back_inserter(aside_.followers));
+  put_back(std::move(followers));
 }
 
 Flight::Waiting Flight::waiting_aside() {
@@ -252,7 +260,7 @@ std::vector<Delivery> Flight::line_free(BytesView line, std::vector<Delivery> fo
                                         Question asked) {
   std::lock_guard lock(mutex_);
   if (!book_.free(line, asked)) return followers;
-  for (Delivery& delivery : followers) add_locked(std::move(delivery));
+  put_back(std::move(followers));
   const auto since = std::stable_partition(
       aside_.followers.begin(), aside_.followers.end(),
       [&](const Delivery& delivery) { return delivery.arrival.line != line; });

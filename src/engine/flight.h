@@ -127,6 +127,8 @@ class Flight {
  private:
   void add_locked(Delivery&& delivery);
   void put_aside(std::vector<Delivery> deliveries);
+  void put_back(std::vector<Delivery> followers);
+  void sort_followers();
   void stop_line(const Landing& landing);
   ConsumerGate::Room gate_room() const;
   std::vector<Delivery> take_locked(ConsumerGate::Room room);
