@@ -90,6 +90,27 @@ std::string chosen_text(const config::ConsumerConfig& consumer) {
   return "chosen: a native handler may act anywhere; one that takes a Transaction gets dedup_table";
 }
 
+// What an order and a deferral mean, where they are asked for.
+std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
+  std::vector<std::string> lines;
+  if (consumer.order) {
+    const std::string by = consumer.order->key ? consumer.order->key->text : "its own key";
+    const char* after = "what follows a failed message passes it by";
+    if (consumer.order->on_failure == core::Order::OnFailure::kHoldKey) {
+      after = "what follows a failed message of its key waits behind it in the store";
+    } else if (consumer.order->on_failure == core::Order::OnFailure::kBlock) {
+      after = "all that follows a failed message of its partition waits at the source";
+    }
+    lines.push_back(fmt::format("in order by {}: {}", by, after));
+  }
+  if (consumer.defer == config::ConsumerConfig::Defer::kHere) {
+    lines.emplace_back("deferred: kept in the store and settled first, handled from there");
+  } else if (consumer.defer == config::ConsumerConfig::Defer::kElsewhere) {
+    lines.emplace_back("deferred: only received here, handled by other processes");
+  }
+  return lines;
+}
+
 std::string counted(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
@@ -107,6 +128,7 @@ void print_guarantees(Console& console, const config::Config& config) {
     below += fmt::format("  effect {}; {}; {}\n", to_string(promise.effect),
                          to_string(promise.loss), promise.until);
     if (!promise.faults.empty()) below += fmt::format("  {}\n", promise.faults);
+    for (const auto& line : flow_text(consumer)) below += fmt::format("  {}\n", line);
     for (const auto& reason : promise.reasons) below += fmt::format("  - {}\n", reason);
   }
   console.out(table.text() + below);
@@ -138,6 +160,9 @@ void add_consumer(json::Writer& writer, const config::Config& config,
       .member("strategy_why", chosen_text(consumer))
       .member("store", store_name(config))
       .member("handler", handler_text(consumer));
+  writer.name("flow").begin_array();
+  for (const auto& line : flow_text(consumer)) writer.value(line);
+  writer.end_array();
   writer.name("guarantee")
       .begin_object()
       .member("name", to_string(promise.name))

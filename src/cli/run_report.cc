@@ -113,6 +113,22 @@ void RunReport::on_refused(std::string_view consumer, const Arrival& arrival,
   console_.out(line.end_object());
 }
 
+void RunReport::on_held(std::string_view consumer, const Delivery& delivery) noexcept {
+  held_.fetch_add(1, std::memory_order_relaxed);
+  if (!says_deliveries()) return;
+  if (console_.text()) {
+    console_.out(fmt::format("{:<{}}  {}  {:<9}  in the store, for later\n", consumer, name_width_,
+                             printable(delivery.message.key().text, kKeyShown), "held"));
+    return;
+  }
+  json::Writer line = document("delivery");
+  line.member("consumer", consumer).member("key", delivery.message.key().text);
+  line.member("outcome", "held");
+  line.member("partition", delivery.arrival.partition);
+  line.member("position", delivery.arrival.position);
+  console_.out(line.end_object());
+}
+
 void RunReport::on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept {
   console_.note(fmt::format("semel: {}: lease of {} lost: its late result was refused", consumer,
                             printable(delivery.message.key().text, kKeyShown)));
@@ -137,6 +153,7 @@ RunCounts RunReport::counts() const {
   RunCounts counts;
   counts.received = received_.load(std::memory_order_relaxed);
   counts.refused = refused_.load(std::memory_order_relaxed);
+  counts.held = held_.load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < RunCounts::kKinds; ++i) {
     counts.ended[i] = ended_[i].load(std::memory_order_relaxed);
   }
@@ -156,6 +173,7 @@ std::string summary_text(const RunCounts& counts, bool dry_run) {
   also(counts.of(Outcome::Kind::kBusy), "busy", "busy");
   also(counts.of(Outcome::Kind::kDead) + counts.refused, "dead", "dead");
   also(counts.of(Outcome::Kind::kDiscarded), "discarded", "discarded");
+  also(counts.held, "held", "held");
   return text;
 }
 
@@ -164,6 +182,7 @@ void add_counts(json::Writer& writer, const RunCounts& counts) {
   writer.member("effects", counts.of(Outcome::Kind::kDone));
   writer.member("duplicates", counts.of(Outcome::Kind::kDuplicate));
   writer.member("refused", counts.refused);
+  writer.member("held", counts.held);
   writer.name("outcomes").begin_object();
   for (const auto kind : kAllKinds) writer.member(to_string(kind), counts.of(kind));
   writer.end_object();

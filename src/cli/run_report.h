@@ -18,6 +18,7 @@ struct RunCounts {
   static constexpr std::size_t kKinds = 7;
   std::uint64_t received = 0;
   std::uint64_t refused = 0;
+  std::uint64_t held = 0;                     // kept in the store: each comes again as a delivery
   std::array<std::uint64_t, kKinds> ended{};  // by Outcome::Kind
 
   std::uint64_t of(Outcome::Kind kind) const { return ended[static_cast<std::size_t>(kind)]; }
@@ -35,6 +36,7 @@ class RunReport final : public Observer {
                 std::chrono::nanoseconds took) noexcept override;
   void on_refused(std::string_view consumer, const Arrival& arrival, std::string_view reason,
                   std::string_view error) noexcept override;
+  void on_held(std::string_view consumer, const Delivery& delivery) noexcept override;
   void on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept override;
   void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
                   bool mended) noexcept override;
@@ -52,6 +54,7 @@ class RunReport final : public Observer {
   bool dry_run_;
   std::atomic<std::uint64_t> received_{0};
   std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> held_{0};
   std::array<std::atomic<std::uint64_t>, RunCounts::kKinds> ended_{};
 };
 
