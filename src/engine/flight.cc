@@ -28,24 +28,21 @@ void Flight::add(std::vector<Delivery> deliveries) {
   if (deliveries.empty()) return;
   std::lock_guard lock(mutex_);
   for (Delivery& delivery : deliveries) {
-    const auto& line = delivery.arrival.line;
-    if (defers_ && !delivery.arrival.row) {
-      aside_.followers.push_back(std::move(delivery));
-    } else if (!line || on_failure_ == OnFailure::kSkip) {
-      add_locked(std::move(delivery));
-    } else if (!delivery.arrival.row) {
-      if (book_.may_wait(*line)) {
-        aside_.followers.push_back(std::move(delivery));
-      } else {
-        add_locked(std::move(delivery));
-      }
-    } else if (book_.fresh(*line, delivery.arrival.question)) {
+    if (may_run_now(delivery)) {
       add_locked(std::move(delivery));
     } else {
-      aside_.rows.push_back(std::move(delivery));
+      (delivery.arrival.row ? aside_.rows : aside_.followers).push_back(std::move(delivery));
     }
   }
   call_workers();
+}
+
+bool Flight::may_run_now(const Delivery& delivery) const {
+  const Arrival& arrival = delivery.arrival;
+  if (defers_ && !arrival.row) return false;
+  if (!arrival.line || on_failure_ == OnFailure::kSkip) return true;
+  return arrival.row ? book_.fresh(*arrival.line, arrival.question)
+                     : !book_.may_wait(*arrival.line);
 }
 
 void Flight::add_locked(Delivery&& delivery) {

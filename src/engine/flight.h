@@ -125,6 +125,7 @@ class Flight {
   Waiting waiting_aside();
 
  private:
+  bool may_run_now(const Delivery& delivery) const;
   void add_locked(Delivery&& delivery);
   void put_aside(std::vector<Delivery> deliveries);
   void put_back(std::vector<Delivery> followers);
