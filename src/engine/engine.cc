@@ -60,7 +60,7 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       order_({options_.consumer, options_.number,
               options_.dry_run ? std::optional<core::Order>() : options_.order,
               options_.defers && !options_.dry_run, options_.inbox},
-             *parts_.store, flight_, sources_, *parts_.observer),
+             *parts_.store, flight_, sources_, *parts_.environment, *parts_.observer),
       keeper_(keeper_options(
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
       // A call's place is free once it is recorded, not when the last of its batch is.

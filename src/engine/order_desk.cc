@@ -30,12 +30,13 @@ struct OrderDesk::Sorted {
 };
 
 OrderDesk::OrderDesk(Options options, Store& store, Flight& flight, SourceDesk& sources,
-                     Observer& observer)
+                     Environment& environment, Observer& observer)
     : options_(std::move(options)),
       keeps_lines_(core::keeps_lines(options_.order)),
       store_(store),
       flight_(flight),
       sources_(sources),
+      environment_(environment),
       observer_(observer) {}
 
 Result<void> OrderDesk::load() {
@@ -89,7 +90,11 @@ Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
     observer_.on_held(options_.consumer, delivery);
     landings.push_back(landing_of(delivery, Settlement::Kind::kAck));
   }
-  if (!landings.empty()) sources_.settle(landings);
+  if (!landings.empty()) {
+    SEMEL_FAILPOINT(environment_, failpoint::kSettleBefore);
+    sources_.settle(landings);
+    SEMEL_FAILPOINT(environment_, failpoint::kSettleAfter);
+  }
   std::optional<TimePoint> again_at;
   if (!sorted.full.empty()) again_at = now + kAskAgain;
   for (auto& [line, deliveries] : sorted.free) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <semel/environment.h>
 #include <semel/held_messages.h>
 #include <semel/observer.h>
 #include <semel/store.h>
@@ -35,7 +36,8 @@ class OrderDesk {
     bool inbox = false;   // and stands in its inbox from then on
   };
   // The store holds messages, where lines are kept.
-  OrderDesk(Options options, Store& store, Flight& flight, SourceDesk& sources, Observer& observer);
+  OrderDesk(Options options, Store& store, Flight& flight, SourceDesk& sources,
+            Environment& environment, Observer& observer);
 
   bool keeps_lines() const noexcept { return keeps_lines_; }
   // Finds out which lines wait in the store. To be done before anything is received.
@@ -62,6 +64,7 @@ class OrderDesk {
   Store& store_;
   Flight& flight_;
   SourceDesk& sources_;
+  Environment& environment_;
   Observer& observer_;
   std::optional<TimePoint> again_at_;
   std::set<std::pair<std::uint32_t, std::string>> paused_;  // source and partition

@@ -23,6 +23,7 @@ struct Way {
   bool effects_in_file = false;  // else in the store's database
   bool once = false;             // the table says 1; else >=1
   bool holds_record = true;
+  bool from_queue = true;
 };
 
 std::vector<Way> ways() {
@@ -31,6 +32,16 @@ std::vector<Way> ways() {
       {"dedup_table_native", {"strategy=dedup_table", "handler=native"}, false, true},
       {"inbox_sql", {"strategy=inbox", "handler=sql"}, false, true},
       {"inbox_native", {"strategy=inbox", "handler=native"}, false, true},
+      {"inbox_ordered",
+       {"strategy=inbox", "handler=native", "order=hold_key", "throws=3"},
+       false,
+       true},
+      {"inbox_deferred",
+       {"strategy=inbox", "handler=native", "order=hold_key", "defer=here", "throws=3"},
+       false,
+       true,
+       true,
+       false},
       {"state_machine_apply", {"strategy=state_machine", "handler=sql"}, false, true},
       {"state_machine_plain", {"strategy=state_machine", "handler=plain"}, true, false},
       {"state_machine_async", {"strategy=state_machine", "handler=async"}, true, false},
@@ -58,6 +69,7 @@ std::vector<Cell> cells() {
   for (const Way& way : ways()) {
     for (const std::string_view point : failpoint::kAll) {
       for (const char* source : {"queue", "file"}) {
+        if (!way.from_queue && source == std::string_view("queue")) continue;
         for (const int nth : {1, 2}) cells.push_back({way, std::string(point), source, nth});
       }
     }
