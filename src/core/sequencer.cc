@@ -163,15 +163,21 @@ std::vector<Delivery> Sequencer::take(std::size_t max) {
   return batch;
 }
 
-void Sequencer::release(BytesView ordering_key) {
+// Who was handed out under this key runs no more; kNone where nobody was.
+Sequencer::Index Sequencer::stop_running(BytesView ordering_key) {
   const Index index = find_lane(ordering_key, hash_of(ordering_key));
-  if (index == kNone || !lanes_[index].taken || lanes_[index].closed) return;
-  Lane& lane = lanes_[index];
-  lane.taken = false;
+  if (index == kNone || !lanes_[index].taken || lanes_[index].closed) return kNone;
   --running_;
-  if (lane.suspect) alone_ = false;
+  if (lanes_[index].suspect) alone_ = false;
   give_up_id(index);
-  if (lane.first != kNone) {
+  return index;
+}
+
+void Sequencer::release(BytesView ordering_key) {
+  const Index index = stop_running(ordering_key);
+  if (index == kNone) return;
+  lanes_[index].taken = false;
+  if (lanes_[index].first != kNone) {
     line_up(index, false);
   } else {
     free_lane(index);
@@ -179,13 +185,8 @@ void Sequencer::release(BytesView ordering_key) {
 }
 
 void Sequencer::close(BytesView ordering_key) {
-  const Index index = find_lane(ordering_key, hash_of(ordering_key));
-  if (index == kNone || !lanes_[index].taken || lanes_[index].closed) return;
-  Lane& lane = lanes_[index];
-  lane.closed = true;
-  --running_;
-  if (lane.suspect) alone_ = false;
-  give_up_id(index);
+  const Index index = stop_running(ordering_key);
+  if (index != kNone) lanes_[index].closed = true;
 }
 
 void Sequencer::reopen(Delivery&& delivery) {

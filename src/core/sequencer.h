@@ -80,6 +80,7 @@ class Sequencer {
   Index find_lane(BytesView ordering_key, std::uint64_t hash) const;
   Index keep_item(Delivery&& delivery, std::uint64_t number);
   std::vector<Delivery> empty_out(std::vector<Index>& items);
+  Index stop_running(BytesView ordering_key);
   void line_up(Index lane, bool fresh);
   void free_lane(Index lane);
   void give_up_id(Index lane);
