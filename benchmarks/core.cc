@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <random>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -89,6 +92,30 @@ void calls_in_flight(Report& report, bool quick) {
   const double busy = service.open_seconds() / (watch.seconds() * kInFlight);
   report.add("calls-500", kInFlight, std::nullopt, rate, busy,
              "calls of 0-5 ms; of raw: the share of the time that each of 500 places is taken");
+}
+
+// Handlers that take 0-5 ms of their thread's time: how much of it each thread spends in them.
+void busy_threads(Report& report, bool quick) {
+  constexpr std::size_t kThreads = 16;
+  if (!report.wanted("threads-16")) return;
+  const auto payloads = make_payloads(quick ? 20'000 : 60'000, Keys::kRandom, 4);
+  auto store = make_memory_store({payloads.size() + 1, nullptr});
+  std::atomic<std::int64_t> busy{0};  // nanoseconds
+  ConsumerRun run;
+  run.strategy = core::StrategyKind::kStateMachine;
+  run.workers = static_cast<int>(kThreads);
+  run.handler = PlainHandler([&busy](const Message&, const Attempt&) {
+    thread_local std::minstd_rand random(std::random_device{}());
+    const auto began = std::chrono::steady_clock::now();
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 5'001));
+    busy += (std::chrono::steady_clock::now() - began).count();
+    return done();
+  });
+  const Stopwatch watch;
+  const double rate = consume(*store, run, payloads);
+  const double share = static_cast<double>(busy.load()) * 1e-9 / (watch.seconds() * kThreads);
+  report.add("threads-16", kThreads, std::nullopt, rate, share,
+             "handlers of 0-5 ms; of raw: the share of the time that each of 16 threads is in one");
 }
 
 // How long deliveries took that are not of the slow key.
@@ -170,6 +197,7 @@ int main_of(int argc, char** argv) {
   }
   ::sched_setaffinity(0, sizeof all, &all);
   calls_in_flight(report, options.quick);
+  busy_threads(report, options.quick);
   slow_key(report, options.quick);
   report.finish();
   return 0;
