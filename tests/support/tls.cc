@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 
 namespace semel::test {
 
@@ -93,14 +94,28 @@ TlsIdentity::TlsIdentity(std::string_view subject) : parts_(std::make_unique<Par
 
 TlsIdentity::~TlsIdentity() = default;
 
-std::string TlsIdentity::certificate() const {
+namespace {
+
+std::string written(const std::function<int(BIO*)>& write) {
   BIO* memory = BIO_new(BIO_s_mem());
-  need(memory != nullptr && PEM_write_bio_X509(memory, parts_->certificate) == 1, "PEM");
+  need(memory != nullptr && write(memory) == 1, "PEM");
   char* data = nullptr;
   const long size = BIO_get_mem_data(memory, &data);
   std::string text(data, static_cast<std::size_t>(size));
   BIO_free(memory);
   return text;
+}
+
+}  // namespace
+
+std::string TlsIdentity::certificate() const {
+  return written([&](BIO* to) { return PEM_write_bio_X509(to, parts_->certificate); });
+}
+
+std::string TlsIdentity::private_key() const {
+  return written([&](BIO* to) {
+    return PEM_write_bio_PrivateKey(to, parts_->key, nullptr, nullptr, 0, nullptr, nullptr);
+  });
 }
 
 std::unique_ptr<TlsSession> TlsIdentity::accept(int fd) const {

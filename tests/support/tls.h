@@ -28,6 +28,7 @@ class TlsIdentity {
   TlsIdentity& operator=(const TlsIdentity&) = delete;
 
   std::string certificate() const;  // PEM
+  std::string private_key() const;  // PEM
   std::unique_ptr<TlsSession> accept(int fd) const;
 
  private:
