@@ -30,7 +30,8 @@ class Observer {
                           std::string_view reason, std::string_view error) noexcept {
     (void)consumer, (void)arrival, (void)reason, (void)error;
   }
-  // It was kept in the store behind others of its line, and settled; it comes again from there.
+  // It was kept in the store, behind others of its line or because the consumer defers, and
+  // settled; it comes again from there.
   virtual void on_held(std::string_view consumer, const Delivery& delivery) noexcept {
     (void)consumer, (void)delivery;
   }

@@ -111,7 +111,7 @@ tl::expected<Message, Refusal> Intake::make(Arrival& arrival) {
 std::optional<Bytes> Intake::line_of(const Arrival& arrival) {
   if (!keeps_lines(order_)) return std::nullopt;
   parsed_ = false;
-  if (arrival.refused || too_large(arrival) || !usable_key_of(arrival)) return std::nullopt;
+  if (arrival.refused || too_large(arrival)) return std::nullopt;
   const PartText ordering_key = ordering_key_of(arrival);
   if (!ordering_key) return std::nullopt;
   return line_with(arrival, ordering_key->value_or(Bytes()));
