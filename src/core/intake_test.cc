@@ -247,5 +247,68 @@ TEST(RefusedMessage, IsTheSameForTheSameArrival) {
   EXPECT_NE(m.key().id, refused_message(kConsumer, elsewhere).key().id);
 }
 
+Order ordered_by(std::string_view part, Order::OnFailure on_failure = Order::OnFailure::kHoldKey) {
+  Order order;
+  order.key = KeyPart::parse(part).value();
+  order.on_failure = on_failure;
+  return order;
+}
+
+TEST(IntakeOrder, TheOrderingKeyIsTheLine) {
+  Intake intake(kConsumer, recipe({"json:/id"}), {}, ordered_by("json:/sku"));
+  Arrival a = arrival(R"({"id":"m-1","sku":"bolt"})");
+  EXPECT_EQ(intake.line_of(a), "bolt");
+  const auto message = intake.make(a);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->ordering_key(), "bolt");
+  EXPECT_EQ(message->key().text, "m-1");
+  EXPECT_EQ(a.line, "bolt");
+}
+
+TEST(IntakeOrder, WhatHasNoneStandsInNoLine) {
+  Intake intake(kConsumer, recipe({"json:/id"}), {}, ordered_by("json:/sku"));
+  Arrival a = arrival(R"({"id":"m-1"})");
+  EXPECT_FALSE(intake.line_of(a));
+  const auto message = intake.make(a);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->ordering_key(), "m-1");
+  EXPECT_FALSE(a.line);
+}
+
+TEST(IntakeOrder, WhatCannotBeOneIsRefused) {
+  Intake intake(kConsumer, recipe({"json:/id"}), {}, ordered_by("json:/sku"));
+  Arrival a = arrival(R"({"id":"m-1","sku":[1]})");
+  EXPECT_FALSE(intake.line_of(a));
+  const auto message = intake.make(a);
+  ASSERT_FALSE(message);
+  EXPECT_EQ(message.error().reason, reason::kKeyInvalid);
+  EXPECT_NE(message.error().error.find("json:/sku"), std::string::npos) << message.error().error;
+  Arrival large = arrival(R"({"id":"m-1","sku":")" + std::string(70'000, 'x') + R"("})");
+  EXPECT_EQ(intake.make(large).error().reason, reason::kTooLarge);
+}
+
+TEST(IntakeOrder, BlockedIsThePartitionAndSkipNothing) {
+  Intake block(kConsumer, recipe({"json:/id"}), {},
+               ordered_by("json:/sku", Order::OnFailure::kBlock));
+  Arrival a = arrival(R"({"id":"m-1","sku":"bolt"})");
+  EXPECT_EQ(block.line_of(a), "file");
+  ASSERT_TRUE(block.make(a));
+  EXPECT_EQ(a.line, "file");
+  Intake skip(kConsumer, recipe({"json:/id"}), {},
+              ordered_by("json:/sku", Order::OnFailure::kSkip));
+  Arrival b = arrival(R"({"id":"m-1","sku":"bolt"})");
+  EXPECT_EQ(skip.make(b)->ordering_key(), "bolt") << "one at a time in this process all the same";
+  EXPECT_FALSE(b.line);
+}
+
+TEST(IntakeOrder, ARowOfTheStoreKeepsTheLineItBrings) {
+  Intake intake(kConsumer, recipe({"json:/id"}), {}, ordered_by("json:/sku"));
+  Arrival a = arrival(R"({"id":"m-1","sku":"bolt"})");
+  a.row = RowTag{7};
+  a.line = "nut";
+  ASSERT_TRUE(intake.make(a));
+  EXPECT_EQ(a.line, "nut");
+}
+
 }  // namespace
 }  // namespace semel::core
