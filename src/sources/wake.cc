@@ -10,10 +10,6 @@
 
 namespace semel::sources {
 
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 Wake::Wake()
     : poll_(::epoll_create1(EPOLL_CLOEXEC)), event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!poll_.valid() || !event_.valid() || !watch(event_.get())) {

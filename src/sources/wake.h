@@ -1,7 +1,7 @@
 // Wake: one descriptor to wait on for several things, and for a call from another thread.
 #pragma once
 
-#include "sources/descriptor.h"
+#include "system/descriptor.h"
 
 namespace semel::sources {
 
@@ -22,8 +22,8 @@ class Wake {
   void clear() noexcept;
 
  private:
-  Descriptor poll_;
-  Descriptor event_;
+  system::Descriptor poll_;
+  system::Descriptor event_;
 };
 
 }  // namespace semel::sources

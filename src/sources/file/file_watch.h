@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sources/descriptor.h"
+#include "system/descriptor.h"
 
 namespace semel::sources {
 
@@ -21,7 +21,7 @@ class FileWatch {
   void clear() noexcept;
 
  private:
-  Descriptor inotify_;
+  system::Descriptor inotify_;
   bool works_ = false;
 };
 

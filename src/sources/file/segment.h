@@ -10,15 +10,15 @@
 
 #include <semel/result.h>
 
-#include "sources/descriptor.h"
 #include "sources/file/file_position.h"
 #include "sources/file/line_ledger.h"
 #include "sources/file/line_reader.h"
+#include "system/descriptor.h"
 
 namespace semel::sources {
 
 struct OpenFile {
-  Descriptor fd;
+  system::Descriptor fd;
   struct stat status {};
   bool same_as(const struct stat& other) const noexcept {
     return status.st_dev == other.st_dev && status.st_ino == other.st_ino;

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
-#include "sources/descriptor.h"
 #include "sources/sources.h"
 #include "sources/test_doubles.h"
+#include "system/descriptor.h"
 #include "tests/support/test_environment.h"
 
 namespace semel::sources {
@@ -96,7 +96,7 @@ class FakeHeld final : public HeldMessages {
     return {};
   }
   Clock& clock_;
-  Descriptor wake_;
+  system::Descriptor wake_;
   std::int64_t last_ = 0;
 };
 

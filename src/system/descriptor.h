@@ -1,15 +1,19 @@
 // Descriptor: owns a file descriptor, closes it. Not copied; moved only.
 #pragma once
 
+#include <unistd.h>
+
 #include <utility>
 
-namespace semel::sources {
+namespace semel::system {
 
 class Descriptor {
  public:
   Descriptor() noexcept = default;
   explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  ~Descriptor();
+  ~Descriptor() {
+    if (valid()) ::close(fd_);
+  }
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     std::swap(fd_, other.fd_);
@@ -25,4 +29,4 @@ class Descriptor {
   int fd_ = -1;
 };
 
-}  // namespace semel::sources
+}  // namespace semel::system
