@@ -17,8 +17,8 @@ function(semel_alone folder)
 endfunction()
 
 semel_alone(src/base sql_tokens.cc)
-semel_alone(src/cli config_show.cc consumers.cc dlq_bulk.cc dlq_edit.cc dlq_import.cc init.cc records.cc
-            records_bulk.cc run_report.cc store_verify.cc)
+semel_alone(src/cli config_show.cc consumers.cc delivery_view.cc dlq_bulk.cc dlq_edit.cc dlq_import.cc init.cc
+            records.cc records_bulk.cc run_report.cc store_verify.cc tap.cc)
 semel_alone(src/config catalog_file.cc catalog_runtime.cc catalog_warnings.cc)
 semel_alone(src/stores/sqlite generations.cc)
 semel_alone(src/strategies finisher.cc two_phase.cc async_calls.cc calls.cc)

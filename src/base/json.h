@@ -65,6 +65,9 @@ class Document {
   std::unique_ptr<Impl> impl_;
 };
 
+// JSON that was found good, without the space between its tokens: one line.
+std::string compact(std::string_view valid);
+
 // Writes one JSON value, members in the order of the calls. Strings that are not UTF-8 get each bad
 // byte replaced by U+FFFD.
 class Writer {
@@ -83,6 +86,10 @@ class Writer {
   requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Writer& value(T n) {
     return raw(std::to_string(n));
   }
+  // JSON that `validate` found good, as it is written but for the space between its tokens.
+  Writer& embed(std::string_view valid);
+  // A member `n`: the text; where the bytes are not UTF-8, `<n>_base64`.
+  Writer& bytes(std::string_view n, BytesView bytes);
   template <class T>
   Writer& member(std::string_view n, T&& v) {
     return name(n).value(std::forward<T>(v));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/text_encoding.h"
 #include "base/utf8.h"
 
 namespace semel::json {
@@ -41,6 +42,19 @@ void append_quoted(std::string& out, std::string_view text) {
 }
 
 }  // namespace
+
+std::string compact(std::string_view valid) {
+  std::string out;
+  bool quoted = false;
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    const char c = valid[i];
+    if (quoted && c == '\\') out += valid[i++];
+    if (c == '"') quoted = !quoted;
+    const bool space = c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    if (quoted || !space) out += valid[i];
+  }
+  return out;
+}
 
 void Writer::separate() {
   if (comma_) out_ += ',';
@@ -96,6 +110,13 @@ Writer& Writer::value(bool b) { return raw(b ? "true" : "false"); }
 Writer& Writer::value(double d) {
   // JSON has no word for what is not a number.
   return std::isfinite(d) ? raw(fmt::format("{}", d)) : null();
+}
+
+Writer& Writer::embed(std::string_view valid) { return raw(compact(valid)); }
+
+Writer& Writer::bytes(std::string_view n, BytesView bytes) {
+  if (is_utf8(bytes)) return name(n).value(bytes);
+  return name(std::string(n) + "_base64").value(text::base64(bytes));
 }
 
 Writer& Writer::null() { return raw("null"); }

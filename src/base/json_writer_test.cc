@@ -59,6 +59,22 @@ TEST(Writer, WhatIsNotANumberIsNull) {
   EXPECT_EQ(Writer().value(std::numeric_limits<double>::quiet_NaN()).text(), "null");
 }
 
+TEST(Writer, EmbedsJsonOnOneLineAndLeavesStringsAlone) {
+  const std::string_view spaced = " { \"a b\\\\\" :\t[ 1.50 ,\r\n\"\\\" {\" , { } ] }\n";
+  ASSERT_TRUE(validate(spaced));
+  EXPECT_EQ(compact(spaced), "{\"a b\\\\\":[1.50,\"\\\" {\",{}]}");
+  Writer writer;
+  writer.begin_object().name("p").embed(spaced).member("n", 1).end_object();
+  EXPECT_EQ(writer.text(), "{\"p\":" + compact(spaced) + ",\"n\":1}");
+  EXPECT_TRUE(validate(writer.text()));
+}
+
+TEST(Writer, BytesAreTextWhereTheyAreText) {
+  Writer writer;
+  writer.begin_object().bytes("key", "k\xC3\xA4se").bytes("other", "\xff").end_object();
+  EXPECT_EQ(writer.text(), "{\"key\":\"k\xC3\xA4se\",\"other_base64\":\"/w==\"}");
+}
+
 TEST(Writer, AnyBytesMakeValidJsonThatReadsBack) {
   const std::uint64_t seed = std::random_device{}();
   std::cout << "seed " << seed << '\n';

@@ -71,6 +71,7 @@ void add_check(Program& program);
 void add_config(Program& program);
 void add_explain(Program& program);
 void add_status(Program& program);
+void add_tap(Program& program);
 void add_consumers(Program& program);
 void add_send(Program& program);
 void add_records(Program& program);

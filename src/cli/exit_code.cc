@@ -8,12 +8,14 @@ namespace {
 
 // What only a change of config, program or machine mends: a service manager must not start again.
 constexpr std::string_view kNeedsChange[] = {"R204", "R210", "R220", "R280"};
-constexpr std::string_view kReadOnly = "R203";
+constexpr std::string_view kNotPermitted[] = {"R203", "R291"};
 
 }  // namespace
 
 ExitCode exit_code_of(const Error& error) noexcept {
-  if (error.code == kReadOnly) return kNoPermission;
+  for (const auto code : kNotPermitted) {
+    if (error.code == code) return kNoPermission;
+  }
   for (const auto code : kNeedsChange) {
     if (error.code == code) return kConfig;
   }

@@ -18,6 +18,11 @@ TEST(ExitCode, OfAReadOnlyStoreIsNoPermission) {
   EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, "R203")), kNoPermission);
 }
 
+TEST(ExitCode, OfAnotherUsersRunIsNoPermission) {
+  EXPECT_EQ(exit_code_of(error(ErrorKind::kUnavailable, "R291")), kNoPermission);
+  EXPECT_EQ(exit_code_of(error(ErrorKind::kUnavailable, "R292")), kUnavailable);
+}
+
 TEST(ExitCode, OfWhatOnlyAChangeMendsIsConfig) {
   for (const char* code : {"R204", "R210", "R220", "R280", "E012", "E061"}) {
     EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, code)), kConfig) << code;

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   semel::cli::add_config(program);
   semel::cli::add_explain(program);
   semel::cli::add_status(program);
+  semel::cli::add_tap(program);
   semel::cli::add_consumers(program);
   semel::cli::add_send(program);
   semel::cli::add_records(program);

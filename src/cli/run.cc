@@ -16,6 +16,7 @@
 #include "cli/text.h"
 #include "compose/compose.h"
 #include "compose/signals.h"
+#include "tap/server.h"
 
 namespace semel::cli {
 
@@ -123,6 +124,21 @@ void greet_terminal(Console& console, const config::Config& config) {
   }
 }
 
+// Made before the store is opened, so that a tap that waits misses nothing of a short run. A dry
+// run has no endings to watch, and beside the memory store nobody could find it.
+Result<std::unique_ptr<tap::Server>> let_watch(Console& console, const config::Config& config) {
+  const auto* sqlite = std::get_if<config::SqliteStore>(&config.store.kind);
+  if (sqlite == nullptr || console.settings().dry_run) return nullptr;
+  tap::ServerOptions options;
+  options.database = sqlite->path;
+  for (const auto& consumer : config.consumers) options.consumers.push_back(consumer.name);
+  return tap::Server::open(std::move(options));
+}
+
+void tell_unwatched(Console& console, const Error& error) {
+  console.note(fmt::format("semel: {}; fix: {}", error.message, error.hint));
+}
+
 int build_failed(Console& console, const Error& error) {
   const int code = console.fail(error);
   // Whatever else is rejected while building comes from the config.
@@ -166,10 +182,13 @@ int run(Console& console, const RunFlags& flags) {
   compose::ServiceOptions options;
   options.observers.push_back(&report);
   if (!flags.tally.empty()) options.observers.push_back(&tally.emplace(flags.tally));
+  const auto server = let_watch(console, *config);
+  if (server && *server) options.observers.push_back(server->get());
   options.once = flags.once;
   options.dry_run = console.settings().dry_run;
   auto service = compose::Service::build(*config, std::move(options));
   if (!service) return build_failed(console, service.error());
+  if (!server) tell_unwatched(console, server.error());
 
   stopper.serve(service->get());
   const auto began = steady_clock::now();

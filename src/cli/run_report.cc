@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <iterator>
-#include <optional>
 
+#include "cli/delivery_view.h"
 #include "cli/text.h"
 
 namespace semel::cli {
@@ -12,27 +12,7 @@ namespace semel::cli {
 namespace {
 
 constexpr std::size_t kKeyShown = 64;
-constexpr std::size_t kErrorShown = 200;
-constexpr Outcome::Kind kAllKinds[] = {Outcome::Kind::kDone,     Outcome::Kind::kDuplicate,
-                                       Outcome::Kind::kBusy,     Outcome::Kind::kConflict,
-                                       Outcome::Kind::kRetry,    Outcome::Kind::kDead,
-                                       Outcome::Kind::kDiscarded};
-static_assert(std::size(kAllKinds) == RunCounts::kKinds);
-
-std::string why(const Outcome& outcome) {
-  std::string text = outcome.reason;
-  if (!outcome.error.empty()) {
-    if (!text.empty()) text += ": ";
-    text += printable(outcome.error, kErrorShown);
-  }
-  return text;
-}
-
-// Of a duplicate: when its effect was recorded.
-std::optional<StoreTime> completed_at(const Outcome& outcome) {
-  if (outcome.completed_at == std::chrono::system_clock::time_point{}) return std::nullopt;
-  return std::chrono::time_point_cast<std::chrono::milliseconds>(outcome.completed_at);
-}
+static_assert(std::size(tap::kAllOutcomes) == RunCounts::kKinds);
 
 }  // namespace
 
@@ -54,63 +34,33 @@ void RunReport::on_received(std::string_view, std::size_t deliveries) noexcept {
   received_.fetch_add(deliveries, std::memory_order_relaxed);
 }
 
-std::string RunReport::text_line(std::string_view consumer, const Delivery& delivery,
-                                 const Outcome& outcome, std::chrono::nanoseconds time) const {
-  const std::string word = dry_run_ ? fmt::format("would be {}", to_string(outcome.kind))
-                                    : std::string(to_string(outcome.kind));
-  std::string line = fmt::format("{:<{}}  {}  {:<9}  ", consumer, name_width_,
-                                 printable(delivery.message.key().text, kKeyShown), word);
-  const bool waits = outcome.kind == Outcome::Kind::kRetry || outcome.kind == Outcome::Kind::kBusy;
-  if (waits) line += fmt::format("again in {} · ", duration_text(outcome.delay));
-  if (const auto of = completed_at(outcome)) line += fmt::format("of {} · ", console_.time(*of));
-  const std::string reason = why(outcome);
-  if (!reason.empty()) line += reason + " · ";
-  line += took(time);
-  if (console_.settings().verbose > 0) {
-    if (outcome.attempt > 0) line += fmt::format(" · attempt {}", outcome.attempt);
-    line += fmt::format(" · {} {}", delivery.arrival.partition, delivery.arrival.position);
+void RunReport::say(const tap::EndingView& ending) {
+  if (!says_deliveries()) return;
+  if (!console_.text()) {
+    json::Writer line = document("delivery");
+    add_delivery(line, console_, ending);
+    console_.out(line.end_object());
+    return;
   }
-  return line + "\n";
+  const bool would = dry_run_ && ending.key;
+  const bool verbose = console_.settings().verbose > 0;
+  console_.out(fmt::format(
+      "{:<{}}  {}\n", ending.consumer, name_width_,
+      delivery_text(console_, ending,
+                    fmt::format("{}{}", would ? "would be " : "", to_string(ending.outcome)),
+                    {.attempt = verbose, .place = verbose})));
 }
 
 void RunReport::on_ended(std::string_view consumer, const Delivery& delivery,
                          const Outcome& outcome, std::chrono::nanoseconds time) noexcept {
   ended_[static_cast<std::size_t>(outcome.kind)].fetch_add(1, std::memory_order_relaxed);
-  if (!says_deliveries()) return;
-  if (console_.text()) {
-    console_.out(text_line(consumer, delivery, outcome, time));
-    return;
-  }
-  json::Writer line = document("delivery");
-  line.member("consumer", consumer).member("key", delivery.message.key().text);
-  line.member("outcome", to_string(outcome.kind));
-  if (!outcome.reason.empty()) line.member("reason", outcome.reason);
-  if (!outcome.error.empty()) line.member("error", outcome.error);
-  if (const auto of = completed_at(outcome)) line.member("completed_at", console_.time(*of));
-  if (outcome.attempt > 0) line.member("attempt", outcome.attempt);
-  if (outcome.delay.count() > 0) line.member("again_in_ms", outcome.delay.count());
-  line.member("partition", delivery.arrival.partition);
-  line.member("position", delivery.arrival.position);
-  line.member("took_us", std::chrono::duration_cast<std::chrono::microseconds>(time).count());
-  console_.out(line.end_object());
+  say(tap::view_of(consumer, delivery, outcome, time));
 }
 
 void RunReport::on_refused(std::string_view consumer, const Arrival& arrival,
                            std::string_view reason, std::string_view error) noexcept {
   refused_.fetch_add(1, std::memory_order_relaxed);
-  if (!says_deliveries()) return;
-  if (console_.text()) {
-    console_.out(fmt::format("{:<{}}  {} {}  {:<9}  {}: {}\n", consumer, name_width_,
-                             printable(arrival.partition, kKeyShown),
-                             printable(arrival.position, kKeyShown), "dead", reason,
-                             printable(error, kErrorShown)));
-    return;
-  }
-  json::Writer line = document("delivery");
-  line.member("consumer", consumer).name("key").null().member("outcome", "dead");
-  line.member("reason", reason).member("error", error);
-  line.member("partition", arrival.partition).member("position", arrival.position);
-  console_.out(line.end_object());
+  say(tap::view_of(consumer, arrival, reason, error));
 }
 
 void RunReport::on_held(std::string_view consumer, const Delivery& delivery) noexcept {
@@ -184,7 +134,7 @@ void add_counts(json::Writer& writer, const RunCounts& counts) {
   writer.member("refused", counts.refused);
   writer.member("held", counts.held);
   writer.name("outcomes").begin_object();
-  for (const auto kind : kAllKinds) writer.member(to_string(kind), counts.of(kind));
+  for (const auto kind : tap::kAllOutcomes) writer.member(to_string(kind), counts.of(kind));
   writer.end_object();
 }
 

@@ -11,6 +11,7 @@
 #include <semel/observer.h>
 
 #include "cli/console.h"
+#include "tap/ending.h"
 
 namespace semel::cli {
 
@@ -46,8 +47,7 @@ class RunReport final : public Observer {
 
  private:
   bool says_deliveries() const;
-  std::string text_line(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
-                        std::chrono::nanoseconds time) const;
+  void say(const tap::EndingView& ending);
 
   Console& console_;
   std::size_t name_width_;

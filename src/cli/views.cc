@@ -49,11 +49,7 @@ void add_gate(json::Writer& writer, const Console& console, const ShutGate& gate
 std::string hex_of(BytesView bytes) { return digest::hex(bytes); }
 
 void add_bytes(json::Writer& writer, std::string_view name, BytesView bytes) {
-  if (is_utf8(bytes)) {
-    writer.member(name, bytes);
-  } else {
-    writer.member(std::string(name) + "_base64", text::base64(bytes));
-  }
+  writer.bytes(name, bytes);
 }
 
 void add_record(json::Writer& writer, const Console& console, std::string_view consumer,

@@ -99,6 +99,23 @@ constexpr CodePage kPages[] = {
      "Raise the limits (ulimit -n, ulimit -u; LimitNOFILE= in a unit). In a C++ program: leave "
      "SIGCHLD at its default.",
      "ulimit -n 65536"},
+    {"R290", "semel tap cannot watch this run",
+     "Each run has a socket beside the store's database, at which semel tap finds it. It could not "
+     "be made; the system's own words stand in the message. The run itself goes on as ever.",
+     "Let this user write the database's folder, and keep the database's name short.", ""},
+    {"R291", "the run to watch belongs to another user",
+     "What semel tap shows has payloads in it, so a run is watched by its own user only (and by "
+     "root).",
+     "Run semel tap as the user who runs semel run.", "sudo -u semel semel tap orders"},
+    {"R292", "the run cannot be watched",
+     "It was there but did not speak as this semel does: another version, or more taps on it than "
+     "it takes. The run itself goes on as ever.",
+     "Use the semel that runs it, and end other taps of that run.", "semel version"},
+    {"R293", "a run on the memory store cannot be watched",
+     "Runs are found beside the database file. The memory store has none: it lives and dies with "
+     "the process that runs it.",
+     "Use the SQLite store. What a run says of its own deliveries is on its stdout.",
+     "semel run -v"},
     {"R250", "a statement that does not fit the handler",
      "A placeholder has no name, or names a param that is not there, or there is no statement at "
      "all.",

@@ -33,6 +33,7 @@ no whole answer              retry; the record remembers that the effect may hav
 
   semel dlq list             what is dead, and why
   semel records show KEY     what is known about a key
+  semel tap CONSUMER         deliveries as they end
 )"},
     {"guarantees", "Guarantees: what a consumer is promised",
      R"(A promise has four parts: how often the effect happens, what may be lost, under

@@ -349,13 +349,13 @@ tl::expected<Fingerprint, Refusal> Intake::fingerprint_of_message(const Arrival&
   return fingerprint;
 }
 
-Message refused_message(ConsumerNumber consumer, Arrival& arrival) {
+Message refused_message(ConsumerNumber consumer, const Arrival& arrival) {
   Message::Parts parts;
   parts.key.id = encode_refused(consumer, arrival.partition, arrival.position, arrival.payload);
   parts.fingerprint = fingerprint_of(arrival.payload);
   parts.type = type_of(arrival);
-  parts.payload = std::move(arrival.payload);
-  parts.headers = std::move(arrival.headers);
+  parts.payload = arrival.payload;
+  parts.headers = arrival.headers;
   parts.content_type = arrival.content_type;
   return Message(std::move(parts));
 }

@@ -69,9 +69,9 @@ class Intake {
   std::string event_type_;  // of the structured CloudEvent at hand
 };
 
-// The message of an arrival that was refused, for its dead letter; payload and headers move out of
-// it. Its key has no text; the id is a digest of what is there (partition, position and payload),
-// so that the same arrival makes the same dead letter.
-Message refused_message(ConsumerNumber consumer, Arrival& arrival);
+// The message of an arrival that was refused, for its dead letter. Its key has no text; the id is a
+// digest of what is there (partition, position and payload), so that the same arrival makes the
+// same dead letter. The arrival stays whole: observers are told of it.
+Message refused_message(ConsumerNumber consumer, const Arrival& arrival);
 
 }  // namespace semel::core

@@ -19,13 +19,13 @@
 #include "engine/batch_sink.h"
 #include "engine/completer.h"
 #include "engine/engine.h"
-#include "engine/event_fd.h"
 #include "engine/flight.h"
 #include "engine/intake_desk.h"
 #include "engine/keeper.h"
 #include "engine/order_desk.h"
 #include "engine/source_desk.h"
 #include "engine/store_watch.h"
+#include "system/event_fd.h"
 
 namespace semel::engine {
 
@@ -102,7 +102,7 @@ class RunningEngine final : public Engine {
 
   const EngineOptions options_;
   EngineParts parts_;
-  EventFd event_;
+  system::EventFd event_;
   ConsumerGate gate_;
   std::atomic<int> stops_{0};
   Flight flight_;

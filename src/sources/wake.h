@@ -22,8 +22,8 @@ class Wake {
   void clear() noexcept;
 
  private:
-  Descriptor poll_;
-  Descriptor event_;
+  system::Descriptor poll_;
+  system::Descriptor event_;
 };
 
 }  // namespace semel::sources

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace semel {
+namespace semel::system {
 
 class Descriptor {
  public:
@@ -33,4 +33,4 @@ class Descriptor {
   int fd_ = -1;
 };
 
-}  // namespace semel
+}  // namespace semel::system

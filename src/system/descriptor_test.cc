@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace semel {
+namespace semel::system {
 namespace {
 
 bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
@@ -36,4 +36,4 @@ TEST(Descriptor, ANewOneClosesTheOldAtOnce) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::system

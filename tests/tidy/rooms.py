@@ -19,6 +19,7 @@ KNOWS = {
     "handlers/exec": {"base", "core", "system"},
     "handlers/http": {"base", "core", "system"},
     "engine": {"base", "core", "system", "strategies"},
+    "tap": {"base", "core", "system"},
     "config": {"base", "core"},
     "compose": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite",
                 "sources", "handlers/sql", "handlers/exec", "handlers/http", "engine", "config"},

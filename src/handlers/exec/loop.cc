@@ -79,9 +79,9 @@ Result<std::shared_ptr<Loop>> Loop::make(Plan plan) {
                     "raise the limit of open files (ulimit -n)"});
   };
   std::shared_ptr<Loop> made(new Loop(std::move(plan)));
-  made->epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  made->epoll_ = system::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!made->epoll_.valid()) return lacking(errno);
-  made->wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  made->wake_ = system::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!made->wake_.valid()) return lacking(errno);
   epoll_event event{};
   event.events = EPOLLIN;

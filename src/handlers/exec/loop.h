@@ -74,8 +74,8 @@ class Loop {
   void answer_ended(Call& call);
 
   const Plan plan_;
-  Descriptor epoll_;
-  Descriptor wake_;
+  system::Descriptor epoll_;
+  system::Descriptor wake_;
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Call>> incoming_;

@@ -40,14 +40,15 @@ Process::~Process() {
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(spawned_.pid), &info, WEXITED) != 0 && errno == EINTR) {
   }
-  for (Descriptor* each : {&pidfd_, &spawned_.in, &spawned_.out, &spawned_.err}) close(*each);
+  for (system::Descriptor* each : {&pidfd_, &spawned_.in, &spawned_.out, &spawned_.err})
+    close(*each);
 }
 
 bool Process::watch(int epoll, std::uint64_t id) {
   epoll_ = epoll;
-  pidfd_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, spawned_.pid, 0)));
+  pidfd_ = system::Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, spawned_.pid, 0)));
   bool all = pidfd_.valid();
-  const auto add = [&](const Descriptor& fd, std::uint32_t events) {
+  const auto add = [&](const system::Descriptor& fd, std::uint32_t events) {
     if (!fd.valid()) return;
     epoll_event event{};
     event.events = events;
@@ -62,7 +63,7 @@ bool Process::watch(int epoll, std::uint64_t id) {
 }
 
 // Taken out by name: closing is not enough where another fork of this process has a copy.
-void Process::close(Descriptor& fd) noexcept {
+void Process::close(system::Descriptor& fd) noexcept {
   if (!fd.valid()) return;
   if (epoll_ >= 0) ::epoll_ctl(epoll_, EPOLL_CTL_DEL, fd.get(), nullptr);
   fd.close();
@@ -86,7 +87,7 @@ void Process::feed() {
 }
 
 template <class Take>
-void Process::drain(Descriptor& fd, Take take) {
+void Process::drain(system::Descriptor& fd, Take take) {
   char piece[kPiece];
   for (int i = 0; i < kPiecesEachTurn && fd.valid(); ++i) {
     const ssize_t n = ::read(fd.get(), piece, sizeof piece);

@@ -63,11 +63,11 @@ class Process {
  private:
   void feed();
   template <class Take>
-  void drain(Descriptor& fd, Take take);
-  void close(Descriptor& fd) noexcept;
+  void drain(system::Descriptor& fd, Take take);
+  void close(system::Descriptor& fd) noexcept;
 
   Spawned spawned_;
-  Descriptor pidfd_;
+  system::Descriptor pidfd_;
   int epoll_ = -1;
   BytesView input_;
   std::size_t keep_;

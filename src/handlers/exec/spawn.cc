@@ -17,26 +17,26 @@ constexpr int kNotRun = 127;
 constexpr int kFirstFree = STDERR_FILENO + 1;
 
 struct Pipe {
-  Descriptor read;
-  Descriptor write;
+  system::Descriptor read;
+  system::Descriptor write;
 };
 
 // Out of the way of stdin, stdout and stderr, which the child puts its ends onto.
-Descriptor above_the_standard(Descriptor fd) {
+system::Descriptor above_the_standard(system::Descriptor fd) {
   if (fd.get() >= kFirstFree) return fd;
-  return Descriptor(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirstFree));
+  return system::Descriptor(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirstFree));
 }
 
 // errno where it could not be made.
 int make_pipe(Pipe& made) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
-  made.read = above_the_standard(Descriptor(ends[0]));
-  made.write = above_the_standard(Descriptor(ends[1]));
+  made.read = above_the_standard(system::Descriptor(ends[0]));
+  made.write = above_the_standard(system::Descriptor(ends[1]));
   return made.read.valid() && made.write.valid() ? 0 : errno;
 }
 
-void never_block(const Descriptor& fd) { ::fcntl(fd.get(), F_SETFL, O_NONBLOCK); }
+void never_block(const system::Descriptor& fd) { ::fcntl(fd.get(), F_SETFL, O_NONBLOCK); }
 
 struct ChildEnds {
   int in;
@@ -115,7 +115,7 @@ tl::expected<Spawned, int> spawn(const SpawnOrder& order) {
   made.in = std::move(in.write);
   made.out = std::move(out.read);
   made.err = std::move(err.read);
-  for (const Descriptor* each : {&made.in, &made.out, &made.err}) never_block(*each);
+  for (const system::Descriptor* each : {&made.in, &made.out, &made.err}) never_block(*each);
   return made;
 }
 

@@ -18,9 +18,9 @@ struct SpawnOrder {
 // Our ends of the pipes never block.
 struct Spawned {
   pid_t pid = -1;
-  Descriptor in;   // written: its stdin
-  Descriptor out;  // read: its stdout
-  Descriptor err;  // read: its stderr
+  system::Descriptor in;   // written: its stdin
+  system::Descriptor out;  // read: its stdout
+  system::Descriptor err;  // read: its stderr
 };
 
 // It leads a process group of its own, has no other descriptor of this process, no signal blocked

@@ -21,7 +21,7 @@ class FileWatch {
   void clear() noexcept;
 
  private:
-  Descriptor inotify_;
+  system::Descriptor inotify_;
   bool works_ = false;
 };
 

@@ -23,7 +23,7 @@ class LineReaderTest : public testing::Test {
   }
   LineReader& reader() {
     if (!reader_) {
-      fd_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+      fd_ = system::Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
       reader_ = std::make_unique<LineReader>(fd_.get(), begin_, taken_);
     }
     return *reader_;
@@ -40,7 +40,7 @@ class LineReaderTest : public testing::Test {
   std::string path_ = dir_.file("lines");
   std::uint64_t begin_ = 0;
   std::uint64_t taken_ = 0;
-  Descriptor fd_;
+  system::Descriptor fd_;
   std::unique_ptr<LineReader> reader_;
 };
 

@@ -57,7 +57,7 @@ bool unfinished(int fd, const LineSpan& span) {
 
 Result<std::optional<OpenFile>> open_file(const std::string& path) {
   // Without O_NONBLOCK a named pipe would wait here for a writer.
-  OpenFile opened{Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), {}};
+  OpenFile opened{system::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), {}};
   if (!opened.fd.valid()) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     return failure(cannot_open(path, errno));

@@ -18,7 +18,7 @@
 namespace semel::sources {
 
 struct OpenFile {
-  Descriptor fd;
+  system::Descriptor fd;
   struct stat status {};
   bool same_as(const struct stat& other) const noexcept {
     return status.st_dev == other.st_dev && status.st_ino == other.st_ino;

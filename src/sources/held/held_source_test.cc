@@ -101,7 +101,7 @@ class FakeHeld final : public HeldMessages {
     return {};
   }
   Clock& clock_;
-  Descriptor wake_;
+  system::Descriptor wake_;
   std::int64_t last_ = 0;
 };
 

@@ -21,14 +21,14 @@ class StdinSourceTest : public testing::Test {
   StdinSourceTest() {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    read_ = Descriptor(ends[0]);
-    write_ = Descriptor(ends[1]);
+    read_ = system::Descriptor(ends[0]);
+    write_ = system::Descriptor(ends[1]);
     source_ = make_stdin_source(read_.get());
   }
   void type(std::string_view text) {
     ASSERT_EQ(::write(write_.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
-  void end() { write_ = Descriptor(); }
+  void end() { write_ = system::Descriptor(); }
   bool wakes(int within_ms = 5'000) {
     const Wakeup wakeup = source_->wakeup();
     if (wakeup.due_in == milliseconds(0)) return true;
@@ -41,8 +41,8 @@ class StdinSourceTest : public testing::Test {
     return received ? std::move(*received) : Received{};
   }
 
-  Descriptor read_;
-  Descriptor write_;
+  system::Descriptor read_;
+  system::Descriptor write_;
   std::unique_ptr<Source> source_;
 };
 
@@ -141,7 +141,7 @@ TEST_F(StdinSourceTest, ALineThatIsTooLongIsRefusedInSmallMemory) {
 TEST_F(StdinSourceTest, APlainFileIsReadToItsEnd) {
   test::TempDir dir;
   test::write_file(dir.file("lines"), "1\n2\n");
-  const Descriptor file(::open(dir.file("lines").c_str(), O_RDONLY | O_CLOEXEC));
+  const system::Descriptor file(::open(dir.file("lines").c_str(), O_RDONLY | O_CLOEXEC));
   source_ = make_stdin_source(file.get());
   EXPECT_TRUE(wakes(0));
   const Received received = receive();
@@ -172,7 +172,7 @@ TEST_F(StdinSourceTest, WhatCannotBeReadIsAnError) {
   auto received = source_->receive({});
   // The writing end of a pipe is never ready for reading.
   EXPECT_TRUE(received && received->arrivals.empty());
-  const Descriptor folder(::open("/", O_RDONLY | O_CLOEXEC));
+  const system::Descriptor folder(::open("/", O_RDONLY | O_CLOEXEC));
   source_ = make_stdin_source(folder.get());
   received = source_->receive({});
   ASSERT_FALSE(received);

@@ -1,11 +1,11 @@
-#include "engine/event_fd.h"
+#include "system/event_fd.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cstdint>
 
-namespace semel::engine {
+namespace semel::system {
 
 EventFd::EventFd() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 
@@ -21,4 +21,4 @@ void EventFd::drain() noexcept {
   [[maybe_unused]] const auto n = ::read(fd_, &count, sizeof count);
 }
 
-}  // namespace semel::engine
+}  // namespace semel::system

@@ -1,7 +1,7 @@
 // EventFd: wakes a thread that waits in poll(2).
 #pragma once
 
-namespace semel::engine {
+namespace semel::system {
 
 class EventFd {
  public:
@@ -18,4 +18,4 @@ class EventFd {
   int fd_;
 };
 
-}  // namespace semel::engine
+}  // namespace semel::system

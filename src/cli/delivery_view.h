@@ -1,0 +1,31 @@
+// How a delivery ended, as text and as JSON: one shape in `run` and in `tap`.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <semel/bytes.h>
+
+#include "base/json.h"
+#include "cli/console.h"
+#include "tap/ending.h"
+
+namespace semel::cli {
+
+struct DeliveryDetail {
+  bool attempt = false;
+  bool place = false;  // in the source
+};
+// Key, or where it stood in the source; `outcome`; what else there is to say.
+std::string delivery_text(const Console& console, const tap::EndingView& ending,
+                          std::string_view outcome, DeliveryDetail detail);
+
+// The members of its document.
+void add_delivery(json::Writer& writer, const Console& console, const tap::EndingView& ending);
+
+enum class Body { kNone, kJson, kHex };
+// `payload_json`; where it is no JSON `payload` or `payload_base64`; for kHex `payload_hex`.
+void add_payload(json::Writer& writer, BytesView payload, Body body);
+std::string payload_text(BytesView payload, Body body);
+
+}  // namespace semel::cli

@@ -1,0 +1,78 @@
+// Server: lets taps watch a run, from other processes, while it works.
+//
+// An observer beside the others. While nobody watches, an ending costs one relaxed load. Else those
+// that are wanted are copied, and a thread of its own makes them lines and sends them; what a tap
+// is too slow for is counted and told to it, and nobody waits for it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <semel/observer.h>
+#include <semel/result.h>
+
+#include "system/event_fd.h"
+#include "tap/place.h"
+#include "tap/subscriber.h"
+
+namespace semel::tap {
+
+class Connection;
+
+struct ServerOptions {
+  std::string database;                // its socket stands beside it
+  std::vector<std::string> consumers;  // that this process runs
+  std::size_t most_waiting = 1 << 20;  // bytes kept for a tap that does not read
+  std::chrono::milliseconds request_within{5'000};
+};
+
+// Safe for several threads.
+class Server final : public Observer {
+ public:
+  // Errors: R201, R290.
+  static Result<std::unique_ptr<Server>> open(ServerOptions options);
+  // Sends what waits to those that read it at once, and takes the socket away.
+  ~Server() override;
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
+                std::chrono::nanoseconds took) noexcept override;
+  void on_refused(std::string_view consumer, const Arrival& arrival, std::string_view reason,
+                  std::string_view error) noexcept override;
+
+ private:
+  Server(ServerOptions options, Place place, Place::Listening listening);
+
+  void tell(const EndingView& ending) noexcept;
+  void loop();
+  void accept_all();
+  void attend(Connection& connection, short events);
+  void welcome(Connection& connection, Request request);
+  void drop_ended();
+  void say_goodbye();
+
+  const ServerOptions options_;
+  const Place place_;
+  const Place::Listening listening_;
+  system::EventFd wake_;
+  std::atomic<bool> closing_{false};
+
+  // Also its size, for those that need no more than to know that it is zero.
+  std::atomic<std::size_t> watchers_{0};
+  std::shared_mutex mutex_;
+  std::vector<std::shared_ptr<Subscriber>> subscribers_;
+
+  // Of the thread alone.
+  std::vector<std::unique_ptr<Connection>> connections_;
+  LineParser parser_;
+  bool accepts_ = true;
+  std::thread thread_;
+};
+
+}  // namespace semel::tap

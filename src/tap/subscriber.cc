@@ -1,0 +1,73 @@
+#include "tap/subscriber.h"
+
+namespace semel::tap {
+
+namespace {
+
+// Lines made at a time: what is sent at once, more or less.
+constexpr std::size_t kPiece = 64 << 10;
+
+std::size_t size_of(const Ending& ending) noexcept {
+  std::size_t size = sizeof ending + ending.consumer.size() + ending.reason.size() +
+                     ending.error.size() + ending.partition.size() + ending.position.size();
+  if (ending.key) size += ending.key->size();
+  if (ending.payload) size += ending.payload->size();
+  return size;
+}
+
+}  // namespace
+
+bool Subscriber::has_room(std::size_t payload) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (fits(sizeof(Ending) + payload)) return true;
+  ++not_shown_;
+  return false;
+}
+
+void Subscriber::count_one() noexcept {
+  const std::lock_guard lock(mutex_);
+  ++not_shown_;
+}
+
+bool Subscriber::put(std::shared_ptr<const Ending> ending) {
+  const std::size_t size = size_of(*ending);
+  const std::lock_guard lock(mutex_);
+  if (!fits(size)) {
+    ++not_shown_;
+    return false;
+  }
+  const bool idle = waiting_.empty();
+  waiting_.push_back({not_shown_, std::move(ending)});
+  bytes_ += size;
+  not_shown_ = 0;
+  return idle;
+}
+
+bool Subscriber::fetch() {
+  taken_.clear();
+  next_ = 0;
+  const std::lock_guard lock(mutex_);
+  if (waiting_.empty()) {
+    if (not_shown_ == 0) return false;
+    taken_.push_back({std::exchange(not_shown_, 0), nullptr});
+    return true;
+  }
+  std::swap(taken_, waiting_);
+  bytes_ = 0;
+  return true;
+}
+
+std::string Subscriber::take() {
+  std::string lines;
+  if (next_ == taken_.size() && !fetch()) return lines;
+  while (next_ < taken_.size() && lines.size() < kPiece) {
+    Waiting& one = taken_[next_++];
+    if (one.not_shown_before > 0) lines += line_of(NotShown{one.not_shown_before});
+    if (one.ending == nullptr) continue;
+    lines += line_of(*one.ending);
+    one.ending.reset();
+  }
+  return lines;
+}
+
+}  // namespace semel::tap

@@ -1,0 +1,97 @@
+// What a tap and a run say to each other: JSON, one document a line.
+//
+// The tap begins with a request. The run answers with a hello, or a refusal and its end; then come
+// endings, and in their place the number of those that did not fit; last a goodbye, where all of it
+// could be sent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <semel/result.h>
+
+#include "base/json.h"
+#include "tap/ending.h"
+
+namespace semel::tap {
+
+inline constexpr std::size_t kLongestRequest = 4 << 10;
+// A payload beyond it is told by its size.
+inline constexpr std::size_t kLongestPayload = 1 << 20;
+// Of what a run says: such a payload as JSON writes it at worst, and all else.
+inline constexpr std::size_t kLongestLine = 16 << 20;
+
+struct Request {
+  std::string consumer;
+  std::vector<Outcome::Kind> outcomes = {};  // none: all of them
+  bool payload = false;
+
+  bool wants(std::string_view of, Outcome::Kind outcome) const noexcept;
+};
+
+struct Hello {
+  std::int64_t pid = 0;
+  bool has_consumer = false;  // false: it runs on the store, but not that consumer
+};
+struct Refusal {
+  std::string why;
+};
+struct NotShown {
+  std::uint64_t count = 0;
+};
+struct Goodbye {};
+struct Ending {
+  StoreTime at{};
+  EndingView view() const noexcept;
+
+  std::string consumer;
+  std::optional<Bytes> key;
+  Outcome::Kind outcome = Outcome::Kind::kDone;
+  int attempt = 0;
+  std::string reason;
+  std::string error;
+  std::chrono::milliseconds again_in{0};
+  std::optional<StoreTime> completed_at;
+  std::string partition;
+  std::string position;
+  std::optional<std::chrono::nanoseconds> took;
+  std::optional<Bytes> payload;                 // where it was asked for
+  std::optional<std::size_t> payload_too_long;  // in place of it
+};
+using Said = std::variant<Hello, Refusal, NotShown, Ending, Goodbye>;
+
+// With their line end.
+std::string line_of(const Request& request);
+std::string line_of(const Hello& hello);
+std::string line_of(const Refusal& refusal);
+std::string line_of(const NotShown& not_shown);
+std::string line_of(Goodbye);
+std::string line_of(const Ending& ending);
+
+// A copy of what the view shows. A payload that is wanted and too long is told by its size.
+Ending ending_of(const EndingView& view, StoreTime at, bool payload);
+
+// Reads lines without their end. kRejected: what is wrong with one. One thread at a time.
+class LineParser {
+ public:
+  Result<Request> request(std::string_view line);
+  Result<Said> said(std::string_view line);
+
+ private:
+  Result<void> begin(std::string_view line);
+  Result<Ending> ending();
+  bool has(const char* pointer) const;
+  Result<std::string> text(const char* pointer) const;
+  // The text, or what its base64 means.
+  Result<Bytes> bytes(const std::string& pointer) const;
+  Result<std::int64_t> number(const char* pointer) const;
+  bool truth(const char* pointer) const;
+
+  json::Document document_;
+};
+
+}  // namespace semel::tap
