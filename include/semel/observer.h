@@ -25,8 +25,8 @@ class Observer {
                         std::chrono::nanoseconds took) noexcept {
     (void)consumer, (void)delivery, (void)outcome, (void)took;
   }
-  // A message that has no key, or could not be read: it became a dead letter without a delivery. The
-  // arrival is whole.
+  // A message that has no key, or could not be read: it became a dead letter without a delivery.
+  // The arrival is whole.
   virtual void on_refused(std::string_view consumer, const Arrival& arrival,
                           std::string_view reason, std::string_view error) noexcept {
     (void)consumer, (void)arrival, (void)reason, (void)error;

@@ -124,8 +124,8 @@ void greet_terminal(Console& console, const config::Config& config) {
   }
 }
 
-// Made before the store is opened, so that a tap that waits misses nothing of a short run. A dry
-// run has no endings to watch, and beside the memory store nobody could find it.
+// Made before the store is opened, so that a tap that waits has the time to be there for the first
+// delivery. A dry run has no endings to watch, and beside the memory store nobody could find it.
 Result<std::unique_ptr<tap::Server>> let_watch(Console& console, const config::Config& config) {
   const auto* sqlite = std::get_if<config::SqliteStore>(&config.store.kind);
   if (sqlite == nullptr || console.settings().dry_run) return nullptr;

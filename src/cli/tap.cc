@@ -251,7 +251,7 @@ void add_tap(Program& program) {
       ->type_name("FORM")
       ->capture_default_str();
   command.footer(
-      "It changes nothing and slows nothing: what it is too slow for is counted and not shown. "
+      "It changes nothing and holds nobody up: what it is too slow for is counted and not shown. "
       "SIGINT or SIGTERM ends it.");
 }
 

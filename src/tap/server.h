@@ -63,7 +63,7 @@ class Server final : public Observer {
   system::EventFd wake_;
   std::atomic<bool> closing_{false};
 
-  // Also its size, for those that need no more than to know that it is zero.
+  // How many subscribers there are: what an ending looks at first, without the lock.
   std::atomic<std::size_t> watchers_{0};
   std::shared_mutex mutex_;
   std::vector<std::shared_ptr<Subscriber>> subscribers_;
