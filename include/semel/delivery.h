@@ -54,6 +54,7 @@ struct Arrival {
   std::uint64_t trial = 0;     // of a gate that was shut; zero: none
   std::uint64_t question = 0;  // which of its questions to sources and store this answers
   std::uint64_t number = 0;    // grows with each arrival
+  bool answered = false;       // its asynchronous call is over, and it is not yet recorded
 };
 
 // One arrival of a message. Move-only: exactly one ending belongs to it.

@@ -86,7 +86,7 @@ void Flight::call_workers() {
 }
 
 std::size_t Flight::may_run() const {
-  const std::size_t running = sequencer_.running();
+  const std::size_t running = sequencer_.running() - answered_;
   if (limits_.running == 0) return std::numeric_limits<std::size_t>::max();
   return limits_.running - std::min(limits_.running, running);
 }
@@ -135,6 +135,12 @@ std::vector<Delivery> Flight::take(bool wait) {
   }
 }
 
+void Flight::answered(std::size_t calls) {
+  std::lock_guard lock(mutex_);
+  answered_ += calls;
+  call_workers();
+}
+
 bool Flight::returned() {
   std::lock_guard lock(mutex_);
   --in_strategy_;
@@ -162,6 +168,7 @@ bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
   bool kept = false;
   const bool in_lines = on_failure_ != OnFailure::kSkip;
   for (Landing& landing : landings) {
+    if (landing.answered) --answered_;
     if (in_lines && landing.again && landing.keep == nullptr) stop_line(landing);
     if (in_lines && !landing.again && !aside_.followers.empty()) kept = aside_moved_ = true;
     if (in_lines && landing.keep != nullptr) {
@@ -173,6 +180,7 @@ bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
       kept = true;
       landing.keep->arrival.suspect = false;
       landing.keep->arrival.trial = 0;
+      landing.keep->arrival.answered = false;
       later_.push_back({now + landing.settlement.delay, std::move(*landing.keep)});
     } else {
       --messages_;

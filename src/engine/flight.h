@@ -32,6 +32,7 @@ struct Landing {
   std::size_t bytes = 0;
   Delivery* keep = nullptr;       // bring it again after settlement.delay: its source will not
   bool again = false;             // it comes again, from wherever
+  bool answered = false;          // told before: its call was over
   std::optional<BytesView> line;  // likewise of the delivery
 };
 
@@ -74,6 +75,8 @@ class Flight {
   std::vector<Delivery> take(bool wait);
   // More waits than one batch takes: worth a thread of its own.
   bool crowded() const;
+  // Calls of so many deliveries are over: others may begin while these are recorded.
+  void answered(std::size_t calls);
   // The strategy has returned from a batch, whose deliveries may end later. True: worth waking who
   // receives.
   bool returned();
@@ -162,6 +165,7 @@ class Flight {
   std::size_t bytes_ = 0;
   std::size_t refused_ = 0;
   std::size_t suspects_ = 0;  // in the sequencer
+  std::size_t answered_ = 0;  // running in the sequencer, though their calls are over
   int batches_ = 0;           // taken and not ended
   int in_strategy_ = 0;       // taken and not returned
   bool alone_ = false;        // a suspect runs

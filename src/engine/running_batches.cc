@@ -170,6 +170,7 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
   landing.settlement.tag = delivery.arrival.tag;
   landing.settlement.delay = outcome.delay;
   landing.again = comes_again(outcome);
+  landing.answered = delivery.arrival.answered;
   if (delivery.arrival.line) landing.line = *delivery.arrival.line;
   // Its source would bring it again behind others of its line.
   const bool in_line = delivery.arrival.line && !delivery.arrival.row;

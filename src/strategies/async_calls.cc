@@ -114,6 +114,10 @@ void AsyncCalls::record_all() {
     posted_ = false;
   }
   if (answered.empty()) return;
+  for (const Answered& one : answered) {
+    one.batch->calls[one.index].delivery->arrival.answered = true;
+  }
+  context_.services.completer->answered(answered.size());
   Finisher finisher(context_, *answered.front().batch->sink);
   std::vector<Made> made;
   for (Answered& one : answered) {
