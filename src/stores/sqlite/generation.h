@@ -50,6 +50,8 @@ class Generation {
   // False where the id cannot be here, without a look at the table's leaves. What it remembers of a
   // table that takes inserts is good for one `transaction`.
   bool may_hold(const KeyId& id, std::uint64_t transaction);
+  // What it remembers was read in a transaction that may not have happened.
+  void forget() noexcept { ranges_.clear(); }
 
   // Of a sealed table; null until it is built.
   std::shared_ptr<const IdFilter> filter;

@@ -116,8 +116,15 @@ void Generations::rolled_back() noexcept {
     generation->uncounted += std::exchange(generation->counted_now, 0);
   }
   // The number may be reached again by another process, with another list behind it.
-  if (changed_) version_.reset();
+  if (changed_) distrust();
   changed_ = false;
+}
+
+// A table that was sealed in a transaction which came to nothing may have taken inserts since, and
+// be sealed by another process before the list is read again: nothing shows that it was open.
+void Generations::distrust() noexcept {
+  version_.reset();
+  for (const auto& generation : list_) generation->forget();
 }
 
 bool Generations::too_old(const GenerationRow& row, StoreTime now) const noexcept {

@@ -27,7 +27,7 @@ class Generations {
   void rolled_back() noexcept;
   void committed() noexcept;
   // Reads the list anew at the next begin.
-  void distrust() noexcept { version_.reset(); }
+  void distrust() noexcept;
 
   // The one that takes the inserts of `ttl`'s family; a full or old one is sealed and another
   // begun.

@@ -241,6 +241,34 @@ TEST_F(GenerationsTest, FiltersAreBuiltBesideTheClaimsAndMissNothing) {
   EXPECT_EQ(complete(*store, all), 0U);
 }
 
+// What a look remembers of a table that it had sealed itself is worth nothing once that is undone.
+TEST_F(GenerationsTest, ASealThatWasUndoneLeavesNothingRemembered) {
+  generation_rows_ = 20;
+  const auto one = open(), other = open();
+  const ConsumerNumber consumer = attach(*one);
+  attach(*other);
+  const auto uuids = [&](char first, std::size_t count) {
+    std::vector<Message> made;
+    for (std::size_t i = 0; i < count; ++i) {
+      made.push_back(
+          test::make_message(consumer, fmt::format("{}0000000-0000-7000-8000-{:012}", first, i)));
+    }
+    return made;
+  };
+  ASSERT_EQ(complete(*one, uuids('1', 20)), 20U);
+  {
+    // Full, so it is sealed, and its range is looked at; then all of it is given up.
+    auto unit = one->facets().transactional->begin({}).value();
+    ASSERT_TRUE(unit->claim(test::pointers(uuids('2', 1))).has_value());
+  }
+  // The other does not know yet that it is full, fills it further and seals it in its turn.
+  ASSERT_EQ(complete(*other, uuids('f', 1)), 1U);
+  ASSERT_EQ(complete(*other, uuids('3', 20)), 20U);
+  ASSERT_EQ(complete(*other, uuids('4', 1)), 1U);
+  ASSERT_EQ(tables(), 2U);
+  EXPECT_EQ(complete(*one, uuids('f', 1)), 0U) << "acquired a second time";
+}
+
 // Many processes, the same keys, generations that roll all the time: each key is acquired once.
 TEST_F(GenerationsTest, NoKeyIsAcquiredTwiceByAnyNumberOfProcesses) {
   generation_rows_ = 20;
