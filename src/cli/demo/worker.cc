@@ -98,7 +98,10 @@ bool Worker::kill() {
 
 std::optional<int> Worker::drain() {
   if (runs()) ::kill(pid_, SIGTERM);
-  return wait();
+  const auto code = wait();
+  // It had not come to where it listens to signals, and so had nothing in hand.
+  if (!code && WIFSIGNALED(*status_) && WTERMSIG(*status_) == SIGTERM) return 0;
+  return code;
 }
 
 std::optional<int> Worker::wait() {

@@ -29,7 +29,8 @@ class Worker {
 
   // SIGKILL; true when that is what it died of.
   bool kill();
-  // SIGTERM, and the exit code of the drain; none where it died of something else.
+  // SIGTERM, and the exit code of the drain, 0 where it had not begun; none where it died of
+  // something else.
   std::optional<int> drain();
   // The exit code of a worker that ends by itself; none while it runs or where it was killed.
   std::optional<int> wait();
