@@ -14,6 +14,8 @@ KNOWS = {
     "guard": {"base", "core", "system", "strategies"},
     "stores/memory": {"base", "core", "system"},
     "stores/sqlite": {"base", "core", "system"},
+    "stores/sql": {"base", "core", "system"},
+    "stores/postgres": {"base", "core", "system", "stores/sql"},
     "sources": {"base", "core", "system"},
     "handlers/sql": {"base", "core", "system"},
     "handlers/exec": {"base", "core", "system"},
@@ -22,7 +24,7 @@ KNOWS = {
     "tap": {"base", "core", "system"},
     "config": {"base", "core"},
     "compose": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite",
-                "sources", "handlers/sql", "handlers/exec", "handlers/http", "engine", "config"},
+                "stores/postgres", "sources", "handlers/sql", "handlers/exec", "handlers/http", "engine", "config"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}
 
@@ -32,6 +34,7 @@ OWNERS = {
     "openssl/": ("src/base/", "tests/support/tls.cc", "benchmarks/"),
     "curl/": ("src/handlers/http/",),
     "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
+    "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),
     "yaml-cpp/": ("src/config/",),
     "CLI/": ("src/cli/",),
     "fmt/": ("src/", "tests/", "benchmarks/", "cmake/"),

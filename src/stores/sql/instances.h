@@ -1,0 +1,23 @@
+// Instances: the processes that claim and take, and which of them are proven gone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "stores/sql/session.h"
+
+namespace semel::sql {
+
+// Each holds a lock of its session for as long as it lives: the server frees it when the connection
+// ends. A process that lost its connection gets another number, and counts as gone under the old
+// one. Any thread.
+class Instances {
+ public:
+  virtual ~Instances() = default;
+  // This process's; registered when first asked for, and the store's epoch raised with it.
+  virtual std::int64_t number() = 0;
+  // Of those registered, the ones that hold their lock no more.
+  virtual std::vector<std::int64_t> gone(Session& session) = 0;
+};
+
+}  // namespace semel::sql

@@ -1,0 +1,70 @@
+// Param: a value for one placeholder. It borrows its bytes for the call it is given to.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <semel/bytes.h>
+#include <semel/delivery.h>
+#include <semel/key.h>
+#include <semel/lease.h>
+#include <semel/records.h>
+
+namespace semel::sql {
+
+// A name or a word of ours: the database takes it as text. All that comes from outside are bytes.
+struct Word {
+  std::string_view text;
+};
+
+class Param {
+ public:
+  enum class Type { kInteger, kBoolean, kBytes, kWord, kTime };
+
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  Param(T value) : type_(Type::kInteger), number_(static_cast<std::int64_t>(value)) {}
+  Param(bool value) : type_(Type::kBoolean), number_(value ? 1 : 0) {}
+  Param(BytesView bytes) : type_(Type::kBytes), bytes_(bytes) {}
+  Param(const Bytes& bytes) : Param(BytesView(bytes)) {}
+  Param(Word word) : type_(Type::kWord), bytes_(word.text) {}
+  Param(StoreTime time) : type_(Type::kTime), number_(time.time_since_epoch().count()) {}
+  Param(std::chrono::milliseconds time) : type_(Type::kInteger), number_(time.count()) {}
+  Param(ConsumerNumber number) : Param(static_cast<std::int64_t>(number)) {}
+  Param(RowTag row) : Param(static_cast<std::int64_t>(row)) {}
+  Param(const KeyId& id) : Param(id.view()) {}
+  Param(const Fingerprint& print) : Param(print.view()) {}
+  Param(const Nonce& nonce)
+      : Param(BytesView(reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size())) {}
+  // NULL of the type it would have had.
+  template <class T>
+  Param(const std::optional<T>& value) : Param(value ? Param(*value) : null_like<T>()) {}
+
+  Type type() const noexcept { return type_; }
+  bool null() const noexcept { return null_; }
+  // kInteger, kBoolean, and kTime in milliseconds since 1970.
+  std::int64_t number() const noexcept { return number_; }
+  BytesView bytes() const noexcept { return bytes_; }
+
+ private:
+  template <class T>
+  static Param null_like() {
+    Param param = Param(T{});
+    param.null_ = true;
+    param.bytes_ = {};
+    return param;
+  }
+
+  Type type_;
+  bool null_ = false;
+  std::int64_t number_ = 0;
+  BytesView bytes_;
+};
+
+using Params = std::span<const Param>;
+
+}  // namespace semel::sql
