@@ -116,8 +116,6 @@ std::vector<ResultPtr> Connection::run() {
   return all;
 }
 
-void Connection::settle() { run(); }
-
 void Connection::queue(const sql::Text& text, std::initializer_list<sql::Param> params) {
   WireParams wire;
   for (const sql::Param& param : params) wire.add(param);

@@ -47,13 +47,13 @@ class Connection final : public sql::Session {
   sql::Answer ask(const sql::Text& text, const WireParams& params);
   void queue(const sql::Text& text, const WireParams& params) { pipe_.send(text.sql(), params); }
   // Runs what was queued; throws what went wrong first.
-  void settle();
+  void settle() { run(); }
+  // The same, and the results of all of it.
+  std::vector<ResultPtr> run();
 
   Pipe& pipe() noexcept { return pipe_; }
 
  private:
-  // The results of all that was sent; throws what went wrong first.
-  std::vector<ResultPtr> run();
 
   const SessionTexts& texts_;
   const std::chrono::milliseconds usual_patience_;

@@ -78,6 +78,11 @@ void Pipe::send(const std::string& sql, const WireParams& params, bool text_rows
   sent_.push_back({Kind::kRun, &sql});
 }
 
+void Pipe::send_once(const std::string& sql) {
+  check_sent(PQsendQueryParams(connection_, sql.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 1));
+  sent_.push_back({Kind::kRun});
+}
+
 void Pipe::sync() {
   check_sent(PQpipelineSync(connection_));
   sent_.push_back({Kind::kSync});

@@ -45,6 +45,8 @@ class Pipe {
   // Sends `sql`, prepared at its first use; `sql` must outlive this object. Rows come in binary, or,
   // with `text_rows`, as text.
   void send(const std::string& sql, const WireParams& params, bool text_rows = false);
+  // One that is not prepared: it is sent once, or defines something.
+  void send_once(const std::string& sql);
   // Ends a segment.
   void sync();
   bool anything_sent() const noexcept { return !sent_.empty(); }
