@@ -26,8 +26,8 @@ class Param {
   enum class Type { kInteger, kBoolean, kBytes, kWord, kTime };
 
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  Param(T value) : type_(Type::kInteger), number_(static_cast<std::int64_t>(value)) {}
+  requires(!std::same_as<T, bool>) Param(T value)
+      : type_(Type::kInteger), number_(static_cast<std::int64_t>(value)) {}
   Param(bool value) : type_(Type::kBoolean), number_(value ? 1 : 0) {}
   Param(BytesView bytes) : type_(Type::kBytes), bytes_(bytes) {}
   Param(const Bytes& bytes) : Param(BytesView(bytes)) {}

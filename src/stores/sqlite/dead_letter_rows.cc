@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "base/digest.h"
+#include "core/headers_text.h"
 #include "stores/sqlite/connection.h"
-#include "stores/sqlite/headers_text.h"
 
 namespace semel::sqlite {
 namespace {
@@ -67,7 +67,7 @@ DeadLetterRow row_at(const Prepared& at, bool payloads) {
   row.letter.partition = at.text(13);
   row.letter.position = at.text(14);
   if (!payloads) return row;
-  row.letter.headers = headers_of(at.bytes(15));
+  row.letter.headers = core::headers_of(at.bytes(15));
   row.letter.payload = at.text(16);
   return row;
 }
@@ -121,7 +121,7 @@ void DeadLetterRows::keep(const HeldContent& content, const std::optional<KeyId>
                           const Finish& finish, StoreTime first_seen, StoreTime now) {
   const auto identity = identity_of(content);
   const Fingerprint fingerprint = content.fingerprint.value_or(Fingerprint{});  // bound, not copied
-  const std::string headers = content.headers != nullptr ? text_of(*content.headers) : "";
+  const std::string headers = content.headers != nullptr ? core::text_of(*content.headers) : "";
   keep_.bind(4, record).bind(5, finish.attempts).bind(6, first_seen).bind(7, now);
   keep_.bind_bytes(9, finish.reason).bind_bytes(10, finish.error);
   bind_content(keep_, content, identity, fingerprint, headers);
@@ -135,7 +135,7 @@ bool DeadLetterRows::has_twin(std::int64_t id, const Fingerprint& fingerprint) {
 }
 
 void DeadLetterRows::edit(const LetterEdit& edit) {
-  const std::string headers = text_of(edit.headers);
+  const std::string headers = core::text_of(edit.headers);
   edit_.bind(1, edit.id)
       .bind(2, edit.fingerprint)
       .bind_bytes(3, headers)
@@ -154,7 +154,7 @@ bool DeadLetterRows::add(const DeadLetter& letter, ConsumerNumber consumer,
   content.partition = letter.partition;
   content.position = letter.position;
   const auto identity = identity_of(content);
-  const std::string headers = text_of(letter.headers);
+  const std::string headers = core::text_of(letter.headers);
   add_.bind(4, record).bind(5, letter.attempts).bind(6, letter.first_seen).bind(7, letter.dead_at);
   add_.bind_bytes(9, letter.reason).bind_bytes(10, letter.error).bind(17, letter.replayed);
   bind_content(add_, content, identity, letter.fingerprint, headers);

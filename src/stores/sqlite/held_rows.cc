@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/headers_text.h"
 #include "stores/sqlite/connection.h"
-#include "stores/sqlite/headers_text.h"
 
 namespace semel::sqlite {
 namespace {
@@ -102,7 +102,7 @@ HeldRows::HeldRows(Connection& connection)
       inbox_(connection, "SELECT inbox FROM semel_held WHERE row = ?1") {}
 
 std::int64_t HeldRows::add(const HeldContent& content, StoreTime now) {
-  const std::string headers = content.headers != nullptr ? text_of(*content.headers) : "";
+  const std::string headers = content.headers != nullptr ? core::text_of(*content.headers) : "";
   add_.bind(1, content.consumer)
       .bind(2, content.due)
       .bind(3, now)
@@ -143,7 +143,7 @@ Arrival HeldRows::arrival_at(const Prepared& row, StoreTime now) const {
   arrival.position = row.text(9);
   if (!row.null(10)) arrival.broker_key = row.text(10);
   if (!row.null(11)) arrival.broker_time = row.time(11);
-  arrival.headers = headers_of(row.bytes(12));
+  arrival.headers = core::headers_of(row.bytes(12));
   arrival.payload = row.text(13);
   if (!row.null(14)) arrival.line = row.text(14);
   return arrival;

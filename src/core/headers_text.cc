@@ -1,9 +1,9 @@
-#include "stores/sqlite/headers_text.h"
+#include "core/headers_text.h"
 
 #include <charconv>
 #include <optional>
 
-namespace semel::sqlite {
+namespace semel::core {
 namespace {
 
 void add(std::string& text, BytesView part) {
@@ -47,4 +47,4 @@ Headers headers_of(BytesView text) {
   return headers;
 }
 
-}  // namespace semel::sqlite
+}  // namespace semel::core

@@ -1,0 +1,125 @@
+// HeldRows: the table of payloads that wait.
+//
+// A row shows when its due time has come. Taking it moves the due time on and notes who has it.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include <semel/finish.h>
+#include <semel/held_messages.h>
+
+#include "stores/sql/held_lines.h"
+#include "stores/sql/wake_ups.h"
+
+namespace semel::sql {
+
+// `now` plus `delay`, without overflow.
+StoreTime after(StoreTime now, std::chrono::milliseconds delay) noexcept;
+
+// What a row is made of. Borrows everything.
+struct HeldContent {
+  ConsumerNumber consumer{};
+  StoreTime due{};
+  std::optional<StoreTime> first_seen;
+  int attempts = 0;
+  std::optional<BytesView> key;
+  std::optional<Fingerprint> fingerprint;
+  BytesView payload;
+  const Headers* headers = nullptr;
+  std::string_view content_type;
+  std::string_view type;
+  std::string_view partition;
+  std::string_view position;
+  std::optional<BytesView> broker_key;
+  std::optional<std::chrono::system_clock::time_point> broker_time;
+  std::optional<BytesView> line;
+  std::optional<std::int64_t> inbox;
+
+  static HeldContent of(const Message& message, const Arrival* arrival);
+};
+
+struct HeldTexts {
+  explicit HeldTexts(const Dialect& dialect);
+  LineTexts lines;
+  Text add, due, any_due, behind, take, release, release_later, hide, free, whose, lined, remove,
+      find, inbox, move, there, taken_from, show, depth, count;
+};
+
+// For one transaction. Who waits for rows hears with its commit of those that came.
+class HeldRows {
+ public:
+  HeldRows(Session& session, const HeldTexts& texts, WakeUps& wake_ups)
+      : session_(session), texts_(texts), wake_ups_(wake_ups), lines_(session, texts.lines) {}
+
+  // With a line it stands at its end.
+  std::int64_t add(const HeldContent& content, StoreTime now);
+  // At a seat of its line, behind others.
+  RowTag add_behind(const HeldContent& content, const Seat& seat, StoreTime now);
+
+  struct Due {
+    std::vector<Arrival> rows;
+    bool all = true;  // nothing else was due
+  };
+  // Due rows, oldest due first, locked; those that others have locked are passed by. `suspects` and
+  // what else only the table knows are in the arrivals.
+  Due due(ConsumerNumber consumer, std::size_t max_messages, std::size_t max_bytes, StoreTime now);
+  bool any_due(ConsumerNumber consumer, StoreTime now);
+  // Rows right behind this one that wait for nothing else, in order.
+  std::vector<Arrival> behind(RowTag row, std::size_t max_messages, std::size_t max_bytes,
+                              StoreTime now);
+  void take(RowTag row, std::int64_t instance, StoreTime until);
+  HeldLines& lines() noexcept { return lines_; }
+
+  void release(std::span<const RowTag> rows, std::chrono::milliseconds delay, StoreTime now);
+  void release(RowTag row, std::chrono::milliseconds delay, StoreTime now) {
+    release({&row, 1}, delay, now);
+  }
+  // Goes on hiding a taken row; one that shows again is anyone's.
+  void hide(RowTag row, StoreTime until, StoreTime now);
+  struct Gone {
+    RowTag row{};
+    std::optional<std::int64_t> inbox;
+  };
+  // Those of `rows` that were there.
+  std::vector<Gone> take_out(std::span<const RowTag> rows);
+  std::optional<Gone> take_out(RowTag row);
+  std::optional<std::int64_t> inbox_of(RowTag row);
+  std::optional<Arrival> find(RowTag row, StoreTime now);
+
+  struct Move {
+    StoreTime due{};
+    int attempts = 0;
+    StoreTime first_seen{};  // where the row does not know better
+    std::optional<BytesView> key;
+    std::optional<Fingerprint> fingerprint;
+    bool keep_inbox = false;  // else a record knows the inbox row
+  };
+  // Makes a row wait again, under a new number: a late ack of the old one must not meet it. None
+  // where there is no such row.
+  std::optional<std::int64_t> move(RowTag row, const Move& move);
+  // Shows what a process that died had in hand, marked suspect; how many.
+  std::int64_t show_again(std::int64_t instance, StoreTime now);
+
+  HeldMessages::Depth depth(ConsumerNumber consumer, StoreTime now);
+  std::size_t count(ConsumerNumber consumer);
+
+ private:
+  struct Standing;
+  RowTag insert(const HeldContent& content, RowTag row, StoreTime due, const Seat* seat,
+                StoreTime now);
+  std::vector<Standing> standing(std::span<const RowTag> rows);
+  void locked(std::span<const RowTag> rows, std::vector<Standing>& found);
+  void load(std::vector<Arrival>& arrivals, const std::vector<bool>& whole, StoreTime now);
+  void ring(ConsumerNumber consumer);
+
+  Session& session_;
+  const HeldTexts& texts_;
+  WakeUps& wake_ups_;
+  HeldLines lines_;
+  std::set<ConsumerNumber> rung_;
+};
+
+}  // namespace semel::sql

@@ -1,0 +1,40 @@
+// InboxRows: the messages that were received, and what became of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <semel/finish.h>
+
+#include "stores/sql/session.h"
+
+namespace semel::sql {
+
+struct InboxTexts {
+  explicit InboxTexts(const Dialect& dialect);
+  Text put, end, result, remove;
+};
+
+// For one transaction.
+class InboxRows {
+ public:
+  InboxRows(Session& session, const InboxTexts& texts) : session_(session), texts_(texts) {}
+
+  // A number for a row: for a record that is written before it.
+  std::int64_t next() { return session_.next_number(Counter::kInbox); }
+  // The message as it came; `processed`: it is done. Of a row that is there only what became of it
+  // changes.
+  void put(std::int64_t row, const Message& message, const Finish& finish, bool processed,
+           StoreTime now);
+  // What became of it since; false where there is no such row.
+  bool end(std::int64_t row, const Finish& finish, bool processed, StoreTime now);
+  // Empty where it has none.
+  Bytes result_of(std::int64_t row);
+  void remove(std::int64_t row);
+
+ private:
+  Session& session_;
+  const InboxTexts& texts_;
+};
+
+}  // namespace semel::sql

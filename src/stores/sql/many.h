@@ -1,0 +1,53 @@
+// One statement about several values, whose number a statement's text has to know.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "stores/sql/session.h"
+
+namespace semel::sql {
+
+// Values in one statement. Fewer are told by repeating the last: one text serves, and is prepared
+// once.
+inline constexpr std::size_t kMany = 32;
+
+// "(?2, ?3 …)", for kMany values of which the first is `first`.
+inline std::string list_from(int first) {
+  std::string list = "(";
+  for (std::size_t i = 0; i < kMany; ++i) {
+    if (i > 0) list += ", ";
+    list += '?' + std::to_string(static_cast<std::size_t>(first) + i);
+  }
+  return list + ')';
+}
+
+// Calls `each` with the parts of `values` that one statement takes.
+template <class T, class Each>
+void in_parts(std::span<const T> values, Each&& each) {
+  for (; !values.empty(); values = values.subspan(std::min(kMany, values.size()))) {
+    each(values.first(std::min(kMany, values.size())));
+  }
+}
+
+// `text` says list_from(1). At most kMany values, and not none.
+template <class T>
+Answer ask_many(Session& session, const Text& text, std::span<const T> values) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return session.ask(text, {Param(values[std::min(I, values.size() - 1)])...});
+  }
+  (std::make_index_sequence<kMany>());
+}
+
+template <class T>
+void queue_many(Session& session, const Text& text, std::span<const T> values) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    session.queue(text, {Param(values[std::min(I, values.size() - 1)])...});
+  }
+  (std::make_index_sequence<kMany>());
+}
+
+}  // namespace semel::sql
