@@ -32,6 +32,8 @@ OWNERS = {
     "openssl/": ("src/base/", "tests/support/tls.cc", "benchmarks/"),
     "curl/": ("src/handlers/http/",),
     "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
+    "libpq-fe.h": ("src/stores/postgres/", "tests/"),
+    "mysql.h": ("src/stores/mysql/", "tests/"),
     "yaml-cpp/": ("src/config/",),
     "CLI/": ("src/cli/",),
     "fmt/": ("src/", "tests/", "benchmarks/", "cmake/"),
