@@ -18,6 +18,8 @@
 #include <map>
 #include <sstream>
 
+#include "system/descriptor.h"
+
 namespace semel::test {
 namespace {
 
@@ -121,17 +123,17 @@ std::vector<pid_t> all_below(pid_t root) {
 
 // Kills what is no child of ours, and waits until it has ended.
 void kill_and_wait(const std::vector<pid_t>& pids) {
-  std::vector<pollfd> watches;
+  std::vector<system::Descriptor> watches;
   for (const pid_t pid : pids) {
-    const int watch = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-    if (watch < 0) continue;  // gone already
+    system::Descriptor watch(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (!watch.valid()) continue;  // gone already
     ::kill(pid, SIGKILL);
-    watches.push_back({watch, POLLIN, 0});
+    watches.push_back(std::move(watch));
   }
-  for (pollfd& watch : watches) {
-    while (::poll(&watch, 1, static_cast<int>(kPatience.count())) < 0 && errno == EINTR) {
+  for (const auto& watch : watches) {
+    pollfd end{watch.get(), POLLIN, 0};
+    while (::poll(&end, 1, static_cast<int>(kPatience.count())) < 0 && errno == EINTR) {
     }
-    ::close(watch.fd);
   }
 }
 
