@@ -120,4 +120,12 @@ KeyClass class_of(const KeyId& id) noexcept {
   return static_cast<KeyClass>(id.bytes[kHead - 1] & ((1U << kKeyClassBits) - 1));
 }
 
+std::pair<KeyId, KeyId> ids_of(ConsumerNumber consumer) noexcept {
+  Tail first, last;
+  first.fill(0x00);
+  last.fill(0xff);
+  return {make_id(consumer, KeyClass::kDigest, first),
+          make_id(consumer, KeyClass::kPosition, last)};
+}
+
 }  // namespace semel::core

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include <semel/key.h>
 
@@ -29,5 +30,8 @@ KeyId encode_refused(ConsumerNumber consumer, BytesView partition, BytesView pos
                      BytesView payload) noexcept;
 
 KeyClass class_of(const KeyId& id) noexcept;
+
+// The first and the last id a consumer's records can have.
+std::pair<KeyId, KeyId> ids_of(ConsumerNumber consumer) noexcept;
 
 }  // namespace semel::core

@@ -29,6 +29,17 @@ TEST(EncodeKey, KnowsTheClasses) {
   EXPECT_EQ(class_of_text("order-17"), KeyClass::kDigest);
 }
 
+TEST(EncodeKey, AConsumersIdsStandBetweenItsFirstAndItsLast) {
+  const auto [first, last] = ids_of(kConsumer);
+  for (const KeyId& one : {id("018f4e6e-1b2c-7def-8123-456789abcdef"), id("order-17"),
+                           encode_position(kConsumer, "orders-3", ~std::uint64_t{0})}) {
+    EXPECT_LE(first, one);
+    EXPECT_GE(last, one);
+  }
+  EXPECT_LT(ids_of(ConsumerNumber{6}).second, first);
+  EXPECT_GT(ids_of(ConsumerNumber{8}).first, last);
+}
+
 TEST(EncodeKey, OnlyOneSpellingOfAnIdIsTheId) {
   for (const char* text :
        {"018F4E6E-1B2C-7DEF-8123-456789ABCDEF", "018f4e6e-1b2c-7def-8123-456789abcdeF",

@@ -40,21 +40,6 @@ LiveRow row_at(const Prepared& at) {
 
 }  // namespace
 
-std::pair<KeyId, KeyId> ids_of(ConsumerNumber consumer) noexcept {
-  // The number stands above the two bits of the key's class.
-  const std::uint32_t first = static_cast<std::uint32_t>(consumer) << core::kKeyClassBits;
-  std::pair<KeyId, KeyId> ids;
-  ids.first.bytes.fill(0x00);
-  ids.second.bytes.fill(0xff);
-  for (int i = 0; i < 4; ++i) {
-    const auto byte = static_cast<unsigned char>(first >> (24U - 8U * static_cast<unsigned>(i)));
-    ids.first.bytes[static_cast<std::size_t>(i)] = byte;
-    ids.second.bytes[static_cast<std::size_t>(i)] = byte;
-  }
-  ids.second.bytes[3] |= (1U << core::kKeyClassBits) - 1;
-  return ids;
-}
-
 LiveRows::LiveRows(Connection& connection)
     : any_(connection, "SELECT 1 FROM semel_live LIMIT 1"),
       find_(connection,
@@ -138,7 +123,7 @@ std::int64_t LiveRows::end_leases(std::int64_t holder, StoreTime now) {
 
 std::vector<KeyId> LiveRows::dead_before(ConsumerNumber consumer, StoreTime before,
                                          std::size_t limit) {
-  const auto [first, last] = ids_of(consumer);
+  const auto [first, last] = core::ids_of(consumer);
   dead_.bind(1, first).bind(2, last).bind(3, before).bind(4, static_cast<std::int64_t>(limit));
   std::vector<KeyId> ids;
   const Reading reading(dead_);
@@ -151,7 +136,7 @@ std::vector<std::pair<KeyId, LiveRow>> LiveRows::list(std::optional<ConsumerNumb
                                                       std::size_t limit) {
   std::pair<KeyId, KeyId> ids;
   ids.second.bytes.fill(0xff);
-  if (consumer) ids = ids_of(*consumer);
+  if (consumer) ids = core::ids_of(*consumer);
   list_.bind(1, ids.first).bind(2, ids.second);
   if (state) {
     list_.bind_text(3, to_string(*state));

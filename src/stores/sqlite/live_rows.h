@@ -59,7 +59,4 @@ class LiveRows {
   Prepared counts_;
 };
 
-// The first and the last id a consumer's records can have.
-std::pair<KeyId, KeyId> ids_of(ConsumerNumber consumer) noexcept;
-
 }  // namespace semel::sqlite

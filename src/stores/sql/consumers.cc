@@ -1,0 +1,108 @@
+#include "stores/sql/consumers.h"
+
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "core/key_encoding.h"
+
+namespace semel::sql {
+namespace {
+
+Ttl ttl_at(const Answer& answer, std::size_t column) {
+  if (answer.null(column)) return std::nullopt;
+  return std::chrono::milliseconds(answer.integer(column));
+}
+
+ConsumerRow consumer_at(const Answer& answer) {
+  return {answer.consumer(0), answer.bytes(1), answer.bytes(2), ttl_at(answer, 3)};
+}
+
+}  // namespace
+
+ConsumerTexts::ConsumerTexts(const Dialect& dialect)
+    : find(dialect, "SELECT number, name, recipe_hash, ttl FROM semel_consumer WHERE name = ?1"),
+      find_locked(dialect,
+                  "SELECT number, name, recipe_hash, ttl FROM semel_consumer WHERE name = ?1 "
+                  "FOR UPDATE"),
+      all(dialect, "SELECT number, name, recipe_hash, ttl FROM semel_consumer ORDER BY number"),
+      add(dialect,
+          "INSERT INTO semel_consumer (number, name, recipe_hash, ttl) VALUES (?1, ?2, ?3, ?4) "
+          "ON CONFLICT (name) DO NOTHING"),
+      change(dialect, "UPDATE semel_consumer SET recipe_hash = ?2, ttl = ?3 WHERE number = ?1"),
+      ttl(dialect, "SELECT ttl FROM semel_consumer WHERE number = ?1") {}
+
+std::optional<ConsumerRow> Consumers::find(const std::string& name, Lock lock) {
+  Answer answer =
+      session_.ask(lock == Lock::kForUpdate ? texts_.find_locked : texts_.find, {Word{name}});
+  if (!answer.next()) return std::nullopt;
+  return consumer_at(answer);
+}
+
+std::vector<ConsumerRow> Consumers::all() {
+  std::vector<ConsumerRow> rows;
+  Answer answer = session_.ask(texts_.all, {});
+  while (answer.next()) rows.push_back(consumer_at(answer));
+  return rows;
+}
+
+ConsumerRow Consumers::add(const ConsumerSpec& spec) {
+  const std::int64_t number = session_.next_number(Counter::kConsumer);
+  if (number > core::kMaxConsumerNumber) {
+    fail({ErrorKind::kLimit, "R200", "no consumer numbers are left", {}});
+  }
+  session_.queue(texts_.add, {number, Word{spec.name}, spec.recipe_hash, spec.ttl});
+  auto row = find(spec.name);
+  if (!row) {
+    fail({ErrorKind::kUnavailable,
+          "R200",
+          fmt::format("the consumer \"{}\" went while it was added", spec.name),
+          {}});
+  }
+  return *std::move(row);
+}
+
+void Consumers::change(ConsumerNumber number, const ConsumerSpec& spec) {
+  session_.queue(texts_.change, {number, spec.recipe_hash, spec.ttl});
+}
+
+void Consumers::check_recipe(const ConsumerRow& row, const ConsumerSpec& spec) {
+  if (row.recipe_hash == spec.recipe_hash || spec.accept_recipe) return;
+  fail({ErrorKind::kRejected, "R220",
+        fmt::format("the key recipe of consumer \"{}\" changed: every message would count as new",
+                    spec.name),
+        "accept the change with `accept: [key_recipe]`, or take the old recipe back"});
+}
+
+Ttl Consumers::ttl(ConsumerNumber number) {
+  Answer answer = session_.ask(texts_.ttl, {number});
+  if (!answer.next()) {
+    fail({ErrorKind::kRejected, "R200",
+          fmt::format("no consumer has the number {}", static_cast<std::uint32_t>(number)),
+          "attach the consumer first"});
+  }
+  return ttl_at(answer, 0);
+}
+
+Ttl ConsumerCache::ttl(Session& session, ConsumerNumber number) {
+  const auto key = static_cast<std::uint32_t>(number);
+  std::uint64_t forgotten = 0;
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+    forgotten = forgotten_;
+  }
+  const Ttl ttl = Consumers(session, texts_).ttl(number);
+  const std::scoped_lock lock(mutex_);
+  // It may have changed since it was read.
+  if (forgotten == forgotten_) known_.emplace(key, ttl);
+  return ttl;
+}
+
+void ConsumerCache::forget() {
+  const std::scoped_lock lock(mutex_);
+  ++forgotten_;
+  known_.clear();
+}
+
+}  // namespace semel::sql

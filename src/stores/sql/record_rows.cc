@@ -1,0 +1,172 @@
+#include "stores/sql/record_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "core/key_encoding.h"
+
+namespace semel::sql {
+namespace {
+
+constexpr std::string_view kColumns =
+    "id, state, fingerprint, token, nonce, lease_until, attempt, outcome_unknown, next_at, "
+    "first_seen, holder, held, inbox, message_key, reason, error, changed_at, generation, result";
+
+std::string select_where(std::string_view condition) {
+  return fmt::format("SELECT {} FROM semel_record WHERE {}", kColumns, condition);
+}
+
+RecordState state_of(BytesView word) {
+  for (const RecordState state : {RecordState::kConsuming, RecordState::kCompleted,
+                                  RecordState::kRetrying, RecordState::kParked}) {
+    if (word == to_string(state)) return state;
+  }
+  return RecordState::kDead;
+}
+
+Word word_of(RecordState state) { return Word{to_string(state)}; }
+
+// NULL reads as zero, and zero is written as NULL: a person sees what is not there.
+std::optional<StoreTime> unless_zero(StoreTime time) {
+  return time == StoreTime{} ? std::nullopt : std::optional(time);
+}
+
+template <class T>
+std::optional<T> where(bool there, const T& value) {
+  return there ? std::optional(value) : std::nullopt;
+}
+
+RecordRow record_at(const Answer& answer) {
+  RecordRow row;
+  core::Record& record = row.record;
+  record.state = state_of(answer.bytes(1));
+  record.fingerprint = answer.fingerprint(2);
+  record.token = static_cast<Token>(answer.integer(3));
+  record.nonce = answer.nonce(4);
+  record.lease_until = answer.time(5);
+  record.attempt = answer.small(6);
+  record.outcome_unknown = answer.boolean(7);
+  record.next_at = answer.time(8);
+  record.first_seen = answer.time(9);
+  row.holder = answer.maybe_integer(10);
+  row.held = answer.maybe_integer(11);
+  row.inbox = answer.maybe_integer(12);
+  row.key = answer.bytes(13);
+  record.reason = answer.bytes(14);
+  record.error = answer.bytes(15);
+  if (record.state == RecordState::kCompleted) record.completed_at = answer.time(16);
+  row.generation = answer.integer(17);
+  record.result = answer.bytes(18);
+  return row;
+}
+
+}  // namespace
+
+std::int64_t limit_of(std::size_t count) noexcept {
+  return static_cast<std::int64_t>(
+      std::min<std::size_t>(count, std::numeric_limits<std::int64_t>::max()));
+}
+
+RecordTexts::RecordTexts(const Dialect& dialect)
+    : find(dialect, select_where("id = ?1")),
+      find_locked(dialect, select_where("id = ?1 FOR UPDATE")),
+      save(dialect,
+           "UPDATE semel_record SET state = CAST(?2 AS semel_state), fingerprint = ?3, token = ?4, "
+           "nonce = ?5, lease_until = ?6, attempt = ?7, outcome_unknown = ?8, next_at = ?9, "
+           "first_seen = ?10, changed_at = ?11, holder = ?12, held = ?13, inbox = ?14, "
+           "message_key = ?15, reason = ?16, error = ?17, result = ?18 WHERE id = ?1"),
+      erase(dialect, "DELETE FROM semel_record WHERE id = ?1"),
+      held_by(dialect,
+              "SELECT 1 FROM semel_record WHERE id = ?1 AND nonce = ?2 AND state = 'consuming'"),
+      // Locked in the order in which claims and endings lock them.
+      holders(dialect,
+              "SELECT id FROM semel_record WHERE holder = ?1 AND state = 'consuming' "
+              "AND lease_until > ?2 ORDER BY id FOR UPDATE"),
+      end(dialect,
+          "UPDATE semel_record SET lease_until = ?2, holder = NULL WHERE holder = ?1 "
+          "AND state = 'consuming' AND lease_until > ?2"),
+      dead(dialect,
+           "SELECT id FROM semel_record WHERE state = 'dead' AND id BETWEEN ?1 AND ?2 "
+           "AND changed_at < ?3 ORDER BY id LIMIT ?4"),
+      list(dialect, select_where("state <> 'completed' AND id BETWEEN ?1 AND ?2 "
+                                 "ORDER BY first_seen, id LIMIT ?3")),
+      list_state(dialect,
+                 select_where("state <> 'completed' AND state = CAST(?4 AS semel_state) "
+                              "AND id BETWEEN ?1 AND ?2 ORDER BY first_seen, id LIMIT ?3")),
+      counts(dialect,
+             "SELECT substr(id, 1, 4), state, count(*) FROM semel_record "
+             "WHERE state <> 'completed' GROUP BY substr(id, 1, 4), state") {}
+
+std::optional<RecordRow> RecordRows::find(const KeyId& id, Lock lock) {
+  Answer answer = session_.ask(lock == Lock::kForUpdate ? texts_.find_locked : texts_.find, {id});
+  if (!answer.next()) return std::nullopt;
+  return record_at(answer);
+}
+
+void RecordRows::save(const KeyId& id, const RecordRow& row, StoreTime now) {
+  const core::Record& record = row.record;
+  const bool open = record.state != RecordState::kCompleted;
+  const bool leased = record.state == RecordState::kConsuming;
+  session_.queue(
+      texts_.save,
+      {id, word_of(record.state), record.fingerprint,
+       where(open, static_cast<std::int64_t>(record.token)), where(leased, record.nonce),
+       open ? unless_zero(record.lease_until) : std::nullopt, where(open, record.attempt),
+       where(open, record.outcome_unknown), open ? unless_zero(record.next_at) : std::nullopt,
+       where(open, record.first_seen), open ? now : record.completed_at, row.holder, row.held,
+       row.inbox, where(open, BytesView(row.key)), where(open, BytesView(record.reason)),
+       where(open, BytesView(record.error)),
+       where(!record.result.empty(), BytesView(record.result))});
+}
+
+bool RecordRows::erase(const KeyId& id) { return session_.ask(texts_.erase, {id}).changed() > 0; }
+
+bool RecordRows::held_by(const KeyId& id, const Nonce& nonce) {
+  return session_.ask(texts_.held_by, {id, nonce}).next();
+}
+
+std::size_t RecordRows::end_leases(std::int64_t holder, StoreTime now) {
+  session_.queue(texts_.holders, {holder, now});
+  return session_.ask(texts_.end, {holder, now}).changed();
+}
+
+std::vector<KeyId> RecordRows::dead_before(ConsumerNumber consumer, StoreTime before,
+                                           std::size_t limit) {
+  const auto [first, last] = core::ids_of(consumer);
+  std::vector<KeyId> ids;
+  Answer answer = session_.ask(texts_.dead, {first, last, before, limit_of(limit)});
+  while (answer.next()) ids.push_back(answer.key_id(0));
+  return ids;
+}
+
+std::vector<std::pair<KeyId, RecordRow>> RecordRows::list(std::optional<ConsumerNumber> consumer,
+                                                          std::optional<RecordState> state,
+                                                          std::size_t limit) {
+  std::pair<KeyId, KeyId> ids;
+  ids.second.bytes.fill(0xff);
+  if (consumer) ids = core::ids_of(*consumer);
+  Answer answer = state ? session_.ask(texts_.list_state,
+                                       {ids.first, ids.second, limit_of(limit), word_of(*state)})
+                        : session_.ask(texts_.list, {ids.first, ids.second, limit_of(limit)});
+  std::vector<std::pair<KeyId, RecordRow>> rows;
+  while (answer.next()) rows.emplace_back(answer.key_id(0), record_at(answer));
+  return rows;
+}
+
+std::vector<RecordRows::Count> RecordRows::counts() {
+  std::vector<Count> counts;
+  Answer answer = session_.ask(texts_.counts, {});
+  while (answer.next()) {
+    KeyId head;
+    answer.bytes(0).copy(reinterpret_cast<char*>(head.bytes.data()), head.bytes.size());
+    counts.push_back(
+        {head.consumer(), state_of(answer.bytes(1)), static_cast<std::size_t>(answer.integer(2))});
+  }
+  return counts;
+}
+
+}  // namespace semel::sql

@@ -1,0 +1,64 @@
+// RecordRows: the table of records, in every state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/record_machine.h"
+#include "stores/sql/lock.h"
+#include "stores/sql/session.h"
+
+namespace semel::sql {
+
+struct RecordRow {
+  core::Record record;
+  Bytes key;
+  std::optional<std::int64_t> holder;  // semel_instance
+  std::optional<std::int64_t> held;    // semel_held row with its payload
+  std::optional<std::int64_t> inbox;   // semel_inbox row
+  std::int64_t generation = 0;         // where it stands
+};
+
+struct RecordTexts {
+  explicit RecordTexts(const Dialect& dialect);
+  Text find, find_locked, save, erase, held_by, holders, end, dead, list, list_state, counts;
+};
+
+class RecordRows {
+ public:
+  RecordRows(Session& session, const RecordTexts& texts) : session_(session), texts_(texts) {}
+
+  std::optional<RecordRow> find(const KeyId& id, Lock lock);
+  // Of a row that is there, all but its generation. A completed one keeps only what says so.
+  void save(const KeyId& id, const RecordRow& row, StoreTime now);
+  bool erase(const KeyId& id);
+  // True where `nonce` holds the record.
+  bool held_by(const KeyId& id, const Nonce& nonce);
+  // Ends the leases of a process that died; how many.
+  std::size_t end_leases(std::int64_t holder, StoreTime now);
+  // Dead records that changed last before `before`, at most `limit`, of one consumer.
+  std::vector<KeyId> dead_before(ConsumerNumber consumer, StoreTime before, std::size_t limit);
+
+  // What is not completed, oldest first; of `consumer` and in `state` where they are given.
+  std::vector<std::pair<KeyId, RecordRow>> list(std::optional<ConsumerNumber> consumer,
+                                                std::optional<RecordState> state,
+                                                std::size_t limit);
+  struct Count {
+    ConsumerNumber consumer{};
+    RecordState state{};
+    std::size_t rows = 0;
+  };
+  // Of what is not completed. A consumer may have several of one state.
+  std::vector<Count> counts();
+
+ private:
+  Session& session_;
+  const RecordTexts& texts_;
+};
+
+// What a LIMIT takes.
+std::int64_t limit_of(std::size_t count) noexcept;
+
+}  // namespace semel::sql

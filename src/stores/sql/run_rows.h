@@ -1,0 +1,51 @@
+// RunRows: who runs, which consumers, and what crashed with them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "stores/sql/session.h"
+
+namespace semel::sql {
+
+struct InstanceRow {
+  std::int64_t number = 0;
+  std::int64_t pid = 0;
+};
+
+struct RunTexts {
+  explicit RunTexts(const Dialect& dialect);
+  Text claim_instance, remove_instance, running, add, remove, mark_died, died;
+  Text first_crash, next_crash, crashes, forget_crash, forget_old;
+};
+
+class RunRows {
+ public:
+  RunRows(Session& session, const RunTexts& texts) : session_(session), texts_(texts) {}
+
+  // Locks the row of an instance; false where it is gone, or another transaction has it.
+  bool claim_instance(std::int64_t number);
+  void remove_instance(std::int64_t number);
+  // Those that run, or ran, any consumer.
+  std::vector<InstanceRow> running();
+
+  void add_run(std::int64_t instance, ConsumerNumber consumer, std::size_t window, StoreTime now);
+  void remove_run(std::int64_t instance, ConsumerNumber consumer);
+  // The runs of a process that died wait for whoever begins to run their consumer next.
+  std::size_t mark_died(std::int64_t instance);
+  struct Died {
+    bool any = false;
+    std::size_t window = 0;
+  };
+  Died take_died(ConsumerNumber consumer);
+
+  int count_crash(const KeyId& id, StoreTime now);
+  void forget_crash(const KeyId& id);
+  void forget_crashes_before(StoreTime time);
+
+ private:
+  Session& session_;
+  const RunTexts& texts_;
+};
+
+}  // namespace semel::sql

@@ -1,0 +1,34 @@
+// transacted: a whole transaction, done again where the server undid it.
+#pragma once
+
+#include <type_traits>
+
+#include "stores/sql/pool.h"
+
+namespace semel::sql {
+
+// Runs `done(work)` in a transaction and commits it. Where the server ended it for another one's
+// sake (a deadlock), it is run again, a few times: what `done` changes outside of the database it
+// must not add to.
+template <class Done>
+auto transacted(Pool& pool, Done&& done) -> std::invoke_result_t<Done&, Work&> {
+  constexpr int kMostTries = 5;
+  for (int tries = 1;; ++tries) {
+    try {
+      Work work(pool);
+      if constexpr (std::is_void_v<std::invoke_result_t<Done&, Work&>>) {
+        done(work);
+        work.commit();
+        return;
+      } else {
+        auto result = done(work);
+        work.commit();
+        return result;
+      }
+    } catch (const Failure& failed) {
+      if (failed.error().kind != ErrorKind::kRetryTransaction || tries >= kMostTries) throw;
+    }
+  }
+}
+
+}  // namespace semel::sql
