@@ -11,6 +11,7 @@
 #include <semel/finish.h>
 #include <semel/held_messages.h>
 
+#include "stores/sql/held_arrivals.h"
 #include "stores/sql/held_lines.h"
 #include "stores/sql/wake_ups.h"
 
@@ -45,7 +46,7 @@ struct HeldTexts {
   explicit HeldTexts(const Dialect& dialect);
   LineTexts lines;
   Text add, due, any_due, behind, take, release, release_later, hide, free, whose, lined, remove,
-      find, inbox, move, there, taken_from, show, depth, count;
+      find, payload, inbox, move, there, taken_from, show, depth, count;
 };
 
 // For one transaction. Who waits for rows hears with its commit of those that came.
@@ -56,8 +57,10 @@ class HeldRows {
 
   // With a line it stands at its end.
   std::int64_t add(const HeldContent& content, StoreTime now);
+  // A number for a row: for one whose seat is looked for before it is added.
+  RowTag next() { return RowTag{session_.next_number(Counter::kHeld)}; }
   // At a seat of its line, behind others.
-  RowTag add_behind(const HeldContent& content, const Seat& seat, StoreTime now);
+  void add_behind(const HeldContent& content, RowTag row, const Seat& seat, StoreTime now);
 
   struct Due {
     std::vector<Arrival> rows;
@@ -108,11 +111,11 @@ class HeldRows {
 
  private:
   struct Standing;
-  RowTag insert(const HeldContent& content, RowTag row, StoreTime due, const Seat* seat,
-                StoreTime now);
+  void insert(const HeldContent& content, StoreTime due, const std::optional<Seat>& seat,
+              RowTag row, StoreTime now);
+  Arrival whole(FoundArrival found);
   std::vector<Standing> standing(std::span<const RowTag> rows);
-  void locked(std::span<const RowTag> rows, std::vector<Standing>& found);
-  void load(std::vector<Arrival>& arrivals, const std::vector<bool>& whole, StoreTime now);
+  void add_lined(std::span<const RowTag> rows, std::vector<Standing>& found);
   void ring(ConsumerNumber consumer);
 
   Session& session_;

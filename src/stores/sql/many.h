@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "stores/sql/session.h"
@@ -14,13 +15,15 @@ namespace semel::sql {
 // Values in one statement. Fewer are told by repeating the last: one text serves, and is prepared
 // once.
 inline constexpr std::size_t kMany = 32;
+// The next parameter.
+inline constexpr std::string_view kAfterMany = "?33";
 
-// "(?2, ?3 …)", for kMany values of which the first is `first`.
-inline std::string list_from(int first) {
+// "(?1, ?2 …)", for kMany values.
+inline std::string list() {
   std::string list = "(";
   for (std::size_t i = 0; i < kMany; ++i) {
     if (i > 0) list += ", ";
-    list += '?' + std::to_string(static_cast<std::size_t>(first) + i);
+    list += '?' + std::to_string(i + 1);
   }
   return list + ')';
 }
@@ -33,11 +36,12 @@ void in_parts(std::span<const T> values, Each&& each) {
   }
 }
 
-// `text` says list_from(1). At most kMany values, and not none.
-template <class T>
-Answer ask_many(Session& session, const Text& text, std::span<const T> values) {
+// `text` says list(), and has `more` after them. At most kMany values, and not none.
+template <class T, class... More>
+Answer ask_many(Session& session, const Text& text, std::span<const T> values,
+                const More&... more) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return session.ask(text, {Param(values[std::min(I, values.size() - 1)])...});
+    return session.ask(text, {Param(values[std::min(I, values.size() - 1)])..., Param(more)...});
   }
   (std::make_index_sequence<kMany>());
 }

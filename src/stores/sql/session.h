@@ -3,7 +3,7 @@
 // The statements of this folder are written once, for every server: values as ?1, ?2 …, our tables
 // by their bare names, ON CONFLICT … DO UPDATE for an insert that may meet a row. What a database
 // says in another way, its adapter's Dialect rewrites when a text is made. No statement here reads
-// in a subquery the table it changes: MySQL cannot.
+// in a subquery the table it changes, unless through one in FROM with a LIMIT: MySQL cannot.
 #pragma once
 
 #include <chrono>

@@ -1,0 +1,202 @@
+#include "stores/sql/held.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "stores/sql/held_take.h"
+
+namespace semel::sql {
+namespace {
+
+using std::chrono::milliseconds;
+
+HeldContent content_of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now) {
+  HeldContent content;
+  content.consumer = consumer;
+  content.due = after(now, message.delay);
+  if (message.key) content.key = *message.key;
+  content.payload = message.payload;
+  content.headers = &message.headers;
+  content.content_type = message.content_type;
+  content.type = message.type;
+  return content;
+}
+
+// Holding back what comes to lines that have rows, within its transaction.
+class Behind {
+ public:
+  Behind(HeldRows& held, ConsumerNumber consumer, std::span<const Follower> followers)
+      : held_(held) {
+    std::set<Bytes> names;
+    for (const Follower& follower : followers) names.insert(*follower.arrival->line);
+    const std::vector<Bytes> asked(names.begin(), names.end());
+    held_.lines().find(consumer, asked, lines_);
+  }
+
+  HeldMessages::Place place(const Follower& follower, std::size_t most_bytes, StoreTime now) {
+    const auto line = lines_.find(*follower.arrival->line);
+    if (line == lines_.end()) return HeldMessages::Place::kFree;
+    const std::size_t size = follower.message->payload().size();
+    // What has found no room lets none of its line by.
+    if (full_.contains(line->first) || line->second.bytes() + size > most_bytes) {
+      full_.insert(line->first);
+      return HeldMessages::Place::kFull;
+    }
+    HeldContent content = HeldContent::of(*follower.message, follower.arrival);
+    content.due = now;
+    const RowTag row = held_.next();
+    LineEnd end;
+    end.row = row;
+    end.seat = seat_behind(&line->second, row, size);
+    held_.add_behind(content, row, end.seat, now);
+    line->second.last = end;
+    return HeldMessages::Place::kHeld;
+  }
+
+ private:
+  HeldRows& held_;
+  Lines lines_;
+  std::set<BytesView> full_;
+};
+
+class Held final : public HeldMessages {
+ public:
+  Held(Pool& pool, Instances& instances, const HeldTexts& texts, WakeUps& wake_ups)
+      : pool_(pool), instances_(instances), texts_(texts), wake_ups_(wake_ups) {}
+
+  Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) override {
+    return contained([&] {
+      if (messages.empty()) return;
+      Work work(pool_);
+      HeldRows held = rows(work.session());
+      const StoreTime now = work.now();
+      for (const HeldMessage& message : messages) {
+        held.add(content_of(consumer, message, now), now);
+      }
+      work.commit();
+    });
+  }
+
+  Result<std::vector<Arrival>> take(ConsumerNumber consumer, std::size_t max_messages,
+                                    std::size_t max_bytes, milliseconds hidden,
+                                    const LineOf& line_of) override {
+    return contained([&] {
+      // Before the look: what comes during it wakes again.
+      wake_ups_.drain(consumer);
+      if (max_messages == 0) return std::vector<Arrival>();
+      HeldTake::Wanted wanted;
+      wanted.consumer = consumer;
+      wanted.max_messages = max_messages;
+      wanted.max_bytes = max_bytes;
+      wanted.instance = instances_.number();
+      auto taken = take(wanted, hidden, line_of, static_cast<bool>(line_of));
+      if (!taken) taken = take(wanted, hidden, line_of, true);
+      return *std::move(taken);
+    });
+  }
+
+  Result<std::vector<Place>> hold_behind(ConsumerNumber consumer,
+                                         std::span<const Follower> followers,
+                                         std::size_t most_bytes) override {
+    return contained([&] {
+      std::vector<Place> places;
+      if (followers.empty()) return places;
+      Work work(pool_);
+      HeldRows held = rows(work.session());
+      held.lines().lock(consumer);
+      const StoreTime now = work.now();
+      Behind behind(held, consumer, followers);
+      for (const Follower& follower : followers) {
+        places.push_back(behind.place(follower, most_bytes, now));
+      }
+      work.commit();
+      return places;
+    });
+  }
+
+  Result<std::vector<Bytes>> lines(ConsumerNumber consumer) override {
+    return contained([&] {
+      Lent session(pool_);
+      return rows(*session).lines().all(consumer);
+    });
+  }
+
+  Result<void> release(std::span<const RowTag> rows, milliseconds delay) override {
+    return change(rows, [&](HeldRows& held, std::span<const RowTag> sorted, StoreTime now) {
+      held.release(sorted, delay, now);
+    });
+  }
+
+  Result<void> extend(std::span<const RowTag> rows, milliseconds hidden) override {
+    return change(rows, [&](HeldRows& held, std::span<const RowTag> sorted, StoreTime now) {
+      for (const RowTag row : sorted) held.hide(row, after(now, hidden), now);
+    });
+  }
+
+  Result<void> remove(std::span<const RowTag> rows) override {
+    return change(rows, [](HeldRows& held, std::span<const RowTag> sorted, StoreTime) {
+      held.take_out(sorted);
+    });
+  }
+
+  Result<Depth> depth(ConsumerNumber consumer) override {
+    return contained([&] {
+      Lent session(pool_);
+      const StoreTime now = session->now();
+      return rows(*session).depth(consumer, now);
+    });
+  }
+
+  int wake_fd() noexcept override { return wake_ups_.fd(std::nullopt); }
+  int wake_fd(ConsumerNumber consumer) noexcept override { return wake_ups_.fd(consumer); }
+
+ private:
+  HeldRows rows(Session& session) { return {session, texts_, wake_ups_}; }
+
+  // None where it can only be said with the lines locked.
+  std::optional<std::vector<Arrival>> take(HeldTake::Wanted wanted, milliseconds hidden,
+                                           const LineOf& line_of, bool lined) {
+    Work work(pool_);
+    HeldRows held = rows(work.session());
+    if (lined) {
+      // No turn is waited for where nothing is due.
+      if (!held.any_due(wanted.consumer, work.session().now())) return std::vector<Arrival>();
+      held.lines().lock(wanted.consumer);
+    }
+    wanted.now = work.now();
+    wanted.until = after(wanted.now, hidden);
+    HeldTake take(held, wanted);
+    auto taken = take.run(line_of);
+    if (taken && take.changed()) work.commit();
+    return taken;
+  }
+
+  // In one order, whoever changes them: two that wait for each other's rows would wait for ever.
+  template <class Change>
+  Result<void> change(std::span<const RowTag> rows, Change&& change) {
+    return contained([&] {
+      if (rows.empty()) return;
+      std::vector<RowTag> sorted(rows.begin(), rows.end());
+      std::ranges::sort(sorted);
+      Work work(pool_);
+      HeldRows held = this->rows(work.session());
+      change(held, std::span<const RowTag>(sorted), work.now());
+      work.commit();
+    });
+  }
+
+  Pool& pool_;
+  Instances& instances_;
+  const HeldTexts& texts_;
+  WakeUps& wake_ups_;
+};
+
+}  // namespace
+
+std::unique_ptr<HeldMessages> make_held(Pool& pool, Instances& instances, const HeldTexts& texts,
+                                        WakeUps& wake_ups) {
+  return std::make_unique<Held>(pool, instances, texts, wake_ups);
+}
+
+}  // namespace semel::sql

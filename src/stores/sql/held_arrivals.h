@@ -1,0 +1,27 @@
+// Held rows as the arrivals they are read into.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <semel/delivery.h>
+#include <semel/records.h>
+
+#include "stores/sql/answer.h"
+
+namespace semel::sql {
+
+// What a statement selects for `arrival_at`; each name begins with `of`. Payloads that are not
+// small are left out: they are read one by one, and only if they are wanted.
+std::string arrival_columns(const std::string& of);
+// The first column after them.
+inline constexpr std::size_t kAfterArrival = 16;
+
+struct FoundArrival {
+  Arrival arrival;
+  std::size_t size = 0;  // of its payload
+  bool whole = true;     // else its payload is not read yet
+};
+FoundArrival arrival_at(const Answer& row, StoreTime now);
+
+}  // namespace semel::sql

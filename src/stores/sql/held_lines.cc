@@ -1,0 +1,132 @@
+#include "stores/sql/held_lines.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace semel::sql {
+namespace {
+
+constexpr std::size_t kLinesAtOnce = 16;
+// After the consumer in the parameters.
+constexpr std::size_t kFirstName = 2;
+
+// A union of the ends of each: an index finds them, however long a line is.
+std::string text_of_ends() {
+  std::string text;
+  for (std::size_t i = 0; i < kLinesAtOnce; ++i) {
+    for (const char* order : {"place", "place DESC"}) {
+      if (!text.empty()) text += " UNION ALL ";
+      text +=
+          "(SELECT line, row_id, place, line_bytes, octet_length(payload) AS size, taken_by, "
+          "due_at "
+          "FROM semel_held WHERE consumer = ?1 AND line = ?" +
+          std::to_string(kFirstName + i) + " ORDER BY " + order + " LIMIT 1)";
+    }
+  }
+  return text;
+}
+
+Answer ask_ends(Session& session, const Text& text, ConsumerNumber consumer,
+                std::span<const Bytes> names) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return session.ask(text, {Param(consumer), Param(names[std::min(I, names.size() - 1)])...});
+  }
+  (std::make_index_sequence<kLinesAtOnce>());
+}
+
+}  // namespace
+
+std::size_t Line::bytes() const noexcept {
+  // Each row knows the bytes of its line up to itself.
+  const std::int64_t bytes = last.seat.bytes - first.seat.bytes + first.size;
+  return static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
+}
+
+void Line::note(RowTag row, std::optional<std::int64_t> taken_by, StoreTime due) {
+  for (LineEnd* end : {&first, &last}) {
+    if (end->row != row) continue;
+    end->taken_by = taken_by;
+    end->due = due;
+  }
+}
+
+Seat seat_behind(const Line* line, RowTag row, std::size_t size) {
+  Seat seat{static_cast<std::int64_t>(row), static_cast<std::int64_t>(size)};
+  if (line == nullptr) return seat;
+  seat.place = std::max(seat.place, line->last.seat.place + 1);
+  seat.bytes += line->last.seat.bytes;
+  return seat;
+}
+
+LineTexts::LineTexts(const Dialect& dialect)
+    : lock(dialect, "SELECT number FROM semel_consumer WHERE number = ?1 FOR UPDATE"),
+      ends(dialect, text_of_ends()),
+      join(dialect,
+           "UPDATE semel_held SET line = ?2, place = ?3, line_bytes = ?4, taken_by = ?5, "
+           "due_at = ?6 WHERE row_id = ?1"),
+      // What is between the first and the one right before it was in this hand when that was taken,
+      // and goes from it only together with all behind it: the two ends tell.
+      waits(dialect,
+            "SELECT 1 FROM semel_held AS this JOIN semel_held AS other "
+            "ON other.consumer = this.consumer AND other.line = this.line "
+            "WHERE this.row_id = ?1 AND other.place IN ("
+            "(SELECT min(place) FROM semel_held WHERE consumer = this.consumer "
+            "AND line = this.line AND place < this.place), "
+            "(SELECT max(place) FROM semel_held WHERE consumer = this.consumer "
+            "AND line = this.line AND place < this.place)) "
+            "AND (other.taken_by IS NULL OR other.taken_by <> ?2 OR other.due_at <= ?3) LIMIT 1"),
+      put_behind(dialect, "UPDATE semel_held SET due_at = ?2, taken_by = NULL WHERE row_id = ?1"),
+      move_up(dialect,
+              "UPDATE semel_held SET due_at = ready_at WHERE due_at = ?3 AND row_id = "
+              "(SELECT row_id FROM (SELECT row_id FROM semel_held WHERE consumer = ?1 "
+              "AND line = ?2 ORDER BY place LIMIT 1) AS first_row)"),
+      all(dialect,
+          "SELECT DISTINCT line FROM semel_held WHERE consumer = ?1 AND line IS NOT NULL") {}
+
+void HeldLines::lock(ConsumerNumber consumer) {
+  if (locked_.insert(consumer).second) session_.ask(texts_.lock, {consumer});
+}
+
+void HeldLines::find(ConsumerNumber consumer, std::span<const Bytes> names, Lines& found) {
+  for (; !names.empty(); names = names.subspan(std::min(kLinesAtOnce, names.size()))) {
+    const auto part = names.first(std::min(kLinesAtOnce, names.size()));
+    Answer answer = ask_ends(session_, texts_.ends, consumer, part);
+    while (answer.next()) {
+      LineEnd end;
+      end.row = RowTag{answer.integer(1)};
+      end.seat = {answer.integer(2), answer.integer(3)};
+      end.size = answer.integer(4);
+      end.taken_by = answer.maybe_integer(5);
+      end.due = answer.time(6);
+      // The rows of a union come in no order.
+      const auto [line, fresh] = found.try_emplace(answer.bytes(0), Line{end, end});
+      if (end.seat.place < line->second.first.seat.place) line->second.first = end;
+      if (end.seat.place > line->second.last.seat.place) line->second.last = end;
+    }
+  }
+}
+
+void HeldLines::join(RowTag row, BytesView line, const Seat& seat,
+                     std::optional<std::int64_t> taken_by, StoreTime due) {
+  session_.queue(texts_.join, {row, line, seat.place, seat.bytes, taken_by, due});
+}
+
+bool HeldLines::waits(RowTag row, std::int64_t instance, StoreTime now) {
+  return session_.ask(texts_.waits, {row, instance, now}).next();
+}
+
+void HeldLines::put_behind(RowTag row) { session_.queue(texts_.put_behind, {row, kBehind}); }
+
+void HeldLines::move_up(ConsumerNumber consumer, BytesView line) {
+  session_.queue(texts_.move_up, {consumer, line, kBehind});
+}
+
+std::vector<Bytes> HeldLines::all(ConsumerNumber consumer) {
+  std::vector<Bytes> lines;
+  Answer answer = session_.ask(texts_.all, {consumer});
+  while (answer.next()) lines.push_back(answer.bytes(0));
+  return lines;
+}
+
+}  // namespace semel::sql

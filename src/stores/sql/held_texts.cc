@@ -1,0 +1,69 @@
+#include "stores/sql/held_arrivals.h"
+#include "stores/sql/held_rows.h"
+#include "stores/sql/many.h"
+
+namespace semel::sql {
+
+HeldTexts::HeldTexts(const Dialect& dialect)
+    : lines(dialect),
+      add(dialect,
+          "INSERT INTO semel_held (row_id, consumer, due_at, ready_at, enqueued_at, suspect, "
+          "attempts, first_seen, fingerprint, message_key, type, content_type, source_partition, "
+          "source_position, broker_key, broker_time, headers, payload, line, place, line_bytes, "
+          "inbox) VALUES (?1, ?2, ?3, ?4, ?5, FALSE, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
+          "?16, ?17, ?18, ?19, ?20, ?21)"),
+      due(dialect, "SELECT " + arrival_columns("") +
+                       " FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 "
+                       "ORDER BY due_at, row_id LIMIT ?3 FOR UPDATE SKIP LOCKED"),
+      any_due(dialect, "SELECT 1 FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 LIMIT 1"),
+      behind(dialect, "SELECT " + arrival_columns("other.") +
+                          ", other.due_at FROM semel_held AS this JOIN semel_held AS other "
+                          "ON other.consumer = this.consumer AND other.line = this.line "
+                          "AND other.place > this.place "
+                          "WHERE this.row_id = ?1 ORDER BY other.place LIMIT ?2"),
+      take(dialect, "UPDATE semel_held SET due_at = ?3, taken_by = ?2 WHERE row_id = ?1"),
+      release(dialect,
+              "UPDATE semel_held SET taken_by = NULL, due_at = ready_at WHERE row_id = ?1"),
+      release_later(dialect,
+                    "UPDATE semel_held SET due_at = ?2, ready_at = ?2, taken_by = NULL, "
+                    "suspect = FALSE WHERE row_id = ?1"),
+      // A row that moved on meanwhile is not hidden again.
+      hide(dialect,
+           "UPDATE semel_held SET due_at = ?2 "
+           "WHERE row_id = ?1 AND taken_by IS NOT NULL AND due_at > ?3"),
+      free(dialect, "SELECT row_id, consumer, inbox FROM semel_held WHERE row_id IN " + list() +
+                        " AND line IS NULL FOR UPDATE"),
+      whose(dialect, "SELECT DISTINCT consumer FROM semel_held WHERE row_id IN " + list() +
+                         " AND line IS NOT NULL ORDER BY consumer"),
+      lined(dialect,
+            "SELECT row_id, consumer, inbox, line, "
+            "EXISTS (SELECT 1 FROM semel_held AS other WHERE other.consumer = this.consumer "
+            "AND other.line = this.line AND other.place < this.place), "
+            "EXISTS (SELECT 1 FROM semel_held AS other WHERE other.consumer = this.consumer "
+            "AND other.line = this.line AND other.place > this.place AND other.due_at = " +
+                std::string(kAfterMany) +
+                ") "
+                "FROM semel_held AS this WHERE row_id IN " +
+                list() + " AND line IS NOT NULL FOR UPDATE"),
+      remove(dialect, "DELETE FROM semel_held WHERE row_id IN " + list()),
+      find(dialect, "SELECT " + arrival_columns("") + " FROM semel_held WHERE row_id = ?1"),
+      payload(dialect, "SELECT payload FROM semel_held WHERE row_id = ?1"),
+      inbox(dialect, "SELECT inbox FROM semel_held WHERE row_id = ?1"),
+      move(dialect,
+           "INSERT INTO semel_held (row_id, consumer, due_at, ready_at, enqueued_at, suspect, "
+           "attempts, first_seen, fingerprint, message_key, type, content_type, source_partition, "
+           "source_position, broker_key, broker_time, headers, payload, line, place, line_bytes, "
+           "inbox) SELECT ?2, consumer, ?3, ?3, enqueued_at, FALSE, ?4, coalesce(first_seen, ?5), "
+           "coalesce(?7, fingerprint), coalesce(?6, message_key), type, content_type, "
+           "source_partition, source_position, broker_key, broker_time, headers, payload, line, "
+           "place, line_bytes, CASE WHEN ?8 THEN inbox END FROM semel_held WHERE row_id = ?1"),
+      there(dialect, "SELECT consumer FROM semel_held WHERE row_id = ?1 FOR UPDATE"),
+      taken_from(dialect, "SELECT DISTINCT consumer FROM semel_held WHERE taken_by = ?1"),
+      show(dialect,
+           "UPDATE semel_held SET due_at = least(due_at, ?2), taken_by = NULL, suspect = TRUE "
+           "WHERE taken_by = ?1"),
+      depth(dialect,
+            "SELECT min(due_at), count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2"),
+      count(dialect, "SELECT count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2") {}
+
+}  // namespace semel::sql
