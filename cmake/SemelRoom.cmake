@@ -2,8 +2,10 @@
 #
 #   semel_room(core DEPENDS base SOURCES a.cc b.cc TESTS a_test.cc LINK fmt::fmt)
 #
-# DEPENDS names the rooms it may know; LINK is what only it may see.
+# DEPENDS names the rooms it may know; LINK is what only it may see. SERVERS names the servers that its
+# tests share (SemelServers.cmake).
 include(GNUInstallDirs)
+include(SemelServers)
 include(GoogleTest OPTIONAL)
 
 add_library(semel_flags INTERFACE)
@@ -45,7 +47,7 @@ function(semel_pch target)
 endfunction()
 
 function(semel_test_program name)
-  cmake_parse_arguments(P "" "TIMEOUT" "SOURCES;DEPENDS;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(P "" "TIMEOUT" "SOURCES;DEPENDS;LINK;LABELS;SERVERS" ${ARGN})
   if(NOT name MATCHES "${SEMEL_TEST_FILTER}" OR (SEMEL_TEST_SKIP AND name MATCHES "${SEMEL_TEST_SKIP}"))
     return()
   endif()
@@ -74,14 +76,15 @@ function(semel_test_program name)
   if(NOT P_LABELS)
     set(P_LABELS unit)
   endif()
+  semel_servers(server_properties ${P_SERVERS})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
                        TEST_PREFIX "${SEMEL_TEST_PREFIX}"
-                       PROPERTIES TIMEOUT ${P_TIMEOUT} LABELS "${P_LABELS}")
+                       PROPERTIES TIMEOUT ${P_TIMEOUT} LABELS "${P_LABELS}" ${server_properties})
   set_property(GLOBAL APPEND PROPERTY SEMEL_TEST_PROGRAMS ${name})
 endfunction()
 
 function(semel_room name)
-  cmake_parse_arguments(R "" "" "DEPENDS;SOURCES;TESTS;LINK;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(R "" "" "DEPENDS;SOURCES;TESTS;LINK;TEST_DEPENDS;SERVERS" ${ARGN})
   add_library(semel_${name} STATIC ${R_SOURCES})
   add_library(Semel::${name} ALIAS semel_${name})
   list(TRANSFORM R_DEPENDS PREPEND semel_ OUTPUT_VARIABLE depends)
@@ -91,6 +94,7 @@ function(semel_room name)
   semel_pch(semel_${name})
   set_property(GLOBAL APPEND PROPERTY SEMEL_LIBRARIES semel_${name})
   if(SEMEL_TESTS AND R_TESTS)
-    semel_test_program(semel_${name}_test SOURCES ${R_TESTS} DEPENDS ${name} ${R_TEST_DEPENDS})
+    semel_test_program(semel_${name}_test SOURCES ${R_TESTS} DEPENDS ${name} ${R_TEST_DEPENDS}
+                       SERVERS ${R_SERVERS})
   endif()
 endfunction()

@@ -1,0 +1,42 @@
+// The PostgreSQL store: records beside the user's own tables, and the caller's own connection as a
+// store.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <semel/environment.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+struct pg_conn;  // PGconn
+
+namespace semel {
+
+struct PostgresOptions {
+  // As libpq takes it: postgresql://user@host/database?sslmode=verify-full, or key=value pairs. What
+  // it does not say comes from PGHOST, PGUSER, PGPASSWORD, ~/.pgpass and so on.
+  std::string url;
+  // Of Semel's tables, in the database of the URL.
+  std::string schema = "semel";
+  // Make schema and tables where they are missing, and bring older ones up to date. False: a
+  // database without them is refused with the command that makes them.
+  bool create = true;
+  // How long a statement waits for another transaction's lock before kBlocked.
+  std::chrono::milliseconds busy{5'000};
+  // Idle connections that stay open. One more is open for as long as this process claims.
+  std::size_t connections = 8;
+  // A process that only looks needs no thread that listens for new rows.
+  bool listens = true;
+  Environment* environment = nullptr;  // null: system_environment()
+};
+
+// Opens the database. All facets are there. Errors: R250 cannot be reached, R251 login refused, R252
+// no such database, R253 rights missing, R254 no connection left, R203 replica or read-only, R205
+// disk full, R207 tables missing and `create` is off, R210 schema newer than this library, R257 a
+// pooler stands between that gives each transaction another session, R258 server too old.
+Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options);
+
+}  // namespace semel

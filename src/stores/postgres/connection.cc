@@ -1,0 +1,191 @@
+#include "stores/postgres/connection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "stores/postgres/error_table.h"
+
+namespace semel::postgres {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int kOldestServer = 120'000;
+constexpr std::size_t kMostAtOnce = 128;
+// A transaction that stands still for so long is another's to do: its process hangs, or was stopped.
+constexpr const char* kIdleInTransaction = "300s";
+
+// What the user's own words in the URL may say otherwise: a peer that vanished is noticed in time.
+constexpr const char* kDefaults[][2] = {
+    {"connect_timeout", "10"},     {"keepalives_idle", "10"},
+    {"keepalives_interval", "5"},  {"keepalives_count", "3"},
+    {"tcp_user_timeout", "20000"}, {"fallback_application_name", "semel"}};
+
+void set_up(PGconn* connection, const Place& place) {
+  const std::string sql = fmt::format(
+      "SET lock_timeout = {}; SET idle_in_transaction_session_timeout = '{}'; "
+      "SET default_transaction_isolation = 'read committed'; SET jit = off; "
+      "SET client_min_messages = error; SET bytea_output = hex; SET extra_float_digits = 1",
+      std::max<std::int64_t>(place.patience.count(), 1), kIdleInTransaction);
+  const ResultPtr result(PQexec(connection, sql.c_str()));
+  if (!went_well(result.get())) throw failure_of(result.get());
+}
+
+// A connection that failed has no SQLSTATE; its message has what the server said.
+Error refusal_of(PGconn* connection) {
+  const std::string said = PQerrorMessage(connection);
+  const auto says = [&](const char* words) { return said.find(words) != std::string::npos; };
+  if (says("password") || says("authentication") || says("pg_hba") ||
+      (says("role \"") && says("does not exist"))) {
+    return error_of("28000", said);
+  }
+  if (says("database \"") && says("does not exist")) return error_of("3D000", said);
+  if (says("too many clients") || says("remaining connection slots")) {
+    return error_of("53300", said);
+  }
+  if (says("starting up") || says("shutting down") || says("recovery mode")) {
+    return error_of("57P03", said);
+  }
+  return unreachable(said);
+}
+
+}  // namespace
+
+PGconn* connect(const Place& place) {
+  std::vector<const char*> names;
+  std::vector<const char*> values;
+  for (const auto& [name, value] : kDefaults) {
+    names.push_back(name);
+    values.push_back(value);
+  }
+  // Last, and so it has the last word.
+  names.push_back("dbname");
+  values.push_back(place.url.c_str());
+  names.push_back(nullptr);
+  values.push_back(nullptr);
+  PGconn* const connection = PQconnectdbParams(names.data(), values.data(), 1);
+  const auto refuse = [&](Error error) {
+    PQfinish(connection);
+    sql::fail(std::move(error), 1);
+  };
+  if (connection == nullptr) throw std::bad_alloc();
+  if (PQstatus(connection) != CONNECTION_OK) refuse(refusal_of(connection));
+  if (PQserverVersion(connection) < kOldestServer) {
+    refuse({ErrorKind::kRejected, "R258", "the PostgreSQL server is older than version 12",
+            "use a newer server"});
+  }
+  PQsetNoticeReceiver(
+      connection, [](void*, const PGresult*) {}, nullptr);
+  try {
+    set_up(connection, place);
+  } catch (...) {
+    PQfinish(connection);
+    throw;
+  }
+  return connection;
+}
+
+SessionTexts::SessionTexts(const Dialect& dialect, const std::string& clock)
+    : begin("BEGIN ISOLATION LEVEL READ COMMITTED"),
+      commit("COMMIT"),
+      roll_back("ROLLBACK"),
+      patience("SELECT set_config('lock_timeout', $1::text, true)"),
+      now(dialect, "SELECT " + clock) {
+  constexpr const char* kSequences[] = {"semel_consumer_number", "semel_instance_number",
+                                        "semel_held_number", "semel_inbox_number"};
+  for (std::size_t i = 0; i < std::size(kSequences); ++i) {
+    numbers[i] = fmt::format("SELECT nextval('{}{}') FROM generate_series(1, $1)",
+                             dialect.prefix(), kSequences[i]);
+  }
+}
+
+Connection::Connection(const Place& place, const SessionTexts& texts)
+    : texts_(texts), usual_patience_(place.patience), pipe_(connect(place), true) {}
+
+std::vector<ResultPtr> Connection::run() {
+  // Outside of a transaction each segment commits by itself.
+  auto segments = pipe_.run(open_ ? Loss::kNothingDone : Loss::kInDoubt);
+  std::vector<ResultPtr> all;
+  for (Pipe::Segment& segment : segments) {
+    for (ResultPtr& result : segment.results) {
+      if (!went_well(result.get())) throw failure_of(result.get());
+      all.push_back(std::move(result));
+    }
+  }
+  return all;
+}
+
+void Connection::queue(const sql::Text& text, std::initializer_list<sql::Param> params) {
+  WireParams wire;
+  for (const sql::Param& param : params) wire.add(param);
+  queue(text, wire);
+}
+
+sql::Answer Connection::ask(const sql::Text& text, std::initializer_list<sql::Param> params) {
+  queue(text, params);
+  return answer_of(run().back().get());
+}
+
+sql::Answer Connection::ask(const sql::Text& text, const WireParams& params) {
+  queue(text, params);
+  return answer_of(run().back().get());
+}
+
+std::int64_t Connection::next_number(sql::Counter counter) {
+  const auto which = static_cast<std::size_t>(counter);
+  Block& block = blocks_[which];
+  if (block.left.empty()) {
+    WireParams params;
+    params.add_integer(static_cast<std::int64_t>(block.next_size));
+    pipe_.send(texts_.numbers[which], params);
+    sql::Answer answer = answer_of(run().back().get());
+    while (answer.next()) block.left.push_back(answer.integer(0));
+    std::ranges::reverse(block.left);
+    block.next_size = std::min(block.next_size * 4, kMostAtOnce);
+  }
+  const std::int64_t number = block.left.back();
+  block.left.pop_back();
+  if (!open_) block = {};
+  return number;
+}
+
+StoreTime Connection::now() {
+  sql::Answer answer = ask(texts_.now, {});
+  answer.next();
+  return answer.time(0);
+}
+
+void Connection::begin(milliseconds patience) {
+  for (Block& block : blocks_) block = {};
+  pipe_.send(texts_.begin, {});
+  if (patience != usual_patience_) {
+    WireParams params;
+    params.add_kept_literal(std::to_string(std::max<std::int64_t>(patience.count(), 1)));
+    pipe_.send(texts_.patience, params);
+  }
+  open_ = true;
+}
+
+void Connection::commit() {
+  pipe_.send(texts_.commit, {});
+  open_ = false;
+  const auto results = run();
+  // The server ends a transaction that has failed without a word of error.
+  if (std::string_view(PQcmdStatus(results.back().get())) != "COMMIT") {
+    sql::fail({ErrorKind::kRetryTransaction, "R200", "the transaction had failed before", {}}, 1);
+  }
+}
+
+void Connection::roll_back() noexcept {
+  if (!open_) return;
+  open_ = false;
+  try {
+    pipe_.send(texts_.roll_back, {});
+    pipe_.run(Loss::kNothingDone);
+  } catch (...) {
+    // The pipe knows that it is not whole.
+  }
+}
+
+}  // namespace semel::postgres

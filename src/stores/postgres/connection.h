@@ -1,0 +1,73 @@
+// Connection: a session on a PostgreSQL server.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stores/postgres/dialect.h"
+#include "stores/postgres/pipe.h"
+#include "stores/sql/session.h"
+
+namespace semel::postgres {
+
+struct Place {
+  std::string url;     // as libpq takes it: postgresql://… or key=value pairs
+  std::string schema;  // of our tables
+  // The server's clock, as an expression.
+  std::string clock = "clock_timestamp()";
+  std::chrono::milliseconds patience{5'000};  // with locks
+};
+
+// What every session of one store says alike.
+struct SessionTexts {
+  SessionTexts(const Dialect& dialect, const std::string& clock);
+
+  std::string begin, commit, roll_back, patience;
+  sql::Text now;
+  std::string numbers[4];  // by Counter
+};
+
+class Connection final : public sql::Session {
+ public:
+  Connection(const Place& place, const SessionTexts& texts);
+
+  sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override;
+  void queue(const sql::Text& text, std::initializer_list<sql::Param> params) override;
+  std::int64_t next_number(sql::Counter counter) override;
+  StoreTime now() override;
+  void begin(std::chrono::milliseconds patience) override;
+  void commit() override;
+  void roll_back() noexcept override;
+  bool whole() const noexcept override { return pipe_.whole(); }
+
+  // The same with parameters that only PostgreSQL has.
+  sql::Answer ask(const sql::Text& text, const WireParams& params);
+  void queue(const sql::Text& text, const WireParams& params) { pipe_.send(text.sql(), params); }
+  // Runs what was queued; throws what went wrong first.
+  void settle() { run(); }
+  // The same, and the results of all of it.
+  std::vector<ResultPtr> run();
+
+  Pipe& pipe() noexcept { return pipe_; }
+
+ private:
+
+  const SessionTexts& texts_;
+  const std::chrono::milliseconds usual_patience_;
+  Pipe pipe_;
+  bool open_ = false;  // a transaction
+  struct Block {
+    std::vector<std::int64_t> left;  // largest first
+    std::size_t next_size = 1;
+  };
+  // Numbers grow with time: what a transaction does not use is not kept for a later one.
+  Block blocks_[4];
+};
+
+// Opens a connection and sets it up. Throws Failure.
+PGconn* connect(const Place& place);
+
+}  // namespace semel::postgres

@@ -1,0 +1,27 @@
+// How PostgreSQL says what the shared statements mean.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "stores/sql/session.h"
+
+namespace semel::postgres {
+
+// `name` as PostgreSQL takes any name: in double quotes.
+std::string quoted(std::string_view name);
+
+class Dialect final : public sql::Dialect {
+ public:
+  explicit Dialect(std::string_view schema) : prefix_(quoted(schema) + ".") {}
+
+  // ?1 becomes $1, and every semel_… name one of our schema's.
+  std::string translated(std::string_view shared) const override;
+  // "schema".
+  const std::string& prefix() const noexcept { return prefix_; }
+
+ private:
+  std::string prefix_;
+};
+
+}  // namespace semel::postgres

@@ -1,0 +1,116 @@
+#include "stores/postgres/error_table.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace semel::postgres {
+namespace {
+
+struct Row {
+  std::string_view state;  // a whole SQLSTATE, or its class: the first two
+  ErrorKind kind;
+  const char* page;
+  const char* what;
+  const char* hint;
+  const char* sql_class;
+  bool of_the_store;
+};
+
+constexpr const char* kNoHint = "";
+
+// The first row that fits is taken. SQLSTATEs: PostgreSQL 15, appendix A.
+constexpr Row kRows[] = {
+    {"40", ErrorKind::kRetryTransaction, "R200", "undid the transaction for another one's sake",
+     kNoHint, "busy", true},
+    {"55P03", ErrorKind::kBlocked, "R206", "has a row locked by another transaction",
+     "end the other transaction: SELECT * FROM pg_stat_activity tells whose it is", "busy", true},
+    {"55006", ErrorKind::kBlocked, "R206", "has the object in use", kNoHint, "busy", true},
+    {"57014", ErrorKind::kRetryTransaction, "R200", "ended a statement that took too long",
+     "give it more time: statement_timeout", "busy", true},
+    {"57P", ErrorKind::kUnavailable, "R250", "is being stopped, or not ready yet", kNoHint, "other",
+     true},
+    {"08", ErrorKind::kUnavailable, "R250", "cannot be reached", kNoHint, "other", true},
+    {"25006", ErrorKind::kUnavailable, "R203", "only reads: it is a replica, or set to read only",
+     "name the primary server in store.postgres.url", "other", true},
+    {"25P03", ErrorKind::kRetryTransaction, "R200", "ended a transaction that stood idle", kNoHint,
+     "busy", true},
+    {"28", ErrorKind::kUnavailable, "R251", "refused the login",
+     "check user and password in store.postgres.url, and the server's pg_hba.conf", "other", true},
+    {"3D", ErrorKind::kUnavailable, "R252", "has no such database",
+     "make it (createdb), or name another one in store.postgres.url", "other", true},
+    {"42501", ErrorKind::kRejected, "R253", "does not give this user the right",
+     "grant it: docs/stores/postgres.md lists what is needed", "refused", false},
+    {"53100", ErrorKind::kUnavailable, "R205", "has a full disk", "free space on the server's disk",
+     "other", true},
+    {"53300", ErrorKind::kUnavailable, "R254", "takes no more connections",
+     "raise max_connections, or run fewer workers", "other", true},
+    {"53", ErrorKind::kUnavailable, "R200", "lacks memory or another resource", kNoHint, "other",
+     true},
+    {"58", ErrorKind::kUnavailable, "R201", "cannot read or write its files",
+     "look into the server's log", "other", true},
+    {"XX", ErrorKind::kUnavailable, "R202", "found its data damaged", "look into the server's log",
+     "other", true},
+    {"26000", ErrorKind::kRetryTransaction, "R257",
+     "does not know a statement that was prepared: something stands between",
+     "connect to the server itself, or let the pooler keep sessions (pool_mode = session)", "busy",
+     true},
+    {"0A000", ErrorKind::kRetryTransaction, "R200", "had its tables changed meanwhile", kNoHint,
+     "syntax", false},
+    {"54", ErrorKind::kLimit, "R200", "takes no value or statement this big", kNoHint, "other",
+     false},
+    {"23", ErrorKind::kRejected, "R200", "refused a row", kNoHint, "constraint", false},
+    {"22", ErrorKind::kRejected, "R200", "refused a value", kNoHint, "constraint", false},
+    {"42", ErrorKind::kRejected, "R200", "refused a statement", kNoHint, "syntax", false},
+    {"2D", ErrorKind::kRejected, "R200", "refused a statement", kNoHint, "refused", false},
+};
+constexpr Row kUnknown = {"",      ErrorKind::kRejected, "R200", "refused a statement", kNoHint,
+                          "other", false};
+
+const Row& row_of(std::string_view sqlstate) noexcept {
+  for (const Row& row : kRows) {
+    if (sqlstate.starts_with(row.state)) return row;
+  }
+  return kUnknown;
+}
+
+std::string one_line(std::string_view said) {
+  std::string line(said.substr(0, said.find_last_not_of('\n') + 1));
+  for (char& c : line) {
+    if (c == '\n' || c == '\t') c = ' ';
+  }
+  return line;
+}
+
+}  // namespace
+
+int code_of(std::string_view sqlstate) noexcept {
+  int code = 0;
+  for (const char c : sqlstate) {
+    constexpr int kDigits = 36;
+    const int digit = c >= 'A' ? c - 'A' + 10 : c - '0';
+    code = code * kDigits + digit;
+  }
+  return code;
+}
+
+Error error_of(std::string_view sqlstate, std::string_view said) {
+  const Row& row = row_of(sqlstate);
+  return {row.kind, row.page,
+          fmt::format("the PostgreSQL server {} ({} {})", row.what, sqlstate, one_line(said)),
+          row.hint};
+}
+
+Error unreachable(std::string_view said) {
+  return {ErrorKind::kUnavailable, "R250",
+          fmt::format("the PostgreSQL server cannot be reached ({})", one_line(said)),
+          "check host and port in store.postgres.url, and that the server runs"};
+}
+
+std::string_view sql_class_of(std::string_view sqlstate) noexcept {
+  return row_of(sqlstate).sql_class;
+}
+
+bool is_store_failure(std::string_view sqlstate) noexcept { return row_of(sqlstate).of_the_store; }
+
+}  // namespace semel::postgres

@@ -1,0 +1,22 @@
+// What PostgreSQL's SQLSTATEs mean to Semel, in one table.
+#pragma once
+
+#include <string_view>
+
+#include <semel/error.h>
+
+namespace semel::postgres {
+
+// A SQLSTATE as a number, as Failure carries it; zero for an empty one.
+int code_of(std::string_view sqlstate) noexcept;
+
+// `said`: the server's own words.
+Error error_of(std::string_view sqlstate, std::string_view said);
+// The connection ended, or never began.
+Error unreachable(std::string_view said);
+// The last part of a handler's reason: constraint, syntax, refused, busy, other.
+std::string_view sql_class_of(std::string_view sqlstate) noexcept;
+// True where not the statement but the store, or another transaction, is at fault.
+bool is_store_failure(std::string_view sqlstate) noexcept;
+
+}  // namespace semel::postgres

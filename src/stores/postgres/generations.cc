@@ -1,0 +1,213 @@
+#include "stores/postgres/generations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace semel::postgres {
+namespace {
+
+using std::chrono::milliseconds;
+
+// DDL, which is neither prepared nor sent with others.
+void define(Connection& connection, const std::string& sql) {
+  connection.pipe().send_once(sql);
+  connection.settle();
+}
+
+}  // namespace
+
+std::string partition_name(std::int64_t number) { return fmt::format("semel_record_{}", number); }
+
+PartitionTexts::PartitionTexts(const Dialect& dialect, std::int64_t number,
+                               const std::string& clock)
+    : insert_completed(
+          dialect,
+          fmt::format("INSERT INTO {0} (id, generation, state, fingerprint, changed_at, inbox) "
+                      "SELECT u.id, {1}, 'completed', u.fingerprint, {2}, u.inbox "
+                      "FROM unnest(?1, ?2, ?3) AS u(id, fingerprint, inbox) "
+                      "ON CONFLICT (id, generation) DO NOTHING RETURNING id",
+                      partition_name(number), number, clock)),
+      // One that is in a sealed generation is there for good, or goes for good.
+      insert_consuming(
+          dialect,
+          fmt::format(
+              "INSERT INTO {0} (id, generation, state, fingerprint, changed_at, token, nonce, "
+              "lease_until, attempt, outcome_unknown, first_seen, holder, message_key) "
+              "SELECT u.id, {1}, 'consuming', u.fingerprint, {2}, "
+              "(SELECT epoch FROM semel_meta) * 4294967296 + nextval('{3}semel_token'), u.nonce, "
+              "{2} + ?5 * interval '1 millisecond', 1, false, {2}, ?6, u.message_key "
+              "FROM unnest(?1, ?2, ?3, ?4) AS u(id, fingerprint, nonce, message_key) "
+              "WHERE NOT EXISTS (SELECT 1 FROM semel_record AS other "
+              "WHERE other.id = u.id AND other.generation <> {1}) "
+              "ON CONFLICT (id, generation) DO NOTHING RETURNING id, token",
+              partition_name(number), number, clock, dialect.prefix())),
+      others(dialect,
+             fmt::format("SELECT id FROM semel_record WHERE id = ANY(?1) AND generation <> {}",
+                         number)),
+      erase(dialect,
+            fmt::format("DELETE FROM {} WHERE id = ANY(?1)", partition_name(number))),
+      lock_out(dialect, fmt::format("LOCK TABLE {} IN SHARE MODE", partition_name(number))) {}
+
+Generations::Generations(const Dialect& dialect, const std::string& clock)
+    : dialect_(dialect),
+      clock_(clock),
+      version_(dialect, fmt::format("SELECT generations, {} FROM semel_meta", clock)),
+      guard_(dialect,
+             "SELECT 1 / CASE WHEN generations = ?1 THEN 1 ELSE 0 END FROM semel_meta"),
+      lock_meta_(dialect, "SELECT generations FROM semel_meta FOR UPDATE"),
+      list_(dialect,
+            "SELECT number, ttl, state = 'active', created_at, sealed_at FROM semel_generation "
+            "ORDER BY number"),
+      add_(dialect,
+           fmt::format("INSERT INTO semel_generation (number, ttl, state, created_at) "
+                       "VALUES (?1, ?2, 'active', {})",
+                       clock)),
+      moved_(dialect, "UPDATE semel_meta SET generations = generations + 1"),
+      seal_(dialect, fmt::format("UPDATE semel_generation SET state = 'sealed', sealed_at = {} "
+                                 "WHERE number = ?1 AND state = 'active'",
+                                 clock)),
+      remove_(dialect, "DELETE FROM semel_generation WHERE number = ?1") {}
+
+const PartitionTexts& Generations::texts_of(std::int64_t number) {
+  auto& texts = texts_[number];
+  if (!texts) texts = std::make_unique<PartitionTexts>(dialect_, number, clock_);
+  return *texts;
+}
+
+std::optional<Generations::Active> Generations::known_active(const Ttl& ttl) {
+  const std::shared_lock lock(mutex_);
+  if (!known_) return std::nullopt;
+  for (const Generation& one : known_->all) {
+    if (!one.active || one.ttl != ttl) continue;
+    return Active{known_->version, known_->all.size() == 1, texts_.at(one.number).get()};
+  }
+  return std::nullopt;
+}
+
+KnownGenerations Generations::look(Connection& connection) {
+  KnownGenerations known;
+  // The version first: what is newer than it is only looked at again.
+  sql::Answer version = connection.ask(version_, {});
+  if (version.next()) known.version = version.integer(0);
+  sql::Answer list = connection.ask(list_, {});
+  while (list.next()) {
+    Generation one;
+    one.number = list.integer(0);
+    if (const auto ttl = list.maybe_integer(1)) one.ttl = milliseconds(*ttl);
+    one.active = list.boolean(2);
+    one.created_at = list.time(3);
+    one.sealed_at = list.maybe_time(4);
+    known.all.push_back(one);
+  }
+  return known;
+}
+
+void Generations::load(Connection& connection) {
+  KnownGenerations known = look(connection);
+  const std::unique_lock lock(mutex_);
+  for (const Generation& one : known.all) texts_of(one.number);
+  known_ = std::move(known);
+}
+
+void Generations::forget() {
+  const std::unique_lock lock(mutex_);
+  known_.reset();
+}
+
+Generations::Active Generations::active(Connection& connection, const Ttl& ttl) {
+  for (;;) {
+    if (const auto known = known_active(ttl)) return *known;
+    load(connection);
+    if (const auto known = known_active(ttl)) return *known;
+    connection.begin(milliseconds(5'000));
+    try {
+      connection.ask(lock_meta_, {});
+      const auto all = look(connection).all;
+      const bool there = std::ranges::any_of(
+          all, [&](const Generation& one) { return one.active && one.ttl == ttl; });
+      if (!there) make(connection, ttl);
+      connection.commit();
+    } catch (...) {
+      connection.roll_back();
+      throw;
+    }
+    forget();
+  }
+}
+
+// With semel_meta locked. Attached, not made as a partition: that would lock all of semel_record.
+std::int64_t Generations::make(Connection& connection, const Ttl& ttl) {
+  const auto all = look(connection).all;
+  const std::int64_t number = all.empty() ? 1 : all.back().number + 1;
+  const std::string name = dialect_.prefix() + partition_name(number);
+  const std::string whole = dialect_.prefix() + "semel_record";
+  define(connection, fmt::format("CREATE TABLE {} (LIKE {} INCLUDING DEFAULTS INCLUDING INDEXES)",
+                                 name, whole));
+  define(connection,
+         fmt::format("ALTER TABLE {} ATTACH PARTITION {} FOR VALUES IN ({})", whole, name, number));
+  connection.queue(add_, {number, ttl});
+  connection.queue(moved_, {});
+  connection.settle();
+  return number;
+}
+
+bool Generations::seal(Connection& connection, const Generation& old, milliseconds patience) {
+  connection.begin(patience);
+  try {
+    connection.ask(lock_meta_, {});
+    const auto all = look(connection).all;
+    const bool still = std::ranges::any_of(all, [&](const Generation& one) {
+      return one.number == old.number && one.active;
+    });
+    if (!still) {
+      connection.roll_back();
+      return false;
+    }
+    make(connection, old.ttl);
+    const PartitionTexts* texts = nullptr;
+    {
+      const std::unique_lock lock(mutex_);
+      texts = &texts_of(old.number);
+    }
+    connection.ask(texts->lock_out, {});
+    connection.queue(seal_, {old.number});
+    connection.commit();
+  } catch (...) {
+    connection.roll_back();
+    throw;
+  }
+  forget();
+  return true;
+}
+
+bool Generations::remove(Connection& connection, const Generation& old, StoreTime before,
+                         milliseconds patience) {
+  const std::string name = dialect_.prefix() + partition_name(old.number);
+  const std::string whole = dialect_.prefix() + "semel_record";
+  // Few: the index of what is not completed has them.
+  const sql::Text left(dialect_, fmt::format("SELECT 1 FROM {} WHERE state <> 'completed' AND "
+                                             "(state <> 'dead' OR changed_at >= ?1) LIMIT 1",
+                                             partition_name(old.number)));
+  connection.begin(patience);
+  try {
+    connection.ask(lock_meta_, {});
+    define(connection, fmt::format("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", name));
+    if (connection.ask(left, {before}).next()) {
+      connection.roll_back();
+      return false;
+    }
+    define(connection, fmt::format("ALTER TABLE {} DETACH PARTITION {}", whole, name));
+    define(connection, fmt::format("DROP TABLE {}", name));
+    connection.queue(remove_, {old.number});
+    connection.queue(moved_, {});
+    connection.commit();
+  } catch (...) {
+    connection.roll_back();
+    throw;
+  }
+  forget();
+  return true;
+}
+
+}  // namespace semel::postgres

@@ -1,0 +1,105 @@
+// Generations: the partitions of semel_record, each for records of one ttl.
+//
+// A key stands in one of them only, and that without any lock of its own: new records go into the
+// active one alone, whose primary key decides; and what is sealed gets none any more. A claim reads
+// semel_meta.generations behind its insert, and gives up where it moved; whoever seals first locks
+// out, and waits for, all that insert (LOCK … IN SHARE MODE). So nobody inserts into one while
+// another looks for the same key in a newer one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "stores/postgres/connection.h"
+
+namespace semel::postgres {
+
+using Ttl = std::optional<std::chrono::milliseconds>;  // none: kept for ever
+
+struct Generation {
+  std::int64_t number = 0;
+  Ttl ttl;
+  bool active = false;
+  StoreTime created_at{};
+  std::optional<StoreTime> sealed_at;
+};
+
+// The statements on one partition, and on those beside it.
+struct PartitionTexts {
+  PartitionTexts(const Dialect& dialect, std::int64_t number, const std::string& clock);
+
+  sql::Text insert_completed;  // ids, fingerprints, inbox rows: the ids that were new
+  sql::Text insert_consuming;  // ids, fingerprints, nonces, keys, lease, holder, generations: ids,
+                               // tokens
+  sql::Text others;            // ids: those in other generations
+  sql::Text erase;             // ids
+  sql::Text lock_out;          // all that insert; waits for them
+};
+
+// As one look at the table found them.
+struct KnownGenerations {
+  std::int64_t version = 0;
+  std::vector<Generation> all;
+};
+
+// Any thread.
+class Generations {
+ public:
+  Generations(const Dialect& dialect, const std::string& clock);
+
+  struct Active {
+    std::int64_t version;
+    bool alone;  // there is no other generation
+    const PartitionTexts* texts;
+  };
+  // Makes one where there is none for `ttl`. Outside of a transaction.
+  Active active(Connection& connection, const Ttl& ttl);
+  // What is known may be old.
+  void forget();
+  KnownGenerations look(Connection& connection);
+
+  // Seals `old`, and begins another for its ttl. Throws kBlocked where its writers do not end within
+  // `patience`. False where somebody else did so.
+  bool seal(Connection& connection, const Generation& old, std::chrono::milliseconds patience);
+  // Drops a sealed one, of which nothing may be left but what is completed, or dead since `before`.
+  // False where something is. Throws kBlocked where it is in use for longer than `patience`.
+  bool remove(Connection& connection, const Generation& old, StoreTime before,
+              std::chrono::milliseconds patience);
+
+  // And the server's clock.
+  const sql::Text& version() const noexcept { return version_; }
+  // Fails, and undoes its transaction, where the version is not the one given.
+  const sql::Text& guard() const noexcept { return guard_; }
+
+ private:
+  std::optional<Active> known_active(const Ttl& ttl);
+  const PartitionTexts& texts_of(std::int64_t number);
+  std::int64_t make(Connection& connection, const Ttl& ttl);
+  void load(Connection& connection);
+
+  const Dialect& dialect_;
+  const std::string clock_;
+  const sql::Text version_;
+  const sql::Text guard_;
+  const sql::Text lock_meta_;
+  const sql::Text list_;
+  const sql::Text add_;
+  const sql::Text moved_;
+  const sql::Text seal_;
+  const sql::Text remove_;
+
+  std::shared_mutex mutex_;
+  std::optional<KnownGenerations> known_;
+  std::map<std::int64_t, std::unique_ptr<PartitionTexts>> texts_;
+};
+
+std::string partition_name(std::int64_t number);
+
+}  // namespace semel::postgres

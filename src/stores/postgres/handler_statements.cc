@@ -1,0 +1,180 @@
+#include "stores/postgres/handler_statements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "base/ascii.h"
+#include "stores/postgres/error_table.h"
+
+namespace semel::postgres {
+namespace {
+
+constexpr std::string_view kUniqueViolation = "23505";
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+std::string numbered(const std::string& sql) {
+  std::string out;
+  char quote = 0;
+  int number = 0;
+  for (const char c : sql) {
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '?') {
+      out += fmt::format("${}", ++number);
+      continue;
+    }
+    out += c;
+  }
+  return out;
+}
+
+std::string hex_of(const Bytes& bytes) {
+  std::string hex = "\\x";
+  for (const char c : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return hex;
+}
+
+Bytes bytes_of(std::string_view hex) {
+  Bytes bytes;
+  for (std::size_t at = 2; at + 1 < hex.size(); at += 2) {
+    unsigned value = 0;
+    std::from_chars(hex.data() + at, hex.data() + at + 2, value, 16);
+    bytes += static_cast<char>(value);
+  }
+  return bytes;
+}
+
+Value value_at(const PGresult* result, int row, int column) {
+  if (PQgetisnull(result, row, column) != 0) return Null{};
+  const std::string_view text(PQgetvalue(result, row, column),
+                              static_cast<std::size_t>(PQgetlength(result, row, column)));
+  switch (PQftype(result, column)) {
+    case oid::kInt2:
+    case oid::kInt4:
+    case oid::kInt8: {
+      std::int64_t number = 0;
+      std::from_chars(text.data(), text.data() + text.size(), number);
+      return number;
+    }
+    case oid::kFloat4:
+    case oid::kFloat8:
+      return std::strtod(text.data(), nullptr);
+    case oid::kBool:
+      return std::int64_t{text == "t" ? 1 : 0};
+    case oid::kBytea:
+      return Blob{bytes_of(text)};
+    default:
+      return std::string(text);
+  }
+}
+
+// Names are compared without quotes, spaces and case.
+std::string plain(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view(" \t\n\"").find(c) == std::string_view::npos) out += ascii::lower(c);
+  }
+  return out;
+}
+
+std::string_view field(const PGresult* result, int code) {
+  const char* const text = PQresultErrorField(result, code);
+  return text != nullptr ? text : "";
+}
+
+}  // namespace
+
+const std::string& HandlerTexts::of(const Statement& statement) {
+  auto& text = texts_[statement.sql];
+  if (!text) text = std::make_unique<std::string>(numbered(statement.sql));
+  return *text;
+}
+
+Broke broke(Error error) { return {"constraint", std::move(error), nullptr}; }
+
+std::optional<Error> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
+                          bool text_rows) {
+  WireParams params;
+  for (const Value& value : recorded.values) {
+    const auto* const text = std::get_if<std::string>(&value);
+    if (text != nullptr && text->find('\0') != std::string::npos) {
+      return Error{ErrorKind::kRejected, "handler.sql.constraint",
+                   "a text value has a NUL byte, which PostgreSQL cannot hold",
+                   "give it as a Blob for a bytea column"};
+    }
+    std::visit(Overloaded{
+                   [&](const Null&) { params.add_null(); },
+                   [&](std::int64_t n) { params.add_kept_literal(std::to_string(n)); },
+                   [&](double d) { params.add_kept_literal(fmt::format("{}", d)); },
+                   [&](const std::string& s) { params.add_literal(s.c_str()); },
+                   [&](const Blob& blob) { params.add_kept_literal(hex_of(blob.bytes)); },
+               },
+               value);
+  }
+  pipe.send(texts.of(*recorded.statement), params, text_rows);
+  return std::nullopt;
+}
+
+const UniqueRule* rule_for(const std::vector<UniqueRule>* rules, std::string_view table,
+                           std::string_view constraint, std::string_view detail) {
+  if (rules == nullptr) return nullptr;
+  // "Key (a, b)=(1, 2) already exists.", in whatever language.
+  const std::size_t open = detail.find('(');
+  const std::size_t close = detail.find(")=");
+  std::string columns;
+  if (open != std::string_view::npos && close != std::string_view::npos && open < close) {
+    columns = plain(fmt::format("{}{}", table, detail.substr(open, close + 1 - open)));
+  }
+  const auto fits = [&](const UniqueRule& rule) {
+    const std::string named = plain(rule.constraint);
+    return named == plain(constraint) || (!columns.empty() && named == columns);
+  };
+  const auto found = std::ranges::find_if(*rules, fits);
+  return found == rules->end() ? nullptr : &*found;
+}
+
+std::variant<Ran, Broke> judge(const PGresult* result, const RecordedStatement& recorded) {
+  if (went_well(result)) {
+    if (recorded.statement->returns_rows) return Ran{PQntuples(result)};
+    const std::string_view text = PQcmdTuples(const_cast<PGresult*>(result));
+    Ran ran;
+    std::from_chars(text.data(), text.data() + text.size(), ran.rows);
+    return ran;
+  }
+  const std::string_view state = state_of(result);
+  if (state.empty() || is_store_failure(state)) throw failure_of(result);
+  Broke broke;
+  broke.sql_class = sql_class_of(state);
+  // Told of the statement, not of the server: it is the handler's own.
+  broke.error = {ErrorKind::kRejected, "handler.sql." + broke.sql_class,
+                 std::string(field(result, PG_DIAG_MESSAGE_PRIMARY)), {}};
+  const std::string_view detail = field(result, PG_DIAG_MESSAGE_DETAIL);
+  if (!detail.empty()) broke.error.message += fmt::format(" ({})", detail);
+  if (state == kUniqueViolation) {
+    broke.rule = rule_for(recorded.unique_rules.get(), field(result, PG_DIAG_TABLE_NAME),
+                          field(result, PG_DIAG_CONSTRAINT_NAME), detail);
+  }
+  return broke;
+}
+
+Rows rows_of(const PGresult* result) {
+  Rows rows;
+  const int columns = PQnfields(result);
+  for (int column = 0; column < columns; ++column) rows.columns.emplace_back(PQfname(result, column));
+  for (int row = 0; row < PQntuples(result); ++row) {
+    auto& values = rows.rows.emplace_back();
+    for (int column = 0; column < columns; ++column) values.push_back(value_at(result, row, column));
+  }
+  return rows;
+}
+
+}  // namespace semel::postgres

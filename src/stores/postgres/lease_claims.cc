@@ -1,0 +1,178 @@
+#include "stores/postgres/lease_claims.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "stores/postgres/error_table.h"
+
+namespace semel::postgres {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A record may go, or come, between two looks; not for ever.
+constexpr int kMostLooks = 4;
+// Where one of many is held, each is asked for by itself, and waits no longer.
+constexpr milliseconds kAlone{50};
+// Of the guard: the generations moved.
+constexpr std::string_view kDivisionByZero = "22012";
+
+Claim answer_of(Found& found, const Message& message, StoreTime now, bool want_result) {
+  std::optional<core::Record> record = std::move(found.record);
+  Claim answer = core::decide_claim(record, {found.id, message.fingerprint(), {}, {}, {}}, now);
+  // It became due between two statements: the next claim takes it.
+  if (std::holds_alternative<Acquired>(answer)) return Busy{core::kShortestBusy};
+  if (auto* const completed = std::get_if<Completed>(&answer); completed && !want_result) {
+    completed->result.clear();
+  }
+  return answer;
+}
+
+}  // namespace
+
+struct LeaseClaims::Request {
+  const Ttl& ttl;
+  std::span<const Message* const> messages;
+  const ClaimOptions& options;
+  std::int64_t instance;
+  std::vector<std::uint32_t> open;  // without an answer, in the order of their ids
+  std::vector<Nonce> nonces;
+  std::vector<Claim> answers;
+
+  const Message& message(std::uint32_t at) const { return *messages[at]; }
+  // Its place among the open ones, by id.
+  std::uint32_t at(const KeyId& id) const {
+    return *std::ranges::lower_bound(open, id, {}, [&](std::uint32_t i) -> const KeyId& {
+      return messages[i]->key().id;
+    });
+  }
+  void answered(const std::vector<bool>& done) {
+    std::erase_if(open, [&](std::uint32_t i) { return done[i]; });
+  }
+};
+
+std::vector<Claim> LeaseClaims::claim(Connection& connection, const Ttl& ttl,
+                                      std::span<const Message* const> messages,
+                                      const ClaimOptions& options, std::int64_t instance) {
+  Request request{ttl, messages, options, instance, in_order(messages), {}, {}};
+  request.nonces.reserve(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    request.nonces.push_back(draw(*environment_.random));
+  }
+  request.answers.assign(messages.size(), Busy{core::kShortestBusy});
+  try {
+    claim_all(connection, request, messages.size() > 1 ? patience_ : kAlone);
+  } catch (const sql::Failure& failed) {
+    if (failed.error().kind != ErrorKind::kBlocked) throw;
+    if (messages.size() == 1) return {Busy{core::kLongestBusy}};
+    // Which one is held is not said: each that has no answer is asked for by itself.
+    for (const std::uint32_t at : request.open) {
+      request.answers[at] =
+          std::move(claim(connection, ttl, messages.subspan(at, 1), options, instance).front());
+    }
+  }
+  return std::move(request.answers);
+}
+
+void LeaseClaims::claim_all(Connection& connection, Request& request, milliseconds patience) {
+  for (int looks = 0; looks < kMostLooks && !request.open.empty();) {
+    if (!insert_new(connection, request, patience)) continue;
+    if (request.open.empty()) return;
+    look(connection, request, patience);
+    ++looks;
+  }
+}
+
+void LeaseClaims::set_patience(Connection& connection, milliseconds patience) {
+  if (patience == patience_) return;
+  WireParams params;
+  params.add_kept_literal(std::to_string(patience.count()));
+  connection.pipe().send(session_.patience, params);
+}
+
+bool LeaseClaims::insert_new(Connection& connection, Request& request, milliseconds patience) {
+  const Generations::Active active = generations_.active(connection, request.ttl);
+  ArrayParam ids(oid::kBytea), prints(oid::kBytea), nonces(oid::kBytea), keys(oid::kBytea);
+  for (const std::uint32_t i : request.open) {
+    const Message& message = request.message(i);
+    ids.add(message.key().id.view());
+    prints.add(message.fingerprint().view());
+    nonces.add(sql::Param(request.nonces[i]).bytes());
+    keys.add(message.key().text);
+  }
+  WireParams params;
+  params.add(ids);
+  params.add(prints);
+  params.add(nonces);
+  params.add(keys);
+  params.add_integer(request.options.lease.count());
+  params.add_integer(request.instance);
+  set_patience(connection, patience);
+  connection.queue(active.texts->insert_consuming, params);
+  connection.queue(generations_.guard(), {active.version});
+  std::vector<ResultPtr> results;
+  try {
+    results = connection.run();
+  } catch (const sql::Failure& failed) {
+    if (failed.code() != code_of(kDivisionByZero)) throw;
+    generations_.forget();
+    return false;
+  }
+  sql::Answer inserted = answer_of(results[results.size() - 2].get());
+  std::vector<bool> done(request.messages.size());
+  while (inserted.next()) {
+    const KeyId id = inserted.key_id(0);
+    const std::uint32_t at = request.at(id);
+    Acquired acquired;
+    acquired.lease = {id, static_cast<Token>(inserted.integer(1)), request.nonces[at]};
+    request.answers[at] = acquired;
+    done[at] = true;
+  }
+  request.answered(done);
+  return true;
+}
+
+void LeaseClaims::look(Connection& connection, Request& request, milliseconds patience) {
+  ArrayParam ids(oid::kBytea), prints(oid::kBytea), nonces(oid::kBytea);
+  for (const std::uint32_t i : request.open) {
+    const Message& message = request.message(i);
+    ids.add(message.key().id.view());
+    prints.add(message.fingerprint().view());
+    nonces.add(sql::Param(request.nonces[i]).bytes());
+  }
+  WireParams taking;
+  taking.add(ids);
+  taking.add(prints);
+  taking.add(nonces);
+  taking.add_integer(request.options.lease.count());
+  taking.add_integer(request.instance);
+  WireParams finding;
+  finding.add(ids);
+  const bool want_result = request.options.want_result;
+  set_patience(connection, patience);
+  connection.queue(records_.take_over, taking);
+  connection.queue(want_result ? records_.find_with_result : records_.find, finding);
+  const auto results = connection.run();
+  std::vector<bool> done(request.messages.size());
+  FoundRows taken = found_in(results[results.size() - 2].get());
+  for (Found& found : taken.rows) {
+    const std::uint32_t at = request.at(found.id);
+    Acquired acquired;
+    acquired.lease = {found.id, found.record.token, found.record.nonce};
+    acquired.attempt = found.record.attempt;
+    acquired.taken_over = found.record.outcome_unknown;
+    acquired.since_first = std::max(taken.now - found.record.first_seen, milliseconds(0));
+    request.answers[at] = acquired;
+    done[at] = true;
+  }
+  FoundRows there = found_in(results.back().get());
+  for (Found& found : there.rows) {
+    const std::uint32_t at = request.at(found.id);
+    if (done[at]) continue;
+    request.answers[at] = answer_of(found, request.message(at), there.now, want_result);
+    done[at] = true;
+  }
+  request.answered(done);
+}
+
+}  // namespace semel::postgres

@@ -1,0 +1,55 @@
+// LeaseClaims: two phases; the claim commits before the work begins.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/store.h>
+
+#include "stores/postgres/generations.h"
+#include "stores/postgres/record_batch.h"
+
+namespace semel::postgres {
+
+// What claims ask about consumers.
+class Ttls {
+ public:
+  virtual ~Ttls() = default;
+  virtual Ttl of(Connection& connection, ConsumerNumber consumer) = 0;
+};
+
+class LeaseClaims {
+ public:
+  LeaseClaims(Generations& generations, const RecordTexts& records, const SessionTexts& session,
+              Environment& environment, std::chrono::milliseconds patience)
+      : generations_(generations),
+        records_(records),
+        session_(session),
+        environment_(environment),
+        patience_(patience) {}
+
+  // All messages of consumers with this ttl. A key that another transaction holds for longer than
+  // the patience is Busy, and it alone.
+  std::vector<Claim> claim(Connection& connection, const Ttl& ttl,
+                           std::span<const Message* const> messages, const ClaimOptions& options,
+                           std::int64_t instance);
+
+ private:
+  struct Request;
+
+  void claim_all(Connection& connection, Request& request, std::chrono::milliseconds patience);
+  // Makes records where there are none. False where the generations moved: nothing was done.
+  bool insert_new(Connection& connection, Request& request, std::chrono::milliseconds patience);
+  // Takes over what may be, and answers what is there.
+  void look(Connection& connection, Request& request, std::chrono::milliseconds patience);
+  void set_patience(Connection& connection, std::chrono::milliseconds patience);
+
+  Generations& generations_;
+  const RecordTexts& records_;
+  const SessionTexts& session_;
+  Environment& environment_;
+  const std::chrono::milliseconds patience_;
+};
+
+}  // namespace semel::postgres

@@ -1,0 +1,166 @@
+#include "stores/postgres/pipe.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <utility>
+
+#include "stores/postgres/error_table.h"
+
+namespace semel::postgres {
+namespace {
+
+
+
+
+void wait_for(int fd, short events) {
+  pollfd waiting{fd, events, 0};
+  while (::poll(&waiting, 1, -1) < 0 && errno == EINTR) {
+  }
+}
+
+std::string primary_of(const PGresult* result) {
+  const char* const said = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  return said != nullptr ? said : PQresultErrorMessage(result);
+}
+
+}  // namespace
+
+std::string_view state_of(const PGresult* result) noexcept {
+  const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  return state != nullptr ? state : "";
+}
+
+bool went_well(const PGresult* result) noexcept {
+  const ExecStatusType status = PQresultStatus(result);
+  return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+sql::Failure failure_of(const PGresult* result) {
+  const std::string_view state = state_of(result);
+  return {error_of(state, primary_of(result)), state.empty() ? 1 : code_of(state)};
+}
+
+Pipe::Pipe(PGconn* connection, bool owned) : connection_(connection), owned_(owned) {
+  if (PQsetnonblocking(connection_, 1) != 0 || PQenterPipelineMode(connection_) == 0) {
+    if (owned_) PQfinish(connection_);
+    sql::fail({ErrorKind::kRejected, "R200", "the connection is in use by another command",
+               "read all its results first"});
+  }
+}
+
+Pipe::~Pipe() {
+  if (owned_) {
+    PQfinish(connection_);
+    return;
+  }
+  PQexitPipelineMode(connection_);
+  PQsetnonblocking(connection_, 0);
+}
+
+void Pipe::check_sent(int sent) {
+  if (sent == 0) lost(Loss::kNothingDone);
+}
+
+const std::string& Pipe::prepared(const std::string& sql, const WireParams& params) {
+  const auto known = names_.find(&sql);
+  if (known != names_.end()) return known->second;
+  const std::string& name = names_.emplace(&sql, fmt::format("semel_{}", ++named_)).first->second;
+  check_sent(PQsendPrepare(connection_, name.c_str(), sql.c_str(), params.count(), params.types()));
+  sent_.push_back({Kind::kPrepare, &sql});
+  return name;
+}
+
+void Pipe::send(const std::string& sql, const WireParams& params, bool text_rows) {
+  const std::string& name = prepared(sql, params);
+  check_sent(PQsendQueryPrepared(connection_, name.c_str(), params.count(), params.values(),
+                                 params.lengths(), params.formats(), text_rows ? 0 : 1));
+  sent_.push_back({Kind::kRun, &sql});
+}
+
+void Pipe::send_once(const std::string& sql) {
+  check_sent(PQsendQueryParams(connection_, sql.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 1));
+  sent_.push_back({Kind::kRun});
+}
+
+void Pipe::sync() {
+  check_sent(PQpipelineSync(connection_));
+  sent_.push_back({Kind::kSync});
+}
+
+// Both ways at once: a server that waits for its answers to be read reads no more.
+void Pipe::flush(Loss loss) {
+  for (;;) {
+    const int left = PQflush(connection_);
+    if (left == 0) return;
+    if (left < 0) lost(loss);
+    wait_for(PQsocket(connection_), POLLIN | POLLOUT);
+    if (PQconsumeInput(connection_) == 0) lost(loss);
+  }
+}
+
+ResultPtr Pipe::next_result(Loss loss) {
+  while (PQisBusy(connection_) != 0) {
+    wait_for(PQsocket(connection_), POLLIN);
+    if (PQconsumeInput(connection_) == 0) lost(loss);
+  }
+  return ResultPtr(PQgetResult(connection_));
+}
+
+void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments) {
+  ResultPtr result = next_result(loss);
+  if (result == nullptr || PQstatus(connection_) == CONNECTION_BAD) lost(loss);
+  if (sent.kind == Kind::kSync) {
+    if (PQresultStatus(result.get()) != PGRES_PIPELINE_SYNC) lost(loss);
+    segments.emplace_back();
+    return;
+  }
+  if (next_result(loss) != nullptr) lost(loss);
+  if (sent.kind == Kind::kPrepare) {
+    if (went_well(result.get())) return;
+    // Prepared again when it is sent again. Its failure stands for the statement's own.
+    names_.erase(sent.sql);
+    failed_preparation_ = std::move(result);
+    return;
+  }
+  if (failed_preparation_ != nullptr) {
+    if (PQresultStatus(failed_preparation_.get()) == PGRES_FATAL_ERROR) result.swap(failed_preparation_);
+    failed_preparation_.reset();
+  }
+  segments.back().results.push_back(std::move(result));
+}
+
+std::vector<Pipe::Segment> Pipe::run(Loss loss) {
+  std::vector<Segment> segments;
+  if (broken_) lost(Loss::kNothingDone);
+  if (sent_.empty()) return segments;
+  if (sent_.back().kind != Kind::kSync) sync();
+  flush(loss);
+  segments.emplace_back();
+  const auto sent = std::exchange(sent_, {});
+  for (const Sent& one : sent) read_one(one, loss, segments);
+  segments.pop_back();
+  return segments;
+}
+
+bool Pipe::in_transaction() const noexcept {
+  return PQtransactionStatus(connection_) == PQTRANS_INTRANS;
+}
+
+bool Pipe::whole() const noexcept {
+  if (broken_ || !sent_.empty()) return false;
+  pollfd waiting{PQsocket(connection_), POLLIN, 0};
+  if (::poll(&waiting, 1, 0) > 0 && PQconsumeInput(connection_) == 0) return false;
+  return PQstatus(connection_) == CONNECTION_OK &&
+         PQtransactionStatus(connection_) == PQTRANS_IDLE;
+}
+
+void Pipe::lost(Loss loss) {
+  broken_ = true;
+  sent_.clear();
+  Error error = unreachable(PQerrorMessage(connection_));
+  if (loss == Loss::kInDoubt) error.kind = ErrorKind::kInDoubt;
+  throw sql::Failure(std::move(error), 1);
+}
+
+}  // namespace semel::postgres

@@ -1,0 +1,91 @@
+// Pipe: a connection in libpq's pipeline mode. Statements are sent without waiting; one run reads
+// all their results.
+//
+// Each segment ends in a Sync: an error skips the rest of its segment. Outside of BEGIN a segment is
+// a transaction of its own.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "stores/postgres/wire.h"
+#include "stores/sql/failure.h"
+
+namespace semel::postgres {
+
+struct ResultDeleter {
+  void operator()(PGresult* result) const noexcept { PQclear(result); }
+};
+using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
+
+// The five characters, or none where nothing went wrong or the server did not say.
+std::string_view state_of(const PGresult* result) noexcept;
+bool went_well(const PGresult* result) noexcept;
+// Of a result that did not go well.
+sql::Failure failure_of(const PGresult* result);
+
+// What a lost connection means for what was just sent.
+enum class Loss {
+  kNothingDone,  // an open transaction: it is gone
+  kInDoubt,      // it may have been committed
+};
+
+class Pipe {
+ public:
+  // Takes an open connection, and closes it where it is `owned`.
+  Pipe(PGconn* connection, bool owned);
+  ~Pipe();
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  // Sends `sql`, prepared at its first use; `sql` must outlive this object. Rows come in binary, or,
+  // with `text_rows`, as text.
+  void send(const std::string& sql, const WireParams& params, bool text_rows = false);
+  // One that is not prepared: it is sent once, or defines something.
+  void send_once(const std::string& sql);
+  // Ends a segment.
+  void sync();
+  bool anything_sent() const noexcept { return !sent_.empty(); }
+
+  struct Segment {
+    std::vector<ResultPtr> results;  // of each statement sent, in order
+  };
+  // Ends the segment and reads all results, segment by segment. Throws only where the connection is
+  // lost, and says then what `loss` says.
+  std::vector<Segment> run(Loss loss);
+
+  // In an open transaction that has not failed.
+  bool in_transaction() const noexcept;
+  // Open, and nothing came that nobody asked for. Does not wait.
+  bool whole() const noexcept;
+  PGconn* connection() const noexcept { return connection_; }
+
+ private:
+  enum class Kind { kPrepare, kRun, kSync };
+  struct Sent {
+    Kind kind;
+    const std::string* sql = nullptr;
+  };
+
+  const std::string& prepared(const std::string& sql, const WireParams& params);
+  void check_sent(int sent);
+  void flush(Loss loss);
+  ResultPtr next_result(Loss loss);
+  void read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments);
+  [[noreturn]] void lost(Loss loss);
+
+  PGconn* connection_;
+  const bool owned_;
+  bool broken_ = false;
+  std::vector<Sent> sent_;
+  ResultPtr failed_preparation_;
+  // By its text's address.
+  std::unordered_map<const std::string*, std::string> names_;
+  std::size_t named_ = 0;
+};
+
+}  // namespace semel::postgres

@@ -1,0 +1,53 @@
+// RecordBatch: statements on semel_record for many keys at a time.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <semel/environment.h>
+
+#include "core/record_machine.h"
+#include "stores/postgres/connection.h"
+
+namespace semel::postgres {
+
+// A record as the table has it.
+struct Found {
+  KeyId id;
+  core::Record record;
+  Bytes key;
+  std::optional<std::int64_t> holder;
+  std::optional<std::int64_t> held;
+  std::optional<std::int64_t> inbox;
+};
+
+struct RecordTexts {
+  RecordTexts(const Dialect& dialect, const std::string& clock);
+
+  sql::Text find;              // ids; their results, too, where asked for
+  sql::Text find_with_result;
+  sql::Text lock_due;          // ids: those that may be claimed now, locked
+  sql::Text take_over;         // ids, fingerprints, nonces, lease, holder: those that may be claimed now
+  sql::Text renew;             // ids, nonces, lease
+  sql::Text confirm;           // ids, nonces: locked
+  sql::Text complete;          // ids, nonces, results
+  sql::Text set_results;       // ids, results
+  sql::Text erase;             // ids
+};
+
+// Rows of find, find_with_result or lock_due; with them the server's clock.
+struct FoundRows {
+  std::vector<Found> rows;
+  StoreTime now{};
+};
+FoundRows found_in(const PGresult* result);
+
+// In the order of the bytes, which is the order of the index: whoever locks several keys locks them
+// in this order.
+std::vector<std::uint32_t> in_order(std::span<const Message* const> messages);
+
+Nonce draw(Random& random);
+
+}  // namespace semel::postgres

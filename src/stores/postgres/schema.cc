@@ -1,0 +1,122 @@
+#include "stores/postgres/schema.h"
+
+#include <fmt/format.h>
+
+#include <semel/version.h>
+
+#include <charconv>
+
+#include "stores/postgres/error_table.h"
+#include "stores/postgres/schema_sql.h"
+
+namespace semel::postgres {
+namespace {
+
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  for (std::size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+}
+
+std::string literal(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') out += '\'';
+    out += c;
+  }
+  return out + '\'';
+}
+
+ResultPtr execute(PGconn* connection, const std::string& sql) {
+  ResultPtr result(PQexec(connection, sql.c_str()));
+  if (went_well(result.get())) return result;
+  if (PQstatus(connection) == CONNECTION_BAD) {
+    sql::fail(unreachable(PQerrorMessage(connection)), 1);
+  }
+  throw failure_of(result.get());
+}
+
+// Its first column of its first row; empty where there is none.
+std::string ask(PGconn* connection, const std::string& sql) {
+  const ResultPtr result = execute(connection, sql);
+  return PQntuples(result.get()) > 0 ? PQgetvalue(result.get(), 0, 0) : "";
+}
+
+[[noreturn]] void tell_right(const sql::Failure& failed, const std::string& schema) {
+  Error error = failed.error();
+  if (error.code != "R253") throw failed;
+  error.hint = fmt::format(
+      "grant it: GRANT CREATE ON DATABASE … TO …, or let an owner run `semel store init`, then "
+      "GRANT USAGE ON SCHEMA {} and the tables in it",
+      schema);
+  sql::fail(std::move(error), failed.code());
+}
+
+}  // namespace
+
+int schema_version(PGconn* connection, const std::string& schema) {
+  const std::string table = quoted(schema) + ".semel_schema";
+  if (ask(connection, fmt::format("SELECT to_regclass({})", literal(table))).empty()) return 0;
+  const std::string text = ask(connection, fmt::format("SELECT max(version) FROM {}", table));
+  int version = 0;
+  std::from_chars(text.data(), text.data() + text.size(), version);
+  return version;
+}
+
+void refuse_newer(int version, const std::string& schema) {
+  if (version <= kSchemaVersion) return;
+  sql::fail({ErrorKind::kRejected, "R210",
+             fmt::format("the schema \"{}\" has tables of version {}; this library knows version "
+                         "{} and older",
+                         schema, version, kSchemaVersion),
+             "use the newer Semel that made them"});
+}
+
+std::string migration_sql(int version, const std::string& schema) {
+  std::string sql;
+  if (version == 0) sql = fmt::format("CREATE SCHEMA IF NOT EXISTS {};\n", quoted(schema));
+  for (int next = version; next < kSchemaVersion; ++next) {
+    std::string step = kMigrations[next];
+    replace_all(step, "{schema}", quoted(schema));
+    sql += step;
+  }
+  if (sql.empty()) return sql;
+  sql += fmt::format(
+      "DELETE FROM {0}.semel_schema;\nINSERT INTO {0}.semel_schema VALUES ({1}, "
+      "clock_timestamp(), {2});\n",
+      quoted(schema), kSchemaVersion, literal(fmt::format("semel {}", ::semel::version())));
+  return sql;
+}
+
+void make_schema(PGconn* connection, const std::string& schema) {
+  const int found = schema_version(connection, schema);
+  refuse_newer(found, schema);
+  if (found == kSchemaVersion) return;
+  try {
+    execute(connection, "BEGIN");
+    // Whoever comes second waits here, and finds it done.
+    execute(connection, fmt::format("SELECT pg_advisory_xact_lock(hashtextextended({}, 0))",
+                                    literal("semel.migrate." + schema)));
+    const int version = schema_version(connection, schema);
+    if (version < kSchemaVersion) execute(connection, migration_sql(version, schema));
+    execute(connection, "COMMIT");
+  } catch (const sql::Failure& failed) {
+    const ResultPtr ended(PQexec(connection, "ROLLBACK"));
+    tell_right(failed, schema);
+  }
+}
+
+void need_schema(PGconn* connection, const std::string& schema) {
+  const int version = schema_version(connection, schema);
+  refuse_newer(version, schema);
+  if (version == kSchemaVersion) return;
+  sql::fail({ErrorKind::kRejected, "R207",
+             version == 0 ? fmt::format("the database has no schema \"{}\" with tables of Semel",
+                                        schema)
+                          : fmt::format("the schema \"{}\" has tables of an older version, {}",
+                                        schema, version),
+             "make them: semel store init"});
+}
+
+}  // namespace semel::postgres

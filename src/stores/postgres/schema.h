@@ -1,0 +1,22 @@
+// The schema: made, and brought up to date.
+#pragma once
+
+#include <string>
+
+#include "stores/postgres/connection.h"
+
+namespace semel::postgres {
+
+// Of the tables that are there; 0: none.
+int schema_version(PGconn* connection, const std::string& schema);
+// Throws R210 where a newer library made them.
+void refuse_newer(int version, const std::string& schema);
+// Makes what is missing. Several may do so at once: one works, the others find it done. Writes
+// nothing where nothing is missing, so that a role without the right to make tables may call it.
+void make_schema(PGconn* connection, const std::string& schema);
+// What make_schema would run on tables of `version`.
+std::string migration_sql(int version, const std::string& schema);
+// Throws R207 where tables are missing or old.
+void need_schema(PGconn* connection, const std::string& schema);
+
+}  // namespace semel::postgres

@@ -1,0 +1,138 @@
+#include "tests/support/postgres_server.h"
+
+#include <fmt/format.h>
+#include <libpq-fe.h>
+#include <sys/shm.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+
+namespace semel::test {
+namespace {
+
+constexpr const char* kUser = "postgres";
+
+// The folder of the newest server's programs.
+std::string programs() {
+  std::error_code ignored;
+  int newest = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/postgresql", ignored)) {
+    if (!std::filesystem::exists(entry.path() / "bin/postgres")) continue;
+    newest = std::max(newest, std::atoi(entry.path().filename().c_str()));
+  }
+  if (newest == 0) throw std::runtime_error("no PostgreSQL below /usr/lib/postgresql");
+  return fmt::format("/usr/lib/postgresql/{}/bin", newest);
+}
+
+std::string text_of(const PGresult* result) {
+  std::string text;
+  for (int row = 0; row < PQntuples(result); ++row) {
+    if (row > 0) text += '\n';
+    for (int field = 0; field < PQnfields(result); ++field) {
+      if (field > 0) text += '|';
+      text += PQgetvalue(result, row, field);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+PostgresServer::Options PostgresServer::fast() {
+  return {.settings = {"fsync=off", "full_page_writes=off"}};
+}
+
+const PostgresServer& PostgresServer::shared() {
+  static const PostgresServer server(find_shared_server("postgres"));
+  return server;
+}
+
+PostgresServer::PostgresServer() : PostgresServer(Options{}) {}
+
+PostgresServer::PostgresServer(const Options& options)
+    : DatabaseServer("postgres", plain_user(kUser), options.keep_pristine), options_(options) {
+  start();
+}
+
+PostgresServer::PostgresServer(const std::optional<ServerAddress>& found)
+    : DatabaseServer("postgres", found, plain_user(kUser)), options_(fast()) {
+  if (!found) start();
+}
+
+std::string PostgresServer::url(std::string_view database) const {
+  return fmt::format("postgresql://{}@127.0.0.1:{}/{}", kUser, port(), database);
+}
+
+std::string PostgresServer::query(const std::string& database, const std::string& sql) const {
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> connection(PQconnectdb(url(database).c_str()),
+                                                                &PQfinish);
+  if (PQstatus(connection.get()) != CONNECTION_OK) {
+    throw std::runtime_error(PQerrorMessage(connection.get()) + log_tail());
+  }
+  const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(connection.get(), sql.c_str()),
+                                                             &PQclear);
+  const ExecStatusType status = PQresultStatus(result.get());
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+    throw std::runtime_error(PQerrorMessage(connection.get()));
+  }
+  return text_of(result.get());
+}
+
+std::vector<std::string> PostgresServer::maker() const {
+  return {programs() + "/initdb",
+          "-D",
+          data(),
+          "-U",
+          kUser,
+          "-A",
+          "trust",
+          "--no-sync",
+          "-E",
+          "UTF8",
+          "--locale=C",
+          "--no-instructions"};
+}
+
+std::vector<std::string> PostgresServer::server() const {
+  std::vector<std::string> arguments = {programs() + "/postgres", "-D", data()};
+  std::vector<std::string> settings = {
+      "listen_addresses=127.0.0.1",
+      fmt::format("port={}", port()),
+      "unix_socket_directories=" + socket_dir(),
+      "max_connections=200",
+      "shared_buffers=64MB",
+      // The other kinds would stay in the machine's memory when the server is killed.
+      "dynamic_shared_memory_type=mmap",
+  };
+  settings.insert(settings.end(), options_.settings.begin(), options_.settings.end());
+  for (std::string& setting : settings) {
+    arguments.emplace_back("-c");
+    arguments.push_back(std::move(setting));
+  }
+  return arguments;
+}
+
+bool PostgresServer::answers() const {
+  // By the socket: at the port may be somebody else's.
+  const std::string place =
+      fmt::format("host={} port={} user={} dbname=postgres", socket_dir(), port(), kUser);
+  return PQping(place.c_str()) == PQPING_OK;
+}
+
+void PostgresServer::after_kill() {
+  // What it was told apart by from one that still runs: a crash of the machine takes it away. The
+  // line of its lock file tells key and number.
+  std::ifstream file(data() + "/postmaster.pid");
+  std::string line;
+  constexpr int kLine = 7;
+  for (int i = 0; i < kLine; ++i) std::getline(file, line);
+  std::istringstream words(line);
+  unsigned long key = 0;
+  int number = 0;
+  if (words >> key >> number) ::shmctl(number, IPC_RMID, nullptr);
+}
+
+}  // namespace semel::test

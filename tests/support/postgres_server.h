@@ -1,0 +1,46 @@
+// PostgresServer: the newest PostgreSQL among Debian's.
+#pragma once
+
+#include "tests/support/database_server.h"
+
+namespace semel::test {
+
+class PostgresServer final : public DatabaseServer {
+ public:
+  struct Options {
+    // As in postgresql.conf: "fsync=off". Without any, what was committed outlives a crash.
+    std::vector<std::string> settings;
+    bool keep_pristine = false;
+  };
+  // Loses data in a crash.
+  static Options fast();
+
+  // For tests that leave it as it is. It is a fast one.
+  static const PostgresServer& shared();
+
+  PostgresServer();
+  explicit PostgresServer(const Options& options);
+  ~PostgresServer() override { end(); }
+
+  // Of a user that may do everything and has no password.
+  std::string url(std::string_view database) const override;
+  const std::string& socket_dir() const noexcept { return address().socket; }
+  std::string query(const std::string& database, const std::string& sql) const override;
+
+ private:
+  explicit PostgresServer(const std::optional<ServerAddress>& found);
+
+  std::vector<std::string> maker() const override;
+  std::vector<std::string> server() const override;
+  std::string socket_path() const override { return folder(); }
+  bool answers() const override;
+  std::string home_database() const override { return "postgres"; }
+  std::vector<int> stop_signals() const override { return {SIGINT, SIGQUIT}; }
+  // Its backends end with it.
+  int signal_at_parents_death() const override { return SIGQUIT; }
+  void after_kill() override;
+
+  Options options_;
+};
+
+}  // namespace semel::test

@@ -1,0 +1,114 @@
+#include "tests/support/server_address.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <pwd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <stdexcept>
+
+#include "system/descriptor.h"
+#include "tests/support/temp_dir.h"
+
+namespace semel::test {
+namespace {
+
+constexpr int kFirstPort = 10'000;
+constexpr int kTries = 1'000;
+
+// The first port that the system may give to a client.
+int first_clients_port() {
+  std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range");
+  int first = 0;
+  return file >> first && first > kFirstPort + kTries ? first : 32'768;
+}
+
+bool can_be_bound(int port) {
+  const system::Descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+         ::listen(fd.get(), 1) == 0;
+}
+
+// Lines of the form name=value.
+std::map<std::string, std::string> read_values(const std::string& path) {
+  std::ifstream file(path);
+  std::map<std::string, std::string> values;
+  for (std::string line; std::getline(file, line);) {
+    if (const auto at = line.find('='); at != std::string::npos) {
+      values[line.substr(0, at)] = line.substr(at + 1);
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+std::string shared_server_file(std::string_view folder, std::string_view name, pid_t ctest) {
+  return fmt::format("{}/{}.{}", folder, name, ctest);
+}
+
+void write_shared_server(const std::string& path, const ServerAddress& address, pid_t keeper) {
+  const std::string written = path + ".new";
+  write_file(written, fmt::format("port={}\nsocket={}\nlog={}\npristine={}\npid={}\n"
+                                  "keeper={}\n",
+                                  address.port, address.socket, address.log, address.pristine,
+                                  address.pid, keeper));
+  std::filesystem::rename(written, path);
+}
+
+std::optional<ServerAddress> read_shared_server(const std::string& path) {
+  auto values = read_values(path);
+  if (values.empty()) return std::nullopt;
+  return ServerAddress{.port = std::stoi(values["port"]),
+                       .socket = values["socket"],
+                       .log = values["log"],
+                       .pristine = values["pristine"],
+                       .pid = std::stoi(values["pid"])};
+}
+
+std::optional<pid_t> read_keeper(const std::string& path) {
+  const auto values = read_values(path);
+  const auto found = values.find("keeper");
+  if (found == values.end()) return std::nullopt;
+  return std::stoi(found->second);
+}
+
+std::optional<ServerAddress> find_shared_server(std::string_view name) {
+  const char* folder = std::getenv("SEMEL_TEST_SERVERS");
+  if (folder == nullptr) return std::nullopt;
+  return read_shared_server(shared_server_file(folder, name, ::getppid()));
+}
+
+int free_port() {
+  std::random_device chance;
+  std::uniform_int_distribution<int> any(kFirstPort, first_clients_port() - 1);
+  for (int i = 0; i < kTries; ++i) {
+    const int port = any(chance);
+    if (can_be_bound(port)) return port;
+  }
+  throw std::runtime_error("no port of 127.0.0.1 is free");
+}
+
+PlainUser plain_user(const std::string& preferred) {
+  if (::geteuid() != 0) return {};
+  const passwd* entry = ::getpwnam(preferred.c_str());
+  if (entry == nullptr) entry = ::getpwnam("nobody");
+  if (entry == nullptr) throw std::runtime_error("neither " + preferred + " nor nobody is a user");
+  return {.user = entry->pw_uid, .group = entry->pw_gid};
+}
+
+}  // namespace semel::test

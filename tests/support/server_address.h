@@ -1,0 +1,44 @@
+// Where servers of the tests are, or may be.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace semel::test {
+
+// Where a running server is.
+struct ServerAddress {
+  int port = 0;          // of 127.0.0.1
+  std::string socket;    // a file; of PostgreSQL the folder
+  std::string log;       // a file
+  std::string pristine;  // a folder: data of a server that was never started; may be empty
+  pid_t pid = 0;
+};
+
+// A server that a run of ctest shares is told by a file: its name is made of the server's and of
+// ctest's process, so that two runs in one build do not meet.
+std::string shared_server_file(std::string_view folder, std::string_view name, pid_t ctest);
+// `keeper`: the process that stops the server (test_servers_main.cc).
+void write_shared_server(const std::string& path, const ServerAddress& address, pid_t keeper);
+// None where there is no such file.
+std::optional<ServerAddress> read_shared_server(const std::string& path);
+std::optional<pid_t> read_keeper(const std::string& path);
+// The one of the run of ctest that this process is a test of.
+std::optional<ServerAddress> find_shared_server(std::string_view name);
+
+// A port that nobody listens on. None of those that the system gives to clients: one that tries to
+// reach a killed server would at times be given its port, and meet itself.
+int free_port();
+
+// As whom a server is run that refuses to be run as root.
+struct PlainUser {
+  std::optional<uid_t> user;  // none where the test is not root itself
+  std::optional<gid_t> group;
+};
+// `preferred` where there is one of that name, else nobody.
+PlainUser plain_user(const std::string& preferred);
+
+}  // namespace semel::test

@@ -1,0 +1,113 @@
+// The servers of the tests are tested: one that loses rows, or leaves processes behind, proves
+// nothing.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sstream>
+#include <stdexcept>
+
+#include "tests/support/child_process.h"
+#include "tests/support/postgres_server.h"
+#include "tests/support/temp_dir.h"
+
+namespace semel::test {
+namespace {
+
+// Also where nobody has collected it yet.
+bool has_ended(pid_t pid, int patience_ms = 0) {
+  const int watch = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (watch < 0) return true;
+  pollfd end{watch, POLLIN, 0};
+  const bool ended = ::poll(&end, 1, patience_ms) == 1;
+  ::close(watch);
+  return ended;
+}
+
+bool ends(pid_t pid) { return has_ended(pid, 20'000); }
+
+TEST(ServerProcessTest, EndsWithTheTestThatIsKilled) {
+  auto child = ChildProcess::fork([](ChildProcess::Voice& voice) -> int {
+    // Of a thread that ends before: the process counts.
+    std::optional<PostgresServer> server;
+    std::thread([&] { server.emplace(); }).join();
+    voice.say(std::to_string(server->pid()));
+    voice.say(server->socket_dir());
+    ChildProcess::Voice::wait_for_death();
+  });
+  const auto pid = child.line();
+  ASSERT_TRUE(pid.has_value());
+  EXPECT_EQ(::kill(std::stoi(*pid), 0), 0);
+  const auto folder = child.line();
+  child.kill();
+  EXPECT_TRUE(ends(std::stoi(*pid)));
+  std::filesystem::remove_all(folder.value());
+}
+
+TEST(ServerKeeperTest, StopsTheServerWhenCtestIsGone) {
+  const TempDir folder;
+  const std::string script = "\"$KEEPER\" up postgres \"$FOLDER\" && cat \"$FOLDER/postgres.$$\"";
+  auto ctest = ChildProcess::run({"/bin/sh", "-c", script}, {"KEEPER=" SEMEL_TEST_SERVER_KEEPER,
+                                                             "FOLDER=" + folder.path().string()});
+  std::map<std::string, std::string> said;
+  while (const auto line = ctest.line()) {
+    const auto at = line->find('=');
+    said[line->substr(0, at)] = line->substr(at + 1);
+  }
+  EXPECT_EQ(ctest.wait()->code, 0);
+  EXPECT_TRUE(ends(std::stoi(said.at("pid"))));
+  EXPECT_TRUE(ends(std::stoi(said.at("keeper"))));
+  EXPECT_FALSE(std::filesystem::exists(said.at("socket")));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(PostgresServerTest, TheSharedOneHasADatabaseForEachTest) {
+  const auto& server = PostgresServer::shared();
+  const std::string one = server.new_database();
+  const std::string other = server.new_database();
+  server.query(one, "CREATE TABLE t (a int, b text)");
+  server.query(one, "INSERT INTO t VALUES (1, 'x'), (2, 'y')");
+  EXPECT_EQ(server.query(one, "SELECT * FROM t ORDER BY a"), "1|x\n2|y");
+  EXPECT_THROW(server.query(other, "SELECT * FROM t"), std::runtime_error);
+}
+
+TEST(PostgresServerTest, WhatWasCommittedOutlivesAKill) {
+  PostgresServer server;
+  const std::string database = server.new_database();
+  const int port = server.port();
+  server.query(database, "CREATE TABLE t (a int)");
+  server.query(database, "INSERT INTO t VALUES (1)");
+  const std::string backends = server.query("postgres", "SELECT pid FROM pg_stat_activity");
+  const pid_t killed = server.pid();
+  server.kill();
+  EXPECT_FALSE(server.running());
+  std::istringstream lines(backends);
+  for (pid_t pid = 0; lines >> pid;) EXPECT_TRUE(has_ended(pid)) << pid;
+  EXPECT_THROW(server.query(database, "SELECT 1"), std::runtime_error);
+
+  server.start();
+  EXPECT_EQ(server.port(), port);
+  EXPECT_NE(server.pid(), killed);
+  EXPECT_EQ(server.query(database, "SELECT a FROM t"), "1");
+  server.stop();
+  EXPECT_FALSE(server.running());
+  server.start();
+  EXPECT_EQ(server.query(database, "SELECT a FROM t"), "1");
+}
+
+TEST(PostgresServerTest, TakesSettings) {
+  const PostgresServer server({.settings = {"max_connections=7"}});
+  EXPECT_EQ(server.query("postgres", "SHOW max_connections"), "7");
+  EXPECT_EQ(server.query("postgres", "SHOW fsync"), "on");
+  try {
+    const PostgresServer wrong({.settings = {"max_connections=many"}});
+    FAIL() << "it started";
+  } catch (const std::runtime_error& e) {
+    EXPECT_NE(std::string(e.what()).find("max_connections"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace semel::test

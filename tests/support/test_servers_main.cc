@@ -1,0 +1,143 @@
+// test_servers up|down SERVER FOLDER: starts and stops the server that the tests of one run of
+// ctest share (cmake/SemelServers.cmake). FOLDER holds the file that says where it is.
+//
+// `up` leaves a keeper behind, which stops the server when `down` tells it to, and also when ctest
+// is gone without having run `down`.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+
+#include "tests/support/postgres_server.h"
+#include "tests/support/server_address.h"
+#include "tests/support/temp_dir.h"
+
+namespace semel::test {
+namespace {
+
+constexpr int kStopPatience = 60'000;
+
+using Make = std::function<std::unique_ptr<DatabaseServer>()>;
+
+const std::map<std::string, Make>& makers() {
+  static const std::map<std::string, Make> all = {
+      {"postgres",
+       [] {
+         auto options = PostgresServer::fast();
+         options.keep_pristine = true;
+         return std::make_unique<PostgresServer>(options);
+       }},
+  };
+  return all;
+}
+
+std::string log_of(const std::string& path) { return path + ".log"; }
+
+int watch_of(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+
+// No thread is to take them: the keeper reads them.
+int listen_to_signals() {
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&ends, number);
+  ::sigprocmask(SIG_BLOCK, &ends, nullptr);
+  return ::signalfd(-1, &ends, SFD_CLOEXEC);
+}
+
+// Keeps nothing that it was given open but `kept`: neither ctest's pipes nor anybody's locks.
+void let_go(const std::string& log, int kept) {
+  ::setsid();
+  const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  ::dup2(in, STDIN_FILENO);
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(out, STDERR_FILENO);
+  ::syscall(SYS_close_range, STDERR_FILENO + 1, kept - 1, 0);
+  ::syscall(SYS_close_range, kept + 1, ~0U, 0);
+}
+
+// Says so at `ready` when the server is up, and keeps it until told, or until `ctest` is over.
+int keep(const Make& make, const std::string& path, pid_t ctest, int ready) {
+  const int ctest_ends = watch_of(ctest);
+  if (ctest_ends < 0) return 1;
+  const int signals = listen_to_signals();
+  const auto server = make();
+  write_shared_server(path, server->address(), ::getpid());
+  [[maybe_unused]] const auto told = ::write(ready, "1", 1);
+  ::close(ready);
+  std::array<pollfd, 2> watched = {pollfd{ctest_ends, POLLIN, 0}, pollfd{signals, POLLIN, 0}};
+  while (::poll(watched.data(), watched.size(), -1) < 0 && errno == EINTR) {
+  }
+  std::filesystem::remove(path);
+  std::filesystem::remove(log_of(path));
+  return 0;
+}
+
+int up(const Make& make, const std::string& path, pid_t ctest) {
+  const std::string log = log_of(path);
+  std::array<int, 2> ready{};
+  if (::pipe2(ready.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+  const pid_t keeper = ::fork();
+  if (keeper < 0) throw std::runtime_error("no fork");
+  if (keeper == 0) {
+    ::close(ready[0]);
+    let_go(log, ready[1]);
+    return keep(make, path, ctest, ready[1]);
+  }
+  ::close(ready[1]);
+  char answer = 0;
+  while (::read(ready[0], &answer, 1) < 0 && errno == EINTR) {
+  }
+  if (answer != 0) return 0;
+  fmt::print(stderr, "the server does not start:\n{}\n", read_file(log));
+  return 1;
+}
+
+int down(const std::string& path) {
+  const auto keeper = read_keeper(path);
+  if (!keeper) return 0;  // it is not up
+  const int watch = watch_of(*keeper);
+  if (watch < 0) return 0;
+  ::kill(*keeper, SIGTERM);
+  pollfd end{watch, POLLIN, 0};
+  const int ended = ::poll(&end, 1, kStopPatience);
+  if (ended != 1) fmt::print(stderr, "process {} does not stop the server\n", *keeper);
+  return ended == 1 ? 0 : 1;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  const bool complete = arguments.size() == 3;
+  const auto make = complete ? makers().find(arguments[1]) : makers().end();
+  if (make == makers().end() || (arguments[0] != "up" && arguments[0] != "down")) {
+    fmt::print(stderr, "usage: test_servers up|down SERVER FOLDER\n");
+    return 2;
+  }
+  const pid_t ctest = ::getppid();
+  const std::string path = shared_server_file(arguments[2], arguments[1], ctest);
+  if (arguments[0] == "down") return down(path);
+  std::filesystem::create_directories(arguments[2]);
+  return up(make->second, path, ctest);
+}
+
+}  // namespace
+}  // namespace semel::test
+
+int main(int count, char** arguments) {
+  try {
+    return semel::test::run({arguments + 1, arguments + count});
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 1;
+  }
+}
