@@ -52,15 +52,15 @@ Presence::Presence(Place place, const Dialect& dialect, PresenceOptions options)
       prefix_(dialect.prefix()),
       channel_("semel." + place_.schema),
       options_(options),
-      gone_(dialect, fmt::format(
-                         "SELECT i.number FROM semel_instance AS i WHERE NOT EXISTS (SELECT 1 FROM "
-                         "pg_catalog.pg_locks AS l WHERE l.locktype = 'advisory' AND l.database = "
-                         "(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
-                         "current_database()) AND l.classid = {}::oid AND l.objid = "
-                         "i.number::oid AND l.objsubid = 1 AND l.granted) AND clock_timestamp() "
-                         "- pg_postmaster_start_time() > {} * interval '1 millisecond'",
-                         tag_of(place_.schema, static_cast<std::uint32_t>(Kind::kInstance)),
-                         options.grace.count())),
+      gone_(dialect,
+            fmt::format("SELECT i.number FROM semel_instance AS i WHERE NOT EXISTS (SELECT 1 FROM "
+                        "pg_catalog.pg_locks AS l WHERE l.locktype = 'advisory' AND l.database = "
+                        "(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
+                        "current_database()) AND l.classid = {}::oid AND l.objid = "
+                        "i.number::oid AND l.objsubid = 1 AND l.granted) AND clock_timestamp() "
+                        "- pg_postmaster_start_time() > {} * interval '1 millisecond'",
+                        tag_of(place_.schema, static_cast<std::uint32_t>(Kind::kInstance)),
+                        options.grace.count())),
       notify_(dialect, "SELECT pg_notify(?1, ?2)") {
   if (options_.listens) listener_ = std::thread([this] { listen(); });
 }

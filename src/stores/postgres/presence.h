@@ -1,5 +1,5 @@
-// Presence: one connection for as long as the store is open. Its locks tell the other processes that
-// this one lives, and on it the server tells of new rows.
+// Presence: one connection for as long as the store is open. Its locks tell the other processes
+// that this one lives, and on it the server tells of new rows.
 #pragma once
 
 #include <libpq-fe.h>

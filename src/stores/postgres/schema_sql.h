@@ -5,8 +5,8 @@
 
 namespace semel::postgres {
 
-// One entry per version, in order, never changed once released. {schema} is the name the user chose,
-// quoted.
+// One entry per version, in order, never changed once released. {schema} is the name the user
+// chose, quoted.
 inline constexpr const char* kMigrations[] = {
     R"sql(
 CREATE TABLE {schema}.semel_schema (

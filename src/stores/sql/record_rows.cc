@@ -14,9 +14,10 @@ namespace semel::sql {
 namespace {
 
 constexpr std::array<std::string_view, kRecordColumns> kColumns = {
-    "id",     "state",        "fingerprint", "token",      "nonce",  "lease_until", "attempt",
-    "outcome_unknown", "next_at", "first_seen", "holder",  "held",   "inbox",       "message_key",
-    "reason", "error",        "changed_at",  "generation", "result"};
+    "id",          "state",      "fingerprint",     "token",       "nonce",
+    "lease_until", "attempt",    "outcome_unknown", "next_at",     "first_seen",
+    "holder",      "held",       "inbox",           "message_key", "reason",
+    "error",       "changed_at", "generation",      "result"};
 
 std::string select_where(std::string_view condition) {
   return fmt::format("SELECT {} FROM semel_record WHERE {}", record_columns(), condition);
