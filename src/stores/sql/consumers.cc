@@ -22,9 +22,6 @@ ConsumerRow consumer_at(const Answer& answer) {
 
 ConsumerTexts::ConsumerTexts(const Dialect& dialect)
     : find(dialect, "SELECT number, name, recipe_hash, ttl FROM semel_consumer WHERE name = ?1"),
-      find_locked(dialect,
-                  "SELECT number, name, recipe_hash, ttl FROM semel_consumer WHERE name = ?1 "
-                  "FOR UPDATE"),
       all(dialect, "SELECT number, name, recipe_hash, ttl FROM semel_consumer ORDER BY number"),
       add(dialect,
           "INSERT INTO semel_consumer (number, name, recipe_hash, ttl) VALUES (?1, ?2, ?3, ?4) "
@@ -32,9 +29,8 @@ ConsumerTexts::ConsumerTexts(const Dialect& dialect)
       change(dialect, "UPDATE semel_consumer SET recipe_hash = ?2, ttl = ?3 WHERE number = ?1"),
       ttl(dialect, "SELECT ttl FROM semel_consumer WHERE number = ?1") {}
 
-std::optional<ConsumerRow> Consumers::find(const std::string& name, Lock lock) {
-  Answer answer =
-      session_.ask(lock == Lock::kForUpdate ? texts_.find_locked : texts_.find, {Word{name}});
+std::optional<ConsumerRow> Consumers::find(const std::string& name) {
+  Answer answer = session_.ask(texts_.find, {Word{name}});
   if (!answer.next()) return std::nullopt;
   return consumer_at(answer);
 }

@@ -10,7 +10,6 @@
 
 #include <semel/store.h>
 
-#include "stores/sql/lock.h"
 #include "stores/sql/session.h"
 
 namespace semel::sql {
@@ -26,14 +25,14 @@ struct ConsumerRow {
 
 struct ConsumerTexts {
   explicit ConsumerTexts(const Dialect& dialect);
-  Text find, find_locked, all, add, change, ttl;
+  Text find, all, add, change, ttl;
 };
 
 class Consumers {
  public:
   Consumers(Session& session, const ConsumerTexts& texts) : session_(session), texts_(texts) {}
 
-  std::optional<ConsumerRow> find(const std::string& name, Lock lock = Lock::kNone);
+  std::optional<ConsumerRow> find(const std::string& name);
   // By number.
   std::vector<ConsumerRow> all();
   // The row that stands under the name then: another process may have added it at the same time,

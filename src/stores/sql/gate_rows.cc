@@ -25,7 +25,7 @@ void GateRows::shut(ConsumerNumber consumer, std::string_view why, StoreTime now
   if (shut.changed() == 0) session_.queue(texts_.change, {consumer, why, now, until});
 }
 
-void GateRows::open(ConsumerNumber consumer) { session_.queue(texts_.open, {consumer}); }
+void GateRows::open(ConsumerNumber consumer) { session_.ask(texts_.open, {consumer}); }
 
 bool GateRows::resume(ConsumerNumber consumer) {
   return session_.ask(texts_.resume, {consumer}).changed() > 0;

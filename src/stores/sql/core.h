@@ -1,0 +1,20 @@
+// Core: what the ports of one store share.
+#pragma once
+
+#include "stores/sql/instances.h"
+#include "stores/sql/pool.h"
+#include "stores/sql/tables.h"
+
+namespace semel::sql {
+
+// All of it outlives the ports.
+struct Core {
+  Pool& pool;
+  const TableTexts& texts;
+  WakeUps& wake_ups;
+  Instances& instances;
+
+  Tables tables(Session& session) const { return {session, texts, wake_ups}; }
+};
+
+}  // namespace semel::sql

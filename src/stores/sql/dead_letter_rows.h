@@ -1,0 +1,60 @@
+// DeadLetterRows: the table of what was given up, one row per (consumer, identity, fingerprint).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <semel/finish.h>
+
+#include "stores/sql/held_rows.h"
+#include "stores/sql/lock.h"
+#include "stores/sql/session.h"
+
+namespace semel::sql {
+
+struct DeadLetterRow {
+  DeadLetter letter;  // without its consumer's name
+  ConsumerNumber consumer{};
+  std::optional<KeyId> record;  // the record it belongs to; none: it had no key
+};
+
+struct DeadLetterTexts {
+  explicit DeadLetterTexts(const Dialect& dialect);
+  Text keep, find, find_locked, find_named, find_record, record, list, list_whole, note, twin, edit,
+      add, same_unnamed, discard, count;
+};
+
+class DeadLetterRows {
+ public:
+  DeadLetterRows(Session& session, const DeadLetterTexts& texts)
+      : session_(session), texts_(texts) {}
+
+  // Makes the row, or brings the one that is there up to date. `record`: none where it has no key.
+  void keep(const HeldContent& content, const std::optional<KeyId>& record, const Finish& finish,
+            StoreTime first_seen, StoreTime now);
+  std::optional<DeadLetterRow> find(std::int64_t id, Lock lock);
+  // `key`: the record's, as it was given; it finds most letters at once.
+  std::optional<DeadLetterRow> find(const KeyId& record, BytesView key,
+                                    const Fingerprint& fingerprint);
+  // The record of a letter; none where it has none, or is not there.
+  std::optional<KeyId> record_of(std::int64_t id);
+  std::vector<DeadLetterRow> list(const DeadLetterFilter& filter,
+                                  std::optional<ConsumerNumber> consumer);
+  void note_replay(std::int64_t id);
+  // Another letter has the identity of `id` under `fingerprint`.
+  bool has_twin(std::int64_t id, const Fingerprint& fingerprint);
+  void edit(const LetterEdit& edit);
+  // False where it is there already.
+  bool add(const DeadLetter& letter, ConsumerNumber consumer, const std::optional<KeyId>& record);
+  bool discard(std::int64_t id);
+  std::size_t count(ConsumerNumber consumer);
+
+ private:
+  Session& session_;
+  const DeadLetterTexts& texts_;
+};
+
+// What is held again when `row` is replayed. Borrows the row.
+HeldContent content_of(const DeadLetterRow& row, StoreTime due);
+
+}  // namespace semel::sql

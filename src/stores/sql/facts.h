@@ -1,0 +1,28 @@
+// Facts: what each server tells of a store in a way of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <semel/records.h>
+
+#include "stores/sql/session.h"
+
+namespace semel::sql {
+
+// Any thread. Throws Failure.
+class Facts {
+ public:
+  virtual ~Facts() = default;
+  // What the tables and their indexes take on the server's disk.
+  virtual std::size_t bytes(Session& session) = 0;
+  // About how many records a generation has, told without counting; none where it cannot be told.
+  virtual std::optional<std::size_t> about_records(Session& session, std::int64_t generation) = 0;
+  // What is wrong with the tables themselves: one that is missing, one that no generation names, a
+  // damaged index.
+  virtual std::vector<StoreFinding> verify(Session& session, bool full) = 0;
+};
+
+}  // namespace semel::sql

@@ -1,0 +1,232 @@
+#include "stores/sql/inspector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "stores/sql/operator.h"
+#include "stores/sql/transacted.h"
+
+namespace semel::sql {
+namespace {
+
+// A generation with more records is not counted but told as the server knows it.
+constexpr std::size_t kCounted = 1'000'000;
+
+RecordView view_of(const KeyId& id, RecordRow row) {
+  core::Record& record = row.record;
+  RecordView view;
+  view.consumer = id.consumer();
+  view.key = std::move(row.key);
+  view.id = id;
+  view.state = record.state;
+  view.fingerprint = record.fingerprint;
+  if (record.state == RecordState::kCompleted) {
+    view.completed_at = record.completed_at;
+    view.result = std::move(record.result);
+    return view;
+  }
+  view.attempt = record.attempt;
+  view.token = static_cast<std::uint64_t>(record.token);
+  view.reason = std::move(record.reason);
+  view.error = std::move(record.error);
+  view.outcome_unknown = record.outcome_unknown;
+  view.first_seen = record.first_seen;
+  if (record.state == RecordState::kConsuming) view.lease_until = record.lease_until;
+  if (record.state == RecordState::kRetrying) view.next_at = record.next_at;
+  return view;
+}
+
+void forget_row(Tables& tables, const KeyId& id, const RecordRow& row, StoreTime now) {
+  if (row.record.state == RecordState::kConsuming && row.record.lease_until > now) {
+    fail({ErrorKind::kBlocked, "R241",
+          "a running consumer holds this record: forgetting it now would let it happen twice",
+          "stop the consumer, or wait for its lease to end"});
+  }
+  tables.records.erase(id);
+  if (row.inbox) tables.inbox.remove(*row.inbox);
+  if (row.held) tables.held.take_out(RowTag{*row.held});
+}
+
+void add_count(StoreStats::Consumer& told, const RecordRows::Count& count) {
+  switch (count.state) {
+    case RecordState::kConsuming:
+      told.consuming += count.rows;
+      break;
+    case RecordState::kRetrying:
+      told.retrying += count.rows;
+      break;
+    case RecordState::kParked:
+      told.parked += count.rows;
+      break;
+    case RecordState::kDead:
+    case RecordState::kCompleted:
+      told.dead += count.rows;
+      break;
+  }
+}
+
+void count_consumers(Tables& tables, StoreStats& stats) {
+  for (ConsumerRow& row : tables.consumers.all()) {
+    StoreStats::Consumer told;
+    told.name = std::move(row.name);
+    told.number = row.number;
+    told.held = tables.held.count(row.number);
+    told.dead_letters = tables.dead_letters.count(row.number);
+    stats.consumers.push_back(std::move(told));
+  }
+  for (const RecordRows::Count& count : tables.records.counts()) {
+    const auto told =
+        std::ranges::find(stats.consumers, count.consumer, &StoreStats::Consumer::number);
+    if (told != stats.consumers.end()) add_count(*told, count);
+  }
+}
+
+std::int64_t one_of(Answer answer) { return answer.next() ? answer.integer(0) : 0; }
+
+class ServerInspector final : public RecordInspector {
+ public:
+  ServerInspector(const Core& core, const InspectorTexts& texts, Facts& facts)
+      : core_(core), texts_(texts), facts_(facts) {}
+
+  Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
+    return contained([&] {
+      Lent lent(core_.pool);
+      const auto row = Consumers(*lent, core_.texts.consumers).find(name);
+      return row ? std::optional(row->number) : std::nullopt;
+    });
+  }
+
+  Result<std::vector<RecordView>> list(std::optional<ConsumerNumber> consumer,
+                                       std::optional<RecordState> state,
+                                       std::size_t limit) override {
+    return contained([&] {
+      Lent lent(core_.pool);
+      std::vector<RecordView> views;
+      for (auto& [id, row] : RecordRows(*lent, core_.texts.records).list(consumer, state, limit)) {
+        views.push_back(view_of(id, std::move(row)));
+      }
+      return views;
+    });
+  }
+
+  Result<std::optional<RecordView>> show(const KeyId& id) override {
+    return contained([&]() -> std::optional<RecordView> {
+      Lent lent(core_.pool);
+      Tables tables = core_.tables(*lent);
+      auto row = tables.records.find(id, Lock::kNone);
+      if (!row) return std::nullopt;
+      const auto inbox = row->inbox;
+      RecordView view = view_of(id, *std::move(row));
+      const bool completed = view.state == RecordState::kCompleted;
+      if (completed && inbox && view.result.empty()) view.result = tables.inbox.result_of(*inbox);
+      return view;
+    });
+  }
+
+  Result<bool> forget(const KeyId& id) override {
+    return contained([&] {
+      return transacted(core_.pool, [&](Work& work) {
+        Tables tables = core_.tables(work.session());
+        const auto row = tables.records.find(id, Lock::kForUpdate);
+        if (row) forget_row(tables, id, *row, work.now());
+        return row.has_value();
+      });
+    });
+  }
+
+  Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) override {
+    return contained([&] {
+      return transacted(core_.pool, [&](Work& work) {
+        Tables tables = core_.tables(work.session());
+        const auto row = tables.records.find(id, Lock::kForUpdate);
+        if (!row) return false;
+        const RecordView view = view_of(id, *row);
+        if (view.state != state || view.token != token) return false;
+        forget_row(tables, id, *row, work.now());
+        return true;
+      });
+    });
+  }
+
+  Result<bool> unlock(const KeyId& id) override {
+    return contained([&] {
+      return transacted(core_.pool, [&](Work& work) {
+        Tables tables = core_.tables(work.session());
+        return reopen_record(tables, id, work.now());
+      });
+    });
+  }
+
+  Result<std::vector<StoreFinding>> verify(bool full) override {
+    return contained([&] {
+      Lent lent(core_.pool);
+      auto findings = facts_.verify(*lent, full);
+      Tables tables = core_.tables(*lent);
+      for (StoreFinding& finding : verify_in(tables, *lent, texts_.verify, full)) {
+        findings.push_back(std::move(finding));
+      }
+      return findings;
+    });
+  }
+
+  Result<StoreStats> stats() override {
+    return contained([&] {
+      Lent lent(core_.pool);
+      Tables tables = core_.tables(*lent);
+      StoreStats stats;
+      stats.schema_version = static_cast<int>(one_of(lent->ask(texts_.version, {})));
+      stats.epoch = static_cast<std::uint64_t>(one_of(lent->ask(texts_.epoch, {})));
+      stats.bytes = facts_.bytes(*lent);
+      count_consumers(tables, stats);
+      count_generations(*lent, stats);
+      const auto gone = core_.instances.gone(*lent);
+      for (const InstanceRow& row : tables.runs.running()) {
+        if (std::ranges::find(gone, row.number) == gone.end()) {
+          stats.running_pids.push_back(row.pid);
+        }
+      }
+      return stats;
+    });
+  }
+
+ private:
+  void count_generations(Session& session, StoreStats& stats) {
+    Answer answer = session.ask(texts_.generations, {});
+    while (answer.next()) {
+      StoreStats::Generation told;
+      told.number = answer.integer(0);
+      if (!answer.null(1)) told.ttl = std::chrono::milliseconds(answer.integer(1));
+      told.active = answer.bytes(2) == "active";
+      told.created_at = answer.time(3);
+      told.records = facts_.about_records(session, told.number).value_or(0);
+      if (told.records <= kCounted) {
+        told.records =
+            static_cast<std::size_t>(one_of(session.ask(texts_.completed, {told.number})));
+      }
+      stats.generations.push_back(told);
+    }
+  }
+
+  const Core core_;
+  const InspectorTexts& texts_;
+  Facts& facts_;
+};
+
+}  // namespace
+
+InspectorTexts::InspectorTexts(const Dialect& dialect)
+    : version(dialect, "SELECT max(version) FROM semel_schema"),
+      epoch(dialect, "SELECT epoch FROM semel_meta"),
+      generations(dialect,
+                  "SELECT number, ttl, state, created_at FROM semel_generation "
+                  "ORDER BY number DESC"),
+      completed(dialect,
+                "SELECT count(*) FROM semel_record WHERE generation = ?1 AND state = 'completed'"),
+      verify(dialect) {}
+
+std::unique_ptr<RecordInspector> make_inspector(const Core& core, const InspectorTexts& texts,
+                                                Facts& facts) {
+  return std::make_unique<ServerInspector>(core, texts, facts);
+}
+
+}  // namespace semel::sql
