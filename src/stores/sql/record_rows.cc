@@ -12,12 +12,12 @@
 namespace semel::sql {
 namespace {
 
-constexpr std::string_view kColumns =
+constexpr std::string_view kRecordColumns =
     "id, state, fingerprint, token, nonce, lease_until, attempt, outcome_unknown, next_at, "
     "first_seen, holder, held, inbox, message_key, reason, error, changed_at, generation, result";
 
 std::string select_where(std::string_view condition) {
-  return fmt::format("SELECT {} FROM semel_record WHERE {}", kColumns, condition);
+  return fmt::format("SELECT {} FROM semel_record WHERE {}", kRecordColumns, condition);
 }
 
 RecordState state_of(BytesView word) {
