@@ -18,10 +18,11 @@
 #include <vector>
 
 #include "stores/postgres/connection.h"
+#include "stores/sql/consumers.h"
 
 namespace semel::postgres {
 
-using Ttl = std::optional<std::chrono::milliseconds>;  // none: kept for ever
+using sql::Ttl;
 
 struct Generation {
   std::int64_t number = 0;

@@ -18,7 +18,7 @@ constexpr milliseconds kAlone{50};
 constexpr std::string_view kDivisionByZero = "22012";
 
 Claim answer_of(Found& found, const Message& message, StoreTime now, bool want_result) {
-  std::optional<core::Record> record = std::move(found.record);
+  std::optional<core::Record> record = std::move(found.row.record);
   Claim answer = core::decide_claim(record, {found.id, message.fingerprint(), {}, {}, {}}, now);
   // It became due between two statements: the next claim takes it.
   if (std::holds_alternative<Acquired>(answer)) return Busy{core::kShortestBusy};
@@ -158,10 +158,10 @@ void LeaseClaims::look(Connection& connection, Request& request, milliseconds pa
   for (Found& found : taken.rows) {
     const std::uint32_t at = request.at(found.id);
     Acquired acquired;
-    acquired.lease = {found.id, found.record.token, found.record.nonce};
-    acquired.attempt = found.record.attempt;
-    acquired.taken_over = found.record.outcome_unknown;
-    acquired.since_first = std::max(taken.now - found.record.first_seen, milliseconds(0));
+    acquired.lease = {found.id, found.row.record.token, found.row.record.nonce};
+    acquired.attempt = found.row.record.attempt;
+    acquired.taken_over = found.row.record.outcome_unknown;
+    acquired.since_first = std::max(taken.now - found.row.record.first_seen, milliseconds(0));
     request.answers[at] = acquired;
     done[at] = true;
   }

@@ -12,16 +12,9 @@
 
 namespace semel::postgres {
 
-// What claims ask about consumers.
-class Ttls {
- public:
-  virtual ~Ttls() = default;
-  virtual Ttl of(Connection& connection, ConsumerNumber consumer) = 0;
-};
-
 class LeaseClaims {
  public:
-  LeaseClaims(Generations& generations, const RecordTexts& records, const SessionTexts& session,
+  LeaseClaims(Generations& generations, const BatchTexts& records, const SessionTexts& session,
               Environment& environment, std::chrono::milliseconds patience)
       : generations_(generations),
         records_(records),
@@ -46,7 +39,7 @@ class LeaseClaims {
   void set_patience(Connection& connection, std::chrono::milliseconds patience);
 
   Generations& generations_;
-  const RecordTexts& records_;
+  const BatchTexts& records_;
   const SessionTexts& session_;
   Environment& environment_;
   const std::chrono::milliseconds patience_;

@@ -9,40 +9,30 @@
 namespace semel::postgres {
 namespace {
 
-constexpr std::string_view kColumns =
-    "r.id, r.state, r.fingerprint, r.token, r.nonce, r.lease_until, r.attempt, r.outcome_unknown, "
-    "r.next_at, r.first_seen, r.changed_at, r.holder, r.held, r.inbox, r.message_key, r.reason, "
-    "r.error";
 // The rules of core::decide_claim, as SQL.
 constexpr std::string_view kDue =
     "(r.state = 'consuming' AND r.lease_until <= {0} OR r.state = 'retrying' AND r.next_at <= {0})";
 
-RecordState state_named(const Bytes& name) {
-  for (const RecordState state : {RecordState::kConsuming, RecordState::kCompleted,
-                                  RecordState::kRetrying, RecordState::kParked}) {
-    if (name == to_string(state)) return state;
-  }
-  return RecordState::kDead;
-}
+std::string columns() { return sql::record_columns("r."); }
 
 std::string due(const std::string& clock) { return fmt::format(fmt::runtime(kDue), clock); }
 
 }  // namespace
 
-RecordTexts::RecordTexts(const Dialect& dialect, const std::string& clock)
-    : find(dialect, fmt::format("SELECT {}, {}, NULL::bytea FROM semel_record AS r "
+BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
+    : find(dialect, fmt::format("SELECT {}, {} FROM semel_record AS r "
                                 "WHERE r.id = ANY(?1)",
-                                kColumns, clock)),
+                                columns(), clock)),
       // Of an inbox the result stands there.
       find_with_result(
-          dialect, fmt::format("SELECT {}, {}, coalesce(r.result, i.result) FROM semel_record AS r "
+          dialect, fmt::format("SELECT {}, {}, i.result FROM semel_record AS r "
                                "LEFT JOIN semel_inbox AS i ON i.row_id = r.inbox "
                                "WHERE r.id = ANY(?1)",
-                               kColumns, clock)),
+                               columns(), clock)),
       lock_due(dialect,
-               fmt::format("SELECT {}, {}, NULL::bytea FROM semel_record AS r "
+               fmt::format("SELECT {}, {} FROM semel_record AS r "
                            "WHERE r.id = ANY(?1) AND {} ORDER BY r.id FOR UPDATE",
-                           kColumns, clock, due(clock))),
+                           columns(), clock, due(clock))),
       // The inner look locks in the order of the keys; an UPDATE by itself would not.
       take_over(
           dialect,
@@ -59,8 +49,8 @@ RecordTexts::RecordTexts(const Dialect& dialect, const std::string& clock)
               "outcome_unknown = r.outcome_unknown OR r.state = 'consuming', next_at = NULL, "
               "changed_at = {1}, holder = ?5 "
               "FROM wanted WHERE r.id = wanted.id AND r.generation = wanted.generation "
-              "RETURNING {3}, {1}, NULL::bytea",
-              due(clock), clock, dialect.prefix(), kColumns)),
+              "RETURNING {3}, {1}",
+              due(clock), clock, dialect.prefix(), columns())),
       renew(dialect, fmt::format("UPDATE semel_record AS r SET lease_until = {} + ?3 * interval '1 "
                                  "millisecond' FROM unnest(?1, ?2) AS w(id, nonce) "
                                  "WHERE r.id = w.id AND r.nonce = w.nonce AND r.state = 'consuming' "
@@ -73,12 +63,12 @@ RecordTexts::RecordTexts(const Dialect& dialect, const std::string& clock)
       complete(dialect,
                fmt::format(
                    "UPDATE semel_record AS r SET state = 'completed', changed_at = {}, "
-                   "result = w.result, nonce = NULL, lease_until = NULL, outcome_unknown = false, "
-                   "holder = NULL, held = NULL, reason = NULL, error = NULL, "
-                   "inbox = coalesce(r.inbox, w.inbox) "
-                   "FROM unnest(?1, ?2, ?3, ?4) AS w(id, nonce, result, inbox) "
+                   "result = w.result, token = NULL, nonce = NULL, lease_until = NULL, "
+                   "attempt = NULL, outcome_unknown = NULL, next_at = NULL, first_seen = NULL, "
+                   "holder = NULL, message_key = NULL, reason = NULL, error = NULL "
+                   "FROM unnest(?1, ?2, ?3) AS w(id, nonce, result) "
                    "WHERE r.id = w.id AND r.nonce = w.nonce AND r.state = 'consuming' "
-                   "RETURNING r.id",
+                   "AND r.held IS NULL AND r.inbox IS NULL RETURNING r.id",
                    clock)),
       set_results(dialect,
                   "UPDATE semel_record AS r SET result = w.result "
@@ -89,30 +79,12 @@ FoundRows found_in(const PGresult* result) {
   FoundRows found;
   sql::Answer answer = answer_of(result);
   while (answer.next()) {
-    Found one;
-    std::size_t at = 0;
-    one.id = answer.key_id(at++);
-    core::Record& record = one.record;
-    record.state = state_named(answer.bytes(at++));
-    record.fingerprint = answer.fingerprint(at++);
-    record.token = static_cast<Token>(answer.integer(at++));
-    record.nonce = answer.nonce(at++);
-    record.lease_until = answer.time(at++);
-    record.attempt = answer.small(at++);
-    record.outcome_unknown = answer.boolean(at++);
-    record.next_at = answer.time(at++);
-    record.first_seen = answer.time(at++);
-    if (record.state == RecordState::kCompleted) record.completed_at = answer.time(at);
-    ++at;
-    one.holder = answer.maybe_integer(at++);
-    one.held = answer.maybe_integer(at++);
-    one.inbox = answer.maybe_integer(at++);
-    one.key = answer.bytes(at++);
-    record.reason = answer.bytes(at++);
-    record.error = answer.bytes(at++);
-    found.now = answer.time(at++);
-    record.result = answer.bytes(at);
-    found.rows.push_back(std::move(one));
+    found.rows.push_back({answer.key_id(0), sql::record_at(answer)});
+    found.now = answer.time(sql::kRecordColumns);
+    const bool with_inbox = answer.columns() > sql::kRecordColumns + 1;
+    if (with_inbox && !answer.null(sql::kRecordColumns + 1)) {
+      found.rows.back().row.record.result = answer.bytes(sql::kRecordColumns + 1);
+    }
   }
   return found;
 }

@@ -3,28 +3,23 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <semel/environment.h>
 
-#include "core/record_machine.h"
 #include "stores/postgres/connection.h"
+#include "stores/sql/record_rows.h"
 
 namespace semel::postgres {
 
 // A record as the table has it.
 struct Found {
   KeyId id;
-  core::Record record;
-  Bytes key;
-  std::optional<std::int64_t> holder;
-  std::optional<std::int64_t> held;
-  std::optional<std::int64_t> inbox;
+  sql::RecordRow row;
 };
 
-struct RecordTexts {
-  RecordTexts(const Dialect& dialect, const std::string& clock);
+struct BatchTexts {
+  BatchTexts(const Dialect& dialect, const std::string& clock);
 
   sql::Text find;              // ids; their results, too, where asked for
   sql::Text find_with_result;
@@ -32,7 +27,7 @@ struct RecordTexts {
   sql::Text take_over;         // ids, fingerprints, nonces, lease, holder: those that may be claimed now
   sql::Text renew;             // ids, nonces, lease
   sql::Text confirm;           // ids, nonces: locked
-  sql::Text complete;          // ids, nonces, results
+  sql::Text complete;          // ids, nonces, results: those with nothing kept beside them
   sql::Text set_results;       // ids, results
   sql::Text erase;             // ids
 };

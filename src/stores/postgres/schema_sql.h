@@ -116,7 +116,7 @@ COMMENT ON COLUMN {schema}.semel_held.first_seen IS 'NULL: not tried yet';
 COMMENT ON COLUMN {schema}.semel_held.line IS 'NULL: in none, or not looked at yet';
 COMMENT ON COLUMN {schema}.semel_held.line_bytes IS 'payloads of its line up to this one';
 COMMENT ON COLUMN {schema}.semel_held.inbox IS 'semel_inbox row that no record knows yet';
-CREATE INDEX semel_held_due ON {schema}.semel_held (consumer, due_at, taken_by);
+CREATE INDEX semel_held_due ON {schema}.semel_held (consumer, due_at, row_id);
 CREATE INDEX semel_held_line ON {schema}.semel_held (consumer, line, place) WHERE line IS NOT NULL;
 
 CREATE TABLE {schema}.semel_inbox (

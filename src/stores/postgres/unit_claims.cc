@@ -128,17 +128,17 @@ void UnitClaims::look(Connection& connection, Request& request) {
     if (done[at]) return;
     done[at] = true;
     const Message& message = request.message(at);
-    std::optional<core::Record> record = found.record;
+    std::optional<core::Record> record = found.row.record;
     Claim decided = core::decide_claim(record, {found.id, message.fingerprint(), {}, {}, {}}, now);
     if (std::holds_alternative<Acquired>(decided)) {
       // What became due since it was looked for is for the next claim.
       if (!locked) return;
-      found.record = *std::move(record);
-      found.holder.reset();
+      found.row.record = *std::move(record);
+      found.row.holder.reset();
       Claimed& claimed = request.remember(at);
       claimed.at = now;
-      claimed.inbox = found.inbox;
-      claimed.live = std::move(found);
+      claimed.inbox = found.row.inbox;
+      claimed.live = std::move(found.row);
     } else if (auto* const completed = std::get_if<Completed>(&decided); completed && !want_result) {
       completed->result.clear();
     }

@@ -16,7 +16,7 @@ struct Claimed {
   KeyId id;
   Fingerprint fingerprint;
   Bytes key;
-  std::optional<Found> live;  // of an earlier try, as this claim leaves it; its row is locked
+  std::optional<sql::RecordRow> live;  // of an earlier try, as this claim leaves it; its row is locked
   std::optional<std::int64_t> inbox;
   StoreTime at{};
   bool finished = false;
@@ -25,7 +25,7 @@ struct Claimed {
 // Of one unit.
 class UnitClaims {
  public:
-  UnitClaims(Generations& generations, const RecordTexts& records)
+  UnitClaims(Generations& generations, const BatchTexts& records)
       : generations_(generations), records_(records) {}
 
   // In an open transaction, which waits for another holder as long as its patience.
@@ -42,7 +42,7 @@ class UnitClaims {
   void look(Connection& connection, Request& request);
 
   Generations& generations_;
-  const RecordTexts& records_;
+  const BatchTexts& records_;
   std::vector<Claimed> claimed_;
   std::size_t next_ = 0;  // where the next one asked for is likely to be
 };

@@ -37,6 +37,8 @@ class Answer {
   // Rows the statement changed, or, of a SELECT, found.
   std::size_t changed() const noexcept { return changed_; }
 
+  std::size_t columns() const noexcept { return columns_; }
+
   bool null(std::size_t column) const { return cell(column).null; }
   std::int64_t integer(std::size_t column) const { return cell(column).number; }
   int small(std::size_t column) const { return static_cast<int>(integer(column)); }

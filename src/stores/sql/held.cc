@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "stores/sql/held_take.h"
+#include "stores/sql/transacted.h"
 
 namespace semel::sql {
 namespace {
@@ -68,13 +69,13 @@ class Held final : public HeldMessages {
   Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) override {
     return contained([&] {
       if (messages.empty()) return;
-      Work work(pool_);
-      HeldRows held = rows(work.session());
-      const StoreTime now = work.now();
-      for (const HeldMessage& message : messages) {
-        held.add(content_of(consumer, message, now), now);
-      }
-      work.commit();
+      transacted(pool_, [&](Work& work) {
+        HeldRows held = rows(work.session());
+        const StoreTime now = work.now();
+        for (const HeldMessage& message : messages) {
+          held.add(content_of(consumer, message, now), now);
+        }
+      });
     });
   }
 
@@ -90,8 +91,12 @@ class Held final : public HeldMessages {
       wanted.max_messages = max_messages;
       wanted.max_bytes = max_bytes;
       wanted.instance = instances_.number();
-      auto taken = take(wanted, hidden, line_of, static_cast<bool>(line_of));
-      if (!taken) taken = take(wanted, hidden, line_of, true);
+      const auto attempt = [&](bool lined) {
+        return transacted(pool_,
+                          [&](Work& work) { return take(work, wanted, hidden, line_of, lined); });
+      };
+      auto taken = attempt(static_cast<bool>(line_of));
+      if (!taken) taken = attempt(true);
       return *std::move(taken);
     });
   }
@@ -100,18 +105,18 @@ class Held final : public HeldMessages {
                                          std::span<const Follower> followers,
                                          std::size_t most_bytes) override {
     return contained([&] {
-      std::vector<Place> places;
-      if (followers.empty()) return places;
-      Work work(pool_);
-      HeldRows held = rows(work.session());
-      held.lines().lock(consumer);
-      const StoreTime now = work.now();
-      Behind behind(held, consumer, followers);
-      for (const Follower& follower : followers) {
-        places.push_back(behind.place(follower, most_bytes, now));
-      }
-      work.commit();
-      return places;
+      if (followers.empty()) return std::vector<Place>();
+      return transacted(pool_, [&](Work& work) {
+        HeldRows held = rows(work.session());
+        held.lines().lock(consumer);
+        const StoreTime now = work.now();
+        Behind behind(held, consumer, followers);
+        std::vector<Place> places;
+        for (const Follower& follower : followers) {
+          places.push_back(behind.place(follower, most_bytes, now));
+        }
+        return places;
+      });
     });
   }
 
@@ -155,9 +160,8 @@ class Held final : public HeldMessages {
   HeldRows rows(Session& session) { return {session, texts_, wake_ups_}; }
 
   // None where it can only be said with the lines locked.
-  std::optional<std::vector<Arrival>> take(HeldTake::Wanted wanted, milliseconds hidden,
+  std::optional<std::vector<Arrival>> take(Work& work, HeldTake::Wanted wanted, milliseconds hidden,
                                            const LineOf& line_of, bool lined) {
-    Work work(pool_);
     HeldRows held = rows(work.session());
     if (lined) {
       // No turn is waited for where nothing is due.
@@ -166,23 +170,20 @@ class Held final : public HeldMessages {
     }
     wanted.now = work.now();
     wanted.until = after(wanted.now, hidden);
-    HeldTake take(held, wanted);
-    auto taken = take.run(line_of);
-    if (taken && take.changed()) work.commit();
-    return taken;
+    return HeldTake(held, wanted).run(line_of);
   }
 
-  // In one order, whoever changes them: two that wait for each other's rows would wait for ever.
+  // In one order, whoever changes them: else two may wait for each other's rows.
   template <class Change>
   Result<void> change(std::span<const RowTag> rows, Change&& change) {
     return contained([&] {
       if (rows.empty()) return;
       std::vector<RowTag> sorted(rows.begin(), rows.end());
       std::ranges::sort(sorted);
-      Work work(pool_);
-      HeldRows held = this->rows(work.session());
-      change(held, std::span<const RowTag>(sorted), work.now());
-      work.commit();
+      transacted(pool_, [&](Work& work) {
+        HeldRows held = this->rows(work.session());
+        change(held, std::span<const RowTag>(sorted), work.now());
+      });
     });
   }
 

@@ -45,7 +45,6 @@ std::vector<HeldTake::Looked> HeldTake::in_line(std::vector<Arrival> rows, const
 }
 
 void HeldTake::look_at(Looked row) {
-  changed_ = true;
   if (!row.arrival.line) return take(std::move(row.arrival), nullptr);
   if (row.fresh) return join(std::move(row.arrival));
   const RowTag number = *row.arrival.row;

@@ -22,8 +22,6 @@ class HeldTake {
 
   // None where a row stands in a line and the consumer is not locked: to be begun again with it.
   std::optional<std::vector<Arrival>> run(const LineOf& line_of);
-  // Rows were taken or put behind.
-  bool changed() const noexcept { return changed_; }
 
  private:
   struct Looked {
@@ -42,7 +40,6 @@ class HeldTake {
   Lines lines_;  // of what was looked at
   std::vector<Arrival> taken_;
   std::size_t bytes_ = 0;
-  bool changed_ = false;
 };
 
 }  // namespace semel::sql

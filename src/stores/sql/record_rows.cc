@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -12,12 +13,14 @@
 namespace semel::sql {
 namespace {
 
-constexpr std::string_view kRecordColumns =
-    "id, state, fingerprint, token, nonce, lease_until, attempt, outcome_unknown, next_at, "
-    "first_seen, holder, held, inbox, message_key, reason, error, changed_at, generation, result";
+constexpr std::array<std::string_view, kRecordColumns> kOfRecords = {
+    "id",          "state",      "fingerprint",     "token",       "nonce",
+    "lease_until", "attempt",    "outcome_unknown", "next_at",     "first_seen",
+    "holder",      "held",       "inbox",           "message_key", "reason",
+    "error",       "changed_at", "generation",      "result"};
 
 std::string select_where(std::string_view condition) {
-  return fmt::format("SELECT {} FROM semel_record WHERE {}", kRecordColumns, condition);
+  return fmt::format("SELECT {} FROM semel_record WHERE {}", record_columns(), condition);
 }
 
 RecordState state_of(BytesView word) {
@@ -38,6 +41,18 @@ std::optional<StoreTime> unless_zero(StoreTime time) {
 template <class T>
 std::optional<T> where(bool there, const T& value) {
   return there ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+std::string record_columns(std::string_view prefix) {
+  std::string columns;
+  for (const std::string_view column : kOfRecords) {
+    if (!columns.empty()) columns += ", ";
+    columns += prefix;
+    columns += column;
+  }
+  return columns;
 }
 
 RecordRow record_at(const Answer& answer) {
@@ -64,8 +79,6 @@ RecordRow record_at(const Answer& answer) {
   return row;
 }
 
-}  // namespace
-
 std::int64_t limit_of(std::size_t count) noexcept {
   return static_cast<std::int64_t>(
       std::min<std::size_t>(count, std::numeric_limits<std::int64_t>::max()));
@@ -79,6 +92,7 @@ RecordTexts::RecordTexts(const Dialect& dialect)
            "nonce = ?5, lease_until = ?6, attempt = ?7, outcome_unknown = ?8, next_at = ?9, "
            "first_seen = ?10, changed_at = ?11, holder = ?12, held = ?13, inbox = ?14, "
            "message_key = ?15, reason = ?16, error = ?17, result = ?18 WHERE id = ?1"),
+      set_inbox(dialect, "UPDATE semel_record SET inbox = ?2 WHERE id = ?1"),
       erase(dialect, "DELETE FROM semel_record WHERE id = ?1"),
       held_by(dialect,
               "SELECT 1 FROM semel_record WHERE id = ?1 AND nonce = ?2 AND state = 'consuming'"),
@@ -121,6 +135,10 @@ void RecordRows::save(const KeyId& id, const RecordRow& row, StoreTime now) {
        row.inbox, where(open, BytesView(row.key)), where(open, BytesView(record.reason)),
        where(open, BytesView(record.error)),
        where(!record.result.empty(), BytesView(record.result))});
+}
+
+void RecordRows::set_inbox(const KeyId& id, std::optional<std::int64_t> inbox) {
+  session_.queue(texts_.set_inbox, {id, inbox});
 }
 
 bool RecordRows::erase(const KeyId& id) { return session_.ask(texts_.erase, {id}).changed() > 0; }

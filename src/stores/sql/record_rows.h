@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,9 +23,16 @@ struct RecordRow {
   std::int64_t generation = 0;         // where it stands
 };
 
+// The columns of a RecordRow and of its id, for a SELECT, each behind `prefix`; and how many.
+std::string record_columns(std::string_view prefix = {});
+inline constexpr std::size_t kRecordColumns = 19;
+// What a row that begins with them says.
+RecordRow record_at(const Answer& answer);
+
 struct RecordTexts {
   explicit RecordTexts(const Dialect& dialect);
-  Text find, find_locked, save, erase, held_by, holders, end, dead, list, list_state, counts;
+  Text find, find_locked, save, set_inbox, erase, held_by, holders, end, dead, list, list_state,
+      counts;
 };
 
 class RecordRows {
@@ -34,6 +43,8 @@ class RecordRows {
   // Of a row that is there, all but its generation. A completed one keeps only what says so.
   void save(const KeyId& id, const RecordRow& row, StoreTime now);
   bool erase(const KeyId& id);
+  // Of a row that is there.
+  void set_inbox(const KeyId& id, std::optional<std::int64_t> inbox);
   // True where `nonce` holds the record.
   bool held_by(const KeyId& id, const Nonce& nonce);
   // Ends the leases of a process that died; how many.

@@ -1,0 +1,190 @@
+#include "stores/postgres/batch_finish.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace semel::postgres {
+namespace {
+
+using To = Finish::To;
+
+}  // namespace
+
+bool only_completes(const Finish& finish) noexcept {
+  return finish.lease && finish.to == To::kCompleted && !finish.inbox;
+}
+
+std::vector<KeyId> complete(Connection& connection, const BatchTexts& texts,
+                            std::span<const Finish* const> finishes) {
+  std::vector<const Finish*> sorted(finishes.begin(), finishes.end());
+  std::ranges::sort(sorted, {}, [](const Finish* finish) { return finish->lease->key; });
+  ArrayParam ids(oid::kBytea), nonces(oid::kBytea), results(oid::kBytea);
+  for (const Finish* const finish : sorted) {
+    ids.add(finish->lease->key.view());
+    nonces.add(sql::Param(finish->lease->nonce).bytes());
+    if (finish->result.empty()) {
+      results.add_null();
+    } else {
+      results.add(finish->result);
+    }
+  }
+  WireParams params;
+  params.add(ids);
+  params.add(nonces);
+  params.add(results);
+  sql::Answer answer = connection.ask(texts.complete, params);
+  std::vector<KeyId> done;
+  while (answer.next()) done.push_back(answer.key_id(0));
+  return done;
+}
+
+StoreTime BatchFinish::now() {
+  if (!now_) now_ = connection_.now();
+  return *now_;
+}
+
+BatchFinish::One::Way BatchFinish::way_of(const One& one) const {
+  using Way = One::Way;
+  const Finish& finish = *one.finish;
+  if (one.claimed != nullptr) {
+    if (one.claimed->finished) return Way::kOver;
+    const bool whole = finish.to == To::kCompleted && !one.claimed->live;
+    return whole ? Way::kClaimed : Way::kByItself;
+  }
+  if (only_completes(finish)) return Way::kLeased;
+  const bool ack = finish.to == To::kAckOnly || (finish.to == To::kCompleted && !finish.lease);
+  return ack && !finish.inbox ? Way::kAck : Way::kByItself;
+}
+
+std::vector<Applied> BatchFinish::run(std::span<const Finish> batch) {
+  all_.clear();
+  applied_.assign(batch.size(), Applied::kYes);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    One one{&batch[i], nullptr, {}};
+    if (claims_ != nullptr && one.finish->lease && one.finish->to != To::kAckOnly) {
+      one.claimed = claims_->find(one.finish->lease->key);
+    }
+    one.way = way_of(one);
+    if (one.way == One::Way::kOver) applied_[i] = Applied::kLeaseLost;
+    if (one.claimed != nullptr) one.claimed->finished = true;
+    all_.push_back(one);
+  }
+  complete_leased();
+  remove_rows();
+  end_claimed();
+  end_others();
+  return std::move(applied_);
+}
+
+void BatchFinish::complete_leased() {
+  std::vector<const Finish*> leased;
+  for (const One& one : all_) {
+    if (one.way == One::Way::kLeased) leased.push_back(one.finish);
+  }
+  if (leased.empty()) return;
+  std::vector<KeyId> done = complete(connection_, texts_, leased);
+  std::ranges::sort(done);
+  for (One& one : all_) {
+    if (one.way != One::Way::kLeased) continue;
+    // Another's by now, or with something kept beside it.
+    if (!std::ranges::binary_search(done, one.finish->lease->key)) one.way = One::Way::kByItself;
+  }
+}
+
+void BatchFinish::remove_rows() {
+  std::vector<RowTag> rows;
+  for (const One& one : all_) {
+    if (one.way != One::Way::kByItself && one.way != One::Way::kOver && one.finish->ack) {
+      rows.push_back(*one.finish->ack);
+    }
+  }
+  if (rows.empty()) return;
+  for (const auto& gone : tables_.held.take_out(rows)) {
+    gone_[static_cast<std::int64_t>(gone.row)] = gone.inbox;
+  }
+  for (const One& one : all_) {
+    if (one.way != One::Way::kAck || !one.finish->ack) continue;
+    // It was received, and turned out to be a duplicate.
+    const auto gone = gone_.find(static_cast<std::int64_t>(*one.finish->ack));
+    if (gone != gone_.end() && gone->second) tables_.inbox.remove(*gone->second);
+  }
+}
+
+// The record says so since its claim.
+void BatchFinish::end_claimed() {
+  ArrayParam ids(oid::kBytea), results(oid::kBytea);
+  for (const One& one : all_) {
+    if (one.way != One::Way::kClaimed) continue;
+    const Finish& finish = *one.finish;
+    if (finish.inbox && finish.keep != nullptr) {
+      std::optional<std::int64_t> received;
+      if (finish.ack) {
+        const auto gone = gone_.find(static_cast<std::int64_t>(*finish.ack));
+        if (gone != gone_.end()) received = gone->second;
+      }
+      if (received && tables_.inbox.end(*received, finish, true, now())) {
+        tables_.records.set_inbox(one.claimed->id, received);
+        continue;
+      }
+      if (one.claimed->inbox) {
+        tables_.inbox.put(*one.claimed->inbox, *finish.keep, finish, true, now());
+        continue;
+      }
+    }
+    if (one.claimed->inbox) tables_.records.set_inbox(one.claimed->id, std::nullopt);
+    if (finish.result.empty()) continue;
+    ids.add(one.claimed->id.view());
+    results.add(finish.result);
+  }
+  if (ids.size() == 0) return;
+  WireParams params;
+  params.add(ids);
+  params.add(results);
+  connection_.queue(texts_.set_results, params);
+}
+
+void BatchFinish::end_others() {
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    const One& one = all_[i];
+    if (one.way != One::Way::kByItself) continue;
+    if (one.claimed != nullptr) {
+      end_claimed_otherwise(*one.claimed, *one.finish);
+    } else {
+      applied_[i] = finisher_.apply(*one.finish, now());
+    }
+  }
+}
+
+void BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) {
+  sql::RecordRow row = claimed.live.value_or(sql::RecordRow{});
+  if (finish.to == To::kCompleted) {
+    std::optional<core::Record> record = row.record;
+    record->state = RecordState::kConsuming;
+    record->nonce = finish.lease->nonce;
+    core::decide_finish(record, finish, now());
+    row.record = *std::move(record);
+    finisher_.complete(claimed.id, row, claimed.inbox, finish, now());
+    return;
+  }
+  if (finish.to == To::kNotStarted) {
+    // What an earlier try left stands as it stood before the claim.
+    if (!claimed.live) tables_.records.erase(claimed.id);
+    finisher_.give_back(finish, now());
+    return;
+  }
+  if (!claimed.live) {
+    row.record.fingerprint = claimed.fingerprint;
+    row.record.first_seen = claimed.at;
+    row.record.attempt = 1;
+    row.key = claimed.key;
+  }
+  // The transaction is the fence: this record is the unit's, whatever nonce the caller carries.
+  row.record.state = RecordState::kConsuming;
+  row.record.nonce = finish.lease->nonce;
+  std::optional<core::Record> record = row.record;
+  core::decide_finish(record, finish, now());
+  row.record = *std::move(record);
+  finisher_.keep(claimed.id, row, finish, now(), claimed.inbox);
+}
+
+}  // namespace semel::postgres

@@ -1,0 +1,262 @@
+#include "stores/postgres/presence.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "base/digest.h"
+#include "stores/postgres/error_table.h"
+
+namespace semel::postgres {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kAgain{500};
+constexpr unsigned kBitsOfNumber = 32;
+
+// Schemas of one database must not meet in its advisory locks.
+std::uint32_t tag_of(std::string_view schema, std::uint32_t kind) {
+  const std::string number = std::to_string(kind);
+  const std::array<BytesView, 2> parts = {schema, number};
+  const digest::Short bits = digest::shortened(digest::sha256_parts("semel.postgres.lock", parts));
+  std::uint32_t tag = 0;
+  for (std::size_t i = 0; i < sizeof tag; ++i) tag = tag << 8U | bits[i];
+  return tag;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+}  // namespace
+
+// Gives its lock back where it lives and goes.
+class Presence::Taken final : public Positions::Reservation {
+ public:
+  Taken(Presence& presence, std::int64_t number) : presence_(presence), number_(number) {}
+  ~Taken() override { presence_.free_reservation(number_); }
+
+ private:
+  Presence& presence_;
+  std::int64_t number_;
+};
+
+Presence::Presence(Place place, const Dialect& dialect, PresenceOptions options)
+    : place_(std::move(place)),
+      prefix_(dialect.prefix()),
+      channel_("semel." + place_.schema),
+      options_(options),
+      gone_(dialect, fmt::format(
+                         "SELECT i.number FROM semel_instance AS i WHERE NOT EXISTS (SELECT 1 FROM "
+                         "pg_catalog.pg_locks AS l WHERE l.locktype = 'advisory' AND l.database = "
+                         "(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
+                         "current_database()) AND l.classid = {}::oid AND l.objid = "
+                         "i.number::oid AND l.objsubid = 1 AND l.granted) AND clock_timestamp() "
+                         "- pg_postmaster_start_time() > {} * interval '1 millisecond'",
+                         tag_of(place_.schema, static_cast<std::uint32_t>(Kind::kInstance)),
+                         options.grace.count())),
+      notify_(dialect, "SELECT pg_notify(?1, ?2)") {
+  if (options_.listens) listener_ = std::thread([this] { listen(); });
+}
+
+Presence::~Presence() {
+  ending_ = true;
+  wake_.signal();
+  if (listener_.joinable()) listener_.join();
+  if (connection_ != nullptr) PQfinish(connection_);
+}
+
+std::string Presence::lock_key(Kind kind, std::int64_t number) const {
+  const std::uint64_t tag = tag_of(place_.schema, static_cast<std::uint32_t>(kind));
+  const auto low = static_cast<std::uint32_t>(number);
+  return fmt::format("{}::bigint", static_cast<std::int64_t>(tag << kBitsOfNumber | low));
+}
+
+ResultPtr Presence::execute(const std::string& sql) {
+  ResultPtr result(PQexec(connected(), sql.c_str()));
+  if (went_well(result.get())) return result;
+  if (PQstatus(connection_) != CONNECTION_OK) {
+    const std::string said = PQerrorMessage(connection_);
+    disconnected();
+    sql::fail(unreachable(said), 1);
+  }
+  throw failure_of(result.get());
+}
+
+void Presence::disconnected() noexcept {
+  if (connection_ != nullptr) PQfinish(std::exchange(connection_, nullptr));
+  number_ = 0;
+}
+
+PGconn* Presence::connected() {
+  if (connection_ != nullptr) return connection_;
+  connection_ = connect(place_);
+  const ResultPtr pid = execute("SELECT pg_backend_pid()");
+  if (std::to_string(PQbackendPID(connection_)) != PQgetvalue(pid.get(), 0, 0)) {
+    disconnected();
+    sql::fail({ErrorKind::kRejected, "R257",
+               "a pooler stands before the PostgreSQL server: locks and prepared statements of a "
+               "session do not last behind it",
+               "connect to the server itself, or let the pooler keep sessions (pool_mode = "
+               "session) and name its address directly"});
+  }
+  if (options_.listens) execute("LISTEN " + quoted(channel_));
+  for (const std::int64_t number : reserved_) lock(Kind::kReservation, number);
+  wake_.signal();
+  return connection_;
+}
+
+bool Presence::lock(Kind kind, std::int64_t number) {
+  const ResultPtr result =
+      execute(fmt::format("SELECT pg_try_advisory_lock({})", lock_key(kind, number)));
+  return std::string_view(PQgetvalue(result.get(), 0, 0)) == "t";
+}
+
+void Presence::unlock(Kind kind, std::int64_t number) noexcept {
+  if (connection_ == nullptr) return;
+  const std::string sql = fmt::format("SELECT pg_advisory_unlock({})", lock_key(kind, number));
+  const ResultPtr result(PQexec(connection_, sql.c_str()));
+}
+
+std::int64_t Presence::number() {
+  if (const std::int64_t known = number_.load(std::memory_order_acquire); known != 0) return known;
+  const std::scoped_lock lock(mutex_);
+  if (const std::int64_t known = number_.load(std::memory_order_acquire); known != 0) return known;
+  connected();
+  if (last_number_ == 0 || !still_known(last_number_)) last_number_ = enter();
+  number_.store(last_number_, std::memory_order_release);
+  return last_number_;
+}
+
+// After the connection was lost: nobody has taken over what this process held.
+bool Presence::still_known(std::int64_t number) {
+  if (!lock(Kind::kInstance, number)) return false;
+  const ResultPtr row =
+      execute(fmt::format("UPDATE {0}semel_meta SET epoch = epoch + 1 WHERE EXISTS (SELECT 1 FROM "
+                          "{0}semel_instance WHERE number = {1}) RETURNING epoch",
+                          prefix_, number));
+  if (PQntuples(row.get()) > 0) return true;
+  unlock(Kind::kInstance, number);
+  return false;
+}
+
+// Locked before anyone can read the number: who reads it meets the lock. The epoch grows with it: a
+// server that lost its last writes, or its sequences, gives no token twice.
+std::int64_t Presence::enter() {
+  const ResultPtr drawn =
+      execute(fmt::format("SELECT nextval('{}semel_instance_number')", prefix_));
+  const std::string_view text = PQgetvalue(drawn.get(), 0, 0);
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  if (!lock(Kind::kInstance, number)) {
+    sql::fail({ErrorKind::kUnavailable, "R250", "the lock of a new instance is taken", {}});
+  }
+  char* const host = PQescapeLiteral(connection_, host_name().c_str(), host_name().size());
+  const std::string sql = fmt::format(
+      "WITH e AS (UPDATE {0}semel_meta SET epoch = epoch + 1 RETURNING 1) INSERT INTO "
+      "{0}semel_instance (number, pid, host, started_at) SELECT {1}, {2}, {3}, {4} FROM e",
+      prefix_, number, ::getpid(), host != nullptr ? host : "''", place_.clock);
+  PQfreemem(host);
+  execute(sql);
+  return number;
+}
+
+std::vector<std::int64_t> Presence::gone(sql::Session& session) {
+  std::vector<std::int64_t> numbers;
+  sql::Answer answer = session.ask(gone_, {});
+  while (answer.next()) {
+    if (answer.integer(0) != number_) numbers.push_back(answer.integer(0));
+  }
+  return numbers;
+}
+
+std::unique_ptr<Positions::Reservation> Presence::try_take(std::int64_t number) {
+  const std::scoped_lock lock(mutex_);
+  // A session may take its own lock as often as it likes.
+  if (reserved_.contains(number) || !this->lock(Kind::kReservation, number)) return nullptr;
+  reserved_.insert(number);
+  return std::make_unique<Taken>(*this, number);
+}
+
+void Presence::free_reservation(std::int64_t number) noexcept {
+  const std::scoped_lock lock(mutex_);
+  reserved_.erase(number);
+  unlock(Kind::kReservation, number);
+}
+
+int Presence::fd(std::optional<ConsumerNumber> consumer) noexcept {
+  if (!options_.listens) return -1;
+  if (!consumer) return bell_.get();
+  const std::scoped_lock lock(bells_mutex_);
+  auto& bell = bells_[*consumer];
+  if (!bell) bell = std::make_unique<system::EventFd>();
+  return bell->get();
+}
+
+void Presence::drain(ConsumerNumber consumer) {
+  const std::scoped_lock lock(bells_mutex_);
+  bell_.drain();
+  const auto bell = bells_.find(consumer);
+  if (bell != bells_.end()) bell->second->drain();
+}
+
+void Presence::ring(sql::Session& session, ConsumerNumber consumer) {
+  const std::string number = std::to_string(static_cast<std::uint32_t>(consumer));
+  session.queue(notify_, {sql::Word{channel_}, sql::Word{number}});
+}
+
+void Presence::ring_all() noexcept {
+  const std::scoped_lock lock(bells_mutex_);
+  bell_.signal();
+  for (auto& [consumer, bell] : bells_) bell->signal();
+}
+
+// With the mutex held.
+void Presence::hear() {
+  if (PQconsumeInput(connection_) == 0) return disconnected();
+  while (PGnotify* const word = PQnotifies(connection_)) {
+    std::uint32_t number = 0;
+    const std::string_view text = word->extra;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    PQfreemem(word);
+    const std::scoped_lock lock(bells_mutex_);
+    bell_.signal();
+    const auto bell = bells_.find(ConsumerNumber{number});
+    if (bell != bells_.end()) bell->second->signal();
+  }
+}
+
+void Presence::listen() {
+  while (!ending_) {
+    int socket = -1;
+    bool anew = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      anew = connection_ == nullptr;
+      try {
+        socket = PQsocket(connected());
+        if (anew && last_number_ != 0 && number_ == 0 && still_known(last_number_)) {
+          number_ = last_number_;
+        }
+      } catch (const sql::Failure&) {
+        socket = -1;
+      }
+    }
+    // What came while nobody listened was told to nobody.
+    if (anew && socket >= 0) ring_all();
+    std::array<pollfd, 2> waiting = {{{wake_.get(), POLLIN, 0}, {socket, POLLIN, 0}}};
+    const int patience = socket >= 0 ? -1 : static_cast<int>(kAgain.count());
+    ::poll(waiting.data(), socket >= 0 ? 2 : 1, patience);
+    wake_.drain();
+    const std::scoped_lock lock(mutex_);
+    if (connection_ != nullptr && PQsocket(connection_) == socket) hear();
+  }
+}
+
+}  // namespace semel::postgres

@@ -1,0 +1,88 @@
+// Presence: one connection for as long as the store is open. Its locks tell the other processes that
+// this one lives, and on it the server tells of new rows.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "stores/postgres/connection.h"
+#include "stores/sql/instances.h"
+#include "stores/sql/positions.h"
+#include "stores/sql/wake_ups.h"
+#include "system/event_fd.h"
+
+namespace semel::postgres {
+
+struct PresenceOptions {
+  bool listens = true;
+  // So long after the server's start nobody counts as gone: all have lost their locks with it, and
+  // are coming back.
+  std::chrono::milliseconds grace{10'000};
+};
+
+class Presence final : public sql::Instances, public sql::WakeUps, public sql::Reservations {
+ public:
+  Presence(Place place, const Dialect& dialect, PresenceOptions options);
+  ~Presence() override;
+
+  std::int64_t number() override;
+  std::vector<std::int64_t> gone(sql::Session& session) override;
+
+  int fd(std::optional<ConsumerNumber> consumer) noexcept override;
+  void drain(ConsumerNumber consumer) override;
+  void ring(sql::Session& session, ConsumerNumber consumer) override;
+
+  std::unique_ptr<Positions::Reservation> try_take(std::int64_t number) override;
+
+ private:
+  class Taken;
+  enum class Kind : std::uint32_t { kInstance = 1, kReservation = 2 };
+
+  // With the mutex held.
+  PGconn* connected();
+  ResultPtr execute(const std::string& sql);
+  bool lock(Kind kind, std::int64_t number);
+  void unlock(Kind kind, std::int64_t number) noexcept;
+  std::string lock_key(Kind kind, std::int64_t number) const;
+  std::int64_t enter();
+  bool still_known(std::int64_t number);
+  void disconnected() noexcept;
+
+  void listen();
+  void hear();
+  void ring_all() noexcept;
+  void free_reservation(std::int64_t number) noexcept;
+
+  const Place place_;
+  const std::string prefix_;
+  const std::string channel_;
+  const PresenceOptions options_;
+  const sql::Text gone_;
+  const sql::Text notify_;
+
+  std::mutex mutex_;
+  PGconn* connection_ = nullptr;
+  std::int64_t last_number_ = 0;  // it had; zero: none
+  std::set<std::int64_t> reserved_;
+  std::atomic<std::int64_t> number_{0};  // zero: not registered on this connection
+
+  std::mutex bells_mutex_;
+  system::EventFd bell_;
+  std::map<ConsumerNumber, std::unique_ptr<system::EventFd>> bells_;
+
+  system::EventFd wake_;
+  std::atomic<bool> ending_{false};
+  std::thread listener_;
+};
+
+}  // namespace semel::postgres
