@@ -88,6 +88,7 @@ PGconn* connect(const Place& place) {
 
 SessionTexts::SessionTexts(const Dialect& dialect, const std::string& clock)
     : begin("BEGIN ISOLATION LEVEL READ COMMITTED"),
+      begin_look("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"),
       commit("COMMIT"),
       roll_back("ROLLBACK"),
       patience("SELECT set_config('lock_timeout', $1::text, true)"),
@@ -164,6 +165,11 @@ void Connection::begin(milliseconds patience) {
     params.add_kept_literal(std::to_string(std::max<std::int64_t>(patience.count(), 1)));
     pipe_.send(texts_.patience, params);
   }
+  open_ = true;
+}
+
+void Connection::begin_look() {
+  pipe_.send(texts_.begin_look, {});
   open_ = true;
 }
 

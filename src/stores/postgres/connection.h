@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stores/postgres/dialect.h"
+#include "stores/postgres/handler_statements.h"
 #include "stores/postgres/pipe.h"
 #include "stores/sql/session.h"
 
@@ -25,7 +26,7 @@ struct Place {
 struct SessionTexts {
   SessionTexts(const Dialect& dialect, const std::string& clock);
 
-  std::string begin, commit, roll_back, patience;
+  std::string begin, begin_look, commit, roll_back, patience;
   sql::Text now;
   std::string numbers[4];  // by Counter
 };
@@ -51,12 +52,17 @@ class Connection final : public sql::Session {
   // The same, and the results of all of it.
   std::vector<ResultPtr> run();
 
+  // A transaction that may only look.
+  void begin_look();
+
   Pipe& pipe() noexcept { return pipe_; }
+  HandlerTexts& handler_texts() noexcept { return handler_texts_; }
 
  private:
 
   const SessionTexts& texts_;
   const std::chrono::milliseconds usual_patience_;
+  HandlerTexts handler_texts_;
   Pipe pipe_;
   bool open_ = false;  // a transaction
   struct Block {

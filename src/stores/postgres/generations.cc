@@ -67,6 +67,7 @@ Generations::Generations(const Dialect& dialect, const std::string& clock)
       seal_(dialect, fmt::format("UPDATE semel_generation SET state = 'sealed', sealed_at = {} "
                                  "WHERE number = ?1 AND state = 'active'",
                                  clock)),
+      lengthen_(dialect, "UPDATE semel_generation SET ttl = ?2 WHERE ttl = ?1 AND state = 'sealed'"),
       remove_(dialect, "DELETE FROM semel_generation WHERE number = ?1") {}
 
 const PartitionTexts& Generations::texts_of(std::int64_t number) {
@@ -179,6 +180,23 @@ bool Generations::seal(Connection& connection, const Generation& old, millisecon
   }
   forget();
   return true;
+}
+
+void Generations::lengthen(Connection& connection, const Ttl& from, const Ttl& to) {
+  for (const Generation& one : look(connection).all) {
+    if (one.active && one.ttl == from) seal(connection, one, milliseconds(5'000));
+  }
+  connection.begin(milliseconds(5'000));
+  try {
+    connection.ask(lock_meta_, {});
+    connection.queue(lengthen_, {from, to});
+    connection.queue(moved_, {});
+    connection.commit();
+  } catch (...) {
+    connection.roll_back();
+    throw;
+  }
+  forget();
 }
 
 bool Generations::remove(Connection& connection, const Generation& old, StoreTime before,

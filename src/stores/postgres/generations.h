@@ -69,6 +69,8 @@ class Generations {
   // Seals `old`, and begins another for its ttl. Throws kBlocked where its writers do not end within
   // `patience`. False where somebody else did so.
   bool seal(Connection& connection, const Generation& old, std::chrono::milliseconds patience);
+  // What was kept for `from` is kept for `to`, which is longer.
+  void lengthen(Connection& connection, const Ttl& from, const Ttl& to);
   // Drops a sealed one, of which nothing may be left but what is completed, or dead since `before`.
   // False where something is. Throws kBlocked where it is in use for longer than `patience`.
   bool remove(Connection& connection, const Generation& old, StoreTime before,
@@ -94,6 +96,7 @@ class Generations {
   const sql::Text add_;
   const sql::Text moved_;
   const sql::Text seal_;
+  const sql::Text lengthen_;
   const sql::Text remove_;
 
   std::shared_mutex mutex_;

@@ -1,0 +1,25 @@
+// What a PostgreSQL server tells of the tables.
+#pragma once
+
+#include "stores/postgres/connection.h"
+#include "stores/sql/facts.h"
+
+namespace semel::postgres {
+
+class Facts final : public sql::Facts {
+ public:
+  explicit Facts(const Dialect& dialect, std::string_view schema);
+
+  std::size_t bytes(sql::Session& session) override;
+  std::optional<std::size_t> about_records(sql::Session& session, std::int64_t generation) override;
+  std::vector<StoreFinding> verify(sql::Session& session, bool full) override;
+
+ private:
+  const std::string schema_;
+  const sql::Text bytes_;
+  const sql::Text about_;
+  const sql::Text unnamed_;
+  const sql::Text missing_;
+};
+
+}  // namespace semel::postgres

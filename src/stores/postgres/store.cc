@@ -1,0 +1,228 @@
+#include "stores/postgres/store.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "stores/postgres/batch_finish.h"
+#include "stores/postgres/core.h"
+#include "stores/postgres/facts.h"
+#include "stores/postgres/purge.h"
+#include "stores/postgres/schema.h"
+#include "stores/sql/dead_letters.h"
+#include "stores/sql/gates.h"
+#include "stores/sql/held.h"
+#include "stores/sql/inspector.h"
+#include "stores/sql/positions.h"
+#include "stores/sql/run_markers.h"
+#include "stores/sql/transacted.h"
+
+namespace semel::postgres {
+namespace {
+
+using std::chrono::milliseconds;
+
+class PostgresStore final : public Store {
+ public:
+  PostgresStore(PostgresOptions options, Place place, const InnerOptions& inner)
+      : core_(std::move(options), std::move(place), {options.listens, inner.grace},
+              options.environment != nullptr ? *options.environment : system_environment()),
+        leases_(core_.generations, core_.batch_texts, core_.session_texts, core_.environment,
+                core_.pool.patience()),
+        facts_(core_.dialect, core_.place.schema),
+        inspector_texts_(core_.dialect),
+        position_texts_(core_.dialect),
+        units_(make_units(core_)),
+        held_(sql::make_held(core_.pool, core_.presence, core_.texts.held, core_.presence)),
+        dead_letters_(sql::make_dead_letters(core_.shared)),
+        inspector_(sql::make_inspector(core_.shared, inspector_texts_, facts_)),
+        positions_(sql::make_positions(core_.pool, position_texts_, core_.presence)),
+        runs_(sql::make_run_markers(core_.shared)),
+        gates_(sql::make_gates(core_.shared)),
+        purge_(core_) {
+    traits_.name = "postgres";
+    traits_.durable = true;
+  }
+
+  const StoreTraits& traits() const noexcept override { return traits_; }
+  StoreFacets facets() noexcept override {
+    return {units_.get(),     held_.get(), dead_letters_.get(), inspector_.get(),
+            positions_.get(), runs_.get(), gates_.get()};
+  }
+
+  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override;
+  Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
+                                   const ClaimOptions& options) override;
+  Result<std::vector<Applied>> renew(std::span<const Lease> leases, milliseconds lease) override;
+  Result<std::vector<Applied>> finish(std::span<const Finish> batch) override;
+  Result<PurgeReport> purge(milliseconds budget) override {
+    return sql::contained([&] {
+      const std::scoped_lock lock(purging_);
+      return purge_.run(budget);
+    });
+  }
+
+ private:
+  StoreTraits traits_;
+  Core core_;
+  LeaseClaims leases_;
+  Facts facts_;
+  const sql::InspectorTexts inspector_texts_;
+  const sql::PositionTexts position_texts_;
+  std::unique_ptr<TransactionalStore> units_;
+  std::unique_ptr<HeldMessages> held_;
+  std::unique_ptr<DeadLetters> dead_letters_;
+  std::unique_ptr<RecordInspector> inspector_;
+  std::unique_ptr<Positions> positions_;
+  std::unique_ptr<RunMarkers> runs_;
+  std::unique_ptr<Gates> gates_;
+  std::mutex purging_;
+  Purge purge_;
+};
+
+Result<ConsumerNumber> PostgresStore::attach(const ConsumerSpec& spec) {
+  return sql::contained([&] {
+    std::optional<std::pair<Ttl, Ttl>> longer;
+    const ConsumerNumber number = sql::transacted(core_.pool, [&](sql::Work& work) {
+      sql::Tables tables = core_.shared.tables(work.session());
+      longer.reset();
+      auto row = tables.consumers.find(spec.name);
+      if (!row) row = tables.consumers.add(spec);
+      sql::Consumers::check_recipe(*row, spec);
+      if (row->recipe_hash == spec.recipe_hash && row->ttl == spec.ttl) return row->number;
+      if (row->ttl && (!spec.ttl || *spec.ttl > *row->ttl)) longer.emplace(row->ttl, spec.ttl);
+      tables.consumers.change(row->number, spec);
+      return row->number;
+    });
+    core_.ttls.forget();
+    sql::Lent lent(core_.pool);
+    auto& connection = static_cast<Connection&>(*lent);
+    if (longer) core_.generations.lengthen(connection, longer->first, longer->second);
+    // Made here, by whoever may: a consumer that only works needs no right to make tables.
+    core_.generations.active(connection, spec.ttl);
+    return number;
+  });
+}
+
+Result<std::vector<Claim>> PostgresStore::claim(std::span<const Message* const> messages,
+                                                const ClaimOptions& options) {
+  return sql::contained([&] {
+    if (messages.empty()) return std::vector<Claim>();
+    const std::int64_t instance = core_.presence.number();
+    sql::Lent lent(core_.pool);
+    auto& connection = static_cast<Connection&>(*lent);
+    SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
+    const ConsumerNumber consumer = messages.front()->key().id.consumer();
+    auto claims = leases_.claim(connection, core_.ttls.ttl(connection, consumer), messages, options,
+                                instance);
+    SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
+    return claims;
+  });
+}
+
+Result<std::vector<Applied>> PostgresStore::renew(std::span<const Lease> leases,
+                                                  milliseconds lease) {
+  return sql::contained([&] {
+    std::vector<Applied> applied;
+    if (leases.empty()) return applied;
+    ArrayParam ids(oid::kBytea), nonces(oid::kBytea);
+    for (const Lease& one : leases) {
+      ids.add(one.key.view());
+      nonces.add(sql::Param(one.nonce).bytes());
+    }
+    WireParams params;
+    params.add(ids);
+    params.add(nonces);
+    params.add_integer(lease.count());
+    sql::Lent lent(core_.pool);
+    sql::Answer answer = static_cast<Connection&>(*lent).ask(core_.batch_texts.renew, params);
+    std::vector<KeyId> renewed;
+    while (answer.next()) renewed.push_back(answer.key_id(0));
+    std::ranges::sort(renewed);
+    for (const Lease& one : leases) {
+      const bool yes = std::ranges::binary_search(renewed, one.key);
+      applied.push_back(yes ? Applied::kYes : Applied::kLeaseLost);
+    }
+    return applied;
+  });
+}
+
+Result<std::vector<Applied>> PostgresStore::finish(std::span<const Finish> batch) {
+  return sql::contained([&] {
+    if (batch.empty()) return std::vector<Applied>();
+    sql::Lent lent(core_.pool);
+    auto& connection = static_cast<Connection&>(*lent);
+    try {
+      connection.begin(core_.pool.patience());
+      sql::Tables tables = core_.shared.tables(connection);
+      auto applied = BatchFinish(connection, tables, core_.batch_texts, nullptr).run(batch);
+      SEMEL_FAILPOINT(core_.environment, failpoint::kFinished);
+      SEMEL_FAILPOINT(core_.environment, failpoint::kCommitBefore);
+      connection.commit();
+      SEMEL_FAILPOINT(core_.environment, failpoint::kCommitAfter);
+      return applied;
+    } catch (...) {
+      connection.roll_back();
+      throw;
+    }
+  });
+}
+
+// A connection for as long as it lives.
+class Opened {
+ public:
+  explicit Opened(const Place& place) : connection_(connect(place)) {}
+  ~Opened() { PQfinish(connection_); }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  PGconn* get() const noexcept { return connection_; }
+
+ private:
+  PGconn* connection_;
+};
+
+}  // namespace
+
+Core::Core(PostgresOptions wanted, Place where, PresenceOptions presence_options,
+           Environment& the_environment)
+    : options(std::move(wanted)),
+      place(std::move(where)),
+      environment(the_environment),
+      dialect(place.schema),
+      session_texts(dialect, place.clock),
+      texts(dialect),
+      batch_texts(dialect, place.clock),
+      generations(dialect, place.clock),
+      ttls(texts.consumers),
+      presence(place, dialect, presence_options),
+      pool([this] { return std::make_unique<Connection>(place, session_texts); },
+           options.connections, options.busy) {}
+
+Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOptions& inner) {
+  return sql::contained([&]() -> std::unique_ptr<Store> {
+    Place place;
+    place.url = options.url;
+    place.schema = options.schema;
+    place.clock = inner.clock;
+    place.patience = options.busy;
+    {
+      const Opened first(place);
+      if (options.create) {
+        make_schema(first.get(), place.schema);
+      } else {
+        need_schema(first.get(), place.schema);
+      }
+    }
+    return std::make_unique<PostgresStore>(std::move(options), std::move(place), inner);
+  });
+}
+
+}  // namespace semel::postgres
+
+namespace semel {
+
+Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options) {
+  return postgres::open_store(std::move(options), {});
+}
+
+}  // namespace semel

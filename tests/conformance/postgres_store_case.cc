@@ -1,0 +1,119 @@
+// The PostgreSQL store joins the suites: each place is a database of its own on a real server.
+#include <libpq-fe.h>
+#include <semel/postgres.h>
+
+#include <charconv>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "stores/postgres/store.h"
+#include "tests/conformance/unit_model.h"
+#include "tests/support/postgres_server.h"
+
+namespace semel::conformance {
+namespace {
+
+// psql, as it were.
+class OtherProgram {
+ public:
+  explicit OtherProgram(const std::string& url) : connection_(PQconnectdb(url.c_str())) {
+    PQsetNoticeReceiver(
+        connection_, [](void*, const PGresult*) {}, nullptr);
+    run("SET search_path = public, semel");
+  }
+  ~OtherProgram() { PQfinish(connection_); }
+  OtherProgram(const OtherProgram&) = delete;
+  OtherProgram& operator=(const OtherProgram&) = delete;
+
+  Rows run(const std::string& sql) {
+    PGresult* const result = PQexec(connection_, sql.c_str());
+    const ExecStatusType status = PQresultStatus(result);
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+      throw std::runtime_error(sql + ": " + PQresultErrorMessage(result));
+    }
+    Rows rows;
+    for (int row = 0; row < PQntuples(result); ++row) {
+      auto& values = rows.rows.emplace_back();
+      for (int column = 0; column < PQnfields(result); ++column) {
+        values.push_back(value(result, row, column));
+      }
+    }
+    PQclear(result);
+    return rows;
+  }
+
+ private:
+  static Value value(const PGresult* result, int row, int column) {
+    if (PQgetisnull(result, row, column) != 0) return Null{};
+    const std::string text = PQgetvalue(result, row, column);
+    constexpr Oid kInt8 = 20, kInt4 = 23;
+    const Oid type = PQftype(result, column);
+    if (type != kInt8 && type != kInt4) return text;
+    std::int64_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+  }
+
+  PGconn* connection_;
+};
+
+class PostgresPlace final : public StorePlace {
+ public:
+  PostgresPlace()
+      : url_(test::PostgresServer::shared().url(test::PostgresServer::shared().new_database())),
+        other_(url_) {
+    other_.run("CREATE TABLE public.moved (by interval NOT NULL)");
+    other_.run("INSERT INTO public.moved VALUES ('0')");
+  }
+
+  std::unique_ptr<Store> open() override {
+    PostgresOptions options;
+    options.url = url_;
+    postgres::InnerOptions inner;
+    inner.clock = "(clock_timestamp() + (SELECT by FROM public.moved))";
+    inner.grace = milliseconds(0);
+    auto store = postgres::open_store(std::move(options), inner);
+    EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
+    return store ? std::move(*store) : nullptr;
+  }
+  void advance(milliseconds by) override {
+    other_.run("UPDATE public.moved SET by = by + interval '" + std::to_string(by.count()) +
+               " milliseconds'");
+  }
+  std::function<Rows(const std::string&)> other_program() override {
+    return [this](const std::string& sql) { return other_.run(sql); };
+  }
+  std::vector<std::string> own_tables() override {
+    std::vector<std::string> names;
+    const Rows rows = other_.run(
+        "SELECT tablename::text FROM pg_tables WHERE schemaname = 'semel' AND tablename NOT LIKE "
+        "'semel_record_%'");
+    for (const auto& row : rows.rows) names.push_back(std::get<std::string>(row[0]));
+    return names;
+  }
+
+ private:
+  std::string url_;
+  OtherProgram other_;
+};
+
+const auto kPostgres = testing::Values(
+    StoreCase{"postgres", [] { return std::unique_ptr<StorePlace>(new PostgresPlace()); }});
+const auto kNames = testing::PrintToStringParamName();
+
+INSTANTIATE_TEST_SUITE_P(Postgres, StoreSuite, kPostgres, kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, StoreModelSuite, kPostgres, kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, HeldLinesSuite, kPostgres, kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, HeldSuite, kPostgres, kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, DeadLetterSuite, kPostgres, kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, RecordsSuite, kPostgres, kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, PositionsSuite, kPostgres, kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, GatesSuite, kPostgres, kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, RunMarkersSuite, kPostgres, kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, UnitSuite, kPostgres, kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, UnitStatementSuite, kPostgres, kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, UnitModelSuite, kPostgres, kNames);
+
+}  // namespace
+}  // namespace semel::conformance
