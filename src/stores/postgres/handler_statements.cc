@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/ascii.h"
+#include "base/sql_lexer.h"
 #include "stores/postgres/error_table.h"
 
 namespace semel::postgres {
@@ -93,23 +94,38 @@ std::string_view field(const PGresult* result, int code) {
 
 }  // namespace
 
-const std::string& HandlerTexts::of(const Statement& statement) {
-  auto& text = texts_[statement.sql];
-  if (!text) text = std::make_unique<std::string>(numbered(statement.sql));
-  return *text;
+Result<const std::string*> HandlerTexts::of(const Statement& statement) {
+  auto& known = texts_[statement.sql];
+  if (!known) {
+    known = std::make_unique<Known>();
+    known->text = numbered(statement.sql);
+    if (auto lexed = sql::lex(statement.sql); !lexed) {
+      // What cannot be read is the server's to judge.
+    } else if (auto admitted = sql::admit(*lexed); !admitted) {
+      known->refused = std::move(admitted.error());
+    }
+  }
+  if (known->refused) return failure(*known->refused);
+  return &known->text;
 }
 
-Broke broke(Error error) { return {"constraint", std::move(error), nullptr}; }
-
-std::optional<Error> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
+std::optional<Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
                           bool text_rows) {
+  const auto known = texts.of(*recorded.statement);
+  if (!known) {
+    Error error = known.error();
+    error.code = "handler.sql.refused";
+    return Broke{"refused", std::move(error), nullptr};
+  }
   WireParams params;
   for (const Value& value : recorded.values) {
     const auto* const text = std::get_if<std::string>(&value);
     if (text != nullptr && text->find('\0') != std::string::npos) {
-      return Error{ErrorKind::kRejected, "handler.sql.constraint",
-                   "a text value has a NUL byte, which PostgreSQL cannot hold",
-                   "give it as a Blob for a bytea column"};
+      return Broke{"constraint",
+                   {ErrorKind::kRejected, "handler.sql.constraint",
+                    "a text value has a NUL byte, which PostgreSQL cannot hold",
+                    "give it as a Blob for a bytea column"},
+                   nullptr};
     }
     std::visit(Overloaded{
                    [&](const Null&) { params.add_null(); },
@@ -120,7 +136,7 @@ std::optional<Error> send(Pipe& pipe, HandlerTexts& texts, const RecordedStateme
                },
                value);
   }
-  pipe.send(texts.of(*recorded.statement), params, text_rows);
+  pipe.send(**known, params, text_rows);
   return std::nullopt;
 }
 

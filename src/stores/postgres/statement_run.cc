@@ -57,7 +57,7 @@ std::optional<std::size_t> StatementRun::run_once(const Batch& batch) {
 std::size_t StatementRun::send_batch(const Batch& batch) {
   for (std::size_t at = 0; at < batch.size(); ++at) {
     if (auto refused = send(pipe_, texts_, batch[at]->statement, false)) {
-      note(batch[at]->message, broke(*std::move(refused)));
+      note(batch[at]->message, *std::move(refused));
       return at;
     }
   }
@@ -141,7 +141,9 @@ void StatementRun::run_own(std::size_t message, const Batch& own,
     command(texts_.mark_question);
     if (auto refused = send(pipe_, texts_, question, true)) {
       this->results();
-      sql::fail(*std::move(refused));
+      pending_.clear();
+      command(texts_.back_to_question);
+      sql::fail(std::move(refused->error));
     }
     command(texts_.release_question);
   }

@@ -33,6 +33,34 @@ std::vector<Claim> UnitClaims::claim(Connection& connection, const Generations::
                                      const UnitOptions& options) {
   claimed_.clear();
   next_ = 0;
+  return claim_some(connection, active, messages, options);
+}
+
+std::vector<Claim> UnitClaims::claim_singly(Connection& connection,
+                                            const Generations::Active& active,
+                                            std::span<const Message* const> messages,
+                                            const UnitOptions& options) {
+  claimed_.clear();
+  next_ = 0;
+  std::vector<Claim> answers(messages.size(), Busy{core::kShortestBusy});
+  const HandlerTexts& marks = connection.handler_texts();
+  // In the order of their ids, as whoever claims many at a time.
+  for (const std::uint32_t at : in_order(messages)) {
+    connection.pipe().send(marks.mark_message, {});
+    try {
+      answers[at] = claim_some(connection, active, messages.subspan(at, 1), options).front();
+      connection.pipe().send(marks.release_message, {});
+    } catch (const sql::Failure& failed) {
+      if (failed.error().kind != ErrorKind::kBlocked) throw;
+      connection.pipe().send(marks.back_to_message, {});
+    }
+  }
+  return answers;
+}
+
+std::vector<Claim> UnitClaims::claim_some(Connection& connection, const Generations::Active& active,
+                                          std::span<const Message* const> messages,
+                                          const UnitOptions& options) {
   Request request{messages, options, in_order(messages), {}, {}, {}, {}};
   request.answers.assign(messages.size(), Busy{core::kShortestBusy});
   request.claimed_at.resize(messages.size());

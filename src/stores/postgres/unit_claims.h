@@ -31,6 +31,10 @@ class UnitClaims {
   // In an open transaction, which waits for another holder as long as its patience.
   std::vector<Claim> claim(Connection& connection, const Generations::Active& active,
                            std::span<const Message* const> messages, const UnitOptions& options);
+  // One at a time, each behind a mark: what is held is Busy.
+  std::vector<Claim> claim_singly(Connection& connection, const Generations::Active& active,
+                                  std::span<const Message* const> messages,
+                                  const UnitOptions& options);
   // Null where the unit has not claimed it. Fast where keys are asked for in the order of the claim.
   Claimed* find(const KeyId& id) noexcept;
   bool unfinished() const noexcept;
@@ -38,6 +42,9 @@ class UnitClaims {
  private:
   struct Request;
 
+  std::vector<Claim> claim_some(Connection& connection, const Generations::Active& active,
+                                std::span<const Message* const> messages,
+                                const UnitOptions& options);
   void insert(Connection& connection, const Generations::Active& active, Request& request);
   void look(Connection& connection, Request& request);
 

@@ -9,6 +9,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// Where one of many is held, each is asked for by itself, and waits no longer.
+constexpr milliseconds kAlone{50};
+
 [[noreturn]] void misuse(const char* what) {
   sql::fail({ErrorKind::kRejected, "R200", what, "claim or confirm, then statements, finish, commit"});
 }
@@ -38,8 +41,7 @@ class Unit final : public UnitOfWork {
       const ConsumerNumber consumer = messages.front()->key().id.consumer();
       const Ttl ttl = core_.ttls.ttl(connection_, consumer);
       const Generations::Active active = core_.generations.active(connection_, ttl);
-      connection_.begin(options_.patience);
-      auto claims = claims_.claim(connection_, active, messages, options_);
+      auto claims = claim_patiently(active, messages);
       SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
       return claims;
     });
@@ -135,6 +137,20 @@ class Unit final : public UnitOfWork {
     if (stage_ != needed) misuse(otherwise);
   }
 
+  // A key that another transaction holds for longer than the patience is busy, and it alone.
+  std::vector<Claim> claim_patiently(const Generations::Active& active,
+                                     std::span<const Message* const> messages) {
+    connection_.begin(options_.patience);
+    try {
+      return claims_.claim(connection_, active, messages, options_);
+    } catch (const sql::Failure& failed) {
+      if (failed.error().kind != ErrorKind::kBlocked) throw;
+    }
+    connection_.roll_back();
+    connection_.begin(kAlone);
+    return claims_.claim_singly(connection_, active, messages, options_);
+  }
+
   void end() noexcept {
     stage_ = Stage::kOver;
     connection_.roll_back();
@@ -190,7 +206,7 @@ class LookUnit final : public UnitOfWork {
       Pipe& pipe = connection_.pipe();
       if (auto refused = send(pipe, connection_.handler_texts(), statement, true)) {
         connection_.roll_back();
-        sql::fail(*std::move(refused));
+        sql::fail(std::move(refused->error));
       }
       const auto segments = pipe.run(Loss::kNothingDone);
       const PGresult* const answer = segments.back().results.back().get();
