@@ -18,7 +18,7 @@ constexpr std::string_view kByPosition = "semel.dead_letter.position";
 
 constexpr std::string_view kByTimes = "semel.dead_letter.times";
 
-constexpr std::string_view kTold =
+constexpr std::string_view kLetterColumns =
     "id, consumer, fingerprint, record, replayed, attempts, first_seen, dead_at, message_key, "
     "reason, error, type, content_type, source_partition, source_position";
 
@@ -33,7 +33,7 @@ std::string insert_or(std::string_view otherwise) {
 }
 
 std::string whole_where(std::string_view condition) {
-  return fmt::format("SELECT {}, headers, payload FROM semel_dead_letter WHERE {}", kTold,
+  return fmt::format("SELECT {}, headers, payload FROM semel_dead_letter WHERE {}", kLetterColumns,
                      condition);
 }
 
@@ -108,7 +108,7 @@ DeadLetterTexts::DeadLetterTexts(const Dialect& dialect)
       list(dialect, fmt::format("SELECT {} FROM semel_dead_letter WHERE id > ?1 "
                                 "AND (?2 IS NULL OR consumer = ?2) "
                                 "AND (?3 IS NULL OR reason = ?3) ORDER BY id LIMIT ?4",
-                                kTold)),
+                                kLetterColumns)),
       list_whole(dialect, whole_where("id > ?1 AND (?2 IS NULL OR consumer = ?2) "
                                       "AND (?3 IS NULL OR reason = ?3) ORDER BY id LIMIT ?4")),
       note(dialect, "UPDATE semel_dead_letter SET replayed = replayed + 1 WHERE id = ?1"),

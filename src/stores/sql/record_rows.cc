@@ -13,7 +13,7 @@
 namespace semel::sql {
 namespace {
 
-constexpr std::array<std::string_view, kRecordColumns> kColumns = {
+constexpr std::array<std::string_view, kRecordColumns> kOfRecords = {
     "id",          "state",      "fingerprint",     "token",       "nonce",
     "lease_until", "attempt",    "outcome_unknown", "next_at",     "first_seen",
     "holder",      "held",       "inbox",           "message_key", "reason",
@@ -47,7 +47,7 @@ std::optional<T> where(bool there, const T& value) {
 
 std::string record_columns(std::string_view prefix) {
   std::string columns;
-  for (const std::string_view column : kColumns) {
+  for (const std::string_view column : kOfRecords) {
     if (!columns.empty()) columns += ", ";
     columns += prefix;
     columns += column;
