@@ -102,7 +102,7 @@ std::vector<std::string> as_its_user() {
 }  // namespace
 
 MySqlFamilyServer::Options MySqlFamilyServer::fast() {
-  return {.arguments = {"--innodb-flush-log-at-trx-commit=0", "--skip-innodb-doublewrite"}};
+  return {.arguments = {"--innodb-flush-log-at-trx-commit=2", "--skip-innodb-doublewrite"}};
 }
 
 MySqlFamilyServer::MySqlFamilyServer(std::string name, PlainUser user, Options options)

@@ -10,12 +10,12 @@ namespace semel::test {
 class MySqlFamilyServer : public DatabaseServer {
  public:
   struct Options {
-    // As on the command line: "--innodb-lock-wait-timeout=1". Without any, what was committed
-    // outlives a crash.
+    // As on the command line: "--innodb-lock-wait-timeout=1". Without any it is as durable as
+    // it can be.
     std::vector<std::string> arguments;
     bool keep_pristine = false;
   };
-  // Loses data in a crash.
+  // What was committed outlives kill(), and would not outlive the machine.
   static Options fast();
 
   // mysql://root@127.0.0.1:PORT/database: of a user who may do everything and has no password.

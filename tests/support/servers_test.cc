@@ -76,8 +76,9 @@ struct Kind {
 
 template <class Server>
 Kind kind(std::string name) {
-  return {std::move(name), []() -> const DatabaseServer& { return Server::shared(); },
-          []() -> std::unique_ptr<DatabaseServer> { return std::make_unique<Server>(); }};
+  return {
+      std::move(name), []() -> const DatabaseServer& { return Server::shared(); },
+      []() -> std::unique_ptr<DatabaseServer> { return std::make_unique<Server>(Server::fast()); }};
 }
 
 // Where there is no MySQL 8, servers.mysql8.absent says so.
@@ -125,7 +126,7 @@ TEST_P(DatabaseServerTest, WhatWasCommittedOutlivesAKill) {
 }
 
 TEST(PostgresServerTest, IsKilledWithItsBackends) {
-  PostgresServer server({.settings = {"fsync=off"}});
+  PostgresServer server(PostgresServer::fast());
   PGconn* busy = PQconnectdb(server.url("postgres").c_str());
   ASSERT_EQ(PQsendQuery(busy, "SELECT count(*) FROM generate_series(1, 1000000000)"), 1);
   std::istringstream backends(server.query("postgres", "SELECT pid FROM pg_stat_activity"));
