@@ -46,7 +46,8 @@ class DatabaseServer {
   // rows with a "\n".
   virtual std::string query(const std::string& database, const std::string& sql) const = 0;
 
-  // SIGKILL to all of its processes, as when the machine is lost. Returns when they are gone.
+  // SIGKILL to all of its processes at once. What they had written stays, as when the system lives
+  // on. Returns when they are gone.
   void kill();
   // As its administrator would: what is open is undone, what is committed is written.
   void stop();

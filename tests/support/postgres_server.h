@@ -8,11 +8,12 @@ namespace semel::test {
 class PostgresServer final : public DatabaseServer {
  public:
   struct Options {
-    // As in postgresql.conf: "fsync=off". Without any, what was committed outlives a crash.
+    // As in postgresql.conf: "max_connections=7". Without any it is as durable as PostgreSQL can
+    // be.
     std::vector<std::string> settings;
     bool keep_pristine = false;
   };
-  // Loses data in a crash.
+  // What was committed outlives kill(), and would not outlive the machine.
   static Options fast();
 
   // For tests that leave it as it is. It is a fast one.

@@ -19,6 +19,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "tests/support/mysql_servers.h"
 #include "tests/support/postgres_server.h"
 #include "tests/support/server_address.h"
 #include "tests/support/temp_dir.h"
@@ -30,15 +31,17 @@ constexpr int kStopPatience = 60'000;
 
 using Make = std::function<std::unique_ptr<DatabaseServer>()>;
 
+template <class Server>
+std::unique_ptr<DatabaseServer> make_fast() {
+  auto options = Server::fast();
+  options.keep_pristine = true;
+  return std::make_unique<Server>(options);
+}
+
 const std::map<std::string, Make>& makers() {
-  static const std::map<std::string, Make> all = {
-      {"postgres",
-       [] {
-         auto options = PostgresServer::fast();
-         options.keep_pristine = true;
-         return std::make_unique<PostgresServer>(options);
-       }},
-  };
+  static const std::map<std::string, Make> all = {{"postgres", make_fast<PostgresServer>},
+                                                  {"mariadb", make_fast<MariaDbServer>},
+                                                  {"mysql8", make_fast<MySqlServer>}};
   return all;
 }
 
