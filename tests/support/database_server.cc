@@ -46,7 +46,8 @@ DatabaseServer::~DatabaseServer() = default;
 void DatabaseServer::end() noexcept {
   try {
     if (folder_) {
-      stop();
+      // Nobody reads its data again: there is nothing to write first.
+      if (process_) kill();
       return;
     }
     for (const std::string& database : databases_) {
