@@ -51,7 +51,7 @@ void DatabaseServer::end() noexcept {
       return;
     }
     for (const std::string& database : databases_) {
-      query(home_database(), "DROP DATABASE " + database);
+      query(home_database(), drop_statement(database));
     }
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());
