@@ -80,6 +80,8 @@ class DatabaseServer {
   virtual bool answers() const = 0;
   // Where CREATE DATABASE may be said.
   virtual std::string home_database() const = 0;
+  // Drops it, whoever is still connected to it, and does not wait long for anybody.
+  virtual std::string drop_statement(const std::string& database) const = 0;
   // The signals that stop it, each when the one before did not help.
   virtual std::vector<int> stop_signals() const { return {SIGTERM}; }
   // So that no part of it outlives the test.

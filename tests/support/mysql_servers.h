@@ -32,6 +32,9 @@ class MySqlFamilyServer : public DatabaseServer {
   std::string socket_path() const override { return folder() + "/socket"; }
   bool answers() const override;
   std::string home_database() const override { return "mysql"; }
+  std::string drop_statement(const std::string& database) const override {
+    return "SET lock_wait_timeout = 5; DROP DATABASE " + database;
+  }
 
  private:
   Options options_;

@@ -36,6 +36,9 @@ class PostgresServer final : public DatabaseServer {
   std::string socket_path() const override { return folder(); }
   bool answers() const override;
   std::string home_database() const override { return "postgres"; }
+  std::string drop_statement(const std::string& database) const override {
+    return "DROP DATABASE " + database + " WITH (FORCE)";
+  }
   std::vector<int> stop_signals() const override { return {SIGINT, SIGQUIT}; }
   // Its backends end with it.
   int signal_at_parents_death() const override { return SIGQUIT; }

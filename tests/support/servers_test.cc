@@ -125,6 +125,23 @@ TEST_P(DatabaseServerTest, WhatWasCommittedOutlivesAKill) {
   EXPECT_EQ(server->query(database, "SELECT a FROM t"), "1");
 }
 
+TEST(SharedServerTest, IsFoundByATestAndLeftAsItWas) {
+  auto options = PostgresServer::fast();
+  options.settings.emplace_back("log_statement=ddl");
+  const PostgresServer server(options);
+  const TempDir folder;
+  const std::string place = folder.path().string();
+  write_shared_server(shared_server_file(place, "postgres", ::getpid()), server.address(), 0);
+  auto test =
+      ChildProcess::run({"/usr/bin/env", "SEMEL_TEST_SERVERS=" + place,
+                         std::filesystem::read_symlink("/proc/self/exe").string(),
+                         "--gtest_filter=Each/DatabaseServerTest.TheSharedOneHas*/Postgres"});
+  EXPECT_EQ(test.wait()->code, 0);
+  EXPECT_NE(server.log_tail().find("CREATE DATABASE test_"), std::string::npos);
+  EXPECT_EQ(server.query("postgres", "SELECT datname FROM pg_database ORDER BY 1"),
+            "postgres\ntemplate0\ntemplate1");
+}
+
 TEST(PostgresServerTest, IsKilledWithItsBackends) {
   PostgresServer server(PostgresServer::fast());
   PGconn* busy = PQconnectdb(server.url("postgres").c_str());

@@ -1,5 +1,5 @@
-// test_servers up|down SERVER FOLDER: starts and stops the server that the tests of one run of
-// ctest share (cmake/SemelServers.cmake). FOLDER holds the file that says where it is.
+// semel_test_server_keeper up|down SERVER FOLDER: starts and stops the server that the tests of one
+// run of ctest share (cmake/SemelServers.cmake). FOLDER holds the file that says where it is.
 //
 // `up` leaves a keeper behind, which stops the server when `down` tells it to, and also when ctest
 // is gone without having run `down`.
@@ -123,7 +123,7 @@ int run(const std::vector<std::string>& arguments) {
   const bool complete = arguments.size() == 3;
   const auto make = complete ? makers().find(arguments[1]) : makers().end();
   if (make == makers().end() || (arguments[0] != "up" && arguments[0] != "down")) {
-    fmt::print(stderr, "usage: test_servers up|down SERVER FOLDER\n");
+    fmt::print(stderr, "usage: semel_test_server_keeper up|down SERVER FOLDER\n");
     return 2;
   }
   const pid_t ctest = ::getppid();
