@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "stores/postgres/error_table.h"
+#include "stores/sql/claims.h"
 
 namespace semel::postgres {
 namespace {
@@ -53,10 +54,10 @@ struct LeaseClaims::Request {
 std::vector<Claim> LeaseClaims::claim(Connection& connection, const Ttl& ttl,
                                       std::span<const Message* const> messages,
                                       const ClaimOptions& options, std::int64_t instance) {
-  Request request{ttl, messages, options, instance, in_order(messages), {}, {}};
+  Request request{ttl, messages, options, instance, sql::in_order(messages), {}, {}};
   request.nonces.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    request.nonces.push_back(draw(*environment_.random));
+    request.nonces.push_back(sql::draw(*environment_.random));
   }
   request.answers.assign(messages.size(), Busy{core::kShortestBusy});
   try {

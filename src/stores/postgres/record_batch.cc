@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <numeric>
 
 namespace semel::postgres {
 namespace {
@@ -89,21 +87,39 @@ FoundRows found_in(const PGresult* result) {
   return found;
 }
 
-std::vector<std::uint32_t> in_order(std::span<const Message* const> messages) {
-  std::vector<std::uint32_t> order(messages.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
-    return messages[a]->key().id < messages[b]->key().id;
-  });
-  return order;
+std::vector<KeyId> ManyRecords::complete(std::span<const Finish* const> finishes) {
+  std::vector<const Finish*> sorted(finishes.begin(), finishes.end());
+  std::ranges::sort(sorted, {}, [](const Finish* finish) { return finish->lease->key; });
+  ArrayParam ids(oid::kBytea), nonces(oid::kBytea), results(oid::kBytea);
+  for (const Finish* const finish : sorted) {
+    ids.add(finish->lease->key.view());
+    nonces.add(sql::Param(finish->lease->nonce).bytes());
+    if (finish->result.empty()) {
+      results.add_null();
+    } else {
+      results.add(finish->result);
+    }
+  }
+  WireParams params;
+  params.add(ids);
+  params.add(nonces);
+  params.add(results);
+  sql::Answer answer = connection_.ask(texts_.complete, params);
+  std::vector<KeyId> done;
+  while (answer.next()) done.push_back(answer.key_id(0));
+  return done;
 }
 
-Nonce draw(Random& random) {
-  const std::uint64_t words[] = {random.next(), random.next()};
-  Nonce nonce;
-  static_assert(sizeof words == sizeof nonce.bytes);
-  std::memcpy(nonce.bytes.data(), words, sizeof words);
-  return nonce;
+void ManyRecords::set_results(std::span<const WithResult> records) {
+  ArrayParam ids(oid::kBytea), results(oid::kBytea);
+  for (const WithResult& one : records) {
+    ids.add(one.id.view());
+    results.add(one.result);
+  }
+  WireParams params;
+  params.add(ids);
+  params.add(results);
+  connection_.queue(texts_.set_results, params);
 }
 
 }  // namespace semel::postgres

@@ -1,14 +1,12 @@
 // RecordBatch: statements on semel_record for many keys at a time.
 #pragma once
 
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include <semel/environment.h>
-
 #include "stores/postgres/connection.h"
-#include "stores/sql/record_rows.h"
+#include "stores/sql/batch_finish.h"
 
 namespace semel::postgres {
 
@@ -39,10 +37,17 @@ struct FoundRows {
 };
 FoundRows found_in(const PGresult* result);
 
-// In the order of the bytes, which is the order of the index: whoever locks several keys locks them
-// in this order.
-std::vector<std::uint32_t> in_order(std::span<const Message* const> messages);
+class ManyRecords final : public sql::ManyRecords {
+ public:
+  ManyRecords(Connection& connection, const BatchTexts& texts)
+      : connection_(connection), texts_(texts) {}
 
-Nonce draw(Random& random);
+  std::vector<KeyId> complete(std::span<const Finish* const> finishes) override;
+  void set_results(std::span<const WithResult> records) override;
+
+ private:
+  Connection& connection_;
+  const BatchTexts& texts_;
+};
 
 }  // namespace semel::postgres

@@ -4,11 +4,12 @@
 #include <mutex>
 #include <utility>
 
-#include "stores/postgres/batch_finish.h"
 #include "stores/postgres/core.h"
+#include "stores/postgres/lease_claims.h"
 #include "stores/postgres/facts.h"
 #include "stores/postgres/purge.h"
 #include "stores/postgres/schema.h"
+#include "stores/sql/batch_finish.h"
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
 #include "stores/sql/held.h"
@@ -155,7 +156,8 @@ Result<std::vector<Applied>> PostgresStore::finish(std::span<const Finish> batch
     try {
       connection.begin(core_.pool.patience());
       sql::Tables tables = core_.shared.tables(connection);
-      auto applied = BatchFinish(connection, tables, core_.batch_texts, nullptr).run(batch);
+      ManyRecords records(connection, core_.batch_texts);
+      auto applied = sql::BatchFinish(connection, tables, records, nullptr).run(batch);
       SEMEL_FAILPOINT(core_.environment, failpoint::kFinished);
       SEMEL_FAILPOINT(core_.environment, failpoint::kCommitBefore);
       connection.commit();

@@ -4,6 +4,7 @@
 #include <utility>
 
 namespace semel::postgres {
+
 struct UnitClaims::Request {
   std::span<const Message* const> messages;
   const UnitOptions& options;
@@ -11,15 +12,15 @@ struct UnitClaims::Request {
   std::vector<std::int64_t> inbox;   // by place in `order`
   std::vector<std::uint32_t> met;    // those with a record, in the order of their ids
   std::vector<Claim> answers;
-  std::vector<std::optional<Claimed>> claimed_at;
+  std::vector<std::optional<sql::Claimed>> claimed_at;
 
   const Message& message(std::uint32_t at) const { return *messages[at]; }
   std::uint32_t at(const KeyId& id) const {
     return *std::ranges::lower_bound(
         order, id, {}, [&](std::uint32_t i) -> const KeyId& { return messages[i]->key().id; });
   }
-  Claimed& remember(std::uint32_t at) {
-    Claimed& claimed = claimed_at[at].emplace();
+  sql::Claimed& remember(std::uint32_t at) {
+    sql::Claimed& claimed = claimed_at[at].emplace();
     claimed.id = message(at).key().id;
     claimed.fingerprint = message(at).fingerprint();
     claimed.key = message(at).key().text;
@@ -31,7 +32,6 @@ std::vector<Claim> UnitClaims::claim(Connection& connection, const Generations::
                                      std::span<const Message* const> messages,
                                      const UnitOptions& options) {
   claimed_.clear();
-  next_ = 0;
   return claim_some(connection, active, messages, options);
 }
 
@@ -40,11 +40,10 @@ std::vector<Claim> UnitClaims::claim_singly(Connection& connection,
                                             std::span<const Message* const> messages,
                                             const UnitOptions& options) {
   claimed_.clear();
-  next_ = 0;
   std::vector<Claim> answers(messages.size(), Busy{core::kShortestBusy});
   const HandlerTexts& marks = connection.handler_texts();
   // In the order of their ids, as whoever claims many at a time.
-  for (const std::uint32_t at : in_order(messages)) {
+  for (const std::uint32_t at : sql::in_order(messages)) {
     connection.pipe().send(marks.mark_message, {});
     try {
       answers[at] = claim_some(connection, active, messages.subspan(at, 1), options).front();
@@ -60,7 +59,7 @@ std::vector<Claim> UnitClaims::claim_singly(Connection& connection,
 std::vector<Claim> UnitClaims::claim_some(Connection& connection, const Generations::Active& active,
                                           std::span<const Message* const> messages,
                                           const UnitOptions& options) {
-  Request request{messages, options, in_order(messages), {}, {}, {}, {}};
+  Request request{messages, options, sql::in_order(messages), {}, {}, {}, {}};
   request.answers.assign(messages.size(), Busy{core::kShortestBusy});
   request.claimed_at.resize(messages.size());
   if (options.inbox) {
@@ -71,7 +70,7 @@ std::vector<Claim> UnitClaims::claim_some(Connection& connection, const Generati
   insert(connection, active, request);
   if (!request.met.empty()) look(connection, request);
   for (auto& one : request.claimed_at) {
-    if (one) claimed_.push_back(*std::move(one));
+    if (one) claimed_.add(*std::move(one));
   }
   return std::move(request.answers);
 }
@@ -130,7 +129,7 @@ void UnitClaims::insert(Connection& connection, const Generations::Active& activ
       request.met.push_back(at);
       continue;
     }
-    Claimed& claimed = request.remember(at);
+    sql::Claimed& claimed = request.remember(at);
     claimed.at = version.time(1);
     if (!request.inbox.empty()) claimed.inbox = request.inbox[place];
     Acquired acquired;
@@ -162,7 +161,7 @@ void UnitClaims::look(Connection& connection, Request& request) {
       if (!locked) return;
       found.row.record = *std::move(record);
       found.row.holder.reset();
-      Claimed& claimed = request.remember(at);
+      sql::Claimed& claimed = request.remember(at);
       claimed.at = now;
       claimed.inbox = found.row.inbox;
       claimed.live = std::move(found.row);
@@ -176,20 +175,6 @@ void UnitClaims::look(Connection& connection, Request& request) {
   for (Found& found : due.rows) answer(found, due.now, true);
   FoundRows all = found_in(results.back().get());
   for (Found& found : all.rows) answer(found, all.now, false);
-}
-
-Claimed* UnitClaims::find(const KeyId& id) noexcept {
-  for (std::size_t i = 0; i < claimed_.size(); ++i) {
-    const std::size_t at = (next_ + i) % claimed_.size();
-    if (claimed_[at].id != id) continue;
-    next_ = at + 1;
-    return &claimed_[at];
-  }
-  return nullptr;
-}
-
-bool UnitClaims::unfinished() const noexcept {
-  return std::ranges::any_of(claimed_, [](const Claimed& one) { return !one.finished; });
 }
 
 }  // namespace semel::postgres

@@ -1,8 +1,9 @@
 #include <utility>
 
-#include "stores/postgres/batch_finish.h"
 #include "stores/postgres/core.h"
 #include "stores/postgres/statement_run.h"
+#include "stores/postgres/unit_claims.h"
+#include "stores/sql/batch_finish.h"
 
 namespace semel::postgres {
 namespace {
@@ -112,7 +113,8 @@ class Unit final : public UnitOfWork {
       enter(Stage::kClaimed, "finish comes once, behind the claim");
       if (statements_.pending()) misuse("statements were not flushed before finish");
       stage_ = Stage::kFinished;
-      auto applied = BatchFinish(connection_, tables_, core_.batch_texts, &claims_).run(batch);
+      ManyRecords records(connection_, core_.batch_texts);
+      auto applied = sql::BatchFinish(connection_, tables_, records, &claims_.claimed()).run(batch);
       SEMEL_FAILPOINT(core_.environment, failpoint::kFinished);
       return applied;
     });
@@ -123,7 +125,7 @@ class Unit final : public UnitOfWork {
       if (stage_ != Stage::kClaimed && stage_ != Stage::kFinished) misuse("nothing to commit");
       if (statements_.pending()) misuse("statements were not flushed before commit");
       // Else the claim itself would be the record of what nobody says was done.
-      if (claims_.unfinished()) misuse("a claim was not finished");
+      if (claims_.claimed().unfinished()) misuse("a claim was not finished");
       SEMEL_FAILPOINT(core_.environment, failpoint::kCommitBefore);
       connection_.commit();
       stage_ = Stage::kOver;

@@ -9,21 +9,31 @@
 
 #include <semel/finish.h>
 
-#include "stores/postgres/unit_claims.h"
+#include "stores/sql/claims.h"
 #include "stores/sql/finisher.h"
 
-namespace semel::postgres {
+namespace semel::sql {
+
+// What each server writes in a way of its own, for many records at a time, in an open transaction.
+class ManyRecords {
+ public:
+  virtual ~ManyRecords() = default;
+  // Of `finishes`, which have leases and complete, the ids that were completed: those that their
+  // leases hold and that have nothing kept beside them.
+  virtual std::vector<KeyId> complete(std::span<const Finish* const> finishes) = 0;
+  struct WithResult {
+    KeyId id;
+    BytesView result;
+  };
+  // Of completed records that the transaction holds.
+  virtual void set_results(std::span<const WithResult> records) = 0;
+};
 
 class BatchFinish {
  public:
   // `claims`: of the unit whose transaction it is; null: of none.
-  BatchFinish(Connection& connection, sql::Tables& tables, const BatchTexts& texts,
-              UnitClaims* claims)
-      : connection_(connection),
-        tables_(tables),
-        texts_(texts),
-        claims_(claims),
-        finisher_(tables) {}
+  BatchFinish(Session& session, Tables& tables, ManyRecords& records, ClaimedKeys* claims)
+      : session_(session), tables_(tables), records_(records), claims_(claims), finisher_(tables) {}
 
   std::vector<Applied> run(std::span<const Finish> batch);
 
@@ -42,11 +52,11 @@ class BatchFinish {
   void end_claimed_otherwise(Claimed& claimed, const Finish& finish);
   StoreTime now();
 
-  Connection& connection_;
-  sql::Tables& tables_;
-  const BatchTexts& texts_;
-  UnitClaims* claims_;
-  sql::Finisher finisher_;
+  Session& session_;
+  Tables& tables_;
+  ManyRecords& records_;
+  ClaimedKeys* claims_;
+  Finisher finisher_;
 
   std::vector<One> all_;
   std::vector<Applied> applied_;
@@ -54,10 +64,4 @@ class BatchFinish {
   std::optional<StoreTime> now_;
 };
 
-// Whether `finish` needs nothing but its record's row: then it may be told by `complete` alone.
-bool only_completes(const Finish& finish) noexcept;
-// The ids among `finishes` that were completed by their leases.
-std::vector<KeyId> complete(Connection& connection, const BatchTexts& texts,
-                            std::span<const Finish* const> finishes);
-
-}  // namespace semel::postgres
+}  // namespace semel::sql

@@ -1,45 +1,22 @@
-#include "stores/postgres/batch_finish.h"
+#include "stores/sql/batch_finish.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace semel::postgres {
+namespace semel::sql {
 namespace {
 
 using To = Finish::To;
 
-}  // namespace
-
+// Needs nothing but its record's row.
 bool only_completes(const Finish& finish) noexcept {
   return finish.lease && finish.to == To::kCompleted && !finish.inbox;
 }
 
-std::vector<KeyId> complete(Connection& connection, const BatchTexts& texts,
-                            std::span<const Finish* const> finishes) {
-  std::vector<const Finish*> sorted(finishes.begin(), finishes.end());
-  std::ranges::sort(sorted, {}, [](const Finish* finish) { return finish->lease->key; });
-  ArrayParam ids(oid::kBytea), nonces(oid::kBytea), results(oid::kBytea);
-  for (const Finish* const finish : sorted) {
-    ids.add(finish->lease->key.view());
-    nonces.add(sql::Param(finish->lease->nonce).bytes());
-    if (finish->result.empty()) {
-      results.add_null();
-    } else {
-      results.add(finish->result);
-    }
-  }
-  WireParams params;
-  params.add(ids);
-  params.add(nonces);
-  params.add(results);
-  sql::Answer answer = connection.ask(texts.complete, params);
-  std::vector<KeyId> done;
-  while (answer.next()) done.push_back(answer.key_id(0));
-  return done;
-}
+}  // namespace
 
 StoreTime BatchFinish::now() {
-  if (!now_) now_ = connection_.now();
+  if (!now_) now_ = session_.now();
   return *now_;
 }
 
@@ -82,7 +59,7 @@ void BatchFinish::complete_leased() {
     if (one.way == One::Way::kLeased) leased.push_back(one.finish);
   }
   if (leased.empty()) return;
-  std::vector<KeyId> done = complete(connection_, texts_, leased);
+  std::vector<KeyId> done = records_.complete(leased);
   std::ranges::sort(done);
   for (One& one : all_) {
     if (one.way != One::Way::kLeased) continue;
@@ -112,7 +89,7 @@ void BatchFinish::remove_rows() {
 
 // The record says so since its claim.
 void BatchFinish::end_claimed() {
-  ArrayParam ids(oid::kBytea), results(oid::kBytea);
+  std::vector<ManyRecords::WithResult> with_results;
   for (const One& one : all_) {
     if (one.way != One::Way::kClaimed) continue;
     const Finish& finish = *one.finish;
@@ -133,14 +110,9 @@ void BatchFinish::end_claimed() {
     }
     if (one.claimed->inbox) tables_.records.set_inbox(one.claimed->id, std::nullopt);
     if (finish.result.empty()) continue;
-    ids.add(one.claimed->id.view());
-    results.add(finish.result);
+    with_results.push_back({one.claimed->id, finish.result});
   }
-  if (ids.size() == 0) return;
-  WireParams params;
-  params.add(ids);
-  params.add(results);
-  connection_.queue(texts_.set_results, params);
+  if (!with_results.empty()) records_.set_results(with_results);
 }
 
 void BatchFinish::end_others() {
@@ -156,7 +128,7 @@ void BatchFinish::end_others() {
 }
 
 void BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) {
-  sql::RecordRow row = claimed.live.value_or(sql::RecordRow{});
+  RecordRow row = claimed.live.value_or(RecordRow{});
   if (finish.to == To::kCompleted) {
     std::optional<core::Record> record = row.record;
     record->state = RecordState::kConsuming;
@@ -187,4 +159,4 @@ void BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) 
   finisher_.keep(claimed.id, row, finish, now(), claimed.inbox);
 }
 
-}  // namespace semel::postgres
+}  // namespace semel::sql

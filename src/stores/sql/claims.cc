@@ -1,0 +1,45 @@
+#include "stores/sql/claims.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace semel::sql {
+
+std::vector<std::uint32_t> in_order(std::span<const Message* const> messages) {
+  std::vector<std::uint32_t> order(messages.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    return messages[a]->key().id < messages[b]->key().id;
+  });
+  return order;
+}
+
+Nonce draw(Random& random) {
+  const std::uint64_t words[] = {random.next(), random.next()};
+  Nonce nonce;
+  static_assert(sizeof words == sizeof nonce.bytes);
+  std::memcpy(nonce.bytes.data(), words, sizeof words);
+  return nonce;
+}
+
+void ClaimedKeys::clear() noexcept {
+  all_.clear();
+  next_ = 0;
+}
+
+Claimed* ClaimedKeys::find(const KeyId& id) noexcept {
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    const std::size_t at = (next_ + i) % all_.size();
+    if (all_[at].id != id) continue;
+    next_ = at + 1;
+    return &all_[at];
+  }
+  return nullptr;
+}
+
+bool ClaimedKeys::unfinished() const noexcept {
+  return std::ranges::any_of(all_, [](const Claimed& one) { return !one.finished; });
+}
+
+}  // namespace semel::sql

@@ -1,0 +1,48 @@
+// What the claims of all servers share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/message.h>
+
+#include "stores/sql/record_rows.h"
+
+namespace semel::sql {
+
+// In the order of the bytes, which is the order of the index: whoever locks several keys locks them
+// in this order.
+std::vector<std::uint32_t> in_order(std::span<const Message* const> messages);
+
+Nonce draw(Random& random);
+
+// A key that a unit has claimed.
+struct Claimed {
+  KeyId id;
+  Fingerprint fingerprint;
+  Bytes key;
+  std::optional<RecordRow> live;  // of an earlier try, as this claim leaves it; its row is locked
+  std::optional<std::int64_t> inbox;
+  StoreTime at{};
+  bool finished = false;
+};
+
+// Of one unit.
+class ClaimedKeys {
+ public:
+  void clear() noexcept;
+  void add(Claimed claimed) { all_.push_back(std::move(claimed)); }
+  // Null where the unit has not claimed it. Fast where keys are asked for in the order of the
+  // claim.
+  Claimed* find(const KeyId& id) noexcept;
+  bool unfinished() const noexcept;
+
+ private:
+  std::vector<Claimed> all_;
+  std::size_t next_ = 0;  // where the next one asked for is likely to be
+};
+
+}  // namespace semel::sql
