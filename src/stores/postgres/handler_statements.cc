@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 #include "base/ascii.h"
 #include "base/sql_lexer.h"
@@ -78,15 +79,6 @@ Value value_at(const PGresult* result, int row, int column) {
   }
 }
 
-// Names are compared without quotes, spaces and case.
-std::string plain(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (std::string_view(" \t\n\"").find(c) == std::string_view::npos) out += ascii::lower(c);
-  }
-  return out;
-}
-
 std::string_view field(const PGresult* result, int code) {
   const char* const text = PQresultErrorField(result, code);
   return text != nullptr ? text : "";
@@ -110,23 +102,23 @@ Result<const std::string*> HandlerTexts::of(const Statement& statement) {
   return &known->text;
 }
 
-std::optional<Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
-                          bool text_rows) {
+std::optional<sql::Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
+                               bool text_rows) {
   const auto known = texts.of(*recorded.statement);
   if (!known) {
     Error error = known.error();
     error.code = "handler.sql.refused";
-    return Broke{"refused", std::move(error), nullptr};
+    return sql::Broke{"refused", std::move(error), nullptr};
   }
   WireParams params;
   for (const Value& value : recorded.values) {
     const auto* const text = std::get_if<std::string>(&value);
     if (text != nullptr && text->find('\0') != std::string::npos) {
-      return Broke{"constraint",
-                   {ErrorKind::kRejected, "handler.sql.constraint",
-                    "a text value has a NUL byte, which PostgreSQL cannot hold",
-                    "give it as a Blob for a bytea column"},
-                   nullptr};
+      return sql::Broke{"constraint",
+                        {ErrorKind::kRejected, "handler.sql.constraint",
+                         "a text value has a NUL byte, which PostgreSQL cannot hold",
+                         "give it as a Blob for a bytea column"},
+                        nullptr};
     }
     std::visit(Overloaded{
                    [&](const Null&) { params.add_null(); },
@@ -141,35 +133,18 @@ std::optional<Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedStateme
   return std::nullopt;
 }
 
-const UniqueRule* rule_for(const std::vector<UniqueRule>* rules, std::string_view table,
-                           std::string_view constraint, std::string_view detail) {
-  if (rules == nullptr) return nullptr;
-  // "Key (a, b)=(1, 2) already exists.", in whatever language.
-  const std::size_t open = detail.find('(');
-  const std::size_t close = detail.find(")=");
-  std::string columns;
-  if (open != std::string_view::npos && close != std::string_view::npos && open < close) {
-    columns = plain(fmt::format("{}{}", table, detail.substr(open, close + 1 - open)));
-  }
-  const auto fits = [&](const UniqueRule& rule) {
-    const std::string named = plain(rule.constraint);
-    return named == plain(constraint) || (!columns.empty() && named == columns);
-  };
-  const auto found = std::ranges::find_if(*rules, fits);
-  return found == rules->end() ? nullptr : &*found;
-}
-
-std::variant<Ran, Broke> judge(const PGresult* result, const RecordedStatement& recorded) {
+std::variant<sql::Ran, sql::Broke> judge(const PGresult* result,
+                                         const RecordedStatement& recorded) {
   if (went_well(result)) {
-    if (recorded.statement->returns_rows) return Ran{PQntuples(result)};
+    if (recorded.statement->returns_rows) return sql::Ran{PQntuples(result)};
     const std::string_view text = PQcmdTuples(const_cast<PGresult*>(result));
-    Ran ran;
+    sql::Ran ran;
     std::from_chars(text.data(), text.data() + text.size(), ran.rows);
     return ran;
   }
   const std::string_view state = state_of(result);
   if (state.empty() || is_store_failure(state)) throw failure_of(result);
-  Broke broke;
+  sql::Broke broke;
   broke.sql_class = sql_class_of(state);
   // Told of the statement, not of the server: it is the handler's own.
   broke.error = {ErrorKind::kRejected,
@@ -179,10 +154,47 @@ std::variant<Ran, Broke> judge(const PGresult* result, const RecordedStatement& 
   const std::string_view detail = field(result, PG_DIAG_MESSAGE_DETAIL);
   if (!detail.empty()) broke.error.message += fmt::format(" ({})", detail);
   if (state == kUniqueViolation) {
-    broke.rule = rule_for(recorded.unique_rules.get(), field(result, PG_DIAG_TABLE_NAME),
-                          field(result, PG_DIAG_CONSTRAINT_NAME), detail);
+    // "Key (a, b)=(1, 2) already exists.", in whatever language.
+    const std::size_t open = detail.find('(');
+    const std::size_t close = detail.find(")=");
+    std::string_view columns;
+    if (open != std::string_view::npos && close != std::string_view::npos && open < close) {
+      columns = detail.substr(open + 1, close - open - 1);
+    }
+    broke.rule = sql::rule_for(recorded.unique_rules.get(), field(result, PG_DIAG_CONSTRAINT_NAME),
+                               field(result, PG_DIAG_TABLE_NAME), columns);
   }
   return broke;
+}
+
+void HandlerWire::send(sql::Mark mark) {
+  pipe_.send(sql::text_of(mark), {});
+  sent_.push_back({});
+}
+
+std::optional<sql::Broke> HandlerWire::send(const RecordedStatement& statement, bool with_rows) {
+  auto refused = postgres::send(pipe_, texts_, statement, with_rows);
+  if (!refused) sent_.push_back({&statement, with_rows});
+  return refused;
+}
+
+std::vector<sql::Told> HandlerWire::run() {
+  const auto sent = std::exchange(sent_, {});
+  std::vector<ResultPtr> results;
+  for (Pipe::Segment& segment : pipe_.run(Loss::kNothingDone)) {
+    for (ResultPtr& result : segment.results) results.push_back(std::move(result));
+  }
+  // What was sent by others stands before.
+  const std::size_t first = results.size() - sent.size();
+  std::vector<sql::Told> told;
+  for (std::size_t at = 0; at < sent.size(); ++at) {
+    if (sent[at].statement == nullptr) continue;
+    const PGresult* const result = results[first + at].get();
+    sql::Told& one = told.emplace_back(sql::Told{judge(result, *sent[at].statement), {}});
+    if (std::holds_alternative<sql::Broke>(one.how)) break;
+    if (sent[at].with_rows) one.rows = rows_of(result);
+  }
+  return told;
 }
 
 Rows rows_of(const PGresult* result) {

@@ -6,10 +6,12 @@
 #include <string>
 #include <unordered_map>
 #include <variant>
+#include <vector>
 
 #include <semel/unit_of_work.h>
 
 #include "stores/postgres/pipe.h"
+#include "stores/sql/handler_wire.h"
 
 namespace semel::postgres {
 
@@ -20,16 +22,6 @@ class HandlerTexts {
   // refused here once more: the server itself would do it.
   Result<const std::string*> of(const Statement& statement);
 
-  // Marks: of a flush, of a message that asks, and of one question.
-  const std::string mark_flush = "SAVEPOINT semel_flush";
-  const std::string back_to_flush = "ROLLBACK TO SAVEPOINT semel_flush";
-  const std::string mark_message = "SAVEPOINT semel_message";
-  const std::string back_to_message = "ROLLBACK TO SAVEPOINT semel_message";
-  const std::string release_message = "RELEASE SAVEPOINT semel_message";
-  const std::string mark_question = "SAVEPOINT semel_question";
-  const std::string back_to_question = "ROLLBACK TO SAVEPOINT semel_question";
-  const std::string release_question = "RELEASE SAVEPOINT semel_question";
-
  private:
   struct Known {
     std::string text;
@@ -38,26 +30,33 @@ class HandlerTexts {
   std::unordered_map<std::string, std::unique_ptr<Known>> texts_;
 };
 
-struct Ran {
-  std::int64_t rows = 0;  // changed, or returned
-};
-struct Broke {
-  std::string sql_class;
-  Error error;
-  const UniqueRule* rule = nullptr;  // the violation was named
-};
 // What a result means. Throws Failure where the store, or another transaction, is at fault.
-std::variant<Ran, Broke> judge(const PGresult* result, const RecordedStatement& recorded);
+std::variant<sql::Ran, sql::Broke> judge(const PGresult* result, const RecordedStatement& recorded);
 // Sends a recorded statement. The server finds the types of its values, as it does for literals.
 // Nothing is sent, and why is returned, where that cannot be done.
-std::optional<Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
-                          bool text_rows);
+std::optional<sql::Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
+                               bool text_rows);
 
 Rows rows_of(const PGresult* result);
 
-// The rule a violation of `constraint` falls under; `detail`: the server's, which names the
-// columns.
-const UniqueRule* rule_for(const std::vector<UniqueRule>* rules, std::string_view table,
-                           std::string_view constraint, std::string_view detail);
+// On an error PostgreSQL refuses all that follows until it goes back to a mark (savepoint).
+class HandlerWire final : public sql::HandlerWire {
+ public:
+  HandlerWire(Pipe& pipe, HandlerTexts& texts) : pipe_(pipe), texts_(texts) {}
+
+  void send(sql::Mark mark) override;
+  std::optional<sql::Broke> send(const RecordedStatement& statement, bool with_rows) override;
+  std::vector<sql::Told> run() override;
+
+ private:
+  struct Sent {
+    const RecordedStatement* statement = nullptr;  // null: a mark
+    bool with_rows = false;
+  };
+
+  Pipe& pipe_;
+  HandlerTexts& texts_;
+  std::vector<Sent> sent_;
+};
 
 }  // namespace semel::postgres

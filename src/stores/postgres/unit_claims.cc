@@ -41,16 +41,15 @@ std::vector<Claim> UnitClaims::claim_singly(Connection& connection,
                                             const UnitOptions& options) {
   claimed_.clear();
   std::vector<Claim> answers(messages.size(), Busy{core::kShortestBusy});
-  const HandlerTexts& marks = connection.handler_texts();
   // In the order of their ids, as whoever claims many at a time.
   for (const std::uint32_t at : sql::in_order(messages)) {
-    connection.pipe().send(marks.mark_message, {});
+    connection.pipe().send(sql::text_of(sql::Mark::kMessage), {});
     try {
       answers[at] = claim_some(connection, active, messages.subspan(at, 1), options).front();
-      connection.pipe().send(marks.release_message, {});
+      connection.pipe().send(sql::text_of(sql::Mark::kReleaseMessage), {});
     } catch (const sql::Failure& failed) {
       if (failed.error().kind != ErrorKind::kBlocked) throw;
-      connection.pipe().send(marks.back_to_message, {});
+      connection.pipe().send(sql::text_of(sql::Mark::kBackToMessage), {});
     }
   }
   return answers;

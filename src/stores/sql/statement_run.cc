@@ -1,13 +1,15 @@
-#include "stores/postgres/statement_run.h"
+#include "stores/sql/statement_run.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace semel::postgres {
+#include "stores/sql/failure.h"
+
+namespace semel::sql {
 namespace {
 
 [[noreturn]] void ask_for_another_run() {
-  sql::fail({ErrorKind::kRetryTransaction, "R200", "a statement before this query failed", {}});
+  fail({ErrorKind::kRetryTransaction, "R200", "a statement before this query failed", {}});
 }
 
 bool as_expected(const RecordedStatement& statement, const Ran& ran) {
@@ -39,24 +41,23 @@ void StatementRun::run_all(Batch batch) {
     const auto bad = run_once(batch);
     if (!bad) return;
     // Of one that has asked, what it did then goes too.
-    command(bad == asked_ ? texts_.back_to_message : texts_.back_to_flush);
+    wire_.send(bad == asked_ ? Mark::kBackToMessage : Mark::kBackToFlush);
   }
 }
 
 std::optional<std::size_t> StatementRun::run_once(const Batch& batch) {
   // Not released: the commit does that, and until then the way back is open.
-  command(texts_.mark_flush);
+  wire_.send(Mark::kFlush);
   const std::size_t sent = send_batch(batch);
-  const Results all = results();
-  const std::span<const ResultPtr> own = std::span(all).last(sent);
-  const auto bad = read_batch(batch, sent, own);
+  std::vector<Told> told = wire_.run();
+  const auto bad = read_batch(batch, told);
   if (bad || sent == batch.size()) return bad;
   return batch[sent]->message;
 }
 
 std::size_t StatementRun::send_batch(const Batch& batch) {
   for (std::size_t at = 0; at < batch.size(); ++at) {
-    if (auto refused = send(pipe_, texts_, batch[at]->statement, false)) {
+    if (auto refused = wire_.send(batch[at]->statement, false)) {
       note(batch[at]->message, *std::move(refused));
       return at;
     }
@@ -64,17 +65,15 @@ std::size_t StatementRun::send_batch(const Batch& batch) {
   return batch.size();
 }
 
-std::optional<std::size_t> StatementRun::read_batch(const Batch& batch, std::size_t sent,
-                                                    std::span<const ResultPtr> results) {
+std::optional<std::size_t> StatementRun::read_batch(const Batch& batch, std::vector<Told>& told) {
   std::optional<std::size_t> must_go;
-  for (std::size_t at = 0; at < sent; ++at) {
+  for (std::size_t at = 0; at < std::min(told.size(), batch.size()); ++at) {
     const Pending& one = *batch[at];
-    auto judged = judge(results[at].get(), one.statement);
-    if (auto* const broke = std::get_if<Broke>(&judged)) {
+    if (auto* const broke = std::get_if<Broke>(&told[at].how)) {
       note(one.message, std::move(*broke));
       return one.message;
     }
-    const Ran ran = std::get<Ran>(judged);
+    const Ran ran = std::get<Ran>(told[at].how);
     if (as_expected(one.statement, ran) || told_of(one.message)) continue;
     report_.missed.push_back({one.message, one.statement.otherwise});
     const bool alone = (at == 0 || batch[at - 1]->message != one.message) &&
@@ -100,14 +99,6 @@ bool StatementRun::told_of(std::size_t message) const {
   return std::ranges::any_of(report_.failed, about) || std::ranges::any_of(report_.missed, about);
 }
 
-StatementRun::Results StatementRun::results() {
-  Results all;
-  for (Pipe::Segment& segment : pipe_.run(Loss::kNothingDone)) {
-    for (ResultPtr& result : segment.results) all.push_back(std::move(result));
-  }
-  return all;
-}
-
 Rows StatementRun::query(std::size_t message, const RecordedStatement& statement) {
   Batch earlier;
   Batch own;
@@ -117,52 +108,51 @@ Rows StatementRun::query(std::size_t message, const RecordedStatement& statement
     pending_.clear();
     ask_for_another_run();
   }
-  if (asked_ && asked_ != message) command(texts_.release_message);
-  if (asked_ != message) command(texts_.mark_message);
+  if (asked_ && asked_ != message) wire_.send(Mark::kReleaseMessage);
+  if (asked_ != message) wire_.send(Mark::kMessage);
   asked_ = message;
-  Results all;
-  run_own(message, own, statement, all);
+  Told answer = run_own(message, own, statement);
   pending_.clear();
-  // Before the last one, which releases the question's mark.
-  const PGresult* const answer = all[all.size() - 2].get();
-  auto judged = judge(answer, statement);
-  if (auto* const broke = std::get_if<Broke>(&judged)) {
-    command(texts_.back_to_question);
-    sql::fail(std::move(broke->error));
+  if (auto* const broke = std::get_if<Broke>(&answer.how)) {
+    wire_.send(Mark::kBackToQuestion);
+    fail(std::move(broke->error));
   }
-  return rows_of(answer);
+  return std::move(answer.rows);
 }
 
-void StatementRun::run_own(std::size_t message, const Batch& own, const RecordedStatement& question,
-                           Results& results) {
+Told StatementRun::run_own(std::size_t message, const Batch& own,
+                           const RecordedStatement& question) {
   const std::size_t sent = send_batch(own);
   bool lost = sent < own.size();
   if (!lost) {
-    command(texts_.mark_question);
-    if (auto refused = send(pipe_, texts_, question, true)) {
-      this->results();
+    wire_.send(Mark::kQuestion);
+    if (auto refused = wire_.send(question, true)) {
+      wire_.run();
       pending_.clear();
-      command(texts_.back_to_question);
-      sql::fail(std::move(refused->error));
+      wire_.send(Mark::kBackToQuestion);
+      fail(std::move(refused->error));
     }
-    command(texts_.release_question);
+    wire_.send(Mark::kReleaseQuestion);
   }
-  results = this->results();
-  const std::size_t ours = lost ? 0 : 3;
-  const auto of_own = std::span<const ResultPtr>(results).last(sent + ours).first(sent);
-  lost = read_batch(own, sent, of_own).has_value() || lost || told_of(message);
-  if (!lost) return;
+  std::vector<Told> told = wire_.run();
+  std::optional<Told> answer;
+  if (told.size() > own.size()) {
+    answer = std::move(told.back());
+    told.pop_back();
+  }
+  lost = read_batch(own, told).has_value() || lost || told_of(message);
+  if (!lost && answer) return *std::move(answer);
   pending_.clear();
-  command(texts_.back_to_message);
+  wire_.send(Mark::kBackToMessage);
   ask_for_another_run();
 }
 
 void StatementRun::undo(std::size_t message) {
   std::erase_if(pending_, [&](const Pending& one) { return one.message == message; });
   if (asked_ != message) return;
-  command(texts_.back_to_message);
-  command(texts_.release_message);
+  wire_.send(Mark::kBackToMessage);
+  wire_.send(Mark::kReleaseMessage);
   asked_.reset();
 }
 
-}  // namespace semel::postgres
+}  // namespace semel::sql

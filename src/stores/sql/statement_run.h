@@ -1,8 +1,7 @@
 // StatementRun: the deferred statements of a batch, sent together, and the marks that let one
 // message fail alone.
 //
-// On an error PostgreSQL refuses all that follows until it goes back to a mark (savepoint); what
-// came behind the mark is then sent again without the message that failed.
+// Where one broke, what came behind the mark is undone and sent again without its message.
 #pragma once
 
 #include <optional>
@@ -11,14 +10,13 @@
 
 #include <semel/unit_of_work.h>
 
-#include "stores/postgres/handler_statements.h"
+#include "stores/sql/handler_wire.h"
 
-namespace semel::postgres {
+namespace semel::sql {
 
 class StatementRun {
  public:
-  StatementRun(Pipe& pipe, HandlerTexts& texts, Savepoints savepoints)
-      : pipe_(pipe), texts_(texts), savepoints_(savepoints) {}
+  StatementRun(HandlerWire& wire, Savepoints savepoints) : wire_(wire), savepoints_(savepoints) {}
 
   void add(std::size_t message, const StatementList& statements);
   bool pending() const noexcept { return !pending_.empty(); }
@@ -35,28 +33,23 @@ class StatementRun {
     RecordedStatement statement;
   };
   using Batch = std::vector<const Pending*>;
-  using Results = std::vector<ResultPtr>;
 
   void run_all(Batch batch);
   // The message that must be left out, where what was sent must be undone for its sake.
   std::optional<std::size_t> run_once(const Batch& batch);
   // How many were sent: what cannot be sent ends it, and is noted.
   std::size_t send_batch(const Batch& batch);
-  std::optional<std::size_t> read_batch(const Batch& batch, std::size_t sent,
-                                        std::span<const ResultPtr> results);
-  void run_own(std::size_t message, const Batch& own, const RecordedStatement& question,
-               Results& results);
+  // Of as many as were told of.
+  std::optional<std::size_t> read_batch(const Batch& batch, std::vector<Told>& told);
+  Told run_own(std::size_t message, const Batch& own, const RecordedStatement& question);
   void note(std::size_t message, Broke broke);
   bool told_of(std::size_t message) const;
-  void command(const std::string& sql) { pipe_.send(sql, {}); }
-  Results results();
 
-  Pipe& pipe_;
-  HandlerTexts& texts_;
+  HandlerWire& wire_;
   const Savepoints savepoints_;
   std::vector<Pending> pending_;
   std::optional<std::size_t> asked_;  // the message whose mark is open: it has asked
   FlushReport report_;
 };
 
-}  // namespace semel::postgres
+}  // namespace semel::sql

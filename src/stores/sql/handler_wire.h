@@ -1,0 +1,57 @@
+// HandlerWire: how one server is sent a handler's statements, and what it answers to them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <semel/statement.h>
+
+namespace semel::sql {
+
+struct Ran {
+  std::int64_t rows = 0;  // changed, or returned
+};
+struct Broke {
+  std::string sql_class;
+  Error error;
+  const UniqueRule* rule = nullptr;  // the violation was named
+};
+struct Told {
+  std::variant<Ran, Broke> how;
+  Rows rows;  // where they were asked for
+};
+
+// Marks in a transaction: of a flush, of a message that asks, and of one question.
+enum class Mark {
+  kFlush,
+  kBackToFlush,
+  kMessage,
+  kBackToMessage,
+  kReleaseMessage,
+  kQuestion,
+  kBackToQuestion,
+  kReleaseQuestion
+};
+// As a statement; it stays where it is.
+const std::string& text_of(Mark mark) noexcept;
+
+// What is sent runs in its order, and no later than `run`. What is sent is borrowed until then.
+class HandlerWire {
+ public:
+  virtual ~HandlerWire() = default;
+  virtual void send(Mark mark) = 0;
+  // Nothing is sent, and why is returned, where that cannot be done.
+  virtual std::optional<Broke> send(const RecordedStatement& statement, bool with_rows) = 0;
+  // What became of each statement sent, up to the first that broke. Throws Failure where the store,
+  // or another transaction, is at fault.
+  virtual std::vector<Told> run() = 0;
+};
+
+// The rule that a violation falls under: of `constraint`, or, where they are known, of `columns` of
+// `table` ("a, b").
+const UniqueRule* rule_for(const std::vector<UniqueRule>* rules, std::string_view constraint,
+                           std::string_view table, std::string_view columns);
+
+}  // namespace semel::sql

@@ -1,0 +1,199 @@
+#include "stores/sql/unit.h"
+
+#include <utility>
+
+#include "stores/sql/statement_run.h"
+
+namespace semel::sql {
+namespace {
+
+[[noreturn]] void misuse(const char* what) {
+  fail({ErrorKind::kRejected, "R200", what, "claim or confirm, then statements, finish, commit"});
+}
+
+class Unit final : public UnitOfWork {
+ public:
+  Unit(std::unique_ptr<UnitWork> work, const Core& core, const UnitOptions& options,
+       Environment& environment)
+      : environment_(environment),
+        patience_(options.patience),
+        work_(std::move(work)),
+        session_(work_->session()),
+        tables_(core.tables(session_)),
+        statements_(work_->wire(), options.savepoints) {
+    SEMEL_FAILPOINT(environment_, failpoint::kBegun);
+  }
+  ~Unit() override { session_.roll_back(); }
+
+  Result<std::vector<Claim>> claim(std::span<const Message* const> messages) override {
+    return guarded([&] {
+      enter(Stage::kBegun, "claim comes first, and once");
+      stage_ = Stage::kClaimed;
+      if (messages.empty()) {
+        session_.begin(patience_);
+        return std::vector<Claim>();
+      }
+      auto claims = work_->claim(messages);
+      SEMEL_FAILPOINT(environment_, failpoint::kClaimed);
+      return claims;
+    });
+  }
+
+  Result<std::vector<Applied>> confirm(std::span<const Lease> leases) override {
+    return guarded([&] {
+      enter(Stage::kBegun, "confirm comes first, and once");
+      stage_ = Stage::kClaimed;
+      auto applied = work_->confirm(leases);
+      SEMEL_FAILPOINT(environment_, failpoint::kConfirmed);
+      return applied;
+    });
+  }
+
+  void run(std::size_t message, const StatementList& statements) override {
+    if (stage_ == Stage::kClaimed) statements_.add(message, statements);
+  }
+
+  Result<Rows> query(std::size_t message, const RecordedStatement& statement) override {
+    return contained([&] {
+      if (stage_ != Stage::kClaimed) misuse("a query before the claim, or after finish");
+      try {
+        return statements_.query(message, statement);
+      } catch (const Failure& failed) {
+        // An error of a statement leaves the transaction whole; one of the store does not.
+        if (failed.code() != 0) end();
+        throw;
+      }
+    });
+  }
+
+  Result<FlushReport> flush() override {
+    return guarded([&] {
+      enter(Stage::kClaimed, "a flush before the claim, or after finish");
+      FlushReport report = statements_.flush();
+      SEMEL_FAILPOINT(environment_, failpoint::kFlushed);
+      return report;
+    });
+  }
+
+  Result<void> undo(std::size_t message) override {
+    return guarded([&] {
+      enter(Stage::kClaimed, "an undo before the claim, or after finish");
+      statements_.undo(message);
+    });
+  }
+
+  Result<std::vector<Applied>> finish(std::span<const Finish> batch) override {
+    return guarded([&] {
+      enter(Stage::kClaimed, "finish comes once, behind the claim");
+      if (statements_.pending()) misuse("statements were not flushed before finish");
+      stage_ = Stage::kFinished;
+      auto applied = BatchFinish(session_, tables_, work_->records(), &work_->claimed()).run(batch);
+      SEMEL_FAILPOINT(environment_, failpoint::kFinished);
+      return applied;
+    });
+  }
+
+  Result<void> commit() override {
+    return guarded([&] {
+      if (stage_ != Stage::kClaimed && stage_ != Stage::kFinished) misuse("nothing to commit");
+      if (statements_.pending()) misuse("statements were not flushed before commit");
+      // Else the claim itself would be the record of what nobody says was done.
+      if (work_->claimed().unfinished()) misuse("a claim was not finished");
+      SEMEL_FAILPOINT(environment_, failpoint::kCommitBefore);
+      session_.commit();
+      stage_ = Stage::kOver;
+      SEMEL_FAILPOINT(environment_, failpoint::kCommitAfter);
+    });
+  }
+
+ private:
+  enum class Stage { kBegun, kClaimed, kFinished, kOver };
+
+  void enter(Stage needed, const char* otherwise) const {
+    if (stage_ != needed) misuse(otherwise);
+  }
+
+  void end() noexcept {
+    stage_ = Stage::kOver;
+    session_.roll_back();
+  }
+
+  // What the store could not do leaves nothing that may be committed.
+  template <class Work>
+  auto guarded(Work&& work) noexcept -> Result<std::invoke_result_t<Work&>> {
+    return contained([&] {
+      try {
+        return work();
+      } catch (...) {
+        end();
+        throw;
+      }
+    });
+  }
+
+  Environment& environment_;
+  const std::chrono::milliseconds patience_;
+  std::unique_ptr<UnitWork> work_;
+  Session& session_;
+  Tables tables_;
+  StatementRun statements_;
+  Stage stage_ = Stage::kBegun;
+};
+
+[[noreturn]] void only_looks() {
+  fail({ErrorKind::kRejected, "handler.sql.refused", "this unit only looks: it writes nothing",
+        "leave UnitOptions::only_looks off"});
+}
+
+class LookUnit final : public UnitOfWork {
+ public:
+  explicit LookUnit(std::unique_ptr<LookWork> work) : work_(std::move(work)) {}
+
+  Result<std::vector<Claim>> claim(std::span<const Message* const>) override {
+    return contained([]() -> std::vector<Claim> { only_looks(); });
+  }
+  Result<std::vector<Applied>> confirm(std::span<const Lease>) override {
+    return contained([]() -> std::vector<Applied> { only_looks(); });
+  }
+  void run(std::size_t, const StatementList& statements) override {
+    refused_ = refused_ || !statements.empty();
+  }
+  Result<Rows> query(std::size_t, const RecordedStatement& statement) override {
+    return contained([&] {
+      if (refused_) only_looks();
+      auto rows = work_->look(statement);
+      if (!rows) only_looks();
+      return *std::move(rows);
+    });
+  }
+  Result<FlushReport> flush() override {
+    return contained([&]() -> FlushReport {
+      if (refused_) only_looks();
+      return {};
+    });
+  }
+  Result<void> undo(std::size_t) override { return {}; }
+  Result<std::vector<Applied>> finish(std::span<const Finish>) override {
+    return contained([]() -> std::vector<Applied> { only_looks(); });
+  }
+  Result<void> commit() override {
+    return contained([] { only_looks(); });
+  }
+
+ private:
+  std::unique_ptr<LookWork> work_;
+  bool refused_ = false;  // something was to be written
+};
+
+}  // namespace
+
+std::unique_ptr<UnitOfWork> make_unit(std::unique_ptr<UnitWork> work, const Core& core,
+                                      const UnitOptions& options, Environment& environment) {
+  return std::make_unique<Unit>(std::move(work), core, options, environment);
+}
+
+std::unique_ptr<UnitOfWork> make_look_unit(std::unique_ptr<LookWork> work) {
+  return std::make_unique<LookUnit>(std::move(work));
+}
+
+}  // namespace semel::sql

@@ -1,0 +1,43 @@
+// A unit of work on a server: the order of its calls, and what ends it.
+#pragma once
+
+#include <memory>
+
+#include <semel/environment.h>
+#include <semel/unit_of_work.h>
+
+#include "stores/sql/batch_finish.h"
+#include "stores/sql/core.h"
+#include "stores/sql/handler_wire.h"
+
+namespace semel::sql {
+
+// What each server does in a way of its own, on one session. Throws Failure.
+class UnitWork {
+ public:
+  virtual ~UnitWork() = default;
+  virtual Session& session() = 0;
+  virtual HandlerWire& wire() = 0;
+  virtual ManyRecords& records() = 0;
+  // What `claim` has claimed.
+  virtual ClaimedKeys& claimed() = 0;
+  // Each begins the transaction. `messages` are not empty.
+  virtual std::vector<Claim> claim(std::span<const Message* const> messages) = 0;
+  virtual std::vector<Applied> confirm(std::span<const Lease> leases) = 0;
+};
+
+// `core` and `environment` outlive it.
+std::unique_ptr<UnitOfWork> make_unit(std::unique_ptr<UnitWork> work, const Core& core,
+                                      const UnitOptions& options, Environment& environment);
+
+// What each server does for a unit that only looks. Throws Failure.
+class LookWork {
+ public:
+  virtual ~LookWork() = default;
+  // In a transaction of its own that may only look, and is over behind it. None where `statement`
+  // would write.
+  virtual std::optional<Rows> look(const RecordedStatement& statement) = 0;
+};
+std::unique_ptr<UnitOfWork> make_look_unit(std::unique_ptr<LookWork> work);
+
+}  // namespace semel::sql
