@@ -10,16 +10,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Clocks of one machine drift and are set by seconds; nobody means a jump by more.
-constexpr milliseconds kTolerance = std::chrono::minutes(5);
-// A store that nobody used for longer than this may as well be met by a wrong clock.
-constexpr milliseconds kLongAway = std::chrono::hours(24 * 90);
-// After a jump: time for the clock to be set right.
-constexpr milliseconds kDoubt = std::chrono::minutes(10);
 // How many rows one transaction takes away.
 constexpr int kPart = 500;
-// A crash count nobody asked for since is of a message that went another way.
-constexpr milliseconds kCrashMemory = std::chrono::hours(24 * 30);
 // A generation is of this share of its ttl: so many are looked into by a claim.
 constexpr int kGenerationsInTtl = 8;
 // How long the writers of a generation may keep it from being sealed or dropped, and all that come
@@ -28,55 +20,10 @@ constexpr milliseconds kPatience{250};
 
 }  // namespace
 
-class Purge::Budget {
- public:
-  Budget(Clock& clock, milliseconds whole) : clock_(clock), end_(clock.now() + whole) {}
-  // True once it is used up.
-  bool ended() {
-    more_ = more_ || clock_.now() >= end_;
-    return more_;
-  }
-  void leave_rest() noexcept { more_ = true; }
-  bool more() const noexcept { return more_; }
-
- private:
-  Clock& clock_;
-  std::chrono::steady_clock::time_point end_;
-  bool more_ = false;
-};
-
 Purge::Purge(Core& core)
     : core_(core),
-      seen_(core.dialect, "SELECT clock_seen, clock_doubted FROM semel_meta FOR UPDATE"),
-      set_seen_(core.dialect, "UPDATE semel_meta SET clock_seen = ?1, clock_doubted = ?2"),
       remove_inbox_(core.dialect, "DELETE FROM semel_inbox WHERE row_id = ANY(?1)"),
-      last_steady_(core.environment.clock->now()) {}
-
-StoreTime Purge::check_clock(Connection& connection) {
-  connection.begin(core_.pool.patience());
-  sql::Answer row = connection.ask(seen_, {});
-  row.next();
-  const StoreTime seen = row.time(0);
-  StoreTime doubted = row.time(1);
-  const StoreTime now = connection.now();
-  const auto steady = core_.environment.clock->now();
-  const auto passed = std::chrono::duration_cast<milliseconds>(steady - last_steady_);
-  const milliseconds jumped = last_now_ ? (now - *last_now_) - passed : milliseconds(0);
-  last_now_ = now;
-  last_steady_ = steady;
-  const bool used_before = seen != StoreTime{};
-  const bool back = used_before && now < seen - kTolerance;
-  const bool far_ahead = used_before && now > seen + kLongAway;
-  if (jumped > kTolerance || jumped < -kTolerance || back || far_ahead) doubted = now;
-  connection.queue(set_seen_, {back ? seen : now, doubted});
-  connection.commit();
-  if (doubted == StoreTime{} || (now >= doubted + kDoubt && !back)) return now;
-  sql::fail({ErrorKind::kUnavailable, "R211",
-             "the server's clock jumped since the last purge: nothing is forgotten by a clock that "
-             "may be wrong",
-             "check the server's clock; where it is right, the purge goes on by itself in a "
-             "while"});
-}
+      clock_(core.dialect, *core.environment.clock) {}
 
 void Purge::seal_old(Connection& connection, StoreTime now) {
   for (const Generation& one : core_.generations.look(connection).all) {
@@ -95,7 +42,7 @@ void Purge::seal_old(Connection& connection, StoreTime now) {
 // Inbox rows of a generation that is about to go, in small parts. False where the budget ended
 // first.
 bool Purge::remove_inbox(Connection& connection, const Generation& old, StoreTime before,
-                         Budget& budget) {
+                         sql::PurgeBudget& budget) {
   const std::string look =
       (fmt::format("SELECT id, inbox FROM {} WHERE id > ?1 AND inbox IS NOT NULL AND "
                    "state IN ('completed', 'dead') AND changed_at < ?2 ORDER BY id LIMIT {}",
@@ -142,7 +89,7 @@ void Purge::keep_late(Connection& connection, const Generation& old, StoreTime b
 }
 
 std::optional<std::size_t> Purge::drop(Connection& connection, const Generation& old, StoreTime now,
-                                       Budget& budget) {
+                                       sql::PurgeBudget& budget) {
   const StoreTime before = now - *old.ttl;
   if (!remove_inbox(connection, old, before, budget)) return std::nullopt;
   keep_late(connection, old, before);
@@ -160,36 +107,12 @@ std::optional<std::size_t> Purge::drop(Connection& connection, const Generation&
   return std::nullopt;
 }
 
-std::size_t Purge::forget_dead(Connection& connection, StoreTime now, Budget& budget) {
-  std::size_t forgotten = 0;
-  sql::Tables tables = core_.shared.tables(connection);
-  for (const sql::ConsumerRow& consumer : tables.consumers.all()) {
-    if (!consumer.ttl) continue;
-    for (;;) {
-      if (budget.ended()) return forgotten;
-      const auto ids = tables.records.dead_before(consumer.number, now - *consumer.ttl, kPart);
-      if (ids.empty()) break;
-      connection.begin(core_.pool.patience());
-      for (const KeyId& id : ids) {
-        // It may have been replayed meanwhile.
-        const auto row = tables.records.find(id, sql::Lock::kForUpdate);
-        if (!row || row->record.state != RecordState::kDead) continue;
-        if (row->inbox) tables.inbox.remove(*row->inbox);
-        tables.records.erase(id);
-        ++forgotten;
-      }
-      connection.commit();
-    }
-  }
-  return forgotten;
-}
-
 PurgeReport Purge::run(milliseconds whole) {
-  Budget budget(*core_.environment.clock, whole);
+  sql::PurgeBudget budget(*core_.environment.clock, whole);
   sql::Lent lent(core_.pool);
   auto& connection = static_cast<Connection&>(*lent);
   try {
-    const StoreTime now = check_clock(connection);
+    const StoreTime now = clock_.check(connection, core_.pool.patience());
     seal_old(connection, now);
     PurgeReport report;
     for (const Generation& one : core_.generations.look(connection).all) {
@@ -197,9 +120,12 @@ PurgeReport Purge::run(milliseconds whole) {
       if (budget.ended()) break;
       if (const auto gone = drop(connection, one, now, budget)) report.records += *gone;
     }
-    if (!budget.more()) report.records += forget_dead(connection, now, budget);
+    sql::Tables tables = core_.shared.tables(connection);
+    if (!budget.more()) {
+      report.records += sql::forget_dead(connection, tables, now, core_.pool.patience(), budget);
+    }
     report.more = budget.more();
-    core_.shared.tables(connection).runs.forget_crashes_before(now - kCrashMemory);
+    sql::forget_crashes(tables, now);
     connection.settle();
     return report;
   } catch (...) {

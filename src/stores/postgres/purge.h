@@ -6,6 +6,7 @@
 #include <semel/store.h>
 
 #include "stores/postgres/core.h"
+#include "stores/sql/purge.h"
 
 namespace semel::postgres {
 
@@ -17,24 +18,17 @@ class Purge {
   PurgeReport run(std::chrono::milliseconds budget);
 
  private:
-  class Budget;
-  // Throws where the clock jumped. The server's clock as it is.
-  StoreTime check_clock(Connection& connection);
   void seal_old(Connection& connection, StoreTime now);
   // How many records went with it; none where it is not ready to go yet.
   std::optional<std::size_t> drop(Connection& connection, const Generation& old, StoreTime now,
-                                  Budget& budget);
+                                  sql::PurgeBudget& budget);
   bool remove_inbox(Connection& connection, const Generation& old, StoreTime before,
-                    Budget& budget);
+                    sql::PurgeBudget& budget);
   void keep_late(Connection& connection, const Generation& old, StoreTime before);
-  std::size_t forget_dead(Connection& connection, StoreTime now, Budget& budget);
 
   Core& core_;
-  const sql::Text seen_;
-  const sql::Text set_seen_;
   const sql::Text remove_inbox_;
-  std::optional<StoreTime> last_now_;
-  std::chrono::steady_clock::time_point last_steady_;
+  sql::PurgeClock clock_;
 };
 
 }  // namespace semel::postgres

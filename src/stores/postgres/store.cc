@@ -5,10 +5,11 @@
 #include <utility>
 
 #include "stores/postgres/core.h"
-#include "stores/postgres/lease_claims.h"
 #include "stores/postgres/facts.h"
+#include "stores/postgres/lease_claims.h"
 #include "stores/postgres/purge.h"
 #include "stores/postgres/schema.h"
+#include "stores/sql/attach.h"
 #include "stores/sql/batch_finish.h"
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
@@ -16,7 +17,6 @@
 #include "stores/sql/inspector.h"
 #include "stores/sql/positions.h"
 #include "stores/sql/run_markers.h"
-#include "stores/sql/transacted.h"
 
 namespace semel::postgres {
 namespace {
@@ -83,25 +83,16 @@ class PostgresStore final : public Store {
 
 Result<ConsumerNumber> PostgresStore::attach(const ConsumerSpec& spec) {
   return sql::contained([&] {
-    std::optional<std::pair<Ttl, Ttl>> longer;
-    const ConsumerNumber number = sql::transacted(core_.pool, [&](sql::Work& work) {
-      sql::Tables tables = core_.shared.tables(work.session());
-      longer.reset();
-      auto row = tables.consumers.find(spec.name);
-      if (!row) row = tables.consumers.add(spec);
-      sql::Consumers::check_recipe(*row, spec);
-      if (row->recipe_hash == spec.recipe_hash && row->ttl == spec.ttl) return row->number;
-      if (row->ttl && (!spec.ttl || *spec.ttl > *row->ttl)) longer.emplace(row->ttl, spec.ttl);
-      tables.consumers.change(row->number, spec);
-      return row->number;
-    });
+    const sql::Attached attached = sql::attach_in(core_.shared, spec);
     core_.ttls.forget();
     sql::Lent lent(core_.pool);
     auto& connection = static_cast<Connection&>(*lent);
-    if (longer) core_.generations.lengthen(connection, longer->first, longer->second);
+    if (attached.lengthened_from) {
+      core_.generations.lengthen(connection, *attached.lengthened_from, spec.ttl);
+    }
     // Made here, by whoever may: a consumer that only works needs no right to make tables.
     core_.generations.active(connection, spec.ttl);
-    return number;
+    return attached.number;
   });
 }
 

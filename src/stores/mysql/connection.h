@@ -1,0 +1,69 @@
+// Connection: a session on a MariaDB or MySQL server.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "stores/mysql/dialect.h"
+#include "stores/mysql/handler_statements.h"
+#include "stores/mysql/wire.h"
+#include "stores/sql/session.h"
+
+namespace semel::mysql {
+
+struct Place {
+  Target target;
+  // The server's clock, as an expression: when the statement began.
+  std::string clock = "NOW(6)";
+  std::chrono::milliseconds patience{5'000};  // with locks
+};
+
+class Connection final : public sql::Session {
+ public:
+  explicit Connection(const Place& place);
+
+  sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override;
+  void queue(const sql::Text& text, std::initializer_list<sql::Param> params) override;
+  std::int64_t next_number(sql::Counter counter) override;
+  StoreTime now() override;
+  void begin(std::chrono::milliseconds patience) override;
+  void commit() override;
+  void roll_back() noexcept override;
+  bool whole() const noexcept override { return wire_.whole(); }
+
+  // The same with a text of its own, in the server's own words.
+  sql::Answer ask(const std::string& own);
+  void queue(const std::string& own) { wire_.send(own, loss()); }
+  // As commit, with the answers to all that was queued before; the last is the commit's.
+  std::vector<Said> commit_all();
+  // Runs what was queued, and gives the answers to all of it; throws what was refused.
+  std::vector<Said> run();
+
+  // A transaction that may only look.
+  void begin_look();
+  // Queues what draws a number; its answer has it. Each number stands for kNumbers, which follow
+  // it times kNumbers.
+  static constexpr std::int64_t kNumbers = 1 << 16;
+  void draw();
+  static std::int64_t drawn(const Said& said) noexcept { return said.number * kNumbers; }
+
+  Wire& wire() noexcept { return wire_; }
+  HandlerTexts& handler_texts() noexcept { return handler_texts_; }
+
+ private:
+  // Outside of a transaction each statement commits by itself.
+  Loss loss() const noexcept { return open_ ? Loss::kNothingDone : Loss::kInDoubt; }
+
+  const Place& place_;
+  Wire wire_;
+  HandlerTexts handler_texts_;
+  bool open_ = false;       // a transaction
+  std::int64_t waits_ = 0;  // seconds, as the session has them
+  std::int64_t next_ = 0;   // of the numbers that were drawn
+  std::int64_t numbers_end_ = 0;
+};
+
+}  // namespace semel::mysql

@@ -1,0 +1,35 @@
+// Core: what the ports of one opened store share.
+#pragma once
+
+#include <memory>
+
+#include <semel/mysql.h>
+#include <semel/unit_of_work.h>
+
+#include "stores/mysql/generations.h"
+#include "stores/mysql/presence.h"
+#include "stores/mysql/record_batch.h"
+#include "stores/sql/core.h"
+
+namespace semel::mysql {
+
+struct Core {
+  Core(const MySqlOptions& options, Place where, std::chrono::milliseconds grace,
+       Environment& the_environment);
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  const Place place;
+  Environment& environment;
+  const Dialect dialect;
+  const sql::TableTexts texts;
+  Generations generations;
+  sql::ConsumerCache ttls;
+  Presence presence;
+  sql::Pool pool;
+  const sql::Core shared{pool, texts, presence, presence};
+};
+
+std::unique_ptr<TransactionalStore> make_units(Core& core);
+
+}  // namespace semel::mysql

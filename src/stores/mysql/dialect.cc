@@ -1,0 +1,53 @@
+#include "stores/mysql/dialect.h"
+
+#include <fmt/format.h>
+
+namespace semel::mysql {
+namespace {
+
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  for (std::size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+}
+
+// excluded.name, everywhere in `text`.
+std::string of_new_row(std::string_view text) {
+  constexpr std::string_view kExcluded = "excluded.";
+  std::string out;
+  for (std::size_t at = text.find(kExcluded); at != std::string_view::npos;
+       at = text.find(kExcluded)) {
+    const std::string_view name = text.substr(at + kExcluded.size());
+    const std::size_t length = std::min(name.find_first_of(", )"), name.size());
+    out += text.substr(0, at);
+    out += fmt::format("VALUES({})", name.substr(0, length));
+    text = name.substr(length);
+  }
+  return out += text;
+}
+
+// ON CONFLICT (a, b) DO …: MySQL names no index. The tables have no other that could be met.
+std::string with_upsert(const std::string& text) {
+  constexpr std::string_view kConflict = "ON CONFLICT (";
+  constexpr std::string_view kUpdate = " DO UPDATE SET ";
+  const std::size_t at = text.find(kConflict);
+  if (at == std::string::npos) return text;
+  const std::size_t columns = at + kConflict.size();
+  const std::size_t close = text.find(')', columns);
+  const std::string first = text.substr(columns, text.find_first_of(",)", columns) - columns);
+  const std::string_view rest = std::string_view(text).substr(close + 1);
+  const std::string changes = rest.starts_with(kUpdate) ? of_new_row(rest.substr(kUpdate.size()))
+                                                        : fmt::format("{0} = {0}", first);
+  return text.substr(0, at) + "ON DUPLICATE KEY UPDATE " + changes;
+}
+
+}  // namespace
+
+std::string Dialect::translated(std::string_view shared) const {
+  std::string text = with_upsert(std::string(shared));
+  replace_all(text, "CAST(?2 AS semel_state)", "?2");
+  return text;
+}
+
+}  // namespace semel::mysql

@@ -1,0 +1,25 @@
+// What the errors of MariaDB and MySQL mean to Semel, in one table.
+#pragma once
+
+#include <string_view>
+
+#include <semel/error.h>
+
+namespace semel::mysql {
+
+// What a server, or the client library, said of a statement.
+struct Refusal {
+  unsigned code = 0;
+  std::string state;  // SQLSTATE
+  std::string said;
+};
+
+Error error_of(const Refusal& refusal);
+// The connection ended, or never began.
+bool is_lost(unsigned code) noexcept;
+// The last part of a handler's reason: constraint, syntax, refused, busy, other.
+std::string_view sql_class_of(const Refusal& refusal) noexcept;
+// True where not the statement but the store, or another transaction, is at fault.
+bool is_store_failure(const Refusal& refusal) noexcept;
+
+}  // namespace semel::mysql

@@ -1,0 +1,22 @@
+// What a MariaDB or MySQL server tells of the tables.
+#pragma once
+
+#include "stores/sql/facts.h"
+
+namespace semel::mysql {
+
+class Facts final : public sql::Facts {
+ public:
+  explicit Facts(const sql::Dialect& dialect);
+
+  std::size_t bytes(sql::Session& session) override;
+  std::optional<std::size_t> about_records(sql::Session& session, std::int64_t generation) override;
+  std::vector<StoreFinding> verify(sql::Session& session, bool full) override;
+
+ private:
+  const sql::Text bytes_;
+  const sql::Text about_;
+  const sql::Text check_;
+};
+
+}  // namespace semel::mysql

@@ -1,0 +1,226 @@
+#include "stores/mysql/handler_statements.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <utility>
+
+#include "base/sql_lexer.h"
+#include "stores/mysql/literal.h"
+
+namespace semel::mysql {
+namespace {
+
+constexpr unsigned kDuplicate = 1062;
+constexpr unsigned kDuplicateWithKey = 1586;
+constexpr unsigned kBinary = 63;
+
+sql::Broke refused(Error error, const char* sql_class) {
+  error.code = fmt::format("handler.sql.{}", sql_class);
+  return {sql_class, std::move(error), nullptr};
+}
+
+// What stands between its placeholders; none where the server would see a comment in it.
+std::optional<std::vector<std::string>> parts_of(std::string_view text) {
+  std::vector<std::string> parts(1);
+  char quote = 0;
+  for (const char c : text) {
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '\'' || c == '"' || c == '`') {
+      quote = c;
+    } else if (c == '#') {
+      return std::nullopt;
+    } else if (c == '?') {
+      parts.emplace_back();
+      continue;
+    }
+    parts.back() += c;
+  }
+  return parts;
+}
+
+Value value_of(const MYSQL_FIELD& field, const char* value, std::size_t size) {
+  if (value == nullptr) return Null{};
+  const std::string_view text(value, size);
+  switch (field.type) {
+    case MYSQL_TYPE_TINY:
+    case MYSQL_TYPE_SHORT:
+    case MYSQL_TYPE_LONG:
+    case MYSQL_TYPE_INT24:
+    case MYSQL_TYPE_LONGLONG:
+    case MYSQL_TYPE_YEAR: {
+      std::int64_t number = 0;
+      const auto read = std::from_chars(value, value + size, number);
+      // An unsigned one may be too big.
+      if (read.ec == std::errc()) return number;
+      return std::string(text);
+    }
+    case MYSQL_TYPE_FLOAT:
+    case MYSQL_TYPE_DOUBLE:
+      return std::strtod(std::string(text).c_str(), nullptr);
+    case MYSQL_TYPE_BIT: {
+      std::uint64_t number = 0;
+      for (const char c : text) number = number << 8U | static_cast<unsigned char>(c);
+      return static_cast<std::int64_t>(number);
+    }
+    case MYSQL_TYPE_TINY_BLOB:
+    case MYSQL_TYPE_MEDIUM_BLOB:
+    case MYSQL_TYPE_LONG_BLOB:
+    case MYSQL_TYPE_BLOB:
+    case MYSQL_TYPE_VARCHAR:
+    case MYSQL_TYPE_VAR_STRING:
+    case MYSQL_TYPE_STRING:
+      if (field.charsetnr == kBinary) return Blob{Bytes(text)};
+      return std::string(text);
+    default:
+      return std::string(text);
+  }
+}
+
+Rows rows_of(const Said& said) {
+  Rows rows;
+  MYSQL_RES* const result = said.rows.get();
+  if (result == nullptr) return rows;
+  const unsigned columns = mysql_num_fields(result);
+  const MYSQL_FIELD* const fields = mysql_fetch_fields(result);
+  for (unsigned at = 0; at < columns; ++at) rows.columns.emplace_back(fields[at].name);
+  while (const MYSQL_ROW row = mysql_fetch_row(result)) {
+    const unsigned long* const sizes = mysql_fetch_lengths(result);
+    auto& values = rows.rows.emplace_back();
+    for (unsigned at = 0; at < columns; ++at) {
+      values.push_back(value_of(fields[at], row[at], sizes[at]));
+    }
+  }
+  return rows;
+}
+
+// Duplicate entry '…' for key 'name': the last quoted word, and of table.name the name.
+std::string key_of(std::string_view said) {
+  const std::size_t end = said.rfind('\'');
+  if (end == std::string_view::npos || end == 0) return "";
+  const std::size_t begin = said.rfind('\'', end - 1);
+  if (begin == std::string_view::npos) return "";
+  const std::string_view name = said.substr(begin + 1, end - begin - 1);
+  return std::string(name.substr(name.rfind('.') + 1));
+}
+
+}  // namespace
+
+const HandlerTexts::Known& HandlerTexts::of(const Statement& statement) {
+  auto& known = texts_[statement.sql];
+  if (known) return *known;
+  known = std::make_unique<Known>();
+  auto lexed = sql::lex(statement.sql);
+  if (!lexed) {
+    const bool several = statement.sql.find(';') != std::string::npos;
+    known->refused = refused(std::move(lexed.error()), several ? "refused" : "syntax");
+    return *known;
+  }
+  if (auto admitted = sql::admit(*lexed); !admitted) {
+    known->refused = refused(std::move(admitted.error()), "refused");
+    return *known;
+  }
+  known->tables = std::move(lexed->writes);
+  if (auto parts = parts_of(lexed->text)) {
+    known->parts = *std::move(parts);
+  } else {
+    known->refused = refused(
+        {ErrorKind::kRejected, "", "a # stands in the statement", "write comments as -- or /* */"},
+        "refused");
+  }
+  return *known;
+}
+
+void HandlerWire::note(Sent sent) {
+  if (sent_.empty()) before_ = wire_.sent();
+  sent_.push_back(sent);
+}
+
+void HandlerWire::send(sql::Mark mark) {
+  note({});
+  wire_.send(sql::text_of(mark));
+}
+
+std::optional<sql::Broke> HandlerWire::send(const RecordedStatement& statement, bool with_rows) {
+  const HandlerTexts::Known& known = texts_.of(*statement.statement);
+  if (known.refused) return known.refused;
+  std::string text = known.parts.front();
+  for (std::size_t at = 1; at < known.parts.size(); ++at) {
+    if (at > statement.values.size()) {
+      return refused({ErrorKind::kRejected, "", "a placeholder has no value", {}}, "syntax");
+    }
+    if (!append(text, statement.values[at - 1])) {
+      return refused({ErrorKind::kRejected, "", "a value is no number that MySQL can hold", {}},
+                     "constraint");
+    }
+    text += known.parts[at];
+  }
+  note({&statement, with_rows});
+  wire_.send(text);
+  return std::nullopt;
+}
+
+std::vector<sql::Told> HandlerWire::run() {
+  const auto sent = std::exchange(sent_, {});
+  Answers answers = wire_.run(Loss::kNothingDone);
+  last_refusal_ = answers.refused ? answers.refused->code : 0;
+  std::vector<sql::Told> told;
+  for (std::size_t at = 0; at < sent.size() && before_ + at < answers.said.size(); ++at) {
+    if (sent[at].statement == nullptr) continue;
+    const Said& said = answers.said[before_ + at];
+    sql::Told& one = told.emplace_back();
+    one.how = sql::Ran{static_cast<std::int64_t>(said.changed)};
+    if (sent[at].with_rows) one.rows = rows_of(said);
+  }
+  if (answers.refused) {
+    const std::size_t bad = answers.said.size() - before_;
+    const bool ours = answers.said.size() >= before_ && bad < sent.size();
+    const RecordedStatement* const statement = ours ? sent[bad].statement : nullptr;
+    if (statement == nullptr || is_store_failure(*answers.refused)) {
+      throw failure_of(*answers.refused);
+    }
+    told.push_back({broke(*answers.refused, *statement), {}});
+  }
+  // Something that only the server knows may have ended it: what comes behind would commit without
+  // its claim.
+  if (!wire_.in_transaction()) {
+    sql::fail({ErrorKind::kRetryTransaction, "R200", "a statement ended the transaction", {}}, 1);
+  }
+  return told;
+}
+
+sql::Broke HandlerWire::broke(const Refusal& refusal, const RecordedStatement& statement) {
+  sql::Broke broke;
+  broke.sql_class = sql_class_of(refusal);
+  // Told of the statement, not of the server: it is the handler's own.
+  broke.error = {ErrorKind::kRejected, "handler.sql." + broke.sql_class, refusal.said, {}};
+  if (refusal.code == kDuplicate || refusal.code == kDuplicateWithKey) {
+    broke.rule = rule(refusal, statement);
+  }
+  return broke;
+}
+
+const UniqueRule* HandlerWire::rule(const Refusal& refusal, const RecordedStatement& statement) {
+  const auto* const rules = statement.unique_rules.get();
+  if (rules == nullptr || rules->empty()) return nullptr;
+  const std::string key = key_of(refusal.said);
+  for (const std::string& table : texts_.of(*statement.statement).tables) {
+    std::string look =
+        "SELECT GROUP_CONCAT(column_name ORDER BY seq_in_index) FROM information_schema.statistics "
+        "WHERE table_schema = DATABASE() AND table_name = ";
+    append_text(look, table);
+    look += " AND index_name = ";
+    append_text(look, key);
+    wire_.send(look);
+    Answers answers = wire_.run(Loss::kNothingDone);
+    if (answers.refused) throw failure_of(*answers.refused);
+    sql::Answer columns = answer_of(answers.said.back());
+    const std::string named = columns.next() ? columns.bytes(0) : "";
+    if (const UniqueRule* const found = sql::rule_for(rules, key, table, named)) return found;
+  }
+  return sql::rule_for(rules, key, "", "");
+}
+
+}  // namespace semel::mysql

@@ -1,0 +1,60 @@
+// HandlerStatements: the user's statements, as MariaDB and MySQL take them and answer them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <semel/unit_of_work.h>
+
+#include "stores/mysql/wire.h"
+#include "stores/sql/handler_wire.h"
+
+namespace semel::mysql {
+
+// The statements' texts, kept for as long as the session.
+class HandlerTexts {
+ public:
+  struct Known {
+    std::vector<std::string> parts;   // between the placeholders
+    std::vector<std::string> tables;  // that it writes
+    std::optional<sql::Broke> refused;
+  };
+  // What would end the transaction, or writes where only the store may, is refused here once more.
+  // So is what the server would read in another way than our lexer: several statements go to it in
+  // one packet, and none may reach into the next.
+  const Known& of(const Statement& statement);
+
+ private:
+  std::unordered_map<std::string, std::unique_ptr<Known>> texts_;
+};
+
+class HandlerWire final : public sql::HandlerWire {
+ public:
+  HandlerWire(Wire& wire, HandlerTexts& texts) : wire_(wire), texts_(texts) {}
+
+  void send(sql::Mark mark) override;
+  std::optional<sql::Broke> send(const RecordedStatement& statement, bool with_rows) override;
+  std::vector<sql::Told> run() override;
+  // What the server said no to in the last run; zero: to nothing.
+  unsigned last_refusal() const noexcept { return last_refusal_; }
+
+ private:
+  struct Sent {
+    const RecordedStatement* statement = nullptr;  // null: a mark
+    bool with_rows = false;
+  };
+  void note(Sent sent);
+  sql::Broke broke(const Refusal& refusal, const RecordedStatement& statement);
+  const UniqueRule* rule(const Refusal& refusal, const RecordedStatement& statement);
+
+  Wire& wire_;
+  HandlerTexts& texts_;
+  unsigned last_refusal_ = 0;
+  std::size_t before_ = 0;  // sent by others
+  std::vector<Sent> sent_;
+};
+
+}  // namespace semel::mysql

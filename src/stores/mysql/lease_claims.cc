@@ -1,0 +1,198 @@
+#include "stores/mysql/lease_claims.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "stores/sql/claims.h"
+
+namespace semel::mysql {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A record may go, or come, between two looks, and a transaction be undone for another one's sake;
+// not for ever.
+constexpr int kMostTries = 8;
+// The least that the server knows: who holds a key longer is told of at once by another way.
+constexpr milliseconds kPatience{1'000};
+
+void erase_answered(std::vector<std::uint32_t>& open, const std::vector<bool>& done) {
+  std::erase_if(open, [&](std::uint32_t i) { return done[i]; });
+}
+
+}  // namespace
+
+struct LeaseClaims::Request {
+  std::span<const Message* const> messages;
+  const ClaimOptions& options;
+  std::int64_t generation;
+  std::int64_t instance;
+  std::vector<std::uint32_t> open;  // without an answer, in the order of their ids
+  std::vector<Nonce> nonces;
+  std::vector<Claim> answers;
+  // Of the last look, in the order of their ids.
+  std::vector<std::uint32_t> missing;
+  std::vector<std::uint32_t> due;
+
+  const Message& message(std::uint32_t at) const { return *messages[at]; }
+  const KeyId& id(std::uint32_t at) const { return messages[at]->key().id; }
+  // Its place among the open ones.
+  std::uint32_t at(const KeyId& wanted) const {
+    return *std::ranges::lower_bound(open, wanted, {}, [&](std::uint32_t i) { return id(i); });
+  }
+  std::vector<KeyId> ids(const std::vector<std::uint32_t>& of) const {
+    std::vector<KeyId> all;
+    all.reserve(of.size());
+    for (const std::uint32_t at : of) all.push_back(id(at));
+    return all;
+  }
+};
+
+std::vector<Claim> LeaseClaims::claim(std::span<const Message* const> messages,
+                                      const ClaimOptions& options, std::int64_t generation,
+                                      std::int64_t instance) {
+  Request request{messages, options, generation, instance, sql::in_order(messages), {}, {}, {}, {}};
+  request.nonces.reserve(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    request.nonces.push_back(sql::draw(*environment_.random));
+  }
+  request.answers.assign(messages.size(), Busy{core::kShortestBusy});
+  for (int tries = 1; !request.open.empty() && tries <= kMostTries; ++tries) {
+    try {
+      claim_once(request);
+    } catch (const sql::Failure& failed) {
+      connection_.roll_back();
+      const ErrorKind kind = failed.error().kind;
+      if (kind == ErrorKind::kBlocked) {
+        answer_held(request);
+      } else if (kind != ErrorKind::kRetryTransaction || tries == kMostTries) {
+        throw;
+      }
+    }
+  }
+  return std::move(request.answers);
+}
+
+void LeaseClaims::claim_once(Request& request) {
+  look(request);
+  if (!request.due.empty()) {
+    take_over(request);
+  } else if (!request.missing.empty()) {
+    make_new(request);
+  }
+}
+
+void LeaseClaims::look(Request& request) {
+  const bool want_result = request.options.want_result;
+  FoundRows found =
+      RecordBatch(connection_, clock_).find(request.ids(request.open), Hold::kNothing, want_result);
+  std::vector<bool> there(request.messages.size());
+  std::vector<bool> done(request.messages.size());
+  for (Found& one : found.rows) {
+    const std::uint32_t at = request.at(one.id);
+    there[at] = true;
+    std::optional<core::Record> record = std::move(one.row.record);
+    const bool mine =
+        record->state == RecordState::kConsuming && record->nonce == request.nonces[at];
+    if (mine) {
+      Acquired acquired;
+      acquired.lease = {one.id, record->token, record->nonce};
+      request.answers[at] = acquired;
+      done[at] = true;
+      continue;
+    }
+    Claim answer = core::decide_claim(
+        record, {one.id, request.message(at).fingerprint(), {}, {}, {}}, found.now);
+    if (std::holds_alternative<Acquired>(answer)) continue;
+    if (auto* const completed = std::get_if<Completed>(&answer); completed && !want_result) {
+      completed->result.clear();
+    }
+    request.answers[at] = std::move(answer);
+    done[at] = true;
+  }
+  erase_answered(request.open, done);
+  request.missing.clear();
+  request.due.clear();
+  for (const std::uint32_t at : request.open) {
+    (there[at] ? request.due : request.missing).push_back(at);
+  }
+}
+
+void LeaseClaims::make_new(Request& request) {
+  std::vector<RecordBatch::New> records;
+  records.reserve(request.missing.size());
+  for (const std::uint32_t at : request.missing) {
+    const Message& message = request.message(at);
+    records.push_back({message.key().id, &message.fingerprint(), std::nullopt, &request.nonces[at],
+                       message.key().text});
+  }
+  RecordBatch batch(connection_, clock_);
+  connection_.begin(kPatience);
+  batch.queue_token();
+  batch.queue_consuming(records, request.generation, request.options.lease, request.instance);
+  const std::vector<Said> said = connection_.commit_all();
+  // What was queued, from its end: the commit, the inserts, the token.
+  std::size_t made = 0;
+  std::size_t at = said.size() - 1;
+  while (said[--at].rows == nullptr) made += said[at].changed;
+  // Somebody was quicker with one: the next look tells whose each is.
+  if (made < records.size()) return;
+  sql::Answer token = answer_of(said[at]);
+  token.next();
+  std::vector<bool> done(request.messages.size());
+  std::uint64_t number = static_cast<std::uint64_t>(token.integer(0));
+  for (const std::uint32_t one : request.missing) {
+    Acquired acquired;
+    acquired.lease = {request.id(one), static_cast<Token>(number++), request.nonces[one]};
+    request.answers[one] = acquired;
+    done[one] = true;
+  }
+  erase_answered(request.open, done);
+}
+
+void LeaseClaims::take_over(Request& request) {
+  RecordBatch batch(connection_, clock_);
+  connection_.begin(kPatience);
+  batch.queue_token();
+  const std::vector<Said> said = connection_.run();
+  sql::Answer token = answer_of(said.back());
+  token.next();
+  std::uint64_t number = static_cast<std::uint64_t>(token.integer(0));
+  FoundRows found = batch.find(request.ids(request.due), Hold::kLock);
+  sql::RecordRows rows(connection_, records_);
+  std::vector<bool> done(request.messages.size());
+  for (Found& one : found.rows) {
+    const std::uint32_t at = request.at(one.id);
+    const milliseconds since_first = found.now - one.row.record.first_seen;
+    std::optional<core::Record> record = one.row.record;
+    Claim answer =
+        core::decide_claim(record,
+                           {one.id, request.message(at).fingerprint(), static_cast<Token>(number++),
+                            request.nonces[at], request.options.lease},
+                           found.now);
+    if (!std::holds_alternative<Acquired>(answer)) continue;
+    one.row.record = *std::move(record);
+    one.row.holder = request.instance;
+    rows.save(one.id, one.row, found.now);
+    std::get<Acquired>(answer).since_first = std::max(since_first, milliseconds(0));
+    request.answers[at] = std::move(answer);
+    done[at] = true;
+  }
+  connection_.commit();
+  erase_answered(request.open, done);
+}
+
+// Another transaction holds one of them for long.
+void LeaseClaims::answer_held(Request& request) {
+  const std::vector<KeyId> held =
+      RecordBatch(connection_, clock_).held_by_others(request.ids(request.open));
+  std::vector<bool> done(request.messages.size());
+  for (const KeyId& id : held) {
+    const std::uint32_t at = request.at(id);
+    request.answers[at] = Busy{core::kLongestBusy};
+    done[at] = true;
+  }
+  erase_answered(request.open, done);
+}
+
+}  // namespace semel::mysql

@@ -1,0 +1,43 @@
+// LeaseClaims: two phases; the claim commits before the work begins.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/store.h>
+
+#include "stores/mysql/record_batch.h"
+
+namespace semel::mysql {
+
+// What is there is looked for first, and answered; what is not is made, and the primary key decides
+// whose it is. Only that, and what may be taken over, is locked: a key in work keeps nobody.
+class LeaseClaims {
+ public:
+  LeaseClaims(Connection& connection, const std::string& clock, const sql::RecordTexts& records,
+              Environment& environment)
+      : connection_(connection), clock_(clock), records_(records), environment_(environment) {}
+
+  // All messages of consumers whose new records go into `generation`. A key that another
+  // transaction holds is Busy, and it alone.
+  std::vector<Claim> claim(std::span<const Message* const> messages, const ClaimOptions& options,
+                           std::int64_t generation, std::int64_t instance);
+
+ private:
+  struct Request;
+
+  void claim_once(Request& request);
+  // Answers what is there. Keeps those that are missing, and those that may be taken over.
+  void look(Request& request);
+  void make_new(Request& request);
+  void take_over(Request& request);
+  void answer_held(Request& request);
+
+  Connection& connection_;
+  const std::string& clock_;
+  const sql::RecordTexts& records_;
+  Environment& environment_;
+};
+
+}  // namespace semel::mysql

@@ -1,0 +1,128 @@
+#include "stores/mysql/literal.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <variant>
+
+namespace semel::mysql {
+namespace {
+
+using std::chrono::milliseconds;
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+void append_quoted(std::string& out, std::string_view text) {
+  out += '\'';
+  for (std::size_t quote = text.find('\''); quote != std::string_view::npos;
+       quote = text.find('\'')) {
+    out += text.substr(0, quote + 1);
+    out += '\'';
+    text.remove_prefix(quote + 1);
+  }
+  out += text;
+  out += '\'';
+}
+
+int digits_at(std::string_view text, std::size_t at, std::size_t count) noexcept {
+  int value = 0;
+  if (at + count <= text.size()) std::from_chars(text.data() + at, text.data() + at + count, value);
+  return value;
+}
+
+}  // namespace
+
+void append_integer(std::string& out, std::int64_t value) {
+  // A minus behind a minus would begin a comment.
+  fmt::format_to(std::back_inserter(out), fmt::runtime(value < 0 ? "({})" : "{}"), value);
+}
+
+void append_bytes(std::string& out, BytesView bytes) {
+  out += "_binary";
+  append_quoted(out, bytes);
+}
+
+void append_text(std::string& out, std::string_view text) { append_quoted(out, text); }
+
+void append_time(std::string& out, StoreTime time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss<milliseconds> clock(time - day);
+  fmt::format_to(std::back_inserter(out), "TIMESTAMP'{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:03}'",
+                 static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                 static_cast<unsigned>(date.day()), clock.hours().count(), clock.minutes().count(),
+                 clock.seconds().count(), clock.subseconds().count());
+}
+
+void append(std::string& out, const sql::Param& param) {
+  if (param.null()) {
+    out += "NULL";
+    return;
+  }
+  switch (param.type()) {
+    case sql::Param::Type::kInteger:
+      return append_integer(out, param.number());
+    case sql::Param::Type::kBoolean:
+      out += param.number() != 0 ? "TRUE" : "FALSE";
+      return;
+    case sql::Param::Type::kTime:
+      return append_time(out, StoreTime(milliseconds(param.number())));
+    case sql::Param::Type::kBytes:
+      return append_bytes(out, param.bytes());
+    case sql::Param::Type::kWord:
+      return append_text(out, param.bytes());
+  }
+}
+
+bool append(std::string& out, const Value& value) {
+  const auto number = [&](double d) {
+    if (!std::isfinite(d)) return false;
+    const std::string text = fmt::format("{}", d);
+    // Without an exponent it would be a decimal.
+    const bool exponent = text.find('e') != std::string::npos;
+    out += fmt::format(fmt::runtime(exponent ? "({})" : "({}e0)"), text);
+    return true;
+  };
+  return std::visit(Overloaded{
+                        [&](const Null&) { return out += "NULL", true; },
+                        [&](std::int64_t n) { return append_integer(out, n), true; },
+                        number,
+                        [&](const std::string& text) { return append_text(out, text), true; },
+                        [&](const Blob& blob) { return append_bytes(out, blob.bytes), true; },
+                    },
+                    value);
+}
+
+std::string filled(std::string_view text, sql::Params params) {
+  std::string out;
+  std::size_t size = text.size();
+  for (const sql::Param& param : params) size += param.bytes().size() + sizeof "TIMESTAMP";
+  out.reserve(size);
+  for (std::size_t at = text.find('?'); at != std::string_view::npos; at = text.find('?')) {
+    out += text.substr(0, at);
+    text.remove_prefix(at + 1);
+    std::size_t number = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+    append(out, params[number - 1]);
+  }
+  return out += text;
+}
+
+StoreTime time_of(std::string_view text) noexcept {
+  const auto two = [&](std::size_t at) { return static_cast<unsigned>(digits_at(text, at, 2)); };
+  const std::chrono::year_month_day date(std::chrono::year(digits_at(text, 0, 4)),
+                                         std::chrono::month(two(5)), std::chrono::day(two(8)));
+  StoreTime time = std::chrono::sys_days(date);
+  time +=
+      std::chrono::hours(two(11)) + std::chrono::minutes(two(14)) + std::chrono::seconds(two(17));
+  constexpr std::size_t kFraction = 20;
+  return time + milliseconds(digits_at(text, kFraction, 3));
+}
+
+}  // namespace semel::mysql

@@ -1,0 +1,166 @@
+#include "stores/mysql/presence.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+namespace semel::mysql {
+namespace {
+
+constexpr const char* kInstance = "instance";
+constexpr const char* kReservation = "reserved";
+
+// Databases of one server must not meet in its locks, whose names are short.
+std::string lock_name(const char* kind, const std::string& number) {
+  return fmt::format("CONCAT('semel.{}.', LEFT(SHA1(DATABASE()), 16), '.', {})", kind, number);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+}  // namespace
+
+// Gives its lock back where it lives and goes.
+class Presence::Taken final : public Positions::Reservation {
+ public:
+  Taken(Presence& presence, std::int64_t number) : presence_(presence), number_(number) {}
+  ~Taken() override { presence_.free_reservation(number_); }
+
+ private:
+  Presence& presence_;
+  std::int64_t number_;
+};
+
+Presence::Presence(const Place& place, const Dialect& dialect, std::chrono::milliseconds grace)
+    : place_(place),
+      grace_(grace),
+      gone_(dialect, "SELECT number FROM semel_instance WHERE IS_FREE_LOCK(" +
+                         lock_name(kInstance, "number") + ") = 1"),
+      known_(dialect, "SELECT number FROM semel_instance WHERE number = ?1 FOR UPDATE"),
+      raise_(dialect, "UPDATE semel_meta SET epoch = epoch + 1"),
+      enter_(dialect,
+             fmt::format("INSERT INTO semel_instance (number, pid, host, started_at) VALUES "
+                         "(?1, ?2, ?3, {})",
+                         place.clock)) {}
+
+Connection& Presence::connected() {
+  if (connection_ != nullptr && connection_->wire().alive()) return *connection_;
+  number_ = 0;
+  connection_.reset();
+  connection_ = std::make_unique<Connection>(place_);
+  sql::Answer session = connection_->ask("SELECT CONNECTION_ID()");
+  session.next();
+  if (static_cast<unsigned long>(session.integer(0)) != connection_->wire().session()) {
+    connection_.reset();
+    sql::fail({ErrorKind::kRejected, "R257",
+               "a proxy stands before the MySQL server: locks of a session do not last behind it",
+               "connect to the server itself, or let the proxy keep sessions"});
+  }
+  for (const std::int64_t number : reserved_) lock(kReservation, number);
+  return *connection_;
+}
+
+bool Presence::lock(const char* kind, std::int64_t number) {
+  sql::Answer taken = connected().ask(
+      fmt::format("SELECT GET_LOCK({}, 0)", lock_name(kind, std::to_string(number))));
+  return taken.next() && taken.integer(0) == 1;
+}
+
+void Presence::unlock(const char* kind, std::int64_t number) noexcept {
+  if (connection_ == nullptr || !connection_->wire().alive()) return;
+  try {
+    connection_->ask(
+        fmt::format("SELECT RELEASE_LOCK({})", lock_name(kind, std::to_string(number))));
+  } catch (...) {
+    // It goes with the connection.
+    connection_.reset();
+  }
+}
+
+std::int64_t Presence::number() {
+  const std::scoped_lock lock(mutex_);
+  connected();
+  if (number_ != 0) return number_;
+  if (last_number_ == 0 || !still_known(last_number_)) last_number_ = enter();
+  number_ = last_number_;
+  return number_;
+}
+
+// After the connection was lost: nobody has taken over what this process held. The row is locked,
+// as by whoever takes over.
+bool Presence::still_known(std::int64_t number) {
+  if (!lock(kInstance, number)) return false;
+  Connection& connection = *connection_;
+  try {
+    connection.begin(place_.patience);
+    const bool there = connection.ask(known_, {number}).next();
+    if (there) connection.queue(raise_, {});
+    connection.commit();
+    if (there) return true;
+  } catch (...) {
+    connection.roll_back();
+    throw;
+  }
+  unlock(kInstance, number);
+  return false;
+}
+
+// Locked before anyone can read the number: who reads it meets the lock. The epoch grows with it: a
+// server that lost its last writes, or its numbers, gives no token twice.
+std::int64_t Presence::enter() {
+  Connection& connection = *connection_;
+  const std::int64_t number = connection.next_number(sql::Counter::kInstance);
+  if (!lock(kInstance, number)) {
+    sql::fail({ErrorKind::kUnavailable, "R250", "the lock of a new instance is taken", {}});
+  }
+  const std::string host = host_name();
+  try {
+    connection.begin(place_.patience);
+    connection.queue(raise_, {});
+    connection.queue(enter_, {number, ::getpid(), sql::Word{host}});
+    connection.commit();
+  } catch (...) {
+    connection.roll_back();
+    throw;
+  }
+  return number;
+}
+
+std::vector<std::int64_t> Presence::gone(sql::Session& session) {
+  std::int64_t own = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    own = number_;
+  }
+  auto& connection = static_cast<Connection&>(session);
+  sql::Answer uptime = connection.ask("SHOW GLOBAL STATUS LIKE 'Uptime'");
+  const std::string seconds = uptime.next() ? uptime.bytes(1) : "";
+  std::vector<std::int64_t> numbers;
+  if (std::chrono::seconds(std::atoll(seconds.c_str())) < grace_) return numbers;
+  sql::Answer answer = connection.ask(gone_, {});
+  while (answer.next()) {
+    if (answer.integer(0) != own) numbers.push_back(answer.integer(0));
+  }
+  return numbers;
+}
+
+std::unique_ptr<Positions::Reservation> Presence::try_take(std::int64_t number) {
+  const std::scoped_lock lock(mutex_);
+  connected();
+  // A session may take its own lock as often as it likes.
+  if (reserved_.contains(number) || !this->lock(kReservation, number)) return nullptr;
+  reserved_.insert(number);
+  return std::make_unique<Taken>(*this, number);
+}
+
+void Presence::free_reservation(std::int64_t number) noexcept {
+  const std::scoped_lock lock(mutex_);
+  reserved_.erase(number);
+  unlock(kReservation, number);
+}
+
+}  // namespace semel::mysql

@@ -1,0 +1,62 @@
+// Presence: one connection for as long as the store is open. Its locks tell the other processes
+// that this one lives.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "stores/mysql/connection.h"
+#include "stores/sql/instances.h"
+#include "stores/sql/positions.h"
+#include "stores/sql/wake_ups.h"
+
+namespace semel::mysql {
+
+class Presence final : public sql::Instances, public sql::WakeUps, public sql::Reservations {
+ public:
+  // So long after the server's start nobody counts as gone: all have lost their locks with it, and
+  // are coming back.
+  Presence(const Place& place, const Dialect& dialect, std::chrono::milliseconds grace);
+
+  std::int64_t number() override;
+  std::vector<std::int64_t> gone(sql::Session& session) override;
+
+  // The server tells nobody of new rows.
+  int fd(std::optional<ConsumerNumber>) noexcept override { return -1; }
+  void drain(ConsumerNumber) override {}
+  void ring(sql::Session&, ConsumerNumber) override {}
+
+  std::unique_ptr<Positions::Reservation> try_take(std::int64_t number) override;
+
+ private:
+  class Taken;
+
+  // With the mutex held.
+  Connection& connected();
+  bool lock(const char* kind, std::int64_t number);
+  void unlock(const char* kind, std::int64_t number) noexcept;
+  std::int64_t enter();
+  bool still_known(std::int64_t number);
+
+  void free_reservation(std::int64_t number) noexcept;
+
+  const Place& place_;
+  const std::chrono::milliseconds grace_;
+  const sql::Text gone_;
+  const sql::Text known_;
+  const sql::Text raise_;
+  const sql::Text enter_;
+
+  std::mutex mutex_;
+  std::unique_ptr<Connection> connection_;
+  std::int64_t number_ = 0;       // zero: not registered on this connection
+  std::int64_t last_number_ = 0;  // it had; zero: none
+  std::set<std::int64_t> reserved_;
+};
+
+}  // namespace semel::mysql

@@ -1,0 +1,235 @@
+#include "stores/mysql/record_batch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "stores/mysql/literal.h"
+
+namespace semel::mysql {
+namespace {
+
+// Keys in one statement. MariaDB makes a table of a longer list.
+constexpr std::size_t kPart = 500;
+// Else the server may read, and lock, the whole of a table that is still small.
+constexpr const char* kByKey = "FORCE INDEX (PRIMARY)";
+
+template <class T, class Each>
+void in_parts(std::span<const T> values, Each&& each) {
+  for (; !values.empty(); values = values.subspan(std::min(kPart, values.size()))) {
+    each(values.first(std::min(kPart, values.size())));
+  }
+}
+
+// "(…, …)"
+std::string list_of(std::span<const KeyId> ids) {
+  std::string list = "(";
+  for (const KeyId& id : ids) {
+    if (list.size() > 1) list += ", ";
+    append_bytes(list, id.view());
+  }
+  return list + ')';
+}
+
+void append_milliseconds(std::string& out, std::chrono::milliseconds time) {
+  constexpr std::int64_t kMicros = 1000;
+  out += fmt::format(" + INTERVAL {} MICROSECOND", time.count() * kMicros);
+}
+
+void read(const Said& said, FoundRows& found) {
+  sql::Answer answer = answer_of(said);
+  while (answer.next()) {
+    found.rows.push_back({answer.key_id(0), sql::record_at(answer)});
+    found.now = answer.time(sql::kRecordColumns);
+    const bool with_inbox = answer.columns() > sql::kRecordColumns + 1;
+    if (with_inbox && !answer.null(sql::kRecordColumns + 1)) {
+      found.rows.back().row.record.result = answer.bytes(sql::kRecordColumns + 1);
+    }
+  }
+}
+
+}  // namespace
+
+std::string RecordBatch::select(std::span<const KeyId> ids, Hold hold, bool with_result) const {
+  std::string text =
+      fmt::format("SELECT {}, {}{} FROM semel_record AS r {}{} WHERE r.id IN ",
+                  sql::record_columns("r."), clock_, with_result ? ", i.result" : "", kByKey,
+                  with_result ? " LEFT JOIN semel_inbox AS i ON i.row_id = r.inbox" : "");
+  text += list_of(ids);
+  if (hold == Hold::kLock) text += " ORDER BY r.id FOR UPDATE";
+  return text;
+}
+
+FoundRows RecordBatch::find(std::span<const KeyId> ids, Hold hold, bool with_result) {
+  std::size_t parts = 0;
+  in_parts(ids, [&](std::span<const KeyId> part) {
+    connection_.queue(select(part, hold, with_result));
+    ++parts;
+  });
+  FoundRows found;
+  if (parts == 0) return found;
+  const std::vector<Said> said = connection_.run();
+  for (std::size_t at = said.size() - parts; at < said.size(); ++at) read(said[at], found);
+  return found;
+}
+
+std::vector<KeyId> RecordBatch::lock_held(std::span<const Lease> leases) {
+  std::vector<Lease> sorted(leases.begin(), leases.end());
+  std::ranges::sort(sorted, {}, &Lease::key);
+  std::vector<KeyId> ids;
+  ids.reserve(sorted.size());
+  for (const Lease& lease : sorted) ids.push_back(lease.key);
+  const FoundRows found = find(ids, Hold::kLock);
+  std::vector<KeyId> held;
+  for (const Found& one : found.rows) {
+    const auto lease = std::ranges::lower_bound(sorted, one.id, {}, &Lease::key);
+    const core::Record& record = one.row.record;
+    if (record.state == RecordState::kConsuming && record.nonce == lease->nonce) {
+      held.push_back(one.id);
+    }
+  }
+  return held;
+}
+
+void RecordBatch::queue_renewal(std::span<const KeyId> ids, std::chrono::milliseconds lease) {
+  in_parts(ids, [&](std::span<const KeyId> part) {
+    std::string text = fmt::format("UPDATE semel_record {} SET lease_until = {}", kByKey, clock_);
+    append_milliseconds(text, lease);
+    connection_.queue(text + " WHERE id IN " + list_of(part));
+  });
+}
+
+void RecordBatch::queue_completed(std::span<const New> records, std::int64_t generation) {
+  in_parts(records, [&](std::span<const New> part) {
+    std::string text =
+        "INSERT INTO semel_record (id, generation, state, fingerprint, changed_at, inbox) VALUES ";
+    for (const New& one : part) {
+      text += &one == part.data() ? "(" : ", (";
+      append_bytes(text, one.id.view());
+      text += fmt::format(", {}, 'completed', ", generation);
+      append_bytes(text, one.fingerprint->view());
+      text += fmt::format(", {}, ", clock_);
+      append(text, sql::Param(one.inbox));
+      text += ')';
+    }
+    connection_.queue(text + " ON DUPLICATE KEY UPDATE id = id");
+  });
+}
+
+void RecordBatch::queue_consuming(std::span<const New> records, std::int64_t generation,
+                                  std::chrono::milliseconds lease, std::int64_t holder) {
+  std::size_t place = 0;
+  in_parts(records, [&](std::span<const New> part) {
+    std::string text =
+        "INSERT INTO semel_record (id, generation, state, fingerprint, changed_at, token, nonce, "
+        "lease_until, attempt, outcome_unknown, first_seen, holder, message_key) VALUES ";
+    for (const New& one : part) {
+      text += &one == part.data() ? "(" : ", (";
+      append_bytes(text, one.id.view());
+      text += fmt::format(", {}, 'consuming', ", generation);
+      append_bytes(text, one.fingerprint->view());
+      text += fmt::format(", {}, @semel_token + {}, ", clock_, place++);
+      append(text, sql::Param(*one.nonce));
+      text += ", " + clock_;
+      append_milliseconds(text, lease);
+      text += fmt::format(", 1, FALSE, {}, {}, ", clock_, holder);
+      append_bytes(text, one.key);
+      text += ')';
+    }
+    connection_.queue(text + " ON DUPLICATE KEY UPDATE id = id");
+  });
+}
+
+void RecordBatch::queue_token() {
+  connection_.draw();
+  connection_.queue(
+      fmt::format("SET @semel_token = (SELECT epoch FROM semel_meta) * 4294967296 + "
+                  "LAST_INSERT_ID() * {}",
+                  Connection::kNumbers));
+  connection_.queue("SELECT @semel_token");
+}
+
+std::vector<KeyId> RecordBatch::held_by_others(std::span<const KeyId> ids) {
+  std::vector<KeyId> there;
+  std::vector<KeyId> free;
+  in_parts(ids, [&](std::span<const KeyId> part) {
+    const std::string from =
+        fmt::format("SELECT id FROM semel_record {} WHERE id IN {}", kByKey, list_of(part));
+    connection_.queue("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED");
+    connection_.queue("START TRANSACTION");
+    connection_.queue(from);
+    connection_.queue(from + " FOR UPDATE SKIP LOCKED");
+    connection_.queue("ROLLBACK");
+    std::vector<Said> said = connection_.run();
+    sql::Answer all = answer_of(said[said.size() - 3]);
+    while (all.next()) there.push_back(all.key_id(0));
+    sql::Answer lockable = answer_of(said[said.size() - 2]);
+    while (lockable.next()) free.push_back(lockable.key_id(0));
+  });
+  std::ranges::sort(there);
+  std::ranges::sort(free);
+  std::vector<KeyId> held;
+  std::ranges::set_difference(there, free, std::back_inserter(held));
+  return held;
+}
+
+std::vector<Applied> applied(std::span<const Lease> leases, std::span<const KeyId> held) {
+  std::vector<Applied> answers;
+  answers.reserve(leases.size());
+  for (const Lease& lease : leases) {
+    const bool yes = std::ranges::binary_search(held, lease.key);
+    answers.push_back(yes ? Applied::kYes : Applied::kLeaseLost);
+  }
+  return answers;
+}
+
+std::vector<KeyId> ManyRecords::complete(std::span<const Finish* const> finishes) {
+  std::vector<const Finish*> sorted(finishes.begin(), finishes.end());
+  std::ranges::sort(sorted, {}, [](const Finish* finish) { return finish->lease->key; });
+  std::vector<KeyId> ids;
+  for (const Finish* const finish : sorted) ids.push_back(finish->lease->key);
+  const FoundRows found = RecordBatch(connection_, clock_).find(ids, Hold::kLock);
+  const std::string done = fmt::format(
+      "UPDATE semel_record {} SET state = 'completed', changed_at = {}, token = NULL, nonce = "
+      "NULL, lease_until = NULL, attempt = NULL, outcome_unknown = NULL, next_at = NULL, "
+      "first_seen = NULL, holder = NULL, message_key = NULL, reason = NULL, error = NULL, "
+      "result = ",
+      kByKey, clock_);
+  std::vector<KeyId> completed;
+  std::vector<KeyId> without_result;
+  for (const Found& one : found.rows) {
+    const Finish& finish = **std::ranges::lower_bound(
+        sorted, one.id, {}, [](const Finish* f) { return f->lease->key; });
+    const sql::RecordRow& row = one.row;
+    if (row.record.state != RecordState::kConsuming || row.record.nonce != finish.lease->nonce ||
+        row.held || row.inbox) {
+      continue;
+    }
+    completed.push_back(one.id);
+    if (finish.result.empty()) {
+      without_result.push_back(one.id);
+      continue;
+    }
+    std::string text = done;
+    append_bytes(text, finish.result);
+    text += " WHERE id = ";
+    append_bytes(text, one.id.view());
+    connection_.queue(text);
+  }
+  in_parts(std::span<const KeyId>(without_result), [&](std::span<const KeyId> part) {
+    connection_.queue(done + "NULL WHERE id IN " + list_of(part));
+  });
+  return completed;
+}
+
+void ManyRecords::set_results(std::span<const WithResult> records) {
+  for (const WithResult& one : records) {
+    std::string text = "UPDATE semel_record SET result = ";
+    append_bytes(text, one.result);
+    text += " WHERE id = ";
+    append_bytes(text, one.id.view());
+    connection_.queue(text);
+  }
+}
+
+}  // namespace semel::mysql

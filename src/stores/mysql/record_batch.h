@@ -1,0 +1,85 @@
+// RecordBatch: statements on semel_record for many keys at a time.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stores/mysql/connection.h"
+#include "stores/sql/batch_finish.h"
+
+namespace semel::mysql {
+
+// A record as the table has it.
+struct Found {
+  KeyId id;
+  sql::RecordRow row;
+};
+// With the server's clock.
+struct FoundRows {
+  std::vector<Found> rows;
+  StoreTime now{};
+};
+
+// What keeps others from a row while it is read.
+enum class Hold { kNothing, kLock };
+
+// Texts are made for each call: what is read or changed together is in one statement.
+class RecordBatch {
+ public:
+  RecordBatch(Connection& connection, const std::string& clock)
+      : connection_(connection), clock_(clock) {}
+
+  // Those of `ids` that are there; locked in the order of their ids. Of an inbox the result stands
+  // there: it is read where it is wanted.
+  FoundRows find(std::span<const KeyId> ids, Hold hold, bool with_result = false);
+  // Of `leases` the ids whose records they hold, in their order; locked.
+  std::vector<KeyId> lock_held(std::span<const Lease> leases);
+  // Of records that are locked.
+  void queue_renewal(std::span<const KeyId> ids, std::chrono::milliseconds lease);
+
+  struct New {
+    KeyId id;
+    const Fingerprint* fingerprint = nullptr;
+    std::optional<std::int64_t> inbox;
+    // Of one that is claimed in two phases.
+    const Nonce* nonce = nullptr;
+    BytesView key;
+  };
+  // Queue the making of records that are done; or of ones that are claimed for `lease`, with tokens
+  // from @semel_token on. A row that is there stays as it is, and counts as none.
+  void queue_completed(std::span<const New> records, std::int64_t generation);
+  void queue_consuming(std::span<const New> records, std::int64_t generation,
+                       std::chrono::milliseconds lease, std::int64_t holder);
+  // Queues what sets @semel_token, and reads it.
+  void queue_token();
+
+  // Of `ids`, those whose rows another transaction holds or has just made. Outside of a
+  // transaction; waits for nobody.
+  std::vector<KeyId> held_by_others(std::span<const KeyId> ids);
+
+ private:
+  std::string select(std::span<const KeyId> ids, Hold hold, bool with_result) const;
+
+  Connection& connection_;
+  const std::string& clock_;
+};
+
+// Of each lease, whether its key is among `held`, which are in order.
+std::vector<Applied> applied(std::span<const Lease> leases, std::span<const KeyId> held);
+
+class ManyRecords final : public sql::ManyRecords {
+ public:
+  ManyRecords(Connection& connection, const std::string& clock)
+      : connection_(connection), clock_(clock) {}
+
+  std::vector<KeyId> complete(std::span<const Finish* const> finishes) override;
+  void set_results(std::span<const WithResult> records) override;
+
+ private:
+  Connection& connection_;
+  const std::string& clock_;
+};
+
+}  // namespace semel::mysql

@@ -1,0 +1,134 @@
+#include "stores/mysql/schema.h"
+
+#include <fmt/format.h>
+
+#include <semel/version.h>
+
+#include <string_view>
+#include <utility>
+
+#include "stores/mysql/literal.h"
+#include "stores/mysql/schema_sql.h"
+
+namespace semel::mysql {
+namespace {
+
+// While somebody else makes the tables.
+constexpr int kPatience = 60;
+constexpr const char* kTableOptions =
+    " ENGINE = InnoDB, ROW_FORMAT = DYNAMIC, DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
+
+sql::Answer execute(Wire& wire, const std::string& statement) {
+  wire.send(statement);
+  Answers answers = wire.run(Loss::kNothingDone);
+  if (answers.refused) throw failure_of(*answers.refused);
+  return answer_of(answers.said.back());
+}
+
+std::int64_t ask(Wire& wire, const std::string& statement) {
+  sql::Answer answer = execute(wire, statement);
+  return answer.next() ? answer.integer(0) : 0;
+}
+
+void refuse_newer(int version) {
+  if (version <= kSchemaVersion) return;
+  sql::fail({ErrorKind::kRejected, "R210",
+             fmt::format("the database has tables of version {}; this library knows version {} and "
+                         "older",
+                         version, kSchemaVersion),
+             "use the newer Semel that made them"});
+}
+
+// Told with what helps.
+[[noreturn]] void tell_right(const sql::Failure& failed) {
+  Error error = failed.error();
+  if (error.code != "R253") throw failed;
+  error.hint =
+      "grant it: GRANT CREATE, CREATE VIEW, INDEX … ON database.* TO user, or let an owner run "
+      "`semel store init`";
+  sql::fail(std::move(error), failed.code());
+}
+
+// For all that make tables in this database.
+class Alone {
+ public:
+  explicit Alone(Wire& wire) : wire_(wire) {
+    if (ask(wire, fmt::format("SELECT GET_LOCK({}, {})", kName, kPatience)) != 1) {
+      sql::fail({ErrorKind::kBlocked, "R206", "another process makes the tables, and does not end",
+                 "look what it waits for"});
+    }
+  }
+  ~Alone() {
+    try {
+      execute(wire_, fmt::format("SELECT RELEASE_LOCK({})", kName));
+    } catch (...) {
+      // It goes with the session.
+    }
+  }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  static constexpr const char* kName = "CONCAT('semel.migrate.', LEFT(SHA1(DATABASE()), 16))";
+  Wire& wire_;
+};
+
+}  // namespace
+
+int schema_version(Wire& wire) {
+  const std::int64_t there =
+      ask(wire,
+          "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema "
+          "= DATABASE() AND table_name = 'semel_schema'");
+  if (there == 0) return 0;
+  return static_cast<int>(ask(wire, "SELECT COALESCE(MAX(version), 0) FROM semel_schema"));
+}
+
+std::vector<std::string> migration_sql(int version) {
+  std::vector<std::string> statements;
+  for (int next = version; next < kSchemaVersion; ++next) {
+    std::string_view step = kMigrations[next];
+    while (!step.empty()) {
+      constexpr std::string_view kBetween = "\n\n";
+      const std::size_t end = std::min(step.find(kBetween), step.size());
+      std::string statement(step.substr(0, end));
+      step.remove_prefix(std::min(end + kBetween.size(), step.size()));
+      if (statement.starts_with('\n')) statement.erase(0, 1);
+      if (statement.ends_with('\n')) statement.pop_back();
+      if (statement.starts_with("CREATE TABLE")) statement += kTableOptions;
+      if (!statement.empty()) statements.push_back(std::move(statement));
+    }
+  }
+  if (statements.empty()) return statements;
+  statements.emplace_back("DELETE FROM semel_schema");
+  std::string made = fmt::format("INSERT INTO semel_schema VALUES ({}, NOW(6), ", kSchemaVersion);
+  append_text(made, fmt::format("semel {}", ::semel::version()));
+  statements.push_back(made + ')');
+  return statements;
+}
+
+void make_schema(Wire& wire) {
+  const int found = schema_version(wire);
+  refuse_newer(found);
+  if (found == kSchemaVersion) return;
+  try {
+    const Alone alone(wire);
+    for (const std::string& statement : migration_sql(schema_version(wire))) {
+      execute(wire, statement);
+    }
+  } catch (const sql::Failure& failed) {
+    tell_right(failed);
+  }
+}
+
+void need_schema(Wire& wire) {
+  const int version = schema_version(wire);
+  refuse_newer(version);
+  if (version == kSchemaVersion) return;
+  sql::fail({ErrorKind::kRejected, "R207",
+             version == 0 ? std::string("the database has no tables of Semel")
+                          : fmt::format("the database has tables of an older version, {}", version),
+             "make them: semel store init"});
+}
+
+}  // namespace semel::mysql

@@ -1,0 +1,21 @@
+// The tables: made, and brought up to date.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "stores/mysql/wire.h"
+
+namespace semel::mysql {
+
+// Of the tables that are there; 0: none.
+int schema_version(Wire& wire);
+// Makes what is missing. Several may do so at once: one works, the others find it done. Writes
+// nothing where nothing is missing, so that a user without the right to make tables may call it.
+void make_schema(Wire& wire);
+// What make_schema would run on tables of `version`, statement by statement.
+std::vector<std::string> migration_sql(int version);
+// Throws R207 where tables are missing or old, R210 where a newer library made them.
+void need_schema(Wire& wire);
+
+}  // namespace semel::mysql

@@ -1,0 +1,186 @@
+#include "stores/mysql/store.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "stores/mysql/core.h"
+#include "stores/mysql/facts.h"
+#include "stores/mysql/lease_claims.h"
+#include "stores/mysql/purge.h"
+#include "stores/mysql/schema.h"
+#include "stores/sql/attach.h"
+#include "stores/sql/batch_finish.h"
+#include "stores/sql/dead_letters.h"
+#include "stores/sql/gates.h"
+#include "stores/sql/held.h"
+#include "stores/sql/inspector.h"
+#include "stores/sql/positions.h"
+#include "stores/sql/run_markers.h"
+#include "stores/sql/transacted.h"
+
+namespace semel::mysql {
+namespace {
+
+using std::chrono::milliseconds;
+
+class MySqlStore final : public Store {
+ public:
+  MySqlStore(const MySqlOptions& options, Place place, milliseconds grace)
+      : core_(options, std::move(place), grace,
+              options.environment != nullptr ? *options.environment : system_environment()),
+        facts_(core_.dialect),
+        inspector_texts_(core_.dialect),
+        position_texts_(core_.dialect),
+        units_(make_units(core_)),
+        held_(sql::make_held(core_.pool, core_.presence, core_.texts.held, core_.presence)),
+        dead_letters_(sql::make_dead_letters(core_.shared)),
+        inspector_(sql::make_inspector(core_.shared, inspector_texts_, facts_)),
+        positions_(sql::make_positions(core_.pool, position_texts_, core_.presence)),
+        runs_(sql::make_run_markers(core_.shared)),
+        gates_(sql::make_gates(core_.shared)),
+        purge_(core_) {
+    traits_.name = "mysql";
+    traits_.durable = true;
+  }
+
+  const StoreTraits& traits() const noexcept override { return traits_; }
+  StoreFacets facets() noexcept override {
+    return {units_.get(),     held_.get(), dead_letters_.get(), inspector_.get(),
+            positions_.get(), runs_.get(), gates_.get()};
+  }
+
+  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override;
+  Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
+                                   const ClaimOptions& options) override;
+  Result<std::vector<Applied>> renew(std::span<const Lease> leases, milliseconds lease) override;
+  Result<std::vector<Applied>> finish(std::span<const Finish> batch) override;
+  Result<PurgeReport> purge(milliseconds budget) override {
+    return sql::contained([&] {
+      const std::scoped_lock lock(purging_);
+      return purge_.run(budget);
+    });
+  }
+
+ private:
+  StoreTraits traits_;
+  Core core_;
+  Facts facts_;
+  const sql::InspectorTexts inspector_texts_;
+  const sql::PositionTexts position_texts_;
+  std::unique_ptr<TransactionalStore> units_;
+  std::unique_ptr<HeldMessages> held_;
+  std::unique_ptr<DeadLetters> dead_letters_;
+  std::unique_ptr<RecordInspector> inspector_;
+  std::unique_ptr<Positions> positions_;
+  std::unique_ptr<RunMarkers> runs_;
+  std::unique_ptr<Gates> gates_;
+  std::mutex purging_;
+  Purge purge_;
+};
+
+Result<ConsumerNumber> MySqlStore::attach(const ConsumerSpec& spec) {
+  return sql::contained([&] {
+    const sql::Attached attached = sql::attach_in(core_.shared, spec);
+    core_.ttls.forget();
+    sql::Lent lent(core_.pool);
+    auto& connection = static_cast<Connection&>(*lent);
+    if (attached.lengthened_from) {
+      core_.generations.lengthen(connection, *attached.lengthened_from, spec.ttl);
+    }
+    core_.generations.active(connection, spec.ttl);
+    return attached.number;
+  });
+}
+
+Result<std::vector<Claim>> MySqlStore::claim(std::span<const Message* const> messages,
+                                             const ClaimOptions& options) {
+  return sql::contained([&] {
+    if (messages.empty()) return std::vector<Claim>();
+    const std::int64_t instance = core_.presence.number();
+    sql::Lent lent(core_.pool);
+    auto& connection = static_cast<Connection&>(*lent);
+    SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
+    const Ttl ttl = core_.ttls.ttl(connection, messages.front()->key().id.consumer());
+    LeaseClaims leases(connection, core_.place.clock, core_.texts.records, core_.environment);
+    auto claims =
+        leases.claim(messages, options, core_.generations.active(connection, ttl), instance);
+    SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
+    return claims;
+  });
+}
+
+Result<std::vector<Applied>> MySqlStore::renew(std::span<const Lease> leases, milliseconds lease) {
+  return sql::contained([&] {
+    if (leases.empty()) return std::vector<Applied>();
+    return sql::transacted(core_.pool, [&](sql::Work& work) {
+      RecordBatch batch(static_cast<Connection&>(work.session()), core_.place.clock);
+      const std::vector<KeyId> held = batch.lock_held(leases);
+      batch.queue_renewal(held, lease);
+      return applied(leases, held);
+    });
+  });
+}
+
+Result<std::vector<Applied>> MySqlStore::finish(std::span<const Finish> batch) {
+  return sql::contained([&] {
+    if (batch.empty()) return std::vector<Applied>();
+    sql::Lent lent(core_.pool);
+    auto& connection = static_cast<Connection&>(*lent);
+    try {
+      connection.begin(core_.pool.patience());
+      sql::Tables tables = core_.shared.tables(connection);
+      ManyRecords records(connection, core_.place.clock);
+      auto applied = sql::BatchFinish(connection, tables, records, nullptr).run(batch);
+      SEMEL_FAILPOINT(core_.environment, failpoint::kFinished);
+      SEMEL_FAILPOINT(core_.environment, failpoint::kCommitBefore);
+      connection.commit();
+      SEMEL_FAILPOINT(core_.environment, failpoint::kCommitAfter);
+      return applied;
+    } catch (...) {
+      connection.roll_back();
+      throw;
+    }
+  });
+}
+
+}  // namespace
+
+Core::Core(const MySqlOptions& options, Place where, milliseconds grace,
+           Environment& the_environment)
+    : place(std::move(where)),
+      environment(the_environment),
+      texts(dialect),
+      generations(dialect, place.clock),
+      ttls(texts.consumers),
+      presence(place, dialect, grace),
+      pool([this] { return std::make_unique<Connection>(place); }, options.connections,
+           options.busy) {}
+
+Result<std::unique_ptr<Store>> open_store(MySqlOptions options, const InnerOptions& inner) {
+  return sql::contained([&]() -> std::unique_ptr<Store> {
+    Place place;
+    place.target = target_of(options.url);
+    place.clock = inner.clock;
+    place.patience = options.busy;
+    {
+      Wire first(place.target);
+      if (options.create) {
+        make_schema(first);
+      } else {
+        need_schema(first);
+      }
+    }
+    return std::make_unique<MySqlStore>(options, std::move(place), inner.grace);
+  });
+}
+
+}  // namespace semel::mysql
+
+namespace semel {
+
+Result<std::unique_ptr<Store>> open_mysql(MySqlOptions options) {
+  return mysql::open_store(std::move(options), {});
+}
+
+}  // namespace semel

@@ -1,0 +1,181 @@
+#include "stores/mysql/unit_claims.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace semel::mysql {
+namespace {
+
+// Twins may come between the look and the insert, and a transaction be undone for another one's
+// sake; not for ever.
+constexpr int kMostTries = 16;
+// Behind one that was waited for long enough.
+constexpr std::chrono::milliseconds kAlone{50};
+
+}  // namespace
+
+struct UnitClaims::Request {
+  std::span<const Message* const> messages;
+  const UnitOptions& options;
+  std::int64_t generation;
+  std::chrono::milliseconds patience;
+  std::vector<std::uint32_t> open;  // not known to be held, in the order of their ids
+  std::vector<Claim> answers;
+  std::vector<std::optional<sql::Claimed>> claimed_at;
+  // Of the last look, in the order of their ids.
+  std::vector<std::uint32_t> missing;
+  std::vector<std::uint32_t> due;
+
+  const Message& message(std::uint32_t at) const { return *messages[at]; }
+  const KeyId& id(std::uint32_t at) const { return messages[at]->key().id; }
+  std::uint32_t at(const KeyId& wanted) const {
+    return *std::ranges::lower_bound(open, wanted, {}, [&](std::uint32_t i) { return id(i); });
+  }
+  std::vector<KeyId> ids(const std::vector<std::uint32_t>& of) const {
+    std::vector<KeyId> all;
+    all.reserve(of.size());
+    for (const std::uint32_t at : of) all.push_back(id(at));
+    return all;
+  }
+  sql::Claimed& remember(std::uint32_t at) {
+    sql::Claimed& claimed = claimed_at[at].emplace();
+    claimed.id = id(at);
+    claimed.fingerprint = message(at).fingerprint();
+    claimed.key = message(at).key().text;
+    return claimed;
+  }
+};
+
+std::vector<Claim> UnitClaims::claim(std::span<const Message* const> messages,
+                                     const UnitOptions& options, std::int64_t generation) {
+  claimed_.clear();
+  Request request{messages, options, generation, options.patience, sql::in_order(messages), {},
+                  {},       {},      {}};
+  request.answers.assign(messages.size(), Busy{core::kShortestBusy});
+  for (int tries = 1;; ++tries) {
+    try {
+      if (claim_once(request)) break;
+      connection_.roll_back();
+    } catch (const sql::Failure& failed) {
+      connection_.roll_back();
+      const ErrorKind kind = failed.error().kind;
+      if (tries >= kMostTries) throw;
+      if (kind == ErrorKind::kBlocked) {
+        answer_held(request);
+      } else if (kind != ErrorKind::kRetryTransaction) {
+        throw;
+      }
+    }
+    if (tries >= kMostTries) {
+      sql::fail(
+          {ErrorKind::kRetryTransaction, "R200", "others claim the same keys all the time", {}}, 1);
+    }
+  }
+  for (auto& one : request.claimed_at) {
+    if (one) claimed_.add(*std::move(one));
+  }
+  return std::move(request.answers);
+}
+
+bool UnitClaims::claim_once(Request& request) {
+  request.claimed_at.assign(request.messages.size(), std::nullopt);
+  look(request);
+  connection_.begin(request.patience);
+  if (!make_new(request)) return false;
+  lock_due(request);
+  return true;
+}
+
+void UnitClaims::look(Request& request) {
+  const bool want_result = request.options.want_result;
+  FoundRows found =
+      RecordBatch(connection_, clock_).find(request.ids(request.open), Hold::kNothing, want_result);
+  std::vector<bool> there(request.messages.size());
+  request.due.clear();
+  request.missing.clear();
+  for (Found& one : found.rows) {
+    const std::uint32_t at = request.at(one.id);
+    there[at] = true;
+    std::optional<core::Record> record = std::move(one.row.record);
+    Claim answer = core::decide_claim(
+        record, {one.id, request.message(at).fingerprint(), {}, {}, {}}, found.now);
+    if (std::holds_alternative<Acquired>(answer)) {
+      request.due.push_back(at);
+      continue;
+    }
+    if (auto* const completed = std::get_if<Completed>(&answer); completed && !want_result) {
+      completed->result.clear();
+    }
+    request.answers[at] = std::move(answer);
+  }
+  std::ranges::copy_if(request.open, std::back_inserter(request.missing),
+                       [&](std::uint32_t at) { return !there[at]; });
+}
+
+// False where somebody else made one of them meanwhile.
+bool UnitClaims::make_new(Request& request) {
+  std::vector<RecordBatch::New> records;
+  records.reserve(request.missing.size());
+  for (const std::uint32_t at : request.missing) {
+    const Message& message = request.message(at);
+    RecordBatch::New& one = records.emplace_back();
+    one.id = message.key().id;
+    one.fingerprint = &message.fingerprint();
+    if (request.options.inbox) one.inbox = connection_.next_number(sql::Counter::kInbox);
+  }
+  RecordBatch(connection_, clock_).queue_completed(records, request.generation);
+  connection_.queue("SELECT " + clock_);
+  const std::vector<Said> said = connection_.run();
+  std::size_t made = 0;
+  for (const Said& one : said) {
+    if (one.rows == nullptr) made += one.changed;
+  }
+  if (made < records.size()) return false;
+  sql::Answer now = answer_of(said.back());
+  now.next();
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const std::uint32_t at = request.missing[i];
+    sql::Claimed& claimed = request.remember(at);
+    claimed.at = now.time(0);
+    claimed.inbox = records[i].inbox;
+    Acquired acquired;
+    acquired.lease.key = claimed.id;
+    request.answers[at] = acquired;
+  }
+  return true;
+}
+
+void UnitClaims::lock_due(Request& request) {
+  if (request.due.empty()) return;
+  FoundRows found = RecordBatch(connection_, clock_).find(request.ids(request.due), Hold::kLock);
+  for (Found& one : found.rows) {
+    const std::uint32_t at = request.at(one.id);
+    std::optional<core::Record> record = one.row.record;
+    Claim answer = core::decide_claim(
+        record, {one.id, request.message(at).fingerprint(), {}, {}, {}}, found.now);
+    if (std::holds_alternative<Acquired>(answer)) {
+      one.row.record = *std::move(record);
+      one.row.holder.reset();
+      sql::Claimed& claimed = request.remember(at);
+      claimed.at = found.now;
+      claimed.inbox = one.row.inbox;
+      claimed.live = std::move(one.row);
+    }
+    request.answers[at] = std::move(answer);
+  }
+}
+
+// Another transaction holds one of them for longer than the patience.
+void UnitClaims::answer_held(Request& request) {
+  request.patience = kAlone;
+  const std::vector<KeyId> held =
+      RecordBatch(connection_, clock_).held_by_others(request.ids(request.open));
+  std::erase_if(request.open, [&](std::uint32_t at) {
+    const bool is_held = std::ranges::binary_search(held, request.id(at));
+    if (is_held) request.answers[at] = Busy{core::kLongestBusy};
+    return is_held;
+  });
+}
+
+}  // namespace semel::mysql

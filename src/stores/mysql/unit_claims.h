@@ -1,0 +1,43 @@
+// UnitClaims: one phase; the claim is the completed record itself, in the transaction of the work.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <vector>
+
+#include <semel/unit_of_work.h>
+
+#include "stores/mysql/record_batch.h"
+#include "stores/sql/claims.h"
+
+namespace semel::mysql {
+
+// Of one unit. Looks before it begins the transaction, and makes in it what was missing: where the
+// primary key has one of those by then, the transaction is begun again. So a key that is there is
+// not locked for its twin's sake, but where it may be claimed.
+class UnitClaims {
+ public:
+  UnitClaims(Connection& connection, const std::string& clock)
+      : connection_(connection), clock_(clock) {}
+
+  // Begins the transaction, which waits for another holder of a key as long as its patience; then
+  // that key is Busy, and it alone.
+  std::vector<Claim> claim(std::span<const Message* const> messages, const UnitOptions& options,
+                           std::int64_t generation);
+  sql::ClaimedKeys& claimed() noexcept { return claimed_; }
+
+ private:
+  struct Request;
+
+  bool claim_once(Request& request);
+  void look(Request& request);
+  bool make_new(Request& request);
+  void lock_due(Request& request);
+  void answer_held(Request& request);
+
+  Connection& connection_;
+  const std::string& clock_;
+  sql::ClaimedKeys claimed_;
+};
+
+}  // namespace semel::mysql

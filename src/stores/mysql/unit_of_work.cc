@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <utility>
+
+#include "stores/mysql/core.h"
+#include "stores/mysql/unit_claims.h"
+#include "stores/sql/unit.h"
+
+namespace semel::mysql {
+namespace {
+
+constexpr unsigned kReadOnlyTransaction = 1792;
+
+class UnitWork final : public sql::UnitWork {
+ public:
+  UnitWork(Core& core, const UnitOptions& options)
+      : core_(core),
+        options_(options),
+        lent_(core.pool),
+        connection_(static_cast<Connection&>(*lent_)),
+        records_(connection_, core.place.clock),
+        wire_(connection_.wire(), connection_.handler_texts()),
+        claims_(connection_, core.place.clock) {}
+
+  sql::Session& session() override { return connection_; }
+  sql::HandlerWire& wire() override { return wire_; }
+  sql::ManyRecords& records() override { return records_; }
+  sql::ClaimedKeys& claimed() override { return claims_.claimed(); }
+
+  std::vector<Claim> claim(std::span<const Message* const> messages) override {
+    const ConsumerNumber consumer = messages.front()->key().id.consumer();
+    const Ttl ttl = core_.ttls.ttl(connection_, consumer);
+    return claims_.claim(messages, options_, core_.generations.active(connection_, ttl));
+  }
+
+  std::vector<Applied> confirm(std::span<const Lease> leases) override {
+    connection_.begin(options_.patience);
+    return applied(leases, RecordBatch(connection_, core_.place.clock).lock_held(leases));
+  }
+
+ private:
+  Core& core_;
+  const UnitOptions options_;
+  sql::Lent lent_;
+  Connection& connection_;
+  ManyRecords records_;
+  HandlerWire wire_;
+  UnitClaims claims_;
+};
+
+class LookWork final : public sql::LookWork {
+ public:
+  explicit LookWork(Core& core)
+      : lent_(core.pool),
+        connection_(static_cast<Connection&>(*lent_)),
+        wire_(connection_.wire(), connection_.handler_texts()) {}
+  ~LookWork() override { connection_.roll_back(); }
+
+  std::optional<Rows> look(const RecordedStatement& statement) override {
+    connection_.begin_look();
+    if (auto refused = wire_.send(statement, true)) {
+      connection_.roll_back();
+      sql::fail(std::move(refused->error));
+    }
+    std::vector<sql::Told> told = wire_.run();
+    const bool writes = wire_.last_refusal() == kReadOnlyTransaction;
+    connection_.roll_back();
+    if (writes) return std::nullopt;
+    if (auto* const broke = std::get_if<sql::Broke>(&told.back().how)) {
+      sql::fail(std::move(broke->error));
+    }
+    return std::move(told.back().rows);
+  }
+
+ private:
+  sql::Lent lent_;
+  Connection& connection_;
+  HandlerWire wire_;
+};
+
+class Units final : public TransactionalStore {
+ public:
+  explicit Units(Core& core) : core_(core) {}
+
+  Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
+    return sql::contained([&]() -> std::unique_ptr<UnitOfWork> {
+      if (options.only_looks) return sql::make_look_unit(std::make_unique<LookWork>(core_));
+      return sql::make_unit(std::make_unique<UnitWork>(core_, options), core_.shared, options,
+                            core_.environment);
+    });
+  }
+
+ private:
+  Core& core_;
+};
+
+}  // namespace
+
+std::unique_ptr<TransactionalStore> make_units(Core& core) { return std::make_unique<Units>(core); }
+
+}  // namespace semel::mysql

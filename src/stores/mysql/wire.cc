@@ -1,0 +1,277 @@
+#include "stores/mysql/wire.h"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <charconv>
+#include <utility>
+
+#include "stores/mysql/literal.h"
+
+namespace semel::mysql {
+namespace {
+
+constexpr unsigned long kOldestMariaDb = 100'600;
+constexpr unsigned long kOldestMySql = 80'001;
+// More is not kept waiting for company.
+constexpr std::size_t kEnough = 1 << 20;
+constexpr unsigned kBinary = 63;  // the number of the character set that is none
+
+// A peer that vanished is noticed in time.
+void watch_peer(int socket) {
+  constexpr int kYes = 1, kIdle = 10, kInterval = 5, kCount = 3, kUnanswered = 20'000;
+  const auto set = [&](int level, int name, int value) {
+    ::setsockopt(socket, level, name, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, kYes);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kIdle);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kInterval);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kCount);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnanswered);
+}
+
+Refusal refusal_of(MYSQL* connection) {
+  return {mysql_errno(connection), mysql_sqlstate(connection), mysql_error(connection)};
+}
+
+const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
+
+bool is_number(enum_field_types type) noexcept {
+  switch (type) {
+    case MYSQL_TYPE_TINY:
+    case MYSQL_TYPE_SHORT:
+    case MYSQL_TYPE_LONG:
+    case MYSQL_TYPE_INT24:
+    case MYSQL_TYPE_LONGLONG:
+    case MYSQL_TYPE_DECIMAL:
+    case MYSQL_TYPE_NEWDECIMAL:
+      return true;
+    default:
+      return false;
+  }
+}
+
+sql::Cell cell_of(const MYSQL_FIELD& field, const char* value, std::size_t size) {
+  sql::Cell cell;
+  if (value == nullptr) return cell;
+  cell.null = false;
+  const std::string_view text(value, size);
+  if (is_number(field.type)) {
+    std::from_chars(value, value + size, cell.number);
+  } else if (field.type == MYSQL_TYPE_DATETIME || field.type == MYSQL_TYPE_TIMESTAMP) {
+    cell.number = time_of(text).time_since_epoch().count();
+  } else {
+    cell.bytes = text;
+  }
+  return cell;
+}
+
+// "Rows matched: 3  Changed: 1  Warnings: 0", of an UPDATE.
+std::size_t matched(MYSQL* connection) {
+  constexpr std::string_view kMatched = "Rows matched: ";
+  const char* const info = mysql_info(connection);
+  const std::string_view text = info != nullptr ? info : "";
+  if (text.starts_with(kMatched)) {
+    std::size_t rows = 0;
+    std::from_chars(text.data() + kMatched.size(), text.data() + text.size(), rows);
+    return rows;
+  }
+  const my_ulonglong changed = mysql_affected_rows(connection);
+  return changed == static_cast<my_ulonglong>(-1) ? 0 : static_cast<std::size_t>(changed);
+}
+
+}  // namespace
+
+sql::Failure failure_of(const Refusal& refusal) {
+  return {error_of(refusal), static_cast<int>(refusal.code)};
+}
+
+sql::Answer answer_of(const Said& said) {
+  if (said.rows == nullptr) return {{}, 0, said.changed};
+  MYSQL_RES* const result = said.rows.get();
+  const unsigned columns = mysql_num_fields(result);
+  const MYSQL_FIELD* const fields = mysql_fetch_fields(result);
+  const auto rows = static_cast<std::size_t>(mysql_num_rows(result));
+  std::vector<sql::Cell> cells;
+  cells.reserve(rows * columns);
+  while (const MYSQL_ROW row = mysql_fetch_row(result)) {
+    const unsigned long* const sizes = mysql_fetch_lengths(result);
+    for (unsigned at = 0; at < columns; ++at) {
+      cells.push_back(cell_of(fields[at], row[at], sizes[at]));
+    }
+  }
+  return {std::move(cells), columns, rows};
+}
+
+Wire::Wire(const Target& target) {
+  [[maybe_unused]] static const int ready = mysql_library_init(0, nullptr, nullptr);
+  connection_ = mysql_init(nullptr);
+  if (connection_ == nullptr) throw std::bad_alloc();
+  try {
+    set_options(target);
+    if (mysql_real_connect(connection_, or_null(target.host), target.user.c_str(),
+                           target.password.c_str(), target.database.c_str(), target.port,
+                           or_null(target.socket), CLIENT_MULTI_STATEMENTS) == nullptr) {
+      throw failure_of(refusal_of(connection_));
+    }
+    set_up();
+  } catch (...) {
+    mysql_close(connection_);
+    throw;
+  }
+}
+
+Wire::~Wire() { mysql_close(connection_); }
+
+void Wire::set_options(const Target& target) {
+  mysql_options(connection_, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+  mysql_options(connection_, MYSQL_OPT_CONNECT_TIMEOUT, &target.connect_timeout);
+  const unsigned protocol = target.socket.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
+  mysql_options(connection_, MYSQL_OPT_PROTOCOL, &protocol);
+  const my_bool local_files = 0;
+  mysql_options(connection_, MYSQL_OPT_LOCAL_INFILE, &local_files);
+  mysql_optionsv(connection_, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name", "semel");
+  if (target.tls == Target::Tls::kOff) return;
+  const my_bool yes = 1;
+  const my_bool verify = target.tls == Target::Tls::kVerify ? 1 : 0;
+  mysql_options(connection_, MYSQL_OPT_SSL_ENFORCE, &yes);
+  mysql_options(connection_, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
+  if (!target.tls_ca.empty()) mysql_options(connection_, MYSQL_OPT_SSL_CA, target.tls_ca.c_str());
+  if (!target.tls_cert.empty()) {
+    mysql_options(connection_, MYSQL_OPT_SSL_CERT, target.tls_cert.c_str());
+    mysql_options(connection_, MYSQL_OPT_SSL_KEY, target.tls_key.c_str());
+  }
+}
+
+// Nothing of what the server was set to counts: what statements mean must not depend on it.
+void Wire::set_up() {
+  mariadb_ = mariadb_connection(connection_) != 0;
+  const unsigned long version = mysql_get_server_version(connection_);
+  if (version < (mariadb_ ? kOldestMariaDb : kOldestMySql)) {
+    sql::fail(
+        {ErrorKind::kRejected, "R258",
+         fmt::format("the server is older than {}: {}", mariadb_ ? "MariaDB 10.6" : "MySQL 8.0",
+                     mysql_get_server_info(connection_)),
+         "use a newer server"},
+        1);
+  }
+  watch_peer(static_cast<int>(mysql_get_socket(connection_)));
+  send(
+      "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,ERROR_FOR_DIVISION_BY_ZERO,"
+      "NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', "
+      "lc_messages = 'en_US', autocommit = 1, completion_type = 0, sql_safe_updates = 0, "
+      "sql_auto_is_null = 0, sql_select_limit = DEFAULT, auto_increment_increment = 1, "
+      "auto_increment_offset = 1, wait_timeout = 31536000, interactive_timeout = 31536000");
+  send("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+  // A transaction that stands still for so long is another's to do: its process hangs, or was
+  // stopped.
+  if (mariadb_) send("SET SESSION idle_transaction_timeout = 300");
+  send("SELECT @@max_allowed_packet");
+  Answers answers = run(Loss::kNothingDone);
+  if (answers.refused) throw failure_of(*answers.refused);
+  sql::Answer most = answer_of(answers.said.back());
+  most.next();
+  most_ = static_cast<std::size_t>(most.integer(0));
+}
+
+void Wire::send(std::string_view statement, Loss loss) {
+  constexpr std::size_t kRoom = 1024;
+  if (most_ != 0 && statement.size() + kRoom > most_) {
+    sql::fail({ErrorKind::kLimit, "R200",
+               fmt::format("a statement of {} bytes is more than the MySQL server takes: {}",
+                           statement.size(), most_),
+               "raise max_allowed_packet on the server"});
+  }
+  const std::size_t enough = most_ != 0 ? std::min(kEnough, most_ / 2) : kEnough;
+  if (!packet_.empty() && packet_.size() + statement.size() > enough) flush(loss);
+  if (!packet_.empty()) packet_ += "; ";
+  packet_ += statement;
+  ++sent_;
+}
+
+// What is sent behind a refusal is left out, as it would be in the same packet.
+void Wire::flush(Loss loss) {
+  if (broken_) lost(Loss::kNothingDone);
+  const std::string packet = std::exchange(packet_, {});
+  if (packet.empty() || answers_.refused) return;
+  if (mysql_real_query(connection_, packet.data(), packet.size()) != 0) {
+    if (is_lost(mysql_errno(connection_))) lost(loss);
+    answers_.refused = refusal_of(connection_);
+    return;
+  }
+  read_all(loss);
+}
+
+void Wire::read_all(Loss loss) {
+  for (;;) {
+    answers_.said.push_back(read_one(loss));
+    const int more = mysql_next_result(connection_);
+    if (more < 0) break;
+    if (more == 0) continue;
+    if (is_lost(mysql_errno(connection_))) lost(loss);
+    answers_.refused = refusal_of(connection_);
+    return;
+  }
+  // Else a quote in a string of ours would end it.
+  if ((connection_->server_status & SERVER_STATUS_NO_BACKSLASH_ESCAPES) != 0) return;
+  broken_ = true;
+  sql::fail({ErrorKind::kUnavailable, "R200", "the session's sql_mode was changed", {}}, 1);
+}
+
+Said Wire::read_one(Loss loss) {
+  Said said;
+  if (mysql_field_count(connection_) == 0) {
+    said.changed = matched(connection_);
+    said.number = static_cast<std::int64_t>(mysql_insert_id(connection_));
+    return said;
+  }
+  said.rows.reset(mysql_store_result(connection_));
+  if (said.rows == nullptr) lost(loss);
+  said.changed = static_cast<std::size_t>(mysql_num_rows(said.rows.get()));
+  return said;
+}
+
+Answers Wire::run(Loss loss) {
+  flush(loss);
+  sent_ = 0;
+  return std::exchange(answers_, {});
+}
+
+void Wire::forget() noexcept {
+  packet_.clear();
+  sent_ = 0;
+  answers_ = {};
+}
+
+bool Wire::in_transaction() const noexcept {
+  return !broken_ && (connection_->server_status & SERVER_STATUS_IN_TRANS) != 0;
+}
+
+bool Wire::alive() const noexcept {
+  if (broken_) return false;
+  pollfd waiting{static_cast<int>(mysql_get_socket(connection_)), POLLIN, 0};
+  // The server speaks unasked only to say that it ends.
+  return ::poll(&waiting, 1, 0) == 0;
+}
+
+bool Wire::whole() const noexcept {
+  return sent_ == 0 && answers_.said.empty() && !in_transaction() && alive();
+}
+
+void Wire::lost(Loss loss) {
+  Refusal refusal = refusal_of(connection_);
+  if (refusal.said.empty()) refusal.said = "the connection was lost before";
+  broken_ = true;
+  packet_.clear();
+  sent_ = 0;
+  answers_ = {};
+  Error error = error_of(refusal);
+  if (error.kind != ErrorKind::kUnavailable) error.kind = ErrorKind::kUnavailable;
+  if (loss == Loss::kInDoubt) error.kind = ErrorKind::kInDoubt;
+  throw sql::Failure(std::move(error), refusal.code != 0 ? static_cast<int>(refusal.code) : 1);
+}
+
+}  // namespace semel::mysql

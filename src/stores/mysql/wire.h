@@ -1,0 +1,90 @@
+// Wire: a connection to a server. Statements are sent without waiting, in one packet; one run reads
+// all their answers. What stands behind the first that is refused does not run.
+#pragma once
+
+#include <mysql.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stores/mysql/error_table.h"
+#include "stores/mysql/url.h"
+#include "stores/sql/answer.h"
+#include "stores/sql/failure.h"
+
+namespace semel::mysql {
+
+struct ResultDeleter {
+  void operator()(MYSQL_RES* result) const noexcept { mysql_free_result(result); }
+};
+using ResultPtr = std::unique_ptr<MYSQL_RES, ResultDeleter>;
+
+// The answer to one statement.
+struct Said {
+  ResultPtr rows;           // null: it returns none
+  std::size_t changed = 0;  // rows it found to change; of an upsert one that was there counts 0
+  std::int64_t number = 0;  // the AUTO_INCREMENT that it gave
+};
+struct Answers {
+  std::vector<Said> said;
+  std::optional<Refusal> refused;  // the statement behind `said`
+};
+
+// What a lost connection means for what was just sent.
+enum class Loss {
+  kNothingDone,  // an open transaction: it is gone
+  kInDoubt,      // it may have been committed
+};
+
+class Wire {
+ public:
+  // Throws Failure.
+  explicit Wire(const Target& target);
+  ~Wire();
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
+
+  // One statement, without a semicolon. Throws where the server takes none this big.
+  void send(std::string_view statement, Loss loss = Loss::kNothingDone);
+  // How many were sent since the last run.
+  std::size_t sent() const noexcept { return sent_; }
+  // Throws only where the connection is lost, and says then what `loss` says.
+  Answers run(Loss loss);
+
+  // What was sent and has not run yet does not run.
+  void forget() noexcept;
+
+  // As the server said last.
+  bool in_transaction() const noexcept;
+  // Open, in no transaction, and nothing came that nobody asked for. Does not wait.
+  bool whole() const noexcept;
+  // The server, or what is between, has not ended it, as far as is known here. Does not wait.
+  bool alive() const noexcept;
+  bool mariadb() const noexcept { return mariadb_; }
+  // The number of the session, as the server said when it began.
+  unsigned long session() const noexcept { return mysql_thread_id(connection_); }
+
+ private:
+  void set_options(const Target& target);
+  void set_up();
+  void flush(Loss loss);
+  void read_all(Loss loss);
+  Said read_one(Loss loss);
+  [[noreturn]] void lost(Loss loss);
+
+  MYSQL* connection_;
+  bool mariadb_ = false;
+  bool broken_ = false;
+  std::size_t most_ = 0;  // bytes in one packet
+  std::string packet_;
+  std::size_t sent_ = 0;
+  Answers answers_;  // of what went ahead because it was much
+};
+
+sql::Failure failure_of(const Refusal& refusal);
+sql::Answer answer_of(const Said& said);
+
+}  // namespace semel::mysql

@@ -1,0 +1,80 @@
+#include "stores/sql/purge.h"
+
+namespace semel::sql {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Clocks of one machine drift and are set by seconds; nobody means a jump by more.
+constexpr milliseconds kTolerance = std::chrono::minutes(5);
+// A store that nobody used for longer than this may as well be met by a wrong clock.
+constexpr milliseconds kLongAway = std::chrono::hours(24 * 90);
+// After a jump: time for the clock to be set right.
+constexpr milliseconds kDoubt = std::chrono::minutes(10);
+// How many rows one transaction takes away.
+constexpr int kPart = 500;
+// A crash count nobody asked for since is of a message that went another way.
+constexpr milliseconds kCrashMemory = std::chrono::hours(24 * 30);
+
+}  // namespace
+
+PurgeClock::PurgeClock(const Dialect& dialect, Clock& clock)
+    : seen_(dialect, "SELECT clock_seen, clock_doubted FROM semel_meta FOR UPDATE"),
+      set_seen_(dialect, "UPDATE semel_meta SET clock_seen = ?1, clock_doubted = ?2"),
+      clock_(clock),
+      last_steady_(clock.now()) {}
+
+StoreTime PurgeClock::check(Session& session, milliseconds patience) {
+  session.begin(patience);
+  Answer row = session.ask(seen_, {});
+  row.next();
+  const StoreTime seen = row.time(0);
+  StoreTime doubted = row.time(1);
+  const StoreTime now = session.now();
+  const auto steady = clock_.now();
+  const auto passed = std::chrono::duration_cast<milliseconds>(steady - last_steady_);
+  const milliseconds jumped = last_now_ ? (now - *last_now_) - passed : milliseconds(0);
+  last_now_ = now;
+  last_steady_ = steady;
+  const bool used_before = seen != StoreTime{};
+  const bool back = used_before && now < seen - kTolerance;
+  const bool far_ahead = used_before && now > seen + kLongAway;
+  if (jumped > kTolerance || jumped < -kTolerance || back || far_ahead) doubted = now;
+  session.queue(set_seen_, {back ? seen : now, doubted});
+  session.commit();
+  if (doubted == StoreTime{} || (now >= doubted + kDoubt && !back)) return now;
+  fail({ErrorKind::kUnavailable, "R211",
+        "the server's clock jumped since the last purge: nothing is forgotten by a clock that may "
+        "be wrong",
+        "check the server's clock; where it is right, the purge goes on by itself in a while"});
+}
+
+std::size_t forget_dead(Session& session, Tables& tables, StoreTime now, milliseconds patience,
+                        PurgeBudget& budget) {
+  std::size_t forgotten = 0;
+  for (const ConsumerRow& consumer : tables.consumers.all()) {
+    if (!consumer.ttl) continue;
+    for (;;) {
+      if (budget.ended()) return forgotten;
+      const auto ids = tables.records.dead_before(consumer.number, now - *consumer.ttl, kPart);
+      if (ids.empty()) break;
+      session.begin(patience);
+      for (const KeyId& id : ids) {
+        // It may have been replayed meanwhile.
+        const auto row = tables.records.find(id, Lock::kForUpdate);
+        if (!row || row->record.state != RecordState::kDead) continue;
+        if (row->inbox) tables.inbox.remove(*row->inbox);
+        tables.records.erase(id);
+        ++forgotten;
+      }
+      session.commit();
+    }
+  }
+  return forgotten;
+}
+
+void forget_crashes(Tables& tables, StoreTime now) {
+  tables.runs.forget_crashes_before(now - kCrashMemory);
+}
+
+}  // namespace semel::sql

@@ -1,0 +1,53 @@
+// What the purges of all servers share.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include <semel/environment.h>
+
+#include "stores/sql/tables.h"
+
+namespace semel::sql {
+
+class PurgeBudget {
+ public:
+  PurgeBudget(Clock& clock, std::chrono::milliseconds whole)
+      : clock_(clock), end_(clock.now() + whole) {}
+  // True once it is used up.
+  bool ended() {
+    more_ = more_ || clock_.now() >= end_;
+    return more_;
+  }
+  void leave_rest() noexcept { more_ = true; }
+  bool more() const noexcept { return more_; }
+
+ private:
+  Clock& clock_;
+  std::chrono::steady_clock::time_point end_;
+  bool more_ = false;
+};
+
+// The server's clock, which a purge must not follow when it jumps. One caller at a time.
+class PurgeClock {
+ public:
+  PurgeClock(const Dialect& dialect, Clock& clock);
+
+  // As it is; throws R211 where it jumped. In a transaction of its own.
+  StoreTime check(Session& session, std::chrono::milliseconds patience);
+
+ private:
+  const Text seen_;
+  const Text set_seen_;
+  Clock& clock_;
+  std::optional<StoreTime> last_now_;
+  std::chrono::steady_clock::time_point last_steady_;
+};
+
+// Forgets dead records past their consumers' ttl, in transactions of their own; how many.
+std::size_t forget_dead(Session& session, Tables& tables, StoreTime now,
+                        std::chrono::milliseconds patience, PurgeBudget& budget);
+// Queues the forgetting of counts that nobody asked for since long.
+void forget_crashes(Tables& tables, StoreTime now);
+
+}  // namespace semel::sql
