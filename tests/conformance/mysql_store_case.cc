@@ -1,0 +1,144 @@
+// MariaDB and MySQL join the suites: each place is a database of its own on a real server.
+#include <mysql.h>
+#include <semel/mysql.h>
+
+#include <atomic>
+#include <charconv>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "stores/mysql/store.h"
+#include "stores/mysql/url.h"
+#include "tests/conformance/unit_model.h"
+#include "tests/support/mysql_servers.h"
+
+namespace semel::conformance {
+namespace {
+
+// mysql, as it were.
+class OtherProgram {
+ public:
+  explicit OtherProgram(const std::string& url) : connection_(mysql_init(nullptr)) {
+    const mysql::Target target = mysql::target_of(url);
+    if (mysql_real_connect(connection_, target.host.c_str(), target.user.c_str(),
+                           target.password.c_str(), target.database.c_str(), target.port, nullptr,
+                           0) == nullptr) {
+      throw std::runtime_error(mysql_error(connection_));
+    }
+    run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+  }
+  ~OtherProgram() { mysql_close(connection_); }
+  OtherProgram(const OtherProgram&) = delete;
+  OtherProgram& operator=(const OtherProgram&) = delete;
+
+  Rows run(const std::string& sql) {
+    if (mysql_real_query(connection_, sql.data(), sql.size()) != 0) {
+      throw std::runtime_error(sql + ": " + mysql_error(connection_));
+    }
+    Rows rows;
+    MYSQL_RES* const result = mysql_store_result(connection_);
+    if (result == nullptr) return rows;
+    const unsigned columns = mysql_num_fields(result);
+    const MYSQL_FIELD* const fields = mysql_fetch_fields(result);
+    while (const MYSQL_ROW row = mysql_fetch_row(result)) {
+      const unsigned long* const sizes = mysql_fetch_lengths(result);
+      auto& values = rows.rows.emplace_back();
+      for (unsigned at = 0; at < columns; ++at) {
+        values.push_back(row[at] == nullptr ? Value(Null{})
+                                            : value(fields[at], {row[at], sizes[at]}));
+      }
+    }
+    mysql_free_result(result);
+    return rows;
+  }
+
+ private:
+  // Bytes as text where they are text, as a person reads them.
+  static Value value(const MYSQL_FIELD& field, std::string_view text) {
+    if (IS_NUM(field.type)) {
+      std::int64_t number = 0;
+      std::from_chars(text.data(), text.data() + text.size(), number);
+      return number;
+    }
+    if (text.find('\0') == std::string_view::npos) return std::string(text);
+    return Blob{Bytes(text)};
+  }
+
+  MYSQL* connection_;
+};
+
+// Passes as the server's clock does.
+class PassingClock final : public Clock {
+ public:
+  std::chrono::steady_clock::time_point now() noexcept override {
+    return std::chrono::steady_clock::now() + milliseconds(passed_.load());
+  }
+  void advance(milliseconds by) noexcept { passed_ += by.count(); }
+
+ private:
+  std::atomic<std::int64_t> passed_{0};
+};
+
+class MySqlPlace final : public StorePlace {
+ public:
+  explicit MySqlPlace(const test::MySqlFamilyServer& server)
+      : url_(server.url(server.new_database())), other_(url_) {
+    other_.run("CREATE TABLE moved (micros BIGINT NOT NULL)");
+    other_.run("INSERT INTO moved VALUES (0)");
+  }
+
+  std::unique_ptr<Store> open() override {
+    MySqlOptions options;
+    options.url = url_;
+    options.environment = &environment_;
+    mysql::InnerOptions inner;
+    inner.clock = "(NOW(6) + INTERVAL (SELECT micros FROM moved) MICROSECOND)";
+    inner.grace = milliseconds(0);
+    auto store = mysql::open_store(std::move(options), inner);
+    EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
+    return store ? std::move(*store) : nullptr;
+  }
+  void advance(milliseconds by) override {
+    other_.run("UPDATE moved SET micros = micros + " + std::to_string(by.count() * 1000));
+    clock_.advance(by);
+  }
+  std::function<Rows(const std::string&)> other_program() override {
+    return [this](const std::string& sql) { return other_.run(sql); };
+  }
+  std::vector<std::string> own_tables() override {
+    std::vector<std::string> names;
+    const Rows rows = other_.run(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND "
+        "table_type = 'BASE TABLE' AND LEFT(table_name, 6) = 'semel_'");
+    for (const auto& row : rows.rows) names.push_back(std::get<std::string>(row[0]));
+    return names;
+  }
+
+ private:
+  std::string url_;
+  OtherProgram other_;
+  PassingClock clock_;
+  Environment environment_{&clock_, system_environment().random, system_environment().failpoints};
+};
+
+const auto kServers = testing::Values(StoreCase{"mariadb", [] {
+  return std::unique_ptr<StorePlace>(new MySqlPlace(test::MariaDbServer::shared()));
+}});
+const auto kNames = testing::PrintToStringParamName();
+
+INSTANTIATE_TEST_SUITE_P(MySql, StoreSuite, kServers, kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, StoreModelSuite, kServers, kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, HeldLinesSuite, kServers, kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, HeldSuite, kServers, kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, DeadLetterSuite, kServers, kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, RecordsSuite, kServers, kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, PositionsSuite, kServers, kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, GatesSuite, kServers, kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, RunMarkersSuite, kServers, kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, UnitSuite, kServers, kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, UnitStatementSuite, kServers, kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, UnitModelSuite, kServers, kNames);
+
+}  // namespace
+}  // namespace semel::conformance
