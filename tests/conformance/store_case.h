@@ -45,6 +45,8 @@ class StorePlace {
   // Asks for values of these types: any integer, an integer, a real, a text, bytes, a text.
   virtual std::string echo() { return "SELECT ?, ?, ?, ?, ?, ?"; }
   virtual bool text_may_hold_nul() { return true; }
+  // INSERT … RETURNING.
+  virtual bool may_return_rows() { return true; }
   // A table, a trigger or a word of a statement may end the whole transaction, as SQLite's may.
   virtual bool schema_may_roll_back() { return false; }
 };

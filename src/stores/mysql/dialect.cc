@@ -46,7 +46,9 @@ std::string with_upsert(const std::string& text) {
 
 std::string Dialect::translated(std::string_view shared) const {
   std::string text = with_upsert(std::string(shared));
-  replace_all(text, "CAST(?2 AS semel_state)", "?2");
+  for (const char* const value : {"?2", "?4"}) {
+    replace_all(text, fmt::format("CAST({} AS semel_state)", value), value);
+  }
   return text;
 }
 

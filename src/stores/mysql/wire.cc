@@ -207,7 +207,7 @@ void Wire::flush(Loss loss) {
 
 void Wire::read_all(Loss loss) {
   for (;;) {
-    answers_.said.push_back(read_one(loss));
+    if (!read_one(loss)) return;
     const int more = mysql_next_result(connection_);
     if (more < 0) break;
     if (more == 0) continue;
@@ -221,17 +221,23 @@ void Wire::read_all(Loss loss) {
   sql::fail({ErrorKind::kUnavailable, "R200", "the session's sql_mode was changed", {}}, 1);
 }
 
-Said Wire::read_one(Loss loss) {
+// False where it was refused: of an INSERT … RETURNING the server says so behind the columns.
+bool Wire::read_one(Loss loss) {
   Said said;
   if (mysql_field_count(connection_) == 0) {
     said.changed = matched(connection_);
     said.number = static_cast<std::int64_t>(mysql_insert_id(connection_));
-    return said;
+  } else {
+    said.rows.reset(mysql_store_result(connection_));
+    if (said.rows == nullptr) {
+      if (is_lost(mysql_errno(connection_))) lost(loss);
+      answers_.refused = refusal_of(connection_);
+      return false;
+    }
+    said.changed = static_cast<std::size_t>(mysql_num_rows(said.rows.get()));
   }
-  said.rows.reset(mysql_store_result(connection_));
-  if (said.rows == nullptr) lost(loss);
-  said.changed = static_cast<std::size_t>(mysql_num_rows(said.rows.get()));
-  return said;
+  answers_.said.push_back(std::move(said));
+  return true;
 }
 
 Answers Wire::run(Loss loss) {

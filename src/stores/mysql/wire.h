@@ -72,7 +72,7 @@ class Wire {
   void set_up();
   void flush(Loss loss);
   void read_all(Loss loss);
-  Said read_one(Loss loss);
+  bool read_one(Loss loss);
   [[noreturn]] void lost(Loss loss);
 
   MYSQL* connection_;
