@@ -16,6 +16,7 @@ KNOWS = {
     "stores/sqlite": {"base", "core", "system"},
     "stores/sql": {"base", "core", "system"},
     "stores/postgres": {"base", "core", "system", "stores/sql"},
+    "stores/mysql": {"base", "core", "system", "stores/sql"},
     "sources": {"base", "core", "system"},
     "handlers/sql": {"base", "core", "system"},
     "handlers/exec": {"base", "core", "system"},
@@ -24,7 +25,7 @@ KNOWS = {
     "tap": {"base", "core", "system"},
     "config": {"base", "core"},
     "compose": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite",
-                "stores/postgres", "sources", "handlers/sql", "handlers/exec", "handlers/http", "engine", "config"},
+                "stores/postgres", "stores/mysql", "sources", "handlers/sql", "handlers/exec", "handlers/http", "engine", "config"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}
 

@@ -49,11 +49,12 @@ std::size_t Purge::forget_part(Connection& connection, const Generation& generat
   std::ranges::sort(ids);
   std::ranges::sort(inbox);
   if (!inbox.empty()) {
-    connection.queue("DELETE FROM semel_inbox WHERE row_id IN " + list_of(inbox, append_integer));
+    connection.queue("DELETE semel_inbox FROM semel_inbox FORCE INDEX (PRIMARY) WHERE row_id IN " +
+                     list_of(inbox, append_integer));
   }
   if (!ids.empty()) {
     connection.queue(
-        "DELETE FROM semel_record WHERE id IN " +
+        "DELETE semel_record FROM semel_record FORCE INDEX (PRIMARY) WHERE id IN " +
         list_of(ids, [](std::string& list, const KeyId& id) { append_bytes(list, id.view()); }));
   }
   connection.commit();

@@ -96,13 +96,12 @@ RecordTexts::RecordTexts(const Dialect& dialect)
       erase(dialect, "DELETE FROM semel_record WHERE id = ?1"),
       held_by(dialect,
               "SELECT 1 FROM semel_record WHERE id = ?1 AND nonce = ?2 AND state = 'consuming'"),
-      // Locked in the order in which claims and endings lock them.
       holders(dialect,
               "SELECT id FROM semel_record WHERE holder = ?1 AND state = 'consuming' "
-              "AND lease_until > ?2 ORDER BY id FOR UPDATE"),
+              "AND lease_until > ?2 ORDER BY id"),
       end(dialect,
-          "UPDATE semel_record SET lease_until = ?2, holder = NULL WHERE holder = ?1 "
-          "AND state = 'consuming' AND lease_until > ?2"),
+          "UPDATE semel_record SET lease_until = ?3, holder = NULL WHERE id = ?1 AND holder = ?2 "
+          "AND state = 'consuming' AND lease_until > ?3"),
       dead(dialect,
            "SELECT id FROM semel_record WHERE state = 'dead' AND id BETWEEN ?1 AND ?2 "
            "AND changed_at < ?3 ORDER BY id LIMIT ?4"),
@@ -148,8 +147,13 @@ bool RecordRows::held_by(const KeyId& id, const Nonce& nonce) {
 }
 
 std::size_t RecordRows::end_leases(std::int64_t holder, StoreTime now) {
-  session_.queue(texts_.holders, {holder, now});
-  return session_.ask(texts_.end, {holder, now}).changed();
+  // One by one, in the order in which claims and endings lock them; a server that locks whatever it
+  // reads would wait for what others have in work.
+  std::vector<KeyId> ids;
+  Answer answer = session_.ask(texts_.holders, {holder, now});
+  while (answer.next()) ids.push_back(answer.key_id(0));
+  for (const KeyId& id : ids) session_.queue(texts_.end, {id, holder, now});
+  return ids.size();
 }
 
 std::vector<KeyId> RecordRows::dead_before(ConsumerNumber consumer, StoreTime before,

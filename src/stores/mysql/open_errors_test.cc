@@ -1,0 +1,110 @@
+// What a store that cannot be opened says.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <semel/mysql.h>
+
+#include <string>
+
+#include "tests/support/mysql_servers.h"
+
+namespace semel {
+namespace {
+
+const test::MySqlFamilyServer& server() { return test::MariaDbServer::shared(); }
+
+Error error_of(const std::string& url, bool create = true) {
+  MySqlOptions options;
+  options.url = url;
+  options.create = create;
+  const auto store = open_mysql(std::move(options));
+  EXPECT_FALSE(store.has_value()) << url;
+  return store ? Error{} : store.error();
+}
+
+std::string as(const std::string& account, const std::string& database) {
+  return fmt::format("mysql://{}@127.0.0.1:{}/{}", account, server().port(), database);
+}
+
+// A user who may do what `grant` says, in a database of its own.
+struct Place {
+  explicit Place(const std::string& grant)
+      : database(server().new_database()), user(database + "_u") {
+    server().query(database, fmt::format("CREATE USER '{}'@'%' IDENTIFIED BY 'right'", user));
+    server().query(database, fmt::format("GRANT {} ON {}.* TO '{}'@'%'", grant, database, user));
+  }
+  ~Place() { server().query("mysql", fmt::format("DROP USER '{}'@'%'", user)); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  std::string url(const std::string& password = "right") const {
+    return as(user + ":" + password, database);
+  }
+
+  std::string database;
+  std::string user;
+};
+
+TEST(MySqlOpen, ARefusedLoginSaysSo) {
+  const Place place("ALL");
+  const Error error = error_of(place.url("wrong"));
+  EXPECT_EQ(error.code, "R251") << error.message;
+  EXPECT_EQ(error.kind, ErrorKind::kUnavailable);
+  EXPECT_EQ(error.message.find("wrong"), std::string::npos) << "no word of the password";
+}
+
+TEST(MySqlOpen, ADatabaseThatIsNotThere) {
+  EXPECT_EQ(error_of(as("root", "nowhere")).code, "R252");
+}
+
+TEST(MySqlOpen, AServerThatIsNotThere) {
+  const Error error = error_of("mysql://root@127.0.0.1:1/test");
+  EXPECT_EQ(error.code, "R250") << error.message;
+  EXPECT_EQ(error.kind, ErrorKind::kUnavailable);
+}
+
+TEST(MySqlOpen, TablesThatAreNotThere) {
+  const Place place("ALL");
+  const Error error = error_of(place.url(), false);
+  EXPECT_EQ(error.code, "R207") << error.message;
+  EXPECT_NE(error.hint.find("semel store init"), std::string::npos);
+}
+
+TEST(MySqlOpen, AUserWhoMayOnlyWorkNeedsTheTablesMade) {
+  const Place place("SELECT, INSERT, UPDATE, DELETE");
+  EXPECT_EQ(error_of(place.url()).code, "R253");
+  MySqlOptions owner;
+  owner.url = as("root", place.database);
+  ASSERT_TRUE(open_mysql(owner).has_value());
+  MySqlOptions worker;
+  worker.url = place.url();
+  const auto store = open_mysql(worker);
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  EXPECT_TRUE((*store)->attach({"payments", "recipe", false, {}}).has_value())
+      << "it makes no table";
+}
+
+TEST(MySqlOpen, ANewerSchemaIsLeftAlone) {
+  const Place place("ALL");
+  MySqlOptions options;
+  options.url = place.url();
+  ASSERT_TRUE(open_mysql(options).has_value());
+  server().query(place.database, "UPDATE semel_schema SET version = 99");
+  EXPECT_EQ(error_of(place.url()).code, "R210");
+  EXPECT_EQ(error_of(place.url(), false).code, "R210");
+}
+
+TEST(MySqlOpen, BySocketToo) {
+  const std::string database = server().new_database();
+  MySqlOptions options;
+  options.url = fmt::format("mysql://root@localhost/{}?socket={}", database, server().socket());
+  const auto store = open_mysql(options);
+  EXPECT_TRUE(store.has_value()) << store.error().message;
+}
+
+TEST(MySqlOpen, WithoutCertificateNoOneIsVerified) {
+  const std::string database = server().new_database();
+  EXPECT_EQ(error_of(as("root", database) + "?tls=verify").code, "R250");
+}
+
+}  // namespace
+}  // namespace semel
