@@ -1,6 +1,7 @@
 #include "stores/mysql/handler_statements.h"
 
 #include <fmt/format.h>
+#include <mysql.h>
 
 #include <charconv>
 #include <cstdlib>

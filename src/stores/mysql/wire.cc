@@ -1,6 +1,7 @@
 #include "stores/mysql/wire.h"
 
 #include <fmt/format.h>
+#include <mysql.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -18,7 +19,6 @@ constexpr unsigned long kOldestMariaDb = 100'600;
 constexpr unsigned long kOldestMySql = 80'001;
 // More is not kept waiting for company.
 constexpr std::size_t kEnough = 1 << 20;
-constexpr unsigned kBinary = 63;  // the number of the character set that is none
 
 // A peer that vanished is noticed in time.
 void watch_peer(int socket) {
@@ -84,6 +84,8 @@ std::size_t matched(MYSQL* connection) {
 }
 
 }  // namespace
+
+void ResultDeleter::operator()(MYSQL_RES* result) const noexcept { mysql_free_result(result); }
 
 sql::Failure failure_of(const Refusal& refusal) {
   return {error_of(refusal), static_cast<int>(refusal.code)};
@@ -255,6 +257,8 @@ void Wire::forget() noexcept {
 bool Wire::in_transaction() const noexcept {
   return !broken_ && (connection_->server_status & SERVER_STATUS_IN_TRANS) != 0;
 }
+
+unsigned long Wire::session() const noexcept { return mysql_thread_id(connection_); }
 
 bool Wire::alive() const noexcept {
   if (broken_) return false;

@@ -2,8 +2,6 @@
 // all their answers. What stands behind the first that is refused does not run.
 #pragma once
 
-#include <mysql.h>
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,12 +13,15 @@
 #include "stores/sql/answer.h"
 #include "stores/sql/failure.h"
 
+struct st_mysql;      // MYSQL
+struct st_mysql_res;  // MYSQL_RES
+
 namespace semel::mysql {
 
 struct ResultDeleter {
-  void operator()(MYSQL_RES* result) const noexcept { mysql_free_result(result); }
+  void operator()(st_mysql_res* result) const noexcept;
 };
-using ResultPtr = std::unique_ptr<MYSQL_RES, ResultDeleter>;
+using ResultPtr = std::unique_ptr<st_mysql_res, ResultDeleter>;
 
 // The answer to one statement.
 struct Said {
@@ -65,7 +66,7 @@ class Wire {
   bool alive() const noexcept;
   bool mariadb() const noexcept { return mariadb_; }
   // The number of the session, as the server said when it began.
-  unsigned long session() const noexcept { return mysql_thread_id(connection_); }
+  unsigned long session() const noexcept;
 
  private:
   void set_options(const Target& target);
@@ -75,7 +76,7 @@ class Wire {
   bool read_one(Loss loss);
   [[noreturn]] void lost(Loss loss);
 
-  MYSQL* connection_;
+  st_mysql* connection_;
   bool mariadb_ = false;
   bool broken_ = false;
   std::size_t most_ = 0;  // bytes in one packet

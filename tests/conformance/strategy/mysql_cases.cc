@@ -1,0 +1,95 @@
+// MariaDB and MySQL join the strategy suite.
+#include <semel/mysql.h>
+
+#include <cstdlib>
+
+#include "tests/conformance/strategy_suite.h"
+#include "tests/support/mysql_servers.h"
+
+namespace semel::conformance {
+namespace {
+
+class MySqlPlace final : public StrategyPlace {
+ public:
+  explicit MySqlPlace(const test::MySqlFamilyServer& server)
+      : server_(server), database_(server.new_database()) {
+    const auto made = open();
+    sql("CREATE TABLE effect (name TEXT NOT NULL)");
+    sql("CREATE TABLE taken (id BIGINT UNIQUE)");
+    sql("CREATE TABLE ending (id BIGINT)");
+    // As a CHECK would, which MySQL has since 8.0.16 only.
+    sql("CREATE TRIGGER ends BEFORE INSERT ON ending FOR EACH ROW IF NEW.id = 1 THEN SIGNAL "
+        "SQLSTATE 'HY000' SET MYSQL_ERRNO = 3819; END IF");
+  }
+
+  std::unique_ptr<Store> open() override {
+    MySqlOptions options;
+    options.url = server_.url(database_);
+    auto store = open_mysql(std::move(options));
+    if (!store) {
+      ADD_FAILURE() << store.error().message;
+      std::abort();
+    }
+    return *std::move(store);
+  }
+
+  std::int64_t sql(const std::string& text) override {
+    return std::atoll(server_.query(database_, text).c_str());
+  }
+  std::string inbox() override { return "semel_messages_received"; }
+
+ private:
+  const test::MySqlFamilyServer& server_;
+  std::string database_;
+};
+
+using Make = std::unique_ptr<StrategyPlace> (*)();
+
+std::unique_ptr<StrategyPlace> on_mariadb() {
+  return std::make_unique<MySqlPlace>(test::MariaDbServer::shared());
+}
+std::unique_ptr<StrategyPlace> on_mysql() {
+  return std::make_unique<MySqlPlace>(test::MySqlServer::shared());
+}
+
+std::vector<std::pair<std::string, Make>> servers() {
+  std::vector<std::pair<std::string, Make>> all = {{"mariadb", on_mariadb}};
+  // Where it is missing, servers.mysql8.absent says so.
+  if (!test::MySqlServer::why_absent()) all.emplace_back("mysql8", on_mysql);
+  return all;
+}
+
+std::vector<StrategyCase> those(bool (*wanted)(const StrategyCase&)) {
+  std::vector<StrategyCase> some;
+  for (const auto& [name, make] : servers()) {
+    for (const StrategyCase& one : cases_of(name, make, true)) {
+      if (wanted(one)) some.push_back(one);
+    }
+  }
+  return some;
+}
+
+std::vector<StrategyCase> each(StrategyKind kind, bool transactional) {
+  std::vector<StrategyCase> some;
+  for (const auto& [name, make] : servers()) some.push_back({name, make, kind, transactional});
+  return some;
+}
+
+const auto kNames = testing::PrintToStringParamName();
+
+INSTANTIATE_TEST_SUITE_P(MySql, StrategySuite,
+                         testing::ValuesIn(those([](const StrategyCase&) { return true; })),
+                         kNames);
+INSTANTIATE_TEST_SUITE_P(
+    MySql, TransactionalStrategySuite,
+    testing::ValuesIn(those([](const StrategyCase& c) { return c.transactional; })), kNames);
+INSTANTIATE_TEST_SUITE_P(
+    MySql, RecordStrategySuite,
+    testing::ValuesIn(those([](const StrategyCase& c) { return c.has_records(); })), kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, LeaseStrategySuite,
+                         testing::ValuesIn(each(StrategyKind::kStateMachine, false)), kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, InboxStrategySuite,
+                         testing::ValuesIn(each(StrategyKind::kInbox, true)), kNames);
+
+}  // namespace
+}  // namespace semel::conformance
