@@ -18,7 +18,17 @@ std::int64_t seconds_of(milliseconds patience) {
 
 }  // namespace
 
-Connection::Connection(const Place& place) : place_(place), wire_(place.target) {}
+Connection::Connection(const Place& place) : place_(place), wire_(place.target) {
+  wait_for(place.patience);
+  run();
+}
+
+void Connection::wait_for(milliseconds patience) {
+  const std::int64_t seconds = seconds_of(patience);
+  if (seconds == waits_) return;
+  queue(fmt::format("SET SESSION innodb_lock_wait_timeout = {}", seconds));
+  waits_ = seconds;
+}
 
 std::vector<Said> Connection::run() {
   Answers answers = wire_.run(loss());
@@ -74,10 +84,7 @@ StoreTime Connection::now() {
 void Connection::begin(milliseconds patience) {
   numbers_end_ = next_;
   open_ = true;
-  if (const std::int64_t seconds = seconds_of(patience); seconds != waits_) {
-    queue(fmt::format("SET SESSION innodb_lock_wait_timeout = {}", seconds));
-    waits_ = seconds;
-  }
+  wait_for(patience);
   queue("START TRANSACTION");
 }
 

@@ -57,6 +57,9 @@ class Connection final : public sql::Session {
   // Outside of a transaction each statement commits by itself.
   Loss loss() const noexcept { return open_ ? Loss::kNothingDone : Loss::kInDoubt; }
 
+  // Queues what makes the session wait for locks as long.
+  void wait_for(std::chrono::milliseconds patience);
+
   const Place& place_;
   Wire wire_;
   HandlerTexts handler_texts_;

@@ -18,6 +18,7 @@ constexpr unsigned kIdleTransaction = 4031;  // MySQL: disconnected for having b
 constexpr unsigned kCheckMariaDb = 4025;
 constexpr unsigned kCheckMySql = 3819;
 constexpr unsigned kReadOnlyTransaction = 1792;
+constexpr unsigned kReadOnlyMode = 1836;
 constexpr unsigned kRowTooBig = 1118;
 constexpr unsigned kKilledQuery = 1317;
 constexpr unsigned kStatementTimeoutMariaDb = 1969;
@@ -81,6 +82,8 @@ constexpr Row kRows[] = {
      kNoHint, "refused", false},
     {ER_OPTION_PREVENTS_STATEMENT, ErrorKind::kUnavailable, "R203",
      "only reads: it is a replica, or set to read only",
+     "name the primary server in store.mysql.url", "other", true},
+    {kReadOnlyMode, ErrorKind::kUnavailable, "R203", "only reads: it was started so",
      "name the primary server in store.mysql.url", "other", true},
     {kDiskFull, ErrorKind::kUnavailable, "R205", "has a full disk",
      "free space on the server's disk", "other", true},

@@ -61,11 +61,9 @@ std::vector<Claim> UnitClaims::claim(std::span<const Message* const> messages,
       connection_.roll_back();
       const ErrorKind kind = failed.error().kind;
       if (tries >= kMostTries) throw;
-      if (kind == ErrorKind::kBlocked) {
-        answer_held(request);
-      } else if (kind != ErrorKind::kRetryTransaction) {
-        throw;
-      }
+      const bool again =
+          kind == ErrorKind::kBlocked ? answer_held(request) : kind == ErrorKind::kRetryTransaction;
+      if (!again) throw;
     }
     if (tries >= kMostTries) {
       sql::fail(
@@ -166,9 +164,10 @@ void UnitClaims::lock_due(Request& request) {
   }
 }
 
-// Another transaction holds one of them for longer than the patience.
-void UnitClaims::answer_held(Request& request) {
-  request.patience = kAlone;
+// Another transaction holds one of them for longer than the patience. False where it cannot be told
+// which, twice.
+bool UnitClaims::answer_held(Request& request) {
+  const bool before = std::exchange(request.patience, kAlone) == kAlone;
   const std::vector<KeyId> held =
       RecordBatch(connection_, clock_).held_by_others(request.ids(request.open));
   std::erase_if(request.open, [&](std::uint32_t at) {
@@ -176,6 +175,7 @@ void UnitClaims::answer_held(Request& request) {
     if (is_held) request.answers[at] = Busy{core::kLongestBusy};
     return is_held;
   });
+  return !before || !held.empty();
 }
 
 }  // namespace semel::mysql

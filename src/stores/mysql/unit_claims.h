@@ -33,7 +33,7 @@ class UnitClaims {
   void look(Request& request);
   bool make_new(Request& request);
   void lock_due(Request& request);
-  void answer_held(Request& request);
+  bool answer_held(Request& request);
 
   Connection& connection_;
   const std::string& clock_;

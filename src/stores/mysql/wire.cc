@@ -166,11 +166,14 @@ void Wire::set_up() {
       "NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', "
       "lc_messages = 'en_US', autocommit = 1, completion_type = 0, sql_safe_updates = 0, "
       "sql_auto_is_null = 0, sql_select_limit = DEFAULT, auto_increment_increment = 1, "
-      "auto_increment_offset = 1, wait_timeout = 31536000, interactive_timeout = 31536000");
+      "auto_increment_offset = 1, lock_wait_timeout = 60, wait_timeout = 31536000, "
+      "interactive_timeout = 31536000");
   send("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
   // A transaction that stands still for so long is another's to do: its process hangs, or was
   // stopped.
   if (mariadb_) send("SET SESSION idle_transaction_timeout = 300");
+  // Else it tells of sizes as they were a day ago.
+  if (!mariadb_) send("SET SESSION information_schema_stats_expiry = 0");
   send("SELECT @@max_allowed_packet");
   Answers answers = run(Loss::kNothingDone);
   if (answers.refused) throw failure_of(*answers.refused);
@@ -268,7 +271,7 @@ bool Wire::alive() const noexcept {
 }
 
 bool Wire::whole() const noexcept {
-  return sent_ == 0 && answers_.said.empty() && !in_transaction() && alive();
+  return sent_ == 0 && answers_.said.empty() && !answers_.refused && !in_transaction() && alive();
 }
 
 void Wire::lost(Loss loss) {

@@ -185,18 +185,19 @@ TEST_P(InboxStrategySuite, TheTableShowsEveryMessageThatRan) {
     return std::nullopt;
   });
   process(*one, batch({"early", "late", "bad"}));
-  const std::string from = "SELECT count(*) FROM " + place_->inbox() + " WHERE ";
+  const std::string from = "SELECT count(*) FROM " + place_->inbox() + " AS m WHERE ";
   EXPECT_EQ(place_->sql(from + "1 = 1"), 3);
-  EXPECT_EQ(place_->sql(from + "key = 'early' AND processed_at IS NOT NULL AND error IS NULL AND "
+  EXPECT_EQ(place_->sql(from + "m.key = 'early' AND processed_at IS NOT NULL AND error IS NULL AND "
                                "payload = '{}' AND result = 'result of early'"),
             1);
-  EXPECT_EQ(place_->sql(from + "key = 'late' AND processed_at IS NULL AND error LIKE '%away%'"), 1);
-  EXPECT_EQ(place_->sql(from + "key = 'bad' AND error LIKE '%never%'"), 1);
+  EXPECT_EQ(place_->sql(from + "m.key = 'late' AND processed_at IS NULL AND error LIKE '%away%'"),
+            1);
+  EXPECT_EQ(place_->sql(from + "m.key = 'bad' AND error LIKE '%never%'"), 1);
   mended = true;
   deliver_held(*one);
   process(*one, batch({"early", "late", "bad"}));
   EXPECT_EQ(place_->sql(from + "1 = 1"), 3) << "one row for each message, however often it comes";
-  EXPECT_EQ(place_->sql(from + "key = 'late' AND processed_at IS NOT NULL AND error IS NULL"), 1);
+  EXPECT_EQ(place_->sql(from + "m.key = 'late' AND processed_at IS NOT NULL AND error IS NULL"), 1);
 }
 
 }  // namespace
