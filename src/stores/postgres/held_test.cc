@@ -1,5 +1,6 @@
 // Held messages on a PostgreSQL server: what the conformance suite is too small for.
 #include <gtest/gtest.h>
+#include <libpq-fe.h>
 
 #include <atomic>
 #include <map>

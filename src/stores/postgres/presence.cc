@@ -1,6 +1,7 @@
 #include "stores/postgres/presence.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 #include <poll.h>
 #include <unistd.h>
 

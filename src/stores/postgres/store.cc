@@ -1,5 +1,6 @@
 #include "stores/postgres/store.h"
 
+#include <libpq-fe.h>
 #include <algorithm>
 #include <mutex>
 #include <utility>
