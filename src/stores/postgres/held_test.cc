@@ -80,7 +80,7 @@ struct Process {
               place] { return std::make_unique<CountingSession>(place, session_texts, waits); },
              8, place.patience),
         instances(number),
-        held(sql::make_held(pool, instances, texts, wake_ups)) {}
+        held(sql::make_held({pool, texts, wake_ups, instances})) {}
 
   std::vector<Arrival> take(std::size_t most, const LineOf& line_of = {},
                             std::size_t bytes = kMuch) {
@@ -99,7 +99,7 @@ struct Process {
   std::atomic<int> waits = 0;
   Dialect dialect;
   SessionTexts session_texts;
-  sql::HeldTexts texts;
+  sql::TableTexts texts;
   sql::Pool pool;
   OneInstance instances;
   CountedRings wake_ups;
@@ -219,7 +219,7 @@ TEST_F(HeldTest, WhoDiedLeavesItsRowsSuspect) {
   other.wake_ups.rings = 0;
   {
     sql::Work work(other.pool);
-    sql::HeldRows held(work.session(), other.texts, other.wake_ups);
+    sql::HeldRows held(work.session(), other.texts.held, other.wake_ups);
     EXPECT_EQ(held.show_again(1, work.now()), 3);
     EXPECT_EQ(held.show_again(1, work.now()), 0);
     work.commit();

@@ -34,7 +34,7 @@ class PostgresStore final : public Store {
         inspector_texts_(core_.dialect),
         position_texts_(core_.dialect),
         units_(make_units(core_)),
-        held_(sql::make_held(core_.pool, core_.presence, core_.texts.held, core_.presence)),
+        held_(sql::make_held(core_.shared)),
         dead_letters_(sql::make_dead_letters(core_.shared)),
         inspector_(sql::make_inspector(core_.shared, inspector_texts_, facts_)),
         positions_(sql::make_positions(core_.pool, position_texts_, core_.presence)),
