@@ -9,9 +9,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// DDL, which is neither prepared nor sent with others.
-void define(Connection& connection, const std::string& sql) {
-  connection.pipe().send_once(sql);
+void define(Connection& connection, const std::string& shared) {
+  connection.queue_once(shared);
   connection.settle();
 }
 
@@ -45,29 +44,27 @@ PartitionTexts::PartitionTexts(const Dialect& dialect, std::int64_t number,
       others(dialect,
              fmt::format("SELECT id FROM semel_record WHERE id = ANY(?1) AND generation <> {}",
                          number)),
-      erase(dialect,
-            fmt::format("DELETE FROM {} WHERE id = ANY(?1)", partition_name(number))),
+      erase(dialect, fmt::format("DELETE FROM {} WHERE id = ANY(?1)", partition_name(number))),
       lock_out(dialect, fmt::format("LOCK TABLE {} IN SHARE MODE", partition_name(number))) {}
 
 Generations::Generations(const Dialect& dialect, const std::string& clock)
     : dialect_(dialect),
       clock_(clock),
       version_(dialect, fmt::format("SELECT generations, {} FROM semel_meta", clock)),
-      guard_(dialect,
-             "SELECT 1 / CASE WHEN generations = ?1 THEN 1 ELSE 0 END FROM semel_meta"),
+      guard_(dialect, "SELECT 1 / CASE WHEN generations = ?1 THEN 1 ELSE 0 END FROM semel_meta"),
       lock_meta_(dialect, "SELECT generations FROM semel_meta FOR UPDATE"),
       list_(dialect,
             "SELECT number, ttl, state = 'active', created_at, sealed_at FROM semel_generation "
             "ORDER BY number"),
-      add_(dialect,
-           fmt::format("INSERT INTO semel_generation (number, ttl, state, created_at) "
-                       "VALUES (?1, ?2, 'active', {})",
-                       clock)),
+      add_(dialect, fmt::format("INSERT INTO semel_generation (number, ttl, state, created_at) "
+                                "VALUES (?1, ?2, 'active', {})",
+                                clock)),
       moved_(dialect, "UPDATE semel_meta SET generations = generations + 1"),
       seal_(dialect, fmt::format("UPDATE semel_generation SET state = 'sealed', sealed_at = {} "
                                  "WHERE number = ?1 AND state = 'active'",
                                  clock)),
-      lengthen_(dialect, "UPDATE semel_generation SET ttl = ?2 WHERE ttl = ?1 AND state = 'sealed'"),
+      lengthen_(dialect,
+                "UPDATE semel_generation SET ttl = ?2 WHERE ttl = ?1 AND state = 'sealed'"),
       remove_(dialect, "DELETE FROM semel_generation WHERE number = ?1") {}
 
 const PartitionTexts& Generations::texts_of(std::int64_t number) {
@@ -141,12 +138,12 @@ Generations::Active Generations::active(Connection& connection, const Ttl& ttl) 
 std::int64_t Generations::make(Connection& connection, const Ttl& ttl) {
   const auto all = look(connection).all;
   const std::int64_t number = all.empty() ? 1 : all.back().number + 1;
-  const std::string name = dialect_.prefix() + partition_name(number);
-  const std::string whole = dialect_.prefix() + "semel_record";
-  define(connection, fmt::format("CREATE TABLE {} (LIKE {} INCLUDING DEFAULTS INCLUDING INDEXES)",
-                                 name, whole));
+  const std::string name = partition_name(number);
   define(connection,
-         fmt::format("ALTER TABLE {} ATTACH PARTITION {} FOR VALUES IN ({})", whole, name, number));
+         fmt::format("CREATE TABLE {} (LIKE semel_record INCLUDING DEFAULTS INCLUDING INDEXES)",
+                     name));
+  define(connection, fmt::format("ALTER TABLE semel_record ATTACH PARTITION {} FOR VALUES IN ({})",
+                                 name, number));
   connection.queue(add_, {number, ttl});
   connection.queue(moved_, {});
   connection.settle();
@@ -158,9 +155,8 @@ bool Generations::seal(Connection& connection, const Generation& old, millisecon
   try {
     connection.ask(lock_meta_, {});
     const auto all = look(connection).all;
-    const bool still = std::ranges::any_of(all, [&](const Generation& one) {
-      return one.number == old.number && one.active;
-    });
+    const bool still = std::ranges::any_of(
+        all, [&](const Generation& one) { return one.number == old.number && one.active; });
     if (!still) {
       connection.roll_back();
       return false;
@@ -201,21 +197,21 @@ void Generations::lengthen(Connection& connection, const Ttl& from, const Ttl& t
 
 bool Generations::remove(Connection& connection, const Generation& old, StoreTime before,
                          milliseconds patience) {
-  const std::string name = dialect_.prefix() + partition_name(old.number);
-  const std::string whole = dialect_.prefix() + "semel_record";
-  // Few: the index of what is not completed has them.
-  const sql::Text left(dialect_, fmt::format("SELECT 1 FROM {} WHERE state <> 'completed' AND "
-                                             "(state <> 'dead' OR changed_at >= ?1) LIMIT 1",
-                                             partition_name(old.number)));
+  const std::string name = partition_name(old.number);
   connection.begin(patience);
   try {
     connection.ask(lock_meta_, {});
     define(connection, fmt::format("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", name));
-    if (connection.ask(left, {before}).next()) {
+    // Few: the index of what is not completed has them.
+    const std::string left = fmt::format(
+        "SELECT 1 FROM {} WHERE state <> 'completed' AND (state <> 'dead' OR changed_at >= ?1) "
+        "LIMIT 1",
+        name);
+    if (connection.ask_once(left, {before}).next()) {
       connection.roll_back();
       return false;
     }
-    define(connection, fmt::format("ALTER TABLE {} DETACH PARTITION {}", whole, name));
+    define(connection, fmt::format("ALTER TABLE semel_record DETACH PARTITION {}", name));
     define(connection, fmt::format("DROP TABLE {}", name));
     connection.queue(remove_, {old.number});
     connection.queue(moved_, {});

@@ -66,8 +66,8 @@ class Generations {
   void forget();
   KnownGenerations look(Connection& connection);
 
-  // Seals `old`, and begins another for its ttl. Throws kBlocked where its writers do not end within
-  // `patience`. False where somebody else did so.
+  // Seals `old`, and begins another for its ttl. Throws kBlocked where its writers do not end
+  // within `patience`. False where somebody else did so.
   bool seal(Connection& connection, const Generation& old, std::chrono::milliseconds patience);
   // What was kept for `from` is kept for `to`, which is longer.
   void lengthen(Connection& connection, const Ttl& from, const Ttl& to);

@@ -100,7 +100,8 @@ Result<const std::string*> HandlerTexts::of(const Statement& statement) {
     known = std::make_unique<Known>();
     known->text = numbered(statement.sql);
     if (auto lexed = sql::lex(statement.sql); !lexed) {
-      // What cannot be read is the server's to judge.
+      // Of one statement that cannot be read the server tells more.
+      if (statement.sql.find(';') != std::string::npos) known->refused = std::move(lexed.error());
     } else if (auto admitted = sql::admit(*lexed); !admitted) {
       known->refused = std::move(admitted.error());
     }
@@ -171,8 +172,10 @@ std::variant<Ran, Broke> judge(const PGresult* result, const RecordedStatement& 
   Broke broke;
   broke.sql_class = sql_class_of(state);
   // Told of the statement, not of the server: it is the handler's own.
-  broke.error = {ErrorKind::kRejected, "handler.sql." + broke.sql_class,
-                 std::string(field(result, PG_DIAG_MESSAGE_PRIMARY)), {}};
+  broke.error = {ErrorKind::kRejected,
+                 "handler.sql." + broke.sql_class,
+                 std::string(field(result, PG_DIAG_MESSAGE_PRIMARY)),
+                 {}};
   const std::string_view detail = field(result, PG_DIAG_MESSAGE_DETAIL);
   if (!detail.empty()) broke.error.message += fmt::format(" ({})", detail);
   if (state == kUniqueViolation) {
@@ -185,10 +188,12 @@ std::variant<Ran, Broke> judge(const PGresult* result, const RecordedStatement& 
 Rows rows_of(const PGresult* result) {
   Rows rows;
   const int columns = PQnfields(result);
-  for (int column = 0; column < columns; ++column) rows.columns.emplace_back(PQfname(result, column));
+  for (int column = 0; column < columns; ++column)
+    rows.columns.emplace_back(PQfname(result, column));
   for (int row = 0; row < PQntuples(result); ++row) {
     auto& values = rows.rows.emplace_back();
-    for (int column = 0; column < columns; ++column) values.push_back(value_at(result, row, column));
+    for (int column = 0; column < columns; ++column)
+      values.push_back(value_at(result, row, column));
   }
   return rows;
 }

@@ -55,7 +55,8 @@ std::optional<Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedStateme
 
 Rows rows_of(const PGresult* result);
 
-// The rule a violation of `constraint` falls under; `detail`: the server's, which names the columns.
+// The rule a violation of `constraint` falls under; `detail`: the server's, which names the
+// columns.
 const UniqueRule* rule_for(const std::vector<UniqueRule>* rules, std::string_view table,
                            std::string_view constraint, std::string_view detail);
 

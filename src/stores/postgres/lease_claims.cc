@@ -42,9 +42,8 @@ struct LeaseClaims::Request {
   const Message& message(std::uint32_t at) const { return *messages[at]; }
   // Its place among the open ones, by id.
   std::uint32_t at(const KeyId& id) const {
-    return *std::ranges::lower_bound(open, id, {}, [&](std::uint32_t i) -> const KeyId& {
-      return messages[i]->key().id;
-    });
+    return *std::ranges::lower_bound(
+        open, id, {}, [&](std::uint32_t i) -> const KeyId& { return messages[i]->key().id; });
   }
   void answered(const std::vector<bool>& done) {
     std::erase_if(open, [&](std::uint32_t i) { return done[i]; });

@@ -52,15 +52,15 @@ Presence::Presence(Place place, const Dialect& dialect, PresenceOptions options)
       prefix_(dialect.prefix()),
       channel_("semel." + place_.schema),
       options_(options),
-      gone_(dialect, fmt::format(
-                         "SELECT i.number FROM semel_instance AS i WHERE NOT EXISTS (SELECT 1 FROM "
-                         "pg_catalog.pg_locks AS l WHERE l.locktype = 'advisory' AND l.database = "
-                         "(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
-                         "current_database()) AND l.classid = {}::oid AND l.objid = "
-                         "i.number::oid AND l.objsubid = 1 AND l.granted) AND clock_timestamp() "
-                         "- pg_postmaster_start_time() > {} * interval '1 millisecond'",
-                         tag_of(place_.schema, static_cast<std::uint32_t>(Kind::kInstance)),
-                         options.grace.count())),
+      gone_(dialect,
+            fmt::format("SELECT i.number FROM semel_instance AS i WHERE NOT EXISTS (SELECT 1 FROM "
+                        "pg_catalog.pg_locks AS l WHERE l.locktype = 'advisory' AND l.database = "
+                        "(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
+                        "current_database()) AND l.classid = {}::oid AND l.objid = "
+                        "i.number::oid AND l.objsubid = 1 AND l.granted) AND clock_timestamp() "
+                        "- pg_postmaster_start_time() > {} * interval '1 millisecond'",
+                        tag_of(place_.schema, static_cast<std::uint32_t>(Kind::kInstance)),
+                        options.grace.count())),
       notify_(dialect, "SELECT pg_notify(?1, ?2)") {
   if (options_.listens) listener_ = std::thread([this] { listen(); });
 }
@@ -80,6 +80,8 @@ std::string Presence::lock_key(Kind kind, std::int64_t number) const {
 
 ResultPtr Presence::execute(const std::string& sql) {
   ResultPtr result(PQexec(connected(), sql.c_str()));
+  // Words that came with the answer make the socket readable no more.
+  ring_heard();
   if (went_well(result.get())) return result;
   if (PQstatus(connection_) != CONNECTION_OK) {
     const std::string said = PQerrorMessage(connection_);
@@ -106,7 +108,11 @@ PGconn* Presence::connected() {
                "connect to the server itself, or let the pooler keep sessions (pool_mode = "
                "session) and name its address directly"});
   }
-  if (options_.listens) execute("LISTEN " + quoted(channel_));
+  if (options_.listens) {
+    execute("LISTEN " + quoted(channel_));
+    // What came while nobody listened was told to nobody.
+    ring_all();
+  }
   for (const std::int64_t number : reserved_) lock(Kind::kReservation, number);
   wake_.signal();
   return connection_;
@@ -122,6 +128,7 @@ void Presence::unlock(Kind kind, std::int64_t number) noexcept {
   if (connection_ == nullptr) return;
   const std::string sql = fmt::format("SELECT pg_advisory_unlock({})", lock_key(kind, number));
   const ResultPtr result(PQexec(connection_, sql.c_str()));
+  ring_heard();
 }
 
 std::int64_t Presence::number() {
@@ -194,6 +201,15 @@ void Presence::free_reservation(std::int64_t number) noexcept {
 
 int Presence::fd(std::optional<ConsumerNumber> consumer) noexcept {
   if (!options_.listens) return -1;
+  {
+    // From here on it tells; what rings because listening began has rung before.
+    const std::scoped_lock lock(mutex_);
+    try {
+      connected();
+    } catch (...) {
+      // The listener goes on trying.
+    }
+  }
   if (!consumer) return bell_.get();
   const std::scoped_lock lock(bells_mutex_);
   auto& bell = bells_[*consumer];
@@ -219,9 +235,12 @@ void Presence::ring_all() noexcept {
   for (auto& [consumer, bell] : bells_) bell->signal();
 }
 
-// With the mutex held.
-void Presence::hear() {
+void Presence::hear() noexcept {
   if (PQconsumeInput(connection_) == 0) return disconnected();
+  ring_heard();
+}
+
+void Presence::ring_heard() noexcept {
   while (PGnotify* const word = PQnotifies(connection_)) {
     std::uint32_t number = 0;
     const std::string_view text = word->extra;
@@ -237,10 +256,9 @@ void Presence::hear() {
 void Presence::listen() {
   while (!ending_) {
     int socket = -1;
-    bool anew = false;
     {
       const std::scoped_lock lock(mutex_);
-      anew = connection_ == nullptr;
+      const bool anew = connection_ == nullptr;
       try {
         socket = PQsocket(connected());
         if (anew && last_number_ != 0 && number_ == 0 && still_known(last_number_)) {
@@ -250,8 +268,6 @@ void Presence::listen() {
         socket = -1;
       }
     }
-    // What came while nobody listened was told to nobody.
-    if (anew && socket >= 0) ring_all();
     std::array<pollfd, 2> waiting = {{{wake_.get(), POLLIN, 0}, {socket, POLLIN, 0}}};
     const int patience = socket >= 0 ? -1 : static_cast<int>(kAgain.count());
     ::poll(waiting.data(), socket >= 0 ? 2 : 1, patience);

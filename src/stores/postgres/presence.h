@@ -1,5 +1,5 @@
-// Presence: one connection for as long as the store is open. Its locks tell the other processes that
-// this one lives, and on it the server tells of new rows.
+// Presence: one connection for as long as the store is open. Its locks tell the other processes
+// that this one lives, and on it the server tells of new rows.
 #pragma once
 
 #include <libpq-fe.h>
@@ -53,13 +53,14 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   ResultPtr execute(const std::string& sql);
   bool lock(Kind kind, std::int64_t number);
   void unlock(Kind kind, std::int64_t number) noexcept;
+  void hear() noexcept;
+  void ring_heard() noexcept;
   std::string lock_key(Kind kind, std::int64_t number) const;
   std::int64_t enter();
   bool still_known(std::int64_t number);
   void disconnected() noexcept;
 
   void listen();
-  void hear();
   void ring_all() noexcept;
   void free_reservation(std::int64_t number) noexcept;
 

@@ -133,8 +133,8 @@ Rows StatementRun::query(std::size_t message, const RecordedStatement& statement
   return rows_of(answer);
 }
 
-void StatementRun::run_own(std::size_t message, const Batch& own,
-                           const RecordedStatement& question, Results& results) {
+void StatementRun::run_own(std::size_t message, const Batch& own, const RecordedStatement& question,
+                           Results& results) {
   const std::size_t sent = send_batch(own);
   bool lost = sent < own.size();
   if (!lost) {

@@ -195,7 +195,7 @@ Core::Core(PostgresOptions wanted, Place where, PresenceOptions presence_options
       generations(dialect, place.clock),
       ttls(texts.consumers),
       presence(place, dialect, presence_options),
-      pool([this] { return std::make_unique<Connection>(place, session_texts); },
+      pool([this] { return std::make_unique<Connection>(place, dialect, session_texts); },
            options.connections, options.busy) {}
 
 Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOptions& inner) {

@@ -15,9 +15,8 @@ struct UnitClaims::Request {
 
   const Message& message(std::uint32_t at) const { return *messages[at]; }
   std::uint32_t at(const KeyId& id) const {
-    return *std::ranges::lower_bound(order, id, {}, [&](std::uint32_t i) -> const KeyId& {
-      return messages[i]->key().id;
-    });
+    return *std::ranges::lower_bound(
+        order, id, {}, [&](std::uint32_t i) -> const KeyId& { return messages[i]->key().id; });
   }
   Claimed& remember(std::uint32_t at) {
     Claimed& claimed = claimed_at[at].emplace();
@@ -167,7 +166,8 @@ void UnitClaims::look(Connection& connection, Request& request) {
       claimed.at = now;
       claimed.inbox = found.row.inbox;
       claimed.live = std::move(found.row);
-    } else if (auto* const completed = std::get_if<Completed>(&decided); completed && !want_result) {
+    } else if (auto* const completed = std::get_if<Completed>(&decided);
+               completed && !want_result) {
       completed->result.clear();
     }
     request.answers[at] = std::move(decided);

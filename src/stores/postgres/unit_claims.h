@@ -16,7 +16,8 @@ struct Claimed {
   KeyId id;
   Fingerprint fingerprint;
   Bytes key;
-  std::optional<sql::RecordRow> live;  // of an earlier try, as this claim leaves it; its row is locked
+  std::optional<sql::RecordRow>
+      live;  // of an earlier try, as this claim leaves it; its row is locked
   std::optional<std::int64_t> inbox;
   StoreTime at{};
   bool finished = false;
@@ -35,7 +36,8 @@ class UnitClaims {
   std::vector<Claim> claim_singly(Connection& connection, const Generations::Active& active,
                                   std::span<const Message* const> messages,
                                   const UnitOptions& options);
-  // Null where the unit has not claimed it. Fast where keys are asked for in the order of the claim.
+  // Null where the unit has not claimed it. Fast where keys are asked for in the order of the
+  // claim.
   Claimed* find(const KeyId& id) noexcept;
   bool unfinished() const noexcept;
 

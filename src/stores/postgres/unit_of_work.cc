@@ -13,7 +13,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kAlone{50};
 
 [[noreturn]] void misuse(const char* what) {
-  sql::fail({ErrorKind::kRejected, "R200", what, "claim or confirm, then statements, finish, commit"});
+  sql::fail(
+      {ErrorKind::kRejected, "R200", what, "claim or confirm, then statements, finish, commit"});
 }
 
 class Unit final : public UnitOfWork {
@@ -186,8 +187,7 @@ class Unit final : public UnitOfWork {
 
 class LookUnit final : public UnitOfWork {
  public:
-  explicit LookUnit(Core& core)
-      : lent_(core.pool), connection_(static_cast<Connection&>(*lent_)) {}
+  explicit LookUnit(Core& core) : lent_(core.pool), connection_(static_cast<Connection&>(*lent_)) {}
   ~LookUnit() override { connection_.roll_back(); }
 
   Result<std::vector<Claim>> claim(std::span<const Message* const>) override {
