@@ -4,10 +4,16 @@
 
 #include <algorithm>
 
+#include "stores/postgres/error_table.h"
+
 namespace semel::postgres {
 namespace {
 
 using std::chrono::milliseconds;
+
+// Of the guard.
+constexpr std::string_view kDivisionByZero = "22012";
+constexpr std::string_view kNoSuchTable = "42P01";
 
 void define(Connection& connection, const std::string& shared) {
   connection.queue_once(shared);
@@ -111,6 +117,10 @@ void Generations::load(Connection& connection) {
 void Generations::forget() {
   const std::unique_lock lock(mutex_);
   known_.reset();
+}
+
+bool Generations::moved(const sql::Failure& failed) noexcept {
+  return failed.code() == code_of(kDivisionByZero) || failed.code() == code_of(kNoSuchTable);
 }
 
 Generations::Active Generations::active(Connection& connection, const Ttl& ttl) {

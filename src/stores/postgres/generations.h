@@ -64,6 +64,8 @@ class Generations {
   Active active(Connection& connection, const Ttl& ttl);
   // What is known may be old.
   void forget();
+  // It was: the guard refused, or the generation has gone meanwhile.
+  static bool moved(const sql::Failure& failed) noexcept;
   KnownGenerations look(Connection& connection);
 
   // Seals `old`, and begins another for its ttl. Throws kBlocked where its writers do not end

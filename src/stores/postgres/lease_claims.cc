@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "stores/postgres/error_table.h"
-
 namespace semel::postgres {
 namespace {
 
 using std::chrono::milliseconds;
 
-// A record may go, or come, between two looks; not for ever.
+// A record may go, or come, between two looks, and the generations move; not for ever.
 constexpr int kMostLooks = 4;
+constexpr int kMostMoves = 8;
 // Where one of many is held, each is asked for by itself, and waits no longer.
 constexpr milliseconds kAlone{50};
-// Of the guard: the generations moved.
-constexpr std::string_view kDivisionByZero = "22012";
 
 Claim answer_of(Found& found, const Message& message, StoreTime now, bool want_result) {
   std::optional<core::Record> record = std::move(found.row.record);
@@ -74,8 +71,15 @@ std::vector<Claim> LeaseClaims::claim(Connection& connection, const Ttl& ttl,
 }
 
 void LeaseClaims::claim_all(Connection& connection, Request& request, milliseconds patience) {
-  for (int looks = 0; looks < kMostLooks && !request.open.empty();) {
-    if (!insert_new(connection, request, patience)) continue;
+  for (int looks = 0, moves = 0; looks < kMostLooks && !request.open.empty();) {
+    try {
+      insert_new(connection, request, patience);
+    } catch (const sql::Failure& failed) {
+      // Nothing was done.
+      if (!Generations::moved(failed) || ++moves > kMostMoves) throw;
+      generations_.forget();
+      continue;
+    }
     if (request.open.empty()) return;
     look(connection, request, patience);
     ++looks;
@@ -89,7 +93,7 @@ void LeaseClaims::set_patience(Connection& connection, milliseconds patience) {
   connection.pipe().send(session_.patience, params);
 }
 
-bool LeaseClaims::insert_new(Connection& connection, Request& request, milliseconds patience) {
+void LeaseClaims::insert_new(Connection& connection, Request& request, milliseconds patience) {
   const Generations::Active active = generations_.active(connection, request.ttl);
   ArrayParam ids(oid::kBytea), prints(oid::kBytea), nonces(oid::kBytea), keys(oid::kBytea);
   for (const std::uint32_t i : request.open) {
@@ -109,14 +113,7 @@ bool LeaseClaims::insert_new(Connection& connection, Request& request, milliseco
   set_patience(connection, patience);
   connection.queue(active.texts->insert_consuming, params);
   connection.queue(generations_.guard(), {active.version});
-  std::vector<ResultPtr> results;
-  try {
-    results = connection.run();
-  } catch (const sql::Failure& failed) {
-    if (failed.code() != code_of(kDivisionByZero)) throw;
-    generations_.forget();
-    return false;
-  }
+  const auto results = connection.run();
   sql::Answer inserted = answer_of(results[results.size() - 2].get());
   std::vector<bool> done(request.messages.size());
   while (inserted.next()) {
@@ -128,7 +125,6 @@ bool LeaseClaims::insert_new(Connection& connection, Request& request, milliseco
     done[at] = true;
   }
   request.answered(done);
-  return true;
 }
 
 void LeaseClaims::look(Connection& connection, Request& request, milliseconds patience) {

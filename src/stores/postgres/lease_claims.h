@@ -32,8 +32,8 @@ class LeaseClaims {
   struct Request;
 
   void claim_all(Connection& connection, Request& request, std::chrono::milliseconds patience);
-  // Makes records where there are none. False where the generations moved: nothing was done.
-  bool insert_new(Connection& connection, Request& request, std::chrono::milliseconds patience);
+  // Makes records where there are none.
+  void insert_new(Connection& connection, Request& request, std::chrono::milliseconds patience);
   // Takes over what may be, and answers what is there.
   void look(Connection& connection, Request& request, std::chrono::milliseconds patience);
   void set_patience(Connection& connection, std::chrono::milliseconds patience);
