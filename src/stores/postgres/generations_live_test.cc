@@ -78,5 +78,41 @@ TEST_F(GenerationsLive, AUnitOfWhoSleptIsToldToBeginAgain) {
   again.complete();
 }
 
+TEST_F(GenerationsLive, TwoProcessesWithDifferentTtlsMeetOverAKey) {
+  const auto old = open(), young = open();
+  for (const milliseconds ttl : {kTtl * 2, kTtl / 2}) {
+    SCOPED_TRACE(ttl.count());
+    const ConsumerNumber consumer = attach(*old);
+    const std::string name = std::to_string(ttl.count());
+    complete(*old, make_message(consumer, "warm " + name));
+    // Deployed meanwhile, with another config.
+    attach(*young, ttl);
+    const Message m = make_message(consumer, "unit " + name);
+    Held first = claim_in_unit(*old, m);
+    ASSERT_TRUE(is<Acquired>(first.claim));
+    EXPECT_TRUE(is<Busy>(claim_in_unit(*young, m, 50ms).claim)) << "acquired twice";
+    EXPECT_TRUE(is<Busy>(claim(*young, m))) << "acquired twice";
+    first.complete();
+    EXPECT_TRUE(is<Completed>(claim(*young, m)));
+  }
+  EXPECT_EQ(twice(), "0");
+}
+
+TEST_F(GenerationsLive, AUnitThatIsOpenWhileTheTtlChangesIsMet) {
+  const auto old = open(), young = open();
+  const ConsumerNumber consumer = attach(*old);
+  const Message m = make_message(consumer, "k");
+  Held first = claim_in_unit(*old, m);
+  ASSERT_TRUE(is<Acquired>(first.claim));
+  auto second = std::async(std::launch::async, [&] {
+    attach(*young, kTtl * 2);
+    return claim(*young, m);
+  });
+  std::this_thread::sleep_for(200ms);
+  first.complete();
+  EXPECT_TRUE(is<Completed>(second.get()));
+  EXPECT_EQ(twice(), "0");
+}
+
 }  // namespace
 }  // namespace semel::postgres

@@ -28,7 +28,6 @@ Claim answer_of(Found& found, const Message& message, StoreTime now, bool want_r
 }  // namespace
 
 struct LeaseClaims::Request {
-  const Ttl& ttl;
   std::span<const Message* const> messages;
   const ClaimOptions& options;
   std::int64_t instance;
@@ -37,6 +36,7 @@ struct LeaseClaims::Request {
   std::vector<Claim> answers;
 
   const Message& message(std::uint32_t at) const { return *messages[at]; }
+  ConsumerNumber consumer() const { return messages.front()->key().id.consumer(); }
   // Its place among the open ones, by id.
   std::uint32_t at(const KeyId& id) const {
     return *std::ranges::lower_bound(
@@ -47,10 +47,10 @@ struct LeaseClaims::Request {
   }
 };
 
-std::vector<Claim> LeaseClaims::claim(Connection& connection, const Ttl& ttl,
+std::vector<Claim> LeaseClaims::claim(Connection& connection,
                                       std::span<const Message* const> messages,
                                       const ClaimOptions& options, std::int64_t instance) {
-  Request request{ttl, messages, options, instance, in_order(messages), {}, {}};
+  Request request{messages, options, instance, in_order(messages), {}, {}};
   request.nonces.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     request.nonces.push_back(draw(*environment_.random));
@@ -64,7 +64,7 @@ std::vector<Claim> LeaseClaims::claim(Connection& connection, const Ttl& ttl,
     // Which one is held is not said: each that has no answer is asked for by itself.
     for (const std::uint32_t at : request.open) {
       request.answers[at] =
-          std::move(claim(connection, ttl, messages.subspan(at, 1), options, instance).front());
+          std::move(claim(connection, messages.subspan(at, 1), options, instance).front());
     }
   }
   return std::move(request.answers);
@@ -94,7 +94,7 @@ void LeaseClaims::set_patience(Connection& connection, milliseconds patience) {
 }
 
 void LeaseClaims::insert_new(Connection& connection, Request& request, milliseconds patience) {
-  const Generations::Active active = generations_.active(connection, request.ttl);
+  const Generations::Active active = generations_.active(connection, request.consumer());
   ArrayParam ids(oid::kBytea), prints(oid::kBytea), nonces(oid::kBytea), keys(oid::kBytea);
   for (const std::uint32_t i : request.open) {
     const Message& message = request.message(i);

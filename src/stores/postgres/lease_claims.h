@@ -22,11 +22,10 @@ class LeaseClaims {
         environment_(environment),
         patience_(patience) {}
 
-  // All messages of consumers with this ttl. A key that another transaction holds for longer than
+  // All messages of one consumer. A key that another transaction holds for longer than
   // the patience is Busy, and it alone.
-  std::vector<Claim> claim(Connection& connection, const Ttl& ttl,
-                           std::span<const Message* const> messages, const ClaimOptions& options,
-                           std::int64_t instance);
+  std::vector<Claim> claim(Connection& connection, std::span<const Message* const> messages,
+                           const ClaimOptions& options, std::int64_t instance);
 
  private:
   struct Request;
