@@ -2,6 +2,7 @@
 
 #include <iterator>
 #include <map>
+#include <unordered_set>
 
 namespace semel::engine {
 
@@ -107,14 +108,26 @@ Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
 }
 
 Result<std::vector<Place>> OrderDesk::keep(const std::vector<Delivery>& followers) {
+  if (options_.order->on_failure == core::Order::OnFailure::kBlock) return look(followers);
   std::vector<Follower> asked_for;
   asked_for.reserve(followers.size());
   for (const Delivery& delivery : followers) {
     asked_for.push_back({&delivery.message, &delivery.arrival});
   }
-  const bool blocks = options_.order->on_failure == core::Order::OnFailure::kBlock;
-  return store_.facets().held->hold_behind(options_.number, asked_for,
-                                           blocks ? 0 : options_.order->most_held);
+  return store_.facets().held->hold_behind(options_.number, asked_for, options_.order->most_held);
+}
+
+// Where partitions are blocked nothing goes behind another: what cannot run stays aside.
+Result<std::vector<Place>> OrderDesk::look(const std::vector<Delivery>& followers) {
+  auto held = store_.facets().held->lines(options_.number);
+  if (!held) return failure(std::move(held.error()));
+  const std::unordered_set<Bytes> lines(held->begin(), held->end());
+  std::vector<Place> places;
+  places.reserve(followers.size());
+  for (const Delivery& delivery : followers) {
+    places.push_back(lines.contains(*delivery.arrival.line) ? Place::kFull : Place::kFree);
+  }
+  return places;
 }
 
 // Whatever its line holds: it is due, and in line it has its place.

@@ -101,7 +101,7 @@ HeldMessages::Place HeldRows::hold_behind(HeldRow row, std::size_t most_bytes) {
   if (line == lines_.end()) return HeldMessages::Place::kFree;
   std::size_t bytes = row.content.payload.size();
   for (const auto& [place, number] : line->second) bytes += rows_.at(number).content.payload.size();
-  if (most_bytes == 0 || bytes > most_bytes) return HeldMessages::Place::kFull;
+  if (bytes > most_bytes) return HeldMessages::Place::kFull;
   add(std::move(row));
   put_behind(last_, rows_.at(last_));
   return HeldMessages::Place::kHeld;

@@ -38,7 +38,6 @@ class HeldLines {
   // Rows right behind this one that wait for nothing else, in order.
   std::vector<RowTag> behind(RowTag row, std::size_t most);
 
-  bool empty(ConsumerNumber consumer, BytesView line) { return !bytes(consumer, line); }
   // Payload bytes in the line; none: nothing is in it.
   std::optional<std::size_t> bytes(ConsumerNumber consumer, BytesView line);
   std::vector<Bytes> all(ConsumerNumber consumer);
