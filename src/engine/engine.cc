@@ -97,35 +97,17 @@ Ended RunningEngine::run() {
 void RunningEngine::begin_marker() {
   RunMarkers* runs = parts_.store->facets().runs;
   if (runs == nullptr || options_.dry_run) return;
-  while (!stopping() && !has_ended()) {
-    auto begun = runs->begin(options_.number, options_.max_in_flight);
-    if (begun) {
-      note_store({});
-      if (!begun->unclean) return;
-      intake_.suspect_first(begun->window);
-      parts_.observer->on_notice(
-          options_.consumer,
-          "the last run ended uncleanly: what was in flight is handled one by one");
-      return;
-    }
-    note_store(store_away(begun.error()));
-    if (begun.error().kind == ErrorKind::kRejected) finish_run(Ended::kUnavailable);
-    pause();
-  }
+  const auto begun = ask_store([&] { return runs->begin(options_.number, options_.max_in_flight); },
+                               IfRejected::kEnd);
+  if (!begun || !begun->unclean) return;
+  intake_.suspect_first(begun->window);
+  parts_.observer->on_notice(
+      options_.consumer, "the last run ended uncleanly: what was in flight is handled one by one");
 }
 
 // What waits in the store must be known before anything that stands behind it is received.
 void RunningEngine::load_lines() {
-  while (!stopping() && !has_ended()) {
-    auto loaded = order_.load();
-    if (loaded) {
-      note_store({});
-      return;
-    }
-    note_store(store_away(loaded.error()));
-    if (loaded.error().kind == ErrorKind::kRejected) finish_run(Ended::kUnavailable);
-    pause();
-  }
+  (void)ask_store([&] { return order_.load(); }, IfRejected::kEnd);
 }
 
 bool RunningEngine::look_after_order() {

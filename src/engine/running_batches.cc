@@ -102,7 +102,9 @@ void RunningEngine::process_suspect(Running& running) {
   }
   std::lock_guard gate(*parts_.suspect_gate);
   Delivery& delivery = running.batch.front();
-  const std::optional<int> crashes = count_crash(*runs, delivery.message);
+  const auto crashes =
+      ask_store([&] { return runs->count_crash(delivery.message); }, IfRejected::kAskAgain);
+  // The drain began before it could be counted: uncounted it must not run.
   if (!crashes) {
     suspects_left_ = true;
     Outcome outcome;
@@ -122,20 +124,6 @@ void RunningEngine::process_suspect(Running& running) {
   }
   // A count that stays behind does no harm but to a message that is suspect again.
   if (*crashes > 0) (void)runs->forget_crash(counted);
-}
-
-// None when the drain began before it could be counted: uncounted it must not run.
-std::optional<int> RunningEngine::count_crash(RunMarkers& runs, const Message& message) {
-  while (!stopping() && !has_ended()) {
-    auto crashes = runs.count_crash(message);
-    if (crashes) {
-      note_store({});
-      return *crashes;
-    }
-    note_store(store_away(crashes.error()));
-    pause();
-  }
-  return std::nullopt;
 }
 
 void RunningEngine::would_process(std::vector<Delivery> batch) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <unordered_set>
 #include <vector>
 
@@ -61,6 +62,22 @@ class RunningEngine final : public Engine {
   strategies::Services services() noexcept { return {&keeper_, &completer_, &gate_}; }
   void begin_marker();
   void load_lines();
+  enum class IfRejected { kEnd, kAskAgain };
+  // Until the store answers, or the run has ended: then the error stands.
+  template <class Ask>
+  std::invoke_result_t<Ask> ask_store(Ask ask, IfRejected then) {
+    std::invoke_result_t<Ask> answer = failure({ErrorKind::kUnavailable, {}, {}, {}});
+    while (!answer && !stopping() && !has_ended()) {
+      answer = ask();
+      note_store(answer ? Outcome() : store_away(answer.error()));
+      if (answer) break;
+      if (then == IfRejected::kEnd && answer.error().kind == ErrorKind::kRejected) {
+        finish_run(Ended::kUnavailable);
+      }
+      pause();
+    }
+    return answer;
+  }
   bool look_after_order();
   void end_marker(bool suspects_left);
   void receive_until_stopped();
@@ -77,7 +94,6 @@ class RunningEngine final : public Engine {
   void end_batch(Running& running);
   void process_suspect(Running& running);
   void would_process(std::vector<Delivery> batch);
-  std::optional<int> count_crash(RunMarkers& runs, const Message& message);
   Landing landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended);
   void land(std::vector<Landing>& landings);
   void give_back(const std::vector<Delivery>& rest);
