@@ -239,11 +239,8 @@ bool RunningEngine::keep_refused() {
   keep_refused_at_.reset();
   std::vector<Landing> landings;
   for (const IntakeDesk::Kept& one : *kept) {
-    Landing landing;
-    landing.source = one.source;
-    landing.settlement.tag = one.tag;
-    landing.settlement.kind = one.in_store ? Settlement::Kind::kGone : Settlement::Kind::kAck;
-    landings.push_back(landing);
+    landings.push_back(Landing::told(
+        one.source, one.tag, one.in_store ? Settlement::Kind::kGone : Settlement::Kind::kAck));
   }
   sources_.settle(landings);
   flight_.drop_refused(landings.size());
@@ -276,23 +273,11 @@ void RunningEngine::note_store(const Outcome& outcome) {
   }
 }
 
-void RunningEngine::give_back(const std::vector<Delivery>& rest) {
-  std::vector<Landing> landings;
-  landings.reserve(rest.size());
-  for (const Delivery& delivery : rest) {
-    Landing landing;
-    landing.source = delivery.arrival.source;
-    landing.settlement = {delivery.arrival.tag, Settlement::Kind::kRelease, milliseconds{0}};
-    landings.push_back(landing);
-  }
-  if (!landings.empty()) sources_.settle(landings);
-}
-
 void RunningEngine::drain() {
   std::vector<Delivery> rest = flight_.close();
   const auto is_suspect = [](const Delivery& d) { return d.arrival.suspect; };
   bool suspects_left = std::any_of(rest.begin(), rest.end(), is_suspect);
-  give_back(rest);
+  sources_.give_back(rest);
   const TimePoint deadline = now() + options_.drain_timeout;
   const milliseconds step{50};
   while (!flight_.wait_landed(step) && now() < deadline && stops_.load() < 2) {
@@ -304,12 +289,9 @@ void RunningEngine::drain() {
       parts_.hung("a handler does not end, though its time is over and it was asked to stop");
     }
   }
-  give_back(flight_.close());
+  sources_.give_back(flight_.close());
   for (const IntakeDesk::Kept& kept : intake_.give_back()) {
-    std::vector<Landing> one(1);
-    one[0].source = kept.source;
-    one[0].settlement = {kept.tag, Settlement::Kind::kRelease, milliseconds{0}};
-    sources_.settle(one);
+    sources_.settle({Landing::told(kept.source, kept.tag, Settlement::Kind::kRelease)});
   }
   sources_.close(options_.drain_timeout);
   SEMEL_FAILPOINT(*parts_.environment, failpoint::kDrained);

@@ -34,6 +34,20 @@ struct Landing {
   bool again = false;             // it comes again, from wherever
   bool answered = false;          // told before: its call was over
   std::optional<BytesView> line;  // likewise of the delivery
+
+  // All that its source has to know.
+  static Landing told(std::uint32_t source, Tag tag, Settlement::Kind kind) {
+    Landing landing;
+    landing.source = source;
+    landing.settlement = {tag, kind, std::chrono::milliseconds{0}};
+    return landing;
+  }
+  static Landing of(const Delivery& delivery, Settlement::Kind kind) {
+    Landing landing = told(delivery.arrival.source, delivery.arrival.tag, kind);
+    landing.ordering_key = delivery.message.ordering_key();
+    landing.bytes = delivery.message.payload().size();
+    return landing;
+  }
 };
 
 class Flight {

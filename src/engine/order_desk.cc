@@ -15,13 +15,6 @@ using Place = HeldMessages::Place;
 constexpr milliseconds kAskAgain{200};
 constexpr milliseconds kAskAgainWhenAway{1'000};
 
-Landing landing_of(const Delivery& delivery, Settlement::Kind kind) {
-  Landing landing;
-  landing.source = delivery.arrival.source;
-  landing.settlement = {delivery.arrival.tag, kind, milliseconds{0}};
-  return landing;
-}
-
 }  // namespace
 
 struct OrderDesk::Sorted {
@@ -58,7 +51,7 @@ Result<bool> OrderDesk::look_after(TimePoint now) {
   const bool ask = waiting.followers && (waiting.moved || !again_at_ || now >= *again_at_);
   if (!waiting.rows && !ask) return false;
   Flight::Aside aside = flight_.take_aside();
-  give_back(aside.rows);
+  sources_.give_back(aside.rows);
   if (!ask) {
     flight_.keep_aside(std::move(aside.followers));
     return true;
@@ -67,15 +60,6 @@ Result<bool> OrderDesk::look_after(TimePoint now) {
     return failure(std::move(placed.error()));
   }
   return true;
-}
-
-void OrderDesk::give_back(const std::vector<Delivery>& rows) {
-  std::vector<Landing> landings;
-  landings.reserve(rows.size());
-  for (const Delivery& row : rows) {
-    landings.push_back(landing_of(row, Settlement::Kind::kRelease));
-  }
-  if (!landings.empty()) sources_.settle(landings);
 }
 
 Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
@@ -89,7 +73,7 @@ Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
   std::vector<Landing> landings;
   for (const Delivery& delivery : sorted.held) {
     observer_.on_held(options_.consumer, delivery);
-    landings.push_back(landing_of(delivery, Settlement::Kind::kAck));
+    landings.push_back(Landing::of(delivery, Settlement::Kind::kAck));
   }
   if (!landings.empty()) {
     SEMEL_FAILPOINT(environment_, failpoint::kSettleBefore);

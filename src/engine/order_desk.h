@@ -52,7 +52,6 @@ class OrderDesk {
 
  private:
   struct Sorted;
-  void give_back(const std::vector<Delivery>& rows);
   Result<void> place(std::vector<Delivery> followers, TimePoint now);
   Result<std::vector<HeldMessages::Place>> keep(const std::vector<Delivery>& followers);
   Result<std::vector<HeldMessages::Place>> look(const std::vector<Delivery>& followers);

@@ -132,13 +132,9 @@ void RunningEngine::would_process(std::vector<Delivery> batch) {
                               now() - delivery.arrival.received);
   }
   std::vector<Landing> landings;
-  for (Delivery& delivery : batch) {
-    Landing landing;
-    landing.source = delivery.arrival.source;
-    landing.settlement = {delivery.arrival.tag, Settlement::Kind::kRelease, milliseconds{0}};
-    landing.ordering_key = delivery.message.ordering_key();
-    landing.bytes = delivery.message.payload().size();
-    landings.push_back(landing);
+  landings.reserve(batch.size());
+  for (const Delivery& delivery : batch) {
+    landings.push_back(Landing::of(delivery, Settlement::Kind::kRelease));
   }
   const bool landed = flight_.land(landings, now());
   flight_.returned();
@@ -151,11 +147,7 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
   parts_.observer->on_ended(options_.consumer, delivery, outcome,
                             ended - delivery.arrival.received);
   note_store(outcome);
-  Landing landing;
-  landing.source = delivery.arrival.source;
-  landing.ordering_key = delivery.message.ordering_key();
-  landing.bytes = delivery.message.payload().size();
-  landing.settlement.tag = delivery.arrival.tag;
+  Landing landing = Landing::of(delivery, Settlement::Kind::kAck);
   landing.settlement.delay = outcome.delay;
   landing.again = comes_again(outcome);
   landing.answered = delivery.arrival.answered;
@@ -164,7 +156,6 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
   const bool in_line = delivery.arrival.line && !delivery.arrival.row;
   switch (outcome.settle) {
     case Outcome::Settle::kAck:
-      landing.settlement.kind = Settlement::Kind::kAck;
       break;
     case Outcome::Settle::kAcked:
       landing.settlement.kind = Settlement::Kind::kGone;

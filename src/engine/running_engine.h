@@ -96,7 +96,6 @@ class RunningEngine final : public Engine {
   void would_process(std::vector<Delivery> batch);
   Landing landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended);
   void land(std::vector<Landing>& landings);
-  void give_back(const std::vector<Delivery>& rest);
   void tick();
   void flush_running();
   std::unordered_set<std::uint64_t> rows_that_hang();
