@@ -250,14 +250,14 @@ bool RunningEngine::keep_refused() {
 void RunningEngine::wait() {
   const Flight::Room room = flight_.room();
   std::optional<TimePoint> until = bring_back_at_;
-  if (keep_refused_at_) until = until ? std::min(*until, *keep_refused_at_) : *keep_refused_at_;
-  if (order_.again_at()) until = until ? std::min(*until, *order_.again_at()) : *order_.again_at();
+  const auto at_latest = [&](std::optional<TimePoint> when) {
+    if (when) until = until ? std::min(*until, *when) : when;
+  };
+  at_latest(keep_refused_at_);
+  at_latest(order_.again_at());
+  at_latest(gate_at_);
   const bool shut = flight_.gate_is_shut();
-  if (gate_at_) until = until ? std::min(*until, *gate_at_) : *gate_at_;
-  if (shut) {
-    const TimePoint extend_at = now() + options_.lease / 3;
-    until = until ? std::min(*until, extend_at) : extend_at;
-  }
+  if (shut) at_latest(now() + options_.lease / 3);
   sources_.wait(event_.get(), shut || room.messages == 0 || room.bytes == 0, until);
   event_.drain();
   sources_.settle_open();
