@@ -286,7 +286,7 @@ void RunningEngine::drain() {
   if (!flight_.wait_landed(milliseconds{0})) {
     keeper_.stop_all();
     if (!flight_.wait_landed(options_.grace)) {
-      parts_.hung("a handler does not end, though its time is over and it was asked to stop");
+      parts_.hung(kHandlerHangs);
     }
   }
   sources_.give_back(flight_.close());

@@ -192,7 +192,7 @@ void RunningEngine::tick() {
   keeper_.stop_all();
   // A handler on the receiving thread keeps it from draining, and so from saying so itself.
   if (at - *hurried_since_ >= options_.grace + kDrainSaysItFirst) {
-    parts_.hung("a handler does not end, though its time is over and it was asked to stop");
+    parts_.hung(kHandlerHangs);
   }
 }
 

@@ -30,6 +30,9 @@
 
 namespace semel::engine {
 
+inline constexpr char kHandlerHangs[] =
+    "a handler does not end, though its time is over and it was asked to stop";
+
 // What a store that cannot answer makes of a delivery, for whoever watches the store.
 Outcome store_away(const Error& error);
 
