@@ -242,7 +242,8 @@ void Flight::keep_aside(std::vector<Delivery> followers) {
 
 Flight::Waiting Flight::waiting_aside() {
   std::lock_guard lock(mutex_);
-  return {!aside_.rows.empty(), !aside_.followers.empty(), aside_moved_};
+  return {!aside_.rows.empty(), !aside_.followers.empty(), aside_moved_,
+          book_.size() > 2 * lines_known_ + kManyLines};
 }
 
 Flight::Question Flight::ask() {
@@ -254,11 +255,6 @@ void Flight::lines_held(const std::vector<Bytes>& lines, Question asked) {
   std::lock_guard lock(mutex_);
   book_.only({lines.begin(), lines.end()}, asked);
   lines_known_ = book_.size();
-}
-
-bool Flight::many_lines() const {
-  std::lock_guard lock(mutex_);
-  return book_.size() > 2 * lines_known_ + kManyLines;
 }
 
 std::vector<Delivery> Flight::line_free(BytesView line, std::vector<Delivery> followers,

@@ -129,15 +129,14 @@ class Flight {
   // A question about lines, or for more messages, begins; see LineBook.
   Question ask();
   void lines_held(const std::vector<Bytes>& lines, Question asked);
-  // More lines are remembered than were known to wait: worth asking for them all.
-  bool many_lines() const;
   // These, all of one line, may run, and so may what was put aside of it since: the store has
   // nothing of it. What is returned must stay aside: the line has stopped since `asked`.
   std::vector<Delivery> line_free(BytesView line, std::vector<Delivery> followers, Question asked);
   struct Waiting {
     bool rows = false;
     bool followers = false;
-    bool moved = false;  // something of a follower's line has gone since it was last asked
+    bool moved = false;       // something of a follower's line has gone since it was last asked
+    bool many_lines = false;  // more are remembered than were known to wait: worth asking for all
   };
   Waiting waiting_aside();
 

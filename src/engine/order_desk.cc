@@ -44,10 +44,10 @@ Result<void> OrderDesk::load() {
 
 Result<bool> OrderDesk::look_after(TimePoint now) {
   if (!keeps_lines_ && !options_.defers) return false;
-  if (keeps_lines_ && flight_.many_lines()) {
+  const Flight::Waiting waiting = flight_.waiting_aside();
+  if (waiting.many_lines) {
     if (auto loaded = load(); !loaded) return failure(std::move(loaded.error()));
   }
-  const Flight::Waiting waiting = flight_.waiting_aside();
   const bool ask = waiting.followers && (waiting.moved || !again_at_ || now >= *again_at_);
   if (!waiting.rows && !ask) return false;
   Flight::Aside aside = flight_.take_aside();
