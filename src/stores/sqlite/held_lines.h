@@ -43,11 +43,8 @@ class HeldLines {
   std::vector<Bytes> all(ConsumerNumber consumer);
 
  private:
-  bool in_hand(Prepared& statement, RowTag row, std::int64_t instance, StoreTime now);
-
   Prepared join_;
-  Prepared last_before_;
-  Prepared first_before_;
+  Prepared waits_;
   Prepared put_behind_;
   Prepared move_up_;
   Prepared behind_;
