@@ -79,8 +79,10 @@ bool Flight::thin() const {
 
 void Flight::call_workers() {
   if (workers_ > 0) {
+    waited_for_ = false;
     ready_.notify_all();
   } else if (crowded_locked() && may_take(gate_room())) {
+    waited_for_ = false;
     ready_.notify_one();
   }
 }
@@ -126,6 +128,7 @@ std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
 std::vector<Delivery> Flight::take(bool wait) {
   std::unique_lock lock(mutex_);
   for (;;) {
+    if (wait) waited_for_ = true;
     // The gate is not under this lock: what it said is asked for once.
     const ConsumerGate::Room room = gate_room();
     const bool mine = !wait || workers_ > 0 || crowded_locked();
@@ -135,9 +138,10 @@ std::vector<Delivery> Flight::take(bool wait) {
   }
 }
 
-void Flight::answered(std::size_t calls) {
+void Flight::answered() {
+  ++answered_;
+  if (!waited_for_) return;
   std::lock_guard lock(mutex_);
-  answered_ += calls;
   call_workers();
 }
 

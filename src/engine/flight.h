@@ -1,6 +1,7 @@
 // Flight: what the engine has received and not yet settled, under one mutex.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -89,8 +90,10 @@ class Flight {
   std::vector<Delivery> take(bool wait);
   // More waits than one batch takes: worth a thread of its own.
   bool crowded() const;
-  // Calls of so many deliveries are over: others may begin while these are recorded.
-  void answered(std::size_t calls);
+  // The call of a delivery, which is marked, is over: another may begin while it is recorded.
+  // Called once for each call by threads of the user's: costs next to nothing while nobody waits
+  // for it.
+  void answered();
   // The strategy has returned from a batch, whose deliveries may end later. True: worth waking who
   // receives.
   bool returned();
@@ -178,11 +181,15 @@ class Flight {
   std::size_t bytes_ = 0;
   std::size_t refused_ = 0;
   std::size_t suspects_ = 0;  // in the sequencer
-  std::size_t answered_ = 0;  // running in the sequencer, though their calls are over
   int batches_ = 0;           // taken and not ended
   int in_strategy_ = 0;       // taken and not returned
   bool alone_ = false;        // a suspect runs
   bool closed_ = false;
+  // Running in the sequencer, though their calls are over. Grows without the lock.
+  std::atomic<std::size_t> answered_{0};
+  // Someone waits for a batch and was not called since. Set before what there is to take is looked
+  // at, as `answered_` grows before this is: one of both sees the other.
+  std::atomic<bool> waited_for_{false};
 };
 
 }  // namespace semel::engine
