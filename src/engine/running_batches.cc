@@ -34,7 +34,6 @@ RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deli
             progress.store(ended, std::memory_order_relaxed);
             return engine.landing_of(d, o, ended);
           },
-          [&owner](std::vector<Landing>& landings) { owner.land(landings); },
           [this] { engine.one_less(*this); }) {}
 
 void RunningEngine::work() {
@@ -82,10 +81,13 @@ void RunningEngine::one_less(Running& running) {
 }
 
 void RunningEngine::end_batch(Running& running) {
-  running.sink.finish();
+  std::vector<Landing> landings;
+  running.sink.collect_all(landings);
+  if (!landings.empty()) land(landings);
   std::unique_ptr<Running> ended;
   {
-    std::lock_guard lock(running_mutex_);
+    // Who flushes may have landings of it in hand.
+    const std::scoped_lock lock(flush_mutex_, running_mutex_);
     const auto at = std::find_if(running_.begin(), running_.end(),
                                  [&](const auto& one) { return one.get() == &running; });
     ended = std::move(*at);
@@ -209,9 +211,15 @@ std::unordered_set<std::uint64_t> RunningEngine::rows_that_hang() {
   return rows;
 }
 
+// All together: calls that end at about the same time are of many batches.
 void RunningEngine::flush_running() {
-  std::lock_guard lock(running_mutex_);
-  for (const auto& running : running_) running->sink.flush();
+  const std::scoped_lock flushing(flush_mutex_);
+  std::vector<Landing> landings;
+  {
+    std::lock_guard lock(running_mutex_);
+    for (const auto& running : running_) running->sink.collect(landings);
+  }
+  if (!landings.empty()) land(landings);
 }
 
 }  // namespace semel::engine

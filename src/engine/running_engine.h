@@ -127,6 +127,7 @@ class RunningEngine final : public Engine {
   SourceDesk sources_;
   IntakeDesk intake_;
   OrderDesk order_;
+  std::mutex flush_mutex_;  // before the next one; no batch goes while it is held
   std::mutex running_mutex_;
   std::condition_variable suspect_ended_;
   std::vector<std::unique_ptr<Running>> running_;
