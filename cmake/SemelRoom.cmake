@@ -76,7 +76,7 @@ function(semel_test_program name)
   if(NOT P_LABELS)
     set(P_LABELS unit)
   endif()
-  semel_servers(server_properties ${P_SERVERS})
+  semel_servers(server_properties ${name} ${P_SERVERS})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
                        TEST_PREFIX "${SEMEL_TEST_PREFIX}"
                        PROPERTIES TIMEOUT ${P_TIMEOUT} LABELS "${P_LABELS}" ${server_properties})

@@ -1,41 +1,72 @@
 # The servers that tests share: each is started once in a run of ctest, before the first test that
 # needs it, and stopped after the last. Tests say so by
 #
-#   semel_test_program(... SERVERS postgres)
+#   semel_test_program(... SERVERS postgres mariadb mysql8)
 #
-# and find it by PostgresServer::shared() (tests/support/database_server.h).
+# and find it by PostgresServer::shared() (tests/support/database_server.h). MySQL 8 is no package of
+# Debian's: where it was not fetched, a test that is skipped says why, and the others are not there.
 
-# semel_servers(VARIABLE SERVER...): what tests that need these servers have as properties.
-function(semel_servers variable)
+# semel_servers(VARIABLE PROGRAM SERVER...): what its tests have as properties. They need one fixture,
+# named like the program, which each of the servers is a part of: gtest_discover_tests() takes no lists.
+function(semel_servers variable program)
   set(${variable} "" PARENT_SCOPE)
   if(NOT ARGN)
     return()
   endif()
-  set(fixtures "")
   foreach(server IN LISTS ARGN)
-    semel_server_fixture(${server})
-    list(APPEND fixtures ${SEMEL_TEST_PREFIX}${server})
+    set_property(GLOBAL APPEND PROPERTY SEMEL_SERVER_${server} ${SEMEL_TEST_PREFIX}${program})
   endforeach()
-  # A list within the list that the properties are.
-  list(JOIN fixtures "\\;" fixtures)
-  set(${variable} FIXTURES_REQUIRED "${fixtures}" ENVIRONMENT SEMEL_TEST_SERVERS=${CMAKE_BINARY_DIR}/servers
-      PARENT_SCOPE)
+  set(${variable} ENVIRONMENT SEMEL_TEST_SERVERS=${CMAKE_BINARY_DIR}/servers
+                  FIXTURES_REQUIRED ${SEMEL_TEST_PREFIX}${program} PARENT_SCOPE)
 endfunction()
 
-function(semel_server_fixture server)
-  get_property(known GLOBAL PROPERTY SEMEL_SERVER_FIXTURES)
-  if(server IN_LIST known)
-    return()
+# Sets SEMEL_MYSQL8 to the folder of a MySQL 8, or SEMEL_MYSQL8_ABSENT to why there is none.
+function(semel_find_mysql8)
+  get_property(asked GLOBAL PROPERTY SEMEL_MYSQL8 SET)
+  if(NOT asked)
+    execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tests/support/fetch_mysql8 --cached
+                    OUTPUT_VARIABLE home ERROR_VARIABLE why OUTPUT_STRIP_TRAILING_WHITESPACE
+                    ERROR_STRIP_TRAILING_WHITESPACE)
+    set_property(GLOBAL PROPERTY SEMEL_MYSQL8 "${home}")
+    set_property(GLOBAL PROPERTY SEMEL_MYSQL8_ABSENT "${why}")
   endif()
-  set_property(GLOBAL APPEND PROPERTY SEMEL_SERVER_FIXTURES ${server})
-  set_property(GLOBAL APPEND PROPERTY SEMEL_TEST_PROGRAMS semel_test_server_keeper)
-  foreach(way up down)
-    set(test ${SEMEL_TEST_PREFIX}servers.${server}.${way})
-    add_test(NAME ${test} COMMAND semel_test_server_keeper ${way} ${server} ${CMAKE_BINARY_DIR}/servers)
-    set_tests_properties(${test} PROPERTIES LABELS servers TIMEOUT 120)
+  foreach(name SEMEL_MYSQL8 SEMEL_MYSQL8_ABSENT)
+    get_property(value GLOBAL PROPERTY ${name})
+    set(${name} "${value}" PARENT_SCOPE)
   endforeach()
-  set_tests_properties(${SEMEL_TEST_PREFIX}servers.${server}.up
-                       PROPERTIES FIXTURES_SETUP ${SEMEL_TEST_PREFIX}${server})
-  set_tests_properties(${SEMEL_TEST_PREFIX}servers.${server}.down
-                       PROPERTIES FIXTURES_CLEANUP ${SEMEL_TEST_PREFIX}${server})
+endfunction()
+
+# Adds the tests that start and stop the servers. After all that name them.
+function(semel_add_servers)
+  foreach(server postgres mariadb mysql8)
+    get_property(fixtures GLOBAL PROPERTY SEMEL_SERVER_${server})
+    if(NOT fixtures)
+      continue()
+    endif()
+    set(test ${SEMEL_TEST_PREFIX}servers.${server})
+    if(server STREQUAL mysql8)
+      semel_find_mysql8()
+      if(DEFINED ENV{SEMEL_TEST_MYSQL_DSN})
+        continue()
+      elseif(NOT SEMEL_MYSQL8)
+        semel_absent_server(${test} "${SEMEL_MYSQL8_ABSENT}")
+        continue()
+      endif()
+    endif()
+    set_property(GLOBAL APPEND PROPERTY SEMEL_TEST_PROGRAMS semel_test_server_keeper)
+    foreach(way up down)
+      add_test(NAME ${test}.${way}
+               COMMAND semel_test_server_keeper ${way} ${server} ${CMAKE_BINARY_DIR}/servers)
+      set_tests_properties(${test}.${way} PROPERTIES LABELS servers TIMEOUT 120)
+    endforeach()
+    set_tests_properties(${test}.up PROPERTIES FIXTURES_SETUP "${fixtures}")
+    set_tests_properties(${test}.down PROPERTIES FIXTURES_CLEANUP "${fixtures}")
+  endforeach()
+endfunction()
+
+# A test that ctest lists among those that did not run.
+function(semel_absent_server test why)
+  message(WARNING "${why}; the tests that need it are not there")
+  add_test(NAME ${test}.absent COMMAND ${CMAKE_COMMAND} -E echo "${why}")
+  set_tests_properties(${test}.absent PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION ".")
 endfunction()

@@ -16,8 +16,8 @@ struct pg_conn;  // PGconn
 namespace semel {
 
 struct PostgresOptions {
-  // As libpq takes it: postgresql://user@host/database?sslmode=verify-full, or key=value pairs. What
-  // it does not say comes from PGHOST, PGUSER, PGPASSWORD, ~/.pgpass and so on.
+  // As libpq takes it: postgresql://user@host/database?sslmode=verify-full, or key=value pairs.
+  // What it does not say comes from PGHOST, PGUSER, PGPASSWORD, ~/.pgpass and so on.
   std::string url;
   // Of Semel's tables, in the database of the URL.
   std::string schema = "semel";
@@ -33,10 +33,10 @@ struct PostgresOptions {
   Environment* environment = nullptr;  // null: system_environment()
 };
 
-// Opens the database. All facets are there. Errors: R250 cannot be reached, R251 login refused, R252
-// no such database, R253 rights missing, R254 no connection left, R203 replica or read-only, R205
-// disk full, R207 tables missing and `create` is off, R210 schema newer than this library, R257 a
-// pooler stands between that gives each transaction another session, R258 server too old.
+// Opens the database. All facets are there. Errors: R250 cannot be reached, R251 login refused,
+// R252 no such database, R253 rights missing, R254 no connection left, R203 replica or read-only,
+// R205 disk full, R207 tables missing and `create` is off, R210 schema newer than this library,
+// R257 a pooler stands between that gives each transaction another session, R258 server too old.
 Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options);
 
 }  // namespace semel

@@ -69,6 +69,7 @@ bool came_true(Finish::To to, const Claim& claim) {
     case Finish::To::kDead:
       return std::holds_alternative<Closed>(claim);
     case Finish::To::kRetrying:
+      if (const auto* acquired = std::get_if<Acquired>(&claim)) return !acquired->taken_over;
       return std::holds_alternative<Waiting>(claim);
     default:
       return false;

@@ -126,13 +126,16 @@ void Finisher::resolve(std::size_t at) {
   const Message* const message = &item.delivery->message;
   const auto claims = context_.store->claim({&message, 1}, context_.claim);
   bool ours = claims && came_true(finish.to, claims->front());
-  if (claims && !ours) {
-    if (const auto* acquired = std::get_if<Acquired>(&claims->front())) {
-      // Nobody else has it: what this holder did is recorded under the new lease.
-      finish.lease = acquired->lease;
-      const auto applied = context_.store->finish({&finish, 1});
-      ours = applied && applied->front() == Applied::kYes;
-    }
+  const auto* const acquired = claims ? std::get_if<Acquired>(&claims->front()) : nullptr;
+  if (acquired != nullptr && ours) {
+    // The retry that was recorded is due by now: it is its own message's to take.
+    const Finish untouched = not_started(acquired->lease);
+    (void)context_.store->finish({&untouched, 1});
+  } else if (acquired != nullptr) {
+    // Nobody else has it: what this holder did is recorded under the new lease.
+    finish.lease = acquired->lease;
+    const auto applied = context_.store->finish({&finish, 1});
+    ours = applied && applied->front() == Applied::kYes;
   }
   if (!ours) item.outcome = lease_lost(item.outcome.attempt);
   item.sink->ended(*item.delivery, std::move(item.outcome));

@@ -2,6 +2,7 @@
 #include <libpq-fe.h>
 #include <semel/postgres.h>
 
+#include <atomic>
 #include <charconv>
 #include <stdexcept>
 #include <string_view>
@@ -47,15 +48,40 @@ class OtherProgram {
   static Value value(const PGresult* result, int row, int column) {
     if (PQgetisnull(result, row, column) != 0) return Null{};
     const std::string text = PQgetvalue(result, row, column);
-    constexpr Oid kInt8 = 20, kInt4 = 23;
+    constexpr Oid kBool = 16, kBytea = 17, kInt8 = 20, kInt4 = 23;
     const Oid type = PQftype(result, column);
+    if (type == kBool) return std::int64_t{text == "t" ? 1 : 0};
+    if (type == kBytea) return bytes(text);
     if (type != kInt8 && type != kInt4) return text;
     std::int64_t number = 0;
     std::from_chars(text.data(), text.data() + text.size(), number);
     return number;
   }
 
+  // As text where it is text, as a person reads it.
+  static Value bytes(const std::string& hex) {
+    std::size_t size = 0;
+    unsigned char* const raw =
+        PQunescapeBytea(reinterpret_cast<const unsigned char*>(hex.c_str()), &size);
+    Bytes out(reinterpret_cast<const char*>(raw), size);
+    PQfreemem(raw);
+    const bool plain = out.find('\0') == Bytes::npos;
+    return plain ? Value(std::string(std::move(out))) : Value(Blob{std::move(out)});
+  }
+
   PGconn* connection_;
+};
+
+// Passes as the server's clock does.
+class PassingClock final : public Clock {
+ public:
+  std::chrono::steady_clock::time_point now() noexcept override {
+    return std::chrono::steady_clock::now() + milliseconds(passed_.load());
+  }
+  void advance(milliseconds by) noexcept { passed_ += by.count(); }
+
+ private:
+  std::atomic<std::int64_t> passed_{0};
 };
 
 class PostgresPlace final : public StorePlace {
@@ -70,6 +96,7 @@ class PostgresPlace final : public StorePlace {
   std::unique_ptr<Store> open() override {
     PostgresOptions options;
     options.url = url_;
+    options.environment = &environment_;
     postgres::InnerOptions inner;
     inner.clock = "(clock_timestamp() + (SELECT by FROM public.moved))";
     inner.grace = milliseconds(0);
@@ -80,7 +107,12 @@ class PostgresPlace final : public StorePlace {
   void advance(milliseconds by) override {
     other_.run("UPDATE public.moved SET by = by + interval '" + std::to_string(by.count()) +
                " milliseconds'");
+    clock_.advance(by);
   }
+  std::string echo() override {
+    return "SELECT ?::int, ?::bigint, ?::float8, ?::text, ?::bytea, ?::text";
+  }
+  bool text_may_hold_nul() override { return false; }
   std::function<Rows(const std::string&)> other_program() override {
     return [this](const std::string& sql) { return other_.run(sql); };
   }
@@ -96,6 +128,8 @@ class PostgresPlace final : public StorePlace {
  private:
   std::string url_;
   OtherProgram other_;
+  PassingClock clock_;
+  Environment environment_{&clock_, system_environment().random, system_environment().failpoints};
 };
 
 const auto kPostgres = testing::Values(

@@ -92,6 +92,7 @@ class SqlitePlace final : public StorePlace {
     for (const auto& row : rows.rows) names.push_back(std::get<std::string>(row[0]));
     return names;
   }
+  bool schema_may_roll_back() override { return true; }
 
  private:
   test::TempDir folder_;

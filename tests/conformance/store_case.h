@@ -42,6 +42,11 @@ class StorePlace {
   virtual std::function<Rows(const std::string& sql)> other_program() { return {}; }
   // Names of the store's own tables. Empty where there is no SQL.
   virtual std::vector<std::string> own_tables() { return {}; }
+  // Asks for values of these types: any integer, an integer, a real, a text, bytes, a text.
+  virtual std::string echo() { return "SELECT ?, ?, ?, ?, ?, ?"; }
+  virtual bool text_may_hold_nul() { return true; }
+  // A table, a trigger or a word of a statement may end the whole transaction, as SQLite's may.
+  virtual bool schema_may_roll_back() { return false; }
 };
 
 struct StoreCase {

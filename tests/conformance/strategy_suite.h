@@ -38,8 +38,10 @@ class StrategyPlace {
   virtual std::unique_ptr<Store> open() = 0;
   // Runs SQL outside of every store and returns its first value, or zero. Only where the store has
   // transactions; there are the tables effect(name), taken(id UNIQUE) and ending(id), an insert
-  // into which ends the transaction.
+  // into which ends the transaction where a schema can do that, and else fails.
   virtual std::int64_t sql(const std::string& text) = 0;
+  // Where a person reads what was received.
+  virtual std::string inbox() { return "semel_inbox"; }
 };
 
 struct StrategyCase {

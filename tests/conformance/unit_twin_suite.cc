@@ -119,7 +119,7 @@ TEST_P(UnitSuite, ManyUnitsOnTheSameKeysMakeEachEffectOnce) {
   }
   EXPECT_EQ(acquired, kRounds * 20);
   EXPECT_EQ(effects(), kRounds * 20);
-  EXPECT_EQ(count("(SELECT DISTINCT name FROM effect)"), kRounds * 20);
+  EXPECT_EQ(count("(SELECT DISTINCT name FROM effect) AS different"), kRounds * 20);
 }
 
 TEST_P(UnitSuite, ConfirmLetsOnlyTheHolderOn) {

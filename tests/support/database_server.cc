@@ -46,11 +46,12 @@ DatabaseServer::~DatabaseServer() = default;
 void DatabaseServer::end() noexcept {
   try {
     if (folder_) {
-      stop();
+      // Nobody reads its data again: there is nothing to write first.
+      if (process_) kill();
       return;
     }
     for (const std::string& database : databases_) {
-      query(home_database(), "DROP DATABASE " + database);
+      query(home_database(), drop_statement(database));
     }
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());

@@ -46,7 +46,8 @@ class DatabaseServer {
   // rows with a "\n".
   virtual std::string query(const std::string& database, const std::string& sql) const = 0;
 
-  // SIGKILL to all of its processes, as when the machine is lost. Returns when they are gone.
+  // SIGKILL to all of its processes at once. What they had written stays, as when the system lives
+  // on. Returns when they are gone.
   void kill();
   // As its administrator would: what is open is undone, what is committed is written.
   void stop();
@@ -79,6 +80,8 @@ class DatabaseServer {
   virtual bool answers() const = 0;
   // Where CREATE DATABASE may be said.
   virtual std::string home_database() const = 0;
+  // Drops it, whoever is still connected to it, and does not wait long for anybody.
+  virtual std::string drop_statement(const std::string& database) const = 0;
   // The signals that stop it, each when the one before did not help.
   virtual std::vector<int> stop_signals() const { return {SIGTERM}; }
   // So that no part of it outlives the test.

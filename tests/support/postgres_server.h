@@ -8,11 +8,12 @@ namespace semel::test {
 class PostgresServer final : public DatabaseServer {
  public:
   struct Options {
-    // As in postgresql.conf: "fsync=off". Without any, what was committed outlives a crash.
+    // As in postgresql.conf: "max_connections=7". Without any it is as durable as PostgreSQL can
+    // be.
     std::vector<std::string> settings;
     bool keep_pristine = false;
   };
-  // Loses data in a crash.
+  // What was committed outlives kill(), and would not outlive the machine.
   static Options fast();
 
   // For tests that leave it as it is. It is a fast one.
@@ -35,6 +36,9 @@ class PostgresServer final : public DatabaseServer {
   std::string socket_path() const override { return folder(); }
   bool answers() const override;
   std::string home_database() const override { return "postgres"; }
+  std::string drop_statement(const std::string& database) const override {
+    return "DROP DATABASE " + database + " WITH (FORCE)";
+  }
   std::vector<int> stop_signals() const override { return {SIGINT, SIGQUIT}; }
   // Its backends end with it.
   int signal_at_parents_death() const override { return SIGQUIT; }

@@ -1,6 +1,7 @@
 // Where servers of the tests are, or may be.
 #pragma once
 
+#include <netinet/in.h>
 #include <sys/types.h>
 
 #include <optional>
@@ -28,6 +29,9 @@ std::optional<ServerAddress> read_shared_server(const std::string& path);
 std::optional<pid_t> read_keeper(const std::string& path);
 // The one of the run of ctest that this process is a test of.
 std::optional<ServerAddress> find_shared_server(std::string_view name);
+
+// 127.0.0.1, this port.
+sockaddr_in loopback(int port);
 
 // A port that nobody listens on. None of those that the system gives to clients: one that tries to
 // reach a killed server would at times be given its port, and meet itself.

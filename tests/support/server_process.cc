@@ -25,7 +25,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatience{20'000};
+constexpr milliseconds kEndPatience{20'000};
 
 void must(bool well, const char* what) {
   if (well) return;
@@ -132,7 +132,7 @@ void kill_and_wait(const std::vector<pid_t>& pids) {
   }
   for (const auto& watch : watches) {
     pollfd end{watch.get(), POLLIN, 0};
-    while (::poll(&end, 1, static_cast<int>(kPatience.count())) < 0 && errno == EINTR) {
+    while (::poll(&end, 1, static_cast<int>(kEndPatience.count())) < 0 && errno == EINTR) {
     }
   }
 }
@@ -141,7 +141,7 @@ void kill_and_wait(const std::vector<pid_t>& pids) {
 
 std::optional<int> run_to_end(const ServerCommand& command) {
   ServerProcess process(command);
-  while (!process.wait(kPatience)) {
+  while (!process.wait(kEndPatience)) {
   }
   const int status = *process.status();
   if (!WIFEXITED(status)) return std::nullopt;
@@ -214,7 +214,7 @@ void ServerProcess::kill() {
     ::kill(pid_, SIGKILL);
   }
   kill_and_wait(below);
-  while (!wait(kPatience)) {
+  while (!wait(kEndPatience)) {
   }
 }
 

@@ -1,15 +1,19 @@
 // The servers of the tests are tested: one that loses rows, or leaves processes behind, proves
 // nothing.
 #include <gtest/gtest.h>
+#include <libpq-fe.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 
 #include "tests/support/child_process.h"
+#include "tests/support/mysql_servers.h"
 #include "tests/support/postgres_server.h"
 #include "tests/support/temp_dir.h"
 
@@ -63,50 +67,107 @@ TEST(ServerKeeperTest, StopsTheServerWhenCtestIsGone) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(PostgresServerTest, TheSharedOneHasADatabaseForEachTest) {
-  const auto& server = PostgresServer::shared();
+// A kind of server.
+struct Kind {
+  std::string name;
+  const DatabaseServer& (*shared)();
+  std::unique_ptr<DatabaseServer> (*own)();
+};
+
+template <class Server>
+Kind kind(std::string name) {
+  return {
+      std::move(name), []() -> const DatabaseServer& { return Server::shared(); },
+      []() -> std::unique_ptr<DatabaseServer> { return std::make_unique<Server>(Server::fast()); }};
+}
+
+// Where there is no MySQL 8, servers.mysql8.absent says so.
+std::vector<Kind> kinds() {
+  std::vector<Kind> all = {kind<PostgresServer>("Postgres"), kind<MariaDbServer>("MariaDb")};
+  if (!MySqlServer::why_absent()) all.push_back(kind<MySqlServer>("MySql8"));
+  return all;
+}
+
+class DatabaseServerTest : public testing::TestWithParam<Kind> {};
+INSTANTIATE_TEST_SUITE_P(Each, DatabaseServerTest, testing::ValuesIn(kinds()),
+                         [](const auto& named) { return named.param.name; });
+
+TEST_P(DatabaseServerTest, TheSharedOneHasADatabaseForEachTest) {
+  const auto& server = GetParam().shared();
   const std::string one = server.new_database();
   const std::string other = server.new_database();
   server.query(one, "CREATE TABLE t (a int, b text)");
   server.query(one, "INSERT INTO t VALUES (1, 'x'), (2, 'y')");
   EXPECT_EQ(server.query(one, "SELECT * FROM t ORDER BY a"), "1|x\n2|y");
+  EXPECT_EQ(server.query(one, "SELECT 1; SELECT 2"), "2");
   EXPECT_THROW(server.query(other, "SELECT * FROM t"), std::runtime_error);
 }
 
-TEST(PostgresServerTest, WhatWasCommittedOutlivesAKill) {
-  PostgresServer server;
-  const std::string database = server.new_database();
-  const int port = server.port();
-  server.query(database, "CREATE TABLE t (a int)");
-  server.query(database, "INSERT INTO t VALUES (1)");
-  const std::string backends = server.query("postgres", "SELECT pid FROM pg_stat_activity");
-  const pid_t killed = server.pid();
-  server.kill();
-  EXPECT_FALSE(server.running());
-  std::istringstream lines(backends);
-  for (pid_t pid = 0; lines >> pid;) EXPECT_TRUE(has_ended(pid)) << pid;
-  EXPECT_THROW(server.query(database, "SELECT 1"), std::runtime_error);
+TEST_P(DatabaseServerTest, WhatWasCommittedOutlivesAKill) {
+  const auto server = GetParam().own();
+  const std::string database = server->new_database();
+  const int port = server->port();
+  server->query(database, "CREATE TABLE t (a int)");
+  server->query(database, "INSERT INTO t VALUES (1)");
+  const pid_t killed = server->pid();
+  server->kill();
+  EXPECT_FALSE(server->running());
+  EXPECT_TRUE(has_ended(killed));
+  EXPECT_THROW(server->query(database, "SELECT 1"), std::runtime_error);
 
-  server.start();
-  EXPECT_EQ(server.port(), port);
-  EXPECT_NE(server.pid(), killed);
-  EXPECT_EQ(server.query(database, "SELECT a FROM t"), "1");
-  server.stop();
-  EXPECT_FALSE(server.running());
-  server.start();
-  EXPECT_EQ(server.query(database, "SELECT a FROM t"), "1");
+  server->start();
+  EXPECT_EQ(server->port(), port);
+  EXPECT_NE(server->pid(), killed);
+  EXPECT_EQ(server->query(database, "SELECT a FROM t"), "1");
+  server->stop();
+  EXPECT_FALSE(server->running());
+  server->start();
+  EXPECT_EQ(server->query(database, "SELECT a FROM t"), "1");
+}
+
+TEST(SharedServerTest, IsFoundByATestAndLeftAsItWas) {
+  auto options = PostgresServer::fast();
+  options.settings.emplace_back("log_statement=ddl");
+  const PostgresServer server(options);
+  const TempDir folder;
+  const std::string place = folder.path().string();
+  write_shared_server(shared_server_file(place, "postgres", ::getpid()), server.address(), 0);
+  auto test =
+      ChildProcess::run({"/usr/bin/env", "SEMEL_TEST_SERVERS=" + place,
+                         std::filesystem::read_symlink("/proc/self/exe").string(),
+                         "--gtest_filter=Each/DatabaseServerTest.TheSharedOneHas*/Postgres"});
+  EXPECT_EQ(test.wait()->code, 0);
+  EXPECT_NE(server.log_tail().find("CREATE DATABASE test_"), std::string::npos);
+  EXPECT_EQ(server.query("postgres", "SELECT datname FROM pg_database ORDER BY 1"),
+            "postgres\ntemplate0\ntemplate1");
+}
+
+TEST(PostgresServerTest, IsKilledWithItsBackends) {
+  PostgresServer server(PostgresServer::fast());
+  PGconn* busy = PQconnectdb(server.url("postgres").c_str());
+  ASSERT_EQ(PQsendQuery(busy, "SELECT count(*) FROM generate_series(1, 1000000000)"), 1);
+  std::istringstream backends(server.query("postgres", "SELECT pid FROM pg_stat_activity"));
+  server.kill();
+  int count = 0;
+  for (pid_t pid = 0; backends >> pid; ++count) EXPECT_TRUE(has_ended(pid)) << pid;
+  EXPECT_GT(count, 2);
+  PQfinish(busy);
 }
 
 TEST(PostgresServerTest, TakesSettings) {
-  const PostgresServer server({.settings = {"max_connections=7"}});
+  const PostgresServer server({.settings = {"max_connections=7", "fsync=off"}});
   EXPECT_EQ(server.query("postgres", "SHOW max_connections"), "7");
-  EXPECT_EQ(server.query("postgres", "SHOW fsync"), "on");
   try {
     const PostgresServer wrong({.settings = {"max_connections=many"}});
     FAIL() << "it started";
   } catch (const std::runtime_error& e) {
     EXPECT_NE(std::string(e.what()).find("max_connections"), std::string::npos) << e.what();
   }
+}
+
+TEST(MariaDbServerTest, TakesArguments) {
+  const MariaDbServer server({.arguments = {"--innodb-lock-wait-timeout=7"}});
+  EXPECT_EQ(server.query("mysql", "SELECT @@innodb_lock_wait_timeout"), "7");
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "tests/support/tcp_proxy.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -30,14 +29,6 @@ constexpr std::chrono::seconds kPatience{30};
 constexpr int kBacklog = 256;
 constexpr std::size_t kPiece = 64 << 10;
 constexpr int kPorts = 20;
-
-sockaddr_in loopback(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
 
 void send_at_once(int fd) {
   const int on = 1;

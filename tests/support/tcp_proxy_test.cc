@@ -18,20 +18,12 @@ using Then = TcpProxy::Then;
 
 constexpr int kPatience = 20'000;
 
-sockaddr_in at_port(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
 class Socket {
  public:
   explicit Socket(int fd) : fd_(fd) {}
   static Socket connect(int port) {
     Socket made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const auto address = at_port(port);
+    const auto address = loopback(port);
     if (::connect(made.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
       made.fd_.close();
     }
@@ -66,7 +58,7 @@ class TcpProxyTest : public testing::Test {
  protected:
   static Socket listener() {
     Socket made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const auto any = at_port(0);
+    const auto any = loopback(0);
     EXPECT_EQ(::bind(made.fd(), reinterpret_cast<const sockaddr*>(&any), sizeof any), 0);
     EXPECT_EQ(::listen(made.fd(), 8), 0);
     return made;

@@ -1,5 +1,5 @@
-// test_servers up|down SERVER FOLDER: starts and stops the server that the tests of one run of
-// ctest share (cmake/SemelServers.cmake). FOLDER holds the file that says where it is.
+// semel_test_server_keeper up|down SERVER FOLDER: starts and stops the server that the tests of one
+// run of ctest share (cmake/SemelServers.cmake). FOLDER holds the file that says where it is.
 //
 // `up` leaves a keeper behind, which stops the server when `down` tells it to, and also when ctest
 // is gone without having run `down`.
@@ -19,6 +19,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "tests/support/mysql_servers.h"
 #include "tests/support/postgres_server.h"
 #include "tests/support/server_address.h"
 #include "tests/support/temp_dir.h"
@@ -30,15 +31,17 @@ constexpr int kStopPatience = 60'000;
 
 using Make = std::function<std::unique_ptr<DatabaseServer>()>;
 
+template <class Server>
+std::unique_ptr<DatabaseServer> make_fast() {
+  auto options = Server::fast();
+  options.keep_pristine = true;
+  return std::make_unique<Server>(options);
+}
+
 const std::map<std::string, Make>& makers() {
-  static const std::map<std::string, Make> all = {
-      {"postgres",
-       [] {
-         auto options = PostgresServer::fast();
-         options.keep_pristine = true;
-         return std::make_unique<PostgresServer>(options);
-       }},
-  };
+  static const std::map<std::string, Make> all = {{"postgres", make_fast<PostgresServer>},
+                                                  {"mariadb", make_fast<MariaDbServer>},
+                                                  {"mysql8", make_fast<MySqlServer>}};
   return all;
 }
 
@@ -120,7 +123,7 @@ int run(const std::vector<std::string>& arguments) {
   const bool complete = arguments.size() == 3;
   const auto make = complete ? makers().find(arguments[1]) : makers().end();
   if (make == makers().end() || (arguments[0] != "up" && arguments[0] != "down")) {
-    fmt::print(stderr, "usage: test_servers up|down SERVER FOLDER\n");
+    fmt::print(stderr, "usage: semel_test_server_keeper up|down SERVER FOLDER\n");
     return 2;
   }
   const pid_t ctest = ::getppid();

@@ -1,5 +1,5 @@
-// BatchFinish: what a batch of Finish writes, in an open transaction. Completions and acks, of which
-// there are many, are written together; all else one by one.
+// BatchFinish: what a batch of Finish writes, in an open transaction. Completions and acks, of
+// which there are many, are written together; all else one by one.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,10 @@ class BatchFinish {
   // `claims`: of the unit whose transaction it is; null: of none.
   BatchFinish(Connection& connection, sql::Tables& tables, const BatchTexts& texts,
               UnitClaims* claims)
-      : connection_(connection), tables_(tables), texts_(texts), claims_(claims),
+      : connection_(connection),
+        tables_(tables),
+        texts_(texts),
+        claims_(claims),
         finisher_(tables) {}
 
   std::vector<Applied> run(std::span<const Finish> batch);

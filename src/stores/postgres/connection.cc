@@ -1,6 +1,7 @@
 #include "stores/postgres/connection.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 
 #include <algorithm>
 
@@ -13,7 +14,8 @@ using std::chrono::milliseconds;
 
 constexpr int kOldestServer = 120'000;
 constexpr std::size_t kMostAtOnce = 128;
-// A transaction that stands still for so long is another's to do: its process hangs, or was stopped.
+// A transaction that stands still for so long is another's to do: its process hangs, or was
+// stopped.
 constexpr const char* kIdleInTransaction = "300s";
 
 // What the user's own words in the URL may say otherwise: a peer that vanished is noticed in time.
@@ -96,13 +98,16 @@ SessionTexts::SessionTexts(const Dialect& dialect, const std::string& clock)
   constexpr const char* kSequences[] = {"semel_consumer_number", "semel_instance_number",
                                         "semel_held_number", "semel_inbox_number"};
   for (std::size_t i = 0; i < std::size(kSequences); ++i) {
-    numbers[i] = fmt::format("SELECT nextval('{}{}') FROM generate_series(1, $1)",
-                             dialect.prefix(), kSequences[i]);
+    numbers[i] = fmt::format("SELECT nextval('{}{}') FROM generate_series(1, $1)", dialect.prefix(),
+                             kSequences[i]);
   }
 }
 
-Connection::Connection(const Place& place, const SessionTexts& texts)
-    : texts_(texts), usual_patience_(place.patience), pipe_(connect(place), true) {}
+Connection::Connection(const Place& place, const Dialect& dialect, const SessionTexts& texts)
+    : dialect_(dialect),
+      texts_(texts),
+      usual_patience_(place.patience),
+      pipe_(connect(place), true) {}
 
 std::vector<ResultPtr> Connection::run() {
   // Outside of a transaction each segment commits by itself.
@@ -130,6 +135,18 @@ sql::Answer Connection::ask(const sql::Text& text, std::initializer_list<sql::Pa
 
 sql::Answer Connection::ask(const sql::Text& text, const WireParams& params) {
   queue(text, params);
+  return answer_of(run().back().get());
+}
+
+void Connection::queue_once(const std::string& shared, std::initializer_list<sql::Param> params) {
+  WireParams wire;
+  for (const sql::Param& param : params) wire.add(param);
+  pipe_.send_once(dialect_.translated(shared), wire);
+}
+
+sql::Answer Connection::ask_once(const std::string& shared,
+                                 std::initializer_list<sql::Param> params) {
+  queue_once(shared, params);
   return answer_of(run().back().get());
 }
 

@@ -33,7 +33,7 @@ struct SessionTexts {
 
 class Connection final : public sql::Session {
  public:
-  Connection(const Place& place, const SessionTexts& texts);
+  Connection(const Place& place, const Dialect& dialect, const SessionTexts& texts);
 
   sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override;
   void queue(const sql::Text& text, std::initializer_list<sql::Param> params) override;
@@ -47,6 +47,9 @@ class Connection final : public sql::Session {
   // The same with parameters that only PostgreSQL has.
   sql::Answer ask(const sql::Text& text, const WireParams& params);
   void queue(const sql::Text& text, const WireParams& params) { pipe_.send(text.sql(), params); }
+  // One that is not worth preparing: `shared` as in a Text.
+  sql::Answer ask_once(const std::string& shared, std::initializer_list<sql::Param> params = {});
+  void queue_once(const std::string& shared, std::initializer_list<sql::Param> params = {});
   // Runs what was queued; throws what went wrong first.
   void settle() { run(); }
   // The same, and the results of all of it.
@@ -59,7 +62,7 @@ class Connection final : public sql::Session {
   HandlerTexts& handler_texts() noexcept { return handler_texts_; }
 
  private:
-
+  const Dialect& dialect_;
   const SessionTexts& texts_;
   const std::chrono::milliseconds usual_patience_;
   HandlerTexts handler_texts_;

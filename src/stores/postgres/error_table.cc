@@ -64,8 +64,8 @@ constexpr Row kRows[] = {
     {"42", ErrorKind::kRejected, "R200", "refused a statement", kNoHint, "syntax", false},
     {"2D", ErrorKind::kRejected, "R200", "refused a statement", kNoHint, "refused", false},
 };
-constexpr Row kUnknown = {"",      ErrorKind::kRejected, "R200", "refused a statement", kNoHint,
-                          "other", false};
+constexpr Row kUnknown = {
+    "", ErrorKind::kRejected, "R200", "refused a statement", kNoHint, "other", false};
 
 const Row& row_of(std::string_view sqlstate) noexcept {
   for (const Row& row : kRows) {

@@ -46,8 +46,8 @@ std::vector<StoreFinding> Facts::verify(sql::Session& session, bool full) {
   const std::string whole = "semel_record";
   const std::string beginning = whole + "_";
   std::vector<StoreFinding> findings;
-  sql::Answer unnamed = session.ask(
-      unnamed_, {sql::Word{schema_}, sql::Word{whole}, sql::Word{beginning}});
+  sql::Answer unnamed =
+      session.ask(unnamed_, {sql::Word{schema_}, sql::Word{whole}, sql::Word{beginning}});
   while (unnamed.next()) {
     findings.push_back({true, "generation.unnamed", unnamed.bytes(0),
                         "a part of the records that semel_generation does not name"});

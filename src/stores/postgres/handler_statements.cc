@@ -1,12 +1,14 @@
 #include "stores/postgres/handler_statements.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 
 #include "base/ascii.h"
+#include "base/sql_lexer.h"
 #include "stores/postgres/error_table.h"
 
 namespace semel::postgres {
@@ -93,23 +95,39 @@ std::string_view field(const PGresult* result, int code) {
 
 }  // namespace
 
-const std::string& HandlerTexts::of(const Statement& statement) {
-  auto& text = texts_[statement.sql];
-  if (!text) text = std::make_unique<std::string>(numbered(statement.sql));
-  return *text;
+Result<const std::string*> HandlerTexts::of(const Statement& statement) {
+  auto& known = texts_[statement.sql];
+  if (!known) {
+    known = std::make_unique<Known>();
+    known->text = numbered(statement.sql);
+    if (auto lexed = sql::lex(statement.sql); !lexed) {
+      // Of one statement that cannot be read the server tells more.
+      if (statement.sql.find(';') != std::string::npos) known->refused = std::move(lexed.error());
+    } else if (auto admitted = sql::admit(*lexed); !admitted) {
+      known->refused = std::move(admitted.error());
+    }
+  }
+  if (known->refused) return failure(*known->refused);
+  return &known->text;
 }
 
-Broke broke(Error error) { return {"constraint", std::move(error), nullptr}; }
-
-std::optional<Error> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
+std::optional<Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
                           bool text_rows) {
+  const auto known = texts.of(*recorded.statement);
+  if (!known) {
+    Error error = known.error();
+    error.code = "handler.sql.refused";
+    return Broke{"refused", std::move(error), nullptr};
+  }
   WireParams params;
   for (const Value& value : recorded.values) {
     const auto* const text = std::get_if<std::string>(&value);
     if (text != nullptr && text->find('\0') != std::string::npos) {
-      return Error{ErrorKind::kRejected, "handler.sql.constraint",
-                   "a text value has a NUL byte, which PostgreSQL cannot hold",
-                   "give it as a Blob for a bytea column"};
+      return Broke{"constraint",
+                   {ErrorKind::kRejected, "handler.sql.constraint",
+                    "a text value has a NUL byte, which PostgreSQL cannot hold",
+                    "give it as a Blob for a bytea column"},
+                   nullptr};
     }
     std::visit(Overloaded{
                    [&](const Null&) { params.add_null(); },
@@ -120,7 +138,7 @@ std::optional<Error> send(Pipe& pipe, HandlerTexts& texts, const RecordedStateme
                },
                value);
   }
-  pipe.send(texts.of(*recorded.statement), params, text_rows);
+  pipe.send(**known, params, text_rows);
   return std::nullopt;
 }
 
@@ -155,8 +173,10 @@ std::variant<Ran, Broke> judge(const PGresult* result, const RecordedStatement& 
   Broke broke;
   broke.sql_class = sql_class_of(state);
   // Told of the statement, not of the server: it is the handler's own.
-  broke.error = {ErrorKind::kRejected, "handler.sql." + broke.sql_class,
-                 std::string(field(result, PG_DIAG_MESSAGE_PRIMARY)), {}};
+  broke.error = {ErrorKind::kRejected,
+                 "handler.sql." + broke.sql_class,
+                 std::string(field(result, PG_DIAG_MESSAGE_PRIMARY)),
+                 {}};
   const std::string_view detail = field(result, PG_DIAG_MESSAGE_DETAIL);
   if (!detail.empty()) broke.error.message += fmt::format(" ({})", detail);
   if (state == kUniqueViolation) {
@@ -169,10 +189,12 @@ std::variant<Ran, Broke> judge(const PGresult* result, const RecordedStatement& 
 Rows rows_of(const PGresult* result) {
   Rows rows;
   const int columns = PQnfields(result);
-  for (int column = 0; column < columns; ++column) rows.columns.emplace_back(PQfname(result, column));
+  for (int column = 0; column < columns; ++column)
+    rows.columns.emplace_back(PQfname(result, column));
   for (int row = 0; row < PQntuples(result); ++row) {
     auto& values = rows.rows.emplace_back();
-    for (int column = 0; column < columns; ++column) values.push_back(value_at(result, row, column));
+    for (int column = 0; column < columns; ++column)
+      values.push_back(value_at(result, row, column));
   }
   return rows;
 }

@@ -16,8 +16,9 @@ namespace semel::postgres {
 // The statements' texts, kept for as long as the session: it knows them by their addresses.
 class HandlerTexts {
  public:
-  // `?` becomes $1, $2 …
-  const std::string& of(const Statement& statement);
+  // `?` becomes $1, $2 … What would end the transaction, or writes where only the store may, is
+  // refused here once more: the server itself would do it.
+  Result<const std::string*> of(const Statement& statement);
 
   // Marks: of a flush, of a message that asks, and of one question.
   const std::string mark_flush = "SAVEPOINT semel_flush";
@@ -30,13 +31,12 @@ class HandlerTexts {
   const std::string release_question = "RELEASE SAVEPOINT semel_question";
 
  private:
-  std::unordered_map<std::string, std::unique_ptr<std::string>> texts_;
+  struct Known {
+    std::string text;
+    std::optional<Error> refused;
+  };
+  std::unordered_map<std::string, std::unique_ptr<Known>> texts_;
 };
-
-// Sends a recorded statement. The server finds the types of its values, as it does for literals.
-// Nothing is sent, and why is returned, where that cannot be done.
-std::optional<Error> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
-                          bool text_rows);
 
 struct Ran {
   std::int64_t rows = 0;  // changed, or returned
@@ -48,11 +48,15 @@ struct Broke {
 };
 // What a result means. Throws Failure where the store, or another transaction, is at fault.
 std::variant<Ran, Broke> judge(const PGresult* result, const RecordedStatement& recorded);
-Broke broke(Error error);
+// Sends a recorded statement. The server finds the types of its values, as it does for literals.
+// Nothing is sent, and why is returned, where that cannot be done.
+std::optional<Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
+                          bool text_rows);
 
 Rows rows_of(const PGresult* result);
 
-// The rule a violation of `constraint` falls under; `detail`: the server's, which names the columns.
+// The rule a violation of `constraint` falls under; `detail`: the server's, which names the
+// columns.
 const UniqueRule* rule_for(const std::vector<UniqueRule>* rules, std::string_view table,
                            std::string_view constraint, std::string_view detail);
 

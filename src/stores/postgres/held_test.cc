@@ -1,5 +1,6 @@
 // Held messages on a PostgreSQL server: what the conformance suite is too small for.
 #include <gtest/gtest.h>
+#include <libpq-fe.h>
 
 #include <atomic>
 #include <map>
@@ -24,8 +25,9 @@ constexpr std::size_t kMuch = 64 << 20;
 // Counts how often an answer is waited for.
 class CountingSession final : public sql::Session {
  public:
-  CountingSession(const Place& place, const SessionTexts& texts, std::atomic<int>& waits)
-      : session_(place, texts), waits_(waits) {}
+  CountingSession(const Place& place, const Dialect& dialect, const SessionTexts& texts,
+                  std::atomic<int>& waits)
+      : session_(place, dialect, texts), waits_(waits) {}
   sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override {
     ++waits_;
     return session_.ask(text, params);
@@ -75,9 +77,11 @@ struct Process {
       : dialect(place.schema),
         session_texts(dialect, place.clock),
         texts(dialect),
-        pool([this,
-              place] { return std::make_unique<CountingSession>(place, session_texts, waits); },
-             8, place.patience),
+        pool(
+            [this, place] {
+              return std::make_unique<CountingSession>(place, dialect, session_texts, waits);
+            },
+            8, place.patience),
         instances(number),
         held(sql::make_held({pool, texts, wake_ups, instances})) {}
 

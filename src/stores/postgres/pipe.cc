@@ -1,6 +1,7 @@
 #include "stores/postgres/pipe.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 #include <poll.h>
 
 #include <utility>
@@ -9,9 +10,6 @@
 
 namespace semel::postgres {
 namespace {
-
-
-
 
 void wait_for(int fd, short events) {
   pollfd waiting{fd, events, 0};
@@ -25,6 +23,8 @@ std::string primary_of(const PGresult* result) {
 }
 
 }  // namespace
+
+void ResultDeleter::operator()(PGresult* result) const noexcept { PQclear(result); }
 
 std::string_view state_of(const PGresult* result) noexcept {
   const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -63,9 +63,10 @@ void Pipe::check_sent(int sent) {
 }
 
 const std::string& Pipe::prepared(const std::string& sql, const WireParams& params) {
-  const auto known = names_.find(&sql);
-  if (known != names_.end()) return known->second;
-  const std::string& name = names_.emplace(&sql, fmt::format("semel_{}", ++named_)).first->second;
+  Prepared& known = names_[&sql];
+  if (known.sql == sql) return known.name;
+  known = {fmt::format("semel_{}", ++named_), sql};
+  const std::string& name = known.name;
   check_sent(PQsendPrepare(connection_, name.c_str(), sql.c_str(), params.count(), params.types()));
   sent_.push_back({Kind::kPrepare, &sql});
   return name;
@@ -78,8 +79,9 @@ void Pipe::send(const std::string& sql, const WireParams& params, bool text_rows
   sent_.push_back({Kind::kRun, &sql});
 }
 
-void Pipe::send_once(const std::string& sql) {
-  check_sent(PQsendQueryParams(connection_, sql.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 1));
+void Pipe::send_once(const std::string& sql, const WireParams& params) {
+  check_sent(PQsendQueryParams(connection_, sql.c_str(), params.count(), params.types(),
+                               params.values(), params.lengths(), params.formats(), 1));
   sent_.push_back({Kind::kRun});
 }
 
@@ -124,7 +126,8 @@ void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments)
     return;
   }
   if (failed_preparation_ != nullptr) {
-    if (PQresultStatus(failed_preparation_.get()) == PGRES_FATAL_ERROR) result.swap(failed_preparation_);
+    if (PQresultStatus(failed_preparation_.get()) == PGRES_FATAL_ERROR)
+      result.swap(failed_preparation_);
     failed_preparation_.reset();
   }
   segments.back().results.push_back(std::move(result));
@@ -151,8 +154,7 @@ bool Pipe::whole() const noexcept {
   if (broken_ || !sent_.empty()) return false;
   pollfd waiting{PQsocket(connection_), POLLIN, 0};
   if (::poll(&waiting, 1, 0) > 0 && PQconsumeInput(connection_) == 0) return false;
-  return PQstatus(connection_) == CONNECTION_OK &&
-         PQtransactionStatus(connection_) == PQTRANS_IDLE;
+  return PQstatus(connection_) == CONNECTION_OK && PQtransactionStatus(connection_) == PQTRANS_IDLE;
 }
 
 void Pipe::lost(Loss loss) {

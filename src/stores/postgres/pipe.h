@@ -1,24 +1,23 @@
 // Pipe: a connection in libpq's pipeline mode. Statements are sent without waiting; one run reads
 // all their results.
 //
-// Each segment ends in a Sync: an error skips the rest of its segment. Outside of BEGIN a segment is
-// a transaction of its own.
+// Each segment ends in a Sync: an error skips the rest of its segment. Outside of BEGIN a segment
+// is a transaction of its own.
 #pragma once
-
-#include <libpq-fe.h>
 
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "stores/postgres/pq.h"
 #include "stores/postgres/wire.h"
 #include "stores/sql/failure.h"
 
 namespace semel::postgres {
 
 struct ResultDeleter {
-  void operator()(PGresult* result) const noexcept { PQclear(result); }
+  void operator()(PGresult* result) const noexcept;
 };
 using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
 
@@ -42,11 +41,11 @@ class Pipe {
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 
-  // Sends `sql`, prepared at its first use; `sql` must outlive this object. Rows come in binary, or,
+  // Sends `sql`, prepared at its first use and found again by its address. Rows come in binary, or,
   // with `text_rows`, as text.
   void send(const std::string& sql, const WireParams& params, bool text_rows = false);
   // One that is not prepared: it is sent once, or defines something.
-  void send_once(const std::string& sql);
+  void send_once(const std::string& sql, const WireParams& params = {});
   // Ends a segment.
   void sync();
   bool anything_sent() const noexcept { return !sent_.empty(); }
@@ -83,8 +82,11 @@ class Pipe {
   bool broken_ = false;
   std::vector<Sent> sent_;
   ResultPtr failed_preparation_;
-  // By its text's address.
-  std::unordered_map<const std::string*, std::string> names_;
+  struct Prepared {
+    std::string name;
+    std::string sql;  // another text may stand at its address by now
+  };
+  std::unordered_map<const std::string*, Prepared> names_;
   std::size_t named_ = 0;
 };
 

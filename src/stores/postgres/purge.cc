@@ -49,6 +49,7 @@ Purge::Purge(Core& core)
     : core_(core),
       seen_(core.dialect, "SELECT clock_seen, clock_doubted FROM semel_meta FOR UPDATE"),
       set_seen_(core.dialect, "UPDATE semel_meta SET clock_seen = ?1, clock_doubted = ?2"),
+      remove_inbox_(core.dialect, "DELETE FROM semel_inbox WHERE row_id = ANY(?1)"),
       last_steady_(core.environment.clock->now()) {}
 
 StoreTime Purge::check_clock(Connection& connection) {
@@ -80,9 +81,8 @@ StoreTime Purge::check_clock(Connection& connection) {
 void Purge::seal_old(Connection& connection, StoreTime now) {
   for (const Generation& one : core_.generations.look(connection).all) {
     if (!one.active || !one.ttl || one.created_at + *one.ttl / kGenerationsInTtl > now) continue;
-    const sql::Text any(core_.dialect,
-                        fmt::format("SELECT 1 FROM {} LIMIT 1", partition_name(one.number)));
-    if (!connection.ask(any, {}).next()) continue;
+    const std::string any = fmt::format("SELECT 1 FROM {} LIMIT 1", partition_name(one.number));
+    if (!connection.ask_once(any).next()) continue;
     try {
       core_.generations.seal(connection, one, kPatience);
     } catch (const sql::Failure& failed) {
@@ -96,15 +96,13 @@ void Purge::seal_old(Connection& connection, StoreTime now) {
 // first.
 bool Purge::remove_inbox(Connection& connection, const Generation& old, StoreTime before,
                          Budget& budget) {
-  const sql::Text look(
-      core_.dialect,
-      fmt::format("SELECT id, inbox FROM {} WHERE id > ?1 AND inbox IS NOT NULL AND "
-                  "state IN ('completed', 'dead') AND changed_at < ?2 ORDER BY id LIMIT {}",
-                  partition_name(old.number), kPart));
-  const sql::Text remove(core_.dialect, "DELETE FROM semel_inbox WHERE row_id = ANY(?1)");
+  const std::string look =
+      (fmt::format("SELECT id, inbox FROM {} WHERE id > ?1 AND inbox IS NOT NULL AND "
+                   "state IN ('completed', 'dead') AND changed_at < ?2 ORDER BY id LIMIT {}",
+                   partition_name(old.number), kPart));
   KeyId last;
   for (;;) {
-    sql::Answer part = connection.ask(look, {last, before});
+    sql::Answer part = connection.ask_once(look, {last, before});
     ArrayParam rows(oid::kInt8);
     while (part.next()) {
       last = part.key_id(0);
@@ -114,7 +112,7 @@ bool Purge::remove_inbox(Connection& connection, const Generation& old, StoreTim
     if (budget.ended()) return false;
     WireParams params;
     params.add(rows);
-    connection.ask(remove, params);
+    connection.ask(remove_inbox_, params);
   }
 }
 
@@ -131,28 +129,25 @@ void Purge::keep_late(Connection& connection, const Generation& old, StoreTime b
   const std::string columns =
       "id, state, fingerprint, changed_at, inbox, result, token, nonce, lease_until, attempt, "
       "outcome_unknown, next_at, first_seen, holder, held, message_key, reason, error";
-  const sql::Text move(
-      core_.dialect,
-      fmt::format("WITH late AS (DELETE FROM {0} WHERE changed_at >= ?1 OR state NOT IN "
-                  "('completed', 'dead') RETURNING {2}) "
-                  "INSERT INTO {1} (generation, {2}) SELECT {3}, {2} FROM late",
-                  partition_name(old.number), partition_name(active->number), columns,
-                  active->number));
+  const std::string move = (fmt::format(
+      "WITH late AS (DELETE FROM {0} WHERE changed_at >= ?1 OR state NOT IN "
+      "('completed', 'dead') RETURNING {2}) "
+      "INSERT INTO {1} (generation, {2}) SELECT {3}, {2} FROM late",
+      partition_name(old.number), partition_name(active->number), columns, active->number));
   const sql::Text& guard = core_.generations.guard();
   const std::int64_t version = core_.generations.look(connection).version;
-  connection.queue(move, {before});
+  connection.queue_once(move, {before});
   connection.queue(guard, {version});
   connection.settle();
 }
 
-std::optional<std::size_t> Purge::drop(Connection& connection, const Generation& old,
-                                       StoreTime now, Budget& budget) {
+std::optional<std::size_t> Purge::drop(Connection& connection, const Generation& old, StoreTime now,
+                                       Budget& budget) {
   const StoreTime before = now - *old.ttl;
   if (!remove_inbox(connection, old, before, budget)) return std::nullopt;
   keep_late(connection, old, before);
-  const sql::Text count(core_.dialect,
-                        fmt::format("SELECT count(*) FROM {}", partition_name(old.number)));
-  sql::Answer counted = connection.ask(count, {});
+  sql::Answer counted =
+      connection.ask_once(fmt::format("SELECT count(*) FROM {}", partition_name(old.number)));
   counted.next();
   try {
     if (core_.generations.remove(connection, old, before, kPatience)) {

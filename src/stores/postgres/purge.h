@@ -32,6 +32,7 @@ class Purge {
   Core& core_;
   const sql::Text seen_;
   const sql::Text set_seen_;
+  const sql::Text remove_inbox_;
   std::optional<StoreTime> last_now_;
   std::chrono::steady_clock::time_point last_steady_;
 };

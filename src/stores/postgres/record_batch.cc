@@ -24,15 +24,13 @@ BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
                                 "WHERE r.id = ANY(?1)",
                                 columns(), clock)),
       // Of an inbox the result stands there.
-      find_with_result(
-          dialect, fmt::format("SELECT {}, {}, i.result FROM semel_record AS r "
-                               "LEFT JOIN semel_inbox AS i ON i.row_id = r.inbox "
-                               "WHERE r.id = ANY(?1)",
-                               columns(), clock)),
-      lock_due(dialect,
-               fmt::format("SELECT {}, {} FROM semel_record AS r "
-                           "WHERE r.id = ANY(?1) AND {} ORDER BY r.id FOR UPDATE",
-                           columns(), clock, due(clock))),
+      find_with_result(dialect, fmt::format("SELECT {}, {}, i.result FROM semel_record AS r "
+                                            "LEFT JOIN semel_inbox AS i ON i.row_id = r.inbox "
+                                            "WHERE r.id = ANY(?1)",
+                                            columns(), clock)),
+      lock_due(dialect, fmt::format("SELECT {}, {} FROM semel_record AS r "
+                                    "WHERE r.id = ANY(?1) AND {} ORDER BY r.id FOR UPDATE",
+                                    columns(), clock, due(clock))),
       // The inner look locks in the order of the keys; an UPDATE by itself would not.
       take_over(
           dialect,
@@ -40,7 +38,8 @@ BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
               "WITH due AS (SELECT r.id, r.generation FROM semel_record AS r "
               "JOIN unnest(?1, ?2) AS w(id, fingerprint) ON w.id = r.id "
               "WHERE {0} AND (w.fingerprint = r.fingerprint OR "
-              "w.fingerprint = '\\x00000000000000000000000000000000') ORDER BY r.id FOR UPDATE OF r), "
+              "w.fingerprint = '\\x00000000000000000000000000000000') ORDER BY r.id FOR UPDATE OF "
+              "r), "
               "wanted AS (SELECT u.id, u.nonce, d.generation FROM unnest(?1, ?3) AS u(id, nonce) "
               "JOIN due AS d ON d.id = u.id) "
               "UPDATE semel_record AS r SET state = 'consuming', nonce = wanted.nonce, "
@@ -51,25 +50,26 @@ BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
               "FROM wanted WHERE r.id = wanted.id AND r.generation = wanted.generation "
               "RETURNING {3}, {1}",
               due(clock), clock, dialect.prefix(), columns())),
-      renew(dialect, fmt::format("UPDATE semel_record AS r SET lease_until = {} + ?3 * interval '1 "
-                                 "millisecond' FROM unnest(?1, ?2) AS w(id, nonce) "
-                                 "WHERE r.id = w.id AND r.nonce = w.nonce AND r.state = 'consuming' "
-                                 "RETURNING r.id",
-                                 clock)),
+      renew(dialect,
+            fmt::format("UPDATE semel_record AS r SET lease_until = {} + ?3 * interval '1 "
+                        "millisecond' FROM unnest(?1, ?2) AS w(id, nonce) "
+                        "WHERE r.id = w.id AND r.nonce = w.nonce AND r.state = 'consuming' "
+                        "RETURNING r.id",
+                        clock)),
       confirm(dialect,
               "SELECT r.id FROM semel_record AS r JOIN unnest(?1, ?2) AS w(id, nonce) "
               "ON r.id = w.id AND r.nonce = w.nonce WHERE r.state = 'consuming' "
               "ORDER BY r.id FOR UPDATE OF r"),
-      complete(dialect,
-               fmt::format(
-                   "UPDATE semel_record AS r SET state = 'completed', changed_at = {}, "
-                   "result = w.result, token = NULL, nonce = NULL, lease_until = NULL, "
-                   "attempt = NULL, outcome_unknown = NULL, next_at = NULL, first_seen = NULL, "
-                   "holder = NULL, message_key = NULL, reason = NULL, error = NULL "
-                   "FROM unnest(?1, ?2, ?3) AS w(id, nonce, result) "
-                   "WHERE r.id = w.id AND r.nonce = w.nonce AND r.state = 'consuming' "
-                   "AND r.held IS NULL AND r.inbox IS NULL RETURNING r.id",
-                   clock)),
+      complete(
+          dialect,
+          fmt::format("UPDATE semel_record AS r SET state = 'completed', changed_at = {}, "
+                      "result = w.result, token = NULL, nonce = NULL, lease_until = NULL, "
+                      "attempt = NULL, outcome_unknown = NULL, next_at = NULL, first_seen = NULL, "
+                      "holder = NULL, message_key = NULL, reason = NULL, error = NULL "
+                      "FROM unnest(?1, ?2, ?3) AS w(id, nonce, result) "
+                      "WHERE r.id = w.id AND r.nonce = w.nonce AND r.state = 'consuming' "
+                      "AND r.held IS NULL AND r.inbox IS NULL RETURNING r.id",
+                      clock)),
       set_results(dialect,
                   "UPDATE semel_record AS r SET result = w.result "
                   "FROM unnest(?1, ?2) AS w(id, result) WHERE r.id = w.id"),

@@ -21,15 +21,15 @@ struct Found {
 struct BatchTexts {
   BatchTexts(const Dialect& dialect, const std::string& clock);
 
-  sql::Text find;              // ids; their results, too, where asked for
+  sql::Text find;  // ids; their results, too, where asked for
   sql::Text find_with_result;
-  sql::Text lock_due;          // ids: those that may be claimed now, locked
-  sql::Text take_over;         // ids, fingerprints, nonces, lease, holder: those that may be claimed now
-  sql::Text renew;             // ids, nonces, lease
-  sql::Text confirm;           // ids, nonces: locked
-  sql::Text complete;          // ids, nonces, results: those with nothing kept beside them
-  sql::Text set_results;       // ids, results
-  sql::Text erase;             // ids
+  sql::Text lock_due;     // ids: those that may be claimed now, locked
+  sql::Text take_over;    // ids, fingerprints, nonces, lease, holder: those that may be claimed now
+  sql::Text renew;        // ids, nonces, lease
+  sql::Text confirm;      // ids, nonces: locked
+  sql::Text complete;     // ids, nonces, results: those with nothing kept beside them
+  sql::Text set_results;  // ids, results
+  sql::Text erase;        // ids
 };
 
 // Rows of find, find_with_result or lock_due; with them the server's clock.

@@ -1,6 +1,7 @@
 #include "stores/postgres/schema.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 
 #include <semel/version.h>
 
@@ -111,12 +112,12 @@ void need_schema(PGconn* connection, const std::string& schema) {
   const int version = schema_version(connection, schema);
   refuse_newer(version, schema);
   if (version == kSchemaVersion) return;
-  sql::fail({ErrorKind::kRejected, "R207",
-             version == 0 ? fmt::format("the database has no schema \"{}\" with tables of Semel",
-                                        schema)
-                          : fmt::format("the schema \"{}\" has tables of an older version, {}",
-                                        schema, version),
-             "make them: semel store init"});
+  sql::fail(
+      {ErrorKind::kRejected, "R207",
+       version == 0
+           ? fmt::format("the database has no schema \"{}\" with tables of Semel", schema)
+           : fmt::format("the schema \"{}\" has tables of an older version, {}", schema, version),
+       "make them: semel store init"});
 }
 
 }  // namespace semel::postgres

@@ -5,8 +5,8 @@
 
 namespace semel::postgres {
 
-// One entry per version, in order, never changed once released. {schema} is the name the user chose,
-// quoted.
+// One entry per version, in order, never changed once released. {schema} is the name the user
+// chose, quoted.
 inline constexpr const char* kMigrations[] = {
     R"sql(
 CREATE TABLE {schema}.semel_schema (
@@ -210,6 +210,12 @@ CREATE VIEW {schema}.semel_messages_held AS
          encode(h.line, 'escape') AS line, h.place, encode(h.headers, 'escape') AS headers,
          encode(h.payload, 'escape') AS payload
   FROM {schema}.semel_held h LEFT JOIN {schema}.semel_consumer c ON c.number = h.consumer;
+CREATE VIEW {schema}.semel_messages_received AS
+  SELECT i.row_id, c.name AS consumer, encode(i.message_key, 'escape') AS key,
+         encode(i.type, 'escape') AS type, i.received_at, i.processed_at,
+         encode(i.error, 'escape') AS error, encode(i.result, 'escape') AS result,
+         encode(i.payload, 'escape') AS payload
+  FROM {schema}.semel_inbox i LEFT JOIN {schema}.semel_consumer c ON c.number = i.consumer;
 CREATE VIEW {schema}.semel_dead_letters AS
   SELECT d.id, c.name AS consumer, encode(d.message_key, 'escape') AS key,
          encode(d.reason, 'escape') AS reason, encode(d.error, 'escape') AS error, d.attempts,

@@ -57,7 +57,7 @@ std::optional<std::size_t> StatementRun::run_once(const Batch& batch) {
 std::size_t StatementRun::send_batch(const Batch& batch) {
   for (std::size_t at = 0; at < batch.size(); ++at) {
     if (auto refused = send(pipe_, texts_, batch[at]->statement, false)) {
-      note(batch[at]->message, broke(*std::move(refused)));
+      note(batch[at]->message, *std::move(refused));
       return at;
     }
   }
@@ -133,15 +133,17 @@ Rows StatementRun::query(std::size_t message, const RecordedStatement& statement
   return rows_of(answer);
 }
 
-void StatementRun::run_own(std::size_t message, const Batch& own,
-                           const RecordedStatement& question, Results& results) {
+void StatementRun::run_own(std::size_t message, const Batch& own, const RecordedStatement& question,
+                           Results& results) {
   const std::size_t sent = send_batch(own);
   bool lost = sent < own.size();
   if (!lost) {
     command(texts_.mark_question);
     if (auto refused = send(pipe_, texts_, question, true)) {
       this->results();
-      sql::fail(*std::move(refused));
+      pending_.clear();
+      command(texts_.back_to_question);
+      sql::fail(std::move(refused->error));
     }
     command(texts_.release_question);
   }

@@ -15,9 +15,8 @@ struct UnitClaims::Request {
 
   const Message& message(std::uint32_t at) const { return *messages[at]; }
   std::uint32_t at(const KeyId& id) const {
-    return *std::ranges::lower_bound(order, id, {}, [&](std::uint32_t i) -> const KeyId& {
-      return messages[i]->key().id;
-    });
+    return *std::ranges::lower_bound(
+        order, id, {}, [&](std::uint32_t i) -> const KeyId& { return messages[i]->key().id; });
   }
   Claimed& remember(std::uint32_t at) {
     Claimed& claimed = claimed_at[at].emplace();
@@ -33,6 +32,34 @@ std::vector<Claim> UnitClaims::claim(Connection& connection, const Generations::
                                      const UnitOptions& options) {
   claimed_.clear();
   next_ = 0;
+  return claim_some(connection, active, messages, options);
+}
+
+std::vector<Claim> UnitClaims::claim_singly(Connection& connection,
+                                            const Generations::Active& active,
+                                            std::span<const Message* const> messages,
+                                            const UnitOptions& options) {
+  claimed_.clear();
+  next_ = 0;
+  std::vector<Claim> answers(messages.size(), Busy{core::kShortestBusy});
+  const HandlerTexts& marks = connection.handler_texts();
+  // In the order of their ids, as whoever claims many at a time.
+  for (const std::uint32_t at : in_order(messages)) {
+    connection.pipe().send(marks.mark_message, {});
+    try {
+      answers[at] = claim_some(connection, active, messages.subspan(at, 1), options).front();
+      connection.pipe().send(marks.release_message, {});
+    } catch (const sql::Failure& failed) {
+      if (failed.error().kind != ErrorKind::kBlocked) throw;
+      connection.pipe().send(marks.back_to_message, {});
+    }
+  }
+  return answers;
+}
+
+std::vector<Claim> UnitClaims::claim_some(Connection& connection, const Generations::Active& active,
+                                          std::span<const Message* const> messages,
+                                          const UnitOptions& options) {
   Request request{messages, options, in_order(messages), {}, {}, {}, {}};
   request.answers.assign(messages.size(), Busy{core::kShortestBusy});
   request.claimed_at.resize(messages.size());
@@ -47,6 +74,11 @@ std::vector<Claim> UnitClaims::claim(Connection& connection, const Generations::
     if (one) claimed_.push_back(*std::move(one));
   }
   return std::move(request.answers);
+}
+
+void UnitClaims::begin_again() {
+  generations_.forget();
+  sql::fail({ErrorKind::kRetryTransaction, "R200", "a new generation of records was begun", {}}, 1);
 }
 
 void UnitClaims::insert(Connection& connection, const Generations::Active& active,
@@ -70,15 +102,17 @@ void UnitClaims::insert(Connection& connection, const Generations::Active& activ
   connection.queue(active.texts->insert_completed, inserting);
   if (!active.alone) connection.queue(active.texts->others, looking);
   connection.queue(generations_.version(), {});
-  const auto results = connection.run();
+  std::vector<ResultPtr> results;
+  try {
+    results = connection.run();
+  } catch (const sql::Failure& failed) {
+    if (!Generations::moved(failed)) throw;
+    begin_again();
+  }
   const std::size_t first = results.size() - (active.alone ? 2 : 3);
   sql::Answer version = answer_of(results.back().get());
   version.next();
-  if (version.integer(0) != active.version) {
-    generations_.forget();
-    sql::fail({ErrorKind::kRetryTransaction, "R200", "a new generation of records was begun", {}},
-              1);
-  }
+  if (version.integer(0) != active.version) begin_again();
   std::vector<bool> fresh(request.messages.size());
   sql::Answer inserted = answer_of(results[first].get());
   while (inserted.next()) fresh[request.at(inserted.key_id(0))] = true;
@@ -139,7 +173,8 @@ void UnitClaims::look(Connection& connection, Request& request) {
       claimed.at = now;
       claimed.inbox = found.row.inbox;
       claimed.live = std::move(found.row);
-    } else if (auto* const completed = std::get_if<Completed>(&decided); completed && !want_result) {
+    } else if (auto* const completed = std::get_if<Completed>(&decided);
+               completed && !want_result) {
       completed->result.clear();
     }
     request.answers[at] = std::move(decided);

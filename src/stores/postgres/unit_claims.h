@@ -16,7 +16,8 @@ struct Claimed {
   KeyId id;
   Fingerprint fingerprint;
   Bytes key;
-  std::optional<sql::RecordRow> live;  // of an earlier try, as this claim leaves it; its row is locked
+  std::optional<sql::RecordRow>
+      live;  // of an earlier try, as this claim leaves it; its row is locked
   std::optional<std::int64_t> inbox;
   StoreTime at{};
   bool finished = false;
@@ -31,13 +32,22 @@ class UnitClaims {
   // In an open transaction, which waits for another holder as long as its patience.
   std::vector<Claim> claim(Connection& connection, const Generations::Active& active,
                            std::span<const Message* const> messages, const UnitOptions& options);
-  // Null where the unit has not claimed it. Fast where keys are asked for in the order of the claim.
+  // One at a time, each behind a mark: what is held is Busy.
+  std::vector<Claim> claim_singly(Connection& connection, const Generations::Active& active,
+                                  std::span<const Message* const> messages,
+                                  const UnitOptions& options);
+  // Null where the unit has not claimed it. Fast where keys are asked for in the order of the
+  // claim.
   Claimed* find(const KeyId& id) noexcept;
   bool unfinished() const noexcept;
 
  private:
   struct Request;
 
+  std::vector<Claim> claim_some(Connection& connection, const Generations::Active& active,
+                                std::span<const Message* const> messages,
+                                const UnitOptions& options);
+  [[noreturn]] void begin_again();
   void insert(Connection& connection, const Generations::Active& active, Request& request);
   void look(Connection& connection, Request& request);
 

@@ -9,8 +9,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// Where one of many is held, each is asked for by itself, and waits no longer.
+constexpr milliseconds kAlone{50};
+
 [[noreturn]] void misuse(const char* what) {
-  sql::fail({ErrorKind::kRejected, "R200", what, "claim or confirm, then statements, finish, commit"});
+  sql::fail(
+      {ErrorKind::kRejected, "R200", what, "claim or confirm, then statements, finish, commit"});
 }
 
 class Unit final : public UnitOfWork {
@@ -36,10 +40,8 @@ class Unit final : public UnitOfWork {
         return std::vector<Claim>();
       }
       const ConsumerNumber consumer = messages.front()->key().id.consumer();
-      const Ttl ttl = core_.ttls.ttl(connection_, consumer);
-      const Generations::Active active = core_.generations.active(connection_, ttl);
-      connection_.begin(options_.patience);
-      auto claims = claims_.claim(connection_, active, messages, options_);
+      const Generations::Active active = core_.generations.active(connection_, consumer);
+      auto claims = claim_patiently(active, messages);
       SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
       return claims;
     });
@@ -135,6 +137,20 @@ class Unit final : public UnitOfWork {
     if (stage_ != needed) misuse(otherwise);
   }
 
+  // A key that another transaction holds for longer than the patience is busy, and it alone.
+  std::vector<Claim> claim_patiently(const Generations::Active& active,
+                                     std::span<const Message* const> messages) {
+    connection_.begin(options_.patience);
+    try {
+      return claims_.claim(connection_, active, messages, options_);
+    } catch (const sql::Failure& failed) {
+      if (failed.error().kind != ErrorKind::kBlocked) throw;
+    }
+    connection_.roll_back();
+    connection_.begin(kAlone);
+    return claims_.claim_singly(connection_, active, messages, options_);
+  }
+
   void end() noexcept {
     stage_ = Stage::kOver;
     connection_.roll_back();
@@ -170,8 +186,7 @@ class Unit final : public UnitOfWork {
 
 class LookUnit final : public UnitOfWork {
  public:
-  explicit LookUnit(Core& core)
-      : lent_(core.pool), connection_(static_cast<Connection&>(*lent_)) {}
+  explicit LookUnit(Core& core) : lent_(core.pool), connection_(static_cast<Connection&>(*lent_)) {}
   ~LookUnit() override { connection_.roll_back(); }
 
   Result<std::vector<Claim>> claim(std::span<const Message* const>) override {
@@ -190,7 +205,7 @@ class LookUnit final : public UnitOfWork {
       Pipe& pipe = connection_.pipe();
       if (auto refused = send(pipe, connection_.handler_texts(), statement, true)) {
         connection_.roll_back();
-        sql::fail(*std::move(refused));
+        sql::fail(std::move(refused->error));
       }
       const auto segments = pipe.run(Loss::kNothingDone);
       const PGresult* const answer = segments.back().results.back().get();

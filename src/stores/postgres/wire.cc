@@ -1,5 +1,6 @@
 #include "stores/postgres/wire.h"
 
+#include <libpq-fe.h>
 #include <charconv>
 #include <cstring>
 #include <utility>
@@ -102,8 +103,8 @@ void WireParams::add(const sql::Param& param) {
   switch (param.type()) {
     case sql::Param::Type::kInteger:
       put(number, param.number());
-      return push(oid::kInt8, param.null() ? nullptr : keep(std::move(number)), sizeof(std::int64_t),
-                  true);
+      return push(oid::kInt8, param.null() ? nullptr : keep(std::move(number)),
+                  sizeof(std::int64_t), true);
     case sql::Param::Type::kBoolean:
       number += static_cast<char>(param.number());
       return push(oid::kBool, param.null() ? nullptr : keep(std::move(number)), 1, true);

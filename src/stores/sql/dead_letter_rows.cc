@@ -16,9 +16,7 @@ namespace {
 constexpr std::string_view kByKey = "semel.dead_letter.key";
 constexpr std::string_view kByPosition = "semel.dead_letter.position";
 
-constexpr std::string_view kByTimes = "semel.dead_letter.times";
-
-constexpr std::string_view kTold =
+constexpr std::string_view kLetterColumns =
     "id, consumer, fingerprint, record, replayed, attempts, first_seen, dead_at, message_key, "
     "reason, error, type, content_type, source_partition, source_position";
 
@@ -33,7 +31,7 @@ std::string insert_or(std::string_view otherwise) {
 }
 
 std::string whole_where(std::string_view condition) {
-  return fmt::format("SELECT {}, headers, payload FROM semel_dead_letter WHERE {}", kTold,
+  return fmt::format("SELECT {}, headers, payload FROM semel_dead_letter WHERE {}", kLetterColumns,
                      condition);
 }
 
@@ -79,18 +77,12 @@ DeadLetterRow whole_at(const Answer& answer) {
   return row;
 }
 
-// One without key and position that was given up here has no identity. One from elsewhere is told
-// by its times, so that two who add it at once add it once.
-digest::Short identity_of(const DeadLetter& letter) {
+HeldContent identity_in(const DeadLetter& letter) {
   HeldContent content;
   if (!letter.key.empty()) content.key = letter.key;
   content.partition = letter.partition;
   content.position = letter.position;
-  if (const auto identity = identity_of(content)) return *identity;
-  const std::string first_seen = std::to_string(letter.first_seen.time_since_epoch().count());
-  const std::string dead_at = std::to_string(letter.dead_at.time_since_epoch().count());
-  const std::array<BytesView, 2> parts = {first_seen, dead_at};
-  return digest::shortened(digest::sha256_parts(kByTimes, parts));
+  return content;
 }
 
 }  // namespace
@@ -108,7 +100,7 @@ DeadLetterTexts::DeadLetterTexts(const Dialect& dialect)
       list(dialect, fmt::format("SELECT {} FROM semel_dead_letter WHERE id > ?1 "
                                 "AND (?2 IS NULL OR consumer = ?2) "
                                 "AND (?3 IS NULL OR reason = ?3) ORDER BY id LIMIT ?4",
-                                kTold)),
+                                kLetterColumns)),
       list_whole(dialect, whole_where("id > ?1 AND (?2 IS NULL OR consumer = ?2) "
                                       "AND (?3 IS NULL OR reason = ?3) ORDER BY id LIMIT ?4")),
       note(dialect, "UPDATE semel_dead_letter SET replayed = replayed + 1 WHERE id = ?1"),
@@ -119,6 +111,7 @@ DeadLetterTexts::DeadLetterTexts(const Dialect& dialect)
       edit(dialect,
            "UPDATE semel_dead_letter SET fingerprint = ?2, headers = ?3, payload = ?4 "
            "WHERE id = ?1"),
+      lock_adding(dialect, "SELECT version FROM semel_schema ORDER BY version FOR UPDATE"),
       add(dialect, insert_or("NOTHING")),
       same_unnamed(dialect,
                    "SELECT 1 FROM semel_dead_letter WHERE consumer = ?1 AND identity IS NULL "
@@ -182,19 +175,21 @@ void DeadLetterRows::edit(const LetterEdit& edit) {
                  {edit.id, edit.fingerprint, core::text_of(edit.headers), edit.payload});
 }
 
+void DeadLetterRows::lock_adding() { session_.ask(texts_.lock_adding, {}); }
+
+// A letter without key and position has no identity: its times tell it from another one.
 bool DeadLetterRows::add(const DeadLetter& letter, ConsumerNumber consumer,
                          const std::optional<KeyId>& record) {
-  if (letter.key.empty() && letter.position.empty()) {
+  const HeldContent content = identity_in(letter);
+  const auto identity = identity_of(content);
+  if (!identity) {
     const Answer same = session_.ask(
         texts_.same_unnamed, {consumer, letter.fingerprint, letter.first_seen, letter.dead_at});
     if (same.changed() > 0) return false;
   }
-  const digest::Short identity = identity_of(letter);
-  std::optional<BytesView> key;
-  if (!letter.key.empty()) key = letter.key;
   const Answer added = session_.ask(
-      texts_.add, {consumer, digest::view(identity), letter.fingerprint, record, letter.replayed,
-                   letter.attempts, letter.first_seen, letter.dead_at, key, letter.reason,
+      texts_.add, {consumer, view_of(identity), letter.fingerprint, record, letter.replayed,
+                   letter.attempts, letter.first_seen, letter.dead_at, content.key, letter.reason,
                    letter.error, letter.type, letter.content_type, letter.partition,
                    letter.position, core::text_of(letter.headers), letter.payload});
   return added.changed() > 0;

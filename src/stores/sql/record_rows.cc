@@ -13,10 +13,11 @@
 namespace semel::sql {
 namespace {
 
-constexpr std::array<std::string_view, kRecordColumns> kColumns = {
-    "id",     "state",        "fingerprint", "token",      "nonce",  "lease_until", "attempt",
-    "outcome_unknown", "next_at", "first_seen", "holder",  "held",   "inbox",       "message_key",
-    "reason", "error",        "changed_at",  "generation", "result"};
+constexpr std::array<std::string_view, kRecordColumns> kOfRecords = {
+    "id",          "state",      "fingerprint",     "token",       "nonce",
+    "lease_until", "attempt",    "outcome_unknown", "next_at",     "first_seen",
+    "holder",      "held",       "inbox",           "message_key", "reason",
+    "error",       "changed_at", "generation",      "result"};
 
 std::string select_where(std::string_view condition) {
   return fmt::format("SELECT {} FROM semel_record WHERE {}", record_columns(), condition);
@@ -46,7 +47,7 @@ std::optional<T> where(bool there, const T& value) {
 
 std::string record_columns(std::string_view prefix) {
   std::string columns;
-  for (const std::string_view column : kColumns) {
+  for (const std::string_view column : kOfRecords) {
     if (!columns.empty()) columns += ", ";
     columns += prefix;
     columns += column;

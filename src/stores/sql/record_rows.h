@@ -31,7 +31,8 @@ RecordRow record_at(const Answer& answer);
 
 struct RecordTexts {
   explicit RecordTexts(const Dialect& dialect);
-  Text find, find_locked, save, set_inbox, erase, held_by, holders, end, dead, list, list_state, counts;
+  Text find, find_locked, save, set_inbox, erase, held_by, holders, end, dead, list, list_state,
+      counts;
 };
 
 class RecordRows {

@@ -14,7 +14,7 @@ namespace semel::sql {
 namespace {
 
 // Rows told of each kind of finding; the rest is counted, up to the number that a text asks for.
-constexpr std::size_t kToldEach = 10;
+constexpr std::size_t kTold = 10;
 constexpr std::size_t kAsked = 1000;
 
 std::string some(std::string_view sql) { return fmt::format("{} LIMIT {}", sql, kAsked); }
@@ -44,9 +44,9 @@ class StoreLook {
     Answer rows = session_.ask(text, params);
     std::size_t seen = 0;
     while (rows.next()) {
-      if (seen++ < kToldEach) add(wrong, what, place(table, rows), detail);
+      if (seen++ < kTold) add(wrong, what, place(table, rows), detail);
     }
-    if (seen <= kToldEach) return;
+    if (seen <= kTold) return;
     add(wrong, what, std::string(table),
         fmt::format("{}: {}{} rows in all", detail, seen, seen < kAsked ? "" : " or more"));
   }

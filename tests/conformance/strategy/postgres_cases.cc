@@ -1,0 +1,86 @@
+// The PostgreSQL store joins the strategy suite.
+#include <libpq-fe.h>
+
+#include <semel/postgres.h>
+
+#include <cstdlib>
+
+#include "tests/conformance/strategy_suite.h"
+#include "tests/support/postgres_server.h"
+
+namespace semel::conformance {
+namespace {
+
+class PostgresPlace final : public StrategyPlace {
+ public:
+  PostgresPlace()
+      : url_(test::PostgresServer::shared().url(test::PostgresServer::shared().new_database())),
+        connection_(PQconnectdb(url_.c_str())) {
+    const auto made = open();
+    sql("CREATE TABLE effect (name text NOT NULL)");
+    sql("CREATE TABLE taken (id bigint UNIQUE)");
+    sql("CREATE TABLE ending (id bigint CHECK (id <> 1))");
+  }
+  ~PostgresPlace() override { PQfinish(connection_); }
+
+  std::unique_ptr<Store> open() override {
+    PostgresOptions options;
+    options.url = url_;
+    auto store = open_postgres(std::move(options));
+    if (!store) {
+      ADD_FAILURE() << store.error().message;
+      std::abort();
+    }
+    return *std::move(store);
+  }
+
+  std::int64_t sql(const std::string& text) override {
+    const std::scoped_lock lock(mutex_);
+    PGresult* const result = PQexec(connection_, text.c_str());
+    const ExecStatusType status = PQresultStatus(result);
+    EXPECT_TRUE(status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
+        << text << ": " << PQresultErrorMessage(result);
+    const bool any = PQntuples(result) > 0 && PQgetisnull(result, 0, 0) == 0;
+    const std::int64_t first = any ? std::atoll(PQgetvalue(result, 0, 0)) : 0;
+    PQclear(result);
+    return first;
+  }
+  std::string inbox() override { return "semel.semel_messages_received"; }
+
+ private:
+  std::mutex mutex_;
+  std::string url_;
+  PGconn* connection_;
+};
+
+std::unique_ptr<StrategyPlace> make() { return std::make_unique<PostgresPlace>(); }
+
+std::vector<StrategyCase> those(bool (*wanted)(const StrategyCase&)) {
+  std::vector<StrategyCase> some;
+  for (const StrategyCase& one : cases_of("postgres", make, true)) {
+    if (wanted(one)) some.push_back(one);
+  }
+  return some;
+}
+
+const auto kNames = testing::PrintToStringParamName();
+
+INSTANTIATE_TEST_SUITE_P(Postgres, StrategySuite,
+                         testing::ValuesIn(cases_of("postgres", make, true)), kNames);
+INSTANTIATE_TEST_SUITE_P(
+    Postgres, TransactionalStrategySuite,
+    testing::ValuesIn(those([](const StrategyCase& c) { return c.transactional; })), kNames);
+INSTANTIATE_TEST_SUITE_P(
+    Postgres, RecordStrategySuite,
+    testing::ValuesIn(those([](const StrategyCase& c) { return c.has_records(); })), kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, LeaseStrategySuite,
+                         testing::Values(StrategyCase{"postgres", make, StrategyKind::kStateMachine,
+                                                      false}),
+                         kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, InboxStrategySuite,
+                         testing::Values(StrategyCase{"postgres", make, StrategyKind::kInbox,
+                                                      true}),
+                         kNames);
+
+}  // namespace
+}  // namespace semel::conformance
