@@ -52,7 +52,6 @@ struct Line {
   LineEnd last;
 
   std::size_t bytes() const noexcept;
-  void append(const LineEnd& end) { last = end; }
   // A row of it was taken, or put behind, where it stood.
   void note(RowTag row, std::optional<std::int64_t> taken_by, StoreTime due);
 };
@@ -90,7 +89,8 @@ class HeldLines {
   void join(RowTag row, BytesView line, const Seat& seat, std::optional<std::int64_t> taken_by,
             StoreTime due);
   // True where the row may not be had yet by this process: not all before it is in its hand.
-  bool waits(RowTag row, std::int64_t instance, StoreTime now);
+  bool waits(RowTag row, ConsumerNumber consumer, BytesView line, std::int64_t instance,
+             StoreTime now);
   void put_behind(RowTag row);
   // Something of the line has gone: its first row shows.
   void move_up(ConsumerNumber consumer, BytesView line);
