@@ -81,10 +81,9 @@ class Generations {
   // claim its keys in one generation, and one in another. Waits for all that insert. Where `to` is
   // longer, what was kept for `from` is kept as long.
   void change_ttl(Connection& connection, const Ttl& from, const Ttl& to);
-  // Drops a sealed one, of which nothing may be left but what is completed, or dead since `before`.
+  // Drops a sealed one, of which nothing may be left but what is completed: that changes no more.
   // False where something is. Throws kBlocked where it is in use for longer than `patience`.
-  bool remove(Connection& connection, const Generation& old, StoreTime before,
-              std::chrono::milliseconds patience);
+  bool remove(Connection& connection, const Generation& old, std::chrono::milliseconds patience);
 
   // And the server's clock.
   const sql::Text& version() const noexcept { return version_; }
