@@ -225,4 +225,20 @@ Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options) {
   return postgres::open_store(std::move(options), {});
 }
 
+Result<SchemaChange> postgres_schema_change(const PostgresOptions& options) {
+  return sql::contained([&] {
+    postgres::Place place;
+    place.url = options.url;
+    place.schema = options.schema;
+    place.patience = options.busy;
+    const postgres::Opened opened(place);
+    SchemaChange change;
+    change.from = postgres::schema_version(opened.get(), place.schema);
+    change.to = postgres::newest_version();
+    postgres::refuse_newer(change.from, place.schema);
+    change.sql = postgres::migration_sql(change.from, place.schema);
+    return change;
+  });
+}
+
 }  // namespace semel
