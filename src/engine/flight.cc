@@ -79,8 +79,10 @@ bool Flight::thin() const {
 
 void Flight::call_workers() {
   if (workers_ > 0) {
+    waited_for_ = false;
     ready_.notify_all();
   } else if (crowded_locked() && may_take(gate_room())) {
+    waited_for_ = false;
     ready_.notify_one();
   }
 }
@@ -126,6 +128,7 @@ std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
 std::vector<Delivery> Flight::take(bool wait) {
   std::unique_lock lock(mutex_);
   for (;;) {
+    if (wait) waited_for_ = true;
     // The gate is not under this lock: what it said is asked for once.
     const ConsumerGate::Room room = gate_room();
     const bool mine = !wait || workers_ > 0 || crowded_locked();
@@ -135,9 +138,10 @@ std::vector<Delivery> Flight::take(bool wait) {
   }
 }
 
-void Flight::answered(std::size_t calls) {
+void Flight::answered() {
+  ++answered_;
+  if (!waited_for_) return;
   std::lock_guard lock(mutex_);
-  answered_ += calls;
   call_workers();
 }
 
@@ -242,7 +246,8 @@ void Flight::keep_aside(std::vector<Delivery> followers) {
 
 Flight::Waiting Flight::waiting_aside() {
   std::lock_guard lock(mutex_);
-  return {!aside_.rows.empty(), !aside_.followers.empty(), aside_moved_};
+  return {!aside_.rows.empty(), !aside_.followers.empty(), aside_moved_,
+          book_.size() > 2 * lines_known_ + kManyLines};
 }
 
 Flight::Question Flight::ask() {
@@ -254,11 +259,6 @@ void Flight::lines_held(const std::vector<Bytes>& lines, Question asked) {
   std::lock_guard lock(mutex_);
   book_.only({lines.begin(), lines.end()}, asked);
   lines_known_ = book_.size();
-}
-
-bool Flight::many_lines() const {
-  std::lock_guard lock(mutex_);
-  return book_.size() > 2 * lines_known_ + kManyLines;
 }
 
 std::vector<Delivery> Flight::line_free(BytesView line, std::vector<Delivery> followers,

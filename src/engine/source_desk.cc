@@ -143,6 +143,15 @@ void SourceDesk::settle(const std::vector<Landing>& landings) {
   }
 }
 
+void SourceDesk::give_back(const std::vector<Delivery>& rest) {
+  std::vector<Landing> landings;
+  landings.reserve(rest.size());
+  for (const Delivery& delivery : rest) {
+    landings.push_back(Landing::of(delivery, Settlement::Kind::kRelease));
+  }
+  if (!landings.empty()) settle(landings);
+}
+
 void SourceDesk::settle_open() {
   for (const auto& desk : desks_) {
     std::lock_guard lock(desk->mutex);

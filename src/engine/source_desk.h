@@ -56,6 +56,8 @@ class SourceDesk {
 
   // Tells the sources; what cannot be told now is told again at the next call.
   void settle(const std::vector<Landing>& landings);
+  // Tells them of what was not handled.
+  void give_back(const std::vector<Delivery>& rest);
   void settle_open();
   // Keeps in-flight rows hidden, but for these.
   void extend(const std::unordered_set<std::uint64_t>& but = {});

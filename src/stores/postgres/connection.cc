@@ -1,6 +1,7 @@
 #include "stores/postgres/connection.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 
 #include <algorithm>
 

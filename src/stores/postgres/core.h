@@ -28,7 +28,6 @@ struct Core {
   const sql::TableTexts texts;
   const BatchTexts batch_texts;
   Generations generations;
-  sql::ConsumerCache ttls;
   Presence presence;
   sql::Pool pool;
   const sql::Core shared{pool, texts, presence, presence};

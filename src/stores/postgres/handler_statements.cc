@@ -1,6 +1,7 @@
 #include "stores/postgres/handler_statements.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,7 @@
 #include "stores/postgres/pipe.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 #include <poll.h>
 
 #include <utility>
@@ -22,6 +23,8 @@ std::string primary_of(const PGresult* result) {
 }
 
 }  // namespace
+
+void ResultDeleter::operator()(PGresult* result) const noexcept { PQclear(result); }
 
 std::string_view state_of(const PGresult* result) noexcept {
   const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);

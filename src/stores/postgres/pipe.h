@@ -5,20 +5,19 @@
 // is a transaction of its own.
 #pragma once
 
-#include <libpq-fe.h>
-
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "stores/postgres/pq.h"
 #include "stores/postgres/wire.h"
 #include "stores/sql/failure.h"
 
 namespace semel::postgres {
 
 struct ResultDeleter {
-  void operator()(PGresult* result) const noexcept { PQclear(result); }
+  void operator()(PGresult* result) const noexcept;
 };
 using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
 

@@ -1,6 +1,7 @@
 #include "stores/postgres/presence.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -141,13 +142,15 @@ std::int64_t Presence::number() {
   return last_number_;
 }
 
-// After the connection was lost: nobody has taken over what this process held.
+// After the connection was lost: nobody has taken over what this process held. Whoever is about to
+// has locked the instance's row, and looked after that whether it is gone.
 bool Presence::still_known(std::int64_t number) {
   if (!lock(Kind::kInstance, number)) return false;
-  const ResultPtr row =
-      execute(fmt::format("UPDATE {0}semel_meta SET epoch = epoch + 1 WHERE EXISTS (SELECT 1 FROM "
-                          "{0}semel_instance WHERE number = {1}) RETURNING epoch",
-                          prefix_, number));
+  const ResultPtr row = execute(
+      fmt::format("WITH known AS (SELECT 1 FROM {0}semel_instance WHERE number = {1} FOR SHARE) "
+                  "UPDATE {0}semel_meta SET epoch = epoch + 1 WHERE EXISTS (SELECT 1 FROM known) "
+                  "RETURNING epoch",
+                  prefix_, number));
   if (PQntuples(row.get()) > 0) return true;
   unlock(Kind::kInstance, number);
   return false;

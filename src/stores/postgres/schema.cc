@@ -1,6 +1,7 @@
 #include "stores/postgres/schema.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 
 #include <semel/version.h>
 

@@ -1,5 +1,6 @@
 #include "stores/postgres/store.h"
 
+#include <libpq-fe.h>
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -33,7 +34,7 @@ class PostgresStore final : public Store {
         inspector_texts_(core_.dialect),
         position_texts_(core_.dialect),
         units_(make_units(core_)),
-        held_(sql::make_held(core_.pool, core_.presence, core_.texts.held, core_.presence)),
+        held_(sql::make_held(core_.shared)),
         dead_letters_(sql::make_dead_letters(core_.shared)),
         inspector_(sql::make_inspector(core_.shared, inspector_texts_, facts_)),
         positions_(sql::make_positions(core_.pool, position_texts_, core_.presence)),
@@ -82,22 +83,24 @@ class PostgresStore final : public Store {
 
 Result<ConsumerNumber> PostgresStore::attach(const ConsumerSpec& spec) {
   return sql::contained([&] {
-    std::optional<std::pair<Ttl, Ttl>> longer;
     const ConsumerNumber number = sql::transacted(core_.pool, [&](sql::Work& work) {
       sql::Tables tables = core_.shared.tables(work.session());
-      longer.reset();
       auto row = tables.consumers.find(spec.name);
       if (!row) row = tables.consumers.add(spec);
       sql::Consumers::check_recipe(*row, spec);
       if (row->recipe_hash == spec.recipe_hash && row->ttl == spec.ttl) return row->number;
-      if (row->ttl && (!spec.ttl || *spec.ttl > *row->ttl)) longer.emplace(row->ttl, spec.ttl);
+      auto& connection = static_cast<Connection&>(work.session());
+      core_.generations.lock(connection);
+      // As it is now: another may have changed it meanwhile.
+      row = tables.consumers.find(spec.name);
+      sql::Consumers::check_recipe(*row, spec);
+      if (row->ttl != spec.ttl) core_.generations.change_ttl(connection, row->ttl, spec.ttl);
       tables.consumers.change(row->number, spec);
       return row->number;
     });
-    core_.ttls.forget();
+    core_.generations.forget();
     sql::Lent lent(core_.pool);
     auto& connection = static_cast<Connection&>(*lent);
-    if (longer) core_.generations.lengthen(connection, longer->first, longer->second);
     // Made here, by whoever may: a consumer that only works needs no right to make tables.
     core_.generations.active(connection, spec.ttl);
     return number;
@@ -112,9 +115,7 @@ Result<std::vector<Claim>> PostgresStore::claim(std::span<const Message* const> 
     sql::Lent lent(core_.pool);
     auto& connection = static_cast<Connection&>(*lent);
     SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
-    const ConsumerNumber consumer = messages.front()->key().id.consumer();
-    auto claims = leases_.claim(connection, core_.ttls.ttl(connection, consumer), messages, options,
-                                instance);
+    auto claims = leases_.claim(connection, messages, options, instance);
     SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
     return claims;
   });
@@ -192,8 +193,7 @@ Core::Core(PostgresOptions wanted, Place where, PresenceOptions presence_options
       session_texts(dialect, place.clock),
       texts(dialect),
       batch_texts(dialect, place.clock),
-      generations(dialect, place.clock),
-      ttls(texts.consumers),
+      generations(dialect, place.clock, texts.consumers),
       presence(place, dialect, presence_options),
       pool([this] { return std::make_unique<Connection>(place, dialect, session_texts); },
            options.connections, options.busy) {}

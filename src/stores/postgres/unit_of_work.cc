@@ -40,8 +40,7 @@ class Unit final : public UnitOfWork {
         return std::vector<Claim>();
       }
       const ConsumerNumber consumer = messages.front()->key().id.consumer();
-      const Ttl ttl = core_.ttls.ttl(connection_, consumer);
-      const Generations::Active active = core_.generations.active(connection_, ttl);
+      const Generations::Active active = core_.generations.active(connection_, consumer);
       auto claims = claim_patiently(active, messages);
       SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
       return claims;

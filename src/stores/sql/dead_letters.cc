@@ -93,6 +93,7 @@ Edited edit_in(Tables& tables, const LetterEdit& edit, StoreTime now) {
 
 AddReport add_in(Tables& tables, std::span<const ForeignLetter> letters) {
   AddReport report;
+  tables.dead_letters.lock_adding();
   for (const ForeignLetter& foreign : letters) {
     const auto consumer = tables.consumers.find(foreign.letter.consumer);
     if (!consumer) {
