@@ -8,6 +8,7 @@
 #include "stores/postgres/batch_finish.h"
 #include "stores/postgres/core.h"
 #include "stores/postgres/facts.h"
+#include "stores/postgres/pooler.h"
 #include "stores/postgres/purge.h"
 #include "stores/postgres/schema.h"
 #include "stores/sql/dead_letters.h"
@@ -207,6 +208,7 @@ Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOp
     place.patience = options.busy;
     {
       const Opened first(place);
+      need_own_session(first.get(), place);
       if (options.create) {
         make_schema(first.get(), place.schema);
       } else {
