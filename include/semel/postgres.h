@@ -9,6 +9,7 @@
 
 #include <semel/environment.h>
 #include <semel/result.h>
+#include <semel/schema_change.h>
 #include <semel/store.h>
 
 struct pg_conn;  // PGconn
@@ -36,8 +37,13 @@ struct PostgresOptions {
 // Opens the database. All facets are there. Errors: R250 cannot be reached, R251 login refused,
 // R252 no such database, R253 rights missing, R254 no connection left, R203 replica or read-only,
 // R205 disk full, R207 tables missing and `create` is off, R210 schema newer than this library,
-// R257 a pooler stands between that gives each transaction another session, R258 server too old.
+// R257 a pooler stands between that gives each transaction another session, R258 server too old,
+// R259 a URL that cannot be read.
 Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options);
+
+// What open_postgres would do to the schema; it only looks. For who makes tables by their own hand.
+// Errors: as there, but for R207.
+Result<SchemaChange> postgres_schema_change(const PostgresOptions& options);
 
 struct PostgresBorrow {
   std::string schema = "semel";

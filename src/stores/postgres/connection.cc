@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/passwords.h"
 #include "stores/postgres/error_table.h"
 
 namespace semel::postgres {
@@ -53,9 +54,29 @@ Error refusal_of(PGconn* connection) {
   return unreachable(said);
 }
 
+// The library's own words repeat the URL, or a part of it.
+void check_url(const std::string& url) {
+  char* said = nullptr;
+  PQconninfoOption* const options = PQconninfoParse(url.c_str(), &said);
+  if (options != nullptr) {
+    PQconninfoFree(options);
+    return;
+  }
+  const std::string why = said != nullptr ? said : "out of memory";
+  PQfreemem(said);
+  const bool shows = !passwords_in(url).empty();
+  sql::fail({ErrorKind::kRejected, "R259",
+             shows ? "the address of the PostgreSQL database cannot be read"
+                   : fmt::format("the address of the PostgreSQL database cannot be read ({})",
+                                 why.substr(0, why.find_last_not_of('\n') + 1)),
+             "write store.postgres.url as postgresql://user@host/database; what is special in a "
+             "password as %40"});
+}
+
 }  // namespace
 
 PGconn* connect(const Place& place) {
+  check_url(place.url);
   std::vector<const char*> names;
   std::vector<const char*> values;
   for (const auto& [name, value] : kDefaults) {

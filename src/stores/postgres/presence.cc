@@ -11,6 +11,7 @@
 
 #include "base/digest.h"
 #include "stores/postgres/error_table.h"
+#include "stores/postgres/pooler.h"
 
 namespace semel::postgres {
 namespace {
@@ -100,14 +101,11 @@ void Presence::disconnected() noexcept {
 PGconn* Presence::connected() {
   if (connection_ != nullptr) return connection_;
   connection_ = connect(place_);
-  const ResultPtr pid = execute("SELECT pg_backend_pid()");
-  if (std::to_string(PQbackendPID(connection_)) != PQgetvalue(pid.get(), 0, 0)) {
+  try {
+    need_own_session(connection_, place_);
+  } catch (...) {
     disconnected();
-    sql::fail({ErrorKind::kRejected, "R257",
-               "a pooler stands before the PostgreSQL server: locks and prepared statements of a "
-               "session do not last behind it",
-               "connect to the server itself, or let the pooler keep sessions (pool_mode = "
-               "session) and name its address directly"});
+    throw;
   }
   if (options_.listens) {
     execute("LISTEN " + quoted(channel_));

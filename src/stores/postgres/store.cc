@@ -8,6 +8,7 @@
 #include "stores/postgres/batch_finish.h"
 #include "stores/postgres/core.h"
 #include "stores/postgres/facts.h"
+#include "stores/postgres/pooler.h"
 #include "stores/postgres/purge.h"
 #include "stores/postgres/schema.h"
 #include "stores/sql/dead_letters.h"
@@ -168,6 +169,7 @@ Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOp
     place.patience = options.busy;
     {
       const Opened first(place);
+      need_own_session(first.get(), place);
       if (options.create) {
         make_schema(first.get(), place.schema);
       } else {
@@ -184,6 +186,22 @@ namespace semel {
 
 Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options) {
   return postgres::open_store(std::move(options), {});
+}
+
+Result<SchemaChange> postgres_schema_change(const PostgresOptions& options) {
+  return sql::contained([&] {
+    postgres::Place place;
+    place.url = options.url;
+    place.schema = options.schema;
+    place.patience = options.busy;
+    const postgres::Opened opened(place);
+    SchemaChange change;
+    change.from = postgres::schema_version(opened.get(), place.schema);
+    change.to = postgres::newest_version();
+    postgres::refuse_newer(change.from, place.schema);
+    change.sql = postgres::migration_sql(change.from, place.schema);
+    return change;
+  });
 }
 
 }  // namespace semel
