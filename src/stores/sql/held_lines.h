@@ -79,7 +79,7 @@ class HeldLines {
   // Without it a row may be taken in hand longer, given another number in its place, or shown,
   // also where others are before it: who takes looks at what is before each row, and puts it back.
   //
-  // Before any lock on a row that is in a line; who holds it waits for no row but those.
+  // Before any lock on a row that is in a line: else two may wait for each other.
   void lock(ConsumerNumber consumer);
   bool locked(ConsumerNumber consumer) const { return locked_.contains(consumer); }
 
