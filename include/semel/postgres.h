@@ -45,4 +45,19 @@ Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options);
 // Errors: as there, but for R207.
 Result<SchemaChange> postgres_schema_change(const PostgresOptions& options);
 
+struct PostgresBorrow {
+  std::string schema = "semel";
+  // Make schema and tables where they are missing, outside of a transaction of the caller's.
+  bool create_tables = false;
+};
+
+// A store over the caller's connection, for Guard: begin sets a mark (savepoint) in the caller's
+// open transaction, commit releases it, and the caller's COMMIT or ROLLBACK decides about record
+// and work together. The connection is borrowed: between two calls it is out of pipeline mode, and
+// its settings, how long it waits for locks among them, stay as they are. kRejected (R208) when a
+// call finds no open transaction, or one that has failed. A consumer must be attached outside of a
+// transaction, or in one that is committed. Only the transactional facet is there. One thread at a
+// time, like the connection itself.
+Result<std::unique_ptr<Store>> borrow_postgres(pg_conn* connection, PostgresBorrow options = {});
+
 }  // namespace semel

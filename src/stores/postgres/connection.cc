@@ -4,6 +4,7 @@
 #include <libpq-fe.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/passwords.h"
 #include "stores/postgres/error_table.h"
@@ -115,6 +116,9 @@ SessionTexts::SessionTexts(const Dialect& dialect, const std::string& clock)
       commit("COMMIT"),
       roll_back("ROLLBACK"),
       patience("SELECT set_config('lock_timeout', $1::text, true)"),
+      mark("SAVEPOINT semel_unit"),
+      release("RELEASE SAVEPOINT semel_unit"),
+      back_to_mark("ROLLBACK TO SAVEPOINT semel_unit"),
       now(dialect, "SELECT " + clock) {
   constexpr const char* kSequences[] = {"semel_consumer_number", "semel_instance_number",
                                         "semel_held_number", "semel_inbox_number"};
@@ -129,6 +133,9 @@ Connection::Connection(const Place& place, const Dialect& dialect, const Session
       texts_(texts),
       usual_patience_(place.patience),
       pipe_(connect(place), true) {}
+
+Connection::Connection(PGconn* borrowed, const Dialect& dialect, const SessionTexts& texts)
+    : dialect_(dialect), texts_(texts), usual_patience_(0), pipe_(borrowed, false) {}
 
 std::vector<ResultPtr> Connection::run() {
   // Outside of a transaction each segment commits by itself.
@@ -197,8 +204,10 @@ StoreTime Connection::now() {
 
 void Connection::begin(milliseconds patience) {
   for (Block& block : blocks_) block = {};
-  pipe_.send(texts_.begin, {});
-  if (patience != usual_patience_) {
+  mark_ = borrowed() && PQtransactionStatus(pipe_.connection()) != PQTRANS_IDLE;
+  pipe_.send(mark_ ? texts_.mark : texts_.begin, {});
+  // How long its owner waits for locks is its owner's to say.
+  if (!borrowed() && patience != usual_patience_) {
     WireParams params;
     params.add_kept_literal(std::to_string(std::max<std::int64_t>(patience.count(), 1)));
     pipe_.send(texts_.patience, params);
@@ -212,6 +221,12 @@ void Connection::begin_look() {
 }
 
 void Connection::commit() {
+  if (mark_) {
+    pipe_.send(texts_.release, {});
+    run();
+    open_ = mark_ = false;
+    return;
+  }
   pipe_.send(texts_.commit, {});
   open_ = false;
   const auto results = run();
@@ -223,9 +238,15 @@ void Connection::commit() {
 
 void Connection::roll_back() noexcept {
   if (!open_) return;
+  const bool mark = std::exchange(mark_, false);
   open_ = false;
   try {
-    pipe_.send(texts_.roll_back, {});
+    if (mark) {
+      pipe_.send(texts_.back_to_mark, {});
+      pipe_.send(texts_.release, {});
+    } else {
+      pipe_.send(texts_.roll_back, {});
+    }
     pipe_.run(Loss::kNothingDone);
   } catch (...) {
     // The pipe knows that it is not whole.

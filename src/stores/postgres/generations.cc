@@ -59,6 +59,7 @@ Generations::Generations(const Dialect& dialect, const std::string& clock,
       clock_(clock),
       consumers_(consumers),
       version_(dialect, fmt::format("SELECT generations, {} FROM semel_meta", clock)),
+      version_now_(dialect, fmt::format("SELECT generations, {} FROM semel_meta FOR SHARE", clock)),
       guard_(dialect, "SELECT 1 / CASE WHEN generations = ?1 THEN 1 ELSE 0 END FROM semel_meta"),
       lock_meta_(dialect, "SELECT generations FROM semel_meta FOR UPDATE"),
       list_(dialect,
@@ -231,19 +232,19 @@ void Generations::change_ttl(Connection& connection, const Ttl& from, const Ttl&
   connection.settle();
 }
 
-bool Generations::remove(Connection& connection, const Generation& old, StoreTime before,
-                         milliseconds patience) {
+bool Generations::remove(Connection& connection, const Generation& old, milliseconds patience) {
   const std::string name = partition_name(old.number);
   connection.begin(patience);
   try {
     lock(connection);
+    // In the order of whoever asks for a key: else each that comes meanwhile has the one and waits
+    // for the other, and this never ends.
+    define(connection, "LOCK TABLE ONLY semel_record IN ACCESS EXCLUSIVE MODE");
     define(connection, fmt::format("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", name));
     // Few: the index of what is not completed has them.
-    const std::string left = fmt::format(
-        "SELECT 1 FROM {} WHERE state <> 'completed' AND (state <> 'dead' OR changed_at >= ?1) "
-        "LIMIT 1",
-        name);
-    if (connection.ask_once(left, {before}).next()) {
+    const std::string left =
+        fmt::format("SELECT 1 FROM {} WHERE state <> 'completed' LIMIT 1", name);
+    if (connection.ask_once(left).next()) {
       connection.roll_back();
       return false;
     }

@@ -81,13 +81,15 @@ class Generations {
   // claim its keys in one generation, and one in another. Waits for all that insert. Where `to` is
   // longer, what was kept for `from` is kept as long.
   void change_ttl(Connection& connection, const Ttl& from, const Ttl& to);
-  // Drops a sealed one, of which nothing may be left but what is completed, or dead since `before`.
+  // Drops a sealed one, of which nothing may be left but what is completed: that changes no more.
   // False where something is. Throws kBlocked where it is in use for longer than `patience`.
-  bool remove(Connection& connection, const Generation& old, StoreTime before,
-              std::chrono::milliseconds patience);
+  bool remove(Connection& connection, const Generation& old, std::chrono::milliseconds patience);
 
   // And the server's clock.
   const sql::Text& version() const noexcept { return version_; }
+  // The same as it is now, also where the transaction looks at an older state of the database; and
+  // it stays so until the transaction ends.
+  const sql::Text& version_now() const noexcept { return version_now_; }
   // Fails, and undoes its transaction, where the version is not the one given.
   const sql::Text& guard() const noexcept { return guard_; }
 
@@ -106,6 +108,7 @@ class Generations {
   const std::string clock_;
   const sql::ConsumerTexts& consumers_;
   const sql::Text version_;
+  const sql::Text version_now_;
   const sql::Text guard_;
   const sql::Text lock_meta_;
   const sql::Text list_;

@@ -21,12 +21,12 @@ class Purge {
   // Throws where the clock jumped. The server's clock as it is.
   StoreTime check_clock(Connection& connection);
   void seal_old(Connection& connection, StoreTime now);
-  // How many records went with it; none where it is not ready to go yet.
-  std::optional<std::size_t> drop(Connection& connection, const Generation& old, StoreTime now,
-                                  Budget& budget);
+  // How many records were forgotten. What cannot go yet is left for another time.
+  std::size_t drop(Connection& connection, const Generation& old, StoreTime now, Budget& budget);
   bool remove_inbox(Connection& connection, const Generation& old, StoreTime before,
                     Budget& budget);
-  void keep_late(Connection& connection, const Generation& old, StoreTime before);
+  // How many of the others it took away.
+  std::size_t keep_late(Connection& connection, const Generation& old, StoreTime before);
   std::size_t forget_dead(Connection& connection, StoreTime now, Budget& budget);
 
   Core& core_;

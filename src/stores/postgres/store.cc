@@ -17,7 +17,6 @@
 #include "stores/sql/inspector.h"
 #include "stores/sql/positions.h"
 #include "stores/sql/run_markers.h"
-#include "stores/sql/transacted.h"
 
 namespace semel::postgres {
 namespace {
@@ -52,7 +51,9 @@ class PostgresStore final : public Store {
             positions_.get(), runs_.get(), gates_.get()};
   }
 
-  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override;
+  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
+    return sql::contained([&] { return postgres::attach(core_, spec); });
+  }
   Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
                                    const ClaimOptions& options) override;
   Result<std::vector<Applied>> renew(std::span<const Lease> leases, milliseconds lease) override;
@@ -81,32 +82,6 @@ class PostgresStore final : public Store {
   std::mutex purging_;
   Purge purge_;
 };
-
-Result<ConsumerNumber> PostgresStore::attach(const ConsumerSpec& spec) {
-  return sql::contained([&] {
-    const ConsumerNumber number = sql::transacted(core_.pool, [&](sql::Work& work) {
-      sql::Tables tables = core_.shared.tables(work.session());
-      auto row = tables.consumers.find(spec.name);
-      if (!row) row = tables.consumers.add(spec);
-      sql::Consumers::check_recipe(*row, spec);
-      if (row->recipe_hash == spec.recipe_hash && row->ttl == spec.ttl) return row->number;
-      auto& connection = static_cast<Connection&>(work.session());
-      core_.generations.lock(connection);
-      // As it is now: another may have changed it meanwhile.
-      row = tables.consumers.find(spec.name);
-      sql::Consumers::check_recipe(*row, spec);
-      if (row->ttl != spec.ttl) core_.generations.change_ttl(connection, row->ttl, spec.ttl);
-      tables.consumers.change(row->number, spec);
-      return row->number;
-    });
-    core_.generations.forget();
-    sql::Lent lent(core_.pool);
-    auto& connection = static_cast<Connection&>(*lent);
-    // Made here, by whoever may: a consumer that only works needs no right to make tables.
-    core_.generations.active(connection, spec.ttl);
-    return number;
-  });
-}
 
 Result<std::vector<Claim>> PostgresStore::claim(std::span<const Message* const> messages,
                                                 const ClaimOptions& options) {
@@ -184,20 +159,6 @@ class Opened {
 };
 
 }  // namespace
-
-Core::Core(PostgresOptions wanted, Place where, PresenceOptions presence_options,
-           Environment& the_environment)
-    : options(std::move(wanted)),
-      place(std::move(where)),
-      environment(the_environment),
-      dialect(place.schema),
-      session_texts(dialect, place.clock),
-      texts(dialect),
-      batch_texts(dialect, place.clock),
-      generations(dialect, place.clock, texts.consumers),
-      presence(place, dialect, presence_options),
-      pool([this] { return std::make_unique<Connection>(place, dialect, session_texts); },
-           options.connections, options.busy) {}
 
 Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOptions& inner) {
   return sql::contained([&]() -> std::unique_ptr<Store> {
