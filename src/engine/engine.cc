@@ -52,8 +52,9 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       flight_({options_.max_in_flight, options_.max_in_flight_bytes, options_.most_running},
               BatchSize(options_.batch_first, options_.batch_max, options_.batch_target),
               options_.workers, &gate_, lines_of(options_), options_.defers && !options_.dry_run),
+      store_watch_(options_.consumer, *parts_.observer, *parts_.environment->clock),
       sources_({options_.consumer, options_.lease, options_.dry_run}, std::move(parts_.sources),
-               *parts_.environment, *parts_.observer),
+               *parts_.environment, *parts_.observer, store_watch_),
       intake_(
           {options_.consumer, options_.number, options_.recipe, options_.limits, options_.order},
           *parts_.store, *parts_.observer),
@@ -66,8 +67,7 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       // A call's place is free once it is recorded, not when the last of its batch is.
       completer_([this] { flight_.answered(); }, [this] { flush_running(); }),
       strategy_(parts_.strategy(services())),
-      condemned_(parts_.condemned(services())),
-      store_watch_(options_.consumer, *parts_.observer, *parts_.environment->clock) {}
+      condemned_(parts_.condemned(services())) {}
 
 void RunningEngine::pause() const {
   const TimePoint until = now() + kAskStoreAgain;

@@ -124,6 +124,7 @@ class RunningEngine final : public Engine {
   ConsumerGate gate_;
   std::atomic<int> stops_{0};
   Flight flight_;
+  StoreWatch store_watch_;
   SourceDesk sources_;
   IntakeDesk intake_;
   OrderDesk order_;
@@ -145,7 +146,6 @@ class RunningEngine final : public Engine {
   // The keeper's thread's.
   std::optional<TimePoint> stopping_since_;
   std::optional<TimePoint> hurried_since_;
-  StoreWatch store_watch_;
 };
 
 }  // namespace semel::engine

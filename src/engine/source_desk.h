@@ -17,6 +17,7 @@
 #include <semel/source.h>
 
 #include "engine/flight.h"
+#include "engine/store_watch.h"
 
 namespace semel::engine {
 
@@ -30,7 +31,7 @@ class SourceDesk {
   };
 
   SourceDesk(Options options, std::vector<std::unique_ptr<Source>> sources,
-             Environment& environment, Observer& observer);
+             Environment& environment, Observer& observer, StoreWatch& store);
 
   struct Batch {
     std::vector<Arrival> arrivals;
@@ -89,6 +90,7 @@ class SourceDesk {
   std::vector<std::unique_ptr<Desk>> desks_;
   Environment& environment_;
   Observer& observer_;
+  StoreWatch& store_;
   std::optional<TimePoint> away_since_;
   std::uint64_t arrivals_ = 0;
 };

@@ -49,7 +49,7 @@ TEST_F(PostgresAwayTest, ARunSaysItOnceGoesOnAndLosesNothing) {
     ASSERT_TRUE(comes_to(scene_.sum() + made.sum / 10));
     times == 1 ? server_.stop() : server_.kill();
     EXPECT_TRUE(comes_true([&] {
-      return count_of(runner.err(), "store: ") == static_cast<std::size_t>(times);
+      return count_of(runner.err(), "payments: store: error") == static_cast<std::size_t>(times);
     })) << runner.err();
     // Long enough for it to be told again and again, if that were how it is.
     std::this_thread::sleep_for(seconds(1));

@@ -13,6 +13,7 @@ struct OptionsDeleter {
   void operator()(PQconninfoOption* options) const noexcept { PQconninfoFree(options); }
 };
 using Options = std::unique_ptr<PQconninfoOption, OptionsDeleter>;
+constexpr const char* kUsualPort = "5432";
 using Values = std::map<std::string_view, std::string>;
 
 void add(const PQconninfoOption* option, Values& values) {
@@ -36,8 +37,10 @@ std::optional<Address> address_of(const std::string& url) {
     const auto found = values.find(name);
     return found == values.end() ? std::string(otherwise) : found->second;
   };
-  return Address{of("host", of("hostaddr", "localhost")), of("port", "5432"),
-                 of("dbname", of("user", ""))};
+  std::string port = of("port", kUsualPort);
+  // Of several hosts without a port only the commas are there.
+  if (port.find_first_not_of(',') == std::string::npos) port = kUsualPort;
+  return Address{of("host", of("hostaddr", "localhost")), port, of("dbname", of("user", ""))};
 }
 
 }  // namespace semel::postgres
