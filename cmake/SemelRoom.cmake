@@ -47,7 +47,7 @@ function(semel_pch target)
 endfunction()
 
 function(semel_test_program name)
-  cmake_parse_arguments(P "" "TIMEOUT" "SOURCES;DEPENDS;LINK;LABELS;SERVERS" ${ARGN})
+  cmake_parse_arguments(P "" "TIMEOUT;PREFIX" "SOURCES;DEPENDS;LINK;LABELS;SERVERS" ${ARGN})
   if(NOT name MATCHES "${SEMEL_TEST_FILTER}" OR (SEMEL_TEST_SKIP AND name MATCHES "${SEMEL_TEST_SKIP}"))
     return()
   endif()
@@ -78,7 +78,7 @@ function(semel_test_program name)
   endif()
   semel_servers(server_properties ${name} ${P_SERVERS})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
-                       TEST_PREFIX "${SEMEL_TEST_PREFIX}"
+                       TEST_PREFIX "${SEMEL_TEST_PREFIX}${P_PREFIX}"
                        PROPERTIES TIMEOUT ${P_TIMEOUT} LABELS "${P_LABELS}" ${server_properties})
   set_property(GLOBAL APPEND PROPERTY SEMEL_TEST_PROGRAMS ${name})
 endfunction()

@@ -2,6 +2,7 @@
 // beside the program, that names adapters.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,15 +13,30 @@
 #include <semel/handler.h>
 #include <semel/observer.h>
 #include <semel/runner.h>
+#include <semel/schema_change.h>
 #include <semel/store.h>
 
 #include "config/config.h"
 
 namespace semel::compose {
 
-// `create`: make the file and tables where missing. `writes`: false for a command that only looks.
-Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store, bool create,
-                                          Environment* environment = nullptr);
+struct OpenOptions {
+  bool create = false;  // tables, and a file, where they are missing
+  bool runs = false;    // consumers: it has to hear of new messages
+  Environment* environment = nullptr;
+};
+Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store,
+                                          const OpenOptions& options);
+
+// What opening it with `create` would do to its tables; it only looks.
+Result<SchemaChange> schema_change(const config::StoreConfig& store);
+
+// The store as people name it, without a password: "sqlite ./semel.db".
+std::string store_name(const config::StoreConfig& store);
+
+// What is the same in all processes that use this server's tables, and in no other; empty for a
+// store that is no server's.
+std::string server_identity(const config::StoreConfig& store);
 
 // The consumer's number in the store, as `run` would have it.
 Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consumer);
@@ -42,6 +58,8 @@ struct ServiceOptions {
   bool dry_run =
       false;  // receive and say what would be handled; nothing is claimed, handled or settled
   Environment* environment = nullptr;
+  // A store of the caller's own in place of the config's.
+  std::function<Result<std::unique_ptr<Store>>()> open_store;
 };
 
 // All consumers of a config, running.

@@ -64,20 +64,35 @@ std::ostream& operator<<(std::ostream& out, const Cell& cell) {
              << cell.nth;
 }
 
+// Points that are not on a way: there the kill must not fire, or the table below is wrong.
+bool on_the_way(const Cell& cell);
+
+std::vector<Cell> cells_of(const Way& way, std::string_view point) {
+  std::vector<Cell> cells;
+  for (const char* source : {"queue", "file"}) {
+    if (!way.from_queue && source == std::string_view("queue")) continue;
+    for (const int nth : {1, 2}) cells.push_back({way, std::string(point), source, nth});
+  }
+  return cells;
+}
+
+// Where each costs more, a way meets a point on it once: from the one source or the other.
 std::vector<Cell> cells() {
+  const bool all = share_of_rounds() == 1 || soak_factor() > 1;
   std::vector<Cell> cells;
   for (const Way& way : ways()) {
     for (const std::string_view point : failpoint::kAll) {
-      for (const char* source : {"queue", "file"}) {
-        if (!way.from_queue && source == std::string_view("queue")) continue;
-        for (const int nth : {1, 2}) cells.push_back({way, std::string(point), source, nth});
+      auto some = cells_of(way, point);
+      if (!all) {
+        std::erase_if(some, [](const Cell& cell) { return cell.nth != 1 || !on_the_way(cell); });
+        if (!some.empty()) some = {some[cells.size() % some.size()]};
       }
+      cells.insert(cells.end(), some.begin(), some.end());
     }
   }
   return cells;
 }
 
-// Points that are not on a way: there the kill must not fire, or the table below is wrong.
 bool on_the_way(const Cell& cell) {
   const std::string& way = cell.way.name;
   // Without record and without transaction there is nothing of the store's on the way.

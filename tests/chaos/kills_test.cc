@@ -48,7 +48,7 @@ TEST(Kills, TransactionalEffectsHappenOnceUnderRandomKills) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  const std::size_t kills = 60 * soak_factor();
+  const std::size_t kills = 60 * soak_factor() / share_of_rounds();
   Scene scene;
   scene.send(with_twins(kills * 1'000));
   kill_again_and_again(scene, {"strategy=dedup_table", "handler=native"}, kills, random);
@@ -63,7 +63,7 @@ TEST(Kills, OutsideEffectsAreNeverLostUnderRandomKills) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  const std::size_t kills = 40 * soak_factor();
+  const std::size_t kills = 40 * soak_factor() / share_of_rounds();
   Scene scene;
   scene.send(with_twins(kills * 60));
   kill_again_and_again(scene,
@@ -80,21 +80,17 @@ TEST(Kills, AThrowingHandlerAndTenKillsWithFullRedelivery) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  constexpr std::size_t kMessages = 20'000;
-  Scene scene;
-  scene.write_lines(scene.file("messages"), numbered(kMessages));
+  const std::size_t messages = 20'000 / share_of_rounds();
   for (const char* strategy : {"dedup_table", "inbox"}) {
     SCOPED_TRACE(strategy);
-    scene.execute("DELETE FROM effect; UPDATE total SET n = 0;");
-    if (std::string(strategy) == "inbox") {
-      scene.execute("DELETE FROM semel_completed_1");
-    }
+    Scene scene;
+    scene.write_lines(scene.file("messages"), numbered(messages));
     kill_again_and_again(scene,
                          {std::string("strategy=") + strategy, "handler=native", "throws=100",
                           "source=file", "from=start", "file=" + scene.file("messages")},
                          10, random);
     const auto effects = scene.effects();
-    EXPECT_EQ(effects.size(), kMessages) << "lost";
+    EXPECT_EQ(effects.size(), messages) << "lost";
     for (const auto& [key, count] : effects) ASSERT_EQ(count, 1u) << key;
     EXPECT_TRUE(scene.dead().empty());
   }
@@ -178,7 +174,8 @@ TEST(Holders, TheLateWriteOfAHolderThatSleptPastItsLeaseIsRefused) {
 
 TEST(Holders, TwoProcessesOnOneFileShareFairly) {
   Scene scene;
-  scene.send(numbered(60'000));
+  const std::size_t messages = 60'000 / share_of_rounds();
+  scene.send(numbered(messages));
   const std::vector<std::string> settings{"strategy=dedup_table", "handler=native", "say=1"};
   ChildProcess one = scene.start(settings);
   ChildProcess two = scene.start(settings);
@@ -193,7 +190,7 @@ TEST(Holders, TwoProcessesOnOneFileShareFairly) {
     all += count;
     least = std::min(least, count);
   }
-  EXPECT_EQ(all, 60'000u);
+  EXPECT_EQ(all, messages);
   ASSERT_EQ(shares.size(), 2u);
   EXPECT_GE(least * 4, all) << "the slower got less than a quarter";
 }

@@ -1,15 +1,11 @@
 #include "tests/chaos/scene.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <memory>
 #include <stdexcept>
 
 #include <semel/held_messages.h>
-#include <semel/sqlite.h>
 
 #include "compose/compose.h"
 
@@ -18,41 +14,6 @@ namespace semel::test {
 namespace {
 
 constexpr const char* kConsumer = "chaos";
-
-// SQLite itself, not Semel's way to it: the account must not pass through what is on trial.
-class Reader {
- public:
-  explicit Reader(const std::string& path) {
-    if (sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) !=
-        SQLITE_OK) {
-      throw std::runtime_error("cannot open " + path);
-    }
-    sqlite3_busy_timeout(db_, 20'000);
-  }
-  ~Reader() { sqlite3_close(db_); }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
-
-  std::vector<std::vector<std::string>> rows(const std::string& sql) {
-    std::vector<std::vector<std::string>> rows;
-    const auto take = [](void* into, int n, char** values, char**) {
-      std::vector<std::string> row;
-      for (int i = 0; i < n; ++i) row.emplace_back(values[i] == nullptr ? "" : values[i]);
-      static_cast<std::vector<std::vector<std::string>>*>(into)->push_back(std::move(row));
-      return 0;
-    };
-    char* error = nullptr;
-    if (sqlite3_exec(db_, sql.c_str(), take, &rows, &error) != SQLITE_OK) {
-      const std::string what = sql + ": " + (error != nullptr ? error : "?");
-      sqlite3_free(error);
-      throw std::runtime_error(what);
-    }
-    return rows;
-  }
-
- private:
-  sqlite3* db_ = nullptr;
-};
 
 template <class T>
 T value_of(Result<T> result) {
@@ -67,24 +28,26 @@ std::string payload_of(const std::string& id) {
 
 }  // namespace
 
-Scene::Scene() : store_(dir_.file("chaos.db")) {
+Scene::Scene() : database_(make_database(dir_)) { make_tables(); }
+
+Scene::Scene(std::unique_ptr<Database> database) : database_(std::move(database)) { make_tables(); }
+
+void Scene::make_tables() {
   execute(
-      "CREATE TABLE effect(key TEXT, pid INTEGER);"
-      "CREATE TABLE total(n INTEGER); INSERT INTO total VALUES (0);"
-      "CREATE TABLE state(key TEXT PRIMARY KEY, n INTEGER);");
+      fmt::format("CREATE TABLE effect(number {}, key TEXT, pid BIGINT);"
+                  "CREATE TABLE total(n INTEGER); INSERT INTO total VALUES (0);"
+                  "CREATE TABLE state(key TEXT PRIMARY KEY, n INTEGER);",
+                  database_->numbering()));
 }
 
 void Scene::send(const std::vector<std::string>& ids) {
-  SqliteOptions options;
-  options.path = store_;
-  options.checkpoints = false;
-  auto store = value_of(open_sqlite(options));
+  const auto store = database_->open();
   // The recipe's hash must be the worker's own, so it is left to the config of the same words.
   const config::Loaded loaded = config::load_text(
-      fmt::format("version: 1\nstore: {{ sqlite: {{ path: \"{}\" }} }}\nconsumers:\n"
+      fmt::format("version: 1\nstore: {{ sqlite: {{ path: none.db }} }}\nconsumers:\n"
                   "  - {{ name: {}, source: {{ queue: {{}} }}, key: json:/id, handler: {{ native: "
                   "work }} }}\n",
-                  store_, kConsumer),
+                  kConsumer),
       "scene");
   if (!loaded.config) throw std::runtime_error("the scene's own config is refused");
   const ConsumerNumber number = value_of(compose::attach(*store, loaded.config->consumers[0]));
@@ -104,7 +67,7 @@ void Scene::write_lines(const std::string& path, const std::vector<std::string>&
 }
 
 ChildProcess Scene::start(std::vector<std::string> settings, const std::string& failpoint) const {
-  std::vector<std::string> arguments{SEMEL_CHAOS_WORKER, store_};
+  std::vector<std::string> arguments{SEMEL_CHAOS_WORKER, database_->place()};
   arguments.insert(arguments.end(), settings.begin(), settings.end());
   std::vector<std::string> environment;
   if (!failpoint.empty()) environment.push_back("SEMEL_FAILPOINT=" + failpoint);
@@ -119,7 +82,7 @@ int Scene::run(std::vector<std::string> settings, const std::string& failpoint) 
 }
 
 std::vector<std::vector<std::string>> Scene::rows(const std::string& sql) const {
-  return Reader(store_).rows(sql);
+  return database_->rows(sql);
 }
 
 std::map<std::string, std::size_t> Scene::counts(const std::string& sql) const {
@@ -134,7 +97,7 @@ std::map<std::string, std::size_t> Scene::effects() const {
 
 std::vector<std::string> Scene::effects_in_order() const {
   std::vector<std::string> keys;
-  for (const auto& row : rows("SELECT key FROM effect ORDER BY rowid")) keys.push_back(row[0]);
+  for (const auto& row : rows("SELECT key FROM effect ORDER BY number")) keys.push_back(row[0]);
   return keys;
 }
 
@@ -152,7 +115,7 @@ std::map<std::string, std::string> Scene::states() const {
 
 std::map<std::string, std::string> Scene::dead() const {
   std::map<std::string, std::string> dead;
-  for (const auto& row : rows("SELECT key, reason FROM semel_dead_letter")) dead[row[0]] = row[1];
+  for (const auto& row : rows(database_->dead_letters())) dead[row[0]] = row[1];
   return dead;
 }
 
@@ -163,7 +126,7 @@ std::string Scene::ask(const std::string& sql) const {
   return found.empty() ? std::string() : found[0].at(0);
 }
 
-void Scene::execute(const std::string& sql) const { (void)Reader(store_).rows(sql); }
+void Scene::execute(const std::string& sql) const { (void)rows(sql); }
 
 std::vector<std::string> with_twins(std::size_t count) {
   std::vector<std::string> ids;

@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include <semel/store.h>
-
+#include "tests/chaos/database.h"
 #include "tests/support/child_process.h"
 #include "tests/support/temp_dir.h"
 
@@ -16,8 +16,8 @@ namespace semel::test {
 class Scene {
  public:
   Scene();
+  explicit Scene(std::unique_ptr<Database> database);
 
-  const std::string& store_path() const noexcept { return store_; }
   std::string ledger_path() const { return dir_.file("ledger"); }
   std::string file(std::string_view name) const { return dir_.file(name); }
 
@@ -52,8 +52,10 @@ class Scene {
   std::map<std::string, std::size_t> counts(const std::string& sql) const;
   std::vector<std::vector<std::string>> rows(const std::string& sql) const;
 
+  void make_tables();
+
   TempDir dir_;
-  std::string store_;
+  std::unique_ptr<Database> database_;
 };
 
 // "m0", "m1", …, and every third once more.

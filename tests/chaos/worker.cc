@@ -2,6 +2,7 @@
 //
 //   worker STORE key=value…
 //
+// STORE: a path, or the URL of a database.
 // strategy, handler (sql | native | plain | async | batch | two_part), source (queue | file), file,
 // ledger, once, lease, crashes, workers: as in the config. throws=N: every N-th key's first try
 // throws. segfault=KEY: that message kills the process. hold=KEY: its first handler says "holding"
@@ -22,8 +23,11 @@
 #include <string>
 #include <thread>
 
+#include <semel/postgres.h>
 #include <semel/semel.h>
 
+#include "compose/compose.h"
+#include "compose/signals.h"
 #include "tests/support/ledger.h"
 #include "tests/support/one_thread.h"
 
@@ -170,13 +174,64 @@ class Teller final : public semel::Observer {
   const bool all_;
 };
 
+// As a Runner, on any store: the config has words for one kind alone.
+class Program {
+ public:
+  Program(const std::string& store, const Settings& settings) {
+    const bool url = store.find("://") != std::string::npos;
+    auto loaded = semel::config::load_text(config_of(url ? "none.db" : store, settings), "worker");
+    if (!loaded.config) throw std::runtime_error(format(loaded.diagnostics.at(0), false));
+    config_ = *std::move(loaded.config);
+    if (!url) return;
+    options_.open_store = [store] {
+      semel::PostgresOptions options;
+      options.url = store;
+      return semel::open_postgres(std::move(options));
+    };
+  }
+
+  template <class F>
+  void work(F handler, semel::ApplyHandler apply = nullptr) {
+    options_.natives.insert_or_assign(
+        "work",
+        semel::compose::NativeWork{semel::make_handler(std::move(handler)), std::move(apply)});
+  }
+  int run(semel::Observer& observer, bool once) {
+    options_.observers.push_back(&observer);
+    options_.once = once;
+    std::mutex mutex;
+    semel::compose::Service* running = nullptr;
+    semel::compose::SignalDrain signals([&](int) {
+      const std::scoped_lock lock(mutex);
+      if (running != nullptr) running->stop();
+    });
+    auto service = semel::compose::Service::build(config_, options_);
+    if (!service) {
+      observer.on_trouble("start", "store or source", service.error(), false);
+      return service.error().kind == semel::ErrorKind::kRejected ? 78 : 69;
+    }
+    const auto set_running = [&](semel::compose::Service* now) {
+      const std::scoped_lock lock(mutex);
+      running = now;
+    };
+    set_running(service->get());
+    const int code = (*service)->run();
+    set_running(nullptr);
+    return code;
+  }
+
+ private:
+  semel::config::Config config_;
+  semel::compose::ServiceOptions options_;
+};
+
 int run(const std::string& store, const Settings& settings) {
-  semel::Runner runner = semel::Runner::from_text(config_of(store, settings));
+  Program program(store, settings);
   Mischief mischief(settings);
   std::unique_ptr<semel::test::Ledger> ledger;
   const std::string kind = get(settings, "handler", "sql");
   if (kind == "native") {
-    runner.on("work", [&](const semel::Message& message, semel::Transaction& tx) {
+    program.work([&](const semel::Message& message, semel::Transaction& tx) {
       mischief.before(message);
       tx.exec("INSERT INTO effect(key, pid) VALUES (?, ?)", message.key().text,
               static_cast<std::int64_t>(::getpid()));
@@ -185,7 +240,7 @@ int run(const std::string& store, const Settings& settings) {
     });
   } else if (kind == "plain") {
     ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
-    runner.on("work", [&](const semel::Message& message, const semel::Attempt&) {
+    program.work([&](const semel::Message& message, const semel::Attempt&) {
       mischief.before(message);
       ledger->note(message.key().text);
       return semel::done();
@@ -195,19 +250,18 @@ int run(const std::string& store, const Settings& settings) {
   semel::test::OneThread service;
   if (kind == "async") {
     ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
-    runner.on("work", [&](const semel::Message& message, const semel::Attempt&,
-                          semel::Completion completion) {
-      auto answer = std::make_shared<semel::Completion>(std::move(completion));
-      service.run([&, answer] {
-        if (!allowed(mischief, message)) return (*answer)(semel::retry("not this time"));
-        ledger->note(message.key().text);
-        (*answer)(semel::done());
-      });
-    });
+    program.work(
+        [&](const semel::Message& message, const semel::Attempt&, semel::Completion completion) {
+          auto answer = std::make_shared<semel::Completion>(std::move(completion));
+          service.run([&, answer] {
+            if (!allowed(mischief, message)) return (*answer)(semel::retry("not this time"));
+            ledger->note(message.key().text);
+            (*answer)(semel::done());
+          });
+        });
   } else if (kind == "two_part") {
     ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
-    runner.on(
-        "work",
+    program.work(
         [&](const semel::Message& message, const semel::Attempt&, semel::Completion completion) {
           auto answer = std::make_shared<semel::Completion>(std::move(completion));
           service.run([&, answer] {
@@ -224,19 +278,17 @@ int run(const std::string& store, const Settings& settings) {
         });
   } else if (kind == "batch") {
     ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
-    runner.on("work", [&](std::span<const semel::Message* const> messages,
-                          std::span<const semel::Attempt>) {
-      for (const semel::Message* message : messages) {
-        mischief.before(*message);
-        ledger->note(message->key().text);
-      }
-      return std::vector<semel::Verdict>(messages.size());
-    });
+    program.work(
+        [&](std::span<const semel::Message* const> messages, std::span<const semel::Attempt>) {
+          for (const semel::Message* message : messages) {
+            mischief.before(*message);
+            ledger->note(message->key().text);
+          }
+          return std::vector<semel::Verdict>(messages.size());
+        });
   }
   Teller teller(get(settings, "tell", "0") == "1");
-  runner.observe(teller);
-  runner.once(get(settings, "once", "1") == "1");
-  return runner.run();
+  return program.run(teller, get(settings, "once", "1") == "1");
 }
 
 }  // namespace
@@ -251,8 +303,8 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   try {
     return run(argv[1], settings);
-  } catch (const semel::SemelError& error) {
-    fmt::print(stderr, "worker: {}\n", error.error().message);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "worker: {}\n", error.what());
     return 78;
   }
 }

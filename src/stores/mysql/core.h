@@ -24,7 +24,6 @@ struct Core {
   const Dialect dialect;
   const sql::TableTexts texts;
   Generations generations;
-  sql::ConsumerCache ttls;
   Presence presence;
   sql::Pool pool;
   const sql::Core shared{pool, texts, presence, presence};

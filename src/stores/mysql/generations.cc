@@ -12,24 +12,9 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kPatience{5'000};
 
-// In a transaction that has semel_meta to itself.
-template <class Work>
-void alone(Connection& connection, const sql::Text& lock, Work&& work) {
-  connection.begin(kPatience);
-  try {
-    connection.ask(lock, {});
-    work();
-    connection.commit();
-  } catch (...) {
-    connection.roll_back();
-    throw;
-  }
-}
-
-const Generation* active_of(const std::vector<Generation>& all, const Ttl& ttl) {
-  const auto found = std::ranges::find_if(
-      all, [&](const Generation& one) { return one.active && one.ttl == ttl; });
-  return found == all.end() ? nullptr : &*found;
+Ttl ttl_at(const sql::Answer& answer, std::size_t column) {
+  const auto ttl = answer.maybe_integer(column);
+  return ttl ? Ttl(milliseconds(*ttl)) : std::nullopt;
 }
 
 }  // namespace
@@ -37,6 +22,11 @@ const Generation* active_of(const std::vector<Generation>& all, const Ttl& ttl) 
 Generations::Generations(const Dialect& dialect, const std::string& clock)
     : lock_(dialect, "SELECT epoch FROM semel_meta FOR UPDATE"),
       list_(dialect, "SELECT number, ttl, state = 'active' FROM semel_generation ORDER BY number"),
+      // In one look: a ttl that is known from before may be another consumer's by now.
+      of_consumer_(dialect,
+                   "SELECT g.number FROM semel_consumer AS c JOIN semel_generation AS g "
+                   "ON g.ttl <=> c.ttl AND g.state = 'active' WHERE c.number = ?1"),
+      ttl_(dialect, "SELECT ttl FROM semel_consumer WHERE number = ?1"),
       add_(dialect, fmt::format("INSERT INTO semel_generation (number, ttl, state, created_at) "
                                 "VALUES (?1, ?2, 'active', {})",
                                 clock)),
@@ -46,48 +36,68 @@ Generations::Generations(const Dialect& dialect, const std::string& clock)
       lengthen_(dialect,
                 "UPDATE semel_generation SET ttl = ?2 WHERE ttl = ?1 AND state = 'sealed'") {}
 
-std::optional<std::int64_t> Generations::known_active(const Ttl& ttl) {
-  const std::shared_lock lock(mutex_);
-  const Generation* const one = active_of(known_, ttl);
-  return one != nullptr ? std::optional(one->number) : std::nullopt;
-}
-
 std::vector<Generation> Generations::look(Connection& connection) {
   std::vector<Generation> all;
   sql::Answer list = connection.ask(list_, {});
-  while (list.next()) {
-    Generation one;
-    one.number = list.integer(0);
-    if (const auto ttl = list.maybe_integer(1)) one.ttl = milliseconds(*ttl);
-    one.active = list.boolean(2);
-    all.push_back(one);
-  }
-  const std::unique_lock lock(mutex_);
-  known_ = all;
+  while (list.next()) all.push_back({list.integer(0), ttl_at(list, 1), list.boolean(2)});
   return all;
 }
 
-std::int64_t Generations::active(Connection& connection, const Ttl& ttl) {
+std::int64_t Generations::active(Connection& connection, ConsumerNumber consumer) {
+  const auto key = static_cast<std::uint32_t>(consumer);
   for (;;) {
-    if (const auto known = known_active(ttl)) return *known;
-    if (active_of(look(connection), ttl) != nullptr) continue;
-    alone(connection, lock_, [&] {
-      const auto all = look(connection);
-      if (active_of(all, ttl) != nullptr) return;
-      connection.queue(add_, {all.empty() ? 1 : all.back().number + 1, ttl});
-    });
+    std::uint64_t forgotten = 0;
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto known = known_.find(key); known != known_.end()) return known->second;
+      forgotten = forgotten_;
+    }
+    sql::Answer found = connection.ask(of_consumer_, {consumer});
+    if (!found.next()) {
+      make(connection, consumer);
+      continue;
+    }
+    const std::unique_lock lock(mutex_);
+    if (forgotten == forgotten_) known_[key] = found.integer(0);
+    return found.integer(0);
   }
 }
 
-void Generations::lengthen(Connection& connection, const Ttl& from, const Ttl& to) {
-  alone(connection, lock_, [&] {
-    const auto all = look(connection);
-    if (const Generation* const old = active_of(all, from)) {
-      connection.queue(seal_, {old->number});
+void Generations::forget() {
+  const std::unique_lock lock(mutex_);
+  known_.clear();
+  ++forgotten_;
+}
+
+void Generations::make(Connection& connection, ConsumerNumber consumer) {
+  connection.begin(kPatience);
+  try {
+    lock(connection);
+    sql::Answer row = connection.ask(ttl_, {consumer});
+    if (!row.next()) {
+      sql::fail({ErrorKind::kRejected, "R200",
+                 fmt::format("no consumer has the number {}", static_cast<std::uint32_t>(consumer)),
+                 "attach the consumer first"});
     }
-    connection.queue(lengthen_, {from, to});
-  });
-  look(connection);
+    const Ttl ttl = ttl_at(row, 0);
+    const auto all = look(connection);
+    const bool there = std::ranges::any_of(
+        all, [&](const Generation& one) { return one.active && one.ttl == ttl; });
+    if (!there) connection.queue(add_, {all.empty() ? 1 : all.back().number + 1, ttl});
+    connection.commit();
+  } catch (...) {
+    connection.roll_back();
+    throw;
+  }
+}
+
+void Generations::change_ttl(Connection& connection, const Ttl& from, const Ttl& to) {
+  const bool longer = from && (!to || *to > *from);
+  if (!longer) return;
+  for (const Generation& one : look(connection)) {
+    if (one.active && one.ttl == from) connection.queue(seal_, {one.number});
+  }
+  connection.queue(lengthen_, {from, to});
 }
 
 }  // namespace semel::mysql

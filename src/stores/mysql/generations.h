@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <shared_mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "stores/mysql/connection.h"
@@ -29,23 +30,33 @@ class Generations {
  public:
   Generations(const Dialect& dialect, const std::string& clock);
 
-  // The one that takes new records of `ttl`; made where there is none. Outside of a transaction.
-  std::int64_t active(Connection& connection, const Ttl& ttl);
+  // The one that takes new records of the consumer; made where there is none. Outside of a
+  // transaction. Throws for a consumer that nobody attached.
+  std::int64_t active(Connection& connection, ConsumerNumber consumer);
+  // What is known may be old: that is safe, but keeps records for longer than is needed.
+  void forget();
   std::vector<Generation> look(Connection& connection);
-  // What was kept for `from` is kept for `to`, which is longer.
-  void lengthen(Connection& connection, const Ttl& from, const Ttl& to);
+
+  // In a transaction, to whose end nobody else makes or changes one.
+  void lock(Connection& connection) { connection.ask(lock_, {}); }
+  // What was kept for `from` is kept for `to`, where that is longer. In a transaction that has them
+  // locked.
+  void change_ttl(Connection& connection, const Ttl& from, const Ttl& to);
 
  private:
-  std::optional<std::int64_t> known_active(const Ttl& ttl);
+  void make(Connection& connection, ConsumerNumber consumer);
 
   const sql::Text lock_;
   const sql::Text list_;
+  const sql::Text of_consumer_;
+  const sql::Text ttl_;
   const sql::Text add_;
   const sql::Text seal_;
   const sql::Text lengthen_;
 
   std::shared_mutex mutex_;
-  std::vector<Generation> known_;
+  std::unordered_map<std::uint32_t, std::int64_t> known_;  // by consumer
+  std::uint64_t forgotten_ = 0;                            // times
 };
 
 }  // namespace semel::mysql

@@ -33,7 +33,7 @@ class MySqlStore final : public Store {
         inspector_texts_(core_.dialect),
         position_texts_(core_.dialect),
         units_(make_units(core_)),
-        held_(sql::make_held(core_.pool, core_.presence, core_.texts.held, core_.presence)),
+        held_(sql::make_held(core_.shared)),
         dead_letters_(sql::make_dead_letters(core_.shared)),
         inspector_(sql::make_inspector(core_.shared, inspector_texts_, facts_)),
         positions_(sql::make_positions(core_.pool, position_texts_, core_.presence)),
@@ -81,15 +81,11 @@ class MySqlStore final : public Store {
 
 Result<ConsumerNumber> MySqlStore::attach(const ConsumerSpec& spec) {
   return sql::contained([&] {
-    const sql::Attached attached = sql::attach_in(core_.shared, spec);
-    core_.ttls.forget();
+    const ConsumerNumber number = sql::attach_in<Connection>(core_.shared, core_.generations, spec);
+    core_.generations.forget();
     sql::Lent lent(core_.pool);
-    auto& connection = static_cast<Connection&>(*lent);
-    if (attached.lengthened_from) {
-      core_.generations.lengthen(connection, *attached.lengthened_from, spec.ttl);
-    }
-    core_.generations.active(connection, spec.ttl);
-    return attached.number;
+    core_.generations.active(static_cast<Connection&>(*lent), number);
+    return number;
   });
 }
 
@@ -101,10 +97,10 @@ Result<std::vector<Claim>> MySqlStore::claim(std::span<const Message* const> mes
     sql::Lent lent(core_.pool);
     auto& connection = static_cast<Connection&>(*lent);
     SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
-    const Ttl ttl = core_.ttls.ttl(connection, messages.front()->key().id.consumer());
+    const ConsumerNumber consumer = messages.front()->key().id.consumer();
     LeaseClaims leases(connection, core_.place.clock, core_.texts.records, core_.environment);
     auto claims =
-        leases.claim(messages, options, core_.generations.active(connection, ttl), instance);
+        leases.claim(messages, options, core_.generations.active(connection, consumer), instance);
     SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
     return claims;
   });
@@ -152,7 +148,6 @@ Core::Core(const MySqlOptions& options, Place where, milliseconds grace,
       environment(the_environment),
       texts(dialect),
       generations(dialect, place.clock),
-      ttls(texts.consumers),
       presence(place, dialect, grace),
       pool([this] { return std::make_unique<Connection>(place); }, options.connections,
            options.busy) {}

@@ -28,8 +28,7 @@ class UnitWork final : public sql::UnitWork {
 
   std::vector<Claim> claim(std::span<const Message* const> messages) override {
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
-    const Ttl ttl = core_.ttls.ttl(connection_, consumer);
-    return claims_.claim(messages, options_, core_.generations.active(connection_, ttl));
+    return claims_.claim(messages, options_, core_.generations.active(connection_, consumer));
   }
 
   std::vector<Applied> confirm(std::span<const Lease> leases) override {

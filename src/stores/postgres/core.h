@@ -17,6 +17,8 @@ namespace semel::postgres {
 struct Core {
   Core(PostgresOptions wanted, Place where, PresenceOptions presence_options,
        Environment& the_environment);
+  // Over one connection, which another owns.
+  Core(PGconn* borrowed, std::string schema);
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
@@ -28,12 +30,13 @@ struct Core {
   const sql::TableTexts texts;
   const BatchTexts batch_texts;
   Generations generations;
-  sql::ConsumerCache ttls;
   Presence presence;
   sql::Pool pool;
   const sql::Core shared{pool, texts, presence, presence};
 };
 
 std::unique_ptr<TransactionalStore> make_units(Core& core);
+// Store::attach.
+ConsumerNumber attach(Core& core, const ConsumerSpec& spec);
 
 }  // namespace semel::postgres

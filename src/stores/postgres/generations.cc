@@ -4,10 +4,16 @@
 
 #include <algorithm>
 
+#include "stores/postgres/error_table.h"
+
 namespace semel::postgres {
 namespace {
 
 using std::chrono::milliseconds;
+
+// Of the guard.
+constexpr std::string_view kDivisionByZero = "22012";
+constexpr std::string_view kNoSuchTable = "42P01";
 
 void define(Connection& connection, const std::string& shared) {
   connection.queue_once(shared);
@@ -47,10 +53,13 @@ PartitionTexts::PartitionTexts(const Dialect& dialect, std::int64_t number,
       erase(dialect, fmt::format("DELETE FROM {} WHERE id = ANY(?1)", partition_name(number))),
       lock_out(dialect, fmt::format("LOCK TABLE {} IN SHARE MODE", partition_name(number))) {}
 
-Generations::Generations(const Dialect& dialect, const std::string& clock)
+Generations::Generations(const Dialect& dialect, const std::string& clock,
+                         const sql::ConsumerTexts& consumers)
     : dialect_(dialect),
       clock_(clock),
+      consumers_(consumers),
       version_(dialect, fmt::format("SELECT generations, {} FROM semel_meta", clock)),
+      version_now_(dialect, fmt::format("SELECT generations, {} FROM semel_meta FOR SHARE", clock)),
       guard_(dialect, "SELECT 1 / CASE WHEN generations = ?1 THEN 1 ELSE 0 END FROM semel_meta"),
       lock_meta_(dialect, "SELECT generations FROM semel_meta FOR UPDATE"),
       list_(dialect,
@@ -73,14 +82,24 @@ const PartitionTexts& Generations::texts_of(std::int64_t number) {
   return *texts;
 }
 
-std::optional<Generations::Active> Generations::known_active(const Ttl& ttl) {
-  const std::shared_lock lock(mutex_);
-  if (!known_) return std::nullopt;
-  for (const Generation& one : known_->all) {
+std::optional<Generations::Active> Generations::active_in(const KnownGenerations& known,
+                                                          const Ttl& ttl) {
+  for (const Generation& one : known.all) {
     if (!one.active || one.ttl != ttl) continue;
-    return Active{known_->version, known_->all.size() == 1, texts_.at(one.number).get()};
+    return Active{known.version, known.all.size() == 1, texts_.at(one.number).get()};
   }
   return std::nullopt;
+}
+
+std::optional<Generations::Active> Generations::known_active(const Ttl& ttl) {
+  const std::shared_lock lock(mutex_);
+  return known_ ? active_in(*known_, ttl) : std::nullopt;
+}
+
+std::optional<Generations::Active> Generations::known_active(ConsumerNumber consumer) {
+  const std::shared_lock lock(mutex_);
+  const auto ttl = ttls_.find(static_cast<std::uint32_t>(consumer));
+  return known_ && ttl != ttls_.end() ? active_in(*known_, ttl->second) : std::nullopt;
 }
 
 KnownGenerations Generations::look(Connection& connection) {
@@ -103,14 +122,22 @@ KnownGenerations Generations::look(Connection& connection) {
 
 void Generations::load(Connection& connection) {
   KnownGenerations known = look(connection);
+  const auto consumers = sql::Consumers(connection, consumers_).all();
   const std::unique_lock lock(mutex_);
   for (const Generation& one : known.all) texts_of(one.number);
   known_ = std::move(known);
+  ttls_.clear();
+  for (const auto& one : consumers) ttls_[static_cast<std::uint32_t>(one.number)] = one.ttl;
 }
 
 void Generations::forget() {
   const std::unique_lock lock(mutex_);
   known_.reset();
+  ttls_.clear();
+}
+
+bool Generations::moved(const sql::Failure& failed) noexcept {
+  return failed.code() == code_of(kDivisionByZero) || failed.code() == code_of(kNoSuchTable);
 }
 
 Generations::Active Generations::active(Connection& connection, const Ttl& ttl) {
@@ -120,7 +147,7 @@ Generations::Active Generations::active(Connection& connection, const Ttl& ttl) 
     if (const auto known = known_active(ttl)) return *known;
     connection.begin(milliseconds(5'000));
     try {
-      connection.ask(lock_meta_, {});
+      lock(connection);
       const auto all = look(connection).all;
       const bool there = std::ranges::any_of(
           all, [&](const Generation& one) { return one.active && one.ttl == ttl; });
@@ -131,6 +158,15 @@ Generations::Active Generations::active(Connection& connection, const Ttl& ttl) 
       throw;
     }
     forget();
+  }
+}
+
+Generations::Active Generations::active(Connection& connection, ConsumerNumber consumer) {
+  for (;;) {
+    if (const auto known = known_active(consumer)) return *known;
+    load(connection);
+    if (const auto known = known_active(consumer)) return *known;
+    active(connection, sql::Consumers(connection, consumers_).ttl(consumer));
   }
 }
 
@@ -150,10 +186,20 @@ std::int64_t Generations::make(Connection& connection, const Ttl& ttl) {
   return number;
 }
 
+void Generations::lock_out(Connection& connection, const Generation& old) {
+  const PartitionTexts* texts = nullptr;
+  {
+    const std::unique_lock lock(mutex_);
+    texts = &texts_of(old.number);
+  }
+  connection.queue(texts->lock_out, {});
+  connection.settle();
+}
+
 bool Generations::seal(Connection& connection, const Generation& old, milliseconds patience) {
   connection.begin(patience);
   try {
-    connection.ask(lock_meta_, {});
+    lock(connection);
     const auto all = look(connection).all;
     const bool still = std::ranges::any_of(
         all, [&](const Generation& one) { return one.number == old.number && one.active; });
@@ -162,12 +208,7 @@ bool Generations::seal(Connection& connection, const Generation& old, millisecon
       return false;
     }
     make(connection, old.ttl);
-    const PartitionTexts* texts = nullptr;
-    {
-      const std::unique_lock lock(mutex_);
-      texts = &texts_of(old.number);
-    }
-    connection.ask(texts->lock_out, {});
+    lock_out(connection, old);
     connection.queue(seal_, {old.number});
     connection.commit();
   } catch (...) {
@@ -178,36 +219,32 @@ bool Generations::seal(Connection& connection, const Generation& old, millisecon
   return true;
 }
 
-void Generations::lengthen(Connection& connection, const Ttl& from, const Ttl& to) {
+void Generations::change_ttl(Connection& connection, const Ttl& from, const Ttl& to) {
+  const bool longer = from && (!to || *to > *from);
   for (const Generation& one : look(connection).all) {
-    if (one.active && one.ttl == from) seal(connection, one, milliseconds(5'000));
+    if (!one.active || one.ttl != from) continue;
+    if (longer) make(connection, from);
+    lock_out(connection, one);
+    if (longer) connection.queue(seal_, {one.number});
   }
-  connection.begin(milliseconds(5'000));
-  try {
-    connection.ask(lock_meta_, {});
-    connection.queue(lengthen_, {from, to});
-    connection.queue(moved_, {});
-    connection.commit();
-  } catch (...) {
-    connection.roll_back();
-    throw;
-  }
-  forget();
+  if (longer) connection.queue(lengthen_, {from, to});
+  connection.queue(moved_, {});
+  connection.settle();
 }
 
-bool Generations::remove(Connection& connection, const Generation& old, StoreTime before,
-                         milliseconds patience) {
+bool Generations::remove(Connection& connection, const Generation& old, milliseconds patience) {
   const std::string name = partition_name(old.number);
   connection.begin(patience);
   try {
-    connection.ask(lock_meta_, {});
+    lock(connection);
+    // In the order of whoever asks for a key: else each that comes meanwhile has the one and waits
+    // for the other, and this never ends.
+    define(connection, "LOCK TABLE ONLY semel_record IN ACCESS EXCLUSIVE MODE");
     define(connection, fmt::format("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", name));
     // Few: the index of what is not completed has them.
-    const std::string left = fmt::format(
-        "SELECT 1 FROM {} WHERE state <> 'completed' AND (state <> 'dead' OR changed_at >= ?1) "
-        "LIMIT 1",
-        name);
-    if (connection.ask_once(left, {before}).next()) {
+    const std::string left =
+        fmt::format("SELECT 1 FROM {} WHERE state <> 'completed' LIMIT 1", name);
+    if (connection.ask_once(left).next()) {
       connection.roll_back();
       return false;
     }

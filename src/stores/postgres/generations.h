@@ -15,6 +15,7 @@
 #include <optional>
 #include <shared_mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "stores/postgres/connection.h"
@@ -53,7 +54,8 @@ struct KnownGenerations {
 // Any thread.
 class Generations {
  public:
-  Generations(const Dialect& dialect, const std::string& clock);
+  Generations(const Dialect& dialect, const std::string& clock,
+              const sql::ConsumerTexts& consumers);
 
   struct Active {
     std::int64_t version;
@@ -62,34 +64,51 @@ class Generations {
   };
   // Makes one where there is none for `ttl`. Outside of a transaction.
   Active active(Connection& connection, const Ttl& ttl);
+  // For new records of this consumer. Throws for one that nobody attached.
+  Active active(Connection& connection, ConsumerNumber consumer);
   // What is known may be old.
   void forget();
+  // It was: the guard refused, or the generation has gone meanwhile.
+  static bool moved(const sql::Failure& failed) noexcept;
   KnownGenerations look(Connection& connection);
 
   // Seals `old`, and begins another for its ttl. Throws kBlocked where its writers do not end
   // within `patience`. False where somebody else did so.
   bool seal(Connection& connection, const Generation& old, std::chrono::milliseconds patience);
-  // What was kept for `from` is kept for `to`, which is longer.
-  void lengthen(Connection& connection, const Ttl& from, const Ttl& to);
-  // Drops a sealed one, of which nothing may be left but what is completed, or dead since `before`.
+  // In a transaction: one at a time changes what generations there are, and whose.
+  void lock(Connection& connection) { connection.ask(lock_meta_, {}); }
+  // With the lock, for a consumer whose ttl changes in this transaction: else one process would
+  // claim its keys in one generation, and one in another. Waits for all that insert. Where `to` is
+  // longer, what was kept for `from` is kept as long.
+  void change_ttl(Connection& connection, const Ttl& from, const Ttl& to);
+  // Drops a sealed one, of which nothing may be left but what is completed: that changes no more.
   // False where something is. Throws kBlocked where it is in use for longer than `patience`.
-  bool remove(Connection& connection, const Generation& old, StoreTime before,
-              std::chrono::milliseconds patience);
+  bool remove(Connection& connection, const Generation& old, std::chrono::milliseconds patience);
 
   // And the server's clock.
   const sql::Text& version() const noexcept { return version_; }
+  // The same as it is now, also where the transaction looks at an older state of the database; and
+  // it stays so until the transaction ends.
+  const sql::Text& version_now() const noexcept { return version_now_; }
   // Fails, and undoes its transaction, where the version is not the one given.
   const sql::Text& guard() const noexcept { return guard_; }
 
  private:
   std::optional<Active> known_active(const Ttl& ttl);
+  std::optional<Active> known_active(ConsumerNumber consumer);
+  // With the mutex held.
+  std::optional<Active> active_in(const KnownGenerations& known, const Ttl& ttl);
   const PartitionTexts& texts_of(std::int64_t number);
   std::int64_t make(Connection& connection, const Ttl& ttl);
+  // Whoever inserts into it; those that do are waited for.
+  void lock_out(Connection& connection, const Generation& old);
   void load(Connection& connection);
 
   const Dialect& dialect_;
   const std::string clock_;
+  const sql::ConsumerTexts& consumers_;
   const sql::Text version_;
+  const sql::Text version_now_;
   const sql::Text guard_;
   const sql::Text lock_meta_;
   const sql::Text list_;
@@ -101,6 +120,8 @@ class Generations {
 
   std::shared_mutex mutex_;
   std::optional<KnownGenerations> known_;
+  // Of consumers: not older than the version of what is known.
+  std::unordered_map<std::uint32_t, Ttl> ttls_;
   std::map<std::int64_t, std::unique_ptr<PartitionTexts>> texts_;
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "stores/postgres/error_table.h"
 #include "stores/sql/claims.h"
 
 namespace semel::postgres {
@@ -11,12 +10,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A record may go, or come, between two looks; not for ever.
+// A record may go, or come, between two looks, and the generations move; not for ever.
 constexpr int kMostLooks = 4;
+constexpr int kMostMoves = 8;
 // Where one of many is held, each is asked for by itself, and waits no longer.
 constexpr milliseconds kAlone{50};
-// Of the guard: the generations moved.
-constexpr std::string_view kDivisionByZero = "22012";
 
 Claim answer_of(Found& found, const Message& message, StoreTime now, bool want_result) {
   std::optional<core::Record> record = std::move(found.row.record);
@@ -32,7 +30,6 @@ Claim answer_of(Found& found, const Message& message, StoreTime now, bool want_r
 }  // namespace
 
 struct LeaseClaims::Request {
-  const Ttl& ttl;
   std::span<const Message* const> messages;
   const ClaimOptions& options;
   std::int64_t instance;
@@ -41,6 +38,7 @@ struct LeaseClaims::Request {
   std::vector<Claim> answers;
 
   const Message& message(std::uint32_t at) const { return *messages[at]; }
+  ConsumerNumber consumer() const { return messages.front()->key().id.consumer(); }
   // Its place among the open ones, by id.
   std::uint32_t at(const KeyId& id) const {
     return *std::ranges::lower_bound(
@@ -51,10 +49,10 @@ struct LeaseClaims::Request {
   }
 };
 
-std::vector<Claim> LeaseClaims::claim(Connection& connection, const Ttl& ttl,
+std::vector<Claim> LeaseClaims::claim(Connection& connection,
                                       std::span<const Message* const> messages,
                                       const ClaimOptions& options, std::int64_t instance) {
-  Request request{ttl, messages, options, instance, sql::in_order(messages), {}, {}};
+  Request request{messages, options, instance, sql::in_order(messages), {}, {}};
   request.nonces.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     request.nonces.push_back(sql::draw(*environment_.random));
@@ -68,15 +66,22 @@ std::vector<Claim> LeaseClaims::claim(Connection& connection, const Ttl& ttl,
     // Which one is held is not said: each that has no answer is asked for by itself.
     for (const std::uint32_t at : request.open) {
       request.answers[at] =
-          std::move(claim(connection, ttl, messages.subspan(at, 1), options, instance).front());
+          std::move(claim(connection, messages.subspan(at, 1), options, instance).front());
     }
   }
   return std::move(request.answers);
 }
 
 void LeaseClaims::claim_all(Connection& connection, Request& request, milliseconds patience) {
-  for (int looks = 0; looks < kMostLooks && !request.open.empty();) {
-    if (!insert_new(connection, request, patience)) continue;
+  for (int looks = 0, moves = 0; looks < kMostLooks && !request.open.empty();) {
+    try {
+      insert_new(connection, request, patience);
+    } catch (const sql::Failure& failed) {
+      // Nothing was done.
+      if (!Generations::moved(failed) || ++moves > kMostMoves) throw;
+      generations_.forget();
+      continue;
+    }
     if (request.open.empty()) return;
     look(connection, request, patience);
     ++looks;
@@ -90,8 +95,8 @@ void LeaseClaims::set_patience(Connection& connection, milliseconds patience) {
   connection.pipe().send(session_.patience, params);
 }
 
-bool LeaseClaims::insert_new(Connection& connection, Request& request, milliseconds patience) {
-  const Generations::Active active = generations_.active(connection, request.ttl);
+void LeaseClaims::insert_new(Connection& connection, Request& request, milliseconds patience) {
+  const Generations::Active active = generations_.active(connection, request.consumer());
   ArrayParam ids(oid::kBytea), prints(oid::kBytea), nonces(oid::kBytea), keys(oid::kBytea);
   for (const std::uint32_t i : request.open) {
     const Message& message = request.message(i);
@@ -110,14 +115,7 @@ bool LeaseClaims::insert_new(Connection& connection, Request& request, milliseco
   set_patience(connection, patience);
   connection.queue(active.texts->insert_consuming, params);
   connection.queue(generations_.guard(), {active.version});
-  std::vector<ResultPtr> results;
-  try {
-    results = connection.run();
-  } catch (const sql::Failure& failed) {
-    if (failed.code() != code_of(kDivisionByZero)) throw;
-    generations_.forget();
-    return false;
-  }
+  const auto results = connection.run();
   sql::Answer inserted = answer_of(results[results.size() - 2].get());
   std::vector<bool> done(request.messages.size());
   while (inserted.next()) {
@@ -129,7 +127,6 @@ bool LeaseClaims::insert_new(Connection& connection, Request& request, milliseco
     done[at] = true;
   }
   request.answered(done);
-  return true;
 }
 
 void LeaseClaims::look(Connection& connection, Request& request, milliseconds patience) {

@@ -22,18 +22,17 @@ class LeaseClaims {
         environment_(environment),
         patience_(patience) {}
 
-  // All messages of consumers with this ttl. A key that another transaction holds for longer than
+  // All messages of one consumer. A key that another transaction holds for longer than
   // the patience is Busy, and it alone.
-  std::vector<Claim> claim(Connection& connection, const Ttl& ttl,
-                           std::span<const Message* const> messages, const ClaimOptions& options,
-                           std::int64_t instance);
+  std::vector<Claim> claim(Connection& connection, std::span<const Message* const> messages,
+                           const ClaimOptions& options, std::int64_t instance);
 
  private:
   struct Request;
 
   void claim_all(Connection& connection, Request& request, std::chrono::milliseconds patience);
-  // Makes records where there are none. False where the generations moved: nothing was done.
-  bool insert_new(Connection& connection, Request& request, std::chrono::milliseconds patience);
+  // Makes records where there are none.
+  void insert_new(Connection& connection, Request& request, std::chrono::milliseconds patience);
   // Takes over what may be, and answers what is there.
   void look(Connection& connection, Request& request, std::chrono::milliseconds patience);
   void set_patience(Connection& connection, std::chrono::milliseconds patience);

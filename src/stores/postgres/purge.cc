@@ -64,47 +64,55 @@ bool Purge::remove_inbox(Connection& connection, const Generation& old, StoreTim
 }
 
 // What is not past its ttl goes on in the active one. A key that is claimed there meanwhile waits
-// for this, or this for it.
-void Purge::keep_late(Connection& connection, const Generation& old, StoreTime before) {
-  const auto all = core_.generations.look(connection).all;
+// for this, or this for it. Behind it all that is left is completed, and stays as it is: what is
+// dead, and past its ttl, goes here, for it may be replayed until then.
+std::size_t Purge::keep_late(Connection& connection, const Generation& old, StoreTime before) {
+  const KnownGenerations known = core_.generations.look(connection);
   const auto active = std::ranges::find_if(
-      all, [&](const Generation& one) { return one.active && one.ttl == old.ttl; });
-  if (active == all.end()) {
+      known.all, [&](const Generation& one) { return one.active && one.ttl == old.ttl; });
+  if (active == known.all.end()) {
     core_.generations.active(connection, old.ttl);
     return keep_late(connection, old, before);
   }
   const std::string columns =
       "id, state, fingerprint, changed_at, inbox, result, token, nonce, lease_until, attempt, "
       "outcome_unknown, next_at, first_seen, holder, held, message_key, reason, error";
-  const std::string move = (fmt::format(
-      "WITH late AS (DELETE FROM {0} WHERE changed_at >= ?1 OR state NOT IN "
-      "('completed', 'dead') RETURNING {2}) "
-      "INSERT INTO {1} (generation, {2}) SELECT {3}, {2} FROM late",
-      partition_name(old.number), partition_name(active->number), columns, active->number));
-  const sql::Text& guard = core_.generations.guard();
-  const std::int64_t version = core_.generations.look(connection).version;
+  const std::string move = fmt::format(
+      "WITH gone AS (DELETE FROM {0} WHERE changed_at >= ?1 OR state <> 'completed' "
+      "RETURNING {2}), "
+      "kept AS (INSERT INTO {1} (generation, {2}) SELECT {3}, {2} FROM gone "
+      "WHERE changed_at >= ?1 OR state <> 'dead' RETURNING 1) "
+      "SELECT (SELECT count(*) FROM gone) - (SELECT count(*) FROM kept)",
+      partition_name(old.number), partition_name(active->number), columns, active->number);
   connection.queue_once(move, {before});
-  connection.queue(guard, {version});
-  connection.settle();
+  connection.queue(core_.generations.guard(), {known.version});
+  const auto results = connection.run();
+  sql::Answer counted = answer_of(results[results.size() - 2].get());
+  counted.next();
+  return static_cast<std::size_t>(counted.integer(0));
 }
 
-std::optional<std::size_t> Purge::drop(Connection& connection, const Generation& old, StoreTime now,
-                                       sql::PurgeBudget& budget) {
+std::size_t Purge::drop(Connection& connection, const Generation& old, StoreTime now,
+                        sql::PurgeBudget& budget) {
   const StoreTime before = now - *old.ttl;
-  if (!remove_inbox(connection, old, before, budget)) return std::nullopt;
-  keep_late(connection, old, before);
-  sql::Answer counted =
-      connection.ask_once(fmt::format("SELECT count(*) FROM {}", partition_name(old.number)));
-  counted.next();
+  std::size_t forgotten = 0;
   try {
-    if (core_.generations.remove(connection, old, before, kPatience)) {
-      return static_cast<std::size_t>(counted.integer(0));
+    if (!remove_inbox(connection, old, before, budget)) return forgotten;
+    forgotten += keep_late(connection, old, before);
+    sql::Answer counted =
+        connection.ask_once(fmt::format("SELECT count(*) FROM {}", partition_name(old.number)));
+    counted.next();
+    if (core_.generations.remove(connection, old, kPatience)) {
+      return forgotten + static_cast<std::size_t>(counted.integer(0));
     }
   } catch (const sql::Failure& failed) {
-    if (failed.error().kind != ErrorKind::kBlocked) throw;
+    // In use; or another process's purge was here first.
+    const ErrorKind kind = failed.error().kind;
+    const bool later = kind == ErrorKind::kBlocked || kind == ErrorKind::kRetryTransaction;
+    if (!later && !Generations::moved(failed)) throw;
   }
   budget.leave_rest();
-  return std::nullopt;
+  return forgotten;
 }
 
 PurgeReport Purge::run(milliseconds whole) {
@@ -118,7 +126,7 @@ PurgeReport Purge::run(milliseconds whole) {
     for (const Generation& one : core_.generations.look(connection).all) {
       if (one.active || !one.ttl || !one.sealed_at || *one.sealed_at + *one.ttl > now) continue;
       if (budget.ended()) break;
-      if (const auto gone = drop(connection, one, now, budget)) report.records += *gone;
+      report.records += drop(connection, one, now, budget);
     }
     sql::Tables tables = core_.shared.tables(connection);
     if (!budget.more()) {

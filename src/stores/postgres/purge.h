@@ -19,12 +19,13 @@ class Purge {
 
  private:
   void seal_old(Connection& connection, StoreTime now);
-  // How many records went with it; none where it is not ready to go yet.
-  std::optional<std::size_t> drop(Connection& connection, const Generation& old, StoreTime now,
-                                  sql::PurgeBudget& budget);
+  // How many records were forgotten. What cannot go yet is left for another time.
+  std::size_t drop(Connection& connection, const Generation& old, StoreTime now,
+                   sql::PurgeBudget& budget);
   bool remove_inbox(Connection& connection, const Generation& old, StoreTime before,
                     sql::PurgeBudget& budget);
-  void keep_late(Connection& connection, const Generation& old, StoreTime before);
+  // How many of the others it took away.
+  std::size_t keep_late(Connection& connection, const Generation& old, StoreTime before);
 
   Core& core_;
   const sql::Text remove_inbox_;

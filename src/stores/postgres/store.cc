@@ -1,5 +1,6 @@
 #include "stores/postgres/store.h"
 
+#include <libpq-fe.h>
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -7,9 +8,9 @@
 #include "stores/postgres/core.h"
 #include "stores/postgres/facts.h"
 #include "stores/postgres/lease_claims.h"
+#include "stores/postgres/pooler.h"
 #include "stores/postgres/purge.h"
 #include "stores/postgres/schema.h"
-#include "stores/sql/attach.h"
 #include "stores/sql/batch_finish.h"
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
@@ -34,7 +35,7 @@ class PostgresStore final : public Store {
         inspector_texts_(core_.dialect),
         position_texts_(core_.dialect),
         units_(make_units(core_)),
-        held_(sql::make_held(core_.pool, core_.presence, core_.texts.held, core_.presence)),
+        held_(sql::make_held(core_.shared)),
         dead_letters_(sql::make_dead_letters(core_.shared)),
         inspector_(sql::make_inspector(core_.shared, inspector_texts_, facts_)),
         positions_(sql::make_positions(core_.pool, position_texts_, core_.presence)),
@@ -51,7 +52,9 @@ class PostgresStore final : public Store {
             positions_.get(), runs_.get(), gates_.get()};
   }
 
-  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override;
+  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
+    return sql::contained([&] { return postgres::attach(core_, spec); });
+  }
   Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
                                    const ClaimOptions& options) override;
   Result<std::vector<Applied>> renew(std::span<const Lease> leases, milliseconds lease) override;
@@ -81,21 +84,6 @@ class PostgresStore final : public Store {
   Purge purge_;
 };
 
-Result<ConsumerNumber> PostgresStore::attach(const ConsumerSpec& spec) {
-  return sql::contained([&] {
-    const sql::Attached attached = sql::attach_in(core_.shared, spec);
-    core_.ttls.forget();
-    sql::Lent lent(core_.pool);
-    auto& connection = static_cast<Connection&>(*lent);
-    if (attached.lengthened_from) {
-      core_.generations.lengthen(connection, *attached.lengthened_from, spec.ttl);
-    }
-    // Made here, by whoever may: a consumer that only works needs no right to make tables.
-    core_.generations.active(connection, spec.ttl);
-    return attached.number;
-  });
-}
-
 Result<std::vector<Claim>> PostgresStore::claim(std::span<const Message* const> messages,
                                                 const ClaimOptions& options) {
   return sql::contained([&] {
@@ -104,9 +92,7 @@ Result<std::vector<Claim>> PostgresStore::claim(std::span<const Message* const> 
     sql::Lent lent(core_.pool);
     auto& connection = static_cast<Connection&>(*lent);
     SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
-    const ConsumerNumber consumer = messages.front()->key().id.consumer();
-    auto claims = leases_.claim(connection, core_.ttls.ttl(connection, consumer), messages, options,
-                                instance);
+    auto claims = leases_.claim(connection, messages, options, instance);
     SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
     return claims;
   });
@@ -176,21 +162,6 @@ class Opened {
 
 }  // namespace
 
-Core::Core(PostgresOptions wanted, Place where, PresenceOptions presence_options,
-           Environment& the_environment)
-    : options(std::move(wanted)),
-      place(std::move(where)),
-      environment(the_environment),
-      dialect(place.schema),
-      session_texts(dialect, place.clock),
-      texts(dialect),
-      batch_texts(dialect, place.clock),
-      generations(dialect, place.clock),
-      ttls(texts.consumers),
-      presence(place, dialect, presence_options),
-      pool([this] { return std::make_unique<Connection>(place, dialect, session_texts); },
-           options.connections, options.busy) {}
-
 Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOptions& inner) {
   return sql::contained([&]() -> std::unique_ptr<Store> {
     Place place;
@@ -200,6 +171,7 @@ Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOp
     place.patience = options.busy;
     {
       const Opened first(place);
+      need_own_session(first.get(), place);
       if (options.create) {
         make_schema(first.get(), place.schema);
       } else {
@@ -216,6 +188,22 @@ namespace semel {
 
 Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options) {
   return postgres::open_store(std::move(options), {});
+}
+
+Result<SchemaChange> postgres_schema_change(const PostgresOptions& options) {
+  return sql::contained([&] {
+    postgres::Place place;
+    place.url = options.url;
+    place.schema = options.schema;
+    place.patience = options.busy;
+    const postgres::Opened opened(place);
+    SchemaChange change;
+    change.from = postgres::schema_version(opened.get(), place.schema);
+    change.to = postgres::newest_version();
+    postgres::refuse_newer(change.from, place.schema);
+    change.sql = postgres::migration_sql(change.from, place.schema);
+    return change;
+  });
 }
 
 }  // namespace semel

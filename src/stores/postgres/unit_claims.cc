@@ -74,6 +74,11 @@ std::vector<Claim> UnitClaims::claim_some(Connection& connection, const Generati
   return std::move(request.answers);
 }
 
+void UnitClaims::begin_again() {
+  generations_.forget();
+  sql::fail({ErrorKind::kRetryTransaction, "R200", "a new generation of records was begun", {}}, 1);
+}
+
 void UnitClaims::insert(Connection& connection, const Generations::Active& active,
                         Request& request) {
   ArrayParam ids(oid::kBytea), prints(oid::kBytea), inbox(oid::kInt8);
@@ -94,16 +99,18 @@ void UnitClaims::insert(Connection& connection, const Generations::Active& activ
   looking.add(ids);
   connection.queue(active.texts->insert_completed, inserting);
   if (!active.alone) connection.queue(active.texts->others, looking);
-  connection.queue(generations_.version(), {});
-  const auto results = connection.run();
+  connection.queue(connection.borrowed() ? generations_.version_now() : generations_.version(), {});
+  std::vector<ResultPtr> results;
+  try {
+    results = connection.run();
+  } catch (const sql::Failure& failed) {
+    if (!Generations::moved(failed)) throw;
+    begin_again();
+  }
   const std::size_t first = results.size() - (active.alone ? 2 : 3);
   sql::Answer version = answer_of(results.back().get());
   version.next();
-  if (version.integer(0) != active.version) {
-    generations_.forget();
-    sql::fail({ErrorKind::kRetryTransaction, "R200", "a new generation of records was begun", {}},
-              1);
-  }
+  if (version.integer(0) != active.version) begin_again();
   std::vector<bool> fresh(request.messages.size());
   sql::Answer inserted = answer_of(results[first].get());
   while (inserted.next()) fresh[request.at(inserted.key_id(0))] = true;

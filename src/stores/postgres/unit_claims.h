@@ -32,6 +32,7 @@ class UnitClaims {
   std::vector<Claim> claim_some(Connection& connection, const Generations::Active& active,
                                 std::span<const Message* const> messages,
                                 const UnitOptions& options);
+  [[noreturn]] void begin_again();
   void insert(Connection& connection, const Generations::Active& active, Request& request);
   void look(Connection& connection, Request& request);
 

@@ -28,11 +28,14 @@ class UnitWork final : public sql::UnitWork {
   sql::HandlerWire& wire() override { return wire_; }
   sql::ManyRecords& records() override { return records_; }
   sql::ClaimedKeys& claimed() override { return claims_.claimed(); }
+  // A borrowed connection is its owner's between two calls.
+  void hand_back() override {
+    if (connection_.borrowed()) connection_.settle();
+  }
 
   std::vector<Claim> claim(std::span<const Message* const> messages) override {
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
-    const Ttl ttl = core_.ttls.ttl(connection_, consumer);
-    return claim_patiently(core_.generations.active(connection_, ttl), messages);
+    return claim_patiently(core_.generations.active(connection_, consumer), messages);
   }
 
   std::vector<Applied> confirm(std::span<const Lease> leases) override {

@@ -1,20 +1,33 @@
 // Attaching a consumer, as on every server.
 #pragma once
 
-#include <optional>
-
 #include <semel/store.h>
 
 #include "stores/sql/core.h"
+#include "stores/sql/transacted.h"
 
 namespace semel::sql {
 
-struct Attached {
-  ConsumerNumber number{};
-  // The ttl it had, where the new one is longer.
-  std::optional<Ttl> lengthened_from;
-};
-// In a transaction of its own. Throws Failure: R220 as Store::attach.
-Attached attach_in(const Core& core, const ConsumerSpec& spec);
+// `generations.lock` keeps all others from what decides how long records are kept, and
+// `generations.change_ttl` keeps what is there as long as the longer of the two, both in the
+// transaction of their Connection. Throws Failure: R220 as Store::attach.
+template <class Connection, class Generations>
+ConsumerNumber attach_in(const Core& core, Generations& generations, const ConsumerSpec& spec) {
+  return transacted(core.pool, [&](Work& work) {
+    Tables tables = core.tables(work.session());
+    auto row = tables.consumers.find(spec.name);
+    if (!row) row = tables.consumers.add(spec);
+    Consumers::check_recipe(*row, spec);
+    if (row->recipe_hash == spec.recipe_hash && row->ttl == spec.ttl) return row->number;
+    auto& connection = static_cast<Connection&>(work.session());
+    generations.lock(connection);
+    // As it is now: another may have changed it meanwhile.
+    row = tables.consumers.find(spec.name);
+    Consumers::check_recipe(*row, spec);
+    if (row->ttl != spec.ttl) generations.change_ttl(connection, row->ttl, spec.ttl);
+    tables.consumers.change(row->number, spec);
+    return row->number;
+  });
+}
 
 }  // namespace semel::sql

@@ -60,7 +60,11 @@ class Unit final : public UnitOfWork {
         return statements_.query(message, statement);
       } catch (const Failure& failed) {
         // An error of a statement leaves the transaction whole; one of the store does not.
-        if (failed.code() != 0) end();
+        if (failed.code() != 0) {
+          end();
+        } else {
+          work_->hand_back();
+        }
         throw;
       }
     });
@@ -123,7 +127,14 @@ class Unit final : public UnitOfWork {
   auto guarded(Work&& work) noexcept -> Result<std::invoke_result_t<Work&>> {
     return contained([&] {
       try {
-        return work();
+        if constexpr (std::is_void_v<std::invoke_result_t<Work&>>) {
+          work();
+          work_->hand_back();
+        } else {
+          auto result = work();
+          work_->hand_back();
+          return result;
+        }
       } catch (...) {
         end();
         throw;

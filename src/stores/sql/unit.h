@@ -21,6 +21,8 @@ class UnitWork {
   virtual ManyRecords& records() = 0;
   // What `claim` has claimed.
   virtual ClaimedKeys& claimed() = 0;
+  // Behind each call, where the transaction goes on.
+  virtual void hand_back() {}
   // Each begins the transaction. `messages` are not empty.
   virtual std::vector<Claim> claim(std::span<const Message* const> messages) = 0;
   virtual std::vector<Applied> confirm(std::span<const Lease> leases) = 0;

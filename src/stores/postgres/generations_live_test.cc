@@ -1,0 +1,207 @@
+// Generations that roll, go and change their ttl while several processes claim.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <thread>
+
+#include <semel/held_messages.h>
+#include <semel/records.h>
+
+#include "stores/postgres/test_live_place.h"
+#include "tests/support/test_environment.h"
+
+namespace semel::postgres {
+namespace {
+
+using test::make_message;
+
+class GenerationsLive : public LiveTest {
+ protected:
+  static PurgeReport purged(Store& store) {
+    const auto report = store.purge(10s);
+    EXPECT_TRUE(report.has_value()) << report.error().message;
+    return report.value_or(PurgeReport{});
+  }
+  // A purge has sealed the generation there was, and another has dropped it.
+  void roll_and_drop(Store& store) {
+    advance(kRoll);
+    purged(store);
+    advance(kTtl + 1min);
+    purged(store);
+    ASSERT_EQ(sql("SELECT count(*) FROM semel.semel_generation WHERE number = 1"), "0");
+  }
+  static void complete(Store& store, const Message& message) {
+    const Claim claimed = claim(store, message);
+    ASSERT_TRUE(is<Acquired>(claimed));
+    ASSERT_EQ(finish(store, test::completed(std::get<Acquired>(claimed).lease)), Applied::kYes);
+  }
+  // In how many generations a key stands that stands in more than one.
+  std::string twice() const {
+    return sql(
+        "SELECT count(*) FROM (SELECT id FROM semel.semel_record GROUP BY id HAVING count(*) > 1) "
+        "AS twice");
+  }
+};
+
+TEST_F(GenerationsLive, WhoSleptThroughTheEndOfAGenerationClaimsOn) {
+  const auto sleeper = open(), other = open();
+  const ConsumerNumber consumer = attach(*sleeper);
+  complete(*sleeper, make_message(consumer, "before"));
+  attach(*other);
+  roll_and_drop(*other);
+  for (int i = 0; i < 2; ++i) {
+    const auto key = std::to_string(i);
+    EXPECT_TRUE(is<Acquired>(claim(*sleeper, make_message(consumer, "lease " + key)))) << i;
+  }
+}
+
+TEST_F(GenerationsLive, AUnitOfWhoSleptIsToldToBeginAgain) {
+  const auto sleeper = open(), other = open();
+  const ConsumerNumber consumer = attach(*sleeper);
+  complete(*sleeper, make_message(consumer, "before"));
+  attach(*other);
+  roll_and_drop(*other);
+  const Message m = make_message(consumer, "unit");
+  const Message* const one = &m;
+  auto unit = sleeper->facets().transactional->begin({}).value();
+  const auto refused = unit->claim({&one, 1});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kRetryTransaction) << refused.error().message;
+  unit.reset();
+  Held again = claim_in_unit(*sleeper, m);
+  ASSERT_TRUE(is<Acquired>(again.claim));
+  again.complete();
+}
+
+TEST_F(GenerationsLive, TwoProcessesWithDifferentTtlsMeetOverAKey) {
+  const auto old = open(), young = open();
+  for (const milliseconds ttl : {kTtl * 2, kTtl / 2}) {
+    SCOPED_TRACE(ttl.count());
+    const ConsumerNumber consumer = attach(*old);
+    const std::string name = std::to_string(ttl.count());
+    complete(*old, make_message(consumer, "warm " + name));
+    // Deployed meanwhile, with another config.
+    attach(*young, ttl);
+    const Message m = make_message(consumer, "unit " + name);
+    Held first = claim_in_unit(*old, m);
+    ASSERT_TRUE(is<Acquired>(first.claim));
+    EXPECT_TRUE(is<Busy>(claim_in_unit(*young, m, 50ms).claim)) << "acquired twice";
+    EXPECT_TRUE(is<Busy>(claim(*young, m))) << "acquired twice";
+    first.complete();
+    EXPECT_TRUE(is<Completed>(claim(*young, m)));
+  }
+  EXPECT_EQ(twice(), "0");
+}
+
+TEST_F(GenerationsLive, AUnitThatIsOpenWhileTheTtlChangesIsMet) {
+  const auto old = open(), young = open();
+  const ConsumerNumber consumer = attach(*old);
+  const Message m = make_message(consumer, "k");
+  Held first = claim_in_unit(*old, m);
+  ASSERT_TRUE(is<Acquired>(first.claim));
+  auto second = std::async(std::launch::async, [&] {
+    attach(*young, kTtl * 2);
+    return claim(*young, m);
+  });
+  std::this_thread::sleep_for(200ms);
+  first.complete();
+  EXPECT_TRUE(is<Completed>(second.get()));
+  EXPECT_EQ(twice(), "0");
+}
+
+TEST_F(GenerationsLive, SeveralPurgesAtOnceDoNotMeet) {
+  std::vector<std::unique_ptr<Store>> stores;
+  for (int i = 0; i < 4; ++i) stores.push_back(open());
+  const ConsumerNumber consumer = attach(*stores[0]);
+  for (int round = 0; round < 6; ++round) {
+    for (int i = 0; i < 20; ++i) {
+      const std::string key = std::to_string(round) + "-" + std::to_string(i);
+      complete(*stores[0], make_message(consumer, key));
+    }
+    advance(round % 2 == 0 ? kRoll : kTtl + kRoll);
+    std::vector<std::jthread> threads;
+    for (auto& store : stores) threads.emplace_back([&] { purged(*store); });
+  }
+  EXPECT_EQ(twice(), "0");
+}
+
+// Who asks for a key meets all generations; the end of one must come between all the same.
+TEST_F(GenerationsLive, AGenerationGoesWhileManyClaim) {
+  const auto store = open(), purging = open();
+  const ConsumerNumber consumer = attach(*store);
+  complete(*store, make_message(consumer, "old"));
+  attach(*purging);
+  advance(kRoll);
+  purged(*purging);
+  advance(kTtl + 1min);
+  std::atomic<bool> ended = false;
+  std::atomic<int> claims = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = 0; !ended; ++i) {
+          const std::string key = std::to_string(t) + "-" + std::to_string(i);
+          const Message m = make_message(consumer, key);
+          const Message* const one = &m;
+          auto unit = store->facets().transactional->begin({}).value();
+          auto claimed = unit->claim({&one, 1});
+          std::this_thread::sleep_for(5ms);
+          if (claimed) ++claims;
+        }
+      });
+    }
+    while (claims < 20) std::this_thread::sleep_for(1ms);
+    bool gone = false;
+    for (int i = 0; i < 5 && !gone; ++i) {
+      purged(*purging);
+      gone = sql("SELECT count(*) FROM semel.semel_generation WHERE number = 1") == "0";
+    }
+    EXPECT_TRUE(gone) << "what is past its ttl is never forgotten where there is much to do";
+    ended = true;
+  }
+}
+
+// A dead letter as old as its generation is replayed and done while that is looked through.
+TEST_F(GenerationsLive, WhatIsReplayedWhileItsGenerationGoesStays) {
+  const auto store = open(), purging = open();
+  const ConsumerNumber consumer = attach(*store);
+  const Message dead = make_message(consumer, "dead");
+  const Message late = make_message(consumer, "late");
+  ASSERT_TRUE(is<Acquired>(claim(*store, late)));  // never finished: it must be moved
+  ASSERT_EQ(finish(*store, test::dead(std::get<Acquired>(claim(*store, dead)).lease, &dead)),
+            Applied::kYes);
+  attach(*purging);
+  advance(kRoll);
+  purged(*purging);
+  advance(kTtl + 1min);
+
+  OtherSession other(url());
+  other.run("BEGIN");
+  other.run("SELECT 1 FROM semel.semel_record WHERE message_key = 'late' FOR UPDATE");
+  auto purge = std::async(std::launch::async, [&] { purged(*purging); });
+  while (sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+             "wait_event_type = 'Lock'") == "0") {
+    std::this_thread::sleep_for(2ms);
+  }
+  const auto letters = store->facets().dead_letters->list({}).value();
+  ASSERT_EQ(letters.size(), 1U);
+  const std::int64_t id = letters[0].id;
+  EXPECT_EQ(store->facets().dead_letters->replay({&id, 1}).value().replayed, 1U);
+  const Claim again = claim(*store, dead);
+  ASSERT_TRUE(is<Acquired>(again));
+  ASSERT_EQ(finish(*store, test::completed(std::get<Acquired>(again).lease)), Applied::kYes);
+  other.run("COMMIT");
+  purge.get();
+  EXPECT_TRUE(is<Completed>(claim(*store, dead))) << "done a moment ago, and forgotten";
+  EXPECT_TRUE(is<Busy>(claim(*store, late)));
+  EXPECT_EQ(twice(), "0");
+}
+
+}  // namespace
+}  // namespace semel::postgres

@@ -1,0 +1,74 @@
+#include "tests/chaos/postgres_database.h"
+
+#include <fmt/format.h>
+#include <libpq-fe.h>
+
+#include <stdexcept>
+
+#include <semel/postgres.h>
+
+namespace semel::test {
+namespace {
+
+class PostgresDatabase final : public Database {
+ public:
+  PostgresDatabase(const PostgresServer& server, int port)
+      : name_(server.new_database()), url_(server.url(name_)), place_(url_) {
+    const std::string own = fmt::format(":{}/", server.port());
+    if (port != 0) place_.replace(place_.find(own), own.size(), fmt::format(":{}/", port));
+  }
+
+  std::string place() const override { return place_; }
+  std::unique_ptr<Store> open() const override {
+    PostgresOptions options;
+    options.url = url_;
+    options.listens = false;
+    auto store = open_postgres(options);
+    if (!store) throw std::runtime_error(store.error().message);
+    return *std::move(store);
+  }
+  Rows rows(const std::string& sql) const override {
+    const std::unique_ptr<PGconn, decltype(&PQfinish)> connection(PQconnectdb(url_.c_str()),
+                                                                  &PQfinish);
+    run(connection.get(), "SET client_min_messages = error; SET search_path = public, semel");
+    return run(connection.get(), sql);
+  }
+  std::string numbering() const override { return "bigserial PRIMARY KEY"; }
+  std::string dead_letters() const override { return "SELECT key, reason FROM semel_dead_letters"; }
+
+ private:
+  static Rows run(PGconn* connection, const std::string& sql) {
+    const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(connection, sql.c_str()),
+                                                               &PQclear);
+    const ExecStatusType status = PQresultStatus(result.get());
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+      throw std::runtime_error(sql + ": " + PQerrorMessage(connection));
+    }
+    Rows rows;
+    for (int row = 0; row < PQntuples(result.get()); ++row) {
+      auto& fields = rows.emplace_back();
+      for (int field = 0; field < PQnfields(result.get()); ++field) {
+        fields.emplace_back(PQgetvalue(result.get(), row, field));
+      }
+    }
+    return rows;
+  }
+
+  const std::string name_;
+  const std::string url_;
+  std::string place_;
+};
+
+}  // namespace
+
+std::unique_ptr<Database> make_postgres_database(const PostgresServer& server, int port) {
+  return std::make_unique<PostgresDatabase>(server, port);
+}
+
+std::unique_ptr<Database> make_database(const TempDir&) {
+  return make_postgres_database(PostgresServer::shared());
+}
+
+std::size_t share_of_rounds() { return 10; }
+
+}  // namespace semel::test
