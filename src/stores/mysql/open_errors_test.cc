@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <semel/mysql.h>
+#include <semel/records.h>
+#include <semel/run_markers.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/support/mysql_servers.h"
 
@@ -100,6 +103,34 @@ TEST(MySqlOpen, BySocketToo) {
   const auto store = open_mysql(options);
   EXPECT_TRUE(store.has_value()) << store.error().message;
 }
+
+using Server = const test::MySqlFamilyServer& (*)();
+class MySqlUsers : public testing::TestWithParam<Server> {};
+
+// Of what a session sets some servers let only their administrators set.
+TEST_P(MySqlUsers, NeedNoRightBeyondTheirDatabase) {
+  const test::MySqlFamilyServer& its = GetParam()();
+  const std::string database = its.new_database();
+  its.query(database, "CREATE USER IF NOT EXISTS 'plain'@'%' IDENTIFIED BY 'it''s \"plain\"'");
+  its.query(database, fmt::format("GRANT ALL ON {}.* TO 'plain'@'%'", database));
+  MySqlOptions options;
+  options.url =
+      fmt::format("mysql://plain:it%27s%20%22plain%22@127.0.0.1:{}/{}", its.port(), database);
+  const auto store = open_mysql(options);
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  EXPECT_TRUE((*store)->attach({"payments", "recipe", false, {}}).has_value());
+  EXPECT_TRUE((*store)->purge(std::chrono::seconds(1)).has_value());
+  EXPECT_TRUE((*store)->facets().records->stats().has_value());
+  EXPECT_TRUE((*store)->facets().runs->sweep().has_value());
+}
+
+std::vector<Server> servers() {
+  std::vector<Server> all = {&server};
+  if (test::MySqlServer::why_absent()) return all;
+  all.push_back([]() -> const test::MySqlFamilyServer& { return test::MySqlServer::shared(); });
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(MySql, MySqlUsers, testing::ValuesIn(servers()));
 
 TEST(MySqlOpen, WithoutCertificateNoOneIsVerified) {
   const std::string database = server().new_database();

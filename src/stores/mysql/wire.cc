@@ -165,9 +165,8 @@ void Wire::set_up() {
       "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,ERROR_FOR_DIVISION_BY_ZERO,"
       "NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', "
       "lc_messages = 'en_US', autocommit = 1, completion_type = 0, sql_safe_updates = 0, "
-      "sql_auto_is_null = 0, sql_select_limit = DEFAULT, auto_increment_increment = 1, "
-      "auto_increment_offset = 1, lock_wait_timeout = 60, wait_timeout = 31536000, "
-      "interactive_timeout = 31536000");
+      "sql_auto_is_null = 0, sql_select_limit = DEFAULT, lock_wait_timeout = 60, "
+      "wait_timeout = 31536000, interactive_timeout = 31536000");
   send("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
   // A transaction that stands still for so long is another's to do: its process hangs, or was
   // stopped.
