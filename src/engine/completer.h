@@ -14,10 +14,13 @@ namespace semel::engine {
 
 class ThreadCompleter final : public strategies::Completer {
  public:
-  // `answered`: called as each call ends, by whoever ends it. `recorded`: called after each round,
-  // by the thread that runs it.
-  ThreadCompleter(std::function<void()> answered, std::function<void()> recorded)
-      : answered_(std::move(answered)), recorded_(std::move(recorded)) {}
+  // `answered`: called as each call ends, by whoever ends it. `begins` and `recorded`: called
+  // before and after each round, by the thread that runs it.
+  ThreadCompleter(std::function<void()> answered, std::function<void()> begins,
+                  std::function<void()> recorded)
+      : answered_(std::move(answered)),
+        begins_(std::move(begins)),
+        recorded_(std::move(recorded)) {}
   ~ThreadCompleter() override { end(); }
 
   // The thread begins with the first of them.
@@ -30,6 +33,7 @@ class ThreadCompleter final : public strategies::Completer {
   void loop();
 
   const std::function<void()> answered_;
+  const std::function<void()> begins_;
   const std::function<void()> recorded_;
   std::mutex mutex_;
   std::condition_variable wake_;

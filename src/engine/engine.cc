@@ -65,7 +65,8 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       keeper_(keeper_options(
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
       // A call's place is free once it is recorded, not when the last of its batch is.
-      completer_([this] { flight_.answered(); }, [this] { flush_running(); }),
+      completer_([this] { flight_.answered(); }, [this] { flight_.look_again(); },
+                 [this] { flush_running(); }),
       strategy_(parts_.strategy(services())),
       condemned_(parts_.condemned(services())) {}
 

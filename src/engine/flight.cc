@@ -12,6 +12,9 @@ namespace {
 // Below it a hop to another thread costs more than it gains.
 constexpr std::size_t kCrowd = 16;
 constexpr std::size_t kManyLines = 1024;
+// Of all places: fewer that come free are not worth a wake-up each, for who is woken at once takes
+// one place and sleeps again.
+constexpr std::size_t kShare = 32;
 
 std::size_t weight(const Delivery& delivery) { return delivery.message.payload().size(); }
 
@@ -113,6 +116,7 @@ std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
     const auto share = static_cast<std::size_t>(workers_);
     most = std::min(most, (sequencer_.waiting() + share - 1) / share);
   }
+  free_since_ = 0;
   std::vector<Delivery> batch = sequencer_.take(most);
   if (batch.empty()) return batch;
   ++batches_;
@@ -140,7 +144,8 @@ std::vector<Delivery> Flight::take(bool wait) {
 
 void Flight::answered() {
   ++answered_;
-  if (!waited_for_) return;
+  const std::size_t free = ++free_since_;
+  if (!waited_for_ || free < limits_.running / kShare) return;
   std::lock_guard lock(mutex_);
   call_workers();
 }

@@ -91,8 +91,8 @@ class Flight {
   // More waits than one batch takes: worth a thread of its own.
   bool crowded() const;
   // The call of a delivery, which is marked, is over: another may begin while it is recorded.
-  // Called once for each call by threads of the user's: costs next to nothing while nobody waits
-  // for it.
+  // Called once for each call, by threads of the user's: it costs next to nothing. Who waits is
+  // called when several places have come free; look_again calls for fewer.
   void answered();
   // The strategy has returned from a batch, whose deliveries may end later. True: worth waking who
   // receives.
@@ -187,6 +187,7 @@ class Flight {
   bool closed_ = false;
   // Running in the sequencer, though their calls are over. Grows without the lock.
   std::atomic<std::size_t> answered_{0};
+  std::atomic<std::size_t> free_since_{0};  // answered since a batch was taken
   // Someone waits for a batch and was not called since. Set before what there is to take is looked
   // at, as `answered_` grows before this is: one of both sees the other.
   std::atomic<bool> waited_for_{false};

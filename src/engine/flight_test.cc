@@ -172,7 +172,7 @@ TEST(Flight, AnAnsweredCallGivesItsPlaceToAnotherBeforeItLands) {
   EXPECT_EQ(f.take(false).size(), 1u);
 }
 
-// Once each: the second is begun while nothing but the answer has happened.
+// Nothing lands and nothing is added: the answer alone says that there is a place.
 TEST(Flight, WhoWaitsForAPlaceIsCalledByAnAnswer) {
   Flight f({100, 1 << 20, 1}, BatchSize(1, 1, milliseconds(20)), 1);
   for (int i = 0; i < 50; ++i) f.add(one("k" + std::to_string(i)));

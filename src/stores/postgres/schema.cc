@@ -58,7 +58,14 @@ std::string ask(PGconn* connection, const std::string& sql) {
 
 int schema_version(PGconn* connection, const std::string& schema) {
   const std::string table = quoted(schema) + ".semel_schema";
-  if (ask(connection, fmt::format("SELECT to_regclass({})", literal(table))).empty()) return 0;
+  // Asked of the catalog: to_regclass() answers from what this session remembers, and in a
+  // transaction that waited for another it goes on remembering that there was nothing.
+  const std::string there = ask(
+      connection, fmt::format("SELECT 1 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace "
+                              "AS n ON n.oid = c.relnamespace WHERE n.nspname = {} AND c.relname = "
+                              "'semel_schema'",
+                              literal(schema)));
+  if (there.empty()) return 0;
   const std::string text = ask(connection, fmt::format("SELECT max(version) FROM {}", table));
   int version = 0;
   std::from_chars(text.data(), text.data() + text.size(), version);

@@ -66,8 +66,7 @@ void lock_records(Tables& tables, std::span<const std::int64_t> ids) {
     if (const auto record = tables.dead_letters.record_of(id)) records.push_back(*record);
   }
   std::ranges::sort(records);
-  const auto again = std::ranges::unique(records);
-  records.erase(again.begin(), again.end());
+  records.erase(std::unique(records.begin(), records.end()), records.end());
   for (const KeyId& record : records) tables.records.find(record, Lock::kForUpdate);
 }
 

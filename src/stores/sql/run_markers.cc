@@ -81,12 +81,13 @@ class ServerRuns final : public RunMarkers {
   void mark_again() {
     if (marked_.empty()) return;
     const std::int64_t instance = core_.instances.number();
-    for (auto& [consumer, marked] : marked_) {
+    for (auto& one : marked_) {
+      Marked& marked = one.second;
       if (marked.instance == instance) continue;
-      transacted(core_.pool, [&, consumer = consumer](Work& work) {
+      transacted(core_.pool, [&](Work& work) {
         RunRows runs(work.session(), core_.texts.runs);
-        runs.remove_run(marked.instance, consumer);
-        runs.add_run(instance, consumer, marked.window, work.now());
+        runs.remove_run(marked.instance, one.first);
+        runs.add_run(instance, one.first, marked.window, work.now());
       });
       marked.instance = instance;
     }
