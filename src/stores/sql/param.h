@@ -43,6 +43,7 @@ class Param {
   // NULL of the type it would have had.
   template <class T>
   Param(const std::optional<T>& value) : Param(value ? Param(*value) : null_like<T>()) {}
+  // NOLINTEND(google-explicit-constructor)
 
   Type type() const noexcept { return type_; }
   bool null() const noexcept { return null_; }
