@@ -97,7 +97,8 @@ void Report::run(const Case& measured, std::size_t rounds) {
 }
 
 void Report::add(const std::string& name, std::size_t batch, std::optional<double> raw,
-                 double semel, std::optional<double> of_raw, const std::string& what) {
+                 std::optional<double> semel, std::optional<double> of_raw,
+                 const std::string& what) {
   Row row{name, batch, raw, std::nullopt, semel, of_raw, std::nullopt};
   print(row, what);
   rows_.push_back(std::move(row));

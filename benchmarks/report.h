@@ -40,8 +40,8 @@ class Report {
   // Runs the sides in turn, several rounds, and keeps medians.
   void run(const Case& measured, std::size_t rounds);
   // For what is no rate: a number as it stands.
-  void add(const std::string& name, std::size_t batch, std::optional<double> raw, double semel,
-           std::optional<double> of_raw, const std::string& what);
+  void add(const std::string& name, std::size_t batch, std::optional<double> raw,
+           std::optional<double> semel, std::optional<double> of_raw, const std::string& what);
   // Prints the document where it was asked for.
   void finish() const;
 

@@ -4,8 +4,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <mutex>
-#include <queue>
 #include <string>
 #include <thread>
 #include <utility>
@@ -30,28 +31,38 @@ class SlowService {
   }
 
   AsyncHandler handler();
-  // How long calls were open, all of them together.
-  double open_seconds() const;
+  // Begins a call, which ends with `completion`.
+  void call(BytesView ordering_key, Completion completion);
+  // How long calls were to take, all of them together.
+  double asked_seconds() const;
+  // How much later they were answered, but for the time that completions took from this service's
+  // thread: that is the caller's.
+  double late_seconds() const;
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Open {
-    Clock::time_point due;
     Clock::time_point begun;
-    // Move-only things cannot leave a priority queue.
-    mutable Completion completion;
-    bool operator>(const Open& other) const noexcept { return due > other.due; }
+    Clock::time_point due;
+    Completion completion;
   };
   void serve();
+  void take_due(Clock::time_point now, std::vector<Open>& due);
 
   const std::chrono::microseconds longest_;
   std::string slow_key_;
   std::chrono::microseconds slow_takes_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;
+  // What is open, by the tick at which it is due. A heap would take more of the processors' time,
+  // which who calls cannot have.
+  std::deque<std::vector<Open>> ticks_;
+  std::int64_t first_tick_ = 0;  // the next to be looked at
+  std::size_t open_ = 0;
   std::uint64_t random_ = 1;
-  double open_seconds_ = 0;
+  Clock::time_point answered_from_, answered_until_;  // the last completions
+  double asked_seconds_ = 0;
+  double late_seconds_ = 0;
   bool ending_ = false;
   std::thread thread_;
 };

@@ -62,7 +62,7 @@ class HeldMessages {
     kFull,  // its line has too much: not kept
   };
   // Answers for each in turn; of one line in the order given, and all of a call kFree or none.
-  // `most_bytes`: of payloads in one line; 0: nothing is kept, only kFree and kFull are said.
+  // `most_bytes`: of payloads in one line.
   virtual Result<std::vector<Place>> hold_behind(ConsumerNumber consumer,
                                                  std::span<const Follower> followers,
                                                  std::size_t most_bytes) = 0;

@@ -9,6 +9,7 @@
 
 #include <semel/environment.h>
 #include <semel/result.h>
+#include <semel/schema_change.h>
 #include <semel/store.h>
 
 struct pg_conn;  // PGconn
@@ -16,8 +17,8 @@ struct pg_conn;  // PGconn
 namespace semel {
 
 struct PostgresOptions {
-  // As libpq takes it: postgresql://user@host/database?sslmode=verify-full, or key=value pairs. What
-  // it does not say comes from PGHOST, PGUSER, PGPASSWORD, ~/.pgpass and so on.
+  // As libpq takes it: postgresql://user@host/database?sslmode=verify-full, or key=value pairs.
+  // What it does not say comes from PGHOST, PGUSER, PGPASSWORD, ~/.pgpass and so on.
   std::string url;
   // Of Semel's tables, in the database of the URL.
   std::string schema = "semel";
@@ -33,10 +34,30 @@ struct PostgresOptions {
   Environment* environment = nullptr;  // null: system_environment()
 };
 
-// Opens the database. All facets are there. Errors: R250 cannot be reached, R251 login refused, R252
-// no such database, R253 rights missing, R254 no connection left, R203 replica or read-only, R205
-// disk full, R207 tables missing and `create` is off, R210 schema newer than this library, R257 a
-// pooler stands between that gives each transaction another session, R258 server too old.
+// Opens the database. All facets are there. Errors: R250 cannot be reached, R251 login refused,
+// R252 no such database, R253 rights missing, R254 no connection left, R203 replica or read-only,
+// R205 disk full, R207 tables missing and `create` is off, R210 schema newer than this library,
+// R257 a pooler stands between that gives each transaction another session, R258 server too old,
+// R259 a URL that cannot be read.
 Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options);
+
+// What open_postgres would do to the schema; it only looks. For who makes tables by their own hand.
+// Errors: as there, but for R207.
+Result<SchemaChange> postgres_schema_change(const PostgresOptions& options);
+
+struct PostgresBorrow {
+  std::string schema = "semel";
+  // Make schema and tables where they are missing, outside of a transaction of the caller's.
+  bool create_tables = false;
+};
+
+// A store over the caller's connection, for Guard: begin sets a mark (savepoint) in the caller's
+// open transaction, commit releases it, and the caller's COMMIT or ROLLBACK decides about record
+// and work together. The connection is borrowed: between two calls it is out of pipeline mode, and
+// its settings, how long it waits for locks among them, stay as they are. kRejected (R208) when a
+// call finds no open transaction, or one that has failed. A consumer must be attached outside of a
+// transaction, or in one that is committed. Only the transactional facet is there. One thread at a
+// time, like the connection itself.
+Result<std::unique_ptr<Store>> borrow_postgres(pg_conn* connection, PostgresBorrow options = {});
 
 }  // namespace semel

@@ -8,6 +8,7 @@
 #include <semel/message.h>
 #include <semel/observer.h>
 #include <semel/outcome.h>
+#include <semel/postgres.h>
 #include <semel/runner.h>
 #include <semel/sqlite.h>
 #include <semel/store.h>

@@ -8,6 +8,7 @@
 
 #include <semel/environment.h>
 #include <semel/result.h>
+#include <semel/schema_change.h>
 #include <semel/store.h>
 
 struct sqlite3;
@@ -38,6 +39,10 @@ struct SqliteOptions {
 // (names its pid where known), R207 tables missing and `create` is off, R210 schema newer than this
 // library.
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options);
+
+// What open_sqlite would do to the tables; it only looks, and a file that is missing stays missing.
+// Errors: as there, but for R207.
+Result<SchemaChange> sqlite_schema_change(const SqliteOptions& options);
 
 // A store over the caller's connection, for Guard: begin marks a savepoint in the caller's open
 // transaction, commit releases it, and the caller's COMMIT or ROLLBACK decides about record and

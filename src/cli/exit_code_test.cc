@@ -16,6 +16,7 @@ TEST(ExitCode, OfAStoreThatIsAwayIsUnavailable) {
 TEST(ExitCode, OfAReadOnlyStoreIsNoPermission) {
   EXPECT_EQ(exit_code_of(error(ErrorKind::kUnavailable, "R203")), kNoPermission);
   EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, "R203")), kNoPermission);
+  EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, "R253")), kNoPermission);
 }
 
 TEST(ExitCode, OfAnotherUsersRunIsNoPermission) {
@@ -24,7 +25,8 @@ TEST(ExitCode, OfAnotherUsersRunIsNoPermission) {
 }
 
 TEST(ExitCode, OfWhatOnlyAChangeMendsIsConfig) {
-  for (const char* code : {"R204", "R210", "R220", "R280", "E012", "E061"}) {
+  for (const char* code : {"R204", "R210", "R220", "R251", "R252", "R257", "R258", "R259", "R280",
+                           "R282", "E012", "E061"}) {
     EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, code)), kConfig) << code;
   }
 }

@@ -127,10 +127,12 @@ void greet_terminal(Console& console, const config::Config& config) {
 // Made before the store is opened, so that a tap that waits has the time to be there for the first
 // delivery. A dry run has no endings to watch, and beside the memory store nobody could find it.
 Result<std::unique_ptr<tap::Server>> let_watch(Console& console, const config::Config& config) {
-  const auto* sqlite = std::get_if<config::SqliteStore>(&config.store.kind);
-  if (sqlite == nullptr || console.settings().dry_run) return nullptr;
+  if (console.settings().dry_run) return nullptr;
+  auto path = watched_path(config);
+  if (!path) return failure(std::move(path.error()));
+  if (path->empty()) return nullptr;
   tap::ServerOptions options;
-  options.database = sqlite->path;
+  options.database = *std::move(path);
   for (const auto& consumer : config.consumers) options.consumers.push_back(consumer.name);
   return tap::Server::open(std::move(options));
 }

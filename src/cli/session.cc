@@ -8,6 +8,7 @@
 
 #include "cli/text.h"
 #include "compose/compose.h"
+#include "tap/place.h"
 
 namespace semel::cli {
 
@@ -48,11 +49,14 @@ OrEnded<config::Config> load_config(Console& console) {
   return std::move(*loaded.config);
 }
 
-std::string store_name(const config::Config& config) {
+std::string store_name(const config::Config& config) { return compose::store_name(config.store); }
+
+Result<std::string> watched_path(const config::Config& config) {
   if (const auto* sqlite = std::get_if<config::SqliteStore>(&config.store.kind)) {
-    return "sqlite " + sqlite->path;
+    return sqlite->path;
   }
-  return "memory";
+  const std::string server = compose::server_identity(config.store);
+  return server.empty() ? Result<std::string>(std::string()) : tap::Place::of_server(server);
 }
 
 OrEnded<Session> open_session(Console& console, Create create) {
@@ -65,9 +69,11 @@ OrEnded<Session> open_session(Console& console, config::Config config, Create cr
   if (std::holds_alternative<config::MemoryStore>(config.store.kind)) {
     return ended(console.fail(
         kUnavailable, "the store is memory: it lives and dies with the process that runs it",
-        "store: { sqlite: { path: semel.db } } keeps records where other commands see them"));
+        "store: { sqlite: { path: semel.db } } or { postgres: … } keeps records where other "
+        "commands "
+        "see them"));
   }
-  auto store = compose::open_store(config.store, create == Create::kYes);
+  auto store = compose::open_store(config.store, {.create = create == Create::kYes});
   if (!store) return ended(console.fail(store.error()));
   Session session;
   session.where = store_name(config);

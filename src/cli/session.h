@@ -41,6 +41,9 @@ OrEnded<Session> open_session(Console& console, config::Config config, Create cr
 // The store as people name it: "sqlite ./semel.db".
 std::string store_name(const config::Config& config);
 
+// The path that the sockets of its runs stand beside; empty for the memory store.
+Result<std::string> watched_path(const config::Config& config);
+
 // The consumer of that name, or an error that names the ones there are.
 OrEnded<const config::ConsumerConfig*> find_consumer(Console& console, const config::Config& config,
                                                      std::string_view name);

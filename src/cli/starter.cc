@@ -33,6 +33,14 @@ std::string store_lines(const StarterParts& parts, bool small) {
                  "  memory: {}                    # forgets everything when the process ends: for "
                  "trials\n";
   }
+  if (parts.store == "postgres") {
+    return small ? "store:\n  postgres: ${DATABASE_URL:-postgresql://localhost/bank}\n"
+                 : "store:\n"
+                   "  postgres:                     # the records, and the tables your statements "
+                   "write to\n"
+                   "    url: ${DATABASE_URL:-postgresql://localhost/bank}\n"
+                   "    schema: semel               # of the records alone\n";
+  }
   if (small) return "";
   return "store:\n"
          "  sqlite: { path: semel.db }    # the records, and the tables your statements write to\n";
@@ -111,7 +119,13 @@ std::string head_lines(const StarterParts& parts) {
   std::string text =
       "# Each message has its effect once, however often it is delivered.\n"
       "#   semel check semel.yaml      what is promised\n";
-  if (parts.handler == "sql") {
+  if (parts.handler == "sql" && parts.store == "postgres") {
+    text +=
+        "#   psql bank -c 'CREATE TABLE account (id integer PRIMARY KEY, balance integer)'\n"
+        "#   psql bank -c 'INSERT INTO account VALUES (1, 0)'\n"
+        "#   semel store init            the tables of the records; semel run makes them too\n"
+        "#   semel run semel.yaml        what it does; semel explain strategies tells more\n";
+  } else if (parts.handler == "sql") {
     text +=
         "#   sqlite3 semel.db 'CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER)'\n"
         "#   sqlite3 semel.db 'INSERT INTO account VALUES (1, 0)'\n"

@@ -38,7 +38,7 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
       }
     }
   }
-  EXPECT_EQ(accepted, 36);
+  EXPECT_EQ(accepted, 60);
   EXPECT_EQ(refused,
             (std::set<std::string>{"queue/sql/memory", "queue/exec/memory", "queue/http/memory",
                                    "queue/native/memory", "file/sql/memory", "stdin/sql/memory"}));
@@ -56,6 +56,16 @@ TEST(Starter, PartsSayWhatTheConfigHolds) {
   EXPECT_TRUE(consumer.strategy_named);
 }
 
+TEST(Starter, AServerAsStore) {
+  const auto text = starter_text({"queue", "sql", "postgres"}, false);
+  ASSERT_TRUE(text);
+  config::LoadOptions options;
+  options.env = [](const std::string&) { return "postgresql://db/shop"; };
+  const auto loaded = config::load_text(*text, "semel.yaml", options);
+  ASSERT_TRUE(loaded.config);
+  EXPECT_EQ(std::get<config::PostgresStore>(loaded.config->store.kind).url, "postgresql://db/shop");
+}
+
 TEST(Starter, AnEndpointAsHandler) {
   const auto text = starter_text({"queue", "http", "sqlite"}, false);
   ASSERT_TRUE(text);
@@ -67,8 +77,8 @@ TEST(Starter, AnEndpointAsHandler) {
 }
 
 TEST(Starter, ColumnsOfCommentsStandInOneLine) {
-  for (const auto* parts :
-       {"queue/sql", "file/sql", "stdin/sql", "queue/exec", "queue/http", "queue/native"}) {
+  for (const auto* parts : {"queue/sql", "file/sql", "stdin/sql", "queue/exec", "queue/http",
+                            "queue/native", "queue/sql/postgres"}) {
     const auto text = starter_text(*parse_starter(parts), false);
     ASSERT_TRUE(text);
     std::set<std::size_t> columns;
@@ -96,7 +106,7 @@ TEST(Starter, UnknownWordsAreNamed) {
   EXPECT_EQ(source.error().message, "there is no source \"kafka\"");
   EXPECT_EQ(source.error().hint, "one of queue, file, stdin");
   EXPECT_EQ(parse_starter("file/sqll/sqlite").error().hint, "did you mean \"sql\"?");
-  EXPECT_FALSE(parse_starter("file/sql/postgres"));
+  EXPECT_FALSE(parse_starter("file/sql/oracle"));
   EXPECT_FALSE(parse_starter("file/sql/sqlite/more"));
   EXPECT_FALSE(parse_starter("/sql/sqlite"));
 }

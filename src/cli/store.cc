@@ -21,23 +21,27 @@ constexpr std::chrono::milliseconds kSweepTurn{500};
 constexpr std::streamoff kModeAt = 18;
 constexpr char kRollbackJournal = 1;
 
-enum class FileBefore { kMissing, kRollbackJournal, kOther };
+enum class Before { kMissing, kRollbackJournal, kOther };
 
-FileBefore look_at(const config::Config& config) {
+// Of a server's database: whether Semel's tables are in it.
+Before look_at(const config::Config& config) {
   const auto* sqlite = std::get_if<config::SqliteStore>(&config.store.kind);
-  if (sqlite == nullptr) return FileBefore::kOther;
+  if (sqlite == nullptr) {
+    const auto change = compose::schema_change(config.store);
+    return change && change->from == 0 ? Before::kMissing : Before::kOther;
+  }
   std::ifstream file(sqlite->path, std::ios::binary);
-  if (!file) return FileBefore::kMissing;
+  if (!file) return Before::kMissing;
   file.seekg(kModeAt);
   char mode = 0;
-  if (!file.get(mode)) return FileBefore::kOther;
-  return mode == kRollbackJournal ? FileBefore::kRollbackJournal : FileBefore::kOther;
+  if (!file.get(mode)) return Before::kOther;
+  return mode == kRollbackJournal ? Before::kRollbackJournal : Before::kOther;
 }
 
 int init(Console& console) {
   auto config = load_config(console);
   if (!config) return config.error().code;
-  const FileBefore before = look_at(*config);
+  const Before before = look_at(*config);
   auto session = open_session(console, std::move(*config), Create::kYes);
   if (!session) return session.error().code;
   std::vector<std::string> names;
@@ -49,11 +53,10 @@ int init(Console& console) {
   const auto stats = session->facets.records->stats();
   if (!stats) return console.fail(stats.error());
   const bool to_wal =
-      before == FileBefore::kRollbackJournal && look_at(session->config) == FileBefore::kOther;
+      before == Before::kRollbackJournal && look_at(session->config) == Before::kOther;
   if (console.text()) {
     console.out(fmt::format("{}: {}, schema {}\n", session->where,
-                            before == FileBefore::kMissing ? "made" : "ready",
-                            stats->schema_version));
+                            before == Before::kMissing ? "made" : "ready", stats->schema_version));
     if (to_wal) {
       console.out(
           "  its journal mode was changed to WAL, for it and every other program that opens it\n");
@@ -63,7 +66,7 @@ int init(Console& console) {
     return kOk;
   }
   json::Writer writer = document("store_init");
-  writer.member("store", session->where).member("made", before == FileBefore::kMissing);
+  writer.member("store", session->where).member("made", before == Before::kMissing);
   writer.member("turned_to_wal", to_wal).member("schema_version", stats->schema_version);
   writer.name("consumers").begin_array();
   for (const auto& name : names) writer.value(name);
@@ -176,6 +179,7 @@ void add_store(Program& program) {
                    .flags = shared,
                    .parent = &family},
                   [](Console& console) { return sweep(console); });
+  add_store_migrate(program, family);
   add_store_verify(program, family);
 }
 

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "cli/command.h"
@@ -30,7 +31,9 @@ void tell_text(Console& console, const Session& session, const std::vector<Store
   }
   console.out(fmt::format("{}: {} wrong\n", session.where,
                           counted(static_cast<std::uint64_t>(wrong), "finding", "findings")));
-  console.next("cp the file, with its -wal, before anything else");
+  const bool file = std::holds_alternative<config::SqliteStore>(session.config.store.kind);
+  console.next(file ? "cp the file, with its -wal, before anything else"
+                    : "pg_dump the database before anything else");
 }
 
 void tell_json(Console& console, const Session& session, const VerifyFlags& flags,

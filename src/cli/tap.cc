@@ -218,13 +218,14 @@ int tap_consumer(Console& console, const TapFlags& flags) {
   if (!config) return config.error().code;
   const auto consumer = find_consumer(console, *config, flags.consumer);
   if (!consumer) return consumer.error().code;
-  const auto* sqlite = std::get_if<config::SqliteStore>(&config->store.kind);
-  if (sqlite == nullptr) {
+  auto path = watched_path(*config);
+  if (!path) return console.fail(path.error());
+  if (path->empty()) {
     return console.fail({ErrorKind::kUnavailable, "R293",
                          "the store is memory: there is no file beside which a run could be found",
                          "store: { sqlite: { path: semel.db } }, or what semel run -v says"});
   }
-  tap::Watch runs(sqlite->path, *std::move(request));
+  tap::Watch runs(*std::move(path), *std::move(request));
   Teller teller(console, flags, *body);
   return watch(console, runs, teller, store_name(*config));
 }

@@ -1,8 +1,5 @@
 #include "compose/compose.h"
 
-#include <semel/memory.h>
-#include <semel/sqlite.h>
-
 #include "sources/sources.h"
 
 namespace semel::compose {
@@ -23,6 +20,9 @@ StoreTraits traits_of(const config::StoreConfig& store) {
     traits.name = "sqlite";
     traits.durable = true;
     traits.single_writer = true;
+  } else if (std::holds_alternative<config::PostgresStore>(store.kind)) {
+    traits.name = "postgres";
+    traits.durable = true;
   } else {
     traits.name = "memory";
     traits.forgets = true;
@@ -31,23 +31,6 @@ StoreTraits traits_of(const config::StoreConfig& store) {
 }
 
 }  // namespace
-
-Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store, bool create,
-                                          Environment* environment) {
-  if (const auto* sqlite = std::get_if<config::SqliteStore>(&store.kind)) {
-    SqliteOptions options;
-    options.path = sqlite->path;
-    options.create = create;
-    if (sqlite->generation_rows > 0) options.generation_rows = sqlite->generation_rows;
-    options.environment = environment;
-    return open_sqlite(std::move(options));
-  }
-  MemoryOptions options;
-  const auto& memory = std::get<config::MemoryStore>(store.kind);
-  if (memory.max_records > 0) options.max_records = memory.max_records;
-  options.environment = environment;
-  return make_memory_store(options);
-}
 
 Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consumer) {
   ConsumerSpec spec;

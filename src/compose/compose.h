@@ -13,15 +13,30 @@
 #include <semel/handler.h>
 #include <semel/observer.h>
 #include <semel/runner.h>
+#include <semel/schema_change.h>
 #include <semel/store.h>
 
 #include "config/config.h"
 
 namespace semel::compose {
 
-// `create`: make the file and tables where missing. `writes`: false for a command that only looks.
-Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store, bool create,
-                                          Environment* environment = nullptr);
+struct OpenOptions {
+  bool create = false;  // tables, and a file, where they are missing
+  bool runs = false;    // consumers: it has to hear of new messages
+  Environment* environment = nullptr;
+};
+Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store,
+                                          const OpenOptions& options);
+
+// What opening it with `create` would do to its tables; it only looks.
+Result<SchemaChange> schema_change(const config::StoreConfig& store);
+
+// The store as people name it, without a password: "sqlite ./semel.db".
+std::string store_name(const config::StoreConfig& store);
+
+// What is the same in all processes that use this server's tables, and in no other; empty for a
+// store that is no server's.
+std::string server_identity(const config::StoreConfig& store);
 
 // The consumer's number in the store, as `run` would have it.
 Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consumer);

@@ -158,6 +158,17 @@ TEST_F(EngineOrderTest, BlockHoldsThePartitionAtItsSource) {
   EXPECT_TRUE(observer_.held().empty()) << "nothing but the failed one is in the store";
 }
 
+TEST_F(EngineOrderTest, BlockHoldsThePartitionWhileNobodyCanSayWhatWaits) {
+  order_.on_failure = OnFailure::kBlock;
+  // The first is the look at the start.
+  plan_.fail(StoreCall::kHeldLines, 2, ErrorKind::kUnavailable, test::When::kBefore);
+  fail("a1", 2);
+  arrive({"a1", "a2", "b1"});
+  EXPECT_EQ(run(), Ended::kFinished);
+  EXPECT_EQ(effects(), Names({"a1", "a2", "b1"}));
+  EXPECT_EQ(plan_.fired(), 1U);
+}
+
 TEST_F(EngineOrderTest, SkipPassesAFailedMessageBy) {
   order_.on_failure = OnFailure::kSkip;
   fail("a1");

@@ -79,11 +79,14 @@ Runner& Runner::on_handler(std::string_view name, Handler handler, ApplyHandler 
     if (native == nullptr || native->name != name) continue;
     wanted = true;
     if (!consumer.strategy_named && !apply) continue;
-    const bool on_sqlite = std::holds_alternative<config::SqliteStore>(impl_->config.store.kind);
+    const bool has_transactions =
+        !std::holds_alternative<config::MemoryStore>(impl_->config.store.kind);
     const auto strategy =
         consumer.strategy_named ? consumer.strategy : core::default_strategy(transactional);
-    auto refused = core::refuse_combination(strategy, transactional, on_sqlite, consumer.unsafe);
-    if (!refused && apply) refused = core::refuse_two_parts(strategy, transactional, on_sqlite);
+    auto refused =
+        core::refuse_combination(strategy, transactional, has_transactions, consumer.unsafe);
+    if (!refused && apply)
+      refused = core::refuse_two_parts(strategy, transactional, has_transactions);
     if (refused) {
       throw SemelError({ErrorKind::kRejected, "E061",
                         "consumer \"" + consumer.name + "\": " + *refused,

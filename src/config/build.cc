@@ -1,6 +1,5 @@
 #include "config/build.h"
 
-#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,34 +8,16 @@
 #include "config/http_build.h"
 #include "config/node.h"
 #include "config/sql_build.h"
+#include "config/store_build.h"
 
 namespace semel::config {
 namespace {
-
-std::string resolve(const std::string& folder, const std::string& path) {
-  return (std::filesystem::path(folder) / path).lexically_normal().string();
-}
-
-StoreConfig build_store(const View& store, const std::string& folder) {
-  StoreConfig made;
-  if (store.text("on_unavailable") == "fail") {
-    made.on_unavailable = StoreConfig::OnUnavailable::kFail;
-  }
-  if (store.written("memory") && !store.written("sqlite")) {
-    made.kind = MemoryStore{static_cast<std::size_t>(store.in("memory").number("max_records"))};
-    return made;
-  }
-  const auto sqlite = store.in("sqlite");
-  made.kind = SqliteStore{resolve(folder, sqlite.text("path")),
-                          static_cast<std::size_t>(sqlite.number("generation_rows"))};
-  return made;
-}
 
 SourceConfig build_source(const View& source, const std::string& folder) {
   if (source.written("queue")) return QueueSource{};
   if (source.written("file")) {
     const auto file = source.in("file");
-    return FileSource{resolve(folder, file.text("path")), file.text("from") == "start"};
+    return FileSource{resolve_path(folder, file.text("path")), file.text("from") == "start"};
   }
   return StdinSource{};
 }
@@ -131,7 +112,7 @@ void build_pace(ConsumerConfig& made, const View& view) {
 // up in PATH.
 std::string resolve_program(const std::string& folder, const std::string& program) {
   if (program.find('/') == std::string::npos) return program;
-  const auto path = resolve(folder, program);
+  const auto path = resolve_path(folder, program);
   return path.find('/') == std::string::npos ? "./" + path : path;
 }
 
@@ -215,7 +196,7 @@ Config build(const Settings& settings, const std::string& folder, Report& report
   Config made;
   made.file = report.name(0);
   made.drain_timeout = root.duration("drain_timeout");
-  made.store = build_store(root.in("store"), folder);
+  made.store = build_store(root.in("store"), folder, report);
   for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
     const View view(settings, join_path("consumers", i));
     if (!settings.written(view.path())) continue;

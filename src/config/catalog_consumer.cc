@@ -60,7 +60,7 @@ constexpr CodePage kPages[] = {
      "payload.invalid. For a param that nothing uses that would be for nothing.",
      "Remove it, or use it.", ""},
     {"E037", "not a unique constraint",
-     "A constraint is named by its table and columns, as SQLite reports it.",
+     "A constraint is named by its table and columns, as the database reports it.",
      "Write table(column, …) before the colon.",
      "on_unique_violation: { order_log(order_id): duplicate }"},
     {"E038", "a setting without the one it belongs to",

@@ -9,33 +9,43 @@ constexpr CodePage kPages[] = {
      "message. Nothing is taken as handled on it.",
      "Read the message. If it stays, check the disk and run semel store stats.", ""},
     {"R201", "the store cannot be opened",
-     "The database file or its folder is not there, or cannot be opened. Nothing is handled "
-     "without a store: messages wait.",
-     "Check the path of store.sqlite; a relative one starts at the config's folder.",
+     "The database file or its folder is not there, or cannot be opened; or a server cannot read "
+     "or write its own files. Nothing is handled without a store: messages wait.",
+     "Check the path of store.sqlite; a relative one starts at the config's folder. Of a server: "
+     "look into its log.",
      "store: { sqlite: { path: /var/lib/semel/semel.db } }"},
     {"R202", "not a database, or a damaged one",
-     "The file is not SQLite, or its pages contradict each other. Nothing is written to it.",
-     "Check the path. If the file was a store: restore a backup, or ask SQLite what can be saved.",
+     "The file is not SQLite, or its pages contradict each other; or a server says that its data "
+     "are damaged. Nothing is written to it.",
+     "Check the path. If it was a store: restore a backup, or ask SQLite what can be saved.",
      "sqlite3 semel.db 'PRAGMA integrity_check'"},
     {"R203", "the store may not be written",
-     "The file, its folder or the whole file system is read-only for this user. SQLite also needs "
-     "to write files beside the database (-wal, -shm).",
-     "Give this user the right to write the file and its folder.", "chown semel /var/lib/semel"},
+     "SQLite: the file, its folder or the whole file system is read-only for this user; it also "
+     "needs to write files beside the database (-wal, -shm). PostgreSQL: the server is a replica, "
+     "or its transactions are set to read only.",
+     "Give this user the right to write the file and its folder; or name the primary server in "
+     "store.postgres.url.",
+     "chown semel /var/lib/semel"},
     {"R204", "the store lies on a network file system",
      "SQLite's log needs memory that all processes share, and locks that hold; network file "
      "systems give neither, and a record could be lost or doubled.",
      "Use a local disk.", "store: { sqlite: { path: /var/lib/semel/semel.db } }"},
     {"R205", "the disk is full",
      "A record could not be written, so nothing was acknowledged: what was in flight comes again "
-     "once there is room.",
+     "once there is room. Of a server it is the server's disk.",
      "Free some space. semel store sweep drops records whose time is over.", "semel store sweep"},
     {"R206", "another program holds the database locked",
-     "SQLite has one write lock, and somebody held it for longer than the store waits: often a "
-     "shell with an open transaction, or a stopped process.",
-     "End that transaction. The message names the process where it is known.", ""},
+     "SQLite has one write lock, PostgreSQL one for each row, and somebody held it for longer than "
+     "the store waits: often a shell with an open transaction, or a stopped process.",
+     "End that transaction. The message names the process where it is known; a server tells of it "
+     "in pg_stat_activity.",
+     ""},
     {"R207", "the store's tables are not there",
-     "The command only looks and does not make tables; this file has none yet.",
-     "Make them, or check that the path is the right one.", "semel store init -c semel.yaml"},
+     "The command only looks and makes no tables; this file, or this schema of the database, has "
+     "none yet, or those of an older version.",
+     "Make them, or bring them up to date with semel store migrate; or check that the path or URL, "
+     "and the schema, are the right ones.",
+     "semel store init -c semel.yaml"},
     {"R208", "no transaction is open on the borrowed connection",
      "Guard on your own connection records inside the transaction that you opened, so that your "
      "COMMIT decides about work and record together. Without one there is nothing to join.",
@@ -43,13 +53,12 @@ constexpr CodePage kPages[] = {
     {"R210", "the store is newer than this program",
      "Its tables were made by a later version. Writing to them could break what that version "
      "relies on.",
-     "Run the newer program, or use another file.", ""},
+     "Run the newer program, or use another file or schema.", ""},
     {"R211", "the clock jumped, and nothing is forgotten",
-     "Records are forgotten by the machine's clock. It stands before the time at which the store "
-     "was "
-     "last purged, or far behind it: a purge now could forget what is still needed.",
-     "Check the machine's clock; where it is right, the purge goes on by itself in a while.",
-     "timedatectl"},
+     "Records are forgotten by the store's clock: the machine's, or the server's. It stands before "
+     "the time at which the store was last purged, or far behind it: a purge now could forget what "
+     "is still needed.",
+     "Check that clock; where it is right, the purge goes on by itself in a while.", "timedatectl"},
     {"R220", "the key recipe changed",
      "The store remembers how this consumer's keys are made. Under another recipe, other "
      "fingerprint fields or another name, every message of the past would be new, and what is "
@@ -76,11 +85,60 @@ constexpr CodePage kPages[] = {
     {"R240", "the memory store is full",
      "All records that it may keep belong to messages that are not finished, and it never forgets "
      "those.",
-     "Raise store.memory.max_records, or use the SQLite store.",
+     "Raise store.memory.max_records, or use the SQLite or PostgreSQL store.",
      "store: { memory: { max_records: 5000000 } }"},
     {"R241", "a running consumer holds this record",
      "Forgetting it now would let the effect happen twice.",
      "Stop the consumer, or wait for the lease to end.", ""},
+    {"R250", "the database server cannot be reached",
+     "Nobody answers at that address, the connection broke, or the server is just starting or "
+     "stopping. While it is away nothing is handled and nothing acknowledged; a run says so once, "
+     "goes on when it is back, and loses nothing. At its start semel run ends with code 69, for "
+     "whoever started it to try again.",
+     "Check host and port in store.postgres.url, and that the server runs and listens there.",
+     "pg_isready -d \"$DATABASE_URL\""},
+    {"R251", "the database server refused the login",
+     "There is no such user, the password is wrong or missing, or the server's pg_hba.conf lets "
+     "this user in from nowhere near here.",
+     "Check user and password in store.postgres.url, in PGPASSWORD or ~/.pgpass, and pg_hba.conf.",
+     "store: { postgres: { url: \"${DATABASE_URL}\" } }"},
+    {"R252", "there is no such database",
+     "The server is there, and has no database of the name that store.postgres.url gives. Semel "
+     "makes its schema and tables, but no database: records belong beside the business's tables.",
+     "Name the database that holds your tables, or make one.", "createdb bank"},
+    {"R253", "a right is missing in the database",
+     "The user of store.postgres.url may not do what was asked. To make the tables it needs CREATE "
+     "on the database, or an owner makes them for it; to work it needs USAGE on the schema, and "
+     "the "
+     "tables and sequences in it; to begin and drop generations it must own them.",
+     "Grant what the message names: docs/stores/postgres.md lists it.",
+     "GRANT USAGE ON SCHEMA semel TO worker"},
+    {"R254", "the database server takes no more connections",
+     "All of max_connections are in use. Each process has up to store.postgres.pool, and one more.",
+     "Lower store.postgres.pool, run fewer processes, or raise the server's max_connections.",
+     "store: { postgres: { url: \"${DATABASE_URL}\", pool: 4 } }"},
+    {"R255", "an HTTP handler that cannot be made",
+     "Its URL cannot be called, a header or secret has not the form it needs, or the file of "
+     "certificates cannot be read. Nothing was sent.",
+     "Mend the part that the message names.",
+     "handler: { http: { url: https://10.0.0.7/x, ca_file: ca.pem } }"},
+    {"R256", "the HTTP library cannot begin", "It got no memory to start with. Nothing was sent.",
+     "Give the process more memory.", ""},
+    {"R257", "a pooler gives each transaction another session",
+     "A process is known to be alive by a lock that its session holds, and hears of new messages "
+     "by "
+     "LISTEN. Behind a pooler in transaction mode neither lasts, so that one would be taken for "
+     "dead while it works.",
+     "Connect to the server itself, or let the pooler keep sessions (PgBouncer: pool_mode = "
+     "session).",
+     "store: { postgres: { url: \"postgresql://db.example:5432/bank\" } }"},
+    {"R258", "the database server is too old", "What the records rely on came with PostgreSQL 12.",
+     "Use a newer server.", ""},
+    {"R259", "the address of the database cannot be read",
+     "store.postgres.url is no address as libpq takes it: an unknown parameter, a part that is not "
+     "closed, or a password with a character that must be written as %XX.",
+     "Write it as postgresql://user@host/database, or as host=… dbname=… user=….",
+     "store: { postgres: { url: \"postgresql://semel@db.example/bank\" } }"},
     {"R260", "a handler does not end",
      "A handler ran past its timeout and its grace and did not end when it was asked to. Inside a "
      "transaction it holds the store's write lock, and nothing but the end of its process frees "
@@ -99,10 +157,17 @@ constexpr CodePage kPages[] = {
      "Raise the limits (ulimit -n, ulimit -u; LimitNOFILE= in a unit). In a C++ program: leave "
      "SIGCHLD at its default.",
      "ulimit -n 65536"},
+    {"R282", "a statement that does not fit the handler",
+     "A placeholder has no name, or names a param that is not there, or there is no statement at "
+     "all.",
+     "Give every :name a member in params.", "params: { id: json:/id }"},
     {"R290", "semel tap cannot watch this run",
-     "Each run has a socket beside the store's database, at which semel tap finds it. It could not "
-     "be made; the system's own words stand in the message. The run itself goes on as ever.",
-     "Let this user write the database's folder, and keep the database's name short.", ""},
+     "Each run has a socket at which semel tap finds it: beside the store's database, or, where "
+     "that is on a server, in /tmp/semel-<user id>, which nobody else may enter. It could not be "
+     "made; the system's own words stand in the message. The run itself goes on as ever.",
+     "Let this user write the database's folder, and keep the database's name short; or remove a "
+     "/tmp/semel-<user id> that is not the user's own.",
+     ""},
     {"R291", "the run to watch belongs to another user",
      "What semel tap shows has payloads in it, so a run is watched by its own user only (and by "
      "root).",
@@ -112,21 +177,9 @@ constexpr CodePage kPages[] = {
      "it takes. The run itself goes on as ever.",
      "Use the semel that runs it, and end other taps of that run.", "semel version"},
     {"R293", "a run on the memory store cannot be watched",
-     "Runs are found beside the database file. The memory store has none: it lives and dies with "
-     "the process that runs it.",
-     "Use the SQLite store. What a run says of its own deliveries is on its stdout.",
-     "semel run -v"},
-    {"R250", "a statement that does not fit the handler",
-     "A placeholder has no name, or names a param that is not there, or there is no statement at "
-     "all.",
-     "Give every :name a member in params.", "params: { id: json:/id }"},
-    {"R255", "an HTTP handler that cannot be made",
-     "Its URL cannot be called, a header or secret has not the form it needs, or the file of "
-     "certificates cannot be read. Nothing was sent.",
-     "Mend the part that the message names.",
-     "handler: { http: { url: https://10.0.0.7/x, ca_file: ca.pem } }"},
-    {"R256", "the HTTP library cannot begin", "It got no memory to start with. Nothing was sent.",
-     "Give the process more memory.", ""},
+     "Runs are found by their database. The memory store has none: it lives and dies with the "
+     "process that runs it.",
+     "Use another store. What a run says of its own deliveries is on its stdout.", "semel run -v"},
 };
 
 }  // namespace

@@ -73,8 +73,9 @@ difference.
 4     nothing matched
 69    store or source unreachable
 70    internal error, or a transactional handler that hung
-77    not permitted
-78    configuration invalid; starting again will not mend it
+77    not permitted: the store may not be written, or a right is missing in it
+78    configuration invalid, or a login, database or version that only a person can
+      mend; starting again will not
 130   interrupted twice
 )"},
     {"reasons", "Reasons: why a message is among the dead letters",

@@ -36,8 +36,9 @@ constexpr CodePage kPages[] = {
      "Knowingly: accept: [W041].",
      "dedup: { lease: 60s }"},
     {"W042", "a long timeout inside of a transaction",
-     "A transactional handler holds the store's write lock while it runs, and SQLite has one. "
-     "Everything else that writes to the database waits.",
+     "A transactional handler holds the store's write lock while it runs, and SQLite has one: "
+     "everything else that writes to the database waits. On a server what waits is whatever "
+     "changes the same rows.",
      "Do the slow part outside of the transaction. Knowingly: accept: [W042].",
      "strategy: state_machine"},
     {"W043", "fewer messages in flight than in a batch",

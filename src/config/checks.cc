@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -12,6 +10,7 @@
 #include "config/node.h"
 #include "config/scalars.h"
 #include "config/sql_build.h"
+#include "config/store_build.h"
 
 namespace semel::config {
 namespace {
@@ -119,7 +118,7 @@ void check_apply(const Check& check) {
   auto& made = check.report.error("E030", handler.place("apply"), handler.path("apply"),
                                   fmt::format("{}: {}", handler.path("apply"), *refused));
   made.help = is_sql(consumer) ? "put all statements into handler.sql"
-                               : "strategy: state_machine, on an sqlite store; or no apply";
+                               : "strategy: state_machine, on sqlite or postgres; or no apply";
 }
 
 void check_query(const Check& check) {
@@ -312,11 +311,15 @@ void check_times(const Check& check) {
   const auto timeout = check.view.find("timeout");
   if (timeout != nullptr && transactional(consumer) && !on_memory(check.config) &&
       consumer.timeout > kLongTransaction) {
+    const bool one_writer = std::holds_alternative<SqliteStore>(check.config.store.kind);
     auto* made = check.warn("W042", timeout->place, timeout->path,
-                            fmt::format("{}: a handler may hold the store's only write lock for {}",
-                                        timeout->path, show_duration(timeout->number)));
+                            fmt::format("{}: a handler may hold {} for {}", timeout->path,
+                                        one_writer ? "the store's only write lock" : "row locks",
+                                        show_duration(timeout->number)));
     if (made != nullptr) {
-      made->detail.push_back("everything else that writes to this database waits meanwhile");
+      made->detail.push_back(one_writer
+                                 ? "everything else that writes to this database waits meanwhile"
+                                 : "whatever else changes these rows waits meanwhile");
       made->help = "do the slow part outside of the transaction, with strategy state_machine";
     }
   }
@@ -364,34 +367,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_times(check);
   check_pace(check);
   check_http(consumer, view, report);
-}
-
-void check_together(const Settings& settings, Report& report) {
-  std::map<std::string, const Setting*> names;
-  std::optional<std::string> reader;
-  for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
-    const View view(settings, join_path("consumers", i));
-    if (const auto* name = view.find("name")) {
-      const auto [other, fresh] = names.emplace(name->text, name);
-      if (!fresh) {
-        auto& made = report.error("E025", name->place, name->path,
-                                  fmt::format("two consumers are named {}", in_quotes(name->text)));
-        made.detail.push_back("the other at " + report.spot(other->second->place));
-        made.help = "a record belongs to (consumer, key): give each its own name";
-      }
-    }
-    const auto source = view.in("source");
-    if (!source.written("stdin")) continue;
-    if (reader) {
-      auto& made = report.error(
-          "E026", source.place("stdin"), source.path("stdin"),
-          fmt::format("{}: standard input is read by {} already", source.path("stdin"), *reader));
-      made.detail.push_back("each line would reach only one of them");
-      made.help = "source: { file: { path: … } }, which any number can read";
-    } else {
-      reader = view.path();
-    }
-  }
+  check_dialect(config.store, view, report);
 }
 
 }  // namespace semel::config

@@ -47,12 +47,17 @@ struct SqliteStore {
   std::string path;                 // relative to the config file's folder unless absolute
   std::size_t generation_rows = 0;  // 0: the store's own default
 };
+struct PostgresStore {
+  std::string url;
+  std::string schema;
+  std::size_t pool = 0;  // 0: the store's own default
+};
 struct MemoryStore {
   std::size_t max_records = 0;  // 0: the store's own default
 };
 struct StoreConfig {
   enum class OnUnavailable { kPause, kFail };
-  std::variant<SqliteStore, MemoryStore> kind;
+  std::variant<SqliteStore, PostgresStore, MemoryStore> kind;
   OnUnavailable on_unavailable = OnUnavailable::kPause;
 };
 

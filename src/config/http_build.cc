@@ -1,13 +1,13 @@
 #include "config/http_build.h"
 
 #include <filesystem>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "config/node.h"
+#include "config/secrets.h"
 
 namespace semel::config {
 namespace {
@@ -68,23 +68,6 @@ void build_signing(const View& http, core::HttpSpec& spec, Report& report) {
   }
 }
 
-// Also where there is no such file: then nobody has said that it is only ours.
-bool others_may_read(const std::string& file) {
-  std::error_code problem;
-  const auto status = std::filesystem::status(file, problem);
-  if (problem || !std::filesystem::exists(status)) return true;
-  using std::filesystem::perms;
-  return (status.permissions() & (perms::group_read | perms::others_read)) != perms::none;
-}
-
-bool literal(const Setting& setting) { return !setting.secret && setting.origin.empty(); }
-
-void warn_of(const Setting& setting, std::string what, std::string help, Report& report) {
-  without_excerpt(report.warning("W031", setting.place, setting.path,
-                                 fmt::format("{}: {}", setting.path, what)),
-                  std::move(help));
-}
-
 }  // namespace
 
 core::HttpSpec build_http(const View& http, const std::string& folder, Report& report) {
@@ -125,9 +108,9 @@ void check_http(const ConsumerConfig& consumer, const View& view, Report& report
   const auto http = view.in("handler").in("http");
   const auto& settings = view.settings();
   const auto* url = http.find("url");
-  if (url != nullptr && literal(*url) && core::url_has_credentials(url->text)) {
-    warn_of(*url, "a user or password stands in the URL, and is shown with it",
-            "headers: { Authorization: \"Basic ${file:…}\" }", report);
+  if (url != nullptr && is_literal(*url) && core::url_has_credentials(url->text)) {
+    warn_of_secret(*url, "a user or password stands in the URL, and is shown with it",
+                   "headers: { Authorization: \"Basic ${file:…}\" }", report);
   }
   if (!others_may_read(report.name(0))) return;
   std::vector<const Setting*> secrets;
@@ -141,9 +124,9 @@ void check_http(const ConsumerConfig& consumer, const View& view, Report& report
     secrets.push_back(settings.find(join_path(list, i)));
   }
   for (const Setting* secret : secrets) {
-    if (secret == nullptr || !literal(*secret)) continue;
-    warn_of(*secret, "a literal secret, in a file that others may read",
-            "${file:/run/secrets/…}, or chmod 600 " + report.name(0), report);
+    if (secret == nullptr || !is_literal(*secret)) continue;
+    warn_of_secret(*secret, "a literal secret, in a file that others may read",
+                   "${file:/run/secrets/…}, or chmod 600 " + report.name(0), report);
   }
 }
 

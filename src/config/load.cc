@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/passwords.h"
 #include "config/build.h"
 #include "config/config.h"
 #include "config/conform.h"
@@ -56,6 +57,11 @@ void derive(Settings& settings, const Lookup& env) {
   }
 }
 
+std::string shown_value(const Setting& setting) {
+  if (setting.secret || setting.field->secret) return "***";
+  return setting.field->address ? without_passwords(setting.text) : setting.text;
+}
+
 std::string origin_of(const Setting& setting, const Report& report) {
   if (setting.from == Setting::From::kDefault) return "default";
   if (setting.from == Setting::From::kEnvironment) return "env " + setting.origin;
@@ -84,8 +90,7 @@ std::vector<Loaded::Effective> effective_values(const Config& config, const Sett
     const bool next = consumer < config.consumers.size() &&
                       setting.path.starts_with(join_path("consumers", consumer + 1) + ".");
     if (next) derived(consumer++);
-    out.push_back({setting.path, setting.secret || setting.field->secret ? "***" : setting.text,
-                   origin_of(setting, report)});
+    out.push_back({setting.path, shown_value(setting), origin_of(setting, report)});
   }
   if (consumer < config.consumers.size()) derived(consumer);
   return out;

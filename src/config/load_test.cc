@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <semel/memory.h>
+#include <semel/postgres.h>
 #include <semel/sqlite.h>
 #include <semel/store.h>
 
@@ -261,6 +262,11 @@ TEST(Load, DefaultsAreThoseOfTheStructs) {
   const auto memory = good(R"({store: {memory: {}}, consumers: [{name: a, source: {stdin: {}},
                                key: json:/id}]})");
   EXPECT_EQ(std::get<MemoryStore>(memory.store.kind).max_records, MemoryOptions{}.max_records);
+  const auto server = good(R"({store: {postgres: "postgresql://db/bank"}, consumers: [{name: a,
+      source: {stdin: {}}, key: json:/id}]})");
+  const auto& postgres = std::get<PostgresStore>(server.store.kind);
+  EXPECT_EQ(postgres.schema, PostgresOptions{}.schema);
+  EXPECT_EQ(postgres.pool, PostgresOptions{}.connections);
   EXPECT_EQ(effective_ttl(c), DedupConfig::kAutoTtl);
   EXPECT_FALSE(c.concurrency);
 }

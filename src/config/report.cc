@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/ascii.h"
+#include "base/passwords.h"
 
 namespace semel::config {
 namespace {
@@ -51,8 +52,9 @@ std::string printable(std::string_view text) {
 }  // namespace
 
 std::string in_quotes(std::string_view text) {
-  const auto shown = cut(text, kQuotedMost);
-  return fmt::format("\"{}{}\"", printable(shown), shown.size() < text.size() ? "…" : "");
+  const auto told = without_passwords(text);
+  const auto shown = cut(told, kQuotedMost);
+  return fmt::format("\"{}{}\"", printable(shown), shown.size() < told.size() ? "…" : "");
 }
 
 Report::Report(std::string file, std::string_view text) {
@@ -78,9 +80,11 @@ std::string Report::spot(const Place& place) const {
 
 std::string Report::excerpt(const Place& place) const {
   if (!sources_[place.source].owned.empty()) {
-    return fmt::format("  {}", printable(cut(sources_[place.source].owned, kExcerptMost)));
+    const auto whole = without_passwords(sources_[place.source].owned);
+    return fmt::format("  {}", printable(cut(whole, kExcerptMost)));
   }
-  auto text = line(place.source, place.line);
+  const auto blotted = blotted_passwords(line(place.source, place.line));
+  std::string_view text = blotted;
   if (text.find_first_not_of(" \t") == std::string_view::npos) return {};
   auto before = std::min(text.size(), static_cast<std::size_t>(std::max(place.column, 1)) - 1);
   std::string lead;

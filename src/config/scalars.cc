@@ -23,6 +23,7 @@ constexpr Unit kTimeUnits[] = {
     {"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
 constexpr Unit kSizeUnits[] = {
     {"B", 1}, {"KiB", 1LL << 10}, {"MiB", 1LL << 20}, {"GiB", 1LL << 30}};
+constexpr std::size_t kLongestName = 63;
 constexpr std::string_view kDurationLook = "write 500ms, 20s, 5m, 6h or 7d";
 constexpr std::string_view kSizeLook = "write 512B, 64KiB, 16MiB or 1GiB";
 
@@ -65,7 +66,8 @@ std::string show_quantity(std::int64_t value, const Unit (&units)[N]) {
 
 // A value as a message may repeat it.
 std::string shown(const Setting& setting) {
-  return setting.secret ? "the value" : in_quotes(setting.text);
+  const bool hidden = setting.secret || setting.field->secret || setting.field->address;
+  return hidden ? "the value" : in_quotes(setting.text);
 }
 
 Flaw not_a(const Setting& setting, std::string_view what, std::string help) {
@@ -239,17 +241,30 @@ std::optional<Flaw> read_name(const Setting& setting) {
     else if (!offer.empty() && c == ' ')
       offer += '_';
   }
-  constexpr std::size_t kLongestName = 63;
   offer.resize(std::min(offer.size(), kLongestName));
   auto help = std::string("a name is [a-z][a-z0-9_-]{0,62}");
   if (is_name(offer) && !setting.secret) help = fmt::format("write {} ({})", offer, help);
   return Flaw{"E024", fmt::format("{} is not a name", shown(setting)), std::move(help)};
 }
 
+std::optional<Flaw> read_identifier(const Setting& setting) {
+  const std::string_view text = setting.text;
+  const bool begins = !text.empty() && !is_digit(text.front());
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_';
+  });
+  if (!begins || !plain || text.size() > kLongestName) {
+    return Flaw{"E024", fmt::format("{} is not an identifier", shown(setting)),
+                "an identifier is [a-z_][a-z0-9_]{0,62}"};
+  }
+  if (!text.starts_with("pg_")) return std::nullopt;
+  return Flaw{"E024", fmt::format("{} belongs to the server", shown(setting)),
+              "take a name that does not begin with pg_"};
+}
+
 }  // namespace
 
 bool is_name(std::string_view text) {
-  constexpr std::size_t kLongestName = 63;
   if (text.empty() || text.size() > kLongestName || text[0] < 'a' || text[0] > 'z') return false;
   return std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_' || c == '-';
@@ -303,6 +318,8 @@ std::optional<Flaw> read_value(Setting& setting) {
       return read_key_part(setting);
     case Shape::kName:
       return read_name(setting);
+    case Shape::kIdentifier:
+      return read_identifier(setting);
     case Shape::kArgument:
       if (setting.text.find('\0') == std::string::npos) return std::nullopt;
       return not_a(setting, "an argument", "remove the NUL byte");

@@ -61,6 +61,8 @@ std::string_view shape_name(Shape shape) noexcept {
       return "text";
     case Shape::kName:
       return "name";
+    case Shape::kIdentifier:
+      return "identifier";
     case Shape::kCode:
       return "code";
     case Shape::kWord:

@@ -16,10 +16,11 @@ enum class Shape {
   kList,        // items of one shape
   kDictionary,  // the user's own names, values of one shape
   kText,
-  kArgument,  // of a command: as it is, also empty
-  kName,      // [a-z][a-z0-9_-]{0,62}
-  kCode,      // a word of a closed list, or a diagnostic's code
-  kWord,      // a word of a closed list
+  kArgument,    // of a command: as it is, also empty
+  kName,        // [a-z][a-z0-9_-]{0,62}
+  kIdentifier,  // of a database: [a-z_][a-z0-9_]{0,62}
+  kCode,        // a word of a closed list, or a diagnostic's code
+  kWord,        // a word of a closed list
   kInteger,
   kNumber,
   kBoolean,
@@ -51,6 +52,7 @@ struct Field {
   bool comma = false;        // of a list: a text with commas is one too
   bool single = false;       // of a list: a plain value is a list of it alone
   bool secret = false;       // never shown
+  bool address = false;      // of a server: a password in it is never shown
   bool optional = false;     // of a map: without it none of its defaults apply
 };
 

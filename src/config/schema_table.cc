@@ -1,53 +1,10 @@
 #include "config/schema.h"
 #include "config/schema_handler.h"
+#include "config/schema_store.h"
 #include "config/schema_units.h"
 
 namespace semel::config {
 namespace {
-
-constexpr Field kSqliteFields[] = {
-    {.name = "path",
-     .shape = Shape::kPath,
-     .meaning = "The database file that holds the records, and your tables where a SQL handler "
-                "writes them. Where `$STATE_DIRECTORY` is set, its default is in there.",
-     .fallback = "semel.db"},
-    {.name = "generation_rows",
-     .shape = Shape::kInteger,
-     .meaning = "Completed records in one generation before a new one is begun; a whole one is "
-                "dropped when its `ttl` is over.",
-     .fallback = "1000000",
-     .low = 1,
-     .high = kMany},
-};
-
-constexpr Field kMemoryFields[] = {
-    {.name = "max_records",
-     .shape = Shape::kInteger,
-     .meaning = "Records kept; past it the oldest finished one is forgotten.",
-     .fallback = "1000000",
-     .low = 1,
-     .high = kMany},
-};
-
-constexpr Field kStoreFields[] = {
-    {.name = "sqlite",
-     .shape = Shape::kMap,
-     .meaning = "Records in an SQLite file.",
-     .fields = kSqliteFields,
-     .short_form = "path",
-     .alternative = true},
-    {.name = "memory",
-     .shape = Shape::kMap,
-     .meaning = "Records in the process: everything is forgotten when it ends. For trials.",
-     .fields = kMemoryFields,
-     .alternative = true},
-    {.name = "on_unavailable",
-     .shape = Shape::kWord,
-     .meaning = "When the store cannot be reached: wait and try again, or end with exit code 69. "
-                "Never: go on without it.",
-     .fallback = "pause",
-     .words = "pause|fail"},
-};
 
 constexpr Field kFileFields[] = {
     {.name = "path",

@@ -254,7 +254,7 @@ std::optional<std::string> refuse_combination(StrategyKind strategy, bool handle
                                               bool store_transactional, bool unsafe) {
   if (handler_transactional && !store_transactional) {
     return "the handler's statements run in the store's transaction, and this store has none; use "
-           "the sqlite store";
+           "sqlite or postgres";
   }
   switch (strategy) {
     case StrategyKind::kNatural:
@@ -279,7 +279,7 @@ std::optional<std::string> refuse_two_parts(StrategyKind strategy, bool call_tra
                                             bool store_transactional) {
   if (call_transactional) return "the first of two parts acts outside of the store";
   if (!store_transactional) {
-    return "the second of two parts needs a store with transactions, as sqlite is";
+    return "the second of two parts needs a store with transactions, as sqlite and postgres are";
   }
   if (strategy != StrategyKind::kStateMachine) {
     return fmt::format("work in two parts is done by state_machine, not by {}",

@@ -12,19 +12,15 @@
 namespace semel::engine {
 
 // Endings are collected for a moment and settled together: one call to the source for many. The
-// engine flushes what waits behind a slow handler. Endings of deliveries that must be kept land
-// only at the batch's end: until then the strategy may still refer to them.
+// engine takes what waits behind a slow handler. Endings of deliveries that must be kept land only
+// at the batch's end: until then the strategy may still refer to them.
 class BatchSink final : public EndingSink {
  public:
-  // `settle` takes what has collected; called by the batch's thread and by the flushing one, never
-  // by two at a time.
-  using Settle = std::function<void(std::vector<Landing>&)>;
   using Make = std::function<Landing(Delivery&, Outcome&)>;
   // Called after each ending, with nothing locked; may end the sink's life.
   using Told = std::function<void()>;
 
-  BatchSink(Make make, Settle settle, Told told)
-      : make_(std::move(make)), settle_(std::move(settle)), told_(std::move(told)) {}
+  BatchSink(Make make, Told told) : make_(std::move(make)), told_(std::move(told)) {}
 
   void ended(Delivery& delivery, Outcome outcome) noexcept override {
     {
@@ -35,21 +31,25 @@ class BatchSink final : public EndingSink {
     told_();
   }
 
-  void flush() {
+  // Adds to `landings` what has ended since.
+  void collect(std::vector<Landing>& landings) {
     std::lock_guard lock(mutex_);
-    if (!landings_.empty()) settle_(landings_);
+    move_to(landings, landings_);
   }
-
-  void finish() {
+  // The same at the batch's end.
+  void collect_all(std::vector<Landing>& landings) {
     std::lock_guard lock(mutex_);
-    landings_.insert(landings_.end(), kept_.begin(), kept_.end());
-    kept_.clear();
-    if (!landings_.empty()) settle_(landings_);
+    move_to(landings, landings_);
+    move_to(landings, kept_);
   }
 
  private:
+  static void move_to(std::vector<Landing>& landings, std::vector<Landing>& from) {
+    landings.insert(landings.end(), from.begin(), from.end());
+    from.clear();
+  }
+
   const Make make_;
-  const Settle settle_;
   const Told told_;
   std::mutex mutex_;
   std::vector<Landing> landings_;

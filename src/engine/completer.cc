@@ -30,6 +30,7 @@ void ThreadCompleter::loop() {
     std::vector<std::function<void()>> work;
     work.swap(work_);
     lock.unlock();
+    begins_();
     for (const auto& one : work) one();
     recorded_();
     lock.lock();

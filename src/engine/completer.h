@@ -14,22 +14,26 @@ namespace semel::engine {
 
 class ThreadCompleter final : public strategies::Completer {
  public:
-  // `answered`: told what a round begins with. `recorded`: called after each round. Both by the
-  // thread that runs it.
-  ThreadCompleter(std::function<void(std::size_t)> answered, std::function<void()> recorded)
-      : answered_(std::move(answered)), recorded_(std::move(recorded)) {}
+  // `answered`: called as each call ends, by whoever ends it. `begins` and `recorded`: called
+  // before and after each round, by the thread that runs it.
+  ThreadCompleter(std::function<void()> answered, std::function<void()> begins,
+                  std::function<void()> recorded)
+      : answered_(std::move(answered)),
+        begins_(std::move(begins)),
+        recorded_(std::move(recorded)) {}
   ~ThreadCompleter() override { end(); }
 
   // The thread begins with the first of them.
   void post(std::function<void()> work) override;
-  void answered(std::size_t calls) noexcept override { answered_(calls); }
+  void answered() noexcept override { answered_(); }
   // Returns when all that was posted has run; nothing may be posted after.
   void end() noexcept;
 
  private:
   void loop();
 
-  const std::function<void(std::size_t)> answered_;
+  const std::function<void()> answered_;
+  const std::function<void()> begins_;
   const std::function<void()> recorded_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -52,8 +52,9 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       flight_({options_.max_in_flight, options_.max_in_flight_bytes, options_.most_running},
               BatchSize(options_.batch_first, options_.batch_max, options_.batch_target),
               options_.workers, &gate_, lines_of(options_), options_.defers && !options_.dry_run),
+      store_watch_(options_.consumer, *parts_.observer, *parts_.environment->clock),
       sources_({options_.consumer, options_.lease, options_.dry_run}, std::move(parts_.sources),
-               *parts_.environment, *parts_.observer),
+               *parts_.environment, *parts_.observer, store_watch_),
       intake_(
           {options_.consumer, options_.number, options_.recipe, options_.limits, options_.order},
           *parts_.store, *parts_.observer),
@@ -64,11 +65,10 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       keeper_(keeper_options(
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
       // A call's place is free once it is recorded, not when the last of its batch is.
-      completer_([this](std::size_t calls) { flight_.answered(calls); },
+      completer_([this] { flight_.answered(); }, [this] { flight_.look_again(); },
                  [this] { flush_running(); }),
       strategy_(parts_.strategy(services())),
-      condemned_(parts_.condemned(services())),
-      store_watch_(options_.consumer, *parts_.observer, *parts_.environment->clock) {}
+      condemned_(parts_.condemned(services())) {}
 
 void RunningEngine::pause() const {
   const TimePoint until = now() + kAskStoreAgain;
@@ -97,35 +97,17 @@ Ended RunningEngine::run() {
 void RunningEngine::begin_marker() {
   RunMarkers* runs = parts_.store->facets().runs;
   if (runs == nullptr || options_.dry_run) return;
-  while (!stopping() && !has_ended()) {
-    auto begun = runs->begin(options_.number, options_.max_in_flight);
-    if (begun) {
-      note_store({});
-      if (!begun->unclean) return;
-      intake_.suspect_first(begun->window);
-      parts_.observer->on_notice(
-          options_.consumer,
-          "the last run ended uncleanly: what was in flight is handled one by one");
-      return;
-    }
-    note_store(store_away(begun.error()));
-    if (begun.error().kind == ErrorKind::kRejected) finish_run(Ended::kUnavailable);
-    pause();
-  }
+  const auto begun = ask_store([&] { return runs->begin(options_.number, options_.max_in_flight); },
+                               IfRejected::kEnd);
+  if (!begun || !begun->unclean) return;
+  intake_.suspect_first(begun->window);
+  parts_.observer->on_notice(
+      options_.consumer, "the last run ended uncleanly: what was in flight is handled one by one");
 }
 
 // What waits in the store must be known before anything that stands behind it is received.
 void RunningEngine::load_lines() {
-  while (!stopping() && !has_ended()) {
-    auto loaded = order_.load();
-    if (loaded) {
-      note_store({});
-      return;
-    }
-    note_store(store_away(loaded.error()));
-    if (loaded.error().kind == ErrorKind::kRejected) finish_run(Ended::kUnavailable);
-    pause();
-  }
+  (void)ask_store([&] { return order_.load(); }, IfRejected::kEnd);
 }
 
 bool RunningEngine::look_after_order() {
@@ -257,11 +239,8 @@ bool RunningEngine::keep_refused() {
   keep_refused_at_.reset();
   std::vector<Landing> landings;
   for (const IntakeDesk::Kept& one : *kept) {
-    Landing landing;
-    landing.source = one.source;
-    landing.settlement.tag = one.tag;
-    landing.settlement.kind = one.in_store ? Settlement::Kind::kGone : Settlement::Kind::kAck;
-    landings.push_back(landing);
+    landings.push_back(Landing::told(
+        one.source, one.tag, one.in_store ? Settlement::Kind::kGone : Settlement::Kind::kAck));
   }
   sources_.settle(landings);
   flight_.drop_refused(landings.size());
@@ -271,14 +250,14 @@ bool RunningEngine::keep_refused() {
 void RunningEngine::wait() {
   const Flight::Room room = flight_.room();
   std::optional<TimePoint> until = bring_back_at_;
-  if (keep_refused_at_) until = until ? std::min(*until, *keep_refused_at_) : *keep_refused_at_;
-  if (order_.again_at()) until = until ? std::min(*until, *order_.again_at()) : *order_.again_at();
+  const auto at_latest = [&](std::optional<TimePoint> when) {
+    if (when) until = until ? std::min(*until, *when) : when;
+  };
+  at_latest(keep_refused_at_);
+  at_latest(order_.again_at());
+  at_latest(gate_at_);
   const bool shut = flight_.gate_is_shut();
-  if (gate_at_) until = until ? std::min(*until, *gate_at_) : *gate_at_;
-  if (shut) {
-    const TimePoint extend_at = now() + options_.lease / 3;
-    until = until ? std::min(*until, extend_at) : extend_at;
-  }
+  if (shut) at_latest(now() + options_.lease / 3);
   sources_.wait(event_.get(), shut || room.messages == 0 || room.bytes == 0, until);
   event_.drain();
   sources_.settle_open();
@@ -294,23 +273,11 @@ void RunningEngine::note_store(const Outcome& outcome) {
   }
 }
 
-void RunningEngine::give_back(const std::vector<Delivery>& rest) {
-  std::vector<Landing> landings;
-  landings.reserve(rest.size());
-  for (const Delivery& delivery : rest) {
-    Landing landing;
-    landing.source = delivery.arrival.source;
-    landing.settlement = {delivery.arrival.tag, Settlement::Kind::kRelease, milliseconds{0}};
-    landings.push_back(landing);
-  }
-  if (!landings.empty()) sources_.settle(landings);
-}
-
 void RunningEngine::drain() {
   std::vector<Delivery> rest = flight_.close();
   const auto is_suspect = [](const Delivery& d) { return d.arrival.suspect; };
   bool suspects_left = std::any_of(rest.begin(), rest.end(), is_suspect);
-  give_back(rest);
+  sources_.give_back(rest);
   const TimePoint deadline = now() + options_.drain_timeout;
   const milliseconds step{50};
   while (!flight_.wait_landed(step) && now() < deadline && stops_.load() < 2) {
@@ -319,15 +286,12 @@ void RunningEngine::drain() {
   if (!flight_.wait_landed(milliseconds{0})) {
     keeper_.stop_all();
     if (!flight_.wait_landed(options_.grace)) {
-      parts_.hung("a handler does not end, though its time is over and it was asked to stop");
+      parts_.hung(kHandlerHangs);
     }
   }
-  give_back(flight_.close());
+  sources_.give_back(flight_.close());
   for (const IntakeDesk::Kept& kept : intake_.give_back()) {
-    std::vector<Landing> one(1);
-    one[0].source = kept.source;
-    one[0].settlement = {kept.tag, Settlement::Kind::kRelease, milliseconds{0}};
-    sources_.settle(one);
+    sources_.settle({Landing::told(kept.source, kept.tag, Settlement::Kind::kRelease)});
   }
   sources_.close(options_.drain_timeout);
   SEMEL_FAILPOINT(*parts_.environment, failpoint::kDrained);

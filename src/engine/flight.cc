@@ -12,6 +12,9 @@ namespace {
 // Below it a hop to another thread costs more than it gains.
 constexpr std::size_t kCrowd = 16;
 constexpr std::size_t kManyLines = 1024;
+// Of all places: fewer that come free are not worth a wake-up each, for who is woken at once takes
+// one place and sleeps again.
+constexpr std::size_t kShare = 32;
 
 std::size_t weight(const Delivery& delivery) { return delivery.message.payload().size(); }
 
@@ -79,8 +82,10 @@ bool Flight::thin() const {
 
 void Flight::call_workers() {
   if (workers_ > 0) {
+    waited_for_ = false;
     ready_.notify_all();
   } else if (crowded_locked() && may_take(gate_room())) {
+    waited_for_ = false;
     ready_.notify_one();
   }
 }
@@ -111,6 +116,7 @@ std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
     const auto share = static_cast<std::size_t>(workers_);
     most = std::min(most, (sequencer_.waiting() + share - 1) / share);
   }
+  free_since_ = 0;
   std::vector<Delivery> batch = sequencer_.take(most);
   if (batch.empty()) return batch;
   ++batches_;
@@ -126,6 +132,7 @@ std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
 std::vector<Delivery> Flight::take(bool wait) {
   std::unique_lock lock(mutex_);
   for (;;) {
+    if (wait) waited_for_ = true;
     // The gate is not under this lock: what it said is asked for once.
     const ConsumerGate::Room room = gate_room();
     const bool mine = !wait || workers_ > 0 || crowded_locked();
@@ -135,9 +142,11 @@ std::vector<Delivery> Flight::take(bool wait) {
   }
 }
 
-void Flight::answered(std::size_t calls) {
+void Flight::answered() {
+  ++answered_;
+  const std::size_t free = ++free_since_;
+  if (!waited_for_ || free < limits_.running / kShare) return;
   std::lock_guard lock(mutex_);
-  answered_ += calls;
   call_workers();
 }
 
@@ -242,7 +251,8 @@ void Flight::keep_aside(std::vector<Delivery> followers) {
 
 Flight::Waiting Flight::waiting_aside() {
   std::lock_guard lock(mutex_);
-  return {!aside_.rows.empty(), !aside_.followers.empty(), aside_moved_};
+  return {!aside_.rows.empty(), !aside_.followers.empty(), aside_moved_,
+          book_.size() > 2 * lines_known_ + kManyLines};
 }
 
 Flight::Question Flight::ask() {
@@ -254,11 +264,6 @@ void Flight::lines_held(const std::vector<Bytes>& lines, Question asked) {
   std::lock_guard lock(mutex_);
   book_.only({lines.begin(), lines.end()}, asked);
   lines_known_ = book_.size();
-}
-
-bool Flight::many_lines() const {
-  std::lock_guard lock(mutex_);
-  return book_.size() > 2 * lines_known_ + kManyLines;
 }
 
 std::vector<Delivery> Flight::line_free(BytesView line, std::vector<Delivery> followers,

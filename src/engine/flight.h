@@ -1,6 +1,7 @@
 // Flight: what the engine has received and not yet settled, under one mutex.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -34,6 +35,20 @@ struct Landing {
   bool again = false;             // it comes again, from wherever
   bool answered = false;          // told before: its call was over
   std::optional<BytesView> line;  // likewise of the delivery
+
+  // All that its source has to know.
+  static Landing told(std::uint32_t source, Tag tag, Settlement::Kind kind) {
+    Landing landing;
+    landing.source = source;
+    landing.settlement = {tag, kind, std::chrono::milliseconds{0}};
+    return landing;
+  }
+  static Landing of(const Delivery& delivery, Settlement::Kind kind) {
+    Landing landing = told(delivery.arrival.source, delivery.arrival.tag, kind);
+    landing.ordering_key = delivery.message.ordering_key();
+    landing.bytes = delivery.message.payload().size();
+    return landing;
+  }
 };
 
 class Flight {
@@ -75,8 +90,10 @@ class Flight {
   std::vector<Delivery> take(bool wait);
   // More waits than one batch takes: worth a thread of its own.
   bool crowded() const;
-  // Calls of so many deliveries are over: others may begin while these are recorded.
-  void answered(std::size_t calls);
+  // The call of a delivery, which is marked, is over: another may begin while it is recorded.
+  // Called once for each call, by threads of the user's: it costs next to nothing. Who waits is
+  // called when several places have come free; look_again calls for fewer.
+  void answered();
   // The strategy has returned from a batch, whose deliveries may end later. True: worth waking who
   // receives.
   bool returned();
@@ -115,15 +132,14 @@ class Flight {
   // A question about lines, or for more messages, begins; see LineBook.
   Question ask();
   void lines_held(const std::vector<Bytes>& lines, Question asked);
-  // More lines are remembered than were known to wait: worth asking for them all.
-  bool many_lines() const;
   // These, all of one line, may run, and so may what was put aside of it since: the store has
   // nothing of it. What is returned must stay aside: the line has stopped since `asked`.
   std::vector<Delivery> line_free(BytesView line, std::vector<Delivery> followers, Question asked);
   struct Waiting {
     bool rows = false;
     bool followers = false;
-    bool moved = false;  // something of a follower's line has gone since it was last asked
+    bool moved = false;       // something of a follower's line has gone since it was last asked
+    bool many_lines = false;  // more are remembered than were known to wait: worth asking for all
   };
   Waiting waiting_aside();
 
@@ -165,11 +181,16 @@ class Flight {
   std::size_t bytes_ = 0;
   std::size_t refused_ = 0;
   std::size_t suspects_ = 0;  // in the sequencer
-  std::size_t answered_ = 0;  // running in the sequencer, though their calls are over
   int batches_ = 0;           // taken and not ended
   int in_strategy_ = 0;       // taken and not returned
   bool alone_ = false;        // a suspect runs
   bool closed_ = false;
+  // Running in the sequencer, though their calls are over. Grows without the lock.
+  std::atomic<std::size_t> answered_{0};
+  std::atomic<std::size_t> free_since_{0};  // answered since a batch was taken
+  // Someone waits for a batch and was not called since. Set before what there is to take is looked
+  // at, as `answered_` grows before this is: one of both sees the other.
+  std::atomic<bool> waited_for_{false};
 };
 
 }  // namespace semel::engine

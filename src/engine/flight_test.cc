@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "tests/support/builders.h"
@@ -159,7 +160,7 @@ TEST(Flight, AnAnsweredCallGivesItsPlaceToAnotherBeforeItLands) {
   ASSERT_EQ(batch.size(), 2u) << "as many as may run";
   f.returned();
   EXPECT_TRUE(f.take(false).empty());
-  f.answered(1);
+  f.answered();
   ASSERT_EQ(f.take(false).size(), 1u);
   f.returned();
   std::vector<Landing> landings{landing(batch[0])};
@@ -169,6 +170,27 @@ TEST(Flight, AnAnsweredCallGivesItsPlaceToAnotherBeforeItLands) {
   landings = {landing(batch[1])};
   f.land(landings, {});
   EXPECT_EQ(f.take(false).size(), 1u);
+}
+
+// Nothing lands and nothing is added: the answer alone says that there is a place.
+TEST(Flight, WhoWaitsForAPlaceIsCalledByAnAnswer) {
+  Flight f({100, 1 << 20, 1}, BatchSize(1, 1, milliseconds(20)), 1);
+  for (int i = 0; i < 50; ++i) f.add(one("k" + std::to_string(i)));
+  std::atomic<int> taken{0};
+  std::thread worker([&] {
+    while (!f.take(true).empty()) {
+      ++taken;
+      taken.notify_one();
+      f.returned();
+    }
+  });
+  for (int i = 1; i <= 50; ++i) {
+    for (int had = taken; had < i; had = taken) taken.wait(had);
+    EXPECT_EQ(taken, i);
+    f.answered();
+  }
+  f.close();
+  worker.join();
 }
 
 // Deliveries are told by their payload.

@@ -2,6 +2,7 @@
 
 #include <iterator>
 #include <map>
+#include <unordered_set>
 
 namespace semel::engine {
 
@@ -13,13 +14,6 @@ using Place = HeldMessages::Place;
 // Another process may have ended what a line waits for.
 constexpr milliseconds kAskAgain{200};
 constexpr milliseconds kAskAgainWhenAway{1'000};
-
-Landing landing_of(const Delivery& delivery, Settlement::Kind kind) {
-  Landing landing;
-  landing.source = delivery.arrival.source;
-  landing.settlement = {delivery.arrival.tag, kind, milliseconds{0}};
-  return landing;
-}
 
 }  // namespace
 
@@ -50,14 +44,14 @@ Result<void> OrderDesk::load() {
 
 Result<bool> OrderDesk::look_after(TimePoint now) {
   if (!keeps_lines_ && !options_.defers) return false;
-  if (keeps_lines_ && flight_.many_lines()) {
+  const Flight::Waiting waiting = flight_.waiting_aside();
+  if (waiting.many_lines) {
     if (auto loaded = load(); !loaded) return failure(std::move(loaded.error()));
   }
-  const Flight::Waiting waiting = flight_.waiting_aside();
   const bool ask = waiting.followers && (waiting.moved || !again_at_ || now >= *again_at_);
   if (!waiting.rows && !ask) return false;
   Flight::Aside aside = flight_.take_aside();
-  give_back(aside.rows);
+  sources_.give_back(aside.rows);
   if (!ask) {
     flight_.keep_aside(std::move(aside.followers));
     return true;
@@ -66,15 +60,6 @@ Result<bool> OrderDesk::look_after(TimePoint now) {
     return failure(std::move(placed.error()));
   }
   return true;
-}
-
-void OrderDesk::give_back(const std::vector<Delivery>& rows) {
-  std::vector<Landing> landings;
-  landings.reserve(rows.size());
-  for (const Delivery& row : rows) {
-    landings.push_back(landing_of(row, Settlement::Kind::kRelease));
-  }
-  if (!landings.empty()) sources_.settle(landings);
 }
 
 Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
@@ -88,7 +73,7 @@ Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
   std::vector<Landing> landings;
   for (const Delivery& delivery : sorted.held) {
     observer_.on_held(options_.consumer, delivery);
-    landings.push_back(landing_of(delivery, Settlement::Kind::kAck));
+    landings.push_back(Landing::of(delivery, Settlement::Kind::kAck));
   }
   if (!landings.empty()) {
     SEMEL_FAILPOINT(environment_, failpoint::kSettleBefore);
@@ -107,14 +92,26 @@ Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
 }
 
 Result<std::vector<Place>> OrderDesk::keep(const std::vector<Delivery>& followers) {
+  if (options_.order->on_failure == core::Order::OnFailure::kBlock) return look(followers);
   std::vector<Follower> asked_for;
   asked_for.reserve(followers.size());
   for (const Delivery& delivery : followers) {
     asked_for.push_back({&delivery.message, &delivery.arrival});
   }
-  const bool blocks = options_.order->on_failure == core::Order::OnFailure::kBlock;
-  return store_.facets().held->hold_behind(options_.number, asked_for,
-                                           blocks ? 0 : options_.order->most_held);
+  return store_.facets().held->hold_behind(options_.number, asked_for, options_.order->most_held);
+}
+
+// Where partitions are blocked nothing goes behind another: what cannot run stays aside.
+Result<std::vector<Place>> OrderDesk::look(const std::vector<Delivery>& followers) {
+  auto held = store_.facets().held->lines(options_.number);
+  if (!held) return failure(std::move(held.error()));
+  const std::unordered_set<Bytes> lines(held->begin(), held->end());
+  std::vector<Place> places;
+  places.reserve(followers.size());
+  for (const Delivery& delivery : followers) {
+    places.push_back(lines.contains(*delivery.arrival.line) ? Place::kFull : Place::kFree);
+  }
+  return places;
 }
 
 // Whatever its line holds: it is due, and in line it has its place.

@@ -52,9 +52,9 @@ class OrderDesk {
 
  private:
   struct Sorted;
-  void give_back(const std::vector<Delivery>& rows);
   Result<void> place(std::vector<Delivery> followers, TimePoint now);
   Result<std::vector<HeldMessages::Place>> keep(const std::vector<Delivery>& followers);
+  Result<std::vector<HeldMessages::Place>> look(const std::vector<Delivery>& followers);
   Result<std::vector<HeldMessages::Place>> keep_all(const std::vector<Delivery>& followers);
   Sorted sort(std::vector<Delivery> followers, const std::vector<HeldMessages::Place>& places);
   void stay(std::vector<Delivery> followers, std::optional<TimePoint> again_at);

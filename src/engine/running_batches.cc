@@ -34,7 +34,6 @@ RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deli
             progress.store(ended, std::memory_order_relaxed);
             return engine.landing_of(d, o, ended);
           },
-          [&owner](std::vector<Landing>& landings) { owner.land(landings); },
           [this] { engine.one_less(*this); }) {}
 
 void RunningEngine::work() {
@@ -82,10 +81,13 @@ void RunningEngine::one_less(Running& running) {
 }
 
 void RunningEngine::end_batch(Running& running) {
-  running.sink.finish();
+  std::vector<Landing> landings;
+  running.sink.collect_all(landings);
+  if (!landings.empty()) land(landings);
   std::unique_ptr<Running> ended;
   {
-    std::lock_guard lock(running_mutex_);
+    // Who flushes may have landings of it in hand.
+    const std::scoped_lock lock(flush_mutex_, running_mutex_);
     const auto at = std::find_if(running_.begin(), running_.end(),
                                  [&](const auto& one) { return one.get() == &running; });
     ended = std::move(*at);
@@ -102,7 +104,9 @@ void RunningEngine::process_suspect(Running& running) {
   }
   std::lock_guard gate(*parts_.suspect_gate);
   Delivery& delivery = running.batch.front();
-  const std::optional<int> crashes = count_crash(*runs, delivery.message);
+  const auto crashes =
+      ask_store([&] { return runs->count_crash(delivery.message); }, IfRejected::kAskAgain);
+  // The drain began before it could be counted: uncounted it must not run.
   if (!crashes) {
     suspects_left_ = true;
     Outcome outcome;
@@ -124,33 +128,15 @@ void RunningEngine::process_suspect(Running& running) {
   if (*crashes > 0) (void)runs->forget_crash(counted);
 }
 
-// None when the drain began before it could be counted: uncounted it must not run.
-std::optional<int> RunningEngine::count_crash(RunMarkers& runs, const Message& message) {
-  while (!stopping() && !has_ended()) {
-    auto crashes = runs.count_crash(message);
-    if (crashes) {
-      note_store({});
-      return *crashes;
-    }
-    note_store(store_away(crashes.error()));
-    pause();
-  }
-  return std::nullopt;
-}
-
 void RunningEngine::would_process(std::vector<Delivery> batch) {
   for (Delivery& delivery : batch) {
     parts_.observer->on_ended(options_.consumer, delivery, would_become(*parts_.store, delivery),
                               now() - delivery.arrival.received);
   }
   std::vector<Landing> landings;
-  for (Delivery& delivery : batch) {
-    Landing landing;
-    landing.source = delivery.arrival.source;
-    landing.settlement = {delivery.arrival.tag, Settlement::Kind::kRelease, milliseconds{0}};
-    landing.ordering_key = delivery.message.ordering_key();
-    landing.bytes = delivery.message.payload().size();
-    landings.push_back(landing);
+  landings.reserve(batch.size());
+  for (const Delivery& delivery : batch) {
+    landings.push_back(Landing::of(delivery, Settlement::Kind::kRelease));
   }
   const bool landed = flight_.land(landings, now());
   flight_.returned();
@@ -163,11 +149,7 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
   parts_.observer->on_ended(options_.consumer, delivery, outcome,
                             ended - delivery.arrival.received);
   note_store(outcome);
-  Landing landing;
-  landing.source = delivery.arrival.source;
-  landing.ordering_key = delivery.message.ordering_key();
-  landing.bytes = delivery.message.payload().size();
-  landing.settlement.tag = delivery.arrival.tag;
+  Landing landing = Landing::of(delivery, Settlement::Kind::kAck);
   landing.settlement.delay = outcome.delay;
   landing.again = comes_again(outcome);
   landing.answered = delivery.arrival.answered;
@@ -176,7 +158,6 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
   const bool in_line = delivery.arrival.line && !delivery.arrival.row;
   switch (outcome.settle) {
     case Outcome::Settle::kAck:
-      landing.settlement.kind = Settlement::Kind::kAck;
       break;
     case Outcome::Settle::kAcked:
       landing.settlement.kind = Settlement::Kind::kGone;
@@ -213,7 +194,7 @@ void RunningEngine::tick() {
   keeper_.stop_all();
   // A handler on the receiving thread keeps it from draining, and so from saying so itself.
   if (at - *hurried_since_ >= options_.grace + kDrainSaysItFirst) {
-    parts_.hung("a handler does not end, though its time is over and it was asked to stop");
+    parts_.hung(kHandlerHangs);
   }
 }
 
@@ -230,9 +211,15 @@ std::unordered_set<std::uint64_t> RunningEngine::rows_that_hang() {
   return rows;
 }
 
+// All together: calls that end at about the same time are of many batches.
 void RunningEngine::flush_running() {
-  std::lock_guard lock(running_mutex_);
-  for (const auto& running : running_) running->sink.flush();
+  const std::scoped_lock flushing(flush_mutex_);
+  std::vector<Landing> landings;
+  {
+    std::lock_guard lock(running_mutex_);
+    for (const auto& running : running_) running->sink.collect(landings);
+  }
+  if (!landings.empty()) land(landings);
 }
 
 }  // namespace semel::engine

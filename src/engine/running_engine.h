@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <unordered_set>
 #include <vector>
 
@@ -28,6 +29,9 @@
 #include "system/event_fd.h"
 
 namespace semel::engine {
+
+inline constexpr char kHandlerHangs[] =
+    "a handler does not end, though its time is over and it was asked to stop";
 
 // What a store that cannot answer makes of a delivery, for whoever watches the store.
 Outcome store_away(const Error& error);
@@ -61,6 +65,22 @@ class RunningEngine final : public Engine {
   strategies::Services services() noexcept { return {&keeper_, &completer_, &gate_}; }
   void begin_marker();
   void load_lines();
+  enum class IfRejected { kEnd, kAskAgain };
+  // Until the store answers, or the run has ended: then the error stands.
+  template <class Ask>
+  std::invoke_result_t<Ask> ask_store(Ask ask, IfRejected then) {
+    std::invoke_result_t<Ask> answer = failure({ErrorKind::kUnavailable, {}, {}, {}});
+    while (!answer && !stopping() && !has_ended()) {
+      answer = ask();
+      note_store(answer ? Outcome() : store_away(answer.error()));
+      if (answer) break;
+      if (then == IfRejected::kEnd && answer.error().kind == ErrorKind::kRejected) {
+        finish_run(Ended::kUnavailable);
+      }
+      pause();
+    }
+    return answer;
+  }
   bool look_after_order();
   void end_marker(bool suspects_left);
   void receive_until_stopped();
@@ -77,10 +97,8 @@ class RunningEngine final : public Engine {
   void end_batch(Running& running);
   void process_suspect(Running& running);
   void would_process(std::vector<Delivery> batch);
-  std::optional<int> count_crash(RunMarkers& runs, const Message& message);
   Landing landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended);
   void land(std::vector<Landing>& landings);
-  void give_back(const std::vector<Delivery>& rest);
   void tick();
   void flush_running();
   std::unordered_set<std::uint64_t> rows_that_hang();
@@ -106,9 +124,11 @@ class RunningEngine final : public Engine {
   ConsumerGate gate_;
   std::atomic<int> stops_{0};
   Flight flight_;
+  StoreWatch store_watch_;
   SourceDesk sources_;
   IntakeDesk intake_;
   OrderDesk order_;
+  std::mutex flush_mutex_;  // before the next one; no batch goes while it is held
   std::mutex running_mutex_;
   std::condition_variable suspect_ended_;
   std::vector<std::unique_ptr<Running>> running_;
@@ -126,7 +146,6 @@ class RunningEngine final : public Engine {
   // The keeper's thread's.
   std::optional<TimePoint> stopping_since_;
   std::optional<TimePoint> hurried_since_;
-  StoreWatch store_watch_;
 };
 
 }  // namespace semel::engine

@@ -13,8 +13,8 @@ constexpr milliseconds kAgainWhenAway{1'000};
 }  // namespace
 
 SourceDesk::SourceDesk(Options options, std::vector<std::unique_ptr<Source>> sources,
-                       Environment& environment, Observer& observer)
-    : options_(std::move(options)), environment_(environment), observer_(observer) {
+                       Environment& environment, Observer& observer, StoreWatch& store)
+    : options_(std::move(options)), environment_(environment), observer_(observer), store_(store) {
   for (auto& source : sources) {
     auto desk = std::make_unique<Desk>();
     desk->source = std::move(source);
@@ -91,7 +91,9 @@ void SourceDesk::note_away(Desk& desk, const Error& error, TimePoint now) {
   if (desk.away) return;
   desk.away = true;
   if (!away_since_) away_since_ = now;
-  observer_.on_trouble(options_.consumer, desk.source->traits().name, error, false);
+  const SourceTraits& traits = desk.source->traits();
+  if (traits.in_store) return store_.source_away(error);
+  observer_.on_trouble(options_.consumer, traits.name, error, false);
 }
 
 void SourceDesk::note_back(Desk& desk) {
@@ -99,8 +101,10 @@ void SourceDesk::note_back(Desk& desk) {
   if (std::none_of(desks_.begin(), desks_.end(), [](const auto& d) { return d->away; })) {
     away_since_.reset();
   }
-  observer_.on_trouble(options_.consumer, desk.source->traits().name,
-                       Error{ErrorKind::kUnavailable, {}, {}, {}}, true);
+  const SourceTraits& traits = desk.source->traits();
+  if (traits.in_store) return store_.source_back();
+  observer_.on_trouble(options_.consumer, traits.name, Error{ErrorKind::kUnavailable, {}, {}, {}},
+                       true);
 }
 
 bool SourceDesk::at_end() const noexcept {
@@ -141,6 +145,15 @@ void SourceDesk::settle(const std::vector<Landing>& landings) {
     }
     tell(*desk);
   }
+}
+
+void SourceDesk::give_back(const std::vector<Delivery>& rest) {
+  std::vector<Landing> landings;
+  landings.reserve(rest.size());
+  for (const Delivery& delivery : rest) {
+    landings.push_back(Landing::of(delivery, Settlement::Kind::kRelease));
+  }
+  if (!landings.empty()) settle(landings);
 }
 
 void SourceDesk::settle_open() {

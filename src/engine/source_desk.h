@@ -17,6 +17,7 @@
 #include <semel/source.h>
 
 #include "engine/flight.h"
+#include "engine/store_watch.h"
 
 namespace semel::engine {
 
@@ -30,7 +31,7 @@ class SourceDesk {
   };
 
   SourceDesk(Options options, std::vector<std::unique_ptr<Source>> sources,
-             Environment& environment, Observer& observer);
+             Environment& environment, Observer& observer, StoreWatch& store);
 
   struct Batch {
     std::vector<Arrival> arrivals;
@@ -56,6 +57,8 @@ class SourceDesk {
 
   // Tells the sources; what cannot be told now is told again at the next call.
   void settle(const std::vector<Landing>& landings);
+  // Tells them of what was not handled.
+  void give_back(const std::vector<Delivery>& rest);
   void settle_open();
   // Keeps in-flight rows hidden, but for these.
   void extend(const std::unordered_set<std::uint64_t>& but = {});
@@ -87,6 +90,7 @@ class SourceDesk {
   std::vector<std::unique_ptr<Desk>> desks_;
   Environment& environment_;
   Observer& observer_;
+  StoreWatch& store_;
   std::optional<TimePoint> away_since_;
   std::uint64_t arrivals_ = 0;
 };

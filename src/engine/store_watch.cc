@@ -10,16 +10,35 @@ std::optional<std::chrono::steady_clock::time_point> StoreWatch::note(const Outc
   if (!away && !away_.load(std::memory_order_relaxed)) return std::nullopt;
   std::lock_guard lock(mutex_);
   if (away == since_.has_value()) return since_;
-  Error error{ErrorKind::kUnavailable, {}, outcome.error, {}};
   away_ = away;
   if (away) {
+    if (!source_away_) tell_away(Error{ErrorKind::kUnavailable, {}, outcome.error, {}});
     since_ = clock_.now();
   } else {
     since_.reset();
-    error.message.clear();
+    if (!source_away_) tell_back();
   }
-  observer_.on_trouble(consumer_, "store", error, !away);
   return since_;
+}
+
+void StoreWatch::source_away(const Error& error) {
+  std::lock_guard lock(mutex_);
+  if (!source_away_ && !since_) tell_away(error);
+  source_away_ = true;
+}
+
+void StoreWatch::source_back() {
+  std::lock_guard lock(mutex_);
+  if (source_away_ && !since_) tell_back();
+  source_away_ = false;
+}
+
+void StoreWatch::tell_away(const Error& error) {
+  observer_.on_trouble(consumer_, "store", error, false);
+}
+
+void StoreWatch::tell_back() {
+  observer_.on_trouble(consumer_, "store", Error{ErrorKind::kUnavailable, {}, {}, {}}, true);
 }
 
 }  // namespace semel::engine

@@ -13,22 +13,31 @@
 
 namespace semel::engine {
 
-// Safe for several threads.
+// It is away for as long as deliveries end for its sake, or the source in it does not answer. Safe
+// for several threads.
 class StoreWatch {
  public:
   StoreWatch(std::string consumer, Observer& observer, Clock& clock)
       : consumer_(std::move(consumer)), observer_(observer), clock_(clock) {}
 
-  // Looks at how a delivery ended. Since when the store has been away, where this one says it is.
+  // Looks at how a delivery ended. Since when they end so, where this one says that it is away.
   std::optional<std::chrono::steady_clock::time_point> note(const Outcome& outcome);
 
+  // Of a source that is in the store.
+  void source_away(const Error& error);
+  void source_back();
+
  private:
+  void tell_away(const Error& error);
+  void tell_back();
+
   const std::string consumer_;
   Observer& observer_;
   Clock& clock_;
   std::atomic<bool> away_{false};
   std::mutex mutex_;
   std::optional<std::chrono::steady_clock::time_point> since_;
+  bool source_away_ = false;
 };
 
 }  // namespace semel::engine

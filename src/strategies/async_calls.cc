@@ -97,6 +97,9 @@ void AsyncCalls::begin_one(const std::shared_ptr<Batch>& batch, std::size_t inde
 }
 
 void AsyncCalls::take_down(Answered answered) {
+  // Before it can be recorded: its delivery may be gone then, and with it all of this.
+  answered.batch->calls[answered.index].delivery->arrival.answered = true;
+  context_.services.completer->answered();
   {
     const std::scoped_lock lock(mutex_);
     answered_.push_back(std::move(answered));
@@ -114,10 +117,6 @@ void AsyncCalls::record_all() {
     posted_ = false;
   }
   if (answered.empty()) return;
-  for (const Answered& one : answered) {
-    one.batch->calls[one.index].delivery->arrival.answered = true;
-  }
-  context_.services.completer->answered(answered.size());
   Finisher finisher(context_, *answered.front().batch->sink);
   std::vector<Made> made;
   for (Answered& one : answered) {

@@ -23,6 +23,7 @@ using Settle = Outcome::Settle;
 class HandCompleter final : public Completer {
  public:
   void post(std::function<void()> work) override { posted.push_back(std::move(work)); }
+  void answered() noexcept override { ++over; }
   void run() {
     while (!posted.empty()) {
       auto work = std::move(posted.front());
@@ -31,6 +32,7 @@ class HandCompleter final : public Completer {
     }
   }
   std::deque<std::function<void()>> posted;
+  int over = 0;
 };
 
 class AsyncCallsTest : public StrategyFixture {
@@ -61,6 +63,18 @@ class AsyncCallsTest : public StrategyFixture {
   RememberingSink sink_;
   std::unique_ptr<Strategy> strategy_;
 };
+
+TEST_F(AsyncCallsTest, ACallThatIsOverGivesItsPlaceAwayWhereItEnds) {
+  auto deliveries = batch(keys(2));
+  begin(StrategyKind::kStateMachine, deliveries);
+  answer("k0", done());
+  EXPECT_EQ(completer_.over, 1) << "nothing is recorded yet";
+  EXPECT_TRUE(deliveries[0].arrival.answered);
+  EXPECT_FALSE(deliveries[1].arrival.answered);
+  answer("k1", retry("again"));
+  completer_.run();
+  EXPECT_EQ(completer_.over, 2);
+}
 
 TEST_F(AsyncCallsTest, AllAreBegunBeforeOneIsAnswered) {
   auto deliveries = batch(keys(50));

@@ -64,9 +64,9 @@ class Completer {
  public:
   virtual ~Completer() = default;
   virtual void post(std::function<void()> work) = 0;
-  // The calls of so many deliveries, which are marked, are over and about to be recorded: as many
-  // others may begin.
-  virtual void answered(std::size_t calls) noexcept { static_cast<void>(calls); }
+  // The call of a delivery, which is marked, is over and about to be recorded: another may begin.
+  // Called by the thread that ended it.
+  virtual void answered() noexcept {}
 };
 
 // What the engine gives a strategy; borrowed.

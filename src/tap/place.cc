@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -15,6 +16,8 @@
 #include <memory>
 
 #include <semel/environment.h>
+
+#include "base/digest.h"
 
 namespace semel::tap {
 
@@ -25,6 +28,8 @@ constexpr std::string_view kUnfinished = ".semel-tap-";
 constexpr std::size_t kHexDigits = 16;
 constexpr std::chrono::seconds kUnfinishedFor{60};
 constexpr mode_t kOwnerOnly = 0600;
+constexpr mode_t kFolderOfOwner = 0700;
+constexpr mode_t kOthers = 0077;
 constexpr int kBacklog = 16;
 
 struct Parts {
@@ -85,6 +90,29 @@ Result<Place> Place::beside(const std::string& path) {
                     "check store.sqlite.path; a relative one starts at the config's folder"});
   }
   return place;
+}
+
+// Named by the user alone: what an environment says of such folders is not the same in a service
+// and in a terminal, and they are to meet.
+Result<std::string> Place::of_server(std::string_view identity) {
+  const uid_t user = ::geteuid();
+  const std::string folder = fmt::format("/tmp/semel-{}", user);
+  const bool made = ::mkdir(folder.c_str(), kFolderOfOwner) == 0;
+  const int error = errno;
+  struct stat about {};
+  const bool ours = ::lstat(folder.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
+                    about.st_uid == user && (about.st_mode & kOthers) == 0;
+  if (!ours) {
+    return failure({ErrorKind::kUnavailable, "R290",
+                    fmt::format("semel tap cannot watch this run: {} {}", folder,
+                                made || error == EEXIST
+                                    ? "is not a folder of this user's alone"
+                                    : fmt::format("cannot be made: {}", std::strerror(error))),
+                    fmt::format("remove {}, or take the rights of others away", folder)});
+  }
+  const digest::Short digest =
+      digest::shortened(digest::sha256_parts("semel.tap.place", std::array{identity}));
+  return fmt::format("{}/{}", folder, digest::hex(digest::view(digest)));
 }
 
 bool Place::is_socket_name(std::string_view name) const noexcept {

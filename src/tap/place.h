@@ -1,4 +1,5 @@
-// Place: where the runs of a store are found, by files beside its database.
+// Place: where the runs of a store are found, by files beside its database, or, where that is on a
+// server, in a folder of the user's on this machine.
 //
 // Each run has a socket `<database>-tap-<pid>-<16 hex digits>` there, for its owner alone. A name
 // is never used twice, and stands there only while somebody listens or after a death: so whoever
@@ -20,6 +21,11 @@ class Place {
   // Beside the database at `path`, which need not be there yet, or where a link there leads. R201
   // where its folder cannot be used.
   static Result<Place> beside(const std::string& path);
+
+  // What stands for a database on a server, to be given to beside(): a path in a folder that only
+  // this user may enter, which is made. The same for the same `identity`. R290 where the folder
+  // cannot be made, or is somebody else's.
+  static Result<std::string> of_server(std::string_view identity);
 
   // For messages, and to watch.
   const std::string& folder() const noexcept { return folder_path_; }

@@ -177,5 +177,23 @@ TEST_F(PlaceTest, ASocketOfAnotherUserIsForbiddenAndStays) {
   EXPECT_EQ(here.names().size(), 1U);
 }
 
+TEST(PlaceOfServer, IsTheSameForTheSameAndInAFolderOfTheUsersAlone) {
+  const auto one = Place::of_server("postgres a");
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(*one, *Place::of_server("postgres a"));
+  EXPECT_NE(*one, *Place::of_server("postgres b"));
+  struct stat about {};
+  ASSERT_EQ(::lstat(fs::path(*one).parent_path().c_str(), &about), 0);
+  EXPECT_TRUE(S_ISDIR(about.st_mode));
+  EXPECT_EQ(about.st_mode & 0777U, 0700U);
+  EXPECT_EQ(about.st_uid, ::geteuid());
+  const auto place = Place::beside(*one);
+  ASSERT_TRUE(place);
+  const auto listening = place->listen();
+  ASSERT_TRUE(listening) << listening.error().message;
+  EXPECT_EQ(place->names(), std::vector<std::string>{listening->name});
+  place->remove(listening->name);
+}
+
 }  // namespace
 }  // namespace semel::tap

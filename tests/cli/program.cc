@@ -26,6 +26,8 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kPoll{2};
+constexpr std::chrono::seconds kWithin{30};
+constexpr milliseconds kLookAgain{5};
 
 [[noreturn]] void give_up(const char* what) {
   std::perror(what);
@@ -168,6 +170,24 @@ Ran Program::wait(milliseconds patience) {
 }
 
 Ran run(const Words& words, const StartOptions& options) { return Program(words, options).wait(); }
+
+bool comes_true(const std::function<bool()>& true_now) {
+  for (const auto until = steady_clock::now() + kWithin; !true_now();) {
+    if (steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  return true;
+}
+
+bool tells(const Program& program, std::string_view text) {
+  return comes_true([&] { return program.err().find(text) != std::string::npos; });
+}
+
+std::size_t count_of(std::string_view text, std::string_view part) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; ++at) ++count;
+  return count;
+}
 
 Scene::Scene(std::string_view consumer) {
   write_file(config(), fmt::format("version: 1\n"

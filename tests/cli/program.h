@@ -4,7 +4,9 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,6 +63,12 @@ class Program {
 };
 
 Ran run(const Words& words, const StartOptions& options = {});
+
+// Waits until it is so; false when it took too long.
+bool comes_true(const std::function<bool()>& true_now);
+// Waits until `text` stands in its stderr.
+bool tells(const Program& program, std::string_view text);
+std::size_t count_of(std::string_view text, std::string_view part);
 
 // A folder with a database of the user's, a config over it, and the program.
 class Scene {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -12,12 +11,6 @@
 
 namespace semel::test {
 
-// Waits until it is so; false when it took too long.
-bool comes_true(const std::function<bool()>& true_now);
-// Waits until `text` stands in its stderr.
-bool tells(const Program& program, std::string_view text);
-
-std::size_t count_of(const std::string& text, std::string_view part);
 // From zero.
 std::string line_of(const std::string& text, std::size_t number);
 

@@ -152,7 +152,8 @@ TEST_P(HeldLinesSuite, AFullLineTakesNoMore) {
       hold({{"k-1", "a:" + Bytes(100, 'y')}, {"k-2", "a:" + Bytes(100, 'z')}, {"k-3", "a:s"}}, 250),
       (std::vector{Place::kHeld, Place::kFull, Place::kFull}))
       << "nothing overtakes what found no room";
-  EXPECT_EQ(hold({{"k-4", "a:"}, {"k-5", "b:"}}, 0), (std::vector{Place::kFull, Place::kFree}));
+  EXPECT_EQ(hold({{"k-4", "a:"}, {"k-5", "b:"}}, 1), (std::vector{Place::kFull, Place::kFree}))
+      << "what is free needs no room";
   EXPECT_EQ(held().depth(consumer()).value().rows, 2U);
 }
 

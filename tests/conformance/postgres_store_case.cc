@@ -6,6 +6,7 @@
 #include <charconv>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "stores/postgres/store.h"
@@ -113,6 +114,18 @@ class PostgresPlace final : public StorePlace {
     return "SELECT ?::int, ?::bigint, ?::float8, ?::text, ?::bytea, ?::text";
   }
   bool text_may_hold_nul() override { return false; }
+  void notice_death(pid_t pid) override {
+    // Its lock is free, and nothing is in the middle of a transaction.
+    const std::string noticed =
+        "SELECT count(*) FROM pg_stat_activity AS a WHERE a.datname = current_database() "
+        "AND a.pid <> pg_backend_pid() AND (a.state <> 'idle' OR EXISTS (SELECT 1 FROM pg_locks "
+        "AS l JOIN semel.semel_instance AS i ON l.objid = i.number::oid WHERE l.pid = a.pid AND "
+        "l.locktype = 'advisory' AND l.granted AND i.pid = " +
+        std::to_string(pid) + "))";
+    while (std::get<std::int64_t>(other_.run(noticed).rows.at(0).at(0)) != 0) {
+      std::this_thread::sleep_for(1ms);
+    }
+  }
   std::function<Rows(const std::string&)> other_program() override {
     return [this](const std::string& sql) { return other_.run(sql); };
   }

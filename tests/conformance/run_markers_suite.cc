@@ -72,11 +72,12 @@ std::size_t freed(Store& store) {
   return taken_over;
 }
 
-void expect_killed(ChildProcess& child) {
+void expect_killed(StorePlace& place, ChildProcess& child) {
   child.kill();
   const auto ended = child.wait();
   ASSERT_TRUE(ended.has_value());
   ASSERT_EQ(ended->signal, SIGKILL) << "the fault fired";
+  place.notice_death(child.pid());
 }
 
 TEST_P(RunMarkersSuite, ACleanEndLeavesNothing) {
@@ -96,7 +97,7 @@ TEST_P(RunMarkersSuite, AKilledProcessLosesItsLeasesAndRowsAtOnce) {
   const auto place = GetParam().make();
   auto child = ChildProcess::fork([&](auto& voice) { return work_until_killed(*place, voice); });
   ASSERT_TRUE(child.wait_ready());
-  expect_killed(child);
+  expect_killed(*place, child);
   const auto store = place->open();
   const ConsumerNumber consumer = attach(*store);
   const auto begun = runs(*store).begin(consumer, 1);
@@ -116,7 +117,7 @@ TEST_P(RunMarkersSuite, SuspicionOutlastsAReleaseOfWhatWasNotTried) {
   const auto place = GetParam().make();
   auto child = ChildProcess::fork([&](auto& voice) { return work_until_killed(*place, voice); });
   ASSERT_TRUE(child.wait_ready());
-  expect_killed(child);
+  expect_killed(*place, child);
   const auto store = place->open();
   const ConsumerNumber consumer = attach(*store);
   ASSERT_TRUE(runs(*store).begin(consumer, 1).value().unclean);
@@ -175,7 +176,7 @@ TEST_P(RunMarkersSuite, SweepFreesWhatDiesMeanwhile) {
   EXPECT_FALSE(runs(*store).begin(consumer, 1).value().unclean);
   EXPECT_FALSE(runs(*store).sweep().value());
   EXPECT_EQ(freed(*store), 0U);
-  expect_killed(child);
+  expect_killed(*place, child);
   EXPECT_TRUE(runs(*store).sweep().value());
   EXPECT_EQ(freed(*store), kKeys);
   const auto rows = held(*store).take(consumer, 10, 1 << 20, kLease).value();
@@ -192,6 +193,7 @@ TEST_P(RunMarkersSuite, AnExitWithoutDrainIsUncleanToo) {
     ::_exit(worked ? 7 : 1);
   });
   ASSERT_EQ(child.wait()->code, 7);
+  place->notice_death(child.pid());
   const auto store = place->open();
   EXPECT_TRUE(runs(*store).begin(attach(*store), 1).value().unclean);
   EXPECT_EQ(freed(*store), kKeys);
@@ -214,7 +216,7 @@ TEST_P(RunMarkersSuite, TheWindowIsTheLargestOfTheDead) {
     ASSERT_TRUE(large.wait_ready());
     auto middle = run(30);
     ASSERT_TRUE(middle.wait_ready());
-    for (ChildProcess* child : {&small, &large, &middle}) expect_killed(*child);
+    for (ChildProcess* child : {&small, &large, &middle}) expect_killed(*place, *child);
   }
   const auto store = place->open();
   const auto begun = runs(*store).begin(attach(*store), 1);
@@ -227,7 +229,7 @@ TEST_P(RunMarkersSuite, AnotherConsumersDeathIsNotOnesOwn) {
   const auto place = GetParam().make();
   auto child = ChildProcess::fork([&](auto& voice) { return work_until_killed(*place, voice); });
   ASSERT_TRUE(child.wait_ready());
-  expect_killed(child);
+  expect_killed(*place, child);
   const auto store = place->open();
   EXPECT_FALSE(runs(*store).begin(attach(*store, "refunds"), 1).value().unclean);
   EXPECT_TRUE(runs(*store).begin(attach(*store), 1).value().unclean) << "still to be told";
@@ -276,7 +278,7 @@ TEST_P(RunMarkersSuite, AUnitOfAKilledProcessNeverWas) {
     ChildProcess::Voice::wait_for_death();
   });
   ASSERT_TRUE(child.wait_ready());
-  expect_killed(child);
+  expect_killed(*place, child);
   const auto store = place->open();
   const ConsumerNumber consumer = attach(*store);
   EXPECT_TRUE(runs(*store).begin(consumer, 1).value().unclean);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/types.h>
 
 #include <chrono>
 #include <functional>
@@ -38,6 +39,9 @@ class StorePlace {
   virtual std::unique_ptr<Store> open() = 0;
   // Moves the store's clock.
   virtual void advance(milliseconds by) = 0;
+  // A process that had it open was killed: returns when the database has noticed. On one machine
+  // that is at once; a server hears of it a moment later.
+  virtual void notice_death(pid_t pid) { static_cast<void>(pid); }
   // Runs SQL outside of every store, as another program would. Empty where there is no SQL.
   virtual std::function<Rows(const std::string& sql)> other_program() { return {}; }
   // Names of the store's own tables. Empty where there is no SQL.

@@ -184,12 +184,13 @@ TEST_P(UnitStatementSuite, AQuerySeesWhatCameBefore) {
 
 TEST_P(UnitStatementSuite, ValuesComeBackAsTheyWent) {
   Batch batch = claim_in_unit({message("k")}, each());
-  const std::vector<Value> values = {Value(Null{}),
-                                     Value(std::int64_t{-9'223'372'036'854'775'807LL - 1}),
-                                     Value(0.1),
-                                     Value(place().text_may_hold_nul() ? std::string("a\0\xc3\xa4", 4) : "a\xc3\xa4"),
-                                     Value(Blob{Bytes("\0\xff", 2)}),
-                                     Value(std::string())};
+  const std::vector<Value> values = {
+      Value(Null{}),
+      Value(std::int64_t{-9'223'372'036'854'775'807LL - 1}),
+      Value(0.1),
+      Value(place().text_may_hold_nul() ? std::string("a\0\xc3\xa4", 4) : "a\xc3\xa4"),
+      Value(Blob{Bytes("\0\xff", 2)}),
+      Value(std::string())};
   const auto rows = batch.unit->query(0, statement(place().echo(), values));
   ASSERT_TRUE(rows.has_value()) << rows.error().message;
   ASSERT_EQ(rows->rows.size(), 1U);

@@ -105,7 +105,7 @@ Trial::Trial(const Storm& storm, const TrialOptions& options)
   write_config("queue.yaml", "queue");
   write_config("race.yaml", "stdin");
   config_ = load(options.folder + "/queue.yaml");
-  store_ = value_or_throw(compose::open_store(config_.store, true));
+  store_ = value_or_throw(compose::open_store(config_.store, {.create = true}));
   number_ = value_or_throw(compose::attach(*store_, config_.consumers.front()));
 }
 

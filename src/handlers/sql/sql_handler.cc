@@ -56,12 +56,12 @@ Result<std::size_t> param_index(Plan& plan, const core::SqlSpec& spec, const std
                                   [&](const Param& param) { return param.name == name; });
   if (known != plan.params.end()) return known - plan.params.begin();
   if (name.empty()) {
-    return failure({ErrorKind::kRejected, "R250", "a placeholder has no name",
+    return failure({ErrorKind::kRejected, "R282", "a placeholder has no name",
                     "write :name and give params a member of that name"});
   }
   const auto found = spec.params.find(name);
   if (found == spec.params.end()) {
-    return failure({ErrorKind::kRejected, "R250", fmt::format(":{} is not among the params", name),
+    return failure({ErrorKind::kRejected, "R282", fmt::format(":{} is not among the params", name),
                     fmt::format("params: {{ {}: json:/{} }}", name, name)});
   }
   plan.params.push_back({name, found->second});
@@ -101,7 +101,7 @@ void mark_last_uses(Plan& plan) {
 Result<Plan> make_plan(const core::SqlSpec& spec) {
   if (spec.statements.empty()) {
     return failure(
-        {ErrorKind::kRejected, "R250", "a SQL handler needs at least one statement", {}});
+        {ErrorKind::kRejected, "R282", "a SQL handler needs at least one statement", {}});
   }
   Plan plan;
   for (std::size_t i = 0; i < spec.statements.size(); ++i) {

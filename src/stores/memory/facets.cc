@@ -49,12 +49,15 @@ class Held final : public HeldMessages {
     // What has found no room lets none of its line by.
     std::set<BytesView> full;
     for (const Follower& follower : followers) {
+      const BytesView line = *follower.arrival->line;
+      if (full.contains(line)) {
+        places.push_back(Place::kFull);
+        continue;
+      }
       HeldRow row = row_of(*follower.message, follower.arrival);
       row.consumer = consumer;
       row.due = now;
-      const BytesView line = *follower.arrival->line;
-      places.push_back(
-          state_.held.hold_behind(std::move(row), full.contains(line) ? 0 : most_bytes));
+      places.push_back(state_.held.hold_behind(std::move(row), most_bytes));
       if (places.back() == Place::kFull) full.insert(line);
     }
     return places;

@@ -57,13 +57,16 @@ void HeldRows::show_expired(Queue& queue, StoreTime now) {
 // At the end, but where it has been in it before.
 void HeldRows::join(std::int64_t number, HeldRow& row) {
   Line& line = lines_[{row.consumer, *row.content.line}];
-  if (!row.place) row.place = line.empty() ? number : std::max(number, line.rbegin()->first + 1);
-  line[*row.place] = number;
+  if (!row.place) {
+    row.place = line.rows.empty() ? number : std::max(number, line.rows.rbegin()->first + 1);
+  }
+  line.rows[*row.place] = number;
+  line.bytes += row.content.payload.size();
 }
 
 bool HeldRows::waits(std::int64_t number, const HeldRow& row, StoreTime now) const {
   const Line& line = lines_.at({row.consumer, *row.content.line});
-  for (const auto& [place, other] : line) {
+  for (const auto& [place, other] : line.rows) {
     if (other == number) return false;
     const HeldRow& before = rows_.at(other);
     if (!before.hidden_until || *before.hidden_until <= now) return true;
@@ -82,12 +85,14 @@ void HeldRows::put_behind(std::int64_t number, HeldRow& row) {
 void HeldRows::leave_line(const HeldRow& row) {
   if (!row.content.line) return;
   const auto found = lines_.find({row.consumer, *row.content.line});
-  found->second.erase(*row.place);
-  if (found->second.empty()) {
+  Line& line = found->second;
+  line.rows.erase(*row.place);
+  line.bytes -= row.content.payload.size();
+  if (line.rows.empty()) {
     lines_.erase(found);
     return;
   }
-  const std::int64_t number = found->second.begin()->second;
+  const std::int64_t number = line.rows.begin()->second;
   HeldRow& first = rows_.at(number);
   if (!first.behind) return;
   leave(number, first);
@@ -99,9 +104,9 @@ void HeldRows::leave_line(const HeldRow& row) {
 HeldMessages::Place HeldRows::hold_behind(HeldRow row, std::size_t most_bytes) {
   const auto line = lines_.find({row.consumer, *row.content.line});
   if (line == lines_.end()) return HeldMessages::Place::kFree;
-  std::size_t bytes = row.content.payload.size();
-  for (const auto& [place, number] : line->second) bytes += rows_.at(number).content.payload.size();
-  if (most_bytes == 0 || bytes > most_bytes) return HeldMessages::Place::kFull;
+  if (line->second.bytes + row.content.payload.size() > most_bytes) {
+    return HeldMessages::Place::kFull;
+  }
   add(std::move(row));
   put_behind(last_, rows_.at(last_));
   return HeldMessages::Place::kHeld;
@@ -156,8 +161,8 @@ std::vector<Arrival> HeldRows::take(ConsumerNumber consumer, std::size_t max_mes
     add(number);
     if (!was_in_line) continue;
     const Line& line = lines_.at({consumer, *row.content.line});
-    for (auto next = line.upper_bound(*row.place);
-         next != line.end() && rows_.at(next->second).behind && !full(); ++next) {
+    for (auto next = line.rows.upper_bound(*row.place);
+         next != line.rows.end() && rows_.at(next->second).behind && !full(); ++next) {
       add(next->second);
     }
   }
@@ -176,7 +181,7 @@ void HeldRows::release(RowTag tag, milliseconds delay, StoreTime now) {
   // What goes back without delay stands again where it stood: its order is kept.
   if (delay.count() > 0) row.due = now + delay;
   row.behind = delay.count() == 0 && row.content.line &&
-               lines_.at({row.consumer, *row.content.line}).begin()->second != number;
+               lines_.at({row.consumer, *row.content.line}).rows.begin()->second != number;
   line_up(number, row);
   ring(row.consumer);
 }

@@ -58,7 +58,10 @@ class HeldRows {
     std::size_t behind = 0;
     Bell bell;
   };
-  using Line = std::map<std::int64_t, std::int64_t>;  // from place to number
+  struct Line {
+    std::map<std::int64_t, std::int64_t> rows;  // from place to number
+    std::size_t bytes = 0;                      // of their payloads
+  };
   Arrival hand_out(std::int64_t number, std::chrono::milliseconds hidden, StoreTime now);
   void join(std::int64_t number, HeldRow& row);
   bool waits(std::int64_t number, const HeldRow& row, StoreTime now) const;

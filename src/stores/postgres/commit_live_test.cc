@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "stores/postgres/live_place.h"
+#include "stores/postgres/test_live_place.h"
 #include "tests/support/tcp_proxy.h"
 #include "tests/support/test_environment.h"
 

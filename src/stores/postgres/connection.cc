@@ -1,9 +1,12 @@
 #include "stores/postgres/connection.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/passwords.h"
 #include "stores/postgres/error_table.h"
 
 namespace semel::postgres {
@@ -51,9 +54,29 @@ Error refusal_of(PGconn* connection) {
   return unreachable(said);
 }
 
+// The library's own words repeat the URL, or a part of it.
+void check_url(const std::string& url) {
+  char* said = nullptr;
+  PQconninfoOption* const options = PQconninfoParse(url.c_str(), &said);
+  if (options != nullptr) {
+    PQconninfoFree(options);
+    return;
+  }
+  const std::string why = said != nullptr ? said : "out of memory";
+  PQfreemem(said);
+  const bool shows = !passwords_in(url).empty();
+  sql::fail({ErrorKind::kRejected, "R259",
+             shows ? "the address of the PostgreSQL database cannot be read"
+                   : fmt::format("the address of the PostgreSQL database cannot be read ({})",
+                                 why.substr(0, why.find_last_not_of('\n') + 1)),
+             "write store.postgres.url as postgresql://user@host/database; what is special in a "
+             "password as %40"});
+}
+
 }  // namespace
 
 PGconn* connect(const Place& place) {
+  check_url(place.url);
   std::vector<const char*> names;
   std::vector<const char*> values;
   for (const auto& [name, value] : kDefaults) {
@@ -93,6 +116,9 @@ SessionTexts::SessionTexts(const Dialect& dialect, const std::string& clock)
       commit("COMMIT"),
       roll_back("ROLLBACK"),
       patience("SELECT set_config('lock_timeout', $1::text, true)"),
+      mark("SAVEPOINT semel_unit"),
+      release("RELEASE SAVEPOINT semel_unit"),
+      back_to_mark("ROLLBACK TO SAVEPOINT semel_unit"),
       now(dialect, "SELECT " + clock) {
   constexpr const char* kSequences[] = {"semel_consumer_number", "semel_instance_number",
                                         "semel_held_number", "semel_inbox_number"};
@@ -107,6 +133,9 @@ Connection::Connection(const Place& place, const Dialect& dialect, const Session
       texts_(texts),
       usual_patience_(place.patience),
       pipe_(connect(place), true) {}
+
+Connection::Connection(PGconn* borrowed, const Dialect& dialect, const SessionTexts& texts)
+    : dialect_(dialect), texts_(texts), usual_patience_(0), pipe_(borrowed, false) {}
 
 std::vector<ResultPtr> Connection::run() {
   // Outside of a transaction each segment commits by itself.
@@ -175,8 +204,10 @@ StoreTime Connection::now() {
 
 void Connection::begin(milliseconds patience) {
   for (Block& block : blocks_) block = {};
-  pipe_.send(texts_.begin, {});
-  if (patience != usual_patience_) {
+  mark_ = borrowed() && PQtransactionStatus(pipe_.connection()) != PQTRANS_IDLE;
+  pipe_.send(mark_ ? texts_.mark : texts_.begin, {});
+  // How long its owner waits for locks is its owner's to say.
+  if (!borrowed() && patience != usual_patience_) {
     WireParams params;
     params.add_kept_literal(std::to_string(std::max<std::int64_t>(patience.count(), 1)));
     pipe_.send(texts_.patience, params);
@@ -190,6 +221,12 @@ void Connection::begin_look() {
 }
 
 void Connection::commit() {
+  if (mark_) {
+    pipe_.send(texts_.release, {});
+    run();
+    open_ = mark_ = false;
+    return;
+  }
   pipe_.send(texts_.commit, {});
   open_ = false;
   const auto results = run();
@@ -201,9 +238,15 @@ void Connection::commit() {
 
 void Connection::roll_back() noexcept {
   if (!open_) return;
+  const bool mark = std::exchange(mark_, false);
   open_ = false;
   try {
-    pipe_.send(texts_.roll_back, {});
+    if (mark) {
+      pipe_.send(texts_.back_to_mark, {});
+      pipe_.send(texts_.release, {});
+    } else {
+      pipe_.send(texts_.roll_back, {});
+    }
     pipe_.run(Loss::kNothingDone);
   } catch (...) {
     // The pipe knows that it is not whole.

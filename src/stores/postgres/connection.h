@@ -27,6 +27,7 @@ struct SessionTexts {
   SessionTexts(const Dialect& dialect, const std::string& clock);
 
   std::string begin, begin_look, commit, roll_back, patience;
+  std::string mark, release, back_to_mark;
   sql::Text now;
   std::string numbers[4];  // by Counter
 };
@@ -34,6 +35,9 @@ struct SessionTexts {
 class Connection final : public sql::Session {
  public:
   Connection(const Place& place, const Dialect& dialect, const SessionTexts& texts);
+  // Over another's connection. In a transaction of its owner's, begin sets a mark there, commit
+  // releases it, and roll_back goes back to it.
+  Connection(PGconn* borrowed, const Dialect& dialect, const SessionTexts& texts);
 
   sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override;
   void queue(const sql::Text& text, std::initializer_list<sql::Param> params) override;
@@ -58,6 +62,7 @@ class Connection final : public sql::Session {
   // A transaction that may only look.
   void begin_look();
 
+  bool borrowed() const noexcept { return !pipe_.owned(); }
   Pipe& pipe() noexcept { return pipe_; }
   HandlerTexts& handler_texts() noexcept { return handler_texts_; }
 
@@ -67,7 +72,8 @@ class Connection final : public sql::Session {
   const std::chrono::milliseconds usual_patience_;
   HandlerTexts handler_texts_;
   Pipe pipe_;
-  bool open_ = false;  // a transaction
+  bool open_ = false;  // a transaction, or
+  bool mark_ = false;  // a mark in its owner's
   struct Block {
     std::vector<std::int64_t> left;  // largest first
     std::size_t next_size = 1;

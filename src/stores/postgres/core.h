@@ -17,6 +17,8 @@ namespace semel::postgres {
 struct Core {
   Core(PostgresOptions wanted, Place where, PresenceOptions presence_options,
        Environment& the_environment);
+  // Over one connection, which another owns.
+  Core(PGconn* borrowed, std::string schema);
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
@@ -34,5 +36,7 @@ struct Core {
 };
 
 std::unique_ptr<TransactionalStore> make_units(Core& core);
+// Store::attach.
+ConsumerNumber attach(Core& core, const ConsumerSpec& spec);
 
 }  // namespace semel::postgres

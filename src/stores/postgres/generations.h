@@ -87,6 +87,9 @@ class Generations {
 
   // And the server's clock.
   const sql::Text& version() const noexcept { return version_; }
+  // The same as it is now, also where the transaction looks at an older state of the database; and
+  // it stays so until the transaction ends.
+  const sql::Text& version_now() const noexcept { return version_now_; }
   // Fails, and undoes its transaction, where the version is not the one given.
   const sql::Text& guard() const noexcept { return guard_; }
 
@@ -105,6 +108,7 @@ class Generations {
   const std::string clock_;
   const sql::ConsumerTexts& consumers_;
   const sql::Text version_;
+  const sql::Text version_now_;
   const sql::Text guard_;
   const sql::Text lock_meta_;
   const sql::Text list_;

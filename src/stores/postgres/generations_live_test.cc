@@ -12,7 +12,7 @@
 #include <semel/held_messages.h>
 #include <semel/records.h>
 
-#include "stores/postgres/live_place.h"
+#include "stores/postgres/test_live_place.h"
 #include "tests/support/test_environment.h"
 
 namespace semel::postgres {

@@ -1,6 +1,7 @@
 #include "stores/postgres/handler_statements.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 
 #include <algorithm>
 #include <charconv>
@@ -19,6 +20,8 @@ template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
 
 std::string numbered(const std::string& sql) {
   std::string out;

@@ -1,5 +1,6 @@
 // Held messages on a PostgreSQL server: what the conformance suite is too small for.
 #include <gtest/gtest.h>
+#include <libpq-fe.h>
 
 #include <atomic>
 #include <map>
@@ -82,7 +83,7 @@ struct Process {
             },
             8, place.patience),
         instances(number),
-        held(sql::make_held(pool, instances, texts, wake_ups)) {}
+        held(sql::make_held({pool, texts, wake_ups, instances})) {}
 
   std::vector<Arrival> take(std::size_t most, const LineOf& line_of = {},
                             std::size_t bytes = kMuch) {
@@ -101,7 +102,7 @@ struct Process {
   std::atomic<int> waits = 0;
   Dialect dialect;
   SessionTexts session_texts;
-  sql::HeldTexts texts;
+  sql::TableTexts texts;
   sql::Pool pool;
   OneInstance instances;
   CountedRings wake_ups;
@@ -221,7 +222,7 @@ TEST_F(HeldTest, WhoDiedLeavesItsRowsSuspect) {
   other.wake_ups.rings = 0;
   {
     sql::Work work(other.pool);
-    sql::HeldRows held(work.session(), other.texts, other.wake_ups);
+    sql::HeldRows held(work.session(), other.texts.held, other.wake_ups);
     EXPECT_EQ(held.show_again(1, work.now()), 3);
     EXPECT_EQ(held.show_again(1, work.now()), 0);
     work.commit();

@@ -1,6 +1,7 @@
 #include "stores/postgres/pipe.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 #include <poll.h>
 
 #include <utility>
@@ -23,6 +24,8 @@ std::string primary_of(const PGresult* result) {
 
 }  // namespace
 
+void ResultDeleter::operator()(PGresult* result) const noexcept { PQclear(result); }
+
 std::string_view state_of(const PGresult* result) noexcept {
   const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
   return state != nullptr ? state : "";
@@ -38,19 +41,21 @@ sql::Failure failure_of(const PGresult* result) {
   return {error_of(state, primary_of(result)), state.empty() ? 1 : code_of(state)};
 }
 
-Pipe::Pipe(PGconn* connection, bool owned) : connection_(connection), owned_(owned) {
-  if (PQsetnonblocking(connection_, 1) != 0 || PQenterPipelineMode(connection_) == 0) {
-    if (owned_) PQfinish(connection_);
-    sql::fail({ErrorKind::kRejected, "R200", "the connection is in use by another command",
-               "read all its results first"});
-  }
-}
+Pipe::Pipe(PGconn* connection, bool owned) : connection_(connection), owned_(owned) {}
 
 Pipe::~Pipe() {
-  if (owned_) {
-    PQfinish(connection_);
-    return;
-  }
+  if (owned_) PQfinish(connection_);
+}
+
+void Pipe::start() {
+  if (PQpipelineStatus(connection_) != PQ_PIPELINE_OFF && (owned_ || !sent_.empty())) return;
+  if (PQsetnonblocking(connection_, 1) == 0 && PQenterPipelineMode(connection_) == 1) return;
+  sql::fail({ErrorKind::kRejected, "R208", "the connection is in use by another command",
+             "read all its results first, and leave pipeline mode"});
+}
+
+void Pipe::stop() noexcept {
+  if (owned_) return;
   PQexitPipelineMode(connection_);
   PQsetnonblocking(connection_, 0);
 }
@@ -70,15 +75,19 @@ const std::string& Pipe::prepared(const std::string& sql, const WireParams& para
 }
 
 void Pipe::send(const std::string& sql, const WireParams& params, bool text_rows) {
+  if (!owned_) return send_once(sql, params, text_rows);
+  start();
   const std::string& name = prepared(sql, params);
   check_sent(PQsendQueryPrepared(connection_, name.c_str(), params.count(), params.values(),
                                  params.lengths(), params.formats(), text_rows ? 0 : 1));
   sent_.push_back({Kind::kRun, &sql});
 }
 
-void Pipe::send_once(const std::string& sql, const WireParams& params) {
+void Pipe::send_once(const std::string& sql, const WireParams& params, bool text_rows) {
+  start();
   check_sent(PQsendQueryParams(connection_, sql.c_str(), params.count(), params.types(),
-                               params.values(), params.lengths(), params.formats(), 1));
+                               params.values(), params.lengths(), params.formats(),
+                               text_rows ? 0 : 1));
   sent_.push_back({Kind::kRun});
 }
 
@@ -140,6 +149,7 @@ std::vector<Pipe::Segment> Pipe::run(Loss loss) {
   const auto sent = std::exchange(sent_, {});
   for (const Sent& one : sent) read_one(one, loss, segments);
   segments.pop_back();
+  stop();
   return segments;
 }
 

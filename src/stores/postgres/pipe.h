@@ -5,20 +5,19 @@
 // is a transaction of its own.
 #pragma once
 
-#include <libpq-fe.h>
-
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "stores/postgres/pq.h"
 #include "stores/postgres/wire.h"
 #include "stores/sql/failure.h"
 
 namespace semel::postgres {
 
 struct ResultDeleter {
-  void operator()(PGresult* result) const noexcept { PQclear(result); }
+  void operator()(PGresult* result) const noexcept;
 };
 using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
 
@@ -36,7 +35,8 @@ enum class Loss {
 
 class Pipe {
  public:
-  // Takes an open connection, and closes it where it is `owned`.
+  // Takes an open connection, and closes it where it is `owned`. One that is not is another's
+  // between two runs: it is in pipeline mode for a run only, and no statement stays prepared.
   Pipe(PGconn* connection, bool owned);
   ~Pipe();
   Pipe(const Pipe&) = delete;
@@ -46,7 +46,7 @@ class Pipe {
   // with `text_rows`, as text.
   void send(const std::string& sql, const WireParams& params, bool text_rows = false);
   // One that is not prepared: it is sent once, or defines something.
-  void send_once(const std::string& sql, const WireParams& params = {});
+  void send_once(const std::string& sql, const WireParams& params = {}, bool text_rows = false);
   // Ends a segment.
   void sync();
   bool anything_sent() const noexcept { return !sent_.empty(); }
@@ -58,6 +58,7 @@ class Pipe {
   // lost, and says then what `loss` says.
   std::vector<Segment> run(Loss loss);
 
+  bool owned() const noexcept { return owned_; }
   // In an open transaction that has not failed.
   bool in_transaction() const noexcept;
   // Open, and nothing came that nobody asked for. Does not wait.
@@ -72,6 +73,8 @@ class Pipe {
   };
 
   const std::string& prepared(const std::string& sql, const WireParams& params);
+  void start();
+  void stop() noexcept;
   void check_sent(int sent);
   void flush(Loss loss);
   ResultPtr next_result(Loss loss);

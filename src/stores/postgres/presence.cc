@@ -1,6 +1,7 @@
 #include "stores/postgres/presence.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "base/digest.h"
 #include "stores/postgres/error_table.h"
+#include "stores/postgres/pooler.h"
 
 namespace semel::postgres {
 namespace {
@@ -99,14 +101,11 @@ void Presence::disconnected() noexcept {
 PGconn* Presence::connected() {
   if (connection_ != nullptr) return connection_;
   connection_ = connect(place_);
-  const ResultPtr pid = execute("SELECT pg_backend_pid()");
-  if (std::to_string(PQbackendPID(connection_)) != PQgetvalue(pid.get(), 0, 0)) {
+  try {
+    need_own_session(connection_, place_);
+  } catch (...) {
     disconnected();
-    sql::fail({ErrorKind::kRejected, "R257",
-               "a pooler stands before the PostgreSQL server: locks and prepared statements of a "
-               "session do not last behind it",
-               "connect to the server itself, or let the pooler keep sessions (pool_mode = "
-               "session) and name its address directly"});
+    throw;
   }
   if (options_.listens) {
     execute("LISTEN " + quoted(channel_));
@@ -141,13 +140,15 @@ std::int64_t Presence::number() {
   return last_number_;
 }
 
-// After the connection was lost: nobody has taken over what this process held.
+// After the connection was lost: nobody has taken over what this process held. Whoever is about to
+// has locked the instance's row, and looked after that whether it is gone.
 bool Presence::still_known(std::int64_t number) {
   if (!lock(Kind::kInstance, number)) return false;
-  const ResultPtr row =
-      execute(fmt::format("UPDATE {0}semel_meta SET epoch = epoch + 1 WHERE EXISTS (SELECT 1 FROM "
-                          "{0}semel_instance WHERE number = {1}) RETURNING epoch",
-                          prefix_, number));
+  const ResultPtr row = execute(
+      fmt::format("WITH known AS (SELECT 1 FROM {0}semel_instance WHERE number = {1} FOR SHARE) "
+                  "UPDATE {0}semel_meta SET epoch = epoch + 1 WHERE EXISTS (SELECT 1 FROM known) "
+                  "RETURNING epoch",
+                  prefix_, number));
   if (PQntuples(row.get()) > 0) return true;
   unlock(Kind::kInstance, number);
   return false;

@@ -2,8 +2,6 @@
 // that this one lives, and on it the server tells of new rows.
 #pragma once
 
-#include <libpq-fe.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -16,6 +14,7 @@
 #include <thread>
 
 #include "stores/postgres/connection.h"
+#include "stores/postgres/pq.h"
 #include "stores/sql/instances.h"
 #include "stores/sql/positions.h"
 #include "stores/sql/wake_ups.h"

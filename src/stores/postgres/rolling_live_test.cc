@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "stores/postgres/live_place.h"
+#include "stores/postgres/test_live_place.h"
 #include "tests/support/test_environment.h"
 
 namespace semel::postgres {

@@ -1,6 +1,7 @@
 #include "stores/postgres/schema.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 
 #include <semel/version.h>
 
@@ -71,6 +72,8 @@ int schema_version(PGconn* connection, const std::string& schema) {
   return version;
 }
 
+int newest_version() noexcept { return kSchemaVersion; }
+
 void refuse_newer(int version, const std::string& schema) {
   if (version <= kSchemaVersion) return;
   sql::fail({ErrorKind::kRejected, "R210",
@@ -123,7 +126,8 @@ void need_schema(PGconn* connection, const std::string& schema) {
        version == 0
            ? fmt::format("the database has no schema \"{}\" with tables of Semel", schema)
            : fmt::format("the schema \"{}\" has tables of an older version, {}", schema, version),
-       "make them: semel store init"});
+       version == 0 ? "make them: semel store init"
+                    : "bring them up to date: semel store migrate"});
 }
 
 }  // namespace semel::postgres

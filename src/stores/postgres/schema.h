@@ -9,6 +9,8 @@ namespace semel::postgres {
 
 // Of the tables that are there; 0: none.
 int schema_version(PGconn* connection, const std::string& schema);
+// Of the tables this library works on.
+int newest_version() noexcept;
 // Throws R210 where a newer library made them.
 void refuse_newer(int version, const std::string& schema);
 // Makes what is missing. Several may do so at once: one works, the others find it done. Writes

@@ -5,7 +5,7 @@
 #include <future>
 #include <thread>
 
-#include "stores/postgres/live_place.h"
+#include "stores/postgres/test_live_place.h"
 
 namespace semel::postgres {
 namespace {

@@ -1,5 +1,6 @@
 #include "stores/postgres/store.h"
 
+#include <libpq-fe.h>
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "stores/postgres/batch_finish.h"
 #include "stores/postgres/core.h"
 #include "stores/postgres/facts.h"
+#include "stores/postgres/pooler.h"
 #include "stores/postgres/purge.h"
 #include "stores/postgres/schema.h"
 #include "stores/sql/dead_letters.h"
@@ -15,7 +17,6 @@
 #include "stores/sql/inspector.h"
 #include "stores/sql/positions.h"
 #include "stores/sql/run_markers.h"
-#include "stores/sql/transacted.h"
 
 namespace semel::postgres {
 namespace {
@@ -33,7 +34,7 @@ class PostgresStore final : public Store {
         inspector_texts_(core_.dialect),
         position_texts_(core_.dialect),
         units_(make_units(core_)),
-        held_(sql::make_held(core_.pool, core_.presence, core_.texts.held, core_.presence)),
+        held_(sql::make_held(core_.shared)),
         dead_letters_(sql::make_dead_letters(core_.shared)),
         inspector_(sql::make_inspector(core_.shared, inspector_texts_, facts_)),
         positions_(sql::make_positions(core_.pool, position_texts_, core_.presence)),
@@ -50,7 +51,9 @@ class PostgresStore final : public Store {
             positions_.get(), runs_.get(), gates_.get()};
   }
 
-  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override;
+  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
+    return sql::contained([&] { return postgres::attach(core_, spec); });
+  }
   Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
                                    const ClaimOptions& options) override;
   Result<std::vector<Applied>> renew(std::span<const Lease> leases, milliseconds lease) override;
@@ -79,32 +82,6 @@ class PostgresStore final : public Store {
   std::mutex purging_;
   Purge purge_;
 };
-
-Result<ConsumerNumber> PostgresStore::attach(const ConsumerSpec& spec) {
-  return sql::contained([&] {
-    const ConsumerNumber number = sql::transacted(core_.pool, [&](sql::Work& work) {
-      sql::Tables tables = core_.shared.tables(work.session());
-      auto row = tables.consumers.find(spec.name);
-      if (!row) row = tables.consumers.add(spec);
-      sql::Consumers::check_recipe(*row, spec);
-      if (row->recipe_hash == spec.recipe_hash && row->ttl == spec.ttl) return row->number;
-      auto& connection = static_cast<Connection&>(work.session());
-      core_.generations.lock(connection);
-      // As it is now: another may have changed it meanwhile.
-      row = tables.consumers.find(spec.name);
-      sql::Consumers::check_recipe(*row, spec);
-      if (row->ttl != spec.ttl) core_.generations.change_ttl(connection, row->ttl, spec.ttl);
-      tables.consumers.change(row->number, spec);
-      return row->number;
-    });
-    core_.generations.forget();
-    sql::Lent lent(core_.pool);
-    auto& connection = static_cast<Connection&>(*lent);
-    // Made here, by whoever may: a consumer that only works needs no right to make tables.
-    core_.generations.active(connection, spec.ttl);
-    return number;
-  });
-}
 
 Result<std::vector<Claim>> PostgresStore::claim(std::span<const Message* const> messages,
                                                 const ClaimOptions& options) {
@@ -183,20 +160,6 @@ class Opened {
 
 }  // namespace
 
-Core::Core(PostgresOptions wanted, Place where, PresenceOptions presence_options,
-           Environment& the_environment)
-    : options(std::move(wanted)),
-      place(std::move(where)),
-      environment(the_environment),
-      dialect(place.schema),
-      session_texts(dialect, place.clock),
-      texts(dialect),
-      batch_texts(dialect, place.clock),
-      generations(dialect, place.clock, texts.consumers),
-      presence(place, dialect, presence_options),
-      pool([this] { return std::make_unique<Connection>(place, dialect, session_texts); },
-           options.connections, options.busy) {}
-
 Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOptions& inner) {
   return sql::contained([&]() -> std::unique_ptr<Store> {
     Place place;
@@ -206,6 +169,7 @@ Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOp
     place.patience = options.busy;
     {
       const Opened first(place);
+      need_own_session(first.get(), place);
       if (options.create) {
         make_schema(first.get(), place.schema);
       } else {
@@ -222,6 +186,22 @@ namespace semel {
 
 Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options) {
   return postgres::open_store(std::move(options), {});
+}
+
+Result<SchemaChange> postgres_schema_change(const PostgresOptions& options) {
+  return sql::contained([&] {
+    postgres::Place place;
+    place.url = options.url;
+    place.schema = options.schema;
+    place.patience = options.busy;
+    const postgres::Opened opened(place);
+    SchemaChange change;
+    change.from = postgres::schema_version(opened.get(), place.schema);
+    change.to = postgres::newest_version();
+    postgres::refuse_newer(change.from, place.schema);
+    change.sql = postgres::migration_sql(change.from, place.schema);
+    return change;
+  });
 }
 
 }  // namespace semel

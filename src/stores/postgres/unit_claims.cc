@@ -101,7 +101,7 @@ void UnitClaims::insert(Connection& connection, const Generations::Active& activ
   looking.add(ids);
   connection.queue(active.texts->insert_completed, inserting);
   if (!active.alone) connection.queue(active.texts->others, looking);
-  connection.queue(generations_.version(), {});
+  connection.queue(connection.borrowed() ? generations_.version_now() : generations_.version(), {});
   std::vector<ResultPtr> results;
   try {
     results = connection.run();

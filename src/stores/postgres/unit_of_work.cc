@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "stores/postgres/batch_finish.h"
@@ -84,7 +85,11 @@ class Unit final : public UnitOfWork {
         return statements_.query(message, statement);
       } catch (const sql::Failure& failed) {
         // An error of a statement leaves the transaction whole; one of the store does not.
-        if (failed.code() != 0) end();
+        if (failed.code() != 0) {
+          end();
+        } else {
+          hand_back();
+        }
         throw;
       }
     });
@@ -161,12 +166,24 @@ class Unit final : public UnitOfWork {
   auto guarded(Work&& work) noexcept -> Result<std::invoke_result_t<Work&>> {
     return sql::contained([&] {
       try {
-        return work();
+        if constexpr (std::is_void_v<std::invoke_result_t<Work&>>) {
+          work();
+          hand_back();
+        } else {
+          auto result = work();
+          hand_back();
+          return result;
+        }
       } catch (...) {
         end();
         throw;
       }
     });
+  }
+
+  // A borrowed connection is its owner's between two calls.
+  void hand_back() {
+    if (connection_.borrowed()) connection_.settle();
   }
 
   Core& core_;

@@ -1,5 +1,6 @@
 #include "stores/postgres/wire.h"
 
+#include <libpq-fe.h>
 #include <charconv>
 #include <cstring>
 #include <utility>

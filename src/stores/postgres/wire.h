@@ -1,14 +1,13 @@
 // Wire: values in PostgreSQL's binary format.
 #pragma once
 
-#include <libpq-fe.h>
-
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "stores/postgres/pq.h"
 #include "stores/sql/answer.h"
 #include "stores/sql/param.h"
 

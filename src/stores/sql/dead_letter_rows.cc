@@ -16,8 +16,6 @@ namespace {
 constexpr std::string_view kByKey = "semel.dead_letter.key";
 constexpr std::string_view kByPosition = "semel.dead_letter.position";
 
-constexpr std::string_view kByTimes = "semel.dead_letter.times";
-
 constexpr std::string_view kLetterColumns =
     "id, consumer, fingerprint, record, replayed, attempts, first_seen, dead_at, message_key, "
     "reason, error, type, content_type, source_partition, source_position";
@@ -79,18 +77,12 @@ DeadLetterRow whole_at(const Answer& answer) {
   return row;
 }
 
-// One without key and position that was given up here has no identity. One from elsewhere is told
-// by its times, so that two who add it at once add it once.
-digest::Short identity_of(const DeadLetter& letter) {
+HeldContent identity_in(const DeadLetter& letter) {
   HeldContent content;
   if (!letter.key.empty()) content.key = letter.key;
   content.partition = letter.partition;
   content.position = letter.position;
-  if (const auto identity = identity_of(content)) return *identity;
-  const std::string first_seen = std::to_string(letter.first_seen.time_since_epoch().count());
-  const std::string dead_at = std::to_string(letter.dead_at.time_since_epoch().count());
-  const std::array<BytesView, 2> parts = {first_seen, dead_at};
-  return digest::shortened(digest::sha256_parts(kByTimes, parts));
+  return content;
 }
 
 }  // namespace
@@ -119,6 +111,7 @@ DeadLetterTexts::DeadLetterTexts(const Dialect& dialect)
       edit(dialect,
            "UPDATE semel_dead_letter SET fingerprint = ?2, headers = ?3, payload = ?4 "
            "WHERE id = ?1"),
+      lock_adding(dialect, "SELECT version FROM semel_schema ORDER BY version FOR UPDATE"),
       add(dialect, insert_or("NOTHING")),
       same_unnamed(dialect,
                    "SELECT 1 FROM semel_dead_letter WHERE consumer = ?1 AND identity IS NULL "
@@ -182,19 +175,21 @@ void DeadLetterRows::edit(const LetterEdit& edit) {
                  {edit.id, edit.fingerprint, core::text_of(edit.headers), edit.payload});
 }
 
+void DeadLetterRows::lock_adding() { session_.ask(texts_.lock_adding, {}); }
+
+// A letter without key and position has no identity: its times tell it from another one.
 bool DeadLetterRows::add(const DeadLetter& letter, ConsumerNumber consumer,
                          const std::optional<KeyId>& record) {
-  if (letter.key.empty() && letter.position.empty()) {
+  const HeldContent content = identity_in(letter);
+  const auto identity = identity_of(content);
+  if (!identity) {
     const Answer same = session_.ask(
         texts_.same_unnamed, {consumer, letter.fingerprint, letter.first_seen, letter.dead_at});
     if (same.changed() > 0) return false;
   }
-  const digest::Short identity = identity_of(letter);
-  std::optional<BytesView> key;
-  if (!letter.key.empty()) key = letter.key;
   const Answer added = session_.ask(
-      texts_.add, {consumer, digest::view(identity), letter.fingerprint, record, letter.replayed,
-                   letter.attempts, letter.first_seen, letter.dead_at, key, letter.reason,
+      texts_.add, {consumer, view_of(identity), letter.fingerprint, record, letter.replayed,
+                   letter.attempts, letter.first_seen, letter.dead_at, content.key, letter.reason,
                    letter.error, letter.type, letter.content_type, letter.partition,
                    letter.position, core::text_of(letter.headers), letter.payload});
   return added.changed() > 0;

@@ -21,7 +21,7 @@ struct DeadLetterRow {
 struct DeadLetterTexts {
   explicit DeadLetterTexts(const Dialect& dialect);
   Text keep, find, find_locked, find_named, find_record, record, list, list_whole, note, twin, edit,
-      add, same_unnamed, discard, count;
+      lock_adding, add, same_unnamed, discard, count;
 };
 
 class DeadLetterRows {
@@ -44,6 +44,9 @@ class DeadLetterRows {
   // Another letter has the identity of `id` under `fingerprint`.
   bool has_twin(std::int64_t id, const Fingerprint& fingerprint);
   void edit(const LetterEdit& edit);
+  // Before the first of several that are added in one transaction. Two who add the same letters in
+  // different orders would wait for each other; nobody else waits for this lock.
+  void lock_adding();
   // False where it is there already.
   bool add(const DeadLetter& letter, ConsumerNumber consumer, const std::optional<KeyId>& record);
   bool discard(std::int64_t id);

@@ -66,8 +66,7 @@ void lock_records(Tables& tables, std::span<const std::int64_t> ids) {
     if (const auto record = tables.dead_letters.record_of(id)) records.push_back(*record);
   }
   std::ranges::sort(records);
-  const auto again = std::ranges::unique(records);
-  records.erase(again.begin(), again.end());
+  records.erase(std::unique(records.begin(), records.end()), records.end());
   for (const KeyId& record : records) tables.records.find(record, Lock::kForUpdate);
 }
 
@@ -93,6 +92,7 @@ Edited edit_in(Tables& tables, const LetterEdit& edit, StoreTime now) {
 
 AddReport add_in(Tables& tables, std::span<const ForeignLetter> letters) {
   AddReport report;
+  tables.dead_letters.lock_adding();
   for (const ForeignLetter& foreign : letters) {
     const auto consumer = tables.consumers.find(foreign.letter.consumer);
     if (!consumer) {

@@ -63,13 +63,12 @@ class Behind {
 
 class Held final : public HeldMessages {
  public:
-  Held(Pool& pool, Instances& instances, const HeldTexts& texts, WakeUps& wake_ups)
-      : pool_(pool), instances_(instances), texts_(texts), wake_ups_(wake_ups) {}
+  explicit Held(const Core& core) : core_(core) {}
 
   Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) override {
     return contained([&] {
       if (messages.empty()) return;
-      transacted(pool_, [&](Work& work) {
+      transacted(core_.pool, [&](Work& work) {
         HeldRows held = rows(work.session());
         const StoreTime now = work.now();
         for (const HeldMessage& message : messages) {
@@ -84,15 +83,15 @@ class Held final : public HeldMessages {
                                     const LineOf& line_of) override {
     return contained([&] {
       // Before the look: what comes during it wakes again.
-      wake_ups_.drain(consumer);
+      core_.wake_ups.drain(consumer);
       if (max_messages == 0) return std::vector<Arrival>();
       HeldTake::Wanted wanted;
       wanted.consumer = consumer;
       wanted.max_messages = max_messages;
       wanted.max_bytes = max_bytes;
-      wanted.instance = instances_.number();
+      wanted.instance = core_.instances.number();
       const auto attempt = [&](bool lined) {
-        return transacted(pool_,
+        return transacted(core_.pool,
                           [&](Work& work) { return take(work, wanted, hidden, line_of, lined); });
       };
       auto taken = attempt(static_cast<bool>(line_of));
@@ -106,7 +105,7 @@ class Held final : public HeldMessages {
                                          std::size_t most_bytes) override {
     return contained([&] {
       if (followers.empty()) return std::vector<Place>();
-      return transacted(pool_, [&](Work& work) {
+      return transacted(core_.pool, [&](Work& work) {
         HeldRows held = rows(work.session());
         held.lines().lock(consumer);
         const StoreTime now = work.now();
@@ -122,7 +121,7 @@ class Held final : public HeldMessages {
 
   Result<std::vector<Bytes>> lines(ConsumerNumber consumer) override {
     return contained([&] {
-      Lent session(pool_);
+      Lent session(core_.pool);
       return rows(*session).lines().all(consumer);
     });
   }
@@ -147,17 +146,17 @@ class Held final : public HeldMessages {
 
   Result<Depth> depth(ConsumerNumber consumer) override {
     return contained([&] {
-      Lent session(pool_);
+      Lent session(core_.pool);
       const StoreTime now = session->now();
       return rows(*session).depth(consumer, now);
     });
   }
 
-  int wake_fd() noexcept override { return wake_ups_.fd(std::nullopt); }
-  int wake_fd(ConsumerNumber consumer) noexcept override { return wake_ups_.fd(consumer); }
+  int wake_fd() noexcept override { return core_.wake_ups.fd(std::nullopt); }
+  int wake_fd(ConsumerNumber consumer) noexcept override { return core_.wake_ups.fd(consumer); }
 
  private:
-  HeldRows rows(Session& session) { return {session, texts_, wake_ups_}; }
+  HeldRows rows(Session& session) { return {session, core_.texts.held, core_.wake_ups}; }
 
   // None where it can only be said with the lines locked.
   std::optional<std::vector<Arrival>> take(Work& work, HeldTake::Wanted wanted, milliseconds hidden,
@@ -180,24 +179,18 @@ class Held final : public HeldMessages {
       if (rows.empty()) return;
       std::vector<RowTag> sorted(rows.begin(), rows.end());
       std::ranges::sort(sorted);
-      transacted(pool_, [&](Work& work) {
+      transacted(core_.pool, [&](Work& work) {
         HeldRows held = this->rows(work.session());
         change(held, std::span<const RowTag>(sorted), work.now());
       });
     });
   }
 
-  Pool& pool_;
-  Instances& instances_;
-  const HeldTexts& texts_;
-  WakeUps& wake_ups_;
+  const Core core_;
 };
 
 }  // namespace
 
-std::unique_ptr<HeldMessages> make_held(Pool& pool, Instances& instances, const HeldTexts& texts,
-                                        WakeUps& wake_ups) {
-  return std::make_unique<Held>(pool, instances, texts, wake_ups);
-}
+std::unique_ptr<HeldMessages> make_held(const Core& core) { return std::make_unique<Held>(core); }
 
 }  // namespace semel::sql

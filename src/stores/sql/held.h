@@ -5,14 +5,10 @@
 
 #include <semel/held_messages.h>
 
-#include "stores/sql/held_rows.h"
-#include "stores/sql/instances.h"
-#include "stores/sql/pool.h"
+#include "stores/sql/core.h"
 
 namespace semel::sql {
 
-// All of it outlives the port.
-std::unique_ptr<HeldMessages> make_held(Pool& pool, Instances& instances, const HeldTexts& texts,
-                                        WakeUps& wake_ups);
+std::unique_ptr<HeldMessages> make_held(const Core& core);
 
 }  // namespace semel::sql

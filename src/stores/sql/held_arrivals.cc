@@ -21,12 +21,12 @@ static_assert(kPayload + 1 == kAfterArrival);
 
 }  // namespace
 
-std::string arrival_columns(const std::string& of) {
+std::string arrival_columns() {
   std::string text;
-  for (const char* column : kColumns) text += of + column + ", ";
-  const std::string size = "octet_length(" + of + "payload)";
-  return text + size + ", CASE WHEN " + size + " <= " + std::to_string(kSmall) + " THEN " + of +
-         "payload END";
+  for (const char* column : kColumns) text += std::string(column) + ", ";
+  return text +
+         "octet_length(payload), CASE WHEN octet_length(payload) <= " + std::to_string(kSmall) +
+         " THEN payload END";
 }
 
 FoundArrival arrival_at(const Answer& row, StoreTime now) {

@@ -11,9 +11,9 @@
 
 namespace semel::sql {
 
-// What a statement selects for `arrival_at`; each name begins with `of`. Payloads that are not
+// What a statement selects for `arrival_at`. Payloads that are not
 // small are left out: they are read one by one, and only if they are wanted.
-std::string arrival_columns(const std::string& of);
+std::string arrival_columns();
 // The first column after them.
 inline constexpr std::size_t kAfterArrival = 16;
 

@@ -27,6 +27,12 @@ std::string text_of_ends() {
   return text;
 }
 
+std::string text_of_before(const std::string& order) {
+  return "(SELECT taken_by, due_at FROM semel_held WHERE consumer = ?1 AND line = ?2 AND place < "
+         "(SELECT place FROM semel_held WHERE row_id = ?3) ORDER BY " +
+         order + " LIMIT 1)";
+}
+
 Answer ask_ends(Session& session, const Text& text, ConsumerNumber consumer,
                 std::span<const Bytes> names) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -65,17 +71,7 @@ LineTexts::LineTexts(const Dialect& dialect)
       join(dialect,
            "UPDATE semel_held SET line = ?2, place = ?3, line_bytes = ?4, taken_by = ?5, "
            "due_at = ?6 WHERE row_id = ?1"),
-      // What is between the first and the one right before it was in this hand when that was taken,
-      // and goes from it only together with all behind it: the two ends tell.
-      waits(dialect,
-            "SELECT 1 FROM semel_held AS this JOIN semel_held AS other "
-            "ON other.consumer = this.consumer AND other.line = this.line "
-            "WHERE this.row_id = ?1 AND other.place IN ("
-            "(SELECT min(place) FROM semel_held WHERE consumer = this.consumer "
-            "AND line = this.line AND place < this.place), "
-            "(SELECT max(place) FROM semel_held WHERE consumer = this.consumer "
-            "AND line = this.line AND place < this.place)) "
-            "AND (other.taken_by IS NULL OR other.taken_by <> ?2 OR other.due_at <= ?3) LIMIT 1"),
+      waits(dialect, text_of_before("place") + " UNION ALL " + text_of_before("place DESC")),
       put_behind(dialect, "UPDATE semel_held SET due_at = ?2, taken_by = NULL WHERE row_id = ?1"),
       move_up(dialect,
               "UPDATE semel_held SET due_at = ready_at WHERE due_at = ?3 AND row_id = "
@@ -112,8 +108,15 @@ void HeldLines::join(RowTag row, BytesView line, const Seat& seat,
   session_.queue(texts_.join, {row, line, seat.place, seat.bytes, taken_by, due});
 }
 
-bool HeldLines::waits(RowTag row, std::int64_t instance, StoreTime now) {
-  return session_.ask(texts_.waits, {row, instance, now}).next();
+// What is between the first and the one right before it was in this hand when that was taken, and
+// goes from it only together with all behind it: the two ends tell.
+bool HeldLines::waits(RowTag row, ConsumerNumber consumer, BytesView line, std::int64_t instance,
+                      StoreTime now) {
+  Answer answer = session_.ask(texts_.waits, {consumer, line, row});
+  while (answer.next()) {
+    if (answer.maybe_integer(0) != instance || answer.time(1) <= now) return true;
+  }
+  return false;
 }
 
 void HeldLines::put_behind(RowTag row) { session_.queue(texts_.put_behind, {row, kBehind}); }

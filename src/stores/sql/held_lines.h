@@ -52,7 +52,6 @@ struct Line {
   LineEnd last;
 
   std::size_t bytes() const noexcept;
-  void append(const LineEnd& end) { last = end; }
   // A row of it was taken, or put behind, where it stood.
   void note(RowTag row, std::optional<std::int64_t> taken_by, StoreTime due);
 };
@@ -80,7 +79,7 @@ class HeldLines {
   // Without it a row may be taken in hand longer, given another number in its place, or shown,
   // also where others are before it: who takes looks at what is before each row, and puts it back.
   //
-  // Before any lock on a row that is in a line; who holds it waits for no row but those.
+  // Before any lock on a row that is in a line: else two may wait for each other.
   void lock(ConsumerNumber consumer);
   bool locked(ConsumerNumber consumer) const { return locked_.contains(consumer); }
 
@@ -90,7 +89,8 @@ class HeldLines {
   void join(RowTag row, BytesView line, const Seat& seat, std::optional<std::int64_t> taken_by,
             StoreTime due);
   // True where the row may not be had yet by this process: not all before it is in its hand.
-  bool waits(RowTag row, std::int64_t instance, StoreTime now);
+  bool waits(RowTag row, ConsumerNumber consumer, BytesView line, std::int64_t instance,
+             StoreTime now);
   void put_behind(RowTag row);
   // Something of the line has gone: its first row shows.
   void move_up(ConsumerNumber consumer, BytesView line);

@@ -142,11 +142,12 @@ bool HeldRows::any_due(ConsumerNumber consumer, StoreTime now) {
   return session_.ask(texts_.any_due, {consumer, now}).next();
 }
 
-std::vector<Arrival> HeldRows::behind(RowTag row, std::size_t max_messages, std::size_t max_bytes,
+std::vector<Arrival> HeldRows::behind(RowTag row, ConsumerNumber consumer, BytesView line,
+                                      std::size_t max_messages, std::size_t max_bytes,
                                       StoreTime now) {
   std::vector<Arrival> rows;
   std::size_t bytes = 0;
-  Answer answer = session_.ask(texts_.behind, {row, max_messages});
+  Answer answer = session_.ask(texts_.behind, {consumer, line, row, max_messages});
   while (bytes < max_bytes && answer.next() && answer.time(kAfterArrival) == kBehind) {
     FoundArrival found = arrival_at(answer, now);
     bytes += found.size;

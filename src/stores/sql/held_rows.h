@@ -71,8 +71,8 @@ class HeldRows {
   Due due(ConsumerNumber consumer, std::size_t max_messages, std::size_t max_bytes, StoreTime now);
   bool any_due(ConsumerNumber consumer, StoreTime now);
   // Rows right behind this one that wait for nothing else, in order.
-  std::vector<Arrival> behind(RowTag row, std::size_t max_messages, std::size_t max_bytes,
-                              StoreTime now);
+  std::vector<Arrival> behind(RowTag row, ConsumerNumber consumer, BytesView line,
+                              std::size_t max_messages, std::size_t max_bytes, StoreTime now);
   void take(RowTag row, std::int64_t instance, StoreTime until);
   HeldLines& lines() noexcept { return lines_; }
 

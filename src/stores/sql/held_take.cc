@@ -48,8 +48,9 @@ void HeldTake::look_at(Looked row) {
   if (!row.arrival.line) return take(std::move(row.arrival), nullptr);
   if (row.fresh) return join(std::move(row.arrival));
   const RowTag number = *row.arrival.row;
-  Line& line = lines_.find(*row.arrival.line)->second;
-  if (line.first.row != number && held_.lines().waits(number, wanted_.instance, wanted_.now)) {
+  auto& [name, line] = *lines_.find(*row.arrival.line);
+  if (line.first.row != number &&
+      held_.lines().waits(number, wanted_.consumer, name, wanted_.instance, wanted_.now)) {
     held_.lines().put_behind(number);
     line.note(number, std::nullopt, kBehind);
     return;
@@ -58,7 +59,8 @@ void HeldTake::look_at(Looked row) {
   if (line.last.row == number) return;
   const std::size_t most = std::min(kWithTheFirst, wanted_.max_messages - taken_.size());
   if (full()) return;
-  for (Arrival& next : held_.behind(number, most, wanted_.max_bytes - bytes_, wanted_.now)) {
+  for (Arrival& next : held_.behind(number, wanted_.consumer, name, most,
+                                    wanted_.max_bytes - bytes_, wanted_.now)) {
     take(std::move(next), &line);
   }
 }

@@ -12,15 +12,17 @@ HeldTexts::HeldTexts(const Dialect& dialect)
           "source_position, broker_key, broker_time, headers, payload, line, place, line_bytes, "
           "inbox) VALUES (?1, ?2, ?3, ?4, ?5, FALSE, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
           "?16, ?17, ?18, ?19, ?20, ?21)"),
-      due(dialect, "SELECT " + arrival_columns("") +
+      due(dialect, "SELECT " + arrival_columns() +
                        " FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 "
                        "ORDER BY due_at, row_id LIMIT ?3 FOR UPDATE SKIP LOCKED"),
-      any_due(dialect, "SELECT 1 FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 LIMIT 1"),
-      behind(dialect, "SELECT " + arrival_columns("other.") +
-                          ", other.due_at FROM semel_held AS this JOIN semel_held AS other "
-                          "ON other.consumer = this.consumer AND other.line = this.line "
-                          "AND other.place > this.place "
-                          "WHERE this.row_id = ?1 ORDER BY other.place LIMIT ?2"),
+      // In order: the index has it.
+      any_due(dialect,
+              "SELECT 1 FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 "
+              "ORDER BY due_at LIMIT 1"),
+      behind(dialect, "SELECT " + arrival_columns() +
+                          ", due_at FROM semel_held WHERE consumer = ?1 AND line = ?2 AND place > "
+                          "(SELECT place FROM semel_held WHERE row_id = ?3) "
+                          "ORDER BY place LIMIT ?4"),
       take(dialect, "UPDATE semel_held SET due_at = ?3, taken_by = ?2 WHERE row_id = ?1"),
       release(dialect,
               "UPDATE semel_held SET taken_by = NULL, due_at = ready_at WHERE row_id = ?1"),
@@ -46,7 +48,7 @@ HeldTexts::HeldTexts(const Dialect& dialect)
                 "FROM semel_held AS this WHERE row_id IN " +
                 list() + " AND line IS NOT NULL FOR UPDATE"),
       remove(dialect, "DELETE FROM semel_held WHERE row_id IN " + list()),
-      find(dialect, "SELECT " + arrival_columns("") + " FROM semel_held WHERE row_id = ?1"),
+      find(dialect, "SELECT " + arrival_columns() + " FROM semel_held WHERE row_id = ?1"),
       payload(dialect, "SELECT payload FROM semel_held WHERE row_id = ?1"),
       inbox(dialect, "SELECT inbox FROM semel_held WHERE row_id = ?1"),
       move(dialect,

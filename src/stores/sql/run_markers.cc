@@ -1,5 +1,6 @@
 #include "stores/sql/run_markers.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -80,12 +81,13 @@ class ServerRuns final : public RunMarkers {
   void mark_again() {
     if (marked_.empty()) return;
     const std::int64_t instance = core_.instances.number();
-    for (auto& [consumer, marked] : marked_) {
+    for (auto& one : marked_) {
+      Marked& marked = one.second;
       if (marked.instance == instance) continue;
-      transacted(core_.pool, [&, consumer = consumer](Work& work) {
+      transacted(core_.pool, [&](Work& work) {
         RunRows runs(work.session(), core_.texts.runs);
-        runs.remove_run(marked.instance, consumer);
-        runs.add_run(instance, consumer, marked.window, work.now());
+        runs.remove_run(marked.instance, one.first);
+        runs.add_run(instance, one.first, marked.window, work.now());
       });
       marked.instance = instance;
     }
@@ -108,6 +110,9 @@ class ServerRuns final : public RunMarkers {
   std::size_t free_in(Work& work, std::int64_t instance) const {
     Tables tables = core_.tables(work.session());
     if (!tables.runs.claim_instance(instance)) return 0;
+    // Whoever lost its connection may have taken its lock again since; then it looks for this row.
+    const auto gone = core_.instances.gone(work.session());
+    if (std::ranges::find(gone, instance) == gone.end()) return 0;
     std::size_t freed = tables.records.end_leases(instance, work.now());
     freed += static_cast<std::size_t>(tables.held.show_again(instance, work.now()));
     freed += tables.runs.mark_died(instance);

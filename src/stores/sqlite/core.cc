@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -35,7 +37,8 @@ void need_tables(Connection& connection) {
         version == 0
             ? fmt::format("{} has no tables of Semel", connection.path())
             : fmt::format("{} has tables of an older version, {}", connection.path(), version),
-        "make them: semel store init"});
+        version == 0 ? "make them: semel store init"
+                     : "bring them up to date: semel store migrate"});
 }
 
 void turn_to_log(Connection& connection, bool may) {
@@ -90,6 +93,22 @@ const SqliteOptions& prepared(const SqliteOptions& options, StoreClock& clock) {
 }
 
 }  // namespace
+
+SchemaChange schema_change(const SqliteOptions& options) {
+  SchemaChange change;
+  change.to = kSchemaVersion;
+  check_place(options);
+  std::error_code unknown;
+  // An empty file is no database yet, and one all the same.
+  if (std::filesystem::exists(options.path, unknown)) {
+    Connection connection(connection_options(options));
+    connection.set_patience(options.busy);
+    change.from = schema_version(connection);
+    refuse_newer(connection, change.from);
+  }
+  change.sql = migration_sql(change.from);
+  return change;
+}
 
 ConnectionOptions connection_options(const SqliteOptions& options) {
   ConnectionOptions connection;

@@ -36,6 +36,9 @@ struct Core {
   std::unique_ptr<Housekeeper> housekeeper;
 };
 
+// Throws Failure.
+SchemaChange schema_change(const SqliteOptions& options);
+
 ConnectionOptions connection_options(const SqliteOptions& options);
 
 std::unique_ptr<TransactionalStore> make_units(Core& core);

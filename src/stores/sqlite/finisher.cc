@@ -67,8 +67,12 @@ Applied Finisher::complete(const KeyId& id, LiveRow& live, const Finish& finish,
 void Finisher::completed_in(Generation& generation, const KeyId& id, const LiveRow* live,
                             std::optional<std::int64_t> inbox, const Finish& finish,
                             StoreTime now) {
-  const bool there = live != nullptr && live->inbox.has_value();
-  const auto written = write_inbox(inbox, there, finish, true, now);
+  InboxRow row{inbox, live != nullptr && live->inbox};
+  if (finish.ack) {
+    const auto gone = tables_.held.take_out(*finish.ack);
+    if (!row.there && finish.inbox && gone && gone->inbox) row = {gone->inbox, true};
+  }
+  const auto written = write_inbox(row, finish, true, now);
   if (written) {
     if (written != inbox) generation.set_detail(id, std::nullopt, written);
   } else if (!finish.result.empty()) {
@@ -76,31 +80,26 @@ void Finisher::completed_in(Generation& generation, const KeyId& id, const LiveR
   } else if (inbox) {
     generation.set_detail(id, std::nullopt, std::nullopt);
   }
-  if (live != nullptr) tables_.live.erase(id);
-  remove_held(live, finish);
-}
-
-void Finisher::remove_held(const LiveRow* live, const Finish& finish) {
-  if (finish.ack) tables_.held.remove(*finish.ack);
+  if (live == nullptr) return;
+  tables_.live.erase(id);
   // Its retry has nothing left to do when it comes.
-  if (live != nullptr && live->held) tables_.held.remove(RowTag{*live->held});
+  if (live->held) tables_.held.remove(RowTag{*live->held});
 }
 
-// The row that the inbox has for it now; none where it keeps none.
-std::optional<std::int64_t> Finisher::write_inbox(std::optional<std::int64_t> row, bool there,
-                                                  const Finish& finish, bool processed,
-                                                  StoreTime now) {
-  // What was received before is in the inbox already.
-  if (!there && finish.inbox && finish.ack) {
-    if (const auto received = tables_.held.inbox_of(*finish.ack)) {
-      row = received;
-      there = true;
-    }
+Finisher::InboxRow Finisher::received_row(const Finish& finish, InboxRow otherwise) {
+  if (otherwise.there || !finish.inbox || !finish.ack) return otherwise;
+  const auto received = tables_.held.inbox_of(*finish.ack);
+  return received ? InboxRow{received, true} : otherwise;
+}
+
+std::optional<std::int64_t> Finisher::write_inbox(InboxRow row, const Finish& finish,
+                                                  bool processed, StoreTime now) {
+  if (row.there && tables_.details.end_inbox(*row.number, finish, processed, now)) {
+    return row.number;
   }
-  if (there && tables_.details.end_inbox(*row, finish, processed, now)) return row;
   if (!finish.inbox || finish.keep == nullptr) return std::nullopt;
   // The number a row had may have been given again since it went.
-  const std::int64_t number = row && !there ? *row : tables_.details.next_inbox();
+  const std::int64_t number = row.number && !row.there ? *row.number : tables_.details.next_inbox();
   tables_.details.put_inbox(number, *finish.keep, finish, processed, now);
   return number;
 }
@@ -109,8 +108,8 @@ void Finisher::keep(const KeyId& id, LiveRow& live, const Finish& finish, StoreT
                     std::optional<std::int64_t> reserved) {
   if (live.key.empty() && finish.keep != nullptr) live.key = finish.keep->key().text;
   if (finish.to != To::kNotStarted) {
-    live.inbox =
-        write_inbox(live.inbox ? live.inbox : reserved, live.inbox.has_value(), finish, false, now);
+    const InboxRow row = live.inbox ? InboxRow{live.inbox, true} : InboxRow{reserved, false};
+    live.inbox = write_inbox(received_row(finish, row), finish, false, now);
   }
   switch (finish.to) {
     case To::kRetrying:
@@ -121,7 +120,8 @@ void Finisher::keep(const KeyId& id, LiveRow& live, const Finish& finish, StoreT
       break;
     case To::kDead:
       bury(&live, finish, live.record.first_seen, now);
-      remove_held(&live, finish);
+      if (finish.ack) tables_.held.remove(*finish.ack);
+      if (live.held) tables_.held.remove(RowTag{*live.held});
       live.held.reset();
       break;
     case To::kNotStarted:
@@ -180,7 +180,7 @@ void Finisher::without_lease(const Finish& finish, StoreTime now) {
   const StoreTime first_seen = first_seen_of(finish, now);
   std::optional<std::int64_t> inbox;
   if (finish.to != To::kNotStarted && finish.to != To::kAckOnly) {
-    inbox = write_inbox(std::nullopt, false, finish, finish.to == To::kCompleted, now);
+    inbox = write_inbox(received_row(finish, {}), finish, finish.to == To::kCompleted, now);
   }
   switch (finish.to) {
     case To::kCompleted:

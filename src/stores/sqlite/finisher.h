@@ -28,11 +28,17 @@ class Finisher {
  private:
   Applied complete(const KeyId& id, LiveRow& live, const Finish& finish, StoreTime now);
   void without_lease(const Finish& finish, StoreTime now);
-  void remove_held(const LiveRow* live, const Finish& finish);
   void hold(LiveRow& live, const Finish& finish, StoreTime due, StoreTime now);
   void bury(const LiveRow* live, const Finish& finish, StoreTime first_seen, StoreTime now);
-  std::optional<std::int64_t> write_inbox(std::optional<std::int64_t> row, bool there,
-                                          const Finish& finish, bool processed, StoreTime now);
+  struct InboxRow {
+    std::optional<std::int64_t> number;
+    bool there = false;  // else the number is kept for it
+  };
+  // What was received before is in the inbox already, as the row it came from says.
+  InboxRow received_row(const Finish& finish, InboxRow otherwise);
+  // The row that the inbox has for it now; none where it keeps none.
+  std::optional<std::int64_t> write_inbox(InboxRow row, const Finish& finish, bool processed,
+                                          StoreTime now);
 
   Tables& tables_;
 };

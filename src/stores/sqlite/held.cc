@@ -1,5 +1,4 @@
 // HeldMessages over the table.
-#include <map>
 #include <set>
 #include <utility>
 
@@ -130,7 +129,6 @@ class Held final : public HeldMessages {
     return contained([&] {
       std::vector<Place> places;
       if (followers.empty()) return places;
-      if (most_bytes == 0) return look(consumer, followers);
       WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
       HeldRows& held = transaction.tables().held;
       const StoreTime now = transaction.now();
@@ -193,21 +191,6 @@ class Held final : public HeldMessages {
   int wake_fd(ConsumerNumber consumer) noexcept override { return core_.wake_ups.fd(consumer); }
 
  private:
-  std::vector<Place> look(ConsumerNumber consumer, std::span<const Follower> followers) {
-    return core_.reader.glance([&](Tables& tables, Connection&) {
-      std::vector<Place> places;
-      // Each look may see a later commit: what is free for one follower is free for all of its
-      // line.
-      std::map<BytesView, Place> known;
-      for (const Follower& follower : followers) {
-        const auto [line, fresh] = known.try_emplace(*follower.arrival->line, Place::kFull);
-        if (fresh && tables.held.lines().empty(consumer, line->first)) line->second = Place::kFree;
-        places.push_back(line->second);
-      }
-      return places;
-    });
-  }
-
   bool any_due(ConsumerNumber consumer) {
     return core_.reader.glance([&](Tables& tables, Connection&) {
       return tables.held.any_due(consumer, core_.clock.now());

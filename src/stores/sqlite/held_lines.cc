@@ -14,16 +14,17 @@ HeldLines::HeldLines(Connection& connection)
             "line_bytes = length(payload) + coalesce((SELECT line_bytes FROM semel_held "
             "  WHERE consumer = ?2 AND line = ?3 ORDER BY place DESC LIMIT 1), 0) "
             "WHERE row = ?1"),
-      last_before_(connection,
-                   "SELECT other.taken_by IS ?2 AND other.due_at > ?3 FROM semel_held AS this "
-                   "JOIN semel_held AS other ON other.consumer = this.consumer "
-                   "AND other.line = this.line AND other.place < this.place "
-                   "WHERE this.row = ?1 ORDER BY other.place DESC LIMIT 1"),
-      first_before_(connection,
-                    "SELECT other.taken_by IS ?2 AND other.due_at > ?3 FROM semel_held AS this "
-                    "JOIN semel_held AS other ON other.consumer = this.consumer "
-                    "AND other.line = this.line AND other.place < this.place "
-                    "WHERE this.row = ?1 ORDER BY other.place LIMIT 1"),
+      // What is between the first and the one right before it was in this hand when that was taken,
+      // and goes from it only together with all behind it: the two ends tell.
+      waits_(connection,
+             "SELECT 1 FROM semel_held AS this JOIN semel_held AS other "
+             "ON other.consumer = this.consumer AND other.line = this.line "
+             "WHERE this.row = ?1 AND other.place IN ("
+             "(SELECT min(place) FROM semel_held WHERE consumer = this.consumer "
+             "  AND line = this.line AND place < this.place), "
+             "(SELECT max(place) FROM semel_held WHERE consumer = this.consumer "
+             "  AND line = this.line AND place < this.place)) "
+             "AND NOT (other.taken_by IS ?2 AND other.due_at > ?3) LIMIT 1"),
       put_behind_(connection, "UPDATE semel_held SET due_at = ?2, taken_by = NULL WHERE row = ?1"),
       move_up_(connection,
                "UPDATE semel_held SET due_at = ready_at WHERE due_at = ?3 AND row = "
@@ -46,17 +47,10 @@ void HeldLines::join(RowTag row, ConsumerNumber consumer, BytesView line) {
   join_.bind(1, static_cast<std::int64_t>(row)).bind(2, consumer).bind_bytes(3, line).run();
 }
 
-// True too where nothing is before it.
-bool HeldLines::in_hand(Prepared& statement, RowTag row, std::int64_t instance, StoreTime now) {
-  statement.bind(1, static_cast<std::int64_t>(row)).bind(2, instance).bind(3, now);
-  const Reading reading(statement);
-  return !statement.next() || statement.integer(0) != 0;
-}
-
-// What is between the first and the one right before it was in this hand when that was taken, and
-// goes from it only together with all behind it.
 bool HeldLines::waits(RowTag row, std::int64_t instance, StoreTime now) {
-  return !in_hand(last_before_, row, instance, now) || !in_hand(first_before_, row, instance, now);
+  waits_.bind(1, static_cast<std::int64_t>(row)).bind(2, instance).bind(3, now);
+  const Reading reading(waits_);
+  return waits_.next();
 }
 
 void HeldLines::put_behind(RowTag row) {

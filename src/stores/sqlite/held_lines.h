@@ -38,17 +38,13 @@ class HeldLines {
   // Rows right behind this one that wait for nothing else, in order.
   std::vector<RowTag> behind(RowTag row, std::size_t most);
 
-  bool empty(ConsumerNumber consumer, BytesView line) { return !bytes(consumer, line); }
   // Payload bytes in the line; none: nothing is in it.
   std::optional<std::size_t> bytes(ConsumerNumber consumer, BytesView line);
   std::vector<Bytes> all(ConsumerNumber consumer);
 
  private:
-  bool in_hand(Prepared& statement, RowTag row, std::int64_t instance, StoreTime now);
-
   Prepared join_;
-  Prepared last_before_;
-  Prepared first_before_;
+  Prepared waits_;
   Prepared put_behind_;
   Prepared move_up_;
   Prepared behind_;

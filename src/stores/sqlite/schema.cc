@@ -203,6 +203,16 @@ void refuse_newer(const Connection& connection, int version) {
         "use the newer Semel that wrote it"});
 }
 
+std::string migration_sql(int version) {
+  std::string sql;
+  for (int next = version; next < kSchemaVersion; ++next) sql += kMigrations[next];
+  if (sql.empty()) return sql;
+  return sql + fmt::format(
+                   "DELETE FROM semel_schema;\nINSERT INTO semel_schema VALUES ({}, 1000 * "
+                   "strftime('%s', 'now'), 'semel {}');\n",
+                   kSchemaVersion, ::semel::version());
+}
+
 void make_schema(Connection& connection, StoreTime now) {
   const int version = schema_version(connection);
   refuse_newer(connection, version);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <semel/records.h>
 
@@ -13,6 +14,9 @@ inline constexpr int kSchemaVersion = 3;
 
 // The version of the file's tables; zero where there are none. Throws Failure.
 int schema_version(Connection& connection);
+
+// What make_schema would run on tables of `version`.
+std::string migration_sql(int version);
 
 // Makes the tables, or brings them up to date, inside the caller's transaction. Throws Failure:
 // R210 for a file that is newer than this library.

@@ -163,4 +163,8 @@ Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options) {
   return sqlite::open_store(std::move(options), nullptr);
 }
 
+Result<SchemaChange> sqlite_schema_change(const SqliteOptions& options) {
+  return sqlite::contained([&] { return sqlite::schema_change(options); });
+}
+
 }  // namespace semel

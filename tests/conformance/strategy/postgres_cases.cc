@@ -67,16 +67,12 @@ const auto kNames = testing::PrintToStringParamName();
 
 INSTANTIATE_TEST_SUITE_P(Postgres, StrategySuite,
                          testing::ValuesIn(cases_of("postgres", make, true)), kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, TransactionalStrategySuite,
-                         testing::ValuesIn(those([](const StrategyCase& c) {
-                           return c.transactional;
-                         })),
-                         kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, RecordStrategySuite,
-                         testing::ValuesIn(those([](const StrategyCase& c) {
-                           return c.has_records();
-                         })),
-                         kNames);
+INSTANTIATE_TEST_SUITE_P(
+    Postgres, TransactionalStrategySuite,
+    testing::ValuesIn(those([](const StrategyCase& c) { return c.transactional; })), kNames);
+INSTANTIATE_TEST_SUITE_P(
+    Postgres, RecordStrategySuite,
+    testing::ValuesIn(those([](const StrategyCase& c) { return c.has_records(); })), kNames);
 INSTANTIATE_TEST_SUITE_P(Postgres, LeaseStrategySuite,
                          testing::Values(StrategyCase{"postgres", make, StrategyKind::kStateMachine,
                                                       false}),

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <libpq-fe.h>
 
 #include <atomic>
 #include <chrono>
@@ -14,6 +13,7 @@
 
 #include <semel/unit_of_work.h>
 
+#include "stores/postgres/pq.h"
 #include "stores/postgres/store.h"
 #include "tests/support/builders.h"
 #include "tests/support/postgres_server.h"
@@ -60,17 +60,11 @@ class LiveTest : public testing::Test {
   // A session that another program keeps.
   class OtherSession {
    public:
-    explicit OtherSession(const std::string& url) : connection_(PQconnectdb(url.c_str())) {}
-    ~OtherSession() { PQfinish(connection_); }
+    explicit OtherSession(const std::string& url);
+    ~OtherSession();
     OtherSession(const OtherSession&) = delete;
     OtherSession& operator=(const OtherSession&) = delete;
-    void run(const std::string& sql) {
-      PGresult* const result = PQexec(connection_, sql.c_str());
-      const ExecStatusType status = PQresultStatus(result);
-      EXPECT_TRUE(status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
-          << sql << ": " << PQerrorMessage(connection_);
-      PQclear(result);
-    }
+    void run(const std::string& sql);
 
    private:
     PGconn* connection_;

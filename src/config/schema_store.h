@@ -1,0 +1,81 @@
+// The schema of `store:`.
+#pragma once
+
+#include "config/schema.h"
+#include "config/schema_units.h"
+
+namespace semel::config {
+
+inline constexpr Field kSqliteFields[] = {
+    {.name = "path",
+     .shape = Shape::kPath,
+     .meaning = "The database file that holds the records, and your tables where a SQL handler "
+                "writes them. Where `$STATE_DIRECTORY` is set, its default is in there.",
+     .fallback = "semel.db"},
+    {.name = "generation_rows",
+     .shape = Shape::kInteger,
+     .meaning = "Completed records in one generation before a new one is begun; a whole one is "
+                "dropped when its `ttl` is over.",
+     .fallback = "1000000",
+     .low = 1,
+     .high = kMany},
+};
+
+inline constexpr Field kPostgresFields[] = {
+    {.name = "url",
+     .shape = Shape::kText,
+     .meaning = "The database that holds your tables, as libpq takes it: "
+                "`postgresql://user@host/database?sslmode=verify-full`, or `host=… dbname=…`. What "
+                "it does not say comes from `PGHOST`, `PGUSER`, `PGPASSWORD`, `~/.pgpass` and so "
+                "on. A password in it is never shown.",
+     .required = true,
+     .address = true},
+    {.name = "schema",
+     .shape = Shape::kIdentifier,
+     .meaning = "Of Semel's tables in that database: `[a-z_][a-z0-9_]{0,62}`.",
+     .fallback = "semel"},
+    {.name = "pool",
+     .shape = Shape::kInteger,
+     .meaning = "Connections of a process that stay open while they are idle. One more is open as "
+                "long as it works.",
+     .fallback = "8",
+     .low = 1,
+     .high = 1'000},
+};
+
+inline constexpr Field kMemoryFields[] = {
+    {.name = "max_records",
+     .shape = Shape::kInteger,
+     .meaning = "Records kept; past it the oldest finished one is forgotten.",
+     .fallback = "1000000",
+     .low = 1,
+     .high = kMany},
+};
+
+inline constexpr Field kStoreFields[] = {
+    {.name = "sqlite",
+     .shape = Shape::kMap,
+     .meaning = "Records in an SQLite file.",
+     .fields = kSqliteFields,
+     .short_form = "path",
+     .alternative = true},
+    {.name = "postgres",
+     .shape = Shape::kMap,
+     .meaning = "Records in a PostgreSQL database, beside your tables.",
+     .fields = kPostgresFields,
+     .short_form = "url",
+     .alternative = true},
+    {.name = "memory",
+     .shape = Shape::kMap,
+     .meaning = "Records in the process: everything is forgotten when it ends. For trials.",
+     .fields = kMemoryFields,
+     .alternative = true},
+    {.name = "on_unavailable",
+     .shape = Shape::kWord,
+     .meaning = "When the store cannot be reached: wait and try again, or end with exit code 69. "
+                "Never: go on without it.",
+     .fallback = "pause",
+     .words = "pause|fail"},
+};
+
+}  // namespace semel::config

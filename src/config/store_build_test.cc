@@ -1,0 +1,144 @@
+// What the config says of a server's database, and what is never shown of it.
+#include "config/store_build.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "tests/support/temp_dir.h"
+
+namespace semel::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kConsumer =
+    "consumers: [{name: a, source: {queue: {}}, key: json:/id, handler: {native: a}}]\n";
+
+Loaded load(const std::string& store, const std::vector<std::string>& sets = {}) {
+  LoadOptions options;
+  options.sets = sets;
+  options.env = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "DATABASE_URL") return "postgresql://ann:hunter2@db/bank";
+    return std::nullopt;
+  };
+  return load_text(store + std::string(kConsumer), "semel.yaml", options);
+}
+
+std::string all_of(const Loaded& loaded) {
+  std::string text;
+  for (const auto& each : loaded.diagnostics) text += format(each, false) + each.excerpt;
+  for (const auto& each : loaded.effective) {
+    text += each.path + " = " + each.value + " (" + each.origin + ")\n";
+  }
+  return text;
+}
+
+PostgresStore store_of(const Loaded& loaded) {
+  EXPECT_TRUE(loaded.config) << all_of(loaded);
+  return loaded.config ? std::get<PostgresStore>(loaded.config->store.kind) : PostgresStore{};
+}
+
+TEST(PostgresStoreConfig, IsReadInBothForms) {
+  const auto whole = store_of(
+      load("store: { postgres: { url: 'host=db dbname=bank', schema: ours, pool: 3 } }\n"));
+  EXPECT_EQ(whole.url, "host=db dbname=bank");
+  EXPECT_EQ(whole.schema, "ours");
+  EXPECT_EQ(whole.pool, 3U);
+  const auto brief = store_of(load("store: { postgres: \"${DATABASE_URL}\" }\n"));
+  EXPECT_EQ(brief.url, "postgresql://ann:hunter2@db/bank");
+  EXPECT_EQ(brief.schema, "semel");
+  const auto set =
+      store_of(load("store: { sqlite: x.db }\n", {"store.postgres.url=postgres://db/b"}));
+  EXPECT_EQ(set.url, "postgres://db/b");
+}
+
+TEST(PostgresStoreConfig, ItsPasswordIsNeverShown) {
+  for (const std::string store : {
+           "store: { postgres: { url: \"${DATABASE_URL}\" } }\n",
+           "store: { postgres: \"postgresql://ann:hunter2@db/bank\" }\n",
+           "store: { postgres: { url: 'host=db password=hunter2' } }\n",
+           "store: { postgres: { url: \"postgresql://ann:hunter2@db/bank\", schem: x } }\n",
+           "store: { postgres: { url: \"${DATABASE_URL}\", schema: UPPER } }\n",
+           "store: { postgres: { url: \"mysql://ann:hunter2@db/bank\" } }\n",
+           "store: { postgres: { url: [ \"postgresql://ann:hunter2@db/bank\" ] } }\n",
+           "store: { postgres: { url: \"postgresql://ann:hunter2@db/bank\" }, memory: {} }\n",
+           "store: { postgres: { url: \"postgresql://ann:hunter2@db/bank } }\n",
+       }) {
+    const auto text = all_of(load(store));
+    EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
+  }
+  for (const std::string set : {"store.postgres.url=postgresql://ann:hunter2@db/bank",
+                                "store.postgres.url=mysql://ann:hunter2@db/bank",
+                                "store.postgres=postgresql://ann:hunter2@db/bank",
+                                "store={postgres: {url: postgresql://ann:hunter2@db/bank, b: 1}}",
+                                "store={postgres: {url: postgresql://ann:hunter2@db/bank"}) {
+    const auto text = all_of(load("", {set}));
+    EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
+  }
+  const auto shown = all_of(load("store: { postgres: \"${DATABASE_URL}\" }\n"));
+  EXPECT_NE(shown.find("store.postgres.url = postgresql://ann:***@db/bank (semel.yaml:1:20, env "
+                       "DATABASE_URL)\n"),
+            std::string::npos)
+      << shown;
+}
+
+TEST(PostgresStoreConfig, ASchemaIsAPlainIdentifier) {
+  const auto refuses = [](const std::string& name) {
+    const auto loaded =
+        load("store: { postgres: { url: postgres://db/b, schema: '" + name + "' } }\n");
+    return !loaded.config && loaded.diagnostics.front().code == "E024";
+  };
+  for (const char* bad :
+       {"", "Upper", "has blank", "semi;colon", "quo\"te", "1st", "dash-ed", "pg_mine", "größe"}) {
+    EXPECT_TRUE(refuses(bad)) << bad;
+  }
+  EXPECT_TRUE(refuses(std::string(64, 'a')));
+  EXPECT_FALSE(refuses(std::string(63, 'a')));
+  EXPECT_FALSE(refuses("_s2"));
+}
+
+TEST(PostgresStoreConfig, ALiteralPasswordIsWarnedOfWhereOthersMayRead) {
+  const test::TempDir folder;
+  const auto warned = [&](const std::string& url, fs::perms mode) {
+    const auto file = folder.file("semel.yaml");
+    std::ofstream(file) << "store: { postgres: \"" << url << "\" }\n" << kConsumer;
+    fs::permissions(file, mode);
+    const auto loaded = load_file(file);
+    EXPECT_TRUE(loaded.config);
+    return !loaded.diagnostics.empty() && loaded.diagnostics.front().code == "W031";
+  };
+  const auto open = fs::perms::owner_all | fs::perms::others_read;
+  EXPECT_TRUE(warned("postgresql://ann:hunter2@db/bank", open));
+  EXPECT_FALSE(warned("postgresql://ann:hunter2@db/bank", fs::perms::owner_all));
+  EXPECT_FALSE(warned("postgresql://ann@db/bank", open));
+}
+
+TEST(PostgresStoreConfig, SqlOfSqliteAloneIsRefused) {
+  const auto said = [](const std::string& sql, const std::string& store) {
+    const auto loaded =
+        load_text(store +
+                      "\nconsumers: [{name: a, source: {queue: {}}, key: json:/id,\n"
+                      "  handler: {sql: {params: {id: json:/id}, statements: [\"" +
+                      sql + "\"]}}}]\n",
+                  "semel.yaml");
+    return loaded.config ? ""
+                         : loaded.diagnostics.front().code + loaded.diagnostics.front().message;
+  };
+  const std::string postgres = "store: { postgres: \"postgresql://db/bank\" }";
+  for (const char* sql : {"REPLACE INTO t VALUES (:id)", "INSERT OR IGNORE INTO t VALUES (:id)",
+                          "UPDATE OR REPLACE t SET a = :id", "DELETE FROM `t` WHERE id = :id"}) {
+    EXPECT_TRUE(said(sql, postgres).starts_with("E034")) << sql << said(sql, postgres);
+    EXPECT_EQ(said(sql, "store: { sqlite: x.db }"), "") << sql;
+  }
+  for (const char* sql :
+       {"INSERT INTO t VALUES (:id::integer) ON CONFLICT DO NOTHING",
+        "UPDATE t SET a = replace(a, :id, 'x')", "SELECT 1 FROM t WHERE id = :id FOR UPDATE"}) {
+    EXPECT_EQ(said(sql, postgres), "") << sql;
+  }
+}
+
+}  // namespace
+}  // namespace semel::config

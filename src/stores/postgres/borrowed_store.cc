@@ -1,0 +1,92 @@
+// A store over a connection that the caller lends, inside the caller's own transaction.
+#include <libpq-fe.h>
+
+#include <utility>
+
+#include <semel/postgres.h>
+
+#include "stores/postgres/core.h"
+#include "stores/postgres/schema.h"
+
+namespace semel::postgres {
+namespace {
+
+using std::chrono::milliseconds;
+
+class BorrowedStore final : public Store, public TransactionalStore {
+ public:
+  BorrowedStore(PGconn* connection, std::string schema)
+      : connection_(connection), core_(connection, std::move(schema)), units_(make_units(core_)) {
+    traits_.name = "postgres";
+    traits_.durable = true;
+    traits_.borrowed = true;
+  }
+
+  const StoreTraits& traits() const noexcept override { return traits_; }
+  StoreFacets facets() noexcept override {
+    StoreFacets facets;
+    facets.transactional = this;
+    return facets;
+  }
+
+  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
+    return sql::contained([&] { return postgres::attach(core_, spec); });
+  }
+  Result<std::vector<Claim>> claim(std::span<const Message* const>, const ClaimOptions&) override {
+    return refused<std::vector<Claim>>();
+  }
+  Result<std::vector<Applied>> renew(std::span<const Lease>, milliseconds) override {
+    return refused<std::vector<Applied>>();
+  }
+  Result<std::vector<Applied>> finish(std::span<const Finish>) override {
+    return refused<std::vector<Applied>>();
+  }
+  Result<PurgeReport> purge(milliseconds) override { return refused<PurgeReport>(); }
+
+  Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
+    if (PQtransactionStatus(connection_) != PQTRANS_INTRANS) {
+      const bool failed = PQtransactionStatus(connection_) == PQTRANS_INERROR;
+      return failure({ErrorKind::kRejected, "R208",
+                      failed ? "the transaction that is open on the connection has failed"
+                             : "no transaction is open on the connection",
+                      "say BEGIN first, then COMMIT when the work is done"});
+    }
+    // Whether the caller committed what was seen last is not told: it is read again.
+    core_.generations.forget();
+    return units_->begin(options);
+  }
+
+ private:
+  template <class T>
+  static Result<T> refused() {
+    return failure({ErrorKind::kRejected, "R208",
+                    "a borrowed connection guards work inside the caller's transaction only",
+                    "open the database with open_postgres for all else"});
+  }
+
+  PGconn* connection_;
+  Core core_;
+  std::unique_ptr<TransactionalStore> units_;
+  StoreTraits traits_;
+};
+
+}  // namespace
+}  // namespace semel::postgres
+
+namespace semel {
+
+Result<std::unique_ptr<Store>> borrow_postgres(PGconn* connection, PostgresBorrow options) {
+  return sql::contained([&]() -> std::unique_ptr<Store> {
+    if (connection == nullptr || PQstatus(connection) != CONNECTION_OK) {
+      sql::fail({ErrorKind::kRejected, "R208", "no open connection was given", "open it first"});
+    }
+    if (options.create_tables) {
+      postgres::make_schema(connection, options.schema);
+    } else {
+      postgres::need_schema(connection, options.schema);
+    }
+    return std::make_unique<postgres::BorrowedStore>(connection, options.schema);
+  });
+}
+
+}  // namespace semel

@@ -1,0 +1,12 @@
+// Pooler: whether what stands before the server leaves a client the session it was given.
+#pragma once
+
+#include "stores/postgres/connection.h"
+
+namespace semel::postgres {
+
+// Throws R257 where a pooler gives each transaction another session: locks, LISTEN and prepared
+// statements do not last there.
+void need_own_session(PGconn* connection, const Place& place);
+
+}  // namespace semel::postgres

@@ -1,0 +1,199 @@
+// The scenario a user brings, on a PostgreSQL server: payments, some twice, some keys used again;
+// runs that are killed; and the operator's commands beside them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "tests/cli/payments.h"
+#include "tests/cli/postgres_scene.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Size {
+  std::size_t payments;
+  std::size_t reused;
+  int kills;
+};
+constexpr Size kSmall = {2'000, 10, 5};
+constexpr Size kLong = {60'000, 50, 25};
+
+// The long one is for the soak: SEMEL_SOAK=1.
+const Size& size() { return std::getenv("SEMEL_SOAK") != nullptr ? kLong : kSmall; }
+
+std::uint64_t new_seed() {
+  const std::uint64_t seed = std::random_device{}();
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  return seed;
+}
+
+std::string conflicts(const PostgresScene& scene) {
+  return json_at(scene.semel({"dlq", "list", "--reason", "key.conflict", "-o", "json"}).out,
+                 "/count");
+}
+
+class PostgresPaymentsTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PostgresPaymentsTest, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
+  const PostgresScene scene(payments("{ file: { path: in.jsonl } }", GetParam()));
+  const std::uint64_t seed = new_seed();
+  const Payments made = make_payments(size().payments, size().reused, seed);
+  write_file(scene.file("in.jsonl"), made.lines);
+  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  std::mt19937_64 random(seed);
+  int killed = 0;
+  for (int i = 0; i < size().kills; ++i) {
+    // Killed when it got some way: later each time, and at no certain place of a batch.
+    const std::int64_t goal = scene.sum() + made.sum / (size().kills + 2);
+    Program runner({"run", scene.config(), "--once", "-q"});
+    while (runner.runs() && scene.sum() < goal) std::this_thread::sleep_for(milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 3'000));
+    runner.signal(SIGKILL);
+    if (runner.wait().signal == SIGKILL) ++killed;
+  }
+  EXPECT_GE(killed, size().kills / 2) << "the kills did not hit";
+  const Ran last = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(last.code, 0) << last.err;
+  EXPECT_EQ(last.out, "");
+  EXPECT_EQ(scene.sum(), made.sum);
+  EXPECT_EQ(conflicts(scene), std::to_string(size().reused));
+
+  const Ran again =
+      scene.semel({"run", "--once", "-o", "json", "--set", "consumers[0].source.file.from=start"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(json_at(again.out, "/deliveries"), std::to_string(made.deliveries));
+  EXPECT_EQ(json_at(again.out, "/effects"), "0") << again.out;
+  EXPECT_EQ(scene.sum(), made.sum);
+}
+
+TEST_P(PostgresPaymentsTest, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
+  const PostgresScene scene(payments(kQueue, GetParam()));
+  const Payments made = make_payments(size().payments, 0, new_seed());
+  const Ran sent = scene.semel({"send", "payments", "-", "-o", "json"}, {.input = made.lines});
+  ASSERT_EQ(sent.code, 0) << sent.err;
+  ASSERT_EQ(json_at(sent.out, "/sent"), std::to_string(made.deliveries));
+  Program steady({"run", scene.config(), "-q"});
+  for (int i = 0; i < size().kills; ++i) {
+    Program victim({"run", scene.config(), "-q"});
+    const std::int64_t goal = scene.sum() + made.sum / (size().kills + 2);
+    while (victim.runs() && scene.sum() < goal && scene.sum() < made.sum) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    victim.signal(SIGKILL);
+    const Ran ran = victim.wait();
+    EXPECT_EQ(ran.signal, SIGKILL) << "it ended by itself, with " << ran.code << ": " << ran.err;
+  }
+  const Ran rest = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  steady.signal(SIGTERM);
+  EXPECT_EQ(steady.wait().code, 0) << steady.err();
+  EXPECT_EQ(scene.sum(), made.sum);
+  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, PostgresPaymentsTest,
+                         ::testing::Values("inbox", "dedup_table", "state_machine"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(PostgresOperate, CommandsWorkBesideARun) {
+  const PostgresScene scene(payments(kQueue));
+  const Ran before = scene.semel({"status"});
+  EXPECT_EQ(before.code, 69) << before.err;
+  EXPECT_NE(before.err.find("semel store init"), std::string::npos) << before.err;
+
+  const Ran made = scene.semel({"store", "init", "-o", "json"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(json_at(made.out, "/made"), "true");
+  EXPECT_EQ(json_at(made.out, "/consumers/0"), "payments");
+  EXPECT_EQ(json_at(scene.semel({"store", "init", "-o", "json"}).out, "/made"), "false");
+
+  Program runner({"run", scene.config()});
+  Program tap({"tap", "payments", "-c", scene.config(), "--limit", "1"});
+  ASSERT_TRUE(tells(tap, "watching process " + std::to_string(runner.pid()))) << tap.err();
+  const Ran sent = scene.semel({"send", "payments", "-"},
+                               {.input = payment("p-1", 1, 5) + payment("p-1", 1, 6)});
+  ASSERT_EQ(sent.code, 0) << sent.err;
+  ASSERT_TRUE(runner.says("p-1  conflict")) << runner.out() << runner.err();
+  EXPECT_EQ(tap.wait().code, 0);
+  EXPECT_NE(tap.out().find("p-1"), std::string::npos) << tap.out();
+
+  const Ran status = scene.semel({"status", "-o", "json"});
+  EXPECT_EQ(status.code, 0) << status.err;
+  EXPECT_EQ(json_at(status.out, "/consumers/0/state"), "running");
+  EXPECT_EQ(json_at(status.out, "/consumers/0/guarantee"), "transactional");
+  EXPECT_EQ(json_at(status.out, "/running_pids/0"), std::to_string(runner.pid()));
+  EXPECT_EQ(json_at(status.out, "/completed"), "(absent)");
+  EXPECT_EQ(json_at(status.out, "/store/completed"), "1");
+  EXPECT_EQ(json_at(scene.semel({"records", "show", "p-1", "-o", "json"}).out, "/records/0/state"),
+            "completed");
+  EXPECT_EQ(conflicts(scene), "1");
+  EXPECT_EQ(scene.semel({"consumers", "pause", "payments"}).code, 0);
+  EXPECT_EQ(scene.semel({"consumers", "resume", "payments"}).code, 0);
+  EXPECT_EQ(scene.semel({"dlq", "discard", "--all", "--yes"}).code, 0);
+  EXPECT_EQ(scene.semel({"records", "forget", "p-1", "--yes"}).code, 0);
+  EXPECT_EQ(scene.semel({"store", "sweep"}).code, 0);
+  const Ran verified = scene.semel({"store", "verify", "--full"});
+  EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+  const Ran stats = scene.semel({"store", "stats"});
+  EXPECT_EQ(stats.code, 0) << stats.err;
+  EXPECT_TRUE(stats.out.starts_with(
+      fmt::format("postgres 127.0.0.1:{}/{}: ", scene.server().port(), scene.database())))
+      << stats.out;
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0) << runner.err();
+  EXPECT_EQ(scene.sum(), 5);
+}
+
+TEST(PostgresOperate, AMissingTableOfTheBusinessIsToldAndTheMessageKept) {
+  const PostgresScene scene(payments(kQueue));
+  scene.sql("ALTER TABLE account RENAME TO hidden");
+  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  const Ran ran = scene.semel({"run", "--once", "--set", "consumers[0].retry.attempts=1"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("relation \"account\" does not exist"), std::string::npos) << ran.out;
+  scene.sql("ALTER TABLE hidden RENAME TO account");
+  EXPECT_EQ(scene.semel({"dlq", "replay", "--all", "--yes"}).code, 0);
+  EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(scene.sum(), 5);
+}
+
+TEST(PostgresOperate, ThePlanOfAMigrationIsTheSqlThatMakesTheTables) {
+  const PostgresScene scene(payments(kQueue));
+  const Ran plan = scene.semel({"store", "migrate", "--dry-run"});
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  EXPECT_NE(plan.out.find("CREATE TABLE \"semel\".semel_record"), std::string::npos) << plan.out;
+  EXPECT_EQ(scene.semel({"status"}).code, 69) << "a dry run makes nothing";
+  scene.sql(plan.out);
+  const Ran done = scene.semel({"store", "migrate", "--dry-run", "-o", "json"});
+  EXPECT_EQ(json_at(done.out, "/from"), json_at(done.out, "/to"));
+  EXPECT_EQ(json_at(done.out, "/sql"), "");
+  EXPECT_EQ(scene.semel({"status"}).code, 0);
+  EXPECT_NE(scene.semel({"store", "migrate"}).err.find("up to date"), std::string::npos);
+}
+
+TEST(PostgresOperate, ItsPageShowsAConfigThatWorks) {
+  const PostgresScene scene(payments(kQueue));
+  const StartOptions with_url = {.environment = {"DATABASE_URL=" + scene.url()}};
+  const Words config = {"-c", std::string(SEMEL_SOURCE) + "/tests/cli/postgres/semel.yaml"};
+  const auto semel = [&](Words words) {
+    words.insert(words.end(), config.begin(), config.end());
+    return run(words, with_url);
+  };
+  EXPECT_EQ(semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  EXPECT_EQ(semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(scene.sum(), 5);
+  const Ran shown = semel({"config", "show", "--origin"});
+  EXPECT_NE(shown.out.find("store.postgres.url = postgresql://postgres@127.0.0.1"),
+            std::string::npos)
+      << shown.out;
+}
+
+}  // namespace
+}  // namespace semel::test
