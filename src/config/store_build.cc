@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kAddress = "postgresql://user@host/database";
 
-void check_url(const Setting& url, Report& report) {
+void check_address(const Setting& url, Report& report) {
   const bool uri = url.text.starts_with("postgresql://") || url.text.starts_with("postgres://");
   const bool pairs =
       url.text.find("://") == std::string::npos && url.text.find('=') != std::string::npos;
@@ -36,7 +36,7 @@ void check_url(const Setting& url, Report& report) {
 }
 
 PostgresStore build_postgres(const View& postgres, Report& report) {
-  if (const auto* url = postgres.find("url")) check_url(*url, report);
+  if (const auto* url = postgres.find("url")) check_address(*url, report);
   return {postgres.text("url"), postgres.text("schema"),
           static_cast<std::size_t>(postgres.number("pool"))};
 }

@@ -27,7 +27,7 @@ Loaded load(const std::string& store, const std::vector<std::string>& sets = {})
   return load_text(store + std::string(kConsumer), "semel.yaml", options);
 }
 
-std::string all_of(const Loaded& loaded) {
+std::string said_and_shown(const Loaded& loaded) {
   std::string text;
   for (const auto& each : loaded.diagnostics) text += format(each, false) + each.excerpt;
   for (const auto& each : loaded.effective) {
@@ -37,7 +37,7 @@ std::string all_of(const Loaded& loaded) {
 }
 
 PostgresStore store_of(const Loaded& loaded) {
-  EXPECT_TRUE(loaded.config) << all_of(loaded);
+  EXPECT_TRUE(loaded.config) << said_and_shown(loaded);
   return loaded.config ? std::get<PostgresStore>(loaded.config->store.kind) : PostgresStore{};
 }
 
@@ -67,7 +67,7 @@ TEST(PostgresStoreConfig, ItsPasswordIsNeverShown) {
            "store: { postgres: { url: \"postgresql://ann:hunter2@db/bank\" }, memory: {} }\n",
            "store: { postgres: { url: \"postgresql://ann:hunter2@db/bank } }\n",
        }) {
-    const auto text = all_of(load(store));
+    const auto text = said_and_shown(load(store));
     EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
   }
   for (const std::string set : {"store.postgres.url=postgresql://ann:hunter2@db/bank",
@@ -75,10 +75,10 @@ TEST(PostgresStoreConfig, ItsPasswordIsNeverShown) {
                                 "store.postgres=postgresql://ann:hunter2@db/bank",
                                 "store={postgres: {url: postgresql://ann:hunter2@db/bank, b: 1}}",
                                 "store={postgres: {url: postgresql://ann:hunter2@db/bank"}) {
-    const auto text = all_of(load("", {set}));
+    const auto text = said_and_shown(load("", {set}));
     EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
   }
-  const auto shown = all_of(load("store: { postgres: \"${DATABASE_URL}\" }\n"));
+  const auto shown = said_and_shown(load("store: { postgres: \"${DATABASE_URL}\" }\n"));
   EXPECT_NE(shown.find("store.postgres.url = postgresql://ann:***@db/bank (semel.yaml:1:20, env "
                        "DATABASE_URL)\n"),
             std::string::npos)

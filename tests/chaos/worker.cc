@@ -8,7 +8,7 @@
 // throws. segfault=KEY: that message kills the process. hold=KEY: its first handler says "holding"
 // on stdout and waits for hold_file to appear. say=1: says "began" at the first handler call.
 // order=hold_key|block|skip: by the message's member k. fails=PERCENT: so many tries throw. defer:
-// as in the config.
+// as in the config. slow=MICROSECONDS: each handler takes so long.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -107,11 +107,13 @@ class Mischief {
         hold_file_(get(settings, "hold_file", "")),
         throws_(std::stoul(get(settings, "throws", "0"))),
         fails_(std::stoul(get(settings, "fails", "0"))),
+        slow_(std::stoul(get(settings, "slow", "0"))),
         says_(get(settings, "say", "0") == "1"),
         random_(static_cast<unsigned>(::getpid())) {}
 
   void before(const semel::Message& message) {
     if (says_ && !said_.exchange(true)) say("began");
+    if (slow_.count() > 0) std::this_thread::sleep_for(slow_);
     const std::string& key = message.key().text;
     if (key == segfault_) ::raise(SIGSEGV);
     if (key == hold_ && !held_.exchange(true)) {
@@ -136,6 +138,7 @@ class Mischief {
   const std::string hold_file_;
   const std::size_t throws_;
   const std::size_t fails_;
+  const std::chrono::microseconds slow_;
   const bool says_;
   std::atomic<bool> said_{false};
   std::atomic<bool> held_{false};

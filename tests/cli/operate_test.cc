@@ -101,6 +101,19 @@ TEST_F(OperateTest, StoreInitMakesTheTablesAndTellsOfWal) {
   EXPECT_EQ(json_at(scene_.semel({"store", "sweep", "-o", "json"}).out, "/forgotten"), "0");
 }
 
+TEST_F(OperateTest, AMigrationIsPlannedDoneAndNeededNoMore) {
+  const Ran plan = scene_.semel({"store", "migrate", "--dry-run"});
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_NE(plan.out.find("CREATE TABLE semel_live"), std::string::npos) << plan.out;
+  EXPECT_EQ(scene_.semel({"status"}).code, 69) << "a dry run makes nothing";
+  const Ran done = scene_.semel({"store", "migrate", "-o", "json"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(json_at(done.out, "/schema"), "semel.v1.store_migrate");
+  EXPECT_EQ(json_at(done.out, "/from"), "0");
+  EXPECT_EQ(scene_.semel({"status"}).code, 0);
+  EXPECT_NE(scene_.semel({"store", "migrate"}).err.find("up to date"), std::string::npos);
+}
+
 TEST_F(OperateTest, StatusShowsOneScreenAndTheCodeTellsWhetherAnyoneIsDown) {
   ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
   EXPECT_EQ(scene_.semel({"status"}).code, 0);

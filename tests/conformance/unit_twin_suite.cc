@@ -38,6 +38,23 @@ TEST_P(UnitSuite, ATwinInAnotherUnitWaitsAndIsADuplicate) {
   }
 }
 
+TEST_P(UnitSuite, KeysAreBytes) {
+  using namespace std::string_literals;
+  std::vector<Message> messages;
+  for (const Bytes& key : {"abc"s, "ABC"s, "abc "s, "\xc3\xa4"s + "bc", "abc\0"s, "\xff\xfe"s,
+                           Bytes(64 << 10, 'k'), Bytes((64 << 10) - 1, 'k')}) {
+    messages.push_back(message(key));
+  }
+  Batch batch = claim_in_unit(messages);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    ASSERT_TRUE(is<Acquired>(batch.claims.at(i))) << i << ": " << describe(batch.claims[i]);
+  }
+  finish_all(batch);
+  commit(batch);
+  batch.unit.reset();
+  for (const Message& m : messages) EXPECT_TRUE(is<Completed>(claim(m)));
+}
+
 TEST_P(UnitSuite, NobodyWaitsLongerThanItsPatience) {
   Batch first = claim_in_unit({message("k")});
   UnitOptions hasty;

@@ -88,6 +88,24 @@ TEST_F(GoldenTest, ItsCompletedKeysAreDuplicatesAndItsQueueIsRead) {
   EXPECT_EQ(rows->front().payload, R"({"id":"held","account":1,"amount":11})");
 }
 
+TEST_F(GoldenTest, WhatAMigrationWouldRunMakesTheTablesOfThisVersion) {
+  SqliteOptions options;
+  options.path = path_;
+  const auto plan = sqlite_schema_change(options);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->from, 1);
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, plan->sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(db);
+  sqlite3_close(db);
+  const auto done = sqlite_schema_change(options);
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->from, plan->to);
+  EXPECT_EQ(done->sql, "");
+  EXPECT_NE(open(), nullptr);
+}
+
 TEST_F(GoldenTest, ANewerSchemaIsRefusedByNameAndLeftAlone) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);

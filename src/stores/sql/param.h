@@ -25,6 +25,8 @@ class Param {
  public:
   enum class Type { kInteger, kBoolean, kBytes, kWord, kTime };
 
+  // A list of values is written as it is: {id, now, payload}.
+  // NOLINTBEGIN(google-explicit-constructor)
   template <std::integral T>
   requires(!std::same_as<T, bool>) Param(T value)
       : type_(Type::kInteger), number_(static_cast<std::int64_t>(value)) {}
@@ -43,6 +45,7 @@ class Param {
   // NULL of the type it would have had.
   template <class T>
   Param(const std::optional<T>& value) : Param(value ? Param(*value) : null_like<T>()) {}
+  // NOLINTEND(google-explicit-constructor)
 
   Type type() const noexcept { return type_; }
   bool null() const noexcept { return null_; }

@@ -1,0 +1,70 @@
+#include "engine/store_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <semel/reason.h>
+
+#include "tests/support/recording_observer.h"
+
+namespace semel::engine {
+namespace {
+
+class StoreWatchTest : public ::testing::Test {
+ protected:
+  void away() { EXPECT_TRUE(watch_.note(outcome(reason::kStoreUnavailable))); }
+  void well() { EXPECT_FALSE(watch_.note(outcome({}))); }
+  void source_away() { watch_.source_away({ErrorKind::kUnavailable, "R250", "it is away", ""}); }
+  // What was told so far: "-" that it is away, "+" that it is back.
+  std::string told() const {
+    std::string text;
+    for (const auto& trouble : seen_.troubles()) {
+      EXPECT_EQ(trouble.where, "store");
+      text += trouble.mended ? '+' : '-';
+    }
+    return text;
+  }
+
+  static Outcome outcome(std::string_view reason) {
+    Outcome made;
+    made.reason = reason;
+    return made;
+  }
+
+  test::RecordingObserver seen_;
+  StoreWatch watch_{"payments", seen_, *system_environment().clock};
+};
+
+TEST_F(StoreWatchTest, DeliveriesTellOnce) {
+  well();
+  away();
+  away();
+  well();
+  well();
+  EXPECT_EQ(told(), "-+");
+  away();
+  EXPECT_EQ(told(), "-+-");
+}
+
+TEST_F(StoreWatchTest, WhatTheSourceToldNoDeliveryTellsAgain) {
+  source_away();
+  source_away();
+  away();
+  EXPECT_EQ(told(), "-");
+  well();
+  EXPECT_EQ(told(), "-") << "the source has no answer yet";
+  watch_.source_back();
+  watch_.source_back();
+  EXPECT_EQ(told(), "-+");
+}
+
+TEST_F(StoreWatchTest, ItIsBackWhenTheLastOfThemSaysSo) {
+  away();
+  source_away();
+  watch_.source_back();
+  EXPECT_EQ(told(), "-");
+  well();
+  EXPECT_EQ(told(), "-+");
+}
+
+}  // namespace
+}  // namespace semel::engine

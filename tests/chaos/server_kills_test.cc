@@ -1,0 +1,253 @@
+// The server is killed, the connections to it are cut, a process stands still inside its
+// transaction: what PostgreSQL's own part in the fault table is.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "tests/chaos/postgres_database.h"
+#include "tests/chaos/scene.h"
+#include "tests/support/ledger.h"
+#include "tests/support/tcp_proxy.h"
+#include "tests/support/test_environment.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+// A scene, workers on it that are begun again where they end for want of a server, as whoever
+// watches over them would, and messages that go on coming.
+class Work {
+ public:
+  Work(std::unique_ptr<Database> database, std::vector<std::string> settings, std::size_t count)
+      : scene_(std::move(database)), settings_(std::move(settings)), workers_(count) {
+    settings_.insert(settings_.end(), {"batch=20", "lease=2s", "slow=500"});
+    // Its tables, before the first kill.
+    send(1);
+  }
+
+  Scene& scene() noexcept { return scene_; }
+  std::size_t sent() const noexcept { return sent_; }
+
+  // So many new keys, and a twin of every third.
+  void send(std::size_t keys) {
+    std::vector<std::string> ids;
+    for (const std::size_t end = sent_ + keys; sent_ < end; ++sent_) {
+      ids.push_back("m" + std::to_string(sent_));
+      if (sent_ % 3 == 0) ids.push_back("m" + std::to_string(sent_ / 2));
+    }
+    scene_.send(ids);
+  }
+  void tend() {
+    std::vector<std::string> endless = settings_;
+    endless.push_back("once=0");
+    for (auto& worker : workers_) {
+      if (worker) {
+        const auto ended = worker->wait(milliseconds(0));
+        if (!ended) continue;
+        EXPECT_EQ(ended->code, 69) << "it can only want for a store";
+        worker.reset();
+      }
+      worker.emplace(scene_.start(endless));
+    }
+  }
+  // Returns when `count()` is more than before. False where it took too long.
+  template <class Count>
+  bool goes_on(const Count& count) {
+    const std::size_t before = count();
+    const auto end = steady_clock::now() + seconds(30);
+    while (steady_clock::now() < end) {
+      if (count() > before) return true;
+      tend();
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+    return false;
+  }
+  // What is left is done by one that ends when nothing is.
+  void finish() {
+    for (auto& worker : workers_) {
+      if (!worker) continue;
+      worker->terminate();
+      ASSERT_TRUE(worker->wait());
+    }
+    EXPECT_EQ(scene_.run(settings_), 0);
+  }
+
+ private:
+  Scene scene_;
+  std::vector<std::string> settings_;
+  std::vector<std::optional<ChildProcess>> workers_;
+  std::size_t sent_ = 0;
+};
+
+void expect_once(const Scene& scene, std::size_t sent) {
+  const auto effects = scene.effects();
+  EXPECT_EQ(effects.size(), sent) << "lost";
+  for (const auto& [key, count] : effects) EXPECT_EQ(count, 1U) << key;
+  EXPECT_EQ(scene.total(), sent);
+  EXPECT_EQ(scene.ask("SELECT count(*) FROM semel_record WHERE state = 'completed'"),
+            std::to_string(sent));
+  EXPECT_EQ(scene.ask("SELECT count(*) FROM semel_record"), std::to_string(sent));
+  EXPECT_EQ(scene.held(), 0U);
+  EXPECT_TRUE(scene.dead().empty());
+}
+
+std::size_t inside_of(const Scene& scene) {
+  return std::stoul(scene.ask("SELECT count(*) FROM effect"));
+}
+
+TEST(ServerKills, NothingIsLostAndEffectsAgreeWithRecords) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
+  SeededRandom random(seed);
+  const std::size_t kills = 20 * soak_factor();
+  PostgresServer server;  // as durable as it can be
+  const TempDir folder;
+  const Ledger ledger(folder.file("ledger"));
+  Work inside(make_postgres_database(server), {"strategy=dedup_table", "handler=native"}, 2);
+  Work outside(make_postgres_database(server),
+               {"strategy=state_machine", "handler=plain", "ledger=" + folder.file("ledger")}, 1);
+  for (std::size_t i = 0; i < kills; ++i) {
+    inside.send(150);
+    outside.send(50);
+    ASSERT_TRUE(inside.goes_on([&] { return inside_of(inside.scene()); })) << "kill " << i;
+    ASSERT_TRUE(outside.goes_on([&] { return ledger.balance().keys; })) << "kill " << i;
+    std::this_thread::sleep_for(microseconds(random.below(30'000)));
+    server.kill();
+    std::this_thread::sleep_for(microseconds(random.below(50'000)));
+    server.start();
+  }
+  inside.finish();
+  outside.finish();
+  expect_once(inside.scene(), inside.sent());
+  const auto balance = ledger.balance();
+  EXPECT_EQ(balance.keys, outside.sent()) << "lost";
+  EXPECT_EQ(outside.scene().ask("SELECT count(*) FROM semel_record WHERE state = 'completed'"),
+            std::to_string(outside.sent()));
+  EXPECT_EQ(outside.scene().held(), 0U);
+  EXPECT_TRUE(outside.scene().dead().empty());
+  fmt::print("{} kills: of {} outside effects {} came twice\n", kills, balance.keys,
+             balance.doubled);
+}
+
+// Wherever in what is said a connection is cut.
+TEST(ServerKills, ConnectionsAreCutAtAnyByte) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
+  SeededRandom random(seed);
+  const std::size_t cuts = 30 * soak_factor();
+  TcpProxy proxy(PostgresServer::shared().port());
+  Work work(make_postgres_database(PostgresServer::shared(), proxy.port()),
+            {"strategy=dedup_table", "handler=native", "workers=2"}, 1);
+  std::size_t fired = 0;
+  while (fired < cuts) {
+    constexpr TcpProxy::Then kThens[] = {TcpProxy::Then::kWithhold, TcpProxy::Then::kLose,
+                                         TcpProxy::Then::kCut};
+    TcpProxy::Fault fault;
+    fault.heard = random.below(2) == 0 ? TcpProxy::Side::kClient : TcpProxy::Side::kServer;
+    fault.bytes = 2'000 + random.below(10'000);
+    fault.then = kThens[random.below(std::size(kThens))];
+    fault.times = 1 + random.below(3);
+    fault.reset = random.below(2) == 0;
+    const auto id = proxy.inject(fault);
+    const auto end = steady_clock::now() + seconds(60);
+    while (proxy.fired(id) < fault.times) {
+      ASSERT_LT(steady_clock::now(), end) << "the fault does not fire";
+      work.tend();
+      work.send(40);
+      std::this_thread::sleep_for(milliseconds(30));
+    }
+    proxy.clear();
+    fired += fault.times;
+  }
+  work.finish();
+  expect_once(work.scene(), work.sent());
+}
+
+// The answer to a COMMIT is lost, whose ever of the consumer's it is.
+TEST(ServerKills, CommitsWhoseAnswerIsLostAreFoundDone) {
+  const std::size_t losses = 10 * soak_factor();
+  TcpProxy proxy(PostgresServer::shared().port());
+  Work work(make_postgres_database(PostgresServer::shared(), proxy.port()),
+            {"strategy=dedup_table", "handler=native"}, 1);
+  // With its end: READ COMMITTED is another word.
+  const std::string commit("COMMIT\0", 7);
+  for (std::size_t i = 0; i < losses; ++i) {
+    work.send(60);
+    ASSERT_TRUE(work.goes_on([&] { return inside_of(work.scene()); })) << "loss " << i;
+    // Its words are only said at the first commit of a connection.
+    const auto id =
+        proxy.inject({.text = commit, .then = TcpProxy::Then::kWithhold, .answer = commit});
+    proxy.cut_all();
+    ASSERT_TRUE(proxy.wait_fired(id)) << "the fault did not fire";
+    proxy.clear();
+  }
+  work.finish();
+  expect_once(work.scene(), work.sent());
+}
+
+// A twin's key is busy then, and nothing else.
+TEST(StandsStill, InItsTransactionItHoldsUpItsOwnKeysAlone) {
+  Scene scene(make_postgres_database(PostgresServer::shared()));
+  scene.write_lines(scene.file("one"), {"slow"});
+  scene.write_lines(scene.file("other"), {"a", "b", "slow", "c", "d"});
+  const std::vector<std::string> common{"strategy=dedup_table", "handler=native", "source=file"};
+  std::vector<std::string> stands = common;
+  stands.insert(stands.end(),
+                {"file=" + scene.file("one"), "hold=slow", "hold_file=" + scene.file("go")});
+  ChildProcess stopped = scene.start(stands);
+  ASSERT_EQ(stopped.line(), "holding");
+  stopped.stop();
+
+  std::vector<std::string> goes = common;
+  goes.insert(goes.end(), {"file=" + scene.file("other"), "tell=1"});
+  ChildProcess other = scene.start(goes);
+  std::vector<std::string> told;
+  while (told.size() < 5) {
+    const auto line = other.line(seconds(20));
+    ASSERT_TRUE(line) << "it waits longer than its patience";
+    told.push_back(*line);
+  }
+  EXPECT_TRUE(std::ranges::find(told, "busy slow") != told.end());
+  for (const char* key : {"a", "b", "c", "d"}) {
+    EXPECT_TRUE(std::ranges::find(told, fmt::format("done {}", key)) != told.end()) << key;
+  }
+  EXPECT_FALSE(scene.effects().contains("slow"));
+
+  write_file(scene.file("go"), "");
+  stopped.resume();
+  const auto ended = stopped.wait();
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->code, 0);
+  const auto finished = other.wait();
+  ASSERT_TRUE(finished);
+  EXPECT_EQ(finished->code, 0);
+  expect_once(scene, 5);
+}
+
+TEST(Together, EightProcessesOnOneQueueMakeEachEffectOnce) {
+  const std::size_t sent = 4'000 * soak_factor();
+  Scene scene(make_postgres_database(PostgresServer::shared()));
+  scene.send(with_twins(sent));
+  std::vector<ChildProcess> workers;
+  for (int i = 0; i < 8; ++i) {
+    workers.push_back(scene.start({"strategy=dedup_table", "handler=native", "batch=20"}));
+  }
+  for (ChildProcess& worker : workers) {
+    const auto ended = worker.wait(seconds(300));
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->code, 0);
+  }
+  expect_once(scene, sent);
+  EXPECT_GE(scene.effects_by_process().size(), 4U);
+}
+
+}  // namespace
+}  // namespace semel::test
