@@ -2,7 +2,7 @@
 //
 // Order of use: claim or confirm, once and first; then run/query/flush/undo; then finish, once;
 // then commit. Anything else is kRejected. The destructor rolls back what was not committed; it
-// never throws. One thread at a time; one connection each.
+// never throws. One thread at a time; one connection each. A unit does not outlive its store.
 //
 // Every adapter runs tests/conformance/transactional_store_suite.
 #pragma once

@@ -26,6 +26,7 @@ TEST_P(UnitSuite, ClaimStatementsAndFinishCommitTogether) {
   EXPECT_EQ(effects(), 0) << "not before the commit";
   commit(batch);
   EXPECT_EQ(effects(), 3);
+  batch.unit.reset();
   reopen();
   for (const Message& m : batch.messages) EXPECT_TRUE(is<Completed>(claim(m)));
   EXPECT_EQ(effects(), 3);
