@@ -2,7 +2,6 @@
 // beside the program, that names adapters.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -58,8 +57,6 @@ struct ServiceOptions {
   bool dry_run =
       false;  // receive and say what would be handled; nothing is claimed, handled or settled
   Environment* environment = nullptr;
-  // A store of the caller's own in place of the config's.
-  std::function<Result<std::unique_ptr<Store>>()> open_store;
 };
 
 // All consumers of a config, running.

@@ -172,10 +172,8 @@ int RunningService::run() {
 Result<std::unique_ptr<Service>> Service::build(const config::Config& config,
                                                 ServiceOptions options) {
   if (options.environment == nullptr) options.environment = &system_environment();
-  auto store = options.open_store
-                   ? options.open_store()
-                   : open_store(config.store,
-                                {.create = true, .runs = true, .environment = options.environment});
+  auto store =
+      open_store(config.store, {.create = true, .runs = true, .environment = options.environment});
   if (!store) return failure(std::move(store.error()));
   auto service = std::make_unique<RunningService>(std::move(*store), std::move(options));
   for (const config::ConsumerConfig& consumer : config.consumers) {

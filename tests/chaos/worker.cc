@@ -23,11 +23,8 @@
 #include <string>
 #include <thread>
 
-#include <semel/postgres.h>
 #include <semel/semel.h>
 
-#include "compose/compose.h"
-#include "compose/signals.h"
 #include "tests/support/ledger.h"
 #include "tests/support/one_thread.h"
 
@@ -38,6 +35,11 @@ using Settings = std::map<std::string, std::string>;
 std::string get(const Settings& settings, const std::string& name, const std::string& otherwise) {
   const auto found = settings.find(name);
   return found == settings.end() ? otherwise : found->second;
+}
+
+std::string store_yaml(const std::string& store) {
+  const bool url = store.find("://") != std::string::npos;
+  return fmt::format("{}: \"{}\" }}", url ? "postgres: { url" : "sqlite: { path", store);
 }
 
 std::string source_yaml(const Settings& settings) {
@@ -74,7 +76,7 @@ std::string config_of(const std::string& store, const Settings& settings) {
   return fmt::format(
       "version: 1\n"
       "store:\n"
-      "  sqlite: {{ path: \"{}\" }}\n"
+      "  {}\n"
       "consumers:\n"
       "  - name: chaos\n"
       "    source: {{ {} }}\n"
@@ -87,7 +89,7 @@ std::string config_of(const std::string& store, const Settings& settings) {
       "    batch: {{ max: {} }}\n"
       "{}"
       "    handler:\n{}",
-      store, source_yaml(settings), get(settings, "strategy", "dedup_table"),
+      store_yaml(store), source_yaml(settings), get(settings, "strategy", "dedup_table"),
       get(settings, "workers", "1"), get(settings, "lease", "60s"), get(settings, "timeout", "60s"),
       get(settings, "crashes", "3"), get(settings, "batch", "100"), order_yaml(settings),
       handler_yaml(settings));
@@ -177,64 +179,13 @@ class Teller final : public semel::Observer {
   const bool all_;
 };
 
-// As a Runner, on any store: the config has words for one kind alone.
-class Program {
- public:
-  Program(const std::string& store, const Settings& settings) {
-    const bool url = store.find("://") != std::string::npos;
-    auto loaded = semel::config::load_text(config_of(url ? "none.db" : store, settings), "worker");
-    if (!loaded.config) throw std::runtime_error(format(loaded.diagnostics.at(0), false));
-    config_ = *std::move(loaded.config);
-    if (!url) return;
-    options_.open_store = [store] {
-      semel::PostgresOptions options;
-      options.url = store;
-      return semel::open_postgres(std::move(options));
-    };
-  }
-
-  template <class F>
-  void work(F handler, semel::ApplyHandler apply = nullptr) {
-    options_.natives.insert_or_assign(
-        "work",
-        semel::compose::NativeWork{semel::make_handler(std::move(handler)), std::move(apply)});
-  }
-  int run(semel::Observer& observer, bool once) {
-    options_.observers.push_back(&observer);
-    options_.once = once;
-    std::mutex mutex;
-    semel::compose::Service* running = nullptr;
-    semel::compose::SignalDrain signals([&](int) {
-      const std::scoped_lock lock(mutex);
-      if (running != nullptr) running->stop();
-    });
-    auto service = semel::compose::Service::build(config_, options_);
-    if (!service) {
-      observer.on_trouble("start", "store or source", service.error(), false);
-      return service.error().kind == semel::ErrorKind::kRejected ? 78 : 69;
-    }
-    const auto set_running = [&](semel::compose::Service* now) {
-      const std::scoped_lock lock(mutex);
-      running = now;
-    };
-    set_running(service->get());
-    const int code = (*service)->run();
-    set_running(nullptr);
-    return code;
-  }
-
- private:
-  semel::config::Config config_;
-  semel::compose::ServiceOptions options_;
-};
-
 int run(const std::string& store, const Settings& settings) {
-  Program program(store, settings);
+  semel::Runner runner = semel::Runner::from_text(config_of(store, settings));
   Mischief mischief(settings);
   std::unique_ptr<semel::test::Ledger> ledger;
   const std::string kind = get(settings, "handler", "sql");
   if (kind == "native") {
-    program.work([&](const semel::Message& message, semel::Transaction& tx) {
+    runner.on("work", [&](const semel::Message& message, semel::Transaction& tx) {
       mischief.before(message);
       tx.exec("INSERT INTO effect(key, pid) VALUES (?, ?)", message.key().text,
               static_cast<std::int64_t>(::getpid()));
@@ -243,7 +194,7 @@ int run(const std::string& store, const Settings& settings) {
     });
   } else if (kind == "plain") {
     ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
-    program.work([&](const semel::Message& message, const semel::Attempt&) {
+    runner.on("work", [&](const semel::Message& message, const semel::Attempt&) {
       mischief.before(message);
       ledger->note(message.key().text);
       return semel::done();
@@ -253,18 +204,19 @@ int run(const std::string& store, const Settings& settings) {
   semel::test::OneThread service;
   if (kind == "async") {
     ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
-    program.work(
-        [&](const semel::Message& message, const semel::Attempt&, semel::Completion completion) {
-          auto answer = std::make_shared<semel::Completion>(std::move(completion));
-          service.run([&, answer] {
-            if (!allowed(mischief, message)) return (*answer)(semel::retry("not this time"));
-            ledger->note(message.key().text);
-            (*answer)(semel::done());
-          });
-        });
+    runner.on("work", [&](const semel::Message& message, const semel::Attempt&,
+                          semel::Completion completion) {
+      auto answer = std::make_shared<semel::Completion>(std::move(completion));
+      service.run([&, answer] {
+        if (!allowed(mischief, message)) return (*answer)(semel::retry("not this time"));
+        ledger->note(message.key().text);
+        (*answer)(semel::done());
+      });
+    });
   } else if (kind == "two_part") {
     ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
-    program.work(
+    runner.on(
+        "work",
         [&](const semel::Message& message, const semel::Attempt&, semel::Completion completion) {
           auto answer = std::make_shared<semel::Completion>(std::move(completion));
           service.run([&, answer] {
@@ -281,17 +233,19 @@ int run(const std::string& store, const Settings& settings) {
         });
   } else if (kind == "batch") {
     ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
-    program.work(
-        [&](std::span<const semel::Message* const> messages, std::span<const semel::Attempt>) {
-          for (const semel::Message* message : messages) {
-            mischief.before(*message);
-            ledger->note(message->key().text);
-          }
-          return std::vector<semel::Verdict>(messages.size());
-        });
+    runner.on("work", [&](std::span<const semel::Message* const> messages,
+                          std::span<const semel::Attempt>) {
+      for (const semel::Message* message : messages) {
+        mischief.before(*message);
+        ledger->note(message->key().text);
+      }
+      return std::vector<semel::Verdict>(messages.size());
+    });
   }
   Teller teller(get(settings, "tell", "0") == "1");
-  return program.run(teller, get(settings, "once", "1") == "1");
+  runner.observe(teller);
+  runner.once(get(settings, "once", "1") == "1");
+  return runner.run();
 }
 
 }  // namespace
