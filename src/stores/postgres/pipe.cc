@@ -153,10 +153,6 @@ std::vector<Pipe::Segment> Pipe::run(Loss loss) {
   return segments;
 }
 
-bool Pipe::in_transaction() const noexcept {
-  return PQtransactionStatus(connection_) == PQTRANS_INTRANS;
-}
-
 bool Pipe::whole() const noexcept {
   if (broken_ || !sent_.empty()) return false;
   pollfd waiting{PQsocket(connection_), POLLIN, 0};

@@ -49,7 +49,6 @@ class Pipe {
   void send_once(const std::string& sql, const WireParams& params = {}, bool text_rows = false);
   // Ends a segment.
   void sync();
-  bool anything_sent() const noexcept { return !sent_.empty(); }
 
   struct Segment {
     std::vector<ResultPtr> results;  // of each statement sent, in order
@@ -59,8 +58,6 @@ class Pipe {
   std::vector<Segment> run(Loss loss);
 
   bool owned() const noexcept { return owned_; }
-  // In an open transaction that has not failed.
-  bool in_transaction() const noexcept;
   // Open, and nothing came that nobody asked for. Does not wait.
   bool whole() const noexcept;
   PGconn* connection() const noexcept { return connection_; }

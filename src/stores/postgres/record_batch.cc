@@ -70,8 +70,7 @@ BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
                       clock)),
       set_results(dialect,
                   "UPDATE semel_record AS r SET result = w.result "
-                  "FROM unnest(?1, ?2) AS w(id, result) WHERE r.id = w.id"),
-      erase(dialect, "DELETE FROM semel_record WHERE id = ANY(?1)") {}
+                  "FROM unnest(?1, ?2) AS w(id, result) WHERE r.id = w.id") {}
 
 FoundRows found_in(const PGresult* result) {
   FoundRows found;

@@ -27,7 +27,6 @@ struct BatchTexts {
   sql::Text confirm;      // ids, nonces: locked
   sql::Text complete;     // ids, nonces, results: those with nothing kept beside them
   sql::Text set_results;  // ids, results
-  sql::Text erase;        // ids
 };
 
 // Rows of find, find_with_result or lock_due; with them the server's clock.

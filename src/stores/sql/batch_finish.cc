@@ -129,15 +129,6 @@ void BatchFinish::end_others() {
 
 void BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) {
   RecordRow row = claimed.live.value_or(RecordRow{});
-  if (finish.to == To::kCompleted) {
-    std::optional<core::Record> record = row.record;
-    record->state = RecordState::kConsuming;
-    record->nonce = finish.lease->nonce;
-    core::decide_finish(record, finish, now());
-    row.record = *std::move(record);
-    finisher_.complete(claimed.id, row, claimed.inbox, finish, now());
-    return;
-  }
   if (finish.to == To::kNotStarted) {
     // What an earlier try left stands as it stood before the claim.
     if (!claimed.live) tables_.records.erase(claimed.id);
@@ -156,7 +147,11 @@ void BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) 
   std::optional<core::Record> record = row.record;
   core::decide_finish(record, finish, now());
   row.record = *std::move(record);
-  finisher_.keep(claimed.id, row, finish, now(), claimed.inbox);
+  if (finish.to == To::kCompleted) {
+    finisher_.complete(claimed.id, row, claimed.inbox, finish, now());
+  } else {
+    finisher_.keep(claimed.id, row, finish, now(), claimed.inbox);
+  }
 }
 
 }  // namespace semel::sql

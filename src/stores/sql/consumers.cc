@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
-
 #include "core/key_encoding.h"
 
 namespace semel::sql {
@@ -78,27 +76,6 @@ Ttl Consumers::ttl(ConsumerNumber number) {
           "attach the consumer first"});
   }
   return ttl_at(answer, 0);
-}
-
-Ttl ConsumerCache::ttl(Session& session, ConsumerNumber number) {
-  const auto key = static_cast<std::uint32_t>(number);
-  std::uint64_t forgotten = 0;
-  {
-    const std::shared_lock lock(mutex_);
-    if (const auto known = known_.find(key); known != known_.end()) return known->second;
-    forgotten = forgotten_;
-  }
-  const Ttl ttl = Consumers(session, texts_).ttl(number);
-  const std::scoped_lock lock(mutex_);
-  // It may have changed since it was read.
-  if (forgotten == forgotten_) known_.emplace(key, ttl);
-  return ttl;
-}
-
-void ConsumerCache::forget() {
-  const std::scoped_lock lock(mutex_);
-  ++forgotten_;
-  known_.clear();
 }
 
 }  // namespace semel::sql

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <shared_mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <semel/store.h>
@@ -47,23 +45,6 @@ class Consumers {
  private:
   Session& session_;
   const ConsumerTexts& texts_;
-};
-
-// The ttls, kept in memory: they are asked for with every message. Any thread.
-class ConsumerCache {
- public:
-  explicit ConsumerCache(const ConsumerTexts& texts) : texts_(texts) {}
-
-  // Throws Failure for a number that nobody attached.
-  Ttl ttl(Session& session, ConsumerNumber number);
-  // What is kept may have changed.
-  void forget();
-
- private:
-  const ConsumerTexts& texts_;
-  std::shared_mutex mutex_;
-  std::unordered_map<std::uint32_t, Ttl> known_;
-  std::uint64_t forgotten_ = 0;  // times
 };
 
 }  // namespace semel::sql

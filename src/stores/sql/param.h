@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include <semel/bytes.h>
@@ -67,7 +66,5 @@ class Param {
   std::int64_t number_ = 0;
   BytesView bytes_;
 };
-
-using Params = std::span<const Param>;
 
 }  // namespace semel::sql

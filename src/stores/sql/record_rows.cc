@@ -94,8 +94,7 @@ RecordTexts::RecordTexts(const Dialect& dialect)
            "message_key = ?15, reason = ?16, error = ?17, result = ?18 WHERE id = ?1"),
       set_inbox(dialect, "UPDATE semel_record SET inbox = ?2 WHERE id = ?1"),
       erase(dialect, "DELETE FROM semel_record WHERE id = ?1"),
-      held_by(dialect,
-              "SELECT 1 FROM semel_record WHERE id = ?1 AND nonce = ?2 AND state = 'consuming'"),
+      // Locked in the order in which claims and endings lock them.
       holders(dialect,
               "SELECT id FROM semel_record WHERE holder = ?1 AND state = 'consuming' "
               "AND lease_until > ?2 ORDER BY id"),
@@ -141,10 +140,6 @@ void RecordRows::set_inbox(const KeyId& id, std::optional<std::int64_t> inbox) {
 }
 
 bool RecordRows::erase(const KeyId& id) { return session_.ask(texts_.erase, {id}).changed() > 0; }
-
-bool RecordRows::held_by(const KeyId& id, const Nonce& nonce) {
-  return session_.ask(texts_.held_by, {id, nonce}).next();
-}
 
 std::size_t RecordRows::end_leases(std::int64_t holder, StoreTime now) {
   // One by one, in the order in which claims and endings lock them; a server that locks whatever it

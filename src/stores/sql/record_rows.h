@@ -31,8 +31,7 @@ RecordRow record_at(const Answer& answer);
 
 struct RecordTexts {
   explicit RecordTexts(const Dialect& dialect);
-  Text find, find_locked, save, set_inbox, erase, held_by, holders, end, dead, list, list_state,
-      counts;
+  Text find, find_locked, save, set_inbox, erase, holders, end, dead, list, list_state, counts;
 };
 
 class RecordRows {
@@ -45,8 +44,6 @@ class RecordRows {
   bool erase(const KeyId& id);
   // Of a row that is there.
   void set_inbox(const KeyId& id, std::optional<std::int64_t> inbox);
-  // True where `nonce` holds the record.
-  bool held_by(const KeyId& id, const Nonce& nonce);
   // Ends the leases of a process that died; how many.
   std::size_t end_leases(std::int64_t holder, StoreTime now);
   // Dead records that changed last before `before`, at most `limit`, of one consumer.

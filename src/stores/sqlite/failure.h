@@ -1,47 +1,12 @@
-// Failure: how an error travels inside this room, and the one place where it becomes a Result.
+// The room's errors: those of every store that throws within and answers with a Result.
 #pragma once
 
-#include <exception>
-#include <new>
-#include <type_traits>
-#include <utility>
-
-#include <semel/result.h>
+#include "core/failure.h"
 
 namespace semel::sqlite {
 
-class Failure : public std::exception {
- public:
-  // `code`: SQLite's extended result code; zero where the error is ours.
-  Failure(Error error, int code) : error_(std::move(error)), code_(code) {}
-  const char* what() const noexcept override { return error_.message.c_str(); }
-  const Error& error() const noexcept { return error_; }
-  int code() const noexcept { return code_; }
-
- private:
-  Error error_;
-  int code_;
-};
-
-[[noreturn]] inline void fail(Error error, int code = 0) { throw Failure(std::move(error), code); }
-
-// Runs `work`; what it throws becomes the Result's error. Every port's method is one of these.
-template <class Work>
-auto contained(Work&& work) noexcept -> Result<std::invoke_result_t<Work&>> {
-  try {
-    if constexpr (std::is_void_v<std::invoke_result_t<Work&>>) {
-      work();
-      return {};
-    } else {
-      return work();
-    }
-  } catch (const Failure& failed) {
-    return failure(failed.error());
-  } catch (const std::bad_alloc&) {
-    return failure({ErrorKind::kUnavailable, "R200", "out of memory", {}});
-  } catch (const std::exception& broken) {
-    return failure({ErrorKind::kUnavailable, "R200", broken.what(), {}});
-  }
-}
+using core::contained;
+using core::fail;
+using core::Failure;
 
 }  // namespace semel::sqlite
