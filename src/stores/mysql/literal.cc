@@ -98,7 +98,7 @@ bool append(std::string& out, const Value& value) {
                     value);
 }
 
-std::string filled(std::string_view text, sql::Params params) {
+std::string filled(std::string_view text, std::span<const sql::Param> params) {
   std::string out;
   std::size_t size = text.size();
   for (const sql::Param& param : params) size += param.bytes().size() + sizeof "TIMESTAMP";

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,7 +25,7 @@ void append(std::string& out, const sql::Param& param);
 bool append(std::string& out, const Value& value);
 
 // `text` with its ?1, ?2 … written in. No text of ours has a ? in quotes.
-std::string filled(std::string_view text, sql::Params params);
+std::string filled(std::string_view text, std::span<const sql::Param> params);
 
 // "YYYY-MM-DD hh:mm:ss[.ffffff]" as the server writes it.
 StoreTime time_of(std::string_view text) noexcept;
