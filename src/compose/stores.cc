@@ -62,8 +62,11 @@ std::optional<ServerPlace> server_of(const config::StoreConfig& store) {
   if (const auto* mysql = std::get_if<config::MySqlStore>(&store.kind)) {
     const auto target = mysql::read_target(mysql->url);
     if (!target) return ServerPlace{"mysql", {}, {}, {}, {}};
-    return ServerPlace{"mysql", target->socket.empty() ? target->host : target->socket,
-                       std::to_string(target->port), target->database, {}};
+    return ServerPlace{"mysql",
+                       target->socket.empty() ? target->host : target->socket,
+                       std::to_string(target->port),
+                       target->database,
+                       {}};
   }
   return std::nullopt;
 }
@@ -118,7 +121,8 @@ std::string store_name(const config::StoreConfig& store) {
   if (server->database.empty()) return std::string(server->kind);
   std::string name =
       fmt::format("{} {}:{}/{}", server->kind, server->host, server->port, server->database);
-  if (server->schema != kUsualSchema && !server->schema.empty()) name += " schema " + server->schema;
+  if (server->schema != kUsualSchema && !server->schema.empty())
+    name += " schema " + server->schema;
   return name;
 }
 

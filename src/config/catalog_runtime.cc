@@ -98,7 +98,8 @@ constexpr CodePage kPages[] = {
      "Check host and port in the store's url, and that the server runs and listens there.",
      "pg_isready -d \"$DATABASE_URL\""},
     {"R251", "the database server refused the login",
-     "There is no such user, the password is wrong or missing, or the server lets this user in from "
+     "There is no such user, the password is wrong or missing, or the server lets this user in "
+     "from "
      "nowhere near here.",
      "Check user and password in the store's url; for PostgreSQL also PGPASSWORD, ~/.pgpass and "
      "pg_hba.conf, for MariaDB and MySQL the host of 'user'@'host'.",
@@ -116,7 +117,8 @@ constexpr CodePage kPages[] = {
      "Grant what the message names: docs/stores/postgres.md and docs/stores/mysql.md list it.",
      "GRANT USAGE ON SCHEMA semel TO worker"},
     {"R254", "the database server takes no more connections",
-     "All of max_connections are in use. Each process has as many as the store's pool says, and one "
+     "All of max_connections are in use. Each process has as many as the store's pool says, and "
+     "one "
      "more.",
      "Lower the pool, run fewer processes, or raise the server's max_connections.",
      "store: { postgres: { url: \"${DATABASE_URL}\", pool: 4 } }"},
@@ -135,11 +137,13 @@ constexpr CodePage kPages[] = {
      "Connect to the server itself, or let the pooler keep sessions (PgBouncer: pool_mode = "
      "session).",
      "store: { postgres: { url: \"postgresql://db.example:5432/bank\" } }"},
-    {"R258", "the database server is too old", "What the records rely on came with PostgreSQL 12, MariaDB 10.6 and "
+    {"R258", "the database server is too old",
+     "What the records rely on came with PostgreSQL 12, MariaDB 10.6 and "
      "MySQL 8.0.",
      "Use a newer server.", ""},
     {"R259", "the address of the database cannot be read",
-     "The store's url is no address: an unknown parameter, a part that is not closed, or a password "
+     "The store's url is no address: an unknown parameter, a part that is not closed, or a "
+     "password "
      "with a character that must be written as %XX.",
      "Write it as postgresql://user@host/database or host=… dbname=… user=…; for MariaDB and MySQL "
      "as mysql://user:password@host:port/database.",

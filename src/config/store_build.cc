@@ -90,8 +90,7 @@ std::optional<Flaw> flaw_for_postgres(const std::vector<sql::Token>& tokens) {
       return Flaw{"`name`", "quote names with \"\""};
     }
     if (auto words = conflict_words(tokens, i, true)) {
-      return Flaw{*std::move(words),
-                  "write INSERT … ON CONFLICT (…) DO NOTHING, or DO UPDATE"};
+      return Flaw{*std::move(words), "write INSERT … ON CONFLICT (…) DO NOTHING, or DO UPDATE"};
     }
   }
   return std::nullopt;

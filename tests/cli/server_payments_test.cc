@@ -169,9 +169,8 @@ TEST_P(ServerOperate, CommandsWorkBesideARun) {
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
   const Ran stats = scene.semel({"store", "stats"});
   EXPECT_EQ(stats.code, 0) << stats.err;
-  EXPECT_TRUE(stats.out.starts_with(
-      fmt::format("{} 127.0.0.1:{}/{}: ", GetParam().store, scene.server().port(),
-                  scene.database())))
+  EXPECT_TRUE(stats.out.starts_with(fmt::format("{} 127.0.0.1:{}/{}: ", GetParam().store,
+                                                scene.server().port(), scene.database())))
       << stats.out;
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0) << runner.err();
@@ -205,8 +204,8 @@ TEST_P(ServerOperate, ThePlanOfAMigrationIsTheSqlThatMakesTheTables) {
 
 TEST_P(ServerOperate, ItsPageShowsAConfigThatWorks) {
   const StartOptions with_url = {.environment = {"DATABASE_URL=" + scene.url()}};
-  const Words config = {"-c", fmt::format("{}/tests/cli/{}/semel.yaml", SEMEL_SOURCE,
-                                                GetParam().page)};
+  const Words config = {"-c",
+                        fmt::format("{}/tests/cli/{}/semel.yaml", SEMEL_SOURCE, GetParam().page)};
   const auto semel = [&](Words words) {
     words.insert(words.end(), config.begin(), config.end());
     return run(words, with_url);

@@ -37,9 +37,10 @@ class ServerRights : public ::testing::TestWithParam<ServerKind> {
     if (postgres()) {
       scene_.sql(fmt::format("CREATE USER {0}; GRANT ALL ON account TO {0}", user_));
     } else {
-      scene_.sql(fmt::format("CREATE USER '{0}'@'%' IDENTIFIED BY 'right'; "
-                             "GRANT SELECT, UPDATE ON account TO '{0}'@'%'",
-                             user_));
+      scene_.sql(
+          fmt::format("CREATE USER '{0}'@'%' IDENTIFIED BY 'right'; "
+                      "GRANT SELECT, UPDATE ON account TO '{0}'@'%'",
+                      user_));
     }
   }
   ~ServerRights() override {
