@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 // not for ever.
 constexpr int kMostTries = 8;
 // The least that the server knows: who holds a key longer is told of at once by another way.
-constexpr milliseconds kPatience{1'000};
+constexpr milliseconds kRowPatience{1'000};
 
 void erase_answered(std::vector<std::uint32_t>& open, const std::vector<bool>& done) {
   std::erase_if(open, [&](std::uint32_t i) { return done[i]; });
@@ -127,7 +127,7 @@ void LeaseClaims::make_new(Request& request) {
                        message.key().text});
   }
   RecordBatch batch(connection_, clock_);
-  connection_.begin(kPatience);
+  connection_.begin(kRowPatience);
   batch.queue_token();
   batch.queue_consuming(records, request.generation, request.options.lease, request.instance);
   const std::vector<Said> said = connection_.commit_all();
@@ -152,7 +152,7 @@ void LeaseClaims::make_new(Request& request) {
 
 void LeaseClaims::take_over(Request& request) {
   RecordBatch batch(connection_, clock_);
-  connection_.begin(kPatience);
+  connection_.begin(kRowPatience);
   batch.queue_token();
   const std::vector<Said> said = connection_.run();
   sql::Answer token = answer_of(said.back());
