@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 
 // A record may go, or come, between two looks, and a transaction be undone for another one's sake;
 // not for ever.
-constexpr int kMostTries = 8;
+constexpr int kMostClaimTries = 8;
 // The least that the server knows: who holds a key longer is told of at once by another way.
 constexpr milliseconds kRowPatience{1'000};
 
@@ -57,7 +57,7 @@ std::vector<Claim> LeaseClaims::claim(std::span<const Message* const> messages,
     request.nonces.push_back(sql::draw(*environment_.random));
   }
   request.answers.assign(messages.size(), Busy{core::kShortestBusy});
-  for (int tries = 1; !request.open.empty() && tries <= kMostTries; ++tries) {
+  for (int tries = 1; !request.open.empty() && tries <= kMostClaimTries; ++tries) {
     try {
       claim_once(request);
     } catch (const sql::Failure& failed) {
@@ -65,7 +65,7 @@ std::vector<Claim> LeaseClaims::claim(std::span<const Message* const> messages,
       const ErrorKind kind = failed.error().kind;
       if (kind == ErrorKind::kBlocked) {
         answer_held(request);
-      } else if (kind != ErrorKind::kRetryTransaction || tries == kMostTries) {
+      } else if (kind != ErrorKind::kRetryTransaction || tries == kMostClaimTries) {
         throw;
       }
     }
