@@ -1,18 +1,19 @@
-#include "benchmarks/by_hand.h"
+#include "benchmarks/sqlite_place.h"
 
-#include <openssl/sha.h>
-#include <simdjson.h>
 #include <sqlite3.h>
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <semel/sqlite.h>
 
 #include "benchmarks/measure.h"
+#include "benchmarks/message_fields.h"
 #include "benchmarks/workload.h"
 
 namespace semel::bench {
@@ -91,30 +92,6 @@ long long now() {
   return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
 }
 
-struct Fields {
-  Id id;
-  long long account;
-  long long amount;
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-};
-
-class Parser {
- public:
-  void parse(const std::string& payload, Fields& fields) {
-    text_.reserve(payload.size() + simdjson::SIMDJSON_PADDING);
-    text_.assign(payload);
-    auto document = parser_.iterate(text_);
-    fields.id = id_of(document["id"].get_string().value());
-    fields.account = document["account"].get_int64().value();
-    fields.amount = document["amount"].get_int64().value();
-    SHA256(reinterpret_cast<const unsigned char*>(payload.data()), payload.size(), fields.digest);
-  }
-
- private:
-  simdjson::ondemand::parser parser_;
-  std::string text_;
-};
-
 // Where a message's record stands, and of a two-phase one its claim.
 constexpr char kTables[] =
     "CREATE TABLE IF NOT EXISTS processed (id BLOB PRIMARY KEY, fingerprint BLOB NOT NULL, "
@@ -124,36 +101,9 @@ constexpr char kTables[] =
     "CREATE TABLE IF NOT EXISTS inbox (row INTEGER PRIMARY KEY, key BLOB, type TEXT, "
     "  received_at INTEGER NOT NULL, processed_at INTEGER, error TEXT, result BLOB, payload BLOB)";
 
-}  // namespace
-
-void make_business_file(const std::string& path) {
-  Connection connection(path, "FULL");
-  connection.run("CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)");
-  connection.run(
-      fmt::format("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {}) "
-                  "INSERT INTO account SELECT i, 0 FROM n",
-                  kHotRows - 1));
-}
-
-long long sum_of_accounts(const std::string& path) {
-  Connection connection(path, "FULL");
-  return connection.number("SELECT sum(balance) FROM account");
-}
-
-long long sum_of_amounts(const std::vector<std::string>& payloads) {
-  Parser parser;
-  Fields fields{};
-  long long sum = 0;
-  for (const std::string& payload : payloads) {
-    parser.parse(payload, fields);
-    sum += fields.amount;
-  }
-  return sum;
-}
-
-class ByHand::Impl {
+class SqliteByHand final : public ByHand {
  public:
-  Impl(const std::string& path, Work work)
+  SqliteByHand(const std::string& path, Work work)
       : work_(work), connection_(path, "FULL"), claims_(path, "NORMAL") {
     connection_.run(kTables);
     record_ =
@@ -170,7 +120,20 @@ class ByHand::Impl {
     complete_ = prepare(connection_, "DELETE FROM claimed WHERE id = ? AND nonce = ?");
   }
 
-  void handle(const std::string* payloads, std::size_t count) {
+  void preload(const std::vector<std::string>& payloads) override {
+    begin_->run();
+    for (const Fields& fields : sorted_fields(payloads)) {
+      record_->bytes(1, fields.id.bytes, sizeof fields.id.bytes);
+      record_->bytes(2, fields.digest, 16);
+      record_->number(3, now());
+      record_->run();
+    }
+    commit_->run();
+    connection_.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+
+ protected:
+  void handle(const std::string* payloads, std::size_t count) override {
     fields_.resize(count);
     for (std::size_t i = 0; i < count; ++i) parser_.parse(payloads[i], fields_[i]);
     if (work_ == Work::kTwoPhase) claim_all(count);
@@ -195,23 +158,6 @@ class ByHand::Impl {
       }
     }
     commit_->run();
-  }
-
-  void preload(const std::vector<std::string>& payloads) {
-    std::vector<Fields> all(payloads.size());
-    for (std::size_t i = 0; i < payloads.size(); ++i) parser_.parse(payloads[i], all[i]);
-    std::sort(all.begin(), all.end(), [](const Fields& a, const Fields& b) {
-      return std::memcmp(a.id.bytes, b.id.bytes, sizeof a.id.bytes) < 0;
-    });
-    begin_->run();
-    for (const Fields& fields : all) {
-      record_->bytes(1, fields.id.bytes, sizeof fields.id.bytes);
-      record_->bytes(2, fields.digest, 16);
-      record_->number(3, now());
-      record_->run();
-    }
-    commit_->run();
-    connection_.run("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 
  private:
@@ -249,28 +195,46 @@ class ByHand::Impl {
   std::vector<Fields> fields_;
 };
 
-ByHand::ByHand(const std::string& path, Work work) : impl_(std::make_unique<Impl>(path, work)) {}
-ByHand::~ByHand() = default;
-
-double ByHand::consume(const std::vector<std::string>& payloads, std::size_t batch) {
-  const Stopwatch watch;
-  for (std::size_t i = 0; i < payloads.size(); i += batch) {
-    impl_->handle(payloads.data() + i, std::min(batch, payloads.size() - i));
+class SqlitePlace final : public Place {
+ public:
+  explicit SqlitePlace(std::string path) : path_(std::move(path)) {
+    Connection connection(path_, "FULL");
+    connection.run("CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)");
+    connection.run(
+        fmt::format("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {}) "
+                    "INSERT INTO account SELECT i, 0 FROM n",
+                    kHotRows - 1));
   }
-  return static_cast<double>(payloads.size()) / watch.seconds();
-}
-
-std::vector<double> ByHand::latencies(const std::vector<std::string>& payloads) {
-  std::vector<double> all;
-  all.reserve(payloads.size());
-  for (const std::string& payload : payloads) {
-    const Stopwatch watch;
-    impl_->handle(&payload, 1);
-    all.push_back(watch.seconds());
+  ~SqlitePlace() override {
+    std::error_code ignored;
+    const std::filesystem::path file(path_);
+    for (const auto& entry : std::filesystem::directory_iterator(file.parent_path(), ignored)) {
+      if (entry.path().string().starts_with(path_)) std::filesystem::remove(entry.path(), ignored);
+    }
   }
-  return all;
-}
 
-void ByHand::preload(const std::vector<std::string>& payloads) { impl_->preload(payloads); }
+  std::unique_ptr<ByHand> by_hand(Work work) const override {
+    return std::make_unique<SqliteByHand>(path_, work);
+  }
+  std::unique_ptr<Store> open() const override {
+    SqliteOptions options;
+    options.path = path_;
+    auto store = open_sqlite(std::move(options));
+    if (!store) give_up(store.error().message);
+    return std::move(*store);
+  }
+  long long sum() const override {
+    return Connection(path_, "FULL").number("SELECT sum(balance) FROM account");
+  }
+
+ private:
+  const std::string path_;
+};
+
+}  // namespace
+
+std::unique_ptr<Place> make_sqlite_place(const std::string& path) {
+  return std::make_unique<SqlitePlace>(path);
+}
 
 }  // namespace semel::bench
