@@ -30,15 +30,6 @@ std::int64_t ask(Wire& wire, const std::string& statement) {
   return answer.next() ? answer.integer(0) : 0;
 }
 
-void refuse_newer(int version) {
-  if (version <= kSchemaVersion) return;
-  sql::fail({ErrorKind::kRejected, "R210",
-             fmt::format("the database has tables of version {}; this library knows version {} and "
-                         "older",
-                         version, kSchemaVersion),
-             "use the newer Semel that made them"});
-}
-
 // Told with what helps.
 [[noreturn]] void tell_right(const sql::Failure& failed) {
   Error error = failed.error();
@@ -82,6 +73,17 @@ int schema_version(Wire& wire) {
           "= DATABASE() AND table_name = 'semel_schema'");
   if (there == 0) return 0;
   return static_cast<int>(ask(wire, "SELECT COALESCE(MAX(version), 0) FROM semel_schema"));
+}
+
+int newest_version() noexcept { return kSchemaVersion; }
+
+void refuse_newer(int version) {
+  if (version <= kSchemaVersion) return;
+  sql::fail({ErrorKind::kRejected, "R210",
+             fmt::format("the database has tables of version {}; this library knows version {} and "
+                         "older",
+                         version, kSchemaVersion),
+             "use the newer Semel that made them"});
 }
 
 std::vector<std::string> migration_sql(int version) {
@@ -128,7 +130,8 @@ void need_schema(Wire& wire) {
   sql::fail({ErrorKind::kRejected, "R207",
              version == 0 ? std::string("the database has no tables of Semel")
                           : fmt::format("the database has tables of an older version, {}", version),
-             "make them: semel store init"});
+             version == 0 ? "make them: semel store init"
+                          : "bring them up to date: semel store migrate"});
 }
 
 }  // namespace semel::mysql
