@@ -44,6 +44,8 @@ struct Statement {
   std::string sql;
   std::size_t placeholders = 0;
   bool returns_rows = false;  // SELECT, or … RETURNING
+  // Placeholders before its WHERE: the values behind them say which rows are meant.
+  std::size_t before_where = 0;
 };
 
 // Checks SQL text and makes a Statement of it. Admitted are SELECT, INSERT, UPDATE, DELETE,

@@ -14,7 +14,7 @@ namespace semel::mysql {
 namespace {
 
 // While somebody else makes the tables.
-constexpr int kPatience = 60;
+constexpr int kMakersPatience = 60;
 constexpr const char* kTableOptions =
     " ENGINE = InnoDB, ROW_FORMAT = DYNAMIC, DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
 
@@ -44,7 +44,7 @@ std::int64_t ask(Wire& wire, const std::string& statement) {
 class Alone {
  public:
   explicit Alone(Wire& wire) : wire_(wire) {
-    if (ask(wire, fmt::format("SELECT GET_LOCK({}, {})", kName, kPatience)) != 1) {
+    if (ask(wire, fmt::format("SELECT GET_LOCK({}, {})", kName, kMakersPatience)) != 1) {
       sql::fail({ErrorKind::kBlocked, "R206", "another process makes the tables, and does not end",
                  "look what it waits for"});
     }
