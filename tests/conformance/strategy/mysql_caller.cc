@@ -36,4 +36,31 @@ unsigned MySqlCaller::refused(const std::string& sql) {
   return mysql_real_query(connection_, sql.data(), sql.size()) == 0 ? 0 : mysql_errno(connection_);
 }
 
+std::ostream& operator<<(std::ostream& out, const MySqlServed& served) {
+  return out << served.name;
+}
+
+std::vector<MySqlServed> mysql_served() {
+  std::vector<MySqlServed> all = {{"mariadb", []() -> const test::MySqlFamilyServer& {
+                                     return test::MariaDbServer::shared();
+                                   }}};
+  // Where it is missing, servers.mysql8.absent says so.
+  if (!test::MySqlServer::why_absent()) {
+    all.push_back(
+        {"mysql8", []() -> const test::MySqlFamilyServer& { return test::MySqlServer::shared(); }});
+  }
+  return all;
+}
+
+GuardOptions orders() {
+  GuardOptions options;
+  options.consumer = "orders";
+  return options;
+}
+
+std::unique_ptr<Store> opened(Result<std::unique_ptr<Store>> store) {
+  if (!store) throw SemelError(store.error());
+  return *std::move(store);
+}
+
 }  // namespace semel::conformance

@@ -1,12 +1,15 @@
 // MySqlCaller: the caller's own connection to a server of MySQL's family, as a program has it that
-// knows nothing of us.
+// knows nothing of us. GuardOnMySql: tests of what is lent by one.
 #pragma once
 
 #include <mysql.h>
 
 #include <memory>
+#include <ostream>
 #include <string>
+#include <vector>
 
+#include <semel/guard.h>
 #include <semel/mysql.h>
 
 #include "tests/conformance/strategy/guard_suite.h"
@@ -37,6 +40,42 @@ class MySqlCaller final : public Caller {
 
  private:
   MYSQL* connection_;
+};
+
+struct MySqlServed {
+  std::string name;
+  const test::MySqlFamilyServer& (*server)();
+};
+std::ostream& operator<<(std::ostream& out, const MySqlServed& served);
+std::vector<MySqlServed> mysql_served();
+
+// What every test's guard is.
+GuardOptions orders();
+std::unique_ptr<Store> opened(Result<std::unique_ptr<Store>> store);
+
+class GuardOnMySql : public testing::TestWithParam<MySqlServed> {
+ protected:
+  GuardOnMySql() {
+    run("CREATE TABLE effect (name VARCHAR(200) CHARACTER SET utf8mb4, raw VARBINARY(200))");
+    run("CREATE TABLE stock (item INT PRIMARY KEY, amount INT)");
+    run("INSERT INTO stock VALUES (1, 10), (2, 10)");
+  }
+
+  void run(const std::string& sql) { caller_.run(sql); }
+  std::string ask(const std::string& sql) { return caller_.ask(sql); }
+  std::string effects() { return other_.ask("SELECT COUNT(*) FROM effect"); }
+  std::string records() { return other_.ask("SELECT COUNT(*) FROM semel_record"); }
+  std::unique_ptr<Store> borrowed() { return opened(caller_.borrow()); }
+  static void expect_r208(const Result<Outcome>& outcome) {
+    ASSERT_FALSE(outcome.has_value());
+    EXPECT_EQ(outcome.error().kind, ErrorKind::kRejected) << outcome.error().message;
+    EXPECT_EQ(outcome.error().code, "R208") << outcome.error().message;
+  }
+
+  const test::MySqlFamilyServer& server_ = GetParam().server();
+  const std::string database_ = server_.new_database();
+  MySqlCaller caller_{server_, database_};
+  MySqlCaller other_{server_, database_};
 };
 
 }  // namespace semel::conformance
