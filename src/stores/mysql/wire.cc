@@ -136,7 +136,8 @@ Wire::Wire(const Target& target) : owned_(true) {
   }
 }
 
-Wire::Wire(MYSQL* borrowed) : connection_(borrowed), owned_(false) {
+Wire::Wire(MYSQL* borrowed)
+    : connection_(borrowed), owned_(false), mariadb_(mariadb_connection(borrowed) != 0) {
   need_known_server();
   send("SELECT @@max_allowed_packet, @@character_set_client");
   Answers answers = run(Loss::kNothingDone);
@@ -180,11 +181,10 @@ void Wire::set_options(const Target& target) {
 }
 
 void Wire::need_known_server() const {
-  const bool mariadb = mariadb_connection(connection_) != 0;
   const unsigned long version = mysql_get_server_version(connection_);
-  if (version >= (mariadb ? kOldestMariaDb : kOldestMySql)) return;
+  if (version >= (mariadb_ ? kOldestMariaDb : kOldestMySql)) return;
   sql::fail({ErrorKind::kRejected, "R258",
-             fmt::format("the server is older than {}: {}", mariadb ? "MariaDB 10.6" : "MySQL 8.0",
+             fmt::format("the server is older than {}: {}", mariadb_ ? "MariaDB 10.6" : "MySQL 8.0",
                          mysql_get_server_info(connection_)),
              "use a newer server"},
             1);
