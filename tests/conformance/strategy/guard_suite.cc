@@ -8,17 +8,16 @@
 #include <thread>
 
 namespace semel::conformance {
-namespace {
-
-using Kind = Outcome::Kind;
-
-const Fingerprint kBody = fingerprint_of("body");
 
 GuardOptions orders() {
   GuardOptions options;
   options.consumer = "orders";
   return options;
 }
+
+namespace {
+
+using Kind = Outcome::Kind;
 
 TEST_P(GuardSuite, WorkInATransactionCommitsWithItsRecord) {
   const auto store = own_store();

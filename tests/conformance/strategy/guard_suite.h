@@ -10,9 +10,15 @@
 #include <string>
 
 #include <semel/error.h>
+#include <semel/guard.h>
 #include <semel/store.h>
 
 namespace semel::conformance {
+
+inline const Fingerprint kBody = fingerprint_of("body");
+
+// Of a guard for the consumer "orders".
+GuardOptions orders();
 
 // A connection of the caller's.
 class Caller {

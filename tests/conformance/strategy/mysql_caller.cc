@@ -52,12 +52,6 @@ std::vector<MySqlServed> mysql_served() {
   return all;
 }
 
-GuardOptions orders() {
-  GuardOptions options;
-  options.consumer = "orders";
-  return options;
-}
-
 std::unique_ptr<Store> opened(Result<std::unique_ptr<Store>> store) {
   if (!store) throw SemelError(store.error());
   return *std::move(store);

@@ -49,8 +49,6 @@ struct MySqlServed {
 std::ostream& operator<<(std::ostream& out, const MySqlServed& served);
 std::vector<MySqlServed> mysql_served();
 
-// What every test's guard is.
-GuardOptions orders();
 std::unique_ptr<Store> opened(Result<std::unique_ptr<Store>> store);
 
 class GuardOnMySql : public testing::TestWithParam<MySqlServed> {

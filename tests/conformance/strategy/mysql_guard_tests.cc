@@ -10,8 +10,6 @@ namespace {
 
 using Kind = Outcome::Kind;
 
-const Fingerprint kBody = fingerprint_of("body");
-
 class MySqlGuardPlace final : public GuardPlace {
  public:
   explicit MySqlGuardPlace(const test::MySqlFamilyServer& server, unsigned long flags = 0)

@@ -17,8 +17,6 @@ using Kind = Outcome::Kind;
 
 class UndoneOnMySql : public GuardOnMySql {};
 
-const Fingerprint kBody = fingerprint_of("body");
-
 // Two rows, of which this one has the second and the other the first; each wants both. The
 // other has changed more: this one is undone.
 class Deadlock {
