@@ -266,12 +266,13 @@ void ManyRecords::keep(std::span<const Kept> messages) {
          {BytesView(one.message->key().text), BytesView(one.message->type()),
           BytesView(one.message->content_type())}) {
       text += ", ";
-      append_bytes(text, bytes);
+      append_bytes(text, bytes, connection_.literals());
     }
     text += fmt::format(", {0}, {0}, ", clock_);
-    one.result.empty() ? void(text += "NULL") : append_bytes(text, one.result);
+    one.result.empty() ? void(text += "NULL")
+                       : append_bytes(text, one.result, connection_.literals());
     text += ", ";
-    append_bytes(text, one.message->payload());
+    append_bytes(text, one.message->payload(), connection_.literals());
     text += ')';
     if (text.size() > kEnoughText) connection_.queue(std::exchange(text, {}));
   }
