@@ -1,4 +1,5 @@
-// The MariaDB and MySQL store: records beside the user's own tables, in the same database.
+// The MariaDB and MySQL store: records beside the user's own tables, in the same database; and the
+// caller's own connection as a store.
 #pragma once
 
 #include <chrono>
@@ -10,6 +11,8 @@
 #include <semel/result.h>
 #include <semel/schema_change.h>
 #include <semel/store.h>
+
+struct st_mysql;  // MYSQL
 
 namespace semel {
 
@@ -44,6 +47,28 @@ struct MySqlOptions {
 // and `create` is off, R210 schema newer than this library, R257 a proxy stands between that gives
 // each transaction another session, R258 server too old.
 Result<std::unique_ptr<Store>> open_mysql(MySqlOptions options);
+
+struct MySqlBorrow {
+  // Make tables where they are missing, outside of a transaction of the caller's: it would be
+  // committed.
+  bool create_tables = false;
+};
+
+// A store over the caller's connection (MariaDB Connector/C's), for Guard: begin sets a mark
+// (savepoint) in the caller's open transaction, commit releases it, and the caller's COMMIT or
+// ROLLBACK decides about record and work together. With autocommit=0 a transaction is always open:
+// where no statement has begun one yet, begin does. The connection is borrowed: no answer of the
+// caller's may wait to be read when a call begins, and its settings stay as they are: sql_mode,
+// character set, time zone, isolation, how long it waits for locks. Work that leaves an answer
+// unread ends the session: what it did can be neither recorded nor undone. Where sql_mode lacks
+// NO_BACKSLASH_ESCAPES, a statement of a Transaction may hold a backslash in its values only.
+// kRejected (R208) when a call finds no open transaction, finds that the server has undone it, as
+// it does after a deadlock, in which case nothing of it is left; or that the connection speaks
+// big5, cp932, gb18030, gbk or sjis. After a wait for a lock that was too long, the transaction
+// goes on, without what the call has done. A consumer must be attached outside of a transaction, or
+// in one that is committed. Only the transactional facet is there. LAST_INSERT_ID() does not
+// outlive a call. One thread at a time, like the connection itself.
+Result<std::unique_ptr<Store>> borrow_mysql(st_mysql* connection, MySqlBorrow options = {});
 
 // What open_mysql would do to the tables; it only looks. For who makes tables by their own hand.
 // Errors: as there, but for R207.

@@ -48,8 +48,11 @@ constexpr CodePage kPages[] = {
      "semel store init -c semel.yaml"},
     {"R208", "no transaction is open on the borrowed connection",
      "Guard on your own connection records inside the transaction that you opened, so that your "
-     "COMMIT decides about work and record together. Without one there is nothing to join.",
-     "Begin a transaction before run_once, and commit after it.", "BEGIN IMMEDIATE"},
+     "COMMIT decides about work and record together. Without one there is nothing to join. MariaDB "
+     "and MySQL undo the whole transaction after a deadlock: then there is none any more either.",
+     "Begin a transaction before run_once, and commit after it. After a deadlock begin it again, "
+     "with all that it did before.",
+     "BEGIN IMMEDIATE"},
     {"R210", "the store is newer than this program",
      "Its tables were made by a later version. Writing to them could break what that version "
      "relies on.",

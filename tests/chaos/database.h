@@ -21,10 +21,14 @@ class Database {
   // The worker's first argument.
   virtual std::string place() const = 0;
   virtual std::unique_ptr<Store> open() const = 0;
+  // By the way that the workers go.
+  virtual std::unique_ptr<Store> open_at_place() const { return open(); }
   // By the database's own client: the account must not pass through what is on trial.
   virtual Rows rows(const std::string& sql) const = 0;
   // The type of a column that numbers rows as they are inserted.
   virtual std::string numbering() const = 0;
+  // What makes INSERT INTO state(name, n) change the row that is there.
+  virtual std::string upsert() const { return "ON CONFLICT(name) DO UPDATE SET n = excluded.n"; }
   // SELECT: key and reason of each.
   virtual std::string dead_letters() const = 0;
 };

@@ -1,11 +1,13 @@
-#include "tests/chaos/postgres_database.h"
-
+// A scene's database is one on a PostgreSQL server.
 #include <fmt/format.h>
 #include <libpq-fe.h>
 
 #include <stdexcept>
 
 #include <semel/postgres.h>
+
+#include "tests/chaos/server_under_test.h"
+#include "tests/support/postgres_server.h"
 
 namespace semel::test {
 namespace {
@@ -19,14 +21,8 @@ class PostgresDatabase final : public Database {
   }
 
   std::string place() const override { return place_; }
-  std::unique_ptr<Store> open() const override {
-    PostgresOptions options;
-    options.url = url_;
-    options.listens = false;
-    auto store = open_postgres(options);
-    if (!store) throw std::runtime_error(store.error().message);
-    return *std::move(store);
-  }
+  std::unique_ptr<Store> open() const override { return open(url_); }
+  std::unique_ptr<Store> open_at_place() const override { return open(place_); }
   Rows rows(const std::string& sql) const override {
     const std::unique_ptr<PGconn, decltype(&PQfinish)> connection(PQconnectdb(url_.c_str()),
                                                                   &PQfinish);
@@ -37,6 +33,14 @@ class PostgresDatabase final : public Database {
   std::string dead_letters() const override { return "SELECT key, reason FROM semel_dead_letters"; }
 
  private:
+  static std::unique_ptr<Store> open(const std::string& url) {
+    PostgresOptions options;
+    options.url = url;
+    options.listens = false;
+    auto store = open_postgres(options);
+    if (!store) throw std::runtime_error(store.error().message);
+    return *std::move(store);
+  }
   static Rows run(PGconn* connection, const std::string& sql) {
     const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(connection, sql.c_str()),
                                                                &PQclear);
@@ -59,16 +63,37 @@ class PostgresDatabase final : public Database {
   std::string place_;
 };
 
+class PostgresUnderTest final : public ServerUnderTest {
+ public:
+  DatabaseServer& server() override { return server_; }
+  std::unique_ptr<Database> make_database(int port) const override {
+    return std::make_unique<PostgresDatabase>(server_, port);
+  }
+
+ private:
+  PostgresServer server_;
+};
+
 }  // namespace
 
-std::unique_ptr<Database> make_postgres_database(const PostgresServer& server, int port) {
-  return std::make_unique<PostgresDatabase>(server, port);
-}
-
-std::unique_ptr<Database> make_database(const TempDir&) {
-  return make_postgres_database(PostgresServer::shared());
-}
+std::unique_ptr<Database> make_database(const TempDir&) { return make_database_on_shared(); }
 
 std::size_t share_of_rounds() { return 10; }
+
+std::unique_ptr<ServerUnderTest> start_server() { return std::make_unique<PostgresUnderTest>(); }
+
+const DatabaseServer& shared_server() { return PostgresServer::shared(); }
+
+std::unique_ptr<Database> make_database_on_shared(int port) {
+  return std::make_unique<PostgresDatabase>(PostgresServer::shared(), port);
+}
+
+const std::vector<std::string>& commit_words() {
+  // With its end: READ COMMITTED is another word.
+  static const std::vector<std::string> words = {std::string("COMMIT\0", 7)};
+  return words;
+}
+
+std::string commit_answer() { return commit_words().front(); }
 
 }  // namespace semel::test

@@ -34,9 +34,9 @@ Scene::Scene(std::unique_ptr<Database> database) : database_(std::move(database)
 
 void Scene::make_tables() {
   execute(
-      fmt::format("CREATE TABLE effect(number {}, key TEXT, pid BIGINT);"
+      fmt::format("CREATE TABLE effect(number {}, name VARCHAR(200), pid BIGINT);"
                   "CREATE TABLE total(n INTEGER); INSERT INTO total VALUES (0);"
-                  "CREATE TABLE state(key TEXT PRIMARY KEY, n INTEGER);",
+                  "CREATE TABLE state(name VARCHAR(200) PRIMARY KEY, n INTEGER);",
                   database_->numbering()));
 }
 
@@ -67,7 +67,8 @@ void Scene::write_lines(const std::string& path, const std::vector<std::string>&
 }
 
 ChildProcess Scene::start(std::vector<std::string> settings, const std::string& failpoint) const {
-  std::vector<std::string> arguments{SEMEL_CHAOS_WORKER, database_->place()};
+  std::vector<std::string> arguments{SEMEL_CHAOS_WORKER, database_->place(),
+                                     "upsert=" + database_->upsert()};
   arguments.insert(arguments.end(), settings.begin(), settings.end());
   std::vector<std::string> environment;
   if (!failpoint.empty()) environment.push_back("SEMEL_FAILPOINT=" + failpoint);
@@ -92,12 +93,12 @@ std::map<std::string, std::size_t> Scene::counts(const std::string& sql) const {
 }
 
 std::map<std::string, std::size_t> Scene::effects() const {
-  return counts("SELECT key, count(*) FROM effect GROUP BY key");
+  return counts("SELECT name, count(*) FROM effect GROUP BY name");
 }
 
 std::vector<std::string> Scene::effects_in_order() const {
   std::vector<std::string> keys;
-  for (const auto& row : rows("SELECT key FROM effect ORDER BY number")) keys.push_back(row[0]);
+  for (const auto& row : rows("SELECT name FROM effect ORDER BY number")) keys.push_back(row[0]);
   return keys;
 }
 
@@ -109,7 +110,7 @@ std::size_t Scene::total() const { return std::stoul(ask("SELECT n FROM total"))
 
 std::map<std::string, std::string> Scene::states() const {
   std::map<std::string, std::string> states;
-  for (const auto& row : rows("SELECT key, n FROM state")) states[row[0]] = row[1];
+  for (const auto& row : rows("SELECT name, n FROM state")) states[row[0]] = row[1];
   return states;
 }
 

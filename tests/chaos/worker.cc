@@ -8,7 +8,7 @@
 // throws. segfault=KEY: that message kills the process. hold=KEY: its first handler says "holding"
 // on stdout and waits for hold_file to appear. say=1: says "began" at the first handler call.
 // order=hold_key|block|skip: by the message's member k. fails=PERCENT: so many tries throw. defer:
-// as in the config. slow=MICROSECONDS: each handler takes so long.
+// as in the config. slow=MICROSECONDS: each handler takes so long. upsert=SQL: as Database::upsert.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,8 +38,11 @@ std::string get(const Settings& settings, const std::string& name, const std::st
 }
 
 std::string store_yaml(const std::string& store) {
-  const bool url = store.find("://") != std::string::npos;
-  return fmt::format("{}: \"{}\" }}", url ? "postgres: { url" : "sqlite: { path", store);
+  const std::string scheme = store.substr(0, store.find("://"));
+  const char* const kind = scheme == store     ? "sqlite: { path"
+                           : scheme == "mysql" ? "mysql: { url"
+                                               : "postgres: { url";
+  return fmt::format("{}: \"{}\" }}", kind, store);
 }
 
 std::string source_yaml(const Settings& settings) {
@@ -54,13 +57,13 @@ std::string handler_yaml(const Settings& settings) {
     return "      sql:\n"
            "        params: { id: json:/id, n: json:/n }\n"
            "        statements:\n"
-           "          - INSERT INTO state(key, n) VALUES (:id, :n) ON CONFLICT(key) DO UPDATE SET "
-           "n = excluded.n\n";
+           "          - INSERT INTO state(name, n) VALUES (:id, :n) " +
+           get(settings, "upsert", "") + "\n";
   }
   return "      sql:\n"
          "        params: { id: json:/id }\n"
          "        statements:\n"
-         "          - INSERT INTO effect(key, pid) VALUES (:id, 0)\n"
+         "          - INSERT INTO effect(name, pid) VALUES (:id, 0)\n"
          "          - UPDATE total SET n = n + 1 WHERE :id = :id\n";
 }
 
@@ -187,7 +190,7 @@ int run(const std::string& store, const Settings& settings) {
   if (kind == "native") {
     runner.on("work", [&](const semel::Message& message, semel::Transaction& tx) {
       mischief.before(message);
-      tx.exec("INSERT INTO effect(key, pid) VALUES (?, ?)", message.key().text,
+      tx.exec("INSERT INTO effect(name, pid) VALUES (?, ?)", message.key().text,
               static_cast<std::int64_t>(::getpid()));
       tx.exec("UPDATE total SET n = n + 1");
       return semel::done();
@@ -227,7 +230,7 @@ int run(const std::string& store, const Settings& settings) {
         },
         [](const semel::Message& message, const semel::Bytes& answer, semel::Transaction& tx) {
           if (answer != "for " + message.key().text) return semel::dead("another's answer");
-          tx.exec("INSERT INTO effect(key, pid) VALUES (?, 0)", message.key().text);
+          tx.exec("INSERT INTO effect(name, pid) VALUES (?, 0)", message.key().text);
           tx.exec("UPDATE total SET n = n + 1");
           return semel::done();
         });

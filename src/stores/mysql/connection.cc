@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "stores/mysql/literal.h"
 
@@ -23,7 +24,23 @@ Connection::Connection(const Place& place) : place_(place), wire_(place.target) 
   run();
 }
 
+Connection::Connection(const Place& place, st_mysql* borrowed) : place_(place), wire_(borrowed) {}
+
+void Connection::need_transaction() const {
+  if (wire_.in_transaction() || !wire_.commits_each()) return;
+  sql::fail({ErrorKind::kRejected, "R208", "no transaction is open on the connection",
+             "say START TRANSACTION first, then COMMIT when the work is done"},
+            1);
+}
+
+void Connection::hand_back() {
+  run();
+  if (open_) wire_.hand_over();
+}
+
+// How long its owner waits for locks is its owner's to say.
 void Connection::wait_for(milliseconds patience) {
+  if (borrowed()) return;
   const std::int64_t seconds = seconds_of(patience);
   if (seconds == waits_) return;
   queue(fmt::format("SET SESSION innodb_lock_wait_timeout = {}", seconds));
@@ -32,16 +49,16 @@ void Connection::wait_for(milliseconds patience) {
 
 std::vector<Said> Connection::run() {
   Answers answers = wire_.run(loss());
-  if (answers.refused) throw failure_of(*answers.refused);
+  if (answers.refused) throw wire_.told(*answers.refused);
   return std::move(answers.said);
 }
 
 void Connection::queue(const sql::Text& text, std::initializer_list<sql::Param> params) {
-  queue(filled(text.sql(), {params.begin(), params.size()}));
+  queue(filled(text.sql(), {params.begin(), params.size()}, literals()));
 }
 
 sql::Answer Connection::ask(const sql::Text& text, std::initializer_list<sql::Param> params) {
-  return ask(filled(text.sql(), {params.begin(), params.size()}));
+  return ask(filled(text.sql(), {params.begin(), params.size()}, literals()));
 }
 
 sql::Answer Connection::ask(const std::string& own) {
@@ -83,9 +100,21 @@ StoreTime Connection::now() {
 
 void Connection::begin(milliseconds patience) {
   numbers_end_ = next_;
+  if (borrowed() && (wire_.in_transaction() || !wire_.commits_each())) return begin_inside();
   open_ = true;
   wait_for(patience);
   queue("START TRANSACTION");
+}
+
+// At once: what the server said of the session before may be old.
+void Connection::begin_inside() {
+  if (!wire_.in_transaction()) queue("START TRANSACTION");
+  const std::string mark = unique_mark("semel_unit");
+  queue("SAVEPOINT " + mark);
+  Answers answers = wire_.run(Loss::kNothingDone);
+  if (answers.refused) throw wire_.told(*answers.refused);
+  open_ = true;
+  mark_ = mark;
 }
 
 void Connection::begin_look() {
@@ -96,7 +125,15 @@ void Connection::begin_look() {
 void Connection::commit() { commit_all(); }
 
 std::vector<Said> Connection::commit_all() {
-  queue("COMMIT");
+  if (!mark_.empty()) {
+    queue("RELEASE SAVEPOINT " + mark_);
+    std::vector<Said> said = run();
+    open_ = false;
+    mark_.clear();
+    return said;
+  }
+  // Whatever the session would do behind it.
+  queue(borrowed() ? "COMMIT AND NO CHAIN NO RELEASE" : "COMMIT");
   // The answer to what is in the same packet may be lost with that to the commit.
   Answers answers = wire_.run(Loss::kInDoubt);
   if (answers.refused) throw failure_of(*answers.refused);
@@ -107,14 +144,26 @@ std::vector<Said> Connection::commit_all() {
 void Connection::roll_back() noexcept {
   if (!open_) return;
   open_ = false;
+  const std::string mark = std::exchange(mark_, {});
   try {
     // What waits to be run is not worth it any more.
     wire_.forget();
-    wire_.send("ROLLBACK");
+    if (!mark.empty()) return back_to(mark);
+    wire_.send(borrowed() ? "ROLLBACK AND NO CHAIN NO RELEASE" : "ROLLBACK");
     wire_.run(Loss::kNothingDone);
   } catch (...) {
-    // The wire knows that it is not whole.
+    // The wire knows that it is not whole. Its owner's commit must not keep what cannot be undone.
+    if (borrowed()) wire_.end();
   }
+}
+
+void Connection::back_to(const std::string& mark) {
+  // The server has undone all of it, with its marks.
+  constexpr unsigned kNoSuchMark = 1305;
+  wire_.send("ROLLBACK TO SAVEPOINT " + mark);
+  wire_.send("RELEASE SAVEPOINT " + mark);
+  const Answers answers = wire_.run(Loss::kNothingDone);
+  if (answers.refused && answers.refused->code != kNoSuchMark) wire_.end();
 }
 
 }  // namespace semel::mysql

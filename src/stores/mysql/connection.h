@@ -24,6 +24,8 @@ struct Place {
 class Connection final : public sql::Session {
  public:
   explicit Connection(const Place& place);
+  // Over another's connection: a transaction is then a part of the one that is open there.
+  Connection(const Place& place, st_mysql* borrowed);
 
   sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override;
   void queue(const sql::Text& text, std::initializer_list<sql::Param> params) override;
@@ -50,6 +52,14 @@ class Connection final : public sql::Session {
   void draw();
   static std::int64_t drawn(const Said& said) noexcept { return said.number * kNumbers; }
 
+  bool borrowed() const noexcept { return wire_.borrowed(); }
+  Literals literals() const noexcept { return wire_.literals(); }
+  // Of a borrowed one. Throws where its owner has no transaction open. Where his session commits
+  // nothing by itself, one always is.
+  void need_transaction() const;
+  // Runs what is queued. It is its owner's then until the next call.
+  void hand_back();
+
   Wire& wire() noexcept { return wire_; }
   HandlerTexts& handler_texts() noexcept { return handler_texts_; }
 
@@ -57,6 +67,8 @@ class Connection final : public sql::Session {
   // Outside of a transaction each statement commits by itself.
   Loss loss() const noexcept { return open_ ? Loss::kNothingDone : Loss::kInDoubt; }
 
+  void begin_inside();
+  void back_to(const std::string& mark);
   // Queues what makes the session wait for locks as long.
   void wait_for(std::chrono::milliseconds patience);
 
@@ -64,6 +76,7 @@ class Connection final : public sql::Session {
   Wire wire_;
   HandlerTexts handler_texts_;
   bool open_ = false;       // a transaction
+  std::string mark_;        // in its owner's, where it is borrowed; else empty
   std::int64_t waits_ = 0;  // seconds, as the session has them
   std::int64_t next_ = 0;   // of the numbers that were drawn
   std::int64_t numbers_end_ = 0;

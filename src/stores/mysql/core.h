@@ -9,6 +9,7 @@
 #include "stores/mysql/generations.h"
 #include "stores/mysql/presence.h"
 #include "stores/mysql/record_batch.h"
+#include "stores/mysql/wire.h"
 #include "stores/sql/core.h"
 
 namespace semel::mysql {
@@ -16,6 +17,8 @@ namespace semel::mysql {
 struct Core {
   Core(const MySqlOptions& options, Place where, std::chrono::milliseconds grace,
        Environment& the_environment);
+  // Over one connection, which another owns.
+  explicit Core(st_mysql* borrowed);
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
@@ -30,5 +33,7 @@ struct Core {
 };
 
 std::unique_ptr<TransactionalStore> make_units(Core& core);
+// Store::attach.
+ConsumerNumber attach(Core& core, const ConsumerSpec& spec);
 
 }  // namespace semel::mysql

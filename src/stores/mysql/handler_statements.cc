@@ -124,6 +124,7 @@ const HandlerTexts::Known& HandlerTexts::of(const Statement& statement) {
     return *known;
   }
   known->tables = std::move(lexed->writes);
+  known->backslash = lexed->text.find('\\') != std::string::npos;
   if (auto parts = parts_of(lexed->text)) {
     known->parts = *std::move(parts);
   } else {
@@ -147,12 +148,18 @@ void HandlerWire::send(sql::Mark mark) {
 std::optional<sql::Broke> HandlerWire::send(const RecordedStatement& statement, bool with_rows) {
   const HandlerTexts::Known& known = texts_.of(*statement.statement);
   if (known.refused) return known.refused;
+  if (known.backslash && wire_.takes_escapes()) {
+    return refused({ErrorKind::kRejected, "",
+                    "a backslash stands in the statement, and this session takes it for an escape",
+                    "give what holds it as a value, or SET sql_mode with NO_BACKSLASH_ESCAPES"},
+                   "refused");
+  }
   std::string text = known.parts.front();
   for (std::size_t at = 1; at < known.parts.size(); ++at) {
     if (at > statement.values.size()) {
       return refused({ErrorKind::kRejected, "", "a placeholder has no value", {}}, "syntax");
     }
-    if (!append(text, statement.values[at - 1])) {
+    if (!append(text, statement.values[at - 1], wire_.literals())) {
       return refused({ErrorKind::kRejected, "", "a value is no number that MySQL can hold", {}},
                      "constraint");
     }
@@ -180,7 +187,7 @@ std::vector<sql::Told> HandlerWire::run() {
     const bool ours = answers.said.size() >= before_ && bad < sent.size();
     const RecordedStatement* const statement = ours ? sent[bad].statement : nullptr;
     if (statement == nullptr || is_store_failure(*answers.refused)) {
-      throw failure_of(*answers.refused);
+      throw wire_.told(*answers.refused);
     }
     told.emplace_back().how = broke(*answers.refused, *statement);
   }
@@ -211,12 +218,12 @@ const UniqueRule* HandlerWire::rule(const Refusal& refusal, const RecordedStatem
     std::string look =
         "SELECT GROUP_CONCAT(column_name ORDER BY seq_in_index) FROM information_schema.statistics "
         "WHERE table_schema = DATABASE() AND table_name = ";
-    append_text(look, table);
+    append_text(look, table, wire_.literals());
     look += " AND index_name = ";
-    append_text(look, key);
+    append_text(look, key, wire_.literals());
     wire_.send(look);
     Answers answers = wire_.run(Loss::kNothingDone);
-    if (answers.refused) throw failure_of(*answers.refused);
+    if (answers.refused) throw wire_.told(*answers.refused);
     sql::Answer columns = answer_of(answers.said.back());
     const std::string named = columns.next() ? columns.bytes(0) : "";
     if (const UniqueRule* const found = sql::rule_for(rules, key, table, named)) return found;

@@ -20,6 +20,7 @@ class HandlerTexts {
   struct Known {
     std::vector<std::string> parts;   // between the placeholders
     std::vector<std::string> tables;  // that it writes
+    bool backslash = false;           // stands somewhere in it
     std::optional<sql::Broke> refused;
   };
   // What would end the transaction, or writes where only the store may, is refused here once more.

@@ -26,6 +26,17 @@ void append_quoted(std::string& out, std::string_view text) {
   out += '\'';
 }
 
+void append_hex(std::string& out, std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  out += "x'";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += kDigits[byte >> 4U];
+    out += kDigits[byte & 15U];
+  }
+  out += '\'';
+}
+
 int digits_at(std::string_view text, std::size_t at, std::size_t count) noexcept {
   int value = 0;
   if (at + count <= text.size()) std::from_chars(text.data() + at, text.data() + at + count, value);
@@ -39,12 +50,17 @@ void append_integer(std::string& out, std::int64_t value) {
   fmt::format_to(std::back_inserter(out), fmt::runtime(value < 0 ? "({})" : "{}"), value);
 }
 
-void append_bytes(std::string& out, BytesView bytes) {
+void append_bytes(std::string& out, BytesView bytes, Literals literals) {
+  if (literals == Literals::kAnyones) return append_hex(out, bytes);
   out += "_binary";
   append_quoted(out, bytes);
 }
 
-void append_text(std::string& out, std::string_view text) { append_quoted(out, text); }
+void append_text(std::string& out, std::string_view text, Literals literals) {
+  if (literals == Literals::kOurs) return append_quoted(out, text);
+  out += "_utf8mb4 ";
+  append_hex(out, text);
+}
 
 void append_time(std::string& out, StoreTime time) {
   const auto day = std::chrono::floor<std::chrono::days>(time);
@@ -56,7 +72,7 @@ void append_time(std::string& out, StoreTime time) {
                  clock.seconds().count(), clock.subseconds().count());
 }
 
-void append(std::string& out, const sql::Param& param) {
+void append(std::string& out, const sql::Param& param, Literals literals) {
   if (param.null()) {
     out += "NULL";
     return;
@@ -70,13 +86,13 @@ void append(std::string& out, const sql::Param& param) {
     case sql::Param::Type::kTime:
       return append_time(out, StoreTime(milliseconds(param.number())));
     case sql::Param::Type::kBytes:
-      return append_bytes(out, param.bytes());
+      return append_bytes(out, param.bytes(), literals);
     case sql::Param::Type::kWord:
-      return append_text(out, param.bytes());
+      return append_text(out, param.bytes(), literals);
   }
 }
 
-bool append(std::string& out, const Value& value) {
+bool append(std::string& out, const Value& value, Literals literals) {
   const auto number = [&](double d) {
     if (!std::isfinite(d)) return false;
     const std::string text = fmt::format("{}", d);
@@ -85,17 +101,18 @@ bool append(std::string& out, const Value& value) {
     out += fmt::format(fmt::runtime(exponent ? "({})" : "({}e0)"), text);
     return true;
   };
-  return std::visit(Overloaded{
-                        [&](const Null&) { return out += "NULL", true; },
-                        [&](std::int64_t n) { return append_integer(out, n), true; },
-                        number,
-                        [&](const std::string& text) { return append_text(out, text), true; },
-                        [&](const Blob& blob) { return append_bytes(out, blob.bytes), true; },
-                    },
-                    value);
+  return std::visit(
+      Overloaded{
+          [&](const Null&) { return out += "NULL", true; },
+          [&](std::int64_t n) { return append_integer(out, n), true; },
+          number,
+          [&](const std::string& text) { return append_text(out, text, literals), true; },
+          [&](const Blob& blob) { return append_bytes(out, blob.bytes, literals), true; },
+      },
+      value);
 }
 
-std::string filled(std::string_view text, std::span<const sql::Param> params) {
+std::string filled(std::string_view text, std::span<const sql::Param> params, Literals literals) {
   std::string out;
   std::size_t size = text.size();
   for (const sql::Param& param : params) size += param.bytes().size() + sizeof "TIMESTAMP";
@@ -106,7 +123,7 @@ std::string filled(std::string_view text, std::span<const sql::Param> params) {
     std::size_t number = 0;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
     text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
-    append(out, params[number - 1]);
+    append(out, params[number - 1], literals);
   }
   return out += text;
 }

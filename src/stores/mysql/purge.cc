@@ -53,9 +53,10 @@ std::size_t Purge::forget_part(Connection& connection, const Generation& generat
                      list_of(inbox, append_integer));
   }
   if (!ids.empty()) {
-    connection.queue(
-        "DELETE semel_record FROM semel_record FORCE INDEX (PRIMARY) WHERE id IN " +
-        list_of(ids, [](std::string& list, const KeyId& id) { append_bytes(list, id.view()); }));
+    connection.queue("DELETE semel_record FROM semel_record FORCE INDEX (PRIMARY) WHERE id IN " +
+                     list_of(ids, [](std::string& list, const KeyId& id) {
+                       append_bytes(list, id.view(), Literals::kOurs);
+                     }));
   }
   connection.commit();
   return ids.size();

@@ -15,6 +15,9 @@ constexpr std::size_t kPart = 500;
 // Else the server may read, and lock, the whole of a table that is still small.
 constexpr const char* kByKey = "FORCE INDEX (PRIMARY)";
 
+constexpr const char* kInsertCompleted =
+    "INSERT INTO semel_record (id, generation, state, fingerprint, changed_at, inbox) VALUES ";
+
 template <class T, class Each>
 void in_parts(std::span<const T> values, Each&& each) {
   for (; !values.empty(); values = values.subspan(std::min(kPart, values.size()))) {
@@ -23,11 +26,11 @@ void in_parts(std::span<const T> values, Each&& each) {
 }
 
 // "(…, …)"
-std::string list_of(std::span<const KeyId> ids) {
+std::string list_of(std::span<const KeyId> ids, Literals literals) {
   std::string list = "(";
   for (const KeyId& id : ids) {
     if (list.size() > 1) list += ", ";
-    append_bytes(list, id.view());
+    append_bytes(list, id.view(), literals);
   }
   return list + ')';
 }
@@ -56,7 +59,7 @@ std::string RecordBatch::select(std::span<const KeyId> ids, Hold hold, bool with
       fmt::format("SELECT {}, {}{} FROM semel_record AS r {}{} WHERE r.id IN ",
                   sql::record_columns("r."), clock_, with_result ? ", i.result" : "", kByKey,
                   with_result ? " LEFT JOIN semel_inbox AS i ON i.row_id = r.inbox" : "");
-  text += list_of(ids);
+  text += list_of(ids, connection_.literals());
   if (hold == Hold::kLock) text += " ORDER BY r.id FOR UPDATE";
   return text;
 }
@@ -96,25 +99,39 @@ void RecordBatch::queue_renewal(std::span<const KeyId> ids, std::chrono::millise
   in_parts(ids, [&](std::span<const KeyId> part) {
     std::string text = fmt::format("UPDATE semel_record {} SET lease_until = {}", kByKey, clock_);
     append_milliseconds(text, lease);
-    connection_.queue(text + " WHERE id IN " + list_of(part));
+    connection_.queue(text + " WHERE id IN " + list_of(part, connection_.literals()));
   });
+}
+
+void RecordBatch::append_completed(std::string& text, const New& one,
+                                   std::int64_t generation) const {
+  text += '(';
+  append_bytes(text, one.id.view(), connection_.literals());
+  text += fmt::format(", {}, 'completed', ", generation);
+  append_bytes(text, one.fingerprint->view(), connection_.literals());
+  text += fmt::format(", {}, ", clock_);
+  append(text, sql::Param(one.inbox), connection_.literals());
+  text += ')';
 }
 
 void RecordBatch::queue_completed(std::span<const New> records, std::int64_t generation) {
   in_parts(records, [&](std::span<const New> part) {
-    std::string text =
-        "INSERT INTO semel_record (id, generation, state, fingerprint, changed_at, inbox) VALUES ";
+    std::string text = kInsertCompleted;
     for (const New& one : part) {
-      text += &one == part.data() ? "(" : ", (";
-      append_bytes(text, one.id.view());
-      text += fmt::format(", {}, 'completed', ", generation);
-      append_bytes(text, one.fingerprint->view());
-      text += fmt::format(", {}, ", clock_);
-      append(text, sql::Param(one.inbox));
-      text += ')';
+      if (&one != part.data()) text += ", ";
+      append_completed(text, one, generation);
     }
     connection_.queue(text + " ON DUPLICATE KEY UPDATE id = id");
   });
+}
+
+// A row that is met makes the statement say a number, which none of a new one's columns does: how
+// many it changed is the client's to define (CLIENT_FOUND_ROWS).
+bool RecordBatch::make_completed(const New& record, std::int64_t generation) {
+  std::string text = kInsertCompleted;
+  append_completed(text, record, generation);
+  connection_.queue(text + " ON DUPLICATE KEY UPDATE generation = LAST_INSERT_ID(generation)");
+  return connection_.run().back().number == 0;
 }
 
 void RecordBatch::queue_consuming(std::span<const New> records, std::int64_t generation,
@@ -126,15 +143,15 @@ void RecordBatch::queue_consuming(std::span<const New> records, std::int64_t gen
         "lease_until, attempt, outcome_unknown, first_seen, holder, message_key) VALUES ";
     for (const New& one : part) {
       text += &one == part.data() ? "(" : ", (";
-      append_bytes(text, one.id.view());
+      append_bytes(text, one.id.view(), connection_.literals());
       text += fmt::format(", {}, 'consuming', ", generation);
-      append_bytes(text, one.fingerprint->view());
+      append_bytes(text, one.fingerprint->view(), connection_.literals());
       text += fmt::format(", {}, @semel_token + {}, ", clock_, place++);
-      append(text, sql::Param(*one.nonce));
+      append(text, sql::Param(*one.nonce), connection_.literals());
       text += ", " + clock_;
       append_milliseconds(text, lease);
       text += fmt::format(", 1, FALSE, {}, {}, ", clock_, holder);
-      append_bytes(text, one.key);
+      append_bytes(text, one.key, connection_.literals());
       text += ')';
     }
     connection_.queue(text + " ON DUPLICATE KEY UPDATE id = id");
@@ -154,8 +171,8 @@ std::vector<KeyId> RecordBatch::held_by_others(std::span<const KeyId> ids) {
   std::vector<KeyId> there;
   std::vector<KeyId> free;
   in_parts(ids, [&](std::span<const KeyId> part) {
-    const std::string from =
-        fmt::format("SELECT id FROM semel_record {} WHERE id IN {}", kByKey, list_of(part));
+    const std::string from = fmt::format("SELECT id FROM semel_record {} WHERE id IN {}", kByKey,
+                                         list_of(part, connection_.literals()));
     connection_.queue("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED");
     connection_.queue("START TRANSACTION");
     connection_.queue(from);
@@ -212,13 +229,13 @@ std::vector<KeyId> ManyRecords::complete(std::span<const Finish* const> finishes
       continue;
     }
     std::string text = done;
-    append_bytes(text, finish.result);
+    append_bytes(text, finish.result, connection_.literals());
     text += " WHERE id = ";
-    append_bytes(text, one.id.view());
+    append_bytes(text, one.id.view(), connection_.literals());
     connection_.queue(text);
   }
   in_parts(std::span<const KeyId>(without_result), [&](std::span<const KeyId> part) {
-    connection_.queue(done + "NULL WHERE id IN " + list_of(part));
+    connection_.queue(done + "NULL WHERE id IN " + list_of(part, connection_.literals()));
   });
   return completed;
 }
@@ -226,9 +243,9 @@ std::vector<KeyId> ManyRecords::complete(std::span<const Finish* const> finishes
 void ManyRecords::set_results(std::span<const WithResult> records) {
   for (const WithResult& one : records) {
     std::string text = "UPDATE semel_record SET result = ";
-    append_bytes(text, one.result);
+    append_bytes(text, one.result, connection_.literals());
     text += " WHERE id = ";
-    append_bytes(text, one.id.view());
+    append_bytes(text, one.id.view(), connection_.literals());
     connection_.queue(text);
   }
 }
@@ -249,12 +266,13 @@ void ManyRecords::keep(std::span<const Kept> messages) {
          {BytesView(one.message->key().text), BytesView(one.message->type()),
           BytesView(one.message->content_type())}) {
       text += ", ";
-      append_bytes(text, bytes);
+      append_bytes(text, bytes, connection_.literals());
     }
     text += fmt::format(", {0}, {0}, ", clock_);
-    one.result.empty() ? void(text += "NULL") : append_bytes(text, one.result);
+    one.result.empty() ? void(text += "NULL")
+                       : append_bytes(text, one.result, connection_.literals());
     text += ", ";
-    append_bytes(text, one.message->payload());
+    append_bytes(text, one.message->payload(), connection_.literals());
     text += ')';
     if (text.size() > kEnoughText) connection_.queue(std::exchange(text, {}));
   }

@@ -52,6 +52,9 @@ class RecordBatch {
   void queue_completed(std::span<const New> records, std::int64_t generation);
   void queue_consuming(std::span<const New> records, std::int64_t generation,
                        std::chrono::milliseconds lease, std::int64_t holder);
+  // Makes one that is done, at once. Not, where a row is there, in which case that is locked. It is
+  // told so whatever the client calls a changed row.
+  bool make_completed(const New& record, std::int64_t generation);
   // Queues what sets @semel_token, and reads it.
   void queue_token();
 
@@ -60,6 +63,7 @@ class RecordBatch {
   std::vector<KeyId> held_by_others(std::span<const KeyId> ids);
 
  private:
+  void append_completed(std::string& text, const New& one, std::int64_t generation) const;
   std::string select(std::span<const KeyId> ids, Hold hold, bool with_result) const;
 
   Connection& connection_;

@@ -102,9 +102,10 @@ std::vector<std::string> migration_sql(int version) {
     }
   }
   if (statements.empty()) return statements;
-  statements.emplace_back("DELETE FROM semel_schema");
+  // So that it may be said in a session with sql_safe_updates too.
+  statements.emplace_back("DELETE FROM semel_schema WHERE version >= 0 LIMIT 1000");
   std::string made = fmt::format("INSERT INTO semel_schema VALUES ({}, NOW(6), ", kSchemaVersion);
-  append_text(made, fmt::format("semel {}", ::semel::version()));
+  append_text(made, fmt::format("semel {}", ::semel::version()), Literals::kAnyones);
   statements.push_back(made + ')');
   return statements;
 }

@@ -9,7 +9,6 @@
 #include "stores/mysql/lease_claims.h"
 #include "stores/mysql/purge.h"
 #include "stores/mysql/schema.h"
-#include "stores/sql/attach.h"
 #include "stores/sql/batch_finish.h"
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
@@ -50,7 +49,9 @@ class MySqlStore final : public Store {
             positions_.get(), runs_.get(), gates_.get()};
   }
 
-  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override;
+  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
+    return sql::contained([&] { return mysql::attach(core_, spec); });
+  }
   Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
                                    const ClaimOptions& options) override;
   Result<std::vector<Applied>> renew(std::span<const Lease> leases, milliseconds lease) override;
@@ -78,16 +79,6 @@ class MySqlStore final : public Store {
   std::mutex purging_;
   Purge purge_;
 };
-
-Result<ConsumerNumber> MySqlStore::attach(const ConsumerSpec& spec) {
-  return sql::contained([&] {
-    const ConsumerNumber number = sql::attach_in<Connection>(core_.shared, core_.generations, spec);
-    core_.generations.forget();
-    sql::Lent lent(core_.pool);
-    core_.generations.active(static_cast<Connection&>(*lent), number);
-    return number;
-  });
-}
 
 Result<std::vector<Claim>> MySqlStore::claim(std::span<const Message* const> messages,
                                              const ClaimOptions& options) {
@@ -141,16 +132,6 @@ Result<std::vector<Applied>> MySqlStore::finish(std::span<const Finish> batch) {
 }
 
 }  // namespace
-
-Core::Core(const MySqlOptions& options, Place where, milliseconds grace,
-           Environment& the_environment)
-    : place(std::move(where)),
-      environment(the_environment),
-      texts(dialect),
-      generations(dialect, place.clock),
-      presence(place, dialect, grace),
-      pool([this] { return std::make_unique<Connection>(place); }, options.connections,
-           options.busy) {}
 
 Result<std::unique_ptr<Store>> open_store(MySqlOptions options, const InnerOptions& inner) {
   return sql::contained([&]() -> std::unique_ptr<Store> {

@@ -48,7 +48,7 @@ TEST(MySqlUrl, WhatCannotBeReadIsToldWithoutThePassword) {
 
 std::string written(const sql::Param& param) {
   std::string out;
-  append(out, param);
+  append(out, param, Literals::kOurs);
   return out;
 }
 
@@ -65,9 +65,9 @@ TEST(MySqlLiteral, NumbersAreReadAsTheyAre) {
   EXPECT_EQ(written(true), "TRUE");
   EXPECT_EQ(written(std::optional<std::int64_t>()), "NULL");
   std::string out;
-  EXPECT_TRUE(append(out, Value(1.5)));
+  EXPECT_TRUE(append(out, Value(1.5), Literals::kOurs));
   EXPECT_EQ(out, "(1.5e0)") << "no decimal";
-  EXPECT_FALSE(append(out, Value(1.0 / 0.0 * 1.0)));
+  EXPECT_FALSE(append(out, Value(1.0 / 0.0 * 1.0), Literals::kOurs));
 }
 
 TEST(MySqlLiteral, TimesAreWrittenAndReadAgain) {
@@ -82,7 +82,8 @@ TEST(MySqlLiteral, TimesAreWrittenAndReadAgain) {
 
 TEST(MySqlLiteral, ValuesAreWrittenWhereTheyBelong) {
   const std::initializer_list<sql::Param> params = {1, sql::Word{"?2"}, BytesView("x")};
-  EXPECT_EQ(filled("a = ?2 AND b = ?1 OR c = ?2 AND d = ?3", {params.begin(), params.size()}),
+  EXPECT_EQ(filled("a = ?2 AND b = ?1 OR c = ?2 AND d = ?3", {params.begin(), params.size()},
+                   Literals::kOurs),
             "a = '?2' AND b = 1 OR c = '?2' AND d = _binary'x'");
 }
 

@@ -45,6 +45,15 @@ struct UnitClaims::Request {
     claimed.key = message(at).key().text;
     return claimed;
   }
+  // A record of its own.
+  void made(std::uint32_t at, StoreTime now, std::optional<std::int64_t> inbox) {
+    sql::Claimed& claimed = remember(at);
+    claimed.at = now;
+    claimed.inbox = inbox;
+    Acquired acquired;
+    acquired.lease.key = claimed.id;
+    answers[at] = acquired;
+  }
 };
 
 std::vector<Claim> UnitClaims::claim(std::span<const Message* const> messages,
@@ -53,6 +62,18 @@ std::vector<Claim> UnitClaims::claim(std::span<const Message* const> messages,
   Request request{messages, options, generation, options.patience, sql::in_order(messages), {},
                   {},       {},      {}};
   request.answers.assign(messages.size(), Busy{core::kShortestBusy});
+  if (connection_.borrowed()) {
+    claim_inside(request);
+  } else {
+    claim_until_settled(request);
+  }
+  for (auto& one : request.claimed_at) {
+    if (one) claimed_.add(*std::move(one));
+  }
+  return std::move(request.answers);
+}
+
+void UnitClaims::claim_until_settled(Request& request) {
   for (int tries = 1;; ++tries) {
     try {
       if (claim_once(request)) break;
@@ -70,10 +91,30 @@ std::vector<Claim> UnitClaims::claim(std::span<const Message* const> messages,
           {ErrorKind::kRetryTransaction, "R200", "others claim the same keys all the time", {}}, 1);
     }
   }
-  for (auto& one : request.claimed_at) {
-    if (one) claimed_.add(*std::move(one));
+}
+
+// What a look would see there may be old, or not committed: each is inserted first, and what that
+// met is read by its lock. Where the lock is another's for too long, the statement alone is undone.
+void UnitClaims::claim_inside(Request& request) {
+  connection_.begin(request.patience);
+  request.claimed_at.assign(request.messages.size(), std::nullopt);
+  for (const std::uint32_t at : request.open) {
+    RecordBatch::New record;
+    record.id = request.id(at);
+    record.fingerprint = &request.message(at).fingerprint();
+    if (request.options.inbox) record.inbox = connection_.next_number(sql::Counter::kInbox);
+    try {
+      if (RecordBatch(connection_, clock_).make_completed(record, request.generation)) {
+        request.made(at, connection_.now(), record.inbox);
+        continue;
+      }
+      request.due = {at};
+      lock_due(request, request.options.want_result);
+    } catch (const sql::Failure& failed) {
+      if (failed.error().kind != ErrorKind::kBlocked) throw;
+      request.answers[at] = Busy{core::kLongestBusy};
+    }
   }
-  return std::move(request.answers);
 }
 
 bool UnitClaims::claim_once(Request& request) {
@@ -81,7 +122,7 @@ bool UnitClaims::claim_once(Request& request) {
   look(request);
   connection_.begin(request.patience);
   if (!make_new(request)) return false;
-  lock_due(request);
+  lock_due(request, false);
   return true;
 }
 
@@ -133,20 +174,15 @@ bool UnitClaims::make_new(Request& request) {
   sql::Answer now = answer_of(said.back());
   now.next();
   for (std::size_t i = 0; i < records.size(); ++i) {
-    const std::uint32_t at = request.missing[i];
-    sql::Claimed& claimed = request.remember(at);
-    claimed.at = now.time(0);
-    claimed.inbox = records[i].inbox;
-    Acquired acquired;
-    acquired.lease.key = claimed.id;
-    request.answers[at] = acquired;
+    request.made(request.missing[i], now.time(0), records[i].inbox);
   }
   return true;
 }
 
-void UnitClaims::lock_due(Request& request) {
+void UnitClaims::lock_due(Request& request, bool want_result) {
   if (request.due.empty()) return;
-  FoundRows found = RecordBatch(connection_, clock_).find(request.ids(request.due), Hold::kLock);
+  FoundRows found =
+      RecordBatch(connection_, clock_).find(request.ids(request.due), Hold::kLock, want_result);
   for (Found& one : found.rows) {
     const std::uint32_t at = request.at(one.id);
     std::optional<core::Record> record = one.row.record;

@@ -14,7 +14,8 @@ namespace semel::mysql {
 
 // Of one unit. Looks before it begins the transaction, and makes in it what was missing: where the
 // primary key has one of those by then, the transaction is begun again. So a key that is there is
-// not locked for its twin's sake, but where it may be claimed.
+// not locked for its twin's sake, but where it may be claimed. On a borrowed connection it cannot
+// look before, nor begin again.
 class UnitClaims {
  public:
   UnitClaims(Connection& connection, const std::string& clock)
@@ -29,10 +30,13 @@ class UnitClaims {
  private:
   struct Request;
 
+  // Inside a transaction that another has begun, at whatever isolation.
+  void claim_inside(Request& request);
+  void claim_until_settled(Request& request);
   bool claim_once(Request& request);
   void look(Request& request);
   bool make_new(Request& request);
-  void lock_due(Request& request);
+  void lock_due(Request& request, bool want_result);
   bool answer_held(Request& request);
 
   Connection& connection_;

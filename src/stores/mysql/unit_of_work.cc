@@ -19,12 +19,17 @@ class UnitWork final : public sql::UnitWork {
         connection_(static_cast<Connection&>(*lent_)),
         records_(connection_, core.place.clock),
         wire_(connection_.wire(), connection_.handler_texts()),
-        claims_(connection_, core.place.clock) {}
+        claims_(connection_, core.place.clock) {
+    if (connection_.borrowed()) connection_.need_transaction();
+  }
 
   sql::Session& session() override { return connection_; }
   sql::HandlerWire& wire() override { return wire_; }
   sql::ManyRecords& records() override { return records_; }
   sql::ClaimedKeys& claimed() override { return claims_.claimed(); }
+  void hand_back() override {
+    if (connection_.borrowed()) connection_.hand_back();
+  }
 
   std::vector<Claim> claim(std::span<const Message* const> messages) override {
     const ConsumerNumber consumer = messages.front()->key().id.consumer();

@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <utility>
 
@@ -36,6 +38,9 @@ void watch_peer(int socket) {
 Refusal refusal_of(MYSQL* connection) {
   return {mysql_errno(connection), mysql_sqlstate(connection), mysql_error(connection)};
 }
+
+// In them a byte of a longer character may look like a quote or a backslash.
+constexpr std::string_view kAmbiguous[] = {"big5", "cp932", "gb18030", "gbk", "sjis"};
 
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
@@ -87,6 +92,11 @@ std::size_t matched(MYSQL* connection) {
 
 void ResultDeleter::operator()(MYSQL_RES* result) const noexcept { mysql_free_result(result); }
 
+std::string unique_mark(std::string_view prefix) {
+  static std::atomic<std::uint64_t> last{0};
+  return fmt::format("{}_{}", prefix, ++last);
+}
+
 sql::Failure failure_of(const Refusal& refusal) {
   return {error_of(refusal), static_cast<int>(refusal.code)};
 }
@@ -108,7 +118,7 @@ sql::Answer answer_of(const Said& said) {
   return {std::move(cells), columns, rows};
 }
 
-Wire::Wire(const Target& target) {
+Wire::Wire(const Target& target) : owned_(true) {
   [[maybe_unused]] static const int ready = mysql_library_init(0, nullptr, nullptr);
   connection_ = mysql_init(nullptr);
   if (connection_ == nullptr) throw std::bad_alloc();
@@ -126,7 +136,29 @@ Wire::Wire(const Target& target) {
   }
 }
 
-Wire::~Wire() { mysql_close(connection_); }
+Wire::Wire(MYSQL* borrowed)
+    : connection_(borrowed), owned_(false), mariadb_(mariadb_connection(borrowed) != 0) {
+  need_known_server();
+  send("SELECT @@max_allowed_packet, @@character_set_client");
+  Answers answers = run(Loss::kNothingDone);
+  if (answers.refused) throw failure_of(*answers.refused);
+  sql::Answer facts = answer_of(answers.said.back());
+  facts.next();
+  most_ = static_cast<std::size_t>(facts.integer(0));
+  const std::string characters = facts.bytes(1);
+  if (std::ranges::find(kAmbiguous, characters) != std::end(kAmbiguous)) {
+    sql::fail({ErrorKind::kRejected, "R208",
+               fmt::format("the connection speaks {}, in which a character may hold the byte of a "
+                           "quote",
+                           characters),
+               "SET NAMES utf8mb4 before it is borrowed"},
+              1);
+  }
+}
+
+Wire::~Wire() {
+  if (owned_) mysql_close(connection_);
+}
 
 void Wire::set_options(const Target& target) {
   mysql_options(connection_, MYSQL_SET_CHARSET_NAME, "utf8mb4");
@@ -148,18 +180,20 @@ void Wire::set_options(const Target& target) {
   }
 }
 
+void Wire::need_known_server() const {
+  const unsigned long version = mysql_get_server_version(connection_);
+  if (version >= (mariadb_ ? kOldestMariaDb : kOldestMySql)) return;
+  sql::fail({ErrorKind::kRejected, "R258",
+             fmt::format("the server is older than {}: {}", mariadb_ ? "MariaDB 10.6" : "MySQL 8.0",
+                         mysql_get_server_info(connection_)),
+             "use a newer server"},
+            1);
+}
+
 // Nothing of what the server was set to counts: what statements mean must not depend on it.
 void Wire::set_up() {
   mariadb_ = mariadb_connection(connection_) != 0;
-  const unsigned long version = mysql_get_server_version(connection_);
-  if (version < (mariadb_ ? kOldestMariaDb : kOldestMySql)) {
-    sql::fail(
-        {ErrorKind::kRejected, "R258",
-         fmt::format("the server is older than {}: {}", mariadb_ ? "MariaDB 10.6" : "MySQL 8.0",
-                     mysql_get_server_info(connection_)),
-         "use a newer server"},
-        1);
-  }
+  need_known_server();
   watch_peer(static_cast<int>(mysql_get_socket(connection_)));
   send(
       "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,ERROR_FOR_DIVISION_BY_ZERO,"
@@ -183,6 +217,8 @@ void Wire::set_up() {
 
 void Wire::send(std::string_view statement, Loss loss) {
   constexpr std::size_t kRoom = 1024;
+  need_nothing_unread();
+  if (!handed_over_.empty()) take_back();
   if (most_ != 0 && statement.size() + kRoom > most_) {
     sql::fail({ErrorKind::kLimit, "R200",
                fmt::format("a statement of {} bytes is more than the MySQL server takes: {}",
@@ -190,7 +226,8 @@ void Wire::send(std::string_view statement, Loss loss) {
                "raise max_allowed_packet on the server"});
   }
   const std::size_t enough = most_ != 0 ? std::min(kEnough, most_ / 2) : kEnough;
-  if (!packet_.empty() && packet_.size() + statement.size() > enough) flush(loss);
+  const bool alone = !owned_;
+  if (!packet_.empty() && (alone || packet_.size() + statement.size() > enough)) flush(loss);
   if (!packet_.empty()) packet_ += "; ";
   packet_ += statement;
   ++sent_;
@@ -220,7 +257,7 @@ void Wire::read_all(Loss loss) {
     return;
   }
   // Else a quote in a string of ours would end it.
-  if ((connection_->server_status & SERVER_STATUS_NO_BACKSLASH_ESCAPES) != 0) return;
+  if (!owned_ || !takes_escapes()) return;
   broken_ = true;
   sql::fail({ErrorKind::kUnavailable, "R200", "the session's sql_mode was changed", {}}, 1);
 }
@@ -254,10 +291,70 @@ void Wire::forget() noexcept {
   packet_.clear();
   sent_ = 0;
   answers_ = {};
+  handed_over_.clear();
 }
 
 bool Wire::in_transaction() const noexcept {
   return !broken_ && (connection_->server_status & SERVER_STATUS_IN_TRANS) != 0;
+}
+
+bool Wire::commits_each() const noexcept {
+  return (connection_->server_status & SERVER_STATUS_AUTOCOMMIT) != 0;
+}
+
+bool Wire::takes_escapes() const noexcept {
+  return (connection_->server_status & SERVER_STATUS_NO_BACKSLASH_ESCAPES) == 0;
+}
+
+// Of its owner's.
+void Wire::need_nothing_unread() const {
+  if (owned_) return;
+  if (connection_->status == MYSQL_STATUS_READY && !mysql_more_results(connection_)) return;
+  sql::fail({ErrorKind::kRejected, "R208", "an answer on the connection is not read to its end",
+             "read it, or free it, before the connection is used by another"},
+            1);
+}
+
+void Wire::end() noexcept {
+  ::shutdown(static_cast<int>(mysql_get_socket(connection_)), SHUT_RDWR);
+}
+
+void Wire::hand_over() {
+  const std::string mark = unique_mark("semel_work");
+  send("SAVEPOINT " + mark);
+  Answers answers = run(Loss::kNothingDone);
+  if (answers.refused) throw told(*answers.refused);
+  handed_over_ = mark;
+}
+
+// A mark that only this transaction has: after a deadlock the server has undone it, and what came
+// behind would commit by itself.
+void Wire::take_back() {
+  const std::string mark = std::exchange(handed_over_, {});
+  send("RELEASE SAVEPOINT " + mark);
+  Answers answers = run(Loss::kNothingDone);
+  if (!answers.refused) return;
+  if (is_lost(answers.refused->code)) throw failure_of(*answers.refused);
+  sql::fail({ErrorKind::kRejected, "R208",
+             "the transaction that was open on the connection ended in the work: the server undid "
+             "it, or it was committed or rolled back",
+             "begin it again, and let the work neither commit nor roll back"},
+            1);
+}
+
+sql::Failure Wire::told(const Refusal& refusal) {
+  sql::Failure failed = failure_of(refusal);
+  if (owned_ || broken_) return failed;
+  // With a refusal the server does not say how the session stands.
+  constexpr std::string_view kNothing = "DO 0";
+  if (mysql_real_query(connection_, kNothing.data(), kNothing.size()) != 0 || in_transaction()) {
+    return failed;
+  }
+  return {
+      {ErrorKind::kRejected, "R208",
+       "the whole transaction that was open on the connection is undone: " + failed.error().message,
+       "begin it again: nothing of it is left"},
+      failed.code()};
 }
 
 unsigned long Wire::session() const noexcept { return mysql_thread_id(connection_); }

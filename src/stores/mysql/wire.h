@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "stores/mysql/error_table.h"
+#include "stores/mysql/literal.h"
 #include "stores/mysql/url.h"
 #include "stores/sql/answer.h"
 #include "stores/sql/failure.h"
@@ -44,6 +45,9 @@ class Wire {
  public:
   // Throws Failure.
   explicit Wire(const Target& target);
+  // Over a connection that is another's, and whose settings stay as they are: each statement goes
+  // by itself. Asks the server how its session stands.
+  explicit Wire(st_mysql* borrowed);
   ~Wire();
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
@@ -60,6 +64,19 @@ class Wire {
 
   // As the server said last.
   bool in_transaction() const noexcept;
+  bool commits_each() const noexcept;   // each statement that is in no transaction
+  bool takes_escapes() const noexcept;  // a backslash in a string is one
+  bool borrowed() const noexcept { return !owned_; }
+  Literals literals() const noexcept { return owned_ ? Literals::kOurs : Literals::kAnyones; }
+
+  // The connection is its owner's until something is sent again. Throws then, and runs nothing,
+  // where the transaction that was open is not by now.
+  void hand_over();
+  // Ends the session: the server undoes what is open in it.
+  void end() noexcept;
+  // What is thrown for a refusal. A borrowed connection's owner is told where all that he did in
+  // his transaction is undone too.
+  sql::Failure told(const Refusal& refusal);
   // Open, in no transaction, and nothing came that nobody asked for. Does not wait.
   bool whole() const noexcept;
   // The server, or what is between, has not ended it, as far as is known here. Does not wait.
@@ -69,6 +86,9 @@ class Wire {
   unsigned long session() const noexcept;
 
  private:
+  void need_known_server() const;
+  void need_nothing_unread() const;
+  void take_back();
   void set_options(const Target& target);
   void set_up();
   void flush(Loss loss);
@@ -77,6 +97,8 @@ class Wire {
   [[noreturn]] void lost(Loss loss);
 
   st_mysql* connection_;
+  const bool owned_;
+  std::string handed_over_;  // the mark that was set then; empty: it was not
   bool mariadb_ = false;
   bool broken_ = false;
   std::size_t most_ = 0;  // bytes in one packet
@@ -84,6 +106,9 @@ class Wire {
   std::size_t sent_ = 0;
   Answers answers_;  // of what went ahead because it was much
 };
+
+// A savepoint's name that no other has: of two with one name the server forgets the first.
+std::string unique_mark(std::string_view prefix);
 
 sql::Failure failure_of(const Refusal& refusal);
 sql::Answer answer_of(const Said& said);

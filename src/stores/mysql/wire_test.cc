@@ -77,7 +77,7 @@ TEST_F(MySqlWire, EveryByteArrivesAsItIs) {
   }
   for (const Bytes& bytes : all) {
     std::string text = "SELECT ";
-    append_bytes(text, bytes);
+    append_bytes(text, bytes, Literals::kOurs);
     wire_.send(text);
   }
   const Answers answers = wire_.run(Loss::kNothingDone);
@@ -95,12 +95,12 @@ TEST_F(MySqlWire, MuchGoesAheadInPartsAndTooMuchIsRefusedHere) {
   const Bytes big(700'000, 'x');
   for (int i = 0; i < 5; ++i) {
     std::string text = "INSERT INTO t VALUES (";
-    append_bytes(text, big);
+    append_bytes(text, big, Literals::kOurs);
     wire_.send(text + ")");
   }
   EXPECT_EQ(wire_.run(Loss::kNothingDone).said.size(), 5U);
   std::string text = "INSERT INTO t VALUES (";
-  append_bytes(text, Bytes(64 << 20, 'x'));
+  append_bytes(text, Bytes(64 << 20, 'x'), Literals::kOurs);
   try {
     wire_.send(text + ")");
     ADD_FAILURE() << "the server's default takes less";
@@ -114,7 +114,7 @@ TEST_F(MySqlWire, WhatIsSentBehindARefusedPartDoesNotRun) {
   run({"CREATE TABLE t (a INT PRIMARY KEY, b LONGBLOB)"});
   wire_.send("INSERT INTO nowhere VALUES (1)");
   std::string text = "INSERT INTO t VALUES (1, ";
-  append_bytes(text, Bytes(2 << 20, 'x'));
+  append_bytes(text, Bytes(2 << 20, 'x'), Literals::kOurs);
   wire_.send(text + ")");
   const Answers answers = wire_.run(Loss::kNothingDone);
   ASSERT_TRUE(answers.refused.has_value());

@@ -7,41 +7,22 @@
 
 #include "stores/postgres/core.h"
 #include "stores/postgres/schema.h"
+#include "stores/sql/borrowed_store.h"
 
 namespace semel::postgres {
 namespace {
 
-using std::chrono::milliseconds;
-
-class BorrowedStore final : public Store, public TransactionalStore {
+class BorrowedStore final : public sql::BorrowedStore {
  public:
   BorrowedStore(PGconn* connection, std::string schema)
-      : connection_(connection), core_(connection, std::move(schema)), units_(make_units(core_)) {
-    traits_.name = "postgres";
-    traits_.durable = true;
-    traits_.borrowed = true;
-  }
-
-  const StoreTraits& traits() const noexcept override { return traits_; }
-  StoreFacets facets() noexcept override {
-    StoreFacets facets;
-    facets.transactional = this;
-    return facets;
-  }
+      : sql::BorrowedStore("postgres", "open_postgres"),
+        connection_(connection),
+        core_(connection, std::move(schema)),
+        units_(make_units(core_)) {}
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
     return sql::contained([&] { return postgres::attach(core_, spec); });
   }
-  Result<std::vector<Claim>> claim(std::span<const Message* const>, const ClaimOptions&) override {
-    return refused<std::vector<Claim>>();
-  }
-  Result<std::vector<Applied>> renew(std::span<const Lease>, milliseconds) override {
-    return refused<std::vector<Applied>>();
-  }
-  Result<std::vector<Applied>> finish(std::span<const Finish>) override {
-    return refused<std::vector<Applied>>();
-  }
-  Result<PurgeReport> purge(milliseconds) override { return refused<PurgeReport>(); }
 
   Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
     if (PQtransactionStatus(connection_) != PQTRANS_INTRANS) {
@@ -57,17 +38,9 @@ class BorrowedStore final : public Store, public TransactionalStore {
   }
 
  private:
-  template <class T>
-  static Result<T> refused() {
-    return failure({ErrorKind::kRejected, "R208",
-                    "a borrowed connection guards work inside the caller's transaction only",
-                    "open the database with open_postgres for all else"});
-  }
-
   PGconn* connection_;
   Core core_;
   std::unique_ptr<TransactionalStore> units_;
-  StoreTraits traits_;
 };
 
 }  // namespace

@@ -1,0 +1,76 @@
+// A store over a connection that the caller lends, inside the caller's own transaction.
+#include <mysql.h>
+
+#include <utility>
+
+#include <semel/mysql.h>
+
+#include "stores/mysql/core.h"
+#include "stores/mysql/schema.h"
+#include "stores/sql/borrowed_store.h"
+
+namespace semel::mysql {
+namespace {
+
+class BorrowedStore final : public sql::BorrowedStore {
+ public:
+  explicit BorrowedStore(MYSQL* connection)
+      : sql::BorrowedStore("mysql", "open_mysql"), core_(connection), units_(make_units(core_)) {}
+
+  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
+    return sql::contained([&] { return mysql::attach(core_, spec); });
+  }
+
+  Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
+    // What only looks begins a transaction of its own, and so would commit the caller's.
+    if (options.only_looks) return failure(refusal());
+    // Whether the caller committed what was seen last is not told: it is read again.
+    core_.generations.forget();
+    return units_->begin(options);
+  }
+
+ private:
+  Core core_;
+  std::unique_ptr<TransactionalStore> units_;
+};
+
+// In a session that commits nothing by itself, what looked has begun a transaction.
+void leave(Wire& wire) {
+  if (!wire.in_transaction()) return;
+  wire.send("COMMIT AND NO CHAIN NO RELEASE");
+  const Answers answers = wire.run(Loss::kInDoubt);
+  if (answers.refused) throw wire.told(*answers.refused);
+}
+
+void prepare(MYSQL* connection, bool create_tables) {
+  Wire wire(connection);
+  const bool inside = wire.in_transaction();
+  if (create_tables && inside) {
+    sql::fail({ErrorKind::kRejected, "R208",
+               "a transaction is open on the connection: to make tables would commit it",
+               "let borrow_mysql make them before it begins, or run semel store init"});
+  }
+  if (create_tables) {
+    make_schema(wire);
+  } else {
+    need_schema(wire);
+  }
+  if (!inside) leave(wire);
+}
+
+}  // namespace
+}  // namespace semel::mysql
+
+namespace semel {
+
+Result<std::unique_ptr<Store>> borrow_mysql(MYSQL* connection, MySqlBorrow options) {
+  return sql::contained([&]() -> std::unique_ptr<Store> {
+    if (connection == nullptr || mysql_get_socket(connection) == MARIADB_INVALID_SOCKET) {
+      sql::fail({ErrorKind::kRejected, "R208", "no open connection was given", "open it first"});
+    }
+    mysql::prepare(connection, options.create_tables);
+    return std::make_unique<mysql::BorrowedStore>(connection);
+  });
+}
+
+}  // namespace semel

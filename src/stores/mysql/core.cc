@@ -1,0 +1,42 @@
+#include "stores/mysql/core.h"
+
+#include <utility>
+
+#include "stores/sql/attach.h"
+
+namespace semel::mysql {
+namespace {
+
+// Whatever time zone the session of another has.
+constexpr const char* kAnyonesClock = "UTC_TIMESTAMP(6)";
+
+}  // namespace
+
+Core::Core(const MySqlOptions& options, Place where, std::chrono::milliseconds grace,
+           Environment& the_environment)
+    : place(std::move(where)),
+      environment(the_environment),
+      texts(dialect),
+      generations(dialect, place.clock),
+      presence(place, dialect, grace),
+      pool([this] { return std::make_unique<Connection>(place); }, options.connections,
+           options.busy) {}
+
+Core::Core(st_mysql* borrowed)
+    : place{{}, kAnyonesClock, Place{}.patience},
+      environment(system_environment()),
+      texts(dialect),
+      generations(dialect, place.clock),
+      presence(place, dialect, {}),
+      pool([this, borrowed] { return std::make_unique<Connection>(place, borrowed); }, 0,
+           place.patience) {}
+
+ConsumerNumber attach(Core& core, const ConsumerSpec& spec) {
+  const ConsumerNumber number = sql::attach_in<Connection>(core.shared, core.generations, spec);
+  core.generations.forget();
+  sql::Lent lent(core.pool);
+  core.generations.active(static_cast<Connection&>(*lent), number);
+  return number;
+}
+
+}  // namespace semel::mysql

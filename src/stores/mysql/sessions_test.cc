@@ -1,0 +1,198 @@
+// Sessions that meet over a key, step by step, whatever isolation the server gives to who asks for
+// none.
+#include <gtest/gtest.h>
+
+#include <semel/mysql.h>
+#include <semel/unit_of_work.h>
+
+#include <future>
+#include <ostream>
+#include <thread>
+
+#include "tests/support/builders.h"
+#include "tests/support/mysql_servers.h"
+
+namespace semel {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using test::make_message;
+
+const test::MySqlFamilyServer& serializable() {
+  static const test::MariaDbServer server([] {
+    test::MariaDbServer::Options options = test::MariaDbServer::fast();
+    options.arguments.emplace_back("--transaction-isolation=SERIALIZABLE");
+    options.arguments.emplace_back("--autocommit=0");
+    return options;
+  }());
+  return server;
+}
+
+struct Served {
+  const char* name;
+  const test::MySqlFamilyServer& (*server)();
+  const char* isolation;
+};
+std::ostream& operator<<(std::ostream& out, const Served& served) { return out << served.name; }
+
+std::vector<Served> served() {
+  std::vector<Served> all = {
+      {"mariadb", []() -> const test::MySqlFamilyServer& { return test::MariaDbServer::shared(); },
+       "REPEATABLE-READ"},
+      {"mariadb_serializable", serializable, "SERIALIZABLE"}};
+  // Where it is missing, servers.mysql8.absent says so.
+  if (!test::MySqlServer::why_absent()) {
+    all.push_back({"mysql8",
+                   []() -> const test::MySqlFamilyServer& { return test::MySqlServer::shared(); },
+                   "REPEATABLE-READ"});
+  }
+  return all;
+}
+
+class MySqlSessions : public testing::TestWithParam<Served> {
+ protected:
+  // A unit that has claimed this one message.
+  struct Held {
+    std::unique_ptr<UnitOfWork> unit;
+    Claim claim;
+    void complete() {
+      const Finish done = test::completed(std::get<Acquired>(claim).lease);
+      ASSERT_TRUE(unit->finish({&done, 1}).has_value());
+      ASSERT_TRUE(unit->commit().has_value());
+      unit.reset();
+    }
+  };
+
+  MySqlSessions()
+      : server_(GetParam().server()),
+        database_(server_.new_database()),
+        first_(open()),
+        second_(open()),
+        consumer_(first_->attach({"payments", "recipe", false, {}}).value()) {}
+
+  std::unique_ptr<Store> open() const {
+    MySqlOptions options;
+    options.url = server_.url(database_);
+    return open_mysql(options).value();
+  }
+  std::string sql(const std::string& text) const { return server_.query(database_, text); }
+  Message message(const std::string& key) const { return make_message(consumer_, key); }
+
+  // Not begun again: what the store cannot solve itself is an error here.
+  static Held claim_in_unit(Store& store, const Message& message) {
+    UnitOptions options;
+    options.patience = 20s;
+    const Message* const one = &message;
+    auto unit = store.facets().transactional->begin(options).value();
+    auto claims = unit->claim({&one, 1});
+    EXPECT_TRUE(claims.has_value()) << claims.error().message;
+    return {std::move(unit), claims ? claims->front() : Claim(Busy{})};
+  }
+  static std::future<Held> claiming(Store& store, const Message& message) {
+    return std::async(std::launch::async, [&] { return claim_in_unit(store, message); });
+  }
+  static Claim claim(Store& store, const Message& message) {
+    const Message* const one = &message;
+    return store.claim({&one, 1}, {}).value().front();
+  }
+  static bool ready(std::future<Held>& one, milliseconds patience = 0ms) {
+    return one.wait_for(patience) == std::future_status::ready;
+  }
+  template <class T>
+  static bool is(const Claim& claim) {
+    return std::holds_alternative<T>(claim);
+  }
+
+  // Returns when so many sessions wait for another's lock.
+  void wait_for_waiters(int count) const {
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (std::chrono::steady_clock::now() < end) {
+      const std::string waiting =
+          sql("SELECT COUNT(*) FROM information_schema.innodb_trx AS t JOIN "
+              "information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id "
+              "WHERE p.db = DATABASE() AND t.trx_state = 'LOCK WAIT'");
+      if (waiting == std::to_string(count)) return;
+      // Who asks more often is told what it was told before.
+      std::this_thread::sleep_for(150ms);
+    }
+    FAIL() << "nobody waits";
+  }
+
+  const test::MySqlFamilyServer& server_;
+  const std::string database_;
+  const std::unique_ptr<Store> first_, second_;
+  const ConsumerNumber consumer_;
+};
+
+TEST_P(MySqlSessions, TheServerWouldGiveThisIsolation) {
+  const bool mysql = sql("SELECT @@version").starts_with("8.");
+  EXPECT_EQ(sql(mysql ? "SELECT @@transaction_isolation" : "SELECT @@tx_isolation"),
+            GetParam().isolation);
+}
+
+TEST_P(MySqlSessions, WhoWaitsLearnsHowTheFirstEnded) {
+  for (const bool committed : {true, false}) {
+    SCOPED_TRACE(committed);
+    const Message m = message(committed ? "committed" : "rolled back");
+    Held first = claim_in_unit(*first_, m);
+    ASSERT_TRUE(is<Acquired>(first.claim));
+    auto waiting = claiming(*second_, m);
+    wait_for_waiters(1);
+    EXPECT_FALSE(ready(waiting));
+    if (committed) {
+      first.complete();
+    } else {
+      first.unit.reset();
+    }
+    Held second = waiting.get();
+    EXPECT_EQ(is<Completed>(second.claim), committed);
+    EXPECT_EQ(is<Acquired>(second.claim), !committed);
+    if (!committed) second.complete();
+    EXPECT_TRUE(is<Completed>(claim(*first_, m)));
+  }
+}
+
+// Where each of the two is given a shared lock on what was rolled back, they stop each other.
+TEST_P(MySqlSessions, OfTwoWhoWaitOneHasTheKeyThatWasGivenUp) {
+  const Message m = message("k");
+  Held first = claim_in_unit(*first_, m);
+  ASSERT_TRUE(is<Acquired>(first.claim));
+  std::future<Held> waiting[] = {claiming(*second_, m), claiming(*first_, m)};
+  wait_for_waiters(2);
+  first.unit.reset();
+  while (!ready(waiting[0], 1ms) && !ready(waiting[1], 1ms)) continue;
+  const std::size_t winner = ready(waiting[0]) ? 0 : 1;
+  Held second = waiting[winner].get();
+  ASSERT_TRUE(is<Acquired>(second.claim));
+  wait_for_waiters(1);
+  EXPECT_FALSE(ready(waiting[1 - winner], 20ms));
+  second.complete();
+  EXPECT_TRUE(is<Completed>(waiting[1 - winner].get().claim));
+}
+
+// Nobody who waits for a row in the middle keeps others from keys beside it.
+TEST_P(MySqlSessions, KeysBesideOneInAnothersHandsAreFree) {
+  Held first = claim_in_unit(*first_, message("m"));
+  ASSERT_TRUE(is<Acquired>(first.claim));
+  const Message twin = message("m");
+  auto waiting = claiming(*second_, twin);
+  wait_for_waiters(1);
+  for (int i = 0; i < 20; ++i) {
+    const Message beside = message("beside" + std::to_string(i));
+    auto other = claiming(*second_, beside);
+    ASSERT_TRUE(ready(other, 5s)) << i;
+    Held held = other.get();
+    ASSERT_TRUE(is<Acquired>(held.claim)) << i;
+    held.complete();
+  }
+  EXPECT_FALSE(ready(waiting));
+  first.complete();
+  EXPECT_TRUE(is<Completed>(waiting.get().claim));
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, MySqlSessions, testing::ValuesIn(served()),
+                         testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace semel

@@ -1,0 +1,51 @@
+// BorrowedStore: a store over a connection that the caller lends, inside the caller's own
+// transaction. What each server does in a way of its own is left to who inherits.
+#pragma once
+
+#include <semel/store.h>
+#include <semel/unit_of_work.h>
+
+#include "stores/sql/failure.h"
+
+namespace semel::sql {
+
+class BorrowedStore : public Store, public TransactionalStore {
+ public:
+  // `name`: as StoreTraits::name. `opener`: the function that opens a store with all facets.
+  BorrowedStore(const char* name, const char* opener) : opener_(opener) {
+    traits_.name = name;
+    traits_.durable = true;
+    traits_.borrowed = true;
+  }
+
+  const StoreTraits& traits() const noexcept override { return traits_; }
+  StoreFacets facets() noexcept override {
+    StoreFacets facets;
+    facets.transactional = this;
+    return facets;
+  }
+  Result<std::vector<Claim>> claim(std::span<const Message* const>, const ClaimOptions&) override {
+    return failure(refusal());
+  }
+  Result<std::vector<Applied>> renew(std::span<const Lease>, std::chrono::milliseconds) override {
+    return failure(refusal());
+  }
+  Result<std::vector<Applied>> finish(std::span<const Finish>) override {
+    return failure(refusal());
+  }
+  Result<PurgeReport> purge(std::chrono::milliseconds) override { return failure(refusal()); }
+
+ protected:
+  // Of what needs a transaction of its own.
+  Error refusal() const {
+    return {ErrorKind::kRejected, "R208",
+            "a borrowed connection guards work inside the caller's transaction only",
+            std::string("open the database with ") + opener_ + " for all else"};
+  }
+
+ private:
+  const char* const opener_;
+  StoreTraits traits_;
+};
+
+}  // namespace semel::sql

@@ -1,0 +1,114 @@
+// The connection is cut while a commit is on its way: whoever claims again learns what became of
+// it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include <semel/unit_of_work.h>
+
+#include "tests/chaos/commit_fault.h"
+#include "tests/chaos/scene.h"
+#include "tests/support/builders.h"
+#include "tests/support/test_environment.h"
+
+namespace semel::test {
+namespace {
+
+// A unit that has claimed this one message.
+struct Claimed {
+  std::unique_ptr<UnitOfWork> unit;
+  Claim claim;
+
+  bool acquired() const { return std::holds_alternative<Acquired>(claim); }
+  bool completed() const { return std::holds_alternative<Completed>(claim); }
+};
+
+// Begun again where the store says so, as the strategies do.
+Claimed claim_in_unit(Store& store, const Message& message) {
+  const Message* const one = &message;
+  for (int tries = 1;; ++tries) {
+    auto unit = store.facets().transactional->begin({});
+    if (unit) {
+      auto claims = (*unit)->claim({&one, 1});
+      if (claims) return {*std::move(unit), std::move(claims->front())};
+    }
+    constexpr int kMost = 4;
+    if (tries == kMost) {
+      ADD_FAILURE() << "it cannot be claimed";
+      return {nullptr, Busy{}};
+    }
+  }
+}
+
+// Up to its commit.
+Claimed worked(Store& store, const Message& message) {
+  Claimed claimed = claim_in_unit(store, message);
+  if (!claimed.acquired()) return claimed;
+  RecordedStatement effect;
+  effect.statement = admit_statement("INSERT INTO effect(name) VALUES (?)").value();
+  effect.values = {Value(message.key().text)};
+  claimed.unit->run(0, {effect});
+  EXPECT_TRUE(claimed.unit->flush().has_value());
+  const Finish done = completed(std::get<Acquired>(claimed.claim).lease);
+  EXPECT_TRUE(claimed.unit->finish({&done, 1}).has_value());
+  return claimed;
+}
+
+TEST(CommitDoubt, EffectsHappenOnceAndTheNextClaimTellsWhether) {
+  using Then = TcpProxy::Then;
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
+  SeededRandom random(seed);
+  const int doubts = static_cast<int>(24 * soak_factor());
+  TcpProxy proxy(shared_server().port());
+  const auto database = make_database_on_shared(proxy.port());
+  database->rows("CREATE TABLE effect (name VARCHAR(200))");
+  const auto store = database->open_at_place();
+  const ConsumerNumber consumer = store->attach({"payments", "recipe", false, {}}).value();
+  int round = 0, doubtful = 0, committed = 0;
+  for (; doubtful < doubts; ++round) {
+    const std::string name = fmt::format("m{}", round);
+    const Message m = make_message(consumer, name);
+    proxy.cut_all();
+    constexpr Then kThens[] = {Then::kWithhold, Then::kLose, Then::kCut};
+    const Then then = kThens[random.below(std::size(kThens))];
+    const CommitFault fault(proxy, then);
+    Claimed held = worked(*store, m);
+    ASSERT_TRUE(held.acquired());
+    const auto answer = held.unit->commit();
+    held.unit.reset();
+    ASSERT_EQ(fault.fired(), 1U) << "the fault did not fire";
+    proxy.clear();
+    if (answer) {
+      ASSERT_EQ(then, Then::kCut) << "the answer came through";
+      continue;
+    }
+    EXPECT_EQ(answer.error().kind, ErrorKind::kInDoubt) << answer.error().message;
+    ++doubtful;
+
+    Claimed again = worked(*store, m);
+    const bool done = again.completed();
+    EXPECT_EQ(database->rows("SELECT count(*) FROM effect WHERE name = '" + name + "'")[0][0],
+              done ? "1" : "0");
+    if (then == Then::kWithhold) {
+      EXPECT_TRUE(done);
+    }
+    if (then == Then::kLose) {
+      EXPECT_FALSE(done);
+    }
+    committed += done ? 1 : 0;
+    if (done) continue;
+    ASSERT_TRUE(again.acquired());
+    ASSERT_TRUE(again.unit->commit().has_value());
+  }
+  fmt::print("of {} commits in doubt {} had happened\n", doubtful, committed);
+  EXPECT_GT(committed, 0);
+  EXPECT_LT(committed, doubtful);
+  const auto counts = database->rows("SELECT count(*), count(DISTINCT name) FROM effect")[0];
+  EXPECT_EQ(counts[0], std::to_string(round));
+  EXPECT_EQ(counts[1], std::to_string(round));
+}
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,41 @@
+// CommitFault: what happens to the next commit that a proxy hears of.
+#pragma once
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "tests/chaos/server_under_test.h"
+#include "tests/support/tcp_proxy.h"
+
+namespace semel::test {
+
+class CommitFault {
+ public:
+  CommitFault(TcpProxy& proxy, TcpProxy::Then then) : proxy_(proxy) {
+    for (const std::string& word : commit_words()) {
+      TcpProxy::Fault fault{.text = word, .then = then};
+      if (then == TcpProxy::Then::kWithhold) fault.answer = commit_answer();
+      faults_.push_back(proxy.inject(fault));
+    }
+  }
+  std::size_t fired() const {
+    std::size_t all = 0;
+    for (const TcpProxy::FaultId fault : faults_) all += proxy_.fired(fault);
+    return all;
+  }
+  // False where it took too long.
+  bool wait_fired() const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (fired() == 0 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return fired() > 0;
+  }
+
+ private:
+  TcpProxy& proxy_;
+  std::vector<TcpProxy::FaultId> faults_;
+};
+
+}  // namespace semel::test

@@ -1,0 +1,19 @@
+#include "tests/chaos/mysql_database.h"
+
+namespace semel::test {
+
+std::unique_ptr<Database> make_database(const TempDir&) { return make_database_on_shared(); }
+
+std::size_t share_of_rounds() { return 10; }
+
+std::unique_ptr<ServerUnderTest> start_server() {
+  return std::make_unique<MySqlUnderTest<MariaDbServer>>();
+}
+
+const DatabaseServer& shared_server() { return MariaDbServer::shared(); }
+
+std::unique_ptr<Database> make_database_on_shared(int port) {
+  return make_mysql_database(MariaDbServer::shared(), port);
+}
+
+}  // namespace semel::test

@@ -1,0 +1,144 @@
+#include "tests/conformance/strategy/guard_suite.h"
+
+#include <semel/guard.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+namespace semel::conformance {
+
+GuardOptions orders() {
+  GuardOptions options;
+  options.consumer = "orders";
+  return options;
+}
+
+namespace {
+
+using Kind = Outcome::Kind;
+
+TEST_P(GuardSuite, WorkInATransactionCommitsWithItsRecord) {
+  const auto store = own_store();
+  Guard guard(*store, orders());
+  const auto work = [](Transaction& tx) {
+    tx.exec("INSERT INTO effect VALUES (?)", "a");
+    return done("r");
+  };
+  EXPECT_EQ(guard.run_once("a", kBody, work)->kind, Kind::kDone);
+  EXPECT_EQ(effects(), 1);
+  const auto again = guard.run_once("a", kBody, work);
+  EXPECT_EQ(again->kind, Kind::kDuplicate);
+  EXPECT_EQ(again->result, "r");
+  EXPECT_EQ(guard.run_once("a", fingerprint_of("other"), work)->kind, Kind::kConflict);
+  EXPECT_THROW(
+      (void)guard.run_once("b", kBody,
+                           [](Transaction& tx) { tx.exec("INSERT INTO effect VALUES (NULL)"); }),
+      StatementFailed);
+  EXPECT_EQ(guard.run_once("b", kBody, work)->kind, Kind::kDone);
+  EXPECT_EQ(effects(), 2);
+}
+
+TEST_P(GuardSuite, TheCallersCommitDecidesAboutRecordAndWork) {
+  const auto store = borrowed();
+  const auto insert = [this] { run("INSERT INTO effect VALUES ('direct')"); };
+  Guard guard(*store, orders());
+  run("START TRANSACTION");
+  EXPECT_EQ(guard.run_once("a", kBody, insert)->kind, Kind::kDone);
+  EXPECT_EQ(guard.run_once("a", kBody, insert)->kind, Kind::kDuplicate)
+      << "in the same transaction";
+  run("ROLLBACK");
+  EXPECT_EQ(effects(), 0);
+
+  run("START TRANSACTION");
+  EXPECT_EQ(guard.run_once("a", kBody, insert)->kind, Kind::kDone) << "the record went too";
+  run("COMMIT");
+  EXPECT_EQ(effects(), 1);
+  run("START TRANSACTION");
+  EXPECT_EQ(guard.run_once("a", kBody, insert)->kind, Kind::kDuplicate);
+  run("COMMIT");
+}
+
+TEST_P(GuardSuite, WhatFailsOnABorrowedConnectionLeavesTheTransactionWhole) {
+  const auto store = borrowed();
+  Guard guard(*store, orders());
+  run("START TRANSACTION");
+  run("INSERT INTO effect VALUES ('the caller''s own')");
+  EXPECT_THROW((void)guard.run_once("a", kBody,
+                                    [this] {
+                                      run("INSERT INTO effect VALUES ('direct')");
+                                      throw std::domain_error("no");
+                                    }),
+               std::domain_error);
+  EXPECT_EQ(effects(), 1);
+  EXPECT_THROW((void)guard.run_once("a", kBody,
+                                    [](Transaction& tx) {
+                                      tx.exec("INSERT INTO effect VALUES (?)", "fine");
+                                      tx.query("SELECT nothing FROM nowhere");
+                                    }),
+               StatementFailed);
+  EXPECT_EQ(effects(), 1);
+  const auto never = guard.run_once("b", kBody, [this] {
+    run("INSERT INTO effect VALUES ('direct')");
+    return dead("never");
+  });
+  EXPECT_EQ(never->kind, Kind::kDead);
+  EXPECT_EQ(effects(), 1) << "the key is closed, and what the work did is undone";
+  EXPECT_EQ(
+      guard
+          .run_once("a", kBody,
+                    [](Transaction& tx) { tx.exec("INSERT INTO effect VALUES (?)", "recorded"); })
+          ->kind,
+      Kind::kDone);
+  EXPECT_TRUE(caller_->in_transaction()) << "it is still the caller's";
+  run("COMMIT");
+  EXPECT_EQ(effects(), 2);
+}
+
+TEST_P(GuardSuite, WithoutAnOpenTransactionABorrowedConnectionIsRefused) {
+  const auto store = borrowed();
+  Guard guard(*store, orders());
+  int ran = 0;
+  const auto outcome = guard.run_once("a", kBody, [&] { ++ran; });
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind, ErrorKind::kRejected);
+  EXPECT_EQ(outcome.error().code, "R208");
+  EXPECT_EQ(ran, 0);
+}
+
+// The caller may look at an older state of the database than its neighbours do.
+TEST_P(GuardSuite, TwoCallersAtEveryIsolationMakeOneEffect) {
+  const auto mine = borrowed();
+  Guard first(*mine, orders());
+  for (const std::string level : {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}) {
+    SCOPED_TRACE(level);
+    const auto other = place_->connect();
+    const auto theirs = opened(other->borrow());
+    Guard second(*theirs, orders());
+    caller_->begin(level);
+    ASSERT_EQ(
+        first.run_once(level, kBody, [this] { run("INSERT INTO effect VALUES ('x')"); })->kind,
+        Kind::kDone);
+    std::atomic<bool> done_twice = false;
+    std::jthread twin([&] {
+      other->begin(level);
+      // What it looks at is as old as this.
+      EXPECT_EQ(other->ask("SELECT 1 + count(*) FROM effect WHERE name = 'none'"), "1");
+      const auto outcome = second.run_once(level, kBody, [&] { done_twice = true; });
+      if (outcome || !place_->may_ask_again()) {
+        ASSERT_TRUE(outcome) << outcome.error().message;
+        EXPECT_EQ(outcome->kind, Kind::kDuplicate);
+      }
+      other->run(outcome ? "COMMIT" : "ROLLBACK");
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    run("COMMIT");
+    twin.join();
+    EXPECT_FALSE(done_twice);
+  }
+  EXPECT_EQ(effects(), 3);
+}
+
+}  // namespace
+}  // namespace semel::conformance
