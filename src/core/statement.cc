@@ -24,7 +24,15 @@ Result<std::shared_ptr<const Statement>> admit_statement(std::string_view sql) {
   statement->sql = std::move(lexed->text);
   statement->placeholders = lexed->params.size();
   statement->returns_rows = lexed->returns_rows;
+  statement->writes = std::move(lexed->writes);
   return std::shared_ptr<const Statement>(std::move(statement));
+}
+
+std::optional<Otherwise> miss_of(const RecordedStatement& recorded, std::int64_t count,
+                                 const Rows& rows) noexcept {
+  if (recorded.expect_rows && *recorded.expect_rows != count) return recorded.otherwise;
+  if (!recorded.rule) return std::nullopt;
+  return recorded.rule->judge(count, rows);
 }
 
 }  // namespace semel
