@@ -87,7 +87,7 @@ struct RecordedStatement {
   std::optional<std::int64_t> expect_rows;  // rows changed (or returned) must be this many
   Otherwise otherwise;                      // else this
   std::shared_ptr<const std::vector<UniqueRule>> unique_rules;  // may be null
-  std::shared_ptr<const RowsRule> rule = {};  // may be null; asked where `expect_rows` is met
+  std::shared_ptr<const RowsRule> rule = {};  // may be null; asked where `expect_rows` is none
   // Taken before the statement runs, waited for as a row is, and held until the transaction ends:
   // what a row lock does, for a row that may not be there. A store with one writer has it already.
   std::optional<LockName> lock = {};

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/ascii.h"
+#include "config/guard_build.h"
 #include "config/http_build.h"
 #include "config/node.h"
 #include "config/scalars.h"
@@ -31,7 +32,7 @@ bool on_memory(const Config& config) {
 
 // A C++ handler is known when it is registered: until then the strategy says which kind it is.
 bool transactional(const ConsumerConfig& consumer, StrategyKind strategy) {
-  const bool named = strategy == StrategyKind::kDedupTable || strategy == StrategyKind::kInbox;
+  const bool named = core::commits_with_handler(strategy);
   return is_sql(consumer) || (named && std::holds_alternative<NativeHandler>(consumer.handler));
 }
 bool transactional(const ConsumerConfig& consumer) {
@@ -358,6 +359,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_strategy(check);
   check_apply(check);
   check_query(check);
+  check_guards(config.store, consumer, view, report);
   check_exec(check);
   check_key_present(check);
   check_order(check);

@@ -30,9 +30,10 @@ Result<std::shared_ptr<const Statement>> admit_statement(std::string_view sql) {
 
 std::optional<Otherwise> miss_of(const RecordedStatement& recorded, std::int64_t count,
                                  const Rows& rows) noexcept {
-  if (recorded.expect_rows && *recorded.expect_rows != count) return recorded.otherwise;
-  if (!recorded.rule) return std::nullopt;
-  return recorded.rule->judge(count, rows);
+  if (recorded.expect_rows) {
+    return *recorded.expect_rows == count ? std::nullopt : std::optional(recorded.otherwise);
+  }
+  return recorded.rule ? recorded.rule->judge(count, rows) : std::nullopt;
 }
 
 }  // namespace semel

@@ -138,9 +138,9 @@ TEST_P(UnitStatementSuite, ALockOnANameEndsWithItsTransaction) {
     std::jthread second([&] {
       begun = true;
       Batch batch = claim_in_unit({message(prefix + "-second")});
-      batch.unit->run(0, {locking(with_rule(statement("SELECT COUNT(*) FROM effect WHERE name = ?",
-                                                      {Value(prefix)}),
-                                            1))});
+      batch.unit->run(
+          0, {locking(with_rule(
+                 statement("SELECT COUNT(*) FROM effect WHERE name = ?", {Value(prefix)}), 1))});
       const FlushReport report = flushed(batch);
       EXPECT_TRUE(over) << "it must wait for the first";
       EXPECT_EQ(report.missed.size(), committed ? 1U : 0U) << "and see what that did";
