@@ -15,7 +15,7 @@ namespace {
 
 using sql::Token;
 
-tl::unexpected<Error> refuse(std::string message, std::string hint) {
+tl::unexpected<Error> refuse_select(std::string message, std::string hint) {
   return failure({ErrorKind::kRejected, {}, std::move(message), std::move(hint)});
 }
 
@@ -26,19 +26,20 @@ class Select {
     auto lexed = sql::lex(text);
     if (!lexed) return failure(std::move(lexed.error()));
     if (lexed->verb != "SELECT" || !lexed->writes.empty()) {
-      return refuse(fmt::format("it must only read, but this is {}",
-                                lexed->verb.empty() ? "no statement" : lexed->verb),
-                    "write a SELECT");
+      return refuse_select(fmt::format("it must only read, but this is {}",
+                                       lexed->verb.empty() ? "no statement" : lexed->verb),
+                           "write a SELECT");
     }
     auto tokens = sql::tokenize(text);
     if (!tokens) return failure(std::move(tokens.error()));
     Select made(*std::move(tokens));
     for (const char* word : {"UNION", "INTERSECT", "EXCEPT"}) {
       if (made.find(word)) {
-        return refuse(fmt::format("{} may not stand in it", word), "read the row by one SELECT");
+        return refuse_select(fmt::format("{} may not stand in it", word),
+                             "read the row by one SELECT");
       }
     }
-    if (!made.from()) return refuse("it reads no table", "write SELECT … FROM the table");
+    if (!made.from()) return refuse_select("it reads no table", "write SELECT … FROM the table");
     return made;
   }
 
@@ -130,13 +131,14 @@ class Select {
 Result<std::size_t> end_of(const Select& select, RowLocks locks, bool must_lock) {
   const auto locking = select.locking();
   if (locking && !select.locks_to_its_end(*locking)) {
-    return refuse("its lock must be FOR UPDATE, the last words of it: what is locked is waited for",
-                  "end it with FOR UPDATE");
+    return refuse_select(
+        "its lock must be FOR UPDATE, the last words of it: what is locked is waited for",
+        "end it with FOR UPDATE");
   }
   if (locking) return locks == RowLocks::kOneWriter ? *locking : select.size();
   if (must_lock && locks == RowLocks::kForUpdate) {
-    return refuse("it locks no row: another transaction may change it meanwhile",
-                  "end it with FOR UPDATE");
+    return refuse_select("it locks no row: another transaction may change it meanwhile",
+                         "end it with FOR UPDATE");
   }
   return select.size();
 }
@@ -153,7 +155,7 @@ Result<std::string> lock_select(std::string_view select, std::string_view done_w
   if (auto condition = sql::tokenize(done_when); !condition) {
     return failure(std::move(condition.error()));
   } else if (condition->tokens.empty()) {
-    return refuse("it is empty", "write a condition over the row, as status = 'PAID'");
+    return refuse_select("it is empty", "write a condition over the row, as status = 'PAID'");
   }
   const std::size_t from = *read->from();
   std::string made = read->text(0, from);
@@ -170,7 +172,7 @@ Result<VersionSelect> version_select(std::string_view select, RowLocks locks) {
   if (!end) return failure(end.error());
   VersionSelect made{read->text(0, *end), read->table()};
   if (made.table.empty()) {
-    return refuse("no table stands behind its FROM", "read the version from its table");
+    return refuse_select("no table stands behind its FROM", "read the version from its table");
   }
   return made;
 }

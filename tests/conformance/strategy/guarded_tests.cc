@@ -65,18 +65,17 @@ TEST_P(PessimisticLockSuite, OneWhoWaitsForTheRowSeesItDone) {
 
 // Two keys, and a row that is not there yet: no row lock keeps them apart.
 TEST_P(PessimisticLockSuite, OfTwoThatWouldMakeTheRowTheSecondSeesIt) {
-  std::promise<void> made;
+  std::promise<void> looked;
   std::promise<void> may_end;
   const auto first = guarded(*inner_, [&](const Message& message, Transaction& tx) {
-    const Verdict verdict = inserting()(message, tx);
-    tx.query("SELECT 1");  // what was recorded is sent
-    made.set_value();
+    tx.query("SELECT 1");  // what the guard recorded is sent: it has found no row
+    looked.set_value();
     may_end.get_future().wait();
-    return verdict;
+    return inserting()(message, tx);
   });
   const auto second = guarded(*other_, inserting());
   auto ending = std::async(std::launch::async, [&] { return one(*first, about("a")); });
-  made.get_future().wait();
+  looked.get_future().wait();
   std::atomic<bool> over = false;
   auto waiting = std::async(std::launch::async, [&] {
     const Outcomes outcomes = one(*second, about("b"));
