@@ -11,7 +11,7 @@
 #include "core/intake.h"
 #include "handlers/exec/exec_handler.h"
 #include "handlers/http/http_handler.h"
-#include "handlers/sql/guards.h"
+#include "handlers/sql/row_guards.h"
 #include "handlers/sql/sql_handler.h"
 #include "sources/sources.h"
 #include "strategies/strategies.h"
@@ -96,7 +96,7 @@ std::function<Result<bool>(const Message&)> look_of(const ConsumerBuild& build, 
 }
 
 // What a strategy that guards a business row puts before the handler's statements.
-Result<handlers::Guard> guard_of(const ConsumerBuild& build, core::StrategyKind strategy) {
+Result<handlers::RowGuard> guard_of(const ConsumerBuild& build, core::StrategyKind strategy) {
   const config::ConsumerConfig& consumer = *build.consumer;
   const auto locks =
       build.store->traits().single_writer ? core::RowLocks::kOneWriter : core::RowLocks::kForUpdate;
@@ -106,7 +106,7 @@ Result<handlers::Guard> guard_of(const ConsumerBuild& build, core::StrategyKind 
   if (strategy == core::StrategyKind::kOptimisticLock && consumer.version) {
     return handlers::make_version_guard(*consumer.version, locks);
   }
-  return handlers::Guard();
+  return handlers::RowGuard();
 }
 
 core::KeyRecipe recipe_of(const ConsumerBuild& build) {
@@ -259,7 +259,7 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   strategies::Context working = context_of(build, *handler);
   working.already_done = look_of(build, look_error);
   working.apply = *std::move(apply);
-  working.guard = *std::move(guard);
+  working.row_guard = *std::move(guard);
   if (!look_error.message.empty()) return failure(std::move(look_error));
   strategies::Context condemned =
       context_of(build, giving_up(transactional, consumer.retry.crashes));

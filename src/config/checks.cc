@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/ascii.h"
-#include "config/guard_build.h"
 #include "config/http_build.h"
 #include "config/node.h"
+#include "config/row_guard_build.h"
 #include "config/scalars.h"
 #include "config/sql_build.h"
 #include "config/store_build.h"
@@ -359,7 +359,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_strategy(check);
   check_apply(check);
   check_query(check);
-  check_guards(config.store, consumer, view, report);
+  check_row_guards(config.store, consumer, view, report);
   check_exec(check);
   check_key_present(check);
   check_order(check);

@@ -3,8 +3,8 @@
 // early.
 #include <utility>
 
-#include "strategies/guarded.h"
 #include "strategies/kinds.h"
+#include "strategies/row_guarded.h"
 
 namespace semel::strategies {
 
@@ -12,14 +12,14 @@ namespace {
 
 class OptimisticLock final : public Strategy {
  public:
-  explicit OptimisticLock(Context context) : guarded_(std::move(context)) {}
+  explicit OptimisticLock(Context context) : row_guarded_(std::move(context)) {}
 
   void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
-    guarded_.run(batch, sink);
+    row_guarded_.run(batch, sink);
   }
 
  private:
-  const Guarded guarded_;
+  const RowGuarded row_guarded_;
 };
 
 }  // namespace

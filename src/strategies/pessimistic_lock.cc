@@ -2,8 +2,8 @@
 // record. What finds it done is a duplicate, whatever its key.
 #include <utility>
 
-#include "strategies/guarded.h"
 #include "strategies/kinds.h"
+#include "strategies/row_guarded.h"
 
 namespace semel::strategies {
 
@@ -11,14 +11,14 @@ namespace {
 
 class PessimisticLock final : public Strategy {
  public:
-  explicit PessimisticLock(Context context) : guarded_(std::move(context)) {}
+  explicit PessimisticLock(Context context) : row_guarded_(std::move(context)) {}
 
   void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
-    guarded_.run(batch, sink);
+    row_guarded_.run(batch, sink);
   }
 
  private:
-  const Guarded guarded_;
+  const RowGuarded row_guarded_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <semel/environment.h>
 #include <semel/reason.h>
 
-#include "core/guard_rules.h"
+#include "core/row_rules.h"
 
 namespace semel::conformance {
 
@@ -200,7 +200,7 @@ std::unique_ptr<Strategy> StrategySuite::strategy_on(Store& store, Twist twist) 
   context.services.completer = completer_.get();
   const StrategyKind kind = GetParam().kind;
   if (kind == StrategyKind::kPessimisticLock || kind == StrategyKind::kOptimisticLock) {
-    context.guard = [kind](const Message& m, Transaction& tx) { guard(kind, m, tx); };
+    context.row_guard = [kind](const Message& m, Transaction& tx) { guard(kind, m, tx); };
   }
   context.already_done = [this](const Message& message) -> Result<bool> {
     return effects(message.key().text) > 0;

@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "tests/conformance/strategy/guarded_suite.h"
+#include "tests/conformance/strategy/row_guard_suite.h"
 #include "tests/support/mysql_servers.h"
 
 namespace semel::conformance {

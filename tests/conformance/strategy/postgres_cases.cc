@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "tests/conformance/strategy/guarded_suite.h"
+#include "tests/conformance/strategy/row_guard_suite.h"
 #include "tests/support/postgres_server.h"
 
 namespace semel::conformance {

@@ -3,7 +3,7 @@
 
 #include <semel/sqlite.h>
 
-#include "tests/conformance/strategy/guarded_suite.h"
+#include "tests/conformance/strategy/row_guard_suite.h"
 #include "tests/support/temp_dir.h"
 
 namespace semel::conformance {

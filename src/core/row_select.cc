@@ -1,4 +1,4 @@
-#include "core/guard_sql.h"
+#include "core/row_select.h"
 
 #include <fmt/format.h>
 

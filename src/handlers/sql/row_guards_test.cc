@@ -1,4 +1,4 @@
-#include "handlers/sql/guards.h"
+#include "handlers/sql/row_guards.h"
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ core::VersionSpec version() {
   return spec;
 }
 
-RecordedStatement recorded(const Guard& guard, const std::string& payload) {
+RecordedStatement recorded(const RowGuard& guard, const std::string& payload) {
   RowsToTell none;
   Transaction transaction(none, Attempt{});
   guard(message_of(payload), transaction);
@@ -43,7 +43,7 @@ RecordedStatement recorded(const Guard& guard, const std::string& payload) {
 }
 
 TEST(LockGuard, RecordsItsSelectWithItsRuleAndItsLock) {
-  const Guard guard = make_lock_guard(lock(), core::RowLocks::kForUpdate).value();
+  const RowGuard guard = make_lock_guard(lock(), core::RowLocks::kForUpdate).value();
   const RecordedStatement made = recorded(guard, R"({"id":7})");
   EXPECT_NE(made.statement->sql.find("semel_done FROM t WHERE id = ? FOR UPDATE"),
             std::string::npos)
@@ -55,9 +55,9 @@ TEST(LockGuard, RecordsItsSelectWithItsRuleAndItsLock) {
 }
 
 TEST(LockGuard, OneRowHasOneName) {
-  const Guard guard = make_lock_guard(lock(), core::RowLocks::kForUpdate).value();
-  const Guard same = make_lock_guard(lock(), core::RowLocks::kForUpdate).value();
-  const Guard other =
+  const RowGuard guard = make_lock_guard(lock(), core::RowLocks::kForUpdate).value();
+  const RowGuard same = make_lock_guard(lock(), core::RowLocks::kForUpdate).value();
+  const RowGuard other =
       make_lock_guard(lock("SELECT a FROM u WHERE id = :id FOR UPDATE"), core::RowLocks::kForUpdate)
           .value();
   const auto seven = recorded(guard, R"({"id":7})").lock;
@@ -69,7 +69,7 @@ TEST(LockGuard, OneRowHasOneName) {
 }
 
 TEST(LockGuard, WhatItsParamsCannotBeIsInvalid) {
-  const Guard guard = make_lock_guard(lock(), core::RowLocks::kForUpdate).value();
+  const RowGuard guard = make_lock_guard(lock(), core::RowLocks::kForUpdate).value();
   for (const char* payload : {"{}", R"({"id":[1]})", "no JSON"}) {
     EXPECT_THROW(recorded(guard, payload), PayloadInvalid) << payload;
   }
@@ -79,7 +79,7 @@ TEST(LockGuard, WhatItsParamsCannotBeIsInvalid) {
 }
 
 TEST(VersionGuard, JudgesByTheMessagesVersion) {
-  const Guard guard = make_version_guard(version(), core::RowLocks::kForUpdate).value();
+  const RowGuard guard = make_version_guard(version(), core::RowLocks::kForUpdate).value();
   const RecordedStatement made = recorded(guard, R"({"id":7,"v":3})");
   EXPECT_FALSE(made.lock) << "nobody is kept from the row";
   ASSERT_TRUE(made.rule);
@@ -92,7 +92,7 @@ TEST(VersionGuard, JudgesByTheMessagesVersion) {
 }
 
 TEST(VersionGuard, TheFirstWriteOfItsTableMustChangeARow) {
-  const Guard guard = make_version_guard(version(), core::RowLocks::kForUpdate).value();
+  const RowGuard guard = make_version_guard(version(), core::RowLocks::kForUpdate).value();
   RowsToTell queries;
   Transaction transaction(queries, Attempt{});
   guard(message_of(R"({"id":7,"v":3})"), transaction);
@@ -111,7 +111,7 @@ TEST(VersionGuard, TheFirstWriteOfItsTableMustChangeARow) {
 }
 
 TEST(VersionGuard, SoMustOneThatIsAskedForItsRows) {
-  const Guard guard = make_version_guard(version(), core::RowLocks::kForUpdate).value();
+  const RowGuard guard = make_version_guard(version(), core::RowLocks::kForUpdate).value();
   const Message message = message_of(R"({"id":7,"v":3})");
   constexpr const char* kWrite = "UPDATE invoice SET v = 4 WHERE v = 3 RETURNING v";
   RowsToTell queries;

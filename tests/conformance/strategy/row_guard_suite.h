@@ -13,8 +13,8 @@
 
 #include <semel/environment.h>
 
-#include "core/guard_sql.h"
-#include "handlers/sql/guards.h"
+#include "core/row_select.h"
+#include "handlers/sql/row_guards.h"
 #include "tests/conformance/strategy_suite.h"
 
 namespace semel::conformance {
@@ -26,7 +26,7 @@ inline std::map<std::string, core::SqlParam> guard_params() {
 }
 
 // The table has no unique key: nothing but the guard keeps a row from being made twice.
-class GuardedStrategySuite : public StrategySuite {
+class RowGuardSuite : public StrategySuite {
  protected:
   void SetUp() override {
     StrategySuite::SetUp();
@@ -42,7 +42,7 @@ class GuardedStrategySuite : public StrategySuite {
   core::RowLocks locks() const {
     return inner_->traits().single_writer ? core::RowLocks::kOneWriter : core::RowLocks::kForUpdate;
   }
-  handlers::Guard guard(core::VersionSpec::Missing missing) const {
+  handlers::RowGuard guard(core::VersionSpec::Missing missing) const {
     if (GetParam().kind == StrategyKind::kPessimisticLock) {
       const core::LockSpec spec{"SELECT status FROM orders WHERE id = :id FOR UPDATE",
                                 "status = 'PAID'", guard_params()};
@@ -66,7 +66,7 @@ class GuardedStrategySuite : public StrategySuite {
     context.retry.longest = std::chrono::milliseconds(20);
     context.claim.lease = kLease;
     context.handler = std::move(work);
-    context.guard = guard(missing);
+    context.row_guard = guard(missing);
     return strategies::make_strategy(GetParam().kind, std::move(context));
   }
 
@@ -124,7 +124,7 @@ class GuardedStrategySuite : public StrategySuite {
   Lease lease_;
 };
 
-class PessimisticLockSuite : public GuardedStrategySuite {
+class PessimisticLockSuite : public RowGuardSuite {
  protected:
   // Makes the row, where there is none.
   static TransactionalHandler inserting() {
@@ -138,6 +138,6 @@ class PessimisticLockSuite : public GuardedStrategySuite {
   }
 };
 
-class OptimisticLockSuite : public GuardedStrategySuite {};
+class OptimisticLockSuite : public RowGuardSuite {};
 
 }  // namespace semel::conformance

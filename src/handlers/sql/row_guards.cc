@@ -1,4 +1,4 @@
-#include "handlers/sql/guards.h"
+#include "handlers/sql/row_guards.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/digest.h"
-#include "core/guard_rules.h"
+#include "core/row_rules.h"
 #include "handlers/sql/param_value.h"
 #include "handlers/sql/sql_handler.h"
 
@@ -61,13 +61,13 @@ std::int64_t version_of(const core::SqlParam& from, const Message& message) {
 
 }  // namespace
 
-Result<Guard> make_lock_guard(const core::LockSpec& spec, core::RowLocks locks) {
+Result<RowGuard> make_lock_guard(const core::LockSpec& spec, core::RowLocks locks) {
   auto select = core::lock_select(spec.select, spec.done_when, locks);
   if (!select) return failure(std::move(select.error()));
   auto record = recorder_of(*std::move(select), spec.params);
   if (!record) return failure(std::move(record.error()));
-  return Guard([record = *std::move(record), rule = core::done_rule()](const Message& message,
-                                                                       Transaction& transaction) {
+  return RowGuard([record = *std::move(record), rule = core::done_rule()](
+                      const Message& message, Transaction& transaction) {
     (void)record(message, transaction);
     RecordedStatement& recorded = transaction.recorded().back();
     recorded.lock = name_of(recorded);
@@ -75,7 +75,7 @@ Result<Guard> make_lock_guard(const core::LockSpec& spec, core::RowLocks locks) 
   });
 }
 
-Result<Guard> make_version_guard(const core::VersionSpec& spec, core::RowLocks locks) {
+Result<RowGuard> make_version_guard(const core::VersionSpec& spec, core::RowLocks locks) {
   auto select = core::version_select(spec.current, locks);
   if (!select) return failure(std::move(select.error()));
   auto record = recorder_of(std::move(select->sql), spec.params);
@@ -83,14 +83,15 @@ Result<Guard> make_version_guard(const core::VersionSpec& spec, core::RowLocks l
   core::SqlParam from = spec.from;
   from.type = core::SqlParam::Type::kInteger;
   from.optional = false;
-  return Guard([record = *std::move(record), from = std::move(from),
-                table = std::move(select->table), missing = spec.missing,
-                written = core::written_rule()](const Message& message, Transaction& transaction) {
-    const std::int64_t version = version_of(from, message);
-    (void)record(message, transaction);
-    transaction.recorded().back().rule = core::version_rule(version, missing);
-    transaction.judge_first_write(table, written);
-  });
+  return RowGuard(
+      [record = *std::move(record), from = std::move(from), table = std::move(select->table),
+       missing = spec.missing,
+       written = core::written_rule()](const Message& message, Transaction& transaction) {
+        const std::int64_t version = version_of(from, message);
+        (void)record(message, transaction);
+        transaction.recorded().back().rule = core::version_rule(version, missing);
+        transaction.judge_first_write(table, written);
+      });
 }
 
 }  // namespace semel::handlers

@@ -1,4 +1,4 @@
-// What the rows that a guard reads mean: a guard is put before a handler's statements and says
+// What the rows that a row guard reads mean: it is put before a handler's statements and says
 // whether they may stand. Pure; each rule is immutable and may be asked by any thread.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "strategies/guarded.h"
+#include "strategies/row_guarded.h"
 
 #include <algorithm>
 #include <utility>
@@ -23,9 +23,9 @@ void need_first_write(Transaction& transaction) {
 
 Context with_guard(Context context) {
   auto* const handler = std::get_if<TransactionalHandler>(&context.handler);
-  if (!context.guard || handler == nullptr) return context;
+  if (!context.row_guard || handler == nullptr) return context;
   context.handler =
-      TransactionalHandler([guard = std::move(context.guard), work = std::move(*handler)](
+      TransactionalHandler([guard = std::move(context.row_guard), work = std::move(*handler)](
                                const Message& message, Transaction& transaction) {
         guard(message, transaction);
         Verdict verdict = work(message, transaction);
@@ -37,10 +37,10 @@ Context with_guard(Context context) {
 
 }  // namespace
 
-Guarded::Guarded(Context context)
+RowGuarded::RowGuarded(Context context)
     : context_(with_guard(std::move(context))), pipeline_(context_, PipelineOptions{}) {}
 
-void Guarded::run(std::span<Delivery> batch, EndingSink& sink) const {
+void RowGuarded::run(std::span<Delivery> batch, EndingSink& sink) const {
   ClaimEntry entry;
   pipeline_.run(pointers(batch), entry, sink);
 }

@@ -1,4 +1,4 @@
-#include "core/guard_rules.h"
+#include "core/row_rules.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <semel/reason.h>
 
-#include "tests/conformance/strategy/guarded_suite.h"
+#include "tests/conformance/strategy/row_guard_suite.h"
 
 namespace semel::conformance {
 namespace {

@@ -1,4 +1,4 @@
-#include "config/guard_build.h"
+#include "config/row_guard_build.h"
 
 #include <algorithm>
 #include <map>
@@ -15,7 +15,7 @@
 #include "base/sql_lexer.h"
 #include "base/sql_tokens.h"
 #include "config/sql_build.h"
-#include "core/guard_sql.h"
+#include "core/row_select.h"
 
 namespace semel::config {
 namespace {
@@ -137,7 +137,7 @@ void check_version(const ConsumerConfig& made, const View& guard, core::RowLocks
 
 }  // namespace
 
-void build_guards(ConsumerConfig& made, const View& consumer, Report& report) {
+void build_row_guards(ConsumerConfig& made, const View& consumer, Report& report) {
   if (consumer.written("lock")) {
     const View lock = consumer.in("lock");
     made.lock =
@@ -160,8 +160,8 @@ void build_guards(ConsumerConfig& made, const View& consumer, Report& report) {
   made.version = std::move(version);
 }
 
-void check_guards(const StoreConfig& store, const ConsumerConfig& made, const View& consumer,
-                  Report& report) {
+void check_row_guards(const StoreConfig& store, const ConsumerConfig& made, const View& consumer,
+                      Report& report) {
   const core::RowLocks locks = locks_of(store);
   if (belongs(kLock, made, consumer, report) && made.lock) {
     check_lock(*made.lock, consumer.in("lock"), locks, report);

@@ -1,4 +1,4 @@
-// Guarded: a handler's statements behind those that look at the business row they are about.
+// RowGuarded: a handler's statements behind those that look at the business row they are about.
 #pragma once
 
 #include <span>
@@ -10,11 +10,11 @@
 
 namespace semel::strategies {
 
-// The claim is the record, in the transaction that does the work; the context's guard goes before
-// the handler's statements, in the same flush. For pessimistic_lock and optimistic_lock.
-class Guarded {
+// The claim is the record, in the transaction that does the work; the context's row guard goes
+// before the handler's statements, in the same flush. For pessimistic_lock and optimistic_lock.
+class RowGuarded {
  public:
-  explicit Guarded(Context context);
+  explicit RowGuarded(Context context);
 
   // Ends every delivery of `batch` at `sink`. Several threads may call it.
   void run(std::span<Delivery> batch, EndingSink& sink) const;
