@@ -1,6 +1,6 @@
-// What people write by hand over SQLite, without Semel: the raw limit with a transaction for each
-// batch, and the naive consumer with one for each message. Same pragmas, prepared statements, a
-// JSON parser that knows no faster; each as fast as its style allows.
+// What people write by hand over a database, without Semel: the raw limit with a transaction for
+// each batch, and the naive consumer with one for each message. Same settings, prepared statements
+// or packets of them; each as fast as its style allows.
 #pragma once
 
 #include <cstddef>
@@ -8,28 +8,23 @@
 #include <string>
 #include <vector>
 
-struct sqlite3;
+#include <semel/store.h>
 
 namespace semel::bench {
-
-// A file with the business table, in WAL mode.
-void make_business_file(const std::string& path);
-// What is in the accounts, to be compared with what should be.
-long long sum_of_accounts(const std::string& path);
-long long sum_of_amounts(const std::vector<std::string>& payloads);
 
 enum class Work {
   kClaims,    // the record alone
   kEffects,   // and the UPDATE
   kInbox,     // and the message kept
-  kTwoPhase,  // a claim, committed without a sync of its own; then the completion
+  kTwoPhase,  // a claim, committed without a sync of its own where that is possible; then the
+              // completion
 };
 
 // A consumer over its own connection. The record's table is made where it is missing.
 class ByHand {
  public:
-  ByHand(const std::string& path, Work work);
-  ~ByHand();
+  virtual ~ByHand() = default;
+  ByHand() = default;
   ByHand(const ByHand&) = delete;
   ByHand& operator=(const ByHand&) = delete;
 
@@ -37,12 +32,27 @@ class ByHand {
   double consume(const std::vector<std::string>& payloads, std::size_t batch);
   // One message to a transaction: the seconds that each took.
   std::vector<double> latencies(const std::vector<std::string>& payloads);
-  // Puts records there, in one transaction, to begin with.
-  void preload(const std::vector<std::string>& payloads);
+  // Puts records there, sorted, to begin with.
+  virtual void preload(const std::vector<std::string>& payloads) = 0;
 
- private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+ protected:
+  // As one transaction that takes as few round trips as it can.
+  virtual void handle(const std::string* payloads, std::size_t count) = 0;
+  // As most people write it: one statement after the other.
+  virtual void handle_naively(const std::string& payload) { handle(&payload, 1); }
 };
+
+// A database of a benchmark's own, empty but for its accounts; gone with the object.
+class Place {
+ public:
+  virtual ~Place() = default;
+  virtual std::unique_ptr<ByHand> by_hand(Work work) const = 0;
+  virtual std::unique_ptr<Store> open() const = 0;
+  // What is in the accounts.
+  virtual long long sum() const = 0;
+};
+
+// What is in the accounts once each of these had its effect once.
+long long sum_of_amounts(const std::vector<std::string>& payloads);
 
 }  // namespace semel::bench

@@ -30,7 +30,7 @@ double consume(Store& store, const ConsumerRun& run, const std::vector<std::stri
                Tally* told) {
   using namespace std::chrono_literals;
   const core::KeyRecipe keys = recipe();
-  auto number = store.attach({run.name, keys.hash(), false, std::chrono::hours(7 * 24)});
+  auto number = store.attach({run.name, keys.hash(), false, run.ttl});
   if (!number) give_up(number.error().message);
 
   Silent silent;

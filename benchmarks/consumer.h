@@ -1,6 +1,7 @@
 // The Semel side: a consumer as the program would run it, over a store and messages from memory.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -26,7 +27,8 @@ struct ConsumerRun {
   std::size_t most_running = 0;  // of an asynchronous handler
   std::optional<core::Order> order;
   Observer* observer = nullptr;  // null: nobody looks
-  double seconds = 0;            // stop after so long, with what was handled by then; 0: handle all
+  std::chrono::milliseconds ttl = std::chrono::hours(7 * 24);
+  double seconds = 0;  // stop after so long, with what was handled by then; 0: handle all
 };
 
 // Handles all of `payloads`, each of which must end acked, or the benchmark ends with a message.

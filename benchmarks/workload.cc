@@ -34,7 +34,8 @@ unsigned nibble(char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 
 
 }  // namespace
 
-std::vector<std::string> make_payloads(std::size_t count, Keys keys, std::uint64_t seed) {
+std::vector<std::string> make_payloads(std::size_t count, Keys keys, std::uint64_t seed,
+                                       std::size_t hot_rows) {
   constexpr std::uint64_t kFirstMillisecond = 1'700'000'000'000;
   constexpr std::size_t kPerMillisecond = 100;
   Numbers numbers(seed);
@@ -49,7 +50,7 @@ std::vector<std::string> make_payloads(std::size_t count, Keys keys, std::uint64
     std::string& payload = payloads.emplace_back();
     payload.reserve(kPayload);
     fmt::format_to(std::back_inserter(payload), R"({{"id":"{}","account":{},"amount":{},"note":")",
-                   id, random % kHotRows, 1 + (random >> 32) % 99);
+                   id, random % hot_rows, 1 + (random >> 32) % 99);
     payload.resize(kPayload - 2, 'n');
     payload.append("\"}");
   }

@@ -20,8 +20,9 @@ enum class Keys {
   kRandom,   // UUIDs of version 4
 };
 
-// `count` payloads with keys that no other `seed` has.
-std::vector<std::string> make_payloads(std::size_t count, Keys keys, std::uint64_t seed);
+// `count` payloads with keys that no other `seed` has, for accounts from 0 on.
+std::vector<std::string> make_payloads(std::size_t count, Keys keys, std::uint64_t seed,
+                                       std::size_t hot_rows = kHotRows);
 
 // The 16 bytes of a canonical UUID.
 struct Id {

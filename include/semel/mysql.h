@@ -8,6 +8,7 @@
 
 #include <semel/environment.h>
 #include <semel/result.h>
+#include <semel/schema_change.h>
 #include <semel/store.h>
 
 namespace semel {
@@ -38,10 +39,14 @@ struct MySqlOptions {
 };
 
 // Opens the database. All facets are there; held messages have no descriptor to wait on. Errors:
-// R200 the URL cannot be read, R250 cannot be reached, R251 login refused, R252 no such database,
+// R259 the URL cannot be read, R250 cannot be reached, R251 login refused, R252 no such database,
 // R253 rights missing, R254 no connection left, R203 read-only, R205 disk full, R207 tables missing
 // and `create` is off, R210 schema newer than this library, R257 a proxy stands between that gives
 // each transaction another session, R258 server too old.
 Result<std::unique_ptr<Store>> open_mysql(MySqlOptions options);
+
+// What open_mysql would do to the tables; it only looks. For who makes tables by their own hand.
+// Errors: as there, but for R207.
+Result<SchemaChange> mysql_schema_change(const MySqlOptions& options);
 
 }  // namespace semel

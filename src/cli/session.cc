@@ -69,7 +69,8 @@ OrEnded<Session> open_session(Console& console, config::Config config, Create cr
   if (std::holds_alternative<config::MemoryStore>(config.store.kind)) {
     return ended(console.fail(
         kUnavailable, "the store is memory: it lives and dies with the process that runs it",
-        "store: { sqlite: { path: semel.db } } or { postgres: … } keeps records where other "
+        "store: { sqlite: { path: semel.db } } or { postgres: … } or { mysql: … } keeps records "
+        "where other "
         "commands "
         "see them"));
   }

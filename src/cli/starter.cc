@@ -41,6 +41,13 @@ std::string store_lines(const StarterParts& parts, bool small) {
                    "    url: ${DATABASE_URL:-postgresql://localhost/bank}\n"
                    "    schema: semel               # of the records alone\n";
   }
+  if (parts.store == "mysql") {
+    return small ? "store:\n  mysql: ${DATABASE_URL:-mysql://root@localhost/bank}\n"
+                 : "store:\n"
+                   "  mysql:                        # the records, and the tables your statements "
+                   "write to\n"
+                   "    url: ${DATABASE_URL:-mysql://root@localhost/bank}\n";
+  }
   if (small) return "";
   return "store:\n"
          "  sqlite: { path: semel.db }    # the records, and the tables your statements write to\n";
@@ -123,6 +130,12 @@ std::string head_lines(const StarterParts& parts) {
     text +=
         "#   psql bank -c 'CREATE TABLE account (id integer PRIMARY KEY, balance integer)'\n"
         "#   psql bank -c 'INSERT INTO account VALUES (1, 0)'\n"
+        "#   semel store init            the tables of the records; semel run makes them too\n"
+        "#   semel run semel.yaml        what it does; semel explain strategies tells more\n";
+  } else if (parts.handler == "sql" && parts.store == "mysql") {
+    text +=
+        "#   mariadb bank -e 'CREATE TABLE account (id INT PRIMARY KEY, balance BIGINT)'\n"
+        "#   mariadb bank -e 'INSERT INTO account VALUES (1, 0)'\n"
         "#   semel store init            the tables of the records; semel run makes them too\n"
         "#   semel run semel.yaml        what it does; semel explain strategies tells more\n";
   } else if (parts.handler == "sql") {

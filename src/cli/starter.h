@@ -13,7 +13,7 @@ namespace semel::cli {
 struct StarterParts {
   std::string source;   // queue, file, stdin
   std::string handler;  // sql, exec, http, native
-  std::string store;    // sqlite, postgres, memory
+  std::string store;    // sqlite, postgres, mysql, memory
 };
 
 // The words there are, from the config's schema, with what each is.

@@ -23,6 +23,9 @@ StoreTraits traits_of(const config::StoreConfig& store) {
   } else if (std::holds_alternative<config::PostgresStore>(store.kind)) {
     traits.name = "postgres";
     traits.durable = true;
+  } else if (std::holds_alternative<config::MySqlStore>(store.kind)) {
+    traits.name = "mysql";
+    traits.durable = true;
   } else {
     traits.name = "memory";
     traits.forgets = true;

@@ -1,10 +1,15 @@
 #include <semel/memory.h>
+#include <semel/mysql.h>
 #include <semel/postgres.h>
 #include <semel/sqlite.h>
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string_view>
+
 #include "compose/compose.h"
+#include "stores/mysql/url.h"
 #include "stores/postgres/address.h"
 
 namespace semel::compose {
@@ -28,10 +33,42 @@ PostgresOptions options_of(const config::PostgresStore& store) {
   return options;
 }
 
+MySqlOptions options_of(const config::MySqlStore& store) {
+  MySqlOptions options;
+  options.url = store.url;
+  if (store.pool > 0) options.connections = store.pool;
+  return options;
+}
+
 MemoryOptions options_of(const config::MemoryStore& store) {
   MemoryOptions options;
   if (store.max_records > 0) options.max_records = store.max_records;
   return options;
+}
+
+// Where a server's tables are; only its kind where the address cannot be read.
+struct ServerPlace {
+  std::string_view kind;
+  std::string host, port, database, schema;
+};
+
+std::optional<ServerPlace> server_of(const config::StoreConfig& store) {
+  if (const auto* postgres = std::get_if<config::PostgresStore>(&store.kind)) {
+    const auto address = postgres::address_of(postgres->url);
+    if (!address) return ServerPlace{"postgres", {}, {}, {}, {}};
+    return ServerPlace{"postgres", address->host, address->port, address->database,
+                       postgres->schema};
+  }
+  if (const auto* mysql = std::get_if<config::MySqlStore>(&store.kind)) {
+    const auto target = mysql::read_target(mysql->url);
+    if (!target) return ServerPlace{"mysql", {}, {}, {}, {}};
+    return ServerPlace{"mysql",
+                       target->socket.empty() ? target->host : target->socket,
+                       std::to_string(target->port),
+                       target->database,
+                       {}};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -51,6 +88,12 @@ Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store,
     options.environment = wanted.environment;
     return open_postgres(std::move(options));
   }
+  if (const auto* mysql = std::get_if<config::MySqlStore>(&store.kind)) {
+    MySqlOptions options = options_of(*mysql);
+    options.create = wanted.create;
+    options.environment = wanted.environment;
+    return open_mysql(std::move(options));
+  }
   MemoryOptions options = options_of(std::get<config::MemoryStore>(store.kind));
   options.environment = wanted.environment;
   return make_memory_store(options);
@@ -63,6 +106,9 @@ Result<SchemaChange> schema_change(const config::StoreConfig& store) {
   if (const auto* postgres = std::get_if<config::PostgresStore>(&store.kind)) {
     return postgres_schema_change(options_of(*postgres));
   }
+  if (const auto* mysql = std::get_if<config::MySqlStore>(&store.kind)) {
+    return mysql_schema_change(options_of(*mysql));
+  }
   return SchemaChange{};
 }
 
@@ -70,22 +116,21 @@ std::string store_name(const config::StoreConfig& store) {
   if (const auto* sqlite = std::get_if<config::SqliteStore>(&store.kind)) {
     return "sqlite " + sqlite->path;
   }
-  const auto* postgres = std::get_if<config::PostgresStore>(&store.kind);
-  if (postgres == nullptr) return "memory";
-  const auto address = postgres::address_of(postgres->url);
-  if (!address) return "postgres";
+  const auto server = server_of(store);
+  if (!server) return "memory";
+  if (server->database.empty()) return std::string(server->kind);
   std::string name =
-      fmt::format("postgres {}:{}/{}", address->host, address->port, address->database);
-  if (postgres->schema != kUsualSchema) name += " schema " + postgres->schema;
+      fmt::format("{} {}:{}/{}", server->kind, server->host, server->port, server->database);
+  if (server->schema != kUsualSchema && !server->schema.empty())
+    name += " schema " + server->schema;
   return name;
 }
 
 std::string server_identity(const config::StoreConfig& store) {
-  const auto* postgres = std::get_if<config::PostgresStore>(&store.kind);
-  const auto address = postgres != nullptr ? postgres::address_of(postgres->url) : std::nullopt;
-  if (!address) return {};
-  return fmt::format("postgres\n{}\n{}\n{}\n{}", address->host, address->port, address->database,
-                     postgres->schema);
+  const auto server = server_of(store);
+  if (!server || server->database.empty()) return {};
+  return fmt::format("{}\n{}\n{}\n{}\n{}", server->kind, server->host, server->port,
+                     server->database, server->schema);
 }
 
 }  // namespace semel::compose

@@ -21,10 +21,10 @@ constexpr CodePage kPages[] = {
      "sqlite3 semel.db 'PRAGMA integrity_check'"},
     {"R203", "the store may not be written",
      "SQLite: the file, its folder or the whole file system is read-only for this user; it also "
-     "needs to write files beside the database (-wal, -shm). PostgreSQL: the server is a replica, "
-     "or its transactions are set to read only.",
-     "Give this user the right to write the file and its folder; or name the primary server in "
-     "store.postgres.url.",
+     "needs to write files beside the database (-wal, -shm). A server is a replica, or set to read "
+     "only.",
+     "Give this user the right to write the file and its folder; or name the primary server in the "
+     "store's url.",
      "chown semel /var/lib/semel"},
     {"R204", "the store lies on a network file system",
      "SQLite's log needs memory that all processes share, and locks that hold; network file "
@@ -35,10 +35,10 @@ constexpr CodePage kPages[] = {
      "once there is room. Of a server it is the server's disk.",
      "Free some space. semel store sweep drops records whose time is over.", "semel store sweep"},
     {"R206", "another program holds the database locked",
-     "SQLite has one write lock, PostgreSQL one for each row, and somebody held it for longer than "
+     "SQLite has one write lock, a server one for each row, and somebody held it for longer than "
      "the store waits: often a shell with an open transaction, or a stopped process.",
      "End that transaction. The message names the process where it is known; a server tells of it "
-     "in pg_stat_activity.",
+     "in pg_stat_activity, or in information_schema.INNODB_TRX.",
      ""},
     {"R207", "the store's tables are not there",
      "The command only looks and makes no tables; this file, or this schema of the database, has "
@@ -85,7 +85,7 @@ constexpr CodePage kPages[] = {
     {"R240", "the memory store is full",
      "All records that it may keep belong to messages that are not finished, and it never forgets "
      "those.",
-     "Raise store.memory.max_records, or use the SQLite or PostgreSQL store.",
+     "Raise store.memory.max_records, or use another store.",
      "store: { memory: { max_records: 5000000 } }"},
     {"R241", "a running consumer holds this record",
      "Forgetting it now would let the effect happen twice.",
@@ -95,27 +95,32 @@ constexpr CodePage kPages[] = {
      "stopping. While it is away nothing is handled and nothing acknowledged; a run says so once, "
      "goes on when it is back, and loses nothing. At its start semel run ends with code 69, for "
      "whoever started it to try again.",
-     "Check host and port in store.postgres.url, and that the server runs and listens there.",
+     "Check host and port in the store's url, and that the server runs and listens there.",
      "pg_isready -d \"$DATABASE_URL\""},
     {"R251", "the database server refused the login",
-     "There is no such user, the password is wrong or missing, or the server's pg_hba.conf lets "
-     "this user in from nowhere near here.",
-     "Check user and password in store.postgres.url, in PGPASSWORD or ~/.pgpass, and pg_hba.conf.",
+     "There is no such user, the password is wrong or missing, or the server lets this user in "
+     "from "
+     "nowhere near here.",
+     "Check user and password in the store's url; for PostgreSQL also PGPASSWORD, ~/.pgpass and "
+     "pg_hba.conf, for MariaDB and MySQL the host of 'user'@'host'.",
      "store: { postgres: { url: \"${DATABASE_URL}\" } }"},
     {"R252", "there is no such database",
-     "The server is there, and has no database of the name that store.postgres.url gives. Semel "
-     "makes its schema and tables, but no database: records belong beside the business's tables.",
+     "The server is there, and has no database of the name that the store's url gives. Semel makes "
+     "its tables, but no database: records belong beside the business's tables.",
      "Name the database that holds your tables, or make one.", "createdb bank"},
     {"R253", "a right is missing in the database",
-     "The user of store.postgres.url may not do what was asked. To make the tables it needs CREATE "
-     "on the database, or an owner makes them for it; to work it needs USAGE on the schema, and "
-     "the "
-     "tables and sequences in it; to begin and drop generations it must own them.",
-     "Grant what the message names: docs/stores/postgres.md lists it.",
+     "The user of the store's url may not do what was asked. PostgreSQL: to make the tables it "
+     "needs CREATE on the database, or an owner makes them for it; to work it needs USAGE on the "
+     "schema, and the tables and sequences in it; to begin and drop generations it must own them. "
+     "MariaDB and MySQL: to make the tables CREATE, CREATE VIEW and INDEX; to work SELECT, INSERT, "
+     "UPDATE and DELETE.",
+     "Grant what the message names: docs/stores/postgres.md and docs/stores/mysql.md list it.",
      "GRANT USAGE ON SCHEMA semel TO worker"},
     {"R254", "the database server takes no more connections",
-     "All of max_connections are in use. Each process has up to store.postgres.pool, and one more.",
-     "Lower store.postgres.pool, run fewer processes, or raise the server's max_connections.",
+     "All of max_connections are in use. Each process has as many as the store's pool says, and "
+     "one "
+     "more.",
+     "Lower the pool, run fewer processes, or raise the server's max_connections.",
      "store: { postgres: { url: \"${DATABASE_URL}\", pool: 4 } }"},
     {"R255", "an HTTP handler that cannot be made",
      "Its URL cannot be called, a header or secret has not the form it needs, or the file of "
@@ -132,12 +137,16 @@ constexpr CodePage kPages[] = {
      "Connect to the server itself, or let the pooler keep sessions (PgBouncer: pool_mode = "
      "session).",
      "store: { postgres: { url: \"postgresql://db.example:5432/bank\" } }"},
-    {"R258", "the database server is too old", "What the records rely on came with PostgreSQL 12.",
+    {"R258", "the database server is too old",
+     "What the records rely on came with PostgreSQL 12, MariaDB 10.6 and "
+     "MySQL 8.0.",
      "Use a newer server.", ""},
     {"R259", "the address of the database cannot be read",
-     "store.postgres.url is no address as libpq takes it: an unknown parameter, a part that is not "
-     "closed, or a password with a character that must be written as %XX.",
-     "Write it as postgresql://user@host/database, or as host=… dbname=… user=….",
+     "The store's url is no address: an unknown parameter, a part that is not closed, or a "
+     "password "
+     "with a character that must be written as %XX.",
+     "Write it as postgresql://user@host/database or host=… dbname=… user=…; for MariaDB and MySQL "
+     "as mysql://user:password@host:port/database.",
      "store: { postgres: { url: \"postgresql://semel@db.example/bank\" } }"},
     {"R260", "a handler does not end",
      "A handler ran past its timeout and its grace and did not end when it was asked to. Inside a "

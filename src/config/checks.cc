@@ -118,8 +118,9 @@ void check_apply(const Check& check) {
   const View handler = check.view.in("handler");
   auto& made = check.report.error("E030", handler.place("apply"), handler.path("apply"),
                                   fmt::format("{}: {}", handler.path("apply"), *refused));
-  made.help = is_sql(consumer) ? "put all statements into handler.sql"
-                               : "strategy: state_machine, on sqlite or postgres; or no apply";
+  made.help = is_sql(consumer)
+                  ? "put all statements into handler.sql"
+                  : "strategy: state_machine, on sqlite, postgres or mysql; or no apply";
 }
 
 void check_query(const Check& check) {

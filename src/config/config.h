@@ -52,12 +52,16 @@ struct PostgresStore {
   std::string schema;
   std::size_t pool = 0;  // 0: the store's own default
 };
+struct MySqlStore {
+  std::string url;
+  std::size_t pool = 0;  // 0: the store's own default
+};
 struct MemoryStore {
   std::size_t max_records = 0;  // 0: the store's own default
 };
 struct StoreConfig {
   enum class OnUnavailable { kPause, kFail };
-  std::variant<SqliteStore, PostgresStore, MemoryStore> kind;
+  std::variant<SqliteStore, PostgresStore, MySqlStore, MemoryStore> kind;
   OnUnavailable on_unavailable = OnUnavailable::kPause;
 };
 

@@ -43,6 +43,23 @@ inline constexpr Field kPostgresFields[] = {
      .high = 1'000},
 };
 
+inline constexpr Field kMySqlFields[] = {
+    {.name = "url",
+     .shape = Shape::kText,
+     .meaning = "The database that holds your tables, on MariaDB or MySQL: "
+                "`mysql://user:password@host:3306/database?tls=verify`. Semel's tables stand in it "
+                "too. A password in it is never shown.",
+     .required = true,
+     .address = true},
+    {.name = "pool",
+     .shape = Shape::kInteger,
+     .meaning = "Connections of a process that stay open while they are idle. One more is open as "
+                "long as it works.",
+     .fallback = "8",
+     .low = 1,
+     .high = 1'000},
+};
+
 inline constexpr Field kMemoryFields[] = {
     {.name = "max_records",
      .shape = Shape::kInteger,
@@ -63,6 +80,12 @@ inline constexpr Field kStoreFields[] = {
      .shape = Shape::kMap,
      .meaning = "Records in a PostgreSQL database, beside your tables.",
      .fields = kPostgresFields,
+     .short_form = "url",
+     .alternative = true},
+    {.name = "mysql",
+     .shape = Shape::kMap,
+     .meaning = "Records in a MariaDB or MySQL database, beside your tables.",
+     .fields = kMySqlFields,
      .short_form = "url",
      .alternative = true},
     {.name = "memory",

@@ -1,6 +1,8 @@
 #include "config/store_build.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -14,46 +16,93 @@
 namespace semel::config {
 namespace {
 
-constexpr std::string_view kAddress = "postgresql://user@host/database";
+bool is_pairs(std::string_view url) {
+  return url.find("://") == std::string::npos && url.find('=') != std::string::npos;
+}
 
-void check_address(const Setting& url, Report& report) {
-  const bool uri = url.text.starts_with("postgresql://") || url.text.starts_with("postgres://");
-  const bool pairs =
-      url.text.find("://") == std::string::npos && url.text.find('=') != std::string::npos;
-  if (!uri && !pairs) {
-    auto& made = report.error("E014", url.place, url.path,
-                              url.path + ": the value is not the address of a PostgreSQL database");
-    made.excerpt.clear();
-    made.help = fmt::format("write {}, or host=… dbname=…", kAddress);
-    return;
-  }
+bool has_scheme(std::string_view url, std::initializer_list<std::string_view> schemes) {
+  const std::string_view scheme = url.substr(0, url.find("://"));
+  return scheme.size() != url.size() &&
+         std::find(schemes.begin(), schemes.end(), scheme) != schemes.end();
+}
+
+// What is no address is not shown: it may be a password.
+void refuse_address(const Setting& url, const char* server, const char* help, Report& report) {
+  auto& made =
+      report.error("E014", url.place, url.path,
+                   fmt::format("{}: the value is not the address of a {}", url.path, server));
+  made.excerpt.clear();
+  made.help = help;
+}
+
+void warn_of_password(const Setting& url, const char* elsewhere, Report& report) {
   const bool in_file = url.place.source == 0 && is_literal(url);
-  if (in_file && !passwords_in(url.text).empty() && others_may_read(report.name(0))) {
-    warn_of_secret(url, "a literal password, in a file that others may read",
-                   "${DATABASE_URL}, a password in ~/.pgpass, or chmod 600 " + report.name(0),
-                   report);
-  }
+  if (!in_file || passwords_in(url.text).empty() || !others_may_read(report.name(0))) return;
+  warn_of_secret(url, "a literal password, in a file that others may read",
+                 fmt::format("${{DATABASE_URL}}, {}or chmod 600 {}", elsewhere, report.name(0)),
+                 report);
 }
 
 PostgresStore build_postgres(const View& postgres, Report& report) {
-  if (const auto* url = postgres.find("url")) check_address(*url, report);
+  if (const auto* url = postgres.find("url")) {
+    if (has_scheme(url->text, {"postgresql", "postgres"}) || is_pairs(url->text)) {
+      warn_of_password(*url, "a password in ~/.pgpass, ", report);
+    } else {
+      refuse_address(*url, "PostgreSQL database",
+                     "write postgresql://user@host/database, or host=… dbname=…", report);
+    }
+  }
   return {postgres.text("url"), postgres.text("schema"),
           static_cast<std::size_t>(postgres.number("pool"))};
 }
 
-// What SQLite takes and PostgreSQL does not; all else the server says.
-std::optional<std::string> flaw_for_postgres(const std::vector<sql::Token>& tokens) {
+MySqlStore build_mysql(const View& mysql, Report& report) {
+  if (const auto* url = mysql.find("url")) {
+    if (has_scheme(url->text, {"mysql", "mariadb"})) {
+      warn_of_password(*url, "", report);
+    } else {
+      refuse_address(*url, "MariaDB or MySQL database", "write mysql://user@host/database", report);
+    }
+  }
+  return {mysql.text("url"), static_cast<std::size_t>(mysql.number("pool"))};
+}
+
+// What a server certainly does not take, and what to write instead.
+struct Flaw {
+  std::string what;
+  const char* help;
+};
+
+// REPLACE INTO, INSERT OR …, UPDATE OR …: SQLite's.
+std::optional<std::string> conflict_words(const std::vector<sql::Token>& tokens, std::size_t i,
+                                          bool replace_too) {
+  const bool may_replace = i == 0 || !tokens[i - 1].is_symbol('.');
+  const bool into = i + 1 < tokens.size() && tokens[i + 1].is_word("INTO");
+  if (replace_too && may_replace && tokens[i].is_word("REPLACE") && into) return "REPLACE INTO";
+  const bool writes = tokens[i].is_word("INSERT") || tokens[i].is_word("UPDATE");
+  if (writes && i + 1 < tokens.size() && tokens[i + 1].is_word("OR")) return tokens[i].text + " OR";
+  return std::nullopt;
+}
+
+std::optional<Flaw> flaw_for_postgres(const std::vector<sql::Token>& tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].kind == sql::Token::Kind::kQuotedName && tokens[i].written.front() == '`') {
-      return "`name`";
+      return Flaw{"`name`", "quote names with \"\""};
     }
-    const bool may_replace = i == 0 || !tokens[i - 1].is_symbol('.');
-    const bool into = i + 1 < tokens.size() && tokens[i + 1].is_word("INTO");
-    if (may_replace && tokens[i].is_word("REPLACE") && into) return "REPLACE INTO";
-    const bool writes = tokens[i].is_word("INSERT") || tokens[i].is_word("UPDATE");
-    if (writes && i + 1 < tokens.size() && tokens[i + 1].is_word("OR")) {
-      return tokens[i].text + " OR";
+    if (auto words = conflict_words(tokens, i, true)) {
+      return Flaw{*std::move(words), "write INSERT … ON CONFLICT (…) DO NOTHING, or DO UPDATE"};
     }
+  }
+  return std::nullopt;
+}
+
+std::optional<Flaw> flaw_for_mysql(const std::vector<sql::Token>& tokens) {
+  constexpr const char* kInstead = "write INSERT … ON DUPLICATE KEY UPDATE …";
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (auto words = conflict_words(tokens, i, false)) return Flaw{*std::move(words), kInstead};
+    const bool conflict = i + 1 < tokens.size() && tokens[i + 1].is_word("CONFLICT");
+    if (tokens[i].is_word("ON") && conflict) return Flaw{"ON CONFLICT", kInstead};
+    if (tokens[i].is_symbol('#')) return Flaw{"#", "write comments as -- or /* */"};
   }
   return std::nullopt;
 }
@@ -74,6 +123,9 @@ StoreConfig build_store(const View& store, const std::string& folder, Report& re
   } else if (store.written("postgres")) {
     made.kind = build_postgres(store.in("postgres"), report);
     return made;
+  } else if (store.written("mysql")) {
+    made.kind = build_mysql(store.in("mysql"), report);
+    return made;
   } else if (store.written("memory")) {
     made.kind = MemoryStore{static_cast<std::size_t>(store.in("memory").number("max_records"))};
     return made;
@@ -85,7 +137,8 @@ StoreConfig build_store(const View& store, const std::string& folder, Report& re
 }
 
 void check_dialect(const StoreConfig& store, const View& consumer, Report& report) {
-  if (!std::holds_alternative<PostgresStore>(store.kind)) return;
+  const bool postgres = std::holds_alternative<PostgresStore>(store.kind);
+  if (!postgres && !std::holds_alternative<MySqlStore>(store.kind)) return;
   const auto& settings = consumer.settings();
   for (const char* part : {"handler.sql.statements", "handler.apply.sql.statements"}) {
     const auto list = consumer.path(part);
@@ -93,13 +146,13 @@ void check_dialect(const StoreConfig& store, const View& consumer, Report& repor
       const auto* statement = settings.find(join_path(list, i) + ".sql");
       const auto read = statement != nullptr ? sql::tokenize(statement->text) : sql::Tokens();
       if (!read) continue;
-      const auto flaw = flaw_for_postgres(read->tokens);
+      const auto flaw = postgres ? flaw_for_postgres(read->tokens) : flaw_for_mysql(read->tokens);
       if (!flaw) continue;
       report
           .error("E034", statement->place, statement->path,
-                 fmt::format("{}: {} is not PostgreSQL's", statement->path, *flaw))
-          .help = *flaw == "`name`" ? "quote names with \"\""
-                                    : "write INSERT … ON CONFLICT (…) DO NOTHING, or DO UPDATE";
+                 fmt::format("{}: {} is not {}", statement->path, flaw->what,
+                             postgres ? "PostgreSQL's" : "MySQL's"))
+          .help = flaw->help;
     }
   }
 }

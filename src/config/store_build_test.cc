@@ -55,6 +55,33 @@ TEST(PostgresStoreConfig, IsReadInBothForms) {
   EXPECT_EQ(set.url, "postgres://db/b");
 }
 
+TEST(MySqlStoreConfig, IsReadInBothForms) {
+  const auto mysql = [](const std::string& store) {
+    const Loaded loaded = load("store: { mysql: " + store + " }\n");
+    EXPECT_TRUE(loaded.config) << said_and_shown(loaded);
+    return loaded.config ? std::get<MySqlStore>(loaded.config->store.kind) : MySqlStore{};
+  };
+  const auto whole = mysql("{ url: 'mysql://ann@db/bank?tls=verify', pool: 3 }");
+  EXPECT_EQ(whole.url, "mysql://ann@db/bank?tls=verify");
+  EXPECT_EQ(whole.pool, 3U);
+  EXPECT_EQ(mysql("mariadb://db/bank").url, "mariadb://db/bank");
+  const Loaded other = load("store: { mysql: \"${DATABASE_URL}\" }\n");
+  EXPECT_FALSE(other.config);
+  EXPECT_EQ(said_and_shown(other).find("hunter2"), std::string::npos) << said_and_shown(other);
+  EXPECT_NE(said_and_shown(other).find("mysql://user@host/database"), std::string::npos);
+}
+
+TEST(MySqlStoreConfig, ItsPasswordIsNeverShown) {
+  for (const std::string store : {
+           "store: { mysql: { url: \"mysql://ann:hunter2@db/bank\" } }\n",
+           "store: { mysql: \"mysql://ann:hunter2@db/bank\" }\n",
+           "store: { mysql: { url: \"mysql://ann:hunter2@db/bank\", pol: 3 } }\n",
+       }) {
+    const auto shown = said_and_shown(load(store));
+    EXPECT_EQ(shown.find("hunter2"), std::string::npos) << shown;
+  }
+}
+
 TEST(PostgresStoreConfig, ItsPasswordIsNeverShown) {
   for (const std::string store : {
            "store: { postgres: { url: \"${DATABASE_URL}\" } }\n",
@@ -116,27 +143,42 @@ TEST(PostgresStoreConfig, ALiteralPasswordIsWarnedOfWhereOthersMayRead) {
   EXPECT_FALSE(warned("postgresql://ann@db/bank", open));
 }
 
+// What loading says of one statement on that store.
+std::string said_of(const std::string& sql, const std::string& store) {
+  const auto loaded = load_text(store +
+                                    "\nconsumers: [{name: a, source: {queue: {}}, key: json:/id,\n"
+                                    "  handler: {sql: {params: {id: json:/id}, statements: [\"" +
+                                    sql + "\"]}}}]\n",
+                                "semel.yaml");
+  return loaded.config ? "" : loaded.diagnostics.front().code + loaded.diagnostics.front().message;
+}
+
 TEST(PostgresStoreConfig, SqlOfSqliteAloneIsRefused) {
-  const auto said = [](const std::string& sql, const std::string& store) {
-    const auto loaded =
-        load_text(store +
-                      "\nconsumers: [{name: a, source: {queue: {}}, key: json:/id,\n"
-                      "  handler: {sql: {params: {id: json:/id}, statements: [\"" +
-                      sql + "\"]}}}]\n",
-                  "semel.yaml");
-    return loaded.config ? ""
-                         : loaded.diagnostics.front().code + loaded.diagnostics.front().message;
-  };
   const std::string postgres = "store: { postgres: \"postgresql://db/bank\" }";
   for (const char* sql : {"REPLACE INTO t VALUES (:id)", "INSERT OR IGNORE INTO t VALUES (:id)",
                           "UPDATE OR REPLACE t SET a = :id", "DELETE FROM `t` WHERE id = :id"}) {
-    EXPECT_TRUE(said(sql, postgres).starts_with("E034")) << sql << said(sql, postgres);
-    EXPECT_EQ(said(sql, "store: { sqlite: x.db }"), "") << sql;
+    EXPECT_TRUE(said_of(sql, postgres).starts_with("E034")) << sql << said_of(sql, postgres);
+    EXPECT_EQ(said_of(sql, "store: { sqlite: x.db }"), "") << sql;
   }
   for (const char* sql :
        {"INSERT INTO t VALUES (:id::integer) ON CONFLICT DO NOTHING",
         "UPDATE t SET a = replace(a, :id, 'x')", "SELECT 1 FROM t WHERE id = :id FOR UPDATE"}) {
-    EXPECT_EQ(said(sql, postgres), "") << sql;
+    EXPECT_EQ(said_of(sql, postgres), "") << sql;
+  }
+}
+
+TEST(MySqlStoreConfig, SqlOfOthersAloneIsRefused) {
+  const std::string mysql = "store: { mysql: \"mysql://db/bank\" }";
+  for (const char* sql :
+       {"INSERT INTO t VALUES (:id) ON CONFLICT DO NOTHING", "INSERT OR IGNORE INTO t VALUES (:id)",
+        "UPDATE OR REPLACE t SET a = :id", "DELETE FROM t WHERE id = :id # of it"}) {
+    EXPECT_TRUE(said_of(sql, mysql).starts_with("E034")) << sql << said_of(sql, mysql);
+  }
+  for (const char* sql : {"REPLACE INTO t VALUES (:id)", "DELETE FROM `t` WHERE id = :id",
+                          "INSERT INTO t VALUES (:id) ON DUPLICATE KEY UPDATE a = a + 1",
+                          "UPDATE t SET a = 'no # here' WHERE id = :id",
+                          "SELECT 1 FROM t WHERE id = :id FOR UPDATE"}) {
+    EXPECT_EQ(said_of(sql, mysql), "") << sql;
   }
 }
 

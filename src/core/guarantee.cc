@@ -273,7 +273,7 @@ std::optional<std::string> refuse_combination(StrategyKind strategy, bool handle
                                               bool store_transactional, bool unsafe) {
   if (handler_transactional && !store_transactional) {
     return "the handler's statements run in the store's transaction, and this store has none; use "
-           "sqlite or postgres";
+           "sqlite, postgres or mysql";
   }
   switch (strategy) {
     case StrategyKind::kNatural:

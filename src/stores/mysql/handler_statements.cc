@@ -198,7 +198,7 @@ std::vector<sql::Told> HandlerWire::run() {
     if (statement == nullptr || is_store_failure(*answers.refused)) {
       throw failure_of(*answers.refused);
     }
-    told.push_back({broke(*answers.refused, *statement), {}});
+    told.emplace_back().how = broke(*answers.refused, *statement);
   }
   // Something that only the server knows may have ended it: what comes behind would commit without
   // its claim.

@@ -12,9 +12,9 @@ using std::chrono::milliseconds;
 
 // A record may go, or come, between two looks, and a transaction be undone for another one's sake;
 // not for ever.
-constexpr int kMostTries = 8;
+constexpr int kMostClaimTries = 8;
 // The least that the server knows: who holds a key longer is told of at once by another way.
-constexpr milliseconds kPatience{1'000};
+constexpr milliseconds kRowPatience{1'000};
 
 void erase_answered(std::vector<std::uint32_t>& open, const std::vector<bool>& done) {
   std::erase_if(open, [&](std::uint32_t i) { return done[i]; });
@@ -57,7 +57,7 @@ std::vector<Claim> LeaseClaims::claim(std::span<const Message* const> messages,
     request.nonces.push_back(sql::draw(*environment_.random));
   }
   request.answers.assign(messages.size(), Busy{core::kShortestBusy});
-  for (int tries = 1; !request.open.empty() && tries <= kMostTries; ++tries) {
+  for (int tries = 1; !request.open.empty() && tries <= kMostClaimTries; ++tries) {
     try {
       claim_once(request);
     } catch (const sql::Failure& failed) {
@@ -65,7 +65,7 @@ std::vector<Claim> LeaseClaims::claim(std::span<const Message* const> messages,
       const ErrorKind kind = failed.error().kind;
       if (kind == ErrorKind::kBlocked) {
         answer_held(request);
-      } else if (kind != ErrorKind::kRetryTransaction || tries == kMostTries) {
+      } else if (kind != ErrorKind::kRetryTransaction || tries == kMostClaimTries) {
         throw;
       }
     }
@@ -127,7 +127,7 @@ void LeaseClaims::make_new(Request& request) {
                        message.key().text});
   }
   RecordBatch batch(connection_, clock_);
-  connection_.begin(kPatience);
+  connection_.begin(kRowPatience);
   batch.queue_token();
   batch.queue_consuming(records, request.generation, request.options.lease, request.instance);
   const std::vector<Said> said = connection_.commit_all();
@@ -152,7 +152,7 @@ void LeaseClaims::make_new(Request& request) {
 
 void LeaseClaims::take_over(Request& request) {
   RecordBatch batch(connection_, clock_);
-  connection_.begin(kPatience);
+  connection_.begin(kRowPatience);
   batch.queue_token();
   const std::vector<Said> said = connection_.run();
   sql::Answer token = answer_of(said.back());

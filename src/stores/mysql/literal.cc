@@ -7,15 +7,12 @@
 #include <cmath>
 #include <variant>
 
+#include "base/overloaded.h"
+
 namespace semel::mysql {
 namespace {
 
 using std::chrono::milliseconds;
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
 
 void append_quoted(std::string& out, std::string_view text) {
   out += '\'';

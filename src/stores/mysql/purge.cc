@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // How many rows one transaction takes away.
-constexpr std::int64_t kPart = 500;
+constexpr std::int64_t kForgottenAtOnce = 500;
 
 template <class T, class Append>
 std::string list_of(const std::vector<T>& values, Append&& append_one) {
@@ -39,7 +39,7 @@ Purge::Purge(Core& core)
 std::size_t Purge::forget_part(Connection& connection, const Generation& generation,
                                StoreTime before) {
   connection.begin(core_.pool.patience());
-  sql::Answer past = connection.ask(past_, {generation.number, before, kPart});
+  sql::Answer past = connection.ask(past_, {generation.number, before, kForgottenAtOnce});
   std::vector<KeyId> ids;
   std::vector<std::int64_t> inbox;
   while (past.next()) {
@@ -67,7 +67,7 @@ std::size_t Purge::forget_completed(Connection& connection, const Generation& ge
   while (!budget.ended()) {
     const std::size_t part = forget_part(connection, generation, now - *generation.ttl);
     forgotten += part;
-    if (part < static_cast<std::size_t>(kPart)) break;
+    if (part < static_cast<std::size_t>(kForgottenAtOnce)) break;
   }
   return forgotten;
 }

@@ -14,7 +14,7 @@ namespace semel::mysql {
 namespace {
 
 // While somebody else makes the tables.
-constexpr int kPatience = 60;
+constexpr int kMakersPatience = 60;
 constexpr const char* kTableOptions =
     " ENGINE = InnoDB, ROW_FORMAT = DYNAMIC, DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
 
@@ -28,15 +28,6 @@ sql::Answer execute(Wire& wire, const std::string& statement) {
 std::int64_t ask(Wire& wire, const std::string& statement) {
   sql::Answer answer = execute(wire, statement);
   return answer.next() ? answer.integer(0) : 0;
-}
-
-void refuse_newer(int version) {
-  if (version <= kSchemaVersion) return;
-  sql::fail({ErrorKind::kRejected, "R210",
-             fmt::format("the database has tables of version {}; this library knows version {} and "
-                         "older",
-                         version, kSchemaVersion),
-             "use the newer Semel that made them"});
 }
 
 // Told with what helps.
@@ -53,7 +44,7 @@ void refuse_newer(int version) {
 class Alone {
  public:
   explicit Alone(Wire& wire) : wire_(wire) {
-    if (ask(wire, fmt::format("SELECT GET_LOCK({}, {})", kName, kPatience)) != 1) {
+    if (ask(wire, fmt::format("SELECT GET_LOCK({}, {})", kName, kMakersPatience)) != 1) {
       sql::fail({ErrorKind::kBlocked, "R206", "another process makes the tables, and does not end",
                  "look what it waits for"});
     }
@@ -82,6 +73,17 @@ int schema_version(Wire& wire) {
           "= DATABASE() AND table_name = 'semel_schema'");
   if (there == 0) return 0;
   return static_cast<int>(ask(wire, "SELECT COALESCE(MAX(version), 0) FROM semel_schema"));
+}
+
+int newest_version() noexcept { return kSchemaVersion; }
+
+void refuse_newer(int version) {
+  if (version <= kSchemaVersion) return;
+  sql::fail({ErrorKind::kRejected, "R210",
+             fmt::format("the database has tables of version {}; this library knows version {} and "
+                         "older",
+                         version, kSchemaVersion),
+             "use the newer Semel that made them"});
 }
 
 std::vector<std::string> migration_sql(int version) {
@@ -128,7 +130,8 @@ void need_schema(Wire& wire) {
   sql::fail({ErrorKind::kRejected, "R207",
              version == 0 ? std::string("the database has no tables of Semel")
                           : fmt::format("the database has tables of an older version, {}", version),
-             "make them: semel store init"});
+             version == 0 ? "make them: semel store init"
+                          : "bring them up to date: semel store migrate"});
 }
 
 }  // namespace semel::mysql

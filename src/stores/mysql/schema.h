@@ -10,6 +10,10 @@ namespace semel::mysql {
 
 // Of the tables that are there; 0: none.
 int schema_version(Wire& wire);
+// Of the tables this library works on.
+int newest_version() noexcept;
+// Throws R210 where a newer library made them.
+void refuse_newer(int version);
 // Makes what is missing. Several may do so at once: one works, the others find it done. Writes
 // nothing where nothing is missing, so that a user without the right to make tables may call it.
 void make_schema(Wire& wire);

@@ -178,4 +178,18 @@ Result<std::unique_ptr<Store>> open_mysql(MySqlOptions options) {
   return mysql::open_store(std::move(options), {});
 }
 
+Result<SchemaChange> mysql_schema_change(const MySqlOptions& options) {
+  return sql::contained([&] {
+    mysql::Wire wire(mysql::target_of(options.url));
+    SchemaChange change;
+    change.from = mysql::schema_version(wire);
+    change.to = mysql::newest_version();
+    mysql::refuse_newer(change.from);
+    for (const std::string& statement : mysql::migration_sql(change.from)) {
+      change.sql += statement + ";\n";
+    }
+    return change;
+  });
+}
+
 }  // namespace semel

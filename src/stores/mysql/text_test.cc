@@ -39,7 +39,7 @@ TEST(MySqlUrl, WhatCannotBeReadIsToldWithoutThePassword) {
       target_of(url);
       ADD_FAILURE() << "it was read";
     } catch (const sql::Failure& failed) {
-      EXPECT_EQ(failed.error().code, "R200");
+      EXPECT_EQ(failed.error().code, "R259");
       EXPECT_EQ(failed.error().kind, ErrorKind::kRejected);
       EXPECT_EQ(failed.error().message.find("secret"), std::string::npos);
     }

@@ -14,7 +14,7 @@ constexpr unsigned kUsualPort = 3306;
 constexpr const char* kForm = "mysql://user:password@host:port/database";
 
 [[noreturn]] void refuse(const std::string& what) {
-  sql::fail({ErrorKind::kRejected, "R200", "the URL of the MySQL server " + what,
+  sql::fail({ErrorKind::kRejected, "R259", "the URL of the MySQL server " + what,
              fmt::format("write it as {}", kForm)});
 }
 
@@ -117,6 +117,14 @@ Target target_of(std::string_view url) {
     read_option(name, decoded(option), target);
   }
   return target;
+}
+
+std::optional<Target> read_target(std::string_view url) {
+  try {
+    return target_of(url);
+  } catch (const sql::Failure&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace semel::mysql

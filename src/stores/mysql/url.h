@@ -1,6 +1,7 @@
 // Where a server is, and as whom it is asked: a mysql:// URL, read.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,9 @@ struct Target {
   unsigned connect_timeout = 10;  // seconds
 };
 
-// Throws Failure (R200), without a word of the password.
+// Throws Failure (R259), without a word of the password.
 Target target_of(std::string_view url);
+// None where it cannot be read.
+std::optional<Target> read_target(std::string_view url);
 
 }  // namespace semel::mysql

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/overloaded.h"
 #include "base/sql_lexer.h"
 #include "stores/postgres/error_table.h"
 
@@ -16,13 +17,6 @@ namespace semel::postgres {
 namespace {
 
 constexpr std::string_view kUniqueViolation = "23505";
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 std::string numbered(const std::string& sql) {
   std::string out;

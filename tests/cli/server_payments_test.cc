@@ -1,4 +1,4 @@
-// The scenario a user brings, on a PostgreSQL server: payments, some twice, some keys used again;
+// The scenario a user brings, on a database server: payments, some twice, some keys used again;
 // runs that are killed; and the operator's commands beside them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,10 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/cli/payments.h"
-#include "tests/cli/postgres_scene.h"
+#include "tests/cli/server_scene.h"
 
 namespace semel::test {
 namespace {
@@ -34,15 +35,35 @@ std::uint64_t new_seed() {
   return seed;
 }
 
-std::string conflicts(const PostgresScene& scene) {
+std::string conflicts(const ServerScene& scene) {
   return json_at(scene.semel({"dlq", "list", "--reason", "key.conflict", "-o", "json"}).out,
                  "/count");
 }
 
-class PostgresPaymentsTest : public ::testing::TestWithParam<const char*> {};
+struct Way {
+  ServerKind kind;
+  const char* strategy;
+};
 
-TEST_P(PostgresPaymentsTest, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
-  const PostgresScene scene(payments("{ file: { path: in.jsonl } }", GetParam()));
+std::vector<Way> ways() {
+  std::vector<Way> ways;
+  for (const ServerKind& kind : server_kinds()) {
+    for (const char* strategy : {"inbox", "dedup_table", "state_machine"}) {
+      ways.push_back({kind, strategy});
+    }
+  }
+  return ways;
+}
+
+class ServerPayments : public ::testing::TestWithParam<Way> {
+ protected:
+  std::string consumer(std::string_view source) const {
+    return payments(source, GetParam().strategy);
+  }
+};
+
+TEST_P(ServerPayments, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
+  const ServerScene scene(GetParam().kind, consumer("{ file: { path: in.jsonl } }"));
   const std::uint64_t seed = new_seed();
   const Payments made = make_payments(size().payments, size().reused, seed);
   write_file(scene.file("in.jsonl"), made.lines);
@@ -73,8 +94,8 @@ TEST_P(PostgresPaymentsTest, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
   EXPECT_EQ(scene.sum(), made.sum);
 }
 
-TEST_P(PostgresPaymentsTest, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
-  const PostgresScene scene(payments(kQueue, GetParam()));
+TEST_P(ServerPayments, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
+  const ServerScene scene(GetParam().kind, consumer(kQueue));
   const Payments made = make_payments(size().payments, 0, new_seed());
   const Ran sent = scene.semel({"send", "payments", "-", "-o", "json"}, {.input = made.lines});
   ASSERT_EQ(sent.code, 0) << sent.err;
@@ -98,12 +119,17 @@ TEST_P(PostgresPaymentsTest, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
   EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, PostgresPaymentsTest,
-                         ::testing::Values("inbox", "dedup_table", "state_machine"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Servers, ServerPayments, ::testing::ValuesIn(ways()),
+                         [](const auto& info) {
+                           return name_of_kind(info.param.kind) + "_" + info.param.strategy;
+                         });
 
-TEST(PostgresOperate, CommandsWorkBesideARun) {
-  const PostgresScene scene(payments(kQueue));
+class ServerOperate : public ::testing::TestWithParam<ServerKind> {
+ protected:
+  const ServerScene scene{GetParam(), payments(kQueue)};
+};
+
+TEST_P(ServerOperate, CommandsWorkBesideARun) {
   const Ran before = scene.semel({"status"});
   EXPECT_EQ(before.code, 69) << before.err;
   EXPECT_NE(before.err.find("semel store init"), std::string::npos) << before.err;
@@ -143,32 +169,30 @@ TEST(PostgresOperate, CommandsWorkBesideARun) {
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
   const Ran stats = scene.semel({"store", "stats"});
   EXPECT_EQ(stats.code, 0) << stats.err;
-  EXPECT_TRUE(stats.out.starts_with(
-      fmt::format("postgres 127.0.0.1:{}/{}: ", scene.server().port(), scene.database())))
+  EXPECT_TRUE(stats.out.starts_with(fmt::format("{} 127.0.0.1:{}/{}: ", GetParam().store,
+                                                scene.server().port(), scene.database())))
       << stats.out;
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0) << runner.err();
   EXPECT_EQ(scene.sum(), 5);
 }
 
-TEST(PostgresOperate, AMissingTableOfTheBusinessIsToldAndTheMessageKept) {
-  const PostgresScene scene(payments(kQueue));
+TEST_P(ServerOperate, AMissingTableOfTheBusinessIsToldAndTheMessageKept) {
   scene.sql("ALTER TABLE account RENAME TO hidden");
   ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
   const Ran ran = scene.semel({"run", "--once", "--set", "consumers[0].retry.attempts=1"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("relation \"account\" does not exist"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find(GetParam().missing_table), std::string::npos) << ran.out;
   scene.sql("ALTER TABLE hidden RENAME TO account");
   EXPECT_EQ(scene.semel({"dlq", "replay", "--all", "--yes"}).code, 0);
   EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
   EXPECT_EQ(scene.sum(), 5);
 }
 
-TEST(PostgresOperate, ThePlanOfAMigrationIsTheSqlThatMakesTheTables) {
-  const PostgresScene scene(payments(kQueue));
+TEST_P(ServerOperate, ThePlanOfAMigrationIsTheSqlThatMakesTheTables) {
   const Ran plan = scene.semel({"store", "migrate", "--dry-run"});
   ASSERT_EQ(plan.code, 0) << plan.err;
-  EXPECT_NE(plan.out.find("CREATE TABLE \"semel\".semel_record"), std::string::npos) << plan.out;
+  EXPECT_NE(plan.out.find(GetParam().first_table), std::string::npos) << plan.out;
   EXPECT_EQ(scene.semel({"status"}).code, 69) << "a dry run makes nothing";
   scene.sql(plan.out);
   const Ran done = scene.semel({"store", "migrate", "--dry-run", "-o", "json"});
@@ -178,10 +202,10 @@ TEST(PostgresOperate, ThePlanOfAMigrationIsTheSqlThatMakesTheTables) {
   EXPECT_NE(scene.semel({"store", "migrate"}).err.find("up to date"), std::string::npos);
 }
 
-TEST(PostgresOperate, ItsPageShowsAConfigThatWorks) {
-  const PostgresScene scene(payments(kQueue));
+TEST_P(ServerOperate, ItsPageShowsAConfigThatWorks) {
   const StartOptions with_url = {.environment = {"DATABASE_URL=" + scene.url()}};
-  const Words config = {"-c", std::string(SEMEL_SOURCE) + "/tests/cli/postgres/semel.yaml"};
+  const Words config = {"-c",
+                        fmt::format("{}/tests/cli/{}/semel.yaml", SEMEL_SOURCE, GetParam().page)};
   const auto semel = [&](Words words) {
     words.insert(words.end(), config.begin(), config.end());
     return run(words, with_url);
@@ -190,10 +214,13 @@ TEST(PostgresOperate, ItsPageShowsAConfigThatWorks) {
   EXPECT_EQ(semel({"run", "--once", "-q"}).code, 0);
   EXPECT_EQ(scene.sum(), 5);
   const Ran shown = semel({"config", "show", "--origin"});
-  EXPECT_NE(shown.out.find("store.postgres.url = postgresql://postgres@127.0.0.1"),
+  EXPECT_NE(shown.out.find(fmt::format("store.{}.url = {}", GetParam().store, scene.url())),
             std::string::npos)
       << shown.out;
 }
+
+INSTANTIATE_TEST_SUITE_P(Servers, ServerOperate, ::testing::ValuesIn(server_kinds()),
+                         [](const auto& info) { return name_of_kind(info.param); });
 
 }  // namespace
 }  // namespace semel::test

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "tests/cli/postgres_scene.h"
+#include "tests/cli/server_scene.h"
 
 namespace semel::test {
 namespace {
@@ -31,52 +31,63 @@ std::string source(const std::string& path) {
 }
 
 // Users belong to the server, which others use too.
-class PostgresRightsTest : public ::testing::Test {
+class ServerRights : public ::testing::TestWithParam<ServerKind> {
  protected:
-  PostgresRightsTest() : scene_(payments(kQueue)), user_("u_" + scene_.database()) {
-    scene_.sql(fmt::format("CREATE USER {0}; GRANT ALL ON account TO {0}", user_));
+  ServerRights() : scene_(GetParam(), payments(kQueue)), user_("u_" + scene_.database()) {
+    if (postgres()) {
+      scene_.sql(fmt::format("CREATE USER {0}; GRANT ALL ON account TO {0}", user_));
+    } else {
+      scene_.sql(
+          fmt::format("CREATE USER '{0}'@'%' IDENTIFIED BY 'right'; "
+                      "GRANT SELECT, UPDATE ON account TO '{0}'@'%'",
+                      user_));
+    }
   }
-  ~PostgresRightsTest() override {
-    scene_.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user_));
+  ~ServerRights() override {
+    if (postgres()) {
+      scene_.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user_));
+    } else {
+      scene_.sql(fmt::format("DROP USER '{}'@'%'", user_));
+    }
   }
-  std::string url(const std::string& user) const {
-    return fmt::format("postgresql://{}@127.0.0.1:{}/{}", user, scene_.server().port(),
-                       scene_.database());
-  }
-  Ran semel(const Words& words) const { return scene_.semel_at(url(user_), words); }
+  static bool postgres() { return GetParam().page == kPostgres.page; }
+  std::string url() const { return scene_.url_of(postgres() ? user_ : user_ + ":right"); }
+  Ran semel(const Words& words) const { return scene_.semel_at(url(), words); }
 
-  PostgresScene scene_;
+  ServerScene scene_;
   const std::string user_;
 };
 
-TEST_F(PostgresRightsTest, AWrongAddressIsToldAtTheStart) {
+TEST_P(ServerRights, AWrongAddressIsToldAtTheStart) {
+  const std::string scheme = url().substr(0, url().find(':'));
   for (const char* command : {"run", "status"}) {
     const auto at = [&](const std::string& address) { return scene_.semel_at(address, {command}); };
     expect_refused(at(scene_.server().url("no_such_database")), {78, "R252"});
-    expect_refused(at("postgresql://ann:hunter2@127.0.0.1:1/bank"), {69, "R250"});
-    expect_refused(at(url("nobody_at_all")), {78, "R251"});
-    expect_refused(at("postgresql://ann:hunter2%zz@127.0.0.1/bank"), {78, "R259"});
-    expect_refused(at("postgresql://127.0.0.1/bank?sslmod=x"), {78, "R259"});
+    expect_refused(at(scheme + "://ann:hunter2@127.0.0.1:1/bank"), {69, "R250"});
+    expect_refused(at(scene_.url_of("nobody_at_all")), {78, "R251"});
+    if (!postgres()) expect_refused(at(scene_.url_of(user_ + ":hunter2")), {78, "R251"});
+    expect_refused(at(scheme + "://ann:hunter2%zz@127.0.0.1/bank"), {78, "R259"});
+    expect_refused(at(scheme + "://127.0.0.1/bank?sslmod=x"), {78, "R259"});
   }
 }
 
-TEST_F(PostgresRightsTest, WithoutTheRightToMakeTablesItSaysWhatToGrant) {
+TEST_P(ServerRights, WithoutTheRightToMakeTablesItSaysWhatToGrant) {
   const Ran ran = semel({"store", "init"});
   expect_refused(ran, {77, "R253"});
-  EXPECT_NE(ran.err.find("GRANT CREATE ON DATABASE"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("GRANT CREATE"), std::string::npos) << ran.err;
   expect_refused(semel({"run", "--once"}), {77, "R253"});
 }
 
-TEST_F(PostgresRightsTest, AUserWhoOwnsNothingWorksWithTheGrantsOfThePage) {
+TEST_P(ServerRights, AUserWhoOwnsNothingWorksWithTheGrantsOfThePage) {
   ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
   expect_refused(semel({"run", "--once"}), {77, "R253"});
-  std::string grants = source("tests/cli/postgres/grants.sql");
+  std::string grants = source(fmt::format("tests/cli/{}/grants.sql", GetParam().page));
   for (auto at = grants.find("worker"); at != std::string::npos; at = grants.find("worker", at)) {
     grants.replace(at, std::string("worker").size(), user_);
     at += user_.size();
   }
   scene_.sql(grants);
-  const Ran sent = scene_.semel_at(url(user_), {"send", "payments", payment("p-1", 1, 5)});
+  const Ran sent = semel({"send", "payments", payment("p-1", 1, 5)});
   EXPECT_EQ(sent.code, 0) << sent.err;
   const Ran ran = semel({"run", "--once"});
   EXPECT_EQ(ran.code, 0) << ran.err;
@@ -87,6 +98,9 @@ TEST_F(PostgresRightsTest, AUserWhoOwnsNothingWorksWithTheGrantsOfThePage) {
   // What the owner does for it, now and then.
   EXPECT_EQ(scene_.semel({"store", "sweep"}).code, 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(Servers, ServerRights, ::testing::ValuesIn(server_kinds()),
+                         [](const auto& info) { return name_of_kind(info.param); });
 
 }  // namespace
 }  // namespace semel::test

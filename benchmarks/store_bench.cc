@@ -1,0 +1,153 @@
+#include "benchmarks/store_bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "benchmarks/measure.h"
+
+namespace semel::bench {
+namespace {
+
+using core::StrategyKind;
+
+bool has_effect(const Setting& setting) {
+  return setting.work == Work::kEffects || setting.work == Work::kInbox;
+}
+
+}  // namespace
+
+void StoreBench::check_sum(const Place& place, const std::vector<std::string>& payloads) {
+  const long long sum = place.sum();
+  const long long expected = sum_of_amounts(payloads);
+  if (sum != expected) give_up(fmt::format("the accounts hold {} instead of {}", sum, expected));
+}
+
+ConsumerRun StoreBench::run_of(const Setting& setting) {
+  ConsumerRun run;
+  run.strategy = setting.strategy;
+  run.handler = has_effect(setting) ? effect_handler() : no_effect(setting.work == Work::kClaims);
+  run.batch = kBatch;
+  return run;
+}
+
+double StoreBench::by_hand(const Setting& setting, std::size_t count, std::size_t batch) {
+  const auto place = make_place_();
+  const auto payloads = messages(count, setting.keys);
+  const double rate = place->by_hand(setting.work)->consume(payloads, batch);
+  if (has_effect(setting)) check_sum(*place, payloads);
+  return rate;
+}
+
+double StoreBench::with_semel(const Setting& setting, std::size_t count) {
+  const auto place = make_place_();
+  const auto payloads = messages(count, setting.keys);
+  auto store = place->open();
+  const double rate = consume(*store, run_of(setting), payloads);
+  store.reset();
+  if (has_effect(setting)) check_sum(*place, payloads);
+  return rate;
+}
+
+void StoreBench::fresh(const std::string& name, const Setting& setting, const std::string& what) {
+  Case one;
+  one.name = name;
+  one.batch = kBatch;
+  one.what = what;
+  one.raw = [&] { return by_hand(setting, sizes_.many, kBatch); };
+  one.naive = [&] { return by_hand(setting, sizes_.few, 1); };
+  one.semel = [&] { return with_semel(setting, sizes_.many); };
+  report_.run(one, sizes_.rounds);
+}
+
+void StoreBench::fresh() {
+  for (const auto& [keys, name] :
+       {std::pair(Keys::kOrdered, "ordered"), {Keys::kRandom, "random"}}) {
+    fresh(fmt::format("effects-{}", name), {Work::kEffects, StrategyKind::kDedupTable, keys},
+          "claim + UPDATE");
+    fresh(fmt::format("claims-{}", name), {Work::kClaims, StrategyKind::kDedupTable, keys},
+          "claim alone");
+    fresh(fmt::format("two-phase-{}", name), {Work::kTwoPhase, StrategyKind::kStateMachine, keys},
+          "claim, then completion, a commit each");
+  }
+  fresh("inbox-ordered", {Work::kInbox, StrategyKind::kInbox, Keys::kOrdered},
+        "claim + message kept + UPDATE");
+}
+
+void StoreBench::preloaded(const std::string& name, std::size_t there, Keys keys) {
+  if (!report_.wanted(name)) return;
+  const auto raw_place = make_place_();
+  const auto semel_place = make_place_();
+  auto store = semel_place->open();
+  constexpr std::size_t kPart = 500'000;
+  for (std::size_t loaded = 0; loaded < there; loaded += kPart) {
+    auto part = messages(std::min(kPart, there - loaded), keys);
+    std::sort(part.begin(), part.end());  // by key, which stands first: loads sooner
+    raw_place->by_hand(Work::kClaims)->preload(part);
+    ConsumerRun load = run_of({Work::kClaims, StrategyKind::kDedupTable, keys});
+    load.batch = 1'000;
+    consume(*store, load, part);
+  }
+  const Setting setting{Work::kEffects, StrategyKind::kDedupTable, keys};
+  Case one;
+  one.name = name;
+  one.batch = kBatch;
+  one.what = fmt::format("claim + UPDATE, {} records there before", there);
+  const auto hand = raw_place->by_hand(Work::kEffects);
+  one.raw = [&] { return hand->consume(messages(sizes_.many, keys), kBatch); };
+  one.naive = [&] { return hand->consume(messages(sizes_.few, keys), 1); };
+  one.semel = [&] { return consume(*store, run_of(setting), messages(sizes_.many, keys)); };
+  report_.run(one, sizes_.rounds);
+}
+
+void StoreBench::naive_on(std::size_t connections) {
+  const Setting setting{Work::kEffects, StrategyKind::kDedupTable, Keys::kOrdered};
+  Case one;
+  one.name = fmt::format("naive-on-{}", connections);
+  one.batch = kBatch;
+  one.what = fmt::format("claim + UPDATE; naive on {} connections", connections);
+  one.naive = [&] {
+    const auto place = make_place_();
+    std::vector<std::unique_ptr<ByHand>> hands;
+    std::vector<std::vector<std::string>> parts;
+    for (std::size_t i = 0; i < connections; ++i) {
+      hands.push_back(place->by_hand(setting.work));
+      parts.push_back(messages(sizes_.few, setting.keys));
+    }
+    const Stopwatch watch;
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < connections; ++i) {
+      threads.emplace_back([&, i] { hands[i]->consume(parts[i], 1); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return static_cast<double>(connections * sizes_.few) / watch.seconds();
+  };
+  one.semel = [&] { return with_semel(setting, sizes_.many); };
+  report_.run(one, sizes_.rounds);
+}
+
+void StoreBench::latency() {
+  const Setting setting{Work::kEffects, StrategyKind::kDedupTable, Keys::kOrdered};
+  Case one;
+  one.name = "latency-single";
+  one.batch = 1;
+  one.what = "1 / p50 of one message at a time, raw: one transaction";
+  one.raw = [&] {
+    const auto place = make_place_();
+    return 1 / median(place->by_hand(setting.work)->latencies(messages(sizes_.few, setting.keys)));
+  };
+  one.semel = [&] {
+    const auto place = make_place_();
+    auto store = place->open();
+    ConsumerRun run = run_of(setting);
+    run.at_a_time = 1;
+    Tally tally;
+    consume(*store, run, messages(sizes_.few, setting.keys), &tally);
+    return 1 / median(tally.latencies);
+  };
+  report_.run(one, sizes_.rounds);
+}
+
+}  // namespace semel::bench

@@ -1,0 +1,67 @@
+// StoreBench: the questions that are asked of every store, each against what is written by hand on
+// the same database in the same run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "benchmarks/by_hand.h"
+#include "benchmarks/consumer.h"
+#include "benchmarks/report.h"
+#include "benchmarks/workload.h"
+#include "core/guarantee.h"
+
+namespace semel::bench {
+
+// What one question is asked with.
+struct Setting {
+  Work work = Work::kEffects;
+  core::StrategyKind strategy = core::StrategyKind::kDedupTable;
+  Keys keys = Keys::kOrdered;
+};
+
+struct Sizes {
+  std::size_t rounds = 0;
+  std::size_t many = 0;      // messages of a round in batches
+  std::size_t few = 0;       // of a round one by one
+  std::size_t hot_rows = 0;  // accounts the effects fall on
+};
+
+// Each round has a place of its own.
+class StoreBench {
+ public:
+  StoreBench(Report& report, const Sizes& sizes, std::function<std::unique_ptr<Place>()> make_place)
+      : report_(report), sizes_(sizes), make_place_(std::move(make_place)) {}
+
+  // Effects, claims, inbox, two phases, with keys that grow and with keys that do not.
+  void fresh();
+  void fresh(const std::string& name, const Setting& setting, const std::string& what);
+  // Among `there` records, with the keys of both.
+  void preloaded(const std::string& name, std::size_t there, Keys keys);
+  // What people write by hand, on so many connections at once.
+  void naive_on(std::size_t connections);
+  // Messages that come one at a time: the median from receive to settled, as a rate.
+  void latency();
+
+  std::vector<std::string> messages(std::size_t count, Keys keys) {
+    return make_payloads(count, keys, ++seed_, sizes_.hot_rows);
+  }
+  static ConsumerRun run_of(const Setting& setting);
+  // Ends the benchmark where the effects are not those of these messages, each once.
+  static void check_sum(const Place& place, const std::vector<std::string>& payloads);
+
+ private:
+  double by_hand(const Setting& setting, std::size_t count, std::size_t batch);
+  double with_semel(const Setting& setting, std::size_t count);
+
+  Report& report_;
+  const Sizes sizes_;
+  const std::function<std::unique_ptr<Place>()> make_place_;
+  std::uint64_t seed_ = 0;
+};
+
+}  // namespace semel::bench

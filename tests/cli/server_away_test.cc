@@ -1,0 +1,83 @@
+// A server of its own, that goes away and comes back.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "tests/cli/payments.h"
+#include "tests/cli/server_scene.h"
+#include "tests/support/postgres_server.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::seconds;
+
+class ServerAway : public ::testing::TestWithParam<ServerKind> {
+ protected:
+  bool comes_to(std::int64_t sum) const {
+    return comes_true([&] { return scene_.sum() >= sum; });
+  }
+
+  const std::unique_ptr<DatabaseServer> server_ = GetParam().own();
+  const ServerScene scene_{GetParam(), payments(kQueue), *server_};
+};
+
+TEST_P(ServerAway, ARunSaysItOnceGoesOnAndLosesNothing) {
+  const Payments made = make_payments(4'000, 0, 7);
+  const Ran sent = scene_.semel({"send", "payments", "-"}, {.input = made.lines});
+  ASSERT_EQ(sent.code, 0) << sent.err;
+  Program runner({"run", scene_.config(), "-o", "none"});
+  for (int times = 1; times <= 2; ++times) {
+    ASSERT_TRUE(comes_to(scene_.sum() + made.sum / 10));
+    times == 1 ? server_->stop() : server_->kill();
+    EXPECT_TRUE(comes_true([&] {
+      return count_of(runner.err(), "payments: store: error") == static_cast<std::size_t>(times);
+    })) << runner.err();
+    // Long enough for it to be told again and again, if that were how it is.
+    std::this_thread::sleep_for(seconds(1));
+    server_->start();
+  }
+  EXPECT_TRUE(comes_to(made.sum)) << runner.err();
+  runner.signal(SIGTERM);
+  const Ran ran = runner.wait();
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(scene_.sum(), made.sum);
+  EXPECT_EQ(count_of(ran.err, "works again"), 2U) << ran.err;
+  EXPECT_EQ(count_of(ran.err, GetParam().called), 2U) << ran.err;
+  server_->stop();
+  const Ran down = scene_.semel({"run", "--once"});
+  EXPECT_EQ(down.code, 69) << down.err;
+  EXPECT_NE(down.err.find("error[R250]"), std::string::npos) << down.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, ServerAway, ::testing::ValuesIn(server_kinds()),
+                         [](const auto& info) { return name_of_kind(info.param); });
+
+// A server that asks for passwords, in the way of its own administrator.
+TEST(PostgresLogin, AWrongPasswordIsForAPersonToMend) {
+  const PostgresServer server(PostgresServer::fast());
+  const ServerScene scene(kPostgres, payments(kQueue), server);
+  server.query("postgres", "CREATE USER ann PASSWORD 'right' SUPERUSER");
+  const std::string file = server.query("postgres", "SHOW hba_file");
+  server.query("postgres",
+               fmt::format("COPY (SELECT unnest(ARRAY["
+                           "'host all ann 127.0.0.1/32 scram-sha-256', "
+                           "'host all all 127.0.0.1/32 trust', 'local all all trust'])) TO '{}'",
+                           file));
+  server.query("postgres", "SELECT pg_reload_conf()");
+  EXPECT_EQ(scene.semel_at(scene.url_of("ann:right"), {"run", "--once", "-q"}).code, 0);
+  for (const char* user : {"ann:hunter2", "ann"}) {
+    const Ran ran = scene.semel_at(scene.url_of(user), {"run", "--once"});
+    EXPECT_EQ(ran.code, 78) << ran.err;
+    EXPECT_NE(ran.err.find("error[R251]"), std::string::npos) << ran.err;
+    EXPECT_EQ(ran.err.find("hunter2"), std::string::npos) << ran.err;
+  }
+}
+
+}  // namespace
+}  // namespace semel::test
