@@ -100,7 +100,7 @@ TEST_P(UnitStatementSuite, ARuleBehindAQueryUndoesTheWholeMessage) {
 
 // A batch goes to a server as a whole: what ran behind a message that is undone saw its effects.
 TEST_P(UnitStatementSuite, WhatMissedIsSeenByNobodyBehindIt) {
-  Batch batch = claim_in_unit(make_messages(consumer(), "m-", 3), each());
+  Batch batch = claim_in_unit(make_messages(consumer(), "m-", 3));
   StatementList first = {statement("INSERT INTO reservation VALUES (7, 1, 3)")};
   first.push_back(statement("UPDATE reservation SET seat = 1 WHERE order_id = 12345"));
   first[1].expect_rows = 1;
