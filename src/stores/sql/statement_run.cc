@@ -31,15 +31,30 @@ FlushReport StatementRun::flush() {
   return std::exchange(report_, {});
 }
 
+// As one, at first. Whatever must be undone, a part of it goes again with it: so the parts become
+// smaller where that happens often, and grow again.
 void StatementRun::run_all(Batch batch) {
+  std::size_t most = batch.size();
   for (;;) {
     std::erase_if(batch, [&](const Pending* one) { return told_of(one->message); });
     if (batch.empty()) return;
-    const auto bad = run_once(batch);
-    if (!bad) return;
-    // Of one that has asked, what it did then goes too.
-    wire_.send(bad == asked_ ? Mark::kBackToMessage : Mark::kBackToFlush);
+    const Batch part = whole_messages(batch, most);
+    if (const auto bad = run_once(part)) {
+      // Of one that has asked, what it did then goes too. It is the first of all.
+      wire_.send(bad == asked_ ? Mark::kBackToMessage : Mark::kBackToFlush);
+      most = std::max<std::size_t>(part.size() / 2, 1);
+    } else {
+      batch.erase(batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(part.size()));
+      most *= 2;
+    }
   }
+}
+
+// From its front, `most` statements (one at least) and the rest of the last one's message.
+StatementRun::Batch StatementRun::whole_messages(const Batch& batch, std::size_t most) {
+  std::size_t end = std::min(most, batch.size());
+  while (end < batch.size() && batch[end]->message == batch[end - 1]->message) ++end;
+  return {batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
 std::optional<std::size_t> StatementRun::run_once(const Batch& batch) {

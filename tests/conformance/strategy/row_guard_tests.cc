@@ -39,6 +39,18 @@ TEST_P(PessimisticLockSuite, ABatchAboutOneRowHasOneEffect) {
   EXPECT_EQ(effects(), 4);
 }
 
+TEST_P(PessimisticLockSuite, AStormOfDuplicates) {
+  const auto strategy = guarded(*store_, inserting());
+  const auto storm = [&](const std::string& prefix) {
+    std::vector<Delivery> batch;
+    for (int i = 0; i < 100; ++i) batch.push_back(about(prefix + std::to_string(i), 1, i));
+    return batch;
+  };
+  EXPECT_EQ(count(process(*strategy, storm("a")), Kind::kDone), 100U);
+  EXPECT_EQ(count(process(*strategy, storm("b")), Kind::kDuplicate), 100U);
+  EXPECT_EQ(changes(), 100);
+}
+
 TEST_P(PessimisticLockSuite, NullIsNotDone) {
   place_->sql("INSERT INTO orders VALUES (1, NULL, 0, 0)");
   const auto strategy = guarded(*store_, work());
