@@ -24,6 +24,11 @@ inline constexpr std::string_view kElapsedExhausted = "elapsed.exhausted";
 inline constexpr std::string_view kLeaseParked = "lease.parked";
 inline constexpr std::string_view kOperator = "operator";
 inline constexpr std::string_view kStoreUnavailable = "store.unavailable";
+// Of strategy optimistic_lock.
+inline constexpr std::string_view kVersionEarly = "version.early";
+inline constexpr std::string_view kVersionLost = "version.lost";
+inline constexpr std::string_view kVersionMissing = "version.missing";
+inline constexpr std::string_view kVersionInvalid = "version.invalid";
 
 // handler.sql.<class>: constraint, refused, expect_rows, syntax, busy, other.
 inline std::string sql_reason(std::string_view sql_class) {

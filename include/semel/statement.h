@@ -1,6 +1,7 @@
 // Statement, Value, StatementList: what a handler asked its transaction to do, recorded.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,6 +47,9 @@ struct Statement {
   bool returns_rows = false;  // SELECT, or … RETURNING
   // Placeholders before its WHERE: the values behind them say which rows are meant.
   std::size_t before_where = 0;
+  // Tables that it names as written, without their schemas and quotes.
+  std::vector<std::string> writes = {};
+  bool only_reads() const noexcept { return returns_rows && writes.empty(); }
 };
 
 // Checks SQL text and makes a Statement of it. Admitted are SELECT, INSERT, UPDATE, DELETE,
@@ -53,18 +57,47 @@ struct Statement {
 // ATTACH, a write to a `semel_…` table and all else are refused with kRejected (contract, rule 21).
 Result<std::shared_ptr<const Statement>> admit_statement(std::string_view sql);
 
+struct Rows {
+  std::vector<std::string> columns;
+  std::vector<std::vector<Value>> rows;
+};
+
+// Says of a statement that ran whether it did what it should, where a number of rows says too
+// little: a declared miss in more words (contract, rule 9). Immutable and shared between
+// recordings; called by any thread, in the transaction. Never throws.
+class RowsRule {
+ public:
+  virtual ~RowsRule() = default;
+  RowsRule() = default;
+  RowsRule(const RowsRule&) = delete;
+  RowsRule& operator=(const RowsRule&) = delete;
+
+  // `count`: rows changed, or returned, which are `rows` then. Nothing: it did what it should.
+  virtual std::optional<Otherwise> judge(std::int64_t count, const Rows& rows) const noexcept = 0;
+};
+
+// Names what no two transactions may have at a time: a digest, equal for equal things.
+struct LockName {
+  static constexpr std::size_t kSize = 16;
+  std::array<unsigned char, kSize> bytes{};
+  bool operator==(const LockName&) const = default;
+};
+
 struct RecordedStatement {
   std::shared_ptr<const Statement> statement;
   std::vector<Value> values;
   std::optional<std::int64_t> expect_rows;  // rows changed (or returned) must be this many
   Otherwise otherwise;                      // else this
   std::shared_ptr<const std::vector<UniqueRule>> unique_rules;  // may be null
+  std::shared_ptr<const RowsRule> rule = {};  // may be null; asked where `expect_rows` is none
+  // Taken before the statement runs, waited for as a row is, and held until the transaction ends:
+  // what a row lock does, for a row that may not be there. A store with one writer has it already.
+  std::optional<LockName> lock = {};
 };
 using StatementList = std::vector<RecordedStatement>;
 
-struct Rows {
-  std::vector<std::string> columns;
-  std::vector<std::vector<Value>> rows;
-};
+// What a statement that did `count` and `rows` has missed of what was declared for it.
+std::optional<Otherwise> miss_of(const RecordedStatement& recorded, std::int64_t count,
+                                 const Rows& rows) noexcept;
 
 }  // namespace semel

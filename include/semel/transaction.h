@@ -13,6 +13,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -90,8 +91,12 @@ class Transaction {
 
   const Attempt& attempt() const noexcept { return attempt_; }
 
-  // The list so far, for the strategy that owns this transaction.
+  // For the strategy that owns this transaction. The list so far; and what the first statement to
+  // come that writes `table` must do, be it recorded or asked for its rows.
   StatementList& recorded() noexcept { return list_; }
+  void judge_first_write(std::string table, std::shared_ptr<const RowsRule> rule);
+  // That statement is still to come.
+  bool awaits_write() const noexcept { return first_write_ != nullptr; }
 
  private:
   template <class T>
@@ -120,10 +125,14 @@ class Transaction {
   }
   Recorded record(std::string_view sql, std::vector<Value> values);
   Rows query_values(std::string_view sql, std::vector<Value> values);
+  void add(RecordedStatement statement);
+  bool is_first_write(const Statement& statement) const;
 
   Queries& queries_;
   Attempt attempt_;
   StatementList list_;
+  std::string first_write_table_;
+  std::shared_ptr<const RowsRule> first_write_;
 };
 
 }  // namespace semel

@@ -43,7 +43,8 @@ struct FlushReport {
     std::string sql_class;  // constraint, refused, syntax, busy, other: last part of the reason
     Error error;
   };
-  // A declared miss: expect_rows, or a named unique violation. Its message's statements are undone.
+  // A declared miss: expect_rows, a rule, or a named unique violation. Its message's statements are
+  // undone.
   struct Missed {
     std::size_t message;
     Otherwise otherwise;

@@ -82,8 +82,9 @@ class Tokenizer {
   }
 
   void emit(Token::Kind kind, std::string_view written, std::string text) {
+    const std::size_t at = out_.text.size();
     out_.text += written;
-    out_.tokens.push_back({kind, std::move(text), std::string(written), depth_});
+    out_.tokens.push_back({kind, std::move(text), std::string(written), depth_, at});
   }
 
   // A doubled closing quote stands for one, but in brackets.

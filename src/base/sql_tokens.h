@@ -16,6 +16,7 @@ struct Token {
   std::string text;       // a word in upper case, a quoted name or string without its quotes
   std::string written;    // as it stands in the statement
   std::size_t depth = 0;  // of parentheses around it
+  std::size_t at = 0;     // where it begins in Tokens::text
 
   bool is_word(std::string_view upper) const noexcept {
     return kind == Kind::kWord && text == upper;

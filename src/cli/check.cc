@@ -90,9 +90,35 @@ std::string chosen_text(const config::ConsumerConfig& consumer) {
   return "chosen: a native handler may act anywhere; one that takes a Transaction gets dedup_table";
 }
 
-// What an order and a deferral mean, where they are asked for.
+// What no row means to strategy optimistic_lock.
+const char* missing_text(core::VersionSpec::Missing missing) {
+  using Missing = core::VersionSpec::Missing;
+  switch (missing) {
+    case Missing::kRetry:
+      return "is retried";
+    case Missing::kHandle:
+      return "is handled";
+    case Missing::kDuplicate:
+      return "is a duplicate";
+    case Missing::kDeadLetter:
+      break;
+  }
+  return "is a dead letter";
+}
+
+// What a lock, a version, an order and a deferral mean, where they are asked for.
 std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   std::vector<std::string> lines;
+  if (consumer.strategy == core::StrategyKind::kPessimisticLock && consumer.lock) {
+    lines.push_back(fmt::format("its row is locked first; a duplicate too where {}",
+                                printable(consumer.lock->done_when, 60)));
+  }
+  if (consumer.strategy == core::StrategyKind::kOptimisticLock && consumer.version) {
+    lines.push_back(fmt::format(
+        "based on the version at json:{}: newer in its row, a duplicate; older, a retry; "
+        "without a row it {}",
+        consumer.version->from.pointer.text(), missing_text(consumer.version->missing)));
+  }
   if (consumer.order) {
     const std::string by = consumer.order->key ? consumer.order->key->text : "its own key";
     const char* after = "what follows a failed message passes it by";

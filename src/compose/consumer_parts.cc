@@ -11,6 +11,7 @@
 #include "core/intake.h"
 #include "handlers/exec/exec_handler.h"
 #include "handlers/http/http_handler.h"
+#include "handlers/sql/row_guards.h"
 #include "handlers/sql/sql_handler.h"
 #include "sources/sources.h"
 #include "strategies/strategies.h"
@@ -92,6 +93,20 @@ std::function<Result<bool>(const Message&)> look_of(const ConsumerBuild& build, 
     if (!rows) return failure(std::move(rows.error()));
     return !rows->rows.empty();
   };
+}
+
+// What a strategy that guards a business row puts before the handler's statements.
+Result<handlers::RowGuard> guard_of(const ConsumerBuild& build, core::StrategyKind strategy) {
+  const config::ConsumerConfig& consumer = *build.consumer;
+  const auto locks =
+      build.store->traits().single_writer ? core::RowLocks::kOneWriter : core::RowLocks::kForUpdate;
+  if (strategy == core::StrategyKind::kPessimisticLock && consumer.lock) {
+    return handlers::make_lock_guard(*consumer.lock, locks);
+  }
+  if (strategy == core::StrategyKind::kOptimisticLock && consumer.version) {
+    return handlers::make_version_guard(*consumer.version, locks);
+  }
+  return handlers::RowGuard();
 }
 
 core::KeyRecipe recipe_of(const ConsumerBuild& build) {
@@ -238,10 +253,13 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   auto sources = sources_of(build, *number);
   if (!sources) return failure(std::move(sources.error()));
 
+  auto guard = guard_of(build, strategy);
+  if (!guard) return failure(std::move(guard.error()));
   Error look_error;
   strategies::Context working = context_of(build, *handler);
   working.already_done = look_of(build, look_error);
   working.apply = *std::move(apply);
+  working.row_guard = *std::move(guard);
   if (!look_error.message.empty()) return failure(std::move(look_error));
   strategies::Context condemned =
       context_of(build, giving_up(transactional, consumer.retry.crashes));

@@ -7,6 +7,7 @@
 #include "config/checks.h"
 #include "config/http_build.h"
 #include "config/node.h"
+#include "config/row_guard_build.h"
 #include "config/sql_build.h"
 #include "config/store_build.h"
 
@@ -161,6 +162,7 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, Repor
   made.strategy =
       named.value_or(core::default_strategy(std::holds_alternative<SqlHandler>(made.handler)));
   if (const auto* look = view.in("query").find("exists")) made.look = look->text;
+  build_row_guards(made, view, report);
   made.dedup = build_dedup(view.in("dedup"));
   made.retry = build_retry(view.in("retry"));
   made.order = build_order(view);

@@ -19,9 +19,10 @@ constexpr CodePage kPages[] = {
      "Read a file instead: any number of consumers may.",
      "source: { file: { path: payments.jsonl } }"},
     {"E030", "strategy, handler and store do not fit together",
-     "Each strategy promises something that needs a certain ground. dedup_table and inbox commit "
-     "the effect together with the record, so the handler must work in the store's own "
-     "transaction; statements need a store with a database; the queue is a table of the store; "
+     "Each strategy promises something that needs a certain ground. dedup_table, inbox, "
+     "pessimistic_lock and optimistic_lock commit the effect together with the record, so the "
+     "handler must work in the store's own transaction; statements need a store with a database; "
+     "the queue is a table of the store; "
      "query promises nothing and is only taken with unsafe: true.",
      "Choose one of the strategies that the message names, or another store or handler. "
      "semel explain strategies has the whole picture.",
@@ -65,10 +66,21 @@ constexpr CodePage kPages[] = {
      "on_unique_violation: { order_log(order_id): duplicate }"},
     {"E038", "a setting without the one it belongs to",
      "query belongs to strategy query, which looks a row up before it acts and needs to know how; "
-     "otherwise belongs to expect_rows.",
+     "lock to pessimistic_lock, which needs to know the row, and version to optimistic_lock, which "
+     "needs to know both versions; otherwise belongs to expect_rows.",
      "Write both, or neither.",
      "strategy: query\nunsafe: true\nquery: { exists: \"SELECT 1 FROM order_log WHERE id = :id\" "
      "}"},
+    {"E039", "a SELECT that guards no row",
+     "pessimistic_lock and optimistic_lock read the business row before the handler's statements. "
+     "lock.select is one SELECT from a table that ends with FOR UPDATE, so that the row stays as "
+     "it was read; NOWAIT and SKIP LOCKED would take a row that somebody holds for one that is not "
+     "there. version.current is one SELECT from the table that the handler writes: a write that "
+     "changes no row there has lost against another transaction, and is tried again.",
+     "Read the row from its own table, by its id.",
+     "lock:\n  select: SELECT status FROM orders WHERE id = :id FOR UPDATE\n"
+     "  done_when: status = 'PAID'\nversion:\n  from: json:/version\n"
+     "  current: SELECT version FROM invoice WHERE id = :id"},
     {"E050", "an endpoint that cannot be called",
      "A message is sent to an http or https URL with a host. Nothing else is: no file, no other "
      "protocol. What stands behind # never leaves the program, so it is refused too.",
@@ -91,8 +103,8 @@ constexpr CodePage kPages[] = {
      "Register it with Runner::on, write the handler in SQL, or run a command.",
      "runner.on(\"payments\", [](const semel::Message& m, semel::Transaction& tx) { … });"},
     {"E061", "the handler does not fit the consumer's strategy",
-     "dedup_table and inbox need a handler that takes a Transaction; the handler that was "
-     "registered takes none, or the other way round.",
+     "dedup_table, inbox, pessimistic_lock and optimistic_lock need a handler that takes a "
+     "Transaction; the handler that was registered takes none, or the other way round.",
      "Name another strategy, or register another kind of handler.", ""},
     {"E062", "registered for no consumer",
      "A handler or key function was given to the runner under a name that the config does not "

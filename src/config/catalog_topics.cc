@@ -54,6 +54,12 @@ input (what was read and not finished is lost with the process), a short ttl.
      R"(dedup_table     the key is inserted in the same transaction as the effect. Needs a
                 handler in the store's transaction: SQL, or C++ with a Transaction.
 inbox           the same, and payload, type, times, error and result are kept with it
+pessimistic_lock
+                as dedup_table, and the business row is locked first (lock.select). Where
+                lock.done_when holds the message is a duplicate, whatever its key
+optimistic_lock
+                as dedup_table, and the version that the message's change is based on is
+                compared with the row's: older is a duplicate, newer too early: a retry
 state_machine   consuming, with a lease, then completed. Any handler, any store. Effects
                 outside of the store may happen again after a crash; a SQL handler
                 commits together with completed
@@ -86,6 +92,10 @@ too_large            key, headers, payload or result beyond limits
 too_old              older than records are kept: cannot be proven new
 crash                it alone was in hand each time the process died
 payload.invalid      not JSON, or a param is missing or of another type
+version.early        based on a version that the row does not have yet
+version.lost         between comparison and write another transaction changed the row
+version.missing      the row whose version is compared is not there
+version.invalid      the row's version is NULL or no integer, or there are several rows
 handler.sql.CLASS    the statement failed: constraint, refused, expect_rows, syntax,
                      busy, other
 handler.exec.CODE    the command ended so: its exit code, signal_N, or start

@@ -8,6 +8,7 @@
 #include "base/ascii.h"
 #include "config/http_build.h"
 #include "config/node.h"
+#include "config/row_guard_build.h"
 #include "config/scalars.h"
 #include "config/sql_build.h"
 #include "config/store_build.h"
@@ -31,7 +32,7 @@ bool on_memory(const Config& config) {
 
 // A C++ handler is known when it is registered: until then the strategy says which kind it is.
 bool transactional(const ConsumerConfig& consumer, StrategyKind strategy) {
-  const bool named = strategy == StrategyKind::kDedupTable || strategy == StrategyKind::kInbox;
+  const bool named = core::commits_with_handler(strategy);
   return is_sql(consumer) || (named && std::holds_alternative<NativeHandler>(consumer.handler));
 }
 bool transactional(const ConsumerConfig& consumer) {
@@ -359,6 +360,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_strategy(check);
   check_apply(check);
   check_query(check);
+  check_row_guards(config.store, consumer, view, report);
   check_exec(check);
   check_key_present(check);
   check_order(check);

@@ -111,6 +111,8 @@ struct ConsumerConfig {
   bool unsafe = false;
   std::optional<std::string>
       look;  // strategy query: a SELECT with the handler's params; a row = done
+  std::optional<core::LockSpec> lock;        // strategy pessimistic_lock
+  std::optional<core::VersionSpec> version;  // strategy optimistic_lock
   DedupConfig dedup;
   RetryPolicy retry;
   std::optional<core::Order> order;

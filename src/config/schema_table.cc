@@ -1,6 +1,7 @@
 #include "config/schema.h"
 #include "config/schema_handler.h"
 #include "config/schema_store.h"
+#include "config/schema_strategy.h"
 #include "config/schema_units.h"
 
 namespace semel::config {
@@ -68,13 +69,6 @@ constexpr Field kKeyFields[] = {
      .words = "body|none",
      .fields = kPointerField,
      .comma = true},
-};
-
-constexpr Field kQueryFields[] = {
-    {.name = "exists",
-     .shape = Shape::kSql,
-     .meaning = "A SELECT with the handler's params; a row means that the effect is there.",
-     .required = true},
 };
 
 constexpr Field kDedupFields[] = {
@@ -286,7 +280,7 @@ constexpr Field kConsumerFields[] = {
      .shape = Shape::kWord,
      .meaning = "How the effect is made once. Default: `dedup_table` where the handler runs in the "
                 "store's transaction, else `state_machine`.",
-     .words = "natural|query|dedup_table|inbox|state_machine"},
+     .words = "natural|query|pessimistic_lock|optimistic_lock|dedup_table|inbox|state_machine"},
     {.name = "unsafe",
      .shape = Shape::kBoolean,
      .meaning = "Allows strategy `query`, which promises nothing.",
@@ -296,6 +290,16 @@ constexpr Field kConsumerFields[] = {
      .meaning = "Of strategy `query`: how it looks.",
      .fields = kQueryFields,
      .short_form = "exists",
+     .optional = true},
+    {.name = "lock",
+     .shape = Shape::kMap,
+     .meaning = "Of strategy `pessimistic_lock`: the row, and when it is done.",
+     .fields = kLockFields,
+     .optional = true},
+    {.name = "version",
+     .shape = Shape::kMap,
+     .meaning = "Of strategy `optimistic_lock`: the message's version, and the row's.",
+     .fields = kVersionFields,
      .optional = true},
     kDedup,
     kRetry,

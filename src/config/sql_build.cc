@@ -1,14 +1,12 @@
 #include "config/sql_build.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/sql_lexer.h"
+#include "base/sql_tokens.h"
 #include "config/node.h"
 #include "config/suggest.h"
 
@@ -59,19 +57,6 @@ bool is_param_name(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
-}
-
-void build_params(const View& sql, core::SqlSpec& spec, Report& report) {
-  for (const auto& name : sql.settings().names(sql.path("params"))) {
-    const auto path = join_path(sql.path("params"), name.text);
-    if (!is_param_name(name.text)) {
-      report
-          .error("E024", name.place, path,
-                 fmt::format("{}: {} cannot be the name of a param", path, in_quotes(name.text)))
-          .help = "use letters, digits and _, without the colon";
-    }
-    spec.params.emplace(name.text, build_param(View(sql.settings(), path)));
-  }
 }
 
 std::string trimmed(std::string_view text) {
@@ -132,24 +117,8 @@ std::optional<sql::Lexed> check_statement(const Setting& value, const core::SqlS
                         : "write one whole statement, its quotes closed";
     return std::nullopt;
   }
-  std::vector<std::string_view> known;
-  for (const auto& [name, param] : spec.params) known.push_back(name);
-  std::set<std::string> told;
-  for (const auto& name : lexed->params) {
-    used.insert(name);
-    if (spec.params.contains(name) || !told.insert(name).second) continue;
-    if (name.empty()) {
-      report.error("E035", value.place, value.path, value.path + ": a bare ? has no param").help =
-          "write :name, and add name to params";
-      continue;
-    }
-    auto& made = report.error("E035", place_of_param(value, name, report), value.path,
-                              fmt::format("{}: :{} is not in params", value.path, name));
-    const auto meant = nearest(name, known);
-    made.help = meant ? fmt::format("did you mean :{}?", *meant)
-                      : fmt::format("params: {{ {}: json:/{} }}", name, name);
-  }
-  if (!told.empty()) return std::nullopt;
+  used.insert(lexed->params.begin(), lexed->params.end());
+  if (!check_params(value, lexed->params, spec.params, report)) return std::nullopt;
   return *std::move(lexed);
 }
 
@@ -185,32 +154,82 @@ bool build_statements(const View& sql, core::SqlSpec& spec, std::set<std::string
   return good;
 }
 
+// What stands outside of handler.sql may be what uses a param.
+void use_elsewhere(const Settings& settings, const std::string& consumer,
+                   std::set<std::string>& used) {
+  const auto use = [&](const char* name) {
+    const auto* text = settings.find(consumer + name);
+    const auto read = text != nullptr ? semel::sql::tokenize(text->text) : semel::sql::Tokens();
+    if (read) used.insert(read->params.begin(), read->params.end());
+  };
+  use(".query.exists");
+  if (!settings.written(consumer + ".lock.params")) {
+    use(".lock.select");
+    use(".lock.done_when");
+  }
+  if (!settings.written(consumer + ".version.params")) use(".version.current");
+}
+
 }  // namespace
 
 core::SqlSpec build_sql(const View& sql, Report& report) {
   core::SqlSpec spec;
-  build_params(sql, spec, report);
+  spec.params = build_params(sql, report);
   build_unique_rules(sql, spec, report);
   std::set<std::string> used;
   // A misspelt :name would show as a param that nothing uses: one error a cause.
   if (!build_statements(sql, spec, used, report)) return spec;
   if (sql.spoiled("statements") || sql.spoiled("params")) return spec;
-  // A look is written outside of handler.sql and may be what uses a param.
   constexpr std::string_view kBelow = ".handler.sql";
-  const auto consumer = sql.path().substr(0, sql.path().size() - kBelow.size());
-  if (const auto* look = sql.settings().find(consumer + ".query.exists")) {
-    if (const auto lexed = semel::sql::lex(look->text)) {
-      used.insert(lexed->params.begin(), lexed->params.end());
+  use_elsewhere(sql.settings(), sql.path().substr(0, sql.path().size() - kBelow.size()), used);
+  check_unused(sql, used, report);
+  return spec;
+}
+
+std::map<std::string, core::SqlParam> build_params(const View& view, Report& report) {
+  std::map<std::string, core::SqlParam> params;
+  for (const auto& name : view.settings().names(view.path("params"))) {
+    const auto path = join_path(view.path("params"), name.text);
+    if (!is_param_name(name.text)) {
+      report
+          .error("E024", name.place, path,
+                 fmt::format("{}: {} cannot be the name of a param", path, in_quotes(name.text)))
+          .help = "use letters, digits and _, without the colon";
     }
+    params.emplace(name.text, build_param(View(view.settings(), path)));
   }
-  for (const auto& name : sql.settings().names(sql.path("params"))) {
+  return params;
+}
+
+bool check_params(const Setting& value, const std::vector<std::string>& names,
+                  const std::map<std::string, core::SqlParam>& params, Report& report) {
+  std::vector<std::string_view> known;
+  for (const auto& [name, param] : params) known.push_back(name);
+  std::set<std::string> told;
+  for (const auto& name : names) {
+    if (params.contains(name) || !told.insert(name).second) continue;
+    if (name.empty()) {
+      report.error("E035", value.place, value.path, value.path + ": a bare ? has no param").help =
+          "write :name, and add name to params";
+      continue;
+    }
+    auto& made = report.error("E035", place_of_param(value, name, report), value.path,
+                              fmt::format("{}: :{} is not in params", value.path, name));
+    const auto meant = nearest(name, known);
+    made.help = meant ? fmt::format("did you mean :{}?", *meant)
+                      : fmt::format("params: {{ {}: json:/{} }}", name, name);
+  }
+  return told.empty();
+}
+
+void check_unused(const View& view, const std::set<std::string>& used, Report& report) {
+  for (const auto& name : view.settings().names(view.path("params"))) {
     if (used.contains(name.text) || !is_param_name(name.text)) continue;
-    const auto path = join_path(sql.path("params"), name.text);
+    const auto path = join_path(view.path("params"), name.text);
     report
         .error("E036", name.place, path, fmt::format("{}: no statement uses :{}", path, name.text))
         .help = "use it, or remove it: a message without it would be refused for nothing";
   }
-  return spec;
 }
 
 void check_look(const Setting& look, const core::SqlSpec& spec, Report& report) {

@@ -1,7 +1,10 @@
 // The SQL of a config: built into its spec, and checked statement by statement.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "config/build.h"
 #include "core/sql_spec.h"
@@ -9,6 +12,16 @@
 namespace semel::config {
 
 core::SqlSpec build_sql(const View& sql, Report& report);
+
+// The params of the map `view`, their names checked.
+std::map<std::string, core::SqlParam> build_params(const View& view, Report& report);
+
+// Tells each of `names`, which `value` uses, that is not in `params`; false where one is.
+bool check_params(const Setting& value, const std::vector<std::string>& names,
+                  const std::map<std::string, core::SqlParam>& params, Report& report);
+
+// Tells each param of the map `view` that is not in `used`.
+void check_unused(const View& view, const std::set<std::string>& used, Report& report);
 
 // Strategy query's look: a SELECT whose names are all in `params`.
 void check_look(const Setting& look, const core::SqlSpec& spec, Report& report);

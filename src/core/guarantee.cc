@@ -65,9 +65,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::array<std::pair<StrategyKind, const char*>, 5> kStrategies = {{
+constexpr std::array<std::pair<StrategyKind, const char*>, 7> kStrategies = {{
     {StrategyKind::kNatural, "natural"},
     {StrategyKind::kQuery, "query"},
+    {StrategyKind::kPessimisticLock, "pessimistic_lock"},
+    {StrategyKind::kOptimisticLock, "optimistic_lock"},
     {StrategyKind::kDedupTable, "dedup_table"},
     {StrategyKind::kInbox, "inbox"},
     {StrategyKind::kStateMachine, "state_machine"},
@@ -130,6 +132,8 @@ class Promise {
                 "none: two consumers, or a crash, between the look and the act double the effect");
         because("query looks and then acts: what happens in between is not seen");
         return;
+      case StrategyKind::kPessimisticLock:
+      case StrategyKind::kOptimisticLock:
       case StrategyKind::kDedupTable:
       case StrategyKind::kInbox:
         return transactional();
@@ -244,6 +248,21 @@ std::optional<StrategyKind> strategy_from(std::string_view name) noexcept {
   return std::nullopt;
 }
 
+bool commits_with_handler(StrategyKind kind) noexcept {
+  switch (kind) {
+    case StrategyKind::kPessimisticLock:
+    case StrategyKind::kOptimisticLock:
+    case StrategyKind::kDedupTable:
+    case StrategyKind::kInbox:
+      return true;
+    case StrategyKind::kNatural:
+    case StrategyKind::kQuery:
+    case StrategyKind::kStateMachine:
+      break;
+  }
+  return false;
+}
+
 Guarantee compute_guarantee(const GuaranteeFacts& facts) { return Promise(facts).made(); }
 
 StrategyKind default_strategy(bool handler_transactional) noexcept {
@@ -264,6 +283,8 @@ std::optional<std::string> refuse_combination(StrategyKind strategy, bool handle
       if (unsafe) return std::nullopt;
       return "query looks and then acts, and doubles effects under concurrency; use dedup_table or "
              "inbox (effects in the store's database) or state_machine, or say unsafe: true";
+    case StrategyKind::kPessimisticLock:
+    case StrategyKind::kOptimisticLock:
     case StrategyKind::kDedupTable:
     case StrategyKind::kInbox:
       if (handler_transactional) return std::nullopt;

@@ -11,7 +11,17 @@
 
 namespace semel::core {
 
-enum class StrategyKind { kNatural, kQuery, kDedupTable, kInbox, kStateMachine };
+enum class StrategyKind {
+  kNatural,
+  kQuery,
+  kPessimisticLock,
+  kOptimisticLock,
+  kDedupTable,
+  kInbox,
+  kStateMachine
+};
+// Its record commits with the handler's statements, in one transaction.
+bool commits_with_handler(StrategyKind kind) noexcept;
 const char* to_string(StrategyKind kind) noexcept;  // "dedup_table", as in the config
 std::optional<StrategyKind> strategy_from(std::string_view name) noexcept;
 

@@ -9,9 +9,10 @@ namespace {
 
 using std::chrono::hours;
 
-constexpr StrategyKind kAllStrategies[] = {StrategyKind::kNatural, StrategyKind::kQuery,
-                                           StrategyKind::kDedupTable, StrategyKind::kInbox,
-                                           StrategyKind::kStateMachine};
+constexpr StrategyKind kAllStrategies[] = {
+    StrategyKind::kNatural,        StrategyKind::kQuery,      StrategyKind::kPessimisticLock,
+    StrategyKind::kOptimisticLock, StrategyKind::kDedupTable, StrategyKind::kInbox,
+    StrategyKind::kStateMachine};
 
 GuaranteeFacts facts(StrategyKind strategy = StrategyKind::kDedupTable) {
   GuaranteeFacts f;
@@ -30,7 +31,8 @@ bool says(const Guarantee& g, std::string_view words) {
 
 TEST(Guarantee, OfTheStrategiesAsTheContractSays) {
   for (StrategyKind strategy :
-       {StrategyKind::kDedupTable, StrategyKind::kInbox, StrategyKind::kStateMachine}) {
+       {StrategyKind::kPessimisticLock, StrategyKind::kOptimisticLock, StrategyKind::kDedupTable,
+        StrategyKind::kInbox, StrategyKind::kStateMachine}) {
     const Guarantee g = compute_guarantee(facts(strategy));
     EXPECT_EQ(g.name, Guarantee::Name::kTransactional) << to_string(strategy);
     EXPECT_EQ(g.effect, Guarantee::Effect::kOnce);
@@ -180,7 +182,9 @@ TEST(Strategies, TheDefaultGoesByTheHandler) {
 }
 
 TEST(Strategies, WhatCannotKeepItsNameIsRefused) {
-  for (StrategyKind strategy : {StrategyKind::kDedupTable, StrategyKind::kInbox}) {
+  for (StrategyKind strategy : {StrategyKind::kPessimisticLock, StrategyKind::kOptimisticLock,
+                                StrategyKind::kDedupTable, StrategyKind::kInbox}) {
+    EXPECT_TRUE(commits_with_handler(strategy));
     EXPECT_EQ(refuse_combination(strategy, true, true, false), std::nullopt);
     const auto why = refuse_combination(strategy, false, true, false);
     ASSERT_TRUE(why);

@@ -33,4 +33,20 @@ struct SqlSpec {
   std::vector<UniqueRule> on_unique_violation;
 };
 
+// Strategy pessimistic_lock: which business row is locked, and when it is done.
+struct LockSpec {
+  std::string select;  // … FOR UPDATE
+  std::string done_when;
+  std::map<std::string, SqlParam> params;
+};
+
+// Strategy optimistic_lock: which version a message's change is based on, and which the row has.
+struct VersionSpec {
+  enum class Missing { kRetry, kHandle, kDuplicate, kDeadLetter };
+  SqlParam from;
+  std::string current;
+  Missing missing = Missing::kRetry;  // there is no row
+  std::map<std::string, SqlParam> params;
+};
+
 }  // namespace semel::core

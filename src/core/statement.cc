@@ -25,7 +25,16 @@ Result<std::shared_ptr<const Statement>> admit_statement(std::string_view sql) {
   statement->placeholders = lexed->params.size();
   statement->returns_rows = lexed->returns_rows;
   statement->before_where = lexed->before_where;
+  statement->writes = std::move(lexed->writes);
   return std::shared_ptr<const Statement>(std::move(statement));
+}
+
+std::optional<Otherwise> miss_of(const RecordedStatement& recorded, std::int64_t count,
+                                 const Rows& rows) noexcept {
+  if (recorded.expect_rows) {
+    return *recorded.expect_rows == count ? std::nullopt : std::optional(recorded.otherwise);
+  }
+  return recorded.rule ? recorded.rule->judge(count, rows) : std::nullopt;
 }
 
 }  // namespace semel

@@ -1,10 +1,13 @@
 #include <semel/transaction.h>
 
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "base/ascii.h"
 
 namespace semel {
 namespace {
@@ -80,17 +83,43 @@ Transaction::Recorded Transaction::record(RecordedStatement statement) {
     throw StatementRefused({ErrorKind::kRejected, "", "no statement was given", ""});
   }
   check_values(statement);
-  list_.push_back(std::move(statement));
+  add(std::move(statement));
   return Recorded(list_, list_.size() - 1);
 }
 
 Transaction::Recorded Transaction::record(std::string_view sql, std::vector<Value> values) {
-  list_.push_back(recorded_of(sql, std::move(values)));
+  add(recorded_of(sql, std::move(values)));
   return Recorded(list_, list_.size() - 1);
 }
 
+void Transaction::judge_first_write(std::string table, std::shared_ptr<const RowsRule> rule) {
+  first_write_table_ = std::move(table);
+  first_write_ = std::move(rule);
+}
+
+bool Transaction::is_first_write(const Statement& statement) const {
+  return first_write_ &&
+         std::any_of(statement.writes.begin(), statement.writes.end(),
+                     [&](const auto& table) { return ascii::alike(table, first_write_table_); });
+}
+
+void Transaction::add(RecordedStatement statement) {
+  if (is_first_write(*statement.statement)) statement.rule = std::exchange(first_write_, nullptr);
+  list_.push_back(std::move(statement));
+}
+
 Rows Transaction::query_values(std::string_view sql, std::vector<Value> values) {
-  return queries_.query(recorded_of(sql, std::move(values)), list_);
+  const RecordedStatement asked = recorded_of(sql, std::move(values));
+  const auto rule =
+      is_first_write(*asked.statement) ? std::exchange(first_write_, nullptr) : nullptr;
+  Rows rows = queries_.query(asked, list_);
+  // What returns no rows does not say here what it changed.
+  if (!rule || !asked.statement->returns_rows) return rows;
+  const auto otherwise = rule->judge(static_cast<std::int64_t>(rows.rows.size()), rows);
+  if (!otherwise) return rows;
+  throw StatementFailed(
+      {ErrorKind::kRejected, "handler.sql.expect_rows", otherwise->verdict.reason, {}},
+      "expect_rows");
 }
 
 }  // namespace semel

@@ -1,6 +1,5 @@
 // One constructor for each strategy; `make_strategy` chooses. A new strategy is a file of its own
 // here and a line there:
-//   pessimistic_lock, optimistic_lock: an Entry over the pipeline (pipeline.h, entries.h)
 //   fence, at_most_once: over the two phases (two_phase.h, finisher.h)
 #pragma once
 
@@ -12,6 +11,8 @@ namespace semel::strategies {
 
 std::unique_ptr<Strategy> make_natural(Context context);
 std::unique_ptr<Strategy> make_query(Context context);
+std::unique_ptr<Strategy> make_pessimistic_lock(Context context);
+std::unique_ptr<Strategy> make_optimistic_lock(Context context);
 std::unique_ptr<Strategy> make_dedup_table(Context context);
 std::unique_ptr<Strategy> make_inbox(Context context);
 std::unique_ptr<Strategy> make_state_machine(Context context);

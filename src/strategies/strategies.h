@@ -94,6 +94,10 @@ struct Context {
   Services services;
   // The reason of a message whose handler says dead; empty: handler.native.
   std::string dead_reason;
+  // pessimistic_lock and optimistic_lock only: records, before a handler does, what looks at the
+  // business row and says whether the handler's statements may stand. Throws PayloadInvalid. Empty:
+  // there is none, and the record alone decides.
+  std::function<void(const Message&, Transaction&)> row_guard;
   // query only: a statement or function that says whether the effect is there already.
   std::function<Result<bool>(const Message&)> already_done;
   // False: the store keeps no payloads for later (Guard); a retry is told, not held.

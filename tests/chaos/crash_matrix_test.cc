@@ -30,6 +30,10 @@ std::vector<Way> ways() {
   return {
       {"dedup_table_sql", {"strategy=dedup_table", "handler=sql"}, false, true},
       {"dedup_table_native", {"strategy=dedup_table", "handler=native"}, false, true},
+      {"pessimistic_lock_sql", {"strategy=pessimistic_lock", "handler=sql"}, false, true},
+      {"pessimistic_lock_native", {"strategy=pessimistic_lock", "handler=native"}, false, true},
+      {"optimistic_lock_sql", {"strategy=optimistic_lock", "handler=sql"}, false, true},
+      {"optimistic_lock_native", {"strategy=optimistic_lock", "handler=native"}, false, true},
       {"inbox_sql", {"strategy=inbox", "handler=sql"}, false, true},
       {"inbox_native", {"strategy=inbox", "handler=native"}, false, true},
       {"inbox_ordered",

@@ -67,6 +67,22 @@ std::string handler_yaml(const Settings& settings) {
          "          - UPDATE total SET n = n + 1 WHERE :id = :id\n";
 }
 
+// The business row of a message is its effect: there it is done, and a version higher.
+std::string guard_yaml(const Settings& settings) {
+  const std::string strategy = get(settings, "strategy", "");
+  if (strategy == "pessimistic_lock") {
+    return "    lock:\n"
+           "      select: SELECT pid FROM effect WHERE key = :id FOR UPDATE\n"
+           "      done_when: pid >= 0\n"
+           "      params: { id: json:/id }\n";
+  }
+  if (strategy != "optimistic_lock") return "";
+  return "    version:\n"
+         "      from: json:/n\n"
+         "      current: SELECT COUNT(*) + :n FROM effect WHERE key = :id\n"
+         "      params: { id: json:/id, n: json:/n }\n";
+}
+
 std::string order_yaml(const Settings& settings) {
   const std::string defer = fmt::format("    defer: {}\n", get(settings, "defer", "never"));
   const auto found = settings.find("order");
@@ -90,12 +106,12 @@ std::string config_of(const std::string& store, const Settings& settings) {
       "    timeout: {}\n"
       "    retry: {{ attempts: 50, backoff: 10ms..50ms, crashes: {} }}\n"
       "    batch: {{ max: {} }}\n"
-      "{}"
+      "{}{}"
       "    handler:\n{}",
       store_yaml(store), source_yaml(settings), get(settings, "strategy", "dedup_table"),
       get(settings, "workers", "1"), get(settings, "lease", "60s"), get(settings, "timeout", "60s"),
       get(settings, "crashes", "3"), get(settings, "batch", "100"), order_yaml(settings),
-      handler_yaml(settings));
+      guard_yaml(settings), handler_yaml(settings));
 }
 
 void say(std::string_view line) {

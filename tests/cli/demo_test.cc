@@ -24,7 +24,8 @@ TEST_P(DemoTest, LosesNothingAndDoublesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryStrategy, DemoTest,
-                         ::testing::Values("natural", "dedup_table", "inbox", "state_machine"),
+                         ::testing::Values("natural", "pessimistic_lock", "optimistic_lock",
+                                           "dedup_table", "inbox", "state_machine"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Demo, TheVillainIsCaughtEveryTime) {
@@ -40,7 +41,8 @@ TEST(Demo, TheVillainIsCaughtEveryTime) {
 TEST(Demo, ComparesAllStrategiesInOneTable) {
   const Ran ran = run({"demo", "--compare", "--messages", "300", "--kills", "3"});
   EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
-  for (const char* strategy : {"query", "natural", "dedup_table", "inbox", "state_machine"}) {
+  for (const char* strategy : {"query", "natural", "pessimistic_lock", "optimistic_lock",
+                               "dedup_table", "inbox", "state_machine"}) {
     EXPECT_NE(ran.out.find(std::string("\n") + strategy + " "), std::string::npos) << ran.out;
   }
   EXPECT_NE(ran.out.find("DOUBLED"), std::string::npos);

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
 #include <semel/environment.h>
 #include <semel/reason.h>
+
+#include "core/row_rules.h"
 
 namespace semel::conformance {
 
@@ -15,6 +18,23 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::chrono::seconds kPatience{30};
+
+// The business row of a key is its effect: there it is done, and its version is how often it is.
+void guard(StrategyKind kind, const Message& message, Transaction& transaction) {
+  const Bytes& key = message.key().text;
+  if (kind == StrategyKind::kPessimisticLock) {
+    transaction.exec("SELECT 1 FROM effect WHERE name = ?", key);
+    RecordedStatement& recorded = transaction.recorded().back();
+    recorded.rule = core::done_rule();
+    recorded.lock = LockName{};
+    std::copy_n(key.begin(), std::min(key.size(), LockName::kSize), recorded.lock->bytes.begin());
+  } else {
+    transaction.exec("SELECT COUNT(*) FROM effect WHERE name = ?", key);
+    transaction.recorded().back().rule =
+        core::version_rule(0, core::VersionSpec::Missing::kDeadLetter);
+    transaction.judge_first_write("effect", core::written_rule());
+  }
+}
 
 }  // namespace
 
@@ -38,8 +58,9 @@ std::vector<StrategyCase> cases_of(const std::string& store,
   }
   if (!transactions) return all;
   for (const StrategyKind kind :
-       {StrategyKind::kNatural, StrategyKind::kQuery, StrategyKind::kDedupTable,
-        StrategyKind::kInbox, StrategyKind::kStateMachine}) {
+       {StrategyKind::kNatural, StrategyKind::kQuery, StrategyKind::kPessimisticLock,
+        StrategyKind::kOptimisticLock, StrategyKind::kDedupTable, StrategyKind::kInbox,
+        StrategyKind::kStateMachine}) {
     all.push_back({store, make, kind, true});
   }
   return all;
@@ -177,6 +198,10 @@ std::unique_ptr<Strategy> StrategySuite::strategy_on(Store& store, Twist twist) 
   context.claim.want_result = true;
   context.handler = handler(twist);
   context.services.completer = completer_.get();
+  const StrategyKind kind = GetParam().kind;
+  if (kind == StrategyKind::kPessimisticLock || kind == StrategyKind::kOptimisticLock) {
+    context.row_guard = [kind](const Message& m, Transaction& tx) { guard(kind, m, tx); };
+  }
   context.already_done = [this](const Message& message) -> Result<bool> {
     return effects(message.key().text) > 0;
   };

@@ -24,8 +24,9 @@ using core::StrategyKind;
 using demo::Storm;
 using demo::TrialResult;
 
-constexpr StrategyKind kAll[] = {StrategyKind::kQuery, StrategyKind::kNatural,
-                                 StrategyKind::kDedupTable, StrategyKind::kInbox,
+constexpr StrategyKind kAll[] = {StrategyKind::kQuery,           StrategyKind::kNatural,
+                                 StrategyKind::kPessimisticLock, StrategyKind::kOptimisticLock,
+                                 StrategyKind::kDedupTable,      StrategyKind::kInbox,
                                  StrategyKind::kStateMachine};
 constexpr std::uint64_t kMostRaced = 50;
 constexpr std::uint64_t kFewestMessages = 30;
@@ -235,7 +236,8 @@ void add_demo(Program& program) {
                       [flags](Console& console) { return run_demo(console, *flags); });
   command
       .add_option("--strategy", flags->strategy,
-                  "query, natural, dedup_table (default), inbox or state_machine")
+                  "query, natural, pessimistic_lock, optimistic_lock, dedup_table (default), inbox "
+                  "or state_machine")
       ->type_name("NAME");
   command
       .add_flag("--compare", flags->compare, "All strategies, one after the other, in one table")

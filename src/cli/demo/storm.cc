@@ -20,6 +20,12 @@ std::uint64_t amount_of(std::uint64_t number) { return 1 + number * 7919 % kAmou
 
 bool sent_again(std::uint64_t number) { return number % kEveryThird == 0; }
 
+// A row for each payment, which is there before it is paid.
+bool has_bills(core::StrategyKind strategy) {
+  return strategy == core::StrategyKind::kNatural ||
+         strategy == core::StrategyKind::kOptimisticLock;
+}
+
 // The raced messages come first in the numbers that are sent again: 3, 6, 9, …
 bool is_raced(std::uint64_t number, std::uint64_t raced) {
   return sent_again(number) && number / kEveryThird <= raced;
@@ -28,8 +34,8 @@ bool is_raced(std::uint64_t number, std::uint64_t raced) {
 }  // namespace
 
 std::string payload_of(std::uint64_t number) {
-  return fmt::format(R"({{"id":"p-{}","account":{},"amount":{}}})", number, 1 + number % kAccounts,
-                     amount_of(number));
+  return fmt::format(R"({{"id":"p-{}","account":{},"amount":{},"version":0}})", number,
+                     1 + number % kAccounts, amount_of(number));
 }
 
 Storm make_storm(std::uint64_t messages, std::uint64_t raced, std::uint64_t seed) {
@@ -61,11 +67,11 @@ std::string schema_sql(core::StrategyKind strategy, std::uint64_t messages) {
       "BEGIN;"
       "CREATE TABLE effects(id TEXT NOT NULL, account INTEGER NOT NULL, amount INTEGER NOT NULL);"
       "CREATE INDEX effects_by_id ON effects(id);";
-  if (strategy == core::StrategyKind::kNatural) {
+  if (has_bills(strategy)) {
     // The ledger sees a change, not a statement: an absolute SET that changes nothing is no effect.
     sql += fmt::format(
-        "CREATE TABLE bill(id TEXT PRIMARY KEY, account INTEGER NOT NULL, paid INTEGER) "
-        "WITHOUT ROWID;"
+        "CREATE TABLE bill(id TEXT PRIMARY KEY, account INTEGER NOT NULL, paid INTEGER, "
+        "version INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;"
         "CREATE TRIGGER bill_paid AFTER UPDATE OF paid ON bill WHEN NEW.paid IS NOT OLD.paid BEGIN "
         "INSERT INTO effects(id, account, amount) VALUES (NEW.id, NEW.account, NEW.paid); END;"
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) "
@@ -82,8 +88,7 @@ std::string schema_sql(core::StrategyKind strategy, std::uint64_t messages) {
 }
 
 std::string balance_sql(core::StrategyKind strategy) {
-  return strategy == core::StrategyKind::kNatural ? "SELECT sum(paid) FROM bill"
-                                                  : "SELECT sum(balance) FROM account";
+  return has_bills(strategy) ? "SELECT sum(paid) FROM bill" : "SELECT sum(balance) FROM account";
 }
 
 std::int64_t expected_balance(std::uint64_t messages) {
@@ -92,11 +97,49 @@ std::int64_t expected_balance(std::uint64_t messages) {
   return static_cast<std::int64_t>(sum);
 }
 
+namespace {
+
+// What the strategy alone is told.
+std::string own_yaml(core::StrategyKind strategy) {
+  switch (strategy) {
+    case core::StrategyKind::kQuery:
+      return "    unsafe: true\n"
+             "    query: SELECT 1 FROM effects WHERE id = :id\n";
+    case core::StrategyKind::kPessimisticLock:
+      return "    lock:\n"
+             "      select: SELECT amount FROM effects WHERE id = :id FOR UPDATE\n"
+             "      done_when: amount > 0\n";
+    case core::StrategyKind::kOptimisticLock:
+      return "    version: { from: json:/version, current: SELECT version FROM bill WHERE id = :id "
+             "}\n";
+    default:
+      return "";
+  }
+}
+
+std::string statements_yaml(core::StrategyKind strategy) {
+  if (strategy == core::StrategyKind::kNatural) {
+    return "        params: { id: json:/id, amount: json:/amount }\n"
+           "        statements:\n"
+           "          - UPDATE bill SET paid = :amount WHERE id = :id\n";
+  }
+  if (strategy == core::StrategyKind::kOptimisticLock) {
+    return "        params: { id: json:/id, amount: json:/amount, version: json:/version }\n"
+           "        statements:\n"
+           "          - UPDATE bill SET paid = :amount, version = :version + 1 WHERE id = :id AND "
+           "version = :version\n";
+  }
+  return "        params: { id: json:/id, account: json:/account, amount: json:/amount }\n"
+         "        statements:\n"
+         "          - UPDATE account SET balance = balance + :amount WHERE id = :account\n"
+         "          - INSERT INTO effects(id, account, amount) VALUES (:id, :account, :amount)\n";
+}
+
+}  // namespace
+
 std::string config_yaml(core::StrategyKind strategy, const std::string& database,
                         const std::string& source) {
-  const bool query = strategy == core::StrategyKind::kQuery;
-  const bool natural = strategy == core::StrategyKind::kNatural;
-  std::string yaml = fmt::format(
+  const std::string yaml = fmt::format(
       "version: 1\n"
       "store: {{ sqlite: {{ path: {} }} }}\n"
       "consumers:\n"
@@ -110,25 +153,7 @@ std::string config_yaml(core::StrategyKind strategy, const std::string& database
       // kill, and be taken for the killer.
       "    retry: {{ crashes: 1000 }}\n",
       json::Writer().value(database).text(), source, core::to_string(strategy));
-  if (query) {
-    yaml +=
-        "    unsafe: true\n"
-        "    query: SELECT 1 FROM effects WHERE id = :id\n";
-  }
-  yaml +=
-      "    handler:\n"
-      "      sql:\n";
-  if (natural) {
-    return yaml +
-           "        params: { id: json:/id, amount: json:/amount }\n"
-           "        statements:\n"
-           "          - UPDATE bill SET paid = :amount WHERE id = :id\n";
-  }
-  return yaml +
-         "        params: { id: json:/id, account: json:/account, amount: json:/amount }\n"
-         "        statements:\n"
-         "          - UPDATE account SET balance = balance + :amount WHERE id = :account\n"
-         "          - INSERT INTO effects(id, account, amount) VALUES (:id, :account, :amount)\n";
+  return yaml + own_yaml(strategy) + "    handler:\n      sql:\n" + statements_yaml(strategy);
 }
 
 }  // namespace semel::cli::demo

@@ -145,6 +145,21 @@ void HandlerWire::send(sql::Mark mark) {
   wire_.send(sql::text_of(mark));
 }
 
+// These servers know no named lock that ends with its transaction. A row does: that it is removed
+// at once leaves nothing behind, and takes nothing from the lock.
+void HandlerWire::send(const LockName& name) {
+  const BytesView bytes(reinterpret_cast<const char*>(name.bytes.data()), name.bytes.size());
+  std::string put = "INSERT INTO semel_lock (name) VALUES (";
+  append_bytes(put, bytes, wire_.literals());
+  put += ") ON DUPLICATE KEY UPDATE name = name";
+  note({});
+  wire_.send(put);
+  std::string remove = "DELETE FROM semel_lock WHERE name = ";
+  append_bytes(remove, bytes, wire_.literals());
+  note({});
+  wire_.send(remove);
+}
+
 std::optional<sql::Broke> HandlerWire::send(const RecordedStatement& statement, bool with_rows) {
   const HandlerTexts::Known& known = texts_.of(*statement.statement);
   if (known.refused) return known.refused;
@@ -165,6 +180,7 @@ std::optional<sql::Broke> HandlerWire::send(const RecordedStatement& statement, 
     }
     text += known.parts[at];
   }
+  if (statement.lock) send(*statement.lock);
   note({&statement, with_rows});
   wire_.send(text);
   return std::nullopt;

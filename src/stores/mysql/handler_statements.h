@@ -44,9 +44,10 @@ class HandlerWire final : public sql::HandlerWire {
 
  private:
   struct Sent {
-    const RecordedStatement* statement = nullptr;  // null: a mark
+    const RecordedStatement* statement = nullptr;  // null: a mark, or of a lock
     bool with_rows = false;
   };
+  void send(const LockName& name);
   void note(Sent sent);
   sql::Broke broke(const Refusal& refusal, const RecordedStatement& statement);
   const UniqueRule* rule(const Refusal& refusal, const RecordedStatement& statement);

@@ -174,6 +174,10 @@ CREATE TABLE IF NOT EXISTS semel_gate (
   until_at DATETIME(6)
 ) COMMENT 'consumers that begin nothing for now; without until_at until a person resumes it'
 
+CREATE TABLE IF NOT EXISTS semel_lock (
+  name VARBINARY(16) PRIMARY KEY
+) COMMENT 'empty: who locks inserts and removes a row, and has it until its transaction ends'
+
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW semel_records AS
   SELECT CONVERT(c.name USING utf8mb4) AS consumer, CONVERT(r.message_key USING utf8mb4) AS `key`,
          r.state, r.attempt, r.changed_at, r.lease_until, r.next_at, r.first_seen,

@@ -26,11 +26,14 @@ constexpr const char* kDefaults[][2] = {
     {"keepalives_interval", "5"},  {"keepalives_count", "3"},
     {"tcp_user_timeout", "20000"}, {"fallback_application_name", "semel"}};
 
+// Statements are planned once for a session, which may begin on empty tables: a plan that reads
+// them whole would be kept when they are large.
 void set_up(PGconn* connection, const Place& place) {
   const std::string sql = fmt::format(
       "SET lock_timeout = {}; SET idle_in_transaction_session_timeout = '{}'; "
       "SET default_transaction_isolation = 'read committed'; SET jit = off; "
-      "SET client_min_messages = error; SET bytea_output = hex; SET extra_float_digits = 1",
+      "SET client_min_messages = error; SET bytea_output = hex; SET extra_float_digits = 1; "
+      "SET enable_seqscan = off",
       std::max<std::int64_t>(place.patience.count(), 1), kIdleInTransaction);
   const ResultPtr result(PQexec(connection, sql.c_str()));
   if (!went_well(result.get())) throw failure_of(result.get());
@@ -163,6 +166,11 @@ sql::Answer Connection::ask(const sql::Text& text, std::initializer_list<sql::Pa
 
 sql::Answer Connection::ask(const sql::Text& text, const WireParams& params) {
   queue(text, params);
+  return answer_of(run().back().get());
+}
+
+sql::Answer Connection::ask_planned(const sql::Text& text, const WireParams& params) {
+  queue_planned(text, params);
   return answer_of(run().back().get());
 }
 

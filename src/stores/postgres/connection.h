@@ -51,6 +51,12 @@ class Connection final : public sql::Session {
   // The same with parameters that only PostgreSQL has.
   sql::Answer ask(const sql::Text& text, const WireParams& params);
   void queue(const sql::Text& text, const WireParams& params) { pipe_.send(text.sql(), params); }
+  // The same, and planned anew. What is prepared keeps the plan of its first few times, when tables
+  // were small perhaps: of a join it would read whole what is large by now.
+  sql::Answer ask_planned(const sql::Text& text, const WireParams& params);
+  void queue_planned(const sql::Text& text, const WireParams& params) {
+    pipe_.send_once(text.sql(), params);
+  }
   // One that is not worth preparing: `shared` as in a Text.
   sql::Answer ask_once(const std::string& shared, std::initializer_list<sql::Param> params = {});
   void queue_once(const std::string& shared, std::initializer_list<sql::Param> params = {});

@@ -169,9 +169,21 @@ void HandlerWire::send(sql::Mark mark) {
   sent_.push_back({});
 }
 
+void HandlerWire::send(const LockName& name) {
+  static const std::string text = "SELECT pg_catalog.pg_advisory_xact_lock($1)";
+  // Half of it: two names that are one here wait for each other, and no more.
+  std::uint64_t number = 0;
+  for (std::size_t at = 0; at < sizeof number; ++at) number = number << 8U | name.bytes[at];
+  WireParams params;
+  params.add_integer(static_cast<std::int64_t>(number));
+  pipe_.send(text, params);
+  sent_.push_back({nullptr, false, true});
+}
+
 std::optional<sql::Broke> HandlerWire::send(const RecordedStatement& statement, bool with_rows) {
+  if (statement.lock) send(*statement.lock);
   auto refused = postgres::send(pipe_, texts_, statement, with_rows);
-  if (!refused) sent_.push_back({&statement, with_rows});
+  if (!refused) sent_.push_back({&statement, with_rows, false});
   return refused;
 }
 
@@ -185,8 +197,9 @@ std::vector<sql::Told> HandlerWire::run() {
   const std::size_t first = results.size() - sent.size();
   std::vector<sql::Told> told;
   for (std::size_t at = 0; at < sent.size(); ++at) {
-    if (sent[at].statement == nullptr) continue;
     const PGresult* const result = results[first + at].get();
+    if (sent[at].lock && !went_well(result)) throw failure_of(result);
+    if (sent[at].statement == nullptr) continue;
     sql::Told& one = told.emplace_back(sql::Told{judge(result, *sent[at].statement), {}});
     if (std::holds_alternative<sql::Broke>(one.how)) break;
     if (sent[at].with_rows) one.rows = rows_of(result);

@@ -49,9 +49,12 @@ class HandlerWire final : public sql::HandlerWire {
   std::vector<sql::Told> run() override;
 
  private:
+  void send(const LockName& name);
+
   struct Sent {
-    const RecordedStatement* statement = nullptr;  // null: a mark
+    const RecordedStatement* statement = nullptr;  // null: a mark, or a lock
     bool with_rows = false;
+    bool lock = false;
   };
 
   Pipe& pipe_;

@@ -147,8 +147,8 @@ void LeaseClaims::look(Connection& connection, Request& request, milliseconds pa
   finding.add(ids);
   const bool want_result = request.options.want_result;
   set_patience(connection, patience);
-  connection.queue(records_.take_over, taking);
-  connection.queue(want_result ? records_.find_with_result : records_.find, finding);
+  connection.queue_planned(records_.take_over, taking);
+  connection.queue_planned(want_result ? records_.find_with_result : records_.find, finding);
   const auto results = connection.run();
   std::vector<bool> done(request.messages.size());
   FoundRows taken = found_in(results[results.size() - 2].get());

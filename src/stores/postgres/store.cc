@@ -113,7 +113,8 @@ Result<std::vector<Applied>> PostgresStore::renew(std::span<const Lease> leases,
     params.add(nonces);
     params.add_integer(lease.count());
     sql::Lent lent(core_.pool);
-    sql::Answer answer = static_cast<Connection&>(*lent).ask(core_.batch_texts.renew, params);
+    sql::Answer answer =
+        static_cast<Connection&>(*lent).ask_planned(core_.batch_texts.renew, params);
     std::vector<KeyId> renewed;
     while (answer.next()) renewed.push_back(answer.key_id(0));
     std::ranges::sort(renewed);

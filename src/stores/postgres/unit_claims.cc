@@ -98,7 +98,7 @@ void UnitClaims::insert(Connection& connection, const Generations::Active& activ
   inserting.add(inbox);
   looking.add(ids);
   connection.queue(active.texts->insert_completed, inserting);
-  if (!active.alone) connection.queue(active.texts->others, looking);
+  if (!active.alone) connection.queue_planned(active.texts->others, looking);
   connection.queue(connection.borrowed() ? generations_.version_now() : generations_.version(), {});
   std::vector<ResultPtr> results;
   try {
@@ -127,7 +127,7 @@ void UnitClaims::insert(Connection& connection, const Generations::Active& activ
   if (too_many.size() > 0) {
     WireParams erasing;
     erasing.add(too_many);
-    connection.queue(active.texts->erase, erasing);
+    connection.queue_planned(active.texts->erase, erasing);
   }
   for (std::size_t place = 0; place < request.order.size(); ++place) {
     const std::uint32_t at = request.order[place];
@@ -151,8 +151,8 @@ void UnitClaims::look(Connection& connection, Request& request) {
   params.add(ids);
   const bool want_result = request.options.want_result;
   // Only what may be claimed is locked: who holds a lease must not wait for this unit.
-  connection.queue(records_.lock_due, params);
-  connection.queue(want_result ? records_.find_with_result : records_.find, params);
+  connection.queue_planned(records_.lock_due, params);
+  connection.queue_planned(want_result ? records_.find_with_result : records_.find, params);
   const auto results = connection.run();
   std::vector<bool> done(request.messages.size());
   const auto answer = [&](Found& found, StoreTime now, bool locked) {

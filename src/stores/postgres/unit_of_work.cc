@@ -48,7 +48,7 @@ class UnitWork final : public sql::UnitWork {
     WireParams params;
     params.add(ids);
     params.add(nonces);
-    sql::Answer held = connection_.ask(core_.batch_texts.confirm, params);
+    sql::Answer held = connection_.ask_planned(core_.batch_texts.confirm, params);
     std::vector<KeyId> ours;
     while (held.next()) ours.push_back(held.key_id(0));
     std::vector<Applied> applied;

@@ -1,6 +1,7 @@
 #include "stores/sql/statement_run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "stores/sql/failure.h"
@@ -10,10 +11,6 @@ namespace {
 
 [[noreturn]] void ask_for_another_run() {
   fail({ErrorKind::kRetryTransaction, "R200", "a statement before this query failed", {}});
-}
-
-bool as_expected(const RecordedStatement& statement, const Ran& ran) {
-  return !statement.expect_rows || *statement.expect_rows == ran.rows;
 }
 
 }  // namespace
@@ -34,15 +31,30 @@ FlushReport StatementRun::flush() {
   return std::exchange(report_, {});
 }
 
+// As one, at first. Whatever must be undone, a part of it goes again with it: so the parts become
+// smaller where that happens often, and grow again.
 void StatementRun::run_all(Batch batch) {
+  std::size_t most = batch.size();
   for (;;) {
     std::erase_if(batch, [&](const Pending* one) { return told_of(one->message); });
     if (batch.empty()) return;
-    const auto bad = run_once(batch);
-    if (!bad) return;
-    // Of one that has asked, what it did then goes too.
-    wire_.send(bad == asked_ ? Mark::kBackToMessage : Mark::kBackToFlush);
+    const Batch part = whole_messages(batch, most);
+    if (const auto bad = run_once(part)) {
+      // Of one that has asked, what it did then goes too. It is the first of all.
+      wire_.send(bad == asked_ ? Mark::kBackToMessage : Mark::kBackToFlush);
+      most = std::max<std::size_t>(part.size() / 2, 1);
+    } else {
+      batch.erase(batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(part.size()));
+      most *= 2;
+    }
   }
+}
+
+// From its front, `most` statements (one at least) and the rest of the last one's message.
+StatementRun::Batch StatementRun::whole_messages(const Batch& batch, std::size_t most) {
+  std::size_t end = std::min(most, batch.size());
+  while (end < batch.size() && batch[end]->message == batch[end - 1]->message) ++end;
+  return {batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
 std::optional<std::size_t> StatementRun::run_once(const Batch& batch) {
@@ -57,7 +69,8 @@ std::optional<std::size_t> StatementRun::run_once(const Batch& batch) {
 
 std::size_t StatementRun::send_batch(const Batch& batch) {
   for (std::size_t at = 0; at < batch.size(); ++at) {
-    if (auto refused = wire_.send(batch[at]->statement, false)) {
+    const RecordedStatement& statement = batch[at]->statement;
+    if (auto refused = wire_.send(statement, statement.rule != nullptr)) {
       note(batch[at]->message, *std::move(refused));
       return at;
     }
@@ -66,23 +79,32 @@ std::size_t StatementRun::send_batch(const Batch& batch) {
 }
 
 std::optional<std::size_t> StatementRun::read_batch(const Batch& batch, std::vector<Told>& told) {
-  std::optional<std::size_t> must_go;
-  for (std::size_t at = 0; at < std::min(told.size(), batch.size()); ++at) {
-    const Pending& one = *batch[at];
-    if (auto* const broke = std::get_if<Broke>(&told[at].how)) {
-      note(one.message, std::move(*broke));
-      return one.message;
+  const std::size_t count = std::min(told.size(), batch.size());
+  std::vector<FlushReport::Missed> misses;
+  for (std::size_t at = 0; at < count;) {
+    const std::size_t message = batch[at]->message;
+    std::optional<Otherwise> miss;
+    bool changed = asked_ == message;
+    for (; at < count && batch[at]->message == message; ++at) {
+      const RecordedStatement& statement = batch[at]->statement;
+      if (auto* const broke = std::get_if<Broke>(&told[at].how)) {
+        if (miss) report_.missed.push_back({message, *std::move(miss)});
+        note(message, std::move(*broke));
+        return message;
+      }
+      const Ran ran = std::get<Ran>(told[at].how);
+      changed = changed || (ran.rows > 0 && !statement.statement->only_reads());
+      if (!miss) miss = miss_of(statement, ran.rows, told[at].rows);
     }
-    const Ran ran = std::get<Ran>(told[at].how);
-    if (as_expected(one.statement, ran) || told_of(one.message)) continue;
-    report_.missed.push_back({one.message, one.statement.otherwise});
-    const bool alone = (at == 0 || batch[at - 1]->message != one.message) &&
-                       (at + 1 == batch.size() || batch[at + 1]->message != one.message);
-    // What changed nothing leaves nothing to undo.
-    const bool nothing_done = alone && ran.rows == 0 && asked_ != one.message;
-    if (!nothing_done && !must_go) must_go = one.message;
+    if (!miss) continue;
+    misses.push_back({message, *std::move(miss)});
+    if (!changed) continue;
+    // It is undone for what it did. What ran behind it ran over that, so its answers mean nothing.
+    report_.missed.push_back(std::move(misses.back()));
+    return message;
   }
-  return must_go;
+  std::ranges::move(misses, std::back_inserter(report_.missed));
+  return std::nullopt;
 }
 
 void StatementRun::note(std::size_t message, Broke broke) {

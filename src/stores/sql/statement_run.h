@@ -35,6 +35,7 @@ class StatementRun {
   using Batch = std::vector<const Pending*>;
 
   void run_all(Batch batch);
+  static Batch whole_messages(const Batch& batch, std::size_t most);
   // The message that must be left out, where what was sent must be undone for its sake.
   std::optional<std::size_t> run_once(const Batch& batch);
   // How many were sent: what cannot be sent ends it, and is noted.

@@ -63,7 +63,8 @@ bool StatementRun::told_of(std::size_t message) const {
 
 void StatementRun::run_group(std::size_t first, std::size_t end) {
   const std::size_t message = pending_[first].message;
-  const bool plain = end - first == 1 && !pending_[first].statement.expect_rows;
+  const RecordedStatement& one = pending_[first].statement;
+  const bool plain = end - first == 1 && !one.expect_rows && !one.rule;
   if (marked_ && marked_ != message) release_mark();
   if (!marked_ && (savepoints_ == Savepoints::kEach || !plain)) open_mark(message);
   for (std::size_t at = first; at < end; ++at) {
@@ -73,7 +74,8 @@ void StatementRun::run_group(std::size_t first, std::size_t end) {
 }
 
 bool StatementRun::run_one(const Pending& one) {
-  auto went = statements_.run(one.statement, nullptr);
+  Rows returned;
+  auto went = statements_.run(one.statement, one.statement.rule ? &returned : nullptr);
   auto* const broke = std::get_if<HandlerStatements::Broke>(&went);
   if (!connection_.in_transaction()) {
     note_ended(one.message, broke);
@@ -88,9 +90,10 @@ bool StatementRun::run_one(const Pending& one) {
     undo_group(broke->partly_done);
     return false;
   }
-  const std::int64_t rows = std::get<HandlerStatements::Ran>(went).rows;
-  if (!one.statement.expect_rows || *one.statement.expect_rows == rows) return true;
-  report_.missed.push_back({one.message, one.statement.otherwise});
+  const std::int64_t count = std::get<HandlerStatements::Ran>(went).rows;
+  auto otherwise = miss_of(one.statement, count, returned);
+  if (!otherwise) return true;
+  report_.missed.push_back({one.message, *std::move(otherwise)});
   undo_group(true);
   return false;
 }

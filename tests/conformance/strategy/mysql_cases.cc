@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "tests/conformance/strategy_suite.h"
+#include "tests/conformance/strategy/row_guard_suite.h"
 #include "tests/support/mysql_servers.h"
 
 namespace semel::conformance {
@@ -86,6 +86,10 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     MySql, RecordStrategySuite,
     testing::ValuesIn(those([](const StrategyCase& c) { return c.has_records(); })), kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, PessimisticLockSuite,
+                         testing::ValuesIn(each(StrategyKind::kPessimisticLock, true)), kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, OptimisticLockSuite,
+                         testing::ValuesIn(each(StrategyKind::kOptimisticLock, true)), kNames);
 INSTANTIATE_TEST_SUITE_P(MySql, LeaseStrategySuite,
                          testing::ValuesIn(each(StrategyKind::kStateMachine, false)), kNames);
 INSTANTIATE_TEST_SUITE_P(MySql, InboxStrategySuite,

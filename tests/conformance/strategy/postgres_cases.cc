@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "tests/conformance/strategy_suite.h"
+#include "tests/conformance/strategy/row_guard_suite.h"
 #include "tests/support/postgres_server.h"
 
 namespace semel::conformance {
@@ -73,6 +73,14 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Postgres, RecordStrategySuite,
     testing::ValuesIn(those([](const StrategyCase& c) { return c.has_records(); })), kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, PessimisticLockSuite,
+                         testing::Values(StrategyCase{"postgres", make,
+                                                      StrategyKind::kPessimisticLock, true}),
+                         kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, OptimisticLockSuite,
+                         testing::Values(StrategyCase{"postgres", make,
+                                                      StrategyKind::kOptimisticLock, true}),
+                         kNames);
 INSTANTIATE_TEST_SUITE_P(Postgres, LeaseStrategySuite,
                          testing::Values(StrategyCase{"postgres", make, StrategyKind::kStateMachine,
                                                       false}),

@@ -3,7 +3,7 @@
 
 #include <semel/sqlite.h>
 
-#include "tests/conformance/strategy_suite.h"
+#include "tests/conformance/strategy/row_guard_suite.h"
 #include "tests/support/temp_dir.h"
 
 namespace semel::conformance {
@@ -79,6 +79,14 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, RecordStrategySuite,
                          testing::ValuesIn(those([](const StrategyCase& c) {
                            return c.has_records();
                          })),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Sqlite, PessimisticLockSuite,
+                         testing::Values(StrategyCase{"sqlite", make,
+                                                      StrategyKind::kPessimisticLock, true}),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Sqlite, OptimisticLockSuite,
+                         testing::Values(StrategyCase{"sqlite", make, StrategyKind::kOptimisticLock,
+                                                      true}),
                          testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Sqlite, LeaseStrategySuite,
                          testing::Values(StrategyCase{"sqlite", make, StrategyKind::kStateMachine,

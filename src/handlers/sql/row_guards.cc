@@ -1,0 +1,97 @@
+#include "handlers/sql/row_guards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/digest.h"
+#include "core/row_rules.h"
+#include "handlers/sql/param_value.h"
+#include "handlers/sql/sql_handler.h"
+
+namespace semel::handlers {
+
+namespace {
+
+// A number and the text of it are one: a column takes both for the same row.
+std::string text_of(const Value& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return fmt::format("={}", *number);
+  if (const auto* real = std::get_if<double>(&value)) return fmt::format("={}", *real);
+  if (const auto* text = std::get_if<std::string>(&value)) return '=' + *text;
+  if (const auto* blob = std::get_if<Blob>(&value)) return '=' + blob->bytes;
+  return "";
+}
+
+// Of the row that `recorded` reads, in whichever consumer.
+LockName name_of(const RecordedStatement& recorded) {
+  std::vector<std::string> texts = {recorded.statement->sql};
+  for (const Value& value : recorded.values) texts.push_back(text_of(value));
+  const std::vector<BytesView> parts(texts.begin(), texts.end());
+  return {digest::shortened(digest::sha256_parts("semel.lock", parts))};
+}
+
+Result<TransactionalHandler> recorder_of(std::string sql,
+                                         const std::map<std::string, core::SqlParam>& params) {
+  core::SqlSpec spec;
+  spec.params = params;
+  spec.statements.push_back({std::move(sql), std::nullopt, {}});
+  return make_sql_handler(spec);
+}
+
+std::int64_t version_of(const core::SqlParam& from, const Message& message) {
+  thread_local json::Document document;
+  if (message.known_json()) {
+    document.parse_known(message.payload());
+  } else if (auto parsed = document.parse(message.payload()); !parsed) {
+    throw PayloadInvalid({ErrorKind::kRejected, {}, parsed.error().message, {}});
+  }
+  auto scalar = document.at(from.pointer);
+  if (!scalar) {
+    throw PayloadInvalid(
+        {ErrorKind::kRejected, {}, "parameter :version: " + scalar.error().message, {}});
+  }
+  const Value value = param_value("version", from, *std::move(scalar));
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return *number;
+  throw PayloadInvalid(
+      {ErrorKind::kRejected, {}, "parameter :version must be an integer, and is null", {}});
+}
+
+}  // namespace
+
+Result<RowGuard> make_lock_guard(const core::LockSpec& spec, core::RowLocks locks) {
+  auto select = core::lock_select(spec.select, spec.done_when, locks);
+  if (!select) return failure(std::move(select.error()));
+  auto record = recorder_of(*std::move(select), spec.params);
+  if (!record) return failure(std::move(record.error()));
+  return RowGuard([record = *std::move(record), rule = core::done_rule()](
+                      const Message& message, Transaction& transaction) {
+    (void)record(message, transaction);
+    RecordedStatement& recorded = transaction.recorded().back();
+    recorded.lock = name_of(recorded);
+    recorded.rule = rule;
+  });
+}
+
+Result<RowGuard> make_version_guard(const core::VersionSpec& spec, core::RowLocks locks) {
+  auto select = core::version_select(spec.current, locks);
+  if (!select) return failure(std::move(select.error()));
+  auto record = recorder_of(std::move(select->sql), spec.params);
+  if (!record) return failure(std::move(record.error()));
+  core::SqlParam from = spec.from;
+  from.type = core::SqlParam::Type::kInteger;
+  from.optional = false;
+  return RowGuard(
+      [record = *std::move(record), from = std::move(from), table = std::move(select->table),
+       missing = spec.missing,
+       written = core::written_rule()](const Message& message, Transaction& transaction) {
+        const std::int64_t version = version_of(from, message);
+        (void)record(message, transaction);
+        transaction.recorded().back().rule = core::version_rule(version, missing);
+        transaction.judge_first_write(table, written);
+      });
+}
+
+}  // namespace semel::handlers
