@@ -45,6 +45,8 @@ struct Statement {
   std::string sql;
   std::size_t placeholders = 0;
   bool returns_rows = false;  // SELECT, or … RETURNING
+  // Placeholders before its WHERE: the values behind them say which rows are meant.
+  std::size_t before_where = 0;
   // Tables that it names as written, without their schemas and quotes.
   std::vector<std::string> writes = {};
   bool only_reads() const noexcept { return returns_rows && writes.empty(); }

@@ -102,6 +102,15 @@ bool answers_with_rows(std::string_view verb, const TokenList& tokens) noexcept 
   });
 }
 
+std::size_t params_before_where(const TokenList& tokens) noexcept {
+  std::size_t params = 0;
+  for (const Token& token : tokens) {
+    if (token.depth == 0 && token.is_word("WHERE")) return params;
+    if (token.kind == Token::Kind::kPlaceholder) ++params;
+  }
+  return 0;
+}
+
 bool is_own_table(std::string_view table) noexcept {
   constexpr std::string_view kPrefix = "semel_";
   return ascii::alike(table.substr(0, kPrefix.size()), kPrefix);
@@ -116,6 +125,7 @@ Result<Lexed> lex(std::string_view text) {
   Lexed lexed;
   lexed.verb = verb_of(read->tokens);
   lexed.writes = writes_of(read->tokens);
+  lexed.before_where = params_before_where(read->tokens);
   lexed.returns_rows = answers_with_rows(lexed.verb, read->tokens);
   lexed.text = std::move(read->text);
   lexed.params = std::move(read->params);

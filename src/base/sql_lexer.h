@@ -16,6 +16,9 @@ struct Lexed {
   std::vector<std::string>
       params;  // for each `?`, the name it had, without colon; "" for a bare `?`
   std::vector<std::string> writes;  // tables named behind INTO, UPDATE, DELETE FROM, REPLACE INTO
+  // How many of them stand before the statement's own WHERE; 0 where it has none. Those behind it
+  // say which rows are meant.
+  std::size_t before_where = 0;
   bool returns_rows = false;
 };
 

@@ -24,6 +24,7 @@ Result<std::shared_ptr<const Statement>> admit_statement(std::string_view sql) {
   statement->sql = std::move(lexed->text);
   statement->placeholders = lexed->params.size();
   statement->returns_rows = lexed->returns_rows;
+  statement->before_where = lexed->before_where;
   statement->writes = std::move(lexed->writes);
   return std::shared_ptr<const Statement>(std::move(statement));
 }

@@ -8,6 +8,7 @@
 
 #include "strategies/batch_run.h"
 #include "strategies/decision.h"
+#include "strategies/lock_order.h"
 
 namespace semel::strategies {
 
@@ -35,6 +36,7 @@ class BatchRun::Reading final : public Transaction::Queries {
   Rows query(const RecordedStatement& statement, StatementList& recorded) override {
     if (met_) throw BatchBroken{};
     asked_ = true;
+    run_.send_waiting(unit_);
     run_.sent_ = true;
     send(recorded);
     auto rows = unit_.query(at_, statement);
@@ -75,12 +77,30 @@ BatchRun::Went BatchRun::run_handlers(UnitOfWork& unit) {
     if (!slot.acquired) continue;
     if (!slot.decision) {
       if (const Went went = call(unit, at); went != Went::kWell) return went;
-    } else if (slot.decision->has_effect() && !slot.list.empty()) {
-      unit.run(at, slot.list);
-      sent_ = true;
+    } else if (slot.decision->has_effect()) {
+      send_later(at);
     }
   }
   return Went::kWell;
+}
+
+void BatchRun::send_later(std::size_t at) {
+  if (!window_[at].list.empty()) waiting_.push_back(at);
+}
+
+// Two batches that change the same rows of the business would wait for each other in a ring, if
+// each locked them in the order in which its messages came: then one of them is undone by the
+// server.
+void BatchRun::send_waiting(UnitOfWork& unit) {
+  if (waiting_.empty()) return;
+  if (!context_.store->traits().single_writer) {
+    std::ranges::stable_sort(waiting_, [this](std::size_t a, std::size_t b) {
+      return locks_before(window_[a].list, window_[b].list);
+    });
+  }
+  for (const std::size_t at : waiting_) unit.run(at, window_[at].list);
+  waiting_.clear();
+  sent_ = true;
 }
 
 bool BatchRun::stopped_before_start(Slot& slot, const std::stop_token& stop) {
@@ -141,9 +161,8 @@ BatchRun::Went BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading& re
   }
   if (reading.asked()) {
     reading.send(slot.list);
-  } else if (!slot.list.empty()) {
-    unit.run(at, slot.list);
-    sent_ = true;
+  } else {
+    send_later(at);
   }
   return Went::kWell;
 }

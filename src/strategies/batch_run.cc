@@ -69,6 +69,7 @@ BatchRun::Went BatchRun::transact() {
   window_ = std::span(slots_).subspan(first_, std::min(size_, slots_.size() - first_));
   sent_ = false;
   parts_.clear();
+  waiting_.clear();
   UnitOptions options;
   options.savepoints = marks_;
   options.inbox = options_.inbox;
@@ -115,6 +116,7 @@ BatchRun::Went BatchRun::enter(UnitOfWork& unit) {
 }
 
 BatchRun::Went BatchRun::flush(UnitOfWork& unit) {
+  send_waiting(unit);
   if (!sent_) return Went::kWell;
   auto report = unit.flush();
   if (!report) return fail(std::move(report.error()));

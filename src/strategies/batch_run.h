@@ -40,6 +40,8 @@ class BatchRun {
   bool stopped_before_start(Slot& slot, const std::stop_token& stop);
   Went mend(UnitOfWork& unit, std::size_t at, Error met);
   Went send_rest(UnitOfWork& unit, std::size_t at, Reading& reading);
+  void send_later(std::size_t at);
+  void send_waiting(UnitOfWork& unit);
   bool take_in(const FlushReport& report);
 
   static bool doubt_came_true(const Slot& slot, const Claim& claim);
@@ -79,8 +81,9 @@ class BatchRun {
   std::vector<const Message*> messages_;
   std::vector<Claim> claims_;
   std::vector<Finish> finishes_;
-  std::deque<StatementList> parts_;  // of lists that were sent in parts, between queries
-  bool sent_ = false;                // the unit was given statements
+  std::deque<StatementList> parts_;   // of lists that were sent in parts, between queries
+  bool sent_ = false;                 // the unit was given statements
+  std::vector<std::size_t> waiting_;  // messages whose lists the unit is still to be given
 };
 
 }  // namespace semel::strategies

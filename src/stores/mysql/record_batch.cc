@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "stores/mysql/literal.h"
 
@@ -230,6 +231,34 @@ void ManyRecords::set_results(std::span<const WithResult> records) {
     append_bytes(text, one.id.view());
     connection_.queue(text);
   }
+}
+
+// As many in a statement as a server takes in any usual setting; a longer message stands alone.
+void ManyRecords::keep(std::span<const Kept> messages) {
+  constexpr std::size_t kEnoughText = 256 * 1024;
+  std::string text;
+  for (const Kept& one : messages) {
+    text += text.empty() ? "INSERT INTO semel_inbox (row_id, consumer, message_key, type, "
+                           "content_type, received_at, processed_at, result, payload) VALUES "
+                         : ", ";
+    text += '(';
+    append_integer(text, one.row);
+    text += ", ";
+    append_integer(text, static_cast<std::int64_t>(one.message->key().id.consumer()));
+    for (const BytesView bytes :
+         {BytesView(one.message->key().text), BytesView(one.message->type()),
+          BytesView(one.message->content_type())}) {
+      text += ", ";
+      append_bytes(text, bytes);
+    }
+    text += fmt::format(", {0}, {0}, ", clock_);
+    one.result.empty() ? void(text += "NULL") : append_bytes(text, one.result);
+    text += ", ";
+    append_bytes(text, one.message->payload());
+    text += ')';
+    if (text.size() > kEnoughText) connection_.queue(std::exchange(text, {}));
+  }
+  if (!text.empty()) connection_.queue(text);
 }
 
 }  // namespace semel::mysql

@@ -76,6 +76,7 @@ class ManyRecords final : public sql::ManyRecords {
 
   std::vector<KeyId> complete(std::span<const Finish* const> finishes) override;
   void set_results(std::span<const WithResult> records) override;
+  void keep(std::span<const Kept> messages) override;
 
  private:
   Connection& connection_;

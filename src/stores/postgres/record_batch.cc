@@ -70,7 +70,15 @@ BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
                       clock)),
       set_results(dialect,
                   "UPDATE semel_record AS r SET result = w.result "
-                  "FROM unnest(?1, ?2) AS w(id, result) WHERE r.id = w.id") {}
+                  "FROM unnest(?1, ?2) AS w(id, result) WHERE r.id = w.id"),
+      keep(
+          dialect,
+          fmt::format("INSERT INTO semel_inbox (row_id, consumer, message_key, type, "
+                      "content_type, received_at, processed_at, result, payload) "
+                      "SELECT number, consumer, message_key, type, content_type, {0}, {0}, result, "
+                      "payload FROM unnest(?1, ?2, ?3, ?4, ?5, ?6, ?7) AS w(number, consumer, "
+                      "message_key, type, content_type, result, payload)",
+                      clock)) {}
 
 FoundRows found_in(const PGresult* result) {
   FoundRows found;
@@ -119,6 +127,26 @@ void ManyRecords::set_results(std::span<const WithResult> records) {
   params.add(ids);
   params.add(results);
   connection_.queue(texts_.set_results, params);
+}
+
+void ManyRecords::keep(std::span<const Kept> messages) {
+  ArrayParam rows(oid::kInt8), consumers(oid::kInt8), keys(oid::kBytea), types(oid::kBytea),
+      content_types(oid::kBytea), results(oid::kBytea), payloads(oid::kBytea);
+  for (const Kept& one : messages) {
+    rows.add(one.row);
+    consumers.add(static_cast<std::int64_t>(one.message->key().id.consumer()));
+    keys.add(one.message->key().text);
+    types.add(one.message->type());
+    content_types.add(one.message->content_type());
+    one.result.empty() ? results.add_null() : results.add(one.result);
+    payloads.add(one.message->payload());
+  }
+  WireParams params;
+  for (ArrayParam* const array :
+       {&rows, &consumers, &keys, &types, &content_types, &results, &payloads}) {
+    params.add(*array);
+  }
+  connection_.queue(texts_.keep, params);
 }
 
 }  // namespace semel::postgres

@@ -27,6 +27,7 @@ struct BatchTexts {
   sql::Text confirm;      // ids, nonces: locked
   sql::Text complete;     // ids, nonces, results: those with nothing kept beside them
   sql::Text set_results;  // ids, results
+  sql::Text keep;         // rows, consumers, keys, types, content types, results, payloads
 };
 
 // Rows of find, find_with_result or lock_due; with them the server's clock.
@@ -43,6 +44,7 @@ class ManyRecords final : public sql::ManyRecords {
 
   std::vector<KeyId> complete(std::span<const Finish* const> finishes) override;
   void set_results(std::span<const WithResult> records) override;
+  void keep(std::span<const Kept> messages) override;
 
  private:
   Connection& connection_;

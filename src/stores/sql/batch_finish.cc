@@ -90,6 +90,7 @@ void BatchFinish::remove_rows() {
 // The record says so since its claim.
 void BatchFinish::end_claimed() {
   std::vector<ManyRecords::WithResult> with_results;
+  std::vector<ManyRecords::Kept> kept;
   for (const One& one : all_) {
     if (one.way != One::Way::kClaimed) continue;
     const Finish& finish = *one.finish;
@@ -104,7 +105,7 @@ void BatchFinish::end_claimed() {
         continue;
       }
       if (one.claimed->inbox) {
-        tables_.inbox.put(*one.claimed->inbox, *finish.keep, finish, true, now());
+        kept.push_back({*one.claimed->inbox, finish.keep, finish.result});
         continue;
       }
     }
@@ -112,6 +113,7 @@ void BatchFinish::end_claimed() {
     if (finish.result.empty()) continue;
     with_results.push_back({one.claimed->id, finish.result});
   }
+  if (!kept.empty()) records_.keep(kept);
   if (!with_results.empty()) records_.set_results(with_results);
 }
 

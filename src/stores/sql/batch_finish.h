@@ -2,6 +2,7 @@
 // which there are many, are written together; all else one by one.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -27,6 +28,13 @@ class ManyRecords {
   };
   // Of completed records that the transaction holds.
   virtual void set_results(std::span<const WithResult> records) = 0;
+  struct Kept {
+    std::int64_t row = 0;  // of the inbox, where there is none of this number
+    const Message* message = nullptr;
+    BytesView result;
+  };
+  // Keeps messages that came just now and are done.
+  virtual void keep(std::span<const Kept> messages) = 0;
 };
 
 class BatchFinish {
