@@ -8,20 +8,12 @@ import re
 import subprocess
 import tempfile
 
-from tree import Finding, is_test
+from tree import Finding, is_test, library_flags
 
 # Of all the files, read as one each. More use more processors, and read more headers again.
 PARTS = 4
 
-# What rooms include from folders of their own.
-LIBRARIES = ["libpq", "libmariadb"]
-
 _TOLD = re.compile(r"^(\S+?):(\d+):\d+: (?:error|warning): (.*)$", re.MULTILINE)
-
-
-def _library_flags():
-    run = subprocess.run(["pkg-config", "--cflags", *LIBRARIES], check=True, capture_output=True, text=True)
-    return run.stdout.split()
 
 
 def _clang_tidy(tree, paths, whole, *options):
@@ -31,7 +23,7 @@ def _clang_tidy(tree, paths, whole, *options):
         ["clang-tidy", "--quiet", f"--config-file={tree.root / '.clang-tidy'}", *options,
          f"--header-filter=^{re.escape(str(tree.root))}/(src|include)/", str(whole), "--",
          "-std=c++20", "-w", "-ferror-limit=0", "-DSEMEL_FAILPOINTS=1", f"-I{tree.root}/include", f"-I{tree.root}/src",
-         f"-I{tree.root}", *_library_flags()],
+         f"-I{tree.root}", *library_flags()],
         cwd=tree.root, check=False, capture_output=True, text=True)
     findings = []
     for path, line, text in _TOLD.findall(run.stdout):

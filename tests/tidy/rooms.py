@@ -36,7 +36,7 @@ OWNERS = {
     "curl/": ("src/handlers/http/",),
     "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
     "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),
-    "mysql.h": ("src/stores/mysql/", "tests/"),
+    "mysql.h": ("src/stores/mysql/", "tests/", "benchmarks/"),
     "yaml-cpp/": ("src/config/",),
     "CLI/": ("src/cli/",),
     "fmt/": ("src/", "tests/", "benchmarks/", "cmake/"),

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from tree import Finding, without_noise
+from tree import Finding, library_flags, without_noise
 
 FILE_LINES_WARNED = 400
 FILE_LINES = 600
@@ -115,7 +115,7 @@ def shell(tree):
 def _stands_alone(tree, path):
     run = subprocess.run(
         [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
-         "-Iinclude", "-Isrc", "-I.", "-x", "c++", "-"],
+         "-Iinclude", "-Isrc", "-I.", *library_flags(), "-x", "c++", "-"],
         input=f'#include "{path}"\n', cwd=tree.root, check=False, capture_output=True, text=True)
     if run.returncode != 0:
         first = next((l for l in run.stderr.split("\n") if "error" in l), run.stderr.strip())

@@ -73,3 +73,10 @@ def includes(text):
 def is_test(path):
     name = path.rpartition("/")[2]
     return path.startswith("tests/") or name.endswith("_test.cc") or name.startswith("test_")
+
+
+def library_flags():
+    """Where the headers of libraries are that keep them in folders of their own."""
+    run = subprocess.run(["pkg-config", "--cflags", "libpq", "libmariadb"], check=True, capture_output=True,
+                         text=True)
+    return run.stdout.split()
