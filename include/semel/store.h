@@ -31,6 +31,7 @@ class RecordInspector;
 class Positions;
 class RunMarkers;
 class Gates;
+class LiveChecks;
 
 // Facts about a store, read by `check`, by the guarantee and by the conformance suite.
 struct StoreTraits {
@@ -51,6 +52,7 @@ struct StoreFacets {
   Positions* positions = nullptr;
   RunMarkers* runs = nullptr;
   Gates* gates = nullptr;
+  LiveChecks* live = nullptr;
 };
 
 struct ConsumerSpec {

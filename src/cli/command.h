@@ -77,6 +77,7 @@ void add_send(Program& program);
 void add_records(Program& program);
 void add_dlq(Program& program);
 void add_store(Program& program);
+void add_doctor(Program& program);
 void add_store_migrate(Program& program, CLI::App& family);
 void add_store_verify(Program& program, CLI::App& family);
 void add_version(Program& program);

@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   semel::cli::add_init(program);
   semel::cli::add_run(program);
   semel::cli::add_check(program);
+  semel::cli::add_doctor(program);
   semel::cli::add_config(program);
   semel::cli::add_explain(program);
   semel::cli::add_status(program);

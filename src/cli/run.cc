@@ -192,6 +192,12 @@ int run(Console& console, const RunFlags& flags) {
   if (!service) return build_failed(console, service.error());
   if (!server) tell_unwatched(console, server.error());
 
+  if (console.settings().quiet == 0) {
+    for (const std::string& risk : (*service)->risks()) {
+      console.note(fmt::format("warning[D131] store: {}", risk));
+    }
+  }
+
   stopper.serve(service->get());
   const auto began = steady_clock::now();
   int code = 0;

@@ -67,6 +67,8 @@ class Service {
   virtual ~Service() = default;
   // Runs until stopped, or, with `once`, until nothing is left to do; drains; returns an exit code.
   virtual int run() = 0;
+  // What the store's server is set to that weakens the promise: "synchronous_commit = off: …".
+  virtual const std::vector<std::string>& risks() const noexcept = 0;
   // Begins the drain; a second call hurries it. Async-signal-safe.
   virtual void stop() noexcept = 0;
 };

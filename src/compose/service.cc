@@ -13,6 +13,7 @@
 
 #include "compose/compose.h"
 #include "compose/consumer_parts.h"
+#include "compose/live.h"
 #include "engine/engine.h"
 
 namespace semel::compose {
@@ -104,6 +105,8 @@ class RunningService final : public Service {
 
   Result<void> add(const config::Config& config, const config::ConsumerConfig& consumer);
   int run() override;
+  const std::vector<std::string>& risks() const noexcept override { return risks_; }
+  Result<void> look(const config::Config& config);
   void stop() noexcept override {
     for (const auto& engine : engines_) engine->stop();
   }
@@ -114,7 +117,16 @@ class RunningService final : public Service {
   FanOut observer_;
   std::mutex suspect_gate_;
   std::vector<std::unique_ptr<engine::Engine>> engines_;
+  std::vector<std::string> risks_;
 };
+
+Result<void> RunningService::look(const config::Config& config) {
+  const auto live = look_live(*store_, config);
+  if (!live) return failure(live.error());
+  if (auto fine = refuse_bad_tables(*live); !fine) return fine;
+  risks_ = lowered({}, *live).reasons;
+  return {};
+}
 
 Result<void> RunningService::add(const config::Config& config,
                                  const config::ConsumerConfig& consumer) {
@@ -176,6 +188,7 @@ Result<std::unique_ptr<Service>> Service::build(const config::Config& config,
       open_store(config.store, {.create = true, .runs = true, .environment = options.environment});
   if (!store) return failure(std::move(store.error()));
   auto service = std::make_unique<RunningService>(std::move(*store), std::move(options));
+  if (auto looked = service->look(config); !looked) return failure(std::move(looked.error()));
   for (const config::ConsumerConfig& consumer : config.consumers) {
     auto added = service->add(config, consumer);
     if (!added) return failure(std::move(added.error()));

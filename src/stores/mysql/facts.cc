@@ -1,5 +1,7 @@
 #include "stores/mysql/facts.h"
 
+#include <utility>
+
 namespace semel::mysql {
 namespace {
 
@@ -16,7 +18,15 @@ Facts::Facts(const sql::Dialect& dialect)
       about_(dialect,
              "SELECT table_rows FROM information_schema.tables WHERE table_schema = DATABASE() "
              "AND table_name = 'semel_record'"),
-      check_(dialect, "CHECK TABLE semel_record, semel_held, semel_inbox, semel_dead_letter") {}
+      check_(dialect, "CHECK TABLE semel_record, semel_held, semel_inbox, semel_dead_letter"),
+      settings_(dialect,
+                "SELECT CONCAT(@@innodb_flush_log_at_trx_commit, ''), CONCAT(@@innodb_doublewrite, "
+                "''), CONCAT(@@sync_binlog, ''), @@log_bin"),
+      // The database of the URL first; a statement may name another.
+      table_(dialect,
+             "SELECT COALESCE(engine, '') FROM information_schema.tables WHERE table_name = ?1 AND "
+             "table_schema NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') "
+             "ORDER BY table_schema = DATABASE() DESC LIMIT 1") {}
 
 std::size_t Facts::bytes(sql::Session& session) {
   sql::Answer answer = session.ask(bytes_, {});
@@ -42,6 +52,45 @@ std::vector<StoreFinding> Facts::verify(sql::Session& session, bool full) {
     }
   }
   return findings;
+}
+
+std::vector<LiveSetting> Facts::settings(sql::Session& session) {
+  sql::Answer answer = session.ask(settings_, {});
+  answer.next();
+  LiveSetting flush{"innodb_flush_log_at_trx_commit", answer.bytes(0), {}, {}};
+  if (flush.value != "1") {
+    flush.risk = flush.value == "2"
+                     ? "the last second of commits is lost when the machine crashes, after they "
+                       "were acknowledged"
+                     : "the last second of commits is lost when the server crashes, after they "
+                       "were acknowledged";
+    flush.fix = "innodb_flush_log_at_trx_commit = 1";
+  }
+  LiveSetting pages{"innodb_doublewrite", answer.bytes(1), {}, {}};
+  if (pages.value == "0" || pages.value == "OFF") {
+    pages.risk = "a crash of the machine can leave pages that are half written";
+    pages.fix = "innodb_doublewrite = ON";
+  }
+  std::vector<LiveSetting> settings = {std::move(flush), std::move(pages)};
+  // Without a binary log nobody asks for it.
+  if (!answer.boolean(3)) return settings;
+  LiveSetting log{"sync_binlog", answer.bytes(2), {}, {}};
+  if (log.value != "1") {
+    log.risk = "the last commits are lost when the machine crashes, or a replica never has them";
+    log.fix = "sync_binlog = 1";
+  }
+  settings.push_back(std::move(log));
+  return settings;
+}
+
+LiveTable Facts::table(sql::Session& session, const std::string& name) {
+  using State = LiveTable::State;
+  sql::Answer answer = session.ask(table_, {sql::Word{name}});
+  if (!answer.next()) return {name, State::kMissing, {}};
+  const std::string& engine = answer.bytes(0);
+  // A view has none.
+  if (engine.empty() || engine == "InnoDB") return {name, State::kFine, {}};
+  return {name, State::kNotTransactional, engine};
 }
 
 }  // namespace semel::mysql

@@ -26,7 +26,16 @@ Facts::Facts(const Dialect& dialect, std::string_view schema)
       missing_(dialect,
                "SELECT g.number FROM semel_generation AS g WHERE NOT EXISTS (SELECT 1 FROM "
                "pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = "
-               "c.relnamespace WHERE n.nspname = ?1 AND c.relname = ?2 || g.number)") {}
+               "c.relnamespace WHERE n.nspname = ?1 AND c.relname = ?2 || g.number)"),
+      settings_(dialect,
+                "SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('fsync', "
+                "'full_page_writes', 'synchronous_commit') ORDER BY name"),
+      // A name that is written without quotes is folded; which of both it was is not known here.
+      table_(dialect,
+             "SELECT c.relpersistence::text FROM pg_catalog.pg_class AS c JOIN "
+             "pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relname IN (?1, "
+             "lower(?1)) AND c.relkind IN ('r', 'p', 'v', 'f') AND n.nspname NOT IN "
+             "('pg_catalog', 'information_schema') ORDER BY c.relpersistence") {}
 
 std::size_t Facts::bytes(sql::Session& session) {
   sql::Answer answer = session.ask(bytes_, {sql::Word{schema_}});
@@ -58,6 +67,32 @@ std::vector<StoreFinding> Facts::verify(sql::Session& session, bool full) {
                         "semel_generation names it, and there is no such table"});
   }
   return findings;
+}
+
+std::vector<LiveSetting> Facts::settings(sql::Session& session) {
+  const auto risk_of = [](const std::string& name, const std::string& value) -> std::string {
+    if (value != "off") return "";
+    if (name == "synchronous_commit") {
+      return "the last commits are lost when the server crashes, after they were acknowledged";
+    }
+    if (name == "fsync") return "a crash of the machine can damage or lose all that is stored";
+    return "a crash of the machine can leave pages that are half written";
+  };
+  std::vector<LiveSetting> settings;
+  sql::Answer answer = session.ask(settings_, {});
+  while (answer.next()) {
+    LiveSetting& one = settings.emplace_back();
+    one.name = answer.bytes(0);
+    one.value = answer.bytes(1);
+    one.risk = risk_of(one.name, one.value);
+    if (!one.risk.empty()) one.fix = fmt::format("{} = on", one.name);
+  }
+  return settings;
+}
+
+LiveTable Facts::table(sql::Session& session, const std::string& name) {
+  sql::Answer answer = session.ask(table_, {sql::Word{name}});
+  return {name, answer.next() ? LiveTable::State::kFine : LiveTable::State::kMissing, {}};
 }
 
 }  // namespace semel::postgres

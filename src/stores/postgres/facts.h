@@ -13,6 +13,8 @@ class Facts final : public sql::Facts {
   std::size_t bytes(sql::Session& session) override;
   std::optional<std::size_t> about_records(sql::Session& session, std::int64_t generation) override;
   std::vector<StoreFinding> verify(sql::Session& session, bool full) override;
+  std::vector<LiveSetting> settings(sql::Session& session) override;
+  LiveTable table(sql::Session& session, const std::string& name) override;
 
  private:
   const std::string schema_;
@@ -20,6 +22,8 @@ class Facts final : public sql::Facts {
   const sql::Text about_;
   const sql::Text unnamed_;
   const sql::Text missing_;
+  const sql::Text settings_;
+  const sql::Text table_;
 };
 
 }  // namespace semel::postgres

@@ -16,6 +16,7 @@
 #include "stores/sql/gates.h"
 #include "stores/sql/held.h"
 #include "stores/sql/inspector.h"
+#include "stores/sql/live_checks.h"
 #include "stores/sql/positions.h"
 #include "stores/sql/run_markers.h"
 
@@ -41,6 +42,7 @@ class PostgresStore final : public Store {
         positions_(sql::make_positions(core_.pool, position_texts_, core_.presence)),
         runs_(sql::make_run_markers(core_.shared)),
         gates_(sql::make_gates(core_.shared)),
+        live_(sql::make_live_checks(core_.pool, facts_)),
         purge_(core_) {
     traits_.name = "postgres";
     traits_.durable = true;
@@ -49,7 +51,7 @@ class PostgresStore final : public Store {
   const StoreTraits& traits() const noexcept override { return traits_; }
   StoreFacets facets() noexcept override {
     return {units_.get(),     held_.get(), dead_letters_.get(), inspector_.get(),
-            positions_.get(), runs_.get(), gates_.get()};
+            positions_.get(), runs_.get(), gates_.get(),        live_.get()};
   }
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
@@ -80,6 +82,7 @@ class PostgresStore final : public Store {
   std::unique_ptr<Positions> positions_;
   std::unique_ptr<RunMarkers> runs_;
   std::unique_ptr<Gates> gates_;
+  std::unique_ptr<LiveChecks> live_;
   std::mutex purging_;
   Purge purge_;
 };

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include <semel/live_checks.h>
 #include <semel/records.h>
 
 #include "stores/sql/session.h"
@@ -23,6 +24,9 @@ class Facts {
   // What is wrong with the tables themselves: one that is missing, one that no generation names, a
   // damaged index.
   virtual std::vector<StoreFinding> verify(Session& session, bool full) = 0;
+  // As LiveChecks has them.
+  virtual std::vector<LiveSetting> settings(Session& session) = 0;
+  virtual LiveTable table(Session& session, const std::string& name) = 0;
 };
 
 }  // namespace semel::sql

@@ -6,6 +6,7 @@
 
 #include <semel/gates.h>
 #include <semel/held_messages.h>
+#include <semel/live_checks.h>
 #include <semel/records.h>
 #include <semel/run_markers.h>
 #include <semel/sqlite.h>
@@ -48,5 +49,6 @@ std::unique_ptr<RecordInspector> make_inspector(Core& core);
 std::unique_ptr<Positions> make_positions(Core& core);
 std::unique_ptr<RunMarkers> make_run_markers(Core& core);
 std::unique_ptr<Gates> make_gates(Core& core);
+std::unique_ptr<LiveChecks> make_live_checks(Core& core);
 
 }  // namespace semel::sqlite

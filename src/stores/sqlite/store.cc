@@ -27,6 +27,7 @@ class SqliteStore final : public Store {
         positions_(make_positions(core_)),
         runs_(make_run_markers(core_)),
         gates_(make_gates(core_)),
+        live_(make_live_checks(core_)),
         purge_(core_) {
     traits_.name = "sqlite";
     traits_.durable = true;
@@ -36,7 +37,7 @@ class SqliteStore final : public Store {
   const StoreTraits& traits() const noexcept override { return traits_; }
   StoreFacets facets() noexcept override {
     return {units_.get(),     held_.get(), dead_letters_.get(), inspector_.get(),
-            positions_.get(), runs_.get(), gates_.get()};
+            positions_.get(), runs_.get(), gates_.get(),        live_.get()};
   }
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override;
@@ -67,6 +68,7 @@ class SqliteStore final : public Store {
   std::unique_ptr<Positions> positions_;
   std::unique_ptr<RunMarkers> runs_;
   std::unique_ptr<Gates> gates_;
+  std::unique_ptr<LiveChecks> live_;
   std::mutex purging_;
   Purge purge_;
 };

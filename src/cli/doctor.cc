@@ -1,0 +1,196 @@
+// doctor: what the live store says, against what the config promises.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/session.h"
+#include "cli/text.h"
+#include "compose/live.h"
+#include "core/key_encoding.h"
+
+namespace semel::cli {
+
+namespace {
+
+using std::chrono::duration;
+using std::chrono::steady_clock;
+
+enum class Grade { kOk, kWarn, kFail };
+
+struct Finding {
+  std::string code;
+  Grade grade = Grade::kOk;
+  std::string text;
+  std::string fix;
+};
+
+const char* word_of(Grade grade) {
+  switch (grade) {
+    case Grade::kOk:
+      return "ok";
+    case Grade::kWarn:
+      return "warn";
+    case Grade::kFail:
+      break;
+  }
+  return "fail";
+}
+
+Finding failed(std::string code, const Error& error) {
+  return {std::move(code), Grade::kFail, error.message, error.hint};
+}
+
+// A key that no message has is claimed and given back, as a run would do it.
+Result<double> probe(Store& store, ConsumerNumber consumer) {
+  Message::Parts parts;
+  parts.key.id = core::encode_refused(consumer, "semel doctor", {}, {});
+  parts.key.text = "semel doctor";
+  const Message message(std::move(parts));
+  const Message* const one = &message;
+  const auto began = steady_clock::now();
+  auto claims = store.claim({&one, 1}, {});
+  if (!claims) return failure(std::move(claims.error()));
+  const auto* acquired = std::get_if<Acquired>(&claims->front());
+  if (acquired == nullptr) {
+    return failure({ErrorKind::kBlocked, {}, "another semel doctor is at it", "try again"});
+  }
+  Finish finish;
+  finish.to = Finish::To::kNotStarted;
+  finish.lease = acquired->lease;
+  if (auto applied = store.finish({&finish, 1}); !applied) {
+    return failure(std::move(applied.error()));
+  }
+  return duration<double, std::milli>(steady_clock::now() - began).count();
+}
+
+Finding store_works(Session& session) {
+  constexpr int kTimes = 20;
+  std::vector<double> took;
+  for (const auto& consumer : session.config.consumers) {
+    const auto number = compose::attach(*session.store, consumer);
+    if (!number) return failed("D101", number.error());
+    if (!took.empty()) continue;
+    for (int i = 0; i < kTimes; ++i) {
+      const auto once = probe(*session.store, *number);
+      if (!once) return failed("D101", once.error());
+      took.push_back(*once);
+    }
+  }
+  const auto stats = session.facets.records->stats();
+  if (!stats) return failed("D101", stats.error());
+  std::sort(took.begin(), took.end());
+  return {"D101",
+          Grade::kOk,
+          fmt::format("{}: schema {}; a key claimed and given back in {:.1f} ms, 95 % within "
+                      "{:.1f} ms",
+                      session.where, stats->schema_version, took[took.size() / 2],
+                      took[took.size() * 95 / 100]),
+          {}};
+}
+
+void add_settings(const compose::Live& live, std::vector<Finding>& findings) {
+  for (const LiveSetting& setting : live.settings) {
+    const std::string what = fmt::format("{} = {}", setting.name, setting.value);
+    if (setting.risk.empty()) {
+      findings.push_back({"D131", Grade::kOk, what, {}});
+    } else {
+      findings.push_back({"D131", Grade::kFail, what + ": " + setting.risk, setting.fix});
+    }
+  }
+}
+
+void add_tables(const compose::Live& live, std::vector<Finding>& findings) {
+  for (const compose::Live::Table& one : live.tables) {
+    compose::Live alone;
+    alone.tables.push_back(one);
+    const auto fine = compose::refuse_bad_tables(alone);
+    findings.push_back(fine ? Finding{"D133",
+                                      Grade::kOk,
+                                      fmt::format("{} writes to {}, which is in the store's "
+                                                  "database",
+                                                  one.consumer, one.table.name),
+                                      {}}
+                            : failed("D133", fine.error()));
+  }
+}
+
+void tell_text(Console& console, const Session& session, const std::vector<Finding>& findings,
+               const compose::Live& live) {
+  for (const Finding& finding : findings) {
+    console.out(fmt::format("[{:<4}] {}  {}\n", word_of(finding.grade), finding.code,
+                            printable(finding.text)));
+    if (!finding.fix.empty()) console.out(fmt::format("       fix: {}\n", finding.fix));
+  }
+  for (const auto& consumer : session.config.consumers) {
+    const Guarantee promised = compose::guarantee_of(session.config, consumer);
+    const Guarantee kept = compose::lowered(promised, live);
+    console.out(fmt::format("\n{}: {}; effect {}; {}\n", consumer.name, to_string(kept.name),
+                            to_string(kept.effect), to_string(kept.loss)));
+    for (const std::string& reason : kept.reasons) console.out(fmt::format("  - {}\n", reason));
+  }
+}
+
+void tell_json(Console& console, const Session& session, const std::vector<Finding>& findings,
+               const compose::Live& live, bool good) {
+  json::Writer writer = document("doctor");
+  writer.member("store", session.where).member("ok", good).name("checks").begin_array();
+  for (const Finding& finding : findings) {
+    writer.begin_object()
+        .member("code", finding.code)
+        .member("grade", word_of(finding.grade))
+        .member("text", finding.text)
+        .member("fix", finding.fix)
+        .end_object();
+  }
+  writer.end_array().name("consumers").begin_array();
+  for (const auto& consumer : session.config.consumers) {
+    const Guarantee kept = compose::lowered(compose::guarantee_of(session.config, consumer), live);
+    writer.begin_object()
+        .member("name", consumer.name)
+        .member("guarantee", to_string(kept.name))
+        .member("effect", to_string(kept.effect))
+        .member("loss", to_string(kept.loss));
+    writer.name("reasons").begin_array();
+    for (const std::string& reason : kept.reasons) writer.value(reason);
+    writer.end_array().end_object();
+  }
+  console.out(writer.end_array().end_object());
+}
+
+int doctor(Console& console) {
+  auto session = open_session(console);
+  if (!session) return session.error().code;
+  std::vector<Finding> findings = {store_works(*session)};
+  auto live = compose::look_live(*session->store, session->config);
+  if (!live) return console.fail(live.error());
+  add_settings(*live, findings);
+  add_tables(*live, findings);
+  const bool good = std::none_of(findings.begin(), findings.end(),
+                                 [](const Finding& f) { return f.grade == Grade::kFail; });
+  if (console.text()) {
+    tell_text(console, *session, findings, *live);
+    console.next(good ? "semel run" : "semel explain D131");
+  } else {
+    tell_json(console, *session, findings, *live, good);
+  }
+  return good ? kOk : kBad;
+}
+
+}  // namespace
+
+void add_doctor(Program& program) {
+  program.command({.name = "doctor",
+                   .description = "Ask the live store whether it keeps what the config promises",
+                   .group = "Config",
+                   .flags = kConfigFlag | kConfigArgument | kOutput | kQuiet},
+                  [](Console& console) { return doctor(console); });
+}
+
+}  // namespace semel::cli

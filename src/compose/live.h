@@ -1,0 +1,33 @@
+// What the live store says, against what the config promises.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <semel/guarantee.h>
+#include <semel/live_checks.h>
+
+#include "compose/compose.h"
+
+namespace semel::compose {
+
+struct Live {
+  std::vector<LiveSetting> settings;
+  // Of what the consumers' statements write, each once; of native handlers nothing is known.
+  struct Table {
+    LiveTable table;
+    std::string consumer;  // the first that writes it
+  };
+  std::vector<Table> tables;
+};
+
+// Looks; changes nothing. A store that says nothing of itself has nothing to tell.
+Result<Live> look_live(Store& store, const config::Config& config);
+
+// kRejected (D133) where a table is not there, or is in no transaction.
+Result<void> refuse_bad_tables(const Live& live);
+
+// Lowered by the settings that carry a risk.
+Guarantee lowered(Guarantee promise, const Live& live);
+
+}  // namespace semel::compose

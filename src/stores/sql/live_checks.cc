@@ -1,0 +1,37 @@
+#include "stores/sql/live_checks.h"
+
+namespace semel::sql {
+namespace {
+
+class ServerLiveChecks final : public LiveChecks {
+ public:
+  ServerLiveChecks(Pool& pool, Facts& facts) : pool_(pool), facts_(facts) {}
+
+  Result<std::vector<LiveSetting>> settings() override {
+    return contained([&] {
+      Lent lent(pool_);
+      return facts_.settings(*lent);
+    });
+  }
+
+  Result<std::vector<LiveTable>> tables(std::span<const std::string> names) override {
+    return contained([&] {
+      Lent lent(pool_);
+      std::vector<LiveTable> tables;
+      for (const std::string& name : names) tables.push_back(facts_.table(*lent, name));
+      return tables;
+    });
+  }
+
+ private:
+  Pool& pool_;
+  Facts& facts_;
+};
+
+}  // namespace
+
+std::unique_ptr<LiveChecks> make_live_checks(Pool& pool, Facts& facts) {
+  return std::make_unique<ServerLiveChecks>(pool, facts);
+}
+
+}  // namespace semel::sql
