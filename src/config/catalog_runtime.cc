@@ -151,6 +151,24 @@ constexpr CodePage kPages[] = {
      "Write it as postgresql://user@host/database or host=… dbname=… user=…; for MariaDB and MySQL "
      "as mysql://user:password@host:port/database.",
      "store: { postgres: { url: \"postgresql://semel@db.example/bank\" } }"},
+    {"D101", "the store does not work",
+     "semel doctor opens the store, finds the consumers in it, and claims and gives back a key "
+     "that "
+     "no message has, as a run would. The message says what did not go.",
+     "Mend what the message names.", "semel doctor semel.yaml"},
+    {"D131", "the store's server may lose what it has committed",
+     "What is acknowledged at a source does not come again: it is lost where the server forgets "
+     "its "
+     "last commits in a crash. The record goes with the effect, so that nothing happens twice. A "
+     "run tells of it at its start, and semel doctor shows what is left of the promise.",
+     "Set what the message names, for the server, the database or the user; or know it.",
+     "ALTER DATABASE bank SET synchronous_commit = on"},
+    {"D133", "a table of the business that is not in the store's transaction",
+     "The record commits together with what the statements write, in the store's own database. A "
+     "table that is missing there, or that the server keeps in no transaction (MyISAM, Aria, "
+     "MEMORY), would break that: its changes stay where the record is undone, and are made again.",
+     "Make the table where the store is; ALTER TABLE … ENGINE = InnoDB.",
+     "store: { mysql: { url: \"${DATABASE_URL}\" } }"},
     {"R260", "a handler does not end",
      "A handler ran past its timeout and its grace and did not end when it was asked to. Inside a "
      "transaction it holds the store's write lock, and nothing but the end of its process frees "

@@ -1,0 +1,90 @@
+// What a live server says against the promise: told by doctor, and at the start of a run.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/cli/payments.h"
+#include "tests/cli/server_scene.h"
+
+namespace semel::test {
+namespace {
+
+class ServerDoctor : public ::testing::TestWithParam<ServerKind> {
+ protected:
+  ServerDoctor() { EXPECT_EQ(scene_.semel({"store", "init", "-q"}).code, 0); }
+  static bool postgres() { return GetParam().page == kPostgres.page; }
+
+  const ServerScene scene_{GetParam(), payments(kQueue)};
+};
+
+// The tests' own servers keep less than they could, for the sake of speed.
+TEST_P(ServerDoctor, LowersThePromiseByWhatTheServerIsSetTo) {
+  if (postgres()) {
+    scene_.sql(fmt::format("ALTER DATABASE {} SET synchronous_commit = off", scene_.database()));
+  }
+  const std::string setting =
+      postgres() ? "synchronous_commit = off" : "innodb_flush_log_at_trx_commit = 2";
+  const Ran shown = scene_.semel({"doctor"});
+  EXPECT_EQ(shown.code, 1) << shown.out << shown.err;
+  EXPECT_NE(shown.out.find("[ok  ] D101"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("[fail] D131  " + setting), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("[ok  ] D133  payments writes to account"), std::string::npos)
+      << shown.out;
+  EXPECT_NE(shown.out.find("payments: transactional; effect once; the last writes are lost"),
+            std::string::npos)
+      << shown.out;
+  EXPECT_NE(shown.out.find("  - " + setting), std::string::npos) << shown.out;
+  const Ran json = scene_.semel({"doctor", "-o", "json"});
+  EXPECT_EQ(json.code, 1) << json.err;
+  EXPECT_EQ(json_at(json.out, "/ok"), "false");
+  EXPECT_EQ(json_at(json.out, "/checks/0/grade"), "ok");
+  EXPECT_EQ(json_at(json.out, "/consumers/0/guarantee"), "transactional");
+  const Ran run = scene_.semel({"run", "--once"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(count_of(run.err, "warning[D131] store: " + setting), 1U) << run.err;
+  EXPECT_EQ(scene_.semel({"run", "--once", "-q"}).err, "");
+}
+
+TEST_P(ServerDoctor, LeavesNothingBehind) {
+  const auto records = [&] {
+    return json_at(scene_.semel({"store", "stats", "-o", "json"}).out, "/completed") +
+           scene_.semel({"records", "list", "-o", "json"}).out;
+  };
+  const std::string before = records();
+  scene_.semel({"doctor"});
+  EXPECT_EQ(records(), before);
+}
+
+TEST_P(ServerDoctor, ATableInNoTransactionStopsARunBeforeItBegins) {
+  if (postgres()) GTEST_SKIP() << "every table is in the transaction there";
+  scene_.sql("ALTER TABLE account ENGINE = MyISAM");
+  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  const Ran run = scene_.semel({"run", "--once"});
+  EXPECT_EQ(run.code, 78) << run.err;
+  EXPECT_NE(run.err.find("error[D133]"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("MyISAM"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("fix: ALTER TABLE account ENGINE = InnoDB"), std::string::npos) << run.err;
+  EXPECT_NE(scene_.semel({"doctor"}).out.find("[fail] D133"), std::string::npos);
+  scene_.sql("ALTER TABLE account ENGINE = InnoDB");
+  EXPECT_EQ(scene_.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(scene_.sum(), 5);
+}
+
+TEST_P(ServerDoctor, AMissingTableStopsARunBeforeItBeginsAndLosesNothing) {
+  scene_.sql("ALTER TABLE account RENAME TO hidden");
+  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  const Ran run = scene_.semel({"run", "--once"});
+  EXPECT_EQ(run.code, 78) << run.err;
+  EXPECT_NE(run.err.find("error[D133] payments writes to the table account"), std::string::npos)
+      << run.err;
+  scene_.sql("ALTER TABLE hidden RENAME TO account");
+  EXPECT_EQ(scene_.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(scene_.sum(), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, ServerDoctor, ::testing::ValuesIn(server_kinds()),
+                         [](const auto& info) { return name_of_kind(info.param); });
+
+}  // namespace
+}  // namespace semel::test
