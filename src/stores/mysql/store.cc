@@ -1,6 +1,5 @@
 #include "stores/mysql/store.h"
 
-#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "stores/mysql/purge.h"
 #include "stores/mysql/schema.h"
 #include "stores/sql/batch_finish.h"
+#include "stores/sql/claims.h"
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
 #include "stores/sql/held.h"
@@ -104,7 +104,7 @@ Result<std::vector<Applied>> MySqlStore::renew(std::span<const Lease> leases, mi
       RecordBatch batch(static_cast<Connection&>(work.session()), core_.place.clock);
       const std::vector<KeyId> held = batch.lock_held(leases);
       batch.queue_renewal(held, lease);
-      return applied(leases, held);
+      return sql::applied(leases, held);
     });
   });
 }

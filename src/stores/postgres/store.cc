@@ -1,7 +1,6 @@
 #include "stores/postgres/store.h"
 
 #include <libpq-fe.h>
-#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "stores/postgres/purge.h"
 #include "stores/postgres/schema.h"
 #include "stores/sql/batch_finish.h"
+#include "stores/sql/claims.h"
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
 #include "stores/sql/held.h"
@@ -101,28 +101,11 @@ Result<std::vector<Claim>> PostgresStore::claim(std::span<const Message* const> 
 Result<std::vector<Applied>> PostgresStore::renew(std::span<const Lease> leases,
                                                   milliseconds lease) {
   return sql::contained([&] {
-    std::vector<Applied> applied;
-    if (leases.empty()) return applied;
-    ArrayParam ids(oid::kBytea), nonces(oid::kBytea);
-    for (const Lease& one : leases) {
-      ids.add(one.key.view());
-      nonces.add(sql::Param(one.nonce).bytes());
-    }
-    WireParams params;
-    params.add(ids);
-    params.add(nonces);
-    params.add_integer(lease.count());
+    if (leases.empty()) return std::vector<Applied>();
     sql::Lent lent(core_.pool);
-    sql::Answer answer =
-        static_cast<Connection&>(*lent).ask_planned(core_.batch_texts.renew, params);
-    std::vector<KeyId> renewed;
-    while (answer.next()) renewed.push_back(answer.key_id(0));
-    std::ranges::sort(renewed);
-    for (const Lease& one : leases) {
-      const bool yes = std::ranges::binary_search(renewed, one.key);
-      applied.push_back(yes ? Applied::kYes : Applied::kLeaseLost);
-    }
-    return applied;
+    const std::vector<KeyId> renewed =
+        held_by(static_cast<Connection&>(*lent), core_.batch_texts.renew, leases, lease.count());
+    return sql::applied(leases, renewed);
   });
 }
 
