@@ -17,7 +17,7 @@ StoreFacets Ports::facets(TransactionalStore& units) const noexcept {
           positions_.get(), runs_.get(), gates_.get()};
 }
 
-std::vector<Applied> finish_in_one(const Core& core, Environment& environment,
+std::vector<Applied> finish_in_one(const Core& core, [[maybe_unused]] Environment& environment,
                                    const MakeManyRecords& make_records,
                                    std::span<const Finish> batch) {
   if (batch.empty()) return {};
