@@ -63,13 +63,6 @@ std::string verb_of(const TokenList& tokens) {
   return verb;
 }
 
-// The table named at `i`, without its schema; empty where none is.
-std::string table_at(const TokenList& tokens, std::size_t i) {
-  if (i >= tokens.size() || !tokens[i].is_name()) return "";
-  while (i + 2 < tokens.size() && tokens[i + 1].is_symbol('.') && tokens[i + 2].is_name()) i += 2;
-  return tokens[i].kind == Token::Kind::kWord ? tokens[i].written : tokens[i].text;
-}
-
 std::vector<std::string> writes_of(const TokenList& tokens) {
   std::vector<std::string> writes;
   for (std::size_t i = 0; i < tokens.size(); ++i) {

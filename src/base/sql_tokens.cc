@@ -170,6 +170,13 @@ class Tokenizer {
 
 }  // namespace
 
+std::string table_at(const std::vector<Token>& tokens, std::size_t& i) {
+  if (i >= tokens.size() || !tokens[i].is_name()) return "";
+  while (i + 2 < tokens.size() && tokens[i + 1].is_symbol('.') && tokens[i + 2].is_name()) i += 2;
+  const Token& last = tokens[i++];
+  return last.kind == Token::Kind::kWord ? last.written : last.text;
+}
+
 Result<Tokens> tokenize(std::string_view sql) { return Tokenizer(sql).run(); }
 
 }  // namespace semel::sql

@@ -34,6 +34,9 @@ struct Tokens {
   std::vector<std::string> params;  // one for each placeholder
 };
 
+// The table named at `i`, without its schema; empty where none is. `i` goes past the name.
+std::string table_at(const std::vector<Token>& tokens, std::size_t& i);
+
 // Refuses (kRejected) more than one statement, what is left open, NUL, `?1`, `@x` and `$x`.
 Result<Tokens> tokenize(std::string_view sql);
 

@@ -81,11 +81,15 @@ class Housekeeper {
   void loop() {
     RunMarkers* runs = store_.facets().runs;
     std::unique_lock lock(mutex_);
+    bool more = false;
     for (int turn = 1; !wake_.wait_for(lock, kSweepEvery, [&] { return ending_; }); ++turn) {
       lock.unlock();
       // What fails here is tried again at the next turn; the engines tell of a store that is away.
       if (runs != nullptr && runs->sweep().value_or(false)) freed_();
-      if (turn % kSweepsPerPurge == 0) (void)store_.purge(kPurgeBudget);
+      if (more || turn % kSweepsPerPurge == 0) {
+        const auto purged = store_.purge(kPurgeBudget);
+        more = purged && purged->more;
+      }
       lock.lock();
     }
   }

@@ -21,6 +21,17 @@ inline constexpr Field kSqliteFields[] = {
      .high = kMany},
 };
 
+// Of a server's store.
+inline constexpr Field kPoolField = {
+    .name = "pool",
+    .shape = Shape::kInteger,
+    .meaning =
+        "Connections of a process that stay open while they are idle. One more is open as "
+        "long as it works.",
+    .fallback = "8",
+    .low = 1,
+    .high = 1'000};
+
 inline constexpr Field kPostgresFields[] = {
     {.name = "url",
      .shape = Shape::kText,
@@ -34,13 +45,7 @@ inline constexpr Field kPostgresFields[] = {
      .shape = Shape::kIdentifier,
      .meaning = "Of Semel's tables in that database: `[a-z_][a-z0-9_]{0,62}`.",
      .fallback = "semel"},
-    {.name = "pool",
-     .shape = Shape::kInteger,
-     .meaning = "Connections of a process that stay open while they are idle. One more is open as "
-                "long as it works.",
-     .fallback = "8",
-     .low = 1,
-     .high = 1'000},
+    kPoolField,
 };
 
 inline constexpr Field kMySqlFields[] = {
@@ -51,13 +56,7 @@ inline constexpr Field kMySqlFields[] = {
                 "too. A password in it is never shown.",
      .required = true,
      .address = true},
-    {.name = "pool",
-     .shape = Shape::kInteger,
-     .meaning = "Connections of a process that stay open while they are idle. One more is open as "
-                "long as it works.",
-     .fallback = "8",
-     .low = 1,
-     .high = 1'000},
+    kPoolField,
 };
 
 inline constexpr Field kMemoryFields[] = {

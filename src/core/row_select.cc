@@ -79,12 +79,8 @@ class Select {
   std::string table() const {
     std::size_t i = *from() + 1;
     if (word(i, "ONLY")) ++i;
-    if (i >= tokens().size() || !tokens()[i].is_name()) return "";
-    while (i + 2 < tokens().size() && tokens()[i + 1].is_symbol('.') && tokens()[i + 2].is_name()) {
-      i += 2;
-    }
-    if (i + 1 < tokens().size() && tokens()[i + 1].is_symbol('(')) return "";
-    return tokens()[i].kind == Token::Kind::kWord ? tokens()[i].written : tokens()[i].text;
+    std::string name = sql::table_at(tokens(), i);
+    return i < tokens().size() && tokens()[i].is_symbol('(') ? "" : name;
   }
 
   // Its words from `begin` to `end`, its params with their names again.

@@ -1,10 +1,12 @@
-#include "strategies/row_guarded.h"
-
+// pessimistic_lock and optimistic_lock: the business row is locked, or its version compared, in the
+// transaction of the record, before the handler's statements and in their flush. Which of both, and
+// what makes a message a duplicate or too early, is the context's row guard; all else is as in
+// dedup_table.
 #include <algorithm>
 #include <utility>
 #include <variant>
 
-#include "strategies/entries.h"
+#include "strategies/kinds.h"
 
 namespace semel::strategies {
 
@@ -37,12 +39,8 @@ Context with_guard(Context context) {
 
 }  // namespace
 
-RowGuarded::RowGuarded(Context context)
-    : context_(with_guard(std::move(context))), pipeline_(context_, PipelineOptions{}) {}
-
-void RowGuarded::run(std::span<Delivery> batch, EndingSink& sink) const {
-  ClaimEntry entry;
-  pipeline_.run(pointers(batch), entry, sink);
+std::unique_ptr<Strategy> make_row_guarded(Context context) {
+  return make_dedup_table(with_guard(std::move(context)));
 }
 
 }  // namespace semel::strategies

@@ -72,14 +72,14 @@ std::string guard_yaml(const Settings& settings) {
   const std::string strategy = get(settings, "strategy", "");
   if (strategy == "pessimistic_lock") {
     return "    lock:\n"
-           "      select: SELECT pid FROM effect WHERE key = :id FOR UPDATE\n"
+           "      select: SELECT pid FROM effect WHERE name = :id FOR UPDATE\n"
            "      done_when: pid >= 0\n"
            "      params: { id: json:/id }\n";
   }
   if (strategy != "optimistic_lock") return "";
   return "    version:\n"
          "      from: json:/n\n"
-         "      current: SELECT COUNT(*) + :n FROM effect WHERE key = :id\n"
+         "      current: SELECT COUNT(*) + :n FROM effect WHERE name = :id\n"
          "      params: { id: json:/id, n: json:/n }\n";
 }
 

@@ -2,7 +2,6 @@
 #include <mysql.h>
 #include <semel/mysql.h>
 
-#include <atomic>
 #include <charconv>
 #include <stdexcept>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "stores/mysql/url.h"
 #include "tests/conformance/unit_model.h"
 #include "tests/support/mysql_servers.h"
+#include "tests/support/test_environment.h"
 
 namespace semel::conformance {
 namespace {
@@ -69,18 +69,6 @@ class OtherProgram {
   MYSQL* connection_;
 };
 
-// Passes as the server's clock does.
-class PassingClock final : public Clock {
- public:
-  std::chrono::steady_clock::time_point now() noexcept override {
-    return std::chrono::steady_clock::now() + milliseconds(passed_.load());
-  }
-  void advance(milliseconds by) noexcept { passed_ += by.count(); }
-
- private:
-  std::atomic<std::int64_t> passed_{0};
-};
-
 class MySqlPlace final : public StorePlace {
  public:
   enum class Flavour { kMariaDb, kMySql };
@@ -134,7 +122,7 @@ class MySqlPlace final : public StorePlace {
   Flavour flavour_;
   std::string url_;
   OtherProgram other_;
-  PassingClock clock_;
+  test::PassingClock clock_;
   Environment environment_{&clock_, system_environment().random, system_environment().failpoints};
 };
 

@@ -2,7 +2,6 @@
 #include <libpq-fe.h>
 #include <semel/postgres.h>
 
-#include <atomic>
 #include <charconv>
 #include <stdexcept>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "stores/postgres/store.h"
 #include "tests/conformance/unit_model.h"
 #include "tests/support/postgres_server.h"
+#include "tests/support/test_environment.h"
 
 namespace semel::conformance {
 namespace {
@@ -73,18 +73,6 @@ class OtherProgram {
   PGconn* connection_;
 };
 
-// Passes as the server's clock does.
-class PassingClock final : public Clock {
- public:
-  std::chrono::steady_clock::time_point now() noexcept override {
-    return std::chrono::steady_clock::now() + milliseconds(passed_.load());
-  }
-  void advance(milliseconds by) noexcept { passed_ += by.count(); }
-
- private:
-  std::atomic<std::int64_t> passed_{0};
-};
-
 class PostgresPlace final : public StorePlace {
  public:
   PostgresPlace()
@@ -141,7 +129,7 @@ class PostgresPlace final : public StorePlace {
  private:
   std::string url_;
   OtherProgram other_;
-  PassingClock clock_;
+  test::PassingClock clock_;
   Environment environment_{&clock_, system_environment().random, system_environment().failpoints};
 };
 

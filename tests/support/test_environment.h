@@ -27,6 +27,18 @@ class ManualClock final : public Clock {
   std::atomic<std::int64_t> since_start_{kStart};
 };
 
+// Passes as a server's clock does, and can be moved beside. Safe for several threads.
+class PassingClock final : public Clock {
+ public:
+  std::chrono::steady_clock::time_point now() noexcept override {
+    return std::chrono::steady_clock::now() + std::chrono::milliseconds(passed_.load());
+  }
+  void advance(std::chrono::milliseconds by) noexcept { passed_ += by.count(); }
+
+ private:
+  std::atomic<std::int64_t> passed_{0};
+};
+
 // The same numbers for the same seed. Safe for several threads.
 class SeededRandom final : public Random {
  public:

@@ -145,8 +145,9 @@ void HandlerWire::send(sql::Mark mark) {
   wire_.send(sql::text_of(mark));
 }
 
-// These servers know no named lock that ends with its transaction. A row does: that it is removed
-// at once leaves nothing behind, and takes nothing from the lock.
+// These servers know no named lock that ends with its transaction. A row does. It stays for a purge
+// to remove: where it is removed at once, who waits for it locks the gap that it leaves, and two of
+// them stop each other.
 void HandlerWire::send(const LockName& name) {
   const BytesView bytes(reinterpret_cast<const char*>(name.bytes.data()), name.bytes.size());
   std::string put = "INSERT INTO semel_lock (name) VALUES (";
@@ -154,10 +155,6 @@ void HandlerWire::send(const LockName& name) {
   put += ") ON DUPLICATE KEY UPDATE name = name";
   note({});
   wire_.send(put);
-  std::string remove = "DELETE FROM semel_lock WHERE name = ";
-  append_bytes(remove, bytes, wire_.literals());
-  note({});
-  wire_.send(remove);
 }
 
 std::optional<sql::Broke> HandlerWire::send(const RecordedStatement& statement, bool with_rows) {

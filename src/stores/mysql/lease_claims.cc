@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "stores/sql/claims.h"
+#include "stores/mysql/claim_request.h"
 
 namespace semel::mysql {
 namespace {
@@ -22,41 +22,24 @@ void erase_answered(std::vector<std::uint32_t>& open, const std::vector<bool>& d
 
 }  // namespace
 
-struct LeaseClaims::Request {
-  std::span<const Message* const> messages;
-  const ClaimOptions& options;
-  std::int64_t generation;
-  std::int64_t instance;
-  std::vector<std::uint32_t> open;  // without an answer, in the order of their ids
-  std::vector<Nonce> nonces;
-  std::vector<Claim> answers;
-  // Of the last look, in the order of their ids.
-  std::vector<std::uint32_t> missing;
-  std::vector<std::uint32_t> due;
+struct LeaseClaims::Request : ClaimRequest {
+  Request(std::span<const Message* const> all, const ClaimOptions& wanted, std::int64_t into,
+          std::int64_t holder)
+      : ClaimRequest(all, into), options(wanted), instance(holder) {}
 
-  const Message& message(std::uint32_t at) const { return *messages[at]; }
-  const KeyId& id(std::uint32_t at) const { return messages[at]->key().id; }
-  // Its place among the open ones.
-  std::uint32_t at(const KeyId& wanted) const {
-    return *std::ranges::lower_bound(open, wanted, {}, [&](std::uint32_t i) { return id(i); });
-  }
-  std::vector<KeyId> ids(const std::vector<std::uint32_t>& of) const {
-    std::vector<KeyId> all;
-    all.reserve(of.size());
-    for (const std::uint32_t at : of) all.push_back(id(at));
-    return all;
-  }
+  const ClaimOptions& options;
+  const std::int64_t instance;
+  std::vector<Nonce> nonces;
 };
 
 std::vector<Claim> LeaseClaims::claim(std::span<const Message* const> messages,
                                       const ClaimOptions& options, std::int64_t generation,
                                       std::int64_t instance) {
-  Request request{messages, options, generation, instance, sql::in_order(messages), {}, {}, {}, {}};
+  Request request(messages, options, generation, instance);
   request.nonces.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     request.nonces.push_back(sql::draw(*environment_.random));
   }
-  request.answers.assign(messages.size(), Busy{core::kShortestBusy});
   for (int tries = 1; !request.open.empty() && tries <= kMostClaimTries; ++tries) {
     try {
       claim_once(request);

@@ -73,6 +73,26 @@ std::size_t Purge::forget_completed(Connection& connection, const Generation& ge
   return forgotten;
 }
 
+// Those that a transaction has stay. In transactions of their own.
+void Purge::forget_names(Connection& connection, sql::PurgeBudget& budget) {
+  const std::string free =
+      fmt::format("SELECT name FROM semel_lock LIMIT {} FOR UPDATE SKIP LOCKED", kForgottenAtOnce);
+  for (bool all = false; !all && !budget.ended();) {
+    connection.begin(core_.pool.patience());
+    sql::Answer answer = connection.ask(free);
+    std::vector<Bytes> names;
+    while (answer.next()) names.push_back(answer.bytes(0));
+    if (!names.empty()) {
+      connection.queue("DELETE FROM semel_lock WHERE name IN " +
+                       list_of(names, [](std::string& list, const Bytes& name) {
+                         append_bytes(list, name, Literals::kOurs);
+                       }));
+    }
+    connection.commit();
+    all = names.size() < static_cast<std::size_t>(kForgottenAtOnce);
+  }
+}
+
 PurgeReport Purge::run(milliseconds whole) {
   sql::PurgeBudget budget(*core_.environment.clock, whole);
   sql::Lent lent(core_.pool);
@@ -87,6 +107,7 @@ PurgeReport Purge::run(milliseconds whole) {
     if (!budget.more()) {
       report.records += sql::forget_dead(connection, tables, now, core_.pool.patience(), budget);
     }
+    if (!budget.more()) forget_names(connection, budget);
     report.more = budget.more();
     sql::forget_crashes(tables, now);
     connection.run();

@@ -22,6 +22,9 @@ class Purge {
                                sql::PurgeBudget& budget);
   std::size_t forget_part(Connection& connection, const Generation& generation, StoreTime before);
 
+  // Of locks.
+  void forget_names(Connection& connection, sql::PurgeBudget& budget);
+
   Core& core_;
   const sql::Text past_;
   sql::PurgeClock clock_;

@@ -191,16 +191,6 @@ std::vector<KeyId> RecordBatch::held_by_others(std::span<const KeyId> ids) {
   return held;
 }
 
-std::vector<Applied> applied(std::span<const Lease> leases, std::span<const KeyId> held) {
-  std::vector<Applied> answers;
-  answers.reserve(leases.size());
-  for (const Lease& lease : leases) {
-    const bool yes = std::ranges::binary_search(held, lease.key);
-    answers.push_back(yes ? Applied::kYes : Applied::kLeaseLost);
-  }
-  return answers;
-}
-
 std::vector<KeyId> ManyRecords::complete(std::span<const Finish* const> finishes) {
   std::vector<const Finish*> sorted(finishes.begin(), finishes.end());
   std::ranges::sort(sorted, {}, [](const Finish* finish) { return finish->lease->key; });

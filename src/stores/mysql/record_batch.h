@@ -70,9 +70,6 @@ class RecordBatch {
   const std::string& clock_;
 };
 
-// Of each lease, whether its key is among `held`, which are in order.
-std::vector<Applied> applied(std::span<const Lease> leases, std::span<const KeyId> held);
-
 class ManyRecords final : public sql::ManyRecords {
  public:
   ManyRecords(Connection& connection, const std::string& clock)

@@ -176,7 +176,7 @@ CREATE TABLE IF NOT EXISTS semel_gate (
 
 CREATE TABLE IF NOT EXISTS semel_lock (
   name VARBINARY(16) PRIMARY KEY
-) COMMENT 'empty: who locks inserts and removes a row, and has it until its transaction ends'
+) COMMENT 'who locks a name inserts its row, and has it until its transaction ends; a purge removes what nobody has'
 
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW semel_records AS
   SELECT CONVERT(c.name USING utf8mb4) AS consumer, CONVERT(r.message_key USING utf8mb4) AS `key`,

@@ -1,6 +1,5 @@
 #include "stores/mysql/store.h"
 
-#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -9,14 +8,8 @@
 #include "stores/mysql/lease_claims.h"
 #include "stores/mysql/purge.h"
 #include "stores/mysql/schema.h"
-#include "stores/sql/batch_finish.h"
-#include "stores/sql/dead_letters.h"
-#include "stores/sql/gates.h"
-#include "stores/sql/held.h"
-#include "stores/sql/inspector.h"
-#include "stores/sql/live_checks.h"
-#include "stores/sql/positions.h"
-#include "stores/sql/run_markers.h"
+#include "stores/sql/claims.h"
+#include "stores/sql/ports.h"
 #include "stores/sql/transacted.h"
 
 namespace semel::mysql {
@@ -30,26 +23,15 @@ class MySqlStore final : public Store {
       : core_(options, std::move(place), grace,
               options.environment != nullptr ? *options.environment : system_environment()),
         facts_(core_.dialect),
-        inspector_texts_(core_.dialect),
-        position_texts_(core_.dialect),
+        ports_(core_.shared, core_.dialect, facts_, core_.presence),
         units_(make_units(core_)),
-        held_(sql::make_held(core_.shared)),
-        dead_letters_(sql::make_dead_letters(core_.shared)),
-        inspector_(sql::make_inspector(core_.shared, inspector_texts_, facts_)),
-        positions_(sql::make_positions(core_.pool, position_texts_, core_.presence)),
-        runs_(sql::make_run_markers(core_.shared)),
-        gates_(sql::make_gates(core_.shared)),
-        live_(sql::make_live_checks(core_.pool, facts_)),
         purge_(core_) {
     traits_.name = "mysql";
     traits_.durable = true;
   }
 
   const StoreTraits& traits() const noexcept override { return traits_; }
-  StoreFacets facets() noexcept override {
-    return {units_.get(),     held_.get(), dead_letters_.get(), inspector_.get(),
-            positions_.get(), runs_.get(), gates_.get(),        live_.get()};
-  }
+  StoreFacets facets() noexcept override { return ports_.facets(*units_); }
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
     return sql::contained([&] { return mysql::attach(core_, spec); });
@@ -69,16 +51,8 @@ class MySqlStore final : public Store {
   StoreTraits traits_;
   Core core_;
   Facts facts_;
-  const sql::InspectorTexts inspector_texts_;
-  const sql::PositionTexts position_texts_;
+  const sql::Ports ports_;
   std::unique_ptr<TransactionalStore> units_;
-  std::unique_ptr<HeldMessages> held_;
-  std::unique_ptr<DeadLetters> dead_letters_;
-  std::unique_ptr<RecordInspector> inspector_;
-  std::unique_ptr<Positions> positions_;
-  std::unique_ptr<RunMarkers> runs_;
-  std::unique_ptr<Gates> gates_;
-  std::unique_ptr<LiveChecks> live_;
   std::mutex purging_;
   Purge purge_;
 };
@@ -107,30 +81,17 @@ Result<std::vector<Applied>> MySqlStore::renew(std::span<const Lease> leases, mi
       RecordBatch batch(static_cast<Connection&>(work.session()), core_.place.clock);
       const std::vector<KeyId> held = batch.lock_held(leases);
       batch.queue_renewal(held, lease);
-      return applied(leases, held);
+      return sql::applied(leases, held);
     });
   });
 }
 
 Result<std::vector<Applied>> MySqlStore::finish(std::span<const Finish> batch) {
   return sql::contained([&] {
-    if (batch.empty()) return std::vector<Applied>();
-    sql::Lent lent(core_.pool);
-    auto& connection = static_cast<Connection&>(*lent);
-    try {
-      connection.begin(core_.pool.patience());
-      sql::Tables tables = core_.shared.tables(connection);
-      ManyRecords records(connection, core_.place.clock);
-      auto applied = sql::BatchFinish(connection, tables, records, nullptr).run(batch);
-      SEMEL_FAILPOINT(core_.environment, failpoint::kFinished);
-      SEMEL_FAILPOINT(core_.environment, failpoint::kCommitBefore);
-      connection.commit();
-      SEMEL_FAILPOINT(core_.environment, failpoint::kCommitAfter);
-      return applied;
-    } catch (...) {
-      connection.roll_back();
-      throw;
-    }
+    const auto records = [this](sql::Session& session) {
+      return std::make_unique<ManyRecords>(static_cast<Connection&>(session), core_.place.clock);
+    };
+    return sql::finish_in_one(core_.shared, core_.environment, records, batch);
   });
 }
 

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "stores/mysql/claim_request.h"
+
 namespace semel::mysql {
 namespace {
 
@@ -15,29 +17,14 @@ constexpr std::chrono::milliseconds kAlone{50};
 
 }  // namespace
 
-struct UnitClaims::Request {
-  std::span<const Message* const> messages;
-  const UnitOptions& options;
-  std::int64_t generation;
-  std::chrono::milliseconds patience;
-  std::vector<std::uint32_t> open;  // not known to be held, in the order of their ids
-  std::vector<Claim> answers;
-  std::vector<std::optional<sql::Claimed>> claimed_at;
-  // Of the last look, in the order of their ids.
-  std::vector<std::uint32_t> missing;
-  std::vector<std::uint32_t> due;
+struct UnitClaims::Request : ClaimRequest {
+  Request(std::span<const Message* const> all, const UnitOptions& wanted, std::int64_t into)
+      : ClaimRequest(all, into), options(wanted), patience(wanted.patience) {}
 
-  const Message& message(std::uint32_t at) const { return *messages[at]; }
-  const KeyId& id(std::uint32_t at) const { return messages[at]->key().id; }
-  std::uint32_t at(const KeyId& wanted) const {
-    return *std::ranges::lower_bound(open, wanted, {}, [&](std::uint32_t i) { return id(i); });
-  }
-  std::vector<KeyId> ids(const std::vector<std::uint32_t>& of) const {
-    std::vector<KeyId> all;
-    all.reserve(of.size());
-    for (const std::uint32_t at : of) all.push_back(id(at));
-    return all;
-  }
+  const UnitOptions& options;
+  std::chrono::milliseconds patience;
+  std::vector<std::optional<sql::Claimed>> claimed_at;
+
   sql::Claimed& remember(std::uint32_t at) {
     sql::Claimed& claimed = claimed_at[at].emplace();
     claimed.id = id(at);
@@ -59,9 +46,7 @@ struct UnitClaims::Request {
 std::vector<Claim> UnitClaims::claim(std::span<const Message* const> messages,
                                      const UnitOptions& options, std::int64_t generation) {
   claimed_.clear();
-  Request request{messages, options, generation, options.patience, sql::in_order(messages), {},
-                  {},       {},      {}};
-  request.answers.assign(messages.size(), Busy{core::kShortestBusy});
+  Request request(messages, options, generation);
   if (connection_.borrowed()) {
     claim_inside(request);
   } else {

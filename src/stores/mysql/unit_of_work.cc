@@ -38,7 +38,7 @@ class UnitWork final : public sql::UnitWork {
 
   std::vector<Applied> confirm(std::span<const Lease> leases) override {
     connection_.begin(options_.patience);
-    return applied(leases, RecordBatch(connection_, core_.place.clock).lock_held(leases));
+    return sql::applied(leases, RecordBatch(connection_, core_.place.clock).lock_held(leases));
   }
 
  private:

@@ -169,5 +169,28 @@ TEST_F(MySqlUnits, NoStatementReachesIntoTheNext) {
   }
 }
 
+TEST_F(MySqlUnits, NamesThatWereLockedStayUntilAPurgeThatLeavesThoseInUse) {
+  const auto locking = [&](unsigned char name, const Message& message) {
+    auto unit = begin();
+    EXPECT_TRUE(std::holds_alternative<Acquired>(claim(*unit, message)));
+    StatementList list = statement("UPDATE stock SET amount = amount - 1 WHERE item = 1");
+    list[0].lock.emplace().bytes[0] = name;
+    unit->run(0, list);
+    EXPECT_TRUE(unit->flush().has_value());
+    return unit;
+  };
+  const Message past = message("past");
+  auto over = locking(1, past);
+  const Finish finish = done(past);
+  ASSERT_TRUE(over->finish({&finish, 1}).has_value());
+  ASSERT_TRUE(over->commit().has_value());
+  EXPECT_EQ(sql("SELECT HEX(name) FROM semel_lock"), "01000000000000000000000000000000");
+  const auto held = locking(2, message("held"));
+  ASSERT_TRUE(store_->purge(1s).has_value());
+  EXPECT_EQ(sql("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED; "
+                "SELECT HEX(name) FROM semel_lock"),
+            "02000000000000000000000000000000");
+}
+
 }  // namespace
 }  // namespace semel

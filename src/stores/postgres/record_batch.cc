@@ -97,6 +97,24 @@ FoundRows found_in(const PGresult* result) {
   return found;
 }
 
+std::vector<KeyId> held_by(Connection& connection, const sql::Text& text,
+                           std::span<const Lease> leases, std::optional<std::int64_t> more) {
+  ArrayParam ids(oid::kBytea), nonces(oid::kBytea);
+  for (const Lease& lease : leases) {
+    ids.add(lease.key.view());
+    nonces.add(sql::Param(lease.nonce).bytes());
+  }
+  WireParams params;
+  params.add(ids);
+  params.add(nonces);
+  if (more) params.add_integer(*more);
+  sql::Answer answer = connection.ask_planned(text, params);
+  std::vector<KeyId> held;
+  while (answer.next()) held.push_back(answer.key_id(0));
+  std::ranges::sort(held);
+  return held;
+}
+
 std::vector<KeyId> ManyRecords::complete(std::span<const Finish* const> finishes) {
   std::vector<const Finish*> sorted(finishes.begin(), finishes.end());
   std::ranges::sort(sorted, {}, [](const Finish* finish) { return finish->lease->key; });

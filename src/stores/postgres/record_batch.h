@@ -1,6 +1,8 @@
 // RecordBatch: statements on semel_record for many keys at a time.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +38,12 @@ struct FoundRows {
   StoreTime now{};
 };
 FoundRows found_in(const PGresult* result);
+
+// Of those leases whose records hold them, the ids in order, as `text` (renew or confirm) answers
+// with them: of ids and nonces, and `more` after them.
+std::vector<KeyId> held_by(Connection& connection, const sql::Text& text,
+                           std::span<const Lease> leases,
+                           std::optional<std::int64_t> more = std::nullopt);
 
 class ManyRecords final : public sql::ManyRecords {
  public:

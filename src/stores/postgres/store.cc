@@ -1,7 +1,6 @@
 #include "stores/postgres/store.h"
 
 #include <libpq-fe.h>
-#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -11,14 +10,8 @@
 #include "stores/postgres/pooler.h"
 #include "stores/postgres/purge.h"
 #include "stores/postgres/schema.h"
-#include "stores/sql/batch_finish.h"
-#include "stores/sql/dead_letters.h"
-#include "stores/sql/gates.h"
-#include "stores/sql/held.h"
-#include "stores/sql/inspector.h"
-#include "stores/sql/live_checks.h"
-#include "stores/sql/positions.h"
-#include "stores/sql/run_markers.h"
+#include "stores/sql/claims.h"
+#include "stores/sql/ports.h"
 
 namespace semel::postgres {
 namespace {
@@ -33,26 +26,15 @@ class PostgresStore final : public Store {
         leases_(core_.generations, core_.batch_texts, core_.session_texts, core_.environment,
                 core_.pool.patience()),
         facts_(core_.dialect, core_.place.schema),
-        inspector_texts_(core_.dialect),
-        position_texts_(core_.dialect),
+        ports_(core_.shared, core_.dialect, facts_, core_.presence),
         units_(make_units(core_)),
-        held_(sql::make_held(core_.shared)),
-        dead_letters_(sql::make_dead_letters(core_.shared)),
-        inspector_(sql::make_inspector(core_.shared, inspector_texts_, facts_)),
-        positions_(sql::make_positions(core_.pool, position_texts_, core_.presence)),
-        runs_(sql::make_run_markers(core_.shared)),
-        gates_(sql::make_gates(core_.shared)),
-        live_(sql::make_live_checks(core_.pool, facts_)),
         purge_(core_) {
     traits_.name = "postgres";
     traits_.durable = true;
   }
 
   const StoreTraits& traits() const noexcept override { return traits_; }
-  StoreFacets facets() noexcept override {
-    return {units_.get(),     held_.get(), dead_letters_.get(), inspector_.get(),
-            positions_.get(), runs_.get(), gates_.get(),        live_.get()};
-  }
+  StoreFacets facets() noexcept override { return ports_.facets(*units_); }
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
     return sql::contained([&] { return postgres::attach(core_, spec); });
@@ -73,16 +55,8 @@ class PostgresStore final : public Store {
   Core core_;
   LeaseClaims leases_;
   Facts facts_;
-  const sql::InspectorTexts inspector_texts_;
-  const sql::PositionTexts position_texts_;
+  const sql::Ports ports_;
   std::unique_ptr<TransactionalStore> units_;
-  std::unique_ptr<HeldMessages> held_;
-  std::unique_ptr<DeadLetters> dead_letters_;
-  std::unique_ptr<RecordInspector> inspector_;
-  std::unique_ptr<Positions> positions_;
-  std::unique_ptr<RunMarkers> runs_;
-  std::unique_ptr<Gates> gates_;
-  std::unique_ptr<LiveChecks> live_;
   std::mutex purging_;
   Purge purge_;
 };
@@ -104,50 +78,20 @@ Result<std::vector<Claim>> PostgresStore::claim(std::span<const Message* const> 
 Result<std::vector<Applied>> PostgresStore::renew(std::span<const Lease> leases,
                                                   milliseconds lease) {
   return sql::contained([&] {
-    std::vector<Applied> applied;
-    if (leases.empty()) return applied;
-    ArrayParam ids(oid::kBytea), nonces(oid::kBytea);
-    for (const Lease& one : leases) {
-      ids.add(one.key.view());
-      nonces.add(sql::Param(one.nonce).bytes());
-    }
-    WireParams params;
-    params.add(ids);
-    params.add(nonces);
-    params.add_integer(lease.count());
+    if (leases.empty()) return std::vector<Applied>();
     sql::Lent lent(core_.pool);
-    sql::Answer answer =
-        static_cast<Connection&>(*lent).ask_planned(core_.batch_texts.renew, params);
-    std::vector<KeyId> renewed;
-    while (answer.next()) renewed.push_back(answer.key_id(0));
-    std::ranges::sort(renewed);
-    for (const Lease& one : leases) {
-      const bool yes = std::ranges::binary_search(renewed, one.key);
-      applied.push_back(yes ? Applied::kYes : Applied::kLeaseLost);
-    }
-    return applied;
+    const std::vector<KeyId> renewed =
+        held_by(static_cast<Connection&>(*lent), core_.batch_texts.renew, leases, lease.count());
+    return sql::applied(leases, renewed);
   });
 }
 
 Result<std::vector<Applied>> PostgresStore::finish(std::span<const Finish> batch) {
   return sql::contained([&] {
-    if (batch.empty()) return std::vector<Applied>();
-    sql::Lent lent(core_.pool);
-    auto& connection = static_cast<Connection&>(*lent);
-    try {
-      connection.begin(core_.pool.patience());
-      sql::Tables tables = core_.shared.tables(connection);
-      ManyRecords records(connection, core_.batch_texts);
-      auto applied = sql::BatchFinish(connection, tables, records, nullptr).run(batch);
-      SEMEL_FAILPOINT(core_.environment, failpoint::kFinished);
-      SEMEL_FAILPOINT(core_.environment, failpoint::kCommitBefore);
-      connection.commit();
-      SEMEL_FAILPOINT(core_.environment, failpoint::kCommitAfter);
-      return applied;
-    } catch (...) {
-      connection.roll_back();
-      throw;
-    }
+    const auto records = [this](sql::Session& session) {
+      return std::make_unique<ManyRecords>(static_cast<Connection&>(session), core_.batch_texts);
+    };
+    return sql::finish_in_one(core_.shared, core_.environment, records, batch);
   });
 }
 

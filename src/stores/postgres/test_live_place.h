@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "stores/postgres/store.h"
 #include "tests/support/builders.h"
 #include "tests/support/postgres_server.h"
+#include "tests/support/test_environment.h"
 
 namespace semel::postgres {
 
@@ -118,21 +118,9 @@ class LiveTest : public testing::Test {
     return std::holds_alternative<T>(claim);
   }
 
-  // Passes as the server's clock does.
-  class PassingClock final : public Clock {
-   public:
-    std::chrono::steady_clock::time_point now() noexcept override {
-      return std::chrono::steady_clock::now() + milliseconds(passed_.load());
-    }
-    void advance(milliseconds by) noexcept { passed_ += by.count(); }
-
-   private:
-    std::atomic<std::int64_t> passed_{0};
-  };
-
   const test::PostgresServer& server_ = test::PostgresServer::shared();
   const std::string database_ = server_.new_database();
-  PassingClock clock_;
+  test::PassingClock clock_;
   Environment environment_{&clock_, system_environment().random, system_environment().failpoints};
 };
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "stores/postgres/core.h"
@@ -40,23 +39,7 @@ class UnitWork final : public sql::UnitWork {
 
   std::vector<Applied> confirm(std::span<const Lease> leases) override {
     connection_.begin(options_.patience);
-    ArrayParam ids(oid::kBytea), nonces(oid::kBytea);
-    for (const Lease& lease : leases) {
-      ids.add(lease.key.view());
-      nonces.add(sql::Param(lease.nonce).bytes());
-    }
-    WireParams params;
-    params.add(ids);
-    params.add(nonces);
-    sql::Answer held = connection_.ask_planned(core_.batch_texts.confirm, params);
-    std::vector<KeyId> ours;
-    while (held.next()) ours.push_back(held.key_id(0));
-    std::vector<Applied> applied;
-    for (const Lease& lease : leases) {
-      const bool is_ours = std::ranges::binary_search(ours, lease.key);
-      applied.push_back(is_ours ? Applied::kYes : Applied::kLeaseLost);
-    }
-    return applied;
+    return sql::applied(leases, held_by(connection_, core_.batch_texts.confirm, leases));
   }
 
  private:

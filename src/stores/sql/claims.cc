@@ -23,6 +23,16 @@ Nonce draw(Random& random) {
   return nonce;
 }
 
+std::vector<Applied> applied(std::span<const Lease> leases, std::span<const KeyId> held) {
+  std::vector<Applied> answers;
+  answers.reserve(leases.size());
+  for (const Lease& lease : leases) {
+    const bool yes = std::ranges::binary_search(held, lease.key);
+    answers.push_back(yes ? Applied::kYes : Applied::kLeaseLost);
+  }
+  return answers;
+}
+
 void ClaimedKeys::clear() noexcept {
   all_.clear();
   next_ = 0;

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include <semel/environment.h>
+#include <semel/finish.h>
+#include <semel/lease.h>
 #include <semel/message.h>
 
 #include "stores/sql/record_rows.h"
@@ -18,6 +20,9 @@ namespace semel::sql {
 std::vector<std::uint32_t> in_order(std::span<const Message* const> messages);
 
 Nonce draw(Random& random);
+
+// Of each lease, whether its key is among `held`, which are in order.
+std::vector<Applied> applied(std::span<const Lease> leases, std::span<const KeyId> held);
 
 // A key that a unit has claimed.
 struct Claimed {

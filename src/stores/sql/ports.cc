@@ -1,0 +1,36 @@
+#include "stores/sql/ports.h"
+
+namespace semel::sql {
+
+Ports::Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservations& reservations)
+    : inspector_texts_(dialect),
+      position_texts_(dialect),
+      held_(make_held(core)),
+      dead_letters_(make_dead_letters(core)),
+      inspector_(make_inspector(core, inspector_texts_, facts)),
+      positions_(make_positions(core.pool, position_texts_, reservations)),
+      runs_(make_run_markers(core)),
+      gates_(make_gates(core)),
+      live_(make_live_checks(core.pool, facts)) {}
+
+StoreFacets Ports::facets(TransactionalStore& units) const noexcept {
+  return {&units,           held_.get(), dead_letters_.get(), inspector_.get(),
+          positions_.get(), runs_.get(), gates_.get(),        live_.get()};
+}
+
+std::vector<Applied> finish_in_one(const Core& core, [[maybe_unused]] Environment& environment,
+                                   const MakeManyRecords& make_records,
+                                   std::span<const Finish> batch) {
+  if (batch.empty()) return {};
+  Work work(core.pool);
+  Tables tables = core.tables(work.session());
+  const std::unique_ptr<ManyRecords> records = make_records(work.session());
+  auto applied = BatchFinish(work.session(), tables, *records, nullptr).run(batch);
+  SEMEL_FAILPOINT(environment, failpoint::kFinished);
+  SEMEL_FAILPOINT(environment, failpoint::kCommitBefore);
+  work.commit();
+  SEMEL_FAILPOINT(environment, failpoint::kCommitAfter);
+  return applied;
+}
+
+}  // namespace semel::sql

@@ -1,0 +1,48 @@
+// Ports: those of an opened store that are the same on every server.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <semel/environment.h>
+#include <semel/store.h>
+
+#include "stores/sql/batch_finish.h"
+#include "stores/sql/core.h"
+#include "stores/sql/dead_letters.h"
+#include "stores/sql/gates.h"
+#include "stores/sql/held.h"
+#include "stores/sql/inspector.h"
+#include "stores/sql/live_checks.h"
+#include "stores/sql/positions.h"
+#include "stores/sql/run_markers.h"
+
+namespace semel::sql {
+
+class Ports {
+ public:
+  // All of it outlives the ports.
+  Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservations& reservations);
+
+  // With the transactional one, which each server has of its own.
+  StoreFacets facets(TransactionalStore& units) const noexcept;
+
+ private:
+  const InspectorTexts inspector_texts_;
+  const PositionTexts position_texts_;
+  const std::unique_ptr<HeldMessages> held_;
+  const std::unique_ptr<DeadLetters> dead_letters_;
+  const std::unique_ptr<RecordInspector> inspector_;
+  const std::unique_ptr<Positions> positions_;
+  const std::unique_ptr<RunMarkers> runs_;
+  const std::unique_ptr<Gates> gates_;
+  const std::unique_ptr<LiveChecks> live_;
+};
+
+// Store::finish: the batch in one transaction of its own. Throws Failure.
+using MakeManyRecords = std::function<std::unique_ptr<ManyRecords>(Session&)>;
+std::vector<Applied> finish_in_one(const Core& core, Environment& environment,
+                                   const MakeManyRecords& make_records,
+                                   std::span<const Finish> batch);
+
+}  // namespace semel::sql
