@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <semel/result.h>
+#include <semel/statement.h>
 
 namespace semel {
 
@@ -20,15 +21,16 @@ struct LiveSetting {
   std::string fix;
 };
 
-struct LiveTable {
+// What the server says of a statement of the business before it is ever run.
+struct LiveStatement {
   enum class State {
     kFine,
-    kMissing,
-    kNotTransactional,  // what is written to it is not undone with the record
+    kMissingTable,
+    kNotTransactional,  // what it writes is not undone with the record
   };
-  std::string name;
   State state = State::kFine;
-  std::string kind;  // where it is not transactional: "MyISAM"
+  std::string table;  // that is in no transaction; of a missing one the server's words
+  std::string kind;   // of what is in no transaction: "MyISAM"
 };
 
 class LiveChecks {
@@ -36,9 +38,9 @@ class LiveChecks {
   virtual ~LiveChecks() = default;
   // Those that decide what a crash of the server, or a failover, can take.
   virtual Result<std::vector<LiveSetting>> settings() = 0;
-  // Tables of the business in the store's database, named as statements name them, in the order of
-  // `names`.
-  virtual Result<std::vector<LiveTable>> tables(std::span<const std::string> names) = 0;
+  // In the order of `statements`. Of what the server cannot tell before it has the values nothing
+  // is said.
+  virtual Result<std::vector<LiveStatement>> statements(std::span<const Statement> statements) = 0;
 };
 
 }  // namespace semel

@@ -72,7 +72,8 @@ std::vector<std::string> writes_of(const TokenList& tokens) {
       name = i + 1;
     } else if (tokens[i].is_word("UPDATE")) {
       // Not the UPDATE of an upsert, nor that of a row lock.
-      if (word_at(tokens, i + 1, "SET") || (i > 0 && tokens[i - 1].is_word("FOR"))) continue;
+      const bool locks = i > 0 && (tokens[i - 1].is_word("FOR") || tokens[i - 1].is_word("KEY"));
+      if (locks || word_at(tokens, i + 1, "SET")) continue;
       name = word_at(tokens, i + 1, "OR") ? i + 3 : i + 1;
     } else {
       continue;

@@ -114,7 +114,9 @@ TEST(Lex, NamesTheTablesWritten) {
   EXPECT_EQ(writes("DELETE FROM [a].[b] WHERE 1"), Names({"b"}));
   EXPECT_EQ(writes("REPLACE INTO 'quoted' VALUES (1)"), Names({"quoted"}));
   EXPECT_EQ(writes("INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET b = 1"), Names({"t"}));
+  EXPECT_EQ(writes("INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE b = 1"), Names({"t"}));
   EXPECT_EQ(writes("SELECT * FROM t FOR UPDATE"), Names({}));
+  EXPECT_EQ(writes("SELECT * FROM t FOR NO KEY UPDATE OF t"), Names({}));
   EXPECT_EQ(writes("SELECT 'INSERT INTO x'"), Names({}));
   EXPECT_EQ(writes("WITH d AS (DELETE FROM a RETURNING *) INSERT INTO b SELECT * FROM d"),
             Names({"a", "b"}));

@@ -3,27 +3,39 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 #include <variant>
+
+#include <semel/statement.h>
 
 #include "base/sql_lexer.h"
 
 namespace semel::compose {
 namespace {
 
-using State = LiveTable::State;
+using State = LiveStatement::State;
 
-void add_written(const core::SqlSpec& spec, const std::string& consumer,
-                 std::vector<std::string>& names, std::vector<std::string>& consumers) {
-  for (const auto& statement : spec.statements) {
-    const auto lexed = sql::lex(statement.sql);
-    if (!lexed) continue;
-    for (const std::string& name : lexed->writes) {
-      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-      names.push_back(name);
-      consumers.push_back(consumer);
-    }
+void add(std::string_view text, std::vector<Statement>& statements) {
+  const auto lexed = sql::lex(text);
+  if (!lexed) return;
+  if (const auto admitted = admit_statement(lexed->text)) statements.push_back(**admitted);
+}
+
+void add(const core::SqlSpec& spec, std::vector<Statement>& statements) {
+  for (const auto& statement : spec.statements) add(statement.sql, statements);
+}
+
+std::vector<Statement> statements_of(const config::ConsumerConfig& consumer) {
+  std::vector<Statement> statements;
+  if (const auto* sql = std::get_if<config::SqlHandler>(&consumer.handler)) {
+    add(sql->spec, statements);
   }
+  if (consumer.apply) add(*consumer.apply, statements);
+  if (consumer.look) add(*consumer.look, statements);
+  if (consumer.lock) add(consumer.lock->select, statements);
+  if (consumer.version) add(consumer.version->current, statements);
+  return statements;
 }
 
 }  // namespace
@@ -35,40 +47,31 @@ Result<Live> look_live(Store& store, const config::Config& config) {
   auto settings = checks->settings();
   if (!settings) return failure(std::move(settings.error()));
   live.settings = *std::move(settings);
-  std::vector<std::string> names, consumers;
   for (const config::ConsumerConfig& consumer : config.consumers) {
-    if (const auto* sql = std::get_if<config::SqlHandler>(&consumer.handler)) {
-      add_written(sql->spec, consumer.name, names, consumers);
-    }
-    if (consumer.apply) add_written(*consumer.apply, consumer.name, names, consumers);
-  }
-  auto tables = checks->tables(names);
-  if (!tables) return failure(std::move(tables.error()));
-  for (std::size_t i = 0; i < tables->size(); ++i) {
-    live.tables.push_back({std::move((*tables)[i]), std::move(consumers[i])});
+    auto told = checks->statements(statements_of(consumer));
+    if (!told) return failure(std::move(told.error()));
+    for (LiveStatement& one : *told) live.statements.push_back({std::move(one), consumer.name});
   }
   return live;
 }
 
-Result<void> refuse_bad_tables(const Live& live) {
-  for (const Live::Table& one : live.tables) {
-    const std::string& name = one.table.name;
-    switch (one.table.state) {
-      case State::kFine:
-        break;
-      case State::kMissing:
-        return failure({ErrorKind::kRejected, "D133",
-                        fmt::format("{} writes to the table {}, which is not in the store's "
-                                    "database",
-                                    one.consumer, name),
-                        "make the table, or name in store: the database that has it"});
-      case State::kNotTransactional:
-        return failure({ErrorKind::kRejected, "D133",
-                        fmt::format("{} writes to the table {}, whose engine {} is in no "
-                                    "transaction: what is written stays where the record is undone",
-                                    one.consumer, name, one.table.kind),
-                        fmt::format("ALTER TABLE {} ENGINE = InnoDB", name)});
-    }
+Result<void> refuse(const Live::Checked& checked) {
+  const LiveStatement& one = checked.statement;
+  switch (one.state) {
+    case State::kFine:
+      break;
+    case State::kMissingTable:
+      return failure({ErrorKind::kRejected, "D133",
+                      fmt::format("{}: a table of its statements is not in the store's database: "
+                                  "{}",
+                                  checked.consumer, one.table),
+                      "make the table, or name in store: the database that has it"});
+    case State::kNotTransactional:
+      return failure({ErrorKind::kRejected, "D133",
+                      fmt::format("{} writes to the table {}, whose engine {} is in no "
+                                  "transaction: what is written stays where the record is undone",
+                                  checked.consumer, one.table, one.kind),
+                      fmt::format("ALTER TABLE {} ENGINE = InnoDB", one.table)});
   }
   return {};
 }

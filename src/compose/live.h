@@ -13,19 +13,19 @@ namespace semel::compose {
 
 struct Live {
   std::vector<LiveSetting> settings;
-  // Of what the consumers' statements write, each once; of native handlers nothing is known.
-  struct Table {
-    LiveTable table;
-    std::string consumer;  // the first that writes it
+  // Of the consumers' statements; of native handlers nothing is known.
+  struct Checked {
+    LiveStatement statement;
+    std::string consumer;
   };
-  std::vector<Table> tables;
+  std::vector<Checked> statements;
 };
 
 // Looks; changes nothing. A store that says nothing of itself has nothing to tell.
 Result<Live> look_live(Store& store, const config::Config& config);
 
-// kRejected (D133) where a table is not there, or is in no transaction.
-Result<void> refuse_bad_tables(const Live& live);
+// kRejected (D133) where its table is not there, or is in no transaction.
+Result<void> refuse(const Live::Checked& checked);
 
 // Lowered by the settings that carry a risk.
 Guarantee lowered(Guarantee promise, const Live& live);

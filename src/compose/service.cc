@@ -127,7 +127,9 @@ class RunningService final : public Service {
 Result<void> RunningService::look(const config::Config& config) {
   const auto live = look_live(*store_, config);
   if (!live) return failure(live.error());
-  if (auto fine = refuse_bad_tables(*live); !fine) return fine;
+  for (const Live::Checked& checked : live->statements) {
+    if (auto fine = refuse(checked); !fine) return fine;
+  }
   risks_ = lowered({}, *live).reasons;
   return {};
 }

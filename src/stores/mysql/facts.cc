@@ -2,11 +2,16 @@
 
 #include <utility>
 
+#include "stores/mysql/connection.h"
+#include "stores/mysql/literal.h"
+
 namespace semel::mysql {
 namespace {
 
 // The server's guess is good enough where there are more than are worth counting.
 constexpr std::int64_t kMany = 1'000'000;
+
+constexpr int kNoSuchTable = 1146;
 
 }  // namespace
 
@@ -23,7 +28,7 @@ Facts::Facts(const sql::Dialect& dialect)
                 "SELECT CONCAT(@@innodb_flush_log_at_trx_commit, ''), CONCAT(@@innodb_doublewrite, "
                 "''), CONCAT(@@sync_binlog, ''), @@log_bin"),
       // The database of the URL first; a statement may name another.
-      table_(dialect,
+      engine_(dialect,
              "SELECT COALESCE(engine, '') FROM information_schema.tables WHERE table_name = ?1 AND "
              "table_schema NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') "
              "ORDER BY table_schema = DATABASE() DESC LIMIT 1") {}
@@ -83,14 +88,27 @@ std::vector<LiveSetting> Facts::settings(sql::Session& session) {
   return settings;
 }
 
-LiveTable Facts::table(sql::Session& session, const std::string& name) {
-  using State = LiveTable::State;
-  sql::Answer answer = session.ask(table_, {sql::Word{name}});
-  if (!answer.next()) return {name, State::kMissing, {}};
-  const std::string& engine = answer.bytes(0);
-  // A view has none.
-  if (engine.empty() || engine == "InnoDB") return {name, State::kFine, {}};
-  return {name, State::kNotTransactional, engine};
+// It says so when it prepares it: only it knows where it looks for a name.
+LiveStatement Facts::statement(sql::Session& session, const Statement& statement) {
+  using State = LiveStatement::State;
+  auto& connection = static_cast<Connection&>(session);
+  std::string prepare = "PREPARE semel_look FROM ";
+  append_text(prepare, statement.sql, connection.literals());
+  try {
+    connection.queue(prepare);
+    connection.queue("DEALLOCATE PREPARE semel_look");
+    connection.run();
+  } catch (const sql::Failure& refused) {
+    if (!connection.whole()) throw;
+    if (refused.code() == kNoSuchTable) return {State::kMissingTable, refused.error().message, {}};
+  }
+  for (const std::string& table : statement.writes) {
+    sql::Answer answer = session.ask(engine_, {sql::Word{table}});
+    // A view has none, nor has a name that only the statement knows.
+    const std::string engine = answer.next() ? answer.bytes(0) : "";
+    if (!engine.empty() && engine != "InnoDB") return {State::kNotTransactional, table, engine};
+  }
+  return {};
 }
 
 }  // namespace semel::mysql

@@ -13,14 +13,14 @@ class Facts final : public sql::Facts {
   std::optional<std::size_t> about_records(sql::Session& session, std::int64_t generation) override;
   std::vector<StoreFinding> verify(sql::Session& session, bool full) override;
   std::vector<LiveSetting> settings(sql::Session& session) override;
-  LiveTable table(sql::Session& session, const std::string& name) override;
+  LiveStatement statement(sql::Session& session, const Statement& statement) override;
 
  private:
   const sql::Text bytes_;
   const sql::Text about_;
   const sql::Text check_;
   const sql::Text settings_;
-  const sql::Text table_;
+  const sql::Text engine_;
 };
 
 }  // namespace semel::mysql

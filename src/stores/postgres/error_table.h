@@ -7,6 +7,8 @@
 
 namespace semel::postgres {
 
+inline constexpr std::string_view kNoSuchTable = "42P01";
+
 // A SQLSTATE as a number, as Failure carries it; zero for an empty one.
 int code_of(std::string_view sqlstate) noexcept;
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "stores/postgres/error_table.h"
 #include "stores/postgres/generations.h"
 
 namespace semel::postgres {
@@ -29,13 +30,7 @@ Facts::Facts(const Dialect& dialect, std::string_view schema)
                "c.relnamespace WHERE n.nspname = ?1 AND c.relname = ?2 || g.number)"),
       settings_(dialect,
                 "SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('fsync', "
-                "'full_page_writes', 'synchronous_commit') ORDER BY name"),
-      // A name that is written without quotes is folded; which of both it was is not known here.
-      table_(dialect,
-             "SELECT c.relpersistence::text FROM pg_catalog.pg_class AS c JOIN "
-             "pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relname IN (?1, "
-             "lower(?1)) AND c.relkind IN ('r', 'p', 'v', 'f') AND n.nspname NOT IN "
-             "('pg_catalog', 'information_schema') ORDER BY c.relpersistence") {}
+                "'full_page_writes', 'synchronous_commit') ORDER BY name") {}
 
 std::size_t Facts::bytes(sql::Session& session) {
   sql::Answer answer = session.ask(bytes_, {sql::Word{schema_}});
@@ -90,9 +85,22 @@ std::vector<LiveSetting> Facts::settings(sql::Session& session) {
   return settings;
 }
 
-LiveTable Facts::table(sql::Session& session, const std::string& name) {
-  sql::Answer answer = session.ask(table_, {sql::Word{name}});
-  return {name, answer.next() ? LiveTable::State::kFine : LiveTable::State::kMissing, {}};
+// It says so when it prepares it: only it knows where it looks for a name.
+LiveStatement Facts::statement(sql::Session& session, const Statement& statement) {
+  auto& connection = static_cast<Connection&>(session);
+  const auto text = connection.handler_texts().of(statement);
+  if (!text) return {};
+  try {
+    connection.pipe().send_once("PREPARE semel_look AS " + **text);
+    connection.pipe().send_once("DEALLOCATE semel_look");
+    connection.settle();
+  } catch (const sql::Failure& refused) {
+    if (!connection.whole()) throw;
+    if (refused.code() == code_of(kNoSuchTable)) {
+      return {LiveStatement::State::kMissingTable, refused.error().message, {}};
+    }
+  }
+  return {};
 }
 
 }  // namespace semel::postgres

@@ -13,7 +13,6 @@ using std::chrono::milliseconds;
 
 // Of the guard.
 constexpr std::string_view kDivisionByZero = "22012";
-constexpr std::string_view kNoSuchTable = "42P01";
 
 void define(Connection& connection, const std::string& shared) {
   connection.queue_once(shared);

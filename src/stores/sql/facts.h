@@ -26,7 +26,7 @@ class Facts {
   virtual std::vector<StoreFinding> verify(Session& session, bool full) = 0;
   // As LiveChecks has them.
   virtual std::vector<LiveSetting> settings(Session& session) = 0;
-  virtual LiveTable table(Session& session, const std::string& name) = 0;
+  virtual LiveStatement statement(Session& session, const Statement& statement) = 0;
 };
 
 }  // namespace semel::sql

@@ -14,12 +14,12 @@ class ServerLiveChecks final : public LiveChecks {
     });
   }
 
-  Result<std::vector<LiveTable>> tables(std::span<const std::string> names) override {
+  Result<std::vector<LiveStatement>> statements(std::span<const Statement> statements) override {
     return contained([&] {
       Lent lent(pool_);
-      std::vector<LiveTable> tables;
-      for (const std::string& name : names) tables.push_back(facts_.table(*lent, name));
-      return tables;
+      std::vector<LiveStatement> told;
+      for (const Statement& one : statements) told.push_back(facts_.statement(*lent, one));
+      return told;
     });
   }
 

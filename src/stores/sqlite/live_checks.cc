@@ -1,10 +1,25 @@
+#include <sqlite3.h>
+
 #include <semel/live_checks.h>
 
 #include "stores/sqlite/core.h"
-#include "stores/sqlite/prepared.h"
 
 namespace semel::sqlite {
 namespace {
+
+// SQLite has one code for all that is wrong with a statement.
+constexpr std::string_view kNoSuchTable = "no such table: ";
+
+LiveStatement look_at(const Connection& connection, const std::string& sql) {
+  sqlite3_stmt* prepared = nullptr;
+  const int code = ::sqlite3_prepare_v2(connection.handle(), sql.data(),
+                                        static_cast<int>(sql.size()), &prepared, nullptr);
+  ::sqlite3_finalize(prepared);
+  if (code != SQLITE_ERROR) return {};
+  const std::string said = ::sqlite3_errmsg(connection.handle());
+  if (!said.starts_with(kNoSuchTable)) return {};
+  return {LiveStatement::State::kMissingTable, said, {}};
+}
 
 // What decides about a crash is set by Semel itself, on each of its connections: there is nothing
 // that a server could be set to. A journal that is not WAL it refuses.
@@ -21,19 +36,12 @@ class FileLiveChecks final : public LiveChecks {
     });
   }
 
-  Result<std::vector<LiveTable>> tables(std::span<const std::string> names) override {
+  Result<std::vector<LiveStatement>> statements(std::span<const Statement> statements) override {
     return contained([&] {
       return core_.reader.glance([&](Tables&, Connection& connection) {
-        std::vector<LiveTable> tables;
-        for (const std::string& name : names) {
-          Prepared look(connection,
-                        "SELECT 1 FROM sqlite_master WHERE type IN ('table', 'view') AND "
-                        "name = ?1 COLLATE NOCASE");
-          look.bind_text(1, name);
-          tables.push_back(
-              {name, look.next() ? LiveTable::State::kFine : LiveTable::State::kMissing, {}});
-        }
-        return tables;
+        std::vector<LiveStatement> told;
+        for (const Statement& one : statements) told.push_back(look_at(connection, one.sql));
+        return told;
       });
     });
   }
