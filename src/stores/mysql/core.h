@@ -9,6 +9,7 @@
 #include "stores/mysql/generations.h"
 #include "stores/mysql/presence.h"
 #include "stores/mysql/record_batch.h"
+#include "stores/mysql/unit_claims.h"
 #include "stores/mysql/wire.h"
 #include "stores/sql/core.h"
 
@@ -29,6 +30,7 @@ struct Core {
   Generations generations;
   Presence presence;
   sql::Pool pool;
+  KeyTrend trend;
   const sql::Core shared{pool, texts, presence, presence};
 };
 

@@ -104,11 +104,23 @@ void UnitClaims::claim_inside(Request& request) {
 
 bool UnitClaims::claim_once(Request& request) {
   request.claimed_at.assign(request.messages.size(), std::nullopt);
+  if (trend_.new_keys()) return claim_as_new(request);
   look(request);
+  trend_.note(request.missing.size() == request.open.size());
   connection_.begin(request.patience);
   if (!make_new(request)) return false;
   lock_due(request, false);
   return true;
+}
+
+// One trip instead of two. What a miss costs is a transaction, so it is not tried again soon.
+bool UnitClaims::claim_as_new(Request& request) {
+  request.missing = request.open;
+  request.due.clear();
+  connection_.begin(request.patience);
+  const bool made = make_new(request);
+  trend_.note(made);
+  return made;
 }
 
 void UnitClaims::look(Request& request) {

@@ -1,6 +1,7 @@
 // UnitClaims: one phase; the claim is the completed record itself, in the transaction of the work.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <span>
 #include <vector>
@@ -12,14 +13,33 @@
 
 namespace semel::mysql {
 
-// Of one unit. Looks before it begins the transaction, and makes in it what was missing: where the
-// primary key has one of those by then, the transaction is begun again. So a key that is there is
-// not locked for its twin's sake, but where it may be claimed. On a borrowed connection it cannot
-// look before, nor begin again.
+// Whether the keys that come to a store are new, as the last ones tell. Any thread.
+class KeyTrend {
+ public:
+  bool new_keys() const noexcept { return looks_.load(std::memory_order_relaxed) == 0; }
+  void note(bool all_were_new) noexcept {
+    if (!all_were_new) {
+      looks_.store(kLooks, std::memory_order_relaxed);
+    } else if (const int left = looks_.load(std::memory_order_relaxed); left > 0) {
+      looks_.store(left - 1, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  // Batches without a key that is there, before the next is taken for one.
+  static constexpr int kLooks = 4;
+  std::atomic<int> looks_{0};
+};
+
+// Of one unit. Where keys are new, they are made at once. Else it looks before it begins the
+// transaction, and makes in it what was missing: where the primary key has one of those by then,
+// the transaction is begun again. So a key that is there is not locked for its twin's sake for
+// longer than the one trip, but where it may be claimed. On a borrowed connection it cannot look
+// before, nor begin again.
 class UnitClaims {
  public:
-  UnitClaims(Connection& connection, const std::string& clock)
-      : connection_(connection), clock_(clock) {}
+  UnitClaims(Connection& connection, const std::string& clock, KeyTrend& trend)
+      : connection_(connection), clock_(clock), trend_(trend) {}
 
   // Begins the transaction, which waits for another holder of a key as long as its patience; then
   // that key is Busy, and it alone.
@@ -34,6 +54,7 @@ class UnitClaims {
   void claim_inside(Request& request);
   void claim_until_settled(Request& request);
   bool claim_once(Request& request);
+  bool claim_as_new(Request& request);
   void look(Request& request);
   bool make_new(Request& request);
   void lock_due(Request& request, bool want_result);
@@ -41,6 +62,7 @@ class UnitClaims {
 
   Connection& connection_;
   const std::string& clock_;
+  KeyTrend& trend_;
   sql::ClaimedKeys claimed_;
 };
 

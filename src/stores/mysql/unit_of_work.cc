@@ -19,7 +19,7 @@ class UnitWork final : public sql::UnitWork {
         connection_(static_cast<Connection&>(*lent_)),
         records_(connection_, core.place.clock),
         wire_(connection_.wire(), connection_.handler_texts()),
-        claims_(connection_, core.place.clock) {
+        claims_(connection_, core.place.clock, core.trend) {
     if (connection_.borrowed()) connection_.need_transaction();
   }
 
