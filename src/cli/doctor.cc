@@ -119,12 +119,12 @@ void add_tables(const compose::Live& live, std::vector<Finding>& findings) {
     }
   }
   for (const auto& [consumer, count] : fine) {
-    findings.push_back({"D133",
-                        Grade::kOk,
-                        fmt::format("{}: {} of its statements {} what {} in the store's database",
-                                    consumer, count, count == 1 ? "finds" : "find",
-                                    count == 1 ? "it needs" : "they need"),
-                        {}});
+    findings.push_back(
+        {"D133",
+         Grade::kOk,
+         fmt::format("{}: {} of its statements {} what {} in the store's database", consumer, count,
+                     count == 1 ? "finds" : "find", count == 1 ? "it needs" : "they need"),
+         {}});
   }
 }
 

@@ -29,8 +29,7 @@ TEST_P(ServerDoctor, LowersThePromiseByWhatTheServerIsSetTo) {
   EXPECT_EQ(shown.code, 1) << shown.out << shown.err;
   EXPECT_NE(shown.out.find("[ok  ] D101"), std::string::npos) << shown.out;
   EXPECT_NE(shown.out.find("[fail] D131  " + setting), std::string::npos) << shown.out;
-  EXPECT_NE(shown.out.find("[ok  ] D133  payments: "), std::string::npos)
-      << shown.out;
+  EXPECT_NE(shown.out.find("[ok  ] D133  payments: "), std::string::npos) << shown.out;
   EXPECT_NE(shown.out.find("payments: transactional; effect once; the last writes are lost"),
             std::string::npos)
       << shown.out;

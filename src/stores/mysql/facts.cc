@@ -28,10 +28,11 @@ Facts::Facts(const sql::Dialect& dialect)
                 "SELECT CONCAT(@@innodb_flush_log_at_trx_commit, ''), CONCAT(@@innodb_doublewrite, "
                 "''), CONCAT(@@sync_binlog, ''), @@log_bin"),
       // The database of the URL first; a statement may name another.
-      engine_(dialect,
-             "SELECT COALESCE(engine, '') FROM information_schema.tables WHERE table_name = ?1 AND "
-             "table_schema NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') "
-             "ORDER BY table_schema = DATABASE() DESC LIMIT 1") {}
+      engine_(
+          dialect,
+          "SELECT COALESCE(engine, '') FROM information_schema.tables WHERE table_name = ?1 AND "
+          "table_schema NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') "
+          "ORDER BY table_schema = DATABASE() DESC LIMIT 1") {}
 
 std::size_t Facts::bytes(sql::Session& session) {
   sql::Answer answer = session.ask(bytes_, {});
