@@ -59,10 +59,10 @@ class Work {
       worker.emplace(scene_.start(endless));
     }
   }
-  // Returns when `count()` is more than before. False where it took too long.
+  // Returns when `count()` is more than `before`, which is what it was before something was sent:
+  // all of it may be done by now. False where it took too long.
   template <class Count>
-  bool goes_on(const Count& count) {
-    const std::size_t before = count();
+  bool goes_on(const Count& count, std::size_t before) {
     const auto end = steady_clock::now() + seconds(30);
     while (steady_clock::now() < end) {
       if (count() > before) return true;
@@ -116,11 +116,15 @@ TEST(ServerKills, NothingIsLostAndEffectsAgreeWithRecords) {
   Work inside(under_test->make_database(), {"strategy=dedup_table", "handler=native"}, 2);
   Work outside(under_test->make_database(),
                {"strategy=state_machine", "handler=plain", "ledger=" + folder.file("ledger")}, 1);
+  const auto effects = [&] { return inside_of(inside.scene()); };
+  const auto calls = [&] { return ledger.balance().keys; };
   for (std::size_t i = 0; i < kills; ++i) {
+    const std::size_t effects_before = effects();
+    const std::size_t calls_before = calls();
     inside.send(150);
     outside.send(50);
-    ASSERT_TRUE(inside.goes_on([&] { return inside_of(inside.scene()); })) << "kill " << i;
-    ASSERT_TRUE(outside.goes_on([&] { return ledger.balance().keys; })) << "kill " << i;
+    ASSERT_TRUE(inside.goes_on(effects, effects_before)) << "kill " << i;
+    ASSERT_TRUE(outside.goes_on(calls, calls_before)) << "kill " << i;
     std::this_thread::sleep_for(microseconds(random.below(30'000)));
     server.kill();
     std::this_thread::sleep_for(microseconds(random.below(50'000)));
@@ -181,8 +185,9 @@ TEST(ServerKills, CommitsWhoseAnswerIsLostAreFoundDone) {
   TcpProxy proxy(shared_server().port());
   Work work(make_database_on_shared(proxy.port()), {"strategy=dedup_table", "handler=native"}, 1);
   for (std::size_t i = 0; i < losses; ++i) {
+    const std::size_t before = inside_of(work.scene());
     work.send(60);
-    ASSERT_TRUE(work.goes_on([&] { return inside_of(work.scene()); })) << "loss " << i;
+    ASSERT_TRUE(work.goes_on([&] { return inside_of(work.scene()); }, before)) << "loss " << i;
     const CommitFault lost(proxy, TcpProxy::Then::kWithhold);
     proxy.cut_all();
     ASSERT_TRUE(lost.wait_fired()) << "the fault did not fire";
