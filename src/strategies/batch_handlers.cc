@@ -8,7 +8,6 @@
 
 #include "strategies/batch_run.h"
 #include "strategies/decision.h"
-#include "strategies/lock_order.h"
 
 namespace semel::strategies {
 
@@ -88,15 +87,12 @@ void BatchRun::send_later(std::size_t at) {
   if (!window_[at].list.empty()) waiting_.push_back(at);
 }
 
-// Two batches that change the same rows of the business would wait for each other in a ring, if
-// each locked them in the order in which its messages came: then one of them is undone by the
-// server.
 void BatchRun::send_waiting(UnitOfWork& unit) {
   if (waiting_.empty()) return;
   if (!context_.store->traits().single_writer) {
-    std::ranges::stable_sort(waiting_, [this](std::size_t a, std::size_t b) {
-      return locks_before(window_[a].list, window_[b].list);
-    });
+    std::vector<const StatementList*> lists;
+    for (const Slot& slot : window_) lists.push_back(&slot.list);
+    lock_order_.sort(waiting_, lists);
   }
   for (const std::size_t at : waiting_) unit.run(at, window_[at].list);
   waiting_.clear();

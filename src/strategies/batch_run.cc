@@ -22,10 +22,11 @@ constexpr milliseconds kLongestWait{100};
 
 }  // namespace
 
-BatchRun::BatchRun(const Context& context, const PipelineOptions& options, Entry& entry,
-                   std::span<Delivery* const> batch, EndingSink& sink)
+BatchRun::BatchRun(const Context& context, const PipelineOptions& options, LockOrder& lock_order,
+                   Entry& entry, std::span<Delivery* const> batch, EndingSink& sink)
     : context_(context),
       options_(options),
+      lock_order_(lock_order),
       entry_(entry),
       sink_(sink),
       endings_(context, options.inbox),

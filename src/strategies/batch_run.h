@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "strategies/backoff.h"
+#include "strategies/lock_order.h"
 #include "strategies/pipeline.h"
 #include "strategies/slot.h"
 
@@ -16,8 +17,8 @@ namespace semel::strategies {
 
 class BatchRun {
  public:
-  BatchRun(const Context& context, const PipelineOptions& options, Entry& entry,
-           std::span<Delivery* const> batch, EndingSink& sink);
+  BatchRun(const Context& context, const PipelineOptions& options, LockOrder& lock_order,
+           Entry& entry, std::span<Delivery* const> batch, EndingSink& sink);
 
   Ran run();
 
@@ -60,6 +61,7 @@ class BatchRun {
 
   const Context& context_;
   const PipelineOptions& options_;
+  LockOrder& lock_order_;
   Entry& entry_;
   EndingSink& sink_;
   const Endings endings_;

@@ -22,7 +22,7 @@ class DedupTable final : public Strategy {
 
  private:
   const Context context_;
-  const Pipeline pipeline_;
+  Pipeline pipeline_;
 };
 
 }  // namespace

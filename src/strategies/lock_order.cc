@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <compare>
+#include <string>
 #include <variant>
 
 namespace semel::strategies {
@@ -25,30 +26,92 @@ std::weak_ordering order_of(const Value& one, const Value& other) noexcept {
   return std::weak_ordering::equivalent;
 }
 
-std::weak_ordering order_of(const RecordedStatement& one, const RecordedStatement& other) noexcept {
+// The values that say which rows are meant: of a statement without a condition all of them.
+std::span<const Value> rows_of(const RecordedStatement& one) noexcept {
+  const std::size_t before = std::min(one.statement->before_where, one.values.size());
+  return std::span(one.values).subspan(before);
+}
+
+std::weak_ordering order_of(std::span<const Value> one, std::span<const Value> other) noexcept {
+  return std::lexicographical_compare_three_way(
+      one.begin(), one.end(), other.begin(), other.end(),
+      [](const Value& a, const Value& b) { return order_of(a, b); });
+}
+
+std::weak_ordering order_of_rows(const RecordedStatement& one,
+                                 const RecordedStatement& other) noexcept {
   if (one.statement != other.statement) {
     const auto texts = one.statement->sql <=> other.statement->sql;
     if (texts != 0) return texts;
   }
-  const std::size_t count = std::min(one.values.size(), other.values.size());
-  const std::size_t first = std::min(one.statement->before_where, count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t at = (first + i) % count;
-    const auto values = order_of(one.values[at], other.values[at]);
-    if (values != 0) return values;
-  }
-  return one.values.size() <=> other.values.size();
+  return order_of(rows_of(one), rows_of(other));
+}
+
+std::weak_ordering order_of(const StatementList& one, const StatementList& other) noexcept {
+  return std::lexicographical_compare_three_way(
+      one.begin(), one.end(), other.begin(), other.end(),
+      [](const RecordedStatement& a, const RecordedStatement& b) {
+        const auto rows = order_of_rows(a, b);
+        return rows != 0 ? rows : order_of(std::span(a.values), std::span(b.values));
+      });
 }
 
 }  // namespace
 
-bool locks_before(const StatementList& one, const StatementList& other) noexcept {
-  const std::size_t count = std::min(one.size(), other.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto statements = order_of(one[i], other[i]);
-    if (statements != 0) return statements < 0;
+void LockOrder::sort(std::vector<std::size_t>& places,
+                     std::span<const StatementList* const> lists) {
+  std::size_t statements = 0;
+  for (const std::size_t place : places) statements = std::max(statements, lists[place]->size());
+  // Of one statement there is nothing to choose.
+  if (statements > 1) learn(places, lists);
+  const std::size_t first = most_shared(statements);
+  std::ranges::stable_sort(places, [&](std::size_t a, std::size_t b) {
+    const StatementList& one = *lists[a];
+    const StatementList& other = *lists[b];
+    if (first < one.size() && first < other.size()) {
+      const auto rows = order_of_rows(one[first], other[first]);
+      if (rows != 0) return rows < 0;
+    } else if (first < one.size() || first < other.size()) {
+      return first < other.size();
+    }
+    return order_of(one, other) < 0;
+  });
+}
+
+void LockOrder::learn(const std::vector<std::size_t>& places,
+                      std::span<const StatementList* const> lists) {
+  constexpr std::uint32_t kMany = 1U << 20;
+  std::vector<const RecordedStatement*> same;
+  for (std::size_t at = 0; at < kLooked; ++at) {
+    same.clear();
+    for (const std::size_t place : places) {
+      if (at < lists[place]->size()) same.push_back(&(*lists[place])[at]);
+    }
+    if (same.empty()) return;
+    std::ranges::sort(same, [](const auto* a, const auto* b) { return order_of_rows(*a, *b) < 0; });
+    std::uint32_t again = 0;
+    for (std::size_t i = 1; i < same.size(); ++i) {
+      if (order_of_rows(*same[i - 1], *same[i]) == 0) ++again;
+    }
+    // Two threads at once may lose a little of each other's.
+    const std::uint32_t sum = shared_[at].load(std::memory_order_relaxed) + again;
+    shared_[at].store(sum, std::memory_order_relaxed);
+    if (sum > kMany) {
+      for (auto& one : shared_) one.store(one.load(std::memory_order_relaxed) / 2);
+    }
   }
-  return one.size() < other.size();
+}
+
+// Where nothing tells, the last: what is the message's own usually stands first.
+std::size_t LockOrder::most_shared(std::size_t statements) const noexcept {
+  std::size_t most = 0;
+  for (std::size_t at = 1; at < std::min(statements, kLooked); ++at) {
+    if (shared_[at].load(std::memory_order_relaxed) >=
+        shared_[most].load(std::memory_order_relaxed)) {
+      most = at;
+    }
+  }
+  return most;
 }
 
 }  // namespace semel::strategies

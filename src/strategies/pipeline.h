@@ -16,6 +16,7 @@
 #include <semel/unit_of_work.h>
 
 #include "strategies/endings.h"
+#include "strategies/lock_order.h"
 #include "strategies/strategies.h"
 
 namespace semel::strategies {
@@ -66,11 +67,12 @@ class Pipeline {
       : context_(context), options_(options) {}
 
   // Ends every delivery of `batch` at `sink`. Several threads may call it.
-  Ran run(std::span<Delivery* const> batch, Entry& entry, EndingSink& sink) const;
+  Ran run(std::span<Delivery* const> batch, Entry& entry, EndingSink& sink);
 
  private:
   const Context& context_;
   const PipelineOptions options_;
+  LockOrder lock_order_;
 };
 
 // The pointers of a batch, for those who process parts of it.

@@ -39,7 +39,7 @@ class StateMachine final : public Strategy {
 
  private:
   const Context context_;
-  const Pipeline pipeline_;
+  Pipeline pipeline_;
   AsyncCalls async_;
 };
 
