@@ -145,7 +145,7 @@ std::string DatabaseServer::new_database() const {
   static std::atomic<int> count{0};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   std::string name = fmt::format("test_{}_{}_{}", ::getpid(), now.count() / 1'000'000, count++);
-  query(home_database(), "CREATE DATABASE " + name);
+  query(home_database(), make_statement(name));
   const std::scoped_lock lock(mutex_);
   databases_.push_back(name);
   return name;

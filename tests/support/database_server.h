@@ -78,8 +78,11 @@ class DatabaseServer {
   // What `address().socket` is to be.
   virtual std::string socket_path() const = 0;
   virtual bool answers() const = 0;
-  // Where CREATE DATABASE may be said.
+  // Where make_statement() and drop_statement() may be said.
   virtual std::string home_database() const = 0;
+  virtual std::string make_statement(const std::string& database) const {
+    return "CREATE DATABASE " + database;
+  }
   // Drops it, whoever is still connected to it, and does not wait long for anybody.
   virtual std::string drop_statement(const std::string& database) const = 0;
   // The signals that stop it, each when the one before did not help.

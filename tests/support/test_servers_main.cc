@@ -21,6 +21,7 @@
 
 #include "tests/support/mysql_servers.h"
 #include "tests/support/postgres_server.h"
+#include "tests/support/redis_server.h"
 #include "tests/support/server_address.h"
 #include "tests/support/temp_dir.h"
 
@@ -41,7 +42,8 @@ std::unique_ptr<DatabaseServer> make_fast() {
 const std::map<std::string, Make>& makers() {
   static const std::map<std::string, Make> all = {{"postgres", make_fast<PostgresServer>},
                                                   {"mariadb", make_fast<MariaDbServer>},
-                                                  {"mysql8", make_fast<MySqlServer>}};
+                                                  {"mysql8", make_fast<MySqlServer>},
+                                                  {"redis", make_fast<RedisServer>}};
   return all;
 }
 

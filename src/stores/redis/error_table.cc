@@ -1,0 +1,104 @@
+#include "stores/redis/error_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace semel::redis {
+namespace {
+
+struct Row {
+  std::string_view word;
+  std::string_view text;  // part of what follows it; empty: whatever does
+  ErrorKind kind;
+  const char* page;
+  const char* what;
+  const char* hint;
+  bool ends_connection;
+};
+
+constexpr const char* kNoHint = "";
+constexpr const char* kLogin = "check user and password in store.redis.url";
+constexpr const char* kOneServer = "name a server that is no node of a Cluster in store.redis.url";
+constexpr const char* kRights =
+    "docs/stores/redis.md lists the commands and keys that the user needs";
+constexpr auto kAway = ErrorKind::kUnavailable;
+constexpr auto kWrong = ErrorKind::kRejected;
+
+// The first that fits counts.
+constexpr Row kRows[] = {
+    {"LOADING", "", kAway, "R250", "is still loading its data", kNoHint, true},
+    {"MASTERDOWN", "", kAway, "R250", "is a replica that has lost its master", kNoHint, true},
+    {"CLUSTERDOWN", "", kAway, "R250", "says that its Cluster is down", kNoHint, true},
+    {"TRYAGAIN", "", kAway, "R250", "is moving the keys to another node", kNoHint, false},
+    {"BUSY", "", kAway, "R266", "is busy with a script that does not end",
+     "redis-cli SCRIPT KILL ends it, where it has written nothing", false},
+    {"MISCONF", "", kAway, "R205", "cannot save, and takes no writes until it can",
+     "look into the server's log: most often its disk is full", false},
+    {"OOM", "", kAway, "R261", "has no memory left for more records",
+     "raise the server's maxmemory, or let records go sooner by a shorter ttl", false},
+    {"READONLY", "", kAway, "R203", "is a replica and takes no writes",
+     "name the master in store.redis.url", true},
+    {"NOREPLICAS", "", kAway, "R262", "has fewer replicas than min-replicas-to-write asks for",
+     "start the missing replica, or lower min-replicas-to-write", false},
+    {"NOPERM", "", kWrong, "R253", "does not let this user do that", kRights, false},
+    {"NOAUTH", "", kAway, "R251", "asks for a password", kLogin, true},
+    {"WRONGPASS", "", kAway, "R251", "refused the login", kLogin, true},
+    {"ERR", "AUTH", kAway, "R251", "refused the login", kLogin, true},
+    {"ERR", "invalid password", kAway, "R251", "refused the login", kLogin, true},
+    {"DENIED", "", kAway, "R251", "is in protected mode and lets nobody in from here",
+     "set a password on the server, or bind it to an address that only you reach", true},
+    {"ERR", "max number of clients", kAway, "R254", "takes no more connections",
+     "raise maxclients on the server, or run fewer processes", true},
+    {"ERR", "DB index", kWrong, "R252", "has no database of that number",
+     "name one below `databases` of the server's configuration in store.redis.url", true},
+    {"ERR", "invalid DB index", kWrong, "R252", "has no database of that number",
+     "name one below `databases` of the server's configuration in store.redis.url", true},
+    {"ERR", "unknown command", kWrong, "R258", "does not know a command that Semel needs",
+     "use Redis 6 or newer, with EVALSHA and SCRIPT not renamed", false},
+    {"WRONGTYPE", "", kWrong, "R263", "has something of another program under the name of a record",
+     "give Semel a prefix or a database number of its own", false},
+    {"MOVED", "", kWrong, "R264", "is a node of a Cluster", kOneServer, false},
+    {"ASK", "", kWrong, "R264", "is a node of a Cluster", kOneServer, false},
+    {"CROSSSLOT", "", kWrong, "R264", "is a node of a Cluster", kOneServer, false},
+    {"NOSCRIPT", "", kAway, "R200", "forgets its scripts as soon as it has them", kNoHint, false},
+    {"NOPROTO", "", kWrong, "R258", "does not speak this protocol", "use Redis 6 or newer", true},
+};
+constexpr Row kOther = {"", "", kAway, "R200", "answered with an error", kNoHint, false};
+
+std::string_view first_word(std::string_view said) noexcept {
+  return said.substr(0, std::min(said.find(' '), said.size()));
+}
+
+// Before version 7 a script's error holds the refused command's behind the place in the script.
+std::string_view passed_on(std::string_view said) noexcept {
+  constexpr std::string_view kMark = ": -";
+  const auto at = said.find(kMark);
+  if (first_word(said) != "ERR" || said.find("script") > at || at == std::string_view::npos) {
+    return said;
+  }
+  return said.substr(at + kMark.size());
+}
+
+const Row& row_of(std::string_view said) noexcept {
+  const std::string_view own = passed_on(said);
+  const std::string_view word = first_word(own);
+  const auto* const row = std::ranges::find_if(kRows, [&](const Row& one) {
+    return one.word == word && own.find(one.text) != std::string_view::npos;
+  });
+  return row == std::ranges::end(kRows) ? kOther : *row;
+}
+
+}  // namespace
+
+Error error_of(std::string_view said) {
+  const Row& row = row_of(said);
+  return {row.kind, row.page, fmt::format("the Redis server {} ({})", row.what, said), row.hint};
+}
+
+std::string_view word_of(std::string_view said) noexcept { return first_word(passed_on(said)); }
+
+bool ends_connection(std::string_view said) noexcept { return row_of(said).ends_connection; }
+
+}  // namespace semel::redis

@@ -1,0 +1,135 @@
+#include "stores/redis/url.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/failure.h"
+
+namespace semel::redis {
+namespace {
+
+constexpr unsigned kUsualPort = 6379;
+constexpr const char* kForm =
+    "redis://user:password@host:port/database or redis+unix:///path/to/socket?db=0";
+
+[[noreturn]] void refuse(const std::string& what) {
+  core::fail({ErrorKind::kRejected, "R259", "the URL of the Redis server " + what,
+              fmt::format("write it as {}", kForm)});
+}
+
+std::string decoded(std::string_view text) {
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '%') {
+      plain += text[at];
+      continue;
+    }
+    unsigned value = 0;
+    const std::string_view digits = text.substr(std::min(at + 1, text.size()), 2);
+    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+    if (digits.size() != 2 || read.ptr != digits.data() + 2) refuse("has a % that says nothing");
+    plain += static_cast<char>(value);
+    at += 2;
+  }
+  return plain;
+}
+
+// What stands before the mark, which is taken away with it; all where there is none.
+std::string_view cut_before(std::string_view& text, char mark) {
+  const auto at = std::min(text.find(mark), text.size());
+  const std::string_view first = text.substr(0, at);
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return first;
+}
+
+unsigned number(std::string_view text, unsigned least, unsigned most, const char* what) {
+  unsigned value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ptr != text.data() + text.size() || read.ec != std::errc() || value < least ||
+      value > most) {
+    refuse(fmt::format("has a {} that is none: {}", what, text));
+  }
+  return value;
+}
+
+unsigned database_number(std::string_view text) {
+  constexpr unsigned kMostDatabases = 1 << 24;
+  return number(text, 0, kMostDatabases, "database number");
+}
+
+void read_account(std::string_view account, Target& target) {
+  target.user = decoded(cut_before(account, ':'));
+  target.password = decoded(account);
+  if (!target.user.empty() && target.password.empty()) {
+    refuse("has a user without a password; a password alone is written as :password@host");
+  }
+}
+
+void read_server(std::string_view server, Target& target) {
+  if (server.starts_with('[')) {
+    server.remove_prefix(1);
+    target.host = cut_before(server, ']');
+    if (!server.empty() && server.front() == ':') server.remove_prefix(1);
+  } else {
+    target.host = decoded(cut_before(server, ':'));
+  }
+  if (target.host.empty()) refuse("names no host");
+  constexpr unsigned kMostPort = 65'535;
+  target.port = server.empty() ? kUsualPort : number(server, 1, kMostPort, "port");
+}
+
+void read_option(std::string_view name, const std::string& value, Target& target) {
+  constexpr unsigned kDay = 86'400;
+  if (name == "db") {
+    target.database = database_number(value);
+  } else if (name == "connect-timeout") {
+    target.connect_timeout = std::chrono::seconds(number(value, 1, kDay, "connect-timeout"));
+  } else if (name == "timeout") {
+    target.answer_timeout = std::chrono::seconds(number(value, 1, kDay, "timeout"));
+  } else {
+    refuse(fmt::format("has an option that is not known: {}", name));
+  }
+}
+
+}  // namespace
+
+Target target_of(std::string_view url) {
+  std::string_view rest = url;
+  const auto scheme_end = rest.find("://");
+  const std::string_view scheme = rest.substr(0, std::min(scheme_end, rest.size()));
+  if (scheme == "rediss") refuse("asks for TLS, which this version does not speak");
+  const bool by_socket = scheme == "redis+unix" || scheme == "unix";
+  if (scheme_end == std::string_view::npos || (scheme != "redis" && !by_socket)) {
+    refuse("does not begin with redis:// or redis+unix://");
+  }
+  rest.remove_prefix(scheme_end + 3);
+  Target target;
+  std::string_view before = cut_before(rest, '?');
+  const auto at = before.rfind('@');
+  if (at != std::string_view::npos) {
+    read_account(before.substr(0, at), target);
+    before.remove_prefix(at + 1);
+  }
+  if (by_socket) {
+    target.socket = decoded(before);
+    if (!target.socket.starts_with('/')) refuse("names no socket by its whole path");
+  } else {
+    read_server(cut_before(before, '/'), target);
+    if (!before.empty()) target.database = database_number(before);
+  }
+  while (!rest.empty()) {
+    std::string_view option = cut_before(rest, '&');
+    const std::string_view name = cut_before(option, '=');
+    read_option(name, decoded(option), target);
+  }
+  return target;
+}
+
+std::string place_of(const Target& target) {
+  if (!target.socket.empty()) return target.socket;
+  return fmt::format("{}:{}", target.host, target.port);
+}
+
+}  // namespace semel::redis
