@@ -105,6 +105,11 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
   static Applied finish_on(Store& store, const Finish& finish);
   Applied renew(const Lease& lease, milliseconds by = kLease);
 
+  // What a Finish of it is to keep: nothing where the store keeps no messages.
+  const Message* kept(const Message& message) {
+    return store_->facets().held != nullptr ? &message : nullptr;
+  }
+
   // The record of `message` brought to a state, from new.
   void complete(const Message& message, Bytes result = {});
   void bring_to(const Message& message, RecordState state);

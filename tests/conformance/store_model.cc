@@ -10,18 +10,18 @@ Message Model::any_message(ConsumerNumber consumer, const Bytes& key) {
   return test::make_message(consumer, key, below(8) == 0 ? "other payload" : "payload");
 }
 
-Finish Model::any_finish(const Lease& lease, const Message& message) {
+Finish Model::any_finish(const Lease& lease, const Message* keep) {
   switch (below(6)) {
     case 0:
       return test::completed(lease, fmt::format("result {}", below(100)));
     case 1:
-      return test::parked(lease, &message, "operator");
+      return test::parked(lease, keep, "operator");
     case 2:
-      return test::dead(lease, &message, "handler.native");
+      return test::dead(lease, keep, "handler.native");
     case 3:
       return test::not_started(lease);
     default: {
-      Finish again = test::retrying(lease, kStep * below(4) + kMargin, &message);
+      Finish again = test::retrying(lease, kStep * below(4) + kMargin, keep);
       again.counted = below(3) != 0;
       return again;
     }

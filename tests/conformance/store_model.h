@@ -36,7 +36,7 @@ class Model {
   Message any_message(ConsumerNumber consumer, const Bytes& key);
   milliseconds any_lease() { return kStep * (1 + below(3)) + kMargin; }
   // One of all the ways in which a holder may end.
-  Finish any_finish(const Lease& lease, const Message& message);
+  Finish any_finish(const Lease& lease, const Message* keep);
 
   // Where it is acquired, the record has a nonce that only the model knows.
   Claim claim(const Message& message, milliseconds lease);

@@ -1,0 +1,48 @@
+// The Redis store: records where speed and expiry live.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <semel/environment.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel {
+
+// One Redis server, version 6 or newer; no Cluster.
+//
+// What is completed or dead expires by the server's clock when its consumer's ttl is over; what is
+// unfinished never does. What Redis forgets, by a crash between two writes of its log, FLUSHALL or
+// eviction, is handled again: it is never lost, and a late holder is refused all the same.
+struct RedisOptions {
+  // redis://user:password@host:port/database?name=value&…, or redis+unix:///path/to/socket?… for a
+  // unix socket. What is no letter or digit may be written as %41.
+  //   db=                the number of the database
+  //   connect-timeout=   seconds, until the server has let us in
+  //   timeout=           seconds without a byte of an answer, until a connection counts as lost
+  std::string url;
+  // Of the names of all that is kept; without a brace: those choose the node of a Cluster. Two
+  // stores on one database with two prefixes do not meet.
+  std::string prefix = "semel:";
+  // Open it also where the server may evict records to make room (maxmemory with a policy other
+  // than noeviction): a key that was completed may be handled again at any time.
+  bool accept_eviction = false;
+  // Idle connections that stay open.
+  std::size_t connections = 8;
+  Environment* environment = nullptr;  // null: system_environment()
+};
+
+// Opens the store. Facets: none. It keeps no messages: finish is refused (kRejected, R267, and
+// nothing of the call applied) for what has to be held, `keep` or `ack`, and for what has no lease.
+// A retry, a dead or a parked key without `keep` is recorded, and its message stays with whoever
+// called. StoreTraits::durable says whether the server keeps a log (appendonly), as it was at the
+// opening.
+//
+// Errors: R259 the URL cannot be read, R250 cannot be reached, R251 login refused, R252 no such
+// database, R253 rights missing, R254 no connection left, R203 a replica, R258 server too old,
+// R264 a node of a Cluster, R265 it may evict records, R266 busy with a script.
+Result<std::unique_ptr<Store>> open_redis(RedisOptions options);
+
+}  // namespace semel

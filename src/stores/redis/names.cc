@@ -1,0 +1,40 @@
+#include "stores/redis/names.h"
+
+#include <utility>
+
+#include "base/text_encoding.h"
+
+namespace semel::redis {
+namespace {
+
+// Which bytes of an id are as good as random hangs on the class of its key: all of them are mixed
+// (FNV-1a).
+unsigned slot_of(const KeyId& id) noexcept {
+  std::uint32_t mixed = 2'166'136'261U;
+  for (const unsigned char byte : id.bytes) mixed = (mixed ^ byte) * 16'777'619U;
+  return (mixed ^ mixed >> 16U) % kSlots;
+}
+
+}  // namespace
+
+Names::Names(std::string prefix)
+    : consumers(prefix + "{store}consumers"),
+      numbers(prefix + "{store}numbers"),
+      token(prefix + "{store}token"),
+      prefix_(std::move(prefix)) {}
+
+std::string Names::record(const KeyId& id) const {
+  static_assert(kSlots == 256, "two digits");
+  constexpr const char* kDigits = "0123456789abcdef";
+  const unsigned slot = slot_of(id);
+  std::string name = prefix_;
+  name += '{';
+  name += kDigits[slot / 16];
+  name += kDigits[slot % 16];
+  name += '}';
+  std::string text = text::base64(id.view());
+  while (text.ends_with('=')) text.pop_back();
+  return name + text;
+}
+
+}  // namespace semel::redis

@@ -1,0 +1,36 @@
+// Names of what a store keeps on its server.
+//
+//   semel:{3f}AAAAB…          a record: its slot, then the key's id in base64, of which the first
+//   five
+//                             letters are the consumer's
+//   semel:{store}consumers    a hash: each consumer's name, and its number and key recipe
+//   semel:{store}numbers      a hash: whose each number is
+//   semel:{store}token        the last token, and the life of the server that it was given in
+#pragma once
+
+#include <string>
+
+#include <semel/key.h>
+
+namespace semel::redis {
+
+// Into how many slots the records of a store are spread. A Cluster gives each to one of its nodes.
+// Never another number: a record would not be found again.
+inline constexpr unsigned kSlots = 256;
+
+class Names {
+ public:
+  // `prefix`: of everything. It holds no brace (open_redis refuses one).
+  explicit Names(std::string prefix);
+
+  std::string record(const KeyId& id) const;
+
+  const std::string consumers;
+  const std::string numbers;
+  const std::string token;
+
+ private:
+  const std::string prefix_;
+};
+
+}  // namespace semel::redis

@@ -1,0 +1,119 @@
+#include "stores/redis/record.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/failure.h"
+
+namespace semel::redis {
+namespace {
+
+constexpr unsigned kUnknown = 1;
+
+[[noreturn]] void damaged() {
+  core::fail({ErrorKind::kRejected, "R202",
+              "under the name of a record stands something that is none",
+              "give Semel a prefix or a database number of its own"});
+}
+
+class Cutter {
+ public:
+  explicit Cutter(BytesView bytes) : rest_(bytes) {}
+
+  BytesView bytes(std::size_t count) {
+    const BytesView part = rest_.substr(0, count);
+    rest_.remove_prefix(part.size());
+    return part;
+  }
+  std::uint64_t number(std::size_t size) {
+    if (rest_.size() < size) damaged();
+    std::uint64_t value = 0;
+    for (const char byte : bytes(size)) value = value << 8U | static_cast<unsigned char>(byte);
+    return value;
+  }
+  StoreTime time() { return StoreTime(std::chrono::milliseconds(number(6))); }
+  template <class Array>
+  void fill(Array& array) {
+    const BytesView part = bytes(array.size());
+    if (part.size() != array.size()) damaged();
+    std::memcpy(array.data(), part.data(), part.size());
+  }
+  std::string sized() { return std::string(bytes(number(4))); }
+  bool empty() const noexcept { return rest_.empty(); }
+  Bytes rest() { return Bytes(rest_); }
+
+ private:
+  BytesView rest_;
+};
+
+RecordState state_of(char letter) {
+  switch (letter) {
+    case 'C':
+      return RecordState::kConsuming;
+    case 'D':
+      return RecordState::kCompleted;
+    case 'R':
+      return RecordState::kRetrying;
+    case 'P':
+      return RecordState::kParked;
+    case 'X':
+      return RecordState::kDead;
+    default:
+      damaged();
+  }
+}
+
+void append_sized(Bytes& out, BytesView part) {
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    out += static_cast<char>(part.size() >> static_cast<unsigned>(shift));
+  }
+  out += part;
+}
+
+}  // namespace
+
+core::Record decoded(BytesView bytes) {
+  if (bytes.empty()) damaged();
+  if (bytes.front() > kFormat) {
+    core::fail({ErrorKind::kRejected, "R210", "a newer Semel has written records to this store",
+                "run the newer program, or use another prefix"});
+  }
+  if (bytes.front() != kFormat || bytes.size() < kHead) damaged();
+  core::Record record;
+  Cutter cut(bytes.substr(1));
+  record.state = state_of(cut.bytes(1).front());
+  record.outcome_unknown = (cut.number(1) & kUnknown) != 0;
+  record.attempt = static_cast<int>(cut.number(4));
+  record.token = Token{cut.number(7)};
+  record.first_seen = cut.time();
+  const StoreTime until = cut.time();
+  if (record.state == RecordState::kConsuming) record.lease_until = until;
+  if (record.state == RecordState::kRetrying) record.next_at = until;
+  if (record.state == RecordState::kCompleted) record.completed_at = until;
+  cut.fill(record.fingerprint.bytes);
+  if (record.state == RecordState::kConsuming) cut.fill(record.nonce.bytes);
+  if (cut.empty()) return record;
+  if (record.state != RecordState::kCompleted) cut.sized();
+  if (cut.empty()) return record;
+  record.reason = cut.sized();
+  record.error = cut.sized();
+  record.result = cut.rest();
+  return record;
+}
+
+Bytes sized(BytesView part) {
+  Bytes bytes;
+  append_sized(bytes, part);
+  return bytes;
+}
+
+Bytes ending_of(BytesView reason, BytesView error, BytesView result) {
+  Bytes ending;
+  if (reason.empty() && error.empty() && result.empty()) return ending;
+  append_sized(ending, reason);
+  append_sized(ending, error);
+  ending += result;
+  return ending;
+}
+
+}  // namespace semel::redis

@@ -1,0 +1,205 @@
+#include "stores/redis/scripts.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "stores/redis/error_table.h"
+
+namespace semel::redis {
+namespace {
+
+// Places in a record are those that record.h names.
+constexpr const char* kCommon = R"lua(
+local micros = %CLOCK%
+local now = math.floor(micros / 1000)
+
+local function beginning(key) return redis.call('GETRANGE', key, 0, 57) end
+
+local function head(state, flags, attempt, token, first, till, print)
+  return struct.pack('>Bc1BI4I7I6I6', 1, state, flags, attempt, token, first, till) .. print
+end
+
+local function held_by(old, nonce)
+  return string.sub(old, 1, 2) == '\001C' and string.sub(old, 43, 58) == nonce
+end
+)lua";
+
+constexpr const char* kAttach = R"lua(
+local known = redis.call('HGET', KEYS[1], ARGV[1])
+local number
+if known then
+  number = struct.unpack('>I4', known)
+  if string.sub(known, 5) == ARGV[3] then return number end
+  if ARGV[4] ~= '1' then return 0 end
+else
+  number = tonumber(ARGV[2])
+  while redis.call('HSETNX', KEYS[2], string.format('%d', number), ARGV[1]) == 0 do
+    if redis.call('HGET', KEYS[2], string.format('%d', number)) == ARGV[1] then break end
+    number = number % tonumber(ARGV[5]) + 1
+  end
+end
+redis.call('HSET', KEYS[1], ARGV[1], struct.pack('>I4', number) .. ARGV[3])
+return number
+)lua";
+
+// A token is the time in microseconds, moved on by an epoch for each life of the server; above the
+// last one, the record's, and whatever the caller has seen.
+constexpr const char* kClaim = R"lua(
+local lease, want_result = tonumber(ARGV[1]), ARGV[2] == '1'
+local epoch, last, life = 0, 0, ARGV[4]
+local given = redis.call('GET', KEYS[1])
+if given then
+  epoch, last = struct.unpack('>I4I7', given)
+  if string.sub(given, 12) ~= life then epoch = epoch + 1 end
+end
+last = math.max(last, tonumber(ARGV[3]), micros + epoch * 4294967296 - 1)
+
+local none = string.rep('\000', 16)
+local answers, writes = { now }, {}
+
+local function acquire(key, flags, attempt, token, first, print, nonce, tail)
+  last = math.max(last, token) + 1
+  local value = head('C', flags, attempt + 1, last, first, now + lease, print) .. nonce
+  writes[#writes + 1] = { key, value .. tail }
+  return value
+end
+
+local function claim(key, print, nonce, text)
+  local old = beginning(key)
+  if old == '' then return acquire(key, 0, 0, 0, now, print, nonce, text) end
+  if string.byte(old) ~= 1 or #old < 42 then return string.sub(old, 1, 1) end
+  if held_by(old, nonce) then return old end
+  local state, flags, attempt, token, first, till = struct.unpack('>c1BI4I7I6I6', old, 2)
+  local recorded = string.sub(old, 27, 42)
+  local same = print == none or print == recorded
+  if same and till <= now and (state == 'C' or state == 'R') then
+    if state == 'C' then flags = 1 end
+    local tail = string.sub(redis.call('GET', key), state == 'C' and 59 or 43)
+    return acquire(key, flags, attempt, token, first, recorded, nonce, tail)
+  end
+  if state == 'C' then return old end
+  if not same or state == 'R' or (state == 'D' and not want_result) then
+    return string.sub(old, 1, 42)
+  end
+  return redis.call('GET', key)
+end
+
+for i = 2, #KEYS do
+  local at = 3 * i - 2
+  answers[i] = claim(KEYS[i], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+end
+-- All is looked at before anything is written: what cannot be read changes nothing.
+if #writes > 0 then redis.call('SET', KEYS[1], struct.pack('>I4I7', epoch, last) .. life) end
+for _, write in ipairs(writes) do redis.call('SET', write[1], write[2]) end
+return answers
+)lua";
+
+constexpr const char* kRenew = R"lua(
+local till = struct.pack('>I6', now + tonumber(ARGV[1]))
+local answer = {}
+for i, key in ipairs(KEYS) do
+  local held = held_by(beginning(key), ARGV[i + 1])
+  if held then redis.call('SETRANGE', key, 20, till) end
+  answer[i] = held and '1' or '0'
+end
+return table.concat(answer)
+)lua";
+
+constexpr const char* kFinish = R"lua(
+local function finish(key, nonce, to, how, delay, ttl, ending)
+  local old = beginning(key)
+  if not held_by(old, nonce) then return '0' end
+  local flags, attempt, token, first = struct.unpack('>BI4I7I6', old, 3)
+  local tail = string.sub(redis.call('GET', key), 59)
+  local text_end = 4 + struct.unpack('>I4', tail)
+  local text, till = string.sub(tail, 1, text_end), now
+  if how % 2 == 1 then flags = 1 end
+  if to == 'N' then
+    attempt = math.max(attempt - 1, 0)
+    ending = string.sub(tail, text_end + 1)
+    if attempt == 0 and flags == 0 and ending == '' then
+      redis.call('DEL', key)
+      return '1'
+    end
+    to = 'R'
+  elseif to == 'R' then
+    till = now + delay
+    if how >= 2 then attempt = math.max(attempt - 1, 0) end
+  elseif to == 'D' then
+    flags, text = 0, ''
+  end
+  local value = head(to, flags, attempt, token, first, till, string.sub(old, 27, 42)) .. text .. ending
+  if ttl ~= '' and (to == 'D' or to == 'X') then
+    redis.call('SET', key, value, 'PX', ttl)
+  else
+    redis.call('SET', key, value)
+  end
+  return '1'
+end
+
+local answer = {}
+for i, key in ipairs(KEYS) do
+  local at = 6 * (i - 1)
+  answer[i] = finish(key, ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3]),
+                     tonumber(ARGV[at + 4]), ARGV[at + 5], ARGV[at + 6])
+end
+return table.concat(answer)
+)lua";
+
+std::string with_common(const std::string& clock, const char* body) {
+  constexpr std::string_view kMark = "%CLOCK%";
+  std::string text = kCommon;
+  text.replace(text.find(kMark), kMark.size(), clock);
+  return text + body;
+}
+
+}  // namespace
+
+Scripts::Scripts(const std::string& clock)
+    : attach(kAttach),
+      claim(with_common(clock, kClaim)),
+      renew(with_common(clock, kRenew)),
+      finish(with_common(clock, kFinish)) {}
+
+std::string Script::known_as() {
+  const std::scoped_lock lock(mutex_);
+  return digest_;
+}
+
+std::string Script::load(Wire& wire) {
+  std::string digest = wire.ask({"SCRIPT", "LOAD", text_}, Loss::kNothingDone).bytes;
+  const std::scoped_lock lock(mutex_);
+  digest_ = digest;
+  return digest;
+}
+
+std::vector<Reply> Script::run(Wire& wire, std::span<const Call> calls, Loss loss) {
+  std::string digest = known_as();
+  if (digest.empty()) digest = load(wire);
+  std::vector<Reply> replies(calls.size());
+  std::vector<std::size_t> open(calls.size());
+  for (std::size_t i = 0; i < open.size(); ++i) open[i] = i;
+  for (bool again = true; !open.empty(); again = false) {
+    for (const std::size_t i : open) {
+      const std::string keys = std::to_string(calls[i].keys.size());
+      std::vector<BytesView> words = {"EVALSHA", digest, keys};
+      words.insert(words.end(), calls[i].keys.begin(), calls[i].keys.end());
+      words.insert(words.end(), calls[i].arguments.begin(), calls[i].arguments.end());
+      wire.send(words);
+    }
+    std::vector<Reply> said = wire.run(loss);
+    std::vector<std::size_t> unknown;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      if (again && said[i].is_error() && word_of(said[i].bytes) == "NOSCRIPT") {
+        unknown.push_back(open[i]);
+      }
+      replies[open[i]] = std::move(said[i]);
+    }
+    open = std::move(unknown);
+    if (!open.empty()) digest = load(wire);
+  }
+  return replies;
+}
+
+}  // namespace semel::redis

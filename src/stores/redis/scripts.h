@@ -1,0 +1,65 @@
+// The scripts that run on the server: each takes many keys and is one step for all others.
+//
+// They decide no more than has to be decided in that step: whether a key may be had, and whether a
+// nonce holds its record. What a claim answers where it is not acquired, core::decide_claim says.
+#pragma once
+
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stores/redis/wire.h"
+
+namespace semel::redis {
+
+// Microseconds since 1970, as a Lua expression.
+inline constexpr const char* kServerClock =
+    "(function() local t = redis.call('TIME') return t[1] * 1000000 + t[2] end)()";
+
+// What one call of a script is given.
+struct Call {
+  std::vector<Bytes> keys;
+  std::vector<Bytes> arguments;
+};
+
+class Script {
+ public:
+  explicit Script(std::string text) : text_(std::move(text)) {}
+
+  // Runs it for each of the calls, sent together; each is a step of its own. The server may have
+  // forgotten it: it is told again then. Answers may be errors.
+  std::vector<Reply> run(Wire& wire, std::span<const Call> calls, Loss loss);
+
+ private:
+  std::string known_as();
+  std::string load(Wire& wire);
+
+  const std::string text_;
+  std::mutex mutex_;
+  std::string digest_;  // empty: it was never loaded
+};
+
+struct Scripts {
+  explicit Scripts(const std::string& clock);
+
+  // Keys: consumers, numbers. Arguments: name, the number to begin with, recipe hash, "1" where a
+  // change is accepted, the greatest number. Answer: the number; 0 where the recipe changed.
+  Script attach;
+  // Keys: token, then the records. Arguments: lease in ms, "1" where results are wanted, a token
+  // that must be passed, the life of the server; then of each record: fingerprint, nonce, the key's
+  // text behind its size. Answer: the time in ms, then of each record its bytes, as far as they
+  // tell what to answer.
+  Script claim;
+  // Keys: records. Arguments: lease in ms; then each one's nonce. Answer: "1" or "0" for each.
+  Script renew;
+  // Keys: records. Arguments, six of each: nonce; D, R, P, X as in its bytes or N for not started;
+  // flags, of kFinishUnknown and kFinishUncounted; delay in ms; ttl in ms or nothing; ending_of().
+  // Answer: as renew.
+  Script finish;
+};
+
+inline constexpr unsigned kFinishUnknown = 1;
+inline constexpr unsigned kFinishUncounted = 2;
+
+}  // namespace semel::redis
