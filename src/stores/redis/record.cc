@@ -9,6 +9,8 @@ namespace semel::redis {
 namespace {
 
 constexpr unsigned kUnknown = 1;
+// No version is ever a character that a text might begin with.
+constexpr char kGreatestFormat = 31;
 
 [[noreturn]] void damaged() {
   core::fail({ErrorKind::kRejected, "R202",
@@ -74,7 +76,7 @@ void append_sized(Bytes& out, BytesView part) {
 
 core::Record decoded(BytesView bytes) {
   if (bytes.empty()) damaged();
-  if (bytes.front() > kFormat) {
+  if (bytes.front() > kFormat && bytes.front() <= kGreatestFormat) {
     core::fail({ErrorKind::kRejected, "R210", "a newer Semel has written records to this store",
                 "run the newer program, or use another prefix"});
   }

@@ -1,0 +1,199 @@
+// The scripts decide as the record machine does: long random runs of batches, and what is stored is
+// compared to the last field.
+#include <map>
+#include <optional>
+
+#include "core/record_machine.h"
+#include "stores/redis/test_place.h"
+#include "tests/support/test_environment.h"
+
+namespace semel::redis {
+namespace {
+
+constexpr int kSteps = 1500;
+constexpr std::uint64_t kKeys = 5;
+
+// All that a claim says, and a record holds.
+std::string told(const Claim& claim) {
+  if (const auto* one = std::get_if<Acquired>(&claim)) {
+    return fmt::format("acquired {} {} {}", one->attempt, one->taken_over,
+                       one->since_first.count());
+  }
+  if (const auto* one = std::get_if<Completed>(&claim)) {
+    return fmt::format("completed {} {}", one->result,
+                       one->completed_at.time_since_epoch().count());
+  }
+  if (const auto* one = std::get_if<Busy>(&claim)) {
+    return fmt::format("busy {}", one->retry_after.count());
+  }
+  if (const auto* one = std::get_if<Waiting>(&claim)) {
+    return fmt::format("waiting {}", one->next_in.count());
+  }
+  if (const auto* one = std::get_if<Closed>(&claim)) {
+    return fmt::format("closed {} {}", one->parked, one->reason);
+  }
+  const auto& both = std::get<Conflict>(claim);
+  return fmt::format("conflict {} {}", both.recorded.bytes[0], both.arrived.bytes[0]);
+}
+
+std::string told(const std::optional<core::Record>& record) {
+  if (!record) return "none";
+  return fmt::format(
+      "{} print {} token {} nonce {} lease {} attempt {} unknown {} next {} first {} completed {} "
+      "'{}' '{}' '{}'",
+      to_string(record->state), record->fingerprint.bytes[0],
+      static_cast<std::uint64_t>(record->token), fmt::join(record->nonce.bytes, ""),
+      record->lease_until.time_since_epoch().count(), record->attempt, record->outcome_unknown,
+      record->next_at.time_since_epoch().count(), record->first_seen.time_since_epoch().count(),
+      record->completed_at.time_since_epoch().count(), record->reason, record->error,
+      record->result);
+}
+
+class RedisDecisions : public testing::Test {
+ protected:
+  struct Modelled {
+    std::optional<core::Record> record;
+    std::vector<Lease> leases;
+  };
+
+  void pass(milliseconds by) {
+    now_ += by;
+    place_.server().query(
+        fmt::format("SET {} {}", kClockName, now_.time_since_epoch().count() * 1000 + 7));
+  }
+  void claim();
+  void finish();
+  void renew();
+  void compare();
+
+  std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
+  // Some keys, none twice.
+  std::vector<Bytes> some_keys() {
+    std::vector<Bytes> keys;
+    for (std::uint64_t i = 0; i < kKeys; ++i) {
+      if (below(3) == 0) keys.push_back(fmt::format("key {}", i));
+    }
+    return keys;
+  }
+  Message any_message(const Bytes& key) {
+    auto parts = test::make_parts(place_.consumer(), key);
+    parts.fingerprint = {};
+    parts.fingerprint.bytes[0] = static_cast<unsigned char>(below(8) == 0 ? below(3) : 1);
+    return Message(parts);
+  }
+  Finish any_finish(const Lease& lease);
+
+  const std::string kClockName = "clock_of_" + test::RedisServer::shared().new_database();
+  StoreTime now_{milliseconds(1'700'000'000'000)};
+  const std::uint64_t seed_ = test::test_seed();
+  test::SeededRandom random_{seed_};
+  TestPlace place_{
+      test::RedisServer::shared(), {}, fmt::format("(redis.call('GET', '{}') or 1)", kClockName)};
+  std::map<Bytes, Modelled> model_;
+};
+
+Finish RedisDecisions::any_finish(const Lease& lease) {
+  constexpr Finish::To kAll[] = {
+      Finish::To::kCompleted, Finish::To::kRetrying,   Finish::To::kRetrying,  Finish::To::kParked,
+      Finish::To::kDead,      Finish::To::kNotStarted, Finish::To::kNotStarted};
+  Finish finish;
+  finish.to = kAll[below(std::size(kAll))];
+  finish.lease = lease;
+  if (below(2) == 0) finish.reason = fmt::format("reason {}", below(9));
+  if (below(2) == 0) finish.error = fmt::format("error {}", below(9));
+  if (below(2) == 0) finish.result = fmt::format("result {}", below(9));
+  finish.counted = below(3) != 0;
+  finish.unknown = finish.to != Finish::To::kCompleted && below(4) == 0;
+  finish.delay = milliseconds(below(3) * 1000);
+  return finish;
+}
+
+void RedisDecisions::claim() {
+  std::vector<Message> messages;
+  for (const Bytes& key : some_keys()) messages.push_back(any_message(key));
+  const milliseconds lease(below(3) * 1000);
+  const auto claims = place_.store().claim(test::pointers(messages), {lease, {}, true}).value();
+  ASSERT_EQ(claims.size(), messages.size());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    Modelled& modelled = model_[messages[i].key().text];
+    core::ClaimRequest request{messages[i].key().id, messages[i].fingerprint(), {}, {}, lease};
+    if (const auto* acquired = std::get_if<Acquired>(&claims[i])) {
+      request.token = acquired->lease.token;
+      request.nonce = acquired->lease.nonce;
+      modelled.leases.push_back(acquired->lease);
+    }
+    ASSERT_EQ(told(claims[i]), told(core::decide_claim(modelled.record, request, now_)));
+  }
+}
+
+void RedisDecisions::finish() {
+  std::vector<Finish> batch;
+  std::vector<Modelled*> whose;
+  for (const Bytes& key : some_keys()) {
+    Modelled& modelled = model_[key];
+    if (modelled.leases.empty()) continue;
+    const std::size_t back = below(4) == 0 ? below(modelled.leases.size()) : 0;
+    batch.push_back(any_finish(modelled.leases[modelled.leases.size() - 1 - back]));
+    whose.push_back(&modelled);
+  }
+  const auto applied = place_.store().finish(batch).value();
+  ASSERT_EQ(applied.size(), batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    ASSERT_EQ(applied[i], core::decide_finish(whose[i]->record, batch[i], now_)) << i;
+  }
+}
+
+void RedisDecisions::renew() {
+  std::vector<Lease> leases;
+  std::vector<Modelled*> whose;
+  for (const Bytes& key : some_keys()) {
+    Modelled& modelled = model_[key];
+    if (modelled.leases.empty()) continue;
+    leases.push_back(modelled.leases[below(2) == 0 ? modelled.leases.size() - 1
+                                                   : below(modelled.leases.size())]);
+    whose.push_back(&modelled);
+  }
+  const milliseconds by(below(3) * 1000);
+  const auto applied = place_.store().renew(leases, by).value();
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    auto& record = whose[i]->record;
+    const bool holds = record && core::decide_renew(*record, leases[i].nonce, by, now_);
+    ASSERT_EQ(applied[i], holds ? Applied::kYes : Applied::kLeaseLost) << i;
+  }
+}
+
+void RedisDecisions::compare() {
+  for (const auto& [key, modelled] : model_) {
+    const Bytes bytes = place_.server().query("GET " + place_.name(place_.message(key)));
+    std::optional<core::Record> stored;
+    if (!bytes.empty()) stored = decoded(bytes);
+    ASSERT_EQ(told(stored), told(modelled.record)) << key;
+  }
+}
+
+TEST_F(RedisDecisions, AreThoseOfTheRecordMachine) {
+  SCOPED_TRACE(testing::Message() << "SEMEL_TEST_SEED=" << seed_);
+  pass(0ms);
+  for (int i = 0; i < kSteps; ++i) {
+    SCOPED_TRACE(i);
+    switch (below(5)) {
+      case 0:
+      case 1:
+        claim();
+        break;
+      case 2:
+        finish();
+        break;
+      case 3:
+        renew();
+        break;
+      default:
+        pass(milliseconds(below(4) * 500));
+    }
+    if (!HasFatalFailure() && i % 4 == 0) compare();
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace semel::redis
