@@ -13,10 +13,10 @@ namespace {
 class RedisPlace final : public StorePlace {
  public:
   RedisPlace() : prefix_(server().new_database() + ":") {
-    server().query(fmt::format("EVAL\n{}\n0\n{}",
-                               "local t = redis.call('TIME') redis.call('HSET', ARGV[1], 'since', "
-                               "t[1] * 1000000 + t[2], 'moved', 0)",
-                               clock()));
+    server().run({"EVAL",
+                  "local t = redis.call('TIME') redis.call('HSET', ARGV[1], 'since', "
+                  "t[1] * 1000000 + t[2], 'moved', 0)",
+                  "0", clock()});
   }
 
   std::unique_ptr<Store> open() override {
@@ -36,12 +36,12 @@ class RedisPlace final : public StorePlace {
   // What expires by the server's own clock is that much nearer to its end.
   void advance(milliseconds by) override {
     server().query(fmt::format("HINCRBY {} moved {}", clock(), by.count() * 1000));
-    server().query(fmt::format("EVAL\n{}\n0\n{}*\n{}",
-                               "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do "
-                               "local left = redis.call('PTTL', key) "
-                               "if left >= 0 then "
-                               "redis.call('PEXPIRE', key, math.max(left - ARGV[2], 0)) end end",
-                               prefix_, by.count()));
+    server().run({"EVAL",
+                  "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do "
+                  "local left = redis.call('PTTL', key) "
+                  "if left >= 0 then redis.call('PEXPIRE', key, math.max(left - ARGV[2], 0)) end "
+                  "end",
+                  "0", prefix_ + "*", std::to_string(by.count())});
   }
 
  private:

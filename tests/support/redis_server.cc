@@ -17,10 +17,9 @@ struct ReplyDeleter {
 using ReplyPtr = std::unique_ptr<redisReply, ReplyDeleter>;
 
 std::vector<std::string> words_of(const std::string& command) {
-  const char between = command.find('\n') == std::string::npos ? ' ' : '\n';
   std::vector<std::string> words;
   for (std::size_t at = 0; at <= command.size();) {
-    const auto end = std::min(command.find(between, at), command.size());
+    const auto end = std::min(command.find(' ', at), command.size());
     words.push_back(command.substr(at, end - at));
     at = end + 1;
   }
@@ -110,21 +109,25 @@ bool RedisServer::answers() const {
 }
 
 std::string RedisServer::query(const std::string&, const std::string& command) const {
+  return run(words_of(command));
+}
+
+std::string RedisServer::run(const std::vector<std::string>& words) const {
   const Connection context(redisConnect("127.0.0.1", port()), &redisFree);
   if (context == nullptr || context->err != 0) {
     throw std::runtime_error("the Redis server does not answer:\n" + log_tail());
   }
-  const ReplyPtr reply = ask(context.get(), words_of(command));
-  if (reply == nullptr) throw std::runtime_error(command + ": " + context->errstr);
-  if (reply->type == REDIS_REPLY_ERROR) throw std::runtime_error(command + ": " + reply->str);
+  const ReplyPtr reply = ask(context.get(), words);
+  if (reply == nullptr) throw std::runtime_error(words.front() + ": " + context->errstr);
+  if (reply->type == REDIS_REPLY_ERROR) throw std::runtime_error(words.front() + ": " + reply->str);
   return text_of(*reply);
 }
 
+// Its words are told by the spaces between them.
 std::string RedisServer::drop_statement(const std::string& database) const {
   return fmt::format(
-      "EVAL\nfor _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end\n0\n"
-      "{}*",
-      database);
+      "EVAL {} 0 {}*",
+      "for\t_,key\tin\tipairs(redis.call('KEYS',ARGV[1]))do\tredis.call('DEL',key)end", database);
 }
 
 }  // namespace semel::test

@@ -25,9 +25,11 @@ class RedisServer final : public DatabaseServer {
   // redis://127.0.0.1:PORT/0: without a password.
   std::string url(std::string_view database = {}) const override;
   const std::string& socket() const noexcept { return address().socket; }
-  // One command, its words with spaces between them, or a "\n" where one of them has a space.
+  // One command, its words with spaces between them.
   std::string query(const std::string& database, const std::string& command) const override;
   std::string query(const std::string& command) const { return query({}, command); }
+  // One whose words hold any bytes.
+  std::string run(const std::vector<std::string>& words) const;
 
  private:
   explicit RedisServer(const std::optional<ServerAddress>& found);

@@ -64,6 +64,8 @@ class RedisDecisions : public testing::Test {
   void claim();
   void finish();
   void renew();
+  // As an operator's command would: else all keys are closed before long.
+  void forget();
   void compare();
 
   std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
@@ -103,7 +105,7 @@ Finish RedisDecisions::any_finish(const Lease& lease) {
   if (below(2) == 0) finish.error = fmt::format("error {}", below(9));
   if (below(2) == 0) finish.result = fmt::format("result {}", below(9));
   finish.counted = below(3) != 0;
-  finish.unknown = finish.to != Finish::To::kCompleted && below(4) == 0;
+  finish.unknown = finish.to != Finish::To::kCompleted && below(3) == 0;
   finish.delay = milliseconds(below(3) * 1000);
   return finish;
 }
@@ -162,9 +164,16 @@ void RedisDecisions::renew() {
   }
 }
 
+void RedisDecisions::forget() {
+  for (const Bytes& key : some_keys()) {
+    model_[key].record.reset();
+    place_.server().run({"DEL", place_.name(place_.message(key))});
+  }
+}
+
 void RedisDecisions::compare() {
   for (const auto& [key, modelled] : model_) {
-    const Bytes bytes = place_.server().query("GET " + place_.name(place_.message(key)));
+    const Bytes bytes = place_.server().run({"GET", place_.name(place_.message(key))});
     std::optional<core::Record> stored;
     if (!bytes.empty()) stored = decoded(bytes);
     ASSERT_EQ(told(stored), told(modelled.record)) << key;
@@ -176,7 +185,7 @@ TEST_F(RedisDecisions, AreThoseOfTheRecordMachine) {
   pass(0ms);
   for (int i = 0; i < kSteps; ++i) {
     SCOPED_TRACE(i);
-    switch (below(5)) {
+    switch (below(6)) {
       case 0:
       case 1:
         claim();
@@ -186,6 +195,9 @@ TEST_F(RedisDecisions, AreThoseOfTheRecordMachine) {
         break;
       case 3:
         renew();
+        break;
+      case 4:
+        if (below(4) == 0) forget();
         break;
       default:
         pass(milliseconds(below(4) * 500));

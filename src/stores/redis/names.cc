@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "base/text_encoding.h"
-
 namespace semel::redis {
 namespace {
 
@@ -27,14 +25,15 @@ std::string Names::record(const KeyId& id) const {
   static_assert(kSlots == 256, "two digits");
   constexpr const char* kDigits = "0123456789abcdef";
   const unsigned slot = slot_of(id);
-  std::string name = prefix_;
+  std::string name;
+  name.reserve(prefix_.size() + 4 + KeyId::kSize);
+  name += prefix_;
   name += '{';
   name += kDigits[slot / 16];
   name += kDigits[slot % 16];
   name += '}';
-  std::string text = text::base64(id.view());
-  while (text.ends_with('=')) text.pop_back();
-  return name + text;
+  name += id.view();
+  return name;
 }
 
 }  // namespace semel::redis

@@ -1,11 +1,13 @@
 // Names of what a store keeps on its server.
 //
-//   semel:{3f}AAAAB…          a record: its slot, then the key's id in base64, of which the first
-//   five
-//                             letters are the consumer's
-//   semel:{store}consumers    a hash: each consumer's name, and its number and key recipe
-//   semel:{store}numbers      a hash: whose each number is
-//   semel:{store}token        the last token, and the life of the server that it was given in
+//   semel:{3f}…             a record: its slot, then the 20 bytes of the key's id, which begin with
+//                           the consumer's number
+//   semel:{store}consumers  a hash: each consumer's name, and its number and key recipe
+//   semel:{store}numbers    a hash: whose each number is
+//   semel:{store}token      the last token, and the life of the server that it was given in
+//
+// An id stands there as bytes, not as text: with the usual prefix a name then fits into 32 bytes of
+// the server's memory, and with base64 it would take 48.
 #pragma once
 
 #include <string>

@@ -148,15 +148,15 @@ TEST(RedisRefusals, SomethingElseUnderARecordsName) {
   const Message text = place.message("text");
   const Message newer = place.message("newer");
   const Message fine = place.message("fine");
-  place.server().query("LPUSH " + place.name(list) + " x");
-  place.server().query("SET " + place.name(text) + " x");
-  place.server().query("SET " + place.name(newer) + " \x02");
+  place.server().run({"LPUSH", place.name(list), "x"});
+  place.server().run({"SET", place.name(text), "x"});
+  place.server().run({"SET", place.name(newer), "\x02"});
   EXPECT_EQ(place.try_claim(list).error().code, "R263");
   EXPECT_EQ(place.try_claim(text).error().code, "R202");
   EXPECT_EQ(place.try_claim(newer).error().code, "R210");
   const Message* both[] = {&fine, &list};
   EXPECT_EQ(place.store().claim(both, {}).error().code, "R263");
-  EXPECT_EQ(place.server().query("EXISTS " + place.name(fine)), "0") << "nothing was claimed";
+  EXPECT_EQ(place.server().run({"EXISTS", place.name(fine)}), "0") << "nothing was claimed";
 }
 
 TEST(RedisRefusals, ABraceInThePrefix) {
