@@ -6,8 +6,6 @@ namespace {
 
 using test::RedisServer;
 
-const RedisServer& shared() { return RedisServer::shared(); }
-
 TEST(RedisRefusals, WhatItCannotKeepChangesNothing) {
   TestPlace place(shared());
   const Message m = place.message("k");

@@ -11,8 +11,6 @@ namespace {
 using test::RedisServer;
 using test::TcpProxy;
 
-const RedisServer& shared() { return RedisServer::shared(); }
-
 template <class T>
 bool is(const Result<Claim>& claim) {
   return claim.has_value() && std::holds_alternative<T>(*claim);

@@ -2,29 +2,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-
-#include "core/failure.h"
 #include "stores/redis/error_table.h"
 #include "stores/redis/reply.h"
+#include "stores/redis/test_place.h"
 #include "stores/redis/url.h"
 #include "stores/redis/wire.h"
 
 namespace semel::redis {
 namespace {
 
-using namespace std::chrono_literals;
 using namespace std::string_literals;
-
-Error error_from(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const core::Failure& failed) {
-    return failed.error();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return {};
-}
 
 TEST(RedisUrl, SaysWhereAndAsWhom) {
   Target target = target_of("redis://worker:p%40ss:w@db.example:6380/3?timeout=2");

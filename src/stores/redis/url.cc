@@ -19,7 +19,7 @@ constexpr const char* kForm =
               fmt::format("write it as {}", kForm)});
 }
 
-std::string decoded(std::string_view text) {
+std::string unescaped(std::string_view text) {
   std::string plain;
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] != '%') {
@@ -60,8 +60,8 @@ unsigned database_number(std::string_view text) {
 }
 
 void read_account(std::string_view account, Target& target) {
-  target.user = decoded(cut_before(account, ':'));
-  target.password = decoded(account);
+  target.user = unescaped(cut_before(account, ':'));
+  target.password = unescaped(account);
   if (!target.user.empty() && target.password.empty()) {
     refuse("has a user without a password; a password alone is written as :password@host");
   }
@@ -73,7 +73,7 @@ void read_server(std::string_view server, Target& target) {
     target.host = cut_before(server, ']');
     if (!server.empty() && server.front() == ':') server.remove_prefix(1);
   } else {
-    target.host = decoded(cut_before(server, ':'));
+    target.host = unescaped(cut_before(server, ':'));
   }
   if (target.host.empty()) refuse("names no host");
   constexpr unsigned kMostPort = 65'535;
@@ -113,7 +113,7 @@ Target target_of(std::string_view url) {
     before.remove_prefix(at + 1);
   }
   if (by_socket) {
-    target.socket = decoded(before);
+    target.socket = unescaped(before);
     if (!target.socket.starts_with('/')) refuse("names no socket by its whole path");
   } else {
     read_server(cut_before(before, '/'), target);
@@ -122,7 +122,7 @@ Target target_of(std::string_view url) {
   while (!rest.empty()) {
     std::string_view option = cut_before(rest, '&');
     const std::string_view name = cut_before(option, '=');
-    read_option(name, decoded(option), target);
+    read_option(name, unescaped(option), target);
   }
   return target;
 }

@@ -2,40 +2,24 @@
 #include "stores/redis/wire.h"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <functional>
 
 #include "stores/redis/pool.h"
-#include "tests/support/redis_server.h"
+#include "stores/redis/test_place.h"
 #include "tests/support/tcp_proxy.h"
 
 namespace semel::redis {
 namespace {
 
-using namespace std::chrono_literals;
 using test::RedisServer;
 using test::TcpProxy;
-
-const RedisServer& server() { return RedisServer::shared(); }
-
-Error error_from(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const core::Failure& failed) {
-    return failed.error();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return {};
-}
 
 Target through(const TcpProxy& proxy) {
   return target_of(fmt::format("redis://127.0.0.1:{}", proxy.port()));
 }
 
 TEST(RedisWire, AnswersComeInOrderWithErrorsAmongThem) {
-  Wire wire(target_of(server().url()));
-  const std::string key = server().new_database();
+  Wire wire(target_of(shared().url()));
+  const std::string key = shared().new_database();
   wire.send({"SET", key, "text"});
   wire.send({"INCR", key});
   wire.send({"GET", key});
@@ -53,7 +37,7 @@ TEST(RedisWire, AnswersComeInOrderWithErrorsAmongThem) {
 }
 
 TEST(RedisWire, MuchGoesBothWaysAtOnce) {
-  Wire wire(target_of(server().url()));
+  Wire wire(target_of(shared().url()));
   const Bytes big(1 << 20, 'x');
   for (int i = 0; i < 40; ++i) wire.send({"ECHO", big});
   const auto replies = wire.run(Loss::kNothingDone);
@@ -62,7 +46,7 @@ TEST(RedisWire, MuchGoesBothWaysAtOnce) {
 }
 
 TEST(RedisWire, BySocketAndWithADatabaseAndANameOfItsOwn) {
-  Wire wire(target_of(fmt::format("redis+unix://{}?db=3", server().socket())));
+  Wire wire(target_of(fmt::format("redis+unix://{}?db=3", shared().socket())));
   const Bytes self = wire.ask({"CLIENT", "INFO"}, Loss::kNothingDone).bytes;
   EXPECT_NE(self.find(" db=3 "), std::string::npos) << self;
   EXPECT_NE(self.find(" name=semel "), std::string::npos) << self;
@@ -70,7 +54,7 @@ TEST(RedisWire, BySocketAndWithADatabaseAndANameOfItsOwn) {
 }
 
 TEST(RedisWire, ADatabaseThatIsNotThere) {
-  Target target = target_of(server().url());
+  Target target = target_of(shared().url());
   target.database = 1'000'000;
   EXPECT_EQ(error_from([&] { Wire wire(target); }).code, "R252");
 }
@@ -110,21 +94,21 @@ TEST(RedisWire, OneThatTakesNoMoreConnectionsSaysSo) {
 
 TEST(RedisWire, ALostAnswerSaysWhatItMayMean) {
   for (const Loss loss : {Loss::kNothingDone, Loss::kInDoubt}) {
-    TcpProxy proxy(server().port());
+    TcpProxy proxy(shared().port());
     Wire wire(through(proxy));
     const auto fault = proxy.inject({.text = "INCR", .then = TcpProxy::Then::kWithhold});
-    const std::string key = server().new_database();
+    const std::string key = shared().new_database();
     const Error error = error_from([&] { wire.ask({"INCR", key}, loss); });
     EXPECT_EQ(proxy.fired(fault), 1U);
     EXPECT_EQ(error.kind, loss == Loss::kInDoubt ? ErrorKind::kInDoubt : ErrorKind::kUnavailable);
     EXPECT_EQ(error.code, "R250");
     EXPECT_FALSE(wire.whole());
-    EXPECT_EQ(server().query("GET " + key), "1") << "it was done";
+    EXPECT_EQ(shared().query("GET " + key), "1") << "it was done";
   }
 }
 
 TEST(RedisWire, AnAnswerThatEndsHalfWayIsALostOne) {
-  TcpProxy proxy(server().port());
+  TcpProxy proxy(shared().port());
   Wire wire(through(proxy));
   const auto fault =
       proxy.inject({.heard = TcpProxy::Side::kServer, .bytes = 1000, .then = TcpProxy::Then::kCut});
@@ -134,7 +118,7 @@ TEST(RedisWire, AnAnswerThatEndsHalfWayIsALostOne) {
 }
 
 TEST(RedisWire, OneThatIsSilentForTooLongIsLost) {
-  TcpProxy proxy(server().port());
+  TcpProxy proxy(shared().port());
   Target target = through(proxy);
   target.answer_timeout = 200ms;
   Wire wire(target);
