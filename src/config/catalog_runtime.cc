@@ -142,14 +142,15 @@ constexpr CodePage kPages[] = {
      "store: { postgres: { url: \"postgresql://db.example:5432/bank\" } }"},
     {"R258", "the database server is too old",
      "What the records rely on came with PostgreSQL 12, MariaDB 10.6 and "
-     "MySQL 8.0.",
+     "MySQL 8.0, and Redis 6.",
      "Use a newer server.", ""},
     {"R259", "the address of the database cannot be read",
      "The store's url is no address: an unknown parameter, a part that is not closed, or a "
      "password "
      "with a character that must be written as %XX.",
      "Write it as postgresql://user@host/database or host=… dbname=… user=…; for MariaDB and MySQL "
-     "as mysql://user:password@host:port/database.",
+     "as mysql://user:password@host:port/database, for Redis as "
+     "redis://user:password@host:port/number.",
      "store: { postgres: { url: \"postgresql://semel@db.example/bank\" } }"},
     {"D101", "the store does not work",
      "semel doctor opens the store, finds the consumers in it, and claims and gives back a key "
@@ -175,6 +176,43 @@ constexpr CodePage kPages[] = {
      "that. The process ended itself with exit code 70; nothing was acknowledged, and the next "
      "start handles what was in flight one by one.",
      "Look at the stop token in long work, shorten the handler, or raise consumers[].timeout.", ""},
+    {"R261", "the Redis server's memory is full",
+     "It holds as much as its maxmemory allows, and a record could not be written. Nothing was "
+     "handled or acknowledged on it: messages wait, and come again once there is room.",
+     "Raise maxmemory, or let records go sooner by a shorter ttl. Never by a maxmemory-policy: "
+     "that would forget what was handled.",
+     "redis-cli CONFIG SET maxmemory 4gb"},
+    {"R262", "the Redis server has too few replicas",
+     "It was told to take no writes without them (min-replicas-to-write), so that a failover "
+     "forgets less. Nothing was handled on it.",
+     "Start the missing replica; or lower the number, and know that a failover may forget the last "
+     "records: what they were about is then handled again.",
+     "redis-cli INFO replication"},
+    {"R263", "something else stands under the name of a record",
+     "Another program writes names that begin like the store's. What it has there is left as it "
+     "is, and the message is not handled.",
+     "Give Semel a prefix, or a database number, of its own.", "redis://localhost:6379/3"},
+    {"R264", "the Redis server is a node of a Cluster",
+     "The store speaks to one server. A node of a Cluster has a part of the names only, and gives "
+     "them away.",
+     "Name a server that is no node of a Cluster.", "redis://localhost:6379/0"},
+    {"R265", "the Redis server may evict records",
+     "It has a maxmemory, and a maxmemory-policy that makes room by removing what it chooses. A "
+     "claim that is removed lets a second worker begin beside the first; a completed key that is "
+     "removed is handled again.",
+     "Set the policy to noeviction: a full server then refuses, and nothing is lost or doubled.",
+     "redis-cli CONFIG SET maxmemory-policy noeviction"},
+    {"R266", "the Redis server is busy with a script",
+     "Somebody's script has run for longer than the server likes, and until it ends the server "
+     "does nothing else. Nothing was handled.",
+     "Wait for its end, or end it: the server does that where it has written nothing yet.",
+     "redis-cli SCRIPT KILL"},
+    {"R267", "the Redis store keeps no messages",
+     "A retry that waits, a parked message and a dead letter are kept by the store with their "
+     "payload. This one keeps records alone, and would lose them: it refuses, and the message "
+     "stays where it came from.",
+     "Use SQLite, PostgreSQL, MariaDB or MySQL where messages have to be kept.",
+     "store: { sqlite: { path: semel.db } }"},
     {"R280", "the command cannot be run",
      "An exec handler runs a program for each message. At the start this one was not found, is no "
      "file that can be run, or this user may not run it. No message was begun.",

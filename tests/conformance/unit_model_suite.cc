@@ -44,7 +44,7 @@ void UnitModelSuite::end_batch(Model& model, Batch& batch, const Model::Keys& be
   std::vector<std::size_t> ended;
   for (std::size_t i = 0; i < batch.messages.size(); ++i) {
     if (!is<Acquired>(batch.claims[i])) continue;
-    endings.push_back(model.any_finish(batch.lease(i), batch.messages[i]));
+    endings.push_back(model.any_finish(batch.lease(i), &batch.messages[i]));
     ended.push_back(i);
     if (endings.back().to != Finish::To::kCompleted) continue;
     batch.unit->run(i, effect(batch.messages[i].key().text));

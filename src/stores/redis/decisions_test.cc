@@ -1,5 +1,7 @@
 // The scripts decide as the record machine does: long random runs of batches, and what is stored is
 // compared to the last field.
+#include <fmt/format.h>
+
 #include <map>
 #include <optional>
 

@@ -1,4 +1,6 @@
 // What the store refuses, and says.
+#include <fmt/format.h>
+
 #include "stores/redis/test_place.h"
 
 namespace semel::redis {

@@ -167,8 +167,8 @@ std::string Script::known_as() {
   return digest_;
 }
 
-std::string Script::load(Wire& wire) {
-  std::string digest = wire.ask({"SCRIPT", "LOAD", text_}, Loss::kNothingDone).bytes;
+std::string Script::load(Wire& wire, Loss loss) {
+  std::string digest = wire.ask({"SCRIPT", "LOAD", text_}, loss).bytes;
   const std::scoped_lock lock(mutex_);
   digest_ = digest;
   return digest;
@@ -176,7 +176,7 @@ std::string Script::load(Wire& wire) {
 
 std::vector<Reply> Script::run(Wire& wire, std::span<const Call> calls, Loss loss) {
   std::string digest = known_as();
-  if (digest.empty()) digest = load(wire);
+  if (digest.empty()) digest = load(wire, Loss::kNothingDone);
   std::vector<Reply> replies(calls.size());
   std::vector<std::size_t> open(calls.size());
   for (std::size_t i = 0; i < open.size(); ++i) open[i] = i;
@@ -197,7 +197,8 @@ std::vector<Reply> Script::run(Wire& wire, std::span<const Call> calls, Loss los
       replies[open[i]] = std::move(said[i]);
     }
     open = std::move(unknown);
-    if (!open.empty()) digest = load(wire);
+    // Others of the calls have been done by now.
+    if (!open.empty()) digest = load(wire, loss);
   }
   return replies;
 }

@@ -33,7 +33,7 @@ class Script {
 
  private:
   std::string known_as();
-  std::string load(Wire& wire);
+  std::string load(Wire& wire, Loss loss);
 
   const std::string text_;
   std::mutex mutex_;

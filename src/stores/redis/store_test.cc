@@ -1,5 +1,7 @@
 // What is Redis's own: scripts that are forgotten, answers that are lost, expiry, tokens over all
 // of it, and what the store refuses.
+#include <fmt/format.h>
+
 #include <set>
 
 #include "stores/redis/test_place.h"

@@ -1,7 +1,6 @@
 // What the store's tests share: a prefix of its own on a server, and single calls.
 #pragma once
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
