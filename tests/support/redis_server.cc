@@ -9,12 +9,12 @@
 namespace semel::test {
 namespace {
 
-using Connection = std::unique_ptr<redisContext, decltype(&redisFree)>;
+using ContextPtr = std::unique_ptr<redisContext, decltype(&redisFree)>;
 
-struct ReplyDeleter {
+struct ReplyFreed {
   void operator()(redisReply* reply) const noexcept { freeReplyObject(reply); }
 };
-using ReplyPtr = std::unique_ptr<redisReply, ReplyDeleter>;
+using ReplyPtr = std::unique_ptr<redisReply, ReplyFreed>;
 
 std::vector<std::string> words_of(const std::string& command) {
   std::vector<std::string> words;
@@ -102,7 +102,7 @@ std::vector<std::string> RedisServer::server() const {
 
 bool RedisServer::answers() const {
   // By the socket: at the port may be somebody else's.
-  const Connection context(redisConnectUnix(socket().c_str()), &redisFree);
+  const ContextPtr context(redisConnectUnix(socket().c_str()), &redisFree);
   if (context == nullptr || context->err != 0) return false;
   const ReplyPtr reply = ask(context.get(), {"PING"});
   return reply != nullptr && (text_of(*reply) == "PONG" || text_of(*reply).starts_with("NOAUTH"));
@@ -113,7 +113,7 @@ std::string RedisServer::query(const std::string&, const std::string& command) c
 }
 
 std::string RedisServer::run(const std::vector<std::string>& words) const {
-  const Connection context(redisConnect("127.0.0.1", port()), &redisFree);
+  const ContextPtr context(redisConnect("127.0.0.1", port()), &redisFree);
   if (context == nullptr || context->err != 0) {
     throw std::runtime_error("the Redis server does not answer:\n" + log_tail());
   }
