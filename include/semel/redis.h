@@ -37,8 +37,8 @@ struct RedisOptions {
 // Opens the store. Facets: none. It keeps no messages: finish is refused (kRejected, R267, and
 // nothing of the call applied) for what has to be held, `keep` or `ack`, and for what has no lease.
 // A retry, a dead or a parked key without `keep` is recorded, and its message stays with whoever
-// called. StoreTraits::durable says whether the server keeps a log (appendonly), as it was at the
-// opening.
+// called: Waiting means there that it is to be given again, not that it comes by itself.
+// StoreTraits::durable says whether the server keeps a log (appendonly), as it was at the opening.
 //
 // Errors: R259 the URL cannot be read, R250 cannot be reached, R251 login refused, R252 no such
 // database, R253 rights missing, R254 no connection left, R203 a replica, R258 server too old,
