@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -170,6 +171,7 @@ TEST_F(StdinTapTest, WhoTalksRubbishOrNeverReadsIsNoMatterToTheRun) {
 
 TEST_F(TapTest, ARunThatCannotBeWatchedRunsAllTheSame) {
   const std::string path = scene_.file(std::string(235, 'd') + ".db");
+  std::filesystem::copy_file(scene_.database(), path);
   const Words set = {"--set", "store.sqlite.path=" + path};
   const Ran sent = scene_.semel({"send", "payments", "{\"account\":1}", set[0], set[1]});
   ASSERT_EQ(sent.code, 0) << sent.err;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 #include <string>
 
 #include "tests/cli/tap_scene.h"
@@ -128,6 +129,7 @@ TEST_F(TapTest, WaitsForAStoreThatIsNotThereYet) {
   const std::string path = scene_.file("later.db");
   Program tap(this->tap({"--set", "store.sqlite.path=" + path, "--limit", "1"}));
   ASSERT_TRUE(tells(tap, "waiting for one")) << tap.err();
+  std::filesystem::copy_file(scene_.database(), path);
   Program runner(run({"-q", "--set", "store.sqlite.path=" + path}));
   ASSERT_TRUE(watches(tap, runner));
   const Ran sent =
