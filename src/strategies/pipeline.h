@@ -6,6 +6,7 @@
 // a batch enters its transaction, and by what right its handlers run.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <span>
 #include <vector>
@@ -60,6 +61,13 @@ struct Ran {
   std::optional<FlushReport::Failed> failed;  // the newest statement of a handler's that failed
 };
 
+// What the batches of a pipeline tell those that come. Any thread.
+struct Habits {
+  LockOrder lock_order;
+  // Batches that go step by step, for one before them broke where nothing told who had broken it.
+  std::atomic<int> careful{0};
+};
+
 class Pipeline {
  public:
   // `context` is borrowed; its store is transactional and its handler too.
@@ -72,7 +80,7 @@ class Pipeline {
  private:
   const Context& context_;
   const PipelineOptions options_;
-  LockOrder lock_order_;
+  Habits habits_;
 };
 
 // The pointers of a batch, for those who process parts of it.
