@@ -118,6 +118,10 @@ ResultPtr Pipe::next_result(Loss loss) {
 void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments) {
   ResultPtr result = next_result(loss);
   if (result == nullptr || PQstatus(connection_) == CONNECTION_BAD) lost(loss);
+  // An error without a code is the library's own: it met the end of the connection as it wrote, and
+  // has not noted yet that it is bad.
+  const bool refused = PQresultStatus(result.get()) == PGRES_FATAL_ERROR;
+  if (refused && state_of(result.get()).empty()) lost(loss);
   if (sent.kind == Kind::kSync) {
     if (PQresultStatus(result.get()) != PGRES_PIPELINE_SYNC) lost(loss);
     segments.emplace_back();
