@@ -34,8 +34,8 @@ BatchRun::BatchRun(const Context& context, const PipelineOptions& options, Habit
       endings_(context, options.inbox),
       slots_(batch.size()),
       size_(batch.size()),
-      backoff_(*context.environment->random, kFirstWait, kLongestWait),
-      at_once_(habits.careful.load(std::memory_order_relaxed) <= 0) {
+      at_once_(habits.careful.load(std::memory_order_relaxed) <= 0),
+      backoff_(*context.environment->random, kFirstWait, kLongestWait) {
   if (!at_once_) habits.careful.fetch_sub(1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < batch.size(); ++i) slots_[i].delivery = batch[i];
   finishes_.reserve(batch.size());
@@ -128,14 +128,17 @@ BatchRun::Went BatchRun::take_in(Result<FlushReport> report) {
     return fail(std::move(report.error()));
   }
   const bool told = note(*report);
-  if (!report->all_undone) return Went::kWell;
+  if (!report->all_undone) {
+    if (!report->failed.empty() || !report->missed.empty()) plan();
+    return Went::kWell;
+  }
   if (told) return Went::kUndone;
   return fail({ErrorKind::kRetryTransaction, {}, "the store undid the whole transaction", {}});
 }
 
-// As long as nothing is known to the contrary: a batch with effects, each of which is completed.
+// As far as it is known.
 bool BatchRun::ends_all_well() const {
-  return at_once_ && sent_ && !finishes_.empty() && marks_ == Savepoints::kSparse &&
+  return at_once_ && sent_ && marks_ == Savepoints::kSparse &&
          std::ranges::all_of(finishes_,
                              [](const Finish& f) { return f.to == Finish::To::kCompleted; });
 }
@@ -214,7 +217,6 @@ void BatchRun::plan() {
 }
 
 BatchRun::Went BatchRun::commit(std::unique_ptr<UnitOfWork> unit) {
-  plan();
   if (!nothing_to_commit()) {
     if (!finishes_.empty()) {
       auto applied = unit->finish(finishes_);

@@ -2,7 +2,8 @@
 // transaction, and what is done when that transaction fails.
 //
 // begin → enter (claim or confirm, one call) → handlers, each recording its list → one flush → one
-// finish for the mixed batch → commit → endings. A strategy differs from another in its Entry: how
+// finish for the mixed batch → commit → endings; flush, finish and commit as one call where all is
+// to end well. A strategy differs from another in its Entry: how
 // a batch enters its transaction, and by what right its handlers run.
 #pragma once
 
