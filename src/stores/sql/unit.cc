@@ -83,7 +83,7 @@ class Unit final : public UnitOfWork {
     if (!commits_at_once(batch)) return UnitOfWork::flush_and_commit(batch);
     return guarded([&] {
       FlushReport report;
-      SEMEL_FAILPOINT(environment_, failpoint::kFinished);
+      if (!batch.empty()) SEMEL_FAILPOINT(environment_, failpoint::kFinished);
       SEMEL_FAILPOINT(environment_, failpoint::kCommitBefore);
       report.committed = statements_.flush_and_commit();
       stage_ = Stage::kOver;
