@@ -194,7 +194,7 @@ TEST(Frame, NothingIsShownThatIsNotThere) {
     words.push_back("--help");
     EXPECT_EQ(run(words).code, 0) << path.back();
   }
-  for (const char* later : {"doctor", "top", "jobs", "lint-sql", "test"}) {
+  for (const char* later : {"top", "jobs", "lint-sql", "test"}) {
     EXPECT_FALSE(commands.contains({later})) << later;
   }
 }

@@ -223,13 +223,12 @@ TEST_F(OperateTest, DeadLettersAreListedShownReplayedAndDiscarded) {
 }
 
 TEST_F(OperateTest, AReplayThatCanSucceedDoes) {
-  scene_.sql("DROP TABLE account");
+  scene_.sql(
+      "CREATE TRIGGER closed BEFORE UPDATE ON account BEGIN SELECT RAISE(ABORT, 'closed'); END");
   send(payment("p-1", 1, 5));
   const Ran ran = scene_.semel({"run", "--once", "--set", "consumers[0].retry.attempts=1", "-q"});
   ASSERT_EQ(ran.code, 0) << ran.err;
-  scene_.sql(
-      "CREATE TABLE account(id INTEGER PRIMARY KEY, balance INTEGER NOT NULL);"
-      "INSERT INTO account VALUES(1, 0)");
+  scene_.sql("DROP TRIGGER closed");
   const Ran replayed = scene_.semel({"dlq", "replay", "--all", "--yes", "-o", "json"});
   EXPECT_EQ(replayed.code, 0) << replayed.out;
   EXPECT_EQ(json_at(replayed.out, "/replayed"), "1");
@@ -240,6 +239,20 @@ TEST_F(OperateTest, AReplayThatCanSucceedDoes) {
   const Ran again = scene_.semel({"dlq", "replay", "--all", "--yes", "-o", "json"});
   EXPECT_EQ(again.code, 3) << "what is completed meanwhile is skipped";
   EXPECT_EQ(json_at(again.out, "/skipped_completed"), "1") << again.out;
+}
+
+TEST_F(OperateTest, ATableThatIsMissingStopsARunBeforeItBegins) {
+  scene_.sql("ALTER TABLE account RENAME TO hidden");
+  send(payment("p-1", 1, 5));
+  const Ran ran = scene_.semel({"run", "--once"});
+  EXPECT_EQ(ran.code, 78) << ran.err;
+  EXPECT_NE(ran.err.find("error[D133] payments: "), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("no such table: account"), std::string::npos) << ran.err;
+  EXPECT_NE(scene_.semel({"doctor"}).out.find("[fail] D133"), std::string::npos);
+  scene_.sql("ALTER TABLE hidden RENAME TO account");
+  EXPECT_EQ(scene_.semel({"doctor"}).code, 0);
+  work();
+  EXPECT_EQ(sum(), 5);
 }
 
 TEST_F(OperateTest, AStoreThatMayNotBeWrittenIsSaid) {

@@ -1,10 +1,12 @@
 // semel tap and its runs where one of them dies, does not read, or talks rubbish.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <filesystem>
 
 #include <csignal>
 #include <cstdlib>
@@ -170,6 +172,7 @@ TEST_F(StdinTapTest, WhoTalksRubbishOrNeverReadsIsNoMatterToTheRun) {
 
 TEST_F(TapTest, ARunThatCannotBeWatchedRunsAllTheSame) {
   const std::string path = scene_.file(std::string(235, 'd') + ".db");
+  std::filesystem::copy_file(scene_.database(), path);
   const Words set = {"--set", "store.sqlite.path=" + path};
   const Ran sent = scene_.semel({"send", "payments", "{\"account\":1}", set[0], set[1]});
   ASSERT_EQ(sent.code, 0) << sent.err;

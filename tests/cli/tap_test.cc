@@ -1,6 +1,8 @@
 // semel tap beside real runs: what it shows, and of whom.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include <csignal>
 #include <string>
 
@@ -128,6 +130,7 @@ TEST_F(TapTest, WaitsForAStoreThatIsNotThereYet) {
   const std::string path = scene_.file("later.db");
   Program tap(this->tap({"--set", "store.sqlite.path=" + path, "--limit", "1"}));
   ASSERT_TRUE(tells(tap, "waiting for one")) << tap.err();
+  std::filesystem::copy_file(scene_.database(), path);
   Program runner(run({"-q", "--set", "store.sqlite.path=" + path}));
   ASSERT_TRUE(watches(tap, runner));
   const Ran sent =

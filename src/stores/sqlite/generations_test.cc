@@ -191,6 +191,7 @@ TEST_F(GenerationsTest, TwoStoresSeeEachOthersGenerations) {
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   std::map<std::string, bool> done;
+  std::size_t most = 0;
   for (int step = 0; step < 400; ++step) {
     Store& store = random() % 2 == 0 ? *first : *second;
     const std::string prefix = "k" + std::to_string(random() % 60) + "-";
@@ -199,13 +200,14 @@ TEST_F(GenerationsTest, TwoStoresSeeEachOthersGenerations) {
     for (const Message& m : batch) fresh += done.emplace(m.key().text, true).second ? 1U : 0U;
     ASSERT_EQ(complete(store, batch), fresh) << "step " << step;
     if (random() % 100 == 0) {
+      most = std::max(most, stats(*first).generations.size());
       clock_->advance(5h);
       ASSERT_TRUE(store.purge(10s).has_value());
       ASSERT_TRUE(store.purge(10s).has_value());
       done.clear();
     }
   }
-  EXPECT_GT(stats(*first).generations.size(), 3U);
+  EXPECT_GT(std::max(most, stats(*first).generations.size()), 3U);
 }
 
 TEST(IdFilter, NeverForgetsAndSeldomGuesses) {
