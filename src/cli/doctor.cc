@@ -23,29 +23,17 @@ namespace {
 using std::chrono::duration;
 using std::chrono::steady_clock;
 
-enum class Grade { kOk, kWarn, kFail };
-
 struct Finding {
   std::string code;
-  Grade grade = Grade::kOk;
+  bool fine = true;
   std::string text;
   std::string fix;
+
+  const char* grade() const noexcept { return fine ? "ok" : "fail"; }
 };
 
-const char* word_of(Grade grade) {
-  switch (grade) {
-    case Grade::kOk:
-      return "ok";
-    case Grade::kWarn:
-      return "warn";
-    case Grade::kFail:
-      break;
-  }
-  return "fail";
-}
-
 Finding failed(std::string code, const Error& error) {
-  return {std::move(code), Grade::kFail, error.message, error.hint};
+  return {std::move(code), false, error.message, error.hint};
 }
 
 // A key that no message has is claimed and given back, as a run would do it.
@@ -88,7 +76,7 @@ Finding store_works(Session& session) {
   if (!stats) return failed("D101", stats.error());
   std::sort(took.begin(), took.end());
   return {"D101",
-          Grade::kOk,
+          true,
           fmt::format("{}: schema {}; a key claimed and given back in {:.1f} ms, 95 % within "
                       "{:.1f} ms",
                       session.where, stats->schema_version, took[took.size() / 2],
@@ -100,9 +88,9 @@ void add_settings(const compose::Live& live, std::vector<Finding>& findings) {
   for (const LiveSetting& setting : live.settings) {
     const std::string what = fmt::format("{} = {}", setting.name, setting.value);
     if (setting.risk.empty()) {
-      findings.push_back({"D131", Grade::kOk, what, {}});
+      findings.push_back({"D131", true, what, {}});
     } else {
-      findings.push_back({"D131", Grade::kFail, what + ": " + setting.risk, setting.fix});
+      findings.push_back({"D131", false, what + ": " + setting.risk, setting.fix});
     }
   }
 }
@@ -121,7 +109,7 @@ void add_tables(const compose::Live& live, std::vector<Finding>& findings) {
   for (const auto& [consumer, count] : fine) {
     findings.push_back(
         {"D133",
-         Grade::kOk,
+         true,
          fmt::format("{}: {} of its statements {} what {} in the store's database", consumer, count,
                      count == 1 ? "finds" : "find", count == 1 ? "it needs" : "they need"),
          {}});
@@ -131,13 +119,12 @@ void add_tables(const compose::Live& live, std::vector<Finding>& findings) {
 void tell_text(Console& console, const Session& session, const std::vector<Finding>& findings,
                const compose::Live& live) {
   for (const Finding& finding : findings) {
-    console.out(fmt::format("[{:<4}] {}  {}\n", word_of(finding.grade), finding.code,
-                            printable(finding.text)));
+    console.out(
+        fmt::format("[{:<4}] {}  {}\n", finding.grade(), finding.code, printable(finding.text)));
     if (!finding.fix.empty()) console.out(fmt::format("       fix: {}\n", finding.fix));
   }
   for (const auto& consumer : session.config.consumers) {
-    const Guarantee promised = compose::guarantee_of(session.config, consumer);
-    const Guarantee kept = compose::lowered(promised, live);
+    const Guarantee kept = compose::lowered(compose::guarantee_of(session.config, consumer), live);
     console.out(fmt::format("\n{}: {}; effect {}; {}\n", consumer.name, to_string(kept.name),
                             to_string(kept.effect), to_string(kept.loss)));
     for (const std::string& reason : kept.reasons) console.out(fmt::format("  - {}\n", reason));
@@ -151,7 +138,7 @@ void tell_json(Console& console, const Session& session, const std::vector<Findi
   for (const Finding& finding : findings) {
     writer.begin_object()
         .member("code", finding.code)
-        .member("grade", word_of(finding.grade))
+        .member("grade", finding.grade())
         .member("text", finding.text)
         .member("fix", finding.fix)
         .end_object();
@@ -179,8 +166,7 @@ int doctor(Console& console) {
   if (!live) return console.fail(live.error());
   add_settings(*live, findings);
   add_tables(*live, findings);
-  const bool good = std::none_of(findings.begin(), findings.end(),
-                                 [](const Finding& f) { return f.grade == Grade::kFail; });
+  const bool good = std::ranges::all_of(findings, &Finding::fine);
   if (console.text()) {
     tell_text(console, *session, findings, *live);
     console.next(good ? "semel run" : "semel explain D131");

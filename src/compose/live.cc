@@ -76,12 +76,19 @@ Result<void> refuse(const Live::Checked& checked) {
   return {};
 }
 
-Guarantee lowered(Guarantee promise, const Live& live) {
+std::vector<std::string> risks_of(const Live& live) {
+  std::vector<std::string> risks;
   for (const LiveSetting& setting : live.settings) {
     if (setting.risk.empty()) continue;
+    risks.push_back(fmt::format("{} = {}: {}", setting.name, setting.value, setting.risk));
+  }
+  return risks;
+}
+
+Guarantee lowered(Guarantee promise, const Live& live) {
+  for (std::string& risk : risks_of(live)) {
     promise.loss = std::max(promise.loss, Guarantee::Loss::kOnPowerLoss);
-    promise.reasons.push_back(
-        fmt::format("{} = {}: {}", setting.name, setting.value, setting.risk));
+    promise.reasons.push_back(std::move(risk));
   }
   return promise;
 }

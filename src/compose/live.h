@@ -27,7 +27,9 @@ Result<Live> look_live(Store& store, const config::Config& config);
 // kRejected (D133) where its table is not there, or is in no transaction.
 Result<void> refuse(const Live::Checked& checked);
 
-// Lowered by the settings that carry a risk.
+// Of each setting that carries one: "synchronous_commit = off: …".
+std::vector<std::string> risks_of(const Live& live);
+// Lowered by them.
 Guarantee lowered(Guarantee promise, const Live& live);
 
 }  // namespace semel::compose

@@ -130,7 +130,7 @@ Result<void> RunningService::look(const config::Config& config) {
   for (const Live::Checked& checked : live->statements) {
     if (auto fine = refuse(checked); !fine) return fine;
   }
-  risks_ = lowered({}, *live).reasons;
+  risks_ = risks_of(*live);
   return {};
 }
 

@@ -6,14 +6,13 @@
 
 #include "strategies/calls.h"
 #include "strategies/entries.h"
-#include "strategies/pipeline.h"
 
 namespace semel::strategies {
 
 void Recordless::run(std::span<Delivery* const> batch, EndingSink& sink) {
   if (std::holds_alternative<TransactionalHandler>(context_.handler)) {
     RecordlessEntry entry(batch);
-    Pipeline(context_, PipelineOptions{}).run(batch, entry, sink);
+    pipeline_.run(batch, entry, sink);
     return;
   }
   std::vector<Call> calls;

@@ -8,6 +8,7 @@
 #include <semel/strategy.h>
 
 #include "strategies/async_calls.h"
+#include "strategies/pipeline.h"
 #include "strategies/strategies.h"
 
 namespace semel::strategies {
@@ -15,13 +16,15 @@ namespace semel::strategies {
 class Recordless {
  public:
   // Borrowed.
-  explicit Recordless(const Context& context) : context_(context), async_(context) {}
+  explicit Recordless(const Context& context)
+      : context_(context), pipeline_(context, PipelineOptions{}), async_(context) {}
 
   // Every delivery of `batch` is handled and ends at `sink`; asynchronous ones later.
   void run(std::span<Delivery* const> batch, EndingSink& sink);
 
  private:
   const Context& context_;
+  Pipeline pipeline_;
   AsyncCalls async_;
 };
 

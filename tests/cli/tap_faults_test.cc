@@ -1,15 +1,14 @@
 // semel tap and its runs where one of them dies, does not read, or talks rubbish.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <filesystem>
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <string>
 

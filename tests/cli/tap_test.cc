@@ -1,9 +1,8 @@
 // semel tap beside real runs: what it shows, and of whom.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include <csignal>
+#include <filesystem>
 #include <string>
 
 #include "tests/cli/tap_scene.h"

@@ -38,7 +38,9 @@ struct Plan {
   explicit Plan(const ServerCommand& command) : command(command) {
     const char* path = std::getenv("PATH");
     entries = {std::string("PATH=") + (path != nullptr ? path : "/usr/sbin:/usr/bin:/sbin:/bin"),
-               "LC_ALL=C", "HOME=" + command.folder};
+               "LC_ALL=C", "HOME=" + command.folder,
+               // Not everybody's: MariaDB removes at its start what another keeps there meanwhile.
+               "TMPDIR=" + command.folder};
     for (const std::string& argument : command.arguments) {
       arguments.push_back(const_cast<char*>(argument.c_str()));
     }

@@ -7,9 +7,9 @@
 #include <semel/unit_of_work.h>
 
 #include "stores/mysql/generations.h"
+#include "stores/mysql/key_trend.h"
 #include "stores/mysql/presence.h"
 #include "stores/mysql/record_batch.h"
-#include "stores/mysql/unit_claims.h"
 #include "stores/mysql/wire.h"
 #include "stores/sql/core.h"
 

@@ -1,35 +1,17 @@
 // UnitClaims: one phase; the claim is the completed record itself, in the transaction of the work.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <span>
 #include <vector>
 
 #include <semel/unit_of_work.h>
 
+#include "stores/mysql/key_trend.h"
 #include "stores/mysql/record_batch.h"
 #include "stores/sql/claims.h"
 
 namespace semel::mysql {
-
-// Whether the keys that come to a store are new, as the last ones tell. Any thread.
-class KeyTrend {
- public:
-  bool new_keys() const noexcept { return looks_.load(std::memory_order_relaxed) == 0; }
-  void note(bool all_were_new) noexcept {
-    if (!all_were_new) {
-      looks_.store(kLooks, std::memory_order_relaxed);
-    } else if (const int left = looks_.load(std::memory_order_relaxed); left > 0) {
-      looks_.store(left - 1, std::memory_order_relaxed);
-    }
-  }
-
- private:
-  // Batches without a key that is there, before the next is taken for one.
-  static constexpr int kLooks = 4;
-  std::atomic<int> looks_{0};
-};
 
 // Of one unit. Where keys are new, they are made at once. Else it looks before it begins the
 // transaction, and makes in it what was missing: where the primary key has one of those by then,
