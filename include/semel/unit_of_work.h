@@ -53,6 +53,7 @@ struct FlushReport {
   std::vector<Failed> failed;
   std::vector<Missed> missed;
   bool all_undone = false;
+  bool committed = false;  // flush_and_commit went to its end
 };
 
 class UnitOfWork {
@@ -89,6 +90,12 @@ class UnitOfWork {
 
   // kInDoubt: the answer was lost; claim the batch again to know. After any error the unit is over.
   virtual Result<void> commit() = 0;
+
+  // flush, and, where no message failed or missed, finish and commit: a store on a server does it
+  // in one trip where no answer decides anything. Not `committed`: as after flush(), and finish is
+  // still to come; where it had to be found out by trying, the whole transaction is undone, and the
+  // report may name nobody. Errors as of all three; kRetryTransaction where a lease was lost.
+  virtual Result<FlushReport> flush_and_commit(std::span<const Finish> batch);
 };
 
 class TransactionalStore {

@@ -166,10 +166,11 @@ int doctor(Console& console) {
   if (!live) return console.fail(live.error());
   add_settings(*live, findings);
   add_tables(*live, findings);
-  const bool good = std::ranges::all_of(findings, &Finding::fine);
+  const auto bad = std::ranges::find_if_not(findings, &Finding::fine);
+  const bool good = bad == findings.end();
   if (console.text()) {
     tell_text(console, *session, findings, *live);
-    console.next(good ? "semel run" : "semel explain D131");
+    console.next(good ? "semel run" : fmt::format("semel explain {}", bad->code));
   } else {
     tell_json(console, *session, findings, *live, good);
   }

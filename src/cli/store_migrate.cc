@@ -61,7 +61,8 @@ void add_store_migrate(Program& program, CLI::App& family) {
                [](Console& console) { return migrate(console); })
       .footer(
           "run and store init do the same where they may. Let a user who owns the schema do it "
-          "where the one of the config may not: semel store migrate --dry-run | psql -1 …");
+          "where the one of the config may not: semel store migrate --dry-run | psql -1 … (or "
+          "| mariadb …)");
 }
 
 }  // namespace semel::cli

@@ -19,6 +19,16 @@ struct VerifyFlags {
   bool full = false;
 };
 
+const char* copy_hint(const config::StoreConfig& store) {
+  if (std::holds_alternative<config::PostgresStore>(store.kind)) {
+    return "pg_dump the database before anything else";
+  }
+  if (std::holds_alternative<config::MySqlStore>(store.kind)) {
+    return "mariadb-dump --single-transaction the database before anything else";
+  }
+  return "cp the file, with its -wal, before anything else";
+}
+
 void tell_text(Console& console, const Session& session, const std::vector<StoreFinding>& findings,
                std::ptrdiff_t wrong) {
   for (const StoreFinding& finding : findings) {
@@ -31,9 +41,7 @@ void tell_text(Console& console, const Session& session, const std::vector<Store
   }
   console.out(fmt::format("{}: {} wrong\n", session.where,
                           counted(static_cast<std::uint64_t>(wrong), "finding", "findings")));
-  const bool file = std::holds_alternative<config::SqliteStore>(session.config.store.kind);
-  console.next(file ? "cp the file, with its -wal, before anything else"
-                    : "pg_dump the database before anything else");
+  console.next(copy_hint(session.config.store));
 }
 
 void tell_json(Console& console, const Session& session, const VerifyFlags& flags,

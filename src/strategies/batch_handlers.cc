@@ -92,7 +92,7 @@ void BatchRun::send_waiting(UnitOfWork& unit) {
   if (!context_.store->traits().single_writer) {
     std::vector<const StatementList*> lists;
     for (const Slot& slot : window_) lists.push_back(&slot.list);
-    lock_order_.sort(waiting_, lists);
+    habits_.lock_order.sort(waiting_, lists);
   }
   for (const std::size_t at : waiting_) unit.run(at, window_[at].list);
   waiting_.clear();
@@ -169,7 +169,7 @@ BatchRun::Went BatchRun::mend(UnitOfWork& unit, std::size_t at, Error met) {
   if (met.kind != ErrorKind::kRetryTransaction) return fail(std::move(met));
   auto report = unit.flush();
   if (!report) return fail(std::move(report.error()));
-  const bool told = take_in(*report);
+  const bool told = note(*report);
   if (!told) return fail(std::move(met));
   if (report->all_undone) return Went::kUndone;
   const Slot& slot = window_[at];
@@ -179,7 +179,7 @@ BatchRun::Went BatchRun::mend(UnitOfWork& unit, std::size_t at, Error met) {
 }
 
 // True where it names a message that was not known to fail, or to miss.
-bool BatchRun::take_in(const FlushReport& report) {
+bool BatchRun::note(const FlushReport& report) {
   bool told = false;
   for (const FlushReport::Failed& one : report.failed) {
     if (one.message >= window_.size()) continue;

@@ -17,22 +17,26 @@ constexpr int kMarkEachAfter = 2;
 constexpr int kSinglyAfter = 4;
 // Transactions of one window that may fail before its messages are given back.
 constexpr int kMostTries = 6;
+// Batches behind one that broke as a whole.
+constexpr int kCareful = 16;
 constexpr milliseconds kFirstWait{1};
 constexpr milliseconds kLongestWait{100};
 
 }  // namespace
 
-BatchRun::BatchRun(const Context& context, const PipelineOptions& options, LockOrder& lock_order,
+BatchRun::BatchRun(const Context& context, const PipelineOptions& options, Habits& habits,
                    Entry& entry, std::span<Delivery* const> batch, EndingSink& sink)
     : context_(context),
       options_(options),
-      lock_order_(lock_order),
+      habits_(habits),
       entry_(entry),
       sink_(sink),
       endings_(context, options.inbox),
       slots_(batch.size()),
       size_(batch.size()),
+      at_once_(habits.careful.load(std::memory_order_relaxed) <= 0),
       backoff_(*context.environment->random, kFirstWait, kLongestWait) {
+  if (!at_once_) habits.careful.fetch_sub(1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < batch.size(); ++i) slots_[i].delivery = batch[i];
   finishes_.reserve(batch.size());
   claims_.reserve(batch.size());
@@ -80,9 +84,10 @@ BatchRun::Went BatchRun::transact() {
   std::unique_ptr<UnitOfWork> unit = *std::move(begun);
   Went went = enter(*unit);
   if (went == Went::kWell) went = run_handlers(*unit);
-  if (went == Went::kWell) went = flush(*unit);
-  if (went == Went::kWell) went = finish(std::move(unit));
-  return went;
+  if (went != Went::kWell) return went;
+  send_waiting(*unit);
+  plan();
+  return ends_all_well() ? finish_at_once(std::move(unit)) : finish_in_steps(std::move(unit));
 }
 
 BatchRun::Went BatchRun::enter(UnitOfWork& unit) {
@@ -116,15 +121,48 @@ BatchRun::Went BatchRun::enter(UnitOfWork& unit) {
   return Went::kWell;
 }
 
-BatchRun::Went BatchRun::flush(UnitOfWork& unit) {
-  send_waiting(unit);
-  if (!sent_) return Went::kWell;
-  auto report = unit.flush();
-  if (!report) return fail(std::move(report.error()));
-  const bool told = take_in(*report);
-  if (!report->all_undone) return Went::kWell;
+// What follows a flush.
+BatchRun::Went BatchRun::take_in(Result<FlushReport> report) {
+  if (!report) {
+    if (report.error().kind == ErrorKind::kInDoubt) note_doubt();
+    return fail(std::move(report.error()));
+  }
+  const bool told = note(*report);
+  if (!report->all_undone) {
+    if (!report->failed.empty() || !report->missed.empty()) plan();
+    return Went::kWell;
+  }
   if (told) return Went::kUndone;
   return fail({ErrorKind::kRetryTransaction, {}, "the store undid the whole transaction", {}});
+}
+
+// As far as it is known.
+bool BatchRun::ends_all_well() const {
+  return at_once_ && sent_ && marks_ == Savepoints::kSparse &&
+         std::ranges::all_of(finishes_,
+                             [](const Finish& f) { return f.to == Finish::To::kCompleted; });
+}
+
+BatchRun::Went BatchRun::finish_at_once(std::unique_ptr<UnitOfWork> unit) {
+  auto report = unit->flush_and_commit(finishes_);
+  if (report && report->committed) {
+    unit.reset();
+    end_window();
+    return Went::kWell;
+  }
+  // Who is to blame is told where one goes step by step.
+  at_once_ = false;
+  if (report && report->all_undone && report->failed.empty()) {
+    habits_.careful.store(kCareful, std::memory_order_relaxed);
+    return Went::kUndone;
+  }
+  const Went went = take_in(std::move(report));
+  return went == Went::kWell ? commit(std::move(unit)) : went;
+}
+
+BatchRun::Went BatchRun::finish_in_steps(std::unique_ptr<UnitOfWork> unit) {
+  const Went went = sent_ ? take_in(unit->flush()) : Went::kWell;
+  return went == Went::kWell ? commit(std::move(unit)) : went;
 }
 
 bool BatchRun::doubt_came_true(const Slot& slot, const Claim& claim) {
@@ -158,7 +196,8 @@ bool BatchRun::nothing_to_commit() const {
                      [](const Finish& f) { return f.to == Finish::To::kNotStarted; });
 }
 
-BatchRun::Went BatchRun::finish(std::unique_ptr<UnitOfWork> unit) {
+// How each is to end, as far as it is known.
+void BatchRun::plan() {
   finishes_.clear();
   for (std::size_t i = 0; i < window_.size(); ++i) {
     Slot& slot = window_[i];
@@ -175,6 +214,9 @@ BatchRun::Went BatchRun::finish(std::unique_ptr<UnitOfWork> unit) {
     slot.planned = ending.finish->to;
     finishes_.push_back(*std::move(ending.finish));
   }
+}
+
+BatchRun::Went BatchRun::commit(std::unique_ptr<UnitOfWork> unit) {
   if (!nothing_to_commit()) {
     if (!finishes_.empty()) {
       auto applied = unit->finish(finishes_);

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "strategies/backoff.h"
-#include "strategies/lock_order.h"
 #include "strategies/pipeline.h"
 #include "strategies/slot.h"
 
@@ -17,8 +16,8 @@ namespace semel::strategies {
 
 class BatchRun {
  public:
-  BatchRun(const Context& context, const PipelineOptions& options, LockOrder& lock_order,
-           Entry& entry, std::span<Delivery* const> batch, EndingSink& sink);
+  BatchRun(const Context& context, const PipelineOptions& options, Habits& habits, Entry& entry,
+           std::span<Delivery* const> batch, EndingSink& sink);
 
   Ran run();
 
@@ -34,8 +33,11 @@ class BatchRun {
   Went transact();
   Went enter(UnitOfWork& unit);
   Went run_handlers(UnitOfWork& unit);
-  Went flush(UnitOfWork& unit);
-  Went finish(std::unique_ptr<UnitOfWork> unit);
+  void plan();
+  bool ends_all_well() const;
+  Went finish_at_once(std::unique_ptr<UnitOfWork> unit);
+  Went finish_in_steps(std::unique_ptr<UnitOfWork> unit);
+  Went commit(std::unique_ptr<UnitOfWork> unit);
 
   Went call(UnitOfWork& unit, std::size_t at);
   bool stopped_before_start(Slot& slot, const std::stop_token& stop);
@@ -43,7 +45,8 @@ class BatchRun {
   Went send_rest(UnitOfWork& unit, std::size_t at, Reading& reading);
   void send_later(std::size_t at);
   void send_waiting(UnitOfWork& unit);
-  bool take_in(const FlushReport& report);
+  Went take_in(Result<FlushReport> report);
+  bool note(const FlushReport& report);
 
   static bool doubt_came_true(const Slot& slot, const Claim& claim);
   Ending ending_of(const Slot& slot, const Claim& claim) const;
@@ -61,7 +64,7 @@ class BatchRun {
 
   const Context& context_;
   const PipelineOptions& options_;
-  LockOrder& lock_order_;
+  Habits& habits_;
   Entry& entry_;
   EndingSink& sink_;
   const Endings endings_;
@@ -71,6 +74,7 @@ class BatchRun {
   std::size_t first_ = 0;  // of the window: what is before it has ended
   std::size_t size_;       // of the window, at most
   Savepoints marks_ = Savepoints::kSparse;
+  bool at_once_;    // a transaction is tried to be ended in one step
   int undone_ = 0;  // transactions, by an error of one message
   int tries_ = 0;   // transactions of this window that the store failed
   Backoff backoff_;

@@ -6,7 +6,7 @@ namespace semel::strategies {
 
 Ran Pipeline::run(std::span<Delivery* const> batch, Entry& entry, EndingSink& sink) {
   if (batch.empty()) return {};
-  return BatchRun(context_, options_, lock_order_, entry, batch, sink).run();
+  return BatchRun(context_, options_, habits_, entry, batch, sink).run();
 }
 
 std::vector<Delivery*> pointers(std::span<Delivery> batch) {

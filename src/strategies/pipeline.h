@@ -2,10 +2,12 @@
 // transaction, and what is done when that transaction fails.
 //
 // begin → enter (claim or confirm, one call) → handlers, each recording its list → one flush → one
-// finish for the mixed batch → commit → endings. A strategy differs from another in its Entry: how
+// finish for the mixed batch → commit → endings; flush, finish and commit as one call where all is
+// to end well. A strategy differs from another in its Entry: how
 // a batch enters its transaction, and by what right its handlers run.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <span>
 #include <vector>
@@ -60,6 +62,13 @@ struct Ran {
   std::optional<FlushReport::Failed> failed;  // the newest statement of a handler's that failed
 };
 
+// What the batches of a pipeline tell those that come. Any thread.
+struct Habits {
+  LockOrder lock_order;
+  // Batches that go step by step, for one before them broke where nothing told who had broken it.
+  std::atomic<int> careful{0};
+};
+
 class Pipeline {
  public:
   // `context` is borrowed; its store is transactional and its handler too.
@@ -72,7 +81,7 @@ class Pipeline {
  private:
   const Context& context_;
   const PipelineOptions options_;
-  LockOrder lock_order_;
+  Habits habits_;
 };
 
 // The pointers of a batch, for those who process parts of it.

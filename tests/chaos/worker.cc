@@ -9,6 +9,7 @@
 // on stdout and waits for hold_file to appear. say=1: says "began" at the first handler call.
 // order=hold_key|block|skip: by the message's member k. fails=PERCENT: so many tries throw. defer:
 // as in the config. slow=MICROSECONDS: each handler takes so long. upsert=SQL: as Database::upsert.
+// judged: the rows that a statement changes decide about its message.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,13 +59,19 @@ std::string handler_yaml(const Settings& settings) {
            "        params: { id: json:/id, n: json:/n }\n"
            "        statements:\n"
            "          - INSERT INTO state(name, n) VALUES (:id, :n) " +
-           get(settings, "upsert", "") + "\n";
+           get(settings, "upsert", "") + "\n" +
+           (settings.contains("judged")
+                ? "          - sql: UPDATE state SET n = n WHERE name = :id\n"
+                  "            expect_rows: 1\n"
+                : "");
   }
-  return "      sql:\n"
-         "        params: { id: json:/id }\n"
-         "        statements:\n"
-         "          - INSERT INTO effect(name, pid) VALUES (:id, 0)\n"
-         "          - UPDATE total SET n = n + 1 WHERE :id = :id\n";
+  return std::string(
+             "      sql:\n"
+             "        params: { id: json:/id }\n"
+             "        statements:\n"
+             "          - INSERT INTO effect(name, pid) VALUES (:id, 0)\n"
+             "          - sql: UPDATE total SET n = n + 1 WHERE :id = :id\n") +
+         (settings.contains("judged") ? "            expect_rows: 1\n" : "");
 }
 
 // The business row of a message is its effect: there it is done, and a version higher.
@@ -208,7 +215,8 @@ int run(const std::string& store, const Settings& settings) {
       mischief.before(message);
       tx.exec("INSERT INTO effect(name, pid) VALUES (?, ?)", message.key().text,
               static_cast<std::int64_t>(::getpid()));
-      tx.exec("UPDATE total SET n = n + 1");
+      auto update = tx.exec("UPDATE total SET n = n + 1");
+      if (settings.contains("judged")) update.expect_rows(1, semel::dead("no total"));
       return semel::done();
     });
   } else if (kind == "plain") {

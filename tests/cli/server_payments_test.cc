@@ -48,22 +48,57 @@ struct Way {
 std::vector<Way> ways() {
   std::vector<Way> ways;
   for (const ServerKind& kind : server_kinds()) {
-    for (const char* strategy : {"inbox", "dedup_table", "state_machine"}) {
+    for (const char* strategy :
+         {"inbox", "dedup_table", "state_machine", "pessimistic_lock", "optimistic_lock"}) {
       ways.push_back({kind, strategy});
     }
   }
   return ways;
 }
 
+// The row that a lock strategy looks at: one for each payment, made by the handler.
+constexpr const char* kPaidTable = "CREATE TABLE paid (id VARCHAR(40) PRIMARY KEY, version BIGINT)";
+constexpr const char* kRowMade =
+    "        params: { id: json:/id, account: json:/account, amount: json:/amount }\n"
+    "        statements:\n"
+    "          - INSERT INTO paid (id, version) VALUES (:id, :amount)\n";
+
+std::string row_lines(std::string_view strategy) {
+  if (strategy == "pessimistic_lock") {
+    return "    lock:\n"
+           "      select: SELECT version FROM paid WHERE id = :id FOR UPDATE\n"
+           "      done_when: version >= 0\n";
+  }
+  if (strategy == "optimistic_lock") {
+    return "    version:\n"
+           "      from: json:/amount\n"
+           "      current: SELECT version FROM paid WHERE id = :id\n"
+           "      missing: handle\n";
+  }
+  return "";
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
 class ServerPayments : public ::testing::TestWithParam<Way> {
  protected:
-  std::string consumer(std::string_view source) const {
-    return payments(source, GetParam().strategy);
+  static std::string consumer(std::string_view source) {
+    const std::string_view strategy = GetParam().strategy;
+    const std::string plain = payments(source, strategy);
+    const std::string row = row_lines(strategy);
+    if (row.empty()) return plain;
+    constexpr std::string_view kParams =
+        "        params: { account: json:/account, amount: json:/amount }\n"
+        "        statements:\n";
+    return replaced(replaced(plain, kParams, kRowMade), "    handler:\n", row + "    handler:\n");
   }
 };
 
 TEST_P(ServerPayments, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
   const ServerScene scene(GetParam().kind, consumer("{ file: { path: in.jsonl } }"));
+  scene.sql(kPaidTable);
   const std::uint64_t seed = new_seed();
   const Payments made = make_payments(size().payments, size().reused, seed);
   write_file(scene.file("in.jsonl"), made.lines);
@@ -96,6 +131,7 @@ TEST_P(ServerPayments, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
 
 TEST_P(ServerPayments, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
   const ServerScene scene(GetParam().kind, consumer(kQueue));
+  scene.sql(kPaidTable);
   const Payments made = make_payments(size().payments, 0, new_seed());
   const Ran sent = scene.semel({"send", "payments", "-", "-o", "json"}, {.input = made.lines});
   ASSERT_EQ(sent.code, 0) << sent.err;

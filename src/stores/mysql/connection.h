@@ -33,6 +33,7 @@ class Connection final : public sql::Session {
   StoreTime now() override;
   void begin(std::chrono::milliseconds patience) override;
   void commit() override;
+  void note_commit() noexcept override { open_ = false; }
   void roll_back() noexcept override;
   bool whole() const noexcept override { return wire_.whole(); }
 
@@ -52,7 +53,7 @@ class Connection final : public sql::Session {
   void draw();
   static std::int64_t drawn(const Said& said) noexcept { return said.number * kNumbers; }
 
-  bool borrowed() const noexcept { return wire_.borrowed(); }
+  bool borrowed() const noexcept override { return wire_.borrowed(); }
   Literals literals() const noexcept { return wire_.literals(); }
   // Of a borrowed one. Throws where its owner has no transaction open. Where his session commits
   // nothing by itself, one always is.

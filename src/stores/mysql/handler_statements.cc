@@ -143,6 +143,7 @@ void HandlerWire::note(Sent sent) {
 void HandlerWire::send(sql::Mark mark) {
   note({});
   wire_.send(sql::text_of(mark));
+  commits_ = mark == sql::Mark::kCommit;
 }
 
 // These servers know no named lock that ends with its transaction. A row does. It stays for a purge
@@ -185,7 +186,8 @@ std::optional<sql::Broke> HandlerWire::send(const RecordedStatement& statement, 
 
 std::vector<sql::Told> HandlerWire::run() {
   const auto sent = std::exchange(sent_, {});
-  Answers answers = wire_.run(Loss::kNothingDone);
+  const bool commits = std::exchange(commits_, false);
+  Answers answers = wire_.run(commits ? Loss::kInDoubt : Loss::kNothingDone);
   last_refusal_ = answers.refused ? answers.refused->code : 0;
   std::vector<sql::Told> told;
   for (std::size_t at = 0; at < sent.size() && before_ + at < answers.said.size(); ++at) {
@@ -206,7 +208,7 @@ std::vector<sql::Told> HandlerWire::run() {
   }
   // Something that only the server knows may have ended it: what comes behind would commit without
   // its claim.
-  if (!wire_.in_transaction()) {
+  if (!commits && !wire_.in_transaction()) {
     sql::fail({ErrorKind::kRetryTransaction, "R200", "a statement ended the transaction", {}}, 1);
   }
   return told;

@@ -57,6 +57,7 @@ class HandlerWire final : public sql::HandlerWire {
   unsigned last_refusal_ = 0;
   std::size_t before_ = 0;  // sent by others
   std::vector<Sent> sent_;
+  bool commits_ = false;  // behind them
 };
 
 }  // namespace semel::mysql

@@ -237,11 +237,7 @@ void Connection::commit() {
   }
   pipe_.send(texts_.commit, {});
   open_ = false;
-  const auto results = run();
-  // The server ends a transaction that has failed without a word of error.
-  if (std::string_view(PQcmdStatus(results.back().get())) != "COMMIT") {
-    sql::fail({ErrorKind::kRetryTransaction, "R200", "the transaction had failed before", {}}, 1);
-  }
+  need_commit(run().back().get());
 }
 
 void Connection::roll_back() noexcept {

@@ -45,6 +45,7 @@ class Connection final : public sql::Session {
   StoreTime now() override;
   void begin(std::chrono::milliseconds patience) override;
   void commit() override;
+  void note_commit() noexcept override { open_ = false; }
   void roll_back() noexcept override;
   bool whole() const noexcept override { return pipe_.whole(); }
 
@@ -68,7 +69,7 @@ class Connection final : public sql::Session {
   // A transaction that may only look.
   void begin_look();
 
-  bool borrowed() const noexcept { return !pipe_.owned(); }
+  bool borrowed() const noexcept override { return !pipe_.owned(); }
   Pipe& pipe() noexcept { return pipe_; }
   HandlerTexts& handler_texts() noexcept { return handler_texts_; }
 

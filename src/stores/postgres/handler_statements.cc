@@ -167,6 +167,7 @@ std::variant<sql::Ran, sql::Broke> judge(const PGresult* result,
 void HandlerWire::send(sql::Mark mark) {
   pipe_.send(sql::text_of(mark), {});
   sent_.push_back({});
+  commits_ = mark == sql::Mark::kCommit;
 }
 
 void HandlerWire::send(const LockName& name) {
@@ -189,8 +190,9 @@ std::optional<sql::Broke> HandlerWire::send(const RecordedStatement& statement, 
 
 std::vector<sql::Told> HandlerWire::run() {
   const auto sent = std::exchange(sent_, {});
+  const bool commits = std::exchange(commits_, false);
   std::vector<ResultPtr> results;
-  for (Pipe::Segment& segment : pipe_.run(Loss::kNothingDone)) {
+  for (Pipe::Segment& segment : pipe_.run(commits ? Loss::kInDoubt : Loss::kNothingDone)) {
     for (ResultPtr& result : segment.results) results.push_back(std::move(result));
   }
   // What was sent by others stands before.
@@ -201,10 +203,17 @@ std::vector<sql::Told> HandlerWire::run() {
     if (sent[at].lock && !went_well(result)) throw failure_of(result);
     if (sent[at].statement == nullptr) continue;
     sql::Told& one = told.emplace_back(sql::Told{judge(result, *sent[at].statement), {}});
-    if (std::holds_alternative<sql::Broke>(one.how)) break;
+    if (std::holds_alternative<sql::Broke>(one.how)) return told;
     if (sent[at].with_rows) one.rows = rows_of(result);
   }
+  if (commits) need_commit(results.back().get());
   return told;
+}
+
+void need_commit(const PGresult* result) {
+  if (!went_well(result)) throw failure_of(result);
+  if (std::string_view(PQcmdStatus(const_cast<PGresult*>(result))) == "COMMIT") return;
+  sql::fail({ErrorKind::kRetryTransaction, "R200", "the transaction had failed before", {}}, 1);
 }
 
 Rows rows_of(const PGresult* result) {

@@ -38,6 +38,9 @@ std::optional<sql::Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedSt
                                bool text_rows);
 
 Rows rows_of(const PGresult* result);
+// Throws Failure where it is no COMMIT that went well: the server ends a transaction that has
+// failed without a word of error.
+void need_commit(const PGresult* result);
 
 // On an error PostgreSQL refuses all that follows until it goes back to a mark (savepoint).
 class HandlerWire final : public sql::HandlerWire {
@@ -60,6 +63,7 @@ class HandlerWire final : public sql::HandlerWire {
   Pipe& pipe_;
   HandlerTexts& texts_;
   std::vector<Sent> sent_;
+  bool commits_ = false;  // behind them
 };
 
 }  // namespace semel::postgres

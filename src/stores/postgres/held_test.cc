@@ -45,6 +45,8 @@ class CountingSession final : public sql::Session {
     ++waits_;
     session_.commit();
   }
+  bool borrowed() const noexcept override { return session_.borrowed(); }
+  void note_commit() noexcept override { session_.note_commit(); }
   void roll_back() noexcept override { session_.roll_back(); }
   bool whole() const noexcept override { return session_.whole(); }
 

@@ -15,6 +15,14 @@ bool only_completes(const Finish& finish) noexcept {
 
 }  // namespace
 
+bool stands_since_claim(std::span<const Finish> batch, ClaimedKeys& claims) noexcept {
+  return std::ranges::all_of(batch, [&](const Finish& finish) {
+    if (!only_completes(finish) || finish.ack || !finish.result.empty()) return false;
+    const Claimed* const claimed = claims.find(finish.lease->key);
+    return claimed != nullptr && !claimed->finished && !claimed->live && !claimed->inbox;
+  });
+}
+
 StoreTime BatchFinish::now() {
   if (!now_) now_ = session_.now();
   return *now_;

@@ -37,6 +37,10 @@ class ManyRecords {
   virtual void keep(std::span<const Kept> messages) = 0;
 };
 
+// Whether `batch` writes nothing: each completes a key that the unit has claimed just now, whose
+// record says so since then.
+bool stands_since_claim(std::span<const Finish> batch, ClaimedKeys& claims) noexcept;
+
 class BatchFinish {
  public:
   // `claims`: of the unit whose transaction it is; null: of none.

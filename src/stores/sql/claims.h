@@ -44,6 +44,7 @@ class ClaimedKeys {
   // claim.
   Claimed* find(const KeyId& id) noexcept;
   bool unfinished() const noexcept;
+  std::size_t size() const noexcept { return all_.size(); }
 
  private:
   std::vector<Claimed> all_;

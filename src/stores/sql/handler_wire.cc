@@ -20,14 +20,15 @@ std::string plain(std::string_view text) {
 }  // namespace
 
 const std::string& text_of(Mark mark) noexcept {
-  static const std::array<std::string, 8> texts = {"SAVEPOINT semel_flush",
+  static const std::array<std::string, 9> texts = {"SAVEPOINT semel_flush",
                                                    "ROLLBACK TO SAVEPOINT semel_flush",
                                                    "SAVEPOINT semel_message",
                                                    "ROLLBACK TO SAVEPOINT semel_message",
                                                    "RELEASE SAVEPOINT semel_message",
                                                    "SAVEPOINT semel_question",
                                                    "ROLLBACK TO SAVEPOINT semel_question",
-                                                   "RELEASE SAVEPOINT semel_question"};
+                                                   "RELEASE SAVEPOINT semel_question",
+                                                   "COMMIT"};
   return texts[static_cast<std::size_t>(mark)];
 }
 

@@ -23,7 +23,7 @@ struct Told {
   Rows rows;  // where they were asked for
 };
 
-// Marks in a transaction: of a flush, of a message that asks, and of one question.
+// Marks in a transaction: of a flush, of a message that asks, of one question, and its end.
 enum class Mark {
   kFlush,
   kBackToFlush,
@@ -32,7 +32,8 @@ enum class Mark {
   kReleaseMessage,
   kQuestion,
   kBackToQuestion,
-  kReleaseQuestion
+  kReleaseQuestion,
+  kCommit
 };
 // As a statement; it stays where it is.
 const std::string& text_of(Mark mark) noexcept;
@@ -44,8 +45,8 @@ class HandlerWire {
   virtual void send(Mark mark) = 0;
   // Nothing is sent, and why is returned, where that cannot be done.
   virtual std::optional<Broke> send(const RecordedStatement& statement, bool with_rows) = 0;
-  // What became of each statement sent, up to the first that broke. Throws Failure where the store,
-  // or another transaction, is at fault.
+  // What became of each statement sent, up to the first that broke: behind it nothing ran, and no
+  // commit. Throws Failure where the store, or another transaction, is at fault.
   virtual std::vector<Told> run() = 0;
 };
 

@@ -64,6 +64,10 @@ class Session {
   virtual void begin(std::chrono::milliseconds patience) = 0;
   // kInDoubt where the answer was lost.
   virtual void commit() = 0;
+  // The transaction is another's, who goes on in it behind commit.
+  virtual bool borrowed() const noexcept = 0;
+  // A commit that was sent beside this session ended the transaction.
+  virtual void note_commit() noexcept = 0;
   // Ends a transaction, if one is open. Never throws: a session that cannot is no longer whole.
   virtual void roll_back() noexcept = 0;
   // Fit for another use.

@@ -31,6 +31,25 @@ FlushReport StatementRun::flush() {
   return std::exchange(report_, {});
 }
 
+bool StatementRun::needs_no_answers() const noexcept {
+  return savepoints_ == Savepoints::kSparse && !asked_ &&
+         std::ranges::none_of(pending_, [](const Pending& one) {
+           return one.statement.expect_rows || one.statement.rule != nullptr;
+         });
+}
+
+bool StatementRun::flush_and_commit() {
+  Batch batch;
+  for (const Pending& one : pending_) batch.push_back(&one);
+  const bool sent = send_batch(batch) == batch.size();
+  if (sent) wire_.send(Mark::kCommit);
+  const std::vector<Told> told = wire_.run();
+  const auto ran = [](const Told& one) { return std::holds_alternative<Ran>(one.how); };
+  pending_.clear();
+  report_ = {};
+  return sent && told.size() == batch.size() && std::ranges::all_of(told, ran);
+}
+
 // As one, at first. Whatever must be undone, a part of it goes again with it: so the parts become
 // smaller where that happens often, and grow again.
 void StatementRun::run_all(Batch batch) {

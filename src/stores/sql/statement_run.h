@@ -22,6 +22,10 @@ class StatementRun {
   bool pending() const noexcept { return !pending_.empty(); }
 
   FlushReport flush();
+  // Whether no answer to what is pending decides anything, unless one is an error.
+  bool needs_no_answers() const noexcept;
+  // Flushes and commits in one trip. False where a statement broke, and nothing is committed.
+  bool flush_and_commit();
   // Throws Failure: kRejected for an error of `statement`, kRetryTransaction where what came before
   // it failed.
   Rows query(std::size_t message, const RecordedStatement& statement);

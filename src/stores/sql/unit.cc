@@ -79,6 +79,25 @@ class Unit final : public UnitOfWork {
     });
   }
 
+  Result<FlushReport> flush_and_commit(std::span<const Finish> batch) override {
+    if (!commits_at_once(batch)) return UnitOfWork::flush_and_commit(batch);
+    return guarded([&] {
+      FlushReport report;
+      if (!batch.empty()) SEMEL_FAILPOINT(environment_, failpoint::kFinished);
+      SEMEL_FAILPOINT(environment_, failpoint::kCommitBefore);
+      report.committed = statements_.flush_and_commit();
+      stage_ = Stage::kOver;
+      if (!report.committed) {
+        report.all_undone = true;
+        session_.roll_back();
+        return report;
+      }
+      session_.note_commit();
+      SEMEL_FAILPOINT(environment_, failpoint::kCommitAfter);
+      return report;
+    });
+  }
+
   Result<void> undo(std::size_t message) override {
     return guarded([&] {
       enter(Stage::kClaimed, "an undo before the claim, or after finish");
@@ -115,6 +134,13 @@ class Unit final : public UnitOfWork {
 
   void enter(Stage needed, const char* otherwise) const {
     if (stage_ != needed) misuse(otherwise);
+  }
+
+  bool commits_at_once(std::span<const Finish> batch) {
+    if (stage_ != Stage::kClaimed || session_.borrowed()) return false;
+    if (!statements_.pending() || !statements_.needs_no_answers()) return false;
+    // Each key once: all that was claimed is finished then.
+    return batch.size() == work_->claimed().size() && stands_since_claim(batch, work_->claimed());
   }
 
   void end() noexcept {
