@@ -52,7 +52,9 @@ double consume(Store& store, const ConsumerRun& run, const std::vector<std::stri
   engine::EngineParts parts;
   parts.store = &store;
   parts.sources.push_back(make_preset_source(payloads, tally, run.at_a_time, run.seconds));
-  parts.sources.push_back(sources::make_held_source(*store.facets().held, *number, 60s));
+  if (auto* const held = store.facets().held) {
+    parts.sources.push_back(sources::make_held_source(*held, *number, 60s));
+  }
   parts.environment = &system_environment();
   parts.observer = &observer;
   parts.suspect_gate = &suspect_gate;

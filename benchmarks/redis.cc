@@ -1,0 +1,170 @@
+// Redis: claims and completions against what is written by hand, in the same run.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <semel/redis.h>
+#include <semel/version.h>
+
+#include "benchmarks/consumer.h"
+#include "benchmarks/measure.h"
+#include "benchmarks/redis_by_hand.h"
+#include "benchmarks/report.h"
+#include "benchmarks/workload.h"
+#include "tests/support/redis_server.h"
+
+namespace semel::bench {
+namespace {
+
+std::unique_ptr<Store> open_at(const test::RedisServer& server) {
+  RedisOptions options;
+  options.url = fmt::format("redis+unix://{}?db=0", server.socket());
+  auto store = open_redis(std::move(options));
+  if (!store) give_up(store.error().message);
+  return std::move(*store);
+}
+
+class RedisBench {
+ public:
+  explicit RedisBench(const Options& options)
+      : report_(options),
+        rounds_(options.quick ? 3 : 5),
+        many_(options.quick ? 50'000 : 500'000),
+        few_(options.quick ? 3'000 : 20'000) {}
+
+  void run(const Options& options) {
+    std::vector<std::string> lines = machine(options.folder);
+    lines.push_back(fmt::format(
+        "Semel {}; Redis, appendonly yes, unix socket, {} byte messages, {} rounds of {} "
+        "(naive: {})",
+        version(), kPayload, rounds_, many_, few_));
+    report_.header(lines);
+    for (const char* sync : {"everysec", "always"}) {
+      const test::RedisServer server({.arguments = {"--appendfsync", sync, kNoRewrite, "0"}});
+      for (const std::size_t connections : {1U, 4U}) two_phase(server, sync, connections);
+      latency(server, sync);
+      if (std::string_view(sync) == "everysec") bytes(server);
+    }
+    report_.finish();
+  }
+
+ private:
+  // Whenever the log grows, the server would write it anew beside what is measured.
+  static constexpr const char* kNoRewrite = "--auto-aof-rewrite-percentage";
+
+  std::vector<std::string> messages(std::size_t count) {
+    return make_payloads(count, Keys::kRandom, ++seed_);
+  }
+
+  double by_hand(const test::RedisServer& server, Style style, std::size_t connections,
+                 std::size_t count) {
+    forget_all(server.socket());
+    std::vector<std::vector<std::string>> parts;
+    std::vector<std::unique_ptr<RedisByHand>> hands;
+    for (std::size_t i = 0; i < connections; ++i) {
+      parts.push_back(messages(count / connections));
+      hands.push_back(make_redis_by_hand(server.socket(), style));
+    }
+    const Stopwatch watch;
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < connections; ++i) {
+      threads.emplace_back([&, i] { hands[i]->handle(parts[i], kBatch); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return static_cast<double>(count) / watch.seconds();
+  }
+
+  static ConsumerRun plain_run() {
+    ConsumerRun run;
+    run.strategy = core::StrategyKind::kStateMachine;
+    run.handler = no_effect(false);
+    run.batch = kBatch;
+    return run;
+  }
+
+  double with_semel(const test::RedisServer& server, std::size_t connections) {
+    forget_all(server.socket());
+    const auto store = open_at(server);
+    ConsumerRun run = plain_run();
+    run.workers = static_cast<int>(connections);
+    return consume(*store, run, messages(many_));
+  }
+
+  void two_phase(const test::RedisServer& server, const std::string& sync,
+                 std::size_t connections) {
+    Case one;
+    one.name = fmt::format("two-phase-{}-{}", sync, connections);
+    one.batch = kBatch;
+    one.what =
+        fmt::format("claim, then completion; connections: {}; naive: SET NX alone", connections);
+    one.raw = [&] { return by_hand(server, Style::kScripts, connections, many_); };
+    one.naive = [&] { return by_hand(server, Style::kSetNx, connections, few_); };
+    one.semel = [&] { return with_semel(server, connections); };
+    report_.run(one, rounds_);
+    one.name = fmt::format("machine-{}-{}", sync, connections);
+    one.what = fmt::format("the same; naive: GET, SET NX, SET; connections: {}", connections);
+    one.naive = [&] { return by_hand(server, Style::kMachine, connections, few_); };
+    report_.run(one, rounds_);
+  }
+
+  void latency(const test::RedisServer& server, const std::string& sync) {
+    Case one;
+    one.name = "latency-single-" + sync;
+    one.batch = 1;
+    one.what = "1 / p50 of one message at a time; raw: a claim and a completion by scripts";
+    one.raw = [&] {
+      forget_all(server.socket());
+      const auto hand = make_redis_by_hand(server.socket(), Style::kScripts);
+      std::vector<double> all;
+      for (const std::string& payload : messages(few_)) {
+        const Stopwatch watch;
+        hand->handle({payload}, 1);
+        all.push_back(watch.seconds());
+      }
+      return 1 / median(all);
+    };
+    one.semel = [&] {
+      forget_all(server.socket());
+      const auto store = open_at(server);
+      ConsumerRun run = plain_run();
+      run.at_a_time = 1;
+      Tally tally;
+      consume(*store, run, messages(few_), &tally);
+      return 1 / median(tally.latencies);
+    };
+    report_.run(one, rounds_);
+  }
+
+  // What the server holds more than before, for each record that is completed.
+  void bytes(const test::RedisServer& server) {
+    const std::string name = "bytes-per-record";
+    if (!report_.wanted(name)) return;
+    forget_all(server.socket());
+    const auto store = open_at(server);
+    consume(*store, plain_run(), messages(few_));
+    const long long before = memory_of(server.socket());
+    consume(*store, plain_run(), messages(many_));
+    const long long after = memory_of(server.socket());
+    report_.add(name, kBatch, std::nullopt,
+                static_cast<double>(after - before) / static_cast<double>(many_), std::nullopt,
+                fmt::format("bytes of the server's memory, keys of 36 bytes, {} records", many_));
+  }
+
+  Report report_;
+  const std::size_t rounds_;
+  const std::size_t many_;
+  const std::size_t few_;
+  std::uint64_t seed_ = 0;
+};
+
+}  // namespace
+}  // namespace semel::bench
+
+int main(int argc, char** argv) {
+  const semel::bench::Options options = semel::bench::parse_options(argc, argv);
+  semel::bench::RedisBench(options).run(options);
+}
