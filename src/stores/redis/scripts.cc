@@ -14,7 +14,8 @@ constexpr const char* kCommon = R"lua(
 local micros = %CLOCK%
 local now = math.floor(micros / 1000)
 
-local function beginning(key) return redis.call('GETRANGE', key, 0, 57) end
+-- Numbers as text: the server would print each of them with 17 digits.
+local function beginning(key) return redis.call('GETRANGE', key, '0', '57') end
 
 local function head(state, flags, attempt, token, first, till, print)
   return struct.pack('>Bc1BI4I7I6I6', 1, state, flags, attempt, token, first, till) .. print
@@ -56,18 +57,31 @@ end
 last = math.max(last, tonumber(ARGV[3]), micros + epoch * 4294967296 - 1)
 
 local none = string.rep('\000', 16)
-local answers, writes = { now }, {}
+local answers, names, values = { now }, {}, {}
+
+-- The ends of all records that are made here differ by token and print alone.
+local made_head, made_times = struct.pack('>Bc1BI4', 1, 'C', 0, 1), struct.pack('>I6I6', now, now + lease)
+
+local function make(key, print, nonce, text)
+  last = last + 1
+  local at = #names + 1
+  names[at] = key
+  values[at] = made_head .. struct.pack('>I7', last) .. made_times .. print .. nonce .. text
+  return last
+end
 
 local function acquire(key, flags, attempt, token, first, print, nonce, tail)
   last = math.max(last, token) + 1
   local value = head('C', flags, attempt + 1, last, first, now + lease, print) .. nonce
-  writes[#writes + 1] = { key, value .. tail }
+  local at = #names + 1
+  names[at], values[at] = key, value .. tail
   return value
 end
 
+-- A number is the token of a record that was made.
 local function claim(key, print, nonce, text)
   local old = beginning(key)
-  if old == '' then return acquire(key, 0, 0, 0, now, print, nonce, text) end
+  if old == '' then return make(key, print, nonce, text) end
   if string.byte(old) ~= 1 or #old < 42 then return string.sub(old, 1, 1) end
   if held_by(old, nonce) then return old end
   local state, flags, attempt, token, first, till = struct.unpack('>c1BI4I7I6I6', old, 2)
@@ -90,8 +104,8 @@ for i = 2, #KEYS do
   answers[i] = claim(KEYS[i], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
 end
 -- All is looked at before anything is written: what cannot be read changes nothing.
-if #writes > 0 then redis.call('SET', KEYS[1], struct.pack('>I4I7', epoch, last) .. life) end
-for _, write in ipairs(writes) do redis.call('SET', write[1], write[2]) end
+if #names > 0 then redis.call('SET', KEYS[1], struct.pack('>I4I7', epoch, last) .. life) end
+for i, name in ipairs(names) do redis.call('SET', name, values[i]) end
 return answers
 )lua";
 
@@ -100,7 +114,7 @@ local till = struct.pack('>I6', now + tonumber(ARGV[1]))
 local answer = {}
 for i, key in ipairs(KEYS) do
   local held = held_by(beginning(key), ARGV[i + 1])
-  if held then redis.call('SETRANGE', key, 20, till) end
+  if held then redis.call('SETRANGE', key, '20', till) end
   answer[i] = held and '1' or '0'
 end
 return table.concat(answer)

@@ -191,9 +191,14 @@ std::vector<Reply> RedisStore::ask_to_claim(std::span<const Message* const> mess
   return scripts_.claim.run(*wire, calls, Loss::kInDoubt);
 }
 
-Claim answer_for(const Message& message, const Nonce& nonce, BytesView bytes, StoreTime now) {
-  std::optional<core::Record> record = decoded(bytes);
+Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, StoreTime now) {
   const KeyId& id = message.key().id;
+  if (said.kind == Reply::Kind::kNumber) {
+    Acquired acquired;
+    acquired.lease = {id, Token{static_cast<std::uint64_t>(said.number)}, nonce};
+    return acquired;
+  }
+  std::optional<core::Record> record = decoded(said.bytes);
   if (record->state == RecordState::kConsuming && record->nonce == nonce) {
     Acquired acquired;
     acquired.lease = {id, record->token, nonce};
@@ -233,7 +238,7 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
     const StoreTime now{milliseconds(reply.list.at(0).number)};
     for (std::size_t i = 1; i < reply.list.size(); ++i) {
       const std::size_t at = claims.size();
-      claims.push_back(answer_for(*messages[at], nonces[at], reply.list[i].bytes, now));
+      claims.push_back(answer_for(*messages[at], nonces[at], reply.list[i], now));
       if (const auto* acquired = std::get_if<Acquired>(&claims.back())) {
         saw(acquired->lease.token);
       }
