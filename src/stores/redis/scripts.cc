@@ -57,16 +57,18 @@ end
 last = math.max(last, tonumber(ARGV[3]), micros + epoch * 4294967296 - 1)
 
 local none = string.rep('\000', 16)
-local answers, names, values = { now }, {}, {}
+local answers, made, names, values, bad = { now }, {}, {}, {}, false
 
 -- The ends of all records that are made here differ by token and print alone.
-local made_head, made_times = struct.pack('>Bc1BI4', 1, 'C', 0, 1), struct.pack('>I6I6', now, now + lease)
+local made_head = struct.pack('>Bc1BI4', 1, 'C', 0, 1)
+local made_times = struct.pack('>I6I6', now, now + lease)
 
+-- False where the key is there.
 local function make(key, print, nonce, text)
   last = last + 1
-  local at = #names + 1
-  names[at] = key
-  values[at] = made_head .. struct.pack('>I7', last) .. made_times .. print .. nonce .. text
+  local value = made_head .. struct.pack('>I7', last) .. made_times .. print .. nonce .. text
+  if not redis.call('SET', key, value, 'NX') then return false end
+  made[#made + 1] = key
   return last
 end
 
@@ -78,11 +80,12 @@ local function acquire(key, flags, attempt, token, first, print, nonce, tail)
   return value
 end
 
--- A number is the token of a record that was made.
-local function claim(key, print, nonce, text)
-  local old = beginning(key)
-  if old == '' then return make(key, print, nonce, text) end
-  if string.byte(old) ~= 1 or #old < 42 then return string.sub(old, 1, 1) end
+local function look(key, print, nonce)
+  local old = redis.pcall('GETRANGE', key, '0', '57')
+  if type(old) == 'table' or string.byte(old) ~= 1 or #old < 42 then
+    bad = bad or old
+    return type(old) == 'table' or string.sub(old, 1, 1)
+  end
   if held_by(old, nonce) then return old end
   local state, flags, attempt, token, first, till = struct.unpack('>c1BI4I7I6I6', old, 2)
   local recorded = string.sub(old, 27, 42)
@@ -99,12 +102,20 @@ local function claim(key, print, nonce, text)
   return redis.call('GET', key)
 end
 
+-- A number is the token of a record that was made.
 for i = 2, #KEYS do
   local at = 3 * i - 2
-  answers[i] = claim(KEYS[i], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+  local key, print, nonce = KEYS[i], ARGV[at + 1], ARGV[at + 2]
+  answers[i] = make(key, print, nonce, ARGV[at + 3]) or look(key, print, nonce)
 end
--- All is looked at before anything is written: what cannot be read changes nothing.
-if #names > 0 then redis.call('SET', KEYS[1], struct.pack('>I4I7', epoch, last) .. life) end
+-- What cannot be read changes nothing.
+if bad then
+  for _, key in ipairs(made) do redis.call('DEL', key) end
+  return type(bad) == 'table' and bad or answers
+end
+if #made + #names > 0 then
+  redis.call('SET', KEYS[1], struct.pack('>I4I7', epoch, last) .. life)
+end
 for i, name in ipairs(names) do redis.call('SET', name, values[i]) end
 return answers
 )lua";
