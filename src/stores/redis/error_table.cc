@@ -83,7 +83,7 @@ std::string_view passed_on(std::string_view said) noexcept {
   return said.substr(at + kMark.size());
 }
 
-const Row& row_of(std::string_view said) noexcept {
+const Row& entry_of(std::string_view said) noexcept {
   const std::string_view own = passed_on(said);
   const std::string_view word = first_word(own);
   const auto* const row = std::ranges::find_if(kRows, [&](const Row& one) {
@@ -95,12 +95,12 @@ const Row& row_of(std::string_view said) noexcept {
 }  // namespace
 
 Error error_of(std::string_view said) {
-  const Row& row = row_of(said);
+  const Row& row = entry_of(said);
   return {row.kind, row.page, fmt::format("the Redis server {} ({})", row.what, said), row.hint};
 }
 
 std::string_view word_of(std::string_view said) noexcept { return first_word(passed_on(said)); }
 
-bool ends_connection(std::string_view said) noexcept { return row_of(said).ends_connection; }
+bool ends_connection(std::string_view said) noexcept { return entry_of(said).ends_connection; }
 
 }  // namespace semel::redis
