@@ -18,6 +18,7 @@
 #include "stores/redis/held.h"
 #include "stores/redis/held_rows.h"
 #include "stores/redis/record.h"
+#include "stores/redis/run_markers.h"
 
 namespace semel::redis {
 namespace {
@@ -45,7 +46,8 @@ class RedisStore final : public Store {
       : core_(options.environment != nullptr ? *options.environment : system_environment(),
               std::move(target), options.prefix, inner.clock, options.connections),
         held_(make_held(core_)),
-        dead_letters_(make_dead_letters(core_)) {
+        dead_letters_(make_dead_letters(core_)),
+        runs_(make_run_markers(core_)) {
     traits_.name = "redis";
     traits_.durable = facts.keeps_log;
     traits_.forgets = facts.evicts;
@@ -56,6 +58,7 @@ class RedisStore final : public Store {
     StoreFacets facets;
     facets.held = held_.get();
     facets.dead_letters = dead_letters_.get();
+    facets.runs = runs_.get();
     return facets;
   }
 
@@ -92,6 +95,7 @@ class RedisStore final : public Store {
   StoreTraits traits_;
   const std::unique_ptr<HeldMessages> held_;
   const std::unique_ptr<DeadLetters> dead_letters_;
+  const std::unique_ptr<RunMarkers> runs_;
   // The greatest token that was ever given to this process: also a server that has forgotten all,
   // or whose clock stands behind, goes on above it.
   std::atomic<std::uint64_t> seen_{0};
