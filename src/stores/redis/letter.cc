@@ -17,8 +17,8 @@ Bytes by_position(ConsumerNumber consumer, BytesView partition, BytesView positi
   Bytes identity = "p";
   append_number(identity, static_cast<std::uint32_t>(consumer), 4);
   const BytesView parts[] = {partition, position};
-  identity += digest::view(
-      digest::shortened(digest::sha256_parts("semel.dead_letter.position", parts)));
+  identity +=
+      digest::view(digest::shortened(digest::sha256_parts("semel.dead_letter.position", parts)));
   return identity;
 }
 
@@ -59,7 +59,9 @@ Bytes content_of(const Headers& headers, BytesView payload) {
   return content;
 }
 
-Letter letter_of(BytesView head, BytesView origin, BytesView content) {
+namespace {
+
+Letter letter_in(BytesView head) {
   Cutter cut(head);
   const std::uint64_t format = cut.number(1);
   if (format > kLetterFormat) {
@@ -81,6 +83,16 @@ Letter letter_of(BytesView head, BytesView origin, BytesView content) {
   told.key = cut.sized();
   told.reason = cut.sized();
   told.error = cut.rest();
+  return letter;
+}
+
+}  // namespace
+
+std::optional<KeyId> record_in(BytesView head) { return letter_in(head).record; }
+
+Letter letter_of(BytesView head, BytesView origin, BytesView content) {
+  Letter letter = letter_in(head);
+  DeadLetter& told = letter.told;
   Origin from = origin_of(origin);
   told.type = std::move(from.type);
   told.content_type = std::move(from.content_type);
@@ -99,9 +111,9 @@ Letter letter_of(const ForeignLetter& foreign, ConsumerNumber consumer) {
   letter.record = foreign.record;
   letter.told = foreign.letter;
   const DeadLetter& told = foreign.letter;
-  letter.identity =
-      told.key.empty() ? by_position(consumer, told.partition, told.position)
-                       : by_record(foreign.record.value_or(core::encode_key(consumer, told.key)));
+  letter.identity = told.key.empty()
+                        ? by_position(consumer, told.partition, told.position)
+                        : by_record(foreign.record.value_or(core::encode_key(consumer, told.key)));
   return letter;
 }
 

@@ -7,7 +7,9 @@
 #include "stores/redis/error_table.h"
 #include "stores/redis/finish_script.h"
 #include "stores/redis/held_script.h"
+#include "stores/redis/letter_script.h"
 #include "stores/redis/row_script.h"
+#include "stores/redis/run_script.h"
 
 namespace semel::redis {
 namespace {
@@ -198,7 +200,21 @@ Scripts::Scripts(const std::string& clock)
       hold_behind(with_rows(clock, kHoldBehindScript)),
       change(with_rows(clock, kChangeScript)),
       depth(with_rows(clock, kDepthScript)),
-      lines(with_rows(clock, kLinesScript)) {}
+      lines(with_rows(clock, kLinesScript)),
+      letter_heads(with_letters(clock, kLetterHeadsScript)),
+      list_letters(with_letters(clock, kListLettersScript)),
+      replay(with_letters(clock, kReplayScript)),
+      discard(with_letters(clock, kDiscardScript)),
+      edit(with_letters(clock, kEditScript)),
+      add(with_letters(clock, kAddScript)),
+      unlock(with_letters(clock, kUnlockScript)),
+      begin_run(with_rows(clock, kBeginScript)),
+      end_run(with_rows(clock, kEndScript)),
+      sign(with_rows(clock, kSignScript)),
+      declare(with_rows(clock, kDeclareScript)),
+      show(with_rows(clock, kShowScript)),
+      forget_run(with_rows(clock, kForgetRunScript)),
+      count_crash(with_common(clock, kCountCrashScript)) {}
 
 std::string Script::known_as() {
   const std::scoped_lock lock(mutex_);

@@ -81,6 +81,47 @@ struct Scripts {
   Script depth;
   // Answer: the lines.
   Script lines;
+
+  // Dead letters. The first argument is the prefix.
+  //
+  // Numbers. Answer: of each its head, or nothing.
+  Script letter_heads;
+  // The number they stand behind, how many at most, consumer or nothing, "1" and the reason or
+  // nothing, "1" where headers and payloads are wanted. Answer: the number to go on behind, or
+  // nothing at the end; then of each: number, head, origin, headers and payload.
+  Script list_letters;
+  // Keys: the records they belong to. Numbers. Answer: a letter for each: Y, D for completed, C for
+  // a conflict, M for missing, A where it belongs to another record by now.
+  Script replay;
+  // Numbers. Answer: how many there were.
+  Script discard;
+  // Key: the record. Number, fingerprints before and after, headers and payload. Answer: a word, as
+  // Edited, or again.
+  Script edit;
+  // Of each: head, and the body of a row. Answer: how many were added.
+  Script add;
+  // Key: a record. It goes from parked or dead to retrying, and what it keeps is due. Answer: 1, or
+  // 0 where it is in no such state.
+  Script unlock;
+
+  // Who runs. The first argument is the prefix, the second an instance.
+  //
+  // Process id, ms until it counts as gone, consumer, window, "1" where deaths are asked for.
+  // Answer: the largest window of those that died, or -1.
+  Script begin_run;
+  // Consumer.
+  Script end_run;
+  // The instance may be empty. Ms until it counts as gone. Answer: known or unknown,
+  // Instance::gone(), then those that give no sign.
+  Script sign;
+  // Answer: 0 where it gives one or is freed already; else 1, then its consumers.
+  Script declare;
+  // Consumer, lane, cursor. Shows the rows it had. Answer: cursor, how many.
+  Script show;
+  // Answer: whether it was there.
+  Script forget_run;
+  // Keys: the record, its count. Arguments: ms until the count is forgotten. Answer: the count.
+  Script count_crash;
 };
 
 inline constexpr unsigned kFinishUnknown = 1;

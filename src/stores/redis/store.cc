@@ -12,11 +12,13 @@
 #include "core/key_encoding.h"
 #include "core/record_machine.h"
 #include "stores/redis/core.h"
+#include "stores/redis/dead_letters.h"
 #include "stores/redis/facts.h"
 #include "stores/redis/finisher.h"
 #include "stores/redis/held.h"
 #include "stores/redis/held_rows.h"
 #include "stores/redis/record.h"
+#include "stores/redis/run_markers.h"
 
 namespace semel::redis {
 namespace {
@@ -43,7 +45,9 @@ class RedisStore final : public Store {
              const InnerOptions& inner)
       : core_(options.environment != nullptr ? *options.environment : system_environment(),
               std::move(target), options.prefix, inner.clock, options.connections),
-        held_(make_held(core_)) {
+        held_(make_held(core_)),
+        dead_letters_(make_dead_letters(core_)),
+        runs_(make_run_markers(core_)) {
     traits_.name = "redis";
     traits_.durable = facts.keeps_log;
     traits_.forgets = facts.evicts;
@@ -53,6 +57,8 @@ class RedisStore final : public Store {
   StoreFacets facets() noexcept override {
     StoreFacets facets;
     facets.held = held_.get();
+    facets.dead_letters = dead_letters_.get();
+    facets.runs = runs_.get();
     return facets;
   }
 
@@ -90,6 +96,8 @@ class RedisStore final : public Store {
   Core core_;
   StoreTraits traits_;
   const std::unique_ptr<HeldMessages> held_;
+  const std::unique_ptr<DeadLetters> dead_letters_;
+  const std::unique_ptr<RunMarkers> runs_;
   // The greatest token that was ever given to this process: also a server that has forgotten all,
   // or whose clock stands behind, goes on above it.
   std::atomic<std::uint64_t> seen_{0};
