@@ -58,6 +58,9 @@ const auto kRedis = testing::Values(
 
 INSTANTIATE_TEST_SUITE_P(Redis, StoreSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, StoreModelSuite, kRedis, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Redis, PositionsSuite, kRedis, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Redis, GatesSuite, kRedis, testing::PrintToStringParamName());
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RecordsSuite);
 
 }  // namespace
 }  // namespace semel::conformance

@@ -21,6 +21,8 @@ Names::Names(std::string prefix)
       token(prefix + "{store}token"),
       prefix_(std::move(prefix)) {}
 
+std::string Names::of_store(const std::string& what) const { return prefix_ + "{store}" + what; }
+
 std::string Names::record(const KeyId& id) const {
   static_assert(kSlots == 256, "two digits");
   constexpr const char* kDigits = "0123456789abcdef";

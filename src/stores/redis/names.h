@@ -4,6 +4,9 @@
 //                           the consumer's number
 //   semel:{store}consumers  a hash: each consumer's name, and its number and key recipe
 //   semel:{store}numbers    a hash: whose each number is
+//   semel:{store}gates      a hash: which consumers begin nothing for now
+//   semel:{store}positions  a hash: how far each file was read for each consumer
+//   semel:{store}reader:…   which process reads a file for a consumer; it expires
 //   semel:{store}token      the last token, and the life of the server that it was given in
 //
 // An id stands there as bytes, not as text: with the usual prefix a name then fits into 32 bytes of
@@ -26,6 +29,9 @@ class Names {
   explicit Names(std::string prefix);
 
   std::string record(const KeyId& id) const;
+
+  // What stands there once for the whole store.
+  std::string of_store(const std::string& what) const;
 
   const std::string consumers;
   const std::string numbers;

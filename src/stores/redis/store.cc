@@ -13,8 +13,11 @@
 #include "core/key_encoding.h"
 #include "core/record_machine.h"
 #include "stores/redis/facts.h"
+#include "stores/redis/gates.h"
+#include "stores/redis/live_checks.h"
 #include "stores/redis/names.h"
 #include "stores/redis/pool.h"
+#include "stores/redis/positions.h"
 #include "stores/redis/record.h"
 
 namespace semel::redis {
@@ -89,14 +92,24 @@ class RedisStore final : public Store {
         target_(std::move(target)),
         names_(options.prefix),
         scripts_(inner.clock),
-        pool_([this] { return std::make_unique<Wire>(target_); }, options.connections) {
+        pool_([this] { return std::make_unique<Wire>(target_); }, options.connections),
+        positions_(make_positions(
+            pool_, names_, [this] { return std::make_unique<Wire>(target_); }, environment_)),
+        gates_(make_gates(pool_, names_, inner.clock)),
+        live_(make_live_checks(pool_)) {
     traits_.name = "redis";
     traits_.durable = facts.keeps_log;
     traits_.forgets = facts.evicts;
   }
 
   const StoreTraits& traits() const noexcept override { return traits_; }
-  StoreFacets facets() noexcept override { return {}; }
+  StoreFacets facets() noexcept override {
+    StoreFacets facets;
+    facets.positions = positions_.get();
+    facets.gates = gates_.get();
+    facets.live = live_.get();
+    return facets;
+  }
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
     return core::contained([&] { return attach_now(spec); });
@@ -138,6 +151,9 @@ class RedisStore final : public Store {
   std::atomic<std::uint64_t> seen_{0};
   std::mutex mutex_;
   std::map<ConsumerNumber, std::optional<milliseconds>> ttls_;
+  const std::unique_ptr<Positions> positions_;
+  const std::unique_ptr<Gates> gates_;
+  const std::unique_ptr<LiveChecks> live_;
 };
 
 ConsumerNumber RedisStore::attach_now(const ConsumerSpec& spec) {
