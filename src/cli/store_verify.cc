@@ -31,9 +31,14 @@ void tell_text(Console& console, const Session& session, const std::vector<Store
   }
   console.out(fmt::format("{}: {} wrong\n", session.where,
                           counted(static_cast<std::uint64_t>(wrong), "finding", "findings")));
-  const bool file = std::holds_alternative<config::SqliteStore>(session.config.store.kind);
-  console.next(file ? "cp the file, with its -wal, before anything else"
-                    : "pg_dump the database before anything else");
+  const auto& kind = session.config.store.kind;
+  if (std::holds_alternative<config::SqliteStore>(kind)) {
+    console.next("cp the file, with its -wal, before anything else");
+  } else if (std::holds_alternative<config::RedisStore>(kind)) {
+    console.next("redis-cli --rdb FILE before anything else");
+  } else {
+    console.next("pg_dump the database before anything else");
+  }
 }
 
 void tell_json(Console& console, const Session& session, const VerifyFlags& flags,

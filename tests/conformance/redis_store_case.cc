@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Redis, StoreSuite, kRedis, testing::PrintToStringParamN
 INSTANTIATE_TEST_SUITE_P(Redis, StoreModelSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, PositionsSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, GatesSuite, kRedis, testing::PrintToStringParamName());
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RecordsSuite);
+INSTANTIATE_TEST_SUITE_P(Redis, RecordsSuite, kRedis, testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace semel::conformance

@@ -1,5 +1,6 @@
 #include "stores/redis/names.h"
 
+#include <cstring>
 #include <utility>
 
 namespace semel::redis {
@@ -36,6 +37,15 @@ std::string Names::record(const KeyId& id) const {
   name += '}';
   name += id.view();
   return name;
+}
+
+std::optional<KeyId> Names::id_of(std::string_view name) const {
+  constexpr std::size_t kSlot = 4;
+  KeyId id;
+  if (name.size() != prefix_.size() + kSlot + KeyId::kSize) return std::nullopt;
+  std::memcpy(id.bytes.data(), name.data() + prefix_.size() + kSlot, KeyId::kSize);
+  if (record(id) != name) return std::nullopt;
+  return id;
 }
 
 }  // namespace semel::redis

@@ -13,7 +13,9 @@
 // the server's memory, and with base64 it would take 48.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <semel/key.h>
 
@@ -29,6 +31,9 @@ class Names {
   explicit Names(std::string prefix);
 
   std::string record(const KeyId& id) const;
+  // Whose record has this name; none where it is no record's.
+  std::optional<KeyId> id_of(std::string_view name) const;
+  const std::string& prefix() const noexcept { return prefix_; }
 
   // What stands there once for the whole store.
   std::string of_store(const std::string& what) const;

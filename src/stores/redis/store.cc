@@ -14,6 +14,7 @@
 #include "core/record_machine.h"
 #include "stores/redis/facts.h"
 #include "stores/redis/gates.h"
+#include "stores/redis/inspector.h"
 #include "stores/redis/live_checks.h"
 #include "stores/redis/names.h"
 #include "stores/redis/pool.h"
@@ -93,6 +94,7 @@ class RedisStore final : public Store {
         names_(options.prefix),
         scripts_(inner.clock),
         pool_([this] { return std::make_unique<Wire>(target_); }, options.connections),
+        inspector_(make_inspector(pool_, names_, inner.clock)),
         positions_(make_positions(
             pool_, names_, [this] { return std::make_unique<Wire>(target_); }, environment_)),
         gates_(make_gates(pool_, names_, inner.clock)),
@@ -105,6 +107,7 @@ class RedisStore final : public Store {
   const StoreTraits& traits() const noexcept override { return traits_; }
   StoreFacets facets() noexcept override {
     StoreFacets facets;
+    facets.records = inspector_.get();
     facets.positions = positions_.get();
     facets.gates = gates_.get();
     facets.live = live_.get();
@@ -151,6 +154,7 @@ class RedisStore final : public Store {
   std::atomic<std::uint64_t> seen_{0};
   std::mutex mutex_;
   std::map<ConsumerNumber, std::optional<milliseconds>> ttls_;
+  const std::unique_ptr<RecordInspector> inspector_;
   const std::unique_ptr<Positions> positions_;
   const std::unique_ptr<Gates> gates_;
   const std::unique_ptr<LiveChecks> live_;
