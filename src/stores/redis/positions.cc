@@ -41,7 +41,7 @@ class RedisPositions final : public Positions {
                                                std::string_view partition) override {
     return core::contained([&]() -> std::unique_ptr<Reservation> {
       auto held = HeldName::take(readers_ + field(consumer, partition), connect_, scripts_,
-                                 *environment_.random);
+                                 *environment_.random, {});
       if (held) return held;
       core::fail({ErrorKind::kBlocked, "R230",
                   fmt::format("another process, or another part of this one, already reads \"{}\" "

@@ -1,6 +1,11 @@
 // What the store refuses, and says.
 #include <fmt/format.h>
 
+#include <semel/gates.h>
+#include <semel/live_checks.h>
+#include <semel/records.h>
+#include <semel/run_markers.h>
+
 #include "stores/redis/test_place.h"
 
 namespace semel::redis {
@@ -114,19 +119,40 @@ TEST(RedisRefusals, ARightThatIsMissing) {
   EXPECT_EQ(number.error().code, "R253") << number.error().message;
 }
 
-// The rights that docs/stores/redis.md lists.
-TEST(RedisRefusals, TheRightsThatAreAskedForAreEnough) {
-  const RedisServer locked({.arguments = {"--user",    "worker",       "on",
-                                          ">hers",     "~semel:*",     "-@all",
-                                          "+info",     "+select",      "+client|setname",
-                                          "+evalsha",  "+script|load", "+time",
-                                          "+get",      "+set",         "+getrange",
-                                          "+setrange", "+del",         "+hget",
-                                          "+hset",     "+hsetnx",      "--appendfsync",
-                                          "no"}});
+// The rights that docs/stores/redis.md lists: to work, and for an operator.
+Result<std::unique_ptr<Store>> opened_with(const RedisServer& locked) {
   RedisOptions options;
   options.url = fmt::format("redis://worker:hers@127.0.0.1:{}", locked.port());
-  const auto store = open_redis(options);
+  return open_redis(options);
+}
+
+TEST(RedisRefusals, TheRightsThatAreAskedForAreEnough) {
+  const RedisServer locked({.arguments = {"--user",
+                                          "worker",
+                                          "on",
+                                          ">hers",
+                                          "~semel:*",
+                                          "-@all",
+                                          "+info",
+                                          "+select",
+                                          "+client|setname",
+                                          "+client|id",
+                                          "+client|list",
+                                          "+evalsha",
+                                          "+script|load",
+                                          "+time",
+                                          "+get",
+                                          "+set",
+                                          "+getrange",
+                                          "+setrange",
+                                          "+del",
+                                          "+hget",
+                                          "+hset",
+                                          "+hsetnx",
+                                          "+hdel",
+                                          "--appendfsync",
+                                          "no"}});
+  const auto store = opened_with(locked);
   ASSERT_TRUE(store.has_value()) << store.error().message;
   const auto number = (*store)->attach({"payments", "r", false, 1h});
   ASSERT_TRUE(number.has_value()) << number.error().message;
@@ -140,6 +166,36 @@ TEST(RedisRefusals, TheRightsThatAreAskedForAreEnough) {
     const Finish finish = undo ? test::not_started(lease) : test::completed(lease);
     ASSERT_TRUE((*store)->finish({&finish, 1}).has_value());
   }
+  const StoreFacets facets = (*store)->facets();
+  EXPECT_TRUE(facets.positions->save(*number, "a", "1").has_value());
+  EXPECT_EQ(facets.positions->load(*number, "a").value(), "1");
+  EXPECT_TRUE(facets.positions->reserve(*number, "a").has_value());
+  EXPECT_TRUE(facets.gates->shut(*number, "why", 1s).has_value());
+  EXPECT_TRUE(facets.gates->state(*number).value().has_value());
+  EXPECT_TRUE(facets.gates->open(*number).has_value());
+  EXPECT_TRUE(facets.gates->resume(*number).has_value());
+  EXPECT_EQ(facets.live->settings()->back().value, "not known");
+  EXPECT_TRUE(facets.records->show(m.key().id).value().has_value());
+  EXPECT_TRUE(facets.records->forget(m.key().id).value());
+  EXPECT_EQ(facets.records->list({}, {}, 10).error().code, "R253");
+}
+
+TEST(RedisRefusals, ForAnOperatorItIsMore) {
+  const RedisServer locked({.arguments = {"--user",      "worker",        "on",
+                                          ">hers",       "~semel:*",      "-@all",
+                                          "+info",       "+evalsha",      "+script|load",
+                                          "+hget",       "+hset",         "+hsetnx",
+                                          "+get",        "+getrange",     "+pttl",
+                                          "+hgetall",    "+scan",         "+memory|usage",
+                                          "+config|get", "--appendfsync", "no"}});
+  const auto store = opened_with(locked);
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  ASSERT_TRUE((*store)->attach({"payments", "r", false, 1h}).has_value());
+  const StoreFacets facets = (*store)->facets();
+  EXPECT_TRUE(facets.records->list({}, {}, 10).has_value());
+  EXPECT_TRUE(facets.records->stats().has_value());
+  EXPECT_TRUE(facets.records->verify(true).has_value());
+  EXPECT_EQ(facets.live->settings()->back().value, "no");
 }
 
 TEST(RedisRefusals, SomethingElseUnderARecordsName) {

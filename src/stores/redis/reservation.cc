@@ -9,10 +9,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kNonce = 16;
-constexpr milliseconds kExpiry{30'000};
-constexpr milliseconds kRenewEvery{10'000};
-// While the server is away.
-constexpr milliseconds kAgain{1'000};
 
 constexpr const char* kRelease = R"lua(
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -59,20 +55,22 @@ bool is_gone(Wire& wire, const Bytes& holder) {
 NameScripts::NameScripts() : release(kRelease), renew(kRenew) {}
 
 std::unique_ptr<HeldName> HeldName::take(std::string name, const Pool::Connect& connect,
-                                         std::shared_ptr<NameScripts> scripts, Random& random) {
+                                         std::shared_ptr<NameScripts> scripts, Random& random,
+                                         const Times& times) {
   std::unique_ptr<HeldName> held(
-      new HeldName(std::move(name), connect, std::move(scripts), draw(random)));
+      new HeldName(std::move(name), connect, std::move(scripts), draw(random), times));
   if (!held->try_take() && !(held->free_of_the_dead() && held->try_take())) return nullptr;
   held->thread_ = std::thread([held = held.get()] { held->keep(); });
   return held;
 }
 
 HeldName::HeldName(std::string name, Pool::Connect connect, std::shared_ptr<NameScripts> scripts,
-                   Bytes nonce)
+                   Bytes nonce, const Times& times)
     : name_(std::move(name)),
       connect_(std::move(connect)),
       scripts_(std::move(scripts)),
       nonce_(std::move(nonce)),
+      times_(times),
       wire_(connect_()) {
   know_connection();
 }
@@ -94,7 +92,7 @@ void HeldName::know_connection() {
 }
 
 bool HeldName::try_take() {
-  const std::string expiry = std::to_string(kExpiry.count());
+  const std::string expiry = std::to_string(times_.expiry.count());
   const Reply taken = wire_->ask({"SET", name_, me_, "NX", "PX", expiry}, Loss::kInDoubt);
   return taken.kind == Reply::Kind::kStatus;
 }
@@ -112,15 +110,15 @@ bool HeldName::free_of_the_dead() {
 
 void HeldName::keep() {
   std::unique_lock lock(mutex_);
-  milliseconds pause = kRenewEvery;
+  milliseconds pause = times_.renew_every;
   while (!wake_.wait_for(lock, pause, [&] { return ending_; })) {
     lock.unlock();
-    pause = kRenewEvery;
+    pause = times_.renew_every;
     try {
       renew();
     } catch (const core::Failure&) {
       // Whoever uses the store is told that it is away by what it asks itself.
-      pause = kAgain;
+      pause = times_.again;
     }
     lock.lock();
   }
@@ -133,7 +131,7 @@ void HeldName::renew() {
   }
   Call call;
   call.keys = {name_};
-  call.arguments = {std::to_string(kNonce), me_, std::to_string(kExpiry.count())};
+  call.arguments = {std::to_string(kNonce), me_, std::to_string(times_.expiry.count())};
   const Reply reply =
       std::move(scripts_->renew.run(*wire_, {&call, 1}, Loss::kNothingDone).front());
   if (reply.is_error()) throw failure_of(reply);

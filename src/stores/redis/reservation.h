@@ -33,17 +33,23 @@ class NameScripts {
 
 class HeldName final : public Positions::Reservation {
  public:
+  struct Times {
+    std::chrono::milliseconds expiry{30'000};
+    std::chrono::milliseconds renew_every{10'000};
+    std::chrono::milliseconds again{1'000};  // while the server is away
+  };
   // None where another one has it. Throws core::Failure. `scripts` and `connect` are copied or
   // outlive it.
   static std::unique_ptr<HeldName> take(std::string name, const Pool::Connect& connect,
-                                        std::shared_ptr<NameScripts> scripts, Random& random);
+                                        std::shared_ptr<NameScripts> scripts, Random& random,
+                                        const Times& times);
   ~HeldName() override;
   HeldName(const HeldName&) = delete;
   HeldName& operator=(const HeldName&) = delete;
 
  private:
   HeldName(std::string name, Pool::Connect connect, std::shared_ptr<NameScripts> scripts,
-           Bytes nonce);
+           Bytes nonce, const Times& times);
 
   bool try_take();
   bool free_of_the_dead();
@@ -56,6 +62,7 @@ class HeldName final : public Positions::Reservation {
   const Pool::Connect connect_;
   const std::shared_ptr<NameScripts> scripts_;
   const Bytes nonce_;
+  const Times times_;
   std::unique_ptr<Wire> wire_;
   Bytes me_;
   std::mutex mutex_;
