@@ -58,6 +58,8 @@ const auto kRedis = testing::Values(
 
 INSTANTIATE_TEST_SUITE_P(Redis, StoreSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, StoreModelSuite, kRedis, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Redis, HeldSuite, kRedis, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Redis, HeldLinesSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, PositionsSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, GatesSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, RecordsSuite, kRedis, testing::PrintToStringParamName());

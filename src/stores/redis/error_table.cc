@@ -45,6 +45,8 @@ constexpr Row kRows[] = {
     {"NOPERM", "", kWrong, "R253", "does not let this user do that", kRights, false},
     {"NOAUTH", "", kAway, "R251", "asks for a password", kLogin, true},
     {"WRONGPASS", "", kAway, "R251", "refused the login", kLogin, true},
+    {"ERR", "a newer Semel has written", kWrong, "R210", "holds what a newer Semel has written",
+     "run the newer program, or use another prefix", false},
     {"ERR", "AUTH", kAway, "R251", "refused the login", kLogin, true},
     {"ERR", "invalid password", kAway, "R251", "refused the login", kLogin, true},
     {"DENIED", "", kAway, "R251", "is in protected mode and lets nobody in from here",

@@ -54,9 +54,9 @@ StoreTime time_at(BytesView bytes, std::size_t at) {
 
 class RedisGates final : public Gates {
  public:
-  RedisGates(Pool& pool, const Names& names, const std::string& clock)
-      : pool_(pool),
-        name_(names.of_store("gates")),
+  RedisGates(Core& core, const std::string& clock)
+      : core_(core),
+        name_(core.names.of_store("gates")),
         state_(with_now(clock, std::string(kCommon) + kState)),
         shut_(with_now(clock, std::string(kCommon) + kShut)),
         open_(with_now(clock, std::string(kCommon) + kOpen)),
@@ -99,13 +99,10 @@ class RedisGates final : public Gates {
     call.keys = {name_};
     call.arguments = {std::to_string(static_cast<std::uint32_t>(consumer))};
     for (Bytes& one : more) call.arguments.push_back(std::move(one));
-    Lent wire(pool_);
-    Reply reply = std::move(script.run(*wire, {&call, 1}, Loss::kNothingDone).front());
-    if (reply.is_error()) throw failure_of(reply);
-    return reply;
+    return core_.run_one(script, call, Loss::kNothingDone);
   }
 
-  Pool& pool_;
+  Core& core_;
   const std::string name_;
   Script state_;
   Script shut_;
@@ -115,8 +112,8 @@ class RedisGates final : public Gates {
 
 }  // namespace
 
-std::unique_ptr<Gates> make_gates(Pool& pool, const Names& names, const std::string& clock) {
-  return std::make_unique<RedisGates>(pool, names, clock);
+std::unique_ptr<Gates> make_gates(Core& core, const std::string& clock) {
+  return std::make_unique<RedisGates>(core, clock);
 }
 
 }  // namespace semel::redis

@@ -5,12 +5,11 @@
 
 #include <semel/gates.h>
 
-#include "stores/redis/names.h"
-#include "stores/redis/pool.h"
+#include "stores/redis/core.h"
 
 namespace semel::redis {
 
-// `clock`: as of Scripts. The others outlive it.
-std::unique_ptr<Gates> make_gates(Pool& pool, const Names& names, const std::string& clock);
+// `clock`: as of Scripts. The core outlives it.
+std::unique_ptr<Gates> make_gates(Core& core, const std::string& clock);
 
 }  // namespace semel::redis

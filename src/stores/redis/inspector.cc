@@ -20,8 +20,8 @@ enum class Change { kNo = 0, kDone = 1, kHeld = 2, kNotRead = 3 };
 
 class RedisInspector final : public RecordInspector {
  public:
-  RedisInspector(Pool& pool, const Names& names, const std::string& clock)
-      : pool_(pool), names_(names), scripts_(clock) {}
+  RedisInspector(Core& core, const std::string& clock)
+      : core_(core), pool_(core.pool), names_(core.names), scripts_(clock) {}
 
   Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
     return core::contained([&]() -> std::optional<ConsumerNumber> {
@@ -69,14 +69,14 @@ class RedisInspector final : public RecordInspector {
   Result<std::vector<StoreFinding>> verify(bool full) override {
     return core::contained([&] {
       Lent wire(pool_);
-      return verify_in(*wire, names_, full);
+      return verify_in(*wire, names_, scripts_, full);
     });
   }
 
   Result<StoreStats> stats() override {
     return core::contained([&] {
       Lent wire(pool_);
-      return stats_of(*wire, names_);
+      return stats_of(*wire, core_);
     });
   }
 
@@ -85,6 +85,7 @@ class RedisInspector final : public RecordInspector {
                                  std::optional<RecordState> state, std::size_t limit);
   bool change(Script& script, const KeyId& id, std::vector<Bytes> arguments);
 
+  Core& core_;
   Pool& pool_;
   const Names& names_;
   InspectorScripts scripts_;
@@ -126,7 +127,8 @@ std::vector<RecordView> RedisInspector::listed(Wire& wire, std::optional<Consume
 bool RedisInspector::change(Script& script, const KeyId& id, std::vector<Bytes> arguments) {
   Call call;
   call.keys = {names_.record(id)};
-  call.arguments = std::move(arguments);
+  call.arguments = {names_.prefix};
+  for (Bytes& one : arguments) call.arguments.push_back(std::move(one));
   Lent wire(pool_);
   const Reply reply = std::move(script.run(*wire, {&call, 1}, Loss::kInDoubt).front());
   if (reply.is_error()) throw failure_of(reply);
@@ -150,9 +152,8 @@ bool RedisInspector::change(Script& script, const KeyId& id, std::vector<Bytes> 
 
 }  // namespace
 
-std::unique_ptr<RecordInspector> make_inspector(Pool& pool, const Names& names,
-                                                const std::string& clock) {
-  return std::make_unique<RedisInspector>(pool, names, clock);
+std::unique_ptr<RecordInspector> make_inspector(Core& core, const std::string& clock) {
+  return std::make_unique<RedisInspector>(core, clock);
 }
 
 }  // namespace semel::redis

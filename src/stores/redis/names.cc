@@ -16,25 +16,36 @@ unsigned slot_of(const KeyId& id) noexcept {
 
 }  // namespace
 
-Names::Names(std::string prefix)
-    : consumers(prefix + "{store}consumers"),
-      numbers(prefix + "{store}numbers"),
-      token(prefix + "{store}token"),
-      prefix_(std::move(prefix)) {}
+Names::Names(std::string all_begin_with)
+    : consumers(all_begin_with + "{store}consumers"),
+      numbers(all_begin_with + "{store}numbers"),
+      token(all_begin_with + "{store}token"),
+      letters(all_begin_with + "{store}letters"),
+      runs(all_begin_with + "{store}runs"),
+      prefix(std::move(all_begin_with)) {}
 
-std::string Names::of_store(const std::string& what) const { return prefix_ + "{store}" + what; }
+std::string Names::of_store(const std::string& what) const { return prefix + "{store}" + what; }
 
-std::string Names::record(const KeyId& id) const {
+std::string Names::record(const KeyId& id) const { return in_slot(id, {}); }
+
+std::string Names::crash(const KeyId& id) const { return in_slot(id, "crash:"); }
+
+std::string Names::last_row(ConsumerNumber consumer) const {
+  return prefix + "{h" + std::to_string(static_cast<std::uint32_t>(consumer)) + "}last";
+}
+
+std::string Names::in_slot(const KeyId& id, std::string_view what) const {
   static_assert(kSlots == 256, "two digits");
   constexpr const char* kDigits = "0123456789abcdef";
   const unsigned slot = slot_of(id);
   std::string name;
-  name.reserve(prefix_.size() + 4 + KeyId::kSize);
-  name += prefix_;
+  name.reserve(prefix.size() + 4 + what.size() + KeyId::kSize);
+  name += prefix;
   name += '{';
   name += kDigits[slot / 16];
   name += kDigits[slot % 16];
   name += '}';
+  name += what;
   name += id.view();
   return name;
 }
@@ -42,8 +53,8 @@ std::string Names::record(const KeyId& id) const {
 std::optional<KeyId> Names::id_of(std::string_view name) const {
   constexpr std::size_t kSlot = 4;
   KeyId id;
-  if (name.size() != prefix_.size() + kSlot + KeyId::kSize) return std::nullopt;
-  std::memcpy(id.bytes.data(), name.data() + prefix_.size() + kSlot, KeyId::kSize);
+  if (name.size() != prefix.size() + kSlot + KeyId::kSize) return std::nullopt;
+  std::memcpy(id.bytes.data(), name.data() + prefix.size() + kSlot, KeyId::kSize);
   if (record(id) != name) return std::nullopt;
   return id;
 }

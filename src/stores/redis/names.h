@@ -8,6 +8,15 @@
 //   semel:{store}positions  a hash: how far each file was read for each consumer
 //   semel:{store}reader:…   which process reads a file for a consumer; it expires
 //   semel:{store}token      the last token, and the life of the server that it was given in
+//   semel:{h5.3}…           a lane, of 16, of the held rows of consumer 5: hashes of heads (m), bodies
+//                           (b) and the bytes in each line (s), sorted sets of what is met (d) and new
+//                           (n) by when it is due, the parked (p), a sorted set for each line (l and
+//                           its name) by place, and for records whose ids belong here the lane and
+//                           number of their row (o)
+//   semel:{h5}last          the number of its last row
+//   semel:{store}letter…    dead letters: see letter.h
+//   semel:{store}run…       who runs: see run_script.cc
+//   semel:{3f}crash:…       how often a key took its process along, behind it the id
 //
 // An id stands there as bytes, not as text: with the usual prefix a name then fits into 32 bytes of
 // the server's memory, and with base64 it would take 48.
@@ -27,23 +36,27 @@ inline constexpr unsigned kSlots = 256;
 
 class Names {
  public:
-  // `prefix`: of everything. It holds no brace (open_redis refuses one).
-  explicit Names(std::string prefix);
+  // The prefix holds no brace (open_redis refuses one).
+  explicit Names(std::string all_begin_with);
 
   std::string record(const KeyId& id) const;
   // Whose record has this name; none where it is no record's.
   std::optional<KeyId> id_of(std::string_view name) const;
-  const std::string& prefix() const noexcept { return prefix_; }
-
   // What stands there once for the whole store.
   std::string of_store(const std::string& what) const;
+  std::string crash(const KeyId& id) const;
+  // Of what belongs to a consumer's held rows.
+  std::string last_row(ConsumerNumber consumer) const;
 
   const std::string consumers;
   const std::string numbers;
   const std::string token;
+  const std::string letters;
+  const std::string runs;
+  const std::string prefix;
 
  private:
-  const std::string prefix_;
+  std::string in_slot(const KeyId& id, std::string_view what) const;
 };
 
 }  // namespace semel::redis

@@ -12,16 +12,14 @@ namespace {
 
 class RedisPositions final : public Positions {
  public:
-  RedisPositions(Pool& pool, const Names& names, Pool::Connect connect, Environment& environment)
-      : pool_(pool),
-        positions_(names.of_store("positions")),
-        readers_(names.of_store("reader:")),
-        connect_(std::move(connect)),
-        environment_(environment) {}
+  explicit RedisPositions(Core& core)
+      : core_(core),
+        positions_(core.names.of_store("positions")),
+        readers_(core.names.of_store("reader:")) {}
 
   Result<std::optional<Bytes>> load(ConsumerNumber consumer, std::string_view partition) override {
     return core::contained([&]() -> std::optional<Bytes> {
-      Lent wire(pool_);
+      Lent wire(core_.pool);
       Reply reply = wire->ask({"HGET", positions_, field(consumer, partition)}, Loss::kNothingDone);
       if (reply.kind == Reply::Kind::kNil) return std::nullopt;
       return std::move(reply.bytes);
@@ -32,7 +30,7 @@ class RedisPositions final : public Positions {
   Result<void> save(ConsumerNumber consumer, std::string_view partition,
                     BytesView position) override {
     return core::contained([&] {
-      Lent wire(pool_);
+      Lent wire(core_.pool);
       wire->ask({"HSET", positions_, field(consumer, partition), position}, Loss::kNothingDone);
     });
   }
@@ -40,8 +38,9 @@ class RedisPositions final : public Positions {
   Result<std::unique_ptr<Reservation>> reserve(ConsumerNumber consumer,
                                                std::string_view partition) override {
     return core::contained([&]() -> std::unique_ptr<Reservation> {
-      auto held = HeldName::take(readers_ + field(consumer, partition), connect_, scripts_,
-                                 *environment_.random, {});
+      const auto connect = [this] { return std::make_unique<Wire>(core_.target); };
+      auto held = HeldName::take(readers_ + field(consumer, partition), connect, scripts_,
+                                 *core_.environment.random, {});
       if (held) return held;
       core::fail({ErrorKind::kBlocked, "R230",
                   fmt::format("another process, or another part of this one, already reads \"{}\" "
@@ -56,19 +55,16 @@ class RedisPositions final : public Positions {
     return fmt::format("{}:{}", static_cast<std::uint32_t>(consumer), partition);
   }
 
-  Pool& pool_;
+  Core& core_;
   const std::string positions_;
   const std::string readers_;
-  const Pool::Connect connect_;
-  Environment& environment_;
   const std::shared_ptr<NameScripts> scripts_ = std::make_shared<NameScripts>();
 };
 
 }  // namespace
 
-std::unique_ptr<Positions> make_positions(Pool& pool, const Names& names, Pool::Connect connect,
-                                          Environment& environment) {
-  return std::make_unique<RedisPositions>(pool, names, std::move(connect), environment);
+std::unique_ptr<Positions> make_positions(Core& core) {
+  return std::make_unique<RedisPositions>(core);
 }
 
 }  // namespace semel::redis

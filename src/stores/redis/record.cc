@@ -1,9 +1,6 @@
 #include "stores/redis/record.h"
 
-#include <algorithm>
-#include <cstring>
-
-#include "core/failure.h"
+#include "stores/redis/cutter.h"
 
 namespace semel::redis {
 namespace {
@@ -11,42 +8,6 @@ namespace {
 constexpr unsigned kUnknown = 1;
 // No version is ever a character that a text might begin with.
 constexpr char kGreatestFormat = 31;
-
-[[noreturn]] void damaged() {
-  core::fail({ErrorKind::kRejected, "R202",
-              "under the name of a record stands something that is none",
-              "give Semel a prefix or a database number of its own"});
-}
-
-class Cutter {
- public:
-  explicit Cutter(BytesView bytes) : rest_(bytes) {}
-
-  BytesView bytes(std::size_t count) {
-    const BytesView part = rest_.substr(0, count);
-    rest_.remove_prefix(part.size());
-    return part;
-  }
-  std::uint64_t number(std::size_t size) {
-    if (rest_.size() < size) damaged();
-    std::uint64_t value = 0;
-    for (const char byte : bytes(size)) value = value << 8U | static_cast<unsigned char>(byte);
-    return value;
-  }
-  StoreTime time() { return StoreTime(std::chrono::milliseconds(number(6))); }
-  template <class Array>
-  void fill(Array& array) {
-    const BytesView part = bytes(array.size());
-    if (part.size() != array.size()) damaged();
-    std::memcpy(array.data(), part.data(), part.size());
-  }
-  std::string sized() { return std::string(bytes(number(4))); }
-  bool empty() const noexcept { return rest_.empty(); }
-  Bytes rest() { return Bytes(rest_); }
-
- private:
-  BytesView rest_;
-};
 
 RecordState state_of(char letter) {
   switch (letter) {
@@ -63,13 +24,6 @@ RecordState state_of(char letter) {
     default:
       damaged();
   }
-}
-
-void append_sized(Bytes& out, BytesView part) {
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    out += static_cast<char>(part.size() >> static_cast<unsigned>(shift));
-  }
-  out += part;
 }
 
 }  // namespace

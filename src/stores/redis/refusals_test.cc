@@ -13,29 +13,6 @@ namespace {
 
 using test::RedisServer;
 
-TEST(RedisRefusals, WhatItCannotKeepChangesNothing) {
-  TestPlace place(shared());
-  const Message m = place.message("k");
-  const Message other = place.message("other");
-  const Lease lease = place.acquire(m);
-  const Lease second = place.acquire(other);
-  Finish without_lease;
-  without_lease.to = Finish::To::kDead;
-  without_lease.keep = &m;
-  for (const Finish& refused : {test::retrying(lease, 0ms, &m), test::parked(lease, &m),
-                                test::dead(lease, &m), test::ack_only(RowTag{}), without_lease}) {
-    const Finish batch[] = {test::completed(second), refused};
-    const auto applied = place.store().finish(batch);
-    ASSERT_FALSE(applied.has_value());
-    EXPECT_EQ(applied.error().code, "R267");
-    EXPECT_EQ(applied.error().kind, ErrorKind::kRejected);
-  }
-  const Lease both[] = {lease, second};
-  const auto held = place.store().renew(both, 60s).value();
-  EXPECT_EQ(held[0], Applied::kYes);
-  EXPECT_EQ(held[1], Applied::kYes) << "nor is its neighbour finished";
-}
-
 TEST(RedisRefusals, AServerThatEvicts) {
   const RedisServer evicting({.arguments = {"--maxmemory", "64mb", "--maxmemory-policy",
                                             "allkeys-lru", "--appendfsync", "no"}});

@@ -21,7 +21,7 @@ std::string escaped(std::string_view text) {
 
 void each_name(Wire& wire, const Names& names,
                const std::function<void(std::span<const std::string>)>& see) {
-  const std::string pattern = escaped(names.prefix()) + "{*";
+  const std::string pattern = escaped(names.prefix) + "{*";
   std::string cursor = "0";
   do {
     Reply page = wire.ask({"SCAN", cursor, "MATCH", pattern, "COUNT", kPage}, Loss::kNothingDone);

@@ -5,6 +5,9 @@
 #include <utility>
 
 #include "stores/redis/error_table.h"
+#include "stores/redis/finish_script.h"
+#include "stores/redis/held_script.h"
+#include "stores/redis/row_script.h"
 
 namespace semel::redis {
 namespace {
@@ -46,7 +49,7 @@ return number
 // A token is the time in microseconds, moved on by an epoch for each life of the server; above the
 // last one, the record's, and whatever the caller has seen.
 constexpr const char* kClaim = R"lua(
-local lease, want_result = tonumber(ARGV[1]), ARGV[2] == '1'
+local lease, want_result, gone = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[5]
 local epoch, last, life = 0, 0, ARGV[4]
 local given = redis.call('GET', KEYS[1])
 if given then
@@ -65,6 +68,14 @@ local function acquire(key, flags, attempt, token, first, print, nonce, tail)
   return value
 end
 
+-- A nonce begins with the name of the instance that drew it.
+local function holder_is_gone(nonce)
+  for at = 1, #gone, 8 do
+    if string.sub(gone, at, at + 7) == string.sub(nonce, 1, 8) then return true end
+  end
+  return false
+end
+
 local function claim(key, print, nonce, text)
   local old = beginning(key)
   if old == '' then return acquire(key, 0, 0, 0, now, print, nonce, text) end
@@ -72,9 +83,10 @@ local function claim(key, print, nonce, text)
   if held_by(old, nonce) then return old end
   local state, flags, attempt, token, first, till = struct.unpack('>c1BI4I7I6I6', old, 2)
   local recorded = string.sub(old, 27, 42)
+  if state == 'C' and till > now and holder_is_gone(string.sub(old, 43, 50)) then till = now end
   local same = print == none or print == recorded
   if same and till <= now and (state == 'C' or state == 'R') then
-    if state == 'C' then flags = 1 end
+    if state == 'C' then flags = flags - flags % 2 + 1 end
     local tail = string.sub(redis.call('GET', key), state == 'C' and 59 or 43)
     return acquire(key, flags, attempt, token, first, recorded, nonce, tail)
   end
@@ -86,7 +98,7 @@ local function claim(key, print, nonce, text)
 end
 
 for i = 2, #KEYS do
-  local at = 3 * i - 2
+  local at = 3 * i - 1
   answers[i] = claim(KEYS[i], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
 end
 -- All is looked at before anything is written: what cannot be read changes nothing.
@@ -106,52 +118,19 @@ end
 return table.concat(answer)
 )lua";
 
-constexpr const char* kFinish = R"lua(
-local function finish(key, nonce, to, how, delay, ttl, ending)
-  local old = beginning(key)
-  if not held_by(old, nonce) then return '0' end
-  local flags, attempt, token, first = struct.unpack('>BI4I7I6', old, 3)
-  local tail = string.sub(redis.call('GET', key), 59)
-  local text_end = 4 + struct.unpack('>I4', tail)
-  local text, till = string.sub(tail, 1, text_end), now
-  if how % 2 == 1 then flags = 1 end
-  if to == 'N' then
-    attempt = math.max(attempt - 1, 0)
-    ending = string.sub(tail, text_end + 1)
-    if attempt == 0 and flags == 0 and ending == '' then
-      redis.call('DEL', key)
-      return '1'
-    end
-    to = 'R'
-  elseif to == 'R' then
-    till = now + delay
-    if how >= 2 then attempt = math.max(attempt - 1, 0) end
-  elseif to == 'D' then
-    flags, text = 0, ''
-  end
-  local value = head(to, flags, attempt, token, first, till, string.sub(old, 27, 42)) .. text .. ending
-  if ttl ~= '' and (to == 'D' or to == 'X') then
-    redis.call('SET', key, value, 'PX', ttl)
-  else
-    redis.call('SET', key, value)
-  end
-  return '1'
-end
-
-local answer = {}
-for i, key in ipairs(KEYS) do
-  local at = 6 * (i - 1)
-  answer[i] = finish(key, ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3]),
-                     tonumber(ARGV[at + 4]), ARGV[at + 5], ARGV[at + 6])
-end
-return table.concat(answer)
-)lua";
-
 std::string with_common(const std::string& clock, const char* body) {
   constexpr std::string_view kMark = "%CLOCK%";
   std::string text = kCommon;
   text.replace(text.find(kMark), kMark.size(), clock);
   return text + body;
+}
+
+std::string with_rows(const std::string& clock, const char* body) {
+  return with_common(clock, kRowScript) + body;
+}
+
+std::string with_letters(const std::string& clock, const char* body) {
+  return with_rows(clock, kLetterScript) + body;
 }
 
 }  // namespace
@@ -160,7 +139,18 @@ Scripts::Scripts(const std::string& clock)
     : attach(kAttach),
       claim(with_common(clock, kClaim)),
       renew(with_common(clock, kRenew)),
-      finish(with_common(clock, kFinish)) {}
+      finish(with_letters(clock, kFinishScript)),
+      append(with_rows(clock, kAppendScript)),
+      look(with_rows(clock, kLookScript)),
+      take(with_rows(clock, kTakeScript)),
+      hold_behind(with_rows(clock, kHoldBehindScript)),
+      change(with_rows(clock, kChangeScript)),
+      depth(with_rows(clock, kDepthScript)),
+      lines(with_rows(clock, kLinesScript)) {}
+
+std::string script_text(const std::string& clock, const std::string& body) {
+  return with_common(clock, body.c_str());
+}
 
 std::string Script::known_as() {
   const std::scoped_lock lock(mutex_);

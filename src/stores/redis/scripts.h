@@ -17,6 +17,9 @@ namespace semel::redis {
 inline constexpr const char* kServerClock =
     "(function() local t = redis.call('TIME') return t[1] * 1000000 + t[2] end)()";
 
+// The text of a script that knows the time and how a record begins.
+std::string script_text(const std::string& clock, const std::string& body);
+
 // What one call of a script is given.
 struct Call {
   std::vector<Bytes> keys;
@@ -47,16 +50,37 @@ struct Scripts {
   // change is accepted, the greatest number. Answer: the number; 0 where the recipe changed.
   Script attach;
   // Keys: token, then the records. Arguments: lease in ms, "1" where results are wanted, a token
-  // that must be passed, the life of the server; then of each record: fingerprint, nonce, the key's
+  // that must be passed, the life of the server, Instance::gone(); then of each record: fingerprint, nonce, the key's
   // text behind its size. Answer: the time in ms, then of each record its bytes, as far as they
   // tell what to answer.
   Script claim;
   // Keys: records. Arguments: lease in ms; then each one's nonce. Answer: "1" or "0" for each.
   Script renew;
-  // Keys: records. Arguments, six of each: nonce; D, R, P, X as in its bytes or N for not started;
-  // flags, of kFinishUnknown and kFinishUncounted; delay in ms; ttl in ms or nothing; ending_of().
-  // Answer: as renew.
+  // Keys: records; of an entry without a lease any. Arguments: the prefix; then seven of each: nonce,
+  // empty without a lease; D, R, P, X as in its bytes, N for not started or A for an ack alone;
+  // flags, of kFinishUnknown and kFinishUncounted; delay in ms; ttl in ms or nothing; ending_of();
+  // what Extra says, or nothing. Answer: as renew.
   Script finish;
+
+  // The keys of what follows are those that a name in it begins with: all of a consumer's rows.
+  // The first argument is the prefix, the second the consumer.
+  //
+  // Of each row: lane or nothing, delay in ms, head, body. Answer: OK.
+  Script append;
+  // Number and bytes at most. Answer: the time in ms, then of each row lane, number, head and body.
+  Script look;
+  // Instance, number and bytes at most, how long hidden in ms, "1" where lines count; then of each
+  // row met: lane, number, "1" and its line or nothing, the line's lane. Answer: as look.
+  Script take;
+  // Bytes in a line at most; then of each: lane, head, body. Answer: a letter for each, H, F or U.
+  Script hold_behind;
+  // Instead of the consumer: release, hide or remove; a time in ms; then of each row: consumer,
+  // lane, number. Answer: OK.
+  Script change;
+  // Answer: rows, and ms until the next one shows, where that is known.
+  Script depth;
+  // Answer: the lines.
+  Script lines;
 };
 
 inline constexpr unsigned kFinishUnknown = 1;

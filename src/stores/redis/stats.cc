@@ -1,6 +1,7 @@
 #include "stores/redis/stats.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 
 #include "stores/redis/record.h"
@@ -77,9 +78,27 @@ std::uint64_t epoch_of(Wire& wire, const Names& names) {
   return static_cast<std::uint64_t>(number_in(token));
 }
 
+// What waits, and what was given up.
+void count_messages(Wire& wire, Core& core, ByNumber& consumers) {
+  for (auto& [number, told] : consumers) {
+    Call call;
+    const std::string text = std::to_string(static_cast<std::uint32_t>(number));
+    call.keys = {core.names.last_row(number)};
+    call.arguments = {core.names.prefix, text};
+    const Reply depth =
+        std::move(core.scripts.depth.run(wire, {&call, 1}, Loss::kNothingDone).front());
+    if (depth.is_error()) throw failure_of(depth);
+    told.held = static_cast<std::size_t>(depth.list.at(0).number);
+    const Bytes letters =
+        wire.ask({"HGET", core.names.of_store("letter-counts"), text}, Loss::kNothingDone).bytes;
+    std::from_chars(letters.data(), letters.data() + letters.size(), told.dead_letters);
+  }
+}
+
 }  // namespace
 
-StoreStats stats_of(Wire& wire, const Names& names) {
+StoreStats stats_of(Wire& wire, Core& core) {
+  const Names& names = core.names;
   StoreStats stats;
   stats.schema_version = kFormat;
   stats.epoch = epoch_of(wire, names);
@@ -100,6 +119,7 @@ StoreStats stats_of(Wire& wire, const Names& names) {
       if (whose != consumers.end()) add(whose->second, letter);
     }
   });
+  count_messages(wire, core, consumers);
   stats.record_bytes = completed.each(wire);
   for (const Measure* kind : {&completed, &unfinished, &others}) {
     stats.bytes += kind->count() * kind->each(wire);

@@ -2,12 +2,11 @@
 
 #include <semel/records.h>
 
-#include "stores/redis/names.h"
-#include "stores/redis/wire.h"
+#include "stores/redis/core.h"
 
 namespace semel::redis {
 
 // Counted by reading every name; bytes from a sample. Throws core::Failure.
-StoreStats stats_of(Wire& wire, const Names& names);
+StoreStats stats_of(Wire& wire, Core& core);
 
 }  // namespace semel::redis

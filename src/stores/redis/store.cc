@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -12,12 +11,14 @@
 #include "base/digest.h"
 #include "core/key_encoding.h"
 #include "core/record_machine.h"
+#include "stores/redis/core.h"
 #include "stores/redis/facts.h"
+#include "stores/redis/finisher.h"
 #include "stores/redis/gates.h"
+#include "stores/redis/held.h"
+#include "stores/redis/held_rows.h"
 #include "stores/redis/inspector.h"
 #include "stores/redis/live_checks.h"
-#include "stores/redis/names.h"
-#include "stores/redis/pool.h"
 #include "stores/redis/positions.h"
 #include "stores/redis/record.h"
 
@@ -25,17 +26,6 @@ namespace semel::redis {
 namespace {
 
 using std::chrono::milliseconds;
-
-// Of one call of a script: for as long as it takes the server does nothing else.
-constexpr std::size_t kMostKeys = 256;
-
-Nonce draw(Random& random) {
-  const std::uint64_t words[] = {random.next(), random.next()};
-  Nonce nonce;
-  static_assert(sizeof words == sizeof nonce.bytes);
-  std::memcpy(nonce.bytes.data(), words, sizeof words);
-  return nonce;
-}
 
 Bytes bytes_of(const Nonce& nonce) {
   return Bytes(reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size());
@@ -48,57 +38,20 @@ std::uint32_t number_for(const std::string& name) {
   const auto digest = digest::sha256_parts("semel.consumer", parts);
   std::uint32_t number = 0;
   for (std::size_t i = 0; i < sizeof number; ++i) number = number << 8U | digest[i];
-  return number % core::kMaxConsumerNumber + 1;
-}
-
-char letter_of(Finish::To to) {
-  switch (to) {
-    case Finish::To::kCompleted:
-      return 'D';
-    case Finish::To::kRetrying:
-      return 'R';
-    case Finish::To::kParked:
-      return 'P';
-    case Finish::To::kDead:
-      return 'X';
-    default:
-      return 'N';
-  }
-}
-
-void need_no_held_messages(std::span<const Finish> batch) {
-  const bool refused = std::ranges::any_of(batch, [](const Finish& one) {
-    return !one.lease || one.keep != nullptr || one.ack || one.inbox;
-  });
-  if (!refused) return;
-  core::fail({ErrorKind::kRejected, "R267",
-              "the Redis store keeps no messages: what is to be tried later, parked or dead has to "
-              "stay where it came from",
-              "use a store that keeps them: SQLite, PostgreSQL, MariaDB or MySQL"});
-}
-
-// Where a part of what was sent together was refused, the rest was done.
-core::Failure refused_among(const Reply& refused, std::span<const Reply> all) {
-  Error error = failure_of(refused).error();
-  const bool all_refused = std::ranges::all_of(all, &Reply::is_error);
-  if (!all_refused) error.kind = ErrorKind::kInDoubt;
-  return {std::move(error), 1};
+  return number % kMaxConsumer + 1;
 }
 
 class RedisStore final : public Store {
  public:
   RedisStore(const RedisOptions& options, Target target, const Facts& facts,
              const InnerOptions& inner)
-      : environment_(options.environment != nullptr ? *options.environment : system_environment()),
-        target_(std::move(target)),
-        names_(options.prefix),
-        scripts_(inner.clock),
-        pool_([this] { return std::make_unique<Wire>(target_); }, options.connections),
-        inspector_(make_inspector(pool_, names_, inner.clock)),
-        positions_(make_positions(
-            pool_, names_, [this] { return std::make_unique<Wire>(target_); }, environment_)),
-        gates_(make_gates(pool_, names_, inner.clock)),
-        live_(make_live_checks(pool_)) {
+      : core_(options.environment != nullptr ? *options.environment : system_environment(),
+              std::move(target), options.prefix, inner.clock, options.connections),
+        held_(make_held(core_)),
+        inspector_(make_inspector(core_, inner.clock)),
+        positions_(make_positions(core_)),
+        gates_(make_gates(core_, inner.clock)),
+        live_(make_live_checks(core_.pool)) {
     traits_.name = "redis";
     traits_.durable = facts.keeps_log;
     traits_.forgets = facts.evicts;
@@ -107,6 +60,7 @@ class RedisStore final : public Store {
   const StoreTraits& traits() const noexcept override { return traits_; }
   StoreFacets facets() noexcept override {
     StoreFacets facets;
+    facets.held = held_.get();
     facets.records = inspector_.get();
     facets.positions = positions_.get();
     facets.gates = gates_.get();
@@ -143,12 +97,9 @@ class RedisStore final : public Store {
   void saw(Token token) noexcept;
   std::string ttl_of(const KeyId& id);
 
-  Environment& environment_;
+  Core core_;
   StoreTraits traits_;
-  const Target target_;
-  const Names names_;
-  Scripts scripts_;
-  Pool pool_;
+  const std::unique_ptr<HeldMessages> held_;
   // The greatest token that was ever given to this process: also a server that has forgotten all,
   // or whose clock stands behind, goes on above it.
   std::atomic<std::uint64_t> seen_{0};
@@ -162,12 +113,12 @@ class RedisStore final : public Store {
 
 ConsumerNumber RedisStore::attach_now(const ConsumerSpec& spec) {
   Call call;
-  call.keys = {names_.consumers, names_.numbers};
+  call.keys = {core_.names.consumers, core_.names.numbers};
   call.arguments = {spec.name, std::to_string(number_for(spec.name)), spec.recipe_hash,
-                    spec.accept_recipe ? "1" : "0", std::to_string(core::kMaxConsumerNumber)};
-  Lent wire(pool_);
+                    spec.accept_recipe ? "1" : "0", std::to_string(kMaxConsumer)};
+  Lent wire(core_.pool);
   // Said twice it comes to the same.
-  const Reply reply = scripts_.attach.run(*wire, {&call, 1}, Loss::kNothingDone).front();
+  const Reply reply = core_.scripts.attach.run(*wire, {&call, 1}, Loss::kNothingDone).front();
   if (reply.is_error()) throw failure_of(reply);
   if (reply.number == 0) {
     core::fail({ErrorKind::kRejected, "R220",
@@ -192,23 +143,23 @@ void RedisStore::saw(Token token) noexcept {
 std::vector<Reply> RedisStore::ask_to_claim(std::span<const Message* const> messages,
                                             const ClaimOptions& options,
                                             const std::vector<Nonce>& nonces) {
-  Lent wire(pool_);
+  Lent wire(core_.pool);
   std::vector<Call> calls;
   for (std::size_t first = 0; first < messages.size(); first += kMostKeys) {
     const std::size_t end = std::min(first + kMostKeys, messages.size());
     Call& call = calls.emplace_back();
     call.keys.reserve(end - first + 1);
-    call.keys.push_back(names_.token);
+    call.keys.push_back(core_.names.token);
     call.arguments = {std::to_string(options.lease.count()), options.want_result ? "1" : "0",
-                      std::to_string(seen_.load()), wire->run_id()};
+                      std::to_string(seen_.load()), wire->run_id(), core_.instance.gone()};
     for (std::size_t i = first; i < end; ++i) {
-      call.keys.push_back(names_.record(messages[i]->key().id));
+      call.keys.push_back(core_.names.record(messages[i]->key().id));
       call.arguments.emplace_back(messages[i]->fingerprint().view());
       call.arguments.push_back(bytes_of(nonces[i]));
       call.arguments.push_back(sized(messages[i]->key().text));
     }
   }
-  return scripts_.claim.run(*wire, calls, Loss::kInDoubt);
+  return core_.scripts.claim.run(*wire, calls, Loss::kInDoubt);
 }
 
 Claim answer_for(const Message& message, const Nonce& nonce, BytesView bytes, StoreTime now) {
@@ -234,10 +185,10 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
                                          const ClaimOptions& options) {
   std::vector<Claim> claims;
   if (messages.empty()) return claims;
-  SEMEL_FAILPOINT(environment_, failpoint::kBegun);
+  SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
   std::vector<Nonce> nonces;
   nonces.reserve(messages.size());
-  for (std::size_t i = 0; i < messages.size(); ++i) nonces.push_back(draw(*environment_.random));
+  for (std::size_t i = 0; i < messages.size(); ++i) nonces.push_back(core_.instance.draw_nonce());
   std::vector<Reply> replies;
   try {
     replies = ask_to_claim(messages, options, nonces);
@@ -246,7 +197,7 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
     // Under the same nonces: what was claimed before the answer was lost is found to be ours.
     replies = ask_to_claim(messages, options, nonces);
   }
-  SEMEL_FAILPOINT(environment_, failpoint::kClaimed);
+  SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
   claims.reserve(messages.size());
   for (const Reply& reply : replies) {
     if (reply.is_error()) throw failure_of(reply);
@@ -264,12 +215,9 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
 
 std::vector<Applied> RedisStore::applied(Script& script, const std::vector<Call>& calls,
                                          std::size_t count) {
-  Lent wire(pool_);
-  const std::vector<Reply> replies = script.run(*wire, calls, Loss::kInDoubt);
   std::vector<Applied> answers;
   answers.reserve(count);
-  for (const Reply& reply : replies) {
-    if (reply.is_error()) throw refused_among(reply, replies);
+  for (const Reply& reply : core_.run(script, calls, Loss::kInDoubt)) {
     for (const char one : reply.bytes) {
       answers.push_back(one == '1' ? Applied::kYes : Applied::kLeaseLost);
     }
@@ -284,11 +232,11 @@ std::vector<Applied> RedisStore::renew_now(std::span<const Lease> leases, millis
     Call& call = calls.emplace_back();
     call.arguments.push_back(std::to_string(lease.count()));
     for (const Lease& one : leases.subspan(first, std::min(kMostKeys, leases.size() - first))) {
-      call.keys.push_back(names_.record(one.key));
+      call.keys.push_back(core_.names.record(one.key));
       call.arguments.push_back(bytes_of(one.nonce));
     }
   }
-  return applied(scripts_.renew, calls, leases.size());
+  return applied(core_.scripts.renew, calls, leases.size());
 }
 
 std::string RedisStore::ttl_of(const KeyId& id) {
@@ -299,29 +247,20 @@ std::string RedisStore::ttl_of(const KeyId& id) {
 }
 
 std::vector<Applied> RedisStore::finish_now(std::span<const Finish> batch) {
-  need_no_held_messages(batch);
   if (batch.empty()) return {};
   std::vector<Call> calls;
-  for (std::size_t first = 0; first < batch.size(); first += kMostKeys) {
-    Call& call = calls.emplace_back();
-    for (const Finish& one : batch.subspan(first, std::min(kMostKeys, batch.size() - first))) {
-      const unsigned flags =
-          (one.unknown ? kFinishUnknown : 0) | (one.counted ? 0 : kFinishUncounted);
-      const std::int64_t delay = std::max<std::int64_t>(one.delay.count(), 0);
-      const bool completed = one.to == Finish::To::kCompleted;
-      call.keys.push_back(names_.record(one.lease->key));
-      call.arguments.push_back(bytes_of(one.lease->nonce));
-      call.arguments.emplace_back(1, letter_of(one.to));
-      call.arguments.push_back(std::to_string(flags));
-      call.arguments.push_back(std::to_string(delay));
-      call.arguments.push_back(ttl_of(one.lease->key));
-      call.arguments.push_back(
-          ending_of(one.reason, one.error, completed ? BytesView(one.result) : BytesView()));
+  std::size_t bytes = 0;
+  for (const Finish& one : batch) {
+    if (calls.empty() || calls.back().keys.size() >= kMostKeys || bytes > kMostBytes) {
+      calls.emplace_back().arguments.push_back(core_.names.prefix);
+      bytes = 0;
     }
+    bytes += weight_of(one);
+    append_finish(calls.back(), core_.names, one, one.lease ? ttl_of(one.lease->key) : "");
   }
-  SEMEL_FAILPOINT(environment_, failpoint::kCommitBefore);
-  std::vector<Applied> answers = applied(scripts_.finish, calls, batch.size());
-  SEMEL_FAILPOINT(environment_, failpoint::kCommitAfter);
+  SEMEL_FAILPOINT(core_.environment, failpoint::kCommitBefore);
+  std::vector<Applied> answers = applied(core_.scripts.finish, calls, batch.size());
+  SEMEL_FAILPOINT(core_.environment, failpoint::kCommitAfter);
   return answers;
 }
 

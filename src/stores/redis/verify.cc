@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
+#include "stores/redis/core.h"
+#include "stores/redis/held_rows.h"
 #include "stores/redis/record.h"
 #include "stores/redis/record_view.h"
 #include "stores/redis/scan.h"
@@ -20,7 +23,8 @@ std::string hex_of(BytesView bytes) {
 
 class Verify {
  public:
-  Verify(Wire& wire, const Names& names, bool full) : wire_(wire), names_(names), full_(full) {}
+  Verify(Wire& wire, const Names& names, InspectorScripts& scripts, bool full)
+      : wire_(wire), names_(names), scripts_(scripts), full_(full) {}
 
   std::vector<StoreFinding> run() {
     look_at_consumers();
@@ -30,7 +34,9 @@ class Verify {
         if (names_.id_of(name)) records.push_back(name);
       }
       look_at(records);
+      if (full_) look_for_rows(records);
     });
+    if (full_) look_at_rows();
     return std::move(findings_);
   }
 
@@ -106,8 +112,62 @@ class Verify {
     }
   }
 
+  Reply run(Script& script, Call call) {
+    call.arguments.insert(call.arguments.begin(), names_.prefix);
+    Reply reply = std::move(script.run(wire_, {&call, 1}, Loss::kNothingDone).front());
+    if (reply.is_error()) throw failure_of(reply);
+    return reply;
+  }
+
+  // A record that says that its message is kept has it.
+  void look_for_rows(const std::vector<std::string>& records) {
+    for (std::size_t first = 0; first < records.size(); first += kMostKeys) {
+      Call call;
+      call.keys.assign(records.begin() + static_cast<std::ptrdiff_t>(first),
+                       records.begin() + static_cast<std::ptrdiff_t>(
+                                             std::min(first + kMostKeys, records.size())));
+      const Bytes letters = run(scripts_.check_held, call).bytes;
+      for (std::size_t i = 0; i < letters.size(); ++i) {
+        if (letters[i] != 'H') continue;
+        wrong("record.held_missing", hex_of(names_.id_of(call.keys[i])->view()),
+              "its message is kept, as it says, and is not there");
+      }
+    }
+  }
+
+  // Each message that is kept is whole, and stands where it is found when it is due.
+  void look_at_rows() {
+    for (const auto& [number, name] : numbers_) {
+      for (unsigned lane = 0; lane < kLanes; ++lane) look_at_lane(number, name, lane);
+    }
+  }
+
+  void look_at_lane(ConsumerNumber number, const std::string& name, unsigned lane) {
+    const std::string consumer = std::to_string(static_cast<std::uint32_t>(number));
+    const std::string heads = fmt::format("{}{{h{}.{}}}m", names_.prefix, consumer, lane);
+    std::string cursor = "0";
+    do {
+      Reply page = wire_.ask({"HSCAN", heads, cursor, "COUNT", "256"}, Loss::kNothingDone);
+      cursor = page.list.at(0).bytes;
+      Call call;
+      call.keys = {heads};
+      call.arguments = {consumer, std::to_string(lane)};
+      const auto& fields = page.list.at(1).list;
+      for (std::size_t i = 0; i < fields.size(); i += 2) call.arguments.push_back(fields[i].bytes);
+      const Bytes letters = run(scripts_.check_rows, call).bytes;
+      for (std::size_t i = 0; i < letters.size(); ++i) {
+        if (letters[i] == '-') continue;
+        const bool body = letters[i] == 'B';
+        wrong(body ? "held.payload_missing" : "held.unreachable",
+              fmt::format("{} row {}", name, call.arguments[i + 2]),
+              body ? "its payload is not there" : "it is kept, and nothing would ever find it");
+      }
+    } while (cursor != "0");
+  }
+
   Wire& wire_;
   const Names& names_;
+  InspectorScripts& scripts_;
   const bool full_;
   std::vector<StoreFinding> findings_;
   std::map<ConsumerNumber, std::string> numbers_;
@@ -115,8 +175,9 @@ class Verify {
 
 }  // namespace
 
-std::vector<StoreFinding> verify_in(Wire& wire, const Names& names, bool full) {
-  return Verify(wire, names, full).run();
+std::vector<StoreFinding> verify_in(Wire& wire, const Names& names, InspectorScripts& scripts,
+                                    bool full) {
+  return Verify(wire, names, scripts, full).run();
 }
 
 }  // namespace semel::redis

@@ -1,0 +1,165 @@
+#include "stores/redis/finish_script.h"
+
+namespace semel::redis {
+
+const char* const kFinishScript = R"lua(
+-- What a Finish says beside its record.
+local function cut(bytes)
+  local parts, at = {}, 1
+  while at <= #bytes do parts[#parts + 1], at = sized(bytes, at) end
+  local x = { head = parts[4], body = parts[5], attempts = tonumber(parts[6]),
+              since = tonumber(parts[7]), reason = parts[8], error = parts[9],
+              identity = parts[10], record = parts[11] }
+  if parts[1] ~= '' then
+    x.ack = struct.unpack('>I4', parts[1])
+    x.ack_lane, x.ack_number = string.byte(parts[1], 5), string.sub(parts[1], 6)
+  end
+  if parts[2] ~= '' then x.consumer = tonumber(parts[2]) end
+  if parts[3] ~= '' then x.lane = tonumber(parts[3]) end
+  return x
+end
+
+local function acked(x) return x.ack and read(x.ack, x.ack_lane, x.ack_number) end
+
+-- The row that comes back: the one it came from, the one of an earlier try, or a new one.
+local function hold(x, id, ready, parked, first, text, print)
+  local given = x.head ~= '' and parsed(x.head, x.consumer, x.lane, '')
+  local earlier = id and linked(id)
+  local row = acked(x)
+  if not row and earlier and (not given or given.print == earlier.print) then row = earlier end
+  if row then
+    renumber(row)
+  elseif given then
+    row = given
+    add(row, x.body)
+  else
+    return false
+  end
+  if not id and given then text, print = given.key, has(given, PRINT) and given.print end
+  row.attempts = x.attempts
+  if row.first == 0 then row.first = first end
+  if text and text ~= '' then
+    row.key = text
+    set(row, KEY, true)
+    if print then
+      row.print = print
+      set(row, PRINT, true)
+    end
+  end
+  wait(row, ready, parked, id)
+  return true
+end
+
+local function bury_ended(x, id, has_row, first, text, print)
+  local letter = { replayed = 0, attempts = x.attempts, first = first, dead = now,
+                   reason = x.reason, error = x.error }
+  if x.head ~= '' then
+    local given = parsed(x.head, x.consumer, 0, '')
+    letter.consumer, letter.print, letter.key = x.consumer, given.print, given.key
+    letter.record, letter.identity = x.record ~= '' and x.record or no_record, x.identity
+    return bury(letter, x.body)
+  end
+  -- Without the message, what is held for it is what can be kept.
+  local row = acked(x) or (has_row and linked(id))
+  if not row or not id then return end
+  letter.consumer, letter.print, letter.key = consumer_of(id), print, text
+  letter.record, letter.identity = id, 'k' .. id
+  bury(letter, redis.call('HGET', row.at .. 'b', row.number))
+end
+
+local function without_record(to, x, delay)
+  local first = x.since and now - x.since or now
+  if to == 'R' then
+    hold(x, nil, now + delay, false, first)
+    return
+  end
+  if to == 'P' or to == 'X' then bury_ended(x, nil, false, first) end
+  local row = acked(x)
+  if not row then return end
+  if to == 'N' then release(row, 0) else remove(row) end
+end
+
+local nothing = { head = '', attempts = 0, reason = '', error = '' }
+
+-- What is kept is kept before the record says so, and goes after it does.
+local function keep(to, x, id, has_row, till, first, text, print)
+  if to == 'R' or to == 'P' then return hold(x, id, till, to == 'P', first, text, print) end
+  if to == 'X' and x ~= nothing then bury_ended(x, id, has_row, first, text, print) end
+  return has_row and to == 'N'
+end
+
+local function let_go(to, x, id, has_row)
+  local row = acked(x)
+  if to == 'N' then
+    if row then release(row, 0) end
+  elseif to == 'D' or to == 'X' then
+    if row then remove(row) end
+    local other = has_row and linked(id)
+    if other then remove(other) end
+  end
+end
+
+local function write(key, value, ttl)
+  if ttl then redis.call('SET', key, value, 'PX', ttl) else redis.call('SET', key, value) end
+end
+
+local function finish(key, old, to, how, delay, ttl, ending, x)
+  local flags, attempt, token, first = struct.unpack('>BI4I7I6', old, 3)
+  local tail = string.sub(redis.call('GET', key), 59)
+  local text_end = 4 + struct.unpack('>I4', tail)
+  local text, till = string.sub(tail, 1, text_end), now
+  local id, print = string.sub(key, -20), string.sub(old, 27, 42)
+  local unknown, has_row, plain = flags % 2, flags >= 2, false
+  if how % 2 == 1 then unknown = 1 end
+  if to == 'N' then
+    attempt = math.max(attempt - 1, 0)
+    ending = string.sub(tail, text_end + 1)
+    plain = attempt == 0 and unknown == 0 and ending == ''
+  elseif to == 'R' then
+    till = now + delay
+    if how >= 2 then attempt = math.max(attempt - 1, 0) end
+  elseif to == 'D' then
+    unknown, text = 0, ''
+  end
+  local kept = false
+  if x ~= nothing or has_row then
+    kept = keep(to, x, id, has_row, till, first, string.sub(tail, 5, text_end), print)
+  end
+  if plain then
+    redis.call('DEL', key)
+  else
+    local state = to == 'N' and 'R' or to
+    local value = head(state, unknown + (kept and 2 or 0), attempt, token, first, till, print)
+    write(key, value .. text .. ending, ttl ~= '' and (to == 'D' or to == 'X') and ttl)
+  end
+  if x ~= nothing or has_row then let_go(to, x, id, has_row) end
+end
+
+-- All is looked at before anything is written: what cannot be read changes nothing.
+local olds, extras, answer = {}, {}, {}
+for i, key in ipairs(KEYS) do
+  if ARGV[7 * i - 5] ~= '' then olds[i] = beginning(key) end
+  local extra = ARGV[7 * i + 1]
+  extras[i] = nothing
+  if extra ~= '' then
+    extras[i] = cut(extra)
+    acked(extras[i])
+  end
+end
+local ended = {}
+for i, key in ipairs(KEYS) do
+  local nonce, to, how, delay, ttl, ending = unpack(ARGV, 7 * i - 5, 7 * i)
+  answer[i] = '1'
+  if not olds[i] then
+    without_record(to, extras[i], tonumber(delay))
+  elseif ended[key] or not held_by(olds[i], nonce) then
+    answer[i] = '0'
+  else
+    finish(key, olds[i], to, tonumber(how), tonumber(delay), ttl, ending, extras[i])
+    ended[key] = true
+  end
+end
+return table.concat(answer)
+)lua";
+
+}  // namespace semel::redis

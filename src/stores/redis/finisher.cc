@@ -1,0 +1,108 @@
+#include "stores/redis/finisher.h"
+
+#include <algorithm>
+
+#include "stores/redis/cutter.h"
+#include "stores/redis/held_rows.h"
+#include "stores/redis/letter.h"
+#include "stores/redis/record.h"
+
+namespace semel::redis {
+namespace {
+
+char letter_of(Finish::To to) {
+  switch (to) {
+    case Finish::To::kCompleted:
+      return 'D';
+    case Finish::To::kRetrying:
+      return 'R';
+    case Finish::To::kParked:
+      return 'P';
+    case Finish::To::kDead:
+      return 'X';
+    case Finish::To::kAckOnly:
+      return 'A';
+    case Finish::To::kNotStarted:
+      break;
+  }
+  return 'N';
+}
+
+bool keeps(Finish::To to) {
+  return to == Finish::To::kRetrying || to == Finish::To::kParked || to == Finish::To::kDead;
+}
+
+Bytes ack_of(const Finish& finish) {
+  Bytes bytes;
+  const auto place = finish.ack ? place_of(*finish.ack) : std::nullopt;
+  if (!place) return bytes;
+  append_number(bytes, place->consumer, 4);
+  append_number(bytes, place->lane, 1);
+  bytes += place->number_text();
+  return bytes;
+}
+
+// What is said beside the record; nothing where there is nothing to say.
+Bytes extra_of(const Finish& finish) {
+  const Message* kept = keeps(finish.to) ? finish.keep : nullptr;
+  const Bytes ack = ack_of(finish);
+  Bytes extra;
+  if (finish.lease && kept == nullptr && ack.empty()) return extra;
+  append_sized(extra, ack);
+  NewRow row;
+  std::string consumer, lane;
+  Bytes identity, record;
+  if (kept != nullptr) {
+    row = row_of(*kept, finish.arrival);
+    consumer = std::to_string(static_cast<std::uint32_t>(kept->key().id.consumer()));
+    lane = std::to_string(row.lane);
+    identity = identity_of(*kept, finish.arrival);
+    if (!kept->key().text.empty()) record = kept->key().id.view();
+  }
+  const bool tried = finish.arrival != nullptr && finish.arrival->since_first;
+  append_sized(extra, consumer);
+  append_sized(extra, lane);
+  append_sized(extra, row.head);
+  append_sized(extra, row.body);
+  append_sized(extra, std::to_string(std::max(finish.attempts, 0)));
+  append_sized(extra, tried ? std::to_string(finish.arrival->since_first->count()) : "");
+  append_sized(extra, finish.reason);
+  append_sized(extra, finish.error);
+  append_sized(extra, identity);
+  append_sized(extra, record);
+  return extra;
+}
+
+}  // namespace
+
+void append_finish(Call& call, const Names& names, const Finish& finish, std::string ttl) {
+  const bool leased = finish.lease && finish.to != Finish::To::kAckOnly;
+  const unsigned flags =
+      (finish.unknown ? kFinishUnknown : 0) | (finish.counted ? 0 : kFinishUncounted);
+  const bool completed = finish.to == Finish::To::kCompleted;
+  call.keys.push_back(leased ? names.record(finish.lease->key) : names.token);
+  call.arguments.push_back(
+      leased ? Bytes(reinterpret_cast<const char*>(finish.lease->nonce.bytes.data()),
+                     finish.lease->nonce.bytes.size())
+             : Bytes());
+  call.arguments.emplace_back(1, letter_of(finish.to));
+  call.arguments.push_back(std::to_string(flags));
+  call.arguments.push_back(std::to_string(wait_of(finish.delay)));
+  call.arguments.push_back(std::move(ttl));
+  call.arguments.push_back(leased ? ending_of(finish.reason, finish.error,
+                                              completed ? BytesView(finish.result) : BytesView())
+                                  : Bytes());
+  call.arguments.push_back(extra_of(finish));
+}
+
+std::size_t weight_of(const Finish& finish) noexcept {
+  std::size_t bytes = finish.result.size() + finish.error.size() + finish.reason.size();
+  if (finish.keep == nullptr || !keeps(finish.to)) return bytes;
+  bytes += finish.keep->payload().size();
+  for (const Header& header : finish.keep->headers()) {
+    bytes += header.name.size() + header.value.size();
+  }
+  return bytes;
+}
+
+}  // namespace semel::redis

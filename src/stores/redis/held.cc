@@ -1,0 +1,225 @@
+#include "stores/redis/held.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "core/key_encoding.h"
+#include "stores/redis/held_rows.h"
+
+namespace semel::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostTaken = 4 << 20;  // bytes
+
+std::string text_of(ConsumerNumber consumer) {
+  return std::to_string(static_cast<std::uint32_t>(consumer));
+}
+
+class Held final : public HeldMessages {
+ public:
+  explicit Held(Core& core) : core_(core) {}
+
+  Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) override {
+    return core::contained([&] { append_now(consumer, messages); });
+  }
+  Result<std::vector<Arrival>> take(ConsumerNumber consumer, std::size_t max_messages,
+                                    std::size_t max_bytes, milliseconds hidden,
+                                    const LineOf& line_of) override {
+    return core::contained(
+        [&] { return take_now(consumer, max_messages, max_bytes, hidden, line_of); });
+  }
+  Result<std::vector<Place>> hold_behind(ConsumerNumber consumer,
+                                         std::span<const Follower> followers,
+                                         std::size_t most_bytes) override {
+    return core::contained([&] { return hold_behind_now(consumer, followers, most_bytes); });
+  }
+  Result<std::vector<Bytes>> lines(ConsumerNumber consumer) override {
+    return core::contained([&] {
+      std::vector<Bytes> lines;
+      Reply reply = core_.run_one(core_.scripts.lines, about(consumer), Loss::kNothingDone);
+      for (Reply& line : reply.list) lines.push_back(std::move(line.bytes));
+      return lines;
+    });
+  }
+  Result<void> release(std::span<const RowTag> rows, milliseconds delay) override {
+    return change("release", rows, delay);
+  }
+  Result<void> extend(std::span<const RowTag> rows, milliseconds hidden) override {
+    return change("hide", rows, hidden);
+  }
+  Result<void> remove(std::span<const RowTag> rows) override {
+    return change("remove", rows, milliseconds(0));
+  }
+  Result<Depth> depth(ConsumerNumber consumer) override {
+    return core::contained([&] {
+      const Reply reply = core_.run_one(core_.scripts.depth, about(consumer), Loss::kNothingDone);
+      Depth depth;
+      depth.rows = static_cast<std::size_t>(reply.list.at(0).number);
+      if (reply.list.size() > 1) depth.next_due = milliseconds(reply.list[1].number);
+      return depth;
+    });
+  }
+  int wake_fd() noexcept override { return -1; }
+
+ private:
+  Call about(ConsumerNumber consumer) const {
+    Call call;
+    call.keys = {core_.names.last_row(consumer)};
+    call.arguments = {core_.names.prefix, text_of(consumer)};
+    return call;
+  }
+  void append_now(ConsumerNumber consumer, std::span<const HeldMessage> messages);
+  std::vector<Arrival> take_now(ConsumerNumber consumer, std::size_t max_messages,
+                                std::size_t max_bytes, milliseconds hidden, const LineOf& line_of);
+  bool take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::size_t most,
+                 std::size_t most_bytes, milliseconds hidden, const LineOf& line_of);
+  std::vector<Bytes> meet(ConsumerNumber consumer, std::size_t most, std::size_t most_bytes,
+                          const LineOf& line_of);
+  std::vector<Place> hold_behind_now(ConsumerNumber consumer, std::span<const Follower> followers,
+                                     std::size_t most_bytes);
+  Result<void> change(const char* how, std::span<const RowTag> rows, milliseconds time);
+
+  Core& core_;
+};
+
+// One call whatever its size: all or none.
+void Held::append_now(ConsumerNumber consumer, std::span<const HeldMessage> messages) {
+  if (messages.empty()) return;
+  Call call = about(consumer);
+  for (const HeldMessage& message : messages) {
+    NewRow row = row_of(message);
+    call.arguments.push_back(
+        message.key ? std::to_string(lane_of_id(core::encode_key(consumer, *message.key))) : "");
+    call.arguments.push_back(std::to_string(wait_of(message.delay)));
+    call.arguments.push_back(std::move(row.head));
+    call.arguments.push_back(std::move(row.body));
+  }
+  core_.run_one(core_.scripts.append, call, Loss::kInDoubt);
+}
+
+// What `take` is to be told of rows that nobody has met: where each of them stands from now on.
+std::vector<Bytes> Held::meet(ConsumerNumber consumer, std::size_t most, std::size_t most_bytes,
+                              const LineOf& line_of) {
+  Call look = about(consumer);
+  look.arguments.push_back(std::to_string(most));
+  look.arguments.push_back(std::to_string(most_bytes));
+  const Reply reply = core_.run_one(core_.scripts.look, look, Loss::kNothingDone);
+  std::vector<Arrival> arrivals;
+  append_arrivals(arrivals, static_cast<std::uint32_t>(consumer), reply);
+  std::vector<Bytes> met;
+  for (const Arrival& arrival : arrivals) {
+    const RowPlace place = *place_of(*arrival.row);
+    const std::optional<Bytes> line = line_of(arrival);
+    met.push_back(std::to_string(place.lane));
+    met.push_back(place.number_text());
+    met.push_back(line ? "1" + *line : Bytes());
+    met.push_back(line ? std::to_string(lane_of_line(*line)) : std::to_string(place.lane));
+  }
+  return met;
+}
+
+// False where nothing was due.
+bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::size_t most,
+                     std::size_t most_bytes, milliseconds hidden, const LineOf& line_of) {
+  std::vector<Bytes> met;
+  if (line_of) met = meet(consumer, most, most_bytes, line_of);
+  const bool any_met = !met.empty();
+  Call call = about(consumer);
+  call.arguments.push_back(core_.instance.name());
+  call.arguments.push_back(std::to_string(most));
+  call.arguments.push_back(std::to_string(most_bytes));
+  call.arguments.push_back(std::to_string(wait_of(hidden)));
+  call.arguments.emplace_back(line_of ? "1" : "0");
+  std::ranges::move(met, std::back_inserter(call.arguments));
+  const Reply reply = core_.run_one(core_.scripts.take, call, Loss::kInDoubt);
+  append_arrivals(taken, static_cast<std::uint32_t>(consumer), reply);
+  return any_met || reply.list.size() > 1;
+}
+
+std::vector<Arrival> Held::take_now(ConsumerNumber consumer, std::size_t max_messages,
+                                    std::size_t max_bytes, milliseconds hidden,
+                                    const LineOf& line_of) {
+  std::vector<Arrival> taken;
+  std::size_t bytes = 0;
+  while (taken.size() < max_messages && (bytes < max_bytes || taken.empty())) {
+    const std::size_t most = std::min(max_messages - taken.size(), kMostKeys);
+    const std::size_t most_bytes = std::min(max_bytes - std::min(bytes, max_bytes), kMostTaken);
+    const std::size_t before = taken.size();
+    bool more = false;
+    try {
+      more = take_some(taken, consumer, most, most_bytes, hidden, line_of);
+    } catch (const core::Failure&) {
+      // What is in hand already is hidden from all others.
+      if (taken.empty()) throw;
+      return taken;
+    }
+    for (std::size_t i = before; i < taken.size(); ++i) bytes += taken[i].payload.size();
+    if (!more) break;
+  }
+  return taken;
+}
+
+std::vector<HeldMessages::Place> Held::hold_behind_now(ConsumerNumber consumer,
+                                                       std::span<const Follower> followers,
+                                                       std::size_t most_bytes) {
+  std::vector<Place> places(followers.size(), Place::kFree);
+  if (followers.empty()) return places;
+  std::vector<Call> calls;
+  std::vector<std::vector<std::size_t>> asked;
+  std::map<BytesView, std::size_t> call_of;  // a line is not split: all of it is free or none
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < followers.size(); ++i) {
+    const bool much = calls.empty() || bytes > kMostBytes || asked.back().size() >= kMostKeys;
+    if (much && !call_of.contains(*followers[i].arrival->line)) {
+      calls.push_back(about(consumer));
+      calls.back().arguments.push_back(std::to_string(most_bytes));
+      asked.emplace_back();
+      bytes = 0;
+    }
+    const auto at = call_of.try_emplace(*followers[i].arrival->line, calls.size() - 1).first;
+    NewRow row = row_of(*followers[i].message, followers[i].arrival);
+    bytes += row.body.size();
+    Call& call = calls[at->second];
+    call.arguments.push_back(std::to_string(row.lane));
+    call.arguments.push_back(std::move(row.head));
+    call.arguments.push_back(std::move(row.body));
+    asked[at->second].push_back(i);
+  }
+  const std::vector<Reply> replies = core_.run(core_.scripts.hold_behind, calls, Loss::kInDoubt);
+  for (std::size_t c = 0; c < calls.size(); ++c) {
+    for (std::size_t i = 0; i < asked[c].size(); ++i) {
+      const char said = replies[c].bytes.at(i);
+      places[asked[c][i]] = said == 'H' ? Place::kHeld : said == 'U' ? Place::kFull : Place::kFree;
+    }
+  }
+  return places;
+}
+
+Result<void> Held::change(const char* how, std::span<const RowTag> rows, milliseconds time) {
+  return core::contained([&] {
+    std::vector<Call> calls;
+    for (std::size_t first = 0; first < rows.size(); first += kMostKeys) {
+      Call& call = calls.emplace_back();
+      call.arguments = {core_.names.prefix, how, std::to_string(wait_of(time))};
+      for (const RowTag row : rows.subspan(first, std::min(kMostKeys, rows.size() - first))) {
+        const auto place = place_of(row);
+        if (!place) continue;
+        call.keys = {core_.names.last_row(ConsumerNumber{place->consumer})};
+        call.arguments.push_back(std::to_string(place->consumer));
+        call.arguments.push_back(std::to_string(place->lane));
+        call.arguments.push_back(place->number_text());
+      }
+    }
+    core_.run(core_.scripts.change, calls, Loss::kInDoubt);
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<HeldMessages> make_held(Core& core) { return std::make_unique<Held>(core); }
+
+}  // namespace semel::redis

@@ -1,0 +1,76 @@
+// A held row as the bytes that stand in its lane: a head that scripts change, and a body that stays
+// as it was written. All numbers are big-endian.
+//
+//   head: 1 version · 1 flags · 6 ready · 6 place in its line · 4 attempts · 6 first seen · 4 bytes
+//   of its payload · 8 holder, an instance · 16 fingerprint · 20 id of the record it is held for ·
+//   line behind 4 bytes of its size · key
+//   body: origin behind 4 bytes of its size · headers likewise · payload
+//   origin: type, content type, partition, position, each behind 4 bytes of its size · 1 flags · 6
+//   the broker's time · the broker's key
+//
+// What a tag names: the consumer, the lane, and a number that no other row of the consumer ever
+// has.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <semel/held_messages.h>
+#include <semel/records.h>
+
+#include "stores/redis/reply.h"
+
+namespace semel::redis {
+
+// Into how many lanes the rows of a consumer are spread. Never another number.
+inline constexpr unsigned kLanes = 16;
+// A tag has room for no greater one.
+inline constexpr std::uint32_t kMaxConsumer = (1U << 17U) - 1;
+// What is due in the far future is due nevertheless.
+inline constexpr std::chrono::milliseconds kLongestWait{std::chrono::hours(24 * 365 * 200)};
+
+struct RowPlace {
+  std::uint32_t consumer = 0;
+  unsigned lane = 0;
+  std::uint64_t number = 0;
+
+  std::string number_text() const;
+};
+
+RowTag tag_of(const RowPlace& place);
+// None for what is no tag.
+std::optional<RowPlace> place_of(RowTag tag);
+
+unsigned lane_of_line(BytesView line) noexcept;
+unsigned lane_of_id(const KeyId& id) noexcept;
+
+// Zero or more, and never so much that the sum with the clock has no room.
+std::int64_t wait_of(std::chrono::milliseconds delay) noexcept;
+
+struct NewRow {
+  unsigned lane = 0;
+  Bytes head;
+  Bytes body;
+};
+// Of a message whose key is known; `arrival` may be null.
+NewRow row_of(const Message& message, const Arrival* arrival);
+NewRow row_of(const HeldMessage& message);
+
+// The parts of the body that say where a message came from and what it is, for letters.
+struct Origin {
+  std::string type;
+  std::string content_type;
+  std::string partition;
+  std::string position;
+  std::optional<Bytes> broker_key;
+  std::optional<StoreTime> broker_time;
+};
+Origin origin_of(BytesView bytes);
+Bytes bytes_of(const Origin& origin);
+
+// Adds the rows of a reply, from `list[1]` on: lane, number, head and body of each.
+void append_arrivals(std::vector<Arrival>& arrivals, std::uint32_t consumer, const Reply& reply);
+
+}  // namespace semel::redis

@@ -1,0 +1,219 @@
+#include "stores/redis/held_script.h"
+
+namespace semel::redis {
+
+const char* const kAppendScript = R"lua(
+local consumer = tonumber(ARGV[2])
+for i = 3, #ARGV, 4 do
+  local lane = ARGV[i] ~= '' and tonumber(ARGV[i]) or nil
+  local row = parsed(ARGV[i + 2], consumer, lane, '')
+  row.lane, row.ready = lane, now + tonumber(ARGV[i + 1])
+  add(row, ARGV[i + 3])
+  save(row)
+  redis.call('ZADD', row.at .. 'n', row.ready, row.number)
+end
+return 'OK'
+)lua";
+
+// Rows nobody has met yet, oldest due first.
+const char* const kLookScript = R"lua(
+local consumer, most, most_bytes = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local found = {}
+for lane = 0, 15 do
+  local due = redis.call('ZRANGEBYSCORE', lane_of(consumer, lane) .. 'n', '-inf', now, 'WITHSCORES',
+                         'LIMIT', 0, most)
+  for i = 1, #due, 2 do found[#found + 1] = { lane, due[i], tonumber(due[i + 1]) } end
+end
+table.sort(found, function(a, b)
+  if a[3] ~= b[3] then return a[3] < b[3] end
+  return a[2] < b[2]
+end)
+local answer, bytes = { now }, 0
+for i = 1, math.min(#found, most) do
+  local lane, number = found[i][1], found[i][2]
+  local at = lane_of(consumer, lane)
+  local body = redis.call('HGET', at .. 'b', number)
+  if bytes > 0 and bytes + #body > most_bytes then break end
+  bytes = bytes + #body
+  for _, part in ipairs({ lane, number, redis.call('HGET', at .. 'm', number), body }) do
+    answer[#answer + 1] = part
+  end
+end
+return answer
+)lua";
+
+const char* const kTakeScript = R"lua(
+local consumer, holder, most, most_bytes = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local till, in_lines = now + tonumber(ARGV[6]), ARGV[7] == '1'
+local kWithTheFirst = 32
+
+-- A row that was met: from now on it stands where its line does.
+local function meet(lane, number, line, its_lane)
+  local row = read(consumer, lane, number)
+  if not row or redis.call('ZREM', row.at .. 'n', number) == 0 then return end
+  if line == '' then return due(row, row.ready) end
+  if its_lane ~= lane then
+    local body = redis.call('HGET', row.at .. 'b', number)
+    redis.call('HDEL', row.at .. 'b', number)
+    redis.call('HDEL', row.at .. 'm', number)
+    row.lane, row.at = its_lane, lane_of(consumer, its_lane)
+    redis.call('HSET', row.at .. 'b', number, body)
+  end
+  row.line = string.sub(line, 2)
+  set(row, LINE, true)
+  join(row)
+  save(row)
+  due(row, row.ready)
+end
+for i = 8, #ARGV, 4 do
+  meet(tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]))
+end
+
+local function in_hand(row, number)
+  local other = read(consumer, row.lane, number)
+  if not other or not has(other, TAKEN) or other.holder ~= holder then return false end
+  return tonumber(redis.call('ZSCORE', row.at .. 'd', number) or '0') > now
+end
+
+-- What is between the first and the one right before it was in this hand when that was taken, and
+-- goes from it only together with all behind it: the two ends tell.
+local function waits(row)
+  local first = redis.call('ZRANGE', line_of(row), 0, 0)[1]
+  if first == row.number then return false end
+  local before = redis.call('ZREVRANGEBYSCORE', line_of(row), '(' .. row.place, '-inf', 'LIMIT', 0, 1)[1]
+  return not in_hand(row, first) or (before ~= first and not in_hand(row, before))
+end
+
+local answer, count, bytes = { now }, 0, 0
+local function full() return count >= most or (count > 0 and bytes >= most_bytes) end
+
+local function give(row)
+  answer[#answer + 1], answer[#answer + 2] = row.lane, row.number
+  answer[#answer + 1] = head_of(row)
+  answer[#answer + 1] = redis.call('HGET', row.at .. 'b', row.number)
+  count, bytes = count + 1, bytes + row.bytes
+  set(row, TAKEN, true)
+  set(row, BEHIND, false)
+  row.holder = holder
+  save(row)
+  redis.call('ZREM', row.at .. 'n', row.number)
+  due(row, till)
+end
+
+local function look_at(row)
+  if not has(row, LINE) then return give(row) end
+  if waits(row) then
+    set(row, BEHIND, true)
+    set(row, TAKEN, false)
+    row.holder = nobody
+    save(row)
+    redis.call('ZREM', row.at .. 'd', row.number)
+    return
+  end
+  give(row)
+  local next = redis.call('ZRANGEBYSCORE', line_of(row), '(' .. row.place, '+inf', 'LIMIT', 0, kWithTheFirst)
+  for _, number in ipairs(next) do
+    local other = read(consumer, row.lane, number)
+    if full() or not other or not has(other, BEHIND) then return end
+    give(other)
+  end
+end
+
+-- Lanes are merged by when their rows are due; what was looked at is due no more.
+local queues = {}
+for lane = 0, 15 do
+  queues[#queues + 1] = { lane = lane, set = lane_of(consumer, lane) .. 'd' }
+  if not in_lines then
+    queues[#queues + 1] = { lane = lane, set = lane_of(consumer, lane) .. 'n' }
+  end
+end
+local function fill(queue)
+  local found = redis.call('ZRANGEBYSCORE', queue.set, '-inf', now, 'WITHSCORES', 'LIMIT', 0, 8)
+  queue.next, queue.found, queue.more = 1, found, #found == 16
+end
+local function front(queue)
+  if not queue.found or (queue.next > #queue.found and queue.more) then fill(queue) end
+  return queue.found[queue.next], tonumber(queue.found[queue.next + 1])
+end
+while not full() do
+  local best, number, score
+  for _, queue in ipairs(queues) do
+    local its_number, its_score = front(queue)
+    if its_number and (not best or its_score < score or (its_score == score and its_number < number)) then
+      best, number, score = queue, its_number, its_score
+    end
+  end
+  if not best then break end
+  best.next = best.next + 2
+  local row = read(consumer, best.lane, number)
+  if row then look_at(row) else redis.call('ZREM', best.set, number) end
+end
+return answer
+)lua";
+
+const char* const kHoldBehindScript = R"lua(
+local consumer, most = tonumber(ARGV[2]), tonumber(ARGV[3])
+local full, answer = {}, {}
+local function hold(row, body)
+  local bytes = redis.call('HGET', row.at .. 's', row.line)
+  if not bytes then return 'F' end
+  -- What has found no room lets none of its line by.
+  if full[row.line] or tonumber(bytes) + row.bytes > most then
+    full[row.line] = true
+    return 'U'
+  end
+  row.ready = now
+  set(row, BEHIND, true)
+  add(row, body)
+  save(row)
+  return 'H'
+end
+for i = 4, #ARGV, 3 do
+  answer[#answer + 1] = hold(parsed(ARGV[i + 1], consumer, tonumber(ARGV[i]), ''), ARGV[i + 2])
+end
+return table.concat(answer)
+)lua";
+
+const char* const kChangeScript = R"lua(
+local how, time = ARGV[2], tonumber(ARGV[3])
+for i = 4, #ARGV, 3 do
+  local row = read(ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2])
+  if row then
+    row.consumer = tonumber(row.consumer)
+    if how == 'remove' then
+      remove(row)
+    elseif how == 'release' then
+      release(row, time)
+    elseif has(row, TAKEN) and tonumber(redis.call('ZSCORE', row.at .. 'd', row.number) or '0') > now then
+      due(row, now + time)
+    end
+  end
+end
+return 'OK'
+)lua";
+
+const char* const kDepthScript = R"lua(
+local rows, first = 0, nil
+for lane = 0, 15 do
+  local at = lane_of(ARGV[2], lane)
+  rows = rows + redis.call('HLEN', at .. 'm') - redis.call('SCARD', at .. 'p')
+  for _, set_of in ipairs({ 'd', 'n' }) do
+    local score = redis.call('ZRANGE', at .. set_of, 0, 0, 'WITHSCORES')[2]
+    if score then first = math.min(first or tonumber(score), tonumber(score)) end
+  end
+end
+if not first then return { rows } end
+return { rows, math.max(first - now, 0) }
+)lua";
+
+const char* const kLinesScript = R"lua(
+local lines = {}
+for lane = 0, 15 do
+  for _, line in ipairs(redis.call('HKEYS', lane_of(ARGV[2], lane) .. 's')) do
+    lines[#lines + 1] = line
+  end
+end
+return lines
+)lua";
+
+}  // namespace semel::redis

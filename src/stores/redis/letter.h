@@ -1,0 +1,45 @@
+// A dead letter as the bytes that stand under its name: semel:{store}letter:17, a hash of a head
+// (m), which changes, the origin (o) of what it keeps, and headers and payload (b), both as in a
+// row's body (held_rows.h). All numbers are big-endian.
+//
+//   head: 1 version · 4 consumer · 4 replayed · 4 attempts · 6 first seen · 6 dead at · 16
+//   fingerprint · 20 id of its record · identity, key, reason, each behind 4 bytes of its size ·
+//   error
+//
+//   semel:{store}letter         the last number
+//   semel:{store}letters        a sorted set of all
+//   semel:{store}letter-ids     a hash: from identity and fingerprint to the number
+//   semel:{store}letter-counts  a hash: how many each consumer has
+//
+// Identity: what makes two of a fingerprint one. The record's id; of one without a key its
+// position; nothing where it has neither.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <semel/records.h>
+
+#include "stores/redis/held_rows.h"
+
+namespace semel::redis {
+
+struct Letter {
+  ConsumerNumber consumer{};
+  std::optional<KeyId> record;
+  Bytes identity;
+  DeadLetter told;  // without id and the consumer's name
+};
+
+Bytes identity_of(const Message& message, const Arrival* arrival);
+
+Bytes head_of(const Letter& letter);
+// Headers behind 4 bytes of their size, and the payload.
+Bytes content_of(const Headers& headers, BytesView payload);
+// `content` may be empty: then headers and payload stay so. Throws core::Failure (R202, R210).
+Letter letter_of(BytesView head, BytesView origin, BytesView content);
+// As an operator brings it, from elsewhere.
+Letter letter_of(const ForeignLetter& foreign, ConsumerNumber consumer);
+Bytes origin_of(const DeadLetter& letter);
+
+}  // namespace semel::redis
