@@ -51,14 +51,14 @@ class RedisPlace final : public StorePlace {
   std::string prefix_;
 };
 
-// It keeps no messages, has no transactions and no inspector (semel/redis.h): those suites are not
-// its own.
+// It has no transactions and no inspector (semel/redis.h): those suites are not its own.
 const auto kRedis = testing::Values(
     StoreCase{"redis", [] { return std::unique_ptr<StorePlace>(new RedisPlace()); }});
 
 INSTANTIATE_TEST_SUITE_P(Redis, StoreSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, StoreModelSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, HeldSuite, kRedis, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Redis, DeadLetterSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, HeldLinesSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, PositionsSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, GatesSuite, kRedis, testing::PrintToStringParamName());

@@ -94,8 +94,7 @@ local function let_go(to, x, id, has_row)
     if row then release(row, 0) end
   elseif to == 'D' or to == 'X' then
     if row then remove(row) end
-    local other = has_row and linked(id)
-    if other then remove(other) end
+    if has_row then remove_rows_of(id) end
   end
 end
 

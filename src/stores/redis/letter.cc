@@ -59,7 +59,9 @@ Bytes content_of(const Headers& headers, BytesView payload) {
   return content;
 }
 
-Letter letter_of(BytesView head, BytesView origin, BytesView content) {
+namespace {
+
+Letter letter_in(BytesView head) {
   Cutter cut(head);
   const std::uint64_t format = cut.number(1);
   if (format > kLetterFormat) {
@@ -81,6 +83,16 @@ Letter letter_of(BytesView head, BytesView origin, BytesView content) {
   told.key = cut.sized();
   told.reason = cut.sized();
   told.error = cut.rest();
+  return letter;
+}
+
+}  // namespace
+
+std::optional<KeyId> record_in(BytesView head) { return letter_in(head).record; }
+
+Letter letter_of(BytesView head, BytesView origin, BytesView content) {
+  Letter letter = letter_in(head);
+  DeadLetter& told = letter.told;
   Origin from = origin_of(origin);
   told.type = std::move(from.type);
   told.content_type = std::move(from.content_type);

@@ -38,6 +38,8 @@ Bytes head_of(const Letter& letter);
 Bytes content_of(const Headers& headers, BytesView payload);
 // `content` may be empty: then headers and payload stay so. Throws core::Failure (R202, R210).
 Letter letter_of(BytesView head, BytesView origin, BytesView content);
+// The record that a letter belongs to. Throws as letter_of.
+std::optional<KeyId> record_in(BytesView head);
 // As an operator brings it, from elsewhere.
 Letter letter_of(const ForeignLetter& foreign, ConsumerNumber consumer);
 Bytes origin_of(const DeadLetter& letter);

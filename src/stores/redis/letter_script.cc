@@ -1,3 +1,5 @@
+#include "stores/redis/letter_script.h"
+
 #include "stores/redis/row_script.h"
 
 namespace semel::redis {
@@ -113,5 +115,113 @@ local function reopen(key)
   return true
 end
 )lua";
+
+const char* const kLetterHeadsScript = R"lua(
+local heads = {}
+for i = 2, #ARGV do heads[i - 1] = redis.call('HGET', letter_at(ARGV[i]), 'm') end
+return heads
+)lua";
+
+const char* const kListLettersScript = R"lua(
+local kScanned, kMostBytes = 256, 4194304
+local most, consumer, reason, whole = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6] == '1'
+local ids = redis.call('ZRANGEBYSCORE', letters, '(' .. ARGV[2], '+inf', 'LIMIT', 0, kScanned)
+local answer, count, bytes = { #ids == kScanned and ids[#ids] or '' }, 0, 0
+for _, id in ipairs(ids) do
+  if count >= most or bytes > kMostBytes then break end
+  local head = redis.call('HGET', letter_at(id), 'm')
+  local letter = head and parsed_letter(head)
+  if letter and (not consumer or letter.consumer == consumer) and
+     (reason == '' or letter.reason == string.sub(reason, 2)) then
+    local origin = redis.call('HGET', letter_at(id), 'o')
+    local content = whole and redis.call('HGET', letter_at(id), 'b') or ''
+    for _, part in ipairs({ id, head, origin, content }) do answer[#answer + 1] = part end
+    count, bytes = count + 1, bytes + #content
+    if bytes > kMostBytes then answer[1] = id end
+  end
+end
+return answer
+)lua";
+
+const char* const kReplayScript = R"lua(
+local function replay(id, key)
+  local letter = read_letter(id)
+  if not letter then return 'M' end
+  if letter.record ~= no_record then
+    if string.sub(key, -20) ~= letter.record then return 'A' end
+    local old = beginning(key)
+    if old ~= '' then
+      if letter.print ~= no_print and letter.print ~= string.sub(old, 27, 42) then return 'C' end
+      if string.sub(old, 2, 2) == 'D' then return 'D' end
+      if reopen(key) then return 'Y' end
+    end
+  end
+  -- No record, or one on its way: a copy of its own passes through the record like any other.
+  hold_letter(id, letter)
+  return 'Y'
+end
+local answer = {}
+for i, key in ipairs(KEYS) do answer[i] = replay(ARGV[i + 1], key) end
+return table.concat(answer)
+)lua";
+
+const char* const kDiscardScript = R"lua(
+local count = 0
+for i = 2, #ARGV do
+  local id = ARGV[i]
+  local letter = read_letter(id)
+  if letter then
+    local field = index_field(letter, letter.print)
+    if redis.call('HGET', letter_ids, field) == id then redis.call('HDEL', letter_ids, field) end
+    redis.call('ZREM', letters, id)
+    redis.call('DEL', letter_at(id))
+    redis.call('HINCRBY', prefix .. '{store}letter-counts', letter.consumer, -1)
+    count = count + 1
+  end
+end
+return count
+)lua";
+
+const char* const kEditScript = R"lua(
+local key, id, before, print, content = KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local letter = read_letter(id)
+if not letter then return 'missing' end
+if letter.print ~= before then return 'moved' end
+local old = ''
+if letter.record ~= no_record then
+  if string.sub(key, -20) ~= letter.record then return 'again' end
+  old = beginning(key)
+end
+if old ~= '' then
+  local state = string.sub(old, 2, 2)
+  if state == 'D' then return 'completed' end
+  if before ~= no_print and before ~= string.sub(old, 27, 42) then return 'conflict' end
+  if state ~= 'X' then return 'busy' end
+  if string.byte(old, 3) % 2 == 1 then return 'unknown' end
+end
+local twin = letter.identity ~= '' and redis.call('HGET', letter_ids, index_field(letter, print))
+if twin and twin ~= id then return 'twin' end
+redis.call('HSET', letter_ids, index_field(letter, print), id)
+if print ~= before then redis.call('HDEL', letter_ids, index_field(letter, before)) end
+letter.print = print
+save_letter(id, letter)
+redis.call('HSET', letter_at(id), 'b', content)
+if old ~= '' then redis.call('SETRANGE', key, 26, print) end
+return 'yes'
+)lua";
+
+const char* const kAddScript = R"lua(
+local added = 0
+for i = 2, #ARGV, 2 do
+  local letter = parsed_letter(ARGV[i])
+  if not redis.call('HGET', letter_ids, index_field(letter, letter.print)) then
+    insert_letter(letter, ARGV[i + 1])
+    added = added + 1
+  end
+end
+return added
+)lua";
+
+const char* const kUnlockScript = "return reopen(KEYS[1]) and 1 or 0";
 
 }  // namespace semel::redis

@@ -125,6 +125,11 @@ local function remove(row)
   if has(row, LINE) then leave(row) end
 end
 
+local function remove_rows_of(id)
+  local row = linked(id)
+  if row then remove(row) end
+end
+
 -- A row that is not kept yet; its head is written by `save`.
 local function add(row, body)
   row.number = draw(row.consumer)

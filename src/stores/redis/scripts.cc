@@ -7,6 +7,7 @@
 #include "stores/redis/error_table.h"
 #include "stores/redis/finish_script.h"
 #include "stores/redis/held_script.h"
+#include "stores/redis/letter_script.h"
 #include "stores/redis/row_script.h"
 
 namespace semel::redis {
@@ -146,7 +147,14 @@ Scripts::Scripts(const std::string& clock)
       hold_behind(with_rows(clock, kHoldBehindScript)),
       change(with_rows(clock, kChangeScript)),
       depth(with_rows(clock, kDepthScript)),
-      lines(with_rows(clock, kLinesScript)) {}
+      lines(with_rows(clock, kLinesScript)),
+      letter_heads(with_letters(clock, kLetterHeadsScript)),
+      list_letters(with_letters(clock, kListLettersScript)),
+      replay(with_letters(clock, kReplayScript)),
+      discard(with_letters(clock, kDiscardScript)),
+      edit(with_letters(clock, kEditScript)),
+      add(with_letters(clock, kAddScript)),
+      unlock(with_letters(clock, kUnlockScript)) {}
 
 std::string script_text(const std::string& clock, const std::string& body) {
   return with_common(clock, body.c_str());

@@ -81,6 +81,28 @@ struct Scripts {
   Script depth;
   // Answer: the lines.
   Script lines;
+
+  // Dead letters. The first argument is the prefix.
+  //
+  // Numbers. Answer: of each its head, or nothing.
+  Script letter_heads;
+  // The number they stand behind, how many at most, consumer or nothing, "1" and the reason or
+  // nothing, "1" where headers and payloads are wanted. Answer: the number to go on behind, or nothing
+  // at the end; then of each: number, head, origin, headers and payload.
+  Script list_letters;
+  // Keys: the records they belong to. Numbers. Answer: a letter for each: Y, D for completed, C for a
+  // conflict, M for missing, A where it belongs to another record by now.
+  Script replay;
+  // Numbers. Answer: how many there were.
+  Script discard;
+  // Key: the record. Number, fingerprints before and after, headers and payload. Answer: a word, as
+  // Edited, or again.
+  Script edit;
+  // Of each: head, and the body of a row. Answer: how many were added.
+  Script add;
+  // Key: a record. It goes from parked or dead to retrying, and what it keeps is due. Answer: 1, or 0
+  // where it is in no such state.
+  Script unlock;
 };
 
 inline constexpr unsigned kFinishUnknown = 1;

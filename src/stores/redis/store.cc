@@ -12,6 +12,7 @@
 #include "core/key_encoding.h"
 #include "core/record_machine.h"
 #include "stores/redis/core.h"
+#include "stores/redis/dead_letters.h"
 #include "stores/redis/facts.h"
 #include "stores/redis/finisher.h"
 #include "stores/redis/gates.h"
@@ -48,6 +49,7 @@ class RedisStore final : public Store {
       : core_(options.environment != nullptr ? *options.environment : system_environment(),
               std::move(target), options.prefix, inner.clock, options.connections),
         held_(make_held(core_)),
+        dead_letters_(make_dead_letters(core_)),
         inspector_(make_inspector(core_, inner.clock)),
         positions_(make_positions(core_)),
         gates_(make_gates(core_, inner.clock)),
@@ -61,6 +63,7 @@ class RedisStore final : public Store {
   StoreFacets facets() noexcept override {
     StoreFacets facets;
     facets.held = held_.get();
+    facets.dead_letters = dead_letters_.get();
     facets.records = inspector_.get();
     facets.positions = positions_.get();
     facets.gates = gates_.get();
@@ -100,6 +103,7 @@ class RedisStore final : public Store {
   Core core_;
   StoreTraits traits_;
   const std::unique_ptr<HeldMessages> held_;
+  const std::unique_ptr<DeadLetters> dead_letters_;
   // The greatest token that was ever given to this process: also a server that has forgotten all,
   // or whose clock stands behind, goes on above it.
   std::atomic<std::uint64_t> seen_{0};

@@ -1,0 +1,243 @@
+#include "stores/redis/dead_letters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "stores/redis/cutter.h"
+#include "stores/redis/letter.h"
+
+namespace semel::redis {
+namespace {
+
+// A letter that moves to another record between two steps is looked at again.
+constexpr int kLooks = 5;
+
+[[noreturn]] void never_stands_still() {
+  core::fail({ErrorKind::kUnavailable, "R200", "a dead letter changes all the time", {}});
+}
+
+Edited edited_of(BytesView word) {
+  constexpr std::pair<BytesView, Edited> kWords[] = {
+      {"yes", Edited::kYes},           {"missing", Edited::kMissing},
+      {"moved", Edited::kMoved},       {"twin", Edited::kTwin},
+      {"completed", Edited::kCompleted}, {"busy", Edited::kBusy},
+      {"conflict", Edited::kConflict}, {"unknown", Edited::kUnknownOutcome}};
+  for (const auto& [known, edited] : kWords) {
+    if (word == known) return edited;
+  }
+  core::fail({ErrorKind::kUnavailable, "R200", "the server gave an answer of no meaning", {}});
+}
+
+class Letters final : public DeadLetters {
+ public:
+  explicit Letters(Core& core) : core_(core) {}
+
+  Result<std::vector<DeadLetter>> list(const DeadLetterFilter& filter) override {
+    return core::contained([&] { return list_now(filter); });
+  }
+  Result<std::optional<DeadLetter>> show(std::int64_t id) override {
+    return core::contained([&]() -> std::optional<DeadLetter> {
+      DeadLetterFilter filter;
+      filter.after = id - 1;
+      filter.limit = 1;
+      filter.payloads = true;
+      auto letters = list_now(filter);
+      if (letters.empty() || letters.front().id != id) return std::nullopt;
+      return std::move(letters.front());
+    });
+  }
+  Result<ReplayReport> replay(std::span<const std::int64_t> ids) override {
+    return core::contained([&] {
+      ReplayReport report;
+      std::vector<std::int64_t> left(ids.begin(), ids.end());
+      for (int look = 0; !left.empty(); ++look) {
+        if (look == kLooks) never_stands_still();
+        left = replay_now(left, report);
+      }
+      return report;
+    });
+  }
+  Result<std::size_t> discard(std::span<const std::int64_t> ids) override {
+    return core::contained([&] {
+      std::size_t count = 0;
+      for (const Reply& reply :
+           core_.run(core_.scripts.discard, about_each(ids), Loss::kInDoubt)) {
+        count += static_cast<std::size_t>(reply.number);
+      }
+      return count;
+    });
+  }
+  Result<Edited> edit(const LetterEdit& edit) override {
+    return core::contained([&] { return edit_now(edit); });
+  }
+  Result<AddReport> add(std::span<const ForeignLetter> letters) override {
+    return core::contained([&] { return add_now(letters); });
+  }
+
+ private:
+  Call about_none() const {
+    Call call;
+    call.keys = {core_.names.letters};
+    call.arguments = {core_.names.prefix};
+    return call;
+  }
+  std::vector<Call> about_each(std::span<const std::int64_t> ids) const {
+    std::vector<Call> calls;
+    for (std::size_t first = 0; first < ids.size(); first += kMostKeys) {
+      Call& call = calls.emplace_back(about_none());
+      for (const std::int64_t id : ids.subspan(first, std::min(kMostKeys, ids.size() - first))) {
+        call.arguments.push_back(std::to_string(id));
+      }
+    }
+    return calls;
+  }
+  std::vector<DeadLetter> list_now(const DeadLetterFilter& filter);
+  std::vector<std::string> records_of(std::span<const std::int64_t> ids);
+  std::vector<std::int64_t> replay_now(std::span<const std::int64_t> ids, ReplayReport& report);
+  Edited edit_now(const LetterEdit& edit);
+  AddReport add_now(std::span<const ForeignLetter> letters);
+
+  Core& core_;
+};
+
+std::vector<DeadLetter> Letters::list_now(const DeadLetterFilter& filter) {
+  std::vector<DeadLetter> letters;
+  std::map<std::uint32_t, std::string> names;
+  Bytes wanted;
+  for (const auto& [name, number] : known_consumers(core_)) {
+    names[static_cast<std::uint32_t>(number)] = name;
+    if (filter.consumer == name) wanted = std::to_string(static_cast<std::uint32_t>(number));
+  }
+  if (filter.consumer && wanted.empty()) return letters;
+  Bytes after = std::to_string(filter.after);
+  while (letters.size() < filter.limit && !after.empty()) {
+    Call call = about_none();
+    call.arguments.push_back(after);
+    call.arguments.push_back(std::to_string(filter.limit - letters.size()));
+    call.arguments.push_back(wanted);
+    call.arguments.push_back(filter.reason ? "1" + *filter.reason : Bytes());
+    call.arguments.emplace_back(filter.payloads ? "1" : "0");
+    const Reply reply = core_.run_one(core_.scripts.list_letters, call, Loss::kNothingDone);
+    for (std::size_t i = 1; i + 3 < reply.list.size(); i += 4) {
+      Letter letter =
+          letter_of(reply.list[i + 1].bytes, reply.list[i + 2].bytes, reply.list[i + 3].bytes);
+      const Bytes& id = reply.list[i].bytes;
+      std::from_chars(id.data(), id.data() + id.size(), letter.told.id);
+      letter.told.consumer = names[static_cast<std::uint32_t>(letter.consumer)];
+      letters.push_back(std::move(letter.told));
+    }
+    after = reply.list.at(0).bytes;
+  }
+  return letters;
+}
+
+// Under which names their records stand; of one that is missing or has none, any.
+std::vector<std::string> Letters::records_of(std::span<const std::int64_t> ids) {
+  std::vector<std::string> names;
+  const auto calls = about_each(ids);
+  for (const Reply& reply : core_.run(core_.scripts.letter_heads, calls, Loss::kNothingDone)) {
+    for (const Reply& head : reply.list) {
+      std::optional<KeyId> record;
+      if (head.kind == Reply::Kind::kBytes) record = record_in(head.bytes);
+      names.push_back(record ? core_.names.record(*record) : core_.names.letters);
+    }
+  }
+  return names;
+}
+
+// Those that have to be looked at again.
+std::vector<std::int64_t> Letters::replay_now(std::span<const std::int64_t> ids,
+                                              ReplayReport& report) {
+  const std::vector<std::string> records = records_of(ids);
+  std::vector<Call> calls = about_each(ids);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const auto first = records.begin() + static_cast<std::ptrdiff_t>(i * kMostKeys);
+    calls[i].keys.assign(first, first + static_cast<std::ptrdiff_t>(calls[i].arguments.size() - 1));
+  }
+  std::vector<std::int64_t> again;
+  std::size_t at = 0;
+  for (const Reply& reply : core_.run(core_.scripts.replay, calls, Loss::kInDoubt)) {
+    for (const char said : reply.bytes) {
+      if (said == 'Y') ++report.replayed;
+      if (said == 'D') ++report.skipped_completed;
+      if (said == 'C') ++report.skipped_conflict;
+      if (said == 'M') ++report.missing;
+      if (said == 'A') again.push_back(ids[at]);
+      ++at;
+    }
+  }
+  return again;
+}
+
+Edited Letters::edit_now(const LetterEdit& edit) {
+  for (int look = 0; look < kLooks; ++look) {
+    Call call = about_none();
+    call.keys = records_of({&edit.id, 1});
+    call.arguments.push_back(std::to_string(edit.id));
+    call.arguments.emplace_back(edit.before.view());
+    call.arguments.emplace_back(edit.fingerprint.view());
+    call.arguments.push_back(content_of(edit.headers, edit.payload));
+    const Reply reply = core_.run_one(core_.scripts.edit, call, Loss::kInDoubt);
+    if (reply.bytes != "again") return edited_of(reply.bytes);
+  }
+  never_stands_still();
+}
+
+AddReport Letters::add_now(std::span<const ForeignLetter> letters) {
+  const auto known = known_consumers(core_);
+  std::vector<Call> calls;
+  std::size_t bytes = 0;
+  for (const ForeignLetter& foreign : letters) {
+    const auto consumer = known.find(foreign.letter.consumer);
+    if (consumer == known.end()) {
+      core::fail({ErrorKind::kRejected, "",
+                  fmt::format("the store knows no consumer \"{}\"", foreign.letter.consumer),
+                  "semel store init makes the consumers of the config known"});
+    }
+    if (calls.empty() || bytes > kMostBytes || calls.back().arguments.size() > kMostKeys) {
+      calls.push_back(about_none());
+      bytes = 0;
+    }
+    Bytes body;
+    append_sized(body, origin_of(foreign.letter));
+    body += content_of(foreign.letter.headers, foreign.letter.payload);
+    bytes += body.size();
+    calls.back().arguments.push_back(head_of(letter_of(foreign, consumer->second)));
+    calls.back().arguments.push_back(std::move(body));
+  }
+  AddReport report;
+  for (const Reply& reply : core_.run(core_.scripts.add, calls, Loss::kInDoubt)) {
+    report.added += static_cast<std::size_t>(reply.number);
+  }
+  report.present = letters.size() - report.added;
+  return report;
+}
+
+}  // namespace
+
+std::unique_ptr<DeadLetters> make_dead_letters(Core& core) {
+  return std::make_unique<Letters>(core);
+}
+
+bool unlock_record(Core& core, const KeyId& id) {
+  Call call;
+  call.keys = {core.names.record(id)};
+  call.arguments = {core.names.prefix};
+  return core.run_one(core.scripts.unlock, call, Loss::kInDoubt).number == 1;
+}
+
+std::map<std::string, ConsumerNumber> known_consumers(Core& core) {
+  Lent wire(core.pool);
+  const Reply reply = wire->ask({"HGETALL", core.names.consumers}, Loss::kNothingDone);
+  std::map<std::string, ConsumerNumber> consumers;
+  for (std::size_t i = 0; i + 1 < reply.list.size(); i += 2) {
+    Cutter cut(reply.list[i + 1].bytes);
+    consumers[reply.list[i].bytes] = ConsumerNumber{static_cast<std::uint32_t>(cut.number(4))};
+  }
+  return consumers;
+}
+
+}  // namespace semel::redis

@@ -1,0 +1,23 @@
+// DeadLetters over their hashes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include <semel/records.h>
+
+#include "stores/redis/core.h"
+
+namespace semel::redis {
+
+std::unique_ptr<DeadLetters> make_dead_letters(Core& core);
+
+// Parked or dead → retrying, due now, and what is held for the record shows; false where it is in
+// no such state. Throws core::Failure.
+bool unlock_record(Core& core, const KeyId& id);
+
+// The consumers that are known here. Throws core::Failure.
+std::map<std::string, ConsumerNumber> known_consumers(Core& core);
+
+}  // namespace semel::redis
