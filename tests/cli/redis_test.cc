@@ -125,7 +125,7 @@ TEST(RedisProgram, WhatFailsIsTriedAgainAndWhatIsHopelessIsADeadLetter) {
   EXPECT_EQ(json_at(listed.out, "/records/0/state"), "dead");
   EXPECT_EQ(json_at(listed.out, "/records/1/key"), "(absent)");
   write_file(scene.file("mended"), "");
-  const Ran unlocked = scene.semel({"records", "unlock", "p-7"});
+  const Ran unlocked = scene.semel({"records", "unlock", "p-7", "--yes"});
   EXPECT_EQ(unlocked.code, 0) << unlocked.err;
   EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
   EXPECT_EQ(scene.shown("p-7", "state"), "completed");

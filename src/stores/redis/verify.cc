@@ -34,7 +34,6 @@ class Verify {
         if (names_.id_of(name)) records.push_back(name);
       }
       look_at(records);
-      if (full_) look_for_rows(records);
     });
     if (full_) look_at_rows();
     return std::move(findings_);
@@ -66,8 +65,10 @@ class Verify {
   }
 
   void look_at(const std::vector<std::string>& records) {
+    constexpr std::size_t kFlags = 2;
+    constexpr char kHasRow = 2;
     const std::vector<Reply> bytes = beginnings(wire_, records, full_ ? -1 : kNonceEnd - 1);
-    std::vector<std::string> unfinished;
+    std::vector<std::string> unfinished, waiting;
     for (std::size_t i = 0; i < records.size(); ++i) {
       const KeyId id = *names_.id_of(records[i]);
       const std::string where = hex_of(id.view());
@@ -86,11 +87,14 @@ class Verify {
         const bool stays =
             record.state != RecordState::kCompleted && record.state != RecordState::kDead;
         if (stays) unfinished.push_back(records[i]);
+        if (bytes[i].bytes[kFlags] >= kHasRow) waiting.push_back(records[i]);
       } catch (const core::Failure& damaged) {
         wrong("record.unreadable", where, damaged.error().message);
       }
     }
-    if (full_) look_at_expiries(unfinished);
+    if (!full_) return;
+    look_at_expiries(unfinished);
+    look_for_rows(waiting);
   }
 
   // An unfinished record that expires would be forgotten while it is worked on.
