@@ -53,10 +53,12 @@ struct StoreStats {
     std::optional<std::chrono::milliseconds> ttl;
     std::size_t records = 0;
     StoreTime created_at;
+    bool rolling = false;  // its records go one by one, each when its own time is over
   };
   int schema_version = 0;
   std::uint64_t epoch = 0;
   std::size_t bytes = 0;
+  std::size_t record_bytes = 0;  // of a completed one, on average; 0: not told
   std::vector<Consumer> consumers;
   std::vector<Generation> generations;
   std::vector<std::int64_t> running_pids;  // processes that run consumers on this store now

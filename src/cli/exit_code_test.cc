@@ -13,6 +13,12 @@ TEST(ExitCode, OfAStoreThatIsAwayIsUnavailable) {
   EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, "R207")), kUnavailable);
 }
 
+TEST(ExitCode, OfARedisServerThatIsFullOrBusyIsUnavailable) {
+  for (const char* code : {"R205", "R250", "R254", "R261", "R262", "R266"}) {
+    EXPECT_EQ(exit_code_of(error(ErrorKind::kUnavailable, code)), kUnavailable) << code;
+  }
+}
+
 TEST(ExitCode, OfAReadOnlyStoreIsNoPermission) {
   EXPECT_EQ(exit_code_of(error(ErrorKind::kUnavailable, "R203")), kNoPermission);
   EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, "R203")), kNoPermission);
@@ -25,8 +31,8 @@ TEST(ExitCode, OfAnotherUsersRunIsNoPermission) {
 }
 
 TEST(ExitCode, OfWhatOnlyAChangeMendsIsConfig) {
-  for (const char* code : {"R204", "R210", "R220", "R251", "R252", "R257", "R258", "R259", "R280",
-                           "R282", "E012", "E061"}) {
+  for (const char* code : {"R204", "R210", "R220", "R251", "R252", "R257", "R258", "R259", "R263",
+                           "R264", "R265", "R280", "R282", "E012", "E061"}) {
     EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, code)), kConfig) << code;
   }
 }

@@ -69,8 +69,9 @@ OrEnded<Session> open_session(Console& console, config::Config config, Create cr
   if (std::holds_alternative<config::MemoryStore>(config.store.kind)) {
     return ended(console.fail(
         kUnavailable, "the store is memory: it lives and dies with the process that runs it",
-        "store: { sqlite: { path: semel.db } } or { postgres: … } or { mysql: … } keeps records "
-        "where other commands see them"));
+        "store: { sqlite: { path: semel.db } } or { postgres: … }, { mysql: … } or { redis: … } "
+        "keeps "
+        "records where other commands see them"));
   }
   auto store = compose::open_store(config.store, {.create = create == Create::kYes});
   if (!store) return ended(console.fail(store.error()));

@@ -203,8 +203,9 @@ TEST_F(Setup, ConfigShowSaysValuesAndOrigins) {
 }
 
 TEST_F(Setup, WhatInitPrintsPassesCheck) {
-  for (const std::string expression : {"queue/sql/sqlite", "file/sql/sqlite", "stdin/sql/sqlite",
-                                       "file/native/memory", "stdin/native/sqlite"}) {
+  for (const std::string expression :
+       {"queue/sql/sqlite", "file/sql/sqlite", "stdin/sql/sqlite", "file/native/memory",
+        "stdin/native/sqlite", "queue/exec/redis", "file/http/redis"}) {
     const auto printed = run({"init", expression});
     ASSERT_EQ(printed.code, 0) << printed.err;
     const auto checked = run({"check", write("semel.yaml", printed.out)});
@@ -231,6 +232,9 @@ TEST_F(Setup, InitLists) {
   EXPECT_NE(text.out.find("SOURCE"), std::string::npos);
   EXPECT_NE(text.out.find("semel init file/native/memory\n"), std::string::npos);
   EXPECT_EQ(text.out.find("semel init queue/sql/memory"), std::string::npos);
+  EXPECT_EQ(text.out.find("semel init queue/sql/redis"), std::string::npos);
+  EXPECT_NE(run({"init", "queue/exec/redis"}).out.find("  redis:"), std::string::npos);
+  EXPECT_NE(run({"init", "queue/exec/redis", "--small"}).out.find("  redis:"), std::string::npos);
   const auto json = run({"init", "--list", "-o", "json"});
   EXPECT_EQ(text_at(json.out, "/schema"), "semel.v1.init");
   EXPECT_NE(json.out.find(R"("expression":"stdin/sql/memory","legal":false,"reason":)"),

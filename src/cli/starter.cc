@@ -48,6 +48,13 @@ std::string store_lines(const StarterParts& parts, bool small) {
                    "write to\n"
                    "    url: ${DATABASE_URL:-mysql://root@localhost/bank}\n";
   }
+  if (parts.store == "redis") {
+    return small ? "store:\n  redis: ${REDIS_URL:-redis://localhost:6379/0}\n"
+                 : "store:\n"
+                   "  redis:                        # the records; what you do is elsewhere\n"
+                   "    url: ${REDIS_URL:-redis://localhost:6379/0}\n"
+                   "    prefix: 'semel:'            # of all names that are kept there\n";
+  }
   if (small) return "";
   return "store:\n"
          "  sqlite: { path: semel.db }    # the records, and the tables your statements write to\n";

@@ -38,10 +38,11 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
       }
     }
   }
-  EXPECT_EQ(accepted, 84);
+  EXPECT_EQ(accepted, 102);
   EXPECT_EQ(refused,
             (std::set<std::string>{"queue/sql/memory", "queue/exec/memory", "queue/http/memory",
-                                   "queue/native/memory", "file/sql/memory", "stdin/sql/memory"}));
+                                   "queue/native/memory", "file/sql/memory", "queue/sql/redis",
+                                   "file/sql/redis", "stdin/sql/redis", "stdin/sql/memory"}));
 }
 
 TEST(Starter, PartsSayWhatTheConfigHolds) {

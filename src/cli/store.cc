@@ -78,6 +78,7 @@ void stats_json(Console& console, const std::string& where, const StoreStats& st
   json::Writer writer = document("store_stats");
   writer.member("store", where).member("schema_version", stats.schema_version);
   writer.member("epoch", stats.epoch).member("bytes", stats.bytes);
+  if (stats.record_bytes > 0) writer.member("record_bytes", stats.record_bytes);
   writer.name("running_pids").begin_array();
   for (const auto pid : stats.running_pids) writer.value(pid);
   writer.end_array().name("consumers").begin_array();
@@ -91,7 +92,12 @@ void stats_json(Console& console, const std::string& where, const StoreStats& st
   writer.end_array().name("generations").begin_array();
   for (const auto& one : stats.generations) {
     writer.begin_object().member("number", one.number).member("active", one.active);
-    writer.member("records", one.records).member("created_at", console.time(one.created_at));
+    writer.member("records", one.records);
+    if (one.rolling) {
+      writer.name("created_at").null();
+    } else {
+      writer.member("created_at", console.time(one.created_at));
+    }
     if (one.ttl) {
       writer.member("ttl_ms", one.ttl->count());
     } else {
@@ -118,11 +124,19 @@ void stats_text(Console& console, const std::string& where, const StoreStats& st
   generations.align_right(0);
   generations.align_right(1);
   for (const auto& one : stats.generations) {
+    if (one.rolling) {
+      generations.row({std::to_string(one.number), grouped(one.records), "each for its ttl", "-"});
+      continue;
+    }
     generations.row({std::to_string(one.number) + (one.active ? " (active)" : ""),
                      grouped(one.records), one.ttl ? duration_text(*one.ttl) : "for ever",
                      console.time(one.created_at)});
   }
   console.out(generations.text());
+  if (stats.record_bytes > 0) {
+    console.out(fmt::format("\na completed record takes {} bytes of the server's memory\n",
+                            grouped(stats.record_bytes)));
+  }
 }
 
 int stats(Console& console) {

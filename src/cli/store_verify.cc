@@ -26,6 +26,9 @@ const char* copy_hint(const config::StoreConfig& store) {
   if (std::holds_alternative<config::MySqlStore>(store.kind)) {
     return "mariadb-dump --single-transaction the database before anything else";
   }
+  if (std::holds_alternative<config::RedisStore>(store.kind)) {
+    return "redis-cli --rdb FILE before anything else";
+  }
   return "cp the file, with its -wal, before anything else";
 }
 

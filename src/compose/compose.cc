@@ -26,6 +26,10 @@ StoreTraits traits_of(const config::StoreConfig& store) {
   } else if (std::holds_alternative<config::MySqlStore>(store.kind)) {
     traits.name = "mysql";
     traits.durable = true;
+  } else if (const auto* redis = std::get_if<config::RedisStore>(&store.kind)) {
+    traits.name = "redis";
+    traits.durable = true;
+    traits.forgets = redis->accept_eviction;
   } else {
     traits.name = "memory";
     traits.forgets = true;
@@ -48,6 +52,7 @@ Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfi
   core::GuaranteeFacts facts;
   facts.source = traits_of(consumer.source);
   facts.store = traits_of(config.store);
+  facts.store_takes_back = std::holds_alternative<config::RedisStore>(config.store.kind);
   facts.strategy = consumer.strategy;
   facts.handler_transactional = std::holds_alternative<config::SqlHandler>(consumer.handler);
   if (const auto* exec = std::get_if<config::ExecHandler>(&consumer.handler)) {

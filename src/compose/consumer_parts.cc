@@ -125,6 +125,24 @@ LineOf line_of(const ConsumerBuild& build, ConsumerNumber number) {
   return [intake](const Arrival& arrival) { return intake->line_of(arrival); };
 }
 
+// A facet that the store does not have is known before anything is begun.
+Result<void> refuse_without_facets(const ConsumerBuild& build) {
+  const config::ConsumerConfig& consumer = *build.consumer;
+  const StoreFacets facets = build.store->facets();
+  const char* lacks = nullptr;
+  if (std::holds_alternative<config::FileSource>(consumer.source) && facets.positions == nullptr) {
+    lacks = "positions in files";
+  } else if (consumer.defer != config::ConsumerConfig::Defer::kElsewhere &&
+             facets.held == nullptr) {
+    lacks = "messages, as the queue and retries that wait";
+  }
+  if (lacks == nullptr) return {};
+  return failure(rejected("E061",
+                          fmt::format("consumer \"{}\": the {} store keeps no {}", consumer.name,
+                                      build.store->traits().name, lacks),
+                          "use another store: sqlite, postgres or mysql"));
+}
+
 Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& build,
                                                         ConsumerNumber number) {
   const config::ConsumerConfig& consumer = *build.consumer;
@@ -248,6 +266,7 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
     return failure(rejected("E061", fmt::format("consumer \"{}\": {}", consumer.name, *refused),
                             "name another strategy, or another kind of handler"));
   }
+  if (auto whole = refuse_without_facets(build); !whole) return failure(std::move(whole.error()));
   auto number = attach(*build.store, consumer);
   if (!number) return failure(std::move(number.error()));
   auto sources = sources_of(build, *number);

@@ -1,6 +1,7 @@
 #include <semel/memory.h>
 #include <semel/mysql.h>
 #include <semel/postgres.h>
+#include <semel/redis.h>
 #include <semel/sqlite.h>
 
 #include <fmt/format.h>
@@ -11,12 +12,16 @@
 #include "compose/compose.h"
 #include "stores/mysql/url.h"
 #include "stores/postgres/address.h"
+#include "stores/redis/url.h"
 
 namespace semel::compose {
 
 namespace {
 
 constexpr std::string_view kUsualSchema = "semel";
+constexpr std::string_view kUsualPrefix = "semel:";
+// What a Redis server holds needs no tables, and has had one form.
+constexpr int kRedisVersion = 1;
 
 SqliteOptions options_of(const config::SqliteStore& store) {
   SqliteOptions options;
@@ -40,13 +45,22 @@ MySqlOptions options_of(const config::MySqlStore& store) {
   return options;
 }
 
+RedisOptions options_of(const config::RedisStore& store) {
+  RedisOptions options;
+  options.url = store.url;
+  options.prefix = store.prefix;
+  options.accept_eviction = store.accept_eviction;
+  if (store.pool > 0) options.connections = store.pool;
+  return options;
+}
+
 MemoryOptions options_of(const config::MemoryStore& store) {
   MemoryOptions options;
   if (store.max_records > 0) options.max_records = store.max_records;
   return options;
 }
 
-// Where a server's tables are; only its kind where the address cannot be read.
+// Where a server's tables or names are; only its kind where the address cannot be read.
 struct ServerPlace {
   std::string_view kind;
   std::string host, port, database, schema;
@@ -67,6 +81,13 @@ std::optional<ServerPlace> server_of(const config::StoreConfig& store) {
                        std::to_string(target->port),
                        target->database,
                        {}};
+  }
+  if (const auto* redis = std::get_if<config::RedisStore>(&store.kind)) {
+    const auto target = redis::read_target(redis->url);
+    if (!target) return ServerPlace{"redis", {}, {}, {}, {}};
+    return ServerPlace{"redis", target->socket.empty() ? target->host : target->socket,
+                       std::to_string(target->port), std::to_string(target->database),
+                       redis->prefix};
   }
   return std::nullopt;
 }
@@ -94,6 +115,11 @@ Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store,
     options.environment = wanted.environment;
     return open_mysql(std::move(options));
   }
+  if (const auto* redis = std::get_if<config::RedisStore>(&store.kind)) {
+    RedisOptions options = options_of(*redis);
+    options.environment = wanted.environment;
+    return open_redis(std::move(options));
+  }
   MemoryOptions options = options_of(std::get<config::MemoryStore>(store.kind));
   options.environment = wanted.environment;
   return make_memory_store(options);
@@ -109,6 +135,9 @@ Result<SchemaChange> schema_change(const config::StoreConfig& store) {
   if (const auto* mysql = std::get_if<config::MySqlStore>(&store.kind)) {
     return mysql_schema_change(options_of(*mysql));
   }
+  if (std::holds_alternative<config::RedisStore>(store.kind)) {
+    return SchemaChange{.from = kRedisVersion, .to = kRedisVersion, .sql = {}};
+  }
   return SchemaChange{};
 }
 
@@ -121,8 +150,10 @@ std::string store_name(const config::StoreConfig& store) {
   if (server->database.empty()) return std::string(server->kind);
   std::string name =
       fmt::format("{} {}:{}/{}", server->kind, server->host, server->port, server->database);
-  if (server->schema != kUsualSchema && !server->schema.empty())
-    name += " schema " + server->schema;
+  const bool redis = std::holds_alternative<config::RedisStore>(store.kind);
+  if (server->schema != (redis ? kUsualPrefix : kUsualSchema) && !server->schema.empty()) {
+    name += (redis ? " prefix " : " schema ") + server->schema;
+  }
   return name;
 }
 

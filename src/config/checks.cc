@@ -30,6 +30,10 @@ bool on_memory(const Config& config) {
   return std::holds_alternative<MemoryStore>(config.store.kind);
 }
 
+bool on_redis(const Config& config) {
+  return std::holds_alternative<RedisStore>(config.store.kind);
+}
+
 // A C++ handler is known when it is registered: until then the strategy says which kind it is.
 bool transactional(const ConsumerConfig& consumer, StrategyKind strategy) {
   const bool named = core::commits_with_handler(strategy);
@@ -61,7 +65,7 @@ std::string legal_strategies(const Check& check) {
   for (const auto kind : {StrategyKind::kDedupTable, StrategyKind::kInbox,
                           StrategyKind::kStateMachine, StrategyKind::kNatural}) {
     if (!core::refuse_combination(kind, transactional(check.consumer, kind),
-                                  !on_memory(check.config), false)) {
+                                  has_transactions(check.config.store), false)) {
       legal.push_back(core::to_string(kind));
     }
   }
@@ -69,9 +73,10 @@ std::string legal_strategies(const Check& check) {
 }
 
 void check_store(const Check& check) {
-  if (!on_memory(check.config)) return;
+  if (has_transactions(check.config.store)) return;
+  const bool redis = on_redis(check.config);
   const bool queue = std::holds_alternative<QueueSource>(check.consumer.source);
-  if (queue && !check.view.spoiled("source")) {
+  if (queue && !redis && !check.view.spoiled("source")) {
     auto& made = check.report.error(
         "E030", check.view.place("source"), check.path("source"),
         fmt::format("{}: the queue is a table of the store, and store memory has none",
@@ -82,28 +87,32 @@ void check_store(const Check& check) {
   if (is_sql(check.consumer)) {
     auto& made = check.report.error(
         "E030", check.view.in("handler").place("sql"), check.path("handler.sql"),
-        fmt::format("{}: statements run in the store's database, and store memory has none",
-                    check.path("handler.sql")));
-    made.help = "store: { sqlite: { path: semel.db } }, or handler: { native: NAME }";
+        fmt::format("{}: statements run in the store's database, and store {}",
+                    check.path("handler.sql"),
+                    redis ? "redis has no transactions with other data" : "memory has none"));
+    made.help = redis ? "store: { sqlite: … }, { postgres: … } or { mysql: … }; or handler: "
+                        "{ exec: … }, { http: … } or { native: NAME }"
+                      : "store: { sqlite: { path: semel.db } }, or handler: { native: NAME }";
   }
 }
 
 void check_strategy(const Check& check) {
   const auto& consumer = check.consumer;
-  const bool memory_said_it = on_memory(check.config) && is_sql(consumer);
+  const bool store_said_it = !has_transactions(check.config.store) && is_sql(consumer);
   if (consumer.strategy == StrategyKind::kQuery && !is_sql(consumer))
     return;  // check_query says it
   if (check.view.spoiled("strategy") || check.view.spoiled("unsafe") ||
-      check.view.spoiled("handler") || memory_said_it) {
+      check.view.spoiled("handler") || store_said_it) {
     return;
   }
-  const auto refused = core::refuse_combination(consumer.strategy, transactional(consumer),
-                                                !on_memory(check.config), consumer.unsafe);
+  const auto refused =
+      core::refuse_combination(consumer.strategy, transactional(consumer),
+                               has_transactions(check.config.store), consumer.unsafe);
   if (refused) {
     auto& made = check.report.error("E030", check.view.place("strategy"), check.path("strategy"),
                                     fmt::format("{}: {}", check.path("strategy"), *refused));
     made.help =
-        consumer.strategy == StrategyKind::kQuery && !on_memory(check.config)
+        consumer.strategy == StrategyKind::kQuery && has_transactions(check.config.store)
             ? fmt::format("strategy: {}; or, knowingly, unsafe: true", legal_strategies(check))
             : "strategy: " + legal_strategies(check);
   }
@@ -112,8 +121,8 @@ void check_strategy(const Check& check) {
 void check_apply(const Check& check) {
   const auto& consumer = check.consumer;
   if (!consumer.apply || check.view.spoiled("strategy") || check.view.spoiled("handler")) return;
-  const auto refused =
-      core::refuse_two_parts(consumer.strategy, transactional(consumer), !on_memory(check.config));
+  const auto refused = core::refuse_two_parts(consumer.strategy, transactional(consumer),
+                                              has_transactions(check.config.store));
   if (!refused) return;
   const View handler = check.view.in("handler");
   auto& made = check.report.error("E030", handler.place("apply"), handler.path("apply"),
@@ -311,7 +320,7 @@ void check_times(const Check& check) {
     }
   }
   const auto timeout = check.view.find("timeout");
-  if (timeout != nullptr && transactional(consumer) && !on_memory(check.config) &&
+  if (timeout != nullptr && transactional(consumer) && has_transactions(check.config.store) &&
       consumer.timeout > kLongTransaction) {
     const bool one_writer = std::holds_alternative<SqliteStore>(check.config.store.kind);
     auto* made = check.warn("W042", timeout->place, timeout->path,

@@ -56,14 +56,26 @@ struct MySqlStore {
   std::string url;
   std::size_t pool = 0;  // 0: the store's own default
 };
+struct RedisStore {
+  std::string url;
+  std::string prefix;
+  std::size_t pool = 0;  // 0: the store's own default
+  bool accept_eviction = false;
+};
 struct MemoryStore {
   std::size_t max_records = 0;  // 0: the store's own default
 };
 struct StoreConfig {
   enum class OnUnavailable { kPause, kFail };
-  std::variant<SqliteStore, PostgresStore, MySqlStore, MemoryStore> kind;
+  std::variant<SqliteStore, PostgresStore, MySqlStore, RedisStore, MemoryStore> kind;
   OnUnavailable on_unavailable = OnUnavailable::kPause;
 };
+
+// A handler's statements may run in it, and commit together with the record.
+inline bool has_transactions(const StoreConfig& store) {
+  return !std::holds_alternative<RedisStore>(store.kind) &&
+         !std::holds_alternative<MemoryStore>(store.kind);
+}
 
 struct QueueSource {};
 struct FileSource {

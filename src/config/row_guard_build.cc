@@ -30,8 +30,7 @@ Params params_of(const ConsumerConfig& made, const View& guard, Report& report) 
 }
 
 core::RowLocks locks_of(const StoreConfig& store) {
-  const bool server = !std::holds_alternative<SqliteStore>(store.kind) &&
-                      !std::holds_alternative<MemoryStore>(store.kind);
+  const bool server = has_transactions(store) && !std::holds_alternative<SqliteStore>(store.kind);
   return server ? core::RowLocks::kForUpdate : core::RowLocks::kOneWriter;
 }
 

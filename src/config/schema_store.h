@@ -59,6 +59,31 @@ inline constexpr Field kMySqlFields[] = {
     kPoolField,
 };
 
+inline constexpr Field kAcceptOfRedisField[] = {
+    {.name = "", .shape = Shape::kWord, .meaning = "", .words = "eviction"}};
+
+inline constexpr Field kRedisFields[] = {
+    {.name = "url",
+     .shape = Shape::kText,
+     .meaning = "The server: `redis://user:password@host:6379/0`, the last part the number of a "
+                "database; or `redis+unix:///path/to/socket?db=0`. A password in it is never "
+                "shown.",
+     .required = true,
+     .address = true},
+    {.name = "prefix",
+     .shape = Shape::kText,
+     .meaning = "How all names begin that Semel keeps there; without a brace. Stores with two "
+                "prefixes do not meet.",
+     .fallback = "semel:"},
+    kPoolField,
+    {.name = "accept",
+     .shape = Shape::kList,
+     .meaning = "What is accepted knowingly: `eviction` (the server may forget records to make "
+                "room; what they were about may be done again).",
+     .fields = kAcceptOfRedisField,
+     .comma = true},
+};
+
 inline constexpr Field kMemoryFields[] = {
     {.name = "max_records",
      .shape = Shape::kInteger,
@@ -85,6 +110,12 @@ inline constexpr Field kStoreFields[] = {
      .shape = Shape::kMap,
      .meaning = "Records in a MariaDB or MySQL database, beside your tables.",
      .fields = kMySqlFields,
+     .short_form = "url",
+     .alternative = true},
+    {.name = "redis",
+     .shape = Shape::kMap,
+     .meaning = "Records in a Redis server, for effects that are elsewhere.",
+     .fields = kRedisFields,
      .short_form = "url",
      .alternative = true},
     {.name = "memory",

@@ -67,6 +67,28 @@ MySqlStore build_mysql(const View& mysql, Report& report) {
   return {mysql.text("url"), static_cast<std::size_t>(mysql.number("pool"))};
 }
 
+RedisStore build_redis(const View& redis, Report& report) {
+  if (const auto* url = redis.find("url")) {
+    if (has_scheme(url->text, {"redis", "rediss", "redis+unix", "unix"})) {
+      warn_of_password(*url, "", report);
+    } else {
+      refuse_address(*url, "Redis server", "write redis://:password@host:6379/0", report);
+    }
+  }
+  const auto* prefix = redis.find("prefix");
+  if (prefix != nullptr && prefix->text.find_first_of("{}") != std::string::npos) {
+    report
+        .error("E014", prefix->place, prefix->path,
+               fmt::format("{}: it has a brace, and braces choose the node of a Cluster",
+                           prefix->path))
+        .help = "leave braces out: semel:";
+  }
+  // The one word that the list takes.
+  const bool accepts = redis.settings().size(redis.path("accept")) > 0;
+  return {redis.text("url"), redis.text("prefix"), static_cast<std::size_t>(redis.number("pool")),
+          accepts};
+}
+
 // What a server certainly does not take, and what to write instead.
 struct Flaw {
   std::string what;
@@ -125,6 +147,9 @@ StoreConfig build_store(const View& store, const std::string& folder, Report& re
     return made;
   } else if (store.written("mysql")) {
     made.kind = build_mysql(store.in("mysql"), report);
+    return made;
+  } else if (store.written("redis")) {
+    made.kind = build_redis(store.in("redis"), report);
     return made;
   } else if (store.written("memory")) {
     made.kind = MemoryStore{static_cast<std::size_t>(store.in("memory").number("max_records"))};

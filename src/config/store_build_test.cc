@@ -82,6 +82,37 @@ TEST(MySqlStoreConfig, ItsPasswordIsNeverShown) {
   }
 }
 
+TEST(RedisStoreConfig, IsReadInBothForms) {
+  const auto redis = [](const std::string& store) {
+    const Loaded loaded = load("store: { redis: " + store + " }\n");
+    EXPECT_TRUE(loaded.config) << said_and_shown(loaded);
+    return loaded.config ? std::get<RedisStore>(loaded.config->store.kind) : RedisStore{};
+  };
+  const auto whole =
+      redis("{ url: 'redis://:x@db:6380/2', prefix: 'ours:', pool: 3, accept: [eviction] }");
+  EXPECT_EQ(whole.url, "redis://:x@db:6380/2");
+  EXPECT_EQ(whole.prefix, "ours:");
+  EXPECT_EQ(whole.pool, 3U);
+  EXPECT_TRUE(whole.accept_eviction);
+  const auto brief = redis("'redis+unix:///run/redis.sock?db=1'");
+  EXPECT_EQ(brief.url, "redis+unix:///run/redis.sock?db=1");
+  EXPECT_EQ(brief.prefix, "semel:");
+  EXPECT_FALSE(brief.accept_eviction);
+}
+
+TEST(RedisStoreConfig, ItsPasswordIsNeverShown) {
+  for (const std::string store : {
+           "store: { redis: { url: \"redis://ann:hunter2@db/0\" } }\n",
+           "store: { redis: \"redis://:hunter2@db/0\" }\n",
+           "store: { redis: { url: \"redis://:hunter2@db/0\", pol: 3 } }\n",
+           "store: { redis: { url: \"http://:hunter2@db/0\" } }\n",
+           "store: { redis: { url: \"${DATABASE_URL}\" } }\n",
+       }) {
+    const auto shown = said_and_shown(load(store));
+    EXPECT_EQ(shown.find("hunter2"), std::string::npos) << shown;
+  }
+}
+
 TEST(PostgresStoreConfig, ItsPasswordIsNeverShown) {
   for (const std::string store : {
            "store: { postgres: { url: \"${DATABASE_URL}\" } }\n",

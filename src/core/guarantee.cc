@@ -193,6 +193,18 @@ class Promise {
                       "time",
                       facts_.store.name));
     }
+    if (facts_.store_takes_back) {
+      may_repeat();
+      because(
+          fmt::format("a crash or a failover of the {} server may forget its last writes: what was "
+                      "completed in them is done again when it comes again; semel doctor tells "
+                      "what its settings risk",
+                      facts_.store.name));
+    }
+    if (facts_.store_takes_back && facts_.store.forgets) {
+      lose(Guarantee::Loss::kPossible);
+      because("what such a server evicts may be a retry or a message that waits in it");
+    }
   }
 
   void lower_by_key() {
@@ -300,7 +312,8 @@ std::optional<std::string> refuse_two_parts(StrategyKind strategy, bool call_tra
                                             bool store_transactional) {
   if (call_transactional) return "the first of two parts acts outside of the store";
   if (!store_transactional) {
-    return "the second of two parts needs a store with transactions, as sqlite and postgres are";
+    return "the second of two parts needs a store with transactions, as sqlite, postgres and mysql "
+           "are";
   }
   if (strategy != StrategyKind::kStateMachine) {
     return fmt::format("work in two parts is done by state_machine, not by {}",

@@ -125,6 +125,27 @@ TEST(Guarantee, AStoreThatForgetsLowersTheCount) {
   EXPECT_TRUE(says(g, "bounded"));
 }
 
+TEST(Guarantee, AServerThatMayForgetItsLastWritesIsSaidToAndPromisesNothingOnce) {
+  GuaranteeFacts f = facts(StrategyKind::kStateMachine);
+  f.store = {.name = "redis", .durable = true};
+  f.store_takes_back = true;
+  f.handler_transactional = false;
+  const Guarantee outside = compute_guarantee(f);
+  EXPECT_EQ(outside.name, Guarantee::Name::kAtLeastOnce);
+  EXPECT_EQ(outside.loss, Guarantee::Loss::kNone) << "what its settings lose, doctor tells";
+  EXPECT_TRUE(says(outside, "failover of the redis server"));
+  f.honours_key = true;
+  EXPECT_EQ(compute_guarantee(f).name, Guarantee::Name::kKeyedRetry)
+      << "the receiver is called again with the same key";
+  f.handler_transactional = true;
+  f.honours_key = false;
+  EXPECT_EQ(compute_guarantee(f).effect, Guarantee::Effect::kAtLeastOnce);
+  f.store.forgets = true;
+  const Guarantee evicting = compute_guarantee(f);
+  EXPECT_EQ(evicting.loss, Guarantee::Loss::kPossible);
+  EXPECT_TRUE(says(evicting, "evicts"));
+}
+
 TEST(Guarantee, TheWorseLossIsTold) {
   GuaranteeFacts f = facts(StrategyKind::kStateMachine);
   f.source = {.name = "stdin", .replays = false, .horizon = {}};

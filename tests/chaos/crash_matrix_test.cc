@@ -27,7 +27,7 @@ struct Way {
 };
 
 std::vector<Way> ways() {
-  return {
+  std::vector<Way> all = {
       {"dedup_table_sql", {"strategy=dedup_table", "handler=sql"}, false, true},
       {"dedup_table_native", {"strategy=dedup_table", "handler=native"}, false, true},
       {"pessimistic_lock_sql", {"strategy=pessimistic_lock", "handler=sql"}, false, true},
@@ -54,6 +54,15 @@ std::vector<Way> ways() {
       {"natural_sql", {"strategy=natural", "handler=sql"}, false, false, false},
       {"natural_plain", {"strategy=natural", "handler=plain"}, true, false, false},
   };
+  if (has_tables()) return all;
+  std::erase_if(all, [](const Way& way) {
+    return !way.effects_in_file || way.name == "state_machine_two_part";
+  });
+  all.push_back({"state_machine_ordered",
+                 {"strategy=state_machine", "handler=plain", "order=hold_key", "throws=3"},
+                 true,
+                 false});
+  return all;
 }
 
 struct Cell {
@@ -111,6 +120,8 @@ bool on_the_way(const Cell& cell) {
   if (cell.point == failpoint::kFlushed) {
     return !cell.way.effects_in_file || way == "state_machine_two_part";
   }
+  // Without transactions a record ends in one step.
+  if (cell.point == failpoint::kFinished && !has_tables()) return false;
   // A line of a file is settled by its source: its transaction has statements alone.
   if (cell.point == failpoint::kFinished && way == "natural_sql") return cell.source == "queue";
   return true;

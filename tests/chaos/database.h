@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,9 +14,10 @@
 
 namespace semel::test {
 
+class SqlDatabase;
+
 class Database {
  public:
-  using Rows = std::vector<std::vector<std::string>>;
   virtual ~Database() = default;
 
   // The worker's first argument.
@@ -23,6 +25,25 @@ class Database {
   virtual std::unique_ptr<Store> open() const = 0;
   // By the way that the workers go.
   virtual std::unique_ptr<Store> open_at_place() const { return open(); }
+  // Null where it knows no SQL: there effects are counted in a ledger alone.
+  virtual const SqlDatabase* sql() const { return nullptr; }
+
+  // What the store holds of messages that wait.
+  virtual std::size_t held() const = 0;
+  // Reasons of the dead letters, by key.
+  virtual std::map<std::string, std::string> dead() const = 0;
+  virtual std::size_t completed() const = 0;
+};
+
+class SqlDatabase : public Database {
+ public:
+  using Rows = std::vector<std::vector<std::string>>;
+
+  const SqlDatabase* sql() const final { return this; }
+  std::size_t held() const final;
+  std::map<std::string, std::string> dead() const final;
+  std::size_t completed() const final;
+
   // By the database's own client: the account must not pass through what is on trial.
   virtual Rows rows(const std::string& sql) const = 0;
   // The type of a column that numbers rows as they are inserted.
@@ -38,5 +59,7 @@ std::unique_ptr<Database> make_database(const TempDir& folder);
 
 // So many of a test's rounds are enough where each costs more: 1 of `share_of_rounds()`.
 std::size_t share_of_rounds();
+// Whether its databases know SQL.
+bool has_tables();
 
 }  // namespace semel::test

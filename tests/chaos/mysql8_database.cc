@@ -6,6 +6,8 @@ std::unique_ptr<Database> make_database(const TempDir&) { return make_database_o
 
 std::size_t share_of_rounds() { return 20; }
 
+bool has_tables() { return true; }
+
 std::unique_ptr<ServerUnderTest> start_server() {
   return std::make_unique<MySqlUnderTest<MySqlServer>>();
 }

@@ -10,7 +10,7 @@
 namespace semel::test {
 namespace {
 
-class MySqlDatabase final : public Database {
+class MySqlDatabase final : public SqlDatabase {
  public:
   MySqlDatabase(const MySqlFamilyServer& server, int port)
       : name_(server.new_database()),

@@ -12,7 +12,7 @@
 namespace semel::test {
 namespace {
 
-class PostgresDatabase final : public Database {
+class PostgresDatabase final : public SqlDatabase {
  public:
   PostgresDatabase(const PostgresServer& server, int port)
       : name_(server.new_database()), url_(server.url(name_)), place_(url_) {
@@ -79,6 +79,8 @@ class PostgresUnderTest final : public ServerUnderTest {
 std::unique_ptr<Database> make_database(const TempDir&) { return make_database_on_shared(); }
 
 std::size_t share_of_rounds() { return 10; }
+
+bool has_tables() { return true; }
 
 std::unique_ptr<ServerUnderTest> start_server() { return std::make_unique<PostgresUnderTest>(); }
 

@@ -28,16 +28,31 @@ std::string payload_of(const std::string& id) {
 
 }  // namespace
 
+std::size_t SqlDatabase::held() const {
+  return std::stoul(rows("SELECT count(*) FROM semel_held")[0][0]);
+}
+
+std::map<std::string, std::string> SqlDatabase::dead() const {
+  std::map<std::string, std::string> dead;
+  for (const auto& row : rows(dead_letters())) dead[row[0]] = row[1];
+  return dead;
+}
+
+std::size_t SqlDatabase::completed() const {
+  return std::stoul(rows("SELECT count(*) FROM semel_record WHERE state = 'completed'")[0][0]);
+}
+
 Scene::Scene() : database_(make_database(dir_)) { make_tables(); }
 
 Scene::Scene(std::unique_ptr<Database> database) : database_(std::move(database)) { make_tables(); }
 
 void Scene::make_tables() {
+  if (database_->sql() == nullptr) return;
   execute(
       fmt::format("CREATE TABLE effect(number {}, name VARCHAR(200), pid BIGINT);"
                   "CREATE TABLE total(n INTEGER); INSERT INTO total VALUES (0);"
                   "CREATE TABLE state(name VARCHAR(200) PRIMARY KEY, n INTEGER);",
-                  database_->numbering()));
+                  database_->sql()->numbering()));
 }
 
 void Scene::send(const std::vector<std::string>& ids) {
@@ -67,8 +82,8 @@ void Scene::write_lines(const std::string& path, const std::vector<std::string>&
 }
 
 ChildProcess Scene::start(std::vector<std::string> settings, const std::string& failpoint) const {
-  std::vector<std::string> arguments{SEMEL_CHAOS_WORKER, database_->place(),
-                                     "upsert=" + database_->upsert()};
+  std::vector<std::string> arguments{SEMEL_CHAOS_WORKER, database_->place()};
+  if (const auto* const sql = database_->sql()) arguments.push_back("upsert=" + sql->upsert());
   arguments.insert(arguments.end(), settings.begin(), settings.end());
   std::vector<std::string> environment;
   if (!failpoint.empty()) environment.push_back("SEMEL_FAILPOINT=" + failpoint);
@@ -83,7 +98,7 @@ int Scene::run(std::vector<std::string> settings, const std::string& failpoint) 
 }
 
 std::vector<std::vector<std::string>> Scene::rows(const std::string& sql) const {
-  return database_->rows(sql);
+  return database_->sql()->rows(sql);
 }
 
 std::map<std::string, std::size_t> Scene::counts(const std::string& sql) const {
@@ -113,14 +128,6 @@ std::map<std::string, std::string> Scene::states() const {
   for (const auto& row : rows("SELECT name, n FROM state")) states[row[0]] = row[1];
   return states;
 }
-
-std::map<std::string, std::string> Scene::dead() const {
-  std::map<std::string, std::string> dead;
-  for (const auto& row : rows(database_->dead_letters())) dead[row[0]] = row[1];
-  return dead;
-}
-
-std::size_t Scene::held() const { return std::stoul(ask("SELECT count(*) FROM semel_held")); }
 
 std::string Scene::ask(const std::string& sql) const {
   const auto found = rows(sql);

@@ -41,10 +41,12 @@ class Scene {
   // natural's rows: key to value.
   std::map<std::string, std::string> states() const;
   // Reasons of the dead letters, by key.
-  std::map<std::string, std::string> dead() const;
-  // Rows the store still holds for the consumer.
-  std::size_t held() const;
-  // One value of one row.
+  std::map<std::string, std::string> dead() const { return database_->dead(); }
+  // Rows the store still holds.
+  std::size_t held() const { return database_->held(); }
+  std::size_t completed() const { return database_->completed(); }
+  const Database& database() const { return *database_; }
+  // One value of one row. As all that counts rows: only where the database knows SQL.
   std::string ask(const std::string& sql) const;
   void execute(const std::string& sql) const;
 

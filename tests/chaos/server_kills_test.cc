@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <thread>
 
 #include "tests/chaos/commit_fault.h"
 #include "tests/chaos/scene.h"
 #include "tests/chaos/server_under_test.h"
+#include "tests/chaos/work.h"
 #include "tests/support/ledger.h"
 #include "tests/support/tcp_proxy.h"
 #include "tests/support/test_environment.h"
@@ -23,78 +23,12 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-// A scene, workers on it that are begun again where they end for want of a server, as whoever
-// watches over them would, and messages that go on coming.
-class Work {
- public:
-  Work(std::unique_ptr<Database> database, std::vector<std::string> settings, std::size_t count)
-      : scene_(std::move(database)), settings_(std::move(settings)), workers_(count) {
-    settings_.insert(settings_.end(), {"batch=20", "lease=2s", "slow=500"});
-    // Its tables, before the first kill.
-    send(1);
-  }
-
-  Scene& scene() noexcept { return scene_; }
-  std::size_t sent() const noexcept { return sent_; }
-
-  // So many new keys, and a twin of every third.
-  void send(std::size_t keys) {
-    std::vector<std::string> ids;
-    for (const std::size_t end = sent_ + keys; sent_ < end; ++sent_) {
-      ids.push_back("m" + std::to_string(sent_));
-      if (sent_ % 3 == 0) ids.push_back("m" + std::to_string(sent_ / 2));
-    }
-    scene_.send(ids);
-  }
-  void tend() {
-    std::vector<std::string> endless = settings_;
-    endless.push_back("once=0");
-    for (auto& worker : workers_) {
-      if (worker) {
-        const auto ended = worker->wait(milliseconds(0));
-        if (!ended) continue;
-        EXPECT_EQ(ended->code, 69) << "it can only want for a store";
-        worker.reset();
-      }
-      worker.emplace(scene_.start(endless));
-    }
-  }
-  // Returns when `count()` is more than `before`, which is what it was before something was sent:
-  // all of it may be done by now. False where it took too long.
-  template <class Count>
-  bool goes_on(const Count& count, std::size_t before) {
-    const auto end = steady_clock::now() + seconds(30);
-    while (steady_clock::now() < end) {
-      if (count() > before) return true;
-      tend();
-      std::this_thread::sleep_for(milliseconds(5));
-    }
-    return false;
-  }
-  // What is left is done by one that ends when nothing is.
-  void finish() {
-    for (auto& worker : workers_) {
-      if (!worker) continue;
-      worker->terminate();
-      ASSERT_TRUE(worker->wait());
-    }
-    EXPECT_EQ(scene_.run(settings_), 0);
-  }
-
- private:
-  Scene scene_;
-  std::vector<std::string> settings_;
-  std::vector<std::optional<ChildProcess>> workers_;
-  std::size_t sent_ = 0;
-};
-
 void expect_once(const Scene& scene, std::size_t sent) {
   const auto effects = scene.effects();
   EXPECT_EQ(effects.size(), sent) << "lost";
   for (const auto& [key, count] : effects) EXPECT_EQ(count, 1U) << key;
   EXPECT_EQ(scene.total(), sent);
-  EXPECT_EQ(scene.ask("SELECT count(*) FROM semel_record WHERE state = 'completed'"),
-            std::to_string(sent));
+  EXPECT_EQ(scene.completed(), sent);
   EXPECT_EQ(scene.ask("SELECT count(*) FROM semel_record"), std::to_string(sent));
   EXPECT_EQ(scene.held(), 0U);
   EXPECT_TRUE(scene.dead().empty());
@@ -135,8 +69,7 @@ TEST(ServerKills, NothingIsLostAndEffectsAgreeWithRecords) {
   expect_once(inside.scene(), inside.sent());
   const auto balance = ledger.balance();
   EXPECT_EQ(balance.keys, outside.sent()) << "lost";
-  EXPECT_EQ(outside.scene().ask("SELECT count(*) FROM semel_record WHERE state = 'completed'"),
-            std::to_string(outside.sent()));
+  EXPECT_EQ(outside.scene().completed(), outside.sent());
   EXPECT_EQ(outside.scene().held(), 0U);
   EXPECT_TRUE(outside.scene().dead().empty());
   fmt::print("{} kills: of {} outside effects {} came twice\n", kills, balance.keys,

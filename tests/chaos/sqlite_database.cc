@@ -9,7 +9,7 @@
 namespace semel::test {
 namespace {
 
-class SqliteDatabase final : public Database {
+class SqliteDatabase final : public SqlDatabase {
  public:
   explicit SqliteDatabase(std::string path) : path_(std::move(path)) {}
 
@@ -71,5 +71,7 @@ std::unique_ptr<Database> make_database(const TempDir& folder) {
 }
 
 std::size_t share_of_rounds() { return 1; }
+
+bool has_tables() { return true; }
 
 }  // namespace semel::test

@@ -2,7 +2,7 @@
 //
 //   worker STORE key=value…
 //
-// STORE: a path, or the URL of a database.
+// STORE: a path, or the URL of a database; of Redis with " PREFIX" behind it.
 // strategy, handler (sql | native | plain | async | batch | two_part), source (queue | file), file,
 // ledger, once, lease, crashes, workers: as in the config. throws=N: every N-th key's first try
 // throws. segfault=KEY: that message kills the process. hold=KEY: its first handler says "holding"
@@ -39,6 +39,10 @@ std::string get(const Settings& settings, const std::string& name, const std::st
 }
 
 std::string store_yaml(const std::string& store) {
+  if (const auto split = store.find(' '); store.starts_with("redis:")) {
+    return fmt::format("redis: {{ url: \"{}\", prefix: \"{}\" }}", store.substr(0, split),
+                       store.substr(split + 1));
+  }
   const std::string scheme = store.substr(0, store.find("://"));
   const char* const kind = scheme == store     ? "sqlite: { path"
                            : scheme == "mysql" ? "mysql: { url"

@@ -26,7 +26,7 @@ KNOWS = {
     "tap": {"base", "core", "system"},
     "config": {"base", "core"},
     "compose": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite",
-                "stores/postgres", "stores/mysql", "sources", "handlers/sql", "handlers/exec", "handlers/http", "engine", "config"},
+                "stores/postgres", "stores/mysql", "stores/redis", "sources", "handlers/sql", "handlers/exec", "handlers/http", "engine", "config"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}
 

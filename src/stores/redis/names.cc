@@ -1,5 +1,6 @@
 #include "stores/redis/names.h"
 
+#include <cstring>
 #include <utility>
 
 namespace semel::redis {
@@ -23,6 +24,8 @@ Names::Names(std::string all_begin_with)
       runs(all_begin_with + "{store}runs"),
       prefix(std::move(all_begin_with)) {}
 
+std::string Names::of_store(const std::string& what) const { return prefix + "{store}" + what; }
+
 std::string Names::record(const KeyId& id) const { return in_slot(id, {}); }
 
 std::string Names::crash(const KeyId& id) const { return in_slot(id, "crash:"); }
@@ -45,6 +48,15 @@ std::string Names::in_slot(const KeyId& id, std::string_view what) const {
   name += what;
   name += id.view();
   return name;
+}
+
+std::optional<KeyId> Names::id_of(std::string_view name) const {
+  constexpr std::size_t kSlot = 4;
+  KeyId id;
+  if (name.size() != prefix.size() + kSlot + KeyId::kSize) return std::nullopt;
+  std::memcpy(id.bytes.data(), name.data() + prefix.size() + kSlot, KeyId::kSize);
+  if (record(id) != name) return std::nullopt;
+  return id;
 }
 
 }  // namespace semel::redis

@@ -4,6 +4,9 @@
 //                           the consumer's number
 //   semel:{store}consumers  a hash: each consumer's name, and its number and key recipe
 //   semel:{store}numbers    a hash: whose each number is
+//   semel:{store}gates      a hash: which consumers begin nothing for now
+//   semel:{store}positions  a hash: how far each file was read for each consumer
+//   semel:{store}reader:…   which process reads a file for a consumer; it expires
 //   semel:{store}token      the last token, and the life of the server that it was given in
 //   semel:{h5.3}…           a lane, of 16, of the held rows of consumer 5: hashes of heads (m),
 //   bodies
@@ -20,6 +23,7 @@
 // the server's memory, and with base64 it would take 48.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +41,10 @@ class Names {
   explicit Names(std::string all_begin_with);
 
   std::string record(const KeyId& id) const;
+  // Whose record has this name; none where it is no record's.
+  std::optional<KeyId> id_of(std::string_view name) const;
+  // What stands there once for the whole store.
+  std::string of_store(const std::string& what) const;
   std::string crash(const KeyId& id) const;
   // Of what belongs to a consumer's held rows.
   std::string last_row(ConsumerNumber consumer) const;

@@ -1,6 +1,12 @@
 // What the store refuses, and says.
 #include <fmt/format.h>
 
+#include <semel/gates.h>
+#include <semel/held_messages.h>
+#include <semel/live_checks.h>
+#include <semel/records.h>
+#include <semel/run_markers.h>
+
 #include "stores/redis/test_place.h"
 
 namespace semel::redis {
@@ -91,16 +97,14 @@ TEST(RedisRefusals, ARightThatIsMissing) {
   EXPECT_EQ(number.error().code, "R253") << number.error().message;
 }
 
-// The rights that docs/stores/redis.md lists.
+// The rights that docs/stores/redis.md lists, to work and to operate.
 TEST(RedisRefusals, TheRightsThatAreAskedForAreEnough) {
-  const RedisServer locked({.arguments = {"--user",    "worker",       "on",
-                                          ">hers",     "~semel:*",     "-@all",
-                                          "+info",     "+select",      "+client|setname",
-                                          "+evalsha",  "+script|load", "+time",
-                                          "+get",      "+set",         "+getrange",
-                                          "+setrange", "+del",         "+hget",
-                                          "+hset",     "+hsetnx",      "--appendfsync",
-                                          "no"}});
+  const RedisServer locked(
+      {.arguments = {
+           "--user",       "worker",       "on",          ">hers",         "~semel:*",
+           "-@all",        "+@read",       "+@write",     "-@dangerous",   "+evalsha",
+           "+script|load", "+time",        "+select",     "+info",         "+client|setname",
+           "+client|id",   "+client|list", "+config|get", "--appendfsync", "no"}});
   RedisOptions options;
   options.url = fmt::format("redis://worker:hers@127.0.0.1:{}", locked.port());
   const auto store = open_redis(options);
@@ -109,14 +113,33 @@ TEST(RedisRefusals, TheRightsThatAreAskedForAreEnough) {
   ASSERT_TRUE(number.has_value()) << number.error().message;
   const Message m = test::make_message(*number, "k");
   const Message* one = &m;
-  for (const bool undo : {true, false}) {
+  const auto end_as = [&](const std::function<Finish(const Lease&)>& how) {
     const auto claims = (*store)->claim({&one, 1}, {});
     ASSERT_TRUE(claims.has_value()) << claims.error().message;
     const Lease lease = std::get<Acquired>(claims->front()).lease;
     ASSERT_TRUE((*store)->renew({&lease, 1}, 60s).has_value());
-    const Finish finish = undo ? test::not_started(lease) : test::completed(lease);
-    ASSERT_TRUE((*store)->finish({&finish, 1}).has_value());
-  }
+    const Finish finish = how(lease);
+    const auto finished = (*store)->finish({&finish, 1});
+    ASSERT_TRUE(finished.has_value()) << finished.error().message;
+  };
+  end_as([](const Lease& lease) { return test::not_started(lease); });
+  end_as([&](const Lease& lease) { return test::dead(lease, &m); });
+  const StoreFacets facets = (*store)->facets();
+  EXPECT_TRUE(facets.records->unlock(m.key().id).value());
+  EXPECT_EQ(facets.held->take(*number, 10, 1 << 20, 1s)->size(), 1U);
+  end_as([](const Lease& lease) { return test::completed(lease); });
+  EXPECT_TRUE(facets.positions->save(*number, "a", "1").has_value());
+  EXPECT_EQ(facets.positions->load(*number, "a").value(), "1");
+  EXPECT_TRUE(facets.positions->reserve(*number, "a").has_value());
+  EXPECT_TRUE(facets.gates->shut(*number, "why", 1s).has_value());
+  EXPECT_TRUE(facets.gates->resume(*number).value());
+  EXPECT_EQ(facets.live->settings()->back().value, "no");
+  EXPECT_TRUE(facets.records->show(m.key().id).value().has_value());
+  EXPECT_TRUE(facets.records->list({}, {}, 10).has_value());
+  EXPECT_TRUE(facets.records->stats().has_value());
+  const auto verified = facets.records->verify(true);
+  EXPECT_TRUE(verified.has_value()) << (verified ? "" : verified.error().message);
+  EXPECT_TRUE(facets.records->forget(m.key().id).value());
 }
 
 TEST(RedisRefusals, SomethingElseUnderARecordsName) {

@@ -216,6 +216,10 @@ Scripts::Scripts(const std::string& clock)
       forget_run(with_rows(clock, kForgetRunScript)),
       count_crash(with_common(clock, kCountCrashScript)) {}
 
+std::string script_text(const std::string& clock, const std::string& body) {
+  return with_common(clock, body.c_str());
+}
+
 std::string Script::known_as() {
   const std::scoped_lock lock(mutex_);
   return digest_;

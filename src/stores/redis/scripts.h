@@ -17,6 +17,9 @@ namespace semel::redis {
 inline constexpr const char* kServerClock =
     "(function() local t = redis.call('TIME') return t[1] * 1000000 + t[2] end)()";
 
+// The text of a script that knows the time and how a record begins.
+std::string script_text(const std::string& clock, const std::string& body);
+
 // What one call of a script is given.
 struct Call {
   std::vector<Bytes> keys;

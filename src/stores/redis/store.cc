@@ -15,8 +15,12 @@
 #include "stores/redis/dead_letters.h"
 #include "stores/redis/facts.h"
 #include "stores/redis/finisher.h"
+#include "stores/redis/gates.h"
 #include "stores/redis/held.h"
 #include "stores/redis/held_rows.h"
+#include "stores/redis/inspector.h"
+#include "stores/redis/live_checks.h"
+#include "stores/redis/positions.h"
 #include "stores/redis/record.h"
 #include "stores/redis/run_markers.h"
 
@@ -47,7 +51,11 @@ class RedisStore final : public Store {
               std::move(target), options.prefix, inner.clock, options.connections),
         held_(make_held(core_)),
         dead_letters_(make_dead_letters(core_)),
-        runs_(make_run_markers(core_)) {
+        runs_(make_run_markers(core_)),
+        inspector_(make_inspector(core_, inner.clock)),
+        positions_(make_positions(core_)),
+        gates_(make_gates(core_, inner.clock)),
+        live_(make_live_checks(core_.pool)) {
     traits_.name = "redis";
     traits_.durable = facts.keeps_log;
     traits_.forgets = facts.evicts;
@@ -59,6 +67,10 @@ class RedisStore final : public Store {
     facets.held = held_.get();
     facets.dead_letters = dead_letters_.get();
     facets.runs = runs_.get();
+    facets.records = inspector_.get();
+    facets.positions = positions_.get();
+    facets.gates = gates_.get();
+    facets.live = live_.get();
     return facets;
   }
 
@@ -103,6 +115,10 @@ class RedisStore final : public Store {
   std::atomic<std::uint64_t> seen_{0};
   std::mutex mutex_;
   std::map<ConsumerNumber, std::optional<milliseconds>> ttls_;
+  const std::unique_ptr<RecordInspector> inspector_;
+  const std::unique_ptr<Positions> positions_;
+  const std::unique_ptr<Gates> gates_;
+  const std::unique_ptr<LiveChecks> live_;
 };
 
 ConsumerNumber RedisStore::attach_now(const ConsumerSpec& spec) {

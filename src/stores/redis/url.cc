@@ -127,6 +127,10 @@ Target target_of(std::string_view url) {
   return target;
 }
 
+Result<Target> read_target(std::string_view url) {
+  return core::contained([&] { return target_of(url); });
+}
+
 std::string place_of(const Target& target) {
   if (!target.socket.empty()) return target.socket;
   return fmt::format("{}:{}", target.host, target.port);

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <semel/result.h>
+
 namespace semel::redis {
 
 struct Target {
@@ -20,6 +22,8 @@ struct Target {
 
 // Throws core::Failure (R259), without a word of the password.
 Target target_of(std::string_view url);
+
+Result<Target> read_target(std::string_view url);
 
 // For messages: without user and password.
 std::string place_of(const Target& target);

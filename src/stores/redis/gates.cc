@@ -1,0 +1,119 @@
+// Gates over one hash: of each consumer that is shut since when, until when, and why.
+#include "stores/redis/gates.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "stores/redis/script_text.h"
+#include "stores/redis/scripts.h"
+
+namespace semel::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Of each of the two times, which stand before the reason.
+constexpr std::size_t kTime = 6;
+
+// `till` is 0 where only a person opens it. One that is past counts as open.
+constexpr const char* kCommon = R"lua(
+local kept = redis.call('HGET', KEYS[1], ARGV[1])
+local since, till = 0, 0
+if kept then since, till = struct.unpack('>I6I6', kept) end
+local shut = kept and (till == 0 or till > now)
+)lua";
+
+constexpr const char* kState = "return shut and kept";
+
+// Arguments behind the consumer: why; milliseconds, or nothing.
+constexpr const char* kShut = R"lua(
+if shut and till == 0 then return 0 end
+local new_till = 0
+if ARGV[3] ~= '' then new_till = now + tonumber(ARGV[3]) end
+redis.call('HSET', KEYS[1], ARGV[1], struct.pack('>I6I6', now, new_till) .. ARGV[2])
+return 1
+)lua";
+
+constexpr const char* kOpen = R"lua(
+if kept and till ~= 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
+return 1
+)lua";
+
+constexpr const char* kResume = R"lua(
+redis.call('HDEL', KEYS[1], ARGV[1])
+return shut and 1 or 0
+)lua";
+
+StoreTime time_at(BytesView bytes, std::size_t at) {
+  std::uint64_t value = 0;
+  for (const char byte : bytes.substr(at, kTime)) {
+    value = value << 8U | static_cast<unsigned char>(byte);
+  }
+  return StoreTime(milliseconds(value));
+}
+
+class RedisGates final : public Gates {
+ public:
+  RedisGates(Core& core, const std::string& clock)
+      : core_(core),
+        name_(core.names.of_store("gates")),
+        state_(with_now(clock, std::string(kCommon) + kState)),
+        shut_(with_now(clock, std::string(kCommon) + kShut)),
+        open_(with_now(clock, std::string(kCommon) + kOpen)),
+        resume_(with_now(clock, std::string(kCommon) + kResume)) {}
+
+  Result<std::optional<ShutGate>> state(ConsumerNumber consumer) override {
+    return core::contained([&]() -> std::optional<ShutGate> {
+      const Bytes kept = ask(state_, consumer).bytes;
+      if (kept.size() < 2 * kTime) return std::nullopt;
+      ShutGate gate;
+      gate.since = time_at(kept, 0);
+      const StoreTime until = time_at(kept, kTime);
+      if (until != StoreTime()) gate.until = until;
+      gate.why = kept.substr(2 * kTime);
+      return gate;
+    });
+  }
+
+  Result<void> shut(ConsumerNumber consumer, std::string_view why,
+                    std::optional<milliseconds> time) override {
+    return core::contained([&] {
+      Bytes length;
+      if (time) length = std::to_string(std::max<std::int64_t>(time->count(), 0));
+      ask(shut_, consumer, {Bytes(why), std::move(length)});
+    });
+  }
+
+  Result<void> open(ConsumerNumber consumer) override {
+    return core::contained([&] { ask(open_, consumer); });
+  }
+
+  Result<bool> resume(ConsumerNumber consumer) override {
+    return core::contained([&] { return ask(resume_, consumer).number == 1; });
+  }
+
+ private:
+  // Each of them, said twice, comes to the same.
+  Reply ask(Script& script, ConsumerNumber consumer, std::vector<Bytes> more = {}) {
+    Call call;
+    call.keys = {name_};
+    call.arguments = {std::to_string(static_cast<std::uint32_t>(consumer))};
+    for (Bytes& one : more) call.arguments.push_back(std::move(one));
+    return core_.run_one(script, call, Loss::kNothingDone);
+  }
+
+  Core& core_;
+  const std::string name_;
+  Script state_;
+  Script shut_;
+  Script open_;
+  Script resume_;
+};
+
+}  // namespace
+
+std::unique_ptr<Gates> make_gates(Core& core, const std::string& clock) {
+  return std::make_unique<RedisGates>(core, clock);
+}
+
+}  // namespace semel::redis

@@ -1,0 +1,159 @@
+// RecordInspector over the names of a store.
+#include "stores/redis/inspector.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "stores/redis/inspector_scripts.h"
+#include "stores/redis/record.h"
+#include "stores/redis/record_view.h"
+#include "stores/redis/scan.h"
+#include "stores/redis/stats.h"
+#include "stores/redis/verify.h"
+
+namespace semel::redis {
+namespace {
+
+// As the inspector's scripts answer.
+enum class Change { kNo = 0, kDone = 1, kHeld = 2, kNotRead = 3 };
+
+class RedisInspector final : public RecordInspector {
+ public:
+  RedisInspector(Core& core, const std::string& clock)
+      : core_(core), pool_(core.pool), names_(core.names), scripts_(clock) {}
+
+  Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
+    return core::contained([&]() -> std::optional<ConsumerNumber> {
+      Lent wire(pool_);
+      const Reply reply = wire->ask({"HGET", names_.consumers, name}, Loss::kNothingDone);
+      if (reply.kind == Reply::Kind::kNil) return std::nullopt;
+      return number_in(reply.bytes);
+    });
+  }
+
+  Result<std::vector<RecordView>> list(std::optional<ConsumerNumber> consumer,
+                                       std::optional<RecordState> state,
+                                       std::size_t limit) override {
+    return core::contained([&] {
+      Lent wire(pool_);
+      return listed(*wire, consumer, state, limit);
+    });
+  }
+
+  Result<std::optional<RecordView>> show(const KeyId& id) override {
+    return core::contained([&]() -> std::optional<RecordView> {
+      Lent wire(pool_);
+      const Reply reply = wire->ask({"GET", names_.record(id)}, Loss::kNothingDone);
+      if (reply.kind == Reply::Kind::kNil) return std::nullopt;
+      return view_of(id, reply.bytes);
+    });
+  }
+
+  Result<bool> forget(const KeyId& id) override {
+    return core::contained([&] { return change(scripts_.forget, id, {Bytes(), Bytes()}); });
+  }
+
+  Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) override {
+    return core::contained([&] {
+      const bool completed = state == RecordState::kCompleted;
+      return change(scripts_.forget, id,
+                    {Bytes(1, letter_of(state)), completed ? Bytes() : token_bytes(token)});
+    });
+  }
+
+  Result<bool> unlock(const KeyId& id) override {
+    return core::contained([&] { return change(scripts_.unlock, id, {}); });
+  }
+
+  Result<std::vector<StoreFinding>> verify(bool full) override {
+    return core::contained([&] {
+      Lent wire(pool_);
+      return verify_in(*wire, names_, scripts_, full);
+    });
+  }
+
+  Result<StoreStats> stats() override {
+    return core::contained([&] {
+      Lent wire(pool_);
+      return stats_of(*wire, core_);
+    });
+  }
+
+ private:
+  std::vector<RecordView> listed(Wire& wire, std::optional<ConsumerNumber> consumer,
+                                 std::optional<RecordState> state, std::size_t limit);
+  bool change(Script& script, const KeyId& id, std::vector<Bytes> arguments);
+
+  Core& core_;
+  Pool& pool_;
+  const Names& names_;
+  InspectorScripts scripts_;
+};
+
+// What is completed, which is most of what is there, is left out by its first bytes; what is wanted
+// is then read whole.
+std::vector<RecordView> RedisInspector::listed(Wire& wire, std::optional<ConsumerNumber> consumer,
+                                               std::optional<RecordState> state,
+                                               std::size_t limit) {
+  std::map<KeyId, RecordView> found;
+  each_name(wire, names_, [&](std::span<const std::string> names) {
+    std::vector<std::string> records;
+    for (const std::string& name : names) {
+      const auto id = names_.id_of(name);
+      if (id && (!consumer || id->consumer() == *consumer)) records.push_back(name);
+    }
+    const std::vector<Reply> states = beginnings(wire, records, 1);
+    std::vector<std::string> wanted;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      if (states[i].is_error()) throw failure_of(states[i]);
+      if (is_unfinished(states[i].bytes, state)) wanted.push_back(std::move(records[i]));
+    }
+    const std::vector<Reply> whole = beginnings(wire, wanted, -1);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (whole[i].is_error()) throw failure_of(whole[i]);
+      const KeyId id = *names_.id_of(wanted[i]);
+      // It may have moved on in between.
+      if (is_unfinished(whole[i].bytes, state)) found.emplace(id, view_of(id, whole[i].bytes));
+    }
+    while (found.size() > limit) found.erase(std::prev(found.end()));
+  });
+  std::vector<RecordView> views;
+  views.reserve(found.size());
+  for (auto& [id, view] : found) views.push_back(std::move(view));
+  return views;
+}
+
+bool RedisInspector::change(Script& script, const KeyId& id, std::vector<Bytes> arguments) {
+  Call call;
+  call.keys = {names_.record(id)};
+  call.arguments = {names_.prefix};
+  for (Bytes& one : arguments) call.arguments.push_back(std::move(one));
+  Lent wire(pool_);
+  const Reply reply = std::move(script.run(*wire, {&call, 1}, Loss::kInDoubt).front());
+  if (reply.is_error()) throw failure_of(reply);
+  switch (static_cast<Change>(reply.number)) {
+    case Change::kNo:
+      return false;
+    case Change::kDone:
+      return true;
+    case Change::kHeld:
+      core::fail({ErrorKind::kBlocked, "R241",
+                  "a running consumer holds this record: forgetting it now would let it happen "
+                  "twice",
+                  "stop the consumer, or wait for its lease to end"});
+    case Change::kNotRead:
+      break;
+  }
+  // Says why it cannot be read.
+  decoded(wire->ask({"GET", call.keys.front()}, Loss::kNothingDone).bytes);
+  return false;
+}
+
+}  // namespace
+
+std::unique_ptr<RecordInspector> make_inspector(Core& core, const std::string& clock) {
+  return std::make_unique<RedisInspector>(core, clock);
+}
+
+}  // namespace semel::redis

@@ -1,0 +1,30 @@
+// What an operator may change, each a step of its own on the server.
+#pragma once
+
+#include <string>
+
+#include "stores/redis/scripts.h"
+
+namespace semel::redis {
+
+struct InspectorScripts {
+  explicit InspectorScripts(const std::string& clock);
+
+  // Both answer 0 where nothing was changed, 1 where it was, 2 where a live lease holds the record,
+  // and 3 where what stands there cannot be read. Keys: the record. The first argument of all is
+  // the prefix.
+
+  // A state's letter and a token's bytes, of which each may be nothing: then any does.
+  Script forget;
+  // Parked or dead: retrying, due now.
+  Script unlock;
+
+  // For verify. Keys: records. Answer: a letter for each, H where the row that is held for it is
+  // missing, else `-`.
+  Script check_held;
+  // Consumer and lane, then numbers of rows. Answer: a letter for each, B where its payload is
+  // missing, N where nothing would ever find it, else `-`.
+  Script check_rows;
+};
+
+}  // namespace semel::redis

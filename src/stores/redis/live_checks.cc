@@ -1,0 +1,120 @@
+// What the server is set to that decides what a crash or a failover takes.
+#include "stores/redis/live_checks.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+namespace semel::redis {
+namespace {
+
+// Of a setting that the server does not tell: that is never the same as fine.
+constexpr const char* kNotKnown = "not known";
+
+// Nothing where this user may not ask, or the server has no such setting.
+std::optional<std::string> setting(const Reply& reply) {
+  if (reply.is_error() || reply.list.size() != 2) return std::nullopt;
+  return reply.list[1].bytes;
+}
+
+LiveSetting eviction(const std::string& info) {
+  const std::string most = info_field(info, "maxmemory");
+  const std::string policy = info_field(info, "maxmemory_policy");
+  LiveSetting told{"maxmemory-policy", policy, {}, {}};
+  if (most.empty() || policy.empty()) {
+    told.value = kNotKnown;
+    told.risk = "the server may be set to forget records to make room: then they are done again";
+    told.fix = "have noeviction set by whoever runs the server";
+  } else if (most != "0" && policy != "noeviction") {
+    told.risk = fmt::format(
+        "with maxmemory {} the server may forget claims and completed keys to make room: what they "
+        "were about is done again",
+        most);
+    told.fix = "CONFIG SET maxmemory-policy noeviction";
+  }
+  return told;
+}
+
+LiveSetting log(const std::string& info) {
+  const std::string on = info_field(info, "aof_enabled");
+  if (on == "1") return {"appendonly", "yes", {}, {}};
+  const bool off = on == "0";
+  return {"appendonly", off ? "no" : kNotKnown,
+          fmt::format("a crash of the server {}forgets all since its last snapshot: what was "
+                      "completed is done again when it comes again, and messages and retries that "
+                      "are kept here are lost",
+                      off ? "" : "perhaps "),
+          "CONFIG SET appendonly yes, and CONFIG REWRITE"};
+}
+
+LiveSetting sync(const Reply& reply) {
+  constexpr const char* kFix = "CONFIG SET appendfsync always, and CONFIG REWRITE; or know it";
+  const auto set = setting(reply);
+  if (!set) {
+    return {"appendfsync", kNotKnown,
+            "a crash of the machine may forget the last second: then the work runs again, and "
+            "messages kept in that second are lost. This server lets the user not ask (CONFIG GET)",
+            "look it up where the server is run, or allow it: ACL SETUSER … +config|get"};
+  }
+  if (*set == "always") return {"appendfsync", *set, {}, {}};
+  return {
+      "appendfsync", *set,
+      fmt::format("a crash of the machine may forget the last {}: then the work runs again, "
+                  "and messages kept in {} are lost",
+                  *set == "no" ? "half minute or more" : "second", *set == "no" ? "them" : "it"),
+      kFix};
+}
+
+// Where the number is not told, INFO still tells whether there is one.
+LiveSetting replicas(const std::string& info, const Reply& reply) {
+  const auto set = setting(reply);
+  const bool waits = set ? *set != "0" : !info_field(info, "min_slaves_good_slaves").empty();
+  LiveSetting told{"min-replicas-to-write", set.value_or(waits ? "set" : "0"), {}, {}};
+  if (waits) return told;
+  told.risk = fmt::format(
+      "{} replica(s) follow, and none has to: one that takes over may lack what was written while "
+      "it was cut off; then the work runs again",
+      info_field(info, "connected_slaves"));
+  told.fix = "CONFIG SET min-replicas-to-write 1, and CONFIG REWRITE";
+  return told;
+}
+
+class RedisLiveChecks final : public LiveChecks {
+ public:
+  explicit RedisLiveChecks(Pool& pool) : pool_(pool) {}
+
+  Result<std::vector<LiveSetting>> settings() override {
+    return core::contained([&] {
+      Lent wire(pool_);
+      wire->send({"INFO"});
+      wire->send({"CONFIG", "GET", "appendfsync"});
+      wire->send({"CONFIG", "GET", "min-replicas-to-write"});
+      const std::vector<Reply> replies = wire->run(Loss::kNothingDone);
+      if (replies[0].is_error()) throw failure_of(replies[0]);
+      const std::string& info = replies[0].bytes;
+      std::vector<LiveSetting> told = {eviction(info), log(info)};
+      // Without a log nothing is synced.
+      if (told.back().value != "no") told.push_back(sync(replies[1]));
+      const std::string followers = info_field(info, "connected_slaves");
+      if (!followers.empty() && followers != "0") told.push_back(replicas(info, replies[2]));
+      return told;
+    });
+  }
+
+  // Nothing of the business is here.
+  Result<std::vector<LiveStatement>> statements(std::span<const Statement> statements) override {
+    return std::vector<LiveStatement>(statements.size());
+  }
+
+ private:
+  Pool& pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<LiveChecks> make_live_checks(Pool& pool) {
+  return std::make_unique<RedisLiveChecks>(pool);
+}
+
+}  // namespace semel::redis

@@ -1,0 +1,87 @@
+// What a live server is set to, and what it does not tell.
+#include "stores/redis/live_checks.h"
+
+#include <fmt/format.h>
+#include <semel/live_checks.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "stores/redis/test_place.h"
+
+namespace semel::redis {
+namespace {
+
+using test::RedisServer;
+
+// As "name = value", and "!" behind what carries a risk.
+std::vector<std::string> told_by(RedisOptions options) {
+  const auto store = open_redis(std::move(options));
+  EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
+  if (!store) return {};
+  const auto settings = (*store)->facets().live->settings();
+  EXPECT_TRUE(settings.has_value()) << (settings ? "" : settings.error().message);
+  std::vector<std::string> lines;
+  for (const LiveSetting& one : settings.value_or(std::vector<LiveSetting>())) {
+    lines.push_back(fmt::format("{} = {}{}", one.name, one.value, one.risk.empty() ? "" : " !"));
+    EXPECT_EQ(one.risk.empty(), one.fix.empty()) << one.name;
+  }
+  return lines;
+}
+
+std::vector<std::string> told_by(const RedisServer& server) {
+  RedisOptions options;
+  options.url = server.url();
+  return told_by(options);
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(RedisLiveChecks, TellWhatACrashTakes) {
+  const RedisServer server;
+  const std::string policy = "maxmemory-policy = noeviction";
+  EXPECT_EQ(told_by(server), (Lines{policy, "appendonly = yes", "appendfsync = always"}));
+  server.query("CONFIG SET appendfsync everysec");
+  EXPECT_EQ(told_by(server), (Lines{policy, "appendonly = yes", "appendfsync = everysec !"}));
+  server.query("CONFIG SET appendfsync no");
+  EXPECT_EQ(told_by(server), (Lines{policy, "appendonly = yes", "appendfsync = no !"}));
+  server.query("CONFIG SET appendonly no");
+  EXPECT_EQ(told_by(server), (Lines{policy, "appendonly = no !"}));
+}
+
+TEST(RedisLiveChecks, TellOfEvictionThatWasAccepted) {
+  const RedisServer server({.arguments = {"--maxmemory-policy", "allkeys-lru"}});
+  EXPECT_EQ(told_by(server).at(0), "maxmemory-policy = allkeys-lru") << "without a maxmemory";
+  server.query("CONFIG SET maxmemory 64mb");
+  RedisOptions options;
+  options.url = server.url();
+  options.accept_eviction = true;
+  EXPECT_EQ(told_by(options).at(0), "maxmemory-policy = allkeys-lru !");
+}
+
+TEST(RedisLiveChecks, WhatMayNotBeAskedIsNotKnownAndNotFine) {
+  const RedisServer server(
+      {.arguments = {"--user", "worker", "on", ">hers", "~semel:*", "+@all", "-config"}});
+  RedisOptions options;
+  options.url = fmt::format("redis://worker:hers@127.0.0.1:{}", server.port());
+  const Lines told = told_by(options);
+  EXPECT_EQ(told.back(), "appendfsync = not known !");
+}
+
+TEST(RedisLiveChecks, TellOfReplicasThatNobodyWaitsFor) {
+  const RedisServer master;
+  const RedisServer replica(
+      {.arguments = {"--replicaof", fmt::format("127.0.0.1 {}", master.port())}});
+  const auto follows = [&] {
+    return master.query("INFO replication").find("state=online") != std::string::npos;
+  };
+  const auto until = std::chrono::steady_clock::now() + 30s;
+  while (!follows() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(20ms);
+  ASSERT_TRUE(follows());
+  EXPECT_EQ(told_by(master).back(), "min-replicas-to-write = 0 !");
+  master.query("CONFIG SET min-replicas-to-write 1");
+  EXPECT_EQ(told_by(master).back(), "min-replicas-to-write = 1");
+}
+
+}  // namespace
+}  // namespace semel::redis

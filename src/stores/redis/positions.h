@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include <semel/run_markers.h>
+
+#include "stores/redis/core.h"
+
+namespace semel::redis {
+
+// The core outlives it. Each reservation has a connection of its own.
+std::unique_ptr<Positions> make_positions(Core& core);
+
+}  // namespace semel::redis

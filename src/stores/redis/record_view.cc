@@ -1,0 +1,86 @@
+#include "stores/redis/record_view.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "stores/redis/record.h"
+
+namespace semel::redis {
+namespace {
+
+constexpr std::size_t kSize = 4;
+constexpr std::size_t kToken = 7;
+
+std::uint64_t number_of(BytesView bytes) {
+  std::uint64_t value = 0;
+  for (const char byte : bytes) value = value << 8U | static_cast<unsigned char>(byte);
+  return value;
+}
+
+// Of one that is not completed, and was decoded.
+Bytes key_text(BytesView bytes, RecordState state) {
+  const std::size_t at = state == RecordState::kConsuming ? kNonceEnd : kHead;
+  if (bytes.size() < at + kSize) return {};
+  return Bytes(bytes.substr(at + kSize, number_of(bytes.substr(at, kSize))));
+}
+
+}  // namespace
+
+RecordView view_of(const KeyId& id, BytesView bytes) {
+  core::Record record = decoded(bytes);
+  RecordView view;
+  view.consumer = id.consumer();
+  view.id = id;
+  view.state = record.state;
+  view.fingerprint = record.fingerprint;
+  if (record.state == RecordState::kCompleted) {
+    view.completed_at = record.completed_at;
+    view.result = std::move(record.result);
+    return view;
+  }
+  view.key = key_text(bytes, record.state);
+  view.attempt = record.attempt;
+  view.token = static_cast<std::uint64_t>(record.token);
+  view.reason = std::move(record.reason);
+  view.error = std::move(record.error);
+  view.outcome_unknown = record.outcome_unknown;
+  view.first_seen = record.first_seen;
+  if (record.state == RecordState::kConsuming) view.lease_until = record.lease_until;
+  if (record.state == RecordState::kRetrying) view.next_at = record.next_at;
+  return view;
+}
+
+bool is_unfinished(BytesView beginning, std::optional<RecordState> state) {
+  if (beginning.empty()) return false;
+  if (beginning.front() != kFormat || beginning.size() < 2) return true;
+  const char letter = beginning[1];
+  return state ? letter == letter_of(*state) : letter != letter_of(RecordState::kCompleted);
+}
+
+char letter_of(RecordState state) noexcept {
+  switch (state) {
+    case RecordState::kConsuming:
+      return 'C';
+    case RecordState::kCompleted:
+      return 'D';
+    case RecordState::kRetrying:
+      return 'R';
+    case RecordState::kParked:
+      return 'P';
+    case RecordState::kDead:
+      break;
+  }
+  return 'X';
+}
+
+Bytes token_bytes(std::uint64_t token) {
+  Bytes bytes(kToken, '\0');
+  for (std::size_t i = kToken; i-- > 0; token >>= 8U) bytes[i] = static_cast<char>(token & 0xFFU);
+  return bytes;
+}
+
+ConsumerNumber number_in(BytesView known) {
+  return ConsumerNumber{static_cast<std::uint32_t>(number_of(known.substr(0, kSize)))};
+}
+
+}  // namespace semel::redis

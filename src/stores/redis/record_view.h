@@ -1,0 +1,22 @@
+// A record's bytes as an operator sees them.
+#pragma once
+
+#include <optional>
+
+#include <semel/records.h>
+
+namespace semel::redis {
+
+// Throws core::Failure as decoded().
+RecordView view_of(const KeyId& id, BytesView bytes);
+
+// Of a record's first two bytes: whether it is not completed, and in `state` where one is asked
+// for. True also of what cannot be read: whoever reads it says so.
+bool is_unfinished(BytesView beginning, std::optional<RecordState> state);
+
+char letter_of(RecordState state) noexcept;
+Bytes token_bytes(std::uint64_t token);
+// What stands under a consumer's name begins with its number.
+ConsumerNumber number_in(BytesView known);
+
+}  // namespace semel::redis

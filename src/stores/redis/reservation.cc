@@ -1,0 +1,152 @@
+#include "stores/redis/reservation.h"
+
+#include <cstring>
+#include <utility>
+
+namespace semel::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kNonce = 16;
+
+constexpr const char* kRelease = R"lua(
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
+)lua";
+
+// A server that has forgotten it is told again.
+constexpr const char* kRenew = R"lua(
+local there = redis.call('GET', KEYS[1])
+local nonce = tonumber(ARGV[1])
+if there and string.sub(there, 1, nonce) ~= string.sub(ARGV[2], 1, nonce) then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1
+)lua";
+
+Bytes draw(Random& random) {
+  const std::uint64_t words[] = {random.next(), random.next()};
+  static_assert(sizeof words == kNonce);
+  return Bytes(reinterpret_cast<const char*>(words), sizeof words);
+}
+
+// What a server answers to who asks it about connections; none where it does not say.
+std::optional<Reply> told(Wire& wire, const std::vector<BytesView>& question) {
+  wire.send(question);
+  Reply reply = std::move(wire.run(Loss::kNothingDone).front());
+  if (reply.is_error()) return std::nullopt;
+  return reply;
+}
+
+// Behind the nonce: the life of the server, a blank, and the number of a connection.
+bool is_gone(Wire& wire, const Bytes& holder) {
+  if (holder.size() < kNonce) return false;
+  const std::string rest = holder.substr(kNonce);
+  const auto blank = rest.find(' ');
+  if (blank == std::string::npos || rest.substr(0, blank) != wire.run_id()) return false;
+  const std::string number = rest.substr(blank + 1);
+  if (number.empty()) return false;
+  const auto listed = told(wire, {"CLIENT", "LIST", "ID", number});
+  return listed && listed->bytes.empty();
+}
+
+}  // namespace
+
+NameScripts::NameScripts() : release(kRelease), renew(kRenew) {}
+
+std::unique_ptr<HeldName> HeldName::take(std::string name, const Pool::Connect& connect,
+                                         std::shared_ptr<NameScripts> scripts, Random& random,
+                                         const Times& times) {
+  std::unique_ptr<HeldName> held(
+      new HeldName(std::move(name), connect, std::move(scripts), draw(random), times));
+  if (!held->try_take() && !(held->free_of_the_dead() && held->try_take())) return nullptr;
+  held->thread_ = std::thread([held = held.get()] { held->keep(); });
+  return held;
+}
+
+HeldName::HeldName(std::string name, Pool::Connect connect, std::shared_ptr<NameScripts> scripts,
+                   Bytes nonce, const Times& times)
+    : name_(std::move(name)),
+      connect_(std::move(connect)),
+      scripts_(std::move(scripts)),
+      nonce_(std::move(nonce)),
+      times_(times),
+      wire_(connect_()) {
+  know_connection();
+}
+
+HeldName::~HeldName() {
+  if (!thread_.joinable()) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+  release();
+}
+
+void HeldName::know_connection() {
+  const auto number = told(*wire_, {"CLIENT", "ID"});
+  me_ = nonce_ + wire_->run_id() + " " + (number ? std::to_string(number->number) : "");
+}
+
+bool HeldName::try_take() {
+  const std::string expiry = std::to_string(times_.expiry.count());
+  const Reply taken = wire_->ask({"SET", name_, me_, "NX", "PX", expiry}, Loss::kInDoubt);
+  return taken.kind == Reply::Kind::kStatus;
+}
+
+bool HeldName::free_of_the_dead() {
+  const Bytes holder = wire_->ask({"GET", name_}, Loss::kNothingDone).bytes;
+  if (holder.empty()) return true;
+  if (!is_gone(*wire_, holder)) return false;
+  Call call;
+  call.keys = {name_};
+  call.arguments = {holder};
+  scripts_->release.run(*wire_, {&call, 1}, Loss::kNothingDone);
+  return true;
+}
+
+void HeldName::keep() {
+  std::unique_lock lock(mutex_);
+  milliseconds pause = times_.renew_every;
+  while (!wake_.wait_for(lock, pause, [&] { return ending_; })) {
+    lock.unlock();
+    pause = times_.renew_every;
+    try {
+      renew();
+    } catch (const core::Failure&) {
+      // Whoever uses the store is told that it is away by what it asks itself.
+      pause = times_.again;
+    }
+    lock.lock();
+  }
+}
+
+void HeldName::renew() {
+  if (!wire_->whole()) {
+    wire_ = connect_();
+    know_connection();
+  }
+  Call call;
+  call.keys = {name_};
+  call.arguments = {std::to_string(kNonce), me_, std::to_string(times_.expiry.count())};
+  const Reply reply =
+      std::move(scripts_->renew.run(*wire_, {&call, 1}, Loss::kNothingDone).front());
+  if (reply.is_error()) throw failure_of(reply);
+}
+
+void HeldName::release() noexcept {
+  try {
+    if (!wire_->whole()) return;  // it expires
+    Call call;
+    call.keys = {name_};
+    call.arguments = {me_};
+    scripts_->release.run(*wire_, {&call, 1}, Loss::kNothingDone);
+  } catch (const std::exception&) {
+    // It expires.
+  }
+}
+
+}  // namespace semel::redis

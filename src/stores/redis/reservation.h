@@ -1,0 +1,74 @@
+// HeldName: a name on the server that one process at a time has.
+//
+// Under the name stands who has it: a nonce, the life of the server, and the number of a connection
+// that lives as long as its holder. It has an expiry, which a thread moves on; where the server
+// tells who is connected to it, a holder that died is found out at once, else when that is over. A
+// holder that was cut off may so meet a second one: what a name is held for must bear that.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <semel/environment.h>
+#include <semel/run_markers.h>
+
+#include "stores/redis/pool.h"
+#include "stores/redis/scripts.h"
+
+namespace semel::redis {
+
+// Safe for several threads.
+class NameScripts {
+ public:
+  NameScripts();
+  // Keys: the name. Arguments: who has it. Removes it where that stands there.
+  Script release;
+  // Keys: the name. Arguments: size of the nonce, who has it now, expiry in ms. Answer: 0 where
+  // another one has it.
+  Script renew;
+};
+
+class HeldName final : public Positions::Reservation {
+ public:
+  struct Times {
+    std::chrono::milliseconds expiry{30'000};
+    std::chrono::milliseconds renew_every{10'000};
+    std::chrono::milliseconds again{1'000};  // while the server is away
+  };
+  // None where another one has it. Throws core::Failure. `scripts` and `connect` are copied or
+  // outlive it.
+  static std::unique_ptr<HeldName> take(std::string name, const Pool::Connect& connect,
+                                        std::shared_ptr<NameScripts> scripts, Random& random,
+                                        const Times& times);
+  ~HeldName() override;
+  HeldName(const HeldName&) = delete;
+  HeldName& operator=(const HeldName&) = delete;
+
+ private:
+  HeldName(std::string name, Pool::Connect connect, std::shared_ptr<NameScripts> scripts,
+           Bytes nonce, const Times& times);
+
+  bool try_take();
+  bool free_of_the_dead();
+  void keep();
+  void renew();
+  void release() noexcept;
+  void know_connection();
+
+  const std::string name_;
+  const Pool::Connect connect_;
+  const std::shared_ptr<NameScripts> scripts_;
+  const Bytes nonce_;
+  const Times times_;
+  std::unique_ptr<Wire> wire_;
+  Bytes me_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace semel::redis

@@ -1,0 +1,94 @@
+// A name that one process at a time has, and what frees it.
+#include "stores/redis/reservation.h"
+
+#include <thread>
+
+#include "stores/redis/test_place.h"
+
+namespace semel::redis {
+namespace {
+
+constexpr HeldName::Times kShort{.expiry = 300ms, .renew_every = 50ms, .again = 20ms};
+
+class HeldNames : public ::testing::Test {
+ protected:
+  static Pool::Connect connect() {
+    return [] { return std::make_unique<Wire>(target_of(shared().url())); };
+  }
+  std::unique_ptr<HeldName> take(const HeldName::Times& times = {}) {
+    return HeldName::take(name_, connect(), scripts_, *system_environment().random, times);
+  }
+  // Who has it, as it stands there.
+  Bytes holder() const { return shared().run({"GET", name_}); }
+  std::string connection() const {
+    const Bytes who = holder();
+    return who.substr(who.rfind(' ') + 1);
+  }
+
+  const std::string name_ = shared().new_database() + ":reader";
+  const std::shared_ptr<NameScripts> scripts_ = std::make_shared<NameScripts>();
+};
+
+TEST_F(HeldNames, IsOneHoldersUntilItLetsGo) {
+  auto mine = take();
+  ASSERT_NE(mine, nullptr);
+  EXPECT_EQ(take(), nullptr);
+  mine.reset();
+  EXPECT_EQ(holder(), "");
+  EXPECT_NE(take(), nullptr);
+}
+
+TEST_F(HeldNames, ADeadHoldersIsFreeAtOnce) {
+  // As a process leaves it that was killed: the name stands there, and its connection is gone.
+  auto gone = take();
+  ASSERT_NE(gone, nullptr);
+  const Bytes left = holder();
+  gone.reset();
+  shared().run({"SET", name_, left, "PX", "30000"});
+  EXPECT_NE(take(), nullptr);
+}
+
+TEST_F(HeldNames, AnotherLifeOfTheServerSaysNothingOfTheHolder) {
+  auto gone = take();
+  ASSERT_NE(gone, nullptr);
+  Bytes left = holder();
+  gone.reset();
+  left[20] = left[20] == '0' ? '1' : '0';
+  shared().run({"SET", name_, left, "PX", "30000"});
+  EXPECT_EQ(take(), nullptr) << "it may be connecting again: only its expiry frees it";
+  shared().run({"PEXPIRE", name_, "1"});
+  std::this_thread::sleep_for(20ms);
+  EXPECT_NE(take(), nullptr);
+}
+
+TEST_F(HeldNames, IsKeptForLongerThanItsExpiry) {
+  const auto mine = take(kShort);
+  ASSERT_NE(mine, nullptr);
+  std::this_thread::sleep_for(3 * kShort.expiry);
+  EXPECT_EQ(take(), nullptr);
+}
+
+TEST_F(HeldNames, AHolderThatWasCutOffComesBack) {
+  const auto mine = take(kShort);
+  ASSERT_NE(mine, nullptr);
+  const std::string before = connection();
+  shared().run({"CLIENT", "KILL", "ID", before});
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  while (connection() == before && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_NE(connection(), before);
+  EXPECT_EQ(take(), nullptr);
+}
+
+TEST_F(HeldNames, WhoeverTookItMeanwhileKeepsIt) {
+  auto mine = take(kShort);
+  ASSERT_NE(mine, nullptr);
+  shared().run({"SET", name_, "somebody else, with a nonce of its own"});
+  std::this_thread::sleep_for(3 * kShort.renew_every);
+  mine.reset();
+  EXPECT_EQ(holder(), "somebody else, with a nonce of its own");
+}
+
+}  // namespace
+}  // namespace semel::redis

@@ -1,0 +1,42 @@
+#include "stores/redis/scan.h"
+
+#include <string_view>
+
+namespace semel::redis {
+namespace {
+
+// Enough to be worth a round trip, little enough for others to come in between.
+constexpr const char* kPage = "1000";
+
+std::string escaped(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+}  // namespace
+
+void each_name(Wire& wire, const Names& names,
+               const std::function<void(std::span<const std::string>)>& see) {
+  const std::string pattern = escaped(names.prefix) + "{*";
+  std::string cursor = "0";
+  do {
+    Reply page = wire.ask({"SCAN", cursor, "MATCH", pattern, "COUNT", kPage}, Loss::kNothingDone);
+    cursor = page.list.at(0).bytes;
+    std::vector<std::string> found;
+    for (Reply& one : page.list.at(1).list) found.push_back(std::move(one.bytes));
+    if (!found.empty()) see(found);
+  } while (cursor != "0");
+}
+
+std::vector<Reply> beginnings(Wire& wire, std::span<const std::string> of, int last) {
+  if (of.empty()) return {};
+  const std::string end = std::to_string(last);
+  for (const std::string& name : of) wire.send({"GETRANGE", name, "0", end});
+  return wire.run(Loss::kNothingDone);
+}
+
+}  // namespace semel::redis

@@ -1,0 +1,138 @@
+#include "stores/redis/stats.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "stores/redis/record.h"
+#include "stores/redis/record_view.h"
+#include "stores/redis/scan.h"
+
+namespace semel::redis {
+namespace {
+
+// Of each kind so many are measured.
+constexpr std::size_t kMeasured = 200;
+
+// How much memory things of one kind take, by some of them.
+class Measure {
+ public:
+  void saw(const std::string& name) {
+    ++count_;
+    if (sample_.size() < kMeasured) sample_.push_back(name);
+  }
+  // Of one, on average; 0 where there is none. What went meanwhile is not counted.
+  std::size_t each(Wire& wire) const {
+    if (sample_.empty()) return 0;
+    for (const std::string& name : sample_) wire.send({"MEMORY", "USAGE", name});
+    std::size_t sum = 0, measured = 0;
+    for (const Reply& reply : wire.run(Loss::kNothingDone)) {
+      if (reply.is_error()) throw failure_of(reply);
+      if (reply.kind == Reply::Kind::kNil) continue;
+      sum += static_cast<std::size_t>(reply.number);
+      ++measured;
+    }
+    return measured == 0 ? 0 : sum / measured;
+  }
+  std::size_t count() const noexcept { return count_; }
+
+ private:
+  std::size_t count_ = 0;
+  std::vector<std::string> sample_;
+};
+
+using ByNumber = std::map<ConsumerNumber, StoreStats::Consumer>;
+
+ByNumber consumers_of(Wire& wire, const Names& names) {
+  ByNumber consumers;
+  const Reply all = wire.ask({"HGETALL", names.consumers}, Loss::kNothingDone);
+  for (std::size_t i = 0; i + 1 < all.list.size(); i += 2) {
+    const ConsumerNumber number = number_in(all.list[i + 1].bytes);
+    consumers[number].name = all.list[i].bytes;
+    consumers[number].number = number;
+  }
+  return consumers;
+}
+
+void add(StoreStats::Consumer& told, char letter) {
+  switch (letter) {
+    case 'C':
+      ++told.consuming;
+      break;
+    case 'R':
+      ++told.retrying;
+      break;
+    case 'P':
+      ++told.parked;
+      break;
+    case 'X':
+      ++told.dead;
+      break;
+    default:
+      break;
+  }
+}
+
+std::uint64_t epoch_of(Wire& wire, const Names& names) {
+  const Bytes token = wire.ask({"GET", names.token}, Loss::kNothingDone).bytes;
+  return static_cast<std::uint64_t>(number_in(token));
+}
+
+// What waits, and what was given up.
+void count_messages(Wire& wire, Core& core, ByNumber& consumers) {
+  for (auto& [number, told] : consumers) {
+    Call call;
+    const std::string text = std::to_string(static_cast<std::uint32_t>(number));
+    call.keys = {core.names.last_row(number)};
+    call.arguments = {core.names.prefix, text};
+    const Reply depth =
+        std::move(core.scripts.depth.run(wire, {&call, 1}, Loss::kNothingDone).front());
+    if (depth.is_error()) throw failure_of(depth);
+    told.held = static_cast<std::size_t>(depth.list.at(0).number);
+    const Bytes letters =
+        wire.ask({"HGET", core.names.of_store("letter-counts"), text}, Loss::kNothingDone).bytes;
+    std::from_chars(letters.data(), letters.data() + letters.size(), told.dead_letters);
+  }
+}
+
+}  // namespace
+
+StoreStats stats_of(Wire& wire, Core& core) {
+  const Names& names = core.names;
+  StoreStats stats;
+  stats.schema_version = kFormat;
+  stats.epoch = epoch_of(wire, names);
+  ByNumber consumers = consumers_of(wire, names);
+  Measure completed, unfinished, others;
+  each_name(wire, names, [&](std::span<const std::string> page) {
+    std::vector<std::string> records;
+    for (const std::string& name : page) {
+      names.id_of(name) ? records.push_back(name) : others.saw(name);
+    }
+    const std::vector<Reply> states = beginnings(wire, records, 1);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      if (states[i].is_error() || states[i].bytes.size() < 2) continue;  // verify tells of it
+      const char letter = states[i].bytes[1];
+      const bool done = letter == letter_of(RecordState::kCompleted);
+      (done ? completed : unfinished).saw(records[i]);
+      const auto whose = consumers.find(names.id_of(records[i])->consumer());
+      if (whose != consumers.end()) add(whose->second, letter);
+    }
+  });
+  count_messages(wire, core, consumers);
+  stats.record_bytes = completed.each(wire);
+  for (const Measure* kind : {&completed, &unfinished, &others}) {
+    stats.bytes += kind->count() * kind->each(wire);
+  }
+  for (auto& [number, told] : consumers) stats.consumers.push_back(std::move(told));
+  std::ranges::sort(stats.consumers, {}, &StoreStats::Consumer::name);
+  StoreStats::Generation all;
+  all.number = 1;
+  all.active = true;
+  all.rolling = true;
+  all.records = completed.count();
+  stats.generations.push_back(all);
+  return stats;
+}
+
+}  // namespace semel::redis

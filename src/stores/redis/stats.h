@@ -1,0 +1,12 @@
+#pragma once
+
+#include <semel/records.h>
+
+#include "stores/redis/core.h"
+
+namespace semel::redis {
+
+// Counted by reading every name; bytes from a sample. Throws core::Failure.
+StoreStats stats_of(Wire& wire, Core& core);
+
+}  // namespace semel::redis

@@ -1,0 +1,187 @@
+#include "stores/redis/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "stores/redis/core.h"
+#include "stores/redis/held_rows.h"
+#include "stores/redis/record.h"
+#include "stores/redis/record_view.h"
+#include "stores/redis/scan.h"
+
+namespace semel::redis {
+namespace {
+
+std::string hex_of(BytesView bytes) {
+  std::string text;
+  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+class Verify {
+ public:
+  Verify(Wire& wire, const Names& names, InspectorScripts& scripts, bool full)
+      : wire_(wire), names_(names), scripts_(scripts), full_(full) {}
+
+  std::vector<StoreFinding> run() {
+    look_at_consumers();
+    each_name(wire_, names_, [&](std::span<const std::string> page) {
+      std::vector<std::string> records;
+      for (const std::string& name : page) {
+        if (names_.id_of(name)) records.push_back(name);
+      }
+      look_at(records);
+    });
+    if (full_) look_at_rows();
+    return std::move(findings_);
+  }
+
+ private:
+  void wrong(std::string what, std::string where, std::string detail) {
+    findings_.push_back({true, std::move(what), std::move(where), std::move(detail)});
+  }
+
+  // The two hashes of consumers say the same.
+  void look_at_consumers() {
+    const Reply known = wire_.ask({"HGETALL", names_.consumers}, Loss::kNothingDone);
+    const Reply given = wire_.ask({"HGETALL", names_.numbers}, Loss::kNothingDone);
+    std::map<std::string, std::string> owners;
+    for (std::size_t i = 0; i + 1 < given.list.size(); i += 2) {
+      owners[given.list[i].bytes] = given.list[i + 1].bytes;
+    }
+    for (std::size_t i = 0; i + 1 < known.list.size(); i += 2) {
+      const std::string& name = known.list[i].bytes;
+      const auto number = static_cast<std::uint32_t>(number_in(known.list[i + 1].bytes));
+      const auto owner = owners.find(std::to_string(number));
+      numbers_.insert({ConsumerNumber{number}, name});
+      if (owner != owners.end() && owner->second == name) continue;
+      wrong("consumer.number", name,
+            fmt::format("its number {} is {}", number,
+                        owner == owners.end() ? "nobody's" : owner->second + "'s"));
+    }
+  }
+
+  void look_at(const std::vector<std::string>& records) {
+    constexpr std::size_t kFlags = 2;
+    constexpr char kHasRow = 2;
+    const std::vector<Reply> bytes = beginnings(wire_, records, full_ ? -1 : kNonceEnd - 1);
+    std::vector<std::string> unfinished, waiting;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const KeyId id = *names_.id_of(records[i]);
+      const std::string where = hex_of(id.view());
+      if (bytes[i].is_error()) {
+        wrong("record.unreadable", where, failure_of(bytes[i]).error().message);
+        continue;
+      }
+      if (bytes[i].bytes.empty()) continue;  // it went meanwhile
+      if (!numbers_.contains(id.consumer())) {
+        wrong("record.consumer_missing", where,
+              fmt::format("it belongs to consumer {}, and there is none of that number",
+                          static_cast<std::uint32_t>(id.consumer())));
+      }
+      try {
+        const auto record = decoded(bytes[i].bytes);
+        const bool stays =
+            record.state != RecordState::kCompleted && record.state != RecordState::kDead;
+        if (stays) unfinished.push_back(records[i]);
+        if (bytes[i].bytes[kFlags] >= kHasRow) waiting.push_back(records[i]);
+      } catch (const core::Failure& damaged) {
+        wrong("record.unreadable", where, damaged.error().message);
+      }
+    }
+    if (!full_) return;
+    look_at_expiries(unfinished);
+    look_for_rows(waiting);
+  }
+
+  // An unfinished record that expires would be forgotten while it is worked on.
+  void look_at_expiries(const std::vector<std::string>& unfinished) {
+    for (const std::string& name : unfinished) {
+      wire_.send({"PTTL", name});
+      wire_.send({"GETRANGE", name, "0", "1"});
+    }
+    if (unfinished.empty()) return;
+    const std::vector<Reply> told = wire_.run(Loss::kNothingDone);
+    for (std::size_t i = 0; i < unfinished.size(); ++i) {
+      const Reply& left = told[2 * i];
+      const Bytes& now = told[2 * i + 1].bytes;
+      const bool still =
+          is_unfinished(now, std::nullopt) && !is_unfinished(now, RecordState::kDead);
+      if (left.is_error() || left.number < 0 || !still) continue;
+      wrong("record.expires", hex_of(names_.id_of(unfinished[i])->view()),
+            fmt::format("it is not finished, and would be forgotten in {} ms", left.number));
+    }
+  }
+
+  Reply run(Script& script, Call call) {
+    call.arguments.insert(call.arguments.begin(), names_.prefix);
+    Reply reply = std::move(script.run(wire_, {&call, 1}, Loss::kNothingDone).front());
+    if (reply.is_error()) throw failure_of(reply);
+    return reply;
+  }
+
+  // A record that says that its message is kept has it.
+  void look_for_rows(const std::vector<std::string>& records) {
+    for (std::size_t first = 0; first < records.size(); first += kMostKeys) {
+      Call call;
+      call.keys.assign(records.begin() + static_cast<std::ptrdiff_t>(first),
+                       records.begin() + static_cast<std::ptrdiff_t>(
+                                             std::min(first + kMostKeys, records.size())));
+      const Bytes letters = run(scripts_.check_held, call).bytes;
+      for (std::size_t i = 0; i < letters.size(); ++i) {
+        if (letters[i] != 'H') continue;
+        wrong("record.held_missing", hex_of(names_.id_of(call.keys[i])->view()),
+              "its message is kept, as it says, and is not there");
+      }
+    }
+  }
+
+  // Each message that is kept is whole, and stands where it is found when it is due.
+  void look_at_rows() {
+    for (const auto& [number, name] : numbers_) {
+      for (unsigned lane = 0; lane < kLanes; ++lane) look_at_lane(number, name, lane);
+    }
+  }
+
+  void look_at_lane(ConsumerNumber number, const std::string& name, unsigned lane) {
+    const std::string consumer = std::to_string(static_cast<std::uint32_t>(number));
+    const std::string heads = fmt::format("{}{{h{}.{}}}m", names_.prefix, consumer, lane);
+    std::string cursor = "0";
+    do {
+      Reply page = wire_.ask({"HSCAN", heads, cursor, "COUNT", "256"}, Loss::kNothingDone);
+      cursor = page.list.at(0).bytes;
+      Call call;
+      call.keys = {heads};
+      call.arguments = {consumer, std::to_string(lane)};
+      const auto& fields = page.list.at(1).list;
+      for (std::size_t i = 0; i < fields.size(); i += 2) call.arguments.push_back(fields[i].bytes);
+      const Bytes letters = run(scripts_.check_rows, call).bytes;
+      for (std::size_t i = 0; i < letters.size(); ++i) {
+        if (letters[i] == '-') continue;
+        const bool body = letters[i] == 'B';
+        wrong(body ? "held.payload_missing" : "held.unreachable",
+              fmt::format("{} row {}", name, call.arguments[i + 2]),
+              body ? "its payload is not there" : "it is kept, and nothing would ever find it");
+      }
+    } while (cursor != "0");
+  }
+
+  Wire& wire_;
+  const Names& names_;
+  InspectorScripts& scripts_;
+  const bool full_;
+  std::vector<StoreFinding> findings_;
+  std::map<ConsumerNumber, std::string> numbers_;
+};
+
+}  // namespace
+
+std::vector<StoreFinding> verify_in(Wire& wire, const Names& names, InspectorScripts& scripts,
+                                    bool full) {
+  return Verify(wire, names, scripts, full).run();
+}
+
+}  // namespace semel::redis

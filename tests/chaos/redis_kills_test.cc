@@ -1,0 +1,172 @@
+// What a Redis server's own part in the fault table is: it is killed, it forgets, its connections
+// are cut. Nothing is ever lost; what comes twice is counted.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/chaos/redis_database.h"
+#include "tests/chaos/scene.h"
+#include "tests/chaos/work.h"
+#include "tests/support/ledger.h"
+#include "tests/support/tcp_proxy.h"
+#include "tests/support/test_environment.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::vector<std::string> plain(const TempDir& folder, std::vector<std::string> more = {}) {
+  more.insert(more.end(),
+              {"strategy=state_machine", "handler=plain", "ledger=" + folder.file("ledger")});
+  return more;
+}
+
+// All that was sent, and how often a key came again.
+std::size_t expect_none_lost(const Scene& scene, const Ledger& ledger, std::size_t sent) {
+  const auto balance = ledger.balance();
+  EXPECT_EQ(balance.keys, sent) << "lost";
+  EXPECT_EQ(scene.held(), 0U);
+  EXPECT_TRUE(scene.dead().empty());
+  EXPECT_EQ(scene.completed(), sent);
+  return balance.doubled;
+}
+
+class RedisKills : public testing::TestWithParam<const char*> {};
+
+// SIGKILL leaves the page cache: what a server without power forgets is another test's.
+TEST_P(RedisKills, NothingIsLostWhereTheServerIsKilled) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
+  SeededRandom random(seed);
+  const std::size_t kills = 10 * soak_factor();
+  RedisServer server({.arguments = {"--appendfsync", GetParam()}});
+  const TempDir folder;
+  const Ledger ledger(folder.file("ledger"));
+  Work work(make_redis_database(server), plain(folder), 2);
+  const auto calls = [&] { return ledger.balance().keys; };
+  for (std::size_t i = 0; i < kills; ++i) {
+    const std::size_t before = calls();
+    work.send(100);
+    ASSERT_TRUE(work.goes_on(calls, before)) << "kill " << i;
+    std::this_thread::sleep_for(microseconds(random.below(30'000)));
+    server.kill();
+    std::this_thread::sleep_for(microseconds(random.below(50'000)));
+    server.start();
+  }
+  work.finish();
+  const std::size_t doubled = expect_none_lost(work.scene(), ledger, work.sent());
+  fmt::print("{} kills under {}: of {} effects {} came twice\n", kills, GetParam(), work.sent(),
+             doubled);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sync, RedisKills, testing::Values("always", "everysec"),
+                         [](const auto& info) { return std::string(info.param); });
+
+// Wherever in what is said a connection is cut: a claim is said again under its nonces, and what
+// became of a finish is found by claiming. So no handler is called again.
+TEST(RedisCuts, ConnectionsAreCutAtAnyByte) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
+  SeededRandom random(seed);
+  const std::size_t cuts = 30 * soak_factor();
+  TcpProxy proxy(RedisServer::shared().port());
+  const TempDir folder;
+  const Ledger ledger(folder.file("ledger"));
+  Work work(make_redis_database(RedisServer::shared(), proxy.port()), plain(folder), 1);
+  std::size_t fired = 0;
+  while (fired < cuts) {
+    constexpr TcpProxy::Then kThens[] = {TcpProxy::Then::kWithhold, TcpProxy::Then::kLose,
+                                         TcpProxy::Then::kCut};
+    TcpProxy::Fault fault;
+    fault.heard = random.below(2) == 0 ? TcpProxy::Side::kClient : TcpProxy::Side::kServer;
+    fault.bytes = 1'000 + random.below(10'000);
+    fault.then = kThens[random.below(std::size(kThens))];
+    fault.times = 1 + random.below(3);
+    fault.reset = random.below(2) == 0;
+    const auto id = proxy.inject(fault);
+    proxy.cut_all();
+    const auto end = std::chrono::steady_clock::now() + seconds(60);
+    while (proxy.fired(id) < fault.times) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << "the fault does not fire";
+      work.tend();
+      work.send(40);
+      std::this_thread::sleep_for(milliseconds(30));
+    }
+    proxy.clear();
+    fired += fault.times;
+  }
+  work.finish();
+  expect_none_lost(work.scene(), ledger, work.sent());
+}
+
+// What an operator, or a script of his, does to the server while workers go on.
+class RedisForgets : public testing::Test {
+ protected:
+  // Does `what` again and again while the lines of a file are handled, then lets them end.
+  void beside(const std::function<void()>& what) {
+    const RedisServer server(RedisServer::fast());
+    server_ = &server;
+    Scene scene(make_redis_database(server));
+    std::vector<std::string> ids;
+    for (std::size_t i = 0; i < kLines; ++i) ids.push_back("m" + std::to_string(i));
+    scene.write_lines(scene.file("messages"), ids);
+    const auto settings =
+        plain(folder_, {"source=file", "from=start", "file=" + scene.file("messages"), "batch=20",
+                        "lease=2s", "slow=300"});
+    std::size_t times = 0;
+    ChildProcess worker = scene.start(settings);
+    for (; times < 10'000; ++times) {
+      if (worker.wait(milliseconds(20))) break;
+      what();
+    }
+    const auto ended = worker.wait();
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->code, 0);
+    EXPECT_GE(times, 10U) << "it was over too soon";
+    const auto balance = ledger().balance();
+    EXPECT_EQ(balance.keys, kLines) << "lost";
+    fmt::print("{} times: of {} effects {} came again\n", times, kLines,
+               balance.effects - balance.keys);
+  }
+
+  static constexpr std::size_t kLines = 2'000;
+  Ledger ledger() const { return Ledger(folder_.file("ledger")); }
+  const RedisServer& server() const { return *server_; }
+
+  const TempDir folder_;
+
+ private:
+  const RedisServer* server_ = nullptr;
+};
+
+TEST_F(RedisForgets, ScriptsAreToldAgain) {
+  beside([&] { server().query("SCRIPT FLUSH"); });
+  EXPECT_EQ(ledger().balance().doubled, 0U);
+}
+
+TEST_F(RedisForgets, ConnectionsThatAreKilledAreOpenedAgain) {
+  beside([&] { server().query("CLIENT KILL TYPE normal"); });
+  EXPECT_EQ(ledger().balance().doubled, 0U);
+}
+
+// A file is read again from where the server says that it was read to: from its beginning then.
+TEST_F(RedisForgets, WhatItForgetsIsHandledAgainAndNeverLost) {
+  std::size_t left = 3;
+  beside([&] {
+    if (left == 0 || ledger().balance().keys < kLines / 4) return;
+    --left;
+    server().query("FLUSHALL");
+  });
+}
+
+}  // namespace
+}  // namespace semel::test

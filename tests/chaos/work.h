@@ -1,0 +1,85 @@
+// Work: a scene on which workers go on while its server is at fault.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/chaos/scene.h"
+
+namespace semel::test {
+
+// A scene, workers on it that are begun again where they end for want of a server, as whoever
+// watches over them would, and messages that go on coming.
+class Work {
+ public:
+  Work(std::unique_ptr<Database> database, std::vector<std::string> settings, std::size_t count)
+      : scene_(std::move(database)), settings_(std::move(settings)), workers_(count) {
+    settings_.insert(settings_.end(), {"batch=20", "lease=2s", "slow=500"});
+    // Its tables, before the first kill.
+    send(1);
+  }
+
+  Scene& scene() noexcept { return scene_; }
+  std::size_t sent() const noexcept { return sent_; }
+
+  // So many new keys, and a twin of every third.
+  void send(std::size_t keys) {
+    std::vector<std::string> ids;
+    for (const std::size_t end = sent_ + keys; sent_ < end; ++sent_) {
+      ids.push_back("m" + std::to_string(sent_));
+      if (sent_ % 3 == 0) ids.push_back("m" + std::to_string(sent_ / 2));
+    }
+    scene_.send(ids);
+  }
+  void tend() {
+    std::vector<std::string> endless = settings_;
+    endless.push_back("once=0");
+    for (auto& worker : workers_) {
+      if (worker) {
+        const auto ended = worker->wait(std::chrono::milliseconds(0));
+        if (!ended) continue;
+        EXPECT_EQ(ended->code, 69) << "it can only want for a store";
+        worker.reset();
+      }
+      worker.emplace(scene_.start(endless));
+    }
+  }
+  // Returns when `count()` is more than `before`, which is what it was before something was sent:
+  // all of it may be done by now. False where it took too long.
+  template <class Count>
+  bool goes_on(const Count& count, std::size_t before) {
+    using std::chrono::steady_clock;
+    const auto end = steady_clock::now() + std::chrono::seconds(30);
+    while (steady_clock::now() < end) {
+      if (count() > before) return true;
+      tend();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+  // What is left is done by one that ends when nothing is.
+  void finish() {
+    for (auto& worker : workers_) {
+      if (!worker) continue;
+      worker->terminate();
+      ASSERT_TRUE(worker->wait());
+    }
+    EXPECT_EQ(scene_.run(settings_), 0);
+  }
+
+ private:
+  Scene scene_;
+  std::vector<std::string> settings_;
+  std::vector<std::optional<ChildProcess>> workers_;
+  std::size_t sent_ = 0;
+};
+
+}  // namespace semel::test

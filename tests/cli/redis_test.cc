@@ -1,0 +1,277 @@
+// The program on a Redis server: records and what waits are there, the work is elsewhere.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "tests/cli/program.h"
+#include "tests/support/redis_server.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::string_view kFile = "{ file: { path: in.jsonl } }";
+
+// A folder with a config over a prefix of its own, and a script that is the handler.
+class RedisScene {
+ public:
+  explicit RedisScene(std::string_view source, std::string_view more = {},
+                      const RedisServer& server = RedisServer::shared())
+      : server_(server), prefix_(server.new_database() + ":") {
+    write_file(config(), fmt::format("version: 1\n"
+                                     "store: {{ redis: {{ url: \"{}\", prefix: \"{}\" }} }}\n"
+                                     "consumers:\n"
+                                     "  - name: payments\n"
+                                     "    source: {}\n"
+                                     "    key: json:/id\n"
+                                     "    retry: {{ backoff: 1ms..5ms }}\n{}"
+                                     "    handler: {{ exec: [./handler.sh] }}\n",
+                                     server.url(), prefix_, source, more));
+    handle("echo \"$SEMEL_KEY\" >> calls.txt");
+  }
+
+  void handle(std::string_view script) const {
+    write_file(file("handler.sh"),
+               fmt::format("#!/bin/sh\ncd '{}'\ncat > /dev/null\n{}\n", file(""), script));
+    std::filesystem::permissions(file("handler.sh"), std::filesystem::perms::owner_all);
+  }
+  void lines(int from, int to) const {
+    std::ofstream stream(file("in.jsonl"), std::ios::app);
+    for (int i = from; i < to; ++i) stream << fmt::format("{{\"id\":\"p-{}\"}}\n", i);
+  }
+  // How often each key was handled.
+  std::map<std::string, int> calls() const {
+    std::map<std::string, int> counted;
+    std::ifstream stream(file("calls.txt"));
+    for (std::string key; std::getline(stream, key);) ++counted[key];
+    return counted;
+  }
+  std::string file(std::string_view name) const { return folder_.file(name); }
+  std::string config() const { return file("semel.yaml"); }
+  const RedisServer& server() const { return server_; }
+  Ran semel(Words words, const StartOptions& options = {}) const {
+    words.insert(words.end(), {"-c", config()});
+    return run(words, options);
+  }
+  Ran semel_at(const std::string& url, Words words) const {
+    words.insert(words.end(), {"--set", "store.redis.url=" + url});
+    return semel(std::move(words));
+  }
+  std::string shown(const std::string& key, const std::string& what) const {
+    return json_at(semel({"records", "show", key, "-o", "json"}).out, "/records/0/" + what);
+  }
+  std::string letters() const {
+    return json_at(semel({"dlq", "list", "-o", "json"}).out, "/count");
+  }
+
+ private:
+  const RedisServer& server_;
+  const std::string prefix_;
+  TempDir folder_;
+};
+
+TEST(RedisProgram, AFileIsHandledOnceEachThoughItsLinesComeTwice) {
+  const RedisScene scene(kFile);
+  scene.lines(0, 60);
+  scene.lines(0, 60);
+  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/effects"), "60") << ran.out;
+  EXPECT_EQ(scene.calls().size(), 60U);
+  const Ran again = scene.semel(
+      {"run", "--once", "-o", "json", "-q", "--set", "consumers[0].source.file.from=start"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(json_at(again.out, "/deliveries"), "120") << again.out;
+  EXPECT_EQ(json_at(again.out, "/effects"), "0") << again.out;
+  for (const auto& [key, times] : scene.calls()) EXPECT_EQ(times, 1) << key;
+  scene.lines(60, 61);
+  const Ran kept = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(json_at(kept.out, "/deliveries"), "1") << "its position was kept: " << kept.out;
+  EXPECT_EQ(scene.shown("p-60", "state"), "completed");
+  const Ran stats = scene.semel({"store", "stats", "-o", "json"});
+  EXPECT_EQ(json_at(stats.out, "/generations/0/records"), "61") << stats.out << stats.err;
+  EXPECT_GT(std::stoi(json_at(stats.out, "/record_bytes")), 80) << stats.out;
+  EXPECT_NE(scene.semel({"store", "stats"}).out.find("each for its ttl"), std::string::npos);
+  const Ran verified = scene.semel({"store", "verify", "--full"});
+  EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+}
+
+TEST(RedisProgram, WhatFailsIsTriedAgainAndWhatIsHopelessIsADeadLetter) {
+  const RedisScene scene(kQueue);
+  scene.handle(
+      "echo \"$SEMEL_KEY\" >> calls.txt\n"
+      "case $SEMEL_KEY in\n"
+      "  *3) [ \"$SEMEL_ATTEMPT\" -gt 2 ] || exit 75;;\n"
+      "  *7) [ -e mended ] || { echo 'no such account' >&2; exit 65; };;\n"
+      "esac");
+  std::string sent;
+  for (int i = 0; i < 10; ++i) sent += fmt::format("{{\"id\":\"p-{}\"}}\n", i);
+  ASSERT_EQ(scene.semel({"send", "payments", "-", "-q"}, {.input = sent}).code, 0);
+  const Ran ran = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(scene.calls()["p-3"], 3);
+  EXPECT_EQ(scene.shown("p-3", "state"), "completed");
+  EXPECT_EQ(scene.letters(), "1");
+  const Ran listed = scene.semel({"records", "list", "-o", "json"});
+  EXPECT_EQ(json_at(listed.out, "/records/0/key"), "p-7") << listed.out << listed.err;
+  EXPECT_EQ(json_at(listed.out, "/records/0/state"), "dead");
+  EXPECT_EQ(json_at(listed.out, "/records/1/key"), "(absent)");
+  write_file(scene.file("mended"), "");
+  const Ran unlocked = scene.semel({"records", "unlock", "p-7", "--yes"});
+  EXPECT_EQ(unlocked.code, 0) << unlocked.err;
+  EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(scene.shown("p-7", "state"), "completed");
+  EXPECT_EQ(scene.calls()["p-7"], 2);
+  const Ran forgotten = scene.semel({"records", "forget", "p-0", "--yes"});
+  EXPECT_EQ(forgotten.code, 0) << forgotten.err;
+  EXPECT_EQ(scene.shown("p-0", "state"), "(absent)");
+  const Ran verified = scene.semel({"store", "verify", "--full"});
+  EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+}
+
+TEST(RedisProgram, NothingIsLostHoweverOftenTheRunIsKilled) {
+  constexpr int kMessages = 400, kKills = 6, kAtATime = 16;
+  const RedisScene scene(kFile);
+  scene.lines(0, kMessages);
+  std::size_t killed = 0;
+  for (int i = 1; i <= kKills; ++i) {
+    const std::size_t goal = static_cast<std::size_t>(i * kMessages / (kKills + 2));
+    Program runner({"run", scene.config(), "--once", "-q"});
+    while (runner.runs() && scene.calls().size() < goal) {
+      std::this_thread::sleep_for(milliseconds(2));
+    }
+    runner.signal(SIGKILL);
+    const Ran ran = runner.wait();
+    EXPECT_EQ(ran.signal, SIGKILL) << "it ended by itself, with " << ran.code << ": " << ran.err;
+    if (ran.signal == SIGKILL) ++killed;
+  }
+  const Ran last = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(last.code, 0) << last.err;
+  std::size_t repeats = 0;
+  for (const auto& [key, times] : scene.calls()) {
+    repeats += static_cast<std::size_t>(times - 1);
+  }
+  EXPECT_EQ(scene.calls().size(), std::size_t{kMessages});
+  EXPECT_LE(repeats, killed * kAtATime) << "only what was in hand when it was killed";
+  std::printf("%zu of %d repeated by %zu kills\n", repeats, kMessages, killed);
+  EXPECT_EQ(scene.letters(), "0");
+  const Ran verified = scene.semel({"store", "verify", "--full"});
+  EXPECT_EQ(verified.code, 0) << verified.out;
+}
+
+TEST(RedisProgram, AFileHasOneReaderAndADeadOnesIsFreeAtOnce) {
+  const RedisScene scene(kFile);
+  scene.lines(0, 1);
+  Program first({"run", scene.config(), "-q"});
+  ASSERT_TRUE(comes_true([&] { return scene.calls().size() == 1; })) << first.err();
+  const Ran second = scene.semel({"run", "--once"});
+  EXPECT_EQ(second.code, 69) << second.err;
+  EXPECT_NE(second.err.find("error[R230]"), std::string::npos) << second.err;
+  first.signal(SIGKILL);
+  first.wait();
+  scene.lines(1, 2);
+  const Ran third = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(third.code, 0) << third.err;
+  EXPECT_EQ(scene.calls().size(), 2U);
+}
+
+TEST(RedisProgram, ARunSaysOnceThatTheServerIsAwayAndGoesOn) {
+  RedisServer server(RedisServer::fast());
+  const RedisScene scene(kFile, {}, server);
+  Program runner({"run", scene.config(), "-o", "none"});
+  scene.lines(0, 20);
+  ASSERT_TRUE(comes_true([&] { return scene.calls().size() == 20; })) << runner.err();
+  server.kill();
+  scene.lines(20, 40);
+  EXPECT_TRUE(tells(runner, "payments: store: error")) << runner.err();
+  EXPECT_EQ(scene.calls().size(), 20U) << "nothing is handled without a record";
+  server.start();
+  EXPECT_TRUE(comes_true([&] { return scene.calls().size() == 40; })) << runner.err();
+  runner.signal(SIGTERM);
+  const Ran ran = runner.wait();
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(count_of(ran.err, "payments: store: error"), 1U) << ran.err;
+}
+
+TEST(RedisProgram, DoctorTellsWhatTheServerMayForget) {
+  const RedisServer server;  // as durable as Redis can be
+  const RedisScene scene(kFile, {}, server);
+  const Ran fine = scene.semel({"doctor"});
+  EXPECT_EQ(fine.code, 0) << fine.out << fine.err;
+  EXPECT_NE(fine.out.find("[ok  ] D101  redis 127.0.0.1:"), std::string::npos) << fine.out;
+  EXPECT_NE(fine.out.find("[ok  ] D131  appendfsync = always"), std::string::npos) << fine.out;
+  EXPECT_NE(fine.out.find("payments: at_least_once; effect at least once; nothing is lost"),
+            std::string::npos)
+      << fine.out;
+  server.query("CONFIG SET appendfsync everysec");
+  const Ran risky = scene.semel({"doctor"});
+  EXPECT_EQ(risky.code, 1) << risky.out;
+  EXPECT_NE(risky.out.find("[fail] D131  appendfsync = everysec: a crash of the machine may forget "
+                           "the last second: then the work runs again"),
+            std::string::npos)
+      << risky.out;
+  const Ran run = scene.semel({"run", "--once", "--set", "consumers[0].source={queue: {}}"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(count_of(run.err, "warning[D131] store: appendfsync = everysec"), 1U) << run.err;
+}
+
+TEST(RedisProgram, AServerThatEvictsIsRefusedUnlessThatIsAccepted) {
+  const RedisServer server({.arguments = {"--maxmemory", "64mb", "--maxmemory-policy",
+                                          "allkeys-lru", "--appendfsync", "no"}});
+  const RedisScene scene(kQueue, {}, server);
+  for (const Words& words : {Words{"run", "--once"}, Words{"doctor"}, Words{"store", "stats"}}) {
+    const Ran ran = scene.semel(words);
+    EXPECT_EQ(ran.code, 78) << ran.err;
+    EXPECT_NE(ran.err.find("error[R265]"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("maxmemory-policy noeviction"), std::string::npos) << ran.err;
+  }
+  const Ran accepted = scene.semel({"doctor", "--set", "store.redis.accept=eviction"});
+  EXPECT_EQ(accepted.code, 1);
+  EXPECT_NE(accepted.out.find("[fail] D131  maxmemory-policy = allkeys-lru"), std::string::npos)
+      << accepted.out << accepted.err;
+  EXPECT_NE(accepted.out.find("messages can be lost"), std::string::npos) << accepted.out;
+}
+
+TEST(RedisProgram, AWrongPasswordIsForAPersonToMendAndAnAbsentServerForPatience) {
+  RedisServer server(
+      {.arguments = {"--user", "ann", "on", ">right", "~*", "+@all", "--appendfsync", "no"}});
+  const RedisScene scene(kQueue, {}, server);
+  const auto url = [&](const std::string& account) {
+    return fmt::format("redis://{}@127.0.0.1:{}/0", account, server.port());
+  };
+  EXPECT_EQ(scene.semel_at(url("ann:right"), {"run", "--once", "-q"}).code, 0);
+  const Ran wrong = scene.semel_at(url("ann:hunter2"), {"run", "--once"});
+  EXPECT_EQ(wrong.code, 78) << wrong.err;
+  EXPECT_NE(wrong.err.find("error[R251]"), std::string::npos) << wrong.err;
+  EXPECT_EQ(wrong.err.find("hunter2"), std::string::npos) << wrong.err;
+  server.stop();
+  for (const Words& words : {Words{"run", "--once"}, Words{"records", "list"}}) {
+    const Ran away = scene.semel(words);
+    EXPECT_EQ(away.code, 69) << away.err;
+    EXPECT_NE(away.err.find("error[R250]"), std::string::npos) << away.err;
+  }
+}
+
+TEST(RedisProgram, WhatOtherStoresMakeIsThereAlready) {
+  const RedisScene scene(kQueue);
+  const Ran made = scene.semel({"store", "init"});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.out.find("ready, schema 1"), std::string::npos) << made.out;
+  const Ran migrated = scene.semel({"store", "migrate", "--dry-run"});
+  EXPECT_EQ(migrated.code, 0) << migrated.err;
+  EXPECT_NE(migrated.err.find("schema 1, up to date"), std::string::npos) << migrated.err;
+  const Ran status = scene.semel({"status"});
+  EXPECT_EQ(status.code, 0) << status.err;
+  EXPECT_NE(status.out.find("at_least_once"), std::string::npos) << status.out;
+}
+
+}  // namespace
+}  // namespace semel::test
