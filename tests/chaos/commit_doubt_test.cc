@@ -63,7 +63,7 @@ TEST(CommitDoubt, EffectsHappenOnceAndTheNextClaimTellsWhether) {
   const int doubts = static_cast<int>(24 * soak_factor());
   TcpProxy proxy(shared_server().port());
   const auto database = make_database_on_shared(proxy.port());
-  database->rows("CREATE TABLE effect (name VARCHAR(200))");
+  database->sql()->rows("CREATE TABLE effect (name VARCHAR(200))");
   const auto store = database->open_at_place();
   const ConsumerNumber consumer = store->attach({"payments", "recipe", false, {}}).value();
   int round = 0, doubtful = 0, committed = 0;
@@ -89,8 +89,9 @@ TEST(CommitDoubt, EffectsHappenOnceAndTheNextClaimTellsWhether) {
 
     Claimed again = worked(*store, m);
     const bool done = again.completed();
-    EXPECT_EQ(database->rows("SELECT count(*) FROM effect WHERE name = '" + name + "'")[0][0],
-              done ? "1" : "0");
+    EXPECT_EQ(
+        database->sql()->rows("SELECT count(*) FROM effect WHERE name = '" + name + "'")[0][0],
+        done ? "1" : "0");
     if (then == Then::kWithhold) {
       EXPECT_TRUE(done);
     }
@@ -105,7 +106,7 @@ TEST(CommitDoubt, EffectsHappenOnceAndTheNextClaimTellsWhether) {
   fmt::print("of {} commits in doubt {} had happened\n", doubtful, committed);
   EXPECT_GT(committed, 0);
   EXPECT_LT(committed, doubtful);
-  const auto counts = database->rows("SELECT count(*), count(DISTINCT name) FROM effect")[0];
+  const auto counts = database->sql()->rows("SELECT count(*), count(DISTINCT name) FROM effect")[0];
   EXPECT_EQ(counts[0], std::to_string(round));
   EXPECT_EQ(counts[1], std::to_string(round));
 }
