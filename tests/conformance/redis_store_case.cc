@@ -43,6 +43,14 @@ class RedisPlace final : public StorePlace {
                   "end",
                   "0", prefix_ + "*", std::to_string(by.count())});
   }
+  // As if the time were over in which it would have had to give a sign.
+  void notice_death(pid_t pid) override {
+    server().run({"EVAL",
+                  "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do "
+                  "if redis.call('GET', key) == ARGV[2] then redis.call('DEL', key) end end",
+                  "0", prefix_ + "{store}alive:*", std::to_string(pid)});
+  }
+  bool has_transactions() override { return false; }
 
  private:
   static const test::RedisServer& server() { return test::RedisServer::shared(); }
@@ -59,6 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Redis, StoreSuite, kRedis, testing::PrintToStringParamN
 INSTANTIATE_TEST_SUITE_P(Redis, StoreModelSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, HeldSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, DeadLetterSuite, kRedis, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Redis, RunMarkersSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, HeldLinesSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, PositionsSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, GatesSuite, kRedis, testing::PrintToStringParamName());

@@ -98,13 +98,13 @@ void StoreTest::bring_to(const Message& message, RecordState state) {
       ASSERT_EQ(finish(test::completed(lease)), Applied::kYes);
       return;
     case RecordState::kRetrying:
-      ASSERT_EQ(finish(test::retrying(lease, 30s, kept(message))), Applied::kYes);
+      ASSERT_EQ(finish(test::retrying(lease, 30s, &message)), Applied::kYes);
       return;
     case RecordState::kParked:
-      ASSERT_EQ(finish(test::parked(lease, kept(message))), Applied::kYes);
+      ASSERT_EQ(finish(test::parked(lease, &message)), Applied::kYes);
       return;
     case RecordState::kDead:
-      ASSERT_EQ(finish(test::dead(lease, kept(message))), Applied::kYes);
+      ASSERT_EQ(finish(test::dead(lease, &message)), Applied::kYes);
       return;
   }
 }

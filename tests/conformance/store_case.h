@@ -51,6 +51,7 @@ class StorePlace {
   virtual bool text_may_hold_nul() { return true; }
   // INSERT … RETURNING.
   virtual bool may_return_rows() { return true; }
+  virtual bool has_transactions() { return true; }
   // A table, a trigger or a word of a statement may end the whole transaction, as SQLite's may.
   virtual bool schema_may_roll_back() { return false; }
 };
@@ -104,11 +105,6 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
   Applied finish(const Finish& finish) { return finish_on(store(), finish); }
   static Applied finish_on(Store& store, const Finish& finish);
   Applied renew(const Lease& lease, milliseconds by = kLease);
-
-  // What a Finish of it is to keep: nothing where the store keeps no messages.
-  const Message* kept(const Message& message) {
-    return store_->facets().held != nullptr ? &message : nullptr;
-  }
 
   // The record of `message` brought to a state, from new.
   void complete(const Message& message, Bytes result = {});

@@ -88,7 +88,7 @@ TEST_P(StoreSuite, ABigResultIsKeptWhole) {
 TEST_P(StoreSuite, ARetryNotYetDueIsWaitingAndThenAnotherAttempt) {
   const Message m = message("m-1");
   const Acquired first = acquire(m);
-  ASSERT_EQ(finish(test::retrying(first.lease, 30s, kept(m))), Applied::kYes);
+  ASSERT_EQ(finish(test::retrying(first.lease, 30s, &m)), Applied::kYes);
   const Claim answer = claim(m);
   ASSERT_TRUE(is<Waiting>(answer)) << describe(answer);
   EXPECT_GT(std::get<Waiting>(answer).next_in, 0ms);
@@ -104,7 +104,7 @@ TEST_P(StoreSuite, ARetryNotYetDueIsWaitingAndThenAnotherAttempt) {
 
 TEST_P(StoreSuite, ARetryThatDoesNotCountGivesItsAttemptBack) {
   const Message m = message("m-1");
-  Finish again = test::retrying(acquire(m).lease, 0ms, kept(m));
+  Finish again = test::retrying(acquire(m).lease, 0ms, &m);
   again.counted = false;
   ASSERT_EQ(finish(again), Applied::kYes);
   advance(1s);
@@ -114,9 +114,8 @@ TEST_P(StoreSuite, ARetryThatDoesNotCountGivesItsAttemptBack) {
 TEST_P(StoreSuite, AParkedOrDeadKeyIsClosedWithItsReason) {
   const Message parked = message("parked");
   const Message dead = message("dead");
-  ASSERT_EQ(finish(test::parked(acquire(parked).lease, kept(parked), "lease.parked")),
-            Applied::kYes);
-  ASSERT_EQ(finish(test::dead(acquire(dead).lease, kept(dead), "handler.native")), Applied::kYes);
+  ASSERT_EQ(finish(test::parked(acquire(parked).lease, &parked, "lease.parked")), Applied::kYes);
+  ASSERT_EQ(finish(test::dead(acquire(dead).lease, &dead, "handler.native")), Applied::kYes);
   advance(24h);
   Claim answer = claim(parked);
   ASSERT_TRUE(is<Closed>(answer)) << describe(answer);
@@ -148,7 +147,7 @@ TEST_P(StoreSuite, AConflictOutranksAnEndedLeaseAndADueRetry) {
   const Message held = message("held", "one");
   const Message retrying = message("retrying", "one");
   const Lease lease = acquire(held).lease;
-  ASSERT_EQ(finish(test::retrying(acquire(retrying).lease, 1s, kept(retrying))), Applied::kYes);
+  ASSERT_EQ(finish(test::retrying(acquire(retrying).lease, 1s, &retrying)), Applied::kYes);
   advance(kPastLease);
   EXPECT_TRUE(is<Conflict>(claim(message("held", "two"))));
   EXPECT_TRUE(is<Conflict>(claim(message("retrying", "two"))));

@@ -27,7 +27,7 @@ TEST_P(StoreSuite, ALateHolderChangesNothing) {
   const Lease late = acquire(m).lease;
   advance(kPastLease);
   const Acquired second = acquire(m);
-  for (const auto& [what, late_finish] : everything(late, kept(m))) {
+  for (const auto& [what, late_finish] : everything(late, &m)) {
     SCOPED_TRACE(what);
     EXPECT_EQ(finish(late_finish), Applied::kLeaseLost);
     const Claim answer = claim(m);
@@ -39,7 +39,7 @@ TEST_P(StoreSuite, ALateHolderChangesNothing) {
     EXPECT_TRUE(all_dead_letters().empty()) << "nothing of a late finish is a dead letter";
   }
   EXPECT_EQ(finish(test::completed(second.lease, "right")), Applied::kYes);
-  for (const auto& [what, late_finish] : everything(late, kept(m))) {
+  for (const auto& [what, late_finish] : everything(late, &m)) {
     SCOPED_TRACE(what + ", after the end");
     EXPECT_EQ(finish(late_finish), Applied::kLeaseLost);
   }
@@ -70,7 +70,7 @@ TEST_P(StoreSuite, AFinishedLeaseIsOver) {
     SCOPED_TRACE(how);
     const Message m = message("m-" + std::to_string(++number));
     const Lease lease = acquire(m).lease;
-    auto endings = everything(lease, kept(m));
+    auto endings = everything(lease, &m);
     ASSERT_EQ(finish(endings.at(how)), Applied::kYes);
     for (const auto& [what, again] : endings) {
       EXPECT_EQ(finish(again), Applied::kLeaseLost) << what;
@@ -123,7 +123,7 @@ TEST_P(StoreSuite, NotStartedIsAsIfItHadNotBeen) {
   EXPECT_FALSE(again.taken_over);
 
   const Message retried = message("retried");
-  ASSERT_EQ(finish(test::retrying(acquire(retried).lease, 1s, kept(retried))), Applied::kYes);
+  ASSERT_EQ(finish(test::retrying(acquire(retried).lease, 1s, &retried)), Applied::kYes);
   advance(2s);
   ASSERT_EQ(finish(test::not_started(acquire(retried).lease)), Applied::kYes);
   advance(1s);
@@ -154,10 +154,10 @@ TEST_P(StoreSuite, AMixedBatchEndsEachAsItSays) {
   const Acquired thief = acquire(messages[3]);
   std::vector<Finish> batch = {
       test::completed(leases[0], "r0"),
-      test::retrying(leases[1], 30s, kept(messages[1])),
-      test::parked(leases[2], kept(messages[2]), "operator"),
+      test::retrying(leases[1], 30s, &messages[1]),
+      test::parked(leases[2], &messages[2], "operator"),
       test::completed(leases[3], "stolen"),
-      test::dead(leases[4], kept(messages[4]), "handler.native"),
+      test::dead(leases[4], &messages[4], "handler.native"),
       test::not_started(leases[5]),
       test::completed(leases[6], "r6"),
   };
@@ -188,11 +188,11 @@ TEST_P(StoreSuite, ARecordAfterARetryCanEndInEveryWay) {
   for (const char* how : {"completed", "retrying", "parked", "dead", "not started"}) {
     SCOPED_TRACE(how);
     const Message m = message("m-" + std::to_string(++number));
-    ASSERT_EQ(finish(test::retrying(acquire(m).lease, 1s, kept(m))), Applied::kYes);
+    ASSERT_EQ(finish(test::retrying(acquire(m).lease, 1s, &m)), Applied::kYes);
     advance(2s);
     const Acquired second = acquire(m);
     EXPECT_EQ(second.attempt, 2);
-    EXPECT_EQ(finish(everything(second.lease, kept(m)).at(how)), Applied::kYes);
+    EXPECT_EQ(finish(everything(second.lease, &m).at(how)), Applied::kYes);
   }
 }
 

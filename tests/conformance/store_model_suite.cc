@@ -29,7 +29,7 @@ void StoreModelSuite::finish_one(Model& model, const Message& m) {
   // Often the newest lease, sometimes a late holder's.
   const std::size_t back = model.below(3) == 0 ? model.below(modelled.leases.size()) : 0;
   const Lease lease = modelled.leases[modelled.leases.size() - 1 - back];
-  const Finish ending = model.any_finish(lease, kept(m));
+  const Finish ending = model.any_finish(lease, &m);
   ASSERT_EQ(finish(ending), core::decide_finish(modelled.record, ending, model.now));
 }
 

@@ -20,11 +20,14 @@ constexpr int kLooks = 5;
 }
 
 Edited edited_of(BytesView word) {
-  constexpr std::pair<BytesView, Edited> kWords[] = {
-      {"yes", Edited::kYes},           {"missing", Edited::kMissing},
-      {"moved", Edited::kMoved},       {"twin", Edited::kTwin},
-      {"completed", Edited::kCompleted}, {"busy", Edited::kBusy},
-      {"conflict", Edited::kConflict}, {"unknown", Edited::kUnknownOutcome}};
+  constexpr std::pair<BytesView, Edited> kWords[] = {{"yes", Edited::kYes},
+                                                     {"missing", Edited::kMissing},
+                                                     {"moved", Edited::kMoved},
+                                                     {"twin", Edited::kTwin},
+                                                     {"completed", Edited::kCompleted},
+                                                     {"busy", Edited::kBusy},
+                                                     {"conflict", Edited::kConflict},
+                                                     {"unknown", Edited::kUnknownOutcome}};
   for (const auto& [known, edited] : kWords) {
     if (word == known) return edited;
   }
@@ -63,8 +66,7 @@ class Letters final : public DeadLetters {
   Result<std::size_t> discard(std::span<const std::int64_t> ids) override {
     return core::contained([&] {
       std::size_t count = 0;
-      for (const Reply& reply :
-           core_.run(core_.scripts.discard, about_each(ids), Loss::kInDoubt)) {
+      for (const Reply& reply : core_.run(core_.scripts.discard, about_each(ids), Loss::kInDoubt)) {
         count += static_cast<std::size_t>(reply.number);
       }
       return count;

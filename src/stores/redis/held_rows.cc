@@ -36,8 +36,7 @@ Bytes body_of(const Origin& origin, const Headers& headers, BytesView payload) {
 
 Bytes head_of(const std::optional<Bytes>& key, const std::optional<Fingerprint>& print,
               const std::optional<Bytes>& line, std::size_t payload) {
-  const unsigned flags =
-      (key ? kHasKey : 0U) | (line ? kHasLine : 0U) | (print ? kHasPrint : 0U);
+  const unsigned flags = (key ? kHasKey : 0U) | (line ? kHasLine : 0U) | (print ? kHasPrint : 0U);
   Bytes head(1, kRowFormat);
   append_number(head, flags, 1);
   head.append(6 + 6 + 4 + 6, '\0');
@@ -166,9 +165,9 @@ Bytes bytes_of(const Origin& origin) {
   append_sized(bytes, origin.content_type);
   append_sized(bytes, origin.partition);
   append_sized(bytes, origin.position);
-  append_number(bytes,
-                (origin.broker_key ? kHasBrokerKey : 0U) | (origin.broker_time ? kHasBrokerTime : 0U),
-                1);
+  append_number(
+      bytes, (origin.broker_key ? kHasBrokerKey : 0U) | (origin.broker_time ? kHasBrokerTime : 0U),
+      1);
   const StoreTime time = origin.broker_time.value_or(StoreTime{});
   append_number(bytes, static_cast<std::uint64_t>(time.time_since_epoch().count()), 6);
   if (origin.broker_key) bytes += *origin.broker_key;

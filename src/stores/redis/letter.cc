@@ -17,8 +17,8 @@ Bytes by_position(ConsumerNumber consumer, BytesView partition, BytesView positi
   Bytes identity = "p";
   append_number(identity, static_cast<std::uint32_t>(consumer), 4);
   const BytesView parts[] = {partition, position};
-  identity += digest::view(
-      digest::shortened(digest::sha256_parts("semel.dead_letter.position", parts)));
+  identity +=
+      digest::view(digest::shortened(digest::sha256_parts("semel.dead_letter.position", parts)));
   return identity;
 }
 
@@ -111,9 +111,9 @@ Letter letter_of(const ForeignLetter& foreign, ConsumerNumber consumer) {
   letter.record = foreign.record;
   letter.told = foreign.letter;
   const DeadLetter& told = foreign.letter;
-  letter.identity =
-      told.key.empty() ? by_position(consumer, told.partition, told.position)
-                       : by_record(foreign.record.value_or(core::encode_key(consumer, told.key)));
+  letter.identity = told.key.empty()
+                        ? by_position(consumer, told.partition, told.position)
+                        : by_record(foreign.record.value_or(core::encode_key(consumer, told.key)));
   return letter;
 }
 

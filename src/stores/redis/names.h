@@ -8,11 +8,12 @@
 //   semel:{store}positions  a hash: how far each file was read for each consumer
 //   semel:{store}reader:…   which process reads a file for a consumer; it expires
 //   semel:{store}token      the last token, and the life of the server that it was given in
-//   semel:{h5.3}…           a lane, of 16, of the held rows of consumer 5: hashes of heads (m), bodies
-//                           (b) and the bytes in each line (s), sorted sets of what is met (d) and new
-//                           (n) by when it is due, the parked (p), a sorted set for each line (l and
-//                           its name) by place, and for records whose ids belong here the lane and
-//                           number of their row (o)
+//   semel:{h5.3}…           a lane, of 16, of the held rows of consumer 5: hashes of heads (m),
+//   bodies
+//                           (b) and the bytes in each line (s), sorted sets of what is met (d) and
+//                           new (n) by when it is due, the parked (p), a sorted set for each line
+//                           (l and its name) by place, and for records whose ids belong here the
+//                           lane and number of their row (o)
 //   semel:{h5}last          the number of its last row
 //   semel:{store}letter…    dead letters: see letter.h
 //   semel:{store}run…       who runs: see run_script.cc

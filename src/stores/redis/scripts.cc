@@ -9,6 +9,7 @@
 #include "stores/redis/held_script.h"
 #include "stores/redis/letter_script.h"
 #include "stores/redis/row_script.h"
+#include "stores/redis/run_script.h"
 
 namespace semel::redis {
 namespace {
@@ -154,7 +155,14 @@ Scripts::Scripts(const std::string& clock)
       discard(with_letters(clock, kDiscardScript)),
       edit(with_letters(clock, kEditScript)),
       add(with_letters(clock, kAddScript)),
-      unlock(with_letters(clock, kUnlockScript)) {}
+      unlock(with_letters(clock, kUnlockScript)),
+      begin_run(with_rows(clock, kBeginScript)),
+      end_run(with_rows(clock, kEndScript)),
+      sign(with_rows(clock, kSignScript)),
+      declare(with_rows(clock, kDeclareScript)),
+      show(with_rows(clock, kShowScript)),
+      forget_run(with_rows(clock, kForgetRunScript)),
+      count_crash(with_common(clock, kCountCrashScript)) {}
 
 std::string script_text(const std::string& clock, const std::string& body) {
   return with_common(clock, body.c_str());

@@ -50,16 +50,16 @@ struct Scripts {
   // change is accepted, the greatest number. Answer: the number; 0 where the recipe changed.
   Script attach;
   // Keys: token, then the records. Arguments: lease in ms, "1" where results are wanted, a token
-  // that must be passed, the life of the server, Instance::gone(); then of each record: fingerprint, nonce, the key's
-  // text behind its size. Answer: the time in ms, then of each record its bytes, as far as they
-  // tell what to answer.
+  // that must be passed, the life of the server, Instance::gone(); then of each record:
+  // fingerprint, nonce, the key's text behind its size. Answer: the time in ms, then of each record
+  // its bytes, as far as they tell what to answer.
   Script claim;
   // Keys: records. Arguments: lease in ms; then each one's nonce. Answer: "1" or "0" for each.
   Script renew;
-  // Keys: records; of an entry without a lease any. Arguments: the prefix; then seven of each: nonce,
-  // empty without a lease; D, R, P, X as in its bytes, N for not started or A for an ack alone;
-  // flags, of kFinishUnknown and kFinishUncounted; delay in ms; ttl in ms or nothing; ending_of();
-  // what Extra says, or nothing. Answer: as renew.
+  // Keys: records; of an entry without a lease any. Arguments: the prefix; then seven of each:
+  // nonce, empty without a lease; D, R, P, X as in its bytes, N for not started or A for an ack
+  // alone; flags, of kFinishUnknown and kFinishUncounted; delay in ms; ttl in ms or nothing;
+  // ending_of(); what Extra says, or nothing. Answer: as renew.
   Script finish;
 
   // The keys of what follows are those that a name in it begins with: all of a consumer's rows.
@@ -87,11 +87,11 @@ struct Scripts {
   // Numbers. Answer: of each its head, or nothing.
   Script letter_heads;
   // The number they stand behind, how many at most, consumer or nothing, "1" and the reason or
-  // nothing, "1" where headers and payloads are wanted. Answer: the number to go on behind, or nothing
-  // at the end; then of each: number, head, origin, headers and payload.
+  // nothing, "1" where headers and payloads are wanted. Answer: the number to go on behind, or
+  // nothing at the end; then of each: number, head, origin, headers and payload.
   Script list_letters;
-  // Keys: the records they belong to. Numbers. Answer: a letter for each: Y, D for completed, C for a
-  // conflict, M for missing, A where it belongs to another record by now.
+  // Keys: the records they belong to. Numbers. Answer: a letter for each: Y, D for completed, C for
+  // a conflict, M for missing, A where it belongs to another record by now.
   Script replay;
   // Numbers. Answer: how many there were.
   Script discard;
@@ -100,9 +100,28 @@ struct Scripts {
   Script edit;
   // Of each: head, and the body of a row. Answer: how many were added.
   Script add;
-  // Key: a record. It goes from parked or dead to retrying, and what it keeps is due. Answer: 1, or 0
-  // where it is in no such state.
+  // Key: a record. It goes from parked or dead to retrying, and what it keeps is due. Answer: 1, or
+  // 0 where it is in no such state.
   Script unlock;
+
+  // Who runs. The first argument is the prefix, the second an instance.
+  //
+  // Process id, ms until it counts as gone, consumer, window, "1" where deaths are asked for.
+  // Answer: the largest window of those that died, or -1.
+  Script begin_run;
+  // Consumer.
+  Script end_run;
+  // The instance may be empty. Ms until it counts as gone. Answer: known or unknown,
+  // Instance::gone(), then those that give no sign.
+  Script sign;
+  // Answer: 0 where it gives one or is freed already; else 1, then its consumers.
+  Script declare;
+  // Consumer, lane, cursor. Shows the rows it had. Answer: cursor, how many.
+  Script show;
+  // Answer: whether it was there.
+  Script forget_run;
+  // Keys: the record, its count. Arguments: ms until the count is forgotten. Answer: the count.
+  Script count_crash;
 };
 
 inline constexpr unsigned kFinishUnknown = 1;

@@ -22,6 +22,7 @@
 #include "stores/redis/live_checks.h"
 #include "stores/redis/positions.h"
 #include "stores/redis/record.h"
+#include "stores/redis/run_markers.h"
 
 namespace semel::redis {
 namespace {
@@ -50,6 +51,7 @@ class RedisStore final : public Store {
               std::move(target), options.prefix, inner.clock, options.connections),
         held_(make_held(core_)),
         dead_letters_(make_dead_letters(core_)),
+        runs_(make_run_markers(core_)),
         inspector_(make_inspector(core_, inner.clock)),
         positions_(make_positions(core_)),
         gates_(make_gates(core_, inner.clock)),
@@ -64,6 +66,7 @@ class RedisStore final : public Store {
     StoreFacets facets;
     facets.held = held_.get();
     facets.dead_letters = dead_letters_.get();
+    facets.runs = runs_.get();
     facets.records = inspector_.get();
     facets.positions = positions_.get();
     facets.gates = gates_.get();
@@ -104,6 +107,7 @@ class RedisStore final : public Store {
   StoreTraits traits_;
   const std::unique_ptr<HeldMessages> held_;
   const std::unique_ptr<DeadLetters> dead_letters_;
+  const std::unique_ptr<RunMarkers> runs_;
   // The greatest token that was ever given to this process: also a server that has forgotten all,
   // or whose clock stands behind, goes on above it.
   std::atomic<std::uint64_t> seen_{0};
