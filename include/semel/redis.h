@@ -15,7 +15,8 @@ namespace semel {
 //
 // What is completed or dead expires by the server's clock when its consumer's ttl is over; what is
 // unfinished never does. What Redis forgets, by a crash between two writes of its log, FLUSHALL or
-// eviction, is handled again: it is never lost, and a late holder is refused all the same.
+// eviction, is handled again, and a late holder is refused all the same; a message that only this
+// store still had (of the queue, or a retry) is lost with it.
 struct RedisOptions {
   // redis://user:password@host:port/database?name=value&…, or redis+unix:///path/to/socket?… for a
   // unix socket. What is no letter or digit may be written as %41.
@@ -27,18 +28,18 @@ struct RedisOptions {
   // stores on one database with two prefixes do not meet.
   std::string prefix = "semel:";
   // Open it also where the server may evict records to make room (maxmemory with a policy other
-  // than noeviction): a key that was completed may be handled again at any time.
+  // than noeviction): a key that was completed may be handled again at any time, and a message that
+  // waits may be lost.
   bool accept_eviction = false;
   // Idle connections that stay open.
   std::size_t connections = 8;
   Environment* environment = nullptr;  // null: system_environment()
 };
 
-// Opens the store. Facets: none. It keeps no messages: finish is refused (kRejected, R267, and
-// nothing of the call applied) for what has to be held, `keep` or `ack`, and for what has no lease.
-// A retry, a dead or a parked key without `keep` is recorded, and its message stays with whoever
-// called: Waiting means there that it is to be given again, not that it comes by itself.
-// StoreTraits::durable says whether the server keeps a log (appendonly), as it was at the opening.
+// Opens the store. Facets: all but `transactional`: no statement of a handler commits with a
+// record. What looks at more than one record (RecordInspector::list, stats, verify) reads every
+// name of the prefix, in pages. StoreTraits::durable says whether the server keeps a log
+// (appendonly), as it was at the opening.
 //
 // Errors: R259 the URL cannot be read, R250 cannot be reached, R251 login refused, R252 no such
 // database, R253 rights missing, R254 no connection left, R203 a replica, R258 server too old,

@@ -260,6 +260,27 @@ TEST(RedisProgram, AWrongPasswordIsForAPersonToMendAndAnAbsentServerForPatience)
   }
 }
 
+// The example of docs/stores/redis.md.
+TEST(RedisProgram, TheExampleRunsAsItStands) {
+  const std::string file = std::string(SEMEL_SOURCE) + "/tests/cli/redis/semel.yaml";
+  // A prefix is the example's own: so is the server.
+  const RedisServer server(RedisServer::fast());
+  const StartOptions options = {.environment = {"REDIS_URL=" + server.url()}};
+  const auto semel = [&](Words words) {
+    words.insert(words.end(), {"-c", file});
+    return run(words, options);
+  };
+  EXPECT_EQ(semel({"check"}).code, 0) << semel({"check"}).out;
+  EXPECT_EQ(semel({"send", "payments", payment("p-1", 1, 5), "-q"}).code, 0);
+  const Program watching({"run", "-c", file, "-q"}, options);
+  EXPECT_TRUE(comes_true([&] {
+    return json_at(semel({"records", "show", "p-1", "-o", "json"}).out, "/records/0/state") ==
+           "completed";
+  }));
+  const std::string pids = json_at(semel({"status", "-o", "json"}).out, "/running_pids/0");
+  EXPECT_EQ(pids, std::to_string(watching.pid()));
+}
+
 TEST(RedisProgram, WhatOtherStoresMakeIsThereAlready) {
   const RedisScene scene(kQueue);
   const Ran made = scene.semel({"store", "init"});
