@@ -137,6 +137,17 @@ TEST_F(HeldOnRedis, FlushedRowsAreNotMistakenForLaterOnes) {
   EXPECT_EQ(take().size(), 1U);
 }
 
+TEST_F(HeldOnRedis, WhatANewerSemelHasWrittenIsLeftAlone) {
+  append({payload("one")});
+  place_.server().run({"EVAL",
+                       "local name = redis.call('KEYS', ARGV[1])[1] "
+                       "redis.call('HSET', name, redis.call('HKEYS', name)[1], '\\2')",
+                       "0", place_.prefix() + "{h*}m"});
+  const auto taken = held().take(place_.consumer(), 1, 1 << 20, 60s);
+  ASSERT_FALSE(taken.has_value());
+  EXPECT_EQ(taken.error().code, "R210") << taken.error().message;
+}
+
 TEST(HeldOnFullRedis, NothingIsHalfKeptAndWhatGoesMayGo) {
   const RedisServer small({.arguments = {"--appendfsync", "no"}});
   TestPlace place(small);

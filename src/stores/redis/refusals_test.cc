@@ -29,6 +29,18 @@ TEST(RedisRefusals, AServerThatEvicts) {
   const auto accepted = open_redis(options);
   ASSERT_TRUE(accepted.has_value());
   EXPECT_TRUE((*accepted)->traits().forgets);
+  EXPECT_EQ((*accepted)->facets().held, nullptr) << "a message must not be evicted";
+  const Message m =
+      test::make_message((*accepted)->attach({"payments", "r", false, {}}).value(), "k");
+  const Message* one = &m;
+  const Lease lease = std::get<Acquired>((*accepted)->claim({&one, 1}, {}).value().at(0)).lease;
+  for (const Finish& refused : {test::dead(lease, &m), test::ack_only(RowTag{})}) {
+    EXPECT_EQ((*accepted)->finish({&refused, 1}).error().code, "R267");
+  }
+  const Finish done = test::completed(lease);
+  EXPECT_EQ((*accepted)->finish({&done, 1}).value().front(), Applied::kYes);
+  evicting.query("CONFIG SET maxmemory-policy volatile-lru");
+  EXPECT_NE(open_redis(options).value()->facets().held, nullptr) << "messages have no expiry";
   evicting.query("CONFIG SET maxmemory-policy noeviction");
   options.accept_eviction = false;
   EXPECT_TRUE(open_redis(options).has_value());

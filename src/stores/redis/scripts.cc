@@ -141,7 +141,7 @@ Scripts::Scripts(const std::string& clock)
     : attach(kAttach),
       claim(with_common(clock, kClaim)),
       renew(with_common(clock, kRenew)),
-      finish(with_letters(clock, kFinishScript)),
+      finish(with_common(clock, kPlainFinishScript) + kRowScript + kLetterScript + kFinishScript),
       append(with_rows(clock, kAppendScript)),
       look(with_rows(clock, kLookScript)),
       take(with_rows(clock, kTakeScript)),
