@@ -211,6 +211,13 @@ constexpr CodePage kPages[] = {
      "does nothing else. Nothing was handled.",
      "Wait for its end, or end it: the server does that where it has written nothing yet.",
      "redis-cli SCRIPT KILL"},
+    {"R267", "the store keeps no messages here",
+     "The Redis server has a maxmemory-policy that may remove anything, and the config accepts "
+     "that. "
+     "A record that it removes is handled again; a message of the queue, a retry or a dead letter "
+     "would be lost, so none is entrusted to it, and a consumer that may need that does not start.",
+     "Set the policy to noeviction, or to one of volatile-…, which removes only what expires.",
+     "redis-cli CONFIG SET maxmemory-policy volatile-ttl"},
     {"R280", "the command cannot be run",
      "An exec handler runs a program for each message. At the start this one was not found, is no "
      "file that can be run, or this user may not run it. No message was begun.",

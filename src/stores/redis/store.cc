@@ -75,14 +75,14 @@ class RedisStore final : public Store {
   const StoreTraits& traits() const noexcept override { return traits_; }
   StoreFacets facets() noexcept override {
     StoreFacets facets;
-    if (!keeps_messages_) return facets;
-    facets.held = held_.get();
-    facets.dead_letters = dead_letters_.get();
-    facets.runs = runs_.get();
     facets.records = inspector_.get();
     facets.positions = positions_.get();
     facets.gates = gates_.get();
     facets.live = live_.get();
+    if (!keeps_messages_) return facets;
+    facets.held = held_.get();
+    facets.dead_letters = dead_letters_.get();
+    facets.runs = runs_.get();
     return facets;
   }
 
