@@ -207,12 +207,13 @@ constexpr CodePage kPages[] = {
      "does nothing else. Nothing was handled.",
      "Wait for its end, or end it: the server does that where it has written nothing yet.",
      "redis-cli SCRIPT KILL"},
-    {"R267", "the Redis store keeps no messages",
+    {"R267", "a message was to be kept on a Redis server that may evict it",
      "A retry that waits, a parked message and a dead letter are kept by the store with their "
-     "payload. This one keeps records alone, and would lose them: it refuses, and the message "
-     "stays where it came from.",
-     "Use SQLite, PostgreSQL, MariaDB or MySQL where messages have to be kept.",
-     "store: { sqlite: { path: semel.db } }"},
+     "payload. The server's maxmemory-policy lets it remove anything: a record that is removed is "
+     "handled again, but a message would be lost. It refuses, and the message stays where it came "
+     "from.",
+     "Set the policy to noeviction, or to one that removes only what expires.",
+     "redis-cli CONFIG SET maxmemory-policy noeviction"},
     {"R280", "the command cannot be run",
      "An exec handler runs a program for each message. At the start this one was not found, is no "
      "file that can be run, or this user may not run it. No message was begun.",
