@@ -1,4 +1,4 @@
-// The Redis store: records where speed and expiry live.
+// The Redis store: records, and what waits for them, where speed and expiry live.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace semel {
 //
 // What is completed or dead expires by the server's clock when its consumer's ttl is over; what is
 // unfinished never does. What Redis forgets, by a crash between two writes of its log, FLUSHALL or
-// eviction, is handled again, and a late holder is refused all the same; a message that only this
-// store still had (of the queue, or a retry) is lost with it.
+// eviction, is handled again, and a late holder is refused all the same. A message that is kept
+// here has no other copy: what becomes of it with the server's log becomes of it.
 struct RedisOptions {
   // redis://user:password@host:port/database?name=value&…, or redis+unix:///path/to/socket?… for a
   // unix socket. What is no letter or digit may be written as %41.
@@ -37,9 +37,13 @@ struct RedisOptions {
 };
 
 // Opens the store. Facets: all but `transactional`: no statement of a handler commits with a
-// record. What looks at more than one record (RecordInspector::list, stats, verify) reads every
-// name of the prefix, in pages. StoreTraits::durable says whether the server keeps a log
-// (appendonly), as it was at the opening.
+// record. Where eviction is accepted and may take what has no expiry (allkeys-…) also not `held`,
+// `dead_letters` and `runs`, and finish is refused (kRejected, R267, and nothing of the call
+// applied) for what has to be held, `keep` or `ack`, and for what has no lease. There is no inbox:
+// Finish::inbox says nothing here. HeldMessages::wake_fd cannot tell. A process that runs consumers
+// counts as gone where RunMarkers::sweep was not called for 15 s. What looks at more than one
+// record (RecordInspector::list, stats, verify) reads every name of the prefix, in pages.
+// StoreTraits::durable says whether the server keeps a log (appendonly), as it was at the opening.
 //
 // Errors: R259 the URL cannot be read, R250 cannot be reached, R251 login refused, R252 no such
 // database, R253 rights missing, R254 no connection left, R203 a replica, R258 server too old,

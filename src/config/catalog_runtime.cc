@@ -211,13 +211,13 @@ constexpr CodePage kPages[] = {
      "does nothing else. Nothing was handled.",
      "Wait for its end, or end it: the server does that where it has written nothing yet.",
      "redis-cli SCRIPT KILL"},
-    {"R267", "the store keeps no messages here",
-     "The Redis server has a maxmemory-policy that may remove anything, and the config accepts "
-     "that. "
-     "A record that it removes is handled again; a message of the queue, a retry or a dead letter "
-     "would be lost, so none is entrusted to it, and a consumer that may need that does not start.",
+    {"R267", "no message is kept on a Redis server that may evict it",
+     "The server has a maxmemory-policy that lets it remove anything, and the config accepts that. "
+     "A record that is removed is handled again; a message of the queue, a retry, a parked message "
+     "or a dead letter would be lost. None is entrusted to it: what might need that does not "
+     "start.",
      "Set the policy to noeviction, or to one of volatile-…, which removes only what expires.",
-     "redis-cli CONFIG SET maxmemory-policy volatile-ttl"},
+     "redis-cli CONFIG SET maxmemory-policy noeviction"},
     {"R280", "the command cannot be run",
      "An exec handler runs a program for each message. At the start this one was not found, is no "
      "file that can be run, or this user may not run it. No message was begun.",
