@@ -18,11 +18,15 @@ namespace semel {
 // eviction, is handled again, and a late holder is refused all the same. A message that is kept
 // here has no other copy: what becomes of it with the server's log becomes of it.
 struct RedisOptions {
-  // redis://user:password@host:port/database?name=value&…, or redis+unix:///path/to/socket?… for a
-  // unix socket. What is no letter or digit may be written as %41.
+  // redis://user:password@host:port/database?name=value&…, rediss://… with TLS, or
+  // redis+unix:///path/to/socket?… for a unix socket. What is no letter or digit may be written as
+  // %41.
   //   db=                the number of the database
   //   connect-timeout=   seconds, until the server has let us in
   //   timeout=           seconds without a byte of an answer, until a connection counts as lost
+  //   tls=               verify: by a certificate that names the host, as rediss:// has it; on:
+  //                      encrypted, by anybody's
+  //   tls-ca=, tls-cert=, tls-key=   files in PEM format
   std::string url;
   // Of the names of all that is kept; without a brace: those choose the node of a Cluster. Two
   // stores on one database with two prefixes do not meet.
