@@ -1,4 +1,4 @@
-// The Redis store: records where speed and expiry live.
+// The Redis store: records, and what waits for them, where speed and expiry live.
 #pragma once
 
 #include <cstddef>
@@ -15,29 +15,38 @@ namespace semel {
 //
 // What is completed or dead expires by the server's clock when its consumer's ttl is over; what is
 // unfinished never does. What Redis forgets, by a crash between two writes of its log, FLUSHALL or
-// eviction, is handled again: it is never lost, and a late holder is refused all the same.
+// eviction, is handled again, and a late holder is refused all the same. A message that is kept
+// here has no other copy: what becomes of it with the server's log becomes of it.
 struct RedisOptions {
-  // redis://user:password@host:port/database?name=value&…, or redis+unix:///path/to/socket?… for a
-  // unix socket. What is no letter or digit may be written as %41.
+  // redis://user:password@host:port/database?name=value&…, rediss://… with TLS, or
+  // redis+unix:///path/to/socket?… for a unix socket. What is no letter or digit may be written as
+  // %41.
   //   db=                the number of the database
   //   connect-timeout=   seconds, until the server has let us in
   //   timeout=           seconds without a byte of an answer, until a connection counts as lost
+  //   tls=               verify: by a certificate that names the host, as rediss:// has it; on:
+  //                      encrypted, by anybody's
+  //   tls-ca=, tls-cert=, tls-key=   files in PEM format
   std::string url;
   // Of the names of all that is kept; without a brace: those choose the node of a Cluster. Two
   // stores on one database with two prefixes do not meet.
   std::string prefix = "semel:";
   // Open it also where the server may evict records to make room (maxmemory with a policy other
-  // than noeviction): a key that was completed may be handled again at any time.
+  // than noeviction): a key that was completed may be handled again at any time, and a message that
+  // waits may be lost.
   bool accept_eviction = false;
   // Idle connections that stay open.
   std::size_t connections = 8;
   Environment* environment = nullptr;  // null: system_environment()
 };
 
-// Opens the store. Facets: none. It keeps no messages: finish is refused (kRejected, R267, and
-// nothing of the call applied) for what has to be held, `keep` or `ack`, and for what has no lease.
-// A retry, a dead or a parked key without `keep` is recorded, and its message stays with whoever
-// called: Waiting means there that it is to be given again, not that it comes by itself.
+// Opens the store. Facets: all but `transactional`: no statement of a handler commits with a
+// record. Where eviction is accepted and may take what has no expiry (allkeys-…) also not `held`,
+// `dead_letters` and `runs`, and finish is refused (kRejected, R267, and nothing of the call
+// applied) for what has to be held, `keep` or `ack`, and for what has no lease. There is no inbox:
+// Finish::inbox says nothing here. HeldMessages::wake_fd cannot tell. A process that runs consumers
+// counts as gone where RunMarkers::sweep was not called for 15 s. What looks at more than one
+// record (RecordInspector::list, stats, verify) reads every name of the prefix, in pages.
 // StoreTraits::durable says whether the server keeps a log (appendonly), as it was at the opening.
 //
 // Errors: R259 the URL cannot be read, R250 cannot be reached, R251 login refused, R252 no such

@@ -59,7 +59,7 @@ int list_text(Console& console, DeadLetters& letters, const DlqFlags& flags, con
 int list(Console& console, const DlqFlags& flags) {
   const auto where = read_where(console, flags.bulk.where, letter_fields());
   if (!where) return where.error().code;
-  auto session = open_session(console);
+  auto session = need_messages(console, open_session(console));
   if (!session) return session.error().code;
   DeadLetters& letters = *session->facets.dead_letters;
   if (console.text()) return list_text(console, letters, flags, *where);
@@ -81,7 +81,7 @@ int list(Console& console, const DlqFlags& flags) {
 }
 
 int show(Console& console, const DlqFlags& flags) {
-  auto session = open_session(console);
+  auto session = need_messages(console, open_session(console));
   if (!session) return session.error().code;
   const auto letter = session->facets.dead_letters->show(flags.ids.front());
   if (!letter) return console.fail(letter.error());
@@ -166,7 +166,7 @@ OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, U
   if (!where) return ended(where.error().code);
   const auto rate = read_rate(console, flags.bulk);
   if (!rate) return ended(rate.error().code);
-  auto session = open_session(console);
+  auto session = need_messages(console, open_session(console));
   if (!session) return ended(session.error().code);
   ChosenLetters chosen{std::move(*session), {}, *rate, {}};
   DeadLetters& letters = *chosen.session.facets.dead_letters;

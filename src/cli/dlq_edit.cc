@@ -295,7 +295,7 @@ int change(Console& console, DeadLetters& letters, const DeadLetter& letter,
 }
 
 int edit(Console& console, const EditFlags& flags) {
-  auto session = open_session(console);
+  auto session = need_messages(console, open_session(console));
   if (!session) return session.error().code;
   DeadLetters& letters = *session->facets.dead_letters;
   const auto letter = letters.show(flags.id);

@@ -169,7 +169,7 @@ int import_letters(Console& console, const ImportFlags& flags) {
   const std::unique_ptr<const int, void (*)(const int*)> closed(&fd, [](const int* open) {
     if (*open != STDIN_FILENO) ::close(*open);
   });
-  auto session = open_session(console);
+  auto session = need_messages(console, open_session(console));
   if (!session) return session.error().code;
   Importer importer(console, *session, from_stdin ? "stdin" : flags.file);
   if (auto read = read_lines(fd, importer); !read) {

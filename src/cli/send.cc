@@ -172,7 +172,7 @@ int send(Console& console, const SendFlags& flags) {
                                     flags.consumer),
                         "source: { queue: {} }");
   }
-  auto session = open_session(console, std::move(*config), Create::kYes);
+  auto session = need_messages(console, open_session(console, std::move(*config), Create::kYes));
   if (!session) return session.error().code;
   const auto* opened = session->config.find(flags.consumer);
   const auto number = compose::attach(*session->store, *opened);

@@ -83,6 +83,13 @@ OrEnded<Session> open_session(Console& console, config::Config config, Create cr
   return session;
 }
 
+OrEnded<Session> need_messages(Console& console, OrEnded<Session> session) {
+  if (!session) return session;
+  const StoreFacets& facets = session->facets;
+  if (facets.held != nullptr && facets.dead_letters != nullptr) return session;
+  return ended(console.fail(compose::no_messages(*session->store)));
+}
+
 OrEnded<const config::ConsumerConfig*> find_consumer(Console& console, const config::Config& config,
                                                      std::string_view name) {
   if (const auto* consumer = config.find(name)) return consumer;

@@ -38,6 +38,9 @@ enum class Create { kNo, kYes };
 OrEnded<Session> open_session(Console& console, Create create = Create::kNo);
 OrEnded<Session> open_session(Console& console, config::Config config, Create create);
 
+// What keeps no messages is refused.
+OrEnded<Session> need_messages(Console& console, OrEnded<Session> session);
+
 // The store as people name it: "sqlite ./semel.db".
 std::string store_name(const config::Config& config);
 

@@ -134,8 +134,9 @@ void stats_text(Console& console, const std::string& where, const StoreStats& st
   }
   console.out(generations.text());
   if (stats.record_bytes > 0) {
-    console.out(fmt::format("\na completed record takes {} bytes of the server's memory\n",
-                            grouped(stats.record_bytes)));
+    console.out(
+        fmt::format("\na completed record takes {} bytes, and its places in the server's tables\n",
+                    grouped(stats.record_bytes)));
   }
 }
 

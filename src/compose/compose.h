@@ -40,6 +40,9 @@ std::string server_identity(const config::StoreConfig& store);
 // The consumer's number in the store, as `run` would have it.
 Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consumer);
 
+// Of an opened store that keeps none: what is said of it.
+Error no_messages(const Store& store);
+
 // What `check` prints, from the config alone.
 Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfig& consumer);
 

@@ -129,18 +129,16 @@ LineOf line_of(const ConsumerBuild& build, ConsumerNumber number) {
 Result<void> refuse_without_facets(const ConsumerBuild& build) {
   const config::ConsumerConfig& consumer = *build.consumer;
   const StoreFacets facets = build.store->facets();
-  const char* lacks = nullptr;
   if (std::holds_alternative<config::FileSource>(consumer.source) && facets.positions == nullptr) {
-    lacks = "positions in files";
-  } else if (consumer.defer != config::ConsumerConfig::Defer::kElsewhere &&
-             facets.held == nullptr) {
-    lacks = "messages, as the queue and retries that wait";
+    return failure(rejected("E061",
+                            fmt::format("consumer \"{}\": the {} store keeps no positions in files",
+                                        consumer.name, build.store->traits().name),
+                            "use another store: sqlite, postgres, mysql or redis"));
   }
-  if (lacks == nullptr) return {};
-  return failure(rejected("E061",
-                          fmt::format("consumer \"{}\": the {} store keeps no {}", consumer.name,
-                                      build.store->traits().name, lacks),
-                          "use another store: sqlite, postgres or mysql"));
+  if (facets.held != nullptr && facets.dead_letters != nullptr) return {};
+  Error error = no_messages(*build.store);
+  error.message = fmt::format("consumer \"{}\": {}", consumer.name, error.message);
+  return failure(std::move(error));
 }
 
 Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& build,

@@ -125,6 +125,15 @@ Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store,
   return make_memory_store(options);
 }
 
+Error no_messages(const Store& store) {
+  return {ErrorKind::kRejected, "R267",
+          fmt::format("the {} store keeps no messages here: no queue, no retry that waits, no dead "
+                      "letter",
+                      store.traits().name),
+          "a Redis server is entrusted with them where its maxmemory-policy is noeviction, or one "
+          "of volatile-…"};
+}
+
 Result<SchemaChange> schema_change(const config::StoreConfig& store) {
   if (const auto* sqlite = std::get_if<config::SqliteStore>(&store.kind)) {
     return sqlite_schema_change(options_of(*sqlite));

@@ -116,8 +116,8 @@ constexpr CodePage kPages[] = {
      "needs CREATE on the database, or an owner makes them for it; to work it needs USAGE on the "
      "schema, and the tables and sequences in it; to begin and drop generations it must own them. "
      "MariaDB and MySQL: to make the tables CREATE, CREATE VIEW and INDEX; to work SELECT, INSERT, "
-     "UPDATE and DELETE.",
-     "Grant what the message names: docs/stores/postgres.md and docs/stores/mysql.md list it.",
+     "UPDATE and DELETE. Redis: certain commands, on all names that begin with the prefix.",
+     "Grant what the message names: docs/stores/postgres.md, mysql.md and redis.md list it.",
      "GRANT USAGE ON SCHEMA semel TO worker"},
     {"R254", "the database server takes no more connections",
      "All of max_connections are in use. Each process has as many as the store's pool says, and "
@@ -159,10 +159,13 @@ constexpr CodePage kPages[] = {
      "Mend what the message names.", "semel doctor semel.yaml"},
     {"D131", "the store's server may lose what it has committed",
      "What is acknowledged at a source does not come again: it is lost where the server forgets "
+     "its last commits in a crash. In a database the record goes with the effect, so that nothing "
+     "happens twice; on Redis the effect is elsewhere, and what is forgotten is done again when it "
+     "comes again. What a server does not tell is not known, and not fine. A run tells of it at "
      "its "
-     "last commits in a crash. The record goes with the effect, so that nothing happens twice. A "
-     "run tells of it at its start, and semel doctor shows what is left of the promise.",
-     "Set what the message names, for the server, the database or the user; or know it.",
+     "start, and semel doctor shows what is left of the promise.",
+     "Set what the message names, for the server, the database or the user; or know it. On Redis: "
+     "CONFIG SET appendfsync always.",
      "ALTER DATABASE bank SET synchronous_commit = on"},
     {"D133", "a table of the business that is not in the store's transaction",
      "The record commits together with what the statements write, in the store's own database. A "
@@ -200,19 +203,21 @@ constexpr CodePage kPages[] = {
      "It has a maxmemory, and a maxmemory-policy that makes room by removing what it chooses. A "
      "claim that is removed lets a second worker begin beside the first; a completed key that is "
      "removed is handled again.",
-     "Set the policy to noeviction: a full server then refuses, and nothing is lost or doubled.",
+     "Set the policy to noeviction: a full server then refuses, and nothing is lost or doubled. "
+     "Knowingly: accept: [eviction] in store.redis.",
      "redis-cli CONFIG SET maxmemory-policy noeviction"},
     {"R266", "the Redis server is busy with a script",
      "Somebody's script has run for longer than the server likes, and until it ends the server "
      "does nothing else. Nothing was handled.",
      "Wait for its end, or end it: the server does that where it has written nothing yet.",
      "redis-cli SCRIPT KILL"},
-    {"R267", "the Redis store keeps no messages",
-     "A retry that waits, a parked message and a dead letter are kept by the store with their "
-     "payload. This one keeps records alone, and would lose them: it refuses, and the message "
-     "stays where it came from.",
-     "Use SQLite, PostgreSQL, MariaDB or MySQL where messages have to be kept.",
-     "store: { sqlite: { path: semel.db } }"},
+    {"R267", "no message is kept on a Redis server that may evict it",
+     "The server has a maxmemory-policy that lets it remove anything, and the config accepts that. "
+     "A record that is removed is handled again; a message of the queue, a retry, a parked message "
+     "or a dead letter would be lost. None is entrusted to it: what might need that does not "
+     "start.",
+     "Set the policy to noeviction, or to one of volatile-…, which removes only what expires.",
+     "redis-cli CONFIG SET maxmemory-policy noeviction"},
     {"R280", "the command cannot be run",
      "An exec handler runs a program for each message. At the start this one was not found, is no "
      "file that can be run, or this user may not run it. No message was begun.",

@@ -66,8 +66,8 @@ inline constexpr Field kRedisFields[] = {
     {.name = "url",
      .shape = Shape::kText,
      .meaning = "The server: `redis://user:password@host:6379/0`, the last part the number of a "
-                "database; or `redis+unix:///path/to/socket?db=0`. A password in it is never "
-                "shown.",
+                "database; `rediss://…` with TLS; or `redis+unix:///path/to/socket?db=0`. A "
+                "password in it is never shown.",
      .required = true,
      .address = true},
     {.name = "prefix",

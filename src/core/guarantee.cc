@@ -201,10 +201,6 @@ class Promise {
                       "what its settings risk",
                       facts_.store.name));
     }
-    if (facts_.store_takes_back && facts_.store.forgets) {
-      lose(Guarantee::Loss::kPossible);
-      because("what such a server evicts may be a retry or a message that waits in it");
-    }
   }
 
   void lower_by_key() {

@@ -33,7 +33,7 @@ KNOWS["cli"] = set(KNOWS) | {"cli"}
 # Third-party headers by their beginning, and where they may appear.
 OWNERS = {
     "simdjson": ("src/base/", "benchmarks/"),
-    "openssl/": ("src/base/", "tests/support/tls.cc", "benchmarks/"),
+    "openssl/": ("src/base/", "src/stores/redis/tls", "tests/support/tls.cc", "benchmarks/"),
     "curl/": ("src/handlers/http/",),
     "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
     "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),

@@ -19,6 +19,7 @@ Facts look_at(Wire& wire, bool accept_eviction) {
   const std::string most = info_field(info, "maxmemory");
   const std::string policy = info_field(info, "maxmemory_policy");
   facts.evicts = !most.empty() && most != "0" && policy != "noeviction";
+  facts.evicts_all = facts.evicts && !policy.starts_with("volatile-");
   if (facts.evicts && !accept_eviction) {
     core::fail({ErrorKind::kRejected, "R265",
                 fmt::format("the Redis server evicts what it has no room for (maxmemory {}, "

@@ -6,8 +6,9 @@
 namespace semel::redis {
 
 struct Facts {
-  bool keeps_log = false;  // appendonly
-  bool evicts = false;     // maxmemory is set, and the policy is another than noeviction
+  bool keeps_log = false;   // appendonly
+  bool evicts_all = false;  // what has no expiry too
+  bool evicts = false;      // maxmemory is set, and the policy is another than noeviction
 };
 
 // Throws core::Failure where it is a replica, a node of a Cluster, or evicts what is not accepted.

@@ -2,6 +2,61 @@
 
 namespace semel::redis {
 
+const char* const kPlainFinishScript = R"lua(
+-- What a claimed record becomes. `key`: the text of its key behind its size; `text`: the same where
+-- the record keeps it.
+local function decided(i, name, old)
+  local to, how, delay, ttl, ending = unpack(ARGV, 7 * i - 4, 7 * i)
+  local flags, attempt, token, first = struct.unpack('>BI4I7I6', old, 3)
+  local tail = string.sub(redis.call('GET', name), 59)
+  local text_end = 4 + struct.unpack('>I4', tail)
+  local e = { to = to, token = token, first = first, till = now, print = string.sub(old, 27, 42),
+              unknown = flags % 2, has_row = flags >= 2, key = string.sub(tail, 1, text_end) }
+  e.text = e.key
+  if tonumber(how) % 2 == 1 then e.unknown = 1 end
+  if to == 'N' then
+    attempt = math.max(attempt - 1, 0)
+    ending = string.sub(tail, text_end + 1)
+    e.undone = attempt == 0 and e.unknown == 0 and ending == ''
+  elseif to == 'R' then
+    e.till = now + tonumber(delay)
+    if tonumber(how) >= 2 then attempt = math.max(attempt - 1, 0) end
+  elseif to == 'D' then
+    e.unknown, e.text = 0, ''
+  end
+  e.attempt, e.ending = attempt, ending
+  e.ttl = ttl ~= '' and (to == 'D' or to == 'X') and ttl
+  return e
+end
+
+-- `kept`: a row is held for it from now on.
+local function write(name, e, kept)
+  if e.undone then
+    redis.call('DEL', name)
+    return
+  end
+  local flags, state = e.unknown + (kept and 2 or 0), e.to == 'N' and 'R' or e.to
+  local value = head(state, flags, e.attempt, e.token, e.first, e.till, e.print) .. e.text .. e.ending
+  if e.ttl then redis.call('SET', name, value, 'PX', e.ttl) else redis.call('SET', name, value) end
+end
+
+local olds, answer, ended, plain = {}, {}, {}, true
+for i, name in ipairs(KEYS) do
+  if ARGV[7 * i - 5] ~= '' then olds[i] = beginning(name) end
+  plain = plain and olds[i] and ARGV[7 * i + 1] == '' and (string.byte(olds[i], 3) or 0) < 2
+end
+if plain then
+  for i, name in ipairs(KEYS) do
+    answer[i] = '0'
+    if not ended[name] and held_by(olds[i], ARGV[7 * i - 5]) then
+      write(name, decided(i, name, olds[i]), false)
+      answer[i], ended[name] = '1', true
+    end
+  end
+  return table.concat(answer)
+end
+)lua";
+
 const char* const kFinishScript = R"lua(
 -- What a Finish says beside its record.
 local function cut(bytes)
@@ -79,6 +134,7 @@ local function without_record(to, x, delay)
   if to == 'N' then release(row, 0) else remove(row) end
 end
 
+local extras = {}
 local nothing = { head = '', attempts = 0, reason = '', error = '' }
 
 -- What is kept is kept before the record says so, and goes after it does.
@@ -98,63 +154,31 @@ local function let_go(to, x, id, has_row)
   end
 end
 
-local function write(key, value, ttl)
-  if ttl then redis.call('SET', key, value, 'PX', ttl) else redis.call('SET', key, value) end
-end
-
-local function finish(key, old, to, how, delay, ttl, ending, x)
-  local flags, attempt, token, first = struct.unpack('>BI4I7I6', old, 3)
-  local tail = string.sub(redis.call('GET', key), 59)
-  local text_end = 4 + struct.unpack('>I4', tail)
-  local text, till = string.sub(tail, 1, text_end), now
-  local id, print = string.sub(key, -20), string.sub(old, 27, 42)
-  local unknown, has_row, plain = flags % 2, flags >= 2, false
-  if how % 2 == 1 then unknown = 1 end
-  if to == 'N' then
-    attempt = math.max(attempt - 1, 0)
-    ending = string.sub(tail, text_end + 1)
-    plain = attempt == 0 and unknown == 0 and ending == ''
-  elseif to == 'R' then
-    till = now + delay
-    if how >= 2 then attempt = math.max(attempt - 1, 0) end
-  elseif to == 'D' then
-    unknown, text = 0, ''
-  end
+local function finish(i, key)
+  local x, ending = extras[i], decided(i, key, olds[i])
+  local id, to, has_row = string.sub(key, -20), ending.to, ending.has_row
   local kept = false
   if x ~= nothing or has_row then
-    kept = keep(to, x, id, has_row, till, first, string.sub(tail, 5, text_end), print)
+    kept = keep(to, x, id, has_row, ending.till, ending.first, string.sub(ending.key, 5), ending.print)
   end
-  if plain then
-    redis.call('DEL', key)
-  else
-    local state = to == 'N' and 'R' or to
-    local value = head(state, unknown + (kept and 2 or 0), attempt, token, first, till, print)
-    write(key, value .. text .. ending, ttl ~= '' and (to == 'D' or to == 'X') and ttl)
-  end
+  write(key, ending, kept)
   if x ~= nothing or has_row then let_go(to, x, id, has_row) end
 end
 
 -- All is looked at before anything is written: what cannot be read changes nothing.
-local olds, extras, answer = {}, {}, {}
-for i, key in ipairs(KEYS) do
-  if ARGV[7 * i - 5] ~= '' then olds[i] = beginning(key) end
+for i in ipairs(KEYS) do
   local extra = ARGV[7 * i + 1]
-  extras[i] = nothing
-  if extra ~= '' then
-    extras[i] = cut(extra)
-    acked(extras[i])
-  end
+  extras[i] = extra ~= '' and cut(extra) or nothing
+  acked(extras[i])
 end
-local ended = {}
 for i, key in ipairs(KEYS) do
-  local nonce, to, how, delay, ttl, ending = unpack(ARGV, 7 * i - 5, 7 * i)
   answer[i] = '1'
   if not olds[i] then
-    without_record(to, extras[i], tonumber(delay))
-  elseif ended[key] or not held_by(olds[i], nonce) then
+    without_record(ARGV[7 * i - 4], extras[i], tonumber(ARGV[7 * i - 2]))
+  elseif ended[key] or not held_by(olds[i], ARGV[7 * i - 5]) then
     answer[i] = '0'
   else
-    finish(key, olds[i], to, tonumber(how), tonumber(delay), ttl, ending, extras[i])
+    finish(i, key)
     ended[key] = true
   end
 end

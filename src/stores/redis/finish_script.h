@@ -3,8 +3,13 @@
 
 namespace semel::redis {
 
-// Behind kRowScript and kLetterScript. Each entry has a part for the record and one for rows and
-// letters: see row_script.h.
+// Ends batches that concern nothing but records, which are most, before the functions that know of
+// rows are made: those take as long as such an end of one record. What it leaves goes on to the
+// next.
+extern const char* const kPlainFinishScript;
+
+// Behind that, kRowScript and kLetterScript. Each entry has a part for the record and one for rows
+// and letters: see row_script.h.
 extern const char* const kFinishScript;
 
 }  // namespace semel::redis

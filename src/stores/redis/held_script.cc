@@ -33,10 +33,11 @@ for i = 1, math.min(#found, most) do
   local lane, number = found[i][1], found[i][2]
   local at = lane_of(consumer, lane)
   local body = redis.call('HGET', at .. 'b', number)
-  if bytes > 0 and bytes + #body > most_bytes then break end
-  bytes = bytes + #body
-  for _, part in ipairs({ lane, number, redis.call('HGET', at .. 'm', number), body }) do
-    answer[#answer + 1] = part
+  local head = redis.call('HGET', at .. 'm', number)
+  if head and body then
+    if bytes > 0 and bytes + #body > most_bytes then break end
+    bytes = bytes + #body
+    for _, part in ipairs({ lane, number, head, body }) do answer[#answer + 1] = part end
   end
 end
 return answer

@@ -13,7 +13,7 @@
 //   of its size
 //
 // Times are milliseconds since 1970 by the server's clock. `until`: the lease's end, when a retry
-// is due, or when it was completed.
+// is due, or when it was completed. Flags: 1 its outcome is unknown, 2 a row is held for it.
 #pragma once
 
 #include <cstddef>

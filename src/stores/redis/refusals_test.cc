@@ -7,6 +7,8 @@
 #include <semel/records.h>
 #include <semel/run_markers.h>
 
+#include <sstream>
+
 #include "stores/redis/test_place.h"
 
 namespace semel::redis {
@@ -27,6 +29,18 @@ TEST(RedisRefusals, AServerThatEvicts) {
   const auto accepted = open_redis(options);
   ASSERT_TRUE(accepted.has_value());
   EXPECT_TRUE((*accepted)->traits().forgets);
+  EXPECT_EQ((*accepted)->facets().held, nullptr) << "a message must not be evicted";
+  const Message m =
+      test::make_message((*accepted)->attach({"payments", "r", false, {}}).value(), "k");
+  const Message* one = &m;
+  const Lease lease = std::get<Acquired>((*accepted)->claim({&one, 1}, {}).value().at(0)).lease;
+  for (const Finish& refused : {test::dead(lease, &m), test::ack_only(RowTag{})}) {
+    EXPECT_EQ((*accepted)->finish({&refused, 1}).error().code, "R267");
+  }
+  const Finish done = test::completed(lease);
+  EXPECT_EQ((*accepted)->finish({&done, 1}).value().front(), Applied::kYes);
+  evicting.query("CONFIG SET maxmemory-policy volatile-lru");
+  EXPECT_NE(open_redis(options).value()->facets().held, nullptr) << "messages have no expiry";
   evicting.query("CONFIG SET maxmemory-policy noeviction");
   options.accept_eviction = false;
   EXPECT_TRUE(open_redis(options).has_value());
@@ -97,49 +111,137 @@ TEST(RedisRefusals, ARightThatIsMissing) {
   EXPECT_EQ(number.error().code, "R253") << number.error().message;
 }
 
-// The rights that docs/stores/redis.md lists, to work and to operate.
-TEST(RedisRefusals, TheRightsThatAreAskedForAreEnough) {
-  const RedisServer locked(
-      {.arguments = {
-           "--user",       "worker",       "on",          ">hers",         "~semel:*",
-           "-@all",        "+@read",       "+@write",     "-@dangerous",   "+evalsha",
-           "+script|load", "+time",        "+select",     "+info",         "+client|setname",
-           "+client|id",   "+client|list", "+config|get", "--appendfsync", "no"}});
+// The rights that docs/stores/redis.md lists.
+constexpr const char* kRights =
+    "+info +select +client|setname +evalsha +script|load +time +get +set +getrange +setrange +del "
+    "+exists +incr +pexpire +hget +hset +hsetnx +hdel +hlen +hkeys +hgetall +hmget +hexists "
+    "+hincrby +zadd +zrem +zrange +zrevrange +zrangebyscore +zrevrangebyscore +zscore +zscan "
+    "+zremrangebyscore +sadd +srem +scard";
+
+class RedisRights : public testing::Test {
+ protected:
+  RedisRights() {
+    std::vector<std::string> words = {"ACL",   "SETUSER",  "worker", "on",
+                                      ">hers", "~semel:*", "-@all"};
+    std::istringstream rights(kRights);
+    for (std::string word; rights >> word;) words.push_back(word);
+    locked_.run(words);
+    RedisOptions options;
+    options.url = fmt::format("redis://worker:hers@127.0.0.1:{}", locked_.port());
+    store_ = open_redis(options).value();
+    consumer_ = store_->attach({"payments", "r", false, 1h}).value();
+  }
+  Lease acquire(const Message& m) {
+    const Message* one = &m;
+    return std::get<Acquired>(store_->claim({&one, 1}, {}).value().front()).lease;
+  }
+  void finish(const Finish& finish) {
+    const auto applied = store_->finish({&finish, 1});
+    ASSERT_TRUE(applied.has_value()) << applied.error().message;
+    EXPECT_EQ(applied->front(), Applied::kYes);
+  }
+
+  const RedisServer locked_{{.arguments = {"--appendfsync", "no"}}};
+  std::unique_ptr<Store> store_;
+  ConsumerNumber consumer_{};
+};
+
+TEST_F(RedisRights, AreEnoughForRecordsAndWhatIsHeld) {
+  HeldMessages& held = *store_->facets().held;
+  const auto line_of = [](const Arrival&) -> std::optional<Bytes> { return "line"; };
+  const std::vector<HeldMessage> rows(3);
+  ASSERT_TRUE(held.append(consumer_, rows).has_value());
+  const auto taken = held.take(consumer_, 3, 1 << 20, 60s, line_of);
+  ASSERT_TRUE(taken.has_value()) << taken.error().message;
+  ASSERT_EQ(taken->size(), 3U);
+  const RowTag row = *taken->at(2).row;
+  ASSERT_TRUE(held.extend({&row, 1}, 60s).has_value());
+  ASSERT_TRUE(held.release({&row, 1}, 0ms).has_value());
+  const auto removed = held.remove({&row, 1});
+  ASSERT_TRUE(removed.has_value()) << removed.error().message;
+  ASSERT_TRUE(held.depth(consumer_).has_value());
+  ASSERT_TRUE(held.lines(consumer_).has_value());
+  const Message m = test::make_message(consumer_, "k");
+  Arrival arrival;
+  arrival.line = "line";
+  const Follower follower{&m, &arrival};
+  EXPECT_EQ(held.hold_behind(consumer_, {&follower, 1}, 1 << 20).value().front(),
+            HeldMessages::Place::kHeld);
+  finish(test::not_started(acquire(m)));
+  finish(test::retrying(acquire(m), 0ms, &m));
+  const Lease lease = acquire(m);
+  ASSERT_TRUE(store_->renew({&lease, 1}, 60s).has_value());
+  Finish done = test::completed(lease);
+  done.ack = taken->at(0).row;
+  finish(done);
+  const Message parked = test::make_message(consumer_, "parked");
+  finish(test::parked(acquire(parked), &parked));
+}
+
+TEST_F(RedisRights, AreEnoughForDeadLettersAndRuns) {
+  DeadLetters& letters = *store_->facets().dead_letters;
+  RunMarkers& runs = *store_->facets().runs;
+  const Message m = test::make_message(consumer_, "k");
+  finish(test::dead(acquire(m), &m));
+  const auto listed = letters.list({});
+  ASSERT_TRUE(listed.has_value()) << listed.error().message;
+  const std::int64_t id = listed->at(0).id;
+  LetterEdit edit;
+  edit.id = id;
+  edit.before = m.fingerprint();
+  edit.payload = "other";
+  EXPECT_EQ(letters.edit(edit).value(), Edited::kYes);
+  EXPECT_EQ(letters.replay({&id, 1}).value().replayed, 1U);
+  ForeignLetter foreign;
+  foreign.letter = *letters.show(id).value();
+  foreign.letter.key = "another";
+  EXPECT_EQ(letters.add({&foreign, 1}).value().added, 1U);
+  EXPECT_EQ(letters.discard({&id, 1}).value(), 1U);
+
+  const auto begun = runs.begin(consumer_, 1);
+  ASSERT_TRUE(begun.has_value()) << begun.error().message;
+  EXPECT_EQ(store_->facets().held->take(consumer_, 1, 1 << 20, 60s).value().size(), 1U);
+  locked_.run({"EVAL", "redis.call('DEL', unpack(redis.call('KEYS', ARGV[1])))", "0",
+               "semel:{store}alive:*"});
   RedisOptions options;
-  options.url = fmt::format("redis://worker:hers@127.0.0.1:{}", locked.port());
-  const auto store = open_redis(options);
-  ASSERT_TRUE(store.has_value()) << store.error().message;
-  const auto number = (*store)->attach({"payments", "r", false, 1h});
-  ASSERT_TRUE(number.has_value()) << number.error().message;
-  const Message m = test::make_message(*number, "k");
-  const Message* one = &m;
-  const auto end_as = [&](const std::function<Finish(const Lease&)>& how) {
-    const auto claims = (*store)->claim({&one, 1}, {});
-    ASSERT_TRUE(claims.has_value()) << claims.error().message;
-    const Lease lease = std::get<Acquired>(claims->front()).lease;
-    ASSERT_TRUE((*store)->renew({&lease, 1}, 60s).has_value());
-    const Finish finish = how(lease);
-    const auto finished = (*store)->finish({&finish, 1});
-    ASSERT_TRUE(finished.has_value()) << finished.error().message;
-  };
-  end_as([](const Lease& lease) { return test::not_started(lease); });
-  end_as([&](const Lease& lease) { return test::dead(lease, &m); });
-  const StoreFacets facets = (*store)->facets();
+  options.url = fmt::format("redis://worker:hers@127.0.0.1:{}", locked_.port());
+  const auto other = open_redis(options).value();
+  const auto after = other->facets().runs->begin(consumer_, 1);
+  ASSERT_TRUE(after.has_value()) << after.error().message;
+  EXPECT_TRUE(after->unclean);
+  EXPECT_EQ(runs.count_crash(m).value(), 1);
+  ASSERT_TRUE(runs.forget_crash(m).has_value());
+  EXPECT_TRUE(runs.sweep().has_value());
+  EXPECT_TRUE(runs.end(consumer_).has_value());
+}
+
+// Behind the others, for whoever runs the program and its commands.
+constexpr const char* kProgramRights =
+    "+hscan +scan +pttl +sismember +memory|usage +config|get +client|id +client|list";
+
+TEST_F(RedisRights, OfTheProgramAreSomeMore) {
+  const StoreFacets facets = store_->facets();
+  EXPECT_EQ(facets.records->list({}, {}, 10).error().code, "R253");
+  EXPECT_EQ(facets.live->settings()->back().value, "not known");
+  EXPECT_TRUE(facets.positions->reserve(consumer_, "a").has_value()) << "by its expiry alone";
+  std::vector<std::string> words = {"ACL", "SETUSER", "worker"};
+  std::istringstream rights(kProgramRights);
+  for (std::string word; rights >> word;) words.push_back(word);
+  locked_.run(words);
+  const Message m = test::make_message(consumer_, "k");
+  finish(test::dead(acquire(m), &m));
+  EXPECT_EQ(facets.records->list({}, {}, 10)->size(), 1U);
   EXPECT_TRUE(facets.records->unlock(m.key().id).value());
-  EXPECT_EQ(facets.held->take(*number, 10, 1 << 20, 1s)->size(), 1U);
-  end_as([](const Lease& lease) { return test::completed(lease); });
-  EXPECT_TRUE(facets.positions->save(*number, "a", "1").has_value());
-  EXPECT_EQ(facets.positions->load(*number, "a").value(), "1");
-  EXPECT_TRUE(facets.positions->reserve(*number, "a").has_value());
-  EXPECT_TRUE(facets.gates->shut(*number, "why", 1s).has_value());
-  EXPECT_TRUE(facets.gates->resume(*number).value());
-  EXPECT_EQ(facets.live->settings()->back().value, "no");
-  EXPECT_TRUE(facets.records->show(m.key().id).value().has_value());
-  EXPECT_TRUE(facets.records->list({}, {}, 10).has_value());
-  EXPECT_TRUE(facets.records->stats().has_value());
   const auto verified = facets.records->verify(true);
   EXPECT_TRUE(verified.has_value()) << (verified ? "" : verified.error().message);
+  EXPECT_TRUE(facets.records->stats().has_value());
   EXPECT_TRUE(facets.records->forget(m.key().id).value());
+  EXPECT_TRUE(facets.positions->save(consumer_, "a", "1").has_value());
+  EXPECT_EQ(facets.positions->load(consumer_, "a").value(), "1");
+  EXPECT_TRUE(facets.positions->reserve(consumer_, "a").has_value());
+  EXPECT_TRUE(facets.gates->shut(consumer_, "why", 1s).has_value());
+  EXPECT_TRUE(facets.gates->resume(consumer_).value());
+  EXPECT_EQ(facets.live->settings()->back().value, "no");
 }
 
 TEST(RedisRefusals, SomethingElseUnderARecordsName) {

@@ -83,7 +83,7 @@ local function leave(row)
     redis.call('HDEL', row.at .. 's', row.line)
     return
   end
-  redis.call('HINCRBY', row.at .. 's', row.line, -row.bytes)
+  redis.call('HINCRBY', row.at .. 's', row.line, 0 - row.bytes)
   local other = read(row.consumer, row.lane, first)
   if other and has(other, BEHIND) then
     set(other, BEHIND, false)

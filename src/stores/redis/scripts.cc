@@ -192,7 +192,7 @@ Scripts::Scripts(const std::string& clock)
     : attach(kAttach),
       claim(with_common(clock, kClaim)),
       renew(with_common(clock, kRenew)),
-      finish(with_letters(clock, kFinishScript)),
+      finish(with_common(clock, kPlainFinishScript) + kRowScript + kLetterScript + kFinishScript),
       complete(with_common(clock, kComplete)),
       append(with_rows(clock, kAppendScript)),
       look(with_rows(clock, kLookScript)),

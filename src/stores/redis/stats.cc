@@ -95,6 +95,21 @@ void count_messages(Wire& wire, Core& core, ByNumber& consumers) {
   }
 }
 
+// Those that gave a sign of life.
+std::vector<std::int64_t> running_pids(Wire& wire, const Names& names) {
+  const Reply runs = wire.ask({"HGETALL", names.runs}, Loss::kNothingDone);
+  std::vector<std::int64_t> running;
+  for (std::size_t i = 0; i + 1 < runs.list.size(); i += 2) {
+    const std::string alive = names.of_store("alive:") + runs.list[i].bytes;
+    if (wire.ask({"EXISTS", alive}, Loss::kNothingDone).number == 0) continue;
+    const Bytes& pid = runs.list[i + 1].bytes;
+    std::int64_t number = 0;
+    std::from_chars(pid.data(), pid.data() + pid.size(), number);
+    running.push_back(number);
+  }
+  return running;
+}
+
 }  // namespace
 
 StoreStats stats_of(Wire& wire, Core& core) {
@@ -120,6 +135,7 @@ StoreStats stats_of(Wire& wire, Core& core) {
     }
   });
   count_messages(wire, core, consumers);
+  stats.running_pids = running_pids(wire, names);
   stats.record_bytes = completed.each(wire);
   for (const Measure* kind : {&completed, &unfinished, &others}) {
     stats.bytes += kind->count() * kind->each(wire);

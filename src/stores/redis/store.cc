@@ -43,6 +43,16 @@ std::uint32_t number_for(const std::string& name) {
   return number % kMaxConsumer + 1;
 }
 
+// A record that is evicted is handled again; a message would be lost.
+void need_no_messages(std::span<const Finish> batch) {
+  const bool refused = std::ranges::any_of(
+      batch, [](const Finish& one) { return !one.lease || one.keep != nullptr || one.ack; });
+  if (!refused) return;
+  core::fail({ErrorKind::kRejected, "R267",
+              "the Redis server may evict messages: none is entrusted to it",
+              "set maxmemory-policy to noeviction, or to one that evicts only what expires"});
+}
+
 class RedisStore final : public Store {
  public:
   RedisStore(const RedisOptions& options, Target target, const Facts& facts,
@@ -59,18 +69,20 @@ class RedisStore final : public Store {
     traits_.name = "redis";
     traits_.durable = facts.keeps_log;
     traits_.forgets = facts.evicts;
+    keeps_messages_ = !facts.evicts_all;
   }
 
   const StoreTraits& traits() const noexcept override { return traits_; }
   StoreFacets facets() noexcept override {
     StoreFacets facets;
-    facets.held = held_.get();
-    facets.dead_letters = dead_letters_.get();
-    facets.runs = runs_.get();
     facets.records = inspector_.get();
     facets.positions = positions_.get();
     facets.gates = gates_.get();
     facets.live = live_.get();
+    if (!keeps_messages_) return facets;
+    facets.held = held_.get();
+    facets.dead_letters = dead_letters_.get();
+    facets.runs = runs_.get();
     return facets;
   }
 
@@ -107,6 +119,7 @@ class RedisStore final : public Store {
 
   Core core_;
   StoreTraits traits_;
+  bool keeps_messages_ = true;
   const std::unique_ptr<HeldMessages> held_;
   const std::unique_ptr<DeadLetters> dead_letters_;
   const std::unique_ptr<RunMarkers> runs_;
@@ -263,6 +276,7 @@ std::string RedisStore::ttl_of(const KeyId& id) {
 
 std::vector<Applied> RedisStore::finish_now(std::span<const Finish> batch) {
   if (batch.empty()) return {};
+  if (!keeps_messages_) need_no_messages(batch);
   const bool plain = std::ranges::all_of(batch, [&](const Finish& one) {
     return only_completes(one) && one.lease->key.consumer() == batch[0].lease->key.consumer();
   });

@@ -12,7 +12,8 @@ namespace {
 
 constexpr unsigned kUsualPort = 6379;
 constexpr const char* kForm =
-    "redis://user:password@host:port/database or redis+unix:///path/to/socket?db=0";
+    "redis://user:password@host:port/database, rediss:// with TLS, or "
+    "redis+unix:///path/to/socket?db=0";
 
 [[noreturn]] void refuse(const std::string& what) {
   core::fail({ErrorKind::kRejected, "R259", "the URL of the Redis server " + what,
@@ -88,6 +89,17 @@ void read_option(std::string_view name, const std::string& value, Target& target
     target.connect_timeout = std::chrono::seconds(number(value, 1, kDay, "connect-timeout"));
   } else if (name == "timeout") {
     target.answer_timeout = std::chrono::seconds(number(value, 1, kDay, "timeout"));
+  } else if (name == "tls") {
+    if (value != "on" && value != "verify")
+      refuse("has a tls that is none of on, verify: " + value);
+    target.tls = value == "on" ? Target::Tls::kOn : Target::Tls::kVerify;
+  } else if (name == "tls-ca") {
+    target.tls_ca = value;
+    target.tls = Target::Tls::kVerify;
+  } else if (name == "tls-cert") {
+    target.tls_cert = value;
+  } else if (name == "tls-key") {
+    target.tls_key = value;
   } else {
     refuse(fmt::format("has an option that is not known: {}", name));
   }
@@ -99,13 +111,14 @@ Target target_of(std::string_view url) {
   std::string_view rest = url;
   const auto scheme_end = rest.find("://");
   const std::string_view scheme = rest.substr(0, std::min(scheme_end, rest.size()));
-  if (scheme == "rediss") refuse("asks for TLS, which this version does not speak");
+  const bool by_tls = scheme == "rediss";
   const bool by_socket = scheme == "redis+unix" || scheme == "unix";
-  if (scheme_end == std::string_view::npos || (scheme != "redis" && !by_socket)) {
-    refuse("does not begin with redis:// or redis+unix://");
+  if (scheme_end == std::string_view::npos || (scheme != "redis" && !by_tls && !by_socket)) {
+    refuse("does not begin with redis://, rediss:// or redis+unix://");
   }
   rest.remove_prefix(scheme_end + 3);
   Target target;
+  if (by_tls) target.tls = Target::Tls::kVerify;
   std::string_view before = cut_before(rest, '?');
   const auto at = before.rfind('@');
   if (at != std::string_view::npos) {
@@ -124,6 +137,9 @@ Target target_of(std::string_view url) {
     const std::string_view name = cut_before(option, '=');
     read_option(name, unescaped(option), target);
   }
+  const bool files = !target.tls_cert.empty() || !target.tls_key.empty();
+  if (files && target.tls == Target::Tls::kOff) refuse("has a certificate and no TLS");
+  if (by_socket && target.tls != Target::Tls::kOff) refuse("asks for TLS on a unix socket");
   return target;
 }
 

@@ -15,6 +15,9 @@ struct Target {
   std::string socket;  // empty: by host and port
   std::string user;    // empty: the server's default user
   std::string password;
+  // kOn: encrypted, by whoever's certificate; kVerify: by one that names the host as well.
+  enum class Tls { kOff, kOn, kVerify } tls = Tls::kOff;
+  std::string tls_ca, tls_cert, tls_key;  // files
   unsigned database = 0;
   std::chrono::milliseconds connect_timeout{10'000};  // until the server has let us in
   std::chrono::milliseconds answer_timeout{10'000};   // without a byte of an answer

@@ -8,7 +8,7 @@
 
 #include "core/failure.h"
 #include "stores/redis/reply.h"
-#include "stores/redis/socket.h"
+#include "stores/redis/transport.h"
 #include "stores/redis/url.h"
 
 namespace semel::redis {
@@ -48,7 +48,7 @@ class Wire {
 
   const std::string place_;
   std::chrono::milliseconds answer_timeout_;
-  Socket socket_;
+  Transport socket_;
   Reader reader_;
   std::string out_;
   std::size_t written_ = 0;  // of out_

@@ -1,0 +1,232 @@
+// What is kept on a server, where the shared suites cannot look: what is left of it, what a full
+// server does, and an instance that comes back from the dead.
+#include <fmt/format.h>
+
+#include <semel/held_messages.h>
+#include <semel/records.h>
+#include <semel/run_markers.h>
+
+#include <algorithm>
+
+#include "stores/redis/core.h"
+#include "stores/redis/dead_letters.h"
+#include "stores/redis/test_place.h"
+
+namespace semel::redis {
+namespace {
+
+using test::RedisServer;
+
+class HeldOnRedis : public testing::Test {
+ protected:
+  Store& store() { return place_.store(); }
+  HeldMessages& held() { return *store().facets().held; }
+  Message message(BytesView key, BytesView payload = "{}") {
+    return test::make_message(place_.consumer(), key, payload);
+  }
+  std::vector<Arrival> take(std::size_t most = 100) {
+    return held().take(place_.consumer(), most, 64 << 20, 60s).value();
+  }
+  std::size_t rows() { return held().depth(place_.consumer()).value().rows; }
+  void append(std::vector<HeldMessage> messages) {
+    ASSERT_TRUE(held().append(place_.consumer(), messages).has_value());
+  }
+  static HeldMessage payload(Bytes bytes) {
+    HeldMessage message;
+    message.payload = std::move(bytes);
+    return message;
+  }
+  // What stands under names that begin so, behind the prefix.
+  std::string names(const std::string& beginning) {
+    return place_.server().run({"EVAL",
+                                "local k = redis.call('KEYS', ARGV[1]) table.sort(k) "
+                                "return table.concat(k, ' ')",
+                                "0", place_.prefix() + beginning + "*"});
+  }
+
+  TestPlace place_{shared()};
+};
+
+TEST_F(HeldOnRedis, NothingIsLeftOfWhatIsOver) {
+  const auto line_of = [](const Arrival& arrival) -> std::optional<Bytes> {
+    return arrival.payload.substr(0, 1);
+  };
+  append({payload("a1"), payload("b1"), payload("a2")});
+  for (int i = 0; i < 3; ++i) {
+    auto taken = held().take(place_.consumer(), 100, 1 << 20, 60s, line_of).value();
+    ASSERT_EQ(taken.size(), 3U) << i;
+    for (const Arrival& arrival : taken) {
+      const Message m = message(arrival.payload, arrival.payload);
+      Finish finish =
+          i < 2 ? test::retrying(place_.acquire(m), 0ms, &m) : test::completed(place_.acquire(m));
+      finish.arrival = &arrival;
+      finish.ack = arrival.row;
+      ASSERT_EQ(place_.finish(finish).value(), Applied::kYes);
+    }
+  }
+  EXPECT_EQ(rows(), 0U);
+  EXPECT_TRUE(held().lines(place_.consumer()).value().empty());
+  EXPECT_EQ(
+      names("{h"),
+      place_.prefix() + fmt::format("{{h{}}}last", static_cast<std::uint32_t>(place_.consumer())));
+}
+
+TEST_F(HeldOnRedis, ARetryGoesWithTheRecordThatAnotherCopyCompletes) {
+  const Message m = message("k");
+  ASSERT_EQ(place_.finish(test::retrying(place_.acquire(m), 0ms, &m)).value(), Applied::kYes);
+  EXPECT_EQ(rows(), 1U);
+  ASSERT_EQ(place_.finish(test::completed(place_.acquire(m))).value(), Applied::kYes);
+  EXPECT_EQ(rows(), 0U) << "it has nothing left to do when it comes";
+}
+
+TEST_F(HeldOnRedis, ALeaseEndsOnceInABatch) {
+  const Message m = message("k");
+  const Lease lease = place_.acquire(m);
+  const Finish both[] = {test::retrying(lease, 0ms, &m), test::retrying(lease, 0ms, &m)};
+  EXPECT_EQ(store().finish(both).value(), (std::vector{Applied::kYes, Applied::kLeaseLost}));
+  EXPECT_EQ(rows(), 1U);
+}
+
+TEST_F(HeldOnRedis, AParkedMessageAndADeadOneComeBackByUnlock) {
+  Core core(system_environment(), target_of(shared().url()), place_.prefix(), kServerClock, 1);
+  const Message parked = message("parked", "one"), dead = message("dead", "two");
+  EXPECT_FALSE(unlock_record(core, parked.key().id));
+  ASSERT_EQ(place_.finish(test::parked(place_.acquire(parked), &parked)).value(), Applied::kYes);
+  ASSERT_EQ(place_.finish(test::dead(place_.acquire(dead), &dead)).value(), Applied::kYes);
+  EXPECT_TRUE(take().empty());
+  EXPECT_EQ(rows(), 0U) << "what waits for a person is not counted";
+  for (const Message* m : {&parked, &dead}) {
+    EXPECT_TRUE(unlock_record(core, m->key().id));
+    EXPECT_FALSE(unlock_record(core, m->key().id)) << "it is open already";
+    const auto taken = take();
+    ASSERT_EQ(taken.size(), 1U);
+    EXPECT_EQ(taken[0].payload, m->payload());
+    EXPECT_EQ(taken[0].key, m->key().text);
+    Finish done = test::completed(place_.acquire(*m));
+    done.ack = taken[0].row;
+    ASSERT_EQ(place_.finish(done).value(), Applied::kYes);
+    EXPECT_EQ(rows(), 0U);
+  }
+}
+
+TEST_F(HeldOnRedis, LargePayloadsOfABatchGoInSeveralCalls) {
+  std::vector<Message> messages;
+  for (int i = 0; i < 12; ++i) {
+    messages.push_back(message(fmt::format("k{}", i), Bytes(300'000, static_cast<char>('a' + i))));
+  }
+  std::vector<Finish> batch;
+  for (const Message& m : messages) batch.push_back(test::retrying(place_.acquire(m), 0ms, &m));
+  place_.server().query("CONFIG RESETSTAT");
+  const auto applied = store().finish(batch).value();
+  EXPECT_EQ(std::ranges::count(applied, Applied::kYes), 12);
+  EXPECT_NE(place_.server().query("INFO commandstats").find("cmdstat_evalsha:calls=3"),
+            std::string::npos);
+  EXPECT_EQ(take().size(), 12U);
+}
+
+TEST_F(HeldOnRedis, FlushedRowsAreNotMistakenForLaterOnes) {
+  append({payload("one")});
+  const RowTag old = *take().at(0).row;
+  place_.server().run({"EVAL",
+                       "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do "
+                       "redis.call('DEL', key) end",
+                       "0", place_.prefix() + "*"});
+  place_.open();
+  append({payload("two")});
+  ASSERT_TRUE(held().remove({&old, 1}).has_value());
+  EXPECT_EQ(take().size(), 1U);
+}
+
+TEST_F(HeldOnRedis, WhatANewerSemelHasWrittenIsLeftAlone) {
+  append({payload("one")});
+  place_.server().run({"EVAL",
+                       "local name = redis.call('KEYS', ARGV[1])[1] "
+                       "redis.call('HSET', name, redis.call('HKEYS', name)[1], '\\2')",
+                       "0", place_.prefix() + "{h*}m"});
+  const auto taken = held().take(place_.consumer(), 1, 1 << 20, 60s);
+  ASSERT_FALSE(taken.has_value());
+  EXPECT_EQ(taken.error().code, "R210") << taken.error().message;
+}
+
+TEST(HeldOnFullRedis, NothingIsHalfKeptAndWhatGoesMayGo) {
+  const RedisServer small({.arguments = {"--appendfsync", "no"}});
+  TestPlace place(small);
+  HeldMessages& held = *place.store().facets().held;
+  HeldMessage one;
+  one.payload = "one";
+  ASSERT_TRUE(held.append(place.consumer(), {&one, 1}).has_value());
+  const Arrival taken = held.take(place.consumer(), 1, 1 << 20, 60s).value().at(0);
+  const Message m = place.message("k");
+  const Lease lease = place.acquire(m);
+  small.query("CONFIG SET maxmemory 1");
+  EXPECT_EQ(held.append(place.consumer(), {&one, 1}).error().code, "R261");
+  for (Finish refused : {test::retrying(lease, 0ms, &m), test::parked(lease, &m),
+                         test::dead(lease, &m), test::completed(lease)}) {
+    refused.ack = taken.row;
+    EXPECT_EQ(place.finish(refused).error().code, "R261");
+    EXPECT_EQ(held.depth(place.consumer()).value().rows, 1U);
+    EXPECT_TRUE(place.store().facets().dead_letters->list({}).value().empty());
+  }
+  EXPECT_EQ(place.finish(test::ack_only(*taken.row)).value(), Applied::kYes);
+  EXPECT_EQ(held.depth(place.consumer()).value().rows, 0U);
+  small.query("CONFIG SET maxmemory 0");
+  EXPECT_EQ(place.finish(test::completed(lease)).value(), Applied::kYes);
+}
+
+class RunsOnRedis : public HeldOnRedis {
+ protected:
+  RunMarkers& runs() { return *store().facets().runs; }
+  // As if it had given no sign for too long.
+  void lose_signs() {
+    place_.server().run({"EVAL",
+                         "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do "
+                         "redis.call('DEL', key) end",
+                         "0", place_.prefix() + "{store}alive:*"});
+  }
+};
+
+TEST_F(RunsOnRedis, WhoeverWasTakenForGoneEndsOnlyWhatNobodyTookOver) {
+  const auto other = open_redis(place_.options()).value();
+  append({payload("row")});
+  ASSERT_TRUE(runs().begin(place_.consumer(), 3).has_value());
+  const Message taken_over = message("a"), left = message("b");
+  const Lease lost = place_.acquire(taken_over), kept = place_.acquire(left);
+  ASSERT_EQ(take().size(), 1U);
+  lose_signs();
+  EXPECT_TRUE(other->facets().runs->sweep().value());
+  const auto rows = other->facets().held->take(place_.consumer(), 10, 1 << 20, 60s).value();
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_TRUE(rows[0].suspect);
+  const Message* one = &taken_over;
+  const auto claim = other->claim({&one, 1}, {}).value().front();
+  ASSERT_TRUE(std::holds_alternative<Acquired>(claim));
+  EXPECT_TRUE(std::get<Acquired>(claim).taken_over);
+  EXPECT_EQ(place_.finish(test::completed(lost)).value(), Applied::kLeaseLost);
+  EXPECT_EQ(place_.finish(test::completed(kept)).value(), Applied::kYes);
+
+  // It goes on under another name, and is missed when that gives no sign any more.
+  EXPECT_FALSE(runs().sweep().value());
+  const Message later = message("c");
+  place_.acquire(later);
+  one = &later;
+  EXPECT_TRUE(std::holds_alternative<Busy>(other->claim({&one, 1}, {}).value().front()));
+  lose_signs();
+  EXPECT_TRUE(other->facets().runs->sweep().value());
+  EXPECT_TRUE(std::holds_alternative<Acquired>(other->claim({&one, 1}, {}).value().front()));
+}
+
+TEST_F(RunsOnRedis, ASignHoldsForSomeTime) {
+  ASSERT_TRUE(runs().begin(place_.consumer(), 3).has_value());
+  const std::string alive = names("{store}alive:");
+  const auto left = [&] { return std::stoll(place_.server().run({"PTTL", alive})); };
+  EXPECT_GT(left(), 10'000);
+  EXPECT_LE(left(), 15'000);
+  place_.server().run({"PEXPIRE", alive, "5000"});
+  EXPECT_FALSE(runs().sweep().value());
+  EXPECT_GT(left(), 10'000) << "each sweep is a sign";
+  ASSERT_TRUE(runs().end(place_.consumer()).has_value());
+  EXPECT_EQ(names("{store}alive:") + names("{store}run"), "");
+}
+
+}  // namespace
+}  // namespace semel::redis
