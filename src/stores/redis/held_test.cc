@@ -148,19 +148,22 @@ TEST_F(HeldOnRedis, AParkedMessageAndADeadOneComeBackByUnlock) {
   }
 }
 
-TEST_F(HeldOnRedis, LargePayloadsOfABatchGoInSeveralCalls) {
+TEST(HeldOnItsOwnRedis, LargePayloadsOfABatchGoInSeveralCalls) {
+  const RedisServer mine(RedisServer::fast());
+  TestPlace place(mine);
   std::vector<Message> messages;
   for (int i = 0; i < 12; ++i) {
-    messages.push_back(message(fmt::format("k{}", i), Bytes(300'000, static_cast<char>('a' + i))));
+    messages.push_back(test::make_message(place.consumer(), fmt::format("k{}", i),
+                                          Bytes(300'000, static_cast<char>('a' + i))));
   }
   std::vector<Finish> batch;
-  for (const Message& m : messages) batch.push_back(test::retrying(place_.acquire(m), 0ms, &m));
-  place_.server().query("CONFIG RESETSTAT");
-  const auto applied = store().finish(batch).value();
+  for (const Message& m : messages) batch.push_back(test::retrying(place.acquire(m), 0ms, &m));
+  mine.query("CONFIG RESETSTAT");
+  const auto applied = place.store().finish(batch).value();
   EXPECT_EQ(std::ranges::count(applied, Applied::kYes), 12);
-  EXPECT_NE(place_.server().query("INFO commandstats").find("cmdstat_evalsha:calls=3"),
-            std::string::npos);
-  EXPECT_EQ(take().size(), 12U);
+  EXPECT_NE(mine.query("INFO commandstats").find("cmdstat_evalsha:calls=3"), std::string::npos);
+  HeldMessages& held = *place.store().facets().held;
+  EXPECT_EQ(held.take(place.consumer(), 100, 64 << 20, 60s).value().size(), 12U);
 }
 
 TEST_F(HeldOnRedis, FlushedRowsAreNotMistakenForLaterOnes) {
