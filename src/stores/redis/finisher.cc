@@ -47,7 +47,9 @@ Bytes extra_of(const Finish& finish) {
   const Message* kept = keeps(finish.to) ? finish.keep : nullptr;
   const Bytes ack = ack_of(finish);
   Bytes extra;
-  if (finish.lease && kept == nullptr && ack.empty()) return extra;
+  // What is held for a dead record becomes its letter.
+  const bool may_bury = finish.to == Finish::To::kDead;
+  if (finish.lease && kept == nullptr && ack.empty() && !may_bury) return extra;
   append_sized(extra, ack);
   NewRow row;
   std::string consumer, lane;

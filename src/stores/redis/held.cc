@@ -122,7 +122,7 @@ std::vector<Bytes> Held::meet(ConsumerNumber consumer, std::size_t most, std::si
   return met;
 }
 
-// False where nothing was due.
+// False where nothing more is due.
 bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::size_t most,
                      std::size_t most_bytes, milliseconds hidden, const LineOf& line_of) {
   std::vector<Bytes> met;
@@ -136,8 +136,11 @@ bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::
   call.arguments.emplace_back(line_of ? "1" : "0");
   std::ranges::move(met, std::back_inserter(call.arguments));
   const Reply reply = core_.run_one(core_.scripts.take, call, Loss::kInDoubt);
+  const std::size_t before = taken.size();
   append_arrivals(taken, static_cast<std::uint32_t>(consumer), reply);
-  return any_met || reply.list.size() > 1;
+  std::size_t given = 0;
+  for (std::size_t i = before; i < taken.size(); ++i) given += taken[i].payload.size();
+  return any_met || taken.size() - before == most || given >= most_bytes;
 }
 
 std::vector<Arrival> Held::take_now(ConsumerNumber consumer, std::size_t max_messages,

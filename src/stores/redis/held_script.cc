@@ -15,28 +15,53 @@ end
 return 'OK'
 )lua";
 
+const char* const kMergeScript = R"lua(
+-- What gives the rows of all lanes that are due, oldest due first. `stay`: those it gave are due
+-- still when it goes on.
+local function merged(consumer, sets, stay)
+  local queues, kAtOnce = {}, 8
+  for lane = 0, 15 do
+    for _, name in ipairs(sets) do
+      queues[#queues + 1] = { lane = lane, name = lane_of(consumer, lane) .. name, offset = 0 }
+    end
+  end
+  local function front(queue)
+    if not queue.found or (queue.next > #queue.found and queue.more) then
+      queue.found = redis.call('ZRANGEBYSCORE', queue.name, '-inf', now, 'WITHSCORES', 'LIMIT',
+                               queue.offset, kAtOnce)
+      queue.next, queue.more = 1, #queue.found == 2 * kAtOnce
+      if stay then queue.offset = queue.offset + kAtOnce end
+    end
+    return queue.found[queue.next], tonumber(queue.found[queue.next + 1])
+  end
+  return function()
+    local best, number, score
+    for _, queue in ipairs(queues) do
+      local its, due_at = front(queue)
+      if its and (not best or due_at < score or (due_at == score and its < number)) then
+        best, number, score = queue, its, due_at
+      end
+    end
+    if not best then return nil end
+    best.next = best.next + 2
+    return best.lane, number, best.name
+  end
+end
+)lua";
+
 // Rows nobody has met yet, oldest due first.
 const char* const kLookScript = R"lua(
 local consumer, most, most_bytes = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local found = {}
-for lane = 0, 15 do
-  local due = redis.call('ZRANGEBYSCORE', lane_of(consumer, lane) .. 'n', '-inf', now, 'WITHSCORES',
-                         'LIMIT', 0, most)
-  for i = 1, #due, 2 do found[#found + 1] = { lane, due[i], tonumber(due[i + 1]) } end
-end
-table.sort(found, function(a, b)
-  if a[3] ~= b[3] then return a[3] < b[3] end
-  return a[2] < b[2]
-end)
-local answer, bytes = { now }, 0
-for i = 1, math.min(#found, most) do
-  local lane, number = found[i][1], found[i][2]
+local next_due, answer, count, bytes = merged(consumer, { 'n' }, true), { now }, 0, 0
+while count < most do
+  local lane, number = next_due()
+  if not lane then break end
   local at = lane_of(consumer, lane)
   local body = redis.call('HGET', at .. 'b', number)
   local head = redis.call('HGET', at .. 'm', number)
   if head and body then
     if bytes > 0 and bytes + #body > most_bytes then break end
-    bytes = bytes + #body
+    count, bytes = count + 1, bytes + #body
     for _, part in ipairs({ lane, number, head, body }) do answer[#answer + 1] = part end
   end
 end
@@ -45,7 +70,7 @@ return answer
 
 const char* const kTakeScript = R"lua(
 local consumer, holder, most, most_bytes = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local till, in_lines = now + tonumber(ARGV[6]), ARGV[7] == '1'
+local till, in_lines = now + math.max(tonumber(ARGV[6]), 1), ARGV[7] == '1'
 local kWithTheFirst = 32
 
 -- A row that was met: from now on it stands where its line does.
@@ -120,34 +145,15 @@ local function look_at(row)
   end
 end
 
--- Lanes are merged by when their rows are due; what was looked at is due no more.
-local queues = {}
-for lane = 0, 15 do
-  queues[#queues + 1] = { lane = lane, set = lane_of(consumer, lane) .. 'd' }
-  if not in_lines then
-    queues[#queues + 1] = { lane = lane, set = lane_of(consumer, lane) .. 'n' }
-  end
-end
-local function fill(queue)
-  local found = redis.call('ZRANGEBYSCORE', queue.set, '-inf', now, 'WITHSCORES', 'LIMIT', 0, 8)
-  queue.next, queue.found, queue.more = 1, found, #found == 16
-end
-local function front(queue)
-  if not queue.found or (queue.next > #queue.found and queue.more) then fill(queue) end
-  return queue.found[queue.next], tonumber(queue.found[queue.next + 1])
-end
+-- What was looked at is due no more.
+local sets = { 'd' }
+if not in_lines then sets[2] = 'n' end
+local next_due = merged(consumer, sets, false)
 while not full() do
-  local best, number, score
-  for _, queue in ipairs(queues) do
-    local its_number, its_score = front(queue)
-    if its_number and (not best or its_score < score or (its_score == score and its_number < number)) then
-      best, number, score = queue, its_number, its_score
-    end
-  end
-  if not best then break end
-  best.next = best.next + 2
-  local row = read(consumer, best.lane, number)
-  if row then look_at(row) else redis.call('ZREM', best.set, number) end
+  local lane, number, set_name = next_due()
+  if not lane then break end
+  local row = read(consumer, lane, number)
+  if row then look_at(row) else redis.call('ZREM', set_name, number) end
 end
 return answer
 )lua";

@@ -7,6 +7,7 @@
 #include <semel/run_markers.h>
 
 #include <algorithm>
+#include <map>
 
 #include "stores/redis/core.h"
 #include "stores/redis/dead_letters.h"
@@ -79,6 +80,44 @@ TEST_F(HeldOnRedis, ARetryGoesWithTheRecordThatAnotherCopyCompletes) {
   EXPECT_EQ(rows(), 0U) << "it has nothing left to do when it comes";
 }
 
+TEST_F(HeldOnRedis, ADeadRecordBuriesWhatIsHeldForIt) {
+  const Message m = message("k", "the payload");
+  ASSERT_EQ(place_.finish(test::retrying(place_.acquire(m), 0ms, &m)).value(), Applied::kYes);
+  ASSERT_EQ(place_.finish(test::dead(place_.acquire(m), nullptr, "why")).value(), Applied::kYes);
+  EXPECT_EQ(rows(), 0U);
+  DeadLetterFilter all;
+  all.payloads = true;
+  const auto letters = store().facets().dead_letters->list(all).value();
+  ASSERT_EQ(letters.size(), 1U);
+  EXPECT_EQ(letters[0].payload, "the payload");
+  EXPECT_EQ(letters[0].key, "k");
+  EXPECT_EQ(letters[0].reason, "why");
+}
+
+TEST_F(HeldOnRedis, ARowIsTakenOnceHoweverShortItIsHidden) {
+  append({payload("one"), payload("two")});
+  EXPECT_EQ(held().take(place_.consumer(), 100, 1 << 20, 0ms).value().size(), 2U);
+}
+
+TEST_F(HeldOnRedis, ManyRowsComeInTheirOrderOverAllLanes) {
+  std::vector<HeldMessage> messages;
+  for (int i = 0; i < 1000; ++i) messages.push_back(payload(fmt::format("{}:{}", i % 40, i)));
+  append(messages);
+  const auto line_of = [](const Arrival& arrival) -> std::optional<Bytes> {
+    return arrival.payload.substr(0, arrival.payload.find(':'));
+  };
+  const auto taken = held().take(place_.consumer(), 700, 1 << 20, 60s, line_of).value();
+  ASSERT_EQ(taken.size(), 700U);
+  std::map<Bytes, int> last;
+  for (const Arrival& arrival : taken) {
+    const int number = std::stoi(arrival.payload.substr(arrival.line->size() + 1));
+    const auto [before, first] = last.try_emplace(*arrival.line, number);
+    EXPECT_TRUE(first || before->second == number - 40) << arrival.payload;
+    before->second = number;
+  }
+  EXPECT_EQ(held().take(place_.consumer(), 700, 1 << 20, 60s, line_of).value().size(), 300U);
+}
+
 TEST_F(HeldOnRedis, ALeaseEndsOnceInABatch) {
   const Message m = message("k");
   const Lease lease = place_.acquire(m);
@@ -109,19 +148,22 @@ TEST_F(HeldOnRedis, AParkedMessageAndADeadOneComeBackByUnlock) {
   }
 }
 
-TEST_F(HeldOnRedis, LargePayloadsOfABatchGoInSeveralCalls) {
+TEST(HeldOnItsOwnRedis, LargePayloadsOfABatchGoInSeveralCalls) {
+  const RedisServer mine(RedisServer::fast());
+  TestPlace place(mine);
   std::vector<Message> messages;
   for (int i = 0; i < 12; ++i) {
-    messages.push_back(message(fmt::format("k{}", i), Bytes(300'000, static_cast<char>('a' + i))));
+    messages.push_back(test::make_message(place.consumer(), fmt::format("k{}", i),
+                                          Bytes(300'000, static_cast<char>('a' + i))));
   }
   std::vector<Finish> batch;
-  for (const Message& m : messages) batch.push_back(test::retrying(place_.acquire(m), 0ms, &m));
-  place_.server().query("CONFIG RESETSTAT");
-  const auto applied = store().finish(batch).value();
+  for (const Message& m : messages) batch.push_back(test::retrying(place.acquire(m), 0ms, &m));
+  mine.query("CONFIG RESETSTAT");
+  const auto applied = place.store().finish(batch).value();
   EXPECT_EQ(std::ranges::count(applied, Applied::kYes), 12);
-  EXPECT_NE(place_.server().query("INFO commandstats").find("cmdstat_evalsha:calls=3"),
-            std::string::npos);
-  EXPECT_EQ(take().size(), 12U);
+  EXPECT_NE(mine.query("INFO commandstats").find("cmdstat_evalsha:calls=3"), std::string::npos);
+  HeldMessages& held = *place.store().facets().held;
+  EXPECT_EQ(held.take(place.consumer(), 100, 64 << 20, 60s).value().size(), 12U);
 }
 
 TEST_F(HeldOnRedis, FlushedRowsAreNotMistakenForLaterOnes) {

@@ -148,6 +148,11 @@ ConsumerNumber RedisStore::attach_now(const ConsumerSpec& spec) {
                     "handled again",
                 "accept: [key_recipe] on the consumer, or the recipe as it was"});
   }
+  if (reply.number > kMaxConsumer) {
+    core::fail({ErrorKind::kRejected, "R202",
+                "consumer \"" + spec.name + "\" has a number that this Semel never gives",
+                "use another prefix"});
+  }
   const ConsumerNumber number{static_cast<std::uint32_t>(reply.number)};
   const std::scoped_lock lock(mutex_);
   ttls_[number] = spec.ttl;
