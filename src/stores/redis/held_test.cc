@@ -257,6 +257,29 @@ TEST_F(RunsOnRedis, WhoeverWasTakenForGoneEndsOnlyWhatNobodyTookOver) {
   EXPECT_TRUE(std::holds_alternative<Acquired>(other->claim({&one, 1}, {}).value().front()));
 }
 
+TEST_F(RunsOnRedis, WhatASweepLeftOffAnotherGoesOnWith) {
+  append({payload("row")});
+  ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
+  ASSERT_EQ(take().size(), 1U);
+  lose_signs();
+  Core core(system_environment(), target_of(shared().url()), place_.prefix(), kServerClock, 1);
+  const Bytes name =
+      place_.server().run({"EVAL", "return redis.call('HKEYS', ARGV[1])[1]", "0", core.names.runs});
+  Call declare;
+  declare.arguments = {core.names.prefix, name};
+  ASSERT_EQ(core.run_one(core.scripts.declare, declare, Loss::kNothingDone).list.size(), 2U);
+  // Here it died too.
+  place_.open();
+  const auto begun = runs().begin(place_.consumer(), 1);
+  ASSERT_TRUE(begun.has_value()) << begun.error().message;
+  EXPECT_TRUE(begun->unclean);
+  EXPECT_EQ(begun->window, 17U);
+  const auto rows = take();
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_TRUE(rows[0].suspect);
+  EXPECT_FALSE(runs().begin(place_.consumer(), 1)->unclean) << "told once";
+}
+
 TEST_F(RunsOnRedis, ASignHoldsForSomeTime) {
   ASSERT_TRUE(runs().begin(place_.consumer(), 3).has_value());
   const std::string alive = names("{store}alive:");
