@@ -264,7 +264,7 @@ TEST_F(RunsOnRedis, WhatASweepLeftOffAnotherGoesOnWith) {
   lose_signs();
   Core core(system_environment(), target_of(shared().url()), place_.prefix(), kServerClock, 1);
   const Bytes name =
-      place_.server().run({"EVAL", "return redis.call('HKEYS', ARGV[1])[1]", "0", core.names.runs});
+      Lent(core.pool)->ask({"HKEYS", core.names.runs}, Loss::kNothingDone).list.at(0).bytes;
   Call declare;
   declare.arguments = {core.names.prefix, name};
   ASSERT_EQ(core.run_one(core.scripts.declare, declare, Loss::kNothingDone).list.size(), 2U);
