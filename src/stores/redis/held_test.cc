@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <thread>
 
 #include "stores/redis/core.h"
 #include "stores/redis/dead_letters.h"
@@ -174,6 +175,8 @@ TEST_F(HeldOnRedis, FlushedRowsAreNotMistakenForLaterOnes) {
                        "redis.call('DEL', key) end",
                        "0", place_.prefix() + "*"});
   place_.open();
+  // A number is at least the time in ms.
+  std::this_thread::sleep_for(3ms);
   append({payload("two")});
   ASSERT_TRUE(held().remove({&old, 1}).has_value());
   EXPECT_EQ(take().size(), 1U);
