@@ -175,8 +175,8 @@ TEST_F(HeldOnRedis, FlushedRowsAreNotMistakenForLaterOnes) {
                        "redis.call('DEL', key) end",
                        "0", place_.prefix() + "*"});
   place_.open();
-  // Numbers go by the server's clock, in milliseconds.
-  std::this_thread::sleep_for(2ms);
+  // A number is at least the time in ms.
+  std::this_thread::sleep_for(3ms);
   append({payload("two")});
   ASSERT_TRUE(held().remove({&old, 1}).has_value());
   EXPECT_EQ(take().size(), 1U);
@@ -258,6 +258,29 @@ TEST_F(RunsOnRedis, WhoeverWasTakenForGoneEndsOnlyWhatNobodyTookOver) {
   lose_signs();
   EXPECT_TRUE(other->facets().runs->sweep().value());
   EXPECT_TRUE(std::holds_alternative<Acquired>(other->claim({&one, 1}, {}).value().front()));
+}
+
+TEST_F(RunsOnRedis, WhatASweepLeftOffAnotherGoesOnWith) {
+  append({payload("row")});
+  ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
+  ASSERT_EQ(take().size(), 1U);
+  lose_signs();
+  Core core(system_environment(), target_of(shared().url()), place_.prefix(), kServerClock, 1);
+  const Bytes name =
+      Lent(core.pool)->ask({"HKEYS", core.names.runs}, Loss::kNothingDone).list.at(0).bytes;
+  Call declare;
+  declare.arguments = {core.names.prefix, name};
+  ASSERT_EQ(core.run_one(core.scripts.declare, declare, Loss::kNothingDone).list.size(), 2U);
+  // Here it died too.
+  place_.open();
+  const auto begun = runs().begin(place_.consumer(), 1);
+  ASSERT_TRUE(begun.has_value()) << begun.error().message;
+  EXPECT_TRUE(begun->unclean);
+  EXPECT_EQ(begun->window, 17U);
+  const auto rows = take();
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_TRUE(rows[0].suspect);
+  EXPECT_FALSE(runs().begin(place_.consumer(), 1)->unclean) << "told once";
 }
 
 TEST_F(RunsOnRedis, ASignHoldsForSomeTime) {
