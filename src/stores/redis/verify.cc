@@ -67,7 +67,8 @@ class Verify {
   void look_at(const std::vector<std::string>& records) {
     constexpr std::size_t kFlags = 2;
     constexpr char kHasRow = 2;
-    const std::vector<Reply> bytes = beginnings(wire_, records, full_ ? -1 : kNonceEnd - 1);
+    const std::vector<Reply> bytes =
+        beginnings(wire_, records, full_ ? -1 : static_cast<int>(kNonceEnd) - 1);
     std::vector<std::string> unfinished, waiting;
     for (std::size_t i = 0; i < records.size(); ++i) {
       const KeyId id = *names_.id_of(records[i]);
