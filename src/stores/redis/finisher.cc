@@ -10,7 +10,7 @@
 namespace semel::redis {
 namespace {
 
-char letter_of(Finish::To to) {
+char ending_letter(Finish::To to) {
   switch (to) {
     case Finish::To::kCompleted:
       return 'D';
@@ -88,7 +88,7 @@ void append_finish(Call& call, const Names& names, const Finish& finish, std::st
   const bool completed = finish.to == Finish::To::kCompleted;
   call.keys.push_back(leased ? names.record(finish.lease->key) : names.token);
   call.arguments.push_back(leased ? nonce_of(*finish.lease) : Bytes());
-  call.arguments.emplace_back(1, letter_of(finish.to));
+  call.arguments.emplace_back(1, ending_letter(finish.to));
   call.arguments.push_back(std::to_string(flags));
   call.arguments.push_back(std::to_string(wait_of(finish.delay)));
   call.arguments.push_back(std::move(ttl));

@@ -58,7 +58,7 @@ class RedisInspector final : public RecordInspector {
     return core::contained([&] {
       const bool completed = state == RecordState::kCompleted;
       return change(scripts_.forget, id,
-                    {Bytes(1, letter_of(state)), completed ? Bytes() : token_bytes(token)});
+                    {Bytes(1, state_letter(state)), completed ? Bytes() : token_bytes(token)});
     });
   }
 

@@ -54,10 +54,10 @@ bool is_unfinished(BytesView beginning, std::optional<RecordState> state) {
   if (beginning.empty()) return false;
   if (beginning.front() != kFormat || beginning.size() < 2) return true;
   const char letter = beginning[1];
-  return state ? letter == letter_of(*state) : letter != letter_of(RecordState::kCompleted);
+  return state ? letter == state_letter(*state) : letter != state_letter(RecordState::kCompleted);
 }
 
-char letter_of(RecordState state) noexcept {
+char state_letter(RecordState state) noexcept {
   switch (state) {
     case RecordState::kConsuming:
       return 'C';

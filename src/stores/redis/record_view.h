@@ -14,7 +14,7 @@ RecordView view_of(const KeyId& id, BytesView bytes);
 // for. True also of what cannot be read: whoever reads it says so.
 bool is_unfinished(BytesView beginning, std::optional<RecordState> state);
 
-char letter_of(RecordState state) noexcept;
+char state_letter(RecordState state) noexcept;
 Bytes token_bytes(std::uint64_t token);
 // What stands under a consumer's name begins with its number.
 ConsumerNumber number_in(BytesView known);

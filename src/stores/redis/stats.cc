@@ -128,7 +128,7 @@ StoreStats stats_of(Wire& wire, Core& core) {
     for (std::size_t i = 0; i < records.size(); ++i) {
       if (states[i].is_error() || states[i].bytes.size() < 2) continue;  // verify tells of it
       const char letter = states[i].bytes[1];
-      const bool done = letter == letter_of(RecordState::kCompleted);
+      const bool done = letter == state_letter(RecordState::kCompleted);
       (done ? completed : unfinished).saw(records[i]);
       const auto whose = consumers.find(names.id_of(records[i])->consumer());
       if (whose != consumers.end()) add(whose->second, letter);
