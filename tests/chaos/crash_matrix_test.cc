@@ -135,7 +135,7 @@ TEST_P(CrashMatrix, KilledThereAndStartedAgain) {
   std::vector<std::string> settings = cell.way.settings;
   settings.push_back("ledger=" + scene.ledger_path());
   settings.push_back("source=" + cell.source);
-  // Who died is known there by its silence: its lease ends sooner.
+  // A death is known there after some seconds: its leases end sooner.
   if (!has_tables()) settings.emplace_back("lease=2s");
   // Else there is nothing between the statements and the commit of some.
   if (cell.point == failpoint::kFlushed) settings.emplace_back("judged=1");

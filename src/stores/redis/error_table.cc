@@ -43,6 +43,8 @@ constexpr Row kRows[] = {
     {"NOREPLICAS", "", kAway, "R262", "has fewer replicas than min-replicas-to-write asks for",
      "start the missing replica, or lower min-replicas-to-write", false},
     {"NOPERM", "", kWrong, "R253", "does not let this user do that", kRights, false},
+    {"ERR", "user executing the script can't run", kWrong, "R253", "does not let this user do that",
+     kRights, false},
     {"NOAUTH", "", kAway, "R251", "asks for a password", kLogin, true},
     {"WRONGPASS", "", kAway, "R251", "refused the login", kLogin, true},
     {"ERR", "a newer Semel has written", kWrong, "R210", "holds what a newer Semel has written",

@@ -17,7 +17,7 @@
 namespace semel::redis {
 namespace {
 
-constexpr int kSteps = 700;
+constexpr int kMoves = 700;
 
 // What is wrong with the rows under a prefix; nothing where all is well.
 constexpr const char* kCheck = R"lua(
@@ -210,10 +210,7 @@ void HeldAtRandom::follow() {
 void HeldAtRandom::lose_the_hand() {
   RunMarkers& runs = *place_.store().facets().runs;
   ASSERT_TRUE(runs.begin(place_.consumer(), 1).has_value());
-  place_.server().run({"EVAL",
-                       "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do "
-                       "redis.call('DEL', key) end",
-                       "0", place_.prefix() + "{store}alive:*"});
+  end_sessions(place_.server(), place_.prefix());
   place_.open();
   ASSERT_TRUE(place_.store().facets().runs->sweep().value());
   hand_.clear();
@@ -251,7 +248,7 @@ void HeldAtRandom::end_all() {
 
 TEST_F(HeldAtRandom, WhatIsOnTheServerAgreesWithItself) {
   SCOPED_TRACE(testing::Message() << "SEMEL_TEST_SEED=" << seed_);
-  for (int i = 0; i < kSteps && !HasFatalFailure(); ++i) {
+  for (int i = 0; i < kMoves && !HasFatalFailure(); ++i) {
     switch (below(12)) {
       case 0:
       case 1:
@@ -280,7 +277,7 @@ TEST_F(HeldAtRandom, WhatIsOnTheServerAgreesWithItself) {
   }
   if (HasFatalFailure()) return;
   end_all();
-  check(kSteps);
+  check(kMoves);
 }
 
 }  // namespace

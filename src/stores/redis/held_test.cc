@@ -12,6 +12,7 @@
 
 #include "stores/redis/core.h"
 #include "stores/redis/dead_letters.h"
+#include "stores/redis/run_markers.h"
 #include "stores/redis/test_place.h"
 
 namespace semel::redis {
@@ -221,23 +222,18 @@ TEST(HeldOnFullRedis, NothingIsHalfKeptAndWhatGoesMayGo) {
 class RunsOnRedis : public HeldOnRedis {
  protected:
   RunMarkers& runs() { return *store().facets().runs; }
-  // As if it had given no sign for too long.
-  void lose_signs() {
-    place_.server().run({"EVAL",
-                         "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do "
-                         "redis.call('DEL', key) end",
-                         "0", place_.prefix() + "{store}alive:*"});
-  }
+  void lose_session() { end_sessions(place_.server(), place_.prefix()); }
+  void lose_signs() { place_.server().run({"DEL", names("{store}alive:")}); }
 };
 
-TEST_F(RunsOnRedis, WhoeverWasTakenForGoneEndsOnlyWhatNobodyTookOver) {
+TEST_F(RunsOnRedis, WhoeverWasFoundGoneEndsOnlyWhatNobodyTookOver) {
   const auto other = open_redis(place_.options()).value();
   append({payload("row")});
   ASSERT_TRUE(runs().begin(place_.consumer(), 3).has_value());
   const Message taken_over = message("a"), left = message("b");
   const Lease lost = place_.acquire(taken_over), kept = place_.acquire(left);
   ASSERT_EQ(take().size(), 1U);
-  lose_signs();
+  lose_session();
   EXPECT_TRUE(other->facets().runs->sweep().value());
   const auto rows = other->facets().held->take(place_.consumer(), 10, 1 << 20, 60s).value();
   ASSERT_EQ(rows.size(), 1U);
@@ -249,13 +245,13 @@ TEST_F(RunsOnRedis, WhoeverWasTakenForGoneEndsOnlyWhatNobodyTookOver) {
   EXPECT_EQ(place_.finish(test::completed(lost)).value(), Applied::kLeaseLost);
   EXPECT_EQ(place_.finish(test::completed(kept)).value(), Applied::kYes);
 
-  // It goes on under another name, and is missed when that gives no sign any more.
+  // It goes on under another name and connection, and is missed when those go.
   EXPECT_FALSE(runs().sweep().value());
   const Message later = message("c");
   place_.acquire(later);
   one = &later;
   EXPECT_TRUE(std::holds_alternative<Busy>(other->claim({&one, 1}, {}).value().front()));
-  lose_signs();
+  lose_session();
   EXPECT_TRUE(other->facets().runs->sweep().value());
   EXPECT_TRUE(std::holds_alternative<Acquired>(other->claim({&one, 1}, {}).value().front()));
 }
@@ -264,12 +260,16 @@ TEST_F(RunsOnRedis, WhatASweepLeftOffAnotherGoesOnWith) {
   append({payload("row")});
   ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
   ASSERT_EQ(take().size(), 1U);
-  lose_signs();
+  lose_session();
   Core core(system_environment(), target_of(shared().url()), place_.prefix(), kServerClock, 1);
   const Bytes name =
       Lent(core.pool)->ask({"HKEYS", core.names.runs}, Loss::kNothingDone).list.at(0).bytes;
+  const Bytes session = Lent(core.pool)
+                            ->ask({"HVALS", core.names.of_store("sessions")}, Loss::kNothingDone)
+                            .list.at(0)
+                            .bytes;
   Call declare;
-  declare.arguments = {core.names.prefix, name};
+  declare.arguments = {core.names.prefix, name, session};
   ASSERT_EQ(core.run_one(core.scripts.declare, declare, Loss::kNothingDone).list.size(), 2U);
   // Here it died too.
   place_.open();
@@ -281,6 +281,83 @@ TEST_F(RunsOnRedis, WhatASweepLeftOffAnotherGoesOnWith) {
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_TRUE(rows[0].suspect);
   EXPECT_FALSE(runs().begin(place_.consumer(), 1)->unclean) << "told once";
+}
+
+// Stopped, or cut off from all but its connection: what it holds is its own.
+TEST_F(RunsOnRedis, WhoeverIsSilentAndConnectedKeepsWhatItHolds) {
+  const auto other = open_redis(place_.options()).value();
+  append({payload("row")});
+  ASSERT_TRUE(runs().begin(place_.consumer(), 3).has_value());
+  const Message held_one = message("a");
+  const Lease lease = place_.acquire(held_one);
+  ASSERT_EQ(take().size(), 1U);
+  lose_signs();
+  EXPECT_FALSE(other->facets().runs->sweep().value());
+  EXPECT_FALSE(other->facets().runs->begin(place_.consumer(), 1)->unclean);
+  const Message* one = &held_one;
+  EXPECT_TRUE(std::holds_alternative<Busy>(other->claim({&one, 1}, {}).value().front()));
+  EXPECT_EQ(other->facets().held->take(place_.consumer(), 10, 1 << 20, 60s)->size(), 0U);
+  EXPECT_EQ(place_.finish(test::completed(lease)).value(), Applied::kYes);
+}
+
+// A connection may go while its process lives: the next sweep opens another.
+TEST_F(RunsOnRedis, AConnectionThatWasCutIsNoDeath) {
+  const auto other = open_redis(place_.options()).value();
+  ASSERT_TRUE(runs().begin(place_.consumer(), 3).has_value());
+  const Message held_one = message("a");
+  place_.acquire(held_one);
+  const Message* one = &held_one;
+  for (int round = 0; round < 3; ++round) {
+    std::istringstream session(place_.server().run({"HVALS", place_.prefix() + "{store}sessions"}));
+    std::string life, number;
+    session >> life >> number;
+    ASSERT_EQ(place_.server().query("CLIENT KILL ID " + number), "1");
+    EXPECT_FALSE(other->facets().runs->sweep().value()) << "its sign is fresh";
+    EXPECT_FALSE(runs().sweep().value());
+  }
+  EXPECT_TRUE(std::holds_alternative<Busy>(other->claim({&one, 1}, {}).value().front()));
+}
+
+// The death is told at once; what it held goes when it is sure.
+TEST_F(RunsOnRedis, WhoBeginsIsToldOfADeathAtOnce) {
+  ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
+  const Message held_one = message("a");
+  place_.acquire(held_one);
+  place_.open();
+  const auto begun = runs().begin(place_.consumer(), 1);
+  ASSERT_TRUE(begun.has_value()) << begun.error().message;
+  EXPECT_TRUE(begun->unclean);
+  EXPECT_EQ(begun->window, 17U);
+  const Message* one = &held_one;
+  EXPECT_TRUE(std::holds_alternative<Busy>(place_.store().claim({&one, 1}, {})->front()));
+  std::this_thread::sleep_for(kSure + 100ms);
+  EXPECT_TRUE(runs().sweep().value());
+  EXPECT_TRUE(std::holds_alternative<Acquired>(place_.store().claim({&one, 1}, {})->front()));
+  EXPECT_FALSE(runs().begin(place_.consumer(), 1)->unclean) << "told once";
+}
+
+// Nobody can tell who was connected before the server was started anew.
+TEST(RunsOnOwnRedis, AfterARestartOfTheServerNothingIsFreedBeforeItsTime) {
+  RedisServer own(RedisServer::fast());
+  TestPlace place(own);
+  const Message held_one = place.message("a");
+  ASSERT_TRUE(place.store().facets().runs->begin(place.consumer(), 17).has_value());
+  const Lease lease = place.acquire(held_one);
+  own.kill();
+  own.start();
+  own.run({"EVAL",
+           "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end", "0",
+           place.prefix() + "{store}alive:*"});
+  const auto other = open_redis(place.options()).value();
+  const auto begun = other->facets().runs->begin(place.consumer(), 1);
+  ASSERT_TRUE(begun.has_value()) << begun.error().message;
+  EXPECT_TRUE(begun->unclean) << "it may have died";
+  EXPECT_EQ(begun->window, 17U);
+  const Message* one = &held_one;
+  EXPECT_TRUE(std::holds_alternative<Busy>(other->claim({&one, 1}, {}).value().front()));
+  EXPECT_FALSE(place.store().facets().runs->sweep().value()) << "it lives, and says so";
+  EXPECT_FALSE(other->facets().runs->sweep().value());
+  EXPECT_EQ(place.finish(test::completed(lease)).value(), Applied::kYes);
 }
 
 TEST_F(RunsOnRedis, ASignHoldsForSomeTime) {

@@ -114,7 +114,7 @@ TEST(RedisRefusals, ARightThatIsMissing) {
 // The rights that docs/stores/redis.md lists.
 constexpr const char* kRights =
     "+info +select +client|setname +evalsha +script|load +time +get +set +getrange +setrange +del "
-    "+exists +incr +pexpire +hget +hset +hsetnx +hdel +hlen +hkeys +hgetall +hmget +hexists "
+    "+exists +incr +pexpire +pttl +hget +hset +hsetnx +hdel +hlen +hkeys +hgetall +hmget +hexists "
     "+hincrby +zadd +zrem +zrange +zrevrange +zrangebyscore +zrevrangebyscore +zscore +zscan "
     "+zremrangebyscore +sadd +srem +scard";
 
@@ -217,7 +217,7 @@ TEST_F(RedisRights, AreEnoughForDeadLettersAndRuns) {
 
 // Behind the others, for whoever runs the program and its commands.
 constexpr const char* kProgramRights =
-    "+hscan +scan +pttl +sismember +memory|usage +config|get +client|id +client|list";
+    "+hscan +scan +sismember +memory|usage +config|get +client|id +client|list";
 
 TEST_F(RedisRights, OfTheProgramAreSomeMore) {
   const StoreFacets facets = store_->facets();

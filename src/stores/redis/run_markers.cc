@@ -3,8 +3,13 @@
 #include <unistd.h>
 
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "stores/redis/held_rows.h"
 
@@ -15,6 +20,13 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kCrashMemory{std::chrono::hours(24 * 30)};
 
+// As the script tells of it.
+struct Other {
+  Bytes name;
+  Bytes session;
+  milliseconds sign_left{0};  // negative: its last one is over
+};
+
 class Runs final : public RunMarkers {
  public:
   explicit Runs(Core& core) : core_(core) {}
@@ -22,7 +34,8 @@ class Runs final : public RunMarkers {
   Result<Begun> begin(ConsumerNumber consumer, std::size_t window) override {
     return core::contained([&] {
       const std::scoped_lock lock(mutex_);
-      sweep_now();
+      keep_connected();
+      sweep_now(Moment::kBegin);
       const std::int64_t died = mark(consumer, window, true);
       marked_[consumer] = window;
       return Begun{died >= 0, static_cast<std::size_t>(std::max<std::int64_t>(died, 0))};
@@ -36,13 +49,14 @@ class Runs final : public RunMarkers {
       call.arguments.push_back(text_of(consumer));
       core_.run_one(core_.scripts.end_run, call, Loss::kNothingDone);
       marked_.erase(consumer);
+      if (marked_.empty()) session_.reset();
     });
   }
 
   Result<bool> sweep() override {
     return core::contained([&] {
       const std::scoped_lock lock(mutex_);
-      return sweep_now();
+      return sweep_now(Moment::kLater);
     });
   }
 
@@ -74,15 +88,37 @@ class Runs final : public RunMarkers {
     call.arguments = {core_.names.prefix, instance};
     return call;
   }
+  void keep_connected();
   std::int64_t mark(ConsumerNumber consumer, std::size_t window, bool hear_of_deaths);
-  bool sweep_now();
-  bool free_all_of(const Bytes& instance);
+  enum class Moment { kBegin, kLater };
+  bool sweep_now(Moment moment);
+  std::optional<std::set<Bytes>> connected(std::span<const Other> others);
+  bool look_after(const Other& other, const std::optional<std::set<Bytes>>& connected,
+                  Moment moment);
+  bool free_all_of(const Other& other);
   void show_rows(const Bytes& instance, const Bytes& consumer);
 
   Core& core_;
   std::mutex mutex_;
   std::map<ConsumerNumber, std::size_t> marked_;  // and their windows
+  std::unique_ptr<Wire> session_;                 // while there are any
+  Bytes session_name_;
 };
+
+// Where a session begins with the life of this server: the number of its connection.
+Bytes connection_of(const Wire& wire, const Bytes& session) {
+  const Bytes life = wire.run_id() + " ";
+  return session.starts_with(life) ? session.substr(life.size()) : Bytes();
+}
+
+void Runs::keep_connected() {
+  if (session_ != nullptr && session_->whole()) return;
+  session_ = std::make_unique<Wire>(core_.target);
+  session_->send({"CLIENT", "ID"});
+  const Reply number = std::move(session_->run(Loss::kNothingDone).front());
+  session_name_ =
+      number.is_error() ? Bytes() : session_->run_id() + " " + std::to_string(number.number);
+}
 
 // The largest window of those that died; negative where none did.
 std::int64_t Runs::mark(ConsumerNumber consumer, std::size_t window, bool hear_of_deaths) {
@@ -92,35 +128,90 @@ std::int64_t Runs::mark(ConsumerNumber consumer, std::size_t window, bool hear_o
   call.arguments.push_back(text_of(consumer));
   call.arguments.push_back(std::to_string(window));
   call.arguments.emplace_back(hear_of_deaths ? "1" : "0");
+  call.arguments.push_back(session_name_);
   return core_.run_one(core_.scripts.begin_run, call, Loss::kInDoubt).number;
 }
 
-bool Runs::sweep_now() {
+bool Runs::sweep_now(Moment moment) {
+  if (!marked_.empty()) keep_connected();
   Call call = about(marked_.empty() ? Bytes() : core_.instance.name());
   call.arguments.push_back(std::to_string(kAlive.count()));
+  call.arguments.push_back(session_name_);
   const Reply reply = core_.run_one(core_.scripts.sign, call, Loss::kNothingDone);
   if (reply.list.at(0).bytes == "unknown") {
-    // Others took it for gone, or the server has forgotten all.
+    // Others found it gone, or the server has forgotten all.
     core_.instance.rename();
     for (const auto& [consumer, window] : marked_) mark(consumer, window, false);
   }
   core_.instance.set_gone(reply.list.at(1).bytes);
-  bool freed = false;
-  for (std::size_t i = 2; i < reply.list.size(); ++i) {
-    freed = free_all_of(reply.list[i].bytes) || freed;
+  std::vector<Other> others;
+  for (std::size_t i = 2; i + 2 < reply.list.size(); i += 3) {
+    others.push_back(
+        {reply.list[i].bytes, reply.list[i + 1].bytes, milliseconds(reply.list[i + 2].number)});
   }
+  if (others.empty()) return false;
+  const auto there = connected(others);
+  bool freed = false;
+  for (const Other& other : others) freed = look_after(other, there, moment) || freed;
   return freed;
 }
 
-// Whoever is stopped in the middle of it leaves the rest to the next who sweeps.
-bool Runs::free_all_of(const Bytes& instance) {
-  const Reply declared = core_.run_one(core_.scripts.declare, about(instance), Loss::kNothingDone);
-  if (declared.list.at(0).number == 0) return false;
-  core_.instance.set_gone(instance + core_.instance.gone());
-  for (std::size_t i = 1; i < declared.list.size(); ++i) {
-    show_rows(instance, declared.list[i].bytes);
+// The numbers, of those that the others say they have; none where the server does not tell.
+std::optional<std::set<Bytes>> Runs::connected(std::span<const Other> others) {
+  Lent wire(core_.pool);
+  std::vector<Bytes> numbers;
+  for (const Other& other : others) {
+    if (auto number = connection_of(*wire, other.session); !number.empty()) {
+      numbers.push_back(std::move(number));
+    }
   }
-  return core_.run_one(core_.scripts.forget_run, about(instance), Loss::kNothingDone).number > 0;
+  std::set<Bytes> there;
+  if (numbers.empty()) return there;
+  std::vector<BytesView> question = {"CLIENT", "LIST", "ID"};
+  question.insert(question.end(), numbers.begin(), numbers.end());
+  wire->send(question);
+  const Reply reply = std::move(wire->run(Loss::kNothingDone).front());
+  if (reply.is_error()) return std::nullopt;
+  constexpr std::string_view kId = "id=";
+  for (std::size_t at = 0; at < reply.bytes.size();) {
+    const std::size_t end = std::min(reply.bytes.find('\n', at), reply.bytes.size());
+    const BytesView line = BytesView(reply.bytes).substr(at, end - at);
+    if (line.starts_with(kId)) {
+      there.emplace(line.substr(kId.size(), line.find(' ') - kId.size()));
+    }
+    at = end + 1;
+  }
+  return there;
+}
+
+// True where it was found to be gone.
+bool Runs::look_after(const Other& other, const std::optional<std::set<Bytes>>& connected,
+                      Moment moment) {
+  Bytes number;
+  if (connected) number = connection_of(*Lent(core_.pool), other.session);
+  const bool silent = other.sign_left < milliseconds(0);
+  const bool known = !number.empty();
+  if (known && connected->contains(number)) return false;
+  if (known && (silent || kAlive - other.sign_left > kSure)) return free_all_of(other);
+  // Who begins is told at once: to suspect wrongly costs time alone.
+  if (known ? moment == Moment::kLater : !silent) return false;
+  Call call = about(other.name);
+  call.arguments.push_back(other.session);
+  core_.run_one(core_.scripts.doubt, call, Loss::kNothingDone);
+  return false;
+}
+
+// Whoever is stopped in the middle of it leaves the rest to the next who sweeps.
+bool Runs::free_all_of(const Other& other) {
+  Call call = about(other.name);
+  call.arguments.push_back(other.session);
+  const Reply declared = core_.run_one(core_.scripts.declare, call, Loss::kNothingDone);
+  if (declared.list.at(0).number == 0) return false;
+  core_.instance.set_gone(other.name + core_.instance.gone());
+  for (std::size_t i = 1; i < declared.list.size(); ++i) {
+    show_rows(other.name, declared.list[i].bytes);
+  }
+  return core_.run_one(core_.scripts.forget_run, call, Loss::kNothingDone).number > 0;
 }
 
 void Runs::show_rows(const Bytes& instance, const Bytes& consumer) {

@@ -8,6 +8,7 @@ local died = redis.call('HGET', prefix .. '{store}died', consumer)
 redis.call('SET', prefix .. '{store}alive:' .. name, pid, 'PX', alive)
 redis.call('HSET', prefix .. '{store}run:' .. name, consumer, window)
 redis.call('HSET', prefix .. '{store}runs', name, pid)
+redis.call('HSET', prefix .. '{store}sessions', name, ARGV[8])
 if ARGV[7] ~= '1' or not died then return -1 end
 redis.call('HDEL', prefix .. '{store}died', consumer)
 return tonumber(died)
@@ -15,9 +16,10 @@ return tonumber(died)
 
 const char* const kEndScript = R"lua(
 local run = prefix .. '{store}run:' .. ARGV[2]
-redis.call('HDEL', run, ARGV[3])
+redis.call('HDEL', run, ARGV[3], 'told')
 if redis.call('HLEN', run) == 0 then
   redis.call('HDEL', prefix .. '{store}runs', ARGV[2])
+  redis.call('HDEL', prefix .. '{store}sessions', ARGV[2])
   redis.call('DEL', prefix .. '{store}alive:' .. ARGV[2])
 end
 return 'OK'
@@ -26,7 +28,7 @@ return 'OK'
 const char* const kSignScript = R"lua(
 local name, alive = ARGV[2], ARGV[3]
 local kRemembered, kTold = 86400000, 63
-local gone, runs = prefix .. '{store}gone', prefix .. '{store}runs'
+local gone, runs, sessions = prefix .. '{store}gone', prefix .. '{store}runs', prefix .. '{store}sessions'
 local answer = { 'known', '' }
 if name ~= '' then
   local pid = redis.call('HGET', runs, name)
@@ -34,36 +36,71 @@ if name ~= '' then
     answer[1] = 'unknown'
   else
     redis.call('SET', prefix .. '{store}alive:' .. name, pid, 'PX', alive)
+    redis.call('HSET', sessions, name, ARGV[4])
+    redis.call('HDEL', prefix .. '{store}run:' .. name, 'told')
   end
 end
 redis.call('ZREMRANGEBYSCORE', gone, '-inf', now - kRemembered)
 answer[2] = table.concat(redis.call('ZREVRANGE', gone, 0, kTold))
 for _, other in ipairs(redis.call('HKEYS', runs)) do
-  if redis.call('EXISTS', prefix .. '{store}alive:' .. other) == 0 then
+  if other ~= name then
     answer[#answer + 1] = other
+    answer[#answer + 1] = redis.call('HGET', sessions, other) or ''
+    answer[#answer + 1] = redis.call('PTTL', prefix .. '{store}alive:' .. other)
   end
 end
 return answer
 )lua";
 
-// What it held is freed from here on; what it ran is told once.
+// What ran there is told once.
+const char* const kTellScript = R"lua(
+local function forget_run(name)
+  redis.call('DEL', prefix .. '{store}run:' .. name)
+  redis.call('DEL', prefix .. '{store}alive:' .. name)
+  redis.call('HDEL', prefix .. '{store}sessions', name)
+  return redis.call('HDEL', prefix .. '{store}runs', name)
+end
+
+-- It has come back, or another has freed it.
+local function is_another(name, session)
+  return redis.call('HEXISTS', prefix .. '{store}runs', name) == 0 or
+         (redis.call('HGET', prefix .. '{store}sessions', name) or '') ~= session
+end
+
+-- Its consumers.
+local function tell(name)
+  local run, died, told = prefix .. '{store}run:' .. name, prefix .. '{store}died', {}
+  local before = redis.call('HSETNX', run, 'told', string.format('%.0f', now)) == 0
+  local consumers = redis.call('HGETALL', run)
+  for i = 1, #consumers, 2 do
+    local consumer, window = consumers[i], consumers[i + 1]
+    if consumer ~= 'told' then
+      told[#told + 1] = consumer
+      local largest = tonumber(redis.call('HGET', died, consumer) or '0')
+      if not before then redis.call('HSET', died, consumer, math.max(largest, tonumber(window))) end
+    end
+  end
+  return told
+end
+)lua";
+
+// What it holds stays its own until its time is over: nobody knows whether it is gone.
+const char* const kDoubtScript = R"lua(
+local name, kForgotten = ARGV[2], 86400000
+if is_another(name, ARGV[3]) then return 0 end
+local told = redis.call('HGET', prefix .. '{store}run:' .. name, 'told')
+if told and tonumber(told) + kForgotten < now then return forget_run(name) end
+tell(name)
+return 0
+)lua";
+
+// What it held is freed from here on.
 const char* const kDeclareScript = R"lua(
 local name = ARGV[2]
-local run, died = prefix .. '{store}run:' .. name, prefix .. '{store}died'
-local alive = redis.call('EXISTS', prefix .. '{store}alive:' .. name) == 1
-if alive or redis.call('HEXISTS', prefix .. '{store}runs', name) == 0 then return { 0 } end
-local answer, told = { 1 }, redis.call('HEXISTS', run, 'told') == 1
-local consumers = redis.call('HGETALL', run)
+if is_another(name, ARGV[3]) then return { 0 } end
 redis.call('ZADD', prefix .. '{store}gone', now, name)
-for i = 1, #consumers, 2 do
-  local consumer, window = consumers[i], consumers[i + 1]
-  if consumer ~= 'told' then
-    answer[#answer + 1] = consumer
-    local before = tonumber(redis.call('HGET', died, consumer) or '0')
-    if not told then redis.call('HSET', died, consumer, math.max(before, tonumber(window))) end
-  end
-end
-redis.call('HSET', run, 'told', '1')
+local answer = { 1 }
+for _, consumer in ipairs(tell(name)) do answer[#answer + 1] = consumer end
 return answer
 )lua";
 
@@ -85,9 +122,8 @@ return { found[1], shown }
 )lua";
 
 const char* const kForgetRunScript = R"lua(
-if redis.call('EXISTS', prefix .. '{store}alive:' .. ARGV[2]) == 1 then return 0 end
-redis.call('DEL', prefix .. '{store}run:' .. ARGV[2])
-return redis.call('HDEL', prefix .. '{store}runs', ARGV[2])
+if is_another(ARGV[2], ARGV[3]) then return 0 end
+return forget_run(ARGV[2])
 )lua";
 
 const char* const kCountCrashScript = R"lua(

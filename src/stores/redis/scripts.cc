@@ -211,9 +211,10 @@ Scripts::Scripts(const std::string& clock)
       begin_run(with_rows(clock, kBeginScript)),
       end_run(with_rows(clock, kEndScript)),
       sign(with_rows(clock, kSignScript)),
-      declare(with_rows(clock, kDeclareScript)),
+      doubt(with_rows(clock, kTellScript) + kDoubtScript),
+      declare(with_rows(clock, kTellScript) + kDeclareScript),
       show(with_rows(clock, kShowScript)),
-      forget_run(with_rows(clock, kForgetRunScript)),
+      forget_run(with_rows(clock, kTellScript) + kForgetRunScript),
       count_crash(with_common(clock, kCountCrashScript)) {}
 
 std::string script_text(const std::string& clock, const std::string& body) {

@@ -109,19 +109,23 @@ struct Scripts {
 
   // Who runs. The first argument is the prefix, the second an instance.
   //
-  // Process id, ms until it counts as gone, consumer, window, "1" where deaths are asked for.
-  // Answer: the largest window of those that died, or -1.
+  // Process id, ms that a sign holds for, consumer, window, "1" where deaths are asked for, its
+  // session. Answer: the largest window of those that died, or -1.
   Script begin_run;
   // Consumer.
   Script end_run;
-  // The instance may be empty. Ms until it counts as gone. Answer: known or unknown,
-  // Instance::gone(), then those that give no sign.
+  // The instance may be empty. Ms that a sign holds for, its session. Answer: known or unknown,
+  // Instance::gone(), then of each other instance: its name, its session, and for how many ms its
+  // last sign still holds, negative where that is over.
   Script sign;
-  // Answer: 0 where it gives one or is freed already; else 1, then its consumers.
+  // Its session as it was. Deaths are told of it, and nothing is freed.
+  Script doubt;
+  // The same. Answer: 0 where it has another session by now, or is freed; else 1, then its
+  // consumers.
   Script declare;
   // Consumer, lane, cursor. Shows the rows it had. Answer: cursor, how many.
   Script show;
-  // Answer: whether it was there.
+  // Its session as it was. Answer: whether it was there.
   Script forget_run;
   // Keys: the record, its count. Arguments: ms until the count is forgotten. Answer: the count.
   Script count_crash;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <variant>
@@ -40,6 +41,17 @@ inline Error error_of_opening(RedisOptions options) {
   const auto store = open_redis(std::move(options));
   EXPECT_FALSE(store.has_value());
   return store ? Error{} : store.error();
+}
+
+// As if all that run there had died, some time ago.
+inline void end_sessions(const test::RedisServer& server, const std::string& prefix) {
+  server.run({"EVAL",
+              "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end",
+              "0", prefix + "{store}alive:*"});
+  std::istringstream sessions(server.run({"HVALS", prefix + "{store}sessions"}));
+  for (std::string life, number; sessions >> life >> number;) {
+    server.query("CLIENT KILL ID " + number);
+  }
 }
 
 class TestPlace {

@@ -86,6 +86,10 @@ TEST(RedisErrors, EachHasItsKindAndItsPage) {
            {"READONLY You can't write against a read only replica.", kAway, "R203"},
            {"NOREPLICAS Not enough good replicas to write.", kAway, "R262"},
            {"NOPERM this user has no permissions", kWrong, "R253"},
+           {"ERR The user executing the script can't run this command or subcommand script: 8cb, "
+            "on "
+            "@user_script:223.",
+            kWrong, "R253"},
            {"NOAUTH Authentication required.", kAway, "R251"},
            {"WRONGPASS invalid username-password pair", kAway, "R251"},
            {"ERR AUTH <password> called without any password configured", kAway, "R251"},
