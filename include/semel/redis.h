@@ -45,7 +45,7 @@ struct RedisOptions {
 // `dead_letters` and `runs`, and finish is refused (kRejected, R267, and nothing of the call
 // applied) for what has to be held, `keep` or `ack`, and for what has no lease. There is no inbox:
 // Finish::inbox says nothing here. HeldMessages::wake_fd cannot tell. A process that runs consumers
-// counts as gone where RunMarkers::sweep was not called for 15 s. What looks at more than one
+// is found to be gone by the connection that it keeps. What looks at more than one
 // record (RecordInspector::list, stats, verify) reads every name of the prefix, in pages.
 // StoreTraits::durable says whether the server keeps a log (appendonly), as it was at the opening.
 //

@@ -10,6 +10,7 @@
 #include <semel/observer.h>
 #include <semel/outcome.h>
 #include <semel/postgres.h>
+#include <semel/redis.h>
 #include <semel/runner.h>
 #include <semel/sqlite.h>
 #include <semel/store.h>
