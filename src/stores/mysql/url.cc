@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-
+#include "base/url_text.h"
 #include "stores/sql/failure.h"
 
 namespace semel::mysql {
 namespace {
+
+using url_text::cut_before;
 
 constexpr unsigned kUsualPort = 3306;
 constexpr const char* kForm = "mysql://user:password@host:port/database";
@@ -18,51 +18,23 @@ constexpr const char* kForm = "mysql://user:password@host:port/database";
              fmt::format("write it as {}", kForm)});
 }
 
-std::string decoded(std::string_view text) {
-  std::string plain;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '%') {
-      plain += text[at];
-      continue;
-    }
-    unsigned value = 0;
-    const std::string_view digits = text.substr(std::min(at + 1, text.size()), 2);
-    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-    if (digits.size() != 2 || read.ptr != digits.data() + 2) refuse("has a % that says nothing");
-    plain += static_cast<char>(value);
-    at += 2;
-  }
-  return plain;
-}
-
-// What stands before the mark, which is taken away with it; all where there is none.
-std::string_view cut_before(std::string_view& text, char mark) {
-  const auto at = std::min(text.find(mark), text.size());
-  const std::string_view first = text.substr(0, at);
-  text.remove_prefix(std::min(at + 1, text.size()));
-  return first;
+std::string unescaped(std::string_view text) {
+  auto plain = url_text::unescaped(text);
+  if (!plain) refuse("has a % that says nothing");
+  return *std::move(plain);
 }
 
 unsigned number(std::string_view text, unsigned most, const char* what) {
-  unsigned value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ptr != text.data() + text.size() || read.ec != std::errc() || value > most ||
-      value == 0) {
-    refuse(fmt::format("has a {} that is none: {}", what, text));
-  }
-  return value;
+  const auto value = url_text::number(text, 1, most);
+  if (!value) refuse(fmt::format("has a {} that is none: {}", what, text));
+  return *value;
 }
 
-void read_server(std::string_view server, Target& target) {
-  if (server.starts_with('[')) {
-    server.remove_prefix(1);
-    target.host = cut_before(server, ']');
-    if (!server.empty() && server.front() == ':') server.remove_prefix(1);
-  } else {
-    target.host = decoded(cut_before(server, ':'));
-  }
+void read_server(std::string_view text, Target& target) {
+  const url_text::Server server = url_text::server(text);
+  target.host = unescaped(server.host);
   constexpr unsigned kMostPort = 65'535;
-  target.port = server.empty() ? kUsualPort : number(server, kMostPort, "port");
+  target.port = server.port.empty() ? kUsualPort : number(server.port, kMostPort, "port");
 }
 
 void read_option(std::string_view name, const std::string& value, Target& target) {
@@ -105,16 +77,16 @@ Target target_of(std::string_view url) {
   if (at != std::string_view::npos) {
     std::string_view account = before.substr(0, at);
     before.remove_prefix(at + 1);
-    target.user = decoded(cut_before(account, ':'));
-    target.password = decoded(account);
+    target.user = unescaped(cut_before(account, ':'));
+    target.password = unescaped(account);
   }
   read_server(cut_before(before, '/'), target);
-  target.database = decoded(before);
+  target.database = unescaped(before);
   if (target.database.empty()) refuse("names no database");
   while (!rest.empty()) {
     std::string_view option = cut_before(rest, '&');
     const std::string_view name = cut_before(option, '=');
-    read_option(name, decoded(option), target);
+    read_option(name, unescaped(option), target);
   }
   return target;
 }

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/url_text.h"
 #include "core/failure.h"
 
 namespace semel::redis {
 namespace {
+
+using url_text::cut_before;
 
 constexpr unsigned kUsualPort = 6379;
 constexpr const char* kForm =
@@ -21,38 +23,15 @@ constexpr const char* kForm =
 }
 
 std::string unescaped(std::string_view text) {
-  std::string plain;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '%') {
-      plain += text[at];
-      continue;
-    }
-    unsigned value = 0;
-    const std::string_view digits = text.substr(std::min(at + 1, text.size()), 2);
-    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-    if (digits.size() != 2 || read.ptr != digits.data() + 2) refuse("has a % that says nothing");
-    plain += static_cast<char>(value);
-    at += 2;
-  }
-  return plain;
-}
-
-// What stands before the mark, which is taken away with it; all where there is none.
-std::string_view cut_before(std::string_view& text, char mark) {
-  const auto at = std::min(text.find(mark), text.size());
-  const std::string_view first = text.substr(0, at);
-  text.remove_prefix(std::min(at + 1, text.size()));
-  return first;
+  auto plain = url_text::unescaped(text);
+  if (!plain) refuse("has a % that says nothing");
+  return *std::move(plain);
 }
 
 unsigned number(std::string_view text, unsigned least, unsigned most, const char* what) {
-  unsigned value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ptr != text.data() + text.size() || read.ec != std::errc() || value < least ||
-      value > most) {
-    refuse(fmt::format("has a {} that is none: {}", what, text));
-  }
-  return value;
+  const auto value = url_text::number(text, least, most);
+  if (!value) refuse(fmt::format("has a {} that is none: {}", what, text));
+  return *value;
 }
 
 unsigned database_number(std::string_view text) {
@@ -68,17 +47,12 @@ void read_account(std::string_view account, Target& target) {
   }
 }
 
-void read_server(std::string_view server, Target& target) {
-  if (server.starts_with('[')) {
-    server.remove_prefix(1);
-    target.host = cut_before(server, ']');
-    if (!server.empty() && server.front() == ':') server.remove_prefix(1);
-  } else {
-    target.host = unescaped(cut_before(server, ':'));
-  }
+void read_server(std::string_view text, Target& target) {
+  const url_text::Server server = url_text::server(text);
+  target.host = unescaped(server.host);
   if (target.host.empty()) refuse("names no host");
   constexpr unsigned kMostPort = 65'535;
-  target.port = server.empty() ? kUsualPort : number(server, 1, kMostPort, "port");
+  target.port = server.port.empty() ? kUsualPort : number(server.port, 1, kMostPort, "port");
 }
 
 void read_option(std::string_view name, const std::string& value, Target& target) {

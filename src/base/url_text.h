@@ -1,0 +1,27 @@
+// The parts of a URL, as the stores' addresses are written.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace semel::url_text {
+
+// %41 as A; none where a % is not followed by two digits.
+std::optional<std::string> unescaped(std::string_view text);
+
+// What stands before the mark, which is taken away with it; all where there is none.
+std::string_view cut_before(std::string_view& text, char mark);
+
+// None where it is no number from `least` to `most`.
+std::optional<unsigned> number(std::string_view text, unsigned least, unsigned most);
+
+// host:port, or [host]:port where colons stand in the host. Views of what was given; without a port
+// that is empty.
+struct Server {
+  std::string_view host;
+  std::string_view port;
+};
+Server server(std::string_view text);
+
+}  // namespace semel::url_text
