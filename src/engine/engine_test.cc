@@ -1,53 +1,15 @@
-#include "engine/engine.h"
-
-#include <gtest/gtest.h>
-
-#include <atomic>
 #include <map>
 #include <set>
 #include <thread>
 
-#include <semel/memory.h>
-#include <semel/reason.h>
 #include <semel/records.h>
 #include <semel/run_markers.h>
 
-#include "tests/support/builders.h"
+#include "engine/engine_fixture.h"
 #include "tests/support/fault_store.h"
-#include "tests/support/memory_source.h"
-#include "tests/support/recording_observer.h"
 
 namespace semel::engine {
 namespace {
-
-using Handlers = strategies::Keeper::Handlers;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-using test::MemorySource;
-using test::MemoryTopic;
-using test::payload_with_id;
-
-// What a test says each delivery ends as; the engine does not know that no record stands behind it.
-class ScriptedStrategy final : public Strategy {
- public:
-  using Script = std::function<Outcome(Delivery&, std::size_t batch)>;
-  ScriptedStrategy(Script script, strategies::Keeper& keeper)
-      : script_(std::move(script)), keeper_(keeper) {}
-  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
-    auto watch = keeper_.watch({}, Handlers::kInTurn);
-    for (Delivery& delivery : batch) {
-      const std::stop_token stop = watch->handler_begins(0);
-      Outcome outcome = script_(delivery, batch.size());
-      (void)stop;
-      watch->handler_ended(0);
-      sink.ended(delivery, std::move(outcome));
-    }
-  }
-
- private:
-  const Script script_;
-  strategies::Keeper& keeper_;
-};
 
 // Run markers as a store would keep them, but in the test's hand.
 class FakeMarkers final : public RunMarkers {
@@ -94,60 +56,6 @@ class StoreWithMarkers final : public Store {
  private:
   Store& inner_;
   RunMarkers& markers_;
-};
-
-Outcome ended(Outcome::Kind kind, Outcome::Settle settle = Outcome::Settle::kAck) {
-  Outcome outcome;
-  outcome.kind = kind;
-  outcome.settle = settle;
-  return outcome;
-}
-
-class EngineTest : public testing::Test {
- protected:
-  EngineTest() : store_(make_memory_store()) {
-    number_ = store_->attach({"orders", "recipe", false, std::nullopt}).value();
-    options_.consumer = "orders";
-    options_.number = number_;
-    options_.recipe.parts.push_back(core::KeyPart::parse("json:/id").value());
-    options_.once = true;
-    options_.grace = milliseconds(200);
-  }
-
-  std::unique_ptr<Engine> engine(ScriptedStrategy::Script script, bool redelivers = true,
-                                 Store* store = nullptr) {
-    EngineParts parts;
-    parts.store = store != nullptr ? store : store_.get();
-    test::MemorySourceOptions source;
-    source.redelivers = redelivers;
-    parts.sources.push_back(std::make_unique<MemorySource>(topic_, source));
-    parts.strategy = [script](const strategies::Services& services) {
-      return std::make_unique<ScriptedStrategy>(script, *services.keeper);
-    };
-    parts.condemned = [](const strategies::Services& services) {
-      return std::make_unique<ScriptedStrategy>(
-          [](Delivery&, std::size_t) {
-            Outcome outcome = ended(Outcome::Kind::kDead);
-            outcome.reason = reason::kCrash;
-            return outcome;
-          },
-          *services.keeper);
-    };
-    parts.environment = &system_environment();
-    parts.observer = &seen_;
-    parts.suspect_gate = &gate_;
-    parts.hung = [this](const std::string&) { hung_ = true; };
-    return Engine::create(options_, std::move(parts));
-  }
-  void send(std::string_view key, std::size_t n = 0) { topic_.add(payload_with_id(key, n)); }
-
-  std::unique_ptr<Store> store_;
-  ConsumerNumber number_{};
-  EngineOptions options_;
-  MemoryTopic topic_;
-  test::RecordingObserver seen_;
-  std::mutex gate_;
-  std::atomic<bool> hung_{false};
 };
 
 TEST_F(EngineTest, EveryDeliveryEndsOnceAndIsAcked) {
@@ -242,58 +150,6 @@ TEST_F(EngineTest, WhatTheSourceCannotBringAgainTheEngineDoes) {
     EXPECT_EQ(seen_.count(Outcome::Kind::kBusy, key), 2u);
   }
 }
-
-TEST_F(EngineTest, ADrainFinishesWhatRunsAndGivesBackTheRest) {
-  options_.once = false;
-  options_.batch_max = 1;
-  std::atomic<bool> begun{false};
-  std::atomic<bool> release{false};
-  for (int i = 0; i < 20; ++i) send("k" + std::to_string(i));
-  auto e = engine([&](Delivery&, std::size_t) {
-    begun = true;
-    begun.notify_all();
-    release.wait(false);
-    return ended(Outcome::Kind::kDone);
-  });
-  std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
-  begun.wait(false);
-  e->stop();
-  release = true;
-  release.notify_all();
-  running.join();
-  EXPECT_EQ(topic_.acked(), 1u);
-  EXPECT_EQ(topic_.unsettled(), 19u);
-  EXPECT_EQ(topic_.in_flight(), 0u);
-}
-
-class HangingEngine : public EngineTest, public testing::WithParamInterface<int> {};
-
-// With no workers it is the receiving thread itself that hangs.
-TEST_P(HangingEngine, AHandlerThatNeverEndsIsReportedAtTheDrainsEnd) {
-  options_.once = false;
-  options_.workers = GetParam();
-  options_.drain_timeout = milliseconds(30);
-  options_.grace = milliseconds(30);
-  std::atomic<bool> begun{false};
-  std::atomic<bool> release{false};
-  send("a");
-  auto e = engine([&](Delivery&, std::size_t) {
-    begun = true;
-    begun.notify_all();
-    release.wait(false);
-    return ended(Outcome::Kind::kDone);
-  });
-  std::thread running([&] { (void)e->run(); });
-  begun.wait(false);
-  e->stop();
-  for (int i = 0; i < 2000 && !hung_; ++i) std::this_thread::sleep_for(milliseconds(5));
-  EXPECT_TRUE(hung_);
-  release = true;
-  release.notify_all();
-  running.join();
-}
-
-INSTANTIATE_TEST_SUITE_P(Workers, HangingEngine, testing::Values(0, 1));
 
 TEST_F(EngineTest, HostileMessagesBecomeDeadLettersAndTheGoodOnesAreDone) {
   topic_.add("not json");
@@ -452,93 +308,6 @@ TEST_F(EngineTest, RefusedMessagesAreKeptThoughTheyFillTheRoom) {
   EXPECT_EQ(e->run(), Ended::kFinished);
   EXPECT_EQ(plan.fired(), 1u);
   EXPECT_EQ(store_->facets().dead_letters->list({})->size(), 10u);
-}
-
-// A strategy as they are: what has not begun when the drain has is given back.
-class WaitingStrategy final : public Strategy {
- public:
-  WaitingStrategy(std::atomic<int>& begun, strategies::Keeper& keeper)
-      : begun_(begun), keeper_(keeper) {}
-  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
-    auto watch = keeper_.watch({}, Handlers::kInTurn);
-    for (Delivery& delivery : batch) {
-      const std::stop_token stop = watch->handler_begins(0);
-      if (!stop.stop_requested()) {
-        ++begun_;
-        begun_.notify_all();
-        while (!stop.stop_requested()) std::this_thread::sleep_for(milliseconds(1));
-      }
-      watch->handler_ended(0);
-      sink.ended(delivery, ended(Outcome::Kind::kBusy, Outcome::Settle::kRelease));
-    }
-  }
-
- private:
-  std::atomic<int>& begun_;
-  strategies::Keeper& keeper_;
-};
-
-TEST_F(EngineTest, AHurriedDrainReachesHandlersWithAndWithoutWorkers) {
-  options_.once = false;
-  options_.batch_first = options_.batch_max = 10;
-  for (const int workers : {0, 1}) {
-    SCOPED_TRACE(workers);
-    options_.workers = workers;
-    MemoryTopic topic;
-    for (int i = 0; i < 10; ++i) topic.add(payload_with_id("k" + std::to_string(i)));
-    std::atomic<int> begun{0};
-    EngineParts parts;
-    parts.store = store_.get();
-    parts.sources.push_back(std::make_unique<MemorySource>(topic));
-    parts.strategy = parts.condemned = [&](const strategies::Services& services) {
-      return std::make_unique<WaitingStrategy>(begun, *services.keeper);
-    };
-    parts.environment = &system_environment();
-    parts.observer = &seen_;
-    parts.suspect_gate = &gate_;
-    parts.hung = [this](const std::string&) { hung_ = true; };
-    auto e = Engine::create(options_, std::move(parts));
-    std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
-    begun.wait(0);
-    e->stop();
-    e->stop();
-    running.join();
-    EXPECT_EQ(begun, 1) << "a handler began after the drain had";
-    EXPECT_FALSE(hung_);
-    EXPECT_EQ(topic.unsettled(), 10u);
-    EXPECT_EQ(topic.in_flight(), 0u);
-  }
-}
-
-TEST_F(EngineTest, ADryRunEndsThoughMessagesAreRefusedAndWorkersWait) {
-  options_.dry_run = true;
-  for (const int workers : {0, 2}) {
-    SCOPED_TRACE(workers);
-    options_.workers = workers;
-    options_.max_in_flight = 4;
-    MemoryTopic topic;
-    topic.add("not json");
-    for (int i = 0; i < 50; ++i) topic.add(payload_with_id("k" + std::to_string(i)));
-    topic.finish();
-    const std::size_t before = seen_.refused().size();
-    EngineParts parts;
-    parts.store = store_.get();
-    test::MemorySourceOptions source;
-    source.redelivers = false;
-    parts.sources.push_back(std::make_unique<MemorySource>(topic, source));
-    parts.strategy = parts.condemned = [](const strategies::Services& services) {
-      return std::make_unique<ScriptedStrategy>(
-          [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, *services.keeper);
-    };
-    parts.environment = &system_environment();
-    parts.observer = &seen_;
-    parts.suspect_gate = &gate_;
-    parts.hung = [](const std::string&) {};
-    EXPECT_EQ(Engine::create(options_, std::move(parts))->run(), Ended::kFinished);
-    EXPECT_EQ(seen_.refused().size(), before + 1);
-    EXPECT_EQ(topic.acked(), 0u);
-    EXPECT_TRUE(store_->facets().dead_letters->list({})->empty());
-  }
 }
 
 TEST_F(EngineTest, ASourceThatStaysAwayEndsARunThatMayNotWait) {

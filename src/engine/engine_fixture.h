@@ -1,0 +1,107 @@
+// What the engine's tests share: a store in memory, a topic, and a strategy that does what a test
+// says.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+#include <semel/memory.h>
+#include <semel/reason.h>
+
+#include "engine/engine.h"
+#include "tests/support/builders.h"
+#include "tests/support/memory_source.h"
+#include "tests/support/recording_observer.h"
+
+namespace semel::engine {
+
+using Handlers = strategies::Keeper::Handlers;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::MemorySource;
+using test::MemoryTopic;
+using test::payload_with_id;
+
+// What a test says each delivery ends as; the engine does not know that no record stands behind it.
+class ScriptedStrategy final : public Strategy {
+ public:
+  using Script = std::function<Outcome(Delivery&, std::size_t batch)>;
+  ScriptedStrategy(Script script, strategies::Keeper& keeper)
+      : script_(std::move(script)), keeper_(keeper) {}
+  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+    auto watch = keeper_.watch({}, Handlers::kInTurn);
+    for (Delivery& delivery : batch) {
+      const std::stop_token stop = watch->handler_begins(0);
+      Outcome outcome = script_(delivery, batch.size());
+      (void)stop;
+      watch->handler_ended(0);
+      sink.ended(delivery, std::move(outcome));
+    }
+  }
+
+ private:
+  const Script script_;
+  strategies::Keeper& keeper_;
+};
+
+inline Outcome ended(Outcome::Kind kind, Outcome::Settle settle = Outcome::Settle::kAck) {
+  Outcome outcome;
+  outcome.kind = kind;
+  outcome.settle = settle;
+  return outcome;
+}
+
+class EngineTest : public testing::Test {
+ protected:
+  EngineTest() : store_(make_memory_store()) {
+    number_ = store_->attach({"orders", "recipe", false, std::nullopt}).value();
+    options_.consumer = "orders";
+    options_.number = number_;
+    options_.recipe.parts.push_back(core::KeyPart::parse("json:/id").value());
+    options_.once = true;
+    options_.grace = milliseconds(200);
+  }
+
+  std::unique_ptr<Engine> engine(ScriptedStrategy::Script script, bool redelivers = true,
+                                 Store* store = nullptr) {
+    EngineParts parts;
+    parts.store = store != nullptr ? store : store_.get();
+    test::MemorySourceOptions source;
+    source.redelivers = redelivers;
+    parts.sources.push_back(std::make_unique<MemorySource>(topic_, source));
+    parts.strategy = [script](const strategies::Services& services) {
+      return std::make_unique<ScriptedStrategy>(script, *services.keeper);
+    };
+    parts.condemned = [](const strategies::Services& services) {
+      return std::make_unique<ScriptedStrategy>(
+          [](Delivery&, std::size_t) {
+            Outcome outcome = ended(Outcome::Kind::kDead);
+            outcome.reason = reason::kCrash;
+            return outcome;
+          },
+          *services.keeper);
+    };
+    parts.environment = &system_environment();
+    parts.observer = &seen_;
+    parts.suspect_gate = &gate_;
+    parts.hung = [this](const std::string&) { hung_ = true; };
+    return Engine::create(options_, std::move(parts));
+  }
+  void send(std::string_view key, std::size_t n = 0) { topic_.add(payload_with_id(key, n)); }
+
+  std::unique_ptr<Store> store_;
+  ConsumerNumber number_{};
+  EngineOptions options_;
+  MemoryTopic topic_;
+  test::RecordingObserver seen_;
+  std::mutex gate_;
+  std::atomic<bool> hung_{false};
+};
+
+}  // namespace semel::engine
