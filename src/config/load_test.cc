@@ -3,9 +3,9 @@
 #include <semel/sqlite.h>
 #include <semel/store.h>
 
-#include "config/load_fixture.h"
 #include "config/scalars.h"
 #include "config/schema.h"
+#include "config/test_load.h"
 
 namespace semel::config {
 namespace {

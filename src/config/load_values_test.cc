@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "config/load_fixture.h"
+#include "config/test_load.h"
 
 namespace semel::config {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <semel/records.h>
 
-#include "engine/engine_fixture.h"
+#include "engine/test_engine.h"
 
 namespace semel::engine {
 namespace {

@@ -5,7 +5,7 @@
 #include <semel/records.h>
 #include <semel/run_markers.h>
 
-#include "engine/engine_fixture.h"
+#include "engine/test_engine.h"
 #include "tests/support/fault_store.h"
 
 namespace semel::engine {
