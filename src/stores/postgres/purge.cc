@@ -77,11 +77,13 @@ std::size_t Purge::keep_late(Connection& connection, const Generation& old, Stor
   const std::string columns =
       "id, state, fingerprint, changed_at, inbox, result, token, nonce, lease_until, attempt, "
       "outcome_unknown, next_at, first_seen, holder, held, message_key, reason, error";
+  // Rows are locked, there and here, in the order of their keys, as claims lock them.
   const std::string move = fmt::format(
-      "WITH gone AS (DELETE FROM {0} WHERE changed_at >= ?1 OR state <> 'completed' "
-      "RETURNING {2}), "
+      "WITH late AS MATERIALIZED (SELECT id AS key FROM {0} "
+      "WHERE changed_at >= ?1 OR state <> 'completed' ORDER BY id FOR UPDATE), "
+      "gone AS (DELETE FROM {0} USING late WHERE id = late.key RETURNING {2}), "
       "kept AS (INSERT INTO {1} (generation, {2}) SELECT {3}, {2} FROM gone "
-      "WHERE changed_at >= ?1 OR state <> 'dead' RETURNING 1) "
+      "WHERE changed_at >= ?1 OR state <> 'dead' ORDER BY id RETURNING 1) "
       "SELECT (SELECT count(*) FROM gone) - (SELECT count(*) FROM kept)",
       partition_name(old.number), partition_name(active->number), columns, active->number);
   connection.queue_once(move, {before});
