@@ -12,7 +12,7 @@ namespace semel::digest {
 namespace {
 
 [[noreturn]] void no_digest() noexcept {
-  std::fputs("semel: the cryptography library cannot compute SHA-256\n", stderr);
+  std::fputs("semel: the cryptography library cannot compute SHA-256 and SHA-1\n", stderr);
   std::abort();
 }
 
@@ -104,6 +104,13 @@ Digest hmac_sha256(BytesView key, BytesView data) noexcept {
   hasher.add(view(outer));
   hasher.add(view(within));
   return hasher.end();
+}
+
+std::string sha1_hex(BytesView data) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  if (EVP_Digest(data.data(), data.size(), digest, &size, EVP_sha1(), nullptr) != 1) no_digest();
+  return hex(view({digest, size}));
 }
 
 Short shortened(const Digest& digest) noexcept {

@@ -20,6 +20,8 @@ Digest sha256(BytesView data) noexcept;
 Digest sha256_parts(std::string_view domain, std::span<const BytesView> parts) noexcept;
 // HMAC (RFC 2104) with SHA-256.
 Digest hmac_sha256(BytesView key, BytesView data) noexcept;
+// In hexadecimal. Where something else names things by it; it keeps nobody from forging.
+std::string sha1_hex(BytesView data);
 Short shortened(const Digest& digest) noexcept;
 // The bytes of a digest; borrowed.
 inline BytesView view(std::span<const unsigned char> digest) noexcept {

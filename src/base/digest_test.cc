@@ -14,6 +14,10 @@ Digest parts(std::string_view domain, const std::vector<BytesView>& list) {
   return sha256_parts(domain, list);
 }
 
+TEST(Digest, Sha1IsAsTheStandardHasIt) {
+  EXPECT_EQ(sha1_hex("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+}
+
 TEST(Digest, IsSha256) {
   EXPECT_EQ(hex_of(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(hex_of(sha256("abc")),

@@ -64,6 +64,28 @@ bool same_fingerprint(const Fingerprint& recorded, const Fingerprint& arrived) n
   return arrived == Fingerprint{} || arrived == recorded;
 }
 
+RecordView view_of(const KeyId& id, Record record) {
+  RecordView view;
+  view.consumer = id.consumer();
+  view.id = id;
+  view.state = record.state;
+  view.fingerprint = record.fingerprint;
+  if (record.state == RecordState::kCompleted) {
+    view.completed_at = record.completed_at;
+    view.result = std::move(record.result);
+    return view;
+  }
+  view.attempt = record.attempt;
+  view.token = static_cast<std::uint64_t>(record.token);
+  view.reason = std::move(record.reason);
+  view.error = std::move(record.error);
+  view.outcome_unknown = record.outcome_unknown;
+  view.first_seen = record.first_seen;
+  if (record.state == RecordState::kConsuming) view.lease_until = record.lease_until;
+  if (record.state == RecordState::kRetrying) view.next_at = record.next_at;
+  return view;
+}
+
 milliseconds busy_for(StoreTime lease_until, StoreTime now) noexcept {
   return std::clamp(lease_until - now, kShortestBusy, kLongestBusy);
 }

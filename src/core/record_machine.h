@@ -42,6 +42,9 @@ struct ClaimRequest {
   milliseconds lease{0};
 };
 
+// What an operator is shown of it; its key is the store's to tell.
+RecordView view_of(const KeyId& id, Record record);
+
 // How soon a busy key is worth another look: what is left of its lease, within these bounds. Most
 // holders end long before their lease does.
 inline constexpr milliseconds kShortestBusy{10};

@@ -20,6 +20,9 @@ struct FileOptions {
   bool follow = true;  // false: at_end at the end of the file; true: wait for more
   static constexpr std::size_t kMaxLine = 64 << 20;
   std::size_t max_line = kMaxLine;  // a longer one is refused as too_large, named by its position
+  // For how long a file that another reads is asked for again: what a killed reader held is free
+  // only when the system, or the store's server, has noticed.
+  std::chrono::milliseconds patience{2000};
 };
 
 // JSON lines. Position = inode, offset and hash of the last line: a file that was replaced or

@@ -38,7 +38,8 @@ class FakePositions final : public Positions {
   }
   Result<std::unique_ptr<Reservation>> reserve(ConsumerNumber,
                                                std::string_view partition) override {
-    if (!reserved.insert(std::string(partition)).second) {
+    const bool busy = refusals > 0 && refusals-- > 0;
+    if (busy || !reserved.insert(std::string(partition)).second) {
       return failure({ErrorKind::kBlocked, "R230", "held by another reader", {}});
     }
     return std::make_unique<Held>(reserved, std::string(partition));
@@ -47,6 +48,7 @@ class FakePositions final : public Positions {
   std::map<std::string, Bytes> kept;
   std::set<std::string> reserved;
   std::size_t saves = 0;
+  std::size_t refusals = 0;  // of so many calls of reserve that come next
   bool failing = false;
 
  private:

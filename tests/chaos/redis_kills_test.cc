@@ -82,28 +82,7 @@ TEST(RedisCuts, ConnectionsAreCutAtAnyByte) {
   const TempDir folder;
   const Ledger ledger(folder.file("ledger"));
   Work work(make_redis_database(RedisServer::shared(), proxy.port()), plain(folder), 1);
-  std::size_t fired = 0;
-  while (fired < cuts) {
-    constexpr TcpProxy::Then kThens[] = {TcpProxy::Then::kWithhold, TcpProxy::Then::kLose,
-                                         TcpProxy::Then::kCut};
-    TcpProxy::Fault fault;
-    fault.heard = random.below(2) == 0 ? TcpProxy::Side::kClient : TcpProxy::Side::kServer;
-    fault.bytes = 1'000 + random.below(10'000);
-    fault.then = kThens[random.below(std::size(kThens))];
-    fault.times = 1 + random.below(3);
-    fault.reset = random.below(2) == 0;
-    const auto id = proxy.inject(fault);
-    proxy.cut_all();
-    const auto end = std::chrono::steady_clock::now() + seconds(60);
-    while (proxy.fired(id) < fault.times) {
-      ASSERT_LT(std::chrono::steady_clock::now(), end) << "the fault does not fire";
-      work.tend();
-      work.send(40);
-      std::this_thread::sleep_for(milliseconds(30));
-    }
-    proxy.clear();
-    fired += fault.times;
-  }
+  ASSERT_NO_FATAL_FAILURE(cut_at_any_byte(proxy, work, random, cuts, 1'000));
   work.finish();
   expect_none_lost(work.scene(), ledger, work.sent());
 }

@@ -85,29 +85,7 @@ TEST(ServerKills, ConnectionsAreCutAtAnyByte) {
   TcpProxy proxy(shared_server().port());
   Work work(make_database_on_shared(proxy.port()),
             {"strategy=dedup_table", "handler=native", "workers=2"}, 1);
-  std::size_t fired = 0;
-  while (fired < cuts) {
-    constexpr TcpProxy::Then kThens[] = {TcpProxy::Then::kWithhold, TcpProxy::Then::kLose,
-                                         TcpProxy::Then::kCut};
-    TcpProxy::Fault fault;
-    fault.heard = random.below(2) == 0 ? TcpProxy::Side::kClient : TcpProxy::Side::kServer;
-    fault.bytes = 2'000 + random.below(10'000);
-    fault.then = kThens[random.below(std::size(kThens))];
-    fault.times = 1 + random.below(3);
-    fault.reset = random.below(2) == 0;
-    const auto id = proxy.inject(fault);
-    // Else all that are open may have said more by now.
-    proxy.cut_all();
-    const auto end = steady_clock::now() + seconds(60);
-    while (proxy.fired(id) < fault.times) {
-      ASSERT_LT(steady_clock::now(), end) << "the fault does not fire";
-      work.tend();
-      work.send(40);
-      std::this_thread::sleep_for(milliseconds(30));
-    }
-    proxy.clear();
-    fired += fault.times;
-  }
+  ASSERT_NO_FATAL_FAILURE(cut_at_any_byte(proxy, work, random, cuts, 2'000));
   work.finish();
   expect_once(work.scene(), work.sent());
 }

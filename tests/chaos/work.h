@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,8 @@
 #include <vector>
 
 #include "tests/chaos/scene.h"
+#include "tests/support/tcp_proxy.h"
+#include "tests/support/test_environment.h"
 
 namespace semel::test {
 
@@ -81,5 +84,33 @@ class Work {
   std::vector<std::optional<ChildProcess>> workers_;
   std::size_t sent_ = 0;
 };
+
+// Cuts connections through the proxy wherever in what is said, until so many were.
+inline void cut_at_any_byte(TcpProxy& proxy, Work& work, SeededRandom& random, std::size_t cuts,
+                            std::size_t fewest_bytes) {
+  std::size_t fired = 0;
+  while (fired < cuts) {
+    constexpr TcpProxy::Then kThens[] = {TcpProxy::Then::kWithhold, TcpProxy::Then::kLose,
+                                         TcpProxy::Then::kCut};
+    TcpProxy::Fault fault;
+    fault.heard = random.below(2) == 0 ? TcpProxy::Side::kClient : TcpProxy::Side::kServer;
+    fault.bytes = fewest_bytes + random.below(10'000);
+    fault.then = kThens[random.below(std::size(kThens))];
+    fault.times = 1 + random.below(3);
+    fault.reset = random.below(2) == 0;
+    const auto id = proxy.inject(fault);
+    // Else all that are open may have said more by now.
+    proxy.cut_all();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (proxy.fired(id) < fault.times) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << "the fault does not fire";
+      work.tend();
+      work.send(40);
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    }
+    proxy.clear();
+    fired += fault.times;
+  }
+}
 
 }  // namespace semel::test

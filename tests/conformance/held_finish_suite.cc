@@ -123,7 +123,6 @@ TEST_P(HeldSuite, WithoutARecordAHeldMessageCountsItsTries) {
 }
 
 TEST_P(HeldSuite, AParkedPayloadWaitsForAPerson) {
-  if (store().facets().records == nullptr) GTEST_SKIP() << "trait: no operator's hand";
   append({held_message("k", "payload")});
   const Arrival arrival = take().at(0);
   const Message m = message("k", "payload");

@@ -96,9 +96,7 @@ TEST_P(DeadLetterSuite, WhatMayHaveHadItsEffectIsNotEdited) {
   advance(kPastLease);
   ASSERT_EQ(finish(test::dead(acquire(m).lease, &m, "handler.timeout")), Applied::kYes);
   const DeadLetter letter = all_dead_letters().at(0);
-  if (store().facets().records != nullptr) {
-    ASSERT_TRUE(records().show(m.key().id).value()->outcome_unknown);
-  }
+  ASSERT_TRUE(records().show(m.key().id).value()->outcome_unknown);
   EXPECT_EQ(dead_letters().edit(edit_of(letter, message("k", "new"))).value(),
             Edited::kUnknownOutcome);
   EXPECT_EQ(all_dead_letters().at(0).payload, "old");
@@ -173,9 +171,7 @@ TEST_P(DeadLetterSuite, ALetterFromElsewhereIsKeptWholeAndOnce) {
   EXPECT_EQ(letter.first_seen, given.letter.first_seen);
   EXPECT_EQ(letter.dead_at, given.letter.dead_at);
   EXPECT_EQ(letter.replayed, 3);
-  if (store().facets().records != nullptr) {
-    EXPECT_FALSE(records().show(m.key().id).value().has_value()) << "no record comes with it";
-  }
+  EXPECT_FALSE(records().show(m.key().id).value().has_value()) << "no record comes with it";
   ASSERT_EQ(dead_letters().replay({&letter.id, 1}).value().replayed, 1U);
   EXPECT_EQ(take().at(0).key, m.key().text);
   EXPECT_EQ(acquire(m).attempt, 1);

@@ -59,7 +59,7 @@ class RedisPlace final : public StorePlace {
   std::string prefix_;
 };
 
-// It has no transactions and no inspector (semel/redis.h): those suites are not its own.
+// It has no transactions (semel/redis.h): their suites are not its own.
 const auto kRedis = testing::Values(
     StoreCase{"redis", [] { return std::unique_ptr<StorePlace>(new RedisPlace()); }});
 

@@ -36,7 +36,7 @@ void StoreTest::SetUp() {
 }
 
 void StoreTest::TearDown() {
-  if (store_ != nullptr && store_->facets().records != nullptr) {
+  if (store_ != nullptr) {
     const auto findings = records().verify(true);
     ASSERT_TRUE(findings.has_value()) << findings.error().message;
     for (const StoreFinding& finding : *findings) {

@@ -25,6 +25,7 @@ class FileSourceTest : public testing::Test {
     options.from = from;
     options.follow = follow;
     options.max_line = max_line_;
+    options.patience = patience_;
     auto source = make_file_source(options, kConsumer, positions_, environment_.get());
     if (!source) {
       error_ = source.error();
@@ -59,6 +60,7 @@ class FileSourceTest : public testing::Test {
   FakePositions positions_;
   std::string path_ = dir_.file("payments.jsonl");
   std::size_t max_line_ = 1 << 20;
+  milliseconds patience_ = FileOptions{}.patience;
   Lines notices_;
   Error error_;
 };
@@ -279,12 +281,20 @@ TEST_F(FileSourceTest, WhatIsLeftOfARenamedFileIsReadFirst) {
 TEST_F(FileSourceTest, ASecondReaderIsRefusedByTheFilesName) {
   test::write_file(path_, "1\n");
   auto first = open();
+  patience_ = milliseconds(0);
   EXPECT_FALSE(open());
   EXPECT_EQ(error_.code, "R230");
   EXPECT_EQ(error_.kind, ErrorKind::kBlocked);
   EXPECT_NE(error_.message.find("payments.jsonl"), std::string::npos);
   ASSERT_TRUE(first->close(seconds(1)));
   EXPECT_TRUE(open());
+}
+
+TEST_F(FileSourceTest, AReaderThatIsAboutToGoIsWaitedFor) {
+  test::write_file(path_, "1\n");
+  positions_.refusals = 2;
+  EXPECT_TRUE(open());
+  EXPECT_EQ(positions_.refusals, 0U);
 }
 
 TEST_F(FileSourceTest, WhatIsNoFileOfLinesIsRefusedClearly) {

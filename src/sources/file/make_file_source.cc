@@ -1,13 +1,16 @@
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "sources/file/file_source.h"
 #include "sources/sources.h"
 
 namespace semel::sources {
-
 namespace {
+
+using std::chrono::milliseconds;
 
 // The folder's real path, the file's name as given: a link may be set to another file any time.
 Result<std::string> absolute_path(const std::string& path) {
@@ -27,13 +30,26 @@ Result<std::string> absolute_path(const std::string& path) {
   return (folder / whole.filename()).string();
 }
 
+Result<std::unique_ptr<Positions::Reservation>> reserve(Positions& positions,
+                                                        ConsumerNumber consumer,
+                                                        const std::string& path,
+                                                        milliseconds patience) {
+  constexpr milliseconds kAgain{20};
+  for (;; patience -= kAgain) {
+    auto reservation = positions.reserve(consumer, path);
+    const bool free = reservation || reservation.error().kind != ErrorKind::kBlocked;
+    if (free || patience <= milliseconds(0)) return reservation;
+    std::this_thread::sleep_for(kAgain);
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Source>> make_file_source(FileOptions options, ConsumerNumber consumer,
                                                  Positions& positions, Environment& environment) {
   auto path = absolute_path(options.path);
   if (!path) return failure(std::move(path.error()));
-  auto reservation = positions.reserve(consumer, *path);
+  auto reservation = reserve(positions, consumer, *path, options.patience);
   if (!reservation) {
     Error error = std::move(reservation.error());
     if (error.kind == ErrorKind::kBlocked) {

@@ -10,21 +10,8 @@ namespace semel::memory {
 namespace {
 
 RecordView view_of(const LiveRecord& live) {
-  const core::Record& record = *live.record;
-  RecordView view;
-  view.consumer = live.id.consumer();
+  RecordView view = core::view_of(live.id, *live.record);
   view.key = live.key;
-  view.id = live.id;
-  view.state = record.state;
-  view.fingerprint = record.fingerprint;
-  view.attempt = record.attempt;
-  view.token = static_cast<std::uint64_t>(record.token);
-  view.reason = record.reason;
-  view.error = record.error;
-  view.outcome_unknown = record.outcome_unknown;
-  view.first_seen = record.first_seen;
-  if (record.state == RecordState::kConsuming) view.lease_until = record.lease_until;
-  if (record.state == RecordState::kRetrying) view.next_at = record.next_at;
   return view;
 }
 

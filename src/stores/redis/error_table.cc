@@ -60,13 +60,13 @@ constexpr Row kRows[] = {
     {"ERR", "invalid DB index", kWrong, "R252", "has no database of that number",
      "name one below `databases` of the server's configuration in store.redis.url", true},
     {"ERR", "unknown command", kWrong, "R258", "does not know a command that Semel needs",
-     "use Redis 6 or newer, with EVALSHA and SCRIPT not renamed", false},
+     "use Redis 6 or newer, with EVALSHA and EVAL not renamed", false},
     {"WRONGTYPE", "", kWrong, "R263", "has something of another program under the name of a record",
      "give Semel a prefix or a database number of its own", false},
     {"MOVED", "", kWrong, "R264", "is a node of a Cluster", kOneServer, false},
     {"ASK", "", kWrong, "R264", "is a node of a Cluster", kOneServer, false},
     {"CROSSSLOT", "", kWrong, "R264", "is a node of a Cluster", kOneServer, false},
-    {"NOSCRIPT", "", kAway, "R200", "forgets its scripts as soon as it has them", kNoHint, false},
+    {"NOSCRIPT", "", kAway, "R200", "does not know a script that it was just told", kNoHint, false},
     {"NOPROTO", "", kWrong, "R258", "does not speak this protocol", "use Redis 6 or newer", true},
 };
 constexpr Row kOther = {"", "", kAway, "R200", "answered with an error", kNoHint, false};

@@ -40,20 +40,9 @@ local function write(name, e, kept)
   if e.ttl then redis.call('SET', name, value, 'PX', e.ttl) else redis.call('SET', name, value) end
 end
 
-local olds, answer, ended, plain = {}, {}, {}, true
+local olds, answer, ended = {}, {}, {}
 for i, name in ipairs(KEYS) do
   if ARGV[7 * i - 5] ~= '' then olds[i] = beginning(name) end
-  plain = plain and olds[i] and ARGV[7 * i + 1] == '' and (string.byte(olds[i], 3) or 0) < 2
-end
-if plain then
-  for i, name in ipairs(KEYS) do
-    answer[i] = '0'
-    if not ended[name] and held_by(olds[i], ARGV[7 * i - 5]) then
-      write(name, decided(i, name, olds[i]), false)
-      answer[i], ended[name] = '1', true
-    end
-  end
-  return table.concat(answer)
 end
 )lua";
 

@@ -27,26 +27,8 @@ Bytes key_text(BytesView bytes, RecordState state) {
 }  // namespace
 
 RecordView view_of(const KeyId& id, BytesView bytes) {
-  core::Record record = decoded(bytes);
-  RecordView view;
-  view.consumer = id.consumer();
-  view.id = id;
-  view.state = record.state;
-  view.fingerprint = record.fingerprint;
-  if (record.state == RecordState::kCompleted) {
-    view.completed_at = record.completed_at;
-    view.result = std::move(record.result);
-    return view;
-  }
-  view.key = key_text(bytes, record.state);
-  view.attempt = record.attempt;
-  view.token = static_cast<std::uint64_t>(record.token);
-  view.reason = std::move(record.reason);
-  view.error = std::move(record.error);
-  view.outcome_unknown = record.outcome_unknown;
-  view.first_seen = record.first_seen;
-  if (record.state == RecordState::kConsuming) view.lease_until = record.lease_until;
-  if (record.state == RecordState::kRetrying) view.next_at = record.next_at;
+  RecordView view = core::view_of(id, decoded(bytes));
+  if (view.state != RecordState::kCompleted) view.key = key_text(bytes, view.state);
   return view;
 }
 

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "stores/redis/session.h"
+
 namespace semel::redis {
 namespace {
 
@@ -30,24 +32,13 @@ Bytes draw(Random& random) {
   return Bytes(reinterpret_cast<const char*>(words), sizeof words);
 }
 
-// What a server answers to who asks it about connections; none where it does not say.
-std::optional<Reply> told(Wire& wire, const std::vector<BytesView>& question) {
-  wire.send(question);
-  Reply reply = std::move(wire.run(Loss::kNothingDone).front());
-  if (reply.is_error()) return std::nullopt;
-  return reply;
-}
-
-// Behind the nonce: the life of the server, a blank, and the number of a connection.
+// Behind the nonce: the session.
 bool is_gone(Wire& wire, const Bytes& holder) {
   if (holder.size() < kNonce) return false;
-  const std::string rest = holder.substr(kNonce);
-  const auto blank = rest.find(' ');
-  if (blank == std::string::npos || rest.substr(0, blank) != wire.run_id()) return false;
-  const std::string number = rest.substr(blank + 1);
-  if (number.empty()) return false;
-  const auto listed = told(wire, {"CLIENT", "LIST", "ID", number});
-  return listed && listed->bytes.empty();
+  const Bytes session = holder.substr(kNonce);
+  if (!known_to(wire, session)) return false;
+  const auto there = connected(wire, {&session, 1});
+  return there && there->empty();
 }
 
 }  // namespace
@@ -72,7 +63,7 @@ HeldName::HeldName(std::string name, Pool::Connect connect, std::shared_ptr<Name
       nonce_(std::move(nonce)),
       times_(times),
       wire_(connect_()) {
-  know_connection();
+  me_ = nonce_ + session_of(*wire_);
 }
 
 HeldName::~HeldName() {
@@ -84,11 +75,6 @@ HeldName::~HeldName() {
   wake_.notify_all();
   thread_.join();
   release();
-}
-
-void HeldName::know_connection() {
-  const auto number = told(*wire_, {"CLIENT", "ID"});
-  me_ = nonce_ + wire_->run_id() + " " + (number ? std::to_string(number->number) : "");
 }
 
 bool HeldName::try_take() {
@@ -127,7 +113,7 @@ void HeldName::keep() {
 void HeldName::renew() {
   if (!wire_->whole()) {
     wire_ = connect_();
-    know_connection();
+    me_ = nonce_ + session_of(*wire_);
   }
   Call call;
   call.keys = {name_};

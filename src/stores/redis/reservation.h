@@ -1,7 +1,7 @@
 // HeldName: a name on the server that one process at a time has.
 //
-// Under the name stands who has it: a nonce, the life of the server, and the number of a connection
-// that lives as long as its holder. It has an expiry, which a thread moves on; where the server
+// Under the name stands who has it: a nonce, and the session of a connection that lives as long as
+// its holder. It has an expiry, which a thread moves on; where the server
 // tells who is connected to it, a holder that died is found out at once, else when that is over. A
 // holder that was cut off may so meet a second one: what a name is held for must bear that.
 #pragma once
@@ -56,7 +56,6 @@ class HeldName final : public Positions::Reservation {
   void keep();
   void renew();
   void release() noexcept;
-  void know_connection();
 
   const std::string name_;
   const Pool::Connect connect_;

@@ -5,13 +5,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "stores/redis/held_rows.h"
+#include "stores/redis/session.h"
 
 namespace semel::redis {
 namespace {
@@ -20,11 +19,14 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kCrashMemory{std::chrono::hours(24 * 30)};
 
+enum class Connection { kNotKnown, kThere, kGone };
+
 // As the script tells of it.
 struct Other {
   Bytes name;
   Bytes session;
   milliseconds sign_left{0};  // negative: its last one is over
+  Connection connection = Connection::kNotKnown;
 };
 
 class Runs final : public RunMarkers {
@@ -92,9 +94,8 @@ class Runs final : public RunMarkers {
   std::int64_t mark(ConsumerNumber consumer, std::size_t window, bool hear_of_deaths);
   enum class Moment { kBegin, kLater };
   bool sweep_now(Moment moment);
-  std::optional<std::set<Bytes>> connected(std::span<const Other> others);
-  bool look_after(const Other& other, const std::optional<std::set<Bytes>>& connected,
-                  Moment moment);
+  void look_for(std::span<const Bytes> sessions, std::span<Other> others);
+  bool look_after(const Other& other, Moment moment);
   bool free_all_of(const Other& other);
   void show_rows(const Bytes& instance, const Bytes& consumer);
 
@@ -105,19 +106,10 @@ class Runs final : public RunMarkers {
   Bytes session_name_;
 };
 
-// Where a session begins with the life of this server: the number of its connection.
-Bytes connection_of(const Wire& wire, const Bytes& session) {
-  const Bytes life = wire.run_id() + " ";
-  return session.starts_with(life) ? session.substr(life.size()) : Bytes();
-}
-
 void Runs::keep_connected() {
   if (session_ != nullptr && session_->whole()) return;
   session_ = std::make_unique<Wire>(core_.target);
-  session_->send({"CLIENT", "ID"});
-  const Reply number = std::move(session_->run(Loss::kNothingDone).front());
-  session_name_ =
-      number.is_error() ? Bytes() : session_->run_id() + " " + std::to_string(number.number);
+  session_name_ = session_of(*session_);
 }
 
 // The largest window of those that died; negative where none did.
@@ -145,56 +137,37 @@ bool Runs::sweep_now(Moment moment) {
   }
   core_.instance.set_gone(reply.list.at(1).bytes);
   std::vector<Other> others;
+  std::vector<Bytes> sessions;
   for (std::size_t i = 2; i + 2 < reply.list.size(); i += 3) {
-    others.push_back(
-        {reply.list[i].bytes, reply.list[i + 1].bytes, milliseconds(reply.list[i + 2].number)});
+    sessions.push_back(reply.list[i + 1].bytes);
+    others.push_back({reply.list[i].bytes, sessions.back(), milliseconds(reply.list[i + 2].number),
+                      Connection::kNotKnown});
   }
   if (others.empty()) return false;
-  const auto there = connected(others);
+  look_for(sessions, others);
   bool freed = false;
-  for (const Other& other : others) freed = look_after(other, there, moment) || freed;
+  for (const Other& other : others) freed = look_after(other, moment) || freed;
   return freed;
 }
 
-// The numbers, of those that the others say they have; none where the server does not tell.
-std::optional<std::set<Bytes>> Runs::connected(std::span<const Other> others) {
+void Runs::look_for(std::span<const Bytes> sessions, std::span<Other> others) {
   Lent wire(core_.pool);
-  std::vector<Bytes> numbers;
-  for (const Other& other : others) {
-    if (auto number = connection_of(*wire, other.session); !number.empty()) {
-      numbers.push_back(std::move(number));
-    }
+  const auto there = connected(*wire, sessions);
+  if (!there) return;
+  for (Other& other : others) {
+    if (!known_to(*wire, other.session)) continue;
+    other.connection = there->contains(other.session) ? Connection::kThere : Connection::kGone;
   }
-  std::set<Bytes> there;
-  if (numbers.empty()) return there;
-  std::vector<BytesView> question = {"CLIENT", "LIST", "ID"};
-  question.insert(question.end(), numbers.begin(), numbers.end());
-  wire->send(question);
-  const Reply reply = std::move(wire->run(Loss::kNothingDone).front());
-  if (reply.is_error()) return std::nullopt;
-  constexpr std::string_view kId = "id=";
-  for (std::size_t at = 0; at < reply.bytes.size();) {
-    const std::size_t end = std::min(reply.bytes.find('\n', at), reply.bytes.size());
-    const BytesView line = BytesView(reply.bytes).substr(at, end - at);
-    if (line.starts_with(kId)) {
-      there.emplace(line.substr(kId.size(), line.find(' ') - kId.size()));
-    }
-    at = end + 1;
-  }
-  return there;
 }
 
 // True where it was found to be gone.
-bool Runs::look_after(const Other& other, const std::optional<std::set<Bytes>>& connected,
-                      Moment moment) {
-  Bytes number;
-  if (connected) number = connection_of(*Lent(core_.pool), other.session);
+bool Runs::look_after(const Other& other, Moment moment) {
+  if (other.connection == Connection::kThere) return false;
   const bool silent = other.sign_left < milliseconds(0);
-  const bool known = !number.empty();
-  if (known && connected->contains(number)) return false;
-  if (known && (silent || kAlive - other.sign_left > kSure)) return free_all_of(other);
+  const bool missing = other.connection == Connection::kGone;
+  if (missing && (silent || kAlive - other.sign_left > kSure)) return free_all_of(other);
   // Who begins is told at once: to suspect wrongly costs time alone.
-  if (known ? moment == Moment::kLater : !silent) return false;
+  if (missing ? moment == Moment::kLater : !silent) return false;
   Call call = about(other.name);
   call.arguments.push_back(other.session);
   core_.run_one(core_.scripts.doubt, call, Loss::kNothingDone);

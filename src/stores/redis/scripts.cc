@@ -1,9 +1,8 @@
 #include "stores/redis/scripts.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
+#include "base/digest.h"
 #include "stores/redis/error_table.h"
 #include "stores/redis/finish_script.h"
 #include "stores/redis/held_script.h"
@@ -221,44 +220,26 @@ std::string script_text(const std::string& clock, const std::string& body) {
   return with_common(clock, body.c_str());
 }
 
-std::string Script::known_as() {
-  const std::scoped_lock lock(mutex_);
-  return digest_;
-}
+Script::Script(std::string text) : text_(std::move(text)), digest_(digest::sha1_hex(text_)) {}
 
-std::string Script::load(Wire& wire, Loss loss) {
-  std::string digest = wire.ask({"SCRIPT", "LOAD", text_}, loss).bytes;
-  const std::scoped_lock lock(mutex_);
-  digest_ = digest;
-  return digest;
-}
-
-std::vector<Reply> Script::run(Wire& wire, std::span<const Call> calls, Loss loss) {
-  std::string digest = known_as();
-  if (digest.empty()) digest = load(wire, Loss::kNothingDone);
-  std::vector<Reply> replies(calls.size());
-  std::vector<std::size_t> open(calls.size());
-  for (std::size_t i = 0; i < open.size(); ++i) open[i] = i;
-  for (bool again = true; !open.empty(); again = false) {
-    for (const std::size_t i : open) {
-      const std::string keys = std::to_string(calls[i].keys.size());
-      std::vector<BytesView> words = {"EVALSHA", digest, keys};
-      words.insert(words.end(), calls[i].keys.begin(), calls[i].keys.end());
-      words.insert(words.end(), calls[i].arguments.begin(), calls[i].arguments.end());
-      wire.send(words);
-    }
-    std::vector<Reply> said = wire.run(loss);
-    std::vector<std::size_t> unknown;
-    for (std::size_t i = 0; i < open.size(); ++i) {
-      if (again && said[i].is_error() && word_of(said[i].bytes) == "NOSCRIPT") {
-        unknown.push_back(open[i]);
-      }
-      replies[open[i]] = std::move(said[i]);
-    }
-    open = std::move(unknown);
-    // Others of the calls have been done by now.
-    if (!open.empty()) digest = load(wire, loss);
+std::vector<Reply> Script::run(Wire& wire, std::span<const Call> calls, Loss loss) const {
+  const auto send = [&](const char* command, BytesView script, const Call& call) {
+    const std::string keys = std::to_string(call.keys.size());
+    std::vector<BytesView> words = {command, script, keys};
+    words.insert(words.end(), call.keys.begin(), call.keys.end());
+    words.insert(words.end(), call.arguments.begin(), call.arguments.end());
+    wire.send(words);
+  };
+  for (const Call& call : calls) send("EVALSHA", digest_, call);
+  std::vector<Reply> replies = wire.run(loss);
+  std::vector<std::size_t> unknown;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i].is_error() && word_of(replies[i].bytes) == "NOSCRIPT") unknown.push_back(i);
   }
+  // With its text, which cannot be forgotten between here and there.
+  for (const std::size_t i : unknown) send("EVAL", text_, calls[i]);
+  std::vector<Reply> told = wire.run(loss);
+  for (std::size_t i = 0; i < unknown.size(); ++i) replies[unknown[i]] = std::move(told[i]);
   return replies;
 }
 

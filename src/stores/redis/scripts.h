@@ -4,7 +4,6 @@
 // nonce holds its record. What a claim answers where it is not acquired, core::decide_claim says.
 #pragma once
 
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,21 +25,18 @@ struct Call {
   std::vector<Bytes> arguments;
 };
 
+// May be used from any thread.
 class Script {
  public:
-  explicit Script(std::string text) : text_(std::move(text)) {}
+  explicit Script(std::string text);
 
-  // Runs it for each of the calls, sent together; each is a step of its own. The server may have
-  // forgotten it: it is told again then. Answers may be errors.
-  std::vector<Reply> run(Wire& wire, std::span<const Call> calls, Loss loss);
+  // Runs it for each of the calls, sent together; each is a step of its own. Where the server does
+  // not know it, or has forgotten it, its text is sent. Answers may be errors.
+  std::vector<Reply> run(Wire& wire, std::span<const Call> calls, Loss loss) const;
 
  private:
-  std::string known_as();
-  std::string load(Wire& wire, Loss loss);
-
   const std::string text_;
-  std::mutex mutex_;
-  std::string digest_;  // empty: it was never loaded
+  const std::string digest_;  // as the server names it
 };
 
 struct Scripts {

@@ -15,21 +15,8 @@ namespace semel::sqlite {
 namespace {
 
 RecordView view_of(const KeyId& id, LiveRow row) {
-  core::Record& record = row.record;
-  RecordView view;
-  view.consumer = id.consumer();
+  RecordView view = core::view_of(id, std::move(row.record));
   view.key = std::move(row.key);
-  view.id = id;
-  view.state = record.state;
-  view.fingerprint = record.fingerprint;
-  view.attempt = record.attempt;
-  view.token = static_cast<std::uint64_t>(record.token);
-  view.reason = std::move(record.reason);
-  view.error = std::move(record.error);
-  view.outcome_unknown = record.outcome_unknown;
-  view.first_seen = record.first_seen;
-  if (record.state == RecordState::kConsuming) view.lease_until = record.lease_until;
-  if (record.state == RecordState::kRetrying) view.next_at = record.next_at;
   return view;
 }
 
