@@ -28,6 +28,7 @@ class Tally final : public Observer {
   Tally& operator=(const Tally&) = delete;
 
   const TallyCounts& counts() const noexcept { return *counts_; }
+  TallyCounts& counts() noexcept { return *counts_; }
 
   void on_received(std::string_view consumer, std::size_t deliveries) noexcept override;
   void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,

@@ -38,11 +38,42 @@ TEST(Demo, TheVillainIsCaughtEveryTime) {
   }
 }
 
+TEST(Demo, WhatIsMarkedBeforeTheWorkIsLostEveryTime) {
+  for (int round = 0; round < 3; ++round) {
+    const Ran ran = run({"demo", "--strategy", "set_nx", "--messages", "300", "-o", "json"});
+    EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+    EXPECT_GT(std::stoll(json_at(ran.out, "/lost")), 0) << ran.out;
+    EXPECT_EQ(json_at(ran.out, "/doubled"), "0") << ran.out;
+    EXPECT_EQ(json_at(ran.out, "/guarantee"), "none");
+  }
+}
+
+TEST(Demo, AGuardAroundTheSameWorkLosesNothing) {
+  const Ran ran = run({"demo", "--strategy", "redis_guard", "--messages", "900", "-o", "json"});
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/lost"), "0") << ran.out;
+  EXPECT_LE(std::stoll(json_at(ran.out, "/doubled")), 5) << "one in hand at each kill";
+  EXPECT_EQ(json_at(ran.out, "/guarantee"), "at_least_once");
+}
+
+TEST(Demo, WithoutARedisServerItSaysWhatItDoesNotShow) {
+  const TempDir nothing;
+  const Words without = {"PATH=" + nothing.path().string()};
+  const Ran one = run({"demo", "--strategy", "set_nx"}, {.environment = without});
+  EXPECT_EQ(one.code, 69);
+  EXPECT_NE(one.err.find("apt-get install redis-server"), std::string::npos) << one.err;
+  const Ran all = run({"demo", "--compare", "--messages", "90", "--kills", "3", "-o", "json"},
+                      {.environment = without});
+  EXPECT_EQ(all.code, 0) << all.err;
+  EXPECT_EQ(json_at(all.out, "/not_shown/0"), "set_nx") << all.out;
+  EXPECT_EQ(json_at(all.out, "/not_shown/1"), "redis_guard");
+}
+
 TEST(Demo, ComparesAllStrategiesInOneTable) {
   const Ran ran = run({"demo", "--compare", "--messages", "300", "--kills", "3"});
   EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
-  for (const char* strategy : {"query", "natural", "pessimistic_lock", "optimistic_lock",
-                               "dedup_table", "inbox", "state_machine"}) {
+  for (const char* strategy : {"query", "set_nx", "natural", "pessimistic_lock", "optimistic_lock",
+                               "dedup_table", "inbox", "state_machine", "redis_guard"}) {
     EXPECT_NE(ran.out.find(std::string("\n") + strategy + " "), std::string::npos) << ran.out;
   }
   EXPECT_NE(ran.out.find("DOUBLED"), std::string::npos);

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -64,11 +65,14 @@ std::vector<char*> pointers_to(const Words& words) {
 }
 
 Words environment_with(const Words& added) {
-  Words all;
+  Words all = added;
   for (char** at = ::environ; *at != nullptr; ++at) {
-    if (!std::string_view(*at).starts_with("SEMEL_")) all.emplace_back(*at);
+    const std::string_view inherited = *at;
+    const std::string_view named = inherited.substr(0, inherited.find('=') + 1);
+    const bool other =
+        std::ranges::none_of(added, [&](const std::string& one) { return one.starts_with(named); });
+    if (other && !inherited.starts_with("SEMEL_")) all.emplace_back(inherited);
   }
-  all.insert(all.end(), added.begin(), added.end());
   return all;
 }
 

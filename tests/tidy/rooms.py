@@ -38,7 +38,7 @@ OWNERS = {
     "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
     "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),
     "mysql.h": ("src/stores/mysql/", "tests/", "benchmarks/"),
-    "hiredis/": ("src/stores/redis/", "tests/", "benchmarks/"),
+    "hiredis/": ("src/stores/redis/", "src/cli/demo/redis.cc", "tests/", "benchmarks/"),
     "yaml-cpp/": ("src/config/",),
     "CLI/": ("src/cli/",),
     "fmt/": ("src/", "tests/", "benchmarks/", "cmake/"),

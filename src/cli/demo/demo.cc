@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/demo/own_work.h"
+#include "cli/demo/redis.h"
 #include "cli/demo/trial.h"
 #include "cli/text.h"
 #include "compose/signals.h"
@@ -20,20 +22,17 @@ namespace semel::cli {
 
 namespace {
 
-using core::StrategyKind;
+using demo::Contender;
 using demo::Storm;
 using demo::TrialResult;
 
-constexpr StrategyKind kAll[] = {StrategyKind::kQuery,           StrategyKind::kNatural,
-                                 StrategyKind::kPessimisticLock, StrategyKind::kOptimisticLock,
-                                 StrategyKind::kDedupTable,      StrategyKind::kInbox,
-                                 StrategyKind::kStateMachine};
 constexpr std::uint64_t kMostRaced = 50;
 constexpr std::uint64_t kFewestMessages = 30;
 constexpr std::uint64_t kMostMessages = 10'000'000;
 constexpr std::uint64_t kFewestKills = 3;
 constexpr std::uint64_t kMostKills = 1'000;
 constexpr std::uint64_t kSeed = 1;
+constexpr const char* kInstallRedis = "apt-get install redis-server";
 
 struct DemoFlags {
   std::string strategy = "dedup_table";
@@ -41,6 +40,10 @@ struct DemoFlags {
   bool keep = false;
   std::uint64_t messages = 10'000;
   std::uint64_t kills = 5;
+  // As a worker of its own: the trial's folder, and where it counts.
+  std::string own_work;
+  bool own_stdin = false;
+  std::string tally;
 };
 
 // A folder of its own, gone at the end unless it is to be kept.
@@ -75,14 +78,17 @@ class Folder {
   std::string path_;
 };
 
-// `query` is there to be seen failing; every other strategy must be right to the last cent.
-bool as_promised(StrategyKind strategy, const TrialResult& result) {
-  if (strategy == StrategyKind::kQuery) return result.doubled > 0;
+// Villains are there to be seen failing; what is beside its work may do it again after a kill, and
+// all others must be right to the last cent.
+bool as_promised(const Contender& contender, const TrialResult& result) {
+  if (contender.own_work == demo::RedisKeys::kSetNx) return result.lost > 0;
+  if (contender.villain()) return result.doubled > 0;
+  if (contender.own_work) return result.lost == 0 && result.doubled <= result.kills;
   return result.lost == 0 && result.doubled == 0 && result.balance == result.expected_balance;
 }
 
-void add_result(json::Writer& writer, StrategyKind strategy, const TrialResult& result) {
-  writer.member("strategy", core::to_string(strategy)).member("guarantee", result.guarantee);
+void add_result(json::Writer& writer, const Contender& contender, const TrialResult& result) {
+  writer.member("strategy", contender.name).member("guarantee", result.guarantee);
   writer.member("messages", result.messages).member("sent", result.sent);
   writer.member("delivered", result.delivered).member("effects", result.effects);
   writer.member("duplicates", result.duplicates).member("interrupted", result.interrupted);
@@ -90,24 +96,27 @@ void add_result(json::Writer& writer, StrategyKind strategy, const TrialResult& 
   writer.member("lost", result.lost).member("doubled", result.doubled);
   writer.member("balance", result.balance).member("expected_balance", result.expected_balance);
   writer.member("seconds", result.seconds).member("per_second", result.per_second);
-  writer.member("as_promised", as_promised(strategy, result));
+  writer.member("as_promised", as_promised(contender, result));
 }
 
-void tell_one(Console& console, StrategyKind strategy, const TrialResult& result) {
+void tell_one(Console& console, const Contender& contender, const TrialResult& result) {
   console.out(fmt::format(
       "  delivered {} = {} effects + {} duplicates suppressed + {} interrupted by kills{}\n",
       grouped(result.delivered), grouped(result.effects), grouped(result.duplicates),
       grouped(result.interrupted),
       result.given_back == 0 ? "" : fmt::format(" + {} given back", grouped(result.given_back))));
-  const bool villain = strategy == StrategyKind::kQuery;
-  const char* verdict = villain ? (result.doubled > 0 ? "as feared" : "NOT SHOWN")
-                                : (as_promised(strategy, result) ? "OK" : "FAILED");
+  const bool well = as_promised(contender, result);
+  const char* verdict =
+      contender.villain() ? (well ? "as feared" : "NOT SHOWN") : (well ? "OK" : "FAILED");
   console.out(
       fmt::format("  lost {}   doubled {}     {}        ({} messages/s, balance {} of {})\n",
                   grouped(result.lost), grouped(result.doubled), verdict,
                   grouped(static_cast<std::uint64_t>(result.per_second)), result.balance,
                   result.expected_balance));
-  if (villain) {
+  if (contender.own_work == demo::RedisKeys::kSetNx) {
+    console.out(
+        "  a worker set the key and died; who came after it saw the key: marked is not done\n");
+  } else if (contender.villain()) {
     console.out("  two processes looked, both saw nothing, both acted: looking is not claiming\n");
   }
 }
@@ -121,27 +130,29 @@ class Demo {
         storm_(demo::make_storm(flags.messages, kMostRaced, kSeed)),
         signals_([this](int) { stopped_ = true; }) {}
 
-  int one(StrategyKind strategy);
+  int one(const Contender& contender);
   int compare();
   bool stopped() const { return stopped_; }
 
  private:
-  TrialResult trial(StrategyKind strategy);
+  TrialResult trial(const Contender& contender);
   void tell_storm(const std::string& title);
   void tell_place();
 
   Console& console_;
   const DemoFlags& flags_;
+  const std::optional<std::string> redis_server_ = demo::find_redis_server();
   Folder folder_;
   Storm storm_;
   std::atomic<bool> stopped_{false};
   compose::SignalDrain signals_;
 };
 
-TrialResult Demo::trial(StrategyKind strategy) {
-  const std::string name = core::to_string(strategy);
+TrialResult Demo::trial(const Contender& contender) {
+  const std::string name = contender.name;
   demo::TrialOptions options;
-  options.strategy = strategy;
+  options.contender = contender;
+  options.redis_server = redis_server_.value_or("");
   options.folder = folder_.sub(name);
   options.kills = flags_.kills;
   options.progress = [&](const std::string& line) { console_.progress(name + ": " + line); };
@@ -163,17 +174,23 @@ void Demo::tell_place() {
   if (flags_.keep) console_.note(fmt::format("kept: {}", folder_.path()));
 }
 
-int Demo::one(StrategyKind strategy) {
-  tell_storm(core::to_string(strategy));
-  const TrialResult result = trial(strategy);
-  const bool well = as_promised(strategy, result);
+int Demo::one(const Contender& contender) {
+  if (contender.own_work && !redis_server_) {
+    return console_.fail(
+        kUnavailable,
+        fmt::format("{} needs redis-server, which is not on the PATH", contender.name),
+        kInstallRedis);
+  }
+  tell_storm(contender.name);
+  const TrialResult result = trial(contender);
+  const bool well = as_promised(contender, result);
   if (console_.text()) {
-    tell_one(console_, strategy, result);
-    console_.next(strategy == StrategyKind::kQuery ? "semel demo --compare"
-                                                   : "semel init stdin/sql/sqlite > semel.yaml");
+    tell_one(console_, contender, result);
+    console_.next(contender.villain() ? "semel demo --compare"
+                                      : "semel init stdin/sql/sqlite > semel.yaml");
   } else {
     json::Writer writer = document("demo");
-    add_result(writer, strategy, result);
+    add_result(writer, contender, result);
     console_.out(writer.end_object());
   }
   tell_place();
@@ -188,18 +205,29 @@ int Demo::compare() {
   writer.member("messages", storm_.messages).member("sent", storm_.sent());
   writer.name("strategies").begin_array();
   bool well = true;
-  for (const StrategyKind strategy : kAll) {
-    const TrialResult result = trial(strategy);
-    well = well && as_promised(strategy, result);
-    table.row({core::to_string(strategy), result.guarantee, grouped(result.doubled),
-               grouped(result.lost), grouped(static_cast<std::uint64_t>(result.per_second))});
+  std::vector<std::string> not_shown;
+  for (const Contender& contender : demo::contenders()) {
+    if (contender.own_work && !redis_server_) {
+      not_shown.emplace_back(contender.name);
+      continue;
+    }
+    const TrialResult result = trial(contender);
+    well = well && as_promised(contender, result);
+    table.row({contender.name, result.guarantee, grouped(result.doubled), grouped(result.lost),
+               grouped(static_cast<std::uint64_t>(result.per_second))});
     writer.begin_object();
-    add_result(writer, strategy, result);
+    add_result(writer, contender, result);
     writer.end_object();
   }
+  writer.end_array().name("not_shown").begin_array();
+  for (const std::string& name : not_shown) writer.value(name);
   writer.end_array().member("as_promised", well).end_object();
   if (console_.text()) {
     console_.out("\n" + table.text());
+    if (!not_shown.empty()) {
+      console_.note(fmt::format("not shown: {}: redis-server is not on the PATH ({})",
+                                fmt::join(not_shown, ", "), kInstallRedis));
+    }
   } else {
     console_.out(writer);
   }
@@ -207,17 +235,29 @@ int Demo::compare() {
   return well ? kOk : kBad;
 }
 
+int run_own_work(Console& console, const DemoFlags& flags, demo::RedisKeys keys) {
+  try {
+    demo::do_own_work({keys, flags.own_work, flags.tally, flags.own_stdin});
+    return kOk;
+  } catch (const SemelError& error) {
+    return console.fail(error.error());
+  }
+}
+
 int run_demo(Console& console, const DemoFlags& flags) {
-  const auto strategy = core::strategy_from(flags.strategy);
-  if (!strategy) {
+  const Contender* contender = demo::contender_of(flags.strategy);
+  if (contender == nullptr) {
     std::vector<std::string> names;
-    for (const auto one : kAll) names.emplace_back(core::to_string(one));
+    for (const auto& one : demo::contenders()) names.emplace_back(one.name);
     return console.fail(kUsage, fmt::format("--strategy cannot be \"{}\"", flags.strategy),
                         fmt::format("one of {}", fmt::join(names, ", ")));
   }
+  if (!flags.own_work.empty() && contender->own_work) {
+    return run_own_work(console, flags, *contender->own_work);
+  }
   Demo demo(console, flags);
   try {
-    return flags.compare ? demo.compare() : demo.one(*strategy);
+    return flags.compare ? demo.compare() : demo.one(*contender);
   } catch (const SemelError& error) {
     if (demo.stopped()) return kInterrupted;
     return console.fail(error.error());
@@ -237,7 +277,7 @@ void add_demo(Program& program) {
   command
       .add_option("--strategy", flags->strategy,
                   "query, natural, pessimistic_lock, optimistic_lock, dedup_table (default), inbox "
-                  "or state_machine")
+                  "or state_machine; set_nx or redis_guard, with keys in a Redis of its own")
       ->type_name("NAME");
   command
       .add_flag("--compare", flags->compare, "All strategies, one after the other, in one table")
@@ -249,7 +289,12 @@ void add_demo(Program& program) {
       ->check(CLI::Range(kFewestKills, kMostKills))
       ->option_text("N");
   command.add_flag("--keep", flags->keep, "Keep the databases and logs, and say where");
-  command.footer("Exit code 0: as the strategy promises. `query` promises nothing, and doubles.");
+  command.add_option("--own-work", flags->own_work)->group("");
+  command.add_flag("--own-stdin", flags->own_stdin)->group("");
+  command.add_option("--tally", flags->tally)->group("");
+  command.footer(
+      "Exit code 0: as the strategy promises. `query` promises nothing, and doubles; `set_nx`, the "
+      "usual SET key 1 EX 86400 NX before the work, loses.");
 }
 
 }  // namespace semel::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <random>
 
 #include "base/json.h"
@@ -36,6 +37,23 @@ bool is_raced(std::uint64_t number, std::uint64_t raced) {
 std::string payload_of(std::uint64_t number) {
   return fmt::format(R"({{"id":"p-{}","account":{},"amount":{},"version":0}})", number,
                      1 + number % kAccounts, amount_of(number));
+}
+
+std::uint64_t number_of(std::string_view payload) {
+  constexpr std::string_view kBefore = R"({"id":"p-)";
+  if (!payload.starts_with(kBefore)) return 0;
+  std::uint64_t number = 0;
+  std::from_chars(payload.data() + kBefore.size(), payload.data() + payload.size(), number);
+  return payload == payload_of(number) ? number : 0;
+}
+
+std::string work_sql(std::uint64_t number) {
+  return fmt::format(
+      "BEGIN IMMEDIATE;"
+      "UPDATE account SET balance = balance + {2} WHERE id = {1};"
+      "INSERT INTO effects(id, account, amount) VALUES ('p-{0}', {1}, {2});"
+      "COMMIT;",
+      number, 1 + number % kAccounts, amount_of(number));
 }
 
 Storm make_storm(std::uint64_t messages, std::uint64_t raced, std::uint64_t seed) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/guarantee.h"
@@ -23,6 +24,11 @@ struct Storm {
 Storm make_storm(std::uint64_t messages, std::uint64_t raced, std::uint64_t seed);
 // The message with this number, from 1. The raced ones are the first.
 std::string payload_of(std::uint64_t number);
+
+// Which one it is; 0 for what is none of them.
+std::uint64_t number_of(std::string_view payload);
+// What is to happen for it, for work that has no statements in a config.
+std::string work_sql(std::uint64_t number);
 
 // The user's tables, and beside them a ledger that takes a row for each effect, unique or not.
 std::string schema_sql(core::StrategyKind strategy, std::uint64_t messages);

@@ -6,18 +6,20 @@
 #include <array>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include <semel/environment.h>
 #include <semel/held_messages.h>
-#include <semel/store.h>
 
 #include "cli/demo/database.h"
+#include "cli/demo/own_work.h"
+#include "cli/demo/redis.h"
+#include "cli/demo/trial_store.h"
 #include "cli/demo/worker.h"
 #include "cli/text.h"
 #include "compose/compose.h"
-#include "config/config.h"
 
 namespace semel::cli::demo {
 
@@ -42,20 +44,6 @@ constexpr std::size_t kWorkers = 2;
                     "what the workers said is in " + folder + "/*.log; --keep keeps it"});
 }
 
-config::Config load(const std::string& path) {
-  auto loaded = config::load_file(path);
-  if (loaded.config) return std::move(*loaded.config);
-  std::string why;
-  for (const auto& diagnostic : loaded.diagnostics) why += config::format(diagnostic, false);
-  throw SemelError({ErrorKind::kRejected, {}, "the demo's own config is refused: " + why, {}});
-}
-
-template <class T>
-T value_or_throw(Result<T> result) {
-  if (!result) throw SemelError(std::move(result.error()));
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
-
 class Trial {
  public:
   Trial(const Storm& storm, const TrialOptions& options);
@@ -65,7 +53,9 @@ class Trial {
   // Waits until `done`; gives up where nothing happens for too long.
   template <class Done>
   void wait(const char* what, Done done);
-  void write_config(const std::string& name, const std::string& source);
+  std::string race_config() const { return options_.folder + "/race.yaml"; }
+  void write_config(const std::string& path, const std::string& source);
+  WorkerSpec worker(const std::string& name, bool racer) const;
   void race();
   void race_one(Worker& first, Worker& second, std::uint64_t number, bool at_barrier);
   void storm();
@@ -73,18 +63,17 @@ class Trial {
   void kill_one(std::uint64_t stage);
   void start(std::size_t place);
   void settle_up();
-  std::size_t depth();
   std::uint64_t handled() const;
   void count(TrialResult& result);
+  Guarantee::Name guarantee() const;
   void retire(std::unique_ptr<Worker> worker);
 
   const Storm& storm_;
   const TrialOptions& options_;
-  const std::string database_path_;
+  // The user's tables. Work of its own has its queue elsewhere.
   Database database_;
-  config::Config config_;
-  std::unique_ptr<Store> store_;
-  ConsumerNumber number_{};
+  std::optional<RedisServer> redis_;
+  std::optional<TrialStore> store_;
   std::array<std::unique_ptr<Worker>, kWorkers> workers_;
   int started_ = 0;
   std::size_t appended_ = 0;
@@ -97,23 +86,40 @@ class Trial {
 };
 
 Trial::Trial(const Storm& storm, const TrialOptions& options)
-    : storm_(storm),
-      options_(options),
-      database_path_(options.folder + "/demo.db"),
-      database_(database_path_) {
-  database_.run(schema_sql(options.strategy, storm.messages));
-  write_config("queue.yaml", "queue");
-  write_config("race.yaml", "stdin");
-  config_ = load(options.folder + "/queue.yaml");
-  store_ = value_or_throw(compose::open_store(config_.store, {.create = true}));
-  number_ = value_or_throw(compose::attach(*store_, config_.consumers.front()));
+    : storm_(storm), options_(options), database_(ledger(options.folder)) {
+  database_.run(schema_sql(options.contender.strategy, storm.messages));
+  write_config(queue_config(options.folder), "queue");
+  if (options.contender.own_work) {
+    redis_.emplace(options.redis_server, options.folder);
+  } else {
+    write_config(race_config(), "stdin");
+  }
+  store_.emplace(queue_config(options.folder));
 }
 
-void Trial::write_config(const std::string& name, const std::string& source) {
-  std::ofstream file(options_.folder + "/" + name);
-  file << config_yaml(options_.strategy, database_path_, source);
+void Trial::write_config(const std::string& path, const std::string& source) {
+  const bool own = options_.contender.own_work.has_value();
+  std::ofstream file(path);
+  file << config_yaml(options_.contender.strategy,
+                      own ? options_.folder + "/queue.db" : ledger(options_.folder), source);
   file.close();
-  if (!file) give_up("cannot write " + options_.folder + "/" + name, options_.folder);
+  if (!file) give_up("cannot write " + path, options_.folder);
+}
+
+// Of a worker; a racer reads its messages from stdin.
+WorkerSpec Trial::worker(const std::string& name, bool racer) const {
+  WorkerSpec spec;
+  spec.folder = options_.folder;
+  spec.name = name;
+  spec.reads_stdin = racer;
+  if (options_.contender.own_work) {
+    spec.command = {"demo", "--strategy", options_.contender.name, "--own-work", options_.folder};
+    if (racer) spec.command.emplace_back("--own-stdin");
+    return spec;
+  }
+  spec.command = {"run", racer ? race_config() : queue_config(options_.folder), "-q", "-o", "none"};
+  if (racer) spec.command.emplace_back("--once");
+  return spec;
 }
 
 template <class Done>
@@ -158,10 +164,7 @@ void Trial::retire(std::unique_ptr<Worker> worker) {
 // does then is what it does on a bad day in production; the others must not mind.
 void Trial::race() {
   if (storm_.raced == 0) return;
-  const auto racer = [&](const char* name) {
-    return std::make_unique<Worker>(
-        WorkerSpec{options_.folder + "/race.yaml", options_.folder, name, true, true});
-  };
+  const auto racer = [&](const char* name) { return std::make_unique<Worker>(worker(name, true)); };
   workers_ = {racer("racer-1"), racer("racer-2")};
   for (std::uint64_t i = 1; i <= storm_.raced; ++i) {
     options_.progress(fmt::format("racing twins: {} of {}", i, storm_.raced));
@@ -209,16 +212,12 @@ void Trial::append(std::size_t until) {
                        .key = {},
                        .delay = {}});
     }
-    value_or_throw(store_->facets().held->append(number_, batch));
+    store_->append(batch);
   }
 }
 
-std::size_t Trial::depth() { return value_or_throw(store_->facets().held->depth(number_)).rows; }
-
 void Trial::start(std::size_t place) {
-  workers_[place] =
-      std::make_unique<Worker>(WorkerSpec{options_.folder + "/queue.yaml", options_.folder,
-                                          fmt::format("worker-{}", ++started_), false, false});
+  workers_[place] = std::make_unique<Worker>(worker(fmt::format("worker-{}", ++started_), false));
 }
 
 // Kills a worker in the midst of this stage's messages, and starts another in its place.
@@ -230,7 +229,7 @@ void Trial::kill_one(std::uint64_t stage) {
   int polls = 0;
   wait("a worker to make progress", [&] {
     if (workers_[victim]->counts().received.load() >= before[victim] + goal) return true;
-    if (++polls % kDepthEvery != 0 || depth() > 0) return false;
+    if (++polls % kDepthEvery != 0 || store_->depth() > 0) return false;
     // All done already: whoever did anything of it is the one.
     const std::size_t other = (victim + 1) % kWorkers;
     if (workers_[victim]->counts().received.load() == 0 &&
@@ -239,6 +238,13 @@ void Trial::kill_one(std::uint64_t stage) {
     }
     return workers_[victim]->counts().received.load() > 0;
   });
+  // Work of its own is met between its key and its work: what others do with it there is the
+  // question.
+  std::optional<WriteLock> barrier;
+  if (options_.contender.own_work) {
+    barrier.emplace(database_);
+    std::this_thread::sleep_for(kLook);
+  }
   // Not always at the same place of a batch.
   const std::uint64_t grace = system_environment().random->next() % kLongestGraceUs;
   std::this_thread::sleep_for(std::chrono::microseconds(grace));
@@ -267,7 +273,7 @@ void Trial::storm() {
       options_.progress(fmt::format("{} of {} deliveries, {} killed", grouped(handled()),
                                     grouped(storm_.sent()), kills_));
     }
-    return look && depth() == 0;
+    return look && store_->depth() == 0;
   });
 }
 
@@ -296,13 +302,21 @@ void Trial::count(TrialResult& result) {
   result.given_back = others_;
   const std::uint64_t told = result.effects + result.duplicates + others_;
   result.interrupted = received_ > told ? received_ - told : 0;
-  result.balance = database_.number(balance_sql(options_.strategy));
+  result.balance = database_.number(balance_sql(options_.contender.strategy));
   result.expected_balance = expected_balance(storm_.messages);
+}
+
+Guarantee::Name Trial::guarantee() const {
+  const auto& own_work = options_.contender.own_work;
+  if (own_work == RedisKeys::kSetNx) return Guarantee::Name::kNone;
+  if (own_work) return Guarantee::Name::kAtLeastOnce;
+  const config::Config& config = store_->config();
+  return compose::guarantee_of(config, config.consumers.front()).name;
 }
 
 TrialResult Trial::run() {
   TrialResult result;
-  result.guarantee = to_string(compose::guarantee_of(config_, config_.consumers.front()).name);
+  result.guarantee = to_string(guarantee());
   race();
   const auto began = steady_clock::now();
   storm();

@@ -6,13 +6,15 @@
 #include <functional>
 #include <string>
 
+#include "cli/demo/contender.h"
 #include "cli/demo/storm.h"
 
 namespace semel::cli::demo {
 
 struct TrialOptions {
-  core::StrategyKind strategy = core::StrategyKind::kDedupTable;
-  std::string folder;  // exists; this trial's own
+  Contender contender;
+  std::string redis_server;  // the program, for work of its own
+  std::string folder;        // exists; this trial's own
   std::uint64_t kills = 0;
   std::function<void(const std::string&)> progress;  // a line to show
   std::function<bool()> stopped;                     // asked now and then: give up?

@@ -1,130 +1,28 @@
 #include "cli/demo/worker.h"
 
-#include <fcntl.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 #include <vector>
 
 namespace semel::cli::demo {
 
 namespace {
 
-constexpr const char* kThisProgram = "/proc/self/exe";
-constexpr int kCannotStart = 127;
+std::string tally_of(const WorkerSpec& spec) { return spec.folder + "/" + spec.name + ".tally"; }
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw SemelError({ErrorKind::kUnavailable, {}, what + ": " + std::strerror(errno), {}});
-}
-
-// Between fork and exec only what is safe in a process that had threads.
-[[noreturn]] void become(char* const* arguments, int input, int log, pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(kCannotStart);
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::dup2(input, STDIN_FILENO);
-  ::dup2(log, STDOUT_FILENO);
-  ::dup2(log, STDERR_FILENO);
-  ::execv(kThisProgram, arguments);
-  ::_exit(kCannotStart);
+ProcessSpec process_of(const WorkerSpec& spec) {
+  ProcessSpec process;
+  process.program = kThisProgram;
+  process.words = {"semel"};
+  process.words.insert(process.words.end(), spec.command.begin(), spec.command.end());
+  process.words.insert(process.words.end(), {"--tally", tally_of(spec)});
+  process.log = spec.folder + "/" + spec.name + ".log";
+  process.reads_stdin = spec.reads_stdin;
+  return process;
 }
 
 }  // namespace
 
-Worker::Worker(const WorkerSpec& spec)
-    : log_(spec.folder + "/" + spec.name + ".log"),
-      tally_(spec.folder + "/" + spec.name + ".tally") {
-  std::vector<std::string> words = {
-      "semel", "run",  spec.config, "-q",
-      "-o",    "none", "--tally",   spec.folder + "/" + spec.name + ".tally"};
-  if (spec.once) words.push_back("--once");
-  std::vector<char*> arguments;
-  for (auto& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-
-  std::array<int, 2> pipe = {-1, -1};
-  if (spec.reads_stdin) {
-    if (::pipe2(pipe.data(), O_CLOEXEC) != 0) refuse("cannot make a pipe");
-  } else {
-    pipe[0] = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  }
-  const int log = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (log < 0) refuse("cannot write " + log_);
-  const pid_t parent = ::getpid();
-  pid_ = ::fork();
-  if (pid_ == 0) become(arguments.data(), pipe[0], log, parent);
-  ::close(pipe[0]);
-  ::close(log);
-  input_ = pipe[1];
-  if (pid_ < 0) refuse("cannot start a worker");
-}
-
-Worker::~Worker() {
-  end_input();
-  if (runs()) {
-    ::kill(pid_, SIGKILL);
-    collect(0);
-  }
-}
-
-void Worker::collect(int options) {
-  if (status_ || pid_ < 0) return;
-  int status = 0;
-  pid_t got = 0;
-  do {
-    got = ::waitpid(pid_, &status, options);
-  } while (got < 0 && errno == EINTR);
-  if (got == pid_) status_ = status;
-}
-
-bool Worker::runs() {
-  collect(WNOHANG);
-  return pid_ > 0 && !status_;
-}
-
-bool Worker::kill() {
-  if (!runs()) return false;
-  ::kill(pid_, SIGKILL);
-  collect(0);
-  return status_ && WIFSIGNALED(*status_) && WTERMSIG(*status_) == SIGKILL;
-}
-
-std::optional<int> Worker::drain() {
-  if (runs()) ::kill(pid_, SIGTERM);
-  const auto code = wait();
-  // It had not come to where it listens to signals, and so had nothing in hand.
-  if (!code && WIFSIGNALED(*status_) && WTERMSIG(*status_) == SIGTERM) return 0;
-  return code;
-}
-
-std::optional<int> Worker::wait() {
-  collect(0);
-  if (!status_ || !WIFEXITED(*status_)) return std::nullopt;
-  return WEXITSTATUS(*status_);
-}
-
-void Worker::say(const std::string& line) {
-  const std::string text = line + "\n";
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(input_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) refuse("a worker does not read; its words are in " + log_);
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
-void Worker::end_input() {
-  if (input_ >= 0) ::close(input_);
-  input_ = -1;
-}
+// The tally is there before it is counted in.
+Worker::Worker(const WorkerSpec& spec) : Process(process_of(spec)), tally_(tally_of(spec)) {}
 
 std::uint64_t Worker::ended() const noexcept {
   const TallyCounts& c = counts();

@@ -1,0 +1,45 @@
+// TrialStore: the store of a trial's config, opened, and the queue of its one consumer.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <semel/error.h>
+#include <semel/held_messages.h>
+#include <semel/store.h>
+
+#include "config/config.h"
+
+namespace semel::cli::demo {
+
+template <class T>
+T value_or_throw(Result<T> result) {
+  if (!result) throw SemelError(std::move(result.error()));
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+// Every failure is thrown as SemelError. Any thread.
+class TrialStore {
+ public:
+  explicit TrialStore(const std::string& config);
+
+  const config::Config& config() const noexcept { return config_; }
+  void append(std::span<const HeldMessage> messages) const;
+  std::vector<Arrival> take(std::size_t most, std::size_t most_bytes,
+                            std::chrono::milliseconds hidden) const;
+  void remove(std::span<const RowTag> rows) const;
+  // Rows that are there, hidden ones too.
+  std::size_t depth() const;
+
+ private:
+  config::Config config_;
+  std::unique_ptr<Store> store_;
+  ConsumerNumber consumer_{};
+};
+
+}  // namespace semel::cli::demo
