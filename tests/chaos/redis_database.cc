@@ -55,6 +55,7 @@ class RedisDatabase final : public Database {
     RedisOptions options;
     options.url = url;
     options.prefix = prefix_;
+    options.accept_eviction = true;  // the scene only looks
     return value_of(open_redis(std::move(options)));
   }
   StoreStats stats() const { return value_of(open()->facets().records->stats()); }

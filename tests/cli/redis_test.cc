@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -138,12 +140,14 @@ TEST(RedisProgram, WhatFailsIsTriedAgainAndWhatIsHopelessIsADeadLetter) {
 }
 
 TEST(RedisProgram, NothingIsLostHoweverOftenTheRunIsKilled) {
-  constexpr int kMessages = 400, kKills = 6, kAtATime = 16;
+  constexpr int kAtATime = 16;
+  const bool soak = std::getenv("SEMEL_SOAK") != nullptr;
+  const int messages = soak ? 5'000 : 400, kills = soak ? 25 : 6;
   const RedisScene scene(kFile);
-  scene.lines(0, kMessages);
+  scene.lines(0, messages);
   std::size_t killed = 0;
-  for (int i = 1; i <= kKills; ++i) {
-    const std::size_t goal = static_cast<std::size_t>(i * kMessages / (kKills + 2));
+  for (int i = 1; i <= kills; ++i) {
+    const std::size_t goal = static_cast<std::size_t>(i * messages / (kills + 2));
     Program runner({"run", scene.config(), "--once", "-q"});
     while (runner.runs() && scene.calls().size() < goal) {
       std::this_thread::sleep_for(milliseconds(2));
@@ -159,9 +163,9 @@ TEST(RedisProgram, NothingIsLostHoweverOftenTheRunIsKilled) {
   for (const auto& [key, times] : scene.calls()) {
     repeats += static_cast<std::size_t>(times - 1);
   }
-  EXPECT_EQ(scene.calls().size(), std::size_t{kMessages});
+  EXPECT_EQ(scene.calls().size(), static_cast<std::size_t>(messages));
   EXPECT_LE(repeats, killed * kAtATime) << "only what was in hand when it was killed";
-  std::printf("%zu of %d repeated by %zu kills\n", repeats, kMessages, killed);
+  std::printf("%zu of %d repeated by %zu kills\n", repeats, messages, killed);
   EXPECT_EQ(scene.letters(), "0");
   const Ran verified = scene.semel({"store", "verify", "--full"});
   EXPECT_EQ(verified.code, 0) << verified.out;

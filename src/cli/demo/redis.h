@@ -22,8 +22,6 @@ class RedisServer {
  public:
   // Waits until it answers. Throws SemelError.
   RedisServer(const std::string& program, const std::string& folder);
-  bool runs() { return process_.runs(); }
-  const std::string& log() const noexcept { return process_.log(); }
 
  private:
   Process process_;
