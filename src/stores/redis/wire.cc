@@ -129,7 +129,10 @@ std::vector<Reply> Wire::run(Loss loss) {
   while (replies.size() < expected_) {
     // Whoever does not listen any more may still have said why.
     const bool listens = flush();
-    if (!socket_.wait(listens && written_ < out_.size(), Socket::Clock::now() + answer_timeout_)) {
+    const bool there =
+        listens && written_ == out_.size() && short_wait_.look([this] { return !socket_.quiet(); });
+    const auto until = Socket::Clock::now() + answer_timeout_;
+    if (!there && !socket_.wait(listens && written_ < out_.size(), until)) {
       lost(loss, fmt::format("no answer in {} ms", answer_timeout_.count()));
     }
     read_some(replies, loss);

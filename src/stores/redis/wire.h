@@ -10,6 +10,7 @@
 #include "stores/redis/reply.h"
 #include "stores/redis/transport.h"
 #include "stores/redis/url.h"
+#include "system/short_wait.h"
 
 namespace semel::redis {
 
@@ -49,6 +50,7 @@ class Wire {
   const std::string place_;
   std::chrono::milliseconds answer_timeout_;
   Transport socket_;
+  system::ShortWait short_wait_;
   Reader reader_;
   std::string out_;
   std::size_t written_ = 0;  // of out_
