@@ -7,7 +7,9 @@
 namespace semel::engine {
 
 // Halved when a batch takes longer than the target, grown slowly while full batches stay well under
-// it: a batch is one transaction, and other programs wait for its end.
+// it: a batch is one transaction, and other programs wait for its end. Where even one message takes
+// that long, as on a distant or busy server, smaller batches would only be more of them: then they
+// grow until they take one and a half times what one message does.
 class BatchSize {
  public:
   BatchSize(std::size_t first, std::size_t max, std::chrono::milliseconds target) noexcept
@@ -17,9 +19,12 @@ class BatchSize {
   void ran(std::size_t messages, std::chrono::nanoseconds took) noexcept;
 
  private:
+  void learn(std::size_t messages, std::chrono::nanoseconds took) noexcept;
+
   std::size_t limit_;
   std::size_t max_;
   std::chrono::nanoseconds target_;
+  std::chrono::nanoseconds floor_{};  // what one message takes; zero: not known
 };
 
 }  // namespace semel::engine

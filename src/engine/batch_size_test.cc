@@ -5,6 +5,7 @@
 namespace semel::engine {
 namespace {
 
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 TEST(BatchSize, GrowsWhileFullBatchesAreQuickAndStopsAtMax) {
@@ -27,10 +28,34 @@ TEST(BatchSize, HalvesWhatWasSlow) {
   EXPECT_EQ(size.limit(), 4u);
 }
 
-TEST(BatchSize, NeverFallsBelowOne) {
-  BatchSize size(1, 100, milliseconds(20));
-  size.ran(1, milliseconds(500));
-  EXPECT_EQ(size.limit(), 1u);
+// After many batches that take a time of their own and one for each message.
+BatchSize after_many(milliseconds own, microseconds each) {
+  BatchSize size(100, 100, milliseconds(20));
+  for (int i = 0; i < 200; ++i) size.ran(size.limit(), own + each * size.limit());
+  return size;
+}
+
+TEST(BatchSize, SlowMessagesAreTakenFewAtATime) {
+  const std::size_t limit = after_many(milliseconds(0), milliseconds(500)).limit();
+  EXPECT_GE(limit, 1u);
+  EXPECT_LE(limit, 2u);
+}
+
+TEST(BatchSize, WhatEachMessageTakesMakesBatchesSmaller) {
+  const std::size_t limit = after_many(milliseconds(2), milliseconds(1)).limit();
+  EXPECT_GE(limit, 6u);
+  EXPECT_LE(limit, 18u);
+}
+
+TEST(BatchSize, WhatABatchTakesHoweverSmallDoesNot) {
+  EXPECT_GE(after_many(milliseconds(60), microseconds(100)).limit(), 90u);
+}
+
+TEST(BatchSize, AServerThatIsSlowForATimeIsForgottenWhenItIsNot) {
+  BatchSize size(100, 100, milliseconds(20));
+  for (int i = 0; i < 50; ++i) size.ran(size.limit(), milliseconds(400));
+  for (int i = 0; i < 50; ++i) size.ran(size.limit(), milliseconds(1) * size.limit());
+  EXPECT_LE(size.limit(), 20u);
 }
 
 TEST(BatchSize, NearTheTargetItStays) {
