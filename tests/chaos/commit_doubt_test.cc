@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include <semel/held_messages.h>
 #include <semel/unit_of_work.h>
 
 #include "tests/chaos/commit_fault.h"
@@ -109,6 +110,49 @@ TEST(CommitDoubt, EffectsHappenOnceAndTheNextClaimTellsWhether) {
   const auto counts = database->sql()->rows("SELECT count(*), count(DISTINCT name) FROM effect")[0];
   EXPECT_EQ(counts[0], std::to_string(round));
   EXPECT_EQ(counts[1], std::to_string(round));
+}
+
+// Messages are in hand for as long as nobody else may have them: nobody waits that long for those
+// of which only the answer was lost.
+TEST(CommitDoubt, WhatATakeInDoubtHadIsThereForTheNext) {
+  using Then = TcpProxy::Then;
+  constexpr std::size_t kMessages = 10;
+  TcpProxy proxy(shared_server().port());
+  const auto database = make_database_on_shared(proxy.port());
+  const auto store = database->open_at_place();
+  HeldMessages& held = *store->facets().held;
+  const ConsumerNumber consumer = store->attach({"payments", "recipe", false, {}}).value();
+  const auto with_line = [](const Arrival&) { return std::optional<Bytes>("one"); };
+  for (const Then then : {Then::kWithhold, Then::kLose}) {
+    for (const LineOf& line_of : {LineOf(), LineOf(with_line)}) {
+      HeldMessage one;
+      one.payload = "payload";
+      const std::vector<HeldMessage> messages(kMessages, one);
+      ASSERT_TRUE(held.append(consumer, messages).has_value());
+      const auto take = [&] {
+        return held.take(consumer, kMessages, 1 << 20, std::chrono::minutes(5), line_of);
+      };
+      proxy.cut_all();
+      // A connection that was cut is found out by its use.
+      for (int tries = 1; !held.depth(consumer) && tries < 4; ++tries) continue;
+      const CommitFault fault(proxy, then);
+      const auto lost = take();
+      ASSERT_EQ(fault.fired(), 1U) << "the fault did not fire";
+      proxy.clear();
+      ASSERT_FALSE(lost.has_value());
+      EXPECT_EQ(lost.error().kind, ErrorKind::kInDoubt) << lost.error().message;
+      auto again = take();
+      for (int tries = 1; !again && tries < 4; ++tries) again = take();
+      ASSERT_TRUE(again.has_value()) << again.error().message;
+      EXPECT_EQ(again->size(), kMessages);
+      std::vector<RowTag> rows;
+      for (const Arrival& arrival : *again) {
+        rows.push_back(*arrival.row);
+        EXPECT_FALSE(arrival.suspect) << "nobody has tried it";
+      }
+      ASSERT_TRUE(held.remove(rows).has_value());
+    }
+  }
 }
 
 }  // namespace

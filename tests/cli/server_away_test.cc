@@ -42,7 +42,6 @@ TEST_P(ServerAway, ARunSaysItOnceGoesOnAndLosesNothing) {
     std::this_thread::sleep_for(seconds(1));
     server_->start();
   }
-  // What was taken as the server went, and whose answer was lost, shows when that lease ends.
   EXPECT_TRUE(comes_true([&] { return scene_.sum() >= made.sum; }, seconds(120))) << runner.err();
   runner.signal(SIGTERM);
   const Ran ran = runner.wait();

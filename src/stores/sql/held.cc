@@ -1,8 +1,11 @@
 #include "stores/sql/held.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "stores/sql/held_take.h"
 #include "stores/sql/transacted.h"
@@ -61,6 +64,33 @@ class Behind {
   std::set<BytesView> full_;
 };
 
+// Takes that may have been committed although their answer was lost. Nobody knows of their rows, so
+// they would wait until they are due again. Any thread.
+class LostTakes {
+ public:
+  void add(ConsumerNumber consumer, StoreTime until) {
+    const std::scoped_lock lock(mutex_);
+    lost_.emplace(consumer, until);
+  }
+  std::vector<StoreTime> of(ConsumerNumber consumer) const {
+    const std::scoped_lock lock(mutex_);
+    std::vector<StoreTime> untils;
+    const auto [first, last] = lost_.equal_range(consumer);
+    for (auto one = first; one != last; ++one) untils.push_back(one->second);
+    return untils;
+  }
+  void forget(ConsumerNumber consumer, std::span<const StoreTime> untils) {
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(lost_, [&](const auto& one) {
+      return one.first == consumer && std::ranges::find(untils, one.second) != untils.end();
+    });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::multimap<ConsumerNumber, StoreTime> lost_;
+};
+
 class Held final : public HeldMessages {
  public:
   explicit Held(const Core& core) : core_(core) {}
@@ -90,13 +120,22 @@ class Held final : public HeldMessages {
       wanted.max_messages = max_messages;
       wanted.max_bytes = max_bytes;
       wanted.instance = core_.instances.number();
+      const std::vector<StoreTime> lost = lost_.of(consumer);
       const auto attempt = [&](bool lined) {
-        return transacted(core_.pool,
-                          [&](Work& work) { return take(work, wanted, hidden, line_of, lined); });
+        return transacted(core_.pool, [&](Work& work) {
+          show_again(work, wanted, lost);
+          return take(work, wanted, hidden, line_of, lined);
+        });
       };
-      auto taken = attempt(static_cast<bool>(line_of));
-      if (!taken) taken = attempt(true);
-      return *std::move(taken);
+      try {
+        auto taken = attempt(static_cast<bool>(line_of));
+        if (!taken) taken = attempt(true);
+        if (!lost.empty()) lost_.forget(consumer, lost);
+        return *std::move(taken);
+      } catch (const Failure& failed) {
+        if (failed.error().kind == ErrorKind::kInDoubt) lost_.add(consumer, wanted.until);
+        throw;
+      }
     });
   }
 
@@ -158,9 +197,17 @@ class Held final : public HeldMessages {
  private:
   HeldRows rows(Session& session) { return {session, core_.texts.held, core_.wake_ups}; }
 
+  void show_again(Work& work, const HeldTake::Wanted& wanted, std::span<const StoreTime> lost) {
+    HeldRows held = rows(work.session());
+    for (const StoreTime until : lost) {
+      const auto taken = held.taken(wanted.consumer, wanted.instance, until);
+      if (!taken.empty()) held.release(taken, milliseconds(0), work.now());
+    }
+  }
+
   // None where it can only be said with the lines locked.
-  std::optional<std::vector<Arrival>> take(Work& work, HeldTake::Wanted wanted, milliseconds hidden,
-                                           const LineOf& line_of, bool lined) {
+  std::optional<std::vector<Arrival>> take(Work& work, HeldTake::Wanted& wanted,
+                                           milliseconds hidden, const LineOf& line_of, bool lined) {
     HeldRows held = rows(work.session());
     if (lined) {
       // No turn is waited for where nothing is due.
@@ -187,6 +234,7 @@ class Held final : public HeldMessages {
   }
 
   const Core core_;
+  LostTakes lost_;
 };
 
 }  // namespace

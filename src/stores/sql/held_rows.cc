@@ -160,6 +160,15 @@ void HeldRows::take(RowTag row, std::int64_t instance, StoreTime until) {
   session_.queue(texts_.take, {row, instance, until});
 }
 
+std::vector<RowTag> HeldRows::taken(ConsumerNumber consumer, std::int64_t instance,
+                                    StoreTime until) {
+  std::vector<RowTag> rows;
+  Answer answer = session_.ask(texts_.taken, {consumer, instance, until});
+  while (answer.next()) rows.push_back(RowTag{answer.integer(0)});
+  std::ranges::sort(rows);
+  return rows;
+}
+
 // Rows in no line need no consumer's lock: most have none, and are found at once.
 std::vector<HeldRows::Standing> HeldRows::standing(std::span<const RowTag> rows) {
   std::vector<Standing> found;

@@ -45,8 +45,8 @@ struct HeldContent {
 struct HeldTexts {
   explicit HeldTexts(const Dialect& dialect);
   LineTexts lines;
-  Text add, due, any_due, behind, take, release, release_later, hide, free, whose, lined, remove,
-      find, payload, inbox, move, there, taken_from, show, depth, count;
+  Text add, due, any_due, behind, take, taken, release, release_later, hide, free, whose, lined,
+      remove, find, payload, inbox, move, there, taken_from, show, depth, count;
 };
 
 // For one transaction. Who waits for rows hears with its commit of those that came.
@@ -74,6 +74,8 @@ class HeldRows {
   std::vector<Arrival> behind(RowTag row, ConsumerNumber consumer, BytesView line,
                               std::size_t max_messages, std::size_t max_bytes, StoreTime now);
   void take(RowTag row, std::int64_t instance, StoreTime until);
+  // What was taken so. Locks nothing.
+  std::vector<RowTag> taken(ConsumerNumber consumer, std::int64_t instance, StoreTime until);
   HeldLines& lines() noexcept { return lines_; }
 
   void release(std::span<const RowTag> rows, std::chrono::milliseconds delay, StoreTime now);

@@ -24,6 +24,8 @@ HeldTexts::HeldTexts(const Dialect& dialect)
                           "(SELECT place FROM semel_held WHERE row_id = ?3) "
                           "ORDER BY place LIMIT ?4"),
       take(dialect, "UPDATE semel_held SET due_at = ?3, taken_by = ?2 WHERE row_id = ?1"),
+      taken(dialect,
+            "SELECT row_id FROM semel_held WHERE consumer = ?1 AND taken_by = ?2 AND due_at = ?3"),
       release(dialect,
               "UPDATE semel_held SET taken_by = NULL, due_at = ready_at WHERE row_id = ?1"),
       release_later(dialect,
