@@ -15,6 +15,16 @@ bool held_by(const Record& record, const Nonce& nonce) noexcept {
   return record.state == RecordState::kConsuming && record.nonce == nonce;
 }
 
+Acquired acquired_by(const KeyId& id, const Record& record, StoreTime now) {
+  Acquired acquired;
+  acquired.lease = {id, record.token, record.nonce};
+  acquired.attempt = record.attempt;
+  // Also after a failure that was caught: the try that ended in the dark is as dark as before.
+  acquired.taken_over = record.outcome_unknown;
+  acquired.since_first = since(record.first_seen, now);
+  return acquired;
+}
+
 Acquired acquire(Record& record, const ClaimRequest& request, StoreTime now) {
   record.state = RecordState::kConsuming;
   record.token = request.token;
@@ -22,13 +32,7 @@ Acquired acquire(Record& record, const ClaimRequest& request, StoreTime now) {
   record.lease_until = now + request.lease;
   record.next_at = StoreTime{};
   ++record.attempt;
-  Acquired acquired;
-  acquired.lease = Lease{request.key, request.token, request.nonce};
-  acquired.attempt = record.attempt;
-  // Also after a failure that was caught: the try that ended in the dark is as dark as before.
-  acquired.taken_over = record.outcome_unknown;
-  acquired.since_first = since(record.first_seen, now);
-  return acquired;
+  return acquired_by(request.key, record, now);
 }
 
 Record new_record(const ClaimRequest& request, StoreTime now) {
@@ -113,6 +117,12 @@ Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request, S
       return Closed{record->state == RecordState::kParked, record->reason};
   }
   std::abort();
+}
+
+std::optional<Acquired> acquired_before(const KeyId& id, const Record& record, const Nonce& nonce,
+                                        StoreTime now) {
+  if (!held_by(record, nonce)) return std::nullopt;
+  return acquired_by(id, record, now);
 }
 
 bool decide_renew(Record& record, const Nonce& nonce, milliseconds lease, StoreTime now) {

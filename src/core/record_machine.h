@@ -57,6 +57,11 @@ bool same_fingerprint(const Fingerprint& recorded, const Fingerprint& arrived) n
 // Answers a claim on `record` (none: the key is new) at `now`; changes or makes it where acquired.
 Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request, StoreTime now);
 
+// What the claim was answered that gave `nonce` the record; none where it does not hold it. A claim
+// whose answer was lost is said again under its own nonce.
+std::optional<Acquired> acquired_before(const KeyId& id, const Record& record, const Nonce& nonce,
+                                        StoreTime now);
+
 // True where `nonce` still holds the record; then its lease ends `lease` from now.
 bool decide_renew(Record& record, const Nonce& nonce, milliseconds lease, StoreTime now);
 

@@ -92,6 +92,24 @@ TEST_F(RecordMachine, ALeaseThatEndedIsTakenOver) {
   EXPECT_FALSE(record->outcome_unknown);
 }
 
+TEST_F(RecordMachine, WhoSaysAClaimAgainIsAnsweredAsBefore) {
+  const Acquired first = acquire();
+  EXPECT_FALSE(acquired_before({}, *record, nonce(9), now));
+  now += kLease;
+  const Acquired second = acquire();
+  EXPECT_FALSE(acquired_before({}, *record, first.lease.nonce, now)) << "it was taken over";
+  now += kLease * 2;
+  const auto again = acquired_before({}, *record, second.lease.nonce, now);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->lease.token, second.lease.token);
+  EXPECT_EQ(again->lease.nonce, second.lease.nonce);
+  EXPECT_EQ(again->attempt, 2);
+  EXPECT_TRUE(again->taken_over);
+  EXPECT_EQ(again->since_first, kLease * 3);
+  EXPECT_EQ(finish(again->lease, Finish::To::kCompleted), Applied::kYes);
+  EXPECT_FALSE(acquired_before({}, *record, second.lease.nonce, now)) << "it is completed";
+}
+
 TEST_F(RecordMachine, AnUnknownOutcomeIsRememberedUntilTheKeyIsCompleted) {
   for (const Finish::To to : {Finish::To::kRetrying, Finish::To::kDead, Finish::To::kParked}) {
     record.reset();

@@ -112,6 +112,40 @@ TEST(CommitDoubt, EffectsHappenOnceAndTheNextClaimTellsWhether) {
   EXPECT_EQ(counts[1], std::to_string(round));
 }
 
+TEST(CommitDoubt, AClaimWhoseAnswerIsLostIsSaidAgain) {
+  using Then = TcpProxy::Then;
+  TcpProxy proxy(shared_server().port());
+  const auto database = make_database_on_shared(proxy.port());
+  const auto store = database->open_at_place();
+  const ConsumerNumber consumer = store->attach({"payments", "recipe", false, {}}).value();
+  const auto claim = [&](const std::string& name) -> Result<Claim> {
+    const Message message = make_message(consumer, name);
+    const Message* const one = &message;
+    auto claims = store->claim({&one, 1}, {});
+    if (!claims) return failure(std::move(claims.error()));
+    return std::move(claims->front());
+  };
+  // The first claims of a store look at more.
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(claim(name).has_value());
+  int round = 0;
+  for (const Then then : {Then::kWithhold, Then::kCut, Then::kLose, Then::kWithhold}) {
+    const std::string name = fmt::format("message {} in doubt", ++round);
+    const auto fault = proxy.inject({.text = name, .then = then});
+    const auto claimed = claim(name);
+    EXPECT_EQ(proxy.fired(fault), 1U) << "the fault did not fire";
+    proxy.clear();
+    ASSERT_TRUE(claimed.has_value()) << claimed.error().message;
+    const auto* const acquired = std::get_if<Acquired>(&*claimed);
+    ASSERT_NE(acquired, nullptr) << "round " << round;
+    EXPECT_EQ(acquired->attempt, 1);
+    EXPECT_FALSE(acquired->taken_over);
+    const Finish done = completed(acquired->lease);
+    const auto applied = store->finish({&done, 1});
+    ASSERT_TRUE(applied.has_value());
+    EXPECT_EQ(applied->front(), Applied::kYes);
+  }
+}
+
 // Messages are in hand for as long as nobody else may have them: nobody waits that long for those
 // of which only the answer was lost.
 TEST(CommitDoubt, WhatATakeInDoubtHadIsThereForTheNext) {

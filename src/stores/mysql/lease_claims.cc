@@ -23,23 +23,19 @@ void erase_answered(std::vector<std::uint32_t>& open, const std::vector<bool>& d
 }  // namespace
 
 struct LeaseClaims::Request : ClaimRequest {
-  Request(std::span<const Message* const> all, const ClaimOptions& wanted, std::int64_t into,
-          std::int64_t holder)
-      : ClaimRequest(all, into), options(wanted), instance(holder) {}
+  Request(std::span<const Message* const> all, std::span<const Nonce> their_nonces,
+          const ClaimOptions& wanted, std::int64_t into, std::int64_t holder)
+      : ClaimRequest(all, into), nonces(their_nonces), options(wanted), instance(holder) {}
 
+  const std::span<const Nonce> nonces;
   const ClaimOptions& options;
   const std::int64_t instance;
-  std::vector<Nonce> nonces;
 };
 
 std::vector<Claim> LeaseClaims::claim(std::span<const Message* const> messages,
-                                      const ClaimOptions& options, std::int64_t generation,
-                                      std::int64_t instance) {
-  Request request(messages, options, generation, instance);
-  request.nonces.reserve(messages.size());
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    request.nonces.push_back(sql::draw(*environment_.random));
-  }
+                                      std::span<const Nonce> nonces, const ClaimOptions& options,
+                                      std::int64_t generation, std::int64_t instance) {
+  Request request(messages, nonces, options, generation, instance);
   for (int tries = 1; !request.open.empty() && tries <= kMostClaimTries; ++tries) {
     try {
       claim_once(request);
@@ -75,12 +71,8 @@ void LeaseClaims::look(Request& request) {
     const std::uint32_t at = request.at(one.id);
     there[at] = true;
     std::optional<core::Record> record = std::move(one.row.record);
-    const bool mine =
-        record->state == RecordState::kConsuming && record->nonce == request.nonces[at];
-    if (mine) {
-      Acquired acquired;
-      acquired.lease = {one.id, record->token, record->nonce};
-      request.answers[at] = acquired;
+    if (auto before = core::acquired_before(one.id, *record, request.nonces[at], found.now)) {
+      request.answers[at] = *before;
       done[at] = true;
       continue;
     }

@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include <semel/environment.h>
 #include <semel/store.h>
 
 #include "stores/mysql/record_batch.h"
@@ -15,14 +14,14 @@ namespace semel::mysql {
 // whose it is. Only that, and what may be taken over, is locked: a key in work keeps nobody.
 class LeaseClaims {
  public:
-  LeaseClaims(Connection& connection, const std::string& clock, const sql::RecordTexts& records,
-              Environment& environment)
-      : connection_(connection), clock_(clock), records_(records), environment_(environment) {}
+  LeaseClaims(Connection& connection, const std::string& clock, const sql::RecordTexts& records)
+      : connection_(connection), clock_(clock), records_(records) {}
 
-  // All messages of consumers whose new records go into `generation`. A key that another
-  // transaction holds is Busy, and it alone.
-  std::vector<Claim> claim(std::span<const Message* const> messages, const ClaimOptions& options,
-                           std::int64_t generation, std::int64_t instance);
+  // All messages of consumers whose new records go into `generation`, each with its nonce. A key
+  // that another transaction holds is Busy, and it alone.
+  std::vector<Claim> claim(std::span<const Message* const> messages, std::span<const Nonce> nonces,
+                           const ClaimOptions& options, std::int64_t generation,
+                           std::int64_t instance);
 
  private:
   struct Request;
@@ -37,7 +36,6 @@ class LeaseClaims {
   Connection& connection_;
   const std::string& clock_;
   const sql::RecordTexts& records_;
-  Environment& environment_;
 };
 
 }  // namespace semel::mysql

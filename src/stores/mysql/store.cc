@@ -62,13 +62,16 @@ Result<std::vector<Claim>> MySqlStore::claim(std::span<const Message* const> mes
   return sql::contained([&] {
     if (messages.empty()) return std::vector<Claim>();
     const std::int64_t instance = core_.presence.number();
-    sql::Lent lent(core_.pool);
-    auto& connection = static_cast<Connection&>(*lent);
+    const auto nonces = sql::draw(*core_.environment.random, messages.size());
     SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
-    LeaseClaims leases(connection, core_.place.clock, core_.texts.records, core_.environment);
-    auto claims =
-        leases.claim(messages, options, core_.generations.active(connection, consumer), instance);
+    auto claims = sql::said_again_in_doubt([&] {
+      sql::Lent lent(core_.pool);
+      auto& connection = static_cast<Connection&>(*lent);
+      LeaseClaims leases(connection, core_.place.clock, core_.texts.records);
+      return leases.claim(messages, nonces, options, core_.generations.active(connection, consumer),
+                          instance);
+    });
     SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
     return claims;
   });

@@ -16,7 +16,9 @@ constexpr int kMostMoves = 8;
 // Where one of many is held, each is asked for by itself, and waits no longer.
 constexpr milliseconds kAlone{50};
 
-Claim answer_of(Found& found, const Message& message, StoreTime now, bool want_result) {
+Claim answer_of(Found& found, const Message& message, const Nonce& nonce, StoreTime now,
+                bool want_result) {
+  if (auto before = core::acquired_before(found.id, found.row.record, nonce, now)) return *before;
   std::optional<core::Record> record = std::move(found.row.record);
   Claim answer = core::decide_claim(record, {found.id, message.fingerprint(), {}, {}, {}}, now);
   // It became due between two statements: the next claim takes it.
@@ -31,10 +33,10 @@ Claim answer_of(Found& found, const Message& message, StoreTime now, bool want_r
 
 struct LeaseClaims::Request {
   std::span<const Message* const> messages;
+  std::span<const Nonce> nonces;
   const ClaimOptions& options;
   std::int64_t instance;
   std::vector<std::uint32_t> open;  // without an answer, in the order of their ids
-  std::vector<Nonce> nonces;
   std::vector<Claim> answers;
 
   const Message& message(std::uint32_t at) const { return *messages[at]; }
@@ -51,12 +53,9 @@ struct LeaseClaims::Request {
 
 std::vector<Claim> LeaseClaims::claim(Connection& connection,
                                       std::span<const Message* const> messages,
-                                      const ClaimOptions& options, std::int64_t instance) {
-  Request request{messages, options, instance, sql::in_order(messages), {}, {}};
-  request.nonces.reserve(messages.size());
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    request.nonces.push_back(sql::draw(*environment_.random));
-  }
+                                      std::span<const Nonce> nonces, const ClaimOptions& options,
+                                      std::int64_t instance) {
+  Request request{messages, nonces, options, instance, sql::in_order(messages), {}};
   request.answers.assign(messages.size(), Busy{core::kShortestBusy});
   try {
     claim_all(connection, request, messages.size() > 1 ? patience_ : kAlone);
@@ -65,8 +64,9 @@ std::vector<Claim> LeaseClaims::claim(Connection& connection,
     if (messages.size() == 1) return {Busy{core::kLongestBusy}};
     // Which one is held is not said: each that has no answer is asked for by itself.
     for (const std::uint32_t at : request.open) {
-      request.answers[at] =
-          std::move(claim(connection, messages.subspan(at, 1), options, instance).front());
+      request.answers[at] = std::move(
+          claim(connection, messages.subspan(at, 1), nonces.subspan(at, 1), options, instance)
+              .front());
     }
   }
   return std::move(request.answers);
@@ -154,19 +154,18 @@ void LeaseClaims::look(Connection& connection, Request& request, milliseconds pa
   FoundRows taken = found_in(results[results.size() - 2].get());
   for (Found& found : taken.rows) {
     const std::uint32_t at = request.at(found.id);
-    Acquired acquired;
-    acquired.lease = {found.id, found.row.record.token, found.row.record.nonce};
-    acquired.attempt = found.row.record.attempt;
-    acquired.taken_over = found.row.record.outcome_unknown;
-    acquired.since_first = std::max(taken.now - found.row.record.first_seen, milliseconds(0));
-    request.answers[at] = acquired;
-    done[at] = true;
+    if (auto taken_now =
+            core::acquired_before(found.id, found.row.record, request.nonces[at], taken.now)) {
+      request.answers[at] = *taken_now;
+      done[at] = true;
+    }
   }
   FoundRows there = found_in(results.back().get());
   for (Found& found : there.rows) {
     const std::uint32_t at = request.at(found.id);
     if (done[at]) continue;
-    request.answers[at] = answer_of(found, request.message(at), there.now, want_result);
+    request.answers[at] =
+        answer_of(found, request.message(at), request.nonces[at], there.now, want_result);
     done[at] = true;
   }
   request.answered(done);

@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include <semel/environment.h>
 #include <semel/store.h>
 
 #include "stores/postgres/generations.h"
@@ -15,17 +14,14 @@ namespace semel::postgres {
 class LeaseClaims {
  public:
   LeaseClaims(Generations& generations, const BatchTexts& records, const SessionTexts& session,
-              Environment& environment, std::chrono::milliseconds patience)
-      : generations_(generations),
-        records_(records),
-        session_(session),
-        environment_(environment),
-        patience_(patience) {}
+              std::chrono::milliseconds patience)
+      : generations_(generations), records_(records), session_(session), patience_(patience) {}
 
-  // All messages of one consumer. A key that another transaction holds for longer than
-  // the patience is Busy, and it alone.
+  // All messages of one consumer, each with its nonce. A key that another transaction holds for
+  // longer than the patience is Busy, and it alone.
   std::vector<Claim> claim(Connection& connection, std::span<const Message* const> messages,
-                           const ClaimOptions& options, std::int64_t instance);
+                           std::span<const Nonce> nonces, const ClaimOptions& options,
+                           std::int64_t instance);
 
  private:
   struct Request;
@@ -40,7 +36,6 @@ class LeaseClaims {
   Generations& generations_;
   const BatchTexts& records_;
   const SessionTexts& session_;
-  Environment& environment_;
   const std::chrono::milliseconds patience_;
 };
 

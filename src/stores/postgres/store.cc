@@ -23,8 +23,7 @@ class PostgresStore final : public Store {
   PostgresStore(PostgresOptions options, Place place, const InnerOptions& inner)
       : core_(std::move(options), std::move(place), {options.listens, inner.grace},
               options.environment != nullptr ? *options.environment : system_environment()),
-        leases_(core_.generations, core_.batch_texts, core_.session_texts, core_.environment,
-                core_.pool.patience()),
+        leases_(core_.generations, core_.batch_texts, core_.session_texts, core_.pool.patience()),
         facts_(core_.dialect, core_.place.schema),
         ports_(core_.shared, core_.dialect, facts_, core_.presence),
         units_(make_units(core_)),
@@ -66,10 +65,12 @@ Result<std::vector<Claim>> PostgresStore::claim(std::span<const Message* const> 
   return sql::contained([&] {
     if (messages.empty()) return std::vector<Claim>();
     const std::int64_t instance = core_.presence.number();
-    sql::Lent lent(core_.pool);
-    auto& connection = static_cast<Connection&>(*lent);
+    const auto nonces = sql::draw(*core_.environment.random, messages.size());
     SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
-    auto claims = leases_.claim(connection, messages, options, instance);
+    auto claims = sql::said_again_in_doubt([&] {
+      sql::Lent lent(core_.pool);
+      return leases_.claim(static_cast<Connection&>(*lent), messages, nonces, options, instance);
+    });
     SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
     return claims;
   });

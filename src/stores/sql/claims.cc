@@ -23,6 +23,13 @@ Nonce draw(Random& random) {
   return nonce;
 }
 
+std::vector<Nonce> draw(Random& random, std::size_t count) {
+  std::vector<Nonce> nonces;
+  nonces.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) nonces.push_back(draw(random));
+  return nonces;
+}
+
 std::vector<Applied> applied(std::span<const Lease> leases, std::span<const KeyId> held) {
   std::vector<Applied> answers;
   answers.reserve(leases.size());

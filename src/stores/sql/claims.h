@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include <semel/claim.h>
 #include <semel/environment.h>
 #include <semel/finish.h>
 #include <semel/lease.h>
@@ -20,6 +21,19 @@ namespace semel::sql {
 std::vector<std::uint32_t> in_order(std::span<const Message* const> messages);
 
 Nonce draw(Random& random);
+std::vector<Nonce> draw(Random& random, std::size_t count);
+
+// A claim whose answer was lost is said again, under its own nonces: what it had claimed is found
+// to be ours, and else nobody could have it before its lease ends.
+template <class Claiming>
+std::vector<Claim> said_again_in_doubt(Claiming&& claiming) {
+  try {
+    return claiming();
+  } catch (const Failure& failed) {
+    if (failed.error().kind != ErrorKind::kInDoubt) throw;
+    return claiming();
+  }
+}
 
 // Of each lease, whether its key is among `held`, which are in order.
 std::vector<Applied> applied(std::span<const Lease> leases, std::span<const KeyId> held);
