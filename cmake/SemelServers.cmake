@@ -20,10 +20,15 @@ function(semel_servers variable program)
                   FIXTURES_REQUIRED ${SEMEL_TEST_PREFIX}${program} PARENT_SCOPE)
 endfunction()
 
+option(SEMEL_TESTS_ASK_MYSQL8 "Tests ask MySQL 8 too, not MariaDB alone" ON)
+
 # Sets SEMEL_MYSQL8 to the folder of a MySQL 8, or SEMEL_MYSQL8_ABSENT to why there is none.
 function(semel_find_mysql8)
   get_property(asked GLOBAL PROPERTY SEMEL_MYSQL8 SET)
-  if(NOT asked)
+  if(NOT SEMEL_TESTS_ASK_MYSQL8)
+    set_property(GLOBAL PROPERTY SEMEL_MYSQL8 "")
+    set_property(GLOBAL PROPERTY SEMEL_MYSQL8_ABSENT "SEMEL_TESTS_ASK_MYSQL8 is off in this build")
+  elseif(NOT asked)
     execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tests/support/fetch_mysql8 --cached
                     OUTPUT_VARIABLE home ERROR_VARIABLE why OUTPUT_STRIP_TRAILING_WHITESPACE
                     ERROR_STRIP_TRAILING_WHITESPACE)
@@ -46,7 +51,7 @@ function(semel_add_servers)
     set(test ${SEMEL_TEST_PREFIX}servers.${server})
     if(server STREQUAL mysql8)
       semel_find_mysql8()
-      if(DEFINED ENV{SEMEL_TEST_MYSQL_DSN})
+      if(DEFINED ENV{SEMEL_TEST_MYSQL_DSN} OR NOT SEMEL_TESTS_ASK_MYSQL8)
         continue()
       elseif(NOT SEMEL_MYSQL8)
         semel_absent_server(${test} "${SEMEL_MYSQL8_ABSENT}")
