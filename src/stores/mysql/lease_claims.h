@@ -7,17 +7,23 @@
 #include <semel/environment.h>
 #include <semel/store.h>
 
+#include "stores/mysql/key_trend.h"
 #include "stores/mysql/record_batch.h"
 
 namespace semel::mysql {
 
-// What is there is looked for first, and answered; what is not is made, and the primary key decides
-// whose it is. Only that, and what may be taken over, is locked: a key in work keeps nobody.
+// Where keys are new, they are made at once. Else what is there is looked for first, and answered;
+// what is not is made. The primary key decides whose it is. Only that, and what may be taken over,
+// is locked.
 class LeaseClaims {
  public:
   LeaseClaims(Connection& connection, const std::string& clock, const sql::RecordTexts& records,
-              Environment& environment)
-      : connection_(connection), clock_(clock), records_(records), environment_(environment) {}
+              KeyTrend& trend, Environment& environment)
+      : connection_(connection),
+        clock_(clock),
+        records_(records),
+        trend_(trend),
+        environment_(environment) {}
 
   // All messages of consumers whose new records go into `generation`. A key that another
   // transaction holds is Busy, and it alone.
@@ -27,6 +33,7 @@ class LeaseClaims {
  private:
   struct Request;
 
+  void claim_as_new(Request& request);
   void claim_once(Request& request);
   // Answers what is there. Keeps those that are missing, and those that may be taken over.
   void look(Request& request);
@@ -37,6 +44,7 @@ class LeaseClaims {
   Connection& connection_;
   const std::string& clock_;
   const sql::RecordTexts& records_;
+  KeyTrend& trend_;
   Environment& environment_;
 };
 

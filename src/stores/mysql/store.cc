@@ -66,7 +66,8 @@ Result<std::vector<Claim>> MySqlStore::claim(std::span<const Message* const> mes
     auto& connection = static_cast<Connection&>(*lent);
     SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
-    LeaseClaims leases(connection, core_.place.clock, core_.texts.records, core_.environment);
+    LeaseClaims leases(connection, core_.place.clock, core_.texts.records, core_.trend,
+                       core_.environment);
     auto claims =
         leases.claim(messages, options, core_.generations.active(connection, consumer), instance);
     SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
