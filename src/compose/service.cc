@@ -14,6 +14,7 @@
 #include "compose/compose.h"
 #include "compose/consumer_parts.h"
 #include "compose/live.h"
+#include "compose/purge_pace.h"
 #include "engine/engine.h"
 
 namespace semel::compose {
@@ -21,10 +22,6 @@ namespace semel::compose {
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr milliseconds kSweepEvery{1'000};
-constexpr int kSweepsPerPurge = 30;
-constexpr milliseconds kPurgeBudget{20};
 
 constexpr int kExitFailed = 1;
 constexpr int kExitUnavailable = 69;
@@ -81,14 +78,14 @@ class Housekeeper {
   void loop() {
     RunMarkers* runs = store_.facets().runs;
     std::unique_lock lock(mutex_);
-    bool more = false;
-    for (int turn = 1; !wake_.wait_for(lock, kSweepEvery, [&] { return ending_; }); ++turn) {
+    PurgePace pace;
+    while (!wake_.wait_for(lock, PurgePace::kTurn, [&] { return ending_; })) {
       lock.unlock();
       // What fails here is tried again at the next turn; the engines tell of a store that is away.
       if (runs != nullptr && runs->sweep().value_or(false)) freed_();
-      if (more || turn % kSweepsPerPurge == 0) {
-        const auto purged = store_.purge(kPurgeBudget);
-        more = purged && purged->more;
+      if (const milliseconds budget = pace.turn(); budget > milliseconds(0)) {
+        const auto purged = store_.purge(budget);
+        pace.note(purged && purged->more);
       }
       lock.lock();
     }

@@ -42,7 +42,7 @@ constexpr CodePage kPages[] = {
      ""},
     {"R207", "the store's tables are not there",
      "The command only looks and makes no tables; this file, or this schema of the database, has "
-     "none yet, or those of an older version.",
+     "none yet, or those of an older version. Or an older process still works on those.",
      "Make them, or bring them up to date with semel store migrate; or check that the path or URL, "
      "and the schema, are the right ones.",
      "semel store init -c semel.yaml"},

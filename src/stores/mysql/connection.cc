@@ -80,15 +80,15 @@ std::int64_t Connection::next_number(sql::Counter counter) {
     const auto said = run();
     return said[said.size() - 2].number;
   }
-  if (next_ == numbers_end_) {
+  Numbers& numbers = counter == sql::Counter::kInbox ? inbox_numbers_ : held_numbers_;
+  if (numbers.next == numbers.end) {
     draw();
     const auto said = run();
-    next_ = drawn(said[said.size() - 2]);
-    numbers_end_ = next_ + kNumbers;
+    numbers.next = drawn(said[said.size() - 2]);
+    numbers.end = numbers.next + kNumbers;
   }
-  const std::int64_t number = next_++;
-  // Numbers grow with time: what a transaction does not use is not kept for a later one.
-  if (!open_) numbers_end_ = next_;
+  const std::int64_t number = numbers.next++;
+  if (!open_) held_numbers_.forget();
   return number;
 }
 
@@ -99,7 +99,11 @@ StoreTime Connection::now() {
 }
 
 void Connection::begin(milliseconds patience) {
-  numbers_end_ = next_;
+  // What waits is shown in the order of its numbers, so those grow with time: what a transaction
+  // does not use is not kept for a later one. Of an inbox the order is told by when a message came.
+  held_numbers_.forget();
+  // Its owner may have undone what drew them, and a replica then gives them again.
+  if (borrowed()) inbox_numbers_.forget();
   if (borrowed() && (wire_.in_transaction() || !wire_.commits_each())) return begin_inside();
   open_ = true;
   wait_for(patience);
@@ -143,6 +147,7 @@ std::vector<Said> Connection::commit_all() {
 
 void Connection::roll_back() noexcept {
   if (!open_) return;
+  inbox_numbers_.forget();
   open_ = false;
   const std::string mark = std::exchange(mark_, {});
   try {

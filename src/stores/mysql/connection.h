@@ -79,8 +79,14 @@ class Connection final : public sql::Session {
   bool open_ = false;       // a transaction
   std::string mark_;        // in its owner's, where it is borrowed; else empty
   std::int64_t waits_ = 0;  // seconds, as the session has them
-  std::int64_t next_ = 0;   // of the numbers that were drawn
-  std::int64_t numbers_end_ = 0;
+  // Numbers that were drawn.
+  struct Numbers {
+    std::int64_t next = 0;
+    std::int64_t end = 0;
+    void forget() noexcept { end = next; }
+  };
+  Numbers held_numbers_;
+  Numbers inbox_numbers_;
 };
 
 }  // namespace semel::mysql

@@ -67,4 +67,12 @@ std::string Dialect::translated(std::string_view shared) const {
   return text;
 }
 
+std::string_view Dialect::list_open() const noexcept {
+  return "INSERT INTO semel_open (id) VALUES (?1) ON CONFLICT (id) DO NOTHING";
+}
+
+std::string_view Dialect::unlist_open() const noexcept {
+  return "DELETE FROM semel_open WHERE id = ?1";
+}
+
 }  // namespace semel::mysql

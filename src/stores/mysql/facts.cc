@@ -23,7 +23,12 @@ Facts::Facts(const sql::Dialect& dialect)
       about_(dialect,
              "SELECT table_rows FROM information_schema.tables WHERE table_schema = DATABASE() "
              "AND table_name = 'semel_record'"),
-      check_(dialect, "CHECK TABLE semel_record, semel_held, semel_inbox, semel_dead_letter"),
+      check_(dialect,
+             "CHECK TABLE semel_record, semel_open, semel_held, semel_inbox, semel_dead_letter"),
+      unlisted_(dialect,
+                "SELECT COALESCE(CONVERT(r.message_key USING utf8mb4), ''), LOWER(HEX(r.id)) "
+                "FROM semel_record AS r WHERE r.state <> 'completed' AND NOT EXISTS "
+                "(SELECT 1 FROM semel_open AS o WHERE o.id = r.id) LIMIT 10"),
       settings_(dialect,
                 "SELECT CONCAT(@@innodb_flush_log_at_trx_commit, ''), CONCAT(@@innodb_doublewrite, "
                 "''), CONCAT(@@sync_binlog, ''), @@log_bin"),
@@ -56,6 +61,13 @@ std::vector<StoreFinding> Facts::verify(sql::Session& session, bool full) {
     if (!fine && answer.bytes(2) != "note") {
       findings.push_back({true, "table.damaged", answer.bytes(0), answer.bytes(3)});
     }
+  }
+  answer = session.ask(unlisted_, {});
+  while (answer.next()) {
+    const std::string key = answer.bytes(0);
+    findings.push_back({true, "record.unlisted",
+                        "semel_record " + (key.empty() ? answer.bytes(1) : key),
+                        "is not completed, and semel_open does not list it: nobody takes it over"});
   }
   return findings;
 }

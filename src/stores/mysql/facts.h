@@ -19,6 +19,7 @@ class Facts final : public sql::Facts {
   const sql::Text bytes_;
   const sql::Text about_;
   const sql::Text check_;
+  const sql::Text unlisted_;
   const sql::Text settings_;
   const sql::Text engine_;
 };

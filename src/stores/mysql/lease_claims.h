@@ -6,16 +6,19 @@
 
 #include <semel/store.h>
 
+#include "stores/mysql/key_trend.h"
 #include "stores/mysql/record_batch.h"
 
 namespace semel::mysql {
 
-// What is there is looked for first, and answered; what is not is made, and the primary key decides
-// whose it is. Only that, and what may be taken over, is locked: a key in work keeps nobody.
+// Where keys are new, they are made at once. Else what is there is looked for first, and answered;
+// what is not is made. The primary key decides whose it is. Only that, and what may be taken over,
+// is locked.
 class LeaseClaims {
  public:
-  LeaseClaims(Connection& connection, const std::string& clock, const sql::RecordTexts& records)
-      : connection_(connection), clock_(clock), records_(records) {}
+  LeaseClaims(Connection& connection, const std::string& clock, const sql::RecordTexts& records,
+              KeyTrend& trend)
+      : connection_(connection), clock_(clock), records_(records), trend_(trend) {}
 
   // All messages of consumers whose new records go into `generation`, each with its nonce. A key
   // that another transaction holds is Busy, and it alone.
@@ -26,6 +29,7 @@ class LeaseClaims {
  private:
   struct Request;
 
+  void claim_as_new(Request& request);
   void claim_once(Request& request);
   // Answers what is there. Keeps those that are missing, and those that may be taken over.
   void look(Request& request);
@@ -36,6 +40,7 @@ class LeaseClaims {
   Connection& connection_;
   const std::string& clock_;
   const sql::RecordTexts& records_;
+  KeyTrend& trend_;
 };
 
 }  // namespace semel::mysql

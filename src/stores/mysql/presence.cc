@@ -9,13 +9,7 @@
 namespace semel::mysql {
 namespace {
 
-constexpr const char* kInstance = "instance";
 constexpr const char* kReservation = "reserved";
-
-// Databases of one server must not meet in its locks, whose names are short.
-std::string lock_name(const char* kind, const std::string& number) {
-  return fmt::format("CONCAT('semel.{}.', LEFT(SHA1(DATABASE()), 16), '.', {})", kind, number);
-}
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -23,6 +17,11 @@ std::string host_name() {
 }
 
 }  // namespace
+
+// Databases of one server must not meet in its locks, whose names are short.
+std::string lock_name(const char* kind, const std::string& number) {
+  return fmt::format("CONCAT('semel.{}.', LEFT(SHA1(DATABASE()), 16), '.', {})", kind, number);
+}
 
 // Gives its lock back where it lives and goes.
 class Presence::Taken final : public Positions::Reservation {

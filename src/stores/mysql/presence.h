@@ -17,6 +17,10 @@
 
 namespace semel::mysql {
 
+// The name of a server's lock, as an expression; `number` is one too.
+inline constexpr const char* kInstance = "instance";
+std::string lock_name(const char* kind, const std::string& number);
+
 class Presence final : public sql::Instances, public sql::WakeUps, public sql::Reservations {
  public:
   // So long after the server's start nobody counts as gone: all have lost their locks with it, and

@@ -29,46 +29,20 @@ std::string list_of(const std::vector<T>& values, Append&& append_one) {
 
 Purge::Purge(Core& core)
     : core_(core),
-      past_(core.dialect,
-            "SELECT id, inbox FROM semel_record FORCE INDEX (semel_record_state) "
-            "WHERE state = 'completed' AND generation = ?1 AND changed_at < ?2 "
-            "ORDER BY changed_at LIMIT ?3 FOR UPDATE"),
+      sweep_(core.dialect, core.pool.patience()),
       clock_(core.dialect, *core.environment.clock) {}
 
-// What is completed is nobody's: only another purge holds it.
-std::size_t Purge::forget_part(Connection& connection, const Generation& generation,
-                               StoreTime before) {
-  connection.begin(core_.pool.patience());
-  sql::Answer past = connection.ask(past_, {generation.number, before, kForgottenAtOnce});
-  std::vector<KeyId> ids;
-  std::vector<std::int64_t> inbox;
-  while (past.next()) {
-    ids.push_back(past.key_id(0));
-    if (const auto row = past.maybe_integer(1)) inbox.push_back(*row);
-  }
-  std::ranges::sort(ids);
-  std::ranges::sort(inbox);
-  if (!inbox.empty()) {
-    connection.queue("DELETE semel_inbox FROM semel_inbox FORCE INDEX (PRIMARY) WHERE row_id IN " +
-                     list_of(inbox, append_integer));
-  }
-  if (!ids.empty()) {
-    connection.queue("DELETE semel_record FROM semel_record FORCE INDEX (PRIMARY) WHERE id IN " +
-                     list_of(ids, [](std::string& list, const KeyId& id) {
-                       append_bytes(list, id.view(), Literals::kOurs);
-                     }));
-  }
-  connection.commit();
-  return ids.size();
-}
-
-std::size_t Purge::forget_completed(Connection& connection, const Generation& generation,
-                                    StoreTime now, sql::PurgeBudget& budget) {
+// Where the budget ends before all had a turn, the next turn is the next one's.
+std::size_t Purge::forget_completed(Connection& connection, sql::Tables& tables, StoreTime now,
+                                    sql::PurgeBudget& budget) {
+  const std::string past = Sweep::condition_of(core_.generations.look(connection), now);
+  if (past.empty()) return 0;
+  std::vector<sql::ConsumerRow> consumers = tables.consumers.all();
+  std::erase_if(consumers, [](const sql::ConsumerRow& one) { return !one.ttl; });
   std::size_t forgotten = 0;
-  while (!budget.ended()) {
-    const std::size_t part = forget_part(connection, generation, now - *generation.ttl);
-    forgotten += part;
-    if (part < static_cast<std::size_t>(kForgottenAtOnce)) break;
+  for (std::size_t i = 0; i < consumers.size() && !budget.ended(); ++i, ++turn_) {
+    const sql::ConsumerRow& consumer = consumers[turn_ % consumers.size()];
+    forgotten += sweep_.run(connection, consumer, past, now, budget);
   }
   return forgotten;
 }
@@ -100,10 +74,8 @@ PurgeReport Purge::run(milliseconds whole) {
   try {
     const StoreTime now = clock_.check(connection, core_.pool.patience());
     PurgeReport report;
-    for (const Generation& one : core_.generations.look(connection)) {
-      if (one.ttl) report.records += forget_completed(connection, one, now, budget);
-    }
     sql::Tables tables = core_.shared.tables(connection);
+    report.records = forget_completed(connection, tables, now, budget);
     if (!budget.more()) {
       report.records += sql::forget_dead(connection, tables, now, core_.pool.patience(), budget);
     }

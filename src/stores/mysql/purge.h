@@ -1,11 +1,10 @@
 // Purge: forgets what is past its ttl, in small parts.
 #pragma once
 
-#include <optional>
-
 #include <semel/store.h>
 
 #include "stores/mysql/core.h"
+#include "stores/mysql/sweep.h"
 #include "stores/sql/purge.h"
 
 namespace semel::mysql {
@@ -18,15 +17,14 @@ class Purge {
   PurgeReport run(std::chrono::milliseconds budget);
 
  private:
-  std::size_t forget_completed(Connection& connection, const Generation& generation, StoreTime now,
+  std::size_t forget_completed(Connection& connection, sql::Tables& tables, StoreTime now,
                                sql::PurgeBudget& budget);
-  std::size_t forget_part(Connection& connection, const Generation& generation, StoreTime before);
-
   // Of locks.
   void forget_names(Connection& connection, sql::PurgeBudget& budget);
 
   Core& core_;
-  const sql::Text past_;
+  Sweep sweep_;
+  std::size_t turn_ = 0;
   sql::PurgeClock clock_;
 };
 

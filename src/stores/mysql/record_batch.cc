@@ -15,8 +15,11 @@ constexpr std::size_t kPart = 500;
 // Else the server may read, and lock, the whole of a table that is still small.
 constexpr const char* kByKey = "FORCE INDEX (PRIMARY)";
 
+// Completed is what a record is that says nothing else: what a claim need not say costs it nothing.
 constexpr const char* kInsertCompleted =
-    "INSERT INTO semel_record (id, generation, state, fingerprint, changed_at, inbox) VALUES ";
+    "INSERT INTO semel_record (id, generation, fingerprint, changed_at) VALUES ";
+constexpr const char* kInsertWithInbox =
+    "INSERT INTO semel_record (id, generation, fingerprint, changed_at, inbox) VALUES ";
 
 template <class T, class Each>
 void in_parts(std::span<const T> values, Each&& each) {
@@ -77,19 +80,30 @@ FoundRows RecordBatch::find(std::span<const KeyId> ids, Hold hold, bool with_res
   return found;
 }
 
-std::vector<KeyId> RecordBatch::lock_held(std::span<const Lease> leases) {
+std::vector<KeyId> RecordBatch::lock_held(std::span<const Lease> leases, Beside beside) {
   std::vector<Lease> sorted(leases.begin(), leases.end());
   std::ranges::sort(sorted, {}, &Lease::key);
   std::vector<KeyId> ids;
   ids.reserve(sorted.size());
   for (const Lease& lease : sorted) ids.push_back(lease.key);
-  const FoundRows found = find(ids, Hold::kLock);
+  std::size_t parts = 0;
+  in_parts(std::span<const KeyId>(ids), [&](std::span<const KeyId> part) {
+    std::string text = fmt::format(
+        "SELECT id, nonce FROM semel_record {} WHERE state = 'consuming'{} AND id IN ", kByKey,
+        beside == Beside::kNothing ? " AND held IS NULL AND inbox IS NULL" : "");
+    text += list_of(part, connection_.literals());
+    connection_.queue(text + " ORDER BY id FOR UPDATE");
+    ++parts;
+  });
   std::vector<KeyId> held;
-  for (const Found& one : found.rows) {
-    const auto lease = std::ranges::lower_bound(sorted, one.id, {}, &Lease::key);
-    const core::Record& record = one.row.record;
-    if (record.state == RecordState::kConsuming && record.nonce == lease->nonce) {
-      held.push_back(one.id);
+  if (parts == 0) return held;
+  const std::vector<Said> said = connection_.run();
+  for (std::size_t at = said.size() - parts; at < said.size(); ++at) {
+    sql::Answer answer = answer_of(said[at]);
+    while (answer.next()) {
+      const KeyId id = answer.key_id(0);
+      const auto lease = std::ranges::lower_bound(sorted, id, {}, &Lease::key);
+      if (answer.nonce(1) == lease->nonce) held.push_back(id);
     }
   }
   return held;
@@ -107,16 +121,22 @@ void RecordBatch::append_completed(std::string& text, const New& one,
                                    std::int64_t generation) const {
   text += '(';
   append_bytes(text, one.id.view(), connection_.literals());
-  text += fmt::format(", {}, 'completed', ", generation);
+  text += ", ";
+  append_integer(text, generation);
+  text += ", ";
   append_bytes(text, one.fingerprint->view(), connection_.literals());
-  text += fmt::format(", {}, ", clock_);
-  append(text, sql::Param(one.inbox), connection_.literals());
+  text += ", ";
+  text += clock_;
+  if (one.inbox) {
+    text += ", ";
+    append_integer(text, *one.inbox);
+  }
   text += ')';
 }
 
 void RecordBatch::queue_completed(std::span<const New> records, std::int64_t generation) {
   in_parts(records, [&](std::span<const New> part) {
-    std::string text = kInsertCompleted;
+    std::string text = part.front().inbox ? kInsertWithInbox : kInsertCompleted;
     for (const New& one : part) {
       if (&one != part.data()) text += ", ";
       append_completed(text, one, generation);
@@ -128,7 +148,7 @@ void RecordBatch::queue_completed(std::span<const New> records, std::int64_t gen
 // A row that is met makes the statement say a number, which none of a new one's columns does: how
 // many it changed is the client's to define (CLIENT_FOUND_ROWS).
 bool RecordBatch::make_completed(const New& record, std::int64_t generation) {
-  std::string text = kInsertCompleted;
+  std::string text = record.inbox ? kInsertWithInbox : kInsertCompleted;
   append_completed(text, record, generation);
   connection_.queue(text + " ON DUPLICATE KEY UPDATE generation = LAST_INSERT_ID(generation)");
   return connection_.run().back().number == 0;
@@ -155,6 +175,25 @@ void RecordBatch::queue_consuming(std::span<const New> records, std::int64_t gen
       text += ')';
     }
     connection_.queue(text + " ON DUPLICATE KEY UPDATE id = id");
+    queue_listing(part);
+  });
+}
+
+// Who loses one of them lists what its winner lists.
+void RecordBatch::queue_listing(std::span<const New> records) {
+  std::string text = "INSERT INTO semel_open (id) VALUES ";
+  for (const New& one : records) {
+    text += &one == records.data() ? "(" : ", (";
+    append_bytes(text, one.id.view(), connection_.literals());
+    text += ')';
+  }
+  connection_.queue(text + " ON DUPLICATE KEY UPDATE id = id");
+}
+
+void RecordBatch::queue_unlisting(std::span<const KeyId> ids) {
+  in_parts(ids, [&](std::span<const KeyId> part) {
+    connection_.queue(fmt::format("DELETE semel_open FROM semel_open {} WHERE id IN {}", kByKey,
+                                  list_of(part, connection_.literals())));
   });
 }
 
@@ -192,41 +231,39 @@ std::vector<KeyId> RecordBatch::held_by_others(std::span<const KeyId> ids) {
 }
 
 std::vector<KeyId> ManyRecords::complete(std::span<const Finish* const> finishes) {
-  std::vector<const Finish*> sorted(finishes.begin(), finishes.end());
-  std::ranges::sort(sorted, {}, [](const Finish* finish) { return finish->lease->key; });
-  std::vector<KeyId> ids;
-  for (const Finish* const finish : sorted) ids.push_back(finish->lease->key);
-  const FoundRows found = RecordBatch(connection_, clock_).find(ids, Hold::kLock);
+  RecordBatch batch(connection_, clock_);
+  std::vector<Lease> leases;
+  leases.reserve(finishes.size());
+  for (const Finish* const finish : finishes) leases.push_back(*finish->lease);
+  std::vector<KeyId> completed = batch.lock_held(leases, RecordBatch::Beside::kNothing);
   const std::string done = fmt::format(
       "UPDATE semel_record {} SET state = 'completed', changed_at = {}, token = NULL, nonce = "
       "NULL, lease_until = NULL, attempt = NULL, outcome_unknown = NULL, next_at = NULL, "
       "first_seen = NULL, holder = NULL, message_key = NULL, reason = NULL, error = NULL, "
       "result = ",
       kByKey, clock_);
-  std::vector<KeyId> completed;
+  std::vector<const Finish*> with_result;
+  std::ranges::copy_if(finishes, std::back_inserter(with_result),
+                       [](const Finish* finish) { return !finish->result.empty(); });
+  std::ranges::sort(with_result, {}, [](const Finish* finish) { return finish->lease->key; });
   std::vector<KeyId> without_result;
-  for (const Found& one : found.rows) {
-    const Finish& finish = **std::ranges::lower_bound(
-        sorted, one.id, {}, [](const Finish* f) { return f->lease->key; });
-    const sql::RecordRow& row = one.row;
-    if (row.record.state != RecordState::kConsuming || row.record.nonce != finish.lease->nonce ||
-        row.held || row.inbox) {
-      continue;
-    }
-    completed.push_back(one.id);
-    if (finish.result.empty()) {
-      without_result.push_back(one.id);
+  for (const KeyId& id : completed) {
+    const auto finish = std::ranges::lower_bound(with_result, id, {},
+                                                 [](const Finish* f) { return f->lease->key; });
+    if (finish == with_result.end() || (*finish)->lease->key != id) {
+      without_result.push_back(id);
       continue;
     }
     std::string text = done;
-    append_bytes(text, finish.result, connection_.literals());
+    append_bytes(text, (*finish)->result, connection_.literals());
     text += " WHERE id = ";
-    append_bytes(text, one.id.view(), connection_.literals());
+    append_bytes(text, id.view(), connection_.literals());
     connection_.queue(text);
   }
   in_parts(std::span<const KeyId>(without_result), [&](std::span<const KeyId> part) {
     connection_.queue(done + "NULL WHERE id IN " + list_of(part, connection_.literals()));
   });
+  batch.queue_unlisting(completed);
   return completed;
 }
 

@@ -34,8 +34,10 @@ class RecordBatch {
   // Those of `ids` that are there; locked in the order of their ids. Of an inbox the result stands
   // there: it is read where it is wanted.
   FoundRows find(std::span<const KeyId> ids, Hold hold, bool with_result = false);
+  // What may be kept beside a record: a payload, a message in the inbox.
+  enum class Beside { kAnything, kNothing };
   // Of `leases` the ids whose records they hold, in their order; locked.
-  std::vector<KeyId> lock_held(std::span<const Lease> leases);
+  std::vector<KeyId> lock_held(std::span<const Lease> leases, Beside beside = Beside::kAnything);
   // Of records that are locked.
   void queue_renewal(std::span<const KeyId> ids, std::chrono::milliseconds lease);
 
@@ -47,14 +49,17 @@ class RecordBatch {
     const Nonce* nonce = nullptr;
     BytesView key;
   };
-  // Queue the making of records that are done; or of ones that are claimed for `lease`, with tokens
-  // from @semel_token on. A row that is there stays as it is, and counts as none.
+  // Queue the making of records that are done, which all have an inbox or none has; or of ones that
+  // are claimed for `lease`, with tokens from @semel_token on. A row that is there stays as it is,
+  // and counts as none.
   void queue_completed(std::span<const New> records, std::int64_t generation);
   void queue_consuming(std::span<const New> records, std::int64_t generation,
                        std::chrono::milliseconds lease, std::int64_t holder);
   // Makes one that is done, at once. Not, where a row is there, in which case that is locked. It is
   // told so whatever the client calls a changed row.
   bool make_completed(const New& record, std::int64_t generation);
+  // Of records that are completed now.
+  void queue_unlisting(std::span<const KeyId> ids);
   // Queues what sets @semel_token, and reads it.
   void queue_token();
 
@@ -64,6 +69,7 @@ class RecordBatch {
 
  private:
   void append_completed(std::string& text, const New& one, std::int64_t generation) const;
+  void queue_listing(std::span<const New> records);
   std::string select(std::span<const KeyId> ids, Hold hold, bool with_result) const;
 
   Connection& connection_;

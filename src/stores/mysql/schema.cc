@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "stores/mysql/literal.h"
+#include "stores/mysql/presence.h"
 #include "stores/mysql/schema_sql.h"
 
 namespace semel::mysql {
@@ -38,6 +39,20 @@ std::int64_t ask(Wire& wire, const std::string& statement) {
       "grant it: GRANT CREATE, CREATE VIEW, INDEX … ON database.* TO user, or let an owner run "
       "`semel store init`";
   sql::fail(std::move(error), failed.code());
+}
+
+// A process that lists no open record would leave some that nobody finds.
+void need_nobody(Wire& wire) {
+  sql::Answer alive =
+      execute(wire, fmt::format("SELECT pid, host FROM semel_instance WHERE IS_FREE_LOCK({}) = 0 "
+                                "ORDER BY number LIMIT 1",
+                                lock_name(kInstance, "number")));
+  if (!alive.next()) return;
+  sql::fail({ErrorKind::kBlocked, "R207",
+             fmt::format("the tables are of an older version, and a process that knows no newer "
+                         "one works on them: {} on {}",
+                         alive.integer(0), alive.bytes(1)),
+             "end all older processes first"});
 }
 
 // For all that make tables in this database.
@@ -86,9 +101,9 @@ void refuse_newer(int version) {
              "use the newer Semel that made them"});
 }
 
-std::vector<std::string> migration_sql(int version) {
+std::vector<std::string> migration_sql(int version, int to) {
   std::vector<std::string> statements;
-  for (int next = version; next < kSchemaVersion; ++next) {
+  for (int next = version; next < to; ++next) {
     std::string_view step = kMigrations[next];
     while (!step.empty()) {
       constexpr std::string_view kBetween = "\n\n";
@@ -104,7 +119,7 @@ std::vector<std::string> migration_sql(int version) {
   if (statements.empty()) return statements;
   // So that it may be said in a session with sql_safe_updates too.
   statements.emplace_back("DELETE FROM semel_schema WHERE version >= 0 LIMIT 1000");
-  std::string made = fmt::format("INSERT INTO semel_schema VALUES ({}, NOW(6), ", kSchemaVersion);
+  std::string made = fmt::format("INSERT INTO semel_schema VALUES ({}, NOW(6), ", to);
   append_text(made, fmt::format("semel {}", ::semel::version()), Literals::kAnyones);
   statements.push_back(made + ')');
   return statements;
@@ -116,7 +131,9 @@ void make_schema(Wire& wire) {
   if (found == kSchemaVersion) return;
   try {
     const Alone alone(wire);
-    for (const std::string& statement : migration_sql(schema_version(wire))) {
+    const int version = schema_version(wire);
+    if (version > 0 && version < kListsOpenRecords) need_nobody(wire);
+    for (const std::string& statement : migration_sql(version)) {
       execute(wire, statement);
     }
   } catch (const sql::Failure& failed) {

@@ -16,9 +16,11 @@ int newest_version() noexcept;
 void refuse_newer(int version);
 // Makes what is missing. Several may do so at once: one works, the others find it done. Writes
 // nothing where nothing is missing, so that a user without the right to make tables may call it.
+// Throws R207 where a process works on older tables that it would not know any more.
 void make_schema(Wire& wire);
-// What make_schema would run on tables of `version`, statement by statement.
-std::vector<std::string> migration_sql(int version);
+// What make_schema would run on tables of `version`, statement by statement; `to`: to bring them to
+// that version.
+std::vector<std::string> migration_sql(int version, int to = newest_version());
 // Throws R207 where tables are missing or old, R210 where a newer library made them.
 void need_schema(Wire& wire);
 

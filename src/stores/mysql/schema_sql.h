@@ -9,8 +9,7 @@ namespace semel::mysql {
 // empty line between them. Each commits by itself, so one that is run again changes nothing.
 //
 // Names of ours that are looked for by their bytes are VARBINARY: a collation would take several
-// for one. semel_record's index holds what is completed in the order in which it is forgotten; what
-// is not is few, and found in it too.
+// for one.
 inline constexpr const char* kMigrations[] = {
     R"sql(
 CREATE TABLE IF NOT EXISTS semel_schema (
@@ -207,7 +206,51 @@ CREATE OR REPLACE SQL SECURITY INVOKER VIEW semel_dead_letters AS
          CONVERT(d.headers USING utf8mb4) AS headers, CONVERT(d.payload USING utf8mb4) AS payload
   FROM semel_dead_letter d LEFT JOIN semel_consumer c ON c.number = d.consumer
 )sql",
+    // The primary key alone costs a claim half of what it costs with one index more.
+    R"sql(
+CREATE TABLE IF NOT EXISTS semel_open (
+  id VARBINARY(20) PRIMARY KEY
+) COMMENT 'the records that are not completed'
+
+CREATE TABLE IF NOT EXISTS semel_sweep (
+  consumer BIGINT PRIMARY KEY,
+  begun_at DATETIME(6) NOT NULL COMMENT 'the last sweep through its records',
+  place VARBINARY(20) COMMENT 'its ids up to this one were looked at; NULL: all'
+) COMMENT 'how far completed records past their ttl were looked for'
+
+INSERT INTO semel_open (id)
+  SELECT r.id FROM semel_record AS r
+  WHERE r.state IN ('consuming', 'retrying', 'parked', 'dead')
+  ON DUPLICATE KEY UPDATE semel_open.id = semel_open.id
+
+SET @semel_step = IF((SELECT COUNT(*) FROM information_schema.statistics
+  WHERE table_schema = DATABASE() AND table_name = 'semel_record'
+  AND index_name = 'semel_record_state') > 0,
+  'ALTER TABLE semel_record DROP INDEX semel_record_state', 'DO 0')
+
+ALTER TABLE semel_record ALTER COLUMN state SET DEFAULT 'completed'
+
+PREPARE semel_step FROM @semel_step
+
+EXECUTE semel_step
+
+DEALLOCATE PREPARE semel_step
+
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW semel_record_open AS
+  SELECT r.* FROM semel_open AS o STRAIGHT_JOIN semel_record AS r FORCE INDEX (PRIMARY)
+  ON r.id = o.id WHERE r.state <> 'completed'
+
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW semel_records_open AS
+  SELECT CONVERT(c.name USING utf8mb4) AS consumer, CONVERT(r.message_key USING utf8mb4) AS `key`,
+         r.state, r.attempt, r.changed_at, r.lease_until, r.next_at, r.first_seen,
+         r.outcome_unknown, CONVERT(r.reason USING utf8mb4) AS reason,
+         CONVERT(r.error USING utf8mb4) AS error, r.token, LOWER(HEX(r.id)) AS id, r.generation
+  FROM semel_record_open r
+  LEFT JOIN semel_consumer c ON c.number = CONV(HEX(SUBSTR(r.id, 1, 4)), 16, 10) DIV 4
+)sql",
 };
+// No older process may work on these tables.
+inline constexpr int kListsOpenRecords = 2;
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 
 }  // namespace semel::mysql

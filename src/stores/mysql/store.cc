@@ -68,7 +68,7 @@ Result<std::vector<Claim>> MySqlStore::claim(std::span<const Message* const> mes
     auto claims = sql::said_again_in_doubt([&] {
       sql::Lent lent(core_.pool);
       auto& connection = static_cast<Connection&>(*lent);
-      LeaseClaims leases(connection, core_.place.clock, core_.texts.records);
+      LeaseClaims leases(connection, core_.place.clock, core_.texts.records, core_.trend);
       return leases.claim(messages, nonces, options, core_.generations.active(connection, consumer),
                           instance);
     });

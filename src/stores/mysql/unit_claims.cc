@@ -33,9 +33,8 @@ struct UnitClaims::Request : ClaimRequest {
     return claimed;
   }
   // A record of its own.
-  void made(std::uint32_t at, StoreTime now, std::optional<std::int64_t> inbox) {
+  void made(std::uint32_t at, std::optional<std::int64_t> inbox) {
     sql::Claimed& claimed = remember(at);
-    claimed.at = now;
     claimed.inbox = inbox;
     Acquired acquired;
     acquired.lease.key = claimed.id;
@@ -90,7 +89,7 @@ void UnitClaims::claim_inside(Request& request) {
     if (request.options.inbox) record.inbox = connection_.next_number(sql::Counter::kInbox);
     try {
       if (RecordBatch(connection_, clock_).make_completed(record, request.generation)) {
-        request.made(at, connection_.now(), record.inbox);
+        request.made(at, record.inbox);
         continue;
       }
       request.due = {at};
@@ -161,17 +160,11 @@ bool UnitClaims::make_new(Request& request) {
     if (request.options.inbox) one.inbox = connection_.next_number(sql::Counter::kInbox);
   }
   RecordBatch(connection_, clock_).queue_completed(records, request.generation);
-  connection_.queue("SELECT " + clock_);
-  const std::vector<Said> said = connection_.run();
   std::size_t made = 0;
-  for (const Said& one : said) {
-    if (one.rows == nullptr) made += one.changed;
-  }
+  for (const Said& one : connection_.run()) made += one.changed;
   if (made < records.size()) return false;
-  sql::Answer now = answer_of(said.back());
-  now.next();
   for (std::size_t i = 0; i < records.size(); ++i) {
-    request.made(request.missing[i], now.time(0), records[i].inbox);
+    request.made(request.missing[i], records[i].inbox);
   }
   return true;
 }

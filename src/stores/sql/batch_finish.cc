@@ -28,6 +28,16 @@ StoreTime BatchFinish::now() {
   return *now_;
 }
 
+// All of a unit's claims are made at one time.
+StoreTime BatchFinish::claimed_at(const Claimed& claimed) {
+  if (claimed.at != StoreTime{}) return claimed.at;
+  if (!claimed_at_) {
+    const auto row = tables_.records.find(claimed.id, Lock::kNone);
+    claimed_at_ = row ? row->record.completed_at : now();
+  }
+  return *claimed_at_;
+}
+
 BatchFinish::One::Way BatchFinish::way_of(const One& one) const {
   using Way = One::Way;
   const Finish& finish = *one.finish;
@@ -147,7 +157,7 @@ void BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) 
   }
   if (!claimed.live) {
     row.record.fingerprint = claimed.fingerprint;
-    row.record.first_seen = claimed.at;
+    row.record.first_seen = claimed_at(claimed);
     row.record.attempt = 1;
     row.key = claimed.key;
   }

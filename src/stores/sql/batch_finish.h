@@ -63,6 +63,7 @@ class BatchFinish {
   void end_others();
   void end_claimed_otherwise(Claimed& claimed, const Finish& finish);
   StoreTime now();
+  StoreTime claimed_at(const Claimed& claimed);
 
   Session& session_;
   Tables& tables_;
@@ -74,6 +75,7 @@ class BatchFinish {
   std::vector<Applied> applied_;
   std::unordered_map<std::int64_t, std::optional<std::int64_t>> gone_;  // held rows; their inbox
   std::optional<StoreTime> now_;
+  std::optional<StoreTime> claimed_at_;
 };
 
 }  // namespace semel::sql

@@ -45,7 +45,7 @@ struct Claimed {
   Bytes key;
   std::optional<RecordRow> live;  // of an earlier try, as this claim leaves it; its row is locked
   std::optional<std::int64_t> inbox;
-  StoreTime at{};
+  StoreTime at{};  // zero: as the record's row says
   bool finished = false;
 };
 

@@ -19,8 +19,8 @@ constexpr std::array<std::string_view, kRecordColumns> kOfRecords = {
     "holder",      "held",       "inbox",           "message_key", "reason",
     "error",       "changed_at", "generation",      "result"};
 
-std::string select_where(std::string_view condition) {
-  return fmt::format("SELECT {} FROM semel_record WHERE {}", record_columns(), condition);
+std::string select_where(std::string_view condition, std::string_view from = "semel_record") {
+  return fmt::format("SELECT {} FROM {} WHERE {}", record_columns(), from, condition);
 }
 
 RecordState state_of(BytesView word) {
@@ -95,23 +95,27 @@ RecordTexts::RecordTexts(const Dialect& dialect)
       set_inbox(dialect, "UPDATE semel_record SET inbox = ?2 WHERE id = ?1"),
       erase(dialect, "DELETE FROM semel_record WHERE id = ?1"),
       // Locked in the order in which claims and endings lock them.
-      holders(dialect,
-              "SELECT id FROM semel_record WHERE holder = ?1 AND state = 'consuming' "
-              "AND lease_until > ?2 ORDER BY id"),
+      holders(dialect, fmt::format("SELECT id FROM {} WHERE holder = ?1 AND state = 'consuming' "
+                                   "AND lease_until > ?2 ORDER BY id",
+                                   dialect.open_records())),
       end(dialect,
           "UPDATE semel_record SET lease_until = ?3, holder = NULL WHERE id = ?1 AND holder = ?2 "
           "AND state = 'consuming' AND lease_until > ?3"),
-      dead(dialect,
-           "SELECT id FROM semel_record WHERE state = 'dead' AND id BETWEEN ?1 AND ?2 "
-           "AND changed_at < ?3 ORDER BY id LIMIT ?4"),
+      dead(dialect, fmt::format("SELECT id FROM {} WHERE state = 'dead' AND id BETWEEN ?1 AND ?2 "
+                                "AND changed_at < ?3 ORDER BY id LIMIT ?4",
+                                dialect.open_records())),
       list(dialect, select_where("state <> 'completed' AND id BETWEEN ?1 AND ?2 "
-                                 "ORDER BY first_seen, id LIMIT ?3")),
-      list_state(dialect,
-                 select_where("state <> 'completed' AND state = CAST(?4 AS semel_state) "
-                              "AND id BETWEEN ?1 AND ?2 ORDER BY first_seen, id LIMIT ?3")),
-      counts(dialect,
-             "SELECT substr(id, 1, 4), state, count(*) FROM semel_record "
-             "WHERE state <> 'completed' GROUP BY substr(id, 1, 4), state") {}
+                                 "ORDER BY first_seen, id LIMIT ?3",
+                                 dialect.open_records())),
+      list_state(dialect, select_where("state <> 'completed' AND state = CAST(?4 AS semel_state) "
+                                       "AND id BETWEEN ?1 AND ?2 ORDER BY first_seen, id LIMIT ?3",
+                                       dialect.open_records())),
+      counts(dialect, fmt::format("SELECT substr(id, 1, 4), state, count(*) FROM {} "
+                                  "WHERE state <> 'completed' GROUP BY substr(id, 1, 4), state",
+                                  dialect.open_records())) {
+  if (!dialect.list_open().empty()) list_open.emplace(dialect, dialect.list_open());
+  if (!dialect.unlist_open().empty()) unlist_open.emplace(dialect, dialect.unlist_open());
+}
 
 std::optional<RecordRow> RecordRows::find(const KeyId& id, Lock lock) {
   Answer answer = session_.ask(lock == Lock::kForUpdate ? texts_.find_locked : texts_.find, {id});
@@ -133,13 +137,23 @@ void RecordRows::save(const KeyId& id, const RecordRow& row, StoreTime now) {
        row.inbox, where(open, BytesView(row.key)), where(open, BytesView(record.reason)),
        where(open, BytesView(record.error)),
        where(!record.result.empty(), BytesView(record.result))});
+  queue_listing(id, open);
+}
+
+void RecordRows::queue_listing(const KeyId& id, bool open) {
+  const std::optional<Text>& text = open ? texts_.list_open : texts_.unlist_open;
+  if (text) session_.queue(*text, {id});
 }
 
 void RecordRows::set_inbox(const KeyId& id, std::optional<std::int64_t> inbox) {
   session_.queue(texts_.set_inbox, {id, inbox});
 }
 
-bool RecordRows::erase(const KeyId& id) { return session_.ask(texts_.erase, {id}).changed() > 0; }
+bool RecordRows::erase(const KeyId& id) {
+  const bool there = session_.ask(texts_.erase, {id}).changed() > 0;
+  queue_listing(id, false);
+  return there;
+}
 
 std::size_t RecordRows::end_leases(std::int64_t holder, StoreTime now) {
   // One by one, in the order in which claims and endings lock them; a server that locks whatever it

@@ -32,6 +32,7 @@ RecordRow record_at(const Answer& answer);
 struct RecordTexts {
   explicit RecordTexts(const Dialect& dialect);
   Text find, find_locked, save, set_inbox, erase, holders, end, dead, list, list_state, counts;
+  std::optional<Text> list_open, unlist_open;  // where the server needs a list
 };
 
 class RecordRows {
@@ -62,6 +63,9 @@ class RecordRows {
   std::vector<Count> counts();
 
  private:
+  // Where a list of those that are not completed is kept.
+  void queue_listing(const KeyId& id, bool open);
+
   Session& session_;
   const RecordTexts& texts_;
 };

@@ -126,32 +126,39 @@ VerifyTexts::VerifyTexts(const Dialect& dialect)
     : held_rows(dialect, of_nobody("semel_held")),
       dead_letters(dialect, of_nobody("semel_dead_letter")),
       inbox(dialect, of_nobody("semel_inbox")),
-      held_missing(dialect, some("SELECT coalesce(r.message_key, r.id) FROM semel_record r "
-                                 "WHERE r.state <> 'completed' AND r.held IS NOT NULL "
-                                 "AND NOT EXISTS (SELECT 1 FROM semel_held h "
-                                 "WHERE h.row_id = r.held)")),
-      held_shared(dialect, some("SELECT held FROM semel_record WHERE state <> 'completed' "
-                                "AND held IS NOT NULL GROUP BY held HAVING count(*) > 1")),
-      held_lost(dialect, some("SELECT h.row_id FROM semel_held h WHERE h.due_at = ?1 "
-                              "AND NOT EXISTS (SELECT 1 FROM semel_record r "
-                              "WHERE r.state <> 'completed' AND r.held = h.row_id)")),
+      held_missing(dialect, some(fmt::format("SELECT coalesce(r.message_key, r.id) FROM {} r "
+                                             "WHERE r.state <> 'completed' AND r.held IS NOT NULL "
+                                             "AND NOT EXISTS (SELECT 1 FROM semel_held h "
+                                             "WHERE h.row_id = r.held)",
+                                             dialect.open_records()))),
+      held_shared(dialect, some(fmt::format("SELECT held FROM {} WHERE state <> 'completed' "
+                                            "AND held IS NOT NULL GROUP BY held "
+                                            "HAVING count(*) > 1",
+                                            dialect.open_records()))),
+      held_lost(dialect, some(fmt::format("SELECT h.row_id FROM semel_held h WHERE h.due_at = ?1 "
+                                          "AND NOT EXISTS (SELECT 1 FROM {} r "
+                                          "WHERE r.state <> 'completed' AND r.held = h.row_id)",
+                                          dialect.open_records()))),
       held_stuck(dialect, some("SELECT it.row_id FROM semel_held it WHERE it.due_at = ?1 "
                                "AND NOT EXISTS (SELECT 1 FROM semel_held other "
                                "WHERE other.consumer = it.consumer AND other.line = it.line "
                                "AND other.place < it.place)")),
       place_twice(dialect, some("SELECT max(row_id) FROM semel_held WHERE line IS NOT NULL "
                                 "GROUP BY consumer, line, place HAVING count(*) > 1")),
-      open_inbox_missing(dialect, some("SELECT coalesce(r.message_key, r.id) FROM semel_record r "
-                                       "WHERE r.state <> 'completed' AND r.inbox IS NOT NULL "
-                                       "AND NOT EXISTS (SELECT 1 FROM semel_inbox i "
-                                       "WHERE i.row_id = r.inbox)")),
+      open_inbox_missing(dialect,
+                         some(fmt::format("SELECT coalesce(r.message_key, r.id) FROM {} r "
+                                          "WHERE r.state <> 'completed' AND r.inbox IS NOT NULL "
+                                          "AND NOT EXISTS (SELECT 1 FROM semel_inbox i "
+                                          "WHERE i.row_id = r.inbox)",
+                                          dialect.open_records()))),
       held_inbox_missing(dialect, some("SELECT h.row_id FROM semel_held h "
                                        "WHERE h.inbox IS NOT NULL AND NOT EXISTS "
                                        "(SELECT 1 FROM semel_inbox i WHERE i.row_id = h.inbox)")),
-      open_twice(dialect, some("SELECT coalesce(it.message_key, it.id) FROM semel_record it "
-                               "JOIN semel_record other ON other.id = it.id "
-                               "AND other.generation <> it.generation "
-                               "WHERE it.state <> 'completed'")),
+      open_twice(dialect, some(fmt::format("SELECT coalesce(it.message_key, it.id) FROM {} it "
+                                           "JOIN semel_record other ON other.id = it.id "
+                                           "AND other.generation <> it.generation "
+                                           "WHERE it.state <> 'completed'",
+                                           dialect.open_records()))),
       twice(dialect, some("SELECT it.id FROM semel_record it JOIN semel_record other "
                           "ON other.id = it.id AND other.generation > it.generation "
                           "WHERE it.state = 'completed' AND other.state = 'completed'")),

@@ -1,0 +1,170 @@
+// What is past its ttl is forgotten, part by part, and nothing else.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <semel/mysql.h>
+
+#include <atomic>
+
+#include "stores/mysql/url.h"
+#include "stores/mysql/wire.h"
+#include "tests/support/mysql_servers.h"
+
+namespace semel::mysql {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Passes when it is looked at: what a budget buys is the same on any machine.
+class SteppingClock final : public Clock {
+ public:
+  std::chrono::steady_clock::time_point now() noexcept override {
+    return std::chrono::steady_clock::time_point(1h + kStep * ++looks_);
+  }
+  static constexpr std::chrono::milliseconds kStep{1};
+
+ private:
+  std::atomic<int> looks_{0};
+};
+
+using Server = const test::MySqlFamilyServer& (*)();
+
+class MySqlSweep : public testing::TestWithParam<Server> {
+ protected:
+  MySqlSweep() : database_(server().new_database()), store_(open()) {
+    consumer_ = store_->attach({"payments", "recipe", false, kTtl}).value();
+    sql("CREATE TABLE digit (d INT PRIMARY KEY)");
+    sql("INSERT INTO digit VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)");
+  }
+
+  static const test::MySqlFamilyServer& server() { return GetParam()(); }
+  std::string sql(const std::string& text) const { return server().query(database_, text); }
+  // A process of its own.
+  std::unique_ptr<Store> open() {
+    MySqlOptions options;
+    options.url = server().url(database_);
+    options.environment = &environment_;
+    auto store = open_mysql(options);
+    EXPECT_TRUE(store.has_value()) << store.error().message;
+    return *std::move(store);
+  }
+  // 10,000 records in a row, completed `ago`; numbers 0 to 9999, among them those that `which` is
+  // true of.
+  void add(std::chrono::milliseconds ago, const std::string& which = "TRUE",
+           const std::string& state = "completed") const {
+    sql(fmt::format(
+        "INSERT INTO semel_record (id, generation, state, fingerprint, changed_at) "
+        "SELECT CONCAT(LEFT(UNHEX(LPAD(HEX({} * 4 + 1), 8, '0')), 4), UNHEX(LPAD(HEX(n), 32, "
+        "'0'))), "
+        "(SELECT MAX(number) FROM semel_generation WHERE ttl IS NOT NULL), '{}', "
+        "x'00112233445566778899aabbccddeeff', UTC_TIMESTAMP(6) - INTERVAL {} SECOND FROM "
+        "(SELECT a.d + 10 * b.d + 100 * c.d + 1000 * e.d AS n FROM digit a JOIN digit b JOIN digit "
+        "c "
+        "JOIN digit e) AS numbers WHERE {}",
+        static_cast<std::uint32_t>(consumer_), state,
+        std::chrono::duration_cast<std::chrono::seconds>(ago).count(), which));
+  }
+  std::string count(const std::string& which = "TRUE") const {
+    return sql("SELECT COUNT(*) FROM semel_record WHERE " + which);
+  }
+  // All that is due.
+  std::size_t purge(Store& store) const {
+    std::size_t records = 0;
+    for (bool more = true; more;) {
+      const auto report = store.purge(1s);
+      if (!report) {
+        ADD_FAILURE() << report.error().message;
+        break;
+      }
+      records += report->records;
+      more = report->more;
+    }
+    return records;
+  }
+
+  static constexpr std::chrono::milliseconds kTtl = 1h;
+  SteppingClock clock_;
+  Environment environment_{&clock_, system_environment().random, system_environment().failpoints};
+  std::string database_;
+  std::unique_ptr<Store> store_;
+  ConsumerNumber consumer_{};
+};
+
+TEST_P(MySqlSweep, ForgetsWhatIsPastAndNothingElse) {
+  add(2h, "n < 6000");
+  add(10min, "n >= 6000 AND n % 2 = 0");
+  add(2h, "n >= 6000 AND n % 4 = 1");
+  add(2h, "n >= 6000 AND n % 4 = 3", "dead");
+  EXPECT_EQ(purge(*store_), 7000U);
+  EXPECT_EQ(count(), "3000");
+  EXPECT_EQ(count("state = 'dead'"), "1000") << "not completed, and its time is another's to tell";
+  EXPECT_EQ(sql("SELECT place IS NULL FROM semel_sweep"), "1") << "it came to the end";
+}
+
+TEST_P(MySqlSweep, WhatStandsInTheInboxGoesWithItsRecord) {
+  add(2h, "n < 10");
+  sql("UPDATE semel_record SET inbox = 5000 WHERE id LIKE CONCAT('%', UNHEX('05'))");
+  sql("INSERT INTO semel_inbox (row_id, consumer, received_at) VALUES (5000, 1, UTC_TIMESTAMP(6)), "
+      "(5001, 1, UTC_TIMESTAMP(6))");
+  EXPECT_EQ(purge(*store_), 10U);
+  EXPECT_EQ(sql("SELECT row_id FROM semel_inbox"), "5001");
+}
+
+TEST_P(MySqlSweep, GoesOnWhereItStoppedAlsoInAnotherProcess) {
+  add(2h);
+  const auto first = store_->purge(4 * SteppingClock::kStep);
+  ASSERT_TRUE(first.has_value()) << first.error().message;
+  EXPECT_TRUE(first->more);
+  EXPECT_GT(first->records, 0U);
+  EXPECT_LT(first->records, 10'000U);
+  EXPECT_EQ(sql("SELECT place IS NULL FROM semel_sweep"), "0");
+  // What stands before its place is looked at the next time.
+  add(2h, "n = 0");
+  const auto other = open();
+  const auto second = other->purge(1s);
+  ASSERT_TRUE(second.has_value()) << second.error().message;
+  EXPECT_EQ(second->records, 10'000U - first->records);
+  EXPECT_EQ(count(), "1");
+}
+
+TEST_P(MySqlSweep, BeginsAgainWhenAPartOfTheTtlIsOver) {
+  EXPECT_EQ(purge(*store_), 0U);
+  add(2h, "n < 10");
+  EXPECT_EQ(purge(*store_), 0U) << "all of it was looked at just now";
+  const auto other = open();
+  EXPECT_EQ(purge(*other), 10U) << "who begins looks at all of it";
+  add(2h, "n < 10");
+  sql("UPDATE semel_sweep SET begun_at = begun_at - INTERVAL 8 MINUTE");
+  EXPECT_EQ(purge(*store_), 10U);
+}
+
+TEST_P(MySqlSweep, WhatOthersHaveInHandHoldsNobodyUp) {
+  add(2h, "n % 2 = 0");
+  // A key among them that a unit has just claimed, and another that is not past.
+  Wire other(target_of(server().url(database_)));
+  other.send("START TRANSACTION");
+  other.send(fmt::format(
+      "INSERT INTO semel_record (id, generation, fingerprint, changed_at) VALUES "
+      "(CONCAT(LEFT(UNHEX(LPAD(HEX({} * 4 + 1), 8, '0')), 4), UNHEX(LPAD(HEX(4001), 32, '0'))), 1, "
+      "x'00112233445566778899aabbccddeeff', UTC_TIMESTAMP(6))",
+      static_cast<std::uint32_t>(consumer_)));
+  ASSERT_FALSE(other.run(Loss::kNothingDone).refused.has_value());
+  add(1min, "n % 1000 = 1 AND n <> 4001");
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_EQ(purge(*store_), 5000U);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 4s);
+}
+
+std::vector<Server> servers() {
+  std::vector<Server> all = {
+      []() -> const test::MySqlFamilyServer& { return test::MariaDbServer::shared(); }};
+  if (test::MySqlServer::why_absent()) return all;
+  all.push_back([]() -> const test::MySqlFamilyServer& { return test::MySqlServer::shared(); });
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Servers, MySqlSweep, testing::ValuesIn(servers()), [](const auto& server) {
+  return std::string(server.index == 0 ? "mariadb" : "mysql8");
+});
+
+}  // namespace
+}  // namespace semel::mysql
