@@ -14,6 +14,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// The server reads two digits sooner than a character that may be a quote or the end; where there
+// are many, their number counts.
+constexpr std::size_t kFewBytes = 512;
+
 void append_quoted(std::string& out, std::string_view text) {
   out += '\'';
   for (std::size_t quote = text.find('\''); quote != std::string_view::npos;
@@ -29,12 +33,21 @@ void append_quoted(std::string& out, std::string_view text) {
 void append_hex(std::string& out, std::string_view bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   out += "x'";
+  std::size_t at = out.size();
+  out.resize(at + 2 * bytes.size());
   for (const char c : bytes) {
     const auto byte = static_cast<unsigned char>(c);
-    out += kDigits[byte >> 4U];
-    out += kDigits[byte & 15U];
+    out[at++] = kDigits[byte >> 4U];
+    out[at++] = kDigits[byte & 15U];
   }
   out += '\'';
+}
+
+// Wherever it stands: hexadecimal digits are a number beside a number, a string is none.
+void append_string(std::string& out, BytesView bytes, Literals literals) {
+  if (literals == Literals::kAnyones) return append_hex(out, bytes);
+  out += "_binary";
+  append_quoted(out, bytes);
 }
 
 int digits_at(std::string_view text, std::size_t at, std::size_t count) noexcept {
@@ -51,9 +64,8 @@ void append_integer(std::string& out, std::int64_t value) {
 }
 
 void append_bytes(std::string& out, BytesView bytes, Literals literals) {
-  if (literals == Literals::kAnyones) return append_hex(out, bytes);
-  out += "_binary";
-  append_quoted(out, bytes);
+  if (literals == Literals::kAnyones || bytes.size() <= kFewBytes) return append_hex(out, bytes);
+  append_string(out, bytes, literals);
 }
 
 void append_text(std::string& out, std::string_view text, Literals literals) {
@@ -107,7 +119,7 @@ bool append(std::string& out, const Value& value, Literals literals) {
           [&](std::int64_t n) { return append_integer(out, n), true; },
           number,
           [&](const std::string& text) { return append_text(out, text, literals), true; },
-          [&](const Blob& blob) { return append_bytes(out, blob.bytes, literals), true; },
+          [&](const Blob& blob) { return append_string(out, blob.bytes, literals), true; },
       },
       value);
 }

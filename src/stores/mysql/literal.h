@@ -22,6 +22,7 @@ namespace semel::mysql {
 enum class Literals { kOurs, kAnyones };
 
 void append_integer(std::string& out, std::int64_t value);
+// For where bytes are meant: in a column of them, or beside one.
 void append_bytes(std::string& out, BytesView bytes, Literals literals);
 void append_text(std::string& out, std::string_view text, Literals literals);
 void append_time(std::string& out, StoreTime time);

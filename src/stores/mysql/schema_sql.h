@@ -206,7 +206,7 @@ CREATE OR REPLACE SQL SECURITY INVOKER VIEW semel_dead_letters AS
          CONVERT(d.headers USING utf8mb4) AS headers, CONVERT(d.payload USING utf8mb4) AS payload
   FROM semel_dead_letter d LEFT JOIN semel_consumer c ON c.number = d.consumer
 )sql",
-    // The primary key alone costs a claim half of what it costs with one index more.
+    // Each index of semel_record costs every claim; what it was for needs none.
     R"sql(
 CREATE TABLE IF NOT EXISTS semel_open (
   id VARBINARY(20) PRIMARY KEY

@@ -1,5 +1,5 @@
 // Sweep: completed records past their ttl are found by going through the primary key, for no index
-// tells of them: one more would cost each claim a third of its time.
+// tells of them: each one more costs every claim.
 #pragma once
 
 #include <chrono>

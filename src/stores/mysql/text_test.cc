@@ -54,9 +54,17 @@ std::string written(const sql::Param& param) {
 
 TEST(MySqlLiteral, AQuoteIsDoubledAndNothingElseMeansAnything) {
   EXPECT_EQ(written(sql::Word{"it's"}), "'it''s'");
-  EXPECT_EQ(written(BytesView("'\\''")), "_binary'''\\'''''");
-  EXPECT_EQ(written(BytesView("")), "_binary''");
-  EXPECT_EQ(written(BytesView("a\0'", 3)), std::string("_binary'a\0'''", 13));
+  EXPECT_EQ(written(BytesView("'\\''")), "x'275c2727'");
+  EXPECT_EQ(written(BytesView("")), "x''");
+  EXPECT_EQ(written(BytesView("a\0'", 3)), "x'610027'");
+  const Bytes many = Bytes(10'000, 'a') + '\'';
+  EXPECT_EQ(written(many), "_binary'" + many + "''") << "digits are twice as many";
+}
+
+TEST(MySqlLiteral, ABlobIsAStringWhereverItStands) {
+  std::string out;
+  EXPECT_TRUE(append(out, Value(Blob{Bytes("1'", 2)}), Literals::kOurs));
+  EXPECT_EQ(out, "_binary'1'''") << "digits would be a number beside a number";
 }
 
 TEST(MySqlLiteral, NumbersAreReadAsTheyAre) {
@@ -84,7 +92,7 @@ TEST(MySqlLiteral, ValuesAreWrittenWhereTheyBelong) {
   const std::initializer_list<sql::Param> params = {1, sql::Word{"?2"}, BytesView("x")};
   EXPECT_EQ(filled("a = ?2 AND b = ?1 OR c = ?2 AND d = ?3", {params.begin(), params.size()},
                    Literals::kOurs),
-            "a = '?2' AND b = 1 OR c = '?2' AND d = _binary'x'");
+            "a = '?2' AND b = 1 OR c = '?2' AND d = x'78'");
 }
 
 TEST(MySqlDialect, AnUpsertIsSaidInItsOwnWay) {

@@ -78,6 +78,8 @@ TEST_F(MySqlWire, EveryByteArrivesAsItIs) {
   for (const Bytes& bytes : all) {
     std::string text = "SELECT ";
     append_bytes(text, bytes, Literals::kOurs);
+    text += ", ";
+    append(text, Value(Blob{bytes}), Literals::kOurs);
     wire_.send(text);
   }
   const Answers answers = wire_.run(Loss::kNothingDone);
@@ -87,6 +89,7 @@ TEST_F(MySqlWire, EveryByteArrivesAsItIs) {
     sql::Answer answer = answer_of(answers.said[i]);
     ASSERT_TRUE(answer.next());
     EXPECT_EQ(answer.bytes(0), all[i]) << i;
+    EXPECT_EQ(answer.bytes(1), all[i]) << i;
   }
 }
 
