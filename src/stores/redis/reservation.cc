@@ -111,16 +111,19 @@ void HeldName::keep() {
 }
 
 void HeldName::renew() {
-  if (!wire_->whole()) {
+  if (refused_ || !wire_->whole()) {
     wire_ = connect_();
     me_ = nonce_ + session_of(*wire_);
+    refused_ = false;
   }
   Call call;
   call.keys = {name_};
   call.arguments = {std::to_string(kNonce), me_, std::to_string(times_.expiry.count())};
   const Reply reply =
       std::move(scripts_->renew.run(*wire_, {&call, 1}, Loss::kNothingDone).front());
-  if (reply.is_error()) throw failure_of(reply);
+  // Perhaps because another node of a Cluster has the name now.
+  refused_ = reply.is_error();
+  if (refused_) throw failure_of(reply);
 }
 
 void HeldName::release() noexcept {
