@@ -20,7 +20,7 @@ namespace semel {
 struct RedisOptions {
   // redis://user:password@host:port/database?name=value&…, rediss://… with TLS, or
   // redis+unix:///path/to/socket?… for a unix socket. What is no letter or digit may be written as
-  // %41.
+  // %41. Of a Cluster any node, or several: redis://a:7001,b:7002.
   //   db=                the number of the database
   //   connect-timeout=   seconds, until the server has let us in
   //   timeout=           seconds without a byte of an answer, until a connection counts as lost

@@ -132,7 +132,13 @@ void RedisCluster::join() {
   wait_until_whole();
 }
 
-std::string RedisCluster::url() const { return fmt::format("redis://127.0.0.1:{}", address_.port); }
+std::string RedisCluster::url() const {
+  std::string url = fmt::format("redis://127.0.0.1:{}", address_.port);
+  for (const auto& node : nodes_) {
+    if (node->port() != address_.port) url += fmt::format(",127.0.0.1:{}", node->port());
+  }
+  return url;
+}
 
 std::string RedisCluster::new_prefix() const {
   static std::atomic<int> count{0};
@@ -230,6 +236,16 @@ bool RedisCluster::is_whole() const {
 
 void RedisCluster::wait_until_whole() const {
   wait_for("becoming whole", [this] { return is_whole(); });
+}
+
+void RedisCluster::wait_for_replica(int master) const {
+  const int replica = replica_of(master);
+  const std::string offset =
+      field_of(run_at(master, {"INFO", "replication"}), "master_repl_offset");
+  wait_for("replication", [&] {
+    const std::string told = run_at(replica, {"INFO", "replication"});
+    return std::stoll(field_of(told, "slave_repl_offset")) >= std::stoll(offset);
+  });
 }
 
 void RedisCluster::wait_for_another_master(const std::string& name, int before) const {

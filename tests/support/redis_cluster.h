@@ -28,7 +28,7 @@ class RedisCluster {
   RedisCluster(const RedisCluster&) = delete;
   RedisCluster& operator=(const RedisCluster&) = delete;
 
-  // Of one of its nodes.
+  // Of all of its nodes that are known here.
   std::string url() const;
   const ServerAddress& address() const { return address_; }
   // A prefix of names that nobody has.
@@ -50,6 +50,8 @@ class RedisCluster {
   RedisServer& node_at(int port);
   // The one that follows this master, where it follows closely.
   int replica_of(int master) const;
+  // Returns when the replica of this master has all that was written to it.
+  void wait_for_replica(int master) const;
   // Returns when there is a master for the name that is another than `before`, and the Cluster
   // takes writes everywhere.
   void wait_for_another_master(const std::string& name, int before) const;

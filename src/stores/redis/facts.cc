@@ -42,13 +42,28 @@ Facts look_at_masters(const Core::Place& place, bool accept_eviction, Random& ra
   return all;
 }
 
+// Of the first that answers.
+Bytes info_of_any(const Target& target) {
+  const std::vector<Target> all = each_of(target);
+  for (std::size_t i = 0;; ++i) {
+    try {
+      return Wire(all[i]).ask({"INFO"}, Loss::kNothingDone).bytes;
+    } catch (const core::Failure& failed) {
+      if (failed.error().code != "R250" || i + 1 == all.size()) throw;
+    }
+  }
+}
+
 }  // namespace
 
 Facts look_at(Core::Place& place, bool accept_eviction, Random& random) {
-  Wire wire(place.target);
-  const Bytes info = wire.ask({"INFO"}, Loss::kNothingDone).bytes;
+  const Bytes info = info_of_any(place.target);
   place.cluster = info_field(info, "cluster_enabled") == "1";
   if (place.cluster) return look_at_masters(place, accept_eviction, random);
+  if (!place.target.others.empty()) {
+    core::fail({ErrorKind::kRejected, "R259",
+                "the URL names several Redis servers, and they are no Cluster", "name the one"});
+  }
   if (info_field(info, "role") == "slave") {
     core::fail({ErrorKind::kUnavailable, "R203", "the Redis server is a replica",
                 "name the master in store.redis.url"});

@@ -12,13 +12,13 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kNonce = 16;
 
-constexpr const char* kRelease = R"lua(
+constexpr const char* kReleaseName = R"lua(
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 )lua";
 
 // A server that has forgotten it is told again.
-constexpr const char* kRenew = R"lua(
+constexpr const char* kRenewName = R"lua(
 local there = redis.call('GET', KEYS[1])
 local nonce = tonumber(ARGV[1])
 if there and string.sub(there, 1, nonce) ~= string.sub(ARGV[2], 1, nonce) then return 0 end
@@ -43,7 +43,7 @@ bool is_gone(Wire& wire, const Bytes& holder) {
 
 }  // namespace
 
-NameScripts::NameScripts() : release(kRelease), renew(kRenew) {}
+NameScripts::NameScripts() : release(kReleaseName), renew(kRenewName) {}
 
 std::unique_ptr<HeldName> HeldName::take(std::string name, const Pool::Connect& connect,
                                          std::shared_ptr<NameScripts> scripts, Random& random,

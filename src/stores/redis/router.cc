@@ -55,6 +55,12 @@ class Pause {
   milliseconds next_ = kFirstPause;
 };
 
+Router::Masters nodes_of(const Target& target, std::size_t kept) {
+  Router::Masters nodes;
+  for (Target& one : each_of(target)) nodes.push_back(std::make_shared<Router::Node>(one, kept));
+  return nodes;
+}
+
 }  // namespace
 
 Router::Router(Target target, std::size_t kept, bool cluster, Confirm confirm, Random& random)
@@ -63,11 +69,11 @@ Router::Router(Target target, std::size_t kept, bool cluster, Confirm confirm, R
       cluster_(cluster),
       confirm_(confirm),
       random_(random),
-      first_(std::make_shared<Node>(target_, kept)) {}
+      named_(nodes_of(target_, kept)) {}
 
 std::vector<Reply> Router::run_one_server(const Script& script, std::span<const Call> calls,
                                           Loss loss) {
-  Lent wire(first_->pool);
+  Lent wire(named_.front()->pool);
   std::vector<Reply> replies = script.run(*wire, calls, loss);
   if (confirm_.wanted() && loss == Loss::kInDoubt) {
     ask_to_confirm(*wire, confirm_);
@@ -93,7 +99,7 @@ std::vector<Reply> Router::run(const Script& script, std::span<const Call> calls
 std::vector<Reply> Router::ask_all(std::span<const Question> questions, Loss loss) {
   if (questions.empty()) return {};
   if (!cluster_) {
-    Lent wire(first_->pool);
+    Lent wire(named_.front()->pool);
     for (const Question& one : questions) wire->send(one.words);
     return wire->run(loss);
   }
@@ -303,7 +309,7 @@ std::vector<std::shared_ptr<Router::Node>> Router::to_be_asked() {
     std::ranges::rotate(asked,
                         asked.begin() + static_cast<std::ptrdiff_t>(random_.next() % asked.size()));
   }
-  asked.push_back(first_);
+  asked.insert(asked.end(), named_.begin(), named_.end());
   return asked;
 }
 
@@ -342,7 +348,7 @@ void Router::refresh(std::uint64_t seen) {
 }
 
 Router::Masters Router::masters() {
-  if (!cluster_) return {first_};
+  if (!cluster_) return named_;
   std::uint64_t seen = 0;
   {
     const std::scoped_lock lock(mutex_);
@@ -360,7 +366,7 @@ Router::Masters Router::masters() {
 }
 
 std::shared_ptr<Router::Node> Router::owner(std::string_view name) {
-  if (!cluster_) return first_;
+  if (!cluster_) return named_.front();
   need_map();
   if (auto node = owner_of(cluster_slot(name))) return node;
   core::fail({ErrorKind::kUnavailable, "R250", "no node of the Redis Cluster has a slot",

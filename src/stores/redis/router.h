@@ -52,6 +52,7 @@ class Router {
   Router(Target target, std::size_t kept, bool cluster, Confirm confirm, Random& random);
 
   bool is_cluster() const noexcept { return cluster_; }
+  const Confirm& confirm() const noexcept { return confirm_; }
 
   // Runs the script for each of the calls, sent together; the first key of each chooses its node.
   // Answers may be errors. Throws core::Failure where an answer did not come; in doubt where, as
@@ -112,7 +113,7 @@ class Router {
   const bool cluster_;
   const Confirm confirm_;
   Random& random_;
-  const std::shared_ptr<Node> first_;
+  const Masters named_;  // in the URL; a single server is the one
 
   std::mutex refreshing_;
   std::mutex mutex_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stores/redis/reply.h"
+#include "stores/redis/url.h"
 
 namespace semel::redis {
 
@@ -19,11 +20,6 @@ std::string_view hash_tag(std::string_view name) noexcept;
 // CRC16 (XMODEM) of that.
 std::uint16_t cluster_slot(std::string_view name) noexcept;
 
-struct NodePlace {
-  std::string host;
-  unsigned port = 0;
-  auto operator<=>(const NodePlace&) const = default;
-};
 // "10.0.0.1:7001", "[::1]:7001", "::1:7001"; without a host the one given. Port 0 where it cannot
 // be read.
 NodePlace place_in(std::string_view text, const std::string& own_host);

@@ -23,6 +23,12 @@ TEST(RedisUrl, SaysWhereAndAsWhom) {
   EXPECT_EQ(target.answer_timeout, 2s);
   EXPECT_EQ(place_of(target), "db.example:6380");
 
+  target = target_of("redis://a:7001,[::1]:7002,c?timeout=3");
+  EXPECT_EQ(target.host, "a");
+  EXPECT_EQ(target.others, (std::vector<NodePlace>{{"::1", 7002}, {"c", 6379}}));
+  ASSERT_EQ(each_of(target).size(), 3U);
+  EXPECT_EQ(place_of(each_of(target)[1]), "::1:7002");
+  EXPECT_EQ(each_of(target)[2].answer_timeout, 3s);
   target = target_of("redis://[::1]");
   EXPECT_EQ(target.host, "::1");
   EXPECT_EQ(target.port, 6379U);
