@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,10 @@ struct StoppedCase {
   std::string_view point;
   bool from_row;
 };
+
+void PrintTo(const StoppedCase& how, std::ostream* out) {
+  *out << static_cast<int>(how.to) << " at " << how.point << (how.from_row ? ", from a row" : "");
+}
 
 class ClusterFinishStopped : public ::testing::TestWithParam<StoppedCase> {
  protected:
@@ -177,6 +182,26 @@ TEST_P(ClusterFinishStopped, NothingIsLost) {
   EXPECT_EQ(rows(), 0U);
   const auto findings = store_->facets().records->verify(true).value();
   for (const auto& finding : findings) ADD_FAILURE() << finding.what << ": " << finding.detail;
+}
+
+// A failover may lose what was written on one node, and not what was on another.
+TEST(ClusterFinish, AParkedMessageWhoseRecordIsLostIsTold) {
+  const RedisCluster& cluster = RedisCluster::shared();
+  RedisOptions options;
+  options.url = cluster.url();
+  options.prefix = cluster.new_prefix();
+  const auto store = open_redis(options).value();
+  const ConsumerNumber consumer = store->attach({"payments", "recipe", false, {}}).value();
+  const Message message = test::make_message(consumer, "k", "payload");
+  const Message* one = &message;
+  const auto claims = store->claim({&one, 1}, {5s, {}, false}).value();
+  const Finish finish = test::parked(std::get<Acquired>(claims.front()).lease, &message);
+  ASSERT_EQ(store->finish({&finish, 1}).value().front(), Applied::kYes);
+  EXPECT_TRUE(store->facets().records->verify(true).value().empty());
+  cluster.run({"DEL", Names(options.prefix, true).record(message.key().id)});
+  const auto findings = store->facets().records->verify(true).value();
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings.front().what, "held.parked_alone");
 }
 
 std::vector<StoppedCase> stopped_cases() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "stores/redis/core.h"
@@ -195,7 +196,36 @@ class Verify {
               fmt::format("{} row {}", name, call.arguments[i + 2]),
               body ? "its payload is not there" : "it is kept, and nothing would ever find it");
       }
+      if (names_.cluster) look_at_parked(name, heads, fields);
     } while (cursor != "0");
+  }
+
+  // A failover may lose a record on its node, and not the row on another's. `rows`: numbers and
+  // heads.
+  void look_at_parked(const std::string& consumer, const std::string& heads,
+                      const std::vector<Reply>& rows) {
+    for (std::size_t i = 0; i + 1 < rows.size(); i += 2) {
+      const auto id = parked_for(rows[i + 1].bytes);
+      if (!id) continue;
+      const std::string record = names_.record(*id);
+      if (router_.ask({"GETRANGE", record, "1", "1"}, Loss::kNothingDone).bytes == "P") continue;
+      // It may have been opened meanwhile.
+      const Bytes& number = rows[i].bytes;
+      if (!parked_for(router_.ask({"HGET", heads, number}, Loss::kNothingDone).bytes)) continue;
+      wrong("held.parked_alone", fmt::format("{} row {}", consumer, number),
+            "it is parked, and its record is not: nothing brings it back");
+    }
+  }
+
+  // As held_rows.h tells of a head.
+  static std::optional<KeyId> parked_for(const Bytes& head) {
+    constexpr std::size_t kHeadFlags = 1, kHeadRecord = 52;
+    constexpr char kParked = 8;
+    KeyId id;
+    if (head.size() < kHeadRecord + id.bytes.size()) return std::nullopt;
+    if ((head[kHeadFlags] & kParked) == 0) return std::nullopt;
+    std::copy_n(head.begin() + kHeadRecord, id.bytes.size(), id.bytes.begin());
+    return id == KeyId{} ? std::nullopt : std::optional(id);
   }
 
   Core& core_;
