@@ -1,7 +1,7 @@
 # The servers that tests share: each is started once in a run of ctest, before the first test that
 # needs it, and stopped after the last. Tests say so by
 #
-#   semel_test_program(... SERVERS postgres mariadb mysql8 redis)
+#   semel_test_program(... SERVERS postgres mariadb mysql8 redis redis_cluster)
 #
 # and find it by PostgresServer::shared() (tests/support/database_server.h). MySQL 8 is no package of
 # Debian's: where it was not fetched, a test that is skipped says why, and the others are not there.
@@ -43,7 +43,7 @@ endfunction()
 
 # Adds the tests that start and stop the servers. After all that name them.
 function(semel_add_servers)
-  foreach(server postgres mariadb mysql8 redis)
+  foreach(server postgres mariadb mysql8 redis redis_cluster)
     get_property(fixtures GLOBAL PROPERTY SEMEL_SERVER_${server})
     if(NOT fixtures)
       continue()

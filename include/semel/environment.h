@@ -51,12 +51,17 @@ inline constexpr std::string_view kConfirmed = "confirmed";
 inline constexpr std::string_view kFinished = "finished";
 inline constexpr std::string_view kCommitBefore = "commit.before";
 inline constexpr std::string_view kCommitAfter = "commit.after";
+// Between the steps of a finish whose parts are on several nodes of a Redis Cluster.
+inline constexpr std::string_view kMarked = "cluster.marked";
+inline constexpr std::string_view kKept = "cluster.kept";
+inline constexpr std::string_view kRecorded = "cluster.recorded";
 inline constexpr std::string_view kSettleBefore = "settle.before";
 inline constexpr std::string_view kSettleAfter = "settle.after";
 inline constexpr std::string_view kDrained = "drained";
 inline constexpr std::string_view kAll[] = {
-    kReceived, kBegun,        kClaimed,     kHandlerBefore, kHandlerAfter, kFlushed, kConfirmed,
-    kFinished, kCommitBefore, kCommitAfter, kSettleBefore,  kSettleAfter,  kDrained};
+    kReceived,    kBegun,        kClaimed,      kHandlerBefore, kHandlerAfter, kFlushed,
+    kConfirmed,   kFinished,     kCommitBefore, kMarked,        kKept,         kRecorded,
+    kCommitAfter, kSettleBefore, kSettleAfter,  kDrained};
 }  // namespace failpoint
 
 #ifdef SEMEL_FAILPOINTS

@@ -11,7 +11,7 @@
 
 namespace semel {
 
-// One Redis server, version 6 or newer; no Cluster.
+// A Redis server, version 6 or newer, or a Cluster of them.
 //
 // What is completed or dead expires by the server's clock when its consumer's ttl is over; what is
 // unfinished never does. What Redis forgets, by a crash between two writes of its log, FLUSHALL or
@@ -20,7 +20,7 @@ namespace semel {
 struct RedisOptions {
   // redis://user:password@host:port/database?name=value&…, rediss://… with TLS, or
   // redis+unix:///path/to/socket?… for a unix socket. What is no letter or digit may be written as
-  // %41.
+  // %41. Of a Cluster any node, or several: redis://a:7001,b:7002.
   //   db=                the number of the database
   //   connect-timeout=   seconds, until the server has let us in
   //   timeout=           seconds without a byte of an answer, until a connection counts as lost
@@ -35,7 +35,12 @@ struct RedisOptions {
   // than noeviction): a key that was completed may be handled again at any time, and a message that
   // waits may be lost.
   bool accept_eviction = false;
-  // Idle connections that stay open.
+  // So many replicas must have a claim, a finish or a message that is kept, before the call
+  // answers. Where too few have it in time, which is two seconds and no more than half of
+  // `timeout`, it is in doubt (R268): done on the master, and lost where another server takes over.
+  // 0: nobody waits.
+  int wait_replicas = 0;
+  // Idle connections that stay open; of a Cluster to each of its nodes.
   std::size_t connections = 8;
   Environment* environment = nullptr;  // null: system_environment()
 };
@@ -47,11 +52,19 @@ struct RedisOptions {
 // Finish::inbox says nothing here. HeldMessages::wake_fd cannot tell. A process that runs consumers
 // is found to be gone by the connection that it keeps. What looks at more than one
 // record (RecordInspector::list, stats, verify) reads every name of the prefix, in pages.
-// StoreTraits::durable says whether the server keeps a log (appendonly), as it was at the opening.
+// StoreTraits::durable says whether the server keeps a log (appendonly), as it was at the opening;
+// of a Cluster whether all of its masters do.
+//
+// On a Cluster any of its nodes may be named; the others are found, and followed where slots move
+// or a replica takes over, for as long as `timeout`. Records are spread over 256 slots; what waits
+// for one consumer stands in one, and so do all dead letters. A finish that concerns two of those
+// is done in steps: what stops it in between leaves a row or a letter too many, and never one too
+// few.
 //
 // Errors: R259 the URL cannot be read, R250 cannot be reached, R251 login refused, R252 no such
 // database, R253 rights missing, R254 no connection left, R203 a replica, R258 server too old,
-// R264 a node of a Cluster, R265 it may evict records, R266 busy with a script.
+// R264 a Cluster, which has no numbered databases, and whose nodes no unix socket leads to, R265 it
+// may evict records, R266 busy with a script.
 Result<std::unique_ptr<Store>> open_redis(RedisOptions options);
 
 }  // namespace semel

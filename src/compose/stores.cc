@@ -50,6 +50,7 @@ RedisOptions options_of(const config::RedisStore& store) {
   options.url = store.url;
   options.prefix = store.prefix;
   options.accept_eviction = store.accept_eviction;
+  options.wait_replicas = store.wait_replicas;
   if (store.pool > 0) options.connections = store.pool;
   return options;
 }

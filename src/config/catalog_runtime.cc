@@ -195,10 +195,12 @@ constexpr CodePage kPages[] = {
      "Another program writes names that begin like the store's. What it has there is left as it "
      "is, and the message is not handled.",
      "Give Semel a prefix, or a database number, of its own.", "redis://localhost:6379/3"},
-    {"R264", "the Redis server is a node of a Cluster",
-     "The store speaks to one server. A node of a Cluster has a part of the names only, and gives "
-     "them away.",
-     "Name a server that is no node of a Cluster.", "redis://localhost:6379/0"},
+    {"R264", "the Redis server is a node of a Cluster, and cannot be asked for that",
+     "A Cluster has no databases with numbers, and its other nodes cannot be reached by the unix "
+     "socket of one.",
+     "Name a host and a port of any of its nodes, without a number; a prefix of its own keeps a "
+     "store apart.",
+     "redis://localhost:7001"},
     {"R265", "the Redis server may evict records",
      "It has a maxmemory, and a maxmemory-policy that makes room by removing what it chooses. A "
      "claim that is removed lets a second worker begin beside the first; a completed key that is "
@@ -218,6 +220,13 @@ constexpr CodePage kPages[] = {
      "start.",
      "Set the policy to noeviction, or to one of volatile-…, which removes only what expires.",
      "redis-cli CONFIG SET maxmemory-policy noeviction"},
+    {"R268", "too few replicas had what was written",
+     "store.redis.wait_replicas asks for more replicas than had the write in time. It is done on "
+     "the master: whether it stays, where another server takes over, is in doubt. What was claimed "
+     "is free again when its lease is over; what was ended is looked up, or handled again.",
+     "Start the missing replica, or lower wait_replicas and know that a failover may forget the "
+     "last writes.",
+     "redis-cli INFO replication"},
     {"R280", "the command cannot be run",
      "An exec handler runs a program for each message. At the start this one was not found, is no "
      "file that can be run, or this user may not run it. No message was begun.",

@@ -61,6 +61,7 @@ struct RedisStore {
   std::string prefix;
   std::size_t pool = 0;  // 0: the store's own default
   bool accept_eviction = false;
+  int wait_replicas = 0;
 };
 struct MemoryStore {
   std::size_t max_records = 0;  // 0: the store's own default

@@ -65,9 +65,9 @@ inline constexpr Field kAcceptOfRedisField[] = {
 inline constexpr Field kRedisFields[] = {
     {.name = "url",
      .shape = Shape::kText,
-     .meaning = "The server: `redis://user:password@host:6379/0`, the last part the number of a "
-                "database; `rediss://…` with TLS; or `redis+unix:///path/to/socket?db=0`. A "
-                "password in it is never shown.",
+     .meaning = "The server, or any node of a Cluster: `redis://user:password@host:6379/0`, the "
+                "last part the number of a database; `rediss://…` with TLS; or "
+                "`redis+unix:///path/to/socket?db=0`. A password in it is never shown.",
      .required = true,
      .address = true},
     {.name = "prefix",
@@ -76,6 +76,13 @@ inline constexpr Field kRedisFields[] = {
                 "prefixes do not meet.",
      .fallback = "semel:"},
     kPoolField,
+    {.name = "wait_replicas",
+     .shape = Shape::kInteger,
+     .meaning = "So many replicas must have a claim, an end or a message before it counts; where "
+                "too few have it in time it is in doubt (R268). Costs a way to them each time.",
+     .fallback = "0",
+     .low = 0,
+     .high = 100},
     {.name = "accept",
      .shape = Shape::kList,
      .meaning = "What is accepted knowingly: `eviction` (the server may forget records to make "

@@ -86,7 +86,7 @@ RedisStore build_redis(const View& redis, Report& report) {
   // The one word that the list takes.
   const bool accepts = redis.settings().size(redis.path("accept")) > 0;
   return {redis.text("url"), redis.text("prefix"), static_cast<std::size_t>(redis.number("pool")),
-          accepts};
+          accepts, static_cast<int>(redis.number("wait_replicas"))};
 }
 
 // What a server certainly does not take, and what to write instead.

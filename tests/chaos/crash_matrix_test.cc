@@ -77,6 +77,9 @@ std::ostream& operator<<(std::ostream& out, const Cell& cell) {
              << cell.nth;
 }
 
+// Between the steps of a finish whose parts are on several servers.
+bool is_step(std::string_view point) { return point.starts_with("cluster."); }
+
 // Points that are not on a way: there the kill must not fire, or the table below is wrong.
 bool on_the_way(const Cell& cell);
 
@@ -95,6 +98,7 @@ std::vector<Cell> cells() {
   std::vector<Cell> cells;
   for (const Way& way : ways()) {
     for (const std::string_view point : failpoint::kAll) {
+      if (is_step(point) && !has_steps()) continue;
       auto some = cells_of(way, point);
       if (!all) {
         std::erase_if(some, [](const Cell& cell) { return cell.nth != 1 || !on_the_way(cell); });
@@ -116,6 +120,8 @@ bool on_the_way(const Cell& cell) {
   if (cell.point == failpoint::kConfirmed) {
     return way == "state_machine_apply" || way == "state_machine_two_part" || way == "natural_sql";
   }
+  // A record that is completed, and has nothing that waits, ends in one.
+  if (is_step(cell.point)) return cell.source == "queue" || way == "state_machine_ordered";
   if (cell.point == failpoint::kClaimed) return way != "natural_sql";
   if (cell.point == failpoint::kFlushed) {
     return !cell.way.effects_in_file || way == "state_machine_two_part";

@@ -61,5 +61,8 @@ std::unique_ptr<Database> make_database(const TempDir& folder);
 std::size_t share_of_rounds();
 // Whether its databases know SQL.
 bool has_tables();
+// Whether a record, what waits for it and its letter are on servers of their own, so that a finish
+// has steps.
+bool has_steps();
 
 }  // namespace semel::test

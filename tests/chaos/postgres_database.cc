@@ -82,6 +82,8 @@ std::size_t share_of_rounds() { return 10; }
 
 bool has_tables() { return true; }
 
+bool has_steps() { return false; }
+
 std::unique_ptr<ServerUnderTest> start_server() { return std::make_unique<PostgresUnderTest>(); }
 
 const DatabaseServer& shared_server() { return PostgresServer::shared(); }

@@ -79,4 +79,6 @@ std::size_t share_of_rounds() { return 10; }
 
 bool has_tables() { return false; }
 
+bool has_steps() { return false; }
+
 }  // namespace semel::test

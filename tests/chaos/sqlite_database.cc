@@ -74,4 +74,6 @@ std::size_t share_of_rounds() { return 1; }
 
 bool has_tables() { return true; }
 
+bool has_steps() { return false; }
+
 }  // namespace semel::test

@@ -38,10 +38,11 @@ std::string get(const Settings& settings, const std::string& name, const std::st
   return found == settings.end() ? otherwise : found->second;
 }
 
-std::string store_yaml(const std::string& store, const std::string& accept) {
+std::string store_yaml(const std::string& store, const std::string& accept,
+                       const std::string& replicas) {
   if (const auto split = store.find(' '); store.starts_with("redis:")) {
-    return fmt::format("redis: {{ url: \"{}\", prefix: \"{}\", accept: [{}] }}",
-                       store.substr(0, split), store.substr(split + 1), accept);
+    return fmt::format("redis: {{ url: \"{}\", prefix: \"{}\", wait_replicas: {}, accept: [{}] }}",
+                       store.substr(0, split), store.substr(split + 1), replicas, accept);
   }
   const std::string scheme = store.substr(0, store.find("://"));
   const char* const kind = scheme == store     ? "sqlite: { path"
@@ -119,11 +120,11 @@ std::string config_of(const std::string& store, const Settings& settings) {
       "    batch: {{ max: {} }}\n"
       "{}{}"
       "    handler:\n{}",
-      store_yaml(store, get(settings, "accept", "")), source_yaml(settings),
-      get(settings, "strategy", "dedup_table"), get(settings, "workers", "1"),
-      get(settings, "lease", "60s"), get(settings, "timeout", "60s"), get(settings, "crashes", "3"),
-      get(settings, "batch", "100"), order_yaml(settings), guard_yaml(settings),
-      handler_yaml(settings));
+      store_yaml(store, get(settings, "accept", ""), get(settings, "replicas", "0")),
+      source_yaml(settings), get(settings, "strategy", "dedup_table"),
+      get(settings, "workers", "1"), get(settings, "lease", "60s"), get(settings, "timeout", "60s"),
+      get(settings, "crashes", "3"), get(settings, "batch", "100"), order_yaml(settings),
+      guard_yaml(settings), handler_yaml(settings));
 }
 
 void say(std::string_view line) {

@@ -113,9 +113,17 @@ std::string RedisServer::query(const std::string&, const std::string& command) c
 }
 
 std::string RedisServer::run(const std::vector<std::string>& words) const {
-  const ContextPtr context(redisConnect("127.0.0.1", port()), &redisFree);
+  try {
+    return redis_command(port(), words);
+  } catch (const std::runtime_error& failed) {
+    throw std::runtime_error(std::string(failed.what()) + "\n" + log_tail());
+  }
+}
+
+std::string redis_command(int port, const std::vector<std::string>& words) {
+  const ContextPtr context(redisConnect("127.0.0.1", port), &redisFree);
   if (context == nullptr || context->err != 0) {
-    throw std::runtime_error("the Redis server does not answer:\n" + log_tail());
+    throw std::runtime_error(fmt::format("no Redis server answers at port {}", port));
   }
   const ReplyPtr reply = ask(context.get(), words);
   if (reply == nullptr) throw std::runtime_error(words.front() + ": " + context->errstr);

@@ -45,4 +45,8 @@ class RedisServer final : public DatabaseServer {
   Options options_;
 };
 
+// One command at the server of that port of 127.0.0.1; an answer of several parts has "\n" between
+// them. What fails throws std::runtime_error.
+std::string redis_command(int port, const std::vector<std::string>& words);
+
 }  // namespace semel::test

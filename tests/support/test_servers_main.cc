@@ -21,6 +21,7 @@
 
 #include "tests/support/mysql_servers.h"
 #include "tests/support/postgres_server.h"
+#include "tests/support/redis_cluster.h"
 #include "tests/support/redis_server.h"
 #include "tests/support/server_address.h"
 #include "tests/support/temp_dir.h"
@@ -30,20 +31,32 @@ namespace {
 
 constexpr int kStopPatience = 60'000;
 
-using Make = std::function<std::unique_ptr<DatabaseServer>()>;
+// What runs until it is let go of.
+struct Kept {
+  std::shared_ptr<void> server;
+  ServerAddress address;
+};
+using Make = std::function<Kept()>;
 
 template <class Server>
-std::unique_ptr<DatabaseServer> make_fast() {
+Kept make_fast() {
   auto options = Server::fast();
   options.keep_pristine = true;
-  return std::make_unique<Server>(options);
+  const auto server = std::make_shared<Server>(options);
+  return {server, server->address()};
+}
+
+Kept make_cluster() {
+  const auto cluster = std::make_shared<RedisCluster>(RedisCluster::kCalmTimeoutMs);
+  return {cluster, cluster->address()};
 }
 
 const std::map<std::string, Make>& makers() {
   static const std::map<std::string, Make> all = {{"postgres", make_fast<PostgresServer>},
                                                   {"mariadb", make_fast<MariaDbServer>},
                                                   {"mysql8", make_fast<MySqlServer>},
-                                                  {"redis", make_fast<RedisServer>}};
+                                                  {"redis", make_fast<RedisServer>},
+                                                  {"redis_cluster", make_cluster}};
   return all;
 }
 
@@ -73,12 +86,12 @@ void let_go(const std::string& log, int kept) {
 }
 
 // Says so at `ready` when the server is up, and keeps it until told, or until `ctest` is over.
-int keep(const Make& make, const std::string& path, pid_t ctest, int ready) {
+int stay(const Make& make, const std::string& path, pid_t ctest, int ready) {
   const int ctest_ends = watch_of(ctest);
   if (ctest_ends < 0) return 1;
   const int signals = listen_to_signals();
-  const auto server = make();
-  write_shared_server(path, server->address(), ::getpid());
+  const Kept kept = make();
+  write_shared_server(path, kept.address, ::getpid());
   [[maybe_unused]] const auto told = ::write(ready, "1", 1);
   ::close(ready);
   std::array<pollfd, 2> watched = {pollfd{ctest_ends, POLLIN, 0}, pollfd{signals, POLLIN, 0}};
@@ -98,7 +111,7 @@ int up(const Make& make, const std::string& path, pid_t ctest) {
   if (keeper == 0) {
     ::close(ready[0]);
     let_go(log, ready[1]);
-    return keep(make, path, ctest, ready[1]);
+    return stay(make, path, ctest, ready[1]);
   }
   ::close(ready[1]);
   char answer = 0;

@@ -17,8 +17,7 @@ core::Failure refused_among(const Reply& refused, std::span<const Reply> all) {
 }  // namespace
 
 std::vector<Reply> Core::run(Script& script, std::span<const Call> calls, Loss loss) {
-  Lent wire(pool);
-  std::vector<Reply> replies = script.run(*wire, calls, loss);
+  std::vector<Reply> replies = router.run(script, calls, loss);
   for (const Reply& reply : replies) {
     if (reply.is_error()) throw refused_among(reply, replies);
   }

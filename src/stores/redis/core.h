@@ -1,17 +1,16 @@
 // Core: what the ports of one store share. All parts may be used from any thread.
 #pragma once
 
-#include <map>
-#include <mutex>
-#include <optional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include <semel/environment.h>
 
+#include "stores/redis/cluster_script.h"
 #include "stores/redis/instance.h"
 #include "stores/redis/names.h"
-#include "stores/redis/pool.h"
+#include "stores/redis/router.h"
 #include "stores/redis/scripts.h"
 #include "stores/redis/url.h"
 
@@ -22,13 +21,20 @@ inline constexpr std::size_t kMostKeys = 256;
 inline constexpr std::size_t kMostBytes = 1 << 20;
 
 struct Core {
-  Core(Environment& its_environment, Target its_target, const std::string& prefix,
-       const std::string& clock, std::size_t connections)
+  struct Place {
+    Target target;
+    std::string prefix;
+    bool cluster = false;
+    std::size_t connections = 0;  // kept open, to each server
+    Confirm confirm;
+  };
+
+  Core(Environment& its_environment, const Place& place, const std::string& clock)
       : environment(its_environment),
-        target(std::move(its_target)),
-        names(prefix),
-        scripts(clock),
-        pool([this] { return std::make_unique<Wire>(target); }, connections),
+        names(place.prefix, place.cluster),
+        scripts(clock, place.cluster),
+        on_cluster(place.cluster ? std::make_unique<ClusterScripts>(clock) : nullptr),
+        router(place.target, place.connections, place.cluster, place.confirm, *environment.random),
         instance(*environment.random) {}
 
   // Runs the calls, sent together. Throws core::Failure where one was refused; in doubt where
@@ -37,10 +43,10 @@ struct Core {
   Reply run_one(Script& script, const Call& call, Loss loss);
 
   Environment& environment;
-  const Target target;
   const Names names;
   Scripts scripts;
-  Pool pool;
+  const std::unique_ptr<ClusterScripts> on_cluster;  // null on a single server
+  Router router;
   Instance instance;
 };
 

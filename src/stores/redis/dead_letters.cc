@@ -6,33 +6,12 @@
 #include <charconv>
 #include <utility>
 
+#include "stores/redis/cluster_letters.h"
 #include "stores/redis/cutter.h"
 #include "stores/redis/letter.h"
 
 namespace semel::redis {
 namespace {
-
-// A letter that moves to another record between two steps is looked at again.
-constexpr int kLooks = 5;
-
-[[noreturn]] void never_stands_still() {
-  core::fail({ErrorKind::kUnavailable, "R200", "a dead letter changes all the time", {}});
-}
-
-Edited edited_of(BytesView word) {
-  constexpr std::pair<BytesView, Edited> kWords[] = {{"yes", Edited::kYes},
-                                                     {"missing", Edited::kMissing},
-                                                     {"moved", Edited::kMoved},
-                                                     {"twin", Edited::kTwin},
-                                                     {"completed", Edited::kCompleted},
-                                                     {"busy", Edited::kBusy},
-                                                     {"conflict", Edited::kConflict},
-                                                     {"unknown", Edited::kUnknownOutcome}};
-  for (const auto& [known, edited] : kWords) {
-    if (word == known) return edited;
-  }
-  core::fail({ErrorKind::kUnavailable, "R200", "the server gave an answer of no meaning", {}});
-}
 
 class Letters final : public DeadLetters {
  public:
@@ -55,6 +34,10 @@ class Letters final : public DeadLetters {
   Result<ReplayReport> replay(std::span<const std::int64_t> ids) override {
     return core::contained([&] {
       ReplayReport report;
+      if (core_.names.cluster) {
+        for (const std::int64_t id : ids) count(replay_on_cluster(core_, id), report);
+        return report;
+      }
       std::vector<std::int64_t> left(ids.begin(), ids.end());
       for (int look = 0; !left.empty(); ++look) {
         if (look == kLooks) never_stands_still();
@@ -73,13 +56,20 @@ class Letters final : public DeadLetters {
     });
   }
   Result<Edited> edit(const LetterEdit& edit) override {
-    return core::contained([&] { return edit_now(edit); });
+    return core::contained(
+        [&] { return core_.names.cluster ? edit_on_cluster(core_, edit) : edit_now(edit); });
   }
   Result<AddReport> add(std::span<const ForeignLetter> letters) override {
     return core::contained([&] { return add_now(letters); });
   }
 
  private:
+  static void count(Replayed how, ReplayReport& report) {
+    report.replayed += how == Replayed::kYes ? 1 : 0;
+    report.skipped_completed += how == Replayed::kCompleted ? 1 : 0;
+    report.skipped_conflict += how == Replayed::kConflict ? 1 : 0;
+    report.missing += how == Replayed::kMissing ? 1 : 0;
+  }
   Call about_none() const {
     Call call;
     call.keys = {core_.names.letters};
@@ -220,11 +210,31 @@ AddReport Letters::add_now(std::span<const ForeignLetter> letters) {
 
 }  // namespace
 
+[[noreturn]] void never_stands_still() {
+  core::fail({ErrorKind::kUnavailable, "R200", "a dead letter changes all the time", {}});
+}
+
+Edited edited_of(BytesView word) {
+  constexpr std::pair<BytesView, Edited> kWords[] = {{"yes", Edited::kYes},
+                                                     {"missing", Edited::kMissing},
+                                                     {"moved", Edited::kMoved},
+                                                     {"twin", Edited::kTwin},
+                                                     {"completed", Edited::kCompleted},
+                                                     {"busy", Edited::kBusy},
+                                                     {"conflict", Edited::kConflict},
+                                                     {"unknown", Edited::kUnknownOutcome}};
+  for (const auto& [known, edited] : kWords) {
+    if (word == known) return edited;
+  }
+  core::fail({ErrorKind::kUnavailable, "R200", "the server gave an answer of no meaning", {}});
+}
+
 std::unique_ptr<DeadLetters> make_dead_letters(Core& core) {
   return std::make_unique<Letters>(core);
 }
 
 bool unlock_record(Core& core, const KeyId& id) {
+  if (core.names.cluster) return unlock_on_cluster(core, id);
   Call call;
   call.keys = {core.names.record(id)};
   call.arguments = {core.names.prefix};
@@ -232,8 +242,7 @@ bool unlock_record(Core& core, const KeyId& id) {
 }
 
 std::map<std::string, ConsumerNumber> known_consumers(Core& core) {
-  Lent wire(core.pool);
-  const Reply reply = wire->ask({"HGETALL", core.names.consumers}, Loss::kNothingDone);
+  const Reply reply = core.router.ask({"HGETALL", core.names.consumers}, Loss::kNothingDone);
   std::map<std::string, ConsumerNumber> consumers;
   for (std::size_t i = 0; i + 1 < reply.list.size(); i += 2) {
     Cutter cut(reply.list[i + 1].bytes);

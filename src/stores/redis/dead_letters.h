@@ -17,6 +17,13 @@ std::unique_ptr<DeadLetters> make_dead_letters(Core& core);
 // no such state. Throws core::Failure.
 bool unlock_record(Core& core, const KeyId& id);
 
+// A letter or record that changes between two steps is looked at again, so often; then
+// never_stands_still() throws.
+inline constexpr int kLooks = 5;
+[[noreturn]] void never_stands_still();
+// What the word means that a script answers.
+Edited edited_of(BytesView word);
+
 // The consumers that are known here. Throws core::Failure.
 std::map<std::string, ConsumerNumber> known_consumers(Core& core);
 

@@ -20,7 +20,8 @@ struct Row {
 
 constexpr const char* kNoHint = "";
 constexpr const char* kLogin = "check user and password in store.redis.url";
-constexpr const char* kOneServer = "name a server that is no node of a Cluster in store.redis.url";
+constexpr const char* kNoDatabases = "leave out the number, and give the store a prefix of its own";
+constexpr const char* kMoving = "redis-cli --cluster check tells which slots are on their way";
 constexpr const char* kRights =
     "docs/stores/redis.md lists the commands and keys that the user needs";
 constexpr auto kAway = ErrorKind::kUnavailable;
@@ -31,7 +32,7 @@ constexpr Row kRows[] = {
     {"LOADING", "", kAway, "R250", "is still loading its data", kNoHint, true},
     {"MASTERDOWN", "", kAway, "R250", "is a replica that has lost its master", kNoHint, true},
     {"CLUSTERDOWN", "", kAway, "R250", "says that its Cluster is down", kNoHint, true},
-    {"TRYAGAIN", "", kAway, "R250", "is moving the keys to another node", kNoHint, false},
+    {"TRYAGAIN", "", kAway, "R250", "is moving the keys to another node", kMoving, false},
     {"BUSY", "", kAway, "R266", "is busy with a script that does not end",
      "redis-cli SCRIPT KILL ends it, where it has written nothing", false},
     {"MISCONF", "", kAway, "R205", "cannot save, and takes no writes until it can",
@@ -63,9 +64,11 @@ constexpr Row kRows[] = {
      "use Redis 6 or newer, with EVALSHA and EVAL not renamed", false},
     {"WRONGTYPE", "", kWrong, "R263", "has something of another program under the name of a record",
      "give Semel a prefix or a database number of its own", false},
-    {"MOVED", "", kWrong, "R264", "is a node of a Cluster", kOneServer, false},
-    {"ASK", "", kWrong, "R264", "is a node of a Cluster", kOneServer, false},
-    {"CROSSSLOT", "", kWrong, "R264", "is a node of a Cluster", kOneServer, false},
+    {"ERR", "SELECT is not allowed in cluster mode", kWrong, "R264",
+     "is a node of a Cluster, which has database 0 alone", kNoDatabases, true},
+    {"MOVED", "", kAway, "R250", "sends us on and on to other nodes of its Cluster", kMoving,
+     false},
+    {"ASK", "", kAway, "R250", "sends us on and on to other nodes of its Cluster", kMoving, false},
     {"NOSCRIPT", "", kAway, "R200", "does not know a script that it was just told", kNoHint, false},
     {"NOPROTO", "", kWrong, "R258", "does not speak this protocol", "use Redis 6 or newer", true},
 };

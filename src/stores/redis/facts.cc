@@ -3,17 +3,9 @@
 #include <fmt/format.h>
 
 namespace semel::redis {
+namespace {
 
-Facts look_at(Wire& wire, bool accept_eviction) {
-  const Bytes info = wire.ask({"INFO"}, Loss::kNothingDone).bytes;
-  if (info_field(info, "cluster_enabled") == "1") {
-    core::fail({ErrorKind::kRejected, "R264", "the Redis server is a node of a Cluster",
-                "name a server that is none in store.redis.url"});
-  }
-  if (info_field(info, "role") == "slave") {
-    core::fail({ErrorKind::kUnavailable, "R203", "the Redis server is a replica",
-                "name the master in store.redis.url"});
-  }
+Facts facts_of(const Bytes& info, const std::string& server, bool accept_eviction) {
   Facts facts;
   facts.keeps_log = info_field(info, "aof_enabled") == "1";
   const std::string most = info_field(info, "maxmemory");
@@ -22,12 +14,61 @@ Facts look_at(Wire& wire, bool accept_eviction) {
   facts.evicts_all = facts.evicts && !policy.starts_with("volatile-");
   if (facts.evicts && !accept_eviction) {
     core::fail({ErrorKind::kRejected, "R265",
-                fmt::format("the Redis server evicts what it has no room for (maxmemory {}, "
-                            "maxmemory-policy {}): a claim or a completed key would be forgotten",
-                            most, policy),
+                fmt::format("{} evicts what it has no room for (maxmemory {}, maxmemory-policy "
+                            "{}): a claim or a completed key would be forgotten",
+                            server, most, policy),
                 "CONFIG SET maxmemory-policy noeviction"});
   }
   return facts;
+}
+
+Facts look_at_masters(const Core::Place& place, bool accept_eviction, Random& random) {
+  if (!place.target.socket.empty()) {
+    core::fail({ErrorKind::kRejected, "R264",
+                "the Redis server is a node of a Cluster, whose other nodes no socket leads to",
+                "name a host and a port in store.redis.url"});
+  }
+  Router router(place.target, 1, true, {}, random);
+  Facts all{.keeps_log = true, .evicts_all = false, .evicts = false};
+  for (const auto& master : router.masters()) {
+    Lent wire(master->pool);
+    const Facts facts =
+        facts_of(wire->ask({"INFO"}, Loss::kNothingDone).bytes,
+                 fmt::format("the Redis server {}", place_of(master->target)), accept_eviction);
+    all.keeps_log = all.keeps_log && facts.keeps_log;
+    all.evicts = all.evicts || facts.evicts;
+    all.evicts_all = all.evicts_all || facts.evicts_all;
+  }
+  return all;
+}
+
+// Of the first that answers.
+Bytes info_of_any(const Target& target) {
+  const std::vector<Target> all = each_of(target);
+  for (std::size_t i = 0;; ++i) {
+    try {
+      return Wire(all[i]).ask({"INFO"}, Loss::kNothingDone).bytes;
+    } catch (const core::Failure& failed) {
+      if (failed.error().code != "R250" || i + 1 == all.size()) throw;
+    }
+  }
+}
+
+}  // namespace
+
+Facts look_at(Core::Place& place, bool accept_eviction, Random& random) {
+  const Bytes info = info_of_any(place.target);
+  place.cluster = info_field(info, "cluster_enabled") == "1";
+  if (place.cluster) return look_at_masters(place, accept_eviction, random);
+  if (!place.target.others.empty()) {
+    core::fail({ErrorKind::kRejected, "R259",
+                "the URL names several Redis servers, and they are no Cluster", "name the one"});
+  }
+  if (info_field(info, "role") == "slave") {
+    core::fail({ErrorKind::kUnavailable, "R203", "the Redis server is a replica",
+                "name the master in store.redis.url"});
+  }
+  return facts_of(info, "the Redis server", accept_eviction);
 }
 
 }  // namespace semel::redis

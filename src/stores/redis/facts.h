@@ -1,7 +1,7 @@
 // What a server says of itself, and whether records may be entrusted to it.
 #pragma once
 
-#include "stores/redis/wire.h"
+#include "stores/redis/core.h"
 
 namespace semel::redis {
 
@@ -11,7 +11,9 @@ struct Facts {
   bool evicts = false;      // maxmemory is set, and the policy is another than noeviction
 };
 
-// Throws core::Failure where it is a replica, a node of a Cluster, or evicts what is not accepted.
-Facts look_at(Wire& wire, bool accept_eviction);
+// Says in `place` whether it is a Cluster; then each of its masters is looked at, and the worst
+// counts. Throws core::Failure where it is a replica that is no node of a Cluster, where a Cluster
+// is to have databases, and where it evicts what is not accepted.
+Facts look_at(Core::Place& place, bool accept_eviction, Random& random);
 
 }  // namespace semel::redis

@@ -11,7 +11,7 @@ local function decided(i, name, old)
   local tail = string.sub(redis.call('GET', name), 59)
   local text_end = 4 + struct.unpack('>I4', tail)
   local e = { to = to, token = token, first = first, till = now, print = string.sub(old, 27, 42),
-              unknown = flags % 2, has_row = flags >= 2, key = string.sub(tail, 1, text_end) }
+              unknown = flags % 2, flags = flags, has_row = flags >= 2, key = string.sub(tail, 1, text_end) }
   e.text = e.key
   if tonumber(how) % 2 == 1 then e.unknown = 1 end
   if to == 'N' then
@@ -29,13 +29,13 @@ local function decided(i, name, old)
   return e
 end
 
--- `kept`: a row is held for it from now on.
+-- `kept`: a row is held for it from now on; or the flags that say so.
 local function write(name, e, kept)
   if e.undone then
     redis.call('DEL', name)
     return
   end
-  local flags, state = e.unknown + (kept and 2 or 0), e.to == 'N' and 'R' or e.to
+  local flags, state = e.unknown + (kept and (tonumber(kept) or 2) or 0), e.to == 'N' and 'R' or e.to
   local value = head(state, flags, e.attempt, e.token, e.first, e.till, e.print) .. e.text .. e.ending
   if e.ttl then redis.call('SET', name, value, 'PX', e.ttl) else redis.call('SET', name, value) end
 end
@@ -46,7 +46,7 @@ for i, name in ipairs(KEYS) do
 end
 )lua";
 
-const char* const kFinishScript = R"lua(
+const char* const kKeepScript = R"lua(
 -- What a Finish says beside its record.
 local function cut(bytes)
   local parts, at = {}, 1
@@ -62,6 +62,8 @@ local function cut(bytes)
   if parts[3] ~= '' then x.lane = tonumber(parts[3]) end
   return x
 end
+
+local nothing = { head = '', attempts = 0, reason = '', error = '' }
 
 local function acked(x) return x.ack and read(x.ack, x.ack_lane, x.ack_number) end
 
@@ -93,7 +95,9 @@ local function hold(x, id, ready, parked, first, text, print)
   wait(row, ready, parked, id)
   return true
 end
+)lua";
 
+const char* const kFinishScript = R"lua(
 local function bury_ended(x, id, has_row, first, text, print)
   local letter = { replayed = 0, attempts = x.attempts, first = first, dead = now,
                    reason = x.reason, error = x.error }
@@ -124,7 +128,6 @@ local function without_record(to, x, delay)
 end
 
 local extras = {}
-local nothing = { head = '', attempts = 0, reason = '', error = '' }
 
 -- What is kept is kept before the record says so, and goes after it does.
 local function keep(to, x, id, has_row, till, first, text, print)

@@ -8,7 +8,10 @@ namespace semel::redis {
 // next.
 extern const char* const kPlainFinishScript;
 
-// Behind that, kRowScript and kLetterScript. Each entry has a part for the record and one for rows
+// What rows and letters take from a Finish. Behind kRowScript and kLetterScript.
+extern const char* const kKeepScript;
+
+// Behind all of these. Each entry has a part for the record and one for rows
 // and letters: see row_script.h.
 extern const char* const kFinishScript;
 

@@ -10,6 +10,12 @@
 namespace semel::redis {
 namespace {
 
+bool keeps(Finish::To to) {
+  return to == Finish::To::kRetrying || to == Finish::To::kParked || to == Finish::To::kDead;
+}
+
+}  // namespace
+
 char ending_letter(Finish::To to) {
   switch (to) {
     case Finish::To::kCompleted:
@@ -28,25 +34,23 @@ char ending_letter(Finish::To to) {
   return 'N';
 }
 
-bool keeps(Finish::To to) {
-  return to == Finish::To::kRetrying || to == Finish::To::kParked || to == Finish::To::kDead;
+Bytes ack_of(const RowPlace& place) {
+  Bytes bytes;
+  append_number(bytes, place.consumer, 4);
+  append_number(bytes, place.lane, 1);
+  bytes += place.number_text();
+  return bytes;
 }
 
 Bytes ack_of(const Finish& finish) {
-  Bytes bytes;
   const auto place = finish.ack ? place_of(*finish.ack) : std::nullopt;
-  if (!place) return bytes;
-  append_number(bytes, place->consumer, 4);
-  append_number(bytes, place->lane, 1);
-  bytes += place->number_text();
-  return bytes;
+  return place ? ack_of(*place) : Bytes();
 }
 
 Bytes nonce_of(const Lease& lease) {
   return Bytes(reinterpret_cast<const char*>(lease.nonce.bytes.data()), lease.nonce.bytes.size());
 }
 
-// What is said beside the record; nothing where there is nothing to say.
 Bytes extra_of(const Finish& finish) {
   const Message* kept = keeps(finish.to) ? finish.keep : nullptr;
   const Bytes ack = ack_of(finish);
@@ -79,22 +83,28 @@ Bytes extra_of(const Finish& finish) {
   return extra;
 }
 
-}  // namespace
+bool is_leased(const Finish& finish) noexcept {
+  return finish.lease && finish.to != Finish::To::kAckOnly;
+}
+
+unsigned finish_flags(const Finish& finish) noexcept {
+  return (finish.unknown ? kFinishUnknown : 0) | (finish.counted ? 0 : kFinishUncounted);
+}
+
+Bytes ending_of(const Finish& finish) {
+  const bool completed = finish.to == Finish::To::kCompleted;
+  return ending_of(finish.reason, finish.error, completed ? BytesView(finish.result) : BytesView());
+}
 
 void append_finish(Call& call, const Names& names, const Finish& finish, std::string ttl) {
-  const bool leased = finish.lease && finish.to != Finish::To::kAckOnly;
-  const unsigned flags =
-      (finish.unknown ? kFinishUnknown : 0) | (finish.counted ? 0 : kFinishUncounted);
-  const bool completed = finish.to == Finish::To::kCompleted;
-  call.keys.push_back(leased ? names.record(finish.lease->key) : names.token);
+  const bool leased = is_leased(finish);
+  call.keys.push_back(leased ? names.record(finish.lease->key) : names.token_of({}));
   call.arguments.push_back(leased ? nonce_of(*finish.lease) : Bytes());
   call.arguments.emplace_back(1, ending_letter(finish.to));
-  call.arguments.push_back(std::to_string(flags));
+  call.arguments.push_back(std::to_string(finish_flags(finish)));
   call.arguments.push_back(std::to_string(wait_of(finish.delay)));
   call.arguments.push_back(std::move(ttl));
-  call.arguments.push_back(leased ? ending_of(finish.reason, finish.error,
-                                              completed ? BytesView(finish.result) : BytesView())
-                                  : Bytes());
+  call.arguments.push_back(leased ? ending_of(finish) : Bytes());
   call.arguments.push_back(extra_of(finish));
 }
 
@@ -102,8 +112,8 @@ bool only_completes(const Finish& finish) noexcept {
   return finish.to == Finish::To::kCompleted && finish.lease && !finish.ack;
 }
 
-void append_completion(Call& call, const Names& names, const Finish& finish) {
-  call.keys.push_back(names.record(finish.lease->key));
+void append_completion(Call& call, std::string name, const Finish& finish) {
+  call.keys.push_back(std::move(name));
   call.arguments.push_back(nonce_of(*finish.lease));
   call.arguments.push_back(ending_of(finish.reason, finish.error, finish.result));
 }

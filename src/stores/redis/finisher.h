@@ -6,6 +6,7 @@
 #include <semel/finish.h>
 
 #include "stores/redis/core.h"
+#include "stores/redis/held_rows.h"
 
 namespace semel::redis {
 
@@ -13,11 +14,23 @@ namespace semel::redis {
 // ms, or empty.
 void append_finish(Call& call, const Names& names, const Finish& finish, std::string ttl);
 
+// Its parts, for a Cluster, where they go to several nodes.
+bool is_leased(const Finish& finish) noexcept;
+char ending_letter(Finish::To to);
+unsigned finish_flags(const Finish& finish) noexcept;
+Bytes nonce_of(const Lease& lease);
+Bytes ending_of(const Finish& finish);
+// What is said beside the record; nothing where there is nothing to say.
+Bytes extra_of(const Finish& finish);
+// The row that goes, as scripts know it; empty without one.
+Bytes ack_of(const Finish& finish);
+Bytes ack_of(const RowPlace& place);
+
 // Whether it is one for Scripts::complete, to which append_completion adds it.
 bool only_completes(const Finish& finish) noexcept;
 // What it answers of one that Scripts::finish has to end.
 inline constexpr char kHasRow = 'h';
-void append_completion(Call& call, const Names& names, const Finish& finish);
+void append_completion(Call& call, std::string name, const Finish& finish);
 
 // About how much the entry adds.
 std::size_t weight_of(const Finish& finish) noexcept;

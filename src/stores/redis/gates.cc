@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 constexpr std::size_t kTime = 6;
 
 // `till` is 0 where only a person opens it. One that is past counts as open.
-constexpr const char* kCommon = R"lua(
+constexpr const char* kGate = R"lua(
 local kept = redis.call('HGET', KEYS[1], ARGV[1])
 local since, till = 0, 0
 if kept then since, till = struct.unpack('>I6I6', kept) end
@@ -57,10 +57,10 @@ class RedisGates final : public Gates {
   RedisGates(Core& core, const std::string& clock)
       : core_(core),
         name_(core.names.of_store("gates")),
-        state_(with_now(clock, std::string(kCommon) + kState)),
-        shut_(with_now(clock, std::string(kCommon) + kShut)),
-        open_(with_now(clock, std::string(kCommon) + kOpen)),
-        resume_(with_now(clock, std::string(kCommon) + kResume)) {}
+        state_(with_now(clock, std::string(kGate) + kState)),
+        shut_(with_now(clock, std::string(kGate) + kShut)),
+        open_(with_now(clock, std::string(kGate) + kOpen)),
+        resume_(with_now(clock, std::string(kGate) + kResume)) {}
 
   Result<std::optional<ShutGate>> state(ConsumerNumber consumer) override {
     return core::contained([&]() -> std::optional<ShutGate> {

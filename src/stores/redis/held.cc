@@ -7,6 +7,7 @@
 
 #include "core/key_encoding.h"
 #include "stores/redis/held_rows.h"
+#include "stores/redis/parts.h"
 
 namespace semel::redis {
 namespace {
@@ -204,20 +205,20 @@ std::vector<HeldMessages::Place> Held::hold_behind_now(ConsumerNumber consumer,
 
 Result<void> Held::change(const char* how, std::span<const RowTag> rows, milliseconds time) {
   return core::contained([&] {
-    std::vector<Call> calls;
-    for (std::size_t first = 0; first < rows.size(); first += kMostKeys) {
-      Call& call = calls.emplace_back();
-      call.arguments = {core_.names.prefix, how, std::to_string(wait_of(time))};
-      for (const RowTag row : rows.subspan(first, std::min(kMostKeys, rows.size() - first))) {
-        const auto place = place_of(row);
-        if (!place) continue;
-        call.keys = {core_.names.last_row(ConsumerNumber{place->consumer})};
-        call.arguments.push_back(std::to_string(place->consumer));
-        call.arguments.push_back(std::to_string(place->lane));
-        call.arguments.push_back(place->number_text());
-      }
+    Parts parts(core_);
+    for (const RowTag row : rows) {
+      const auto place = place_of(row);
+      if (!place) continue;
+      const std::string key = core_.names.last_row(ConsumerNumber{place->consumer});
+      Call& call = parts.add(key, 0, [&](Call& begun) {
+        begun.keys = {key};
+        begun.arguments = {core_.names.prefix, how, std::to_string(wait_of(time))};
+      });
+      call.arguments.push_back(std::to_string(place->consumer));
+      call.arguments.push_back(std::to_string(place->lane));
+      call.arguments.push_back(place->number_text());
     }
-    core_.run(core_.scripts.change, calls, Loss::kInDoubt);
+    core_.run(core_.scripts.change, parts.calls(), Loss::kInDoubt);
   });
 }
 

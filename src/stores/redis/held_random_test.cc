@@ -117,7 +117,9 @@ class HeldAtRandom : public testing::Test {
   const std::uint64_t seed_ = test::test_seed();
   test::SeededRandom random_{seed_};
   TestPlace place_{shared()};
-  Core core_{system_environment(), target_of(shared().url()), place_.prefix(), kServerClock, 1};
+  Core core_{system_environment(),
+             {target_of(shared().url()), place_.prefix(), false, 1, {}},
+             kServerClock};
   std::map<Bytes, Sent> sent_;  // by payload, which is the key as well; none of them ended
   std::vector<Arrival> hand_;
   int number_ = 0;

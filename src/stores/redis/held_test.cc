@@ -129,7 +129,8 @@ TEST_F(HeldOnRedis, ALeaseEndsOnceInABatch) {
 }
 
 TEST_F(HeldOnRedis, AParkedMessageAndADeadOneComeBackByUnlock) {
-  Core core(system_environment(), target_of(shared().url()), place_.prefix(), kServerClock, 1);
+  Core core(system_environment(), {target_of(shared().url()), place_.prefix(), false, 1, {}},
+            kServerClock);
   const Message parked = message("parked", "one"), dead = message("dead", "two");
   EXPECT_FALSE(unlock_record(core, parked.key().id));
   ASSERT_EQ(place_.finish(test::parked(place_.acquire(parked), &parked)).value(), Applied::kYes);
@@ -261,13 +262,12 @@ TEST_F(RunsOnRedis, WhatASweepLeftOffAnotherGoesOnWith) {
   ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
   ASSERT_EQ(take().size(), 1U);
   lose_session();
-  Core core(system_environment(), target_of(shared().url()), place_.prefix(), kServerClock, 1);
+  Core core(system_environment(), {target_of(shared().url()), place_.prefix(), false, 1, {}},
+            kServerClock);
   const Bytes name =
-      Lent(core.pool)->ask({"HKEYS", core.names.runs}, Loss::kNothingDone).list.at(0).bytes;
-  const Bytes session = Lent(core.pool)
-                            ->ask({"HVALS", core.names.of_store("sessions")}, Loss::kNothingDone)
-                            .list.at(0)
-                            .bytes;
+      core.router.ask({"HKEYS", core.names.runs}, Loss::kNothingDone).list.at(0).bytes;
+  const std::string sessions = core.names.of_store("sessions");
+  const Bytes session = core.router.ask({"HVALS", sessions}, Loss::kNothingDone).list.at(0).bytes;
   Call declare;
   declare.arguments = {core.names.prefix, name, session};
   ASSERT_EQ(core.run_one(core.scripts.declare, declare, Loss::kNothingDone).list.size(), 2U);

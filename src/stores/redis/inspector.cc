@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "stores/redis/cluster_letters.h"
 #include "stores/redis/inspector_scripts.h"
 #include "stores/redis/record.h"
 #include "stores/redis/record_view.h"
@@ -21,12 +22,11 @@ enum class Change { kNo = 0, kDone = 1, kHeld = 2, kNotRead = 3 };
 class RedisInspector final : public RecordInspector {
  public:
   RedisInspector(Core& core, const std::string& clock)
-      : core_(core), pool_(core.pool), names_(core.names), scripts_(clock) {}
+      : core_(core), names_(core.names), scripts_(clock, core.names.cluster) {}
 
   Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
     return core::contained([&]() -> std::optional<ConsumerNumber> {
-      Lent wire(pool_);
-      const Reply reply = wire->ask({"HGET", names_.consumers, name}, Loss::kNothingDone);
+      const Reply reply = core_.router.ask({"HGET", names_.consumers, name}, Loss::kNothingDone);
       if (reply.kind == Reply::Kind::kNil) return std::nullopt;
       return number_in(reply.bytes);
     });
@@ -35,81 +35,74 @@ class RedisInspector final : public RecordInspector {
   Result<std::vector<RecordView>> list(std::optional<ConsumerNumber> consumer,
                                        std::optional<RecordState> state,
                                        std::size_t limit) override {
-    return core::contained([&] {
-      Lent wire(pool_);
-      return listed(*wire, consumer, state, limit);
-    });
+    return core::contained([&] { return listed(consumer, state, limit); });
   }
 
   Result<std::optional<RecordView>> show(const KeyId& id) override {
     return core::contained([&]() -> std::optional<RecordView> {
-      Lent wire(pool_);
-      const Reply reply = wire->ask({"GET", names_.record(id)}, Loss::kNothingDone);
+      const std::string name = names_.record(id);
+      const Reply reply = core_.router.ask({"GET", name}, Loss::kNothingDone);
       if (reply.kind == Reply::Kind::kNil) return std::nullopt;
       return view_of(id, reply.bytes);
     });
   }
 
   Result<bool> forget(const KeyId& id) override {
-    return core::contained([&] { return change(scripts_.forget, id, {Bytes(), Bytes()}); });
+    return core::contained([&] { return forget_now(id, {}, {}); });
   }
 
   Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) override {
     return core::contained([&] {
       const bool completed = state == RecordState::kCompleted;
-      return change(scripts_.forget, id,
-                    {Bytes(1, state_letter(state)), completed ? Bytes() : token_bytes(token)});
+      return forget_now(id, Bytes(1, state_letter(state)),
+                        completed ? Bytes() : token_bytes(token));
     });
   }
 
   Result<bool> unlock(const KeyId& id) override {
-    return core::contained([&] { return change(scripts_.unlock, id, {}); });
+    return core::contained([&] {
+      return names_.cluster ? unlock_on_cluster(core_, id) : change(scripts_.unlock, id, {});
+    });
   }
 
   Result<std::vector<StoreFinding>> verify(bool full) override {
-    return core::contained([&] {
-      Lent wire(pool_);
-      return verify_in(*wire, names_, scripts_, full);
-    });
+    return core::contained([&] { return verify_in(core_, scripts_, full); });
   }
 
   Result<StoreStats> stats() override {
-    return core::contained([&] {
-      Lent wire(pool_);
-      return stats_of(*wire, core_);
-    });
+    return core::contained([&] { return stats_of(core_); });
   }
 
  private:
-  std::vector<RecordView> listed(Wire& wire, std::optional<ConsumerNumber> consumer,
+  std::vector<RecordView> listed(std::optional<ConsumerNumber> consumer,
                                  std::optional<RecordState> state, std::size_t limit);
+  bool forget_now(const KeyId& id, const Bytes& state, const Bytes& token);
   bool change(Script& script, const KeyId& id, std::vector<Bytes> arguments);
 
   Core& core_;
-  Pool& pool_;
   const Names& names_;
   InspectorScripts scripts_;
 };
 
 // What is completed, which is most of what is there, is left out by its first bytes; what is wanted
 // is then read whole.
-std::vector<RecordView> RedisInspector::listed(Wire& wire, std::optional<ConsumerNumber> consumer,
+std::vector<RecordView> RedisInspector::listed(std::optional<ConsumerNumber> consumer,
                                                std::optional<RecordState> state,
                                                std::size_t limit) {
   std::map<KeyId, RecordView> found;
-  each_name(wire, names_, [&](std::span<const std::string> names) {
+  each_name(core_.router, names_, [&](std::span<const std::string> names) {
     std::vector<std::string> records;
     for (const std::string& name : names) {
       const auto id = names_.id_of(name);
       if (id && (!consumer || id->consumer() == *consumer)) records.push_back(name);
     }
-    const std::vector<Reply> states = beginnings(wire, records, 1);
+    const std::vector<Reply> states = beginnings(core_.router, records, 1);
     std::vector<std::string> wanted;
     for (std::size_t i = 0; i < records.size(); ++i) {
       if (states[i].is_error()) throw failure_of(states[i]);
       if (is_unfinished(states[i].bytes, state)) wanted.push_back(std::move(records[i]));
     }
-    const std::vector<Reply> whole = beginnings(wire, wanted, -1);
+    const std::vector<Reply> whole = beginnings(core_.router, wanted, -1);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (whole[i].is_error()) throw failure_of(whole[i]);
       const KeyId id = *names_.id_of(wanted[i]);
@@ -124,14 +117,21 @@ std::vector<RecordView> RedisInspector::listed(Wire& wire, std::optional<Consume
   return views;
 }
 
+// On a Cluster what waits for a record stands elsewhere: it goes before the record does, once it is
+// clear that this may go.
+bool RedisInspector::forget_now(const KeyId& id, const Bytes& state, const Bytes& token) {
+  if (!names_.cluster) return change(scripts_.forget, id, {state, token});
+  if (!change(scripts_.may_forget, id, {state, token})) return false;
+  remove_rows_of(core_, id);
+  return change(scripts_.forget, id, {state, token});
+}
+
 bool RedisInspector::change(Script& script, const KeyId& id, std::vector<Bytes> arguments) {
   Call call;
   call.keys = {names_.record(id)};
   call.arguments = {names_.prefix};
   for (Bytes& one : arguments) call.arguments.push_back(std::move(one));
-  Lent wire(pool_);
-  const Reply reply = std::move(script.run(*wire, {&call, 1}, Loss::kInDoubt).front());
-  if (reply.is_error()) throw failure_of(reply);
+  const Reply reply = core_.run_one(script, call, Loss::kInDoubt);
   switch (static_cast<Change>(reply.number)) {
     case Change::kNo:
       return false;
@@ -146,7 +146,7 @@ bool RedisInspector::change(Script& script, const KeyId& id, std::vector<Bytes> 
       break;
   }
   // Says why it cannot be read.
-  decoded(wire->ask({"GET", call.keys.front()}, Loss::kNothingDone).bytes);
+  decoded(core_.router.ask({"GET", call.keys.front()}, Loss::kNothingDone).bytes);
   return false;
 }
 

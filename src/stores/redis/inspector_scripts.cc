@@ -13,16 +13,23 @@ if string.byte(old) ~= 1 or #old ~= 42 then return 3 end
 local state = string.sub(old, 2, 2)
 )lua";
 
-constexpr const char* kForget = R"lua(
+constexpr const char* kMayForget = R"lua(
 if ARGV[2] ~= '' and ARGV[2] ~= state then return 0 end
 if ARGV[3] ~= '' and ARGV[3] ~= string.sub(old, 8, 14) then return 0 end
 if state == 'C' and struct.unpack('>I6', old, 21) > now then return 2 end
+)lua";
+
+constexpr const char* kForgetRecord = R"lua(
 local id = string.sub(KEYS[1], -20)
 redis.call('DEL', KEYS[1], string.sub(KEYS[1], 1, -21) .. 'crash:' .. id)
+)lua";
+
+constexpr const char* kForgetRow = R"lua(
 local row = string.byte(old, 3) >= 2 and linked(id)
 if row then remove(row) end
-return 1
 )lua";
+
+constexpr const char* kYes = "return 1";
 
 constexpr const char* kUnlock = "return reopen(KEYS[1]) and 1 or 0";
 
@@ -32,6 +39,12 @@ for i, key in ipairs(KEYS) do
   local flags = string.byte(redis.call('GETRANGE', key, 2, 2)) or 0
   answer[i] = flags >= 2 and not linked(string.sub(key, -20)) and 'H' or '-'
 end
+return table.concat(answer)
+)lua";
+
+constexpr const char* kCheckLinked = R"lua(
+local answer = {}
+for i = 2, #ARGV do answer[i - 1] = linked(ARGV[i]) and '-' or 'H' end
 return table.concat(answer)
 )lua";
 
@@ -56,16 +69,19 @@ end
 return table.concat(answer)
 )lua";
 
-std::string with_rows(const std::string& clock, const std::string& body) {
-  return script_text(clock, std::string(kRowScript) + kLetterScript + body);
-}
-
 }  // namespace
 
-InspectorScripts::InspectorScripts(const std::string& clock)
-    : forget(with_rows(clock, std::string(kRead) + kForget)),
-      unlock(with_rows(clock, std::string(kRead) + kUnlock)),
-      check_held(with_rows(clock, kCheckHeld)),
-      check_rows(with_rows(clock, kCheckRows)) {}
+InspectorScripts::InspectorScripts(const std::string& clock, bool cluster)
+    : InspectorScripts(clock, row_text(cluster) + kLetterScript, cluster) {}
+
+InspectorScripts::InspectorScripts(const std::string& clock, const std::string& rows, bool cluster)
+    : forget(script_text(clock, rows + kRead + kMayForget + kForgetRecord +
+                                    (cluster ? "" : kForgetRow) + kYes),
+             Script::Reach::kSlot),
+      may_forget(script_text(clock, std::string(kRead) + kMayForget + kYes)),
+      unlock(script_text(clock, rows + kRead + kUnlock), Script::Reach::kSlot),
+      check_held(script_text(clock, rows + kCheckHeld), Script::Reach::kSlot),
+      check_linked(script_text(clock, rows + kCheckLinked), Script::Reach::kSlot),
+      check_rows(script_text(clock, rows + kCheckRows), Script::Reach::kSlot) {}
 
 }  // namespace semel::redis

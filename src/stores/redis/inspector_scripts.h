@@ -8,7 +8,7 @@
 namespace semel::redis {
 
 struct InspectorScripts {
-  explicit InspectorScripts(const std::string& clock);
+  InspectorScripts(const std::string& clock, bool cluster);
 
   // Both answer 0 where nothing was changed, 1 where it was, 2 where a live lease holds the record,
   // and 3 where what stands there cannot be read. Keys: the record. The first argument of all is
@@ -16,15 +16,22 @@ struct InspectorScripts {
 
   // A state's letter and a token's bytes, of which each may be nothing: then any does.
   Script forget;
+  // What forget would answer, and nothing is changed.
+  Script may_forget;
   // Parked or dead: retrying, due now.
   Script unlock;
 
   // For verify. Keys: records. Answer: a letter for each, H where the row that is held for it is
   // missing, else `-`.
   Script check_held;
+  // Key: any of a consumer's rows. Ids of its records. Answer: as check_held.
+  Script check_linked;
   // Consumer and lane, then numbers of rows. Answer: a letter for each, B where its payload is
   // missing, N where nothing would ever find it, else `-`.
   Script check_rows;
+
+ private:
+  InspectorScripts(const std::string& clock, const std::string& rows, bool cluster);
 };
 
 }  // namespace semel::redis

@@ -52,9 +52,10 @@ local function insert_letter(letter, body)
   redis.call('ZADD', letters, id, id)
   redis.call('HSET', letter_ids, index_field(letter, letter.print), id)
   redis.call('HINCRBY', prefix .. '{store}letter-counts', letter.consumer, 1)
+  return id
 end
 
--- One that is there already keeps its id and payload.
+-- One that is there already keeps its id and payload; of a new one its id.
 local function bury(letter, body)
   local id = letter.identity ~= '' and
              redis.call('HGET', letter_ids, index_field(letter, letter.print))
@@ -70,12 +71,8 @@ local function letter_of(record, print)
   return redis.call('HGET', letter_ids, 'k' .. record .. print)
 end
 
--- Holds what a letter keeps, due now; `record`: linked to it.
-local function hold_letter(id, letter, record)
-  letter.replayed = letter.replayed + 1
-  save_letter(id, letter)
-  local kept = redis.call('HMGET', letter_at(id), 'o', 'b')
-  local origin, rest = kept[1] or '', kept[2] or struct.pack('>I4', 0)
+-- Holds a copy of what a letter keeps; `record`: linked to it.
+local function hold_copy(letter, origin, rest, ready, record)
   local headers, at = sized(rest, 1)
   local row = { consumer = letter.consumer, flags = 0, place = 0, attempts = 0, first = letter.first,
                 bytes = #rest - at + 1, holder = nobody, print = no_print, record = no_record,
@@ -85,7 +82,20 @@ local function hold_letter(id, letter, record)
     row.lane = home(letter.record)
   end
   add(row, struct.pack('>I4', #origin) .. origin .. rest)
-  wait(row, now, false, record)
+  wait(row, ready, false, record)
+  return row
+end
+
+local function count_replay(id, letter)
+  letter.replayed = letter.replayed + 1
+  save_letter(id, letter)
+end
+
+-- The same, due now.
+local function hold_letter(id, letter, record)
+  count_replay(id, letter)
+  local kept = redis.call('HMGET', letter_at(id), 'o', 'b')
+  hold_copy(letter, kept[1] or '', kept[2] or struct.pack('>I4', 0), now, record)
 end
 
 -- Parked or dead → retrying, due now; false where the record is in no such state.

@@ -67,38 +67,54 @@ LiveSetting sync(const Reply& reply) {
 }
 
 // Where the number is not told, INFO still tells whether there is one.
-LiveSetting replicas(const std::string& info, const Reply& reply) {
+// `confirmed`: a write counts when a replica has it.
+LiveSetting replicas(const std::string& info, const Reply& reply, bool confirmed) {
   const auto set = setting(reply);
   const bool waits = set ? *set != "0" : !info_field(info, "min_slaves_good_slaves").empty();
   LiveSetting told{"min-replicas-to-write", set.value_or(waits ? "set" : "0"), {}, {}};
-  if (waits) return told;
+  if (waits || confirmed) return told;
   told.risk = fmt::format(
       "{} replica(s) follow, and none has to: one that takes over may lack what was written while "
       "it was cut off; then the work runs again",
       info_field(info, "connected_slaves"));
-  told.fix = "CONFIG SET min-replicas-to-write 1, and CONFIG REWRITE";
+  told.fix =
+      "CONFIG SET min-replicas-to-write 1, and CONFIG REWRITE; or wait_replicas in store.redis";
+  return told;
+}
+
+std::vector<LiveSetting> settings_of(Wire& wire, bool confirmed) {
+  wire.send({"INFO"});
+  wire.send({"CONFIG", "GET", "appendfsync"});
+  wire.send({"CONFIG", "GET", "min-replicas-to-write"});
+  const std::vector<Reply> replies = wire.run(Loss::kNothingDone);
+  if (replies[0].is_error()) throw failure_of(replies[0]);
+  const std::string& info = replies[0].bytes;
+  std::vector<LiveSetting> told = {eviction(info), log(info)};
+  // Without a log nothing is synced.
+  if (told.back().value != "no") told.push_back(sync(replies[1]));
+  const std::string followers = info_field(info, "connected_slaves");
+  if (!followers.empty() && followers != "0") told.push_back(replicas(info, replies[2], confirmed));
   return told;
 }
 
 class RedisLiveChecks final : public LiveChecks {
  public:
-  explicit RedisLiveChecks(Pool& pool) : pool_(pool) {}
+  explicit RedisLiveChecks(Router& router) : router_(router) {}
 
+  // Of a Cluster each of its masters, by its address.
   Result<std::vector<LiveSetting>> settings() override {
     return core::contained([&] {
-      Lent wire(pool_);
-      wire->send({"INFO"});
-      wire->send({"CONFIG", "GET", "appendfsync"});
-      wire->send({"CONFIG", "GET", "min-replicas-to-write"});
-      const std::vector<Reply> replies = wire->run(Loss::kNothingDone);
-      if (replies[0].is_error()) throw failure_of(replies[0]);
-      const std::string& info = replies[0].bytes;
-      std::vector<LiveSetting> told = {eviction(info), log(info)};
-      // Without a log nothing is synced.
-      if (told.back().value != "no") told.push_back(sync(replies[1]));
-      const std::string followers = info_field(info, "connected_slaves");
-      if (!followers.empty() && followers != "0") told.push_back(replicas(info, replies[2]));
-      return told;
+      std::vector<LiveSetting> all;
+      for (const auto& master : router_.masters()) {
+        Lent wire(master->pool);
+        for (LiveSetting& told : settings_of(*wire, router_.confirm().wanted())) {
+          if (router_.is_cluster()) {
+            told.name = fmt::format("{} of {}", told.name, place_of(master->target));
+          }
+          all.push_back(std::move(told));
+        }
+      }
+      return all;
     });
   }
 
@@ -108,13 +124,13 @@ class RedisLiveChecks final : public LiveChecks {
   }
 
  private:
-  Pool& pool_;
+  Router& router_;
 };
 
 }  // namespace
 
-std::unique_ptr<LiveChecks> make_live_checks(Pool& pool) {
-  return std::make_unique<RedisLiveChecks>(pool);
+std::unique_ptr<LiveChecks> make_live_checks(Router& router) {
+  return std::make_unique<RedisLiveChecks>(router);
 }
 
 }  // namespace semel::redis

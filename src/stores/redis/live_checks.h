@@ -4,10 +4,10 @@
 
 #include <semel/live_checks.h>
 
-#include "stores/redis/pool.h"
+#include "stores/redis/router.h"
 
 namespace semel::redis {
 
-std::unique_ptr<LiveChecks> make_live_checks(Pool& pool);
+std::unique_ptr<LiveChecks> make_live_checks(Router& router);
 
 }  // namespace semel::redis

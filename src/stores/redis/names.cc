@@ -1,5 +1,7 @@
 #include "stores/redis/names.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <utility>
 
@@ -16,13 +18,13 @@ unsigned slot_of(const KeyId& id) noexcept {
 
 }  // namespace
 
-Names::Names(std::string all_begin_with)
+Names::Names(std::string all_begin_with, bool on_cluster)
     : consumers(all_begin_with + "{store}consumers"),
       numbers(all_begin_with + "{store}numbers"),
-      token(all_begin_with + "{store}token"),
       letters(all_begin_with + "{store}letters"),
       runs(all_begin_with + "{store}runs"),
-      prefix(std::move(all_begin_with)) {}
+      prefix(std::move(all_begin_with)),
+      cluster(on_cluster) {}
 
 std::string Names::of_store(const std::string& what) const { return prefix + "{store}" + what; }
 
@@ -32,6 +34,32 @@ std::string Names::crash(const KeyId& id) const { return in_slot(id, "crash:"); 
 
 std::string Names::last_row(ConsumerNumber consumer) const {
   return prefix + "{h" + std::to_string(static_cast<std::uint32_t>(consumer)) + "}last";
+}
+
+std::string Names::lane(ConsumerNumber consumer, unsigned lane) const {
+  const auto number = static_cast<std::uint32_t>(consumer);
+  return cluster ? fmt::format("{}{{h{}}}{}.", prefix, number, lane)
+                 : fmt::format("{}{{h{}.{}}}", prefix, number, lane);
+}
+
+std::string Names::token_of(std::string_view record) const {
+  constexpr std::size_t kSlot = 4;
+  if (!cluster) return prefix + "{store}token";
+  return std::string(record.substr(0, prefix.size() + kSlot)) + "token";
+}
+
+std::vector<std::string> Names::tokens() const {
+  if (!cluster) return {token_of({})};
+  std::vector<std::string> all;
+  for (unsigned slot = 0; slot < kSlots; ++slot) {
+    all.push_back(fmt::format("{}{{{:02x}}}token", prefix, slot));
+  }
+  return all;
+}
+
+std::string nowhere_beside(std::string_view name) {
+  const auto close = name.find('}');
+  return std::string(name.substr(0, close + 1)) + "nowhere";
 }
 
 std::string Names::in_slot(const KeyId& id, std::string_view what) const {

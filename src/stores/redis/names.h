@@ -7,13 +7,15 @@
 //   semel:{store}gates      a hash: which consumers begin nothing for now
 //   semel:{store}positions  a hash: how far each file was read for each consumer
 //   semel:{store}reader:…   which process reads a file for a consumer; it expires
-//   semel:{store}token      the last token, and the life of the server that it was given in
+//   semel:{store}token      the last token, and the life of the server that it was given in; on a
+//                           Cluster semel:{3f}token for the records of each slot
 //   semel:{h5.3}…           a lane, of 16, of the held rows of consumer 5: hashes of heads (m),
 //   bodies
 //                           (b) and the bytes in each line (s), sorted sets of what is met (d) and
 //                           new (n) by when it is due, the parked (p), a sorted set for each line
 //                           (l and its name) by place, and for records whose ids belong here the
-//                           lane and number of their row (o)
+//                           lane and number of their row (o); on a Cluster semel:{h5}3.…, so that
+//                           all of a consumer's are changed in one step
 //   semel:{h5}last          the number of its last row
 //   semel:{store}letter…    dead letters: see letter.h
 //   semel:{store}run…       who runs: see run_script.cc
@@ -26,6 +28,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <semel/key.h>
 
@@ -38,7 +41,7 @@ inline constexpr unsigned kSlots = 256;
 class Names {
  public:
   // The prefix holds no brace (open_redis refuses one).
-  explicit Names(std::string all_begin_with);
+  explicit Names(std::string all_begin_with, bool on_cluster = false);
 
   std::string record(const KeyId& id) const;
   // Whose record has this name; none where it is no record's.
@@ -48,16 +51,25 @@ class Names {
   std::string crash(const KeyId& id) const;
   // Of what belongs to a consumer's held rows.
   std::string last_row(ConsumerNumber consumer) const;
+  // What all names of a lane begin with.
+  std::string lane(ConsumerNumber consumer, unsigned lane) const;
+  // The last token of the records that stand with this one.
+  std::string token_of(std::string_view record) const;
+  // All of those.
+  std::vector<std::string> tokens() const;
 
   const std::string consumers;
   const std::string numbers;
-  const std::string token;
   const std::string letters;
   const std::string runs;
   const std::string prefix;
+  const bool cluster;
 
  private:
   std::string in_slot(const KeyId& id, std::string_view what) const;
 };
+
+// A name that nothing is ever kept under, in the slot of another.
+std::string nowhere_beside(std::string_view name);
 
 }  // namespace semel::redis

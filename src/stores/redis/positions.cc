@@ -19,8 +19,8 @@ class RedisPositions final : public Positions {
 
   Result<std::optional<Bytes>> load(ConsumerNumber consumer, std::string_view partition) override {
     return core::contained([&]() -> std::optional<Bytes> {
-      Lent wire(core_.pool);
-      Reply reply = wire->ask({"HGET", positions_, field(consumer, partition)}, Loss::kNothingDone);
+      const std::string whose = field(consumer, partition);
+      Reply reply = core_.router.ask({"HGET", positions_, whose}, Loss::kNothingDone);
       if (reply.kind == Reply::Kind::kNil) return std::nullopt;
       return std::move(reply.bytes);
     });
@@ -30,15 +30,17 @@ class RedisPositions final : public Positions {
   Result<void> save(ConsumerNumber consumer, std::string_view partition,
                     BytesView position) override {
     return core::contained([&] {
-      Lent wire(core_.pool);
-      wire->ask({"HSET", positions_, field(consumer, partition), position}, Loss::kNothingDone);
+      const std::string whose = field(consumer, partition);
+      core_.router.ask({"HSET", positions_, whose, position}, Loss::kNothingDone);
     });
   }
 
   Result<std::unique_ptr<Reservation>> reserve(ConsumerNumber consumer,
                                                std::string_view partition) override {
     return core::contained([&]() -> std::unique_ptr<Reservation> {
-      const auto connect = [this] { return std::make_unique<Wire>(core_.target); };
+      const auto connect = [this] {
+        return std::make_unique<Wire>(core_.router.owner(positions_)->target);
+      };
       auto held = HeldName::take(readers_ + field(consumer, partition), connect, scripts_,
                                  *core_.environment.random, {});
       if (held) return held;

@@ -96,7 +96,13 @@ TEST(RedisRefusals, ANodeOfACluster) {
                                         "--cluster-port", std::to_string(test::free_port())}});
   RedisOptions options;
   options.url = node.url();
-  EXPECT_EQ(error_of_opening(options).code, "R264");
+  EXPECT_EQ(error_of_opening(options).code, "R250") << "it has no slot";
+  options.url = fmt::format("redis://127.0.0.1:{},127.0.0.1:{}", shared().port(), node.port());
+  EXPECT_EQ(error_of_opening(options).code, "R259") << "several that are no Cluster";
+  options.url = fmt::format("redis://127.0.0.1:{}/3", node.port());
+  EXPECT_EQ(error_of_opening(options).code, "R264") << "it has no other database";
+  options.url = fmt::format("redis+unix://{}", node.socket());
+  EXPECT_EQ(error_of_opening(options).code, "R264") << "no socket leads to the other nodes";
 }
 
 TEST(RedisRefusals, ARightThatIsMissing) {

@@ -12,13 +12,13 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kNonce = 16;
 
-constexpr const char* kRelease = R"lua(
+constexpr const char* kReleaseName = R"lua(
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 )lua";
 
 // A server that has forgotten it is told again.
-constexpr const char* kRenew = R"lua(
+constexpr const char* kRenewName = R"lua(
 local there = redis.call('GET', KEYS[1])
 local nonce = tonumber(ARGV[1])
 if there and string.sub(there, 1, nonce) ~= string.sub(ARGV[2], 1, nonce) then return 0 end
@@ -43,7 +43,7 @@ bool is_gone(Wire& wire, const Bytes& holder) {
 
 }  // namespace
 
-NameScripts::NameScripts() : release(kRelease), renew(kRenew) {}
+NameScripts::NameScripts() : release(kReleaseName), renew(kRenewName) {}
 
 std::unique_ptr<HeldName> HeldName::take(std::string name, const Pool::Connect& connect,
                                          std::shared_ptr<NameScripts> scripts, Random& random,
@@ -111,16 +111,19 @@ void HeldName::keep() {
 }
 
 void HeldName::renew() {
-  if (!wire_->whole()) {
+  if (refused_ || !wire_->whole()) {
     wire_ = connect_();
     me_ = nonce_ + session_of(*wire_);
+    refused_ = false;
   }
   Call call;
   call.keys = {name_};
   call.arguments = {std::to_string(kNonce), me_, std::to_string(times_.expiry.count())};
   const Reply reply =
       std::move(scripts_->renew.run(*wire_, {&call, 1}, Loss::kNothingDone).front());
-  if (reply.is_error()) throw failure_of(reply);
+  // Perhaps because another node of a Cluster has the name now.
+  refused_ = reply.is_error();
+  if (refused_) throw failure_of(reply);
 }
 
 void HeldName::release() noexcept {

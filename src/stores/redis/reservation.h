@@ -63,6 +63,7 @@ class HeldName final : public Positions::Reservation {
   const Bytes nonce_;
   const Times times_;
   std::unique_ptr<Wire> wire_;
+  bool refused_ = false;
   Bytes me_;
   std::mutex mutex_;
   std::condition_variable wake_;

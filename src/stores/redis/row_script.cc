@@ -16,7 +16,7 @@ local function set(row, flag, on)
   if has(row, flag) ~= on then row.flags = row.flags + (on and flag or -flag) end
 end
 
-local function lane_of(consumer, lane) return prefix .. '{h' .. consumer .. '.' .. lane .. '}' end
+local function lane_of(consumer, lane) return prefix .. '{h' .. consumer .. %LANE% end
 local function home(id) return string.byte(id, 20) % 16 end
 local function consumer_of(id) return math.floor(struct.unpack('>I4', id) / 4) end
 

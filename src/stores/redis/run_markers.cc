@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -75,14 +76,19 @@ class Runs final : public RunMarkers {
 
   Result<void> forget_crash(const Message& message) override {
     return core::contained([&] {
-      Lent wire(core_.pool);
-      wire->ask({"DEL", core_.names.crash(message.key().id)}, Loss::kNothingDone);
+      const std::string name = core_.names.crash(message.key().id);
+      core_.router.ask({"DEL", name}, Loss::kNothingDone);
     });
   }
 
  private:
   static std::string text_of(ConsumerNumber consumer) {
     return std::to_string(static_cast<std::uint32_t>(consumer));
+  }
+  static ConsumerNumber number_of(const Bytes& text) {
+    std::uint32_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return ConsumerNumber{number};
   }
   Call about(const Bytes& instance) const {
     Call call;
@@ -103,12 +109,16 @@ class Runs final : public RunMarkers {
   std::mutex mutex_;
   std::map<ConsumerNumber, std::size_t> marked_;  // and their windows
   std::unique_ptr<Wire> session_;                 // while there are any
+  std::shared_ptr<Router::Node> session_node_;
   Bytes session_name_;
 };
 
+// To the node that has the list of who runs: it is asked who is connected to it.
 void Runs::keep_connected() {
-  if (session_ != nullptr && session_->whole()) return;
-  session_ = std::make_unique<Wire>(core_.target);
+  const auto node = core_.router.owner(core_.names.runs);
+  if (session_ != nullptr && session_node_ == node && session_->whole()) return;
+  session_ = std::make_unique<Wire>(node->target);
+  session_node_ = node;
   session_name_ = session_of(*session_);
 }
 
@@ -151,7 +161,8 @@ bool Runs::sweep_now(Moment moment) {
 }
 
 void Runs::look_for(std::span<const Bytes> sessions, std::span<Other> others) {
-  Lent wire(core_.pool);
+  const auto node = core_.router.owner(core_.names.runs);
+  Lent wire(node->pool);
   const auto there = connected(*wire, sessions);
   if (!there) return;
   for (Other& other : others) {
@@ -192,6 +203,7 @@ void Runs::show_rows(const Bytes& instance, const Bytes& consumer) {
     Bytes cursor = "0";
     do {
       Call call = about(instance);
+      call.keys = {core_.names.last_row(number_of(consumer))};
       call.arguments.push_back(consumer);
       call.arguments.push_back(std::to_string(lane));
       call.arguments.push_back(cursor);

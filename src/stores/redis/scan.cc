@@ -19,24 +19,29 @@ std::string escaped(std::string_view text) {
 
 }  // namespace
 
-void each_name(Wire& wire, const Names& names,
+void each_name(Router& router, const Names& names,
                const std::function<void(std::span<const std::string>)>& see) {
   const std::string pattern = escaped(names.prefix) + "{*";
-  std::string cursor = "0";
-  do {
-    Reply page = wire.ask({"SCAN", cursor, "MATCH", pattern, "COUNT", kPage}, Loss::kNothingDone);
-    cursor = page.list.at(0).bytes;
-    std::vector<std::string> found;
-    for (Reply& one : page.list.at(1).list) found.push_back(std::move(one.bytes));
-    if (!found.empty()) see(found);
-  } while (cursor != "0");
+  for (const auto& master : router.masters()) {
+    Lent wire(master->pool);
+    std::string cursor = "0";
+    do {
+      Reply page =
+          wire->ask({"SCAN", cursor, "MATCH", pattern, "COUNT", kPage}, Loss::kNothingDone);
+      cursor = page.list.at(0).bytes;
+      std::vector<std::string> found;
+      for (Reply& one : page.list.at(1).list) found.push_back(std::move(one.bytes));
+      if (!found.empty()) see(found);
+    } while (cursor != "0");
+  }
 }
 
-std::vector<Reply> beginnings(Wire& wire, std::span<const std::string> of, int last) {
-  if (of.empty()) return {};
+std::vector<Reply> beginnings(Router& router, std::span<const std::string> of, int last) {
   const std::string end = std::to_string(last);
-  for (const std::string& name : of) wire.send({"GETRANGE", name, "0", end});
-  return wire.run(Loss::kNothingDone);
+  std::vector<Question> questions;
+  questions.reserve(of.size());
+  for (const std::string& name : of) questions.push_back({name, {"GETRANGE", name, "0", end}});
+  return router.ask_all(questions, Loss::kNothingDone);
 }
 
 }  // namespace semel::redis

@@ -7,6 +7,7 @@
 #include "stores/redis/finish_script.h"
 #include "stores/redis/held_script.h"
 #include "stores/redis/letter_script.h"
+#include "stores/redis/names.h"
 #include "stores/redis/row_script.h"
 #include "stores/redis/run_script.h"
 
@@ -177,67 +178,98 @@ std::string with_common(const std::string& clock, const char* body) {
   return text + body;
 }
 
-std::string with_rows(const std::string& clock, const char* body) {
-  return with_common(clock, kRowScript) + body;
-}
-
-std::string with_letters(const std::string& clock, const char* body) {
-  return with_rows(clock, kLetterScript) + body;
-}
-
 }  // namespace
 
-Scripts::Scripts(const std::string& clock)
-    : attach(kAttach),
-      claim(with_common(clock, kClaim)),
-      renew(with_common(clock, kRenew)),
-      finish(with_common(clock, kPlainFinishScript) + kRowScript + kLetterScript + kFinishScript),
-      complete(with_common(clock, kComplete)),
-      append(with_rows(clock, kAppendScript)),
-      look(with_rows(clock, kMergeScript) + kLookScript),
-      take(with_rows(clock, kMergeScript) + kTakeScript),
-      hold_behind(with_rows(clock, kHoldBehindScript)),
-      change(with_rows(clock, kChangeScript)),
-      depth(with_rows(clock, kDepthScript)),
-      lines(with_rows(clock, kLinesScript)),
-      letter_heads(with_letters(clock, kLetterHeadsScript)),
-      list_letters(with_letters(clock, kListLettersScript)),
-      replay(with_letters(clock, kReplayScript)),
-      discard(with_letters(clock, kDiscardScript)),
-      edit(with_letters(clock, kEditScript)),
-      add(with_letters(clock, kAddScript)),
-      unlock(with_letters(clock, kUnlockScript)),
-      begin_run(with_rows(clock, kBeginScript)),
-      end_run(with_rows(clock, kEndScript)),
-      sign(with_rows(clock, kSignScript)),
-      doubt(with_rows(clock, kTellScript) + kDoubtScript),
-      declare(with_rows(clock, kTellScript) + kDeclareScript),
-      show(with_rows(clock, kShowScript)),
-      forget_run(with_rows(clock, kTellScript) + kForgetRunScript),
-      count_crash(with_common(clock, kCountCrashScript)) {}
+std::string row_text(bool cluster) {
+  constexpr std::string_view kMark = "%LANE%";
+  constexpr const char* kOfItsOwn = "'.' .. lane .. '}'";
+  constexpr const char* kOfOneSlot = "'}' .. lane .. '.'";
+  std::string text = kRowScript;
+  return text.replace(text.find(kMark), kMark.size(), cluster ? kOfOneSlot : kOfItsOwn);
+}
+
+// Makes the scripts of one store.
+class ScriptMaker {
+ public:
+  ScriptMaker(const std::string& clock, bool cluster) : clock_(clock), rows_(row_text(cluster)) {}
+
+  Script records(const char* body) const { return Script(with_common(clock_, body)); }
+  Script rows(const std::string& body) const {
+    return Script(with_common(clock_, rows_.c_str()) + body, Script::Reach::kSlot);
+  }
+  Script letters(const std::string& body) const { return rows(kLetterScript + body); }
+  Script finish() const {
+    return Script(with_common(clock_, kPlainFinishScript) + rows_ + kLetterScript + kKeepScript +
+                  kFinishScript);
+  }
+
+ private:
+  const std::string& clock_;
+  const std::string rows_;
+};
+
+Scripts::Scripts(const std::string& clock, bool cluster) : Scripts(ScriptMaker(clock, cluster)) {}
+
+Scripts::Scripts(const ScriptMaker& make)
+    : attach(Script(kAttach)),
+      claim(make.records(kClaim)),
+      renew(make.records(kRenew)),
+      finish(make.finish()),
+      complete(make.records(kComplete)),
+      append(make.rows(kAppendScript)),
+      look(make.rows(std::string(kMergeScript) + kLookScript)),
+      take(make.rows(std::string(kMergeScript) + kTakeScript)),
+      hold_behind(make.rows(kHoldBehindScript)),
+      change(make.rows(kChangeScript)),
+      depth(make.rows(kDepthScript)),
+      lines(make.rows(kLinesScript)),
+      letter_heads(make.letters(kLetterHeadsScript)),
+      list_letters(make.letters(kListLettersScript)),
+      replay(make.letters(kReplayScript)),
+      discard(make.letters(kDiscardScript)),
+      edit(make.letters(kEditScript)),
+      add(make.letters(kAddScript)),
+      unlock(make.letters(kUnlockScript)),
+      begin_run(make.rows(kBeginScript)),
+      end_run(make.rows(kEndScript)),
+      sign(make.rows(kSignScript)),
+      doubt(make.rows(std::string(kTellScript) + kDoubtScript)),
+      declare(make.rows(std::string(kTellScript) + kDeclareScript)),
+      show(make.rows(kShowScript)),
+      forget_run(make.rows(std::string(kTellScript) + kForgetRunScript)),
+      count_crash(make.records(kCountCrashScript)) {}
 
 std::string script_text(const std::string& clock, const std::string& body) {
   return with_common(clock, body.c_str());
 }
 
-Script::Script(std::string text) : text_(std::move(text)), digest_(digest::sha1_hex(text_)) {}
+Script::Script(std::string text, Reach reach)
+    : text_(std::move(text)), digest_(digest::sha1_hex(text_)), reach_(reach) {}
+
+void Script::send(Wire& wire, const Call& call, bool with_text, bool on_cluster) const {
+  const bool one_more = on_cluster && reach_ == Reach::kSlot;
+  const std::string keys = std::to_string(call.keys.size() + (one_more ? 1 : 0));
+  const std::string nowhere = one_more ? nowhere_beside(call.keys.front()) : std::string();
+  std::vector<BytesView> words = {with_text ? "EVAL" : "EVALSHA", with_text ? text_ : digest_,
+                                  keys};
+  words.reserve(words.size() + call.keys.size() + 1 + call.arguments.size());
+  words.insert(words.end(), call.keys.begin(), call.keys.end());
+  if (one_more) words.emplace_back(nowhere);
+  const std::size_t first = words.size();
+  words.insert(words.end(), call.arguments.begin(), call.arguments.end());
+  if (call.life_at) words[first + *call.life_at] = wire.run_id();
+  wire.send(words);
+}
 
 std::vector<Reply> Script::run(Wire& wire, std::span<const Call> calls, Loss loss) const {
-  const auto send = [&](const char* command, BytesView script, const Call& call) {
-    const std::string keys = std::to_string(call.keys.size());
-    std::vector<BytesView> words = {command, script, keys};
-    words.insert(words.end(), call.keys.begin(), call.keys.end());
-    words.insert(words.end(), call.arguments.begin(), call.arguments.end());
-    wire.send(words);
-  };
-  for (const Call& call : calls) send("EVALSHA", digest_, call);
+  for (const Call& call : calls) send(wire, call, false, false);
   std::vector<Reply> replies = wire.run(loss);
   std::vector<std::size_t> unknown;
   for (std::size_t i = 0; i < replies.size(); ++i) {
     if (replies[i].is_error() && word_of(replies[i].bytes) == "NOSCRIPT") unknown.push_back(i);
   }
   // With its text, which cannot be forgotten between here and there.
-  for (const std::size_t i : unknown) send("EVAL", text_, calls[i]);
+  for (const std::size_t i : unknown) send(wire, calls[i], true, false);
   std::vector<Reply> told = wire.run(loss);
   for (std::size_t i = 0; i < unknown.size(); ++i) replies[unknown[i]] = std::move(told[i]);
   return replies;

@@ -4,6 +4,7 @@
 // nonce holds its record. What a claim answers where it is not acquired, core::decide_claim says.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,24 +24,37 @@ std::string script_text(const std::string& clock, const std::string& body);
 struct Call {
   std::vector<Bytes> keys;
   std::vector<Bytes> arguments;
+  // The argument in whose place the life of the server stands that is asked.
+  std::optional<std::size_t> life_at{};
 };
 
 // May be used from any thread.
 class Script {
  public:
-  explicit Script(std::string text);
+  // What it touches: the keys that it is given, or others beside them, all in the slot of the
+  // first.
+  enum class Reach { kKeys, kSlot };
+
+  explicit Script(std::string text, Reach reach = Reach::kKeys);
 
   // Runs it for each of the calls, sent together; each is a step of its own. Where the server does
   // not know it, or has forgotten it, its text is sent. Answers may be errors.
   std::vector<Reply> run(Wire& wire, std::span<const Call> calls, Loss loss) const;
 
+  // Sends one call, by the script's name, which a server may not know (NOSCRIPT), or by its text.
+  // `on_cluster`: where it reaches beyond its keys it is given one more, which is nowhere: a node
+  // then does not run it on a slot that is on its way to another node, with half of what it needs.
+  void send(Wire& wire, const Call& call, bool with_text, bool on_cluster) const;
+
  private:
   const std::string text_;
   const std::string digest_;  // as the server names it
+  const Reach reach_;
 };
 
 struct Scripts {
-  explicit Scripts(const std::string& clock);
+  // `cluster`: what waits for a consumer stands in one slot then.
+  Scripts(const std::string& clock, bool cluster);
 
   // Keys: consumers, numbers. Arguments: name, the number to begin with, recipe hash, "1" where a
   // change is accepted, the greatest number. Answer: the number; 0 where the recipe changed.
@@ -125,7 +139,13 @@ struct Scripts {
   Script forget_run;
   // Keys: the record, its count. Arguments: ms until the count is forgotten. Answer: the count.
   Script count_crash;
+
+ private:
+  explicit Scripts(const class ScriptMaker& make);
 };
+
+// kRowScript for a server or a Cluster.
+std::string row_text(bool cluster);
 
 inline constexpr unsigned kFinishUnknown = 1;
 inline constexpr unsigned kFinishUncounted = 2;

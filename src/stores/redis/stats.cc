@@ -22,11 +22,11 @@ class Measure {
     if (sample_.size() < kMeasured) sample_.push_back(name);
   }
   // Of one, on average; 0 where there is none. What went meanwhile is not counted.
-  std::size_t each(Wire& wire) const {
-    if (sample_.empty()) return 0;
-    for (const std::string& name : sample_) wire.send({"MEMORY", "USAGE", name});
+  std::size_t each(Router& router) const {
+    std::vector<Question> questions;
+    for (const std::string& name : sample_) questions.push_back({name, {"MEMORY", "USAGE", name}});
     std::size_t sum = 0, measured = 0;
-    for (const Reply& reply : wire.run(Loss::kNothingDone)) {
+    for (const Reply& reply : router.ask_all(questions, Loss::kNothingDone)) {
       if (reply.is_error()) throw failure_of(reply);
       if (reply.kind == Reply::Kind::kNil) continue;
       sum += static_cast<std::size_t>(reply.number);
@@ -43,9 +43,9 @@ class Measure {
 
 using ByNumber = std::map<ConsumerNumber, StoreStats::Consumer>;
 
-ByNumber consumers_of(Wire& wire, const Names& names) {
+ByNumber consumers_of(Router& router, const Names& names) {
   ByNumber consumers;
-  const Reply all = wire.ask({"HGETALL", names.consumers}, Loss::kNothingDone);
+  const Reply all = router.ask({"HGETALL", names.consumers}, Loss::kNothingDone);
   for (std::size_t i = 0; i + 1 < all.list.size(); i += 2) {
     const ConsumerNumber number = number_in(all.list[i + 1].bytes);
     consumers[number].name = all.list[i].bytes;
@@ -73,35 +73,41 @@ void add(StoreStats::Consumer& told, char letter) {
   }
 }
 
-std::uint64_t epoch_of(Wire& wire, const Names& names) {
-  const Bytes token = wire.ask({"GET", names.token}, Loss::kNothingDone).bytes;
-  return static_cast<std::uint64_t>(number_in(token));
+// Of a Cluster the greatest there is.
+std::uint64_t epoch_of(Router& router, const Names& names) {
+  const std::vector<std::string> tokens = names.tokens();
+  std::vector<Question> questions;
+  for (const std::string& name : tokens) questions.push_back({name, {"GET", name}});
+  std::uint64_t epoch = 0;
+  for (const Reply& token : router.ask_all(questions, Loss::kNothingDone)) {
+    if (token.is_error()) throw failure_of(token);
+    epoch = std::max(epoch, static_cast<std::uint64_t>(number_in(token.bytes)));
+  }
+  return epoch;
 }
 
 // What waits, and what was given up.
-void count_messages(Wire& wire, Core& core, ByNumber& consumers) {
+void count_messages(Core& core, ByNumber& consumers) {
   for (auto& [number, told] : consumers) {
     Call call;
     const std::string text = std::to_string(static_cast<std::uint32_t>(number));
     call.keys = {core.names.last_row(number)};
     call.arguments = {core.names.prefix, text};
-    const Reply depth =
-        std::move(core.scripts.depth.run(wire, {&call, 1}, Loss::kNothingDone).front());
-    if (depth.is_error()) throw failure_of(depth);
+    const Reply depth = core.run_one(core.scripts.depth, call, Loss::kNothingDone);
     told.held = static_cast<std::size_t>(depth.list.at(0).number);
-    const Bytes letters =
-        wire.ask({"HGET", core.names.of_store("letter-counts"), text}, Loss::kNothingDone).bytes;
+    const std::string counts = core.names.of_store("letter-counts");
+    const Bytes letters = core.router.ask({"HGET", counts, text}, Loss::kNothingDone).bytes;
     std::from_chars(letters.data(), letters.data() + letters.size(), told.dead_letters);
   }
 }
 
 // Those that gave a sign of life.
-std::vector<std::int64_t> running_pids(Wire& wire, const Names& names) {
-  const Reply runs = wire.ask({"HGETALL", names.runs}, Loss::kNothingDone);
+std::vector<std::int64_t> running_pids(Router& router, const Names& names) {
+  const Reply runs = router.ask({"HGETALL", names.runs}, Loss::kNothingDone);
   std::vector<std::int64_t> running;
   for (std::size_t i = 0; i + 1 < runs.list.size(); i += 2) {
     const std::string alive = names.of_store("alive:") + runs.list[i].bytes;
-    if (wire.ask({"EXISTS", alive}, Loss::kNothingDone).number == 0) continue;
+    if (router.ask({"EXISTS", alive}, Loss::kNothingDone).number == 0) continue;
     const Bytes& pid = runs.list[i + 1].bytes;
     std::int64_t number = 0;
     std::from_chars(pid.data(), pid.data() + pid.size(), number);
@@ -112,19 +118,20 @@ std::vector<std::int64_t> running_pids(Wire& wire, const Names& names) {
 
 }  // namespace
 
-StoreStats stats_of(Wire& wire, Core& core) {
+StoreStats stats_of(Core& core) {
   const Names& names = core.names;
+  Router& router = core.router;
   StoreStats stats;
   stats.schema_version = kFormat;
-  stats.epoch = epoch_of(wire, names);
-  ByNumber consumers = consumers_of(wire, names);
+  stats.epoch = epoch_of(router, names);
+  ByNumber consumers = consumers_of(router, names);
   Measure completed, unfinished, others;
-  each_name(wire, names, [&](std::span<const std::string> page) {
+  each_name(router, names, [&](std::span<const std::string> page) {
     std::vector<std::string> records;
     for (const std::string& name : page) {
       names.id_of(name) ? records.push_back(name) : others.saw(name);
     }
-    const std::vector<Reply> states = beginnings(wire, records, 1);
+    const std::vector<Reply> states = beginnings(router, records, 1);
     for (std::size_t i = 0; i < records.size(); ++i) {
       if (states[i].is_error() || states[i].bytes.size() < 2) continue;  // verify tells of it
       const char letter = states[i].bytes[1];
@@ -134,11 +141,11 @@ StoreStats stats_of(Wire& wire, Core& core) {
       if (whose != consumers.end()) add(whose->second, letter);
     }
   });
-  count_messages(wire, core, consumers);
-  stats.running_pids = running_pids(wire, names);
-  stats.record_bytes = completed.each(wire);
+  count_messages(core, consumers);
+  stats.running_pids = running_pids(router, names);
+  stats.record_bytes = completed.each(router);
   for (const Measure* kind : {&completed, &unfinished, &others}) {
-    stats.bytes += kind->count() * kind->each(wire);
+    stats.bytes += kind->count() * kind->each(router);
   }
   for (auto& [number, told] : consumers) stats.consumers.push_back(std::move(told));
   std::ranges::sort(stats.consumers, {}, &StoreStats::Consumer::name);

@@ -7,6 +7,6 @@
 namespace semel::redis {
 
 // Counted by reading every name; bytes from a sample. Throws core::Failure.
-StoreStats stats_of(Wire& wire, Core& core);
+StoreStats stats_of(Core& core);
 
 }  // namespace semel::redis

@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "core/key_encoding.h"
 #include "core/record_machine.h"
+#include "stores/redis/cluster_finish.h"
 #include "stores/redis/core.h"
 #include "stores/redis/dead_letters.h"
 #include "stores/redis/facts.h"
@@ -20,6 +21,7 @@
 #include "stores/redis/held_rows.h"
 #include "stores/redis/inspector.h"
 #include "stores/redis/live_checks.h"
+#include "stores/redis/parts.h"
 #include "stores/redis/positions.h"
 #include "stores/redis/record.h"
 #include "stores/redis/run_markers.h"
@@ -28,6 +30,9 @@ namespace semel::redis {
 namespace {
 
 using std::chrono::milliseconds;
+
+// A replica that is well has a write within a millisecond or two.
+constexpr milliseconds kReplicaPatience{2'000};
 
 Bytes bytes_of(const Nonce& nonce) {
   return Bytes(reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size());
@@ -55,17 +60,16 @@ void need_no_messages(std::span<const Finish> batch) {
 
 class RedisStore final : public Store {
  public:
-  RedisStore(const RedisOptions& options, Target target, const Facts& facts,
+  RedisStore(Environment& environment, const Core::Place& place, const Facts& facts,
              const InnerOptions& inner)
-      : core_(options.environment != nullptr ? *options.environment : system_environment(),
-              std::move(target), options.prefix, inner.clock, options.connections),
+      : core_(environment, place, inner.clock),
         held_(make_held(core_)),
         dead_letters_(make_dead_letters(core_)),
         runs_(make_run_markers(core_)),
         inspector_(make_inspector(core_, inner.clock)),
         positions_(make_positions(core_)),
         gates_(make_gates(core_, inner.clock)),
-        live_(make_live_checks(core_.pool)) {
+        live_(make_live_checks(core_.router)) {
     traits_.name = "redis";
     traits_.durable = facts.keeps_log;
     traits_.forgets = facts.evicts;
@@ -111,13 +115,14 @@ class RedisStore final : public Store {
   std::vector<Applied> end_now(std::span<const Finish> batch);
   std::vector<Applied> complete_now(std::span<const Finish> batch);
 
-  std::vector<Reply> ask_to_claim(std::span<const Message* const> messages,
-                                  const ClaimOptions& options, const std::vector<Nonce>& nonces);
-  std::vector<Applied> applied(Script& script, const std::vector<Call>& calls, std::size_t count);
+  Parts asked(std::span<const Message* const> messages, const ClaimOptions& options,
+              const std::vector<Nonce>& nonces);
+  std::vector<Applied> applied(Script& script, const Parts& parts);
   void saw(Token token) noexcept;
   std::string ttl_of(const KeyId& id);
 
   Core core_;
+  ClusterFinish finish_{core_};
   StoreTraits traits_;
   bool keeps_messages_ = true;
   const std::unique_ptr<HeldMessages> held_;
@@ -139,10 +144,8 @@ ConsumerNumber RedisStore::attach_now(const ConsumerSpec& spec) {
   call.keys = {core_.names.consumers, core_.names.numbers};
   call.arguments = {spec.name, std::to_string(number_for(spec.name)), spec.recipe_hash,
                     spec.accept_recipe ? "1" : "0", std::to_string(kMaxConsumer)};
-  Lent wire(core_.pool);
   // Said twice it comes to the same.
-  const Reply reply = core_.scripts.attach.run(*wire, {&call, 1}, Loss::kNothingDone).front();
-  if (reply.is_error()) throw failure_of(reply);
+  const Reply reply = core_.run_one(core_.scripts.attach, call, Loss::kNothingDone);
   if (reply.number == 0) {
     core::fail({ErrorKind::kRejected, "R220",
                 "the key recipe of consumer \"" + spec.name +
@@ -168,26 +171,24 @@ void RedisStore::saw(Token token) noexcept {
   }
 }
 
-std::vector<Reply> RedisStore::ask_to_claim(std::span<const Message* const> messages,
-                                            const ClaimOptions& options,
-                                            const std::vector<Nonce>& nonces) {
-  Lent wire(core_.pool);
-  std::vector<Call> calls;
-  for (std::size_t first = 0; first < messages.size(); first += kMostKeys) {
-    const std::size_t end = std::min(first + kMostKeys, messages.size());
-    Call& call = calls.emplace_back();
-    call.keys.reserve(end - first + 1);
-    call.keys.push_back(core_.names.token);
-    call.arguments = {std::to_string(options.lease.count()), options.want_result ? "1" : "0",
-                      std::to_string(seen_.load()), wire->run_id(), core_.instance.gone()};
-    for (std::size_t i = first; i < end; ++i) {
-      call.keys.push_back(core_.names.record(messages[i]->key().id));
-      call.arguments.emplace_back(messages[i]->fingerprint().view());
-      call.arguments.push_back(bytes_of(nonces[i]));
-      call.arguments.push_back(sized(messages[i]->key().text));
-    }
+Parts RedisStore::asked(std::span<const Message* const> messages, const ClaimOptions& options,
+                        const std::vector<Nonce>& nonces) {
+  constexpr std::size_t kLife = 3;
+  Parts parts(core_);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    std::string name = core_.names.record(messages[i]->key().id);
+    Call& call = parts.add(name, 0, [&](Call& begun) {
+      begun.keys.push_back(core_.names.token_of(name));
+      begun.arguments = {std::to_string(options.lease.count()), options.want_result ? "1" : "0",
+                         std::to_string(seen_.load()), Bytes(), core_.instance.gone()};
+      begun.life_at = kLife;
+    });
+    call.keys.push_back(std::move(name));
+    call.arguments.emplace_back(messages[i]->fingerprint().view());
+    call.arguments.push_back(bytes_of(nonces[i]));
+    call.arguments.push_back(sized(messages[i]->key().text));
   }
-  return core_.scripts.claim.run(*wire, calls, Loss::kInDoubt);
+  return parts;
 }
 
 Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, StoreTime now) {
@@ -222,54 +223,48 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
   std::vector<Nonce> nonces;
   nonces.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) nonces.push_back(core_.instance.draw_nonce());
+  const Parts parts = asked(messages, options, nonces);
   std::vector<Reply> replies;
   try {
-    replies = ask_to_claim(messages, options, nonces);
+    replies = core_.router.run(core_.scripts.claim, parts.calls(), Loss::kInDoubt);
   } catch (const core::Failure& failed) {
     if (failed.error().kind != ErrorKind::kInDoubt) throw;
     // Under the same nonces: what was claimed before the answer was lost is found to be ours.
-    replies = ask_to_claim(messages, options, nonces);
+    replies = core_.router.run(core_.scripts.claim, parts.calls(), Loss::kInDoubt);
   }
   SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
-  claims.reserve(messages.size());
   for (const Reply& reply : replies) {
     if (reply.is_error()) throw failure_of(reply);
-    const StoreTime now{milliseconds(reply.list.at(0).number)};
-    for (std::size_t i = 1; i < reply.list.size(); ++i) {
-      const std::size_t at = claims.size();
-      claims.push_back(answer_for(*messages[at], nonces[at], reply.list[i], now));
-      if (const auto* acquired = std::get_if<Acquired>(&claims.back())) {
-        saw(acquired->lease.token);
-      }
-    }
   }
+  claims.resize(messages.size());
+  parts.each_reply(replies, 1, [&](std::size_t at, const Reply& said, std::size_t call) {
+    const StoreTime now{milliseconds(replies[call].list.at(0).number)};
+    claims[at] = answer_for(*messages[at], nonces[at], said, now);
+    if (const auto* acquired = std::get_if<Acquired>(&claims[at])) saw(acquired->lease.token);
+  });
   return claims;
 }
 
-std::vector<Applied> RedisStore::applied(Script& script, const std::vector<Call>& calls,
-                                         std::size_t count) {
-  std::vector<Applied> answers;
-  answers.reserve(count);
-  for (const Reply& reply : core_.run(script, calls, Loss::kInDoubt)) {
-    for (const char one : reply.bytes) {
-      answers.push_back(one == '1' ? Applied::kYes : Applied::kLeaseLost);
-    }
-  }
+std::vector<Applied> RedisStore::applied(Script& script, const Parts& parts) {
+  std::vector<Applied> answers(parts.size(), Applied::kLeaseLost);
+  parts.each_letter(core_.run(script, parts.calls(), Loss::kInDoubt),
+                    [&](std::size_t at, char said) {
+                      if (said == '1') answers[at] = Applied::kYes;
+                    });
   return answers;
 }
 
 std::vector<Applied> RedisStore::renew_now(std::span<const Lease> leases, milliseconds lease) {
   if (leases.empty()) return {};
-  std::vector<Call> calls;
-  for (std::size_t first = 0; first < leases.size(); first += kMostKeys) {
-    Call& call = calls.emplace_back();
-    call.arguments.push_back(std::to_string(lease.count()));
-    for (const Lease& one : leases.subspan(first, std::min(kMostKeys, leases.size() - first))) {
-      call.keys.push_back(core_.names.record(one.key));
-      call.arguments.push_back(bytes_of(one.nonce));
-    }
+  Parts parts(core_);
+  for (const Lease& one : leases) {
+    std::string name = core_.names.record(one.key);
+    Call& call = parts.add(
+        name, 0, [&](Call& begun) { begun.arguments.push_back(std::to_string(lease.count())); });
+    call.keys.push_back(std::move(name));
+    call.arguments.push_back(bytes_of(one.nonce));
   }
-  return applied(core_.scripts.renew, calls, leases.size());
+  return applied(core_.scripts.renew, parts);
 }
 
 std::string RedisStore::ttl_of(const KeyId& id) {
@@ -292,43 +287,35 @@ std::vector<Applied> RedisStore::finish_now(std::span<const Finish> batch) {
 }
 
 std::vector<Applied> RedisStore::end_now(std::span<const Finish> batch) {
-  std::vector<Call> calls;
-  std::size_t bytes = 0;
+  const auto ttl = [this](const Finish& one) { return one.lease ? ttl_of(one.lease->key) : ""; };
+  if (core_.names.cluster) return finish_.end(batch, ttl);
+  Parts parts(core_);
   for (const Finish& one : batch) {
-    if (calls.empty() || calls.back().keys.size() >= kMostKeys || bytes > kMostBytes) {
-      calls.emplace_back().arguments.push_back(core_.names.prefix);
-      bytes = 0;
-    }
-    bytes += weight_of(one);
-    append_finish(calls.back(), core_.names, one, one.lease ? ttl_of(one.lease->key) : "");
+    Call& call = parts.add({}, weight_of(one),
+                           [&](Call& begun) { begun.arguments.push_back(core_.names.prefix); });
+    append_finish(call, core_.names, one, ttl(one));
   }
-  return applied(core_.scripts.finish, calls, batch.size());
+  return applied(core_.scripts.finish, parts);
 }
 
 // Of one consumer.
 std::vector<Applied> RedisStore::complete_now(std::span<const Finish> batch) {
-  std::vector<Call> calls;
-  std::size_t bytes = 0;
+  Parts parts(core_);
   for (const Finish& one : batch) {
-    if (calls.empty() || calls.back().keys.size() >= kMostKeys || bytes > kMostBytes) {
-      calls.emplace_back().arguments.push_back(ttl_of(one.lease->key));
-      bytes = 0;
-    }
-    bytes += weight_of(one);
-    append_completion(calls.back(), core_.names, one);
+    std::string name = core_.names.record(one.lease->key);
+    Call& call = parts.add(name, weight_of(one),
+                           [&](Call& begun) { begun.arguments.push_back(ttl_of(one.lease->key)); });
+    append_completion(call, std::move(name), one);
   }
-  std::vector<Applied> answers;
+  std::vector<Applied> answers(batch.size(), Applied::kLeaseLost);
   std::vector<Finish> with_rows;
   std::vector<std::size_t> places;
-  for (const Reply& reply : core_.run(core_.scripts.complete, calls, Loss::kInDoubt)) {
-    for (const char one : reply.bytes) {
-      if (one == kHasRow) {
-        places.push_back(answers.size());
-        with_rows.push_back(batch[answers.size()]);
-      }
-      answers.push_back(one == '1' ? Applied::kYes : Applied::kLeaseLost);
-    }
-  }
+  parts.each_letter(core_.run(core_.scripts.complete, parts.calls(), Loss::kInDoubt),
+                    [&](std::size_t at, char said) {
+                      if (said == '1') answers[at] = Applied::kYes;
+                      if (said == kHasRow) places.push_back(at);
+                    });
+  for (const std::size_t at : places) with_rows.push_back(batch[at]);
   if (with_rows.empty()) return answers;
   try {
     const std::vector<Applied> rest = end_now(with_rows);
@@ -352,9 +339,13 @@ Result<std::unique_ptr<Store>> open_store(RedisOptions options, const InnerOptio
                   fmt::format("the prefix \"{}\" has a brace", options.prefix),
                   "braces choose the node of a Cluster: leave them out"});
     }
-    Wire first(target);
-    const Facts facts = look_at(first, options.accept_eviction);
-    return std::make_unique<RedisStore>(options, std::move(target), facts, inner);
+    Environment& environment =
+        options.environment != nullptr ? *options.environment : system_environment();
+    const Confirm confirm{options.wait_replicas,
+                          std::min(kReplicaPatience, target.answer_timeout / 2)};
+    Core::Place place{std::move(target), options.prefix, false, options.connections, confirm};
+    const Facts facts = look_at(place, options.accept_eviction, *environment.random);
+    return std::make_unique<RedisStore>(environment, place, facts, inner);
   });
 }
 

@@ -108,11 +108,11 @@ TEST(RedisStore, TokensGrowWhereTheClockGoesBack) {
   const Lease second = place.acquire(m);
   EXPECT_GT(second.token, first.token) << "of a key whose record is gone";
   ASSERT_EQ(place.finish(test::not_started(second)).value(), Applied::kYes);
-  shared().query("DEL " + Names(place.prefix()).token);
+  shared().query("DEL " + Names(place.prefix()).token_of({}));
   const Lease third = place.acquire(m);
   EXPECT_GT(third.token, second.token) << "by what this process has seen";
   ASSERT_EQ(place.finish(test::retrying(third, 0ms, nullptr)).value(), Applied::kYes);
-  shared().query("DEL " + Names(place.prefix()).token);
+  shared().query("DEL " + Names(place.prefix()).token_of({}));
   place.open();
   EXPECT_GT(place.acquire(m).token, third.token) << "by what stands in its record";
 }

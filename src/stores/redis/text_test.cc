@@ -23,6 +23,12 @@ TEST(RedisUrl, SaysWhereAndAsWhom) {
   EXPECT_EQ(target.answer_timeout, 2s);
   EXPECT_EQ(place_of(target), "db.example:6380");
 
+  target = target_of("redis://a:7001,[::1]:7002,c?timeout=3");
+  EXPECT_EQ(target.host, "a");
+  EXPECT_EQ(target.others, (std::vector<NodePlace>{{"::1", 7002}, {"c", 6379}}));
+  ASSERT_EQ(each_of(target).size(), 3U);
+  EXPECT_EQ(place_of(each_of(target)[1]), "::1:7002");
+  EXPECT_EQ(each_of(target)[2].answer_timeout, 3s);
   target = target_of("redis://[::1]");
   EXPECT_EQ(target.host, "::1");
   EXPECT_EQ(target.port, 6379U);
@@ -96,7 +102,8 @@ TEST(RedisErrors, EachHasItsKindAndItsPage) {
            {"ERR max number of clients reached", kAway, "R254"},
            {"ERR DB index is out of range", kWrong, "R252"},
            {"BUSY Redis is busy running a script.", kAway, "R266"},
-           {"MOVED 3999 127.0.0.1:6381", kWrong, "R264"},
+           {"MOVED 3999 127.0.0.1:6381", kAway, "R250"},
+           {"ERR SELECT is not allowed in cluster mode", kWrong, "R264"},
            {"WRONGTYPE Operation against a key", kWrong, "R263"},
            {"NOSCRIPT No matching script.", kAway, "R200"},
            {"ERR something new", kAway, "R200"},

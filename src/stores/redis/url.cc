@@ -14,7 +14,9 @@ using url_text::cut_before;
 
 constexpr unsigned kUsualPort = 6379;
 constexpr const char* kForm =
-    "redis://user:password@host:port/database, rediss:// with TLS, or "
+    "redis://user:password@host:port/database, redis://host:port,host:port for a Cluster, "
+    "rediss:// "
+    "with TLS, or "
     "redis+unix:///path/to/socket?db=0";
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -47,12 +49,20 @@ void read_account(std::string_view account, Target& target) {
   }
 }
 
-void read_server(std::string_view text, Target& target) {
+NodePlace read_server(std::string_view text) {
   const url_text::Server server = url_text::server(text);
-  target.host = unescaped(server.host);
-  if (target.host.empty()) refuse("names no host");
+  NodePlace place{unescaped(server.host), kUsualPort};
+  if (place.host.empty()) refuse("names no host");
   constexpr unsigned kMostPort = 65'535;
-  target.port = server.port.empty() ? kUsualPort : number(server.port, 1, kMostPort, "port");
+  if (!server.port.empty()) place.port = number(server.port, 1, kMostPort, "port");
+  return place;
+}
+
+void read_servers(std::string_view text, Target& target) {
+  const NodePlace first = read_server(cut_before(text, ','));
+  target.host = first.host;
+  target.port = first.port;
+  while (!text.empty()) target.others.push_back(read_server(cut_before(text, ',')));
 }
 
 void read_option(std::string_view name, const std::string& value, Target& target) {
@@ -103,7 +113,7 @@ Target target_of(std::string_view url) {
     target.socket = unescaped(before);
     if (!target.socket.starts_with('/')) refuse("names no socket by its whole path");
   } else {
-    read_server(cut_before(before, '/'), target);
+    read_servers(cut_before(before, '/'), target);
     if (!before.empty()) target.database = database_number(before);
   }
   while (!rest.empty()) {
@@ -119,6 +129,17 @@ Target target_of(std::string_view url) {
 
 Result<Target> read_target(std::string_view url) {
   return core::contained([&] { return target_of(url); });
+}
+
+std::vector<Target> each_of(const Target& target) {
+  std::vector<Target> all = {target};
+  all.front().others.clear();
+  for (const NodePlace& other : target.others) {
+    Target& one = all.emplace_back(all.front());
+    one.host = other.host;
+    one.port = other.port;
+  }
+  return all;
 }
 
 std::string place_of(const Target& target) {

@@ -4,16 +4,24 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <semel/result.h>
 
 namespace semel::redis {
 
+struct NodePlace {
+  std::string host;
+  unsigned port = 0;
+  auto operator<=>(const NodePlace&) const = default;
+};
+
 struct Target {
   std::string host;
   unsigned port = 0;
-  std::string socket;  // empty: by host and port
-  std::string user;    // empty: the server's default user
+  std::vector<NodePlace> others;  // nodes of the same Cluster, where the first does not answer
+  std::string socket;             // empty: by host and port
+  std::string user;               // empty: the server's default user
   std::string password;
   // kOn: encrypted, by whoever's certificate; kVerify: by one that names the host as well.
   enum class Tls { kOff, kOn, kVerify } tls = Tls::kOff;
@@ -27,6 +35,9 @@ struct Target {
 Target target_of(std::string_view url);
 
 Result<Target> read_target(std::string_view url);
+
+// The same with each of the places that it names, as the one and only.
+std::vector<Target> each_of(const Target& target);
 
 // For messages: without user and password.
 std::string place_of(const Target& target);

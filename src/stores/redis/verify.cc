@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "stores/redis/core.h"
@@ -21,14 +22,17 @@ std::string hex_of(BytesView bytes) {
   return text;
 }
 
+// Of a record's flags: a row is held for it.
+constexpr char kHasRow = 2;
+
 class Verify {
  public:
-  Verify(Wire& wire, const Names& names, InspectorScripts& scripts, bool full)
-      : wire_(wire), names_(names), scripts_(scripts), full_(full) {}
+  Verify(Core& core, InspectorScripts& scripts, bool full)
+      : core_(core), router_(core.router), names_(core.names), scripts_(scripts), full_(full) {}
 
   std::vector<StoreFinding> run() {
     look_at_consumers();
-    each_name(wire_, names_, [&](std::span<const std::string> page) {
+    each_name(router_, names_, [&](std::span<const std::string> page) {
       std::vector<std::string> records;
       for (const std::string& name : page) {
         if (names_.id_of(name)) records.push_back(name);
@@ -46,8 +50,8 @@ class Verify {
 
   // The two hashes of consumers say the same.
   void look_at_consumers() {
-    const Reply known = wire_.ask({"HGETALL", names_.consumers}, Loss::kNothingDone);
-    const Reply given = wire_.ask({"HGETALL", names_.numbers}, Loss::kNothingDone);
+    const Reply known = router_.ask({"HGETALL", names_.consumers}, Loss::kNothingDone);
+    const Reply given = router_.ask({"HGETALL", names_.numbers}, Loss::kNothingDone);
     std::map<std::string, std::string> owners;
     for (std::size_t i = 0; i + 1 < given.list.size(); i += 2) {
       owners[given.list[i].bytes] = given.list[i + 1].bytes;
@@ -66,9 +70,8 @@ class Verify {
 
   void look_at(const std::vector<std::string>& records) {
     constexpr std::size_t kFlags = 2;
-    constexpr char kHasRow = 2;
     const std::vector<Reply> bytes =
-        beginnings(wire_, records, full_ ? -1 : static_cast<int>(kNonceEnd) - 1);
+        beginnings(router_, records, full_ ? -1 : static_cast<int>(kNonceEnd) - 1);
     std::vector<std::string> unfinished, waiting;
     for (std::size_t i = 0; i < records.size(); ++i) {
       const KeyId id = *names_.id_of(records[i]);
@@ -88,7 +91,7 @@ class Verify {
         const bool stays =
             record.state != RecordState::kCompleted && record.state != RecordState::kDead;
         if (stays) unfinished.push_back(records[i]);
-        if (bytes[i].bytes[kFlags] >= kHasRow) waiting.push_back(records[i]);
+        if ((bytes[i].bytes[kFlags] & kHasRow) != 0) waiting.push_back(records[i]);
       } catch (const core::Failure& damaged) {
         wrong("record.unreadable", where, damaged.error().message);
       }
@@ -100,12 +103,12 @@ class Verify {
 
   // An unfinished record that expires would be forgotten while it is worked on.
   void look_at_expiries(const std::vector<std::string>& unfinished) {
+    std::vector<Question> questions;
     for (const std::string& name : unfinished) {
-      wire_.send({"PTTL", name});
-      wire_.send({"GETRANGE", name, "0", "1"});
+      questions.push_back({name, {"PTTL", name}});
+      questions.push_back({name, {"GETRANGE", name, "0", "1"}});
     }
-    if (unfinished.empty()) return;
-    const std::vector<Reply> told = wire_.run(Loss::kNothingDone);
+    const std::vector<Reply> told = router_.ask_all(questions, Loss::kNothingDone);
     for (std::size_t i = 0; i < unfinished.size(); ++i) {
       const Reply& left = told[2 * i];
       const Bytes& now = told[2 * i + 1].bytes;
@@ -119,13 +122,41 @@ class Verify {
 
   Reply run(Script& script, Call call) {
     call.arguments.insert(call.arguments.begin(), names_.prefix);
-    Reply reply = std::move(script.run(wire_, {&call, 1}, Loss::kNothingDone).front());
-    if (reply.is_error()) throw failure_of(reply);
-    return reply;
+    return core_.run_one(script, call, Loss::kNothingDone);
+  }
+
+  void tell_of_missing(const std::string& record) {
+    wrong("record.held_missing", hex_of(names_.id_of(record)->view()),
+          "its message is kept, as it says, and is not there");
+  }
+
+  // A row may go, and the record say so, between two looks at them.
+  void look_for_rows_elsewhere(const std::vector<std::string>& records) {
+    std::map<ConsumerNumber, std::vector<std::string>> by_consumer;
+    for (const std::string& record : records) {
+      by_consumer[names_.id_of(record)->consumer()].push_back(record);
+    }
+    for (const auto& [consumer, its] : by_consumer) {
+      Call call;
+      call.keys = {names_.last_row(consumer)};
+      for (const std::string& record : its) {
+        call.arguments.emplace_back(names_.id_of(record)->view());
+      }
+      const Bytes letters = run(scripts_.check_linked, std::move(call)).bytes;
+      for (std::size_t i = 0; i < its.size(); ++i) {
+        if (letters.at(i) == 'H' && still_says_so(its[i])) tell_of_missing(its[i]);
+      }
+    }
+  }
+
+  bool still_says_so(const std::string& record) {
+    const Bytes flags = router_.ask({"GETRANGE", record, "2", "2"}, Loss::kNothingDone).bytes;
+    return !flags.empty() && (flags.front() & kHasRow) != 0;
   }
 
   // A record that says that its message is kept has it.
   void look_for_rows(const std::vector<std::string>& records) {
+    if (names_.cluster) return look_for_rows_elsewhere(records);
     for (std::size_t first = 0; first < records.size(); first += kMostKeys) {
       Call call;
       call.keys.assign(records.begin() + static_cast<std::ptrdiff_t>(first),
@@ -133,9 +164,7 @@ class Verify {
                                              std::min(first + kMostKeys, records.size())));
       const Bytes letters = run(scripts_.check_held, call).bytes;
       for (std::size_t i = 0; i < letters.size(); ++i) {
-        if (letters[i] != 'H') continue;
-        wrong("record.held_missing", hex_of(names_.id_of(call.keys[i])->view()),
-              "its message is kept, as it says, and is not there");
+        if (letters[i] == 'H') tell_of_missing(call.keys[i]);
       }
     }
   }
@@ -149,10 +178,10 @@ class Verify {
 
   void look_at_lane(ConsumerNumber number, const std::string& name, unsigned lane) {
     const std::string consumer = std::to_string(static_cast<std::uint32_t>(number));
-    const std::string heads = fmt::format("{}{{h{}.{}}}m", names_.prefix, consumer, lane);
+    const std::string heads = names_.lane(number, lane) + "m";
     std::string cursor = "0";
     do {
-      Reply page = wire_.ask({"HSCAN", heads, cursor, "COUNT", "256"}, Loss::kNothingDone);
+      Reply page = router_.ask({"HSCAN", heads, cursor, "COUNT", "256"}, Loss::kNothingDone);
       cursor = page.list.at(0).bytes;
       Call call;
       call.keys = {heads};
@@ -167,10 +196,40 @@ class Verify {
               fmt::format("{} row {}", name, call.arguments[i + 2]),
               body ? "its payload is not there" : "it is kept, and nothing would ever find it");
       }
+      if (names_.cluster) look_at_parked(name, heads, fields);
     } while (cursor != "0");
   }
 
-  Wire& wire_;
+  // A failover may lose a record on its node, and not the row on another's. `rows`: numbers and
+  // heads.
+  void look_at_parked(const std::string& consumer, const std::string& heads,
+                      const std::vector<Reply>& rows) {
+    for (std::size_t i = 0; i + 1 < rows.size(); i += 2) {
+      const auto id = parked_for(rows[i + 1].bytes);
+      if (!id) continue;
+      const std::string record = names_.record(*id);
+      if (router_.ask({"GETRANGE", record, "1", "1"}, Loss::kNothingDone).bytes == "P") continue;
+      // It may have been opened meanwhile.
+      const Bytes& number = rows[i].bytes;
+      if (!parked_for(router_.ask({"HGET", heads, number}, Loss::kNothingDone).bytes)) continue;
+      wrong("held.parked_alone", fmt::format("{} row {}", consumer, number),
+            "it is parked, and its record is not: nothing brings it back");
+    }
+  }
+
+  // As held_rows.h tells of a head.
+  static std::optional<KeyId> parked_for(const Bytes& head) {
+    constexpr std::size_t kHeadFlags = 1, kHeadRecord = 52;
+    constexpr char kParked = 8;
+    KeyId id;
+    if (head.size() < kHeadRecord + id.bytes.size()) return std::nullopt;
+    if ((head[kHeadFlags] & kParked) == 0) return std::nullopt;
+    std::copy_n(head.begin() + kHeadRecord, id.bytes.size(), id.bytes.begin());
+    return id == KeyId{} ? std::nullopt : std::optional(id);
+  }
+
+  Core& core_;
+  Router& router_;
   const Names& names_;
   InspectorScripts& scripts_;
   const bool full_;
@@ -180,9 +239,8 @@ class Verify {
 
 }  // namespace
 
-std::vector<StoreFinding> verify_in(Wire& wire, const Names& names, InspectorScripts& scripts,
-                                    bool full) {
-  return Verify(wire, names, scripts, full).run();
+std::vector<StoreFinding> verify_in(Core& core, InspectorScripts& scripts, bool full) {
+  return Verify(core, scripts, full).run();
 }
 
 }  // namespace semel::redis

@@ -27,6 +27,8 @@ class Wire {
   explicit Wire(const Target& target);
 
   void send(const std::vector<BytesView>& arguments);
+  // Sends what can be sent without waiting: for who asks several servers before it reads.
+  void begin() noexcept { flush(); }
   // Answers in the order of what was sent; errors are among them. Throws only where the connection
   // is lost or silent for too long, and says then what `loss` says, unless not a byte had left. It
   // is over with it then.

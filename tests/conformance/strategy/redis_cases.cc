@@ -1,7 +1,8 @@
-// Redis joins the strategy suite: it has no transactions.
+// Redis joins the strategy suite, as one server and as a Cluster: it has no transactions.
 #include <semel/redis.h>
 
 #include "tests/conformance/strategy_suite.h"
+#include "tests/support/redis_cluster.h"
 #include "tests/support/redis_server.h"
 
 namespace semel::conformance {
@@ -9,9 +10,12 @@ namespace {
 
 class RedisPlace final : public StrategyPlace {
  public:
+  RedisPlace(std::string url, std::string prefix)
+      : url_(std::move(url)), prefix_(std::move(prefix)) {}
+
   std::unique_ptr<Store> open() override {
     RedisOptions options;
-    options.url = test::RedisServer::shared().url();
+    options.url = url_;
     options.prefix = prefix_;
     auto store = open_redis(std::move(options));
     EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
@@ -20,20 +24,46 @@ class RedisPlace final : public StrategyPlace {
   std::int64_t sql(const std::string&) override { return 0; }
 
  private:
-  const std::string prefix_ = test::RedisServer::shared().new_database() + ":";
+  const std::string url_;
+  const std::string prefix_;
 };
 
-std::unique_ptr<StrategyPlace> make() { return std::make_unique<RedisPlace>(); }
+std::unique_ptr<StrategyPlace> on_server() {
+  const auto& server = test::RedisServer::shared();
+  return std::make_unique<RedisPlace>(server.url(), server.new_database() + ":");
+}
 
-INSTANTIATE_TEST_SUITE_P(Redis, StrategySuite, testing::ValuesIn(cases_of("redis", make, false)),
-                         testing::PrintToStringParamName());
+std::unique_ptr<StrategyPlace> on_cluster() {
+  const auto& cluster = test::RedisCluster::shared();
+  return std::make_unique<RedisPlace>(cluster.url(), cluster.new_prefix());
+}
+
 using Outside = StrategyCase::Outside;
-const StrategyCase kPlain{"redis", make, StrategyKind::kStateMachine, false};
-const StrategyCase kAsync{"redis", make, StrategyKind::kStateMachine, false, Outside::kAsync};
-const StrategyCase kBatch{"redis", make, StrategyKind::kStateMachine, false, Outside::kBatch};
-INSTANTIATE_TEST_SUITE_P(Redis, RecordStrategySuite, testing::Values(kPlain, kAsync, kBatch),
+using Make = decltype(&on_server);
+
+std::vector<StrategyCase> record_cases(const char* name, Make make) {
+  const StrategyKind kind = StrategyKind::kStateMachine;
+  return {{name, make, kind, false},
+          {name, make, kind, false, Outside::kAsync},
+          {name, make, kind, false, Outside::kBatch}};
+}
+
+const StrategyCase kServer{"redis", on_server, StrategyKind::kStateMachine, false};
+const StrategyCase kCluster{"redis_cluster", on_cluster, StrategyKind::kStateMachine, false};
+
+INSTANTIATE_TEST_SUITE_P(Redis, StrategySuite,
+                         testing::ValuesIn(cases_of("redis", on_server, false)),
                          testing::PrintToStringParamName());
-INSTANTIATE_TEST_SUITE_P(Redis, LeaseStrategySuite, testing::Values(kPlain),
+INSTANTIATE_TEST_SUITE_P(Redis, RecordStrategySuite,
+                         testing::ValuesIn(record_cases("redis", on_server)),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(RedisCluster, StrategySuite,
+                         testing::ValuesIn(cases_of("redis_cluster", on_cluster, false)),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(RedisCluster, RecordStrategySuite,
+                         testing::ValuesIn(record_cases("redis_cluster", on_cluster)),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Redis, LeaseStrategySuite, testing::Values(kServer, kCluster),
                          testing::PrintToStringParamName());
 
 }  // namespace

@@ -1,0 +1,331 @@
+#include "stores/redis/cluster_finish.h"
+
+#include <charconv>
+#include <set>
+#include <utility>
+
+#include "stores/redis/cluster_script.h"
+#include "stores/redis/cutter.h"
+#include "stores/redis/finisher.h"
+#include "stores/redis/parts.h"
+
+namespace semel::redis {
+namespace {
+
+// A row that is to be parked shows after so long where nobody comes to do it.
+constexpr std::chrono::milliseconds kUntilParked{60'000};
+
+bool is_held(const Finish& finish) {
+  return finish.to == Finish::To::kRetrying || finish.to == Finish::To::kParked;
+}
+
+}  // namespace
+
+// One entry of a batch, on its way.
+struct ClusterFinish::Ending {
+  const Finish* finish = nullptr;
+  std::size_t place = 0;  // in the batch
+  bool leased = false;
+  bool over = false;  // nothing is left to do
+  Applied applied = Applied::kYes;
+  std::string record;  // its name
+  Bytes extra, ack;
+  std::string rows;  // a name in the slot of its rows
+  // What marking told.
+  std::uint64_t till = 0;
+  std::uint64_t first = 0;
+  bool may_have_row = false;
+  Bytes print, text;
+  // What was kept, or is to be.
+  Bytes body;
+  Bytes row;
+  Bytes letter;
+  // How its row is settled; see ClusterScripts::settle.
+  const char* how = nullptr;
+  Bytes id() const { return leased ? Bytes(finish->lease->key.view()) : Bytes(); }
+};
+
+std::vector<Applied> ClusterFinish::end(std::span<const Finish> batch, const Ttl& ttl) {
+  std::vector<Applied> answers(batch.size(), Applied::kYes);
+  std::vector<Ending> endings;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const Finish& one = batch[i];
+    Ending& ending = endings.emplace_back();
+    ending.finish = &one;
+    ending.place = i;
+    ending.leased = is_leased(one);
+    ending.extra = extra_of(one);
+    ending.ack = ack_of(one);
+    ConsumerNumber consumer{};
+    if (const auto place = one.ack ? place_of(*one.ack) : std::nullopt) {
+      consumer = ConsumerNumber{place->consumer};
+    } else if (one.keep != nullptr) {
+      consumer = one.keep->key().id.consumer();
+    }
+    if (ending.leased) {
+      ending.record = core_.names.record(one.lease->key);
+      consumer = one.lease->key.consumer();
+    }
+    ending.rows = core_.names.last_row(consumer);
+  }
+  // A record that is named twice is ended once: the second meets what the first has left.
+  while (!endings.empty()) {
+    std::vector<Ending> now, later;
+    std::set<std::string> named;
+    for (Ending& one : endings) {
+      const bool again = one.leased && !named.insert(one.record).second;
+      (again ? later : now).push_back(std::move(one));
+    }
+    end_some(now, ttl);
+    for (const Ending& one : now) answers[one.place] = one.applied;
+    endings = std::move(later);
+  }
+  return answers;
+}
+
+void ClusterFinish::end_some(std::vector<Ending>& endings, const Ttl& ttl) {
+  mark(endings);
+  SEMEL_FAILPOINT(core_.environment, failpoint::kMarked);
+  hold(endings);
+  find_bodies(endings);
+  bury(endings);
+  SEMEL_FAILPOINT(core_.environment, failpoint::kKept);
+  write(endings, ttl);
+  SEMEL_FAILPOINT(core_.environment, failpoint::kRecorded);
+  try {
+    settle(endings);
+    acknowledge(endings);
+  } catch (const core::Failure& failed) {
+    Error error = failed.error();
+    error.kind = ErrorKind::kInDoubt;  // the records are written
+    throw core::Failure(std::move(error), failed.code());
+  }
+}
+
+void ClusterFinish::mark(std::vector<Ending>& endings) {
+  Parts parts(core_);
+  std::vector<Ending*> asked;
+  for (Ending& one : endings) {
+    const bool keeps = is_held(*one.finish) || one.finish->to == Finish::To::kDead;
+    if (!one.leased || !keeps) continue;
+    const bool parked = one.finish->to == Finish::To::kParked;
+    Call& call = parts.add(one.record, 0, [](Call&) {});
+    call.keys.push_back(one.record);
+    call.arguments.push_back(nonce_of(*one.finish->lease));
+    call.arguments.emplace_back(is_held(*one.finish) && !one.extra.empty() ? "1" : "0");
+    call.arguments.push_back(
+        std::to_string(parked ? kUntilParked.count() : wait_of(one.finish->delay)));
+    asked.push_back(&one);
+  }
+  // Said twice it comes to the same.
+  auto replies = core_.run(core_.on_cluster->mark, parts.calls(), Loss::kNothingDone);
+  parts.each_reply(replies, 0, [&](std::size_t at, const Reply& said, std::size_t) {
+    Ending& one = *asked[at];
+    if (said.bytes.empty()) {
+      one.applied = Applied::kLeaseLost;
+      one.over = true;
+      return;
+    }
+    Cutter cut(said.bytes);
+    one.till = cut.number(6);
+    one.first = cut.number(6);
+    one.may_have_row = cut.number(1) != 0;
+    one.print = Bytes(cut.bytes(Fingerprint{}.bytes.size()));
+    one.text = cut.rest();
+  });
+}
+
+void ClusterFinish::hold(std::vector<Ending>& endings) {
+  Parts parts(core_);
+  std::vector<Ending*> asked;
+  for (Ending& one : endings) {
+    const bool something = !one.extra.empty() || one.may_have_row;
+    const bool held = one.leased ? is_held(*one.finish) : one.finish->to == Finish::To::kRetrying;
+    if (one.over || !held || !something) continue;
+    Call& call = parts.add(one.rows, weight_of(*one.finish), [&](Call& begun) {
+      begun.keys = {one.rows};
+      begun.arguments = {core_.names.prefix};
+    });
+    call.arguments.push_back(one.id());
+    call.arguments.push_back(std::to_string(one.leased ? static_cast<std::int64_t>(one.till)
+                                                       : wait_of(one.finish->delay)));
+    call.arguments.push_back(std::to_string(one.first));
+    call.arguments.push_back(one.text);
+    call.arguments.push_back(one.print);
+    call.arguments.push_back(one.extra);
+    asked.push_back(&one);
+  }
+  auto replies = core_.run(core_.on_cluster->hold, parts.calls(), Loss::kInDoubt);
+  parts.each_reply(replies, 0, [&](std::size_t at, Reply& said, std::size_t) {
+    asked[at]->row = std::move(said.bytes);
+    if (!asked[at]->leased) asked[at]->over = true;
+  });
+}
+
+// Of the dead that are given without their message: what is held for them is what can be kept.
+void ClusterFinish::find_bodies(std::vector<Ending>& endings) {
+  Parts parts(core_);
+  std::vector<Ending*> asked;
+  for (Ending& one : endings) {
+    const bool dead = one.leased && one.finish->to == Finish::To::kDead;
+    if (one.over || !dead || one.finish->keep != nullptr) continue;
+    if (one.ack.empty() && !one.may_have_row) continue;
+    Call& call = parts.add(one.rows, 0, [&](Call& begun) {
+      begun.keys = {one.rows};
+      begun.arguments = {core_.names.prefix};
+    });
+    call.arguments.push_back(one.may_have_row ? one.id() : Bytes());
+    call.arguments.push_back(one.ack);
+    asked.push_back(&one);
+  }
+  auto replies = core_.run(core_.on_cluster->bodies, parts.calls(), Loss::kNothingDone);
+  parts.each_reply(replies, 0, [&](std::size_t at, Reply& said, std::size_t) {
+    asked[at]->body = std::move(said.bytes);
+  });
+}
+
+void ClusterFinish::bury(std::vector<Ending>& endings) {
+  Parts parts(core_);
+  std::vector<Ending*> asked;
+  for (Ending& one : endings) {
+    const Finish::To to = one.finish->to;
+    const bool dead = to == Finish::To::kDead || (!one.leased && to == Finish::To::kParked);
+    if (one.over || !dead || (one.finish->keep == nullptr && one.body.empty())) continue;
+    const std::size_t weight = weight_of(*one.finish) + one.body.size();
+    Call& call = parts.add(core_.names.letters, weight, [&](Call& begun) {
+      begun.keys = {core_.names.letters};
+      begun.arguments = {core_.names.prefix};
+    });
+    call.arguments.push_back(one.id());
+    call.arguments.push_back(one.leased ? std::to_string(one.first) : Bytes());
+    call.arguments.push_back(one.text);
+    call.arguments.push_back(one.print);
+    call.arguments.push_back(std::move(one.body));
+    call.arguments.push_back(one.extra);
+    asked.push_back(&one);
+  }
+  auto replies = core_.run(core_.on_cluster->bury, parts.calls(), Loss::kInDoubt);
+  parts.each_reply(replies, 0, [&](std::size_t at, Reply& said, std::size_t) {
+    asked[at]->letter = std::move(said.bytes);
+  });
+}
+
+void ClusterFinish::write(std::vector<Ending>& endings, const Ttl& ttl) {
+  Parts parts(core_);
+  std::vector<Ending*> asked;
+  for (Ending& one : endings) {
+    if (one.over || !one.leased) continue;
+    const bool retry = one.finish->to == Finish::To::kRetrying;
+    Call& call = parts.add(one.record, weight_of(*one.finish),
+                           [](Call& begun) { begun.arguments.emplace_back(); });
+    call.keys.push_back(one.record);
+    call.arguments.push_back(nonce_of(*one.finish->lease));
+    call.arguments.emplace_back(1, ending_letter(one.finish->to));
+    call.arguments.push_back(std::to_string(finish_flags(*one.finish)));
+    call.arguments.push_back(retry ? std::to_string(one.till) : "0");
+    call.arguments.push_back(ttl(*one.finish));
+    call.arguments.push_back(ending_of(*one.finish));
+    call.arguments.emplace_back(one.row.empty() ? "0" : "1");
+    asked.push_back(&one);
+  }
+  const auto replies = core_.run(core_.on_cluster->write, parts.calls(), Loss::kInDoubt);
+  parts.each_letter(replies, [&](std::size_t at, char said) {
+    Ending& one = *asked[at];
+    if (said == '0') one.applied = Applied::kLeaseLost;
+    one.may_have_row = said == kHasRow;
+  });
+}
+
+void ClusterFinish::settle(std::vector<Ending>& endings) {
+  Parts parts(core_);
+  Call unburied;
+  unburied.keys = {core_.names.letters};
+  unburied.arguments = {core_.names.prefix};
+  for (Ending& one : endings) {
+    const Finish::To to = one.finish->to;
+    if (one.over) continue;
+    const bool lost = one.applied == Applied::kLeaseLost;
+    const bool ended = to == Finish::To::kCompleted || to == Finish::To::kDead;
+    if (lost && !one.letter.empty()) unburied.arguments.push_back(one.letter);
+    if (lost) {
+      if (!one.row.empty()) one.how = "show";
+    } else if (to == Finish::To::kNotStarted) {
+      if (!one.ack.empty()) one.how = "back";
+    } else if (one.leased && to == Finish::To::kParked) {
+      if (!one.row.empty()) one.how = "park";
+    } else if (one.leased && ended) {
+      if (!one.ack.empty() || one.may_have_row) one.how = "go";
+    } else if (!one.leased && (to == Finish::To::kParked || to == Finish::To::kDead)) {
+      if (!one.ack.empty()) one.how = "go";
+    }
+    if (one.how == nullptr) continue;
+    // What is found by its record is not named by what was taken, which has another number by now.
+    const bool by_record = one.how[0] == 's' || one.how[0] == 'p';
+    Call& call = parts.add(one.rows, 0, [&](Call& begun) {
+      begun.keys = {one.rows};
+      begun.arguments = {core_.names.prefix};
+    });
+    call.arguments.emplace_back(one.how);
+    call.arguments.push_back(by_record || one.may_have_row ? one.id() : Bytes());
+    call.arguments.push_back(by_record ? Bytes() : one.ack);
+    call.arguments.push_back(by_record ? one.row : Bytes());
+  }
+  core_.run(core_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
+  if (unburied.arguments.size() > 1) {
+    core_.run_one(core_.scripts.discard, unburied, Loss::kInDoubt);
+  }
+}
+
+void ClusterFinish::acknowledge(std::vector<Ending>& endings) {
+  Parts parts(core_);
+  std::vector<Ending*> asked;
+  for (Ending& one : endings) {
+    const Finish::To to = one.finish->to;
+    const bool alone = to == Finish::To::kAckOnly || to == Finish::To::kCompleted;
+    if (one.leased || !alone || one.ack.empty()) continue;
+    Call& call = parts.add(one.rows, 0, [&](Call& begun) {
+      begun.keys = {one.rows};
+      begun.arguments = {core_.names.prefix};
+    });
+    call.arguments.push_back(one.ack);
+    asked.push_back(&one);
+  }
+  std::vector<Ending> met;
+  auto replies = core_.run(core_.on_cluster->ack, parts.calls(), Loss::kInDoubt);
+  parts.each_reply(replies, 0, [&](std::size_t at, const Reply& said, std::size_t) {
+    KeyId id;
+    if (said.bytes.size() != id.bytes.size()) return;
+    std::copy(said.bytes.begin(), said.bytes.end(), id.bytes.begin());
+    asked[at]->record = core_.names.record(id);
+    met.push_back(*asked[at]);
+  });
+  if (!met.empty()) settle_met(met);
+}
+
+// Rows that their records know of: what those say now decides.
+void ClusterFinish::settle_met(std::vector<Ending>& met) {
+  Parts records(core_);
+  for (const Ending& one : met) {
+    records.add(one.record, 0, [](Call&) {}).keys.push_back(one.record);
+  }
+  auto told = core_.run(core_.on_cluster->peek, records.calls(), Loss::kNothingDone);
+  std::vector<Bytes> states(met.size());
+  records.each_reply(told, 0, [&](std::size_t at, Reply& said, std::size_t) {
+    states[at] = std::move(said.bytes);
+  });
+  Parts parts(core_);
+  for (std::size_t i = 0; i < met.size(); ++i) {
+    const char state = states[i].empty() ? ' ' : states[i].front();
+    Call& call = parts.add(met[i].rows, 0, [&](Call& begun) {
+      begun.keys = {met[i].rows};
+      begun.arguments = {core_.names.prefix};
+    });
+    call.arguments.emplace_back(state == 'P' ? "park" : state == 'R' ? "wait" : "go");
+    call.arguments.emplace_back();
+    call.arguments.push_back(met[i].ack);
+    call.arguments.push_back(state == 'R' ? states[i].substr(1) : Bytes());
+  }
+  core_.run(core_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
+}
+
+}  // namespace semel::redis

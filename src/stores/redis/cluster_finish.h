@@ -1,0 +1,66 @@
+// ClusterFinish: the end of a batch on a Cluster, where a record, what waits for it and its letter
+// are on nodes of their own.
+//
+// What one script does on a single server are steps here. Each is sent to all nodes that it
+// concerns before an answer is read:
+//
+//   1 mark    whose lease is lost is told so, and nothing of it is changed; the record of one that
+//   is
+//             to be held says that a row may be there
+//   2 keep    rows are written, and letters
+//   3 record  by compare-and-set on the nonce
+//   4 settle  rows go, or are parked; what was kept for a lease that was lost after all shows at
+//   once,
+//             or goes
+//
+// Whatever stops it in between leaves a row or a letter too many, and never one too few:
+//
+// - Before 3 the record is in progress still, and is taken over when its lease is over. A row that
+//   was kept meets it then, like a second delivery.
+// - Before 4 a row that was to go comes back, and meets a record that tells what became of it.
+// - A row that is to be parked shows by itself until step 4. Where it meets its record parked, or
+// not
+//   due yet because the clocks of two nodes differ, the end of that meeting does not let it go, as
+//   it would any other, but parks it, or hides it until then.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <semel/finish.h>
+
+#include "stores/redis/core.h"
+
+namespace semel::redis {
+
+// Any thread.
+class ClusterFinish {
+ public:
+  // In ms, or empty.
+  using Ttl = std::function<std::string(const Finish&)>;
+
+  explicit ClusterFinish(Core& core) : core_(core) {}
+
+  // Throws core::Failure; in doubt once a record may have been written.
+  std::vector<Applied> end(std::span<const Finish> batch, const Ttl& ttl);
+
+ private:
+  struct Ending;
+
+  void end_some(std::vector<Ending>& endings, const Ttl& ttl);
+  void mark(std::vector<Ending>& endings);
+  void hold(std::vector<Ending>& endings);
+  void find_bodies(std::vector<Ending>& endings);
+  void bury(std::vector<Ending>& endings);
+  void write(std::vector<Ending>& endings, const Ttl& ttl);
+  void settle(std::vector<Ending>& endings);
+  // Rows that go without a record.
+  void acknowledge(std::vector<Ending>& endings);
+  void settle_met(std::vector<Ending>& met);
+
+  Core& core_;
+};
+
+}  // namespace semel::redis

@@ -1,0 +1,223 @@
+#include "stores/redis/cluster_letters.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "stores/redis/cluster_script.h"
+#include "stores/redis/dead_letters.h"
+#include "stores/redis/finisher.h"
+#include "stores/redis/letter.h"
+#include "stores/redis/record.h"
+
+namespace semel::redis {
+namespace {
+
+// A copy that a crash left behind shows after so long, and meets its record.
+constexpr const char* kHiddenMs = "30000";
+constexpr char kRowFlag = 2;
+constexpr std::size_t kFlags = 2;
+
+struct Kept {
+  Bytes head, origin, content;
+};
+
+std::optional<Kept> read_letter(Core& core, const Bytes& number) {
+  const std::string name = core.names.of_store("letter:" + number);
+  Reply reply = core.router.ask({"HMGET", name, "m", "o", "b"}, Loss::kNothingDone);
+  if (reply.list.at(0).kind == Reply::Kind::kNil) return std::nullopt;
+  return Kept{reply.list[0].bytes, reply.list[1].bytes, reply.list[2].bytes};
+}
+
+// The first bytes of a record; nothing where there is none. Throws where it cannot be read.
+Bytes head_of_record(Core& core, const std::string& name) {
+  const std::string last = std::to_string(kHead - 1);
+  Bytes head = core.router.ask({"GETRANGE", name, "0", last}, Loss::kNothingDone).bytes;
+  if (head.empty()) return head;
+  if (head.size() != kHead || head.front() != kFormat) decoded(head);
+  return head;
+}
+
+char state_in(const Bytes& head) { return head[1]; }
+BytesView print_in(const Bytes& head) { return BytesView(head).substr(26, 16); }
+
+Call about_rows(const Core& core, ConsumerNumber consumer) {
+  Call call;
+  call.keys = {core.names.last_row(consumer)};
+  call.arguments = {core.names.prefix};
+  return call;
+}
+
+void settle(Core& core, ConsumerNumber consumer, std::vector<Bytes> how) {
+  Call call = about_rows(core, consumer);
+  for (Bytes& word : how) call.arguments.push_back(std::move(word));
+  core.run_one(core.on_cluster->settle, call, Loss::kInDoubt);
+}
+
+// As ack_of() tells it.
+Bytes hold_copy(Core& core, const Kept& kept, const char* hidden, BytesView record) {
+  const ConsumerNumber consumer = letter_of(kept.head, kept.origin, {}).consumer;
+  Call call = about_rows(core, consumer);
+  const Bytes no_headers(4, '\0');
+  for (const Bytes& part :
+       {kept.head, kept.origin, kept.content.empty() ? no_headers : kept.content, Bytes(hidden),
+        Bytes(record)}) {
+    call.arguments.push_back(part);
+  }
+  const Reply reply = core.run_one(core.on_cluster->copy, call, Loss::kInDoubt);
+  RowPlace place;
+  place.consumer = static_cast<std::uint32_t>(consumer);
+  place.lane = static_cast<unsigned>(reply.list.at(0).number);
+  place.number = std::stoull(reply.list.at(1).bytes);
+  return ack_of(place);
+}
+
+void count_replay(Core& core, const Bytes& letter) {
+  Call call;
+  call.keys = {core.names.letters};
+  call.arguments = {core.names.prefix, letter};
+  core.run_one(core.on_cluster->count_replay, call, Loss::kInDoubt);
+}
+
+bool reopen(Core& core, const std::string& name, const Bytes& head, bool held) {
+  Call call;
+  call.keys = {name};
+  call.arguments = {head, held ? "1" : "0"};
+  return core.run_one(core.on_cluster->reopen, call, Loss::kInDoubt).number == 1;
+}
+
+// The row shows before the record says that it is due: one that meets it parked is parked again.
+bool reopen_parked(Core& core, const KeyId& id, const std::string& name, const Bytes& head) {
+  bool held = false;
+  if (head[kFlags] >= kRowFlag) {
+    Call call = about_rows(core, id.consumer());
+    for (const Bytes& word : {Bytes(id.view()), Bytes()}) call.arguments.push_back(word);
+    held =
+        !core.run_one(core.on_cluster->bodies, call, Loss::kNothingDone).list.at(0).bytes.empty();
+  }
+  if (held) settle(core, id.consumer(), {"show", Bytes(id.view()), {}, {}});
+  return reopen(core, name, head, held);
+}
+
+bool reopen_dead(Core& core, const KeyId& id, const std::string& name, const Bytes& head) {
+  const std::string ids = core.names.of_store("letter-ids");
+  const Bytes field = "k" + Bytes(id.view()) + Bytes(print_in(head));
+  const Bytes letter = core.router.ask({"HGET", ids, field}, Loss::kNothingDone).bytes;
+  const auto kept = letter.empty() ? std::nullopt : read_letter(core, letter);
+  if (!kept) return reopen(core, name, head, false);
+  const Bytes row = hold_copy(core, *kept, kHiddenMs, id.view());
+  SEMEL_FAILPOINT(core.environment, failpoint::kKept);
+  if (!reopen(core, name, head, true)) {
+    settle(core, id.consumer(), {"go", {}, row, {}});
+    return false;
+  }
+  SEMEL_FAILPOINT(core.environment, failpoint::kRecorded);
+  settle(core, id.consumer(), {"wait", {}, row, "0"});
+  count_replay(core, letter);
+  return true;
+}
+
+// None where it changed meanwhile.
+std::optional<bool> try_to_unlock(Core& core, const KeyId& id) {
+  const std::string name = core.names.record(id);
+  const Bytes head = head_of_record(core, name);
+  if (head.empty()) return false;
+  const char state = state_in(head);
+  if (state != 'P' && state != 'X') return false;
+  const bool done =
+      state == 'P' ? reopen_parked(core, id, name, head) : reopen_dead(core, id, name, head);
+  return done ? std::optional(true) : std::nullopt;
+}
+
+// What the record says against an edit; none where it does not.
+std::optional<Edited> refused_by(const Bytes& head, const LetterEdit& edit) {
+  if (head.empty()) return std::nullopt;
+  if (state_in(head) == 'D') return Edited::kCompleted;
+  const bool known = edit.before != Fingerprint{};
+  // The new one: an earlier try ended between the record and the letter.
+  const bool begun = print_in(head) == edit.fingerprint.view();
+  if (known && !begun && print_in(head) != edit.before.view()) return Edited::kConflict;
+  if (state_in(head) != 'X') return Edited::kBusy;
+  if ((head[kFlags] & 1) != 0) return Edited::kUnknownOutcome;
+  return std::nullopt;
+}
+
+bool set_print(Core& core, const std::string& record, const Bytes& head, BytesView print) {
+  Call call;
+  call.keys = {record};
+  call.arguments = {head, Bytes(print)};
+  return core.run_one(core.on_cluster->print, call, Loss::kInDoubt).number == 1;
+}
+
+// None where its record changed meanwhile.
+std::optional<Edited> try_to_edit(Core& core, const LetterEdit& edit) {
+  Call call;
+  call.keys = {core.names.letters};
+  call.arguments = {core.names.prefix, std::to_string(edit.id), Bytes(edit.before.view()),
+                    Bytes(edit.fingerprint.view())};
+  const Loss look = Loss::kNothingDone;
+  const Edited would = edited_of(core.run_one(core.on_cluster->edit, call, look).bytes);
+  const auto kept = read_letter(core, call.arguments[1]);
+  if (would != Edited::kYes || !kept) return would == Edited::kYes ? Edited::kMissing : would;
+  const auto id = record_in(kept->head);
+  std::string record;
+  Bytes head;
+  if (id) {
+    record = core.names.record(*id);
+    head = head_of_record(core, record);
+    if (const auto refused = refused_by(head, edit)) return refused;
+    if (!head.empty() && !set_print(core, record, head, edit.fingerprint.view())) {
+      return std::nullopt;
+    }
+    SEMEL_FAILPOINT(core.environment, failpoint::kRecorded);
+  }
+  call.arguments.push_back(content_of(edit.headers, edit.payload));
+  const Edited done = edited_of(core.run_one(core.on_cluster->edit, call, Loss::kInDoubt).bytes);
+  if (done == Edited::kYes || head.empty()) return done;
+  Bytes changed = head;
+  changed.replace(26, 16, edit.fingerprint.view());
+  set_print(core, record, changed, print_in(head));
+  return done;
+}
+
+}  // namespace
+
+bool unlock_on_cluster(Core& core, const KeyId& id) {
+  for (int look = 0; look < kLooks; ++look) {
+    if (const auto done = try_to_unlock(core, id)) return *done;
+  }
+  never_stands_still();
+}
+
+Replayed replay_on_cluster(Core& core, std::int64_t letter) {
+  const Bytes number = std::to_string(letter);
+  const auto kept = read_letter(core, number);
+  if (!kept) return Replayed::kMissing;
+  const Letter told = letter_of(kept->head, kept->origin, {});
+  if (told.record) {
+    const Bytes head = head_of_record(core, core.names.record(*told.record));
+    const Fingerprint& print = told.told.fingerprint;
+    if (!head.empty()) {
+      if (print != Fingerprint{} && print.view() != print_in(head)) return Replayed::kConflict;
+      if (state_in(head) == 'D') return Replayed::kCompleted;
+      if (unlock_on_cluster(core, *told.record)) return Replayed::kYes;
+    }
+  }
+  // No record, or one on its way: a copy of its own passes through the record like any other.
+  hold_copy(core, *kept, "0", {});
+  count_replay(core, number);
+  return Replayed::kYes;
+}
+
+Edited edit_on_cluster(Core& core, const LetterEdit& edit) {
+  for (int look = 0; look < kLooks; ++look) {
+    if (const auto done = try_to_edit(core, edit)) return *done;
+  }
+  never_stands_still();
+}
+
+void remove_rows_of(Core& core, const KeyId& id) {
+  settle(core, id.consumer(), {"go", Bytes(id.view()), {}, {}});
+}
+
+}  // namespace semel::redis

@@ -1,0 +1,25 @@
+// What an operator does to dead letters and closed records on a Cluster, where a record, what waits
+// for it and its letter are on nodes of their own.
+//
+// Each is done in steps, in an order in which a stop between two of them loses nothing and the same
+// command, said again, goes on: a row is written, hidden, before its record says so, and shows
+// after; what goes does so before the record that speaks of it.
+#pragma once
+
+#include <semel/records.h>
+
+#include "stores/redis/core.h"
+
+namespace semel::redis {
+
+// As unlock_record.
+bool unlock_on_cluster(Core& core, const KeyId& id);
+
+enum class Replayed { kYes, kCompleted, kConflict, kMissing };
+Replayed replay_on_cluster(Core& core, std::int64_t letter);
+
+Edited edit_on_cluster(Core& core, const LetterEdit& edit);
+
+void remove_rows_of(Core& core, const KeyId& id);
+
+}  // namespace semel::redis

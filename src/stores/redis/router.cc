@@ -1,0 +1,377 @@
+#include "stores/redis/router.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "stores/redis/error_table.h"
+
+namespace semel::redis {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+// So often it is sent on without a pause: a map that is older than a move of slots is put right by
+// the first.
+constexpr int kMostHops = 16;
+constexpr milliseconds kFirstPause{5};
+constexpr milliseconds kLongestPause{200};
+
+// Where the server that said so sends us; none where it says something else.
+std::optional<NodePlace> sent_on_to(std::string_view said, const std::string& own_host) {
+  const auto at = said.rfind(' ');
+  if (at == std::string_view::npos) return std::nullopt;
+  NodePlace place = place_in(said.substr(at + 1), own_host);
+  if (place.port == 0) return std::nullopt;
+  return place;
+}
+
+bool is_bad_moment(std::string_view word) {
+  constexpr std::string_view kWords[] = {"TRYAGAIN",   "CLUSTERDOWN", "LOADING",
+                                         "MASTERDOWN", "READONLY",    "UNBLOCKED"};
+  return std::ranges::find(kWords, word) != std::ranges::end(kWords);
+}
+
+core::Failure in_doubt(const core::Failure& failed) {
+  Error error = failed.error();
+  error.kind = ErrorKind::kInDoubt;
+  return {std::move(error), failed.code()};
+}
+
+// Twice as long each time, spread by chance so that those who met do not meet again.
+class Pause {
+ public:
+  explicit Pause(Random& random) : random_(random) {}
+  void wait() {
+    const auto most = static_cast<std::uint64_t>(next_.count());
+    std::this_thread::sleep_for(milliseconds(most / 2 + random_.next() % (most + 1)));
+    next_ = std::min(next_ * 2, kLongestPause);
+  }
+
+ private:
+  Random& random_;
+  milliseconds next_ = kFirstPause;
+};
+
+Router::Masters nodes_of(const Target& target, std::size_t kept) {
+  Router::Masters nodes;
+  for (Target& one : each_of(target)) nodes.push_back(std::make_shared<Router::Node>(one, kept));
+  return nodes;
+}
+
+}  // namespace
+
+Router::Router(Target target, std::size_t kept, bool cluster, Confirm confirm, Random& random)
+    : target_(std::move(target)),
+      kept_(kept),
+      cluster_(cluster),
+      confirm_(confirm),
+      random_(random),
+      named_(nodes_of(target_, kept)) {}
+
+std::vector<Reply> Router::run_one_server(const Script& script, std::span<const Call> calls,
+                                          Loss loss) {
+  Lent wire(named_.front()->pool);
+  std::vector<Reply> replies = script.run(*wire, calls, loss);
+  if (confirm_.wanted() && loss == Loss::kInDoubt) {
+    ask_to_confirm(*wire, confirm_);
+    need_confirmed(wire->run(loss).front(), confirm_);
+  }
+  return replies;
+}
+
+std::vector<Reply> Router::run(const Script& script, std::span<const Call> calls, Loss loss) {
+  if (!cluster_) return run_one_server(script, calls, loss);
+  std::vector<Task> tasks;
+  tasks.reserve(calls.size());
+  for (const Call& call : calls) {
+    Task& task = tasks.emplace_back();
+    task.slot = cluster_slot(call.keys.at(0));
+    task.send = [&script, &call](Wire& wire, bool with_text) {
+      script.send(wire, call, with_text, true);
+    };
+  }
+  return route(std::move(tasks), loss);
+}
+
+std::vector<Reply> Router::ask_all(std::span<const Question> questions, Loss loss) {
+  if (questions.empty()) return {};
+  if (!cluster_) {
+    Lent wire(named_.front()->pool);
+    for (const Question& one : questions) wire->send(one.words);
+    return wire->run(loss);
+  }
+  std::vector<Task> tasks;
+  tasks.reserve(questions.size());
+  for (const Question& one : questions) {
+    Task& task = tasks.emplace_back();
+    task.slot = cluster_slot(one.name);
+    task.send = [&one](Wire& wire, bool) { wire.send(one.words); };
+  }
+  return route(std::move(tasks), loss);
+}
+
+Reply Router::ask(const std::vector<BytesView>& words, Loss loss) {
+  const Question question{words.at(1), words};
+  std::vector<Reply> replies = ask_all({&question, 1}, loss);
+  if (replies.front().is_error()) throw failure_of(replies.front());
+  return std::move(replies.front());
+}
+
+std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
+  std::vector<Reply> replies(tasks.size());
+  std::vector<std::size_t> pending(tasks.size());
+  for (std::size_t i = 0; i < pending.size(); ++i) pending[i] = i;
+  const auto until = Clock::now() + target_.answer_timeout;
+  Pause pause(random_);
+  for (int rounds = 1; !pending.empty(); ++rounds) {
+    Round round;
+    std::uint64_t seen = 0;
+    {
+      const std::scoped_lock lock(mutex_);
+      seen = version_;
+    }
+    std::vector<std::size_t> again;
+    std::vector<Share> shares = shares_of(tasks, pending, again, round);
+    for (Share& share : shares) send(share, tasks, loss);
+    for (Share& share : shares) read(share, tasks, replies, again, round, loss);
+    if (round.doubt) throw *round.doubt;
+    const bool done_some = again.size() < tasks.size();
+    std::ranges::sort(again);
+    pending = std::move(again);
+    if (pending.empty()) break;
+    if (round.pause || rounds >= kMostHops) {
+      if (Clock::now() >= until) {
+        if (!round.lost) break;  // with the errors as they came
+        throw loss == Loss::kInDoubt && done_some ? in_doubt(*round.lost) : *round.lost;
+      }
+      pause.wait();
+    }
+    if (round.stale) try_to_refresh(seen);
+  }
+  return replies;
+}
+
+// Where nobody tells, the next round says what is wrong.
+void Router::try_to_refresh(std::uint64_t seen) {
+  try {
+    refresh(seen);
+  } catch (const core::Failure& failed) {
+    if (failed.error().kind != ErrorKind::kUnavailable) throw;
+  }
+}
+
+std::vector<Router::Share> Router::shares_of(std::span<const Task> tasks,
+                                             std::span<const std::size_t> pending,
+                                             std::vector<std::size_t>& again, Round& round) {
+  std::map<Node*, std::size_t> place_of;
+  std::vector<Share> shares;
+  need_map();
+  for (const std::size_t i : pending) {
+    auto node = tasks[i].asking ? tasks[i].asking : owner_of(tasks[i].slot);
+    if (!node) {
+      round.pause = round.stale = true;
+      round.lost = core::Failure(
+          {ErrorKind::kUnavailable, "R250", "no node of the Redis Cluster has the slot of a record",
+           "redis-cli --cluster check tells what is missing"},
+          1);
+      again.push_back(i);
+      continue;
+    }
+    const auto [at, is_new] = place_of.try_emplace(node.get(), shares.size());
+    if (is_new) shares.push_back({std::move(node), nullptr, {}});
+    shares[at->second].tasks.push_back(i);
+  }
+  std::erase_if(shares, [&](Share& share) {
+    try {
+      share.wire = share.node->pool.lend();
+      return false;
+    } catch (const core::Failure& failed) {
+      if (failed.error().kind != ErrorKind::kUnavailable) throw;
+      round.pause = round.stale = true;
+      round.lost = failed;
+      again.insert(again.end(), share.tasks.begin(), share.tasks.end());
+      return true;
+    }
+  });
+  return shares;
+}
+
+void Router::send(Share& share, std::span<const Task> tasks, Loss loss) {
+  for (const std::size_t i : share.tasks) {
+    if (tasks[i].asking) share.wire->send({"ASKING"});
+    tasks[i].send(*share.wire, tasks[i].with_text);
+  }
+  if (confirm_.wanted() && loss == Loss::kInDoubt) ask_to_confirm(*share.wire, confirm_);
+  share.wire->begin();
+}
+
+void Router::read(Share& share, std::span<Task> tasks, std::vector<Reply>& replies,
+                  std::vector<std::size_t>& again, Round& round, Loss loss) {
+  std::vector<Reply> told;
+  try {
+    told = share.wire->run(loss);
+  } catch (const core::Failure& failed) {
+    if (failed.error().kind == ErrorKind::kInDoubt) {
+      round.doubt = failed;
+      return;
+    }
+    if (failed.error().kind != ErrorKind::kUnavailable) throw;
+    round.pause = round.stale = true;
+    round.lost = failed;
+    again.insert(again.end(), share.tasks.begin(), share.tasks.end());
+    return;
+  }
+  const std::shared_ptr<Node> node = share.node;
+  node->pool.give_back(std::move(share.wire));
+  std::size_t at = 0;
+  bool any_done = false;
+  for (const std::size_t i : share.tasks) {
+    if (tasks[i].asking) ++at;
+    Reply& reply = told[at++];
+    if (goes_again(tasks[i], reply, share, round)) again.push_back(i);
+    any_done = any_done || !reply.is_error();
+    replies[i] = std::move(reply);
+  }
+  if (at == told.size() || !any_done) return;
+  try {
+    need_confirmed(told[at], confirm_);
+  } catch (const core::Failure& failed) {
+    round.doubt = failed;
+  }
+}
+
+bool Router::goes_again(Task& task, const Reply& reply, const Share& share, Round& round) {
+  task.asking = nullptr;
+  if (!reply.is_error()) return false;
+  const std::string_view word = word_of(reply.bytes);
+  if (word == "NOSCRIPT") {
+    task.with_text = true;
+    return true;
+  }
+  if (is_bad_moment(word)) {
+    round.pause = round.stale = true;
+    return true;
+  }
+  if (word != "MOVED" && word != "ASK") return false;
+  const auto place = sent_on_to(reply.bytes, share.node->target.host);
+  if (!place) return false;
+  if (word == "ASK") {
+    task.asking = node_at(*place);
+    return true;
+  }
+  const std::scoped_lock lock(mutex_);
+  map_.moved(task.slot, *place);
+  round.stale = true;
+  return true;
+}
+
+std::shared_ptr<Router::Node> Router::node_at(const NodePlace& place) {
+  const std::scoped_lock lock(mutex_);
+  std::shared_ptr<Node>& node = nodes_[place];
+  if (!node) {
+    Target target = target_;
+    target.socket.clear();
+    target.host = place.host;
+    target.port = place.port;
+    node = std::make_shared<Node>(std::move(target), kept_);
+  }
+  return node;
+}
+
+std::shared_ptr<Router::Node> Router::owner_of(std::uint16_t slot) {
+  NodePlace place;
+  {
+    const std::scoped_lock lock(mutex_);
+    const NodePlace* owner = map_.owner(slot);
+    if (owner == nullptr) return nullptr;
+    place = *owner;
+  }
+  return node_at(place);
+}
+
+void Router::need_map() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (version_ != 0) return;
+  }
+  refresh(0);
+}
+
+std::vector<std::shared_ptr<Router::Node>> Router::to_be_asked() {
+  std::vector<std::shared_ptr<Node>> asked;
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [place, node] : nodes_) asked.push_back(node);
+  // Another one each time: one that is cut off from the others tells what was.
+  if (!asked.empty()) {
+    std::ranges::rotate(asked,
+                        asked.begin() + static_cast<std::ptrdiff_t>(random_.next() % asked.size()));
+  }
+  asked.insert(asked.end(), named_.begin(), named_.end());
+  return asked;
+}
+
+void Router::refresh(std::uint64_t seen) {
+  const std::scoped_lock one_at_a_time(refreshing_);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (version_ > seen) return;  // another thread was faster
+  }
+  std::optional<core::Failure> failed;
+  for (const auto& node : to_be_asked()) {
+    try {
+      SlotMap map = [&] {
+        Lent wire(node->pool);
+        return SlotMap::read(wire->ask({"CLUSTER", "SLOTS"}, Loss::kNothingDone),
+                             node->target.host);
+      }();
+      if (map.masters().empty()) continue;
+      for (const NodePlace& place : map.masters()) node_at(place);
+      const std::scoped_lock lock(mutex_);
+      map_ = std::move(map);
+      ++version_;
+      // What is no master any more may become one again in another life.
+      std::erase_if(nodes_, [&](const auto& one) {
+        return std::ranges::find(map_.masters(), one.first) == map_.masters().end();
+      });
+      return;
+    } catch (const core::Failure& this_one) {
+      failed = this_one;
+    }
+  }
+  if (failed) throw *failed;
+  core::fail({ErrorKind::kUnavailable, "R250", "no node of the Redis Cluster has any slot",
+              "redis-cli --cluster check tells what is missing"},
+             1);
+}
+
+Router::Masters Router::masters() {
+  if (!cluster_) return named_;
+  std::uint64_t seen = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    seen = version_;
+  }
+  refresh(seen);
+  Masters all;
+  std::vector<NodePlace> places;
+  {
+    const std::scoped_lock lock(mutex_);
+    places = map_.masters();
+  }
+  for (const NodePlace& place : places) all.push_back(node_at(place));
+  return all;
+}
+
+std::shared_ptr<Router::Node> Router::owner(std::string_view name) {
+  if (!cluster_) return named_.front();
+  need_map();
+  if (auto node = owner_of(cluster_slot(name))) return node;
+  core::fail({ErrorKind::kUnavailable, "R250", "no node of the Redis Cluster has a slot",
+              "redis-cli --cluster check tells what is missing"},
+             1);
+}
+
+}  // namespace semel::redis

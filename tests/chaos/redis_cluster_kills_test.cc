@@ -1,0 +1,264 @@
+// What a Redis Cluster's own part in the fault table is: a master is killed and its replica takes
+// over, slots move under load, a replica that lacks the last writes takes over.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include <semel/records.h>
+#include <semel/redis.h>
+
+#include "tests/chaos/redis_database.h"
+#include "tests/chaos/scene.h"
+#include "tests/chaos/work.h"
+#include "tests/support/builders.h"
+#include "tests/support/ledger.h"
+#include "tests/support/test_environment.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int kNodeTimeoutMs = 1'500;
+
+// All that was sent, and how often a key came again.
+std::size_t expect_none_lost(Work& work, const Ledger& ledger) {
+  const auto balance = ledger.balance();
+  EXPECT_EQ(balance.keys, work.sent()) << "lost";
+  EXPECT_EQ(work.scene().held(), 0U);
+  EXPECT_TRUE(work.scene().dead().empty());
+  EXPECT_EQ(work.scene().completed(), work.sent());
+  const auto store = work.scene().database().open();
+  const auto findings = store->facets().records->verify(true);
+  EXPECT_TRUE(findings.has_value());
+  for (const auto& finding : findings.value()) {
+    ADD_FAILURE() << finding.what << " " << finding.where << ": " << finding.detail;
+  }
+  return balance.doubled;
+}
+
+std::vector<std::string> settings(const TempDir& folder, int replicas) {
+  return {"strategy=state_machine", "handler=plain", "ledger=" + folder.file("ledger"),
+          fmt::format("replicas={}", replicas)};
+}
+
+// What it counts under this name of INFO errorstats, of all nodes.
+std::size_t errors_of(const RedisCluster& cluster, const std::string& name) {
+  std::istringstream lines(cluster.run_everywhere({"INFO", "errorstats"}));
+  const std::string begins = "errorstat_" + name + ":count=";
+  std::size_t sum = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(begins)) sum += std::stoul(line.substr(begins.size()));
+  }
+  return sum;
+}
+
+// Nothing that was confirmed by a replica is lost with the master.
+TEST(RedisClusterKills, NothingIsLostWhereAReplicaTakesOver) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
+  SeededRandom random(seed);
+  const std::size_t kills = 2 * soak_factor();
+  RedisCluster cluster(kNodeTimeoutMs);
+  const TempDir folder;
+  const Ledger ledger(folder.file("ledger"));
+  Work work(make_cluster_database(cluster, 1), settings(folder, 1), 2);
+  const auto calls = [&] { return ledger.balance().keys; };
+  for (std::size_t i = 0; i < kills; ++i) {
+    const std::size_t before = calls();
+    work.send(200);
+    ASSERT_TRUE(work.goes_on(calls, before)) << "kill " << i;
+    std::this_thread::sleep_for(milliseconds(random.below(30)));
+    const auto masters = cluster.masters();
+    const int killed = masters[random.below(masters.size())];
+    const std::string name = "{" + cluster.tag_at(killed) + "}";
+    cluster.node_at(killed).kill();
+    cluster.wait_for_another_master(name, killed);
+    cluster.node_at(killed).start();
+    cluster.wait_until_whole();
+  }
+  work.finish();
+  const std::size_t doubled = expect_none_lost(work, ledger);
+  fmt::print("{} masters killed: of {} effects {} came twice\n", kills, work.sent(), doubled);
+}
+
+TEST(RedisClusterKills, SlotsMoveUnderLoadAndNothingComesTwice) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
+  SeededRandom random(seed);
+  const std::size_t moves = 24 * soak_factor();
+  RedisCluster cluster(RedisCluster::kCalmTimeoutMs);
+  const TempDir folder;
+  const Ledger ledger(folder.file("ledger"));
+  auto database = make_cluster_database(cluster);
+  const std::string place = database->place();
+  const std::string prefix = place.substr(place.find(' ') + 1);
+  Work work(std::move(database), settings(folder, 0), 2);
+  const auto calls = [&] { return ledger.balance().keys; };
+  std::string rows = cluster.run_everywhere({"KEYS", prefix + "{h*}last"});
+  rows.erase(std::remove(rows.begin(), rows.end(), '\n'), rows.end());
+  ASSERT_TRUE(rows.starts_with(prefix)) << rows;
+  for (std::size_t i = 0; i < moves; ++i) {
+    const std::size_t before = calls();
+    work.send(60);
+    ASSERT_TRUE(work.goes_on(calls, before)) << "move " << i;
+    std::string name = fmt::format("{}{{{:02x}}}", prefix, random.below(256));
+    if (i % 6 == 1) name = rows;
+    if (i % 6 == 4) name = prefix + "{store}";
+    const auto masters = cluster.masters();
+    const int from = cluster.master_of(name);
+    int to = from;
+    while (to == from) to = masters[random.below(masters.size())];
+    cluster.begin_move(name, to);
+    std::this_thread::sleep_for(milliseconds(random.below(40)));
+    cluster.move_names(name, to);
+    std::this_thread::sleep_for(milliseconds(random.below(10)));
+    cluster.end_move(name, to);
+  }
+  work.finish();
+  const std::size_t doubled = expect_none_lost(work, ledger);
+  EXPECT_EQ(doubled, 0U) << "nobody was killed";
+  const std::size_t asked = errors_of(cluster, "ASK"), moved = errors_of(cluster, "MOVED");
+  EXPECT_GE(asked, 1U) << "no slot was met in between two nodes";
+  EXPECT_GE(moved, 1U) << "no slot was met at another node";
+  fmt::print("{} slots moved under {} keys: {} ASK, {} MOVED, {} TRYAGAIN\n", moves, work.sent(),
+             asked, moved, errors_of(cluster, "TRYAGAIN"));
+}
+
+// One that lacks what its master wrote last takes over.
+class RedisFailover : public testing::Test {
+ protected:
+  std::unique_ptr<Store> open() {
+    RedisOptions options;
+    options.url = cluster_.url();
+    options.prefix = prefix_;
+    auto store = open_redis(std::move(options));
+    EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
+    consumer_ = store.value()->attach({"payments", "recipe", false, {}}).value();
+    return std::move(store).value();
+  }
+  // The next one whose record belongs to that node.
+  Message message_at(int master) {
+    for (;;) {
+      Message message = make_message(consumer_, fmt::format("k{}", next_++));
+      const auto& bytes = message.key().id.bytes;
+      std::uint32_t mixed = 2'166'136'261U;
+      for (const unsigned char byte : bytes) mixed = (mixed ^ byte) * 16'777'619U;
+      const std::string tag = fmt::format("{{{:02x}}}", (mixed ^ mixed >> 16U) % 256);
+      if (cluster_.master_of(prefix_ + tag) == master) return message;
+    }
+  }
+  static Result<Claim> claim(Store& store, const Message& message, milliseconds lease) {
+    const Message* one = &message;
+    auto claims = store.claim({&one, 1}, {lease, {}, false});
+    if (!claims) return failure(claims.error());
+    return claims->front();
+  }
+  static Lease acquired(Store& store, const Message& message, milliseconds lease) {
+    const auto claimed = claim(store, message, lease);
+    EXPECT_TRUE(claimed && std::holds_alternative<Acquired>(*claimed))
+        << (claimed ? "not acquired" : claimed.error().message);
+    if (!claimed || !std::holds_alternative<Acquired>(*claimed)) return {};
+    return std::get<Acquired>(*claimed).lease;
+  }
+  // Once the lease that is on it is over.
+  static Lease acquired_at_last(Store& store, const Message& message) {
+    const auto until = std::chrono::steady_clock::now() + seconds(30);
+    while (std::chrono::steady_clock::now() < until) {
+      const auto claimed = claim(store, message, seconds(60));
+      if (claimed && std::holds_alternative<Acquired>(*claimed)) {
+        return std::get<Acquired>(*claimed).lease;
+      }
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+    ADD_FAILURE() << "never acquired";
+    return {};
+  }
+  // From here on the replica hears nothing of its master.
+  void cut_off(int master) {
+    cluster_.run_at(master, {"ACL", "SETUSER", "default", "-psync", "-sync"});
+    cluster_.run_at(master, {"CLIENT", "KILL", "TYPE", "replica"});
+  }
+  void fail_over(int master, int replica, const std::string& name) {
+    cluster_.node_at(master).kill();
+    cluster_.run_at(replica, {"CLUSTER", "FAILOVER", "TAKEOVER"});
+    cluster_.wait_for_another_master(name, master);
+  }
+
+  RedisCluster cluster_{kNodeTimeoutMs};
+  const std::string prefix_ = cluster_.new_prefix();
+  ConsumerNumber consumer_{};
+  int next_ = 0;
+};
+
+TEST_F(RedisFailover, WhatWasLostIsHandledAgainUnderGreaterTokensAndALateHolderIsRefused) {
+  const auto first = open();
+  const int master = cluster_.masters().front();
+  const std::string name = "{" + cluster_.tag_at(master) + "}";
+  const int replica = cluster_.replica_of(master);
+  ASSERT_NE(replica, 0);
+  const Message completed = message_at(master), vanished = message_at(master);
+  const Lease kept = acquired(*first, completed, milliseconds(500));
+  cluster_.wait_for_replica(master);
+  cut_off(master);
+  const Finish finish = test::completed(kept);
+  ASSERT_EQ(first->finish({&finish, 1}).value().front(), Applied::kYes);
+  const Lease late = acquired(*first, vanished, seconds(60));
+  ASSERT_NO_FATAL_FAILURE(fail_over(master, replica, name));
+
+  const Finish end = test::completed(late);
+  const auto refused = first->finish({&end, 1});
+  ASSERT_TRUE(refused.has_value()) << refused.error().message;
+  EXPECT_EQ(refused->front(), Applied::kLeaseLost) << "its record is gone";
+  // Another process, which has seen none of the tokens.
+  const auto second = open();
+  const Lease again = acquired(*second, vanished, seconds(60));
+  EXPECT_GT(again.token, late.token) << "the claim vanished: another has it, under a greater token";
+  const Lease repeated = acquired_at_last(*second, completed);
+  EXPECT_GT(repeated.token, kept.token) << "its end vanished: it is handled again";
+  EXPECT_NE(repeated.token, again.token);
+  // The old master comes back as a replica, and gives nothing to anybody.
+  cluster_.node_at(master).start();
+  cluster_.wait_until_whole();
+  EXPECT_EQ(second->finish({&end, 1}).value().front(), Applied::kLeaseLost);
+}
+
+// Where a replica must have it, the same is refused: nothing that was answered is lost.
+TEST_F(RedisFailover, WhatWasConfirmedIsNotLost) {
+  RedisOptions options;
+  options.url = cluster_.url() + "?timeout=2";
+  options.prefix = prefix_;
+  options.wait_replicas = 1;
+  const auto store = open_redis(options);
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  consumer_ = (*store)->attach({"payments", "recipe", false, {}}).value();
+  const int master = cluster_.masters().front();
+  const std::string name = "{" + cluster_.tag_at(master) + "}";
+  const int replica = cluster_.replica_of(master);
+  const Message done = message_at(master), doubtful = message_at(master);
+  const Finish finish = test::completed(acquired(**store, done, seconds(60)));
+  ASSERT_EQ((*store)->finish({&finish, 1}).value().front(), Applied::kYes);
+  const Lease lease = acquired(**store, doubtful, seconds(60));
+  cut_off(master);
+  const Finish end = test::completed(lease);
+  const auto ended = (*store)->finish({&end, 1});
+  ASSERT_FALSE(ended.has_value());
+  EXPECT_EQ(ended.error().code, "R268") << ended.error().message;
+  EXPECT_EQ(ended.error().kind, ErrorKind::kInDoubt);
+  ASSERT_NO_FATAL_FAILURE(fail_over(master, replica, name));
+  const auto second = open();
+  const auto known = claim(*second, done, seconds(60));
+  ASSERT_TRUE(known.has_value()) << known.error().message;
+  EXPECT_TRUE(std::holds_alternative<Completed>(*known));
+}
+
+}  // namespace
+}  // namespace semel::test

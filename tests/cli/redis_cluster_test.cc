@@ -1,0 +1,117 @@
+// The program on a Redis Cluster.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/support/redis_cluster.h"
+
+namespace semel::test {
+namespace {
+
+const RedisCluster& cluster() { return RedisCluster::shared(); }
+
+// A folder with a config over a prefix of its own, and a script that is the handler.
+class ClusterScene {
+ public:
+  ClusterScene() {
+    write_file(config(), fmt::format("version: 1\n"
+                                     "store: {{ redis: {{ url: \"{}\", prefix: \"{}\", "
+                                     "wait_replicas: 1 }} }}\n"
+                                     "consumers:\n"
+                                     "  - name: payments\n"
+                                     "    source: {{ queue: {{}} }}\n"
+                                     "    key: json:/id\n"
+                                     "    retry: {{ backoff: 1ms..5ms }}\n"
+                                     "    handler: {{ exec: [./handler.sh] }}\n",
+                                     cluster().url(), cluster().new_prefix()));
+    write_file(file("handler.sh"),
+               fmt::format("#!/bin/sh\ncd '{}'\ncat > /dev/null\n"
+                           "echo \"$SEMEL_KEY\" >> calls.txt\n"
+                           "case $SEMEL_KEY in\n"
+                           "  *3) [ \"$SEMEL_ATTEMPT\" -gt 2 ] || exit 75;;\n"
+                           "  *7) [ -e mended ] || {{ echo 'no such account' >&2; exit 65; }};;\n"
+                           "esac\n",
+                           file("")));
+    std::filesystem::permissions(file("handler.sh"), std::filesystem::perms::owner_all);
+  }
+
+  std::map<std::string, int> calls() const {
+    std::map<std::string, int> counted;
+    std::ifstream stream(file("calls.txt"));
+    for (std::string key; std::getline(stream, key);) ++counted[key];
+    return counted;
+  }
+  std::string file(std::string_view name) const { return folder_.file(name); }
+  std::string config() const { return file("semel.yaml"); }
+  Ran semel(Words words, const StartOptions& options = {}) const {
+    words.insert(words.end(), {"-c", config()});
+    return run(words, options);
+  }
+  std::string shown(const std::string& key, const std::string& what) const {
+    return json_at(semel({"records", "show", key, "-o", "json"}).out, "/records/0/" + what);
+  }
+
+ private:
+  TempDir folder_;
+};
+
+TEST(RedisClusterProgram, RunsAndIsLookedAtAndMended) {
+  const ClusterScene scene;
+  std::string sent;
+  for (int i = 0; i < 50; ++i) sent += fmt::format("{{\"id\":\"p-{}\"}}\n", i);
+  const Ran put = scene.semel({"send", "payments", "-", "-q"}, {.input = sent});
+  ASSERT_EQ(put.code, 0) << put.err;
+  const Ran ran = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(scene.calls().size(), 50U);
+  EXPECT_EQ(scene.calls()["p-3"], 3);
+  EXPECT_EQ(scene.shown("p-3", "state"), "completed");
+  const Ran listed = scene.semel({"records", "list", "-o", "json"});
+  EXPECT_EQ(json_at(listed.out, "/records/4/state"), "dead") << listed.out << listed.err;
+  EXPECT_EQ(json_at(listed.out, "/records/5/key"), "(absent)");
+  const Ran stats = scene.semel({"store", "stats", "-o", "json"});
+  EXPECT_EQ(json_at(stats.out, "/generations/0/records"), "45") << stats.out << stats.err;
+  const Ran letters = scene.semel({"dlq", "list", "-o", "json"});
+  EXPECT_EQ(json_at(letters.out, "/count"), "5") << letters.err;
+
+  write_file(scene.file("mended"), "");
+  const Ran unlocked = scene.semel({"records", "unlock", "p-7", "--yes"});
+  EXPECT_EQ(unlocked.code, 0) << unlocked.err;
+  const Ran replayed = scene.semel({"dlq", "replay", "--all", "--yes"});
+  EXPECT_EQ(replayed.code, 0) << replayed.out << replayed.err;
+  EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  for (const char* key : {"p-7", "p-17", "p-47"}) {
+    EXPECT_EQ(scene.shown(key, "state"), "completed") << key;
+    EXPECT_EQ(scene.calls()[key], 2) << key;
+  }
+  const Ran forgotten = scene.semel({"records", "forget", "p-0", "--yes"});
+  EXPECT_EQ(forgotten.code, 0) << forgotten.err;
+  EXPECT_EQ(scene.shown("p-0", "state"), "(absent)");
+  const Ran verified = scene.semel({"store", "verify", "--full"});
+  EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+}
+
+TEST(RedisClusterProgram, TheDoctorTellsOfEachMaster) {
+  const ClusterScene scene;
+  const Ran doctor = scene.semel({"doctor"});
+  for (const int port : cluster().masters()) {
+    EXPECT_NE(doctor.out.find(fmt::format("127.0.0.1:{}", port)), std::string::npos)
+        << doctor.out << doctor.err;
+  }
+}
+
+TEST(RedisClusterProgram, ANumberedDatabaseIsRefused) {
+  const ClusterScene scene;
+  const Ran ran =
+      scene.semel({"run", "--once", "--set", "store.redis.url=" + cluster().url() + "/3"});
+  EXPECT_EQ(ran.code, 78) << ran.err;
+  EXPECT_NE(ran.err.find("error[R264]"), std::string::npos) << ran.err;
+}
+
+}  // namespace
+}  // namespace semel::test
