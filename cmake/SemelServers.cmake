@@ -1,10 +1,10 @@
 # The servers that tests share: each is started once in a run of ctest, before the first test that
 # needs it, and stopped after the last. Tests say so by
 #
-#   semel_test_program(... SERVERS postgres mariadb mysql8 redis)
+#   semel_test_program(... SERVERS postgres mariadb mysql8 redis kafka)
 #
-# and find it by PostgresServer::shared() (tests/support/database_server.h). MySQL 8 is no package of
-# Debian's: where it was not fetched, a test that is skipped says why, and the others are not there.
+# and find it by PostgresServer::shared() (tests/support/database_server.h). MySQL 8 and Kafka are no
+# packages of Debian's: where one was not fetched, a test that is skipped says why, and the others are not there.
 
 # semel_servers(VARIABLE PROGRAM SERVER...): what its tests have as properties. They need one fixture,
 # named like the program, which each of the servers is a part of: gtest_discover_tests() takes no lists.
@@ -36,9 +36,25 @@ function(semel_find_mysql8)
   endforeach()
 endfunction()
 
+# Sets SEMEL_KAFKA to the folder of Kafka's jars, or SEMEL_KAFKA_ABSENT to why there is none.
+function(semel_find_kafka)
+  get_property(asked GLOBAL PROPERTY SEMEL_KAFKA SET)
+  if(NOT asked)
+    execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tests/support/fetch_kafka --cached
+                    OUTPUT_VARIABLE home ERROR_VARIABLE why OUTPUT_STRIP_TRAILING_WHITESPACE
+                    ERROR_STRIP_TRAILING_WHITESPACE)
+    set_property(GLOBAL PROPERTY SEMEL_KAFKA "${home}")
+    set_property(GLOBAL PROPERTY SEMEL_KAFKA_ABSENT "${why}")
+  endif()
+  foreach(name SEMEL_KAFKA SEMEL_KAFKA_ABSENT)
+    get_property(value GLOBAL PROPERTY ${name})
+    set(${name} "${value}" PARENT_SCOPE)
+  endforeach()
+endfunction()
+
 # Adds the tests that start and stop the servers. After all that name them.
 function(semel_add_servers)
-  foreach(server postgres mariadb mysql8 redis)
+  foreach(server postgres mariadb mysql8 redis kafka)
     get_property(fixtures GLOBAL PROPERTY SEMEL_SERVER_${server})
     if(NOT fixtures)
       continue()
@@ -50,6 +66,13 @@ function(semel_add_servers)
         continue()
       elseif(NOT SEMEL_MYSQL8)
         semel_absent_server(${test} "${SEMEL_MYSQL8_ABSENT}")
+        continue()
+      endif()
+    endif()
+    if(server STREQUAL kafka)
+      semel_find_kafka()
+      if(NOT SEMEL_KAFKA)
+        semel_absent_server(${test} "${SEMEL_KAFKA_ABSENT}")
         continue()
       endif()
     endif()

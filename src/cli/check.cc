@@ -118,7 +118,8 @@ std::string kafka_text(const core::KafkaSpec& spec) {
                      printable(spec.group, 60), printable(spec.brokers, 120), begins);
 }
 
-// What a source on brokers, a lock, a version, an order and a deferral mean, where they are asked for.
+// What a source on brokers, a lock, a version, an order and a deferral mean, where they are asked
+// for.
 std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   std::vector<std::string> lines;
   if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {

@@ -259,7 +259,8 @@ constexpr CodePage kPages[] = {
      "not committed comes again.",
      "Start the broker; or check source.kafka.brokers, the address that the broker advertises, "
      "and security.protocol.",
-     "source: { kafka: { brokers: \"kafka-1:9092,kafka-2:9092\", group: billing, topics: [orders] } }"},
+     "source: { kafka: { brokers: \"kafka-1:9092,kafka-2:9092\", group: billing, topics: [orders] "
+     "} }"},
     {"R301", "the Kafka brokers refuse the login",
      "The mechanism, the user or the password is not one that they know. Nothing was read.",
      "Check sasl.mechanism, sasl.username and sasl.password.",
@@ -292,7 +293,8 @@ constexpr CodePage kPages[] = {
      "from: fail says that nobody shall guess where to begin. The group is new, or the broker has "
      "deleted what it had not read.",
      "Set the group's offsets with Kafka's own tool; or choose from: earliest or latest.",
-     "kafka-consumer-groups --reset-offsets --to-earliest --group billing --topic orders --execute"},
+     "kafka-consumer-groups --reset-offsets --to-earliest --group billing --topic orders "
+     "--execute"},
     {"R308", "a Kafka setting is refused",
      "librdkafka does not know a property, or it or the broker does not take its value.",
      "Mend the property that the message names; librdkafka's CONFIGURATION.md has them all.", ""},

@@ -24,10 +24,10 @@ void check_groups(const View& source, Groups& groups, Report& report) {
     const auto [other, fresh] =
         groups.try_emplace({kafka.text("brokers"), group->text, topic->text}, kafka.path());
     if (fresh || other->second == kafka.path()) continue;
-    auto& made = report.error("E028", group->place, group->path,
-                              fmt::format("{}: group {} reads topic {} for {} already", group->path,
-                                          in_quotes(group->text), in_quotes(topic->text),
-                                          other->second));
+    auto& made =
+        report.error("E028", group->place, group->path,
+                     fmt::format("{}: group {} reads topic {} for {} already", group->path,
+                                 in_quotes(group->text), in_quotes(topic->text), other->second));
     made.detail.push_back("each message would reach only one of them");
     made.help = "give each consumer a group of its own";
     return;

@@ -14,9 +14,9 @@ void build_topics(const View& kafka, core::KafkaSpec& spec, Report& report) {
     const auto* topic = kafka.settings().find(join_path(list, i));
     if (topic == nullptr) continue;
     if (!core::is_kafka_topic(topic->text)) {
-      auto& made = report.error("E014", topic->place, topic->path,
-                                fmt::format("{}: {} is no topic's name", topic->path,
-                                            in_quotes(topic->text)));
+      auto& made = report.error(
+          "E014", topic->place, topic->path,
+          fmt::format("{}: {} is no topic's name", topic->path, in_quotes(topic->text)));
       made.help = "letters, digits, \".\", \"_\" and \"-\"; each topic by its own name, no pattern";
       continue;
     }

@@ -66,7 +66,8 @@ TEST(KafkaConfig, ARecordsKeyIsNotTakenForAnIdUnasked) {
 TEST(KafkaConfig, TwoConsumersDoNotShareAGroup) {
   const std::string one = orders("        topics: [orders, returns]\n");
   const std::string other =
-      "  - name: audit\n    source: { kafka: { brokers: \"a:1,b:2\", group: billing, topics: returns "
+      "  - name: audit\n    source: { kafka: { brokers: \"a:1,b:2\", group: billing, topics: "
+      "returns "
       "} }\n    key: json:/id\n";
   const auto loaded = load_text(one + other, "semel.yaml");
   ASSERT_EQ(loaded.diagnostics.size(), 1U) << all_of(loaded);
@@ -80,7 +81,8 @@ TEST(KafkaConfig, SecretsAreNeverShown) {
                                 "/not/there/semel.yaml");
   EXPECT_EQ(all_of(loaded).find("hunter2"), std::string::npos);
   EXPECT_NE(all_of(loaded).find("W031"), std::string::npos);
-  for (const auto& each : loaded.effective) EXPECT_EQ(each.value.find("hunter2"), std::string::npos);
+  for (const auto& each : loaded.effective)
+    EXPECT_EQ(each.value.find("hunter2"), std::string::npos);
   EXPECT_EQ(effective(loaded, "consumers[0].source.kafka.properties.sasl.username").substr(0, 2),
             "me");
 }

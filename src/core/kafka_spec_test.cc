@@ -19,15 +19,17 @@ TEST(KafkaSpec, WhatWouldBreakThePromiseIsRefused) {
 
 TEST(KafkaSpec, EverythingElsePassesThrough) {
   EXPECT_FALSE(kafka_property_flaw("isolation.level", "read_committed").has_value());
-  for (const char* name : {"security.protocol", "sasl.username", "session.timeout.ms",
-                           "partition.assignment.strategy", "group.instance.id", "ssl.ca.location"}) {
+  for (const char* name :
+       {"security.protocol", "sasl.username", "session.timeout.ms", "partition.assignment.strategy",
+        "group.instance.id", "ssl.ca.location"}) {
     EXPECT_FALSE(kafka_property_flaw(name, "x").has_value()) << name;
   }
 }
 
 TEST(KafkaSpec, SecretsAreKnownByTheirNames) {
-  for (const char* name : {"sasl.password", "ssl.key.password", "ssl.keystore.password",
-                           "sasl.oauthbearer.client.secret", "sasl.oauthbearer.config", "ssl.key.pem"}) {
+  for (const char* name :
+       {"sasl.password", "ssl.key.password", "ssl.keystore.password",
+        "sasl.oauthbearer.client.secret", "sasl.oauthbearer.config", "ssl.key.pem"}) {
     EXPECT_TRUE(is_kafka_secret(name)) << name;
   }
   EXPECT_FALSE(is_kafka_secret("sasl.username"));

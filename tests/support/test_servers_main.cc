@@ -19,6 +19,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "tests/support/kafka_server.h"
 #include "tests/support/mysql_servers.h"
 #include "tests/support/postgres_server.h"
 #include "tests/support/redis_server.h"
@@ -40,10 +41,12 @@ std::unique_ptr<DatabaseServer> make_fast() {
 }
 
 const std::map<std::string, Make>& makers() {
-  static const std::map<std::string, Make> all = {{"postgres", make_fast<PostgresServer>},
-                                                  {"mariadb", make_fast<MariaDbServer>},
-                                                  {"mysql8", make_fast<MySqlServer>},
-                                                  {"redis", make_fast<RedisServer>}};
+  static const std::map<std::string, Make> all = {
+      {"kafka", [] { return std::make_unique<KafkaServer>(); }},
+      {"postgres", make_fast<PostgresServer>},
+      {"mariadb", make_fast<MariaDbServer>},
+      {"mysql8", make_fast<MySqlServer>},
+      {"redis", make_fast<RedisServer>}};
   return all;
 }
 

@@ -30,8 +30,8 @@ Partition* Assignment::find(const TopicPartition& id) {
 }
 
 Partition* Assignment::find(std::uint64_t generation) {
-  const auto found = std::ranges::find_if(
-      partitions_, [&](const auto& p) { return p->generation == generation; });
+  const auto found =
+      std::ranges::find_if(partitions_, [&](const auto& p) { return p->generation == generation; });
   return found == partitions_.end() ? nullptr : found->get();
 }
 

@@ -30,8 +30,8 @@ struct Partition {
   std::uint64_t generation = 0;
   QueuePtr queue;
   Ledger ledger;
-  bool at_end = false;    // as of the last fetch
-  bool leaving = false;   // it is being taken away: nothing more is read
+  bool at_end = false;   // as of the last fetch
+  bool leaving = false;  // it is being taken away: nothing more is read
 };
 
 class Assignment {
@@ -64,9 +64,7 @@ class Assignment {
 class Pauses {
  public:
   void set(std::string_view partition, bool paused);
-  bool holds(const std::string& partition) const {
-    return all_ || partitions_.contains(partition);
-  }
+  bool holds(const std::string& partition) const { return all_ || partitions_.contains(partition); }
 
  private:
   bool all_ = false;

@@ -131,7 +131,8 @@ void Client::serve(milliseconds patience) {
   if (message != nullptr) {
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
       // Every partition is split before anything of it is fetched; passing over it would lose it.
-      watcher_.on_error(RD_KAFKA_RESP_ERR__FATAL, "it brought a message past its partition's queue");
+      watcher_.on_error(RD_KAFKA_RESP_ERR__FATAL,
+                        "it brought a message past its partition's queue");
     } else if (message->err != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
       const char* said = rd_kafka_message_errstr(message.get());
       watcher_.on_error(message->err, said == nullptr ? "" : said);
@@ -141,8 +142,7 @@ void Client::serve(milliseconds patience) {
 }
 
 void Client::take_rebalance(int code, rd_kafka_topic_partition_list_s* list) {
-  const bool cooperative =
-      std::string_view(rd_kafka_rebalance_protocol(handle_)) == "COOPERATIVE";
+  const bool cooperative = std::string_view(rd_kafka_rebalance_protocol(handle_)) == "COOPERATIVE";
   ErrorPtr error;
   if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
     watcher_.on_assigned(partitions_of(*list));
@@ -159,7 +159,8 @@ void Client::take_rebalance(int code, rd_kafka_topic_partition_list_s* list) {
       rd_kafka_assign(handle_, nullptr);
     }
   }
-  if (error) watcher_.on_error(rd_kafka_error_code(error.get()), rd_kafka_error_string(error.get()));
+  if (error)
+    watcher_.on_error(rd_kafka_error_code(error.get()), rd_kafka_error_string(error.get()));
 }
 
 QueuePtr Client::split(const TopicPartition& partition, int fd) {
@@ -199,8 +200,7 @@ void Client::take_commits(milliseconds patience) {
       offsets.emplace_back(TopicPartition{one.topic, one.partition}, one.offset);
       if (code == RD_KAFKA_RESP_ERR_NO_ERROR) code = one.err;
     }
-    const bool good =
-        code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR__NO_OFFSET;
+    const bool good = code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR__NO_OFFSET;
     watcher_.on_committed(offsets, good ? std::nullopt : std::optional<int>(code));
   }
 }

@@ -67,8 +67,7 @@ class Client {
 
  private:
   struct Callbacks;
-  explicit Client(const core::KafkaSpec& spec, Watcher& watcher)
-      : spec_(spec), watcher_(watcher) {}
+  explicit Client(const core::KafkaSpec& spec, Watcher& watcher) : spec_(spec), watcher_(watcher) {}
   void take_commits(std::chrono::milliseconds patience);
   void take_rebalance(int code, rd_kafka_topic_partition_list_s* list);
 

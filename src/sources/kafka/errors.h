@@ -14,9 +14,7 @@ namespace semel::kafka {
 Error error_of(int code, std::string_view said, bool connected);
 
 // Wrong in a way that no waiting mends.
-inline bool is_final(const Error& error) noexcept {
-  return error.kind != ErrorKind::kUnavailable;
-}
+inline bool is_final(const Error& error) noexcept { return error.kind != ErrorKind::kUnavailable; }
 
 Error brokers_away(std::string_view brokers, std::string_view said);
 Error no_such_topic(std::string_view topic);

@@ -16,8 +16,8 @@ TEST(KafkaErrors, ARefusedLoginIsFinalOnlyWhileNobodyHasLetUsIn) {
 }
 
 TEST(KafkaErrors, RightsAreFinal) {
-  for (const int code :
-       {RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED}) {
+  for (const int code : {RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+                         RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED}) {
     const Error error = error_of(code, "", true);
     EXPECT_TRUE(is_final(error));
     EXPECT_EQ(error.code, "R304");

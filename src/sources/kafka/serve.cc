@@ -150,8 +150,10 @@ void KafkaSource::on_assigned(const std::vector<TopicPartition>& partitions) {
   for (const TopicPartition& id : partitions) {
     QueuePtr queue = client_->split(id, event_.get());
     if (!queue) {
-      return set_final({ErrorKind::kRejected, "R309",
-                        fmt::format("librdkafka has no queue for {}", id.name()), {}});
+      return set_final({ErrorKind::kRejected,
+                        "R309",
+                        fmt::format("librdkafka has no queue for {}", id.name()),
+                        {}});
     }
     assignment_.add(id, std::move(queue));
   }

@@ -48,8 +48,7 @@ const char* reset_of(core::KafkaSpec::From from) {
 
 Result<void> set(rd_kafka_conf_t* conf, const std::string& name, const std::string& value) {
   std::array<char, 512> why{};
-  const auto answer =
-      rd_kafka_conf_set(conf, name.c_str(), value.c_str(), why.data(), why.size());
+  const auto answer = rd_kafka_conf_set(conf, name.c_str(), value.c_str(), why.data(), why.size());
   if (answer == RD_KAFKA_CONF_OK) return {};
   // The library's own words repeat the value, which may be a secret.
   if (answer == RD_KAFKA_CONF_UNKNOWN) {

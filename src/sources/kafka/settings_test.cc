@@ -14,7 +14,7 @@ std::string value_of(const ConfPtr& conf, const char* name) {
   std::array<char, 512> value{};
   std::size_t size = value.size();
   return rd_kafka_conf_get(conf.get(), name, value.data(), &size) == RD_KAFKA_CONF_OK ? value.data()
-                                                                                     : "?";
+                                                                                      : "?";
 }
 
 TEST(KafkaSettings, PropertiesPassThroughOverTheUsualOnes) {

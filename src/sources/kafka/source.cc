@@ -137,7 +137,8 @@ Result<void> KafkaSource::close(milliseconds deadline) {
   assignment_.clear();
   client_.reset();
   if (all_told_) return {};
-  return failure({ErrorKind::kUnavailable, "R300",
+  return failure({ErrorKind::kUnavailable,
+                  "R300",
                   "the last offsets could not be committed: what was done comes again, and is a "
                   "duplicate then",
                   {}});
