@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kPatience = 20'000;
+constexpr int kBrokerPatience = 20'000;
 
 void check(rd_kafka_resp_err_t code, const std::string& what) {
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -123,7 +123,7 @@ std::string KafkaServer::new_topic(int partitions) const {
   const Owned<rd_kafka_queue_t> queue(rd_kafka_queue_new(handle.get()));
   rd_kafka_NewTopic_t* topics = topic.get();
   rd_kafka_CreateTopics(handle.get(), &topics, 1, nullptr, queue.get());
-  const Owned<rd_kafka_event_t> event(rd_kafka_queue_poll(queue.get(), kPatience));
+  const Owned<rd_kafka_event_t> event(rd_kafka_queue_poll(queue.get(), kBrokerPatience));
   if (!event) throw std::runtime_error("no topic is made");
   check(rd_kafka_event_error(event.get()), "no topic is made");
   std::size_t number = 0;
@@ -156,7 +156,7 @@ void KafkaServer::produce(const std::string& topic, const std::vector<Record>& r
       rd_kafka_poll(handle.get(), 50);
     }
   }
-  check(rd_kafka_flush(handle.get(), 3 * kPatience), "flush");
+  check(rd_kafka_flush(handle.get(), 3 * kBrokerPatience), "flush");
   if (!failed.empty()) throw std::runtime_error("produce: " + failed);
 }
 
@@ -173,7 +173,7 @@ std::int64_t KafkaServer::committed(const std::string& group, const std::string&
   const auto handle = client(RD_KAFKA_CONSUMER, brokers(), group);
   const Owned<rd_kafka_topic_partition_list_t> list(rd_kafka_topic_partition_list_new(1));
   rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), partition);
-  check(rd_kafka_committed(handle.get(), list.get(), kPatience), "committed");
+  check(rd_kafka_committed(handle.get(), list.get(), kBrokerPatience), "committed");
   return list->elems[0].offset < 0 ? -1 : list->elems[0].offset;
 }
 
@@ -182,7 +182,7 @@ std::int64_t KafkaServer::end_of(const std::string& topic, int partition) const 
   std::int64_t low = 0;
   std::int64_t high = 0;
   check(rd_kafka_query_watermark_offsets(handle.get(), topic.c_str(), partition, &low, &high,
-                                         kPatience),
+                                         kBrokerPatience),
         "watermarks");
   return high;
 }
