@@ -38,11 +38,12 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
       }
     }
   }
-  EXPECT_EQ(accepted, 102);
+  EXPECT_EQ(accepted, 138);
   EXPECT_EQ(refused,
             (std::set<std::string>{"queue/sql/memory", "queue/exec/memory", "queue/http/memory",
                                    "queue/native/memory", "file/sql/memory", "queue/sql/redis",
-                                   "file/sql/redis", "stdin/sql/redis", "stdin/sql/memory"}));
+                                   "file/sql/redis", "stdin/sql/redis", "stdin/sql/memory",
+                                   "kafka/sql/redis", "kafka/sql/memory"}));
 }
 
 TEST(Starter, PartsSayWhatTheConfigHolds) {

@@ -116,6 +116,8 @@ struct DedupConfig {
   milliseconds lease{0};
   // `auto` where the source's horizon is not known.
   static constexpr std::chrono::hours kAutoTtl{7 * 24};
+  // Twice what a broker keeps where nobody has said how long.
+  static constexpr std::chrono::hours kAutoTtlOnKafka{14 * 24};
 };
 
 struct ConsumerConfig {

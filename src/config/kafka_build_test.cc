@@ -37,6 +37,7 @@ TEST(KafkaConfig, BeginsAtTheFirstMessageWhereNothingIsSaid) {
   const auto& spec = std::get<KafkaSource>(config.consumers.at(0).source).spec;
   EXPECT_EQ(spec.from, core::KafkaSpec::From::kEarliest);
   EXPECT_EQ(spec.topics, std::vector<std::string>{"orders"});
+  EXPECT_EQ(effective_ttl(config.consumers.at(0)), DedupConfig::kAutoTtlOnKafka);
 }
 
 TEST(KafkaConfig, APropertyThatBreaksThePromiseIsRefusedWithItsReason) {

@@ -192,7 +192,8 @@ std::string_view name_of(const SourceConfig& source) noexcept {
 std::optional<milliseconds> effective_ttl(const ConsumerConfig& consumer) {
   switch (consumer.dedup.ttl) {
     case DedupConfig::Ttl::kAuto:
-      return DedupConfig::kAutoTtl;
+      return std::holds_alternative<KafkaSource>(consumer.source) ? DedupConfig::kAutoTtlOnKafka
+                                                                  : DedupConfig::kAutoTtl;
     case DedupConfig::Ttl::kFor:
       return consumer.dedup.ttl_for;
     case DedupConfig::Ttl::kKeep:

@@ -101,6 +101,21 @@ TEST(KafkaRefusals, ASettingThatBreaksThePromiseIsRefusedByCheck) {
   EXPECT_NE(ran.out.find("E027"), std::string::npos) << ran.out;
 }
 
+// The example of docs/sources/kafka.md, and the starters.
+TEST(KafkaPage, TheExampleAndTheStartersAreAccepted) {
+  const std::string file = std::string(SEMEL_SOURCE) + "/tests/cli/kafka/semel.yaml";
+  const Ran checked = run({"check", file});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  const TempDir folder;
+  for (const char* words : {"kafka/sql/sqlite", "kafka/sql/postgres", "kafka/http/redis"}) {
+    write_file(folder.file("semel.yaml"), run({"init", words}).out);
+    const Ran started = run({"check", folder.file("semel.yaml")});
+    EXPECT_EQ(started.code, 0) << words << started.out << started.err;
+    EXPECT_NE(started.out.find("reads as group payments at localhost:9092"), std::string::npos)
+        << started.out;
+  }
+}
+
 TEST(KafkaBroker, ThatIsAwayIsSaidOnceAndWaitedFor) {
   KafkaServer server;
   KafkaScene scene(Ground::kSqlite, server);

@@ -163,7 +163,7 @@ void KafkaSource::on_assigned(const std::vector<TopicPartition>& partitions) {
 
 void KafkaSource::on_revoked(const std::vector<TopicPartition>& partitions, bool lost) {
   std::unique_lock lock(mutex_);
-  if (!lost && !stop_) {
+  if (!lost) {
     for (const TopicPartition& id : partitions) {
       if (Partition* partition = assignment_.find(id)) partition->leaving = true;
     }
