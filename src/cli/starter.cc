@@ -71,8 +71,10 @@ std::string source_lines(const StarterParts& parts, bool small) {
   }
   if (parts.source == "kafka") {
     return small ? "    source:\n"
-                   "      kafka: { brokers: ${KAFKA_BROKERS:-localhost:9092}, group: payments, "
-                   "topics: payments }\n"
+                   "      kafka:\n"
+                   "        brokers: ${KAFKA_BROKERS:-localhost:9092}\n"
+                   "        group: payments\n"
+                   "        topics: payments\n"
                  : "    source:\n"
                    "      kafka:\n"
                    "        brokers: ${KAFKA_BROKERS:-localhost:9092}\n"

@@ -103,10 +103,10 @@ TEST(Starter, WhatIsLeftOutIsTheUsual) {
 }
 
 TEST(Starter, UnknownWordsAreNamed) {
-  const auto source = parse_starter("kafka/sql/sqlite");
+  const auto source = parse_starter("pigeon/sql/sqlite");
   ASSERT_FALSE(source);
-  EXPECT_EQ(source.error().message, "there is no source \"kafka\"");
-  EXPECT_EQ(source.error().hint, "one of queue, file, stdin");
+  EXPECT_EQ(source.error().message, "there is no source \"pigeon\"");
+  EXPECT_EQ(source.error().hint, "one of queue, file, kafka, stdin");
   EXPECT_EQ(parse_starter("file/sqll/sqlite").error().hint, "did you mean \"sql\"?");
   EXPECT_FALSE(parse_starter("file/sql/oracle"));
   EXPECT_FALSE(parse_starter("file/sql/sqlite/more"));
