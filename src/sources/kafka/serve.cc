@@ -25,6 +25,7 @@ constexpr milliseconds kTopicPatience{2'000};
 // The whole group waits meanwhile.
 constexpr milliseconds kDrainOnRevoke{5'000};
 constexpr milliseconds kCommitPatience{5'000};
+constexpr milliseconds kCommitPatienceAway{1'000};
 
 }  // namespace
 
@@ -205,6 +206,8 @@ void KafkaSource::leave() {
     const std::scoped_lock lock(mutex_);
     if (!leave_by_) return;
     by = *leave_by_;
+    // A broker that is away is not waited for: what is not told comes again.
+    if (away_) by = std::min(by, environment_.clock->now() + kCommitPatienceAway);
     offsets = offsets_to_commit(false);
   }
   client_->commit(offsets);

@@ -45,8 +45,10 @@ Result<Received> KafkaSource::receive(const ReceiveLimits& limits) {
   if (closed_) return failure({ErrorKind::kRejected, "R235", "the Kafka source was closed", {}});
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   if (final_) return failure(*final_);
+  // Said once, it stays away until a broker answers, whatever lies in the queues.
+  if (!away_) told_away_ = false;
+  if (told_away_) return failure(*away_);
   Received received;
-  received.notices = std::exchange(notices_, {});
   std::size_t bytes = limits.bytes;
   const auto full = [&] { return received.arrivals.size() >= limits.messages || bytes == 0; };
   assignment_.rotate();
@@ -59,7 +61,11 @@ Result<Received> KafkaSource::receive(const ReceiveLimits& limits) {
   }
   more_ = full();
   if (final_) return failure(*final_);
-  if (received.arrivals.empty() && received.notices.empty() && away_) return failure(*away_);
+  if (received.arrivals.empty() && away_) {
+    told_away_ = true;
+    return failure(*away_);
+  }
+  received.notices = std::exchange(notices_, {});
   received.at_end = joined_ && !more_ && !away_ && assignment_.at_end();
   return received;
 }

@@ -96,6 +96,7 @@ class KafkaSource final : public Source, private Client::Watcher {
   bool joined_ = false;     // the group has given us partitions, perhaps none
   bool blocked_ = false;    // a partition is not read until more of it is settled
   std::optional<Error> away_;
+  bool told_away_ = false;
   std::optional<Error> final_;
   std::vector<std::string> notices_;
   std::set<std::string> told_;
