@@ -210,19 +210,6 @@ void check_defer(const Check& check) {
   made.help = queue ? "remove it" : "store: { sqlite: { path: semel.db } }";
 }
 
-void no_kafka_key(const Check& check) {
-  const auto path = check.path("key");
-  const auto place = check.view.written("key") ? check.view.place("key")
-                                               : check.view.settings().place_of(check.view.path());
-  auto& made = check.report.error("E031", place, path,
-                                  fmt::format("no key: {} is missing, and a record's own key often "
-                                              "names what it is about, not the record",
-                                              path));
-  made.detail.push_back("two orders of one customer would then be one message sent twice");
-  made.help =
-      "key: json:/your_id; header:NAME; cloudevents; or broker_key, where no two records share one";
-}
-
 void check_key_present(const Check& check) {
   const auto key = check.view.in("key");
   const auto* from = key.find("from");
@@ -247,7 +234,9 @@ void check_key_present(const Check& check) {
     made->help = "key: json:/your_id; or always: semel send --key; or knowingly: key: auto";
     return;
   }
-  if (std::holds_alternative<KafkaSource>(check.consumer.source)) return no_kafka_key(check);
+  if (std::holds_alternative<KafkaSource>(check.consumer.source)) {
+    return refuse_no_key_on_kafka(place, path, check.report);
+  }
   const std::string source =
       std::holds_alternative<StdinSource>(check.consumer.source) ? "stdin" : "a file";
   auto& made = check.report.error(

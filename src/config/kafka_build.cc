@@ -54,6 +54,16 @@ core::KafkaSpec build_kafka(const View& kafka, Report& report) {
   return made;
 }
 
+void refuse_no_key_on_kafka(const Place& place, const std::string& path, Report& report) {
+  auto& made = report.error("E031", place, path,
+                            fmt::format("no key: {} is missing, and a record's own key often "
+                                        "names what it is about, not the record",
+                                        path));
+  made.detail.push_back("two orders of one customer would then be one message sent twice");
+  made.help =
+      "key: json:/your_id; header:NAME; cloudevents; or broker_key, where no two records share one";
+}
+
 void check_kafka(const ConsumerConfig& consumer, const View& view, Report& report) {
   if (!std::holds_alternative<KafkaSource>(consumer.source) || consumer.accept.contains("W031") ||
       !others_may_read(report.name(0))) {
