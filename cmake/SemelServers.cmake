@@ -1,10 +1,10 @@
 # The servers that tests share: each is started once in a run of ctest, before the first test that
 # needs it, and stopped after the last. Tests say so by
 #
-#   semel_test_program(... SERVERS postgres mariadb mysql8 redis redis_cluster)
+#   semel_test_program(... SERVERS postgres mariadb mysql8 redis redis_cluster kafka)
 #
-# and find it by PostgresServer::shared() (tests/support/database_server.h). MySQL 8 is no package of
-# Debian's: where it was not fetched, a test that is skipped says why, and the others are not there.
+# and find it by PostgresServer::shared() (tests/support/database_server.h). MySQL 8 and Kafka are no
+# packages of Debian's: where one was not fetched, a test that is skipped says why, and the others are not there.
 
 # semel_servers(VARIABLE PROGRAM SERVER...): what its tests have as properties. They need one fixture,
 # named like the program, which each of the servers is a part of: gtest_discover_tests() takes no lists.
@@ -22,33 +22,48 @@ endfunction()
 
 option(SEMEL_TESTS_ASK_MYSQL8 "Tests ask MySQL 8 too, not MariaDB alone" ON)
 
-# Sets SEMEL_MYSQL8 to the folder of a MySQL 8, or SEMEL_MYSQL8_ABSENT to why there is none.
-function(semel_find_mysql8)
-  get_property(asked GLOBAL PROPERTY SEMEL_MYSQL8 SET)
-  if(NOT SEMEL_TESTS_ASK_MYSQL8)
-    set_property(GLOBAL PROPERTY SEMEL_MYSQL8 "")
-    set_property(GLOBAL PROPERTY SEMEL_MYSQL8_ABSENT "SEMEL_TESTS_ASK_MYSQL8 is off in this build")
-  elseif(NOT asked)
-    execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tests/support/fetch_mysql8 --cached
+# semel_find_fetched(NAME): sets SEMEL_NAME to the folder of what tests/support/fetch_NAME has brought,
+# or SEMEL_NAME_ABSENT to why there is none.
+function(semel_find_fetched name)
+  string(TOUPPER SEMEL_${name} variable)
+  get_property(asked GLOBAL PROPERTY ${variable} SET)
+  if(NOT asked)
+    execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tests/support/fetch_${name} --cached
                     OUTPUT_VARIABLE home ERROR_VARIABLE why OUTPUT_STRIP_TRAILING_WHITESPACE
                     ERROR_STRIP_TRAILING_WHITESPACE)
-    set_property(GLOBAL PROPERTY SEMEL_MYSQL8 "${home}")
-    set_property(GLOBAL PROPERTY SEMEL_MYSQL8_ABSENT "${why}")
+    set_property(GLOBAL PROPERTY ${variable} "${home}")
+    set_property(GLOBAL PROPERTY ${variable}_ABSENT "${why}")
   endif()
-  foreach(name SEMEL_MYSQL8 SEMEL_MYSQL8_ABSENT)
-    get_property(value GLOBAL PROPERTY ${name})
-    set(${name} "${value}" PARENT_SCOPE)
+  foreach(one ${variable} ${variable}_ABSENT)
+    get_property(value GLOBAL PROPERTY ${one})
+    set(${one} "${value}" PARENT_SCOPE)
   endforeach()
+endfunction()
+
+function(semel_find_mysql8)
+  if(SEMEL_TESTS_ASK_MYSQL8)
+    semel_find_fetched(mysql8)
+  else()
+    set(SEMEL_MYSQL8 "")
+    set(SEMEL_MYSQL8_ABSENT "SEMEL_TESTS_ASK_MYSQL8 is off in this build")
+  endif()
+  set(SEMEL_MYSQL8 "${SEMEL_MYSQL8}" PARENT_SCOPE)
+  set(SEMEL_MYSQL8_ABSENT "${SEMEL_MYSQL8_ABSENT}" PARENT_SCOPE)
 endfunction()
 
 # Adds the tests that start and stop the servers. After all that name them.
 function(semel_add_servers)
-  foreach(server postgres mariadb mysql8 redis redis_cluster)
+  foreach(server postgres mariadb mysql8 redis redis_cluster kafka)
     get_property(fixtures GLOBAL PROPERTY SEMEL_SERVER_${server})
+    set(test ${SEMEL_TEST_PREFIX}servers.${server})
+    # Its tests' programs are not even built then, so nothing asks for it.
+    semel_find_fetched(kafka)
+    if(server STREQUAL kafka AND NOT SEMEL_KAFKA)
+      semel_absent_server(${test} "${SEMEL_KAFKA_ABSENT}")
+    endif()
     if(NOT fixtures)
       continue()
     endif()
-    set(test ${SEMEL_TEST_PREFIX}servers.${server})
     if(server STREQUAL mysql8)
       semel_find_mysql8()
       if(DEFINED ENV{SEMEL_TEST_MYSQL_DSN} OR NOT SEMEL_TESTS_ASK_MYSQL8)

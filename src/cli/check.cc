@@ -56,6 +56,9 @@ std::string source_text(const config::ConsumerConfig& consumer) {
   if (const auto* file = std::get_if<config::FileSource>(&consumer.source)) {
     return "file " + file->path;
   }
+  if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
+    return fmt::format("kafka {}", fmt::join(kafka->spec.topics, ", "));
+  }
   return std::string(config::name_of(consumer.source));
 }
 
@@ -106,9 +109,22 @@ const char* missing_text(core::VersionSpec::Missing missing) {
   return "is a dead letter";
 }
 
-// What a lock, a version, an order and a deferral mean, where they are asked for.
+std::string kafka_text(const core::KafkaSpec& spec) {
+  using From = core::KafkaSpec::From;
+  const char* begins = "begins at the first message there is";
+  if (spec.from == From::kLatest) begins = "begins after the last message there is";
+  if (spec.from == From::kFail) begins = "does not begin";
+  return fmt::format("reads as group {} at {}; without an offset of its own it {}",
+                     printable(spec.group, 60), printable(spec.brokers, 120), begins);
+}
+
+// What a source on brokers, a lock, a version, an order and a deferral mean, where they are asked
+// for.
 std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   std::vector<std::string> lines;
+  if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
+    lines.push_back(kafka_text(kafka->spec));
+  }
   if (consumer.strategy == core::StrategyKind::kPessimisticLock && consumer.lock) {
     lines.push_back(fmt::format("its row is locked first; a duplicate too where {}",
                                 printable(consumer.lock->done_when, 60)));

@@ -223,7 +223,7 @@ TEST_F(Setup, InitRefusesWithAReason) {
   EXPECT_NE(ran.err.find("statements run in the store's database, and store memory has none"),
             std::string::npos)
       << ran.err;
-  EXPECT_EQ(run({"init", "kafka"}).code, 2);
+  EXPECT_EQ(run({"init", "carrier-pigeon"}).code, 2);
 }
 
 TEST_F(Setup, InitLists) {

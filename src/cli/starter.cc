@@ -69,6 +69,20 @@ std::string source_lines(const StarterParts& parts, bool small) {
                    "        from: kept              # or start: read it all again; records tell "
                    "what is done\n";
   }
+  if (parts.source == "kafka") {
+    return small ? "    source:\n"
+                   "      kafka:\n"
+                   "        brokers: ${KAFKA_BROKERS:-localhost:9092}\n"
+                   "        group: payments\n"
+                   "        topics: payments\n"
+                 : "    source:\n"
+                   "      kafka:\n"
+                   "        brokers: ${KAFKA_BROKERS:-localhost:9092}\n"
+                   "        group: payments         # its members share the partitions\n"
+                   "        topics: [payments]\n"
+                   "        from: earliest          # where a new group begins\n"
+                   "        # properties: { security.protocol: sasl_ssl, sasl.username: … }\n";
+  }
   if (small) return fmt::format("    source: {{ {}: {{}} }}\n", parts.source);
   if (parts.source == "stdin") {
     return "    source:\n"

@@ -13,6 +13,7 @@
 #include "handlers/http/http_handler.h"
 #include "handlers/sql/row_guards.h"
 #include "handlers/sql/sql_handler.h"
+#include "sources/kafka/make_kafka_source.h"
 #include "sources/sources.h"
 #include "strategies/strategies.h"
 
@@ -153,6 +154,10 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
         file->from_start ? sources::FileOptions::From::kStart : sources::FileOptions::From::kKept;
     options.follow = !build.options->once && !build.options->dry_run;
     auto made = sources::make_file_source(std::move(options), number, *facets.positions);
+    if (!made) return failure(std::move(made.error()));
+    sources.push_back(*std::move(made));
+  } else if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
+    auto made = kafka::make_kafka_source(kafka->spec, *build.options->environment);
     if (!made) return failure(std::move(made.error()));
     sources.push_back(*std::move(made));
   } else if (std::holds_alternative<config::StdinSource>(consumer.source)) {

@@ -6,6 +6,7 @@
 
 #include "config/checks.h"
 #include "config/http_build.h"
+#include "config/kafka_build.h"
 #include "config/node.h"
 #include "config/row_guard_build.h"
 #include "config/sql_build.h"
@@ -14,12 +15,13 @@
 namespace semel::config {
 namespace {
 
-SourceConfig build_source(const View& source, const std::string& folder) {
+SourceConfig build_source(const View& source, const std::string& folder, Report& report) {
   if (source.written("queue")) return QueueSource{};
   if (source.written("file")) {
     const auto file = source.in("file");
     return FileSource{resolve_path(folder, file.text("path")), file.text("from") == "start"};
   }
+  if (source.written("kafka")) return KafkaSource{build_kafka(source.in("kafka"), report)};
   return StdinSource{};
 }
 
@@ -150,7 +152,7 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, Repor
   made.name = view.text("name");
   made.where = {view.settings().place_of(view.path()).line,
                 view.settings().place_of(view.path()).column};
-  made.source = build_source(view.in("source"), folder);
+  made.source = build_source(view.in("source"), folder, report);
   made.key = build_key(view.in("key"));
   made.handler = build_handler(view, folder, made.source, report);
   const auto apply = view.in("handler").in("apply");

@@ -18,6 +18,17 @@ constexpr CodePage kPages[] = {
      "A line of standard input can be read once, so each would reach only one of them.",
      "Read a file instead: any number of consumers may.",
      "source: { file: { path: payments.jsonl } }"},
+    {"E027", "a Kafka property that Semel does not pass on",
+     "Everything under properties goes to librdkafka as it is, but for what would break the "
+     "promise: a commit of what was only read loses it in a crash, and an uncommitted "
+     "transaction's message has an effect that nobody meant. What has a field of its own is "
+     "written there.",
+     "Leave it out, or use the field.",
+     "kafka: { brokers: \"kafka:9092\", group: billing, topics: [orders], from: earliest }"},
+    {"E028", "two consumers in one Kafka group",
+     "The members of a group share a topic's partitions, so each message would reach only one of "
+     "the two consumers.",
+     "Give each consumer a group of its own.", "group: billing-audit"},
     {"E030", "strategy, handler and store do not fit together",
      "Each strategy promises something that needs a certain ground. dedup_table, inbox, "
      "pessimistic_lock and optimistic_lock commit the effect together with the record, so the "

@@ -262,6 +262,55 @@ constexpr CodePage kPages[] = {
      "Runs are found by their database. The memory store has none: it lives and dies with the "
      "process that runs it.",
      "Use another store. What a run says of its own deliveries is on its stdout.", "semel run -v"},
+    {"R300", "no Kafka broker answers",
+     "None of the brokers that are known can be reached, or the group's coordinator is away. What "
+     "was received goes on; it is waited for, and said when it is back. Nothing is lost: what is "
+     "not committed comes again.",
+     "Start the broker; or check source.kafka.brokers, the address that the broker advertises, "
+     "and security.protocol.",
+     "source: { kafka: { brokers: \"kafka-1:9092,kafka-2:9092\", group: billing, topics: [orders] "
+     "} }"},
+    {"R301", "the Kafka brokers refuse the login",
+     "The mechanism, the user or the password is not one that they know. Nothing was read.",
+     "Check sasl.mechanism, sasl.username and sasl.password.",
+     "properties: { sasl.username: billing, sasl.password: \"${file:/run/secrets/kafka}\" }"},
+    {"R302", "TLS with the Kafka brokers does not come about",
+     "Their certificate is not trusted or not for this name, they ask for one of ours, or they do "
+     "not speak TLS at this port.",
+     "Check security.protocol, ssl.ca.location and, where they want one, ssl.certificate.location.",
+     "properties: { security.protocol: ssl, ssl.ca.location: /etc/ssl/kafka-ca.pem }"},
+    {"R303", "a Kafka topic is not there",
+     "The cluster does not know a topic of source.kafka.topics, or this user may not see it. Semel "
+     "makes none.",
+     "Make the topic, or mend its name.",
+     "kafka-topics --create --topic orders --partitions 12 --bootstrap-server kafka:9092"},
+    {"R304", "a right is missing in Kafka",
+     "The cluster has lists of who may do what, and this user may not read a topic, or not be a "
+     "member of the group.",
+     "Allow READ on the topics and READ on the group.",
+     "kafka-acls --add --allow-principal User:billing --operation Read --topic orders --group "
+     "billing"},
+    {"R305", "two members of a Kafka group have one name",
+     "group.instance.id makes a member static: it keeps its partitions over a restart. Another "
+     "process has joined with the same one, and the broker has shut this one out.",
+     "Give each process its own.", "properties: { group.instance.id: \"${HOSTNAME}\" }"},
+    {"R306", "the members of a Kafka group do not share out in one way",
+     "A group has one partition.assignment.strategy, and another member of it has another.",
+     "Give all members the same, or name another group. To change it, stop all of them first.",
+     "properties: { partition.assignment.strategy: cooperative-sticky }"},
+    {"R307", "the Kafka group has no offset that is still there",
+     "from: fail says that nobody shall guess where to begin. The group is new, or the broker has "
+     "deleted what it had not read.",
+     "Set the group's offsets with Kafka's own tool; or choose from: earliest or latest.",
+     "kafka-consumer-groups --reset-offsets --to-earliest --group billing --topic orders "
+     "--execute"},
+    {"R308", "a Kafka setting is refused",
+     "librdkafka does not know a property, or it or the broker does not take its value.",
+     "Mend the property that the message names; librdkafka's CONFIGURATION.md has them all.", ""},
+    {"R309", "the Kafka client cannot go on",
+     "librdkafka, or the broker, met something that no waiting mends; their own words stand in the "
+     "message. What is not committed comes again at the next start.",
+     "Read the message; start again.", ""},
 };
 
 }  // namespace

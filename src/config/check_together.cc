@@ -1,6 +1,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -8,10 +9,37 @@
 #include "config/node.h"
 
 namespace semel::config {
+namespace {
+
+// Who reads a topic in a group of a cluster.
+using Groups = std::map<std::tuple<std::string, std::string, std::string>, std::string>;
+
+void check_groups(const View& source, Groups& groups, Report& report) {
+  const View kafka = source.in("kafka");
+  const auto* group = kafka.find("group");
+  if (!source.written("kafka") || group == nullptr) return;
+  for (std::size_t i = 0; i < kafka.size("topics"); ++i) {
+    const auto* topic = kafka.settings().find(join_path(kafka.path("topics"), i));
+    if (topic == nullptr) continue;
+    const auto [other, fresh] =
+        groups.try_emplace({kafka.text("brokers"), group->text, topic->text}, kafka.path());
+    if (fresh || other->second == kafka.path()) continue;
+    auto& made =
+        report.error("E028", group->place, group->path,
+                     fmt::format("{}: group {} reads topic {} for {} already", group->path,
+                                 in_quotes(group->text), in_quotes(topic->text), other->second));
+    made.detail.push_back("each message would reach only one of them");
+    made.help = "give each consumer a group of its own";
+    return;
+  }
+}
+
+}  // namespace
 
 void check_together(const Settings& settings, Report& report) {
   std::map<std::string, const Setting*> names;
   std::optional<std::string> reader;
+  Groups groups;
   for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
     const View view(settings, join_path("consumers", i));
     if (const auto* name = view.find("name")) {
@@ -24,6 +52,7 @@ void check_together(const Settings& settings, Report& report) {
       }
     }
     const auto source = view.in("source");
+    check_groups(source, groups, report);
     if (!source.written("stdin")) continue;
     if (reader) {
       auto& made = report.error(

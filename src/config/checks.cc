@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "config/http_build.h"
+#include "config/kafka_build.h"
 #include "config/node.h"
 #include "config/row_guard_build.h"
 #include "config/scalars.h"
@@ -233,6 +234,9 @@ void check_key_present(const Check& check) {
     made->help = "key: json:/your_id; or always: semel send --key; or knowingly: key: auto";
     return;
   }
+  if (std::holds_alternative<KafkaSource>(check.consumer.source)) {
+    return refuse_no_key_on_kafka(place, path, check.report);
+  }
   const std::string source =
       std::holds_alternative<StdinSource>(check.consumer.source) ? "stdin" : "a file";
   auto& made = check.report.error(
@@ -379,6 +383,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_times(check);
   check_pace(check);
   check_http(consumer, view, report);
+  check_kafka(consumer, view, report);
   check_dialect(config.store, view, report);
 }
 

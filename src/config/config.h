@@ -17,6 +17,7 @@
 #include "core/exec_spec.h"
 #include "core/guarantee.h"
 #include "core/http_spec.h"
+#include "core/kafka_spec.h"
 #include "core/key_recipe.h"
 #include "core/order.h"
 #include "core/sql_spec.h"
@@ -83,9 +84,12 @@ struct FileSource {
   std::string path;
   bool from_start = false;  // `from: start`; default `from: kept`
 };
+struct KafkaSource {
+  core::KafkaSpec spec;
+};
 struct StdinSource {};
-using SourceConfig = std::variant<QueueSource, FileSource, StdinSource>;
-std::string_view name_of(const SourceConfig& source) noexcept;  // "queue", "file", "stdin"
+using SourceConfig = std::variant<QueueSource, FileSource, KafkaSource, StdinSource>;
+std::string_view name_of(const SourceConfig& source) noexcept;  // "queue", "file", "kafka", "stdin"
 
 struct SqlHandler {
   core::SqlSpec spec;
@@ -113,6 +117,8 @@ struct DedupConfig {
   milliseconds lease{0};
   // `auto` where the source's horizon is not known.
   static constexpr std::chrono::hours kAutoTtl{7 * 24};
+  // Twice what a broker keeps where nobody has said how long.
+  static constexpr std::chrono::hours kAutoTtlOnKafka{14 * 24};
 };
 
 struct ConsumerConfig {

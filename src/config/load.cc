@@ -57,8 +57,16 @@ void derive(Settings& settings, const Lookup& env) {
   }
 }
 
+bool is_secret(const Setting& setting) {
+  constexpr std::string_view kProperties = ".source.kafka.properties.";
+  const auto at = setting.path.find(kProperties);
+  return setting.secret || setting.field->secret ||
+         (at != std::string::npos &&
+          core::is_kafka_secret(std::string_view(setting.path).substr(at + kProperties.size())));
+}
+
 std::string shown_value(const Setting& setting) {
-  if (setting.secret || setting.field->secret) return "***";
+  if (is_secret(setting)) return "***";
   return setting.field->address ? without_passwords(setting.text) : setting.text;
 }
 
@@ -176,7 +184,7 @@ Loaded load_file(const std::string& path, const LoadOptions& options) {
 }
 
 std::string_view name_of(const SourceConfig& source) noexcept {
-  constexpr std::string_view kNames[] = {"queue", "file", "stdin"};
+  constexpr std::string_view kNames[] = {"queue", "file", "kafka", "stdin"};
   static_assert(std::size(kNames) == std::variant_size_v<SourceConfig>);
   return kNames[source.index()];
 }
@@ -184,7 +192,8 @@ std::string_view name_of(const SourceConfig& source) noexcept {
 std::optional<milliseconds> effective_ttl(const ConsumerConfig& consumer) {
   switch (consumer.dedup.ttl) {
     case DedupConfig::Ttl::kAuto:
-      return DedupConfig::kAutoTtl;
+      return std::holds_alternative<KafkaSource>(consumer.source) ? DedupConfig::kAutoTtlOnKafka
+                                                                  : DedupConfig::kAutoTtl;
     case DedupConfig::Ttl::kFor:
       return consumer.dedup.ttl_for;
     case DedupConfig::Ttl::kKeep:

@@ -19,6 +19,37 @@ constexpr Field kFileFields[] = {
      .words = "kept|start"},
 };
 
+constexpr Field kTopicField[] = {{.name = "", .shape = Shape::kText, .meaning = ""}};
+constexpr Field kPropertyField[] = {{.name = "", .shape = Shape::kText, .meaning = ""}};
+
+constexpr Field kKafkaFields[] = {
+    {.name = "brokers",
+     .shape = Shape::kText,
+     .meaning = "Some of the cluster's brokers: `host:9092,host:9092`.",
+     .required = true},
+    {.name = "group",
+     .shape = Shape::kText,
+     .meaning = "The consumer group: its members share the partitions.",
+     .required = true},
+    {.name = "topics",
+     .shape = Shape::kList,
+     .meaning = "What is read, each by its name.",
+     .fields = kTopicField,
+     .required = true,
+     .comma = true},
+    {.name = "from",
+     .shape = Shape::kWord,
+     .meaning = "Where a group begins that has no offset, or whose offset is gone: the first "
+                "message there is, after the last one, or not at all (R307).",
+     .fallback = "earliest",
+     .words = "earliest|latest|fail"},
+    {.name = "properties",
+     .shape = Shape::kDictionary,
+     .meaning = "librdkafka's own settings, passed through: `security.protocol: sasl_ssl`. What "
+                "would break the promise is refused (E027).",
+     .fields = kPropertyField},
+};
+
 constexpr Field kSourceFields[] = {
     {.name = "queue",
      .shape = Shape::kMap,
@@ -29,6 +60,11 @@ constexpr Field kSourceFields[] = {
      .meaning = "Lines of a file, followed as it grows.",
      .fields = kFileFields,
      .short_form = "path",
+     .alternative = true},
+    {.name = "kafka",
+     .shape = Shape::kMap,
+     .meaning = "Topics of a Kafka cluster, read as a member of a consumer group.",
+     .fields = kKafkaFields,
      .alternative = true},
     {.name = "stdin",
      .shape = Shape::kMap,

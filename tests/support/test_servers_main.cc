@@ -19,6 +19,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "tests/support/kafka_server.h"
 #include "tests/support/mysql_servers.h"
 #include "tests/support/postgres_server.h"
 #include "tests/support/redis_cluster.h"
@@ -46,13 +47,19 @@ Kept make_fast() {
   return {server, server->address()};
 }
 
+Kept make_kafka() {
+  const auto broker = std::make_shared<KafkaServer>();
+  return {broker, broker->address()};
+}
+
 Kept make_cluster() {
   const auto cluster = std::make_shared<RedisCluster>(RedisCluster::kCalmTimeoutMs);
   return {cluster, cluster->address()};
 }
 
 const std::map<std::string, Make>& makers() {
-  static const std::map<std::string, Make> all = {{"postgres", make_fast<PostgresServer>},
+  static const std::map<std::string, Make> all = {{"kafka", make_kafka},
+                                                  {"postgres", make_fast<PostgresServer>},
                                                   {"mariadb", make_fast<MariaDbServer>},
                                                   {"mysql8", make_fast<MySqlServer>},
                                                   {"redis", make_fast<RedisServer>},

@@ -19,6 +19,7 @@ KNOWS = {
     "stores/mysql": {"base", "core", "system", "stores/sql"},
     "stores/redis": {"base", "core", "system"},
     "sources": {"base", "core", "system"},
+    "sources/kafka": {"base", "core", "system"},
     "handlers/sql": {"base", "core", "system"},
     "handlers/exec": {"base", "core", "system"},
     "handlers/http": {"base", "core", "system"},
@@ -26,7 +27,7 @@ KNOWS = {
     "tap": {"base", "core", "system"},
     "config": {"base", "core"},
     "compose": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite",
-                "stores/postgres", "stores/mysql", "stores/redis", "sources", "handlers/sql", "handlers/exec", "handlers/http", "engine", "config"},
+                "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/kafka", "handlers/sql", "handlers/exec", "handlers/http", "engine", "config"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}
 
@@ -39,6 +40,7 @@ OWNERS = {
     "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),
     "mysql.h": ("src/stores/mysql/", "tests/", "benchmarks/"),
     "hiredis/": ("src/stores/redis/", "src/cli/demo/redis.cc", "tests/", "benchmarks/"),
+    "librdkafka/": ("src/sources/kafka/", "tests/"),
     "yaml-cpp/": ("src/config/",),
     "CLI/": ("src/cli/",),
     "fmt/": ("src/", "tests/", "benchmarks/", "cmake/"),

@@ -1,0 +1,81 @@
+#include "config/kafka_build.h"
+
+#include <fmt/format.h>
+
+#include "config/node.h"
+#include "config/secrets.h"
+
+namespace semel::config {
+namespace {
+
+void build_topics(const View& kafka, core::KafkaSpec& spec, Report& report) {
+  const auto list = kafka.path("topics");
+  for (std::size_t i = 0; i < kafka.settings().size(list); ++i) {
+    const auto* topic = kafka.settings().find(join_path(list, i));
+    if (topic == nullptr) continue;
+    if (!core::is_kafka_topic(topic->text)) {
+      auto& made = report.error(
+          "E014", topic->place, topic->path,
+          fmt::format("{}: {} is no topic's name", topic->path, in_quotes(topic->text)));
+      made.help = "letters, digits, \".\", \"_\" and \"-\"; each topic by its own name, no pattern";
+      continue;
+    }
+    spec.topics.push_back(topic->text);
+  }
+}
+
+void build_properties(const View& kafka, core::KafkaSpec& spec, Report& report) {
+  const auto map = kafka.path("properties");
+  for (const auto& name : kafka.settings().names(map)) {
+    const auto path = join_path(map, name.text);
+    const auto* value = kafka.settings().find(path);
+    if (value == nullptr) continue;
+    if (const auto flaw = core::kafka_property_flaw(name.text, value->text)) {
+      auto& made = report.error("E027", name.place, path,
+                                fmt::format("{}: {} {}", map, in_quotes(name.text), flaw->why));
+      made.help = flaw->help;
+      continue;
+    }
+    spec.properties.emplace(name.text, value->text);
+  }
+}
+
+}  // namespace
+
+core::KafkaSpec build_kafka(const View& kafka, Report& report) {
+  core::KafkaSpec made;
+  made.brokers = kafka.text("brokers");
+  made.group = kafka.text("group");
+  const std::string from = kafka.text("from");
+  if (from == "latest") made.from = core::KafkaSpec::From::kLatest;
+  if (from == "fail") made.from = core::KafkaSpec::From::kFail;
+  build_topics(kafka, made, report);
+  build_properties(kafka, made, report);
+  return made;
+}
+
+void refuse_no_key_on_kafka(const Place& place, const std::string& path, Report& report) {
+  auto& made = report.error("E031", place, path,
+                            fmt::format("no key: {} is missing, and a record's own key often "
+                                        "names what it is about, not the record",
+                                        path));
+  made.detail.push_back("two orders of one customer would then be one message sent twice");
+  made.help =
+      "key: json:/your_id; header:NAME; cloudevents; or broker_key, where no two records share one";
+}
+
+void check_kafka(const ConsumerConfig& consumer, const View& view, Report& report) {
+  if (!std::holds_alternative<KafkaSource>(consumer.source) || consumer.accept.contains("W031") ||
+      !others_may_read(report.name(0))) {
+    return;
+  }
+  const auto map = view.path("source.kafka.properties");
+  for (const auto& name : view.settings().names(map)) {
+    const auto* value = view.settings().find(join_path(map, name.text));
+    if (value == nullptr || !core::is_kafka_secret(name.text) || !is_literal(*value)) continue;
+    warn_of_secret(*value, "a literal secret, in a file that others may read",
+                   "${file:/run/secrets/…}, or chmod 600 " + report.name(0), report);
+  }
+}
+
+}  // namespace semel::config

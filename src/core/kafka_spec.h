@@ -1,0 +1,35 @@
+// What a Kafka source is told by its config, and which of librdkafka's settings it may be told.
+// Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace semel::core {
+
+struct KafkaSpec {
+  // Where a group begins that has no offset yet, or whose offset the broker no longer has.
+  enum class From { kEarliest, kLatest, kFail };
+
+  std::string brokers;  // host:port,host:port
+  std::string group;
+  std::vector<std::string> topics;
+  From from = From::kEarliest;
+  std::map<std::string, std::string> properties;  // librdkafka's own names, passed through
+};
+
+struct KafkaPropertyFlaw {
+  std::string why;   // in words that follow its name
+  std::string help;  // what to write instead
+};
+// Why a config may not set this property: it breaks what is promised, or has a field of its own.
+std::optional<KafkaPropertyFlaw> kafka_property_flaw(std::string_view name, std::string_view value);
+// One whose value is a secret.
+bool is_kafka_secret(std::string_view name) noexcept;
+// A name that a topic can have; patterns are none.
+bool is_kafka_topic(std::string_view name) noexcept;
+
+}  // namespace semel::core

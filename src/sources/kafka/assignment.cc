@@ -1,0 +1,65 @@
+#include "sources/kafka/assignment.h"
+
+#include <algorithm>
+
+namespace semel::kafka {
+
+Partition& Assignment::add(const TopicPartition& id, QueuePtr queue) {
+  remove(id);
+  auto partition = std::make_unique<Partition>();
+  partition->id = id;
+  partition->name = id.name();
+  partition->generation = ++generations_;
+  partition->queue = std::move(queue);
+  partitions_.push_back(std::move(partition));
+  return *partitions_.back();
+}
+
+void Assignment::remove(const TopicPartition& id) {
+  std::erase_if(partitions_, [&](const auto& partition) { return partition->id == id; });
+}
+
+void Assignment::begin_anew(Partition& partition) {
+  partition.generation = ++generations_;
+  partition.ledger = Ledger();
+}
+
+Partition* Assignment::find(const TopicPartition& id) {
+  const auto found = std::ranges::find_if(partitions_, [&](const auto& p) { return p->id == id; });
+  return found == partitions_.end() ? nullptr : found->get();
+}
+
+Partition* Assignment::find(std::uint64_t generation) {
+  const auto found =
+      std::ranges::find_if(partitions_, [&](const auto& p) { return p->generation == generation; });
+  return found == partitions_.end() ? nullptr : found->get();
+}
+
+void Assignment::rotate() {
+  if (partitions_.size() > 1) std::ranges::rotate(partitions_, partitions_.begin() + 1);
+}
+
+bool Assignment::at_end() const {
+  return std::ranges::all_of(
+      partitions_, [](const auto& p) { return p->at_end && !p->ledger.has_given_back(); });
+}
+
+std::size_t Assignment::out_of_leaving() const {
+  std::size_t out = 0;
+  for (const auto& partition : partitions_) {
+    if (partition->leaving) out += partition->ledger.out();
+  }
+  return out;
+}
+
+void Pauses::set(std::string_view partition, bool paused) {
+  if (partition.empty()) {
+    all_ = paused;
+  } else if (paused) {
+    partitions_.emplace(partition);
+  } else {
+    partitions_.erase(std::string(partition));
+  }
+}
+
+}  // namespace semel::kafka

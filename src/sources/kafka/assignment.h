@@ -1,0 +1,74 @@
+// Assignment: the partitions this member of the group has now, each with its ledger and queue.
+//
+// Each assignment of a partition has a generation of its own, and a delivery's tag carries it: what
+// is settled after a partition was taken away finds nothing here. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sources/kafka/handles.h"
+#include "sources/kafka/ledger.h"
+
+namespace semel::kafka {
+
+struct TopicPartition {
+  std::string topic;
+  std::int32_t number = 0;
+
+  std::string name() const { return topic + "-" + std::to_string(number); }
+  auto operator<=>(const TopicPartition&) const = default;
+};
+
+struct Partition {
+  TopicPartition id;
+  std::string name;
+  std::uint64_t generation = 0;
+  QueuePtr queue;
+  Ledger ledger;
+  bool at_end = false;   // as of the last fetch
+  bool leaving = false;  // it is being taken away: nothing more is read
+};
+
+class Assignment {
+ public:
+  Partition& add(const TopicPartition& id, QueuePtr queue);
+  void remove(const TopicPartition& id);
+  void clear() { partitions_.clear(); }
+  // Its log was cut or begun anew: what is out of it now is not what its offsets mean from here on.
+  void begin_anew(Partition& partition);
+
+  Partition* find(const TopicPartition& id);
+  Partition* find(std::uint64_t generation);
+  bool empty() const noexcept { return partitions_.empty(); }
+  std::vector<std::unique_ptr<Partition>>& all() noexcept { return partitions_; }
+
+  // Another one first, so that none is always read last.
+  void rotate();
+
+  // All that was there at the last fetches has been handed out.
+  bool at_end() const;
+  // Of the partitions that are leaving: handed out and not settled.
+  std::size_t out_of_leaving() const;
+
+ private:
+  std::vector<std::unique_ptr<Partition>> partitions_;
+  std::uint64_t generations_ = 0;
+};
+
+// Which partitions bring nothing for now, by name; kept over assignments.
+class Pauses {
+ public:
+  void set(std::string_view partition, bool paused);
+  bool holds(const std::string& partition) const { return all_ || partitions_.contains(partition); }
+
+ private:
+  bool all_ = false;
+  std::set<std::string> partitions_;
+};
+
+}  // namespace semel::kafka

@@ -1,0 +1,225 @@
+#include "sources/kafka/client.h"
+
+#include <librdkafka/rdkafka.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "sources/kafka/errors.h"
+#include "sources/kafka/settings.h"
+
+namespace semel::kafka {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr milliseconds kStep{100};
+
+std::vector<TopicPartition> partitions_of(const rd_kafka_topic_partition_list_t& list) {
+  std::vector<TopicPartition> made;
+  for (int i = 0; i < list.cnt; ++i) {
+    made.push_back({list.elems[i].topic, list.elems[i].partition});
+  }
+  return made;
+}
+
+int left_until(steady_clock::time_point deadline) {
+  const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kStep.count()));
+}
+
+}  // namespace
+
+struct Client::Callbacks {
+  static void rebalance(rd_kafka_t*, rd_kafka_resp_err_t code,
+                        rd_kafka_topic_partition_list_t* list, void* opaque) {
+    static_cast<Client*>(opaque)->take_rebalance(code, list);
+  }
+
+  static void error(rd_kafka_t* handle, int code, const char* reason, void* opaque) {
+    auto& client = *static_cast<Client*>(opaque);
+    const std::string said = reason == nullptr ? "" : reason;
+    if (code == RD_KAFKA_RESP_ERR__FATAL) {
+      std::array<char, 512> why{};
+      const auto fatal = rd_kafka_fatal_error(handle, why.data(), why.size());
+      // What it is about, where a row of the table knows it; else that it is fatal.
+      const Error error = error_of(fatal, why.data(), true);
+      client.watcher_.on_error(is_final(error) ? static_cast<int>(fatal) : code, why.data());
+    } else if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
+      client.watcher_.on_all_brokers_down(client.last_said_);
+    } else {
+      client.last_said_ = said;
+      if (code != RD_KAFKA_RESP_ERR__TRANSPORT && code != RD_KAFKA_RESP_ERR__RESOLVE &&
+          code != RD_KAFKA_RESP_ERR__TIMED_OUT) {
+        client.watcher_.on_error(code, said);
+      }
+    }
+  }
+
+  // What it logs comes as an error too, where it matters. With `debug` one wants to see it all.
+  static void log(const rd_kafka_t* handle, int, const char* facility, const char* text) {
+    const auto* client = static_cast<const Client*>(rd_kafka_opaque(handle));
+    if (client == nullptr || !client->spec_.properties.contains("debug")) return;
+    std::fprintf(stderr, "librdkafka %s: %s\n", facility, text);
+  }
+};
+
+Result<std::unique_ptr<Client>> Client::create(const core::KafkaSpec& spec, Watcher& watcher) {
+  auto conf = settings_of(spec);
+  if (!conf) return failure(std::move(conf.error()));
+  std::unique_ptr<Client> client(new Client(spec, watcher));
+  rd_kafka_conf_set_opaque(conf->get(), client.get());
+  rd_kafka_conf_set_rebalance_cb(conf->get(), &Callbacks::rebalance);
+  rd_kafka_conf_set_error_cb(conf->get(), &Callbacks::error);
+  rd_kafka_conf_set_log_cb(conf->get(), &Callbacks::log);
+  std::array<char, 512> why{};
+  client->handle_ = rd_kafka_new(RD_KAFKA_CONSUMER, conf->get(), why.data(), why.size());
+  if (client->handle_ == nullptr) {
+    return failure({ErrorKind::kRejected, "R308",
+                    std::string("librdkafka cannot begin: ") + why.data(),
+                    "mend what it names in kafka.properties"});
+  }
+  // It is the handle's now.
+  [[maybe_unused]] auto* const taken = conf->release();
+  rd_kafka_poll_set_consumer(client->handle_);
+  client->commits_.reset(rd_kafka_queue_new(client->handle_));
+  return client;
+}
+
+Client::~Client() {
+  if (handle_ == nullptr) return;
+  commits_.reset();
+  rd_kafka_destroy_flags(handle_, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+}
+
+std::optional<std::vector<std::pair<std::string, int>>> Client::look(milliseconds patience) {
+  std::vector<rd_kafka_topic_t*> topics;
+  for (const std::string& name : spec_.topics) {
+    topics.push_back(rd_kafka_topic_new(handle_, name.c_str(), nullptr));
+  }
+  const struct rd_kafka_metadata* answer = nullptr;
+  const auto code =
+      rd_kafka_metadata(handle_, 0, nullptr, &answer, static_cast<int>(patience.count()));
+  for (rd_kafka_topic_t* topic : topics) {
+    if (topic != nullptr) rd_kafka_topic_destroy(topic);
+  }
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return std::nullopt;
+  std::vector<std::pair<std::string, int>> wrong;
+  for (int i = 0; i < answer->topic_cnt; ++i) {
+    const auto& topic = answer->topics[i];
+    if (topic.err != RD_KAFKA_RESP_ERR_NO_ERROR) wrong.emplace_back(topic.topic, topic.err);
+  }
+  rd_kafka_metadata_destroy(answer);
+  return wrong;
+}
+
+std::optional<int> Client::subscribe() {
+  const ListPtr list(rd_kafka_topic_partition_list_new(static_cast<int>(spec_.topics.size())));
+  for (const std::string& topic : spec_.topics) {
+    rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
+  }
+  const auto code = rd_kafka_subscribe(handle_, list.get());
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return code;
+  return std::nullopt;
+}
+
+void Client::serve(milliseconds patience) {
+  const MessagePtr message(rd_kafka_consumer_poll(handle_, static_cast<int>(patience.count())));
+  if (message != nullptr) {
+    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+      // Every partition is split before anything of it is fetched; passing over it would lose it.
+      watcher_.on_error(RD_KAFKA_RESP_ERR__FATAL,
+                        "it brought a message past its partition's queue");
+    } else if (message->err != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+      const char* said = rd_kafka_message_errstr(message.get());
+      watcher_.on_error(message->err, said == nullptr ? "" : said);
+    }
+  }
+  take_commits(milliseconds(0));
+}
+
+void Client::take_rebalance(int code, rd_kafka_topic_partition_list_s* list) {
+  const bool cooperative = std::string_view(rd_kafka_rebalance_protocol(handle_)) == "COOPERATIVE";
+  ErrorPtr error;
+  if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+    watcher_.on_assigned(partitions_of(*list));
+    if (cooperative) {
+      error.reset(rd_kafka_incremental_assign(handle_, list));
+    } else {
+      rd_kafka_assign(handle_, list);
+    }
+  } else {
+    watcher_.on_revoked(partitions_of(*list), rd_kafka_assignment_lost(handle_) != 0);
+    if (cooperative) {
+      error.reset(rd_kafka_incremental_unassign(handle_, list));
+    } else {
+      rd_kafka_assign(handle_, nullptr);
+    }
+  }
+  if (error)
+    watcher_.on_error(rd_kafka_error_code(error.get()), rd_kafka_error_string(error.get()));
+}
+
+QueuePtr Client::split(const TopicPartition& partition, int fd) {
+  QueuePtr queue(rd_kafka_queue_get_partition(handle_, partition.topic.c_str(), partition.number));
+  if (!queue) return queue;
+  rd_kafka_queue_forward(queue.get(), nullptr);
+  constexpr std::uint64_t kOne = 1;
+  rd_kafka_queue_io_event_enable(queue.get(), fd, &kOne, sizeof kOne);
+  return queue;
+}
+
+void Client::commit(const Offsets& offsets) {
+  if (offsets.empty()) return;
+  const ListPtr list(rd_kafka_topic_partition_list_new(static_cast<int>(offsets.size())));
+  for (const auto& [id, next] : offsets) {
+    rd_kafka_topic_partition_list_add(list.get(), id.topic.c_str(), id.number)->offset = next;
+  }
+  const auto code = rd_kafka_commit_queue(handle_, list.get(), commits_.get(), nullptr, nullptr);
+  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    ++open_commits_;
+  } else {
+    watcher_.on_committed(offsets, code);
+  }
+}
+
+void Client::take_commits(milliseconds patience) {
+  while (open_commits_ > 0) {
+    const EventPtr event(rd_kafka_queue_poll(commits_.get(), static_cast<int>(patience.count())));
+    if (!event) return;
+    if (rd_kafka_event_type(event.get()) != RD_KAFKA_EVENT_OFFSET_COMMIT) continue;
+    --open_commits_;
+    Offsets offsets;
+    auto code = rd_kafka_event_error(event.get());
+    const auto* list = rd_kafka_event_topic_partition_list(event.get());
+    for (int i = 0; list != nullptr && i < list->cnt; ++i) {
+      const auto& one = list->elems[i];
+      offsets.emplace_back(TopicPartition{one.topic, one.partition}, one.offset);
+      if (code == RD_KAFKA_RESP_ERR_NO_ERROR) code = one.err;
+    }
+    const bool good = code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR__NO_OFFSET;
+    watcher_.on_committed(offsets, good ? std::nullopt : std::optional<int>(code));
+  }
+}
+
+void Client::wait_committed(Deadline deadline) {
+  while (open_commits_ > 0 && steady_clock::now() < deadline) {
+    take_commits(milliseconds(left_until(deadline)));
+  }
+}
+
+bool Client::close(Deadline deadline) {
+  const QueuePtr consumer(rd_kafka_queue_get_consumer(handle_));
+  const ErrorPtr error(rd_kafka_consumer_close_queue(handle_, consumer.get()));
+  if (error) return false;
+  while (rd_kafka_consumer_closed(handle_) == 0) {
+    if (steady_clock::now() >= deadline) return false;
+    rd_kafka_queue_poll_callback(consumer.get(), left_until(deadline));
+  }
+  return true;
+}
+
+}  // namespace semel::kafka

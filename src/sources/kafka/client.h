@@ -1,0 +1,82 @@
+// Client: a consumer of librdkafka, with its callbacks as calls of a watcher.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <semel/result.h>
+
+#include "core/kafka_spec.h"
+#include "sources/kafka/assignment.h"
+#include "sources/kafka/handles.h"
+
+namespace semel::kafka {
+
+// One thread serves it; only `split` queues may be read by another.
+class Client {
+ public:
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  // Called from `serve` and `close`, on their thread.
+  class Watcher {
+   public:
+    virtual ~Watcher() = default;
+    // Before anything of them is fetched: each must be split now.
+    virtual void on_assigned(const std::vector<TopicPartition>& partitions) = 0;
+    // Before they are given up. `lost`: others may have them already, and nothing may be committed.
+    virtual void on_revoked(const std::vector<TopicPartition>& partitions, bool lost) = 0;
+    virtual void on_error(int code, std::string_view said) = 0;
+    virtual void on_all_brokers_down(std::string_view said) = 0;
+    // `failed`: none of them was committed, and librdkafka says why.
+    virtual void on_committed(const std::vector<std::pair<TopicPartition, std::int64_t>>& offsets,
+                              std::optional<int> failed) = 0;
+  };
+
+  static Result<std::unique_ptr<Client>> create(const core::KafkaSpec& spec, Watcher& watcher);
+  // Without a farewell to the group, as a process that dies. All queues must be given back before.
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // Whether a broker answers within `patience`. Then those of the topics that cannot be read, each
+  // with its code.
+  std::optional<std::vector<std::pair<std::string, int>>> look(std::chrono::milliseconds patience);
+  // Joins the group. A code, where librdkafka refuses.
+  std::optional<int> subscribe();
+  void serve(std::chrono::milliseconds patience);
+
+  // The partition's messages, apart from all others'. `fd` becomes readable when some come to an
+  // empty queue.
+  QueuePtr split(const TopicPartition& partition, int fd);
+
+  using Offsets = std::vector<std::pair<TopicPartition, std::int64_t>>;
+  // Returns at once; on_committed tells, from `serve`.
+  void commit(const Offsets& offsets);
+  // Until all commits were answered.
+  void wait_committed(Deadline deadline);
+  bool committing() const noexcept { return open_commits_ > 0; }
+
+  // Leaves the group; true where the broker has been told before the deadline.
+  bool close(Deadline deadline);
+
+ private:
+  struct Callbacks;
+  explicit Client(const core::KafkaSpec& spec, Watcher& watcher) : spec_(spec), watcher_(watcher) {}
+  void take_commits(std::chrono::milliseconds patience);
+  void take_rebalance(int code, rd_kafka_topic_partition_list_s* list);
+
+  const core::KafkaSpec spec_;
+  Watcher& watcher_;
+  rd_kafka_s* handle_ = nullptr;
+  QueuePtr commits_;
+  int open_commits_ = 0;
+  std::string last_said_;  // of what went wrong on the way to a broker
+};
+
+}  // namespace semel::kafka

@@ -1,0 +1,33 @@
+// What librdkafka hands out, given back by destructors: one that is left alive keeps
+// rd_kafka_destroy() waiting for ever.
+#pragma once
+
+#include <memory>
+
+struct rd_kafka_s;
+struct rd_kafka_conf_s;
+struct rd_kafka_error_s;
+struct rd_kafka_message_s;
+struct rd_kafka_op_s;
+struct rd_kafka_queue_s;
+struct rd_kafka_topic_partition_list_s;
+
+namespace semel::kafka {
+
+struct Freed {
+  void operator()(rd_kafka_conf_s* conf) const noexcept;
+  void operator()(rd_kafka_error_s* error) const noexcept;
+  void operator()(rd_kafka_message_s* message) const noexcept;
+  void operator()(rd_kafka_op_s* event) const noexcept;
+  void operator()(rd_kafka_queue_s* queue) const noexcept;
+  void operator()(rd_kafka_topic_partition_list_s* list) const noexcept;
+};
+
+using ConfPtr = std::unique_ptr<rd_kafka_conf_s, Freed>;
+using ErrorPtr = std::unique_ptr<rd_kafka_error_s, Freed>;
+using MessagePtr = std::unique_ptr<rd_kafka_message_s, Freed>;
+using EventPtr = std::unique_ptr<rd_kafka_op_s, Freed>;
+using QueuePtr = std::unique_ptr<rd_kafka_queue_s, Freed>;
+using ListPtr = std::unique_ptr<rd_kafka_topic_partition_list_s, Freed>;
+
+}  // namespace semel::kafka

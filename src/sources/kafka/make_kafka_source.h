@@ -1,0 +1,24 @@
+// Makes the Kafka source.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include <semel/environment.h>
+#include <semel/result.h>
+#include <semel/source.h>
+
+#include "core/kafka_spec.h"
+
+namespace semel::kafka {
+
+// Topics of a Kafka cluster, read as a member of a consumer group. Offsets are committed up to
+// where everything is settled. It joins the group at the first receive and reconnects by itself.
+// kRejected (R308): librdkafka does not know a property, or refuses its value.
+Result<std::unique_ptr<Source>> make_kafka_source(const core::KafkaSpec& spec,
+                                                  Environment& environment = system_environment());
+
+// Whether librdkafka takes all properties; asks no broker.
+Result<void> check_properties(const core::KafkaSpec& spec);
+
+}  // namespace semel::kafka

@@ -1,0 +1,226 @@
+// The serving thread of the Kafka source: group, commits, brokers that are away.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sources/kafka/errors.h"
+#include "sources/kafka/source.h"
+
+namespace semel::kafka {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kServe{50};
+// What a crash brings again is at most what was settled within this time.
+constexpr milliseconds kCommitEvery{500};
+constexpr milliseconds kLook{500};
+constexpr milliseconds kLookEvery{500};
+// So long may a broker take to answer at first before it is called away.
+constexpr milliseconds kConnectPatience{5'000};
+// A topic that was just made is not known to every broker at once.
+constexpr milliseconds kTopicPatience{2'000};
+// The whole group waits meanwhile.
+constexpr milliseconds kDrainOnRevoke{5'000};
+constexpr milliseconds kCommitPatience{5'000};
+constexpr milliseconds kCommitPatienceAway{1'000};
+
+}  // namespace
+
+void KafkaSource::run() {
+  const bool connected = connect();
+  while (connected && !stopping()) {
+    client_->serve(kServe);
+    commit_when_due();
+    look_for_brokers();
+  }
+  if (connected) leave();
+}
+
+bool KafkaSource::connect() {
+  const TimePoint began = environment_.clock->now();
+  while (!stopping()) {
+    const auto wrong = client_->look(kLook);
+    client_->serve(milliseconds(0));
+    if (wrong) {
+      if (subscribe(*wrong, began)) return true;
+    } else if (brokers_down_ || environment_.clock->now() - began > kConnectPatience) {
+      const std::scoped_lock lock(mutex_);
+      if (!away_) {
+        away_ = brokers_away(spec_.brokers, last_said_);
+        event_.signal();
+      }
+    }
+    client_->serve(kServe);
+  }
+  return false;
+}
+
+bool KafkaSource::subscribe(const std::vector<std::pair<std::string, int>>& wrong,
+                            TimePoint began) {
+  {
+    const std::scoped_lock lock(mutex_);
+    connected_ = true;
+    away_.reset();
+    brokers_down_ = false;
+    for (const auto& [topic, code] : wrong) {
+      Error error = error_of(code, topic, true);
+      if (is_final(error)) {
+        set_final(std::move(error));
+        return false;
+      }
+      if (environment_.clock->now() - began < kTopicPatience) return false;
+      if (error.code == "R303") {
+        set_final(no_such_topic(topic));
+        return false;
+      }
+    }
+    event_.signal();
+  }
+  if (const auto refused = client_->subscribe()) {
+    on_error(*refused, "it cannot join the group");
+    return false;
+  }
+  return true;
+}
+
+void KafkaSource::commit_when_due() {
+  const TimePoint now = environment_.clock->now();
+  if (client_->committing() || now - committed_at_ < kCommitEvery) return;
+  committed_at_ = now;
+  Client::Offsets offsets;
+  {
+    const std::scoped_lock lock(mutex_);
+    offsets = offsets_to_commit(false);
+  }
+  client_->commit(offsets);
+}
+
+Client::Offsets KafkaSource::offsets_to_commit(bool leaving_only) {
+  Client::Offsets offsets;
+  for (const auto& partition : assignment_.all()) {
+    if (leaving_only && !partition->leaving) continue;
+    if (const auto next = partition->ledger.take_commit()) {
+      offsets.emplace_back(partition->id, *next);
+    }
+  }
+  return offsets;
+}
+
+void KafkaSource::on_committed(const Client::Offsets& offsets, std::optional<int> failed) {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [id, next] : offsets) {
+    Partition* partition = assignment_.find(id);
+    if (partition == nullptr) continue;
+    if (failed) {
+      partition->ledger.commit_failed();
+    } else {
+      partition->ledger.committed(next);
+    }
+  }
+  // Of the others the group itself tells: it takes the partitions away, or a broker is away.
+  if (!failed) return;
+  Error error = error_of(*failed, "an offset was not committed", true);
+  if (is_final(error)) set_final(std::move(error));
+}
+
+void KafkaSource::look_for_brokers() {
+  const TimePoint now = environment_.clock->now();
+  if (now < next_look_) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!away_ && !brokers_down_) return;
+  }
+  const bool there = client_->look(kLook).has_value();
+  next_look_ = environment_.clock->now() + kLookEvery;
+  const std::scoped_lock lock(mutex_);
+  if (there) {
+    brokers_down_ = false;
+    away_.reset();
+    told_.clear();
+  } else if (!away_) {
+    away_ = brokers_away(spec_.brokers, last_said_);
+  }
+  event_.signal();
+}
+
+void KafkaSource::on_assigned(const std::vector<TopicPartition>& partitions) {
+  const std::scoped_lock lock(mutex_);
+  for (const TopicPartition& id : partitions) {
+    QueuePtr queue = client_->split(id, event_.get());
+    if (!queue) {
+      return set_final({ErrorKind::kRejected,
+                        "R309",
+                        fmt::format("librdkafka has no queue for {}", id.name()),
+                        {}});
+    }
+    assignment_.add(id, std::move(queue));
+  }
+  joined_ = true;
+  event_.signal();
+}
+
+void KafkaSource::on_revoked(const std::vector<TopicPartition>& partitions, bool lost) {
+  std::unique_lock lock(mutex_);
+  if (!lost) {
+    for (const TopicPartition& id : partitions) {
+      if (Partition* partition = assignment_.find(id)) partition->leaving = true;
+    }
+    changed_.wait_for(lock, kDrainOnRevoke,
+                      [&] { return stop_ || assignment_.out_of_leaving() == 0; });
+    const Client::Offsets offsets = offsets_to_commit(true);
+    lock.unlock();
+    client_->commit(offsets);
+    client_->wait_committed(environment_.clock->now() + kCommitPatience);
+    lock.lock();
+  }
+  for (const TopicPartition& id : partitions) assignment_.remove(id);
+  if (assignment_.empty()) joined_ = false;
+  if (lost && !partitions.empty() && !stop_) {
+    notices_.push_back(fmt::format(
+        "{} partition{} lost to the group: what was in flight there is settled by whoever has "
+        "{} now",
+        partitions.size(), partitions.size() == 1 ? " was" : "s were",
+        partitions.size() == 1 ? "it" : "them"));
+  }
+  event_.signal();
+}
+
+void KafkaSource::on_error(int code, std::string_view said) {
+  last_said_ = said;
+  const std::scoped_lock lock(mutex_);
+  take_error(code, said);
+}
+
+void KafkaSource::on_all_brokers_down(std::string_view said) {
+  brokers_down_ = true;
+  if (!said.empty()) last_said_ = said;
+}
+
+void KafkaSource::leave() {
+  TimePoint by;
+  Client::Offsets offsets;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!leave_by_) return;
+    by = *leave_by_;
+    // A broker that is away is not waited for: what is not told comes again.
+    if (away_) by = std::min(by, environment_.clock->now() + kCommitPatienceAway);
+    offsets = offsets_to_commit(false);
+  }
+  client_->commit(offsets);
+  client_->wait_committed(by);
+  bool told = !client_->committing();
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& partition : assignment_.all()) told = told && !partition->ledger.to_commit();
+  }
+  // The queues hold the partitions.
+  (void)client_->close(by);
+  const std::scoped_lock lock(mutex_);
+  all_told_ = told;
+}
+
+}  // namespace semel::kafka

@@ -1,0 +1,14 @@
+// The settings of a client: ours, and over them those of the config.
+#pragma once
+
+#include <semel/result.h>
+
+#include "core/kafka_spec.h"
+#include "sources/kafka/handles.h"
+
+namespace semel::kafka {
+
+// kRejected (R308) names the property that librdkafka does not know, or whose value it refuses.
+Result<ConfPtr> settings_of(const core::KafkaSpec& spec);
+
+}  // namespace semel::kafka

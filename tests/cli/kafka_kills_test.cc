@@ -1,0 +1,127 @@
+// Members of the group are killed, added and stopped, and the broker is killed, while payments
+// come. In the end each has had its effect once, and all of them coming again changes nothing.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/cli/kafka_scene.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::size_t times(std::size_t in_short) {
+  return std::getenv("SEMEL_SOAK") != nullptr ? in_short * 10 : in_short;
+}
+
+// A member that dies is missed soon.
+std::string short_session(Ground ground) {
+  return fmt::format(
+      "session.timeout.ms: 1500, heartbeat.interval.ms: 300, partition.assignment.strategy: {}",
+      ground == Ground::kSqlite ? "range" : "cooperative-sticky");
+}
+
+class KafkaKills : public ::testing::Test {
+ protected:
+  static std::unique_ptr<Program> start(const KafkaScene& scene) {
+    return std::make_unique<Program>(Words{"run", scene.config(), "-q"});
+  }
+  // All that was produced is done, and the members are sent home.
+  static void finish(KafkaScene& scene, std::vector<std::unique_ptr<Program>>& members) {
+    EXPECT_TRUE(comes_true([&] { return scene.sum() == scene.produced_sum(); }, seconds(90)))
+        << scene.sum() << " of " << scene.produced_sum();
+    // What came again is settled too, and told.
+    EXPECT_TRUE(comes_true([&] { return scene.all_committed(); }, seconds(60)));
+    for (auto& member : members) member->signal(SIGTERM);
+    for (auto& member : members) {
+      const Ran ran = member->wait();
+      EXPECT_EQ(ran.code, 0) << ran.err;
+    }
+    scene.expect_each_once();
+    scene.expect_nothing_happens_again();
+  }
+};
+
+class KafkaMembers : public KafkaKills, public ::testing::WithParamInterface<Ground> {};
+
+TEST_P(KafkaMembers, AreKilledAndAdded) {
+  KafkaScene scene(GetParam(), KafkaServer::shared(),
+                   {.partitions = 6, .properties = short_session(GetParam())});
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::mt19937_64 random(seed);
+  scene.produce(300);
+  std::vector<std::unique_ptr<Program>> members;
+  for (int i = 0; i < 3; ++i) members.push_back(start(scene));
+  const std::size_t kills = times(10);
+  std::size_t killed = 0;
+  for (std::size_t i = 0; i < kills; ++i) {
+    const auto before = scene.sum();
+    scene.produce(300);
+    ASSERT_TRUE(comes_true([&] { return scene.sum() > before; }, seconds(60))) << "kill " << i;
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
+    auto& victim = members[random() % members.size()];
+    // One in three goes in good order: a rebalance of another kind.
+    victim->signal(i % 3 == 2 ? SIGTERM : SIGKILL);
+    const Ran ran = victim->wait();
+    if (ran.signal == SIGKILL) ++killed;
+    // One that has just begun does not hear SIGTERM yet: it dies of it.
+    EXPECT_TRUE(ran.signal != 0 || ran.code == 0) << ran.err;
+    victim = start(scene);
+  }
+  EXPECT_GE(killed, kills / 2);
+  finish(scene, members);
+}
+
+TEST_P(KafkaMembers, OneStandsStillPastItsSession) {
+  KafkaScene scene(GetParam(), KafkaServer::shared(),
+                   {.partitions = 4, .properties = short_session(GetParam())});
+  scene.produce(300);
+  std::vector<std::unique_ptr<Program>> members;
+  for (int i = 0; i < 2; ++i) members.push_back(start(scene));
+  ASSERT_TRUE(comes_true([&] { return scene.sum() > 0; }));
+  for (std::size_t i = 0; i < times(2); ++i) {
+    scene.produce(1'000);
+    auto& frozen = members[i % members.size()];
+    frozen->signal(SIGSTOP);
+    std::this_thread::sleep_for(seconds(3));
+    frozen->signal(SIGCONT);
+    scene.produce(300);
+  }
+  finish(scene, members);
+}
+
+TEST_F(KafkaKills, TheBrokerIsKilled) {
+  KafkaServer server;
+  KafkaScene scene(Ground::kSqlite, server,
+                   {.partitions = 4, .properties = short_session(Ground::kSqlite)});
+  scene.produce(300);
+  std::vector<std::unique_ptr<Program>> members;
+  for (int i = 0; i < 2; ++i) members.push_back(start(scene));
+  for (std::size_t i = 0; i < times(3); ++i) {
+    const auto before = scene.sum();
+    scene.produce(1'000);
+    ASSERT_TRUE(comes_true([&] { return scene.sum() > before; }, seconds(60))) << "kill " << i;
+    server.kill();
+    std::this_thread::sleep_for(milliseconds(500));
+    server.start();
+  }
+  finish(scene, members);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, KafkaMembers,
+                         ::testing::Values(Ground::kSqlite, Ground::kPostgres),
+                         [](const auto& info) { return name_of_ground(info.param); });
+
+}  // namespace
+}  // namespace semel::test

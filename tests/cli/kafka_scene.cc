@@ -1,0 +1,99 @@
+#include "tests/cli/kafka_scene.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace semel::test {
+namespace {
+
+std::string consumer_of(const std::string& brokers, const std::string& topic,
+                        const KafkaScene::Options& options) {
+  return fmt::format(
+      "    source:\n"
+      "      kafka:\n"
+      "        brokers: \"{}\"\n"
+      "        group: {}-payments\n"
+      "        topics: [{}]\n"
+      "        properties: {{ {} }}\n"
+      "    key: {}\n{}"
+      "    handler:\n"
+      "      sql:\n"
+      "        params: {{ id: json:/id, account: json:/account, amount: json:/amount }}\n"
+      "        statements:\n"
+      "          - sql: UPDATE account SET balance = balance + :amount WHERE id = :account\n"
+      "            expect_rows: 1\n"
+      "          - INSERT INTO effect (id) VALUES (:id)\n",
+      brokers, topic, topic, options.properties, options.key, options.more);
+}
+
+}  // namespace
+
+KafkaScene::KafkaScene(Ground ground, const KafkaServer& server, const Options& options)
+    : server_(server),
+      partitions_(options.partitions),
+      topic_(server.new_topic(options.partitions)) {
+  const std::string consumer = consumer_of(server.brokers(), topic_, options);
+  const std::string table = "CREATE TABLE effect (id VARCHAR(40) NOT NULL)";
+  if (ground == Ground::kSqlite) {
+    sqlite_.emplace(consumer);
+    sqlite_->sql(table);
+  } else {
+    postgres_ = std::make_unique<ServerScene>(kPostgres, consumer);
+    postgres_->sql(table);
+  }
+}
+
+std::string KafkaScene::config() const { return sqlite_ ? sqlite_->config() : postgres_->config(); }
+
+Ran KafkaScene::semel(Words words) const {
+  return sqlite_ ? sqlite_->semel(std::move(words)) : postgres_->semel(std::move(words));
+}
+
+std::int64_t KafkaScene::number(const std::string& query) const {
+  return sqlite_ ? sqlite_->number(query) : postgres_->number(query);
+}
+
+void KafkaScene::produce(std::size_t payments) {
+  std::vector<KafkaServer::Record> records;
+  for (std::size_t i = 0; i < payments; ++i, ++next_) {
+    const int amount = static_cast<int>(next_ % 97) + 1;
+    std::string value =
+        payment(fmt::format("p-{}", next_), static_cast<int>(next_ % 100) + 1, amount);
+    sum_ += amount;
+    const int copies = next_ % 3 == 0 ? 2 : 1;
+    // A copy may stand in another partition, and be another member's.
+    for (int copy = 0; copy < copies; ++copy) {
+      records.push_back(
+          {.value = value,
+           .partition = static_cast<int>(next_ + static_cast<std::size_t>(copy)) % partitions_});
+    }
+  }
+  server_.produce(topic_, records);
+  deliveries_ += records.size();
+}
+
+void KafkaScene::expect_each_once() const {
+  EXPECT_EQ(number("SELECT count(*) FROM effect"), static_cast<std::int64_t>(next_)) << "effects";
+  EXPECT_EQ(number("SELECT count(DISTINCT id) FROM effect"), static_cast<std::int64_t>(next_))
+      << "keys";
+  EXPECT_EQ(sum(), sum_);
+}
+
+void KafkaScene::expect_nothing_happens_again() const {
+  server_.reset_offsets(group(), topic_, partitions_);
+  const Ran again = semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(json_at(again.out, "/deliveries"), std::to_string(deliveries_)) << again.out;
+  EXPECT_EQ(json_at(again.out, "/effects"), "0") << again.out;
+  expect_each_once();
+}
+
+bool KafkaScene::all_committed() const {
+  for (int i = 0; i < partitions_; ++i) {
+    const auto end = server_.end_of(topic_, i);
+    if (end > 0 && server_.committed(group(), topic_, i) != end) return false;
+  }
+  return true;
+}
+
+}  // namespace semel::test

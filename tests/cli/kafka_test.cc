@@ -1,0 +1,180 @@
+// The program on a Kafka topic: what a user sees of it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/cli/kafka_scene.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::seconds;
+
+class KafkaProgram : public ::testing::TestWithParam<Ground> {};
+
+TEST_P(KafkaProgram, ATopicIsAppliedOnceThoughAllOfItComesAgain) {
+  KafkaScene scene(GetParam(), KafkaServer::shared());
+  scene.produce(300);
+  const Ran checked = scene.semel({"check"});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("kafka " + scene.topic()), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("reads as group " + scene.group()), std::string::npos) << checked.out;
+  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/effects"), "300") << ran.out;
+  EXPECT_EQ(json_at(ran.out, "/duplicates"), "100") << ran.out;
+  scene.expect_each_once();
+  EXPECT_TRUE(scene.all_committed()) << "a drain tells the broker";
+  const Ran idle = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(json_at(idle.out, "/deliveries"), "0") << idle.out;
+  scene.expect_nothing_happens_again();
+}
+
+// Its retry waits in the store: the partition's offset goes on.
+TEST_P(KafkaProgram, AKeyThatFailsDelaysNobodyAndPinsNoPartition) {
+  KafkaScene scene(GetParam(), KafkaServer::shared(),
+                   {.partitions = 1, .more = "    retry: { backoff: 1h..2h }\n"});
+  scene.server().produce_values(scene.topic(), {payment("no-account", 4711, 1)});
+  scene.produce(100);
+  Program runner({"run", scene.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return scene.sum() == scene.produced_sum(); }));
+  EXPECT_TRUE(comes_true([&] { return scene.all_committed(); })) << "while it runs";
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0);
+  EXPECT_EQ(
+      json_at(scene.semel({"records", "show", "no-account", "-o", "json"}).out, "/records/0/state"),
+      "retrying");
+  scene.expect_each_once();
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, KafkaProgram,
+                         ::testing::Values(Ground::kSqlite, Ground::kPostgres),
+                         [](const auto& info) { return name_of_ground(info.param); });
+
+Ran run_with(const KafkaScene& scene, const std::string& set) {
+  return scene.semel({"run", "--once", "-q", "--set", "consumers[0].source.kafka." + set});
+}
+
+std::string login(const std::string& user, const std::string& password) {
+  return fmt::format(
+      "properties={{security.protocol: sasl_plaintext, sasl.mechanism: PLAIN, sasl.username: {}, "
+      "sasl.password: {}}}",
+      user, password);
+}
+
+void expect_refused(const Ran& ran, const std::string& code, const std::string& what) {
+  EXPECT_NE(ran.code, 0);
+  EXPECT_EQ(count_of(ran.err, "error["), 1U) << ran.err;
+  EXPECT_NE(ran.err.find("error[" + code + "]"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find(what), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("fix: "), std::string::npos) << ran.err;
+}
+
+TEST(KafkaRefusals, EachIsOneErrorWithItsFix) {
+  const KafkaScene scene(Ground::kSqlite, KafkaServer::shared());
+  expect_refused(run_with(scene, "topics=[no-such-topic]"), "R303", "no-such-topic");
+  expect_refused(run_with(scene, "properties={sesion.timeout.ms: 6000}"), "R308",
+                 "sesion.timeout.ms");
+  const auto at_login = [&](const std::string& properties) {
+    return scene.semel(
+        {"run", "--once", "-q", "--set",
+         "consumers[0].source.kafka.brokers=" + KafkaServer::shared().login_brokers(), "--set",
+         "consumers[0].source.kafka." + properties});
+  };
+  const Ran wrong = at_login(login("owner", "hunter2"));
+  expect_refused(wrong, "R301", "sasl.password");
+  EXPECT_EQ((wrong.out + wrong.err).find("hunter2"), std::string::npos);
+  expect_refused(at_login(login("stranger", "right")), "R304", "this user may not");
+  const Ran right = at_login(login("owner", "right"));
+  EXPECT_EQ(right.code, 0) << right.err;
+}
+
+TEST(KafkaRefusals, ASettingThatBreaksThePromiseIsRefusedByCheck) {
+  const KafkaScene scene(Ground::kSqlite, KafkaServer::shared(),
+                         {.properties = "enable.auto.commit: true"});
+  const Ran ran = scene.semel({"check"});
+  EXPECT_EQ(ran.code, 78) << ran.out;
+  EXPECT_NE(ran.out.find("E027"), std::string::npos) << ran.out;
+}
+
+// The example of docs/sources/kafka.md, and the starters.
+TEST(KafkaPage, TheExampleAndTheStartersAreAccepted) {
+  const std::string file = std::string(SEMEL_SOURCE) + "/tests/cli/kafka/semel.yaml";
+  const Ran checked = run({"check", file});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  const TempDir folder;
+  for (const char* words : {"kafka/sql/sqlite", "kafka/sql/postgres", "kafka/http/redis"}) {
+    write_file(folder.file("semel.yaml"), run({"init", words}).out);
+    const Ran started = run({"check", folder.file("semel.yaml")});
+    EXPECT_EQ(started.code, 0) << words << started.out << started.err;
+    EXPECT_NE(started.out.find("reads as group payments at localhost:9092"), std::string::npos)
+        << started.out;
+  }
+}
+
+TEST(KafkaBroker, ThatIsAwayIsSaidOnceAndWaitedFor) {
+  KafkaServer server;
+  KafkaScene scene(Ground::kSqlite, server);
+  scene.produce(30);
+  server.kill();
+  Program runner({"run", scene.config(), "-q"});
+  EXPECT_TRUE(tells(runner, "R300"));
+  std::this_thread::sleep_for(seconds(2));
+  EXPECT_EQ(count_of(runner.err(), "R300]"), 1U) << runner.err();
+  server.start();
+  EXPECT_TRUE(comes_true([&] { return scene.sum() == scene.produced_sum(); })) << runner.err();
+  EXPECT_TRUE(tells(runner, "works again"));
+  server.kill();
+  EXPECT_TRUE(comes_true([&] { return count_of(runner.err(), "error[R300]") == 2; }))
+      << runner.err();
+  server.start();
+  scene.produce(30);
+  EXPECT_TRUE(comes_true([&] { return scene.sum() == scene.produced_sum(); })) << runner.err();
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0);
+  scene.expect_each_once();
+}
+
+struct KeyCase {
+  const char* key;
+  KafkaServer::Record record;
+};
+
+class KafkaKeys : public ::testing::TestWithParam<int> {
+ protected:
+  static const std::vector<KeyCase>& cases() {
+    static const std::string plain = R"({"id":"i-1","account":1,"amount":5})";
+    static const std::vector<KeyCase> all = {
+        {"broker_key", {.value = plain, .key = "k-1"}},
+        {"header:X-Id", {.value = plain, .headers = {{"x-id", "h-1"}}}},
+        {"cloudevents",
+         {.value = plain,
+          .headers = {{"ce_specversion", "1.0"}, {"ce_source", "/shop"}, {"ce_id", "c-1"}}}},
+        {"cloudevents",
+         {.value = R"({"specversion":"1.0","source":"/shop","id":"c-2","type":"paid",)"
+                   R"("account":1,"amount":5})",
+          .headers = {{"content-type", "application/cloudevents+json"}}}},
+        {"json:/id", {.value = plain}},
+        {"position", {.value = plain}}};
+    return all;
+  }
+};
+
+TEST_P(KafkaKeys, AreFoundWhereTheProducerPutThem) {
+  const KeyCase& one = cases().at(static_cast<std::size_t>(GetParam()));
+  const KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 1, .key = one.key});
+  scene.server().produce(scene.topic(), {one.record, one.record});
+  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  const bool copies = std::string_view(one.key) == "position";
+  EXPECT_EQ(json_at(ran.out, "/effects"), copies ? "2" : "1") << ran.out << ran.err;
+  EXPECT_EQ(scene.sum(), copies ? 10 : 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, KafkaKeys, ::testing::Range(0, 6));
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,231 @@
+// Kafka joins the source suite, on a real broker; and what only a source of its kind does.
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "sources/kafka/make_kafka_source.h"
+#include "tests/conformance/source_case.h"
+#include "tests/support/kafka_server.h"
+
+namespace semel::conformance {
+namespace {
+
+using test::KafkaServer;
+
+core::KafkaSpec spec_of(const std::string& topic) {
+  core::KafkaSpec spec;
+  spec.brokers = KafkaServer::shared().brokers();
+  spec.group = topic + "-group";
+  spec.topics = {topic};
+  // A member that dies is missed after a session.
+  spec.properties = {{"session.timeout.ms", "3000"}, {"heartbeat.interval.ms", "300"}};
+  return spec;
+}
+
+std::unique_ptr<Source> opened_kafka(const core::KafkaSpec& spec) {
+  auto source = kafka::make_kafka_source(spec);
+  EXPECT_TRUE(source.has_value()) << (source ? "" : source.error().message);
+  return source ? *std::move(source) : nullptr;
+}
+
+// Joins the group, and waits until its descriptor tells of messages.
+void wait_for_messages(Source& source) {
+  const auto end = std::chrono::steady_clock::now() + 10s;
+  // By the group, and by what was fetched.
+  for (int told = 0; std::chrono::steady_clock::now() < end;) {
+    ASSERT_TRUE(source.receive({0, 1}).has_value());
+    pollfd entry{source.wakeup().fd, POLLIN, 0};
+    if (::poll(&entry, 1, 300) > 0) {
+      ++told;
+    } else if (told >= 2) {
+      break;
+    }
+  }
+}
+
+class KafkaPlace final : public SourcePlace {
+ public:
+  void add(const std::vector<Bytes>& payloads) override {
+    added_ = added_ || !payloads.empty();
+    KafkaServer::shared().produce_values(topic_, payloads);
+  }
+  void finish() override {}
+  std::unique_ptr<Source> open() override {
+    auto source = opened_kafka(spec_of(topic_));
+    if (source && added_) wait_for_messages(*source);
+    return source;
+  }
+  void advance(milliseconds by) override { std::this_thread::sleep_for(std::min(by, 20ms)); }
+
+ private:
+  std::string topic_ = KafkaServer::shared().new_topic();
+  bool added_ = false;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kafka, SourceSuite,
+                         testing::Values(SourceCase{
+                             "kafka",
+                             [] { return std::unique_ptr<SourcePlace>(new KafkaPlace()); }}),
+                         testing::PrintToStringParamName());
+
+// A member of a group, received from as an engine does.
+class Member {
+ public:
+  explicit Member(const core::KafkaSpec& spec) : source_(opened_kafka(spec)) {}
+
+  Source& source() { return *source_; }
+  // Until there are so many, or for `patience`.
+  std::vector<Arrival> receive(std::size_t count, milliseconds patience = 15s) {
+    std::vector<Arrival> all;
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (all.size() < count && std::chrono::steady_clock::now() < end) {
+      auto received = source_->receive({count - all.size(), 1 << 20});
+      EXPECT_TRUE(received.has_value()) << (received ? "" : received.error().message);
+      if (!received) break;
+      std::ranges::move(received->arrivals, std::back_inserter(all));
+      if (received->arrivals.empty()) std::this_thread::sleep_for(5ms);
+    }
+    return all;
+  }
+  void ack(const std::vector<Arrival>& arrivals) {
+    std::vector<Settlement> settlements;
+    for (const Arrival& arrival : arrivals) settlements.push_back({arrival.tag, {}, 0ms});
+    EXPECT_TRUE(source_->settle(settlements).has_value());
+  }
+
+ private:
+  std::unique_ptr<Source> source_;
+};
+
+std::string topic_with(std::size_t messages, int partitions) {
+  const std::string topic = KafkaServer::shared().new_topic(partitions);
+  std::vector<KafkaServer::Record> records;
+  for (std::size_t i = 0; i < messages; ++i) {
+    records.push_back(
+        {.value = fmt::format("{{\"n\":{}}}", i), .partition = static_cast<int>(i) % partitions});
+  }
+  KafkaServer::shared().produce(topic, records);
+  return topic;
+}
+
+TEST(KafkaSource, OffsetsAreCommittedUpToTheContiguousPrefixAlsoWhileItRuns) {
+  const KafkaServer& server = KafkaServer::shared();
+  const std::string topic = topic_with(10, 1);
+  const auto spec = spec_of(topic);
+  Member member(spec);
+  const auto arrivals = member.receive(10);
+  ASSERT_EQ(arrivals.size(), 10U);
+  member.ack({arrivals[0], arrivals[1], arrivals[2], arrivals[5], arrivals[9]});
+  const auto end = std::chrono::steady_clock::now() + 10s;
+  while (server.committed(spec.group, topic, 0) < 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_EQ(server.committed(spec.group, topic, 0), 3);
+  member.ack({arrivals.begin() + 3, arrivals.begin() + 9});
+  EXPECT_TRUE(member.source().close(5s).has_value());
+  EXPECT_EQ(server.committed(spec.group, topic, 0), 10) << "closing tells what is settled";
+}
+
+TEST(KafkaSource, ARecordBringsKeyHeadersAndPlace) {
+  const std::string topic = KafkaServer::shared().new_topic(2);
+  KafkaServer::shared().produce(
+      topic, {{.value = "{}",
+               .key = "customer-1",
+               .headers = {{"content-type", "application/json"}, {"ce_id", "7"}, {"x", ""}},
+               .partition = 1}});
+  Member member(spec_of(topic));
+  const auto arrivals = member.receive(1);
+  ASSERT_EQ(arrivals.size(), 1U);
+  EXPECT_EQ(arrivals[0].broker_key, "customer-1");
+  EXPECT_EQ(arrivals[0].content_type, "application/json");
+  ASSERT_EQ(arrivals[0].headers.size(), 3U);
+  EXPECT_EQ(arrivals[0].headers[1].value, "7");
+  EXPECT_EQ(arrivals[0].partition, topic + "-1");
+  EXPECT_EQ(arrivals[0].position, topic + "-1-0");
+  EXPECT_FALSE(arrivals[0].broker_time.has_value()) << "the producer's clock is nobody's";
+}
+
+class KafkaGroups : public testing::TestWithParam<const char*> {};
+
+// What a handler ends after its partition went to another member says nothing to anybody.
+TEST_P(KafkaGroups, ALateSettlementOfAPartitionThatIsGoneIsVoid) {
+  const KafkaServer& server = KafkaServer::shared();
+  const std::string topic = topic_with(20, 2);
+  auto spec = spec_of(topic);
+  spec.properties["partition.assignment.strategy"] = GetParam();
+  Member first(spec);
+  const auto taken = first.receive(20);
+  ASSERT_EQ(taken.size(), 20U);
+  Member second(spec);
+  // The first one waits for its open messages, in vain, and both must look at their sources.
+  std::vector<Arrival> again;
+  const auto end = std::chrono::steady_clock::now() + 30s;
+  while (again.size() < 10 && std::chrono::steady_clock::now() < end) {
+    std::ranges::move(second.receive(10 - again.size(), 20ms), std::back_inserter(again));
+    (void)first.receive(1, 5ms);
+  }
+  ASSERT_EQ(again.size(), 10U) << "the second one has a partition, from its beginning";
+  const int moved = again[0].partition.back() - '0';
+  first.ack(taken);
+  EXPECT_TRUE(first.source().close(5s).has_value());
+  EXPECT_EQ(server.committed(spec.group, topic, moved), -1) << "settled by nobody who has it";
+  second.ack(again);
+  EXPECT_TRUE(second.source().close(5s).has_value());
+  EXPECT_EQ(server.committed(spec.group, topic, moved), 10);
+}
+
+// Nothing is handed out again where everything was settled before a member joined.
+TEST_P(KafkaGroups, WhatIsSettledBeforeARebalanceDoesNotComeAgain) {
+  const std::string topic = topic_with(20, 2);
+  auto spec = spec_of(topic);
+  spec.properties["partition.assignment.strategy"] = GetParam();
+  Member first(spec);
+  first.ack(first.receive(20));
+  Member second(spec);
+  EXPECT_TRUE(second.receive(1, 4s).empty());
+  EXPECT_TRUE(first.receive(1, 100ms).empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, KafkaGroups, testing::Values("range", "cooperative-sticky"),
+                         [](const auto& info) {
+                           return std::string(info.param) == "range" ? "range" : "cooperative";
+                         });
+
+TEST(KafkaSource, ItStaysInTheGroupThoughNobodyReceives) {
+  const std::string topic = topic_with(4, 1);
+  auto spec = spec_of(topic);
+  spec.properties["session.timeout.ms"] = "1500";
+  spec.properties["max.poll.interval.ms"] = "1500";
+  Member member(spec);
+  const auto first = member.receive(2);
+  ASSERT_EQ(first.size(), 2U);
+  std::this_thread::sleep_for(4s);
+  const auto rest = member.receive(2);
+  ASSERT_EQ(rest.size(), 2U);
+  EXPECT_EQ(rest[0].position, topic + "-0-2") << "it goes on where it was";
+  EXPECT_EQ(rest[0].tag.generation, first[0].tag.generation);
+  EXPECT_TRUE(member.receive(1, 300ms).empty());
+}
+
+TEST(KafkaSource, ATopicThatIsNotThereIsSaidOnceAndForAll) {
+  auto spec = spec_of("no-such-topic");
+  const auto source = opened_kafka(spec);
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  for (;;) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end);
+    const auto received = source->receive({});
+    if (!received) {
+      EXPECT_EQ(received.error().code, "R303");
+      EXPECT_EQ(received.error().kind, ErrorKind::kRejected);
+      EXPECT_NE(received.error().message.find("no-such-topic"), std::string::npos);
+      break;
+    }
+    std::this_thread::sleep_for(20ms);
+  }
+}
+
+}  // namespace
+}  // namespace semel::conformance

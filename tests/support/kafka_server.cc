@@ -1,0 +1,207 @@
+#include "tests/support/kafka_server.h"
+
+#include <fmt/format.h>
+#include <librdkafka/rdkafka.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+namespace semel::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int kBrokerPatience = 20'000;
+
+void check(rd_kafka_resp_err_t code, const std::string& what) {
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    throw std::runtime_error(fmt::format("{}: {}", what, rd_kafka_err2str(code)));
+  }
+}
+
+struct Destroyed {
+  void operator()(rd_kafka_t* handle) const { rd_kafka_destroy(handle); }
+  void operator()(rd_kafka_topic_partition_list_t* list) const {
+    rd_kafka_topic_partition_list_destroy(list);
+  }
+  void operator()(rd_kafka_queue_t* queue) const { rd_kafka_queue_destroy(queue); }
+  void operator()(rd_kafka_event_t* event) const { rd_kafka_event_destroy(event); }
+  void operator()(rd_kafka_NewTopic_t* topic) const { rd_kafka_NewTopic_destroy(topic); }
+};
+template <class T>
+using Owned = std::unique_ptr<T, Destroyed>;
+
+// Keeps a producer's first failure.
+void delivered(rd_kafka_t*, const rd_kafka_message_t* message, void* opaque) {
+  auto& failed = *static_cast<std::string*>(opaque);
+  if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR && failed.empty()) {
+    failed = rd_kafka_err2str(message->err);
+  }
+}
+
+Owned<rd_kafka_t> client(rd_kafka_type_t type, const std::string& brokers, const std::string& group,
+                         std::string* failed = nullptr) {
+  rd_kafka_conf_t* conf = rd_kafka_conf_new();
+  std::array<char, 512> why{};
+  const auto set = [&](const char* name, const std::string& value) {
+    if (rd_kafka_conf_set(conf, name, value.c_str(), why.data(), why.size()) != RD_KAFKA_CONF_OK) {
+      throw std::runtime_error(why.data());
+    }
+  };
+  set("bootstrap.servers", brokers);
+  set("log_level", "0");
+  if (type == RD_KAFKA_PRODUCER) {
+    set("enable.idempotence", "true");
+    set("linger.ms", "2");
+    rd_kafka_conf_set_opaque(conf, failed);
+    rd_kafka_conf_set_dr_msg_cb(conf, &delivered);
+  } else {
+    set("group.id", group.empty() ? "semel-tests" : group);
+    set("enable.auto.commit", "false");
+  }
+  rd_kafka_t* handle = rd_kafka_new(type, conf, why.data(), why.size());
+  if (handle == nullptr) throw std::runtime_error(why.data());
+  return Owned<rd_kafka_t>(handle);
+}
+
+}  // namespace
+
+std::optional<std::string> KafkaServer::why_absent() {
+  const std::string why = SEMEL_TEST_KAFKA_ABSENT;
+  return why.empty() ? std::nullopt : std::optional(why);
+}
+
+const KafkaServer& KafkaServer::shared() {
+  static const KafkaServer server(find_shared_server("kafka"));
+  return server;
+}
+
+KafkaServer::KafkaServer() : DatabaseServer("kafka", {}, false) { start(); }
+
+KafkaServer::KafkaServer(const std::optional<ServerAddress>& found)
+    : DatabaseServer("kafka", found, {}) {
+  if (!found) start();
+}
+
+std::string KafkaServer::socket_path() const {
+  controller_port_ = free_port();
+  return std::to_string(free_port());
+}
+
+std::vector<std::string> KafkaServer::server() const {
+  if (const auto why = why_absent()) throw std::runtime_error(*why);
+  return {SEMEL_TEST_KAFKA_BROKER,          data(),  SEMEL_TEST_KAFKA, std::to_string(port()),
+          std::to_string(controller_port_), socket()};
+}
+
+bool KafkaServer::answers() const {
+  const auto handle = client(RD_KAFKA_CONSUMER, brokers(), {});
+  const struct rd_kafka_metadata* answer = nullptr;
+  if (rd_kafka_metadata(handle.get(), 0, nullptr, &answer, 200) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return false;
+  }
+  const bool there = answer->broker_cnt > 0;
+  rd_kafka_metadata_destroy(answer);
+  return there;
+}
+
+std::string KafkaServer::query(const std::string&, const std::string&) const { return {}; }
+
+std::string KafkaServer::new_topic(int partitions) const {
+  static std::atomic<int> count{0};
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count() / 1'000'000;
+  const std::string name = fmt::format("test_{}_{}_{}", ::getpid(), now, count++);
+  const auto handle = client(RD_KAFKA_CONSUMER, brokers(), {});
+  std::array<char, 512> why{};
+  const Owned<rd_kafka_NewTopic_t> topic(
+      rd_kafka_NewTopic_new(name.c_str(), partitions, 1, why.data(), why.size()));
+  const Owned<rd_kafka_queue_t> queue(rd_kafka_queue_new(handle.get()));
+  rd_kafka_NewTopic_t* topics = topic.get();
+  rd_kafka_CreateTopics(handle.get(), &topics, 1, nullptr, queue.get());
+  const Owned<rd_kafka_event_t> event(rd_kafka_queue_poll(queue.get(), kBrokerPatience));
+  if (!event) throw std::runtime_error("no topic is made");
+  check(rd_kafka_event_error(event.get()), "no topic is made");
+  std::size_t number = 0;
+  const auto* results =
+      rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event.get()), &number);
+  check(rd_kafka_topic_result_error(results[0]), "no topic is made");
+  return name;
+}
+
+void KafkaServer::produce(const std::string& topic, const std::vector<Record>& records) const {
+  std::string failed;
+  const auto handle = client(RD_KAFKA_PRODUCER, brokers(), {}, &failed);
+  for (const Record& record : records) {
+    rd_kafka_headers_t* headers = rd_kafka_headers_new(record.headers.size());
+    for (const auto& [name, value] : record.headers) {
+      rd_kafka_header_add(headers, name.c_str(), -1, value.data(),
+                          static_cast<ssize_t>(value.size()));
+    }
+    const char* key = record.key ? record.key->data() : nullptr;
+    const std::size_t key_size = record.key ? record.key->size() : 0;
+    for (;;) {
+      const auto code = rd_kafka_producev(
+          handle.get(), RD_KAFKA_V_TOPIC(topic.c_str()),
+          RD_KAFKA_V_PARTITION(record.partition < 0 ? RD_KAFKA_PARTITION_UA : record.partition),
+          RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(key, key_size),
+          RD_KAFKA_V_VALUE(const_cast<char*>(record.value.data()), record.value.size()),
+          RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END);
+      if (code == RD_KAFKA_RESP_ERR_NO_ERROR) break;
+      if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL) check(code, "produce");
+      rd_kafka_poll(handle.get(), 50);
+    }
+  }
+  check(rd_kafka_flush(handle.get(), 3 * kBrokerPatience), "flush");
+  if (!failed.empty()) throw std::runtime_error("produce: " + failed);
+}
+
+void KafkaServer::produce_values(const std::string& topic,
+                                 const std::vector<std::string>& values) const {
+  std::vector<Record> records;
+  records.reserve(values.size());
+  for (const std::string& value : values) records.push_back({.value = value});
+  produce(topic, records);
+}
+
+std::int64_t KafkaServer::committed(const std::string& group, const std::string& topic,
+                                    int partition) const {
+  const auto handle = client(RD_KAFKA_CONSUMER, brokers(), group);
+  const Owned<rd_kafka_topic_partition_list_t> list(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), partition);
+  check(rd_kafka_committed(handle.get(), list.get(), kBrokerPatience), "committed");
+  return list->elems[0].offset < 0 ? -1 : list->elems[0].offset;
+}
+
+std::int64_t KafkaServer::end_of(const std::string& topic, int partition) const {
+  const auto handle = client(RD_KAFKA_CONSUMER, brokers(), {});
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  check(rd_kafka_query_watermark_offsets(handle.get(), topic.c_str(), partition, &low, &high,
+                                         kBrokerPatience),
+        "watermarks");
+  return high;
+}
+
+void KafkaServer::reset_offsets(const std::string& group, const std::string& topic,
+                                int partitions) const {
+  const auto handle = client(RD_KAFKA_CONSUMER, brokers(), group);
+  const Owned<rd_kafka_topic_partition_list_t> list(rd_kafka_topic_partition_list_new(partitions));
+  for (int i = 0; i < partitions; ++i) {
+    rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), i)->offset = 0;
+  }
+  // The members of a moment ago may still be on their way out.
+  rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
+  for (int i = 0; i < 50; ++i) {
+    code = rd_kafka_commit(handle.get(), list.get(), 0);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return;
+    std::this_thread::sleep_for(milliseconds(200));
+  }
+  check(code, "reset");
+}
+
+}  // namespace semel::test

@@ -1,0 +1,62 @@
+// KafkaServer: an Apache Kafka of one node. What databases are to other servers, topics are to it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/database_server.h"
+
+namespace semel::test {
+
+class KafkaServer final : public DatabaseServer {
+ public:
+  // Why there is none on this machine; nothing where there is.
+  static std::optional<std::string> why_absent();
+  // For tests that leave it as it is.
+  static const KafkaServer& shared();
+
+  KafkaServer();
+  ~KafkaServer() override { end(); }
+
+  std::string brokers() const { return "127.0.0.1:" + std::to_string(port()); }
+  // Where one has to log in by SASL/PLAIN: owner:right may do anything, stranger:right nothing.
+  std::string login_brokers() const { return "127.0.0.1:" + socket(); }
+  std::string url(std::string_view) const override { return brokers(); }
+  // There is no SQL.
+  std::string query(const std::string& database, const std::string& sql) const override;
+
+  // The name of a topic that was not there before.
+  std::string new_topic(int partitions = 1) const;
+
+  struct Record {
+    std::string value;
+    std::optional<std::string> key = {};
+    std::vector<std::pair<std::string, std::string>> headers = {};
+    int partition = -1;  // by the key, or anywhere
+  };
+  // Returns when the broker has them all.
+  void produce(const std::string& topic, const std::vector<Record>& records) const;
+  void produce_values(const std::string& topic, const std::vector<std::string>& values) const;
+  // The group's next offset; -1 where it has none. And how many records the partition has.
+  std::int64_t committed(const std::string& group, const std::string& topic, int partition) const;
+  std::int64_t end_of(const std::string& topic, int partition) const;
+  // As the tool does for a group without members.
+  void reset_offsets(const std::string& group, const std::string& topic, int partitions) const;
+
+ private:
+  explicit KafkaServer(const std::optional<ServerAddress>& found);
+  const std::string& socket() const noexcept { return address().socket; }
+
+  std::vector<std::string> maker() const override { return {"/bin/mkdir", "-p", data()}; }
+  std::vector<std::string> server() const override;
+  std::string socket_path() const override;
+  bool answers() const override;
+  std::string home_database() const override { return {}; }
+  std::string drop_statement(const std::string&) const override { return {}; }
+
+  mutable int controller_port_ = 0;
+};
+
+}  // namespace semel::test
