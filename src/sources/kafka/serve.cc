@@ -41,11 +41,13 @@ void KafkaSource::run() {
 
 bool KafkaSource::connect() {
   const TimePoint began = environment_.clock->now();
+  std::optional<TimePoint> answered;
   while (!stopping()) {
     const auto wrong = client_->look(kLook);
     client_->serve(milliseconds(0));
     if (wrong) {
-      if (subscribe(*wrong, began)) return true;
+      if (!answered) answered = environment_.clock->now();
+      if (subscribe(*wrong, *answered)) return true;
     } else if (brokers_down_ || environment_.clock->now() - began > kConnectPatience) {
       const std::scoped_lock lock(mutex_);
       if (!away_) {
@@ -59,7 +61,7 @@ bool KafkaSource::connect() {
 }
 
 bool KafkaSource::subscribe(const std::vector<std::pair<std::string, int>>& wrong,
-                            TimePoint began) {
+                            TimePoint answered) {
   {
     const std::scoped_lock lock(mutex_);
     connected_ = true;
@@ -71,7 +73,7 @@ bool KafkaSource::subscribe(const std::vector<std::pair<std::string, int>>& wron
         set_final(std::move(error));
         return false;
       }
-      if (environment_.clock->now() - began < kTopicPatience) return false;
+      if (environment_.clock->now() - answered < kTopicPatience) return false;
       if (error.code == "R303") {
         set_final(no_such_topic(topic));
         return false;

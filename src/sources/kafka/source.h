@@ -52,7 +52,7 @@ class KafkaSource final : public Source, private Client::Watcher {
   // The serving thread's.
   void run();
   bool connect();
-  bool subscribe(const std::vector<std::pair<std::string, int>>& wrong, TimePoint began);
+  bool subscribe(const std::vector<std::pair<std::string, int>>& wrong, TimePoint answered);
   void commit_when_due();
   void look_for_brokers();
   void leave();
