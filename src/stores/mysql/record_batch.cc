@@ -301,7 +301,10 @@ void ManyRecords::keep(std::span<const Kept> messages) {
     text += ", ";
     append_bytes(text, one.message->payload(), connection_.literals());
     text += ')';
-    if (text.size() > kEnoughText) connection_.queue(std::exchange(text, {}));
+    if (text.size() > kEnoughText) {
+      connection_.queue(text);
+      text.clear();
+    }
   }
   if (!text.empty()) connection_.queue(text);
 }
