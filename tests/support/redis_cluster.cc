@@ -17,18 +17,18 @@ namespace {
 
 constexpr int kMasters = 3;
 constexpr int kSlots = 16'384;
-constexpr std::chrono::seconds kPatience{60};
-constexpr std::chrono::milliseconds kStep{20};
+constexpr std::chrono::seconds kClusterPatience{60};
+constexpr std::chrono::milliseconds kClusterStep{20};
 
 void wait_for(const std::string& what, const std::function<bool()>& done) {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kClusterPatience;
   while (std::chrono::steady_clock::now() < until) {
     try {
       if (done()) return;
     } catch (const std::runtime_error&) {
       // Some node does not answer yet.
     }
-    std::this_thread::sleep_for(kStep);
+    std::this_thread::sleep_for(kClusterStep);
   }
   throw std::runtime_error("the Redis Cluster: " + what + " takes too long");
 }

@@ -1,6 +1,8 @@
 // Gates over one hash: of each consumer that is shut since when, until when, and why.
 #include "stores/redis/gates.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -57,10 +59,10 @@ class RedisGates final : public Gates {
   RedisGates(Core& core, const std::string& clock)
       : core_(core),
         name_(core.names.of_store("gates")),
-        state_(with_now(clock, std::string(kGate) + kState)),
-        shut_(with_now(clock, std::string(kGate) + kShut)),
-        open_(with_now(clock, std::string(kGate) + kOpen)),
-        resume_(with_now(clock, std::string(kGate) + kResume)) {}
+        state_(with_now(clock, fmt::format("{}{}", kGate, kState))),
+        shut_(with_now(clock, fmt::format("{}{}", kGate, kShut))),
+        open_(with_now(clock, fmt::format("{}{}", kGate, kOpen))),
+        resume_(with_now(clock, fmt::format("{}{}", kGate, kResume))) {}
 
   Result<std::optional<ShutGate>> state(ConsumerNumber consumer) override {
     return core::contained([&]() -> std::optional<ShutGate> {
