@@ -90,7 +90,7 @@ TEST(RedisClusterKills, NothingIsLostWhereAReplicaTakesOver) {
   fmt::print("{} masters killed: of {} effects {} came twice\n", kills, work.sent(), doubled);
 }
 
-TEST(RedisClusterKills, NothingIsLostWhileSlotsMove) {
+TEST(RedisClusterKills, SlotsMoveUnderLoadAndNothingComesTwice) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
@@ -123,13 +123,15 @@ TEST(RedisClusterKills, NothingIsLostWhileSlotsMove) {
     std::this_thread::sleep_for(milliseconds(random.below(10)));
     cluster.end_move(name, to);
   }
+  // A worker that is told to end dies of it, and what it has in hand then may come twice.
+  ASSERT_TRUE(work.goes_on([&] { return work.scene().completed(); }, work.sent() - 1));
   work.finish();
-  const std::size_t doubled = expect_none_lost(work, ledger);
+  EXPECT_EQ(expect_none_lost(work, ledger), 0U) << "nobody was killed";
   const std::size_t asked = errors_of(cluster, "ASK"), moved = errors_of(cluster, "MOVED");
   EXPECT_GE(asked, 1U) << "no slot was met in between two nodes";
   EXPECT_GE(moved, 1U) << "no slot was met at another node";
-  fmt::print("{} slots moved under {} keys: {} ASK, {} MOVED, {} TRYAGAIN; {} came twice\n", moves,
-             work.sent(), asked, moved, errors_of(cluster, "TRYAGAIN"), doubled);
+  fmt::print("{} slots moved under {} keys: {} ASK, {} MOVED, {} TRYAGAIN\n", moves, work.sent(),
+             asked, moved, errors_of(cluster, "TRYAGAIN"));
 }
 
 // One that lacks what its master wrote last takes over.

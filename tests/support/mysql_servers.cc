@@ -236,4 +236,12 @@ std::vector<std::string> MySqlServer::server() const {
   return all;
 }
 
+std::vector<SharedMySqlServer> shared_mysql_servers() {
+  std::vector<SharedMySqlServer> all = {
+      []() -> const MySqlFamilyServer& { return MariaDbServer::shared(); }};
+  if (MySqlServer::why_absent()) return all;
+  all.push_back([]() -> const MySqlFamilyServer& { return MySqlServer::shared(); });
+  return all;
+}
+
 }  // namespace semel::test

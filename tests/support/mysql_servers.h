@@ -76,4 +76,8 @@ class MySqlServer final : public MySqlFamilyServer {
   std::vector<std::string> server() const override;
 };
 
+// MariaDB's, and MySQL's where there is one: what tests of both go through.
+using SharedMySqlServer = const MySqlFamilyServer& (*)();
+std::vector<SharedMySqlServer> shared_mysql_servers();
+
 }  // namespace semel::test

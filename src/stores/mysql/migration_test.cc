@@ -19,9 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using Server = const test::MySqlFamilyServer& (*)();
-
-class MySqlMigration : public testing::TestWithParam<Server> {
+class MySqlMigration : public testing::TestWithParam<test::SharedMySqlServer> {
  protected:
   // As a program of version 1 left it: m-0 is done, m-1 in the hands of process 7, m-2 is dead.
   MySqlMigration() : database_(server().new_database()) {
@@ -161,14 +159,7 @@ TEST_P(MySqlMigration, AnOpenRecordThatIsNotListedIsAFinding) {
   EXPECT_TRUE(findings[0].wrong);
 }
 
-std::vector<Server> servers() {
-  std::vector<Server> all = {
-      []() -> const test::MySqlFamilyServer& { return test::MariaDbServer::shared(); }};
-  if (test::MySqlServer::why_absent()) return all;
-  all.push_back([]() -> const test::MySqlFamilyServer& { return test::MySqlServer::shared(); });
-  return all;
-}
-INSTANTIATE_TEST_SUITE_P(Servers, MySqlMigration, testing::ValuesIn(servers()),
+INSTANTIATE_TEST_SUITE_P(Servers, MySqlMigration, testing::ValuesIn(test::shared_mysql_servers()),
                          [](const auto& server) {
                            return std::string(server.index == 0 ? "mariadb" : "mysql8");
                          });

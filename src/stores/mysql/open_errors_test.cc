@@ -104,8 +104,7 @@ TEST(MySqlOpen, BySocketToo) {
   EXPECT_TRUE(store.has_value()) << store.error().message;
 }
 
-using Server = const test::MySqlFamilyServer& (*)();
-class MySqlUsers : public testing::TestWithParam<Server> {};
+class MySqlUsers : public testing::TestWithParam<test::SharedMySqlServer> {};
 
 // Of what a session sets some servers let only their administrators set.
 TEST_P(MySqlUsers, NeedNoRightBeyondTheirDatabase) {
@@ -124,13 +123,7 @@ TEST_P(MySqlUsers, NeedNoRightBeyondTheirDatabase) {
   EXPECT_TRUE((*store)->facets().runs->sweep().has_value());
 }
 
-std::vector<Server> servers() {
-  std::vector<Server> all = {&server};
-  if (test::MySqlServer::why_absent()) return all;
-  all.push_back([]() -> const test::MySqlFamilyServer& { return test::MySqlServer::shared(); });
-  return all;
-}
-INSTANTIATE_TEST_SUITE_P(MySql, MySqlUsers, testing::ValuesIn(servers()));
+INSTANTIATE_TEST_SUITE_P(MySql, MySqlUsers, testing::ValuesIn(test::shared_mysql_servers()));
 
 TEST(MySqlOpen, WithoutCertificateNoOneIsVerified) {
   const std::string database = server().new_database();

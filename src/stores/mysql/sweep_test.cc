@@ -27,9 +27,7 @@ class SteppingClock final : public Clock {
   std::atomic<int> looks_{0};
 };
 
-using Server = const test::MySqlFamilyServer& (*)();
-
-class MySqlSweep : public testing::TestWithParam<Server> {
+class MySqlSweep : public testing::TestWithParam<test::SharedMySqlServer> {
  protected:
   MySqlSweep() : database_(server().new_database()), store_(open()) {
     consumer_ = store_->attach({"payments", "recipe", false, kTtl}).value();
@@ -157,16 +155,10 @@ TEST_P(MySqlSweep, WhatOthersHaveInHandHoldsNobodyUp) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, 4s);
 }
 
-std::vector<Server> servers() {
-  std::vector<Server> all = {
-      []() -> const test::MySqlFamilyServer& { return test::MariaDbServer::shared(); }};
-  if (test::MySqlServer::why_absent()) return all;
-  all.push_back([]() -> const test::MySqlFamilyServer& { return test::MySqlServer::shared(); });
-  return all;
-}
-INSTANTIATE_TEST_SUITE_P(Servers, MySqlSweep, testing::ValuesIn(servers()), [](const auto& server) {
-  return std::string(server.index == 0 ? "mariadb" : "mysql8");
-});
+INSTANTIATE_TEST_SUITE_P(Servers, MySqlSweep, testing::ValuesIn(test::shared_mysql_servers()),
+                         [](const auto& server) {
+                           return std::string(server.index == 0 ? "mariadb" : "mysql8");
+                         });
 
 }  // namespace
 }  // namespace semel::mysql
