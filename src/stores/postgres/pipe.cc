@@ -38,7 +38,9 @@ bool went_well(const PGresult* result) noexcept {
 
 sql::Failure failure_of(const PGresult* result) {
   const std::string_view state = state_of(result);
-  return {error_of(state, primary_of(result)), state.empty() ? 1 : code_of(state)};
+  // The server gives each error a state: this one is libpq's, which has lost the connection.
+  if (state.empty()) return {unreachable(primary_of(result)), 1};
+  return {error_of(state, primary_of(result)), code_of(state)};
 }
 
 Pipe::Pipe(PGconn* connection, bool owned) : connection_(connection), owned_(owned) {}
