@@ -1,0 +1,50 @@
+// What a scene is asked of Redis, on a server or a Cluster: through the store, and past it.
+#pragma once
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <semel/held_messages.h>
+#include <semel/records.h>
+#include <semel/redis.h>
+
+#include "tests/chaos/database.h"
+
+namespace semel::test {
+
+class RedisRecords : public Database {
+ public:
+  std::size_t held() const override {
+    std::size_t held = 0;
+    for (const auto& one : value_of(open()->facets().records->stats()).consumers) held += one.held;
+    return held;
+  }
+  std::map<std::string, std::string> dead() const override {
+    const auto store = open();
+    std::map<std::string, std::string> dead;
+    for (const DeadLetter& one : value_of(store->facets().dead_letters->list({}))) {
+      dead[one.key] = one.reason;
+    }
+    return dead;
+  }
+
+ protected:
+  template <class T>
+  static T value_of(Result<T> result) {
+    if (!result) throw std::runtime_error(result.error().message);
+    return *std::move(result);
+  }
+  // Counts what is completed on one server by what stands there: the letter of its state behind the
+  // version. A slot that is on its way elsewhere is not this server's to read.
+  static std::vector<std::string> count_completed(const std::string& prefix) {
+    return {"EVAL",
+            "local n = 0 for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '{??}*')) do "
+            "if redis.pcall('GETRANGE', key, 1, 1) == 'D' then n = n + 1 end end return n",
+            "0", prefix};
+  }
+};
+
+}  // namespace semel::test
