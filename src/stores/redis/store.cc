@@ -199,14 +199,7 @@ Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, 
     return acquired;
   }
   std::optional<core::Record> record = decoded(said.bytes);
-  if (record->state == RecordState::kConsuming && record->nonce == nonce) {
-    Acquired acquired;
-    acquired.lease = {id, record->token, nonce};
-    acquired.attempt = record->attempt;
-    acquired.taken_over = record->outcome_unknown;
-    acquired.since_first = std::max(now - record->first_seen, milliseconds(0));
-    return acquired;
-  }
+  if (auto before = core::acquired_before(id, *record, nonce, now)) return *before;
   Claim claim = core::decide_claim(record, {id, message.fingerprint(), {}, nonce, {}}, now);
   if (std::holds_alternative<Acquired>(claim)) {
     core::fail(
