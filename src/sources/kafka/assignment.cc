@@ -36,7 +36,9 @@ Partition* Assignment::find(std::uint64_t generation) {
 }
 
 void Assignment::rotate() {
-  if (partitions_.size() > 1) std::ranges::rotate(partitions_, partitions_.begin() + 1);
+  if (partitions_.size() > 1) {
+    std::rotate(partitions_.begin(), partitions_.begin() + 1, partitions_.end());
+  }
 }
 
 bool Assignment::at_end() const {

@@ -64,7 +64,7 @@ std::vector<StoreFinding> Facts::verify(sql::Session& session, bool full) {
   }
   answer = session.ask(unlisted_, {});
   while (answer.next()) {
-    const std::string key = answer.bytes(0);
+    const std::string& key = answer.bytes(0);
     findings.push_back({true, "record.unlisted",
                         "semel_record " + (key.empty() ? answer.bytes(1) : key),
                         "is not completed, and semel_open does not list it: nobody takes it over"});

@@ -137,7 +137,7 @@ std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
     std::vector<Share> shares = shares_of(tasks, pending, again, round);
     for (Share& share : shares) send(share, tasks, loss);
     for (Share& share : shares) read(share, tasks, replies, again, round, loss);
-    if (round.doubt) throw *round.doubt;
+    if (round.doubt) throw core::Failure(*round.doubt);
     const bool done_some = again.size() < tasks.size();
     std::ranges::sort(again);
     pending = std::move(again);
@@ -145,7 +145,8 @@ std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
     if (round.pause || rounds >= kMostHops) {
       if (Clock::now() >= until) {
         if (!round.lost) break;  // with the errors as they came
-        throw loss == Loss::kInDoubt && done_some ? in_doubt(*round.lost) : *round.lost;
+        throw core::Failure(loss == Loss::kInDoubt && done_some ? in_doubt(*round.lost)
+                                                                : *round.lost);
       }
       pause.wait();
     }
@@ -306,8 +307,8 @@ std::vector<std::shared_ptr<Router::Node>> Router::to_be_asked() {
   for (const auto& [place, node] : nodes_) asked.push_back(node);
   // Another one each time: one that is cut off from the others tells what was.
   if (!asked.empty()) {
-    std::ranges::rotate(asked,
-                        asked.begin() + static_cast<std::ptrdiff_t>(random_.next() % asked.size()));
+    const auto first = static_cast<std::ptrdiff_t>(random_.next() % asked.size());
+    std::rotate(asked.begin(), asked.begin() + first, asked.end());
   }
   asked.insert(asked.end(), named_.begin(), named_.end());
   return asked;
@@ -341,7 +342,7 @@ void Router::refresh(std::uint64_t seen) {
       failed = this_one;
     }
   }
-  if (failed) throw *failed;
+  if (failed) throw core::Failure(*failed);
   core::fail({ErrorKind::kUnavailable, "R250", "no node of the Redis Cluster has any slot",
               "redis-cli --cluster check tells what is missing"},
              1);
