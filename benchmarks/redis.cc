@@ -1,6 +1,7 @@
 // Redis: claims and completions against what is written by hand, in the same run.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,14 +16,32 @@
 #include "benchmarks/redis_by_hand.h"
 #include "benchmarks/report.h"
 #include "benchmarks/workload.h"
+#include "tests/support/redis_cluster.h"
 #include "tests/support/redis_server.h"
 
 namespace semel::bench {
 namespace {
 
-std::unique_ptr<Store> open_at(const test::RedisServer& server) {
+RedisPlace place_of(const test::RedisServer& server) {
+  return {fmt::format("redis+unix://{}?db=0", server.socket()), {{server.socket(), 0}}, {}};
+}
+
+RedisPlace place_of(const test::RedisCluster& cluster) {
+  RedisPlace place{cluster.url(), {}, {}};
+  const std::vector<int> masters = cluster.masters();
+  for (const int port : masters) place.nodes.push_back({{}, port});
+  for (int tag = 0; tag < 256; ++tag) {
+    const int master = cluster.master_of(fmt::format("{{{:02x}}}", tag));
+    const auto found = std::ranges::find(masters, master);
+    if (found == masters.end()) give_up("a slot of the Cluster is no master's");
+    place.owners.push_back(static_cast<std::size_t>(found - masters.begin()));
+  }
+  return place;
+}
+
+std::unique_ptr<Store> open_at(const RedisPlace& place) {
   RedisOptions options;
-  options.url = fmt::format("redis+unix://{}?db=0", server.socket());
+  options.url = place.url;
   auto store = open_redis(std::move(options));
   if (!store) give_up(store.error().message);
   return std::move(*store);
@@ -38,16 +57,23 @@ class RedisBench {
 
   void run(const Options& options) {
     std::vector<std::string> lines = machine(options.folder);
-    lines.push_back(fmt::format(
-        "Semel {}; Redis, appendonly yes, unix socket, {} byte messages, {} rounds of {} "
-        "(naive: {})",
-        version(), kPayload, rounds_, many_, few_));
+    lines.push_back(
+        fmt::format("Semel {}; Redis, appendonly yes, a server by its unix socket, a Cluster of 3 "
+                    "masters with a "
+                    "replica each by TCP; {} byte messages, {} rounds of {} (naive: {})",
+                    version(), kPayload, rounds_, many_, few_));
     report_.header(lines);
     for (const char* sync : {"everysec", "always"}) {
-      const test::RedisServer server({.arguments = {"--appendfsync", sync, kNoRewrite, "0"}});
-      for (const std::size_t connections : {1U, 4U}) two_phase(server, sync, connections);
-      latency(server, sync);
-      if (std::string_view(sync) == "everysec") bytes(server);
+      const std::vector<std::string> arguments = {"--appendfsync", sync, kNoRewrite, "0"};
+      const test::RedisServer server({.arguments = arguments});
+      measure(place_of(server), sync);
+      if (std::string_view(sync) == "everysec") bytes(place_of(server));
+    }
+    for (const char* sync : {"everysec", "always"}) {
+      const test::RedisCluster cluster(
+          test::RedisCluster::kCalmTimeoutMs,
+          {"--appendonly", "yes", "--appendfsync", sync, kNoRewrite, "0"});
+      measure(place_of(cluster), fmt::format("cluster-{}", sync));
     }
     report_.finish();
   }
@@ -56,18 +82,22 @@ class RedisBench {
   // Whenever the log grows, the server would write it anew beside what is measured.
   static constexpr const char* kNoRewrite = "--auto-aof-rewrite-percentage";
 
+  void measure(const RedisPlace& place, const std::string& where) {
+    for (const std::size_t connections : {1U, 4U}) two_phase(place, where, connections);
+    latency(place, where);
+  }
+
   std::vector<std::string> messages(std::size_t count) {
     return make_payloads(count, Keys::kRandom, ++seed_);
   }
 
-  double by_hand(const test::RedisServer& server, Style style, std::size_t connections,
-                 std::size_t count) {
-    forget_all(server.socket());
+  double by_hand(const RedisPlace& place, Style style, std::size_t connections, std::size_t count) {
+    forget_all(place);
     std::vector<std::vector<std::string>> parts;
     std::vector<std::unique_ptr<RedisByHand>> hands;
     for (std::size_t i = 0; i < connections; ++i) {
       parts.push_back(messages(count / connections));
-      hands.push_back(make_redis_by_hand(server.socket(), style));
+      hands.push_back(make_redis_by_hand(place, style));
     }
     const Stopwatch watch;
     std::vector<std::thread> threads;
@@ -86,39 +116,38 @@ class RedisBench {
     return run;
   }
 
-  double with_semel(const test::RedisServer& server, std::size_t connections) {
-    forget_all(server.socket());
-    const auto store = open_at(server);
+  double with_semel(const RedisPlace& place, std::size_t connections) {
+    forget_all(place);
+    const auto store = open_at(place);
     ConsumerRun run = plain_run();
     run.workers = static_cast<int>(connections);
     return consume(*store, run, messages(many_));
   }
 
-  void two_phase(const test::RedisServer& server, const std::string& sync,
-                 std::size_t connections) {
+  void two_phase(const RedisPlace& place, const std::string& where, std::size_t connections) {
     Case one;
-    one.name = fmt::format("two-phase-{}-{}", sync, connections);
+    one.name = fmt::format("two-phase-{}-{}", where, connections);
     one.batch = kBatch;
     one.what =
         fmt::format("claim, then completion; connections: {}; naive: SET NX alone", connections);
-    one.raw = [&] { return by_hand(server, Style::kScripts, connections, many_); };
-    one.naive = [&] { return by_hand(server, Style::kSetNx, connections, few_); };
-    one.semel = [&] { return with_semel(server, connections); };
+    one.raw = [&] { return by_hand(place, Style::kScripts, connections, many_); };
+    one.naive = [&] { return by_hand(place, Style::kSetNx, connections, few_); };
+    one.semel = [&] { return with_semel(place, connections); };
     report_.run(one, rounds_);
-    one.name = fmt::format("machine-{}-{}", sync, connections);
+    one.name = fmt::format("machine-{}-{}", where, connections);
     one.what = fmt::format("the same; naive: GET, SET NX, SET; connections: {}", connections);
-    one.naive = [&] { return by_hand(server, Style::kMachine, connections, few_); };
+    one.naive = [&] { return by_hand(place, Style::kMachine, connections, few_); };
     report_.run(one, rounds_);
   }
 
-  void latency(const test::RedisServer& server, const std::string& sync) {
+  void latency(const RedisPlace& place, const std::string& where) {
     Case one;
-    one.name = "latency-single-" + sync;
+    one.name = "latency-single-" + where;
     one.batch = 1;
     one.what = "1 / p50 of one message at a time; raw: a claim and a completion by scripts";
     one.raw = [&] {
-      forget_all(server.socket());
-      const auto hand = make_redis_by_hand(server.socket(), Style::kScripts);
+      forget_all(place);
+      const auto hand = make_redis_by_hand(place, Style::kScripts);
       std::vector<double> all;
       for (const std::string& payload : messages(few_)) {
         const Stopwatch watch;
@@ -128,8 +157,8 @@ class RedisBench {
       return 1 / median(all);
     };
     one.semel = [&] {
-      forget_all(server.socket());
-      const auto store = open_at(server);
+      forget_all(place);
+      const auto store = open_at(place);
       ConsumerRun run = plain_run();
       run.at_a_time = 1;
       Tally tally;
@@ -140,15 +169,15 @@ class RedisBench {
   }
 
   // What the server holds more than before, for each record that is completed.
-  void bytes(const test::RedisServer& server) {
+  void bytes(const RedisPlace& place) {
     const std::string name = "bytes-per-record";
     if (!report_.wanted(name)) return;
-    forget_all(server.socket());
-    const auto store = open_at(server);
+    forget_all(place);
+    const auto store = open_at(place);
     consume(*store, plain_run(), messages(few_));
-    const long long before = memory_of(server.socket());
+    const long long before = memory_of(place);
     consume(*store, plain_run(), messages(many_));
-    const long long after = memory_of(server.socket());
+    const long long after = memory_of(place);
     report_.add(name, kBatch, std::nullopt,
                 static_cast<double>(after - before) / static_cast<double>(many_), std::nullopt,
                 fmt::format("bytes of the server's memory, keys of 36 bytes, {} records", many_));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 
 #include "benchmarks/measure.h"
@@ -45,59 +46,84 @@ return ended
 
 class Connection {
  public:
-  explicit Connection(const std::string& socket) : context_(redisConnectUnix(socket.c_str())) {
-    if (context_ == nullptr || context_->err != 0) give_up("no connection to " + socket);
+  explicit Connection(const RedisPlace::Node& node)
+      : context_(node.socket.empty() ? redisConnect("127.0.0.1", node.port)
+                                     : redisConnectUnix(node.socket.c_str())) {
+    if (context_ == nullptr || context_->err != 0) give_up("no connection to a Redis server");
   }
   ~Connection() { redisFree(context_); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Yields a number where the answer is one, 0 for nil, 1 for OK, and its text in `text`.
-  long long ask(const std::vector<std::string_view>& words, std::string* text = nullptr) {
+  void send(const std::vector<std::string_view>& words) {
     starts_.clear();
     sizes_.clear();
     for (const std::string_view word : words) {
       starts_.push_back(word.data());
       sizes_.push_back(word.size());
     }
-    auto* const reply = static_cast<redisReply*>(
-        redisCommandArgv(context_, static_cast<int>(words.size()), starts_.data(), sizes_.data()));
-    if (reply == nullptr) give_up(context_->errstr);
+    redisAppendCommandArgv(context_, static_cast<int>(words.size()), starts_.data(), sizes_.data());
+    ++open_;
+  }
+  // What was sent goes out; answers are waited for where they are read.
+  void flush() {
+    for (int done = open_ == 0; done == 0;) {
+      if (redisBufferWrite(context_, &done) != REDIS_OK) give_up(context_->errstr);
+    }
+  }
+  // Yields a number where the answer is one, 0 for nil, 1 for OK, and its text in `text`.
+  long long read(std::string* text = nullptr) {
+    void* got = nullptr;
+    if (redisGetReply(context_, &got) != REDIS_OK) give_up(context_->errstr);
+    auto* const reply = static_cast<redisReply*>(got);
     if (reply->type == REDIS_REPLY_ERROR) give_up(reply->str);
     if (text != nullptr && reply->str != nullptr) text->assign(reply->str, reply->len);
     const long long answer = reply->type == REDIS_REPLY_INTEGER ? reply->integer
                              : reply->type == REDIS_REPLY_NIL   ? 0
                                                                 : 1;
     freeReplyObject(reply);
+    --open_;
     return answer;
+  }
+  long long read_all() {
+    long long sum = 0;
+    while (open_ > 0) sum += read();
+    return sum;
+  }
+  long long ask(const std::vector<std::string_view>& words, std::string* text = nullptr) {
+    send(words);
+    return read(text);
   }
 
  private:
   redisContext* context_;
+  int open_ = 0;
   std::vector<const char*> starts_;
   std::vector<std::size_t> sizes_;
 };
 
 class ByHandOnRedis final : public RedisByHand {
  public:
-  ByHandOnRedis(const std::string& socket, Style style) : style_(style), connection_(socket) {
-    connection_.ask({"SCRIPT", "LOAD", kClaim}, &claim_);
-    connection_.ask({"SCRIPT", "LOAD", kComplete}, &complete_);
+  ByHandOnRedis(const RedisPlace& place, Style style) : place_(place), style_(style) {
+    for (const RedisPlace::Node& node : place_.nodes) {
+      Connection& one = *connections_.emplace_back(std::make_unique<Connection>(node));
+      one.ask({"SCRIPT", "LOAD", kClaim}, &claim_);
+      one.ask({"SCRIPT", "LOAD", kComplete}, &complete_);
+    }
+    groups_.resize(std::max<std::size_t>(place_.owners.size(), 1));
   }
 
   void handle(const std::vector<std::string>& payloads, std::size_t batch) override {
     if (style_ != Style::kScripts) batch = 1;
     for (std::size_t i = 0; i < payloads.size(); i += batch) {
-      const std::size_t count = std::min(batch, payloads.size() - i);
-      read(payloads.data() + i, count);
+      read(payloads.data() + i, std::min(batch, payloads.size() - i));
       if (style_ == Style::kScripts) {
-        handle_by_scripts();
-      } else if (style_ == Style::kSetNx) {
-        need(connection_.ask({"SET", keys_[0], "1", "PX", kTtlMs, "NX"}), 1);
+        run(claim_, kLeaseMs, true);
+        run(complete_, kTtlMs, false);
+        for (const std::size_t used : used_) groups_[used].clear();
       } else {
-        need(connection_.ask({"GET", keys_[0]}), 0);
-        need(connection_.ask({"SET", keys_[0], "consuming", "PX", kLeaseMs, "NX"}), 1);
-        need(connection_.ask({"SET", keys_[0], "completed", "PX", kTtlMs}), 1);
+        handle_one(*connections_[owner_of(used_.front())]);
+        groups_[used_.front()].clear();
       }
     }
   }
@@ -107,15 +133,27 @@ class ByHandOnRedis final : public RedisByHand {
     if (got != static_cast<long long>(wanted)) give_up(fmt::format("{} of {} keys", got, wanted));
   }
 
+  std::size_t owner_of(std::size_t tag) const {
+    return place_.owners.empty() ? 0 : place_.owners[tag];
+  }
+
   // All styles read the message: its key and a digest of it.
   void read(const std::string* payloads, std::size_t count) {
     fields_.resize(count);
     keys_.resize(count);
+    used_.clear();
     for (std::size_t i = 0; i < count; ++i) {
       parser_.parse(payloads[i], fields_[i]);
+      std::size_t tag = 0;
       keys_[i] = "hand:";
+      if (!place_.owners.empty()) {
+        tag = fields_[i].digest[0];
+        fmt::format_to(std::back_inserter(keys_[i]), "{{{:02x}}}", tag);
+      }
       keys_[i].append(reinterpret_cast<const char*>(fields_[i].id.bytes),
                       sizeof fields_[i].id.bytes);
+      if (groups_[tag].empty()) used_.push_back(tag);
+      groups_[tag].push_back(i);
     }
   }
 
@@ -123,46 +161,68 @@ class ByHandOnRedis final : public RedisByHand {
     return {reinterpret_cast<const char*>(fields_[at].digest) + begin, kPrint};
   }
 
-  void handle_by_scripts() {
-    const std::string count = std::to_string(keys_.size());
-    std::vector<std::string_view> claim = {"EVALSHA", claim_, count};
-    claim.insert(claim.end(), keys_.begin(), keys_.end());
-    std::vector<std::string_view> complete = claim;
-    complete[1] = complete_;
-    claim.emplace_back(kLeaseMs);
-    complete.emplace_back(kTtlMs);
-    for (std::size_t i = 0; i < keys_.size(); ++i) {
-      claim.push_back(part(i, 0));
-      claim.push_back(part(i, kPrint));
-      complete.push_back(part(i, kPrint));
+  void handle_one(Connection& connection) {
+    if (style_ == Style::kSetNx) {
+      need(connection.ask({"SET", keys_[0], "1", "PX", kTtlMs, "NX"}), 1);
+      return;
     }
-    need(connection_.ask(claim), keys_.size());
-    need(connection_.ask(complete), keys_.size());
+    need(connection.ask({"GET", keys_[0]}), 0);
+    need(connection.ask({"SET", keys_[0], "consuming", "PX", kLeaseMs, "NX"}), 1);
+    need(connection.ask({"SET", keys_[0], "completed", "PX", kTtlMs}), 1);
   }
 
+  void run(const std::string& script, const char* time, bool claims) {
+    for (const std::size_t tag : used_) {
+      const std::vector<std::size_t>& group = groups_[tag];
+      const std::string count = std::to_string(group.size());
+      words_ = {"EVALSHA", script, count};
+      for (const std::size_t i : group) words_.push_back(keys_[i]);
+      words_.emplace_back(time);
+      for (const std::size_t i : group) {
+        if (claims) words_.push_back(part(i, 0));
+        words_.push_back(part(i, kPrint));
+      }
+      connections_[owner_of(tag)]->send(words_);
+    }
+    for (const auto& connection : connections_) connection->flush();
+    long long all = 0;
+    for (const auto& connection : connections_) all += connection->read_all();
+    need(all, keys_.size());
+  }
+
+  const RedisPlace place_;
   const Style style_;
-  Connection connection_;
+  std::vector<std::unique_ptr<Connection>> connections_;
   std::string claim_, complete_;
   Parser parser_;
   std::vector<Fields> fields_;
   std::vector<std::string> keys_;
+  std::vector<std::vector<std::size_t>> groups_;  // of each tag, what has it
+  std::vector<std::size_t> used_;                 // the tags that something has
+  std::vector<std::string_view> words_;
 };
 
 }  // namespace
 
-std::unique_ptr<RedisByHand> make_redis_by_hand(const std::string& socket, Style style) {
-  return std::make_unique<ByHandOnRedis>(socket, style);
+std::unique_ptr<RedisByHand> make_redis_by_hand(const RedisPlace& place, Style style) {
+  return std::make_unique<ByHandOnRedis>(place, style);
 }
 
-void forget_all(const std::string& socket) { Connection(socket).ask({"FLUSHALL", "SYNC"}); }
+void forget_all(const RedisPlace& place) {
+  for (const RedisPlace::Node& node : place.nodes) Connection(node).ask({"FLUSHALL", "SYNC"});
+}
 
-long long memory_of(const std::string& socket) {
-  std::string text;
-  Connection(socket).ask({"INFO", "memory"}, &text);
-  constexpr std::string_view kName = "used_memory:";
-  const auto at = text.find(kName);
-  if (at == std::string::npos) give_up("the server does not say what memory it uses");
-  return std::atoll(text.c_str() + at + kName.size());
+long long memory_of(const RedisPlace& place) {
+  long long all = 0;
+  for (const RedisPlace::Node& node : place.nodes) {
+    std::string text;
+    Connection(node).ask({"INFO", "memory"}, &text);
+    constexpr std::string_view kName = "used_memory:";
+    const auto at = text.find(kName);
+    if (at == std::string::npos) give_up("the server does not say what memory it uses");
+    all += std::atoll(text.c_str() + at + kName.size());
+  }
+  return all;
 }
 
 }  // namespace semel::bench

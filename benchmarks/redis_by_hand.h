@@ -8,12 +8,27 @@
 namespace semel::bench {
 
 enum class Style {
-  kScripts,  // a claim and a completion, each as one script over all keys of a batch
+  // A claim and a completion, each as one script over all keys of a batch; of a Cluster one for
+  // each tag, all of them on their way at once.
+  kScripts,
   kSetNx,    // SET key 1 EX … NX, and then the work: what most people write
   kMachine,  // the same with states: GET, SET NX, and SET when it is done, one after the other
 };
 
-// A consumer over its own connection.
+// One server, or the masters of a Cluster.
+struct RedisPlace {
+  struct Node {
+    std::string socket;  // empty: by TCP
+    int port = 0;
+  };
+  std::string url;  // as Semel takes it
+  std::vector<Node> nodes;
+  // Of a Cluster, where the keys of each of 256 tags, {00} to {ff}, belong: an index into `nodes`.
+  // Empty: keys have none.
+  std::vector<std::size_t> owners;
+};
+
+// A consumer over its own connection, to each node one.
 class RedisByHand {
  public:
   virtual ~RedisByHand() = default;
@@ -25,10 +40,10 @@ class RedisByHand {
   virtual void handle(const std::vector<std::string>& payloads, std::size_t batch) = 0;
 };
 
-std::unique_ptr<RedisByHand> make_redis_by_hand(const std::string& socket, Style style);
+std::unique_ptr<RedisByHand> make_redis_by_hand(const RedisPlace& place, Style style);
 
 // Ends the benchmark where the server refuses it.
-void forget_all(const std::string& socket);
-long long memory_of(const std::string& socket);
+void forget_all(const RedisPlace& place);
+long long memory_of(const RedisPlace& place);
 
 }  // namespace semel::bench
