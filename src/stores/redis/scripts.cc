@@ -15,10 +15,12 @@ namespace semel::redis {
 namespace {
 
 // Places in a record are those that record.h names.
-constexpr const char* kCommon = R"lua(
+constexpr const char* kTime = R"lua(
 local micros = %CLOCK%
 local now = math.floor(micros / 1000)
+)lua";
 
+constexpr const char* kCommon = R"lua(
 -- Numbers as text: the server would print each of them with 17 digits.
 local function beginning(key) return redis.call('GETRANGE', key, '0', '57') end
 
@@ -51,86 +53,99 @@ return number
 
 // A token is the time in microseconds, moved on by an epoch for each life of the server; above the
 // last one, the record's, and whatever the caller has seen.
+//
+// Of a Cluster each call has a key or two: so no function is made before one is needed. And the
+// last token is told to no log and no replica within a life, as another life begins an epoch: what
+// is one write there is sent as one, and not as four words around two.
 constexpr const char* kClaim = R"lua(
-local lease, want_result, gone = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[5]
-local epoch, last, life = 0, 0, ARGV[4]
-local given = redis.call('GET', KEYS[1])
+local call, pack = redis.call, struct.pack
+local lease, life = tonumber(ARGV[1]), ARGV[4]
+local epoch, last, known = 0, 0, false
+local given = call('GET', KEYS[1])
 if given then
   epoch, last = struct.unpack('>I4I7', given)
-  if string.sub(given, 12) ~= life then epoch = epoch + 1 end
+  known = string.sub(given, 12) == life
+  if not known then epoch = epoch + 1 end
 end
 last = math.max(last, tonumber(ARGV[3]), micros + epoch * 4294967296 - 1)
 
-local none = string.rep('\000', 16)
 local answers, made, names, values, bad = { now }, {}, {}, {}, false
 
+-- How to look at a key that is there.
+local function looker()
+  local none, want_result, gone = string.rep('\000', 16), ARGV[2] == '1', ARGV[5]
+
+  local function acquire(key, flags, attempt, token, first, print, nonce, tail)
+    last = math.max(last, token) + 1
+    local value = pack('>Bc1BI4I7I6I6', 1, 'C', flags, attempt + 1, last, first, now + lease) ..
+                  print .. nonce
+    local at = #names + 1
+    names[at], values[at] = key, value .. tail
+    return value
+  end
+
+  -- A nonce begins with the name of the instance that drew it.
+  local function holder_is_gone(nonce)
+    for at = 1, #gone, 8 do
+      if string.sub(gone, at, at + 7) == string.sub(nonce, 1, 8) then return true end
+    end
+    return false
+  end
+
+  return function(key, print, nonce)
+    local old = redis.pcall('GETRANGE', key, '0', '57')
+    if type(old) == 'table' or string.byte(old) ~= 1 or #old < 42 then
+      bad = bad or old
+      return type(old) == 'table' or string.sub(old, 1, 1)
+    end
+    local state, flags, attempt, token, first, till = struct.unpack('>c1BI4I7I6I6', old, 2)
+    local recorded = string.sub(old, 27, 42)
+    if state == 'C' and string.sub(old, 43, 58) == nonce then return old end
+    if state == 'C' and till > now and holder_is_gone(string.sub(old, 43, 50)) then till = now end
+    local same = print == none or print == recorded
+    if same and till <= now and (state == 'C' or state == 'R') then
+      if state == 'C' then flags = flags - flags % 2 + 1 end
+      local tail = string.sub(call('GET', key), state == 'C' and 59 or 43)
+      return acquire(key, flags, attempt, token, first, recorded, nonce, tail)
+    end
+    if state == 'C' then return old end
+    if not same or state == 'R' or (state == 'D' and not want_result) then
+      return string.sub(old, 1, 42)
+    end
+    return call('GET', key)
+  end
+end
+
 -- The ends of all records that are made here differ by token and print alone.
-local made_head = struct.pack('>Bc1BI4', 1, 'C', 0, 1)
-local made_times = struct.pack('>I6I6', now, now + lease)
-
--- False where the key is there.
-local function make(key, print, nonce, text)
-  last = last + 1
-  local value = made_head .. struct.pack('>I7', last) .. made_times .. print .. nonce .. text
-  if not redis.call('SET', key, value, 'NX') then return false end
-  made[#made + 1] = key
-  return last
-end
-
-local function acquire(key, flags, attempt, token, first, print, nonce, tail)
-  last = math.max(last, token) + 1
-  local value = head('C', flags, attempt + 1, last, first, now + lease, print) .. nonce
-  local at = #names + 1
-  names[at], values[at] = key, value .. tail
-  return value
-end
-
--- A nonce begins with the name of the instance that drew it.
-local function holder_is_gone(nonce)
-  for at = 1, #gone, 8 do
-    if string.sub(gone, at, at + 7) == string.sub(nonce, 1, 8) then return true end
-  end
-  return false
-end
-
-local function look(key, print, nonce)
-  local old = redis.pcall('GETRANGE', key, '0', '57')
-  if type(old) == 'table' or string.byte(old) ~= 1 or #old < 42 then
-    bad = bad or old
-    return type(old) == 'table' or string.sub(old, 1, 1)
-  end
-  if held_by(old, nonce) then return old end
-  local state, flags, attempt, token, first, till = struct.unpack('>c1BI4I7I6I6', old, 2)
-  local recorded = string.sub(old, 27, 42)
-  if state == 'C' and till > now and holder_is_gone(string.sub(old, 43, 50)) then till = now end
-  local same = print == none or print == recorded
-  if same and till <= now and (state == 'C' or state == 'R') then
-    if state == 'C' then flags = flags - flags % 2 + 1 end
-    local tail = string.sub(redis.call('GET', key), state == 'C' and 59 or 43)
-    return acquire(key, flags, attempt, token, first, recorded, nonce, tail)
-  end
-  if state == 'C' then return old end
-  if not same or state == 'R' or (state == 'D' and not want_result) then
-    return string.sub(old, 1, 42)
-  end
-  return redis.call('GET', key)
-end
+local made_head = pack('>Bc1BI4', 1, 'C', 0, 1)
+local made_times = pack('>I6I6', now, now + lease)
+local look
 
 -- A number is the token of a record that was made.
 for i = 2, #KEYS do
-  local at = 3 * i - 1
-  local key, print, nonce = KEYS[i], ARGV[at + 1], ARGV[at + 2]
-  answers[i] = make(key, print, nonce, ARGV[at + 3]) or look(key, print, nonce)
+  local at = 3 * i
+  local key, print, nonce = KEYS[i], ARGV[at], ARGV[at + 1]
+  local value = made_head .. pack('>I7', last + 1) .. made_times .. print .. nonce .. ARGV[at + 2]
+  if call('SET', key, value, 'NX') then
+    last = last + 1
+    made[#made + 1], answers[i] = key, last
+  else
+    look = look or looker()
+    answers[i] = look(key, print, nonce)
+  end
 end
 -- What cannot be read changes nothing.
 if bad then
-  for _, key in ipairs(made) do redis.call('DEL', key) end
+  for _, key in ipairs(made) do call('DEL', key) end
   return type(bad) == 'table' and bad or answers
 end
 if #made + #names > 0 then
-  redis.call('SET', KEYS[1], struct.pack('>I4I7', epoch, last) .. life)
+  local quiet = known and redis.set_repl
+  if quiet then redis.set_repl(redis.REPL_NONE) end
+  call('SET', KEYS[1], pack('>I4I7', epoch, last) .. life)
+  if quiet then redis.set_repl(redis.REPL_ALL) end
 end
-for i, name in ipairs(names) do redis.call('SET', name, values[i]) end
+for i, name in ipairs(names) do call('SET', name, values[i]) end
 return answers
 )lua";
 
@@ -147,23 +162,23 @@ return table.concat(answer)
 
 // What finish would do with what is completed and has nothing held, for less: most that ends is so.
 constexpr const char* kComplete = R"lua(
+local call, sub = redis.call, string.sub
 local ttl, till = ARGV[1], struct.pack('>I6', now)
 local olds, ended, answer = {}, {}, {}
 -- All is looked at before anything is written: what cannot be read changes nothing.
-for i, key in ipairs(KEYS) do olds[i] = beginning(key) end
+for i, key in ipairs(KEYS) do olds[i] = call('GETRANGE', key, '0', '57') end
 for i, key in ipairs(KEYS) do
   local old = olds[i]
-  if ended[key] or not held_by(old, ARGV[2 * i]) then
+  if ended[key] or sub(old, 1, 2) ~= '\001C' or sub(old, 43, 58) ~= ARGV[2 * i] then
     answer[i] = '0'
   elseif string.byte(old, 3) >= 2 then
     answer[i] = 'h'
   else
-    local value = '\001D\000' .. string.sub(old, 4, 20) .. till .. string.sub(old, 27, 42) ..
-                  ARGV[2 * i + 1]
+    local value = '\001D\000' .. sub(old, 4, 20) .. till .. sub(old, 27, 42) .. ARGV[2 * i + 1]
     if ttl == '' then
-      redis.call('SET', key, value)
+      call('SET', key, value)
     else
-      redis.call('SET', key, value, 'PX', ttl)
+      call('SET', key, value, 'PX', ttl)
     end
     answer[i], ended[key] = '1', true
   end
@@ -171,11 +186,15 @@ end
 return table.concat(answer)
 )lua";
 
-std::string with_common(const std::string& clock, const char* body) {
+std::string with_time(const std::string& clock, const char* body) {
   constexpr std::string_view kMark = "%CLOCK%";
-  std::string text = kCommon;
+  std::string text = kTime;
   text.replace(text.find(kMark), kMark.size(), clock);
   return text + body;
+}
+
+std::string with_common(const std::string& clock, const char* body) {
+  return with_time(clock, kCommon) + body;
 }
 
 }  // namespace
@@ -193,6 +212,7 @@ class ScriptMaker {
  public:
   ScriptMaker(const std::string& clock, bool cluster) : clock_(clock), rows_(row_text(cluster)) {}
 
+  Script bare(const char* body) const { return Script(with_time(clock_, body)); }
   Script records(const char* body) const { return Script(with_common(clock_, body)); }
   Script rows(const std::string& body) const {
     return Script(with_common(clock_, rows_.c_str()) + body, Script::Reach::kSlot);
@@ -212,10 +232,10 @@ Scripts::Scripts(const std::string& clock, bool cluster) : Scripts(ScriptMaker(c
 
 Scripts::Scripts(const ScriptMaker& make)
     : attach(Script(kAttach)),
-      claim(make.records(kClaim)),
+      claim(make.bare(kClaim)),
       renew(make.records(kRenew)),
       finish(make.finish()),
-      complete(make.records(kComplete)),
+      complete(make.bare(kComplete)),
       append(make.rows(kAppendScript)),
       look(make.rows(std::string(kMergeScript) + kLookScript)),
       take(make.rows(std::string(kMergeScript) + kTakeScript)),
