@@ -92,17 +92,34 @@ std::vector<Cell> cells_of(const Way& way, std::string_view point) {
   return cells;
 }
 
-// Where each costs more, a way meets a point on it once: from the one source or the other.
+// Those of a way at a point that ./test has time for; the soak has all. Where each costs more, a
+// way meets a point on it once: from the one source or the other. `turn` goes on with each pair.
+std::vector<Cell> enough_of(std::vector<Cell> cells, std::size_t turn) {
+  if (share_of_rounds() == 1) {
+    std::erase_if(cells, [](const Cell& cell) {
+      return cell.nth == 2 && cell.source == "file" && cell.way.from_queue;
+    });
+    return cells;
+  }
+  std::erase_if(cells, [](const Cell& cell) { return cell.nth != 1 || !on_the_way(cell); });
+  if (cells.empty()) return cells;
+  return {cells[turn % cells.size()]};
+}
+
 std::vector<Cell> cells() {
-  const bool all = share_of_rounds() == 1 || soak_factor() > 1;
   std::vector<Cell> cells;
+  std::size_t way_at = 0;
+  std::size_t turn = 0;
   for (const Way& way : ways()) {
+    // As on a chessboard: each way has every second point, and the way beside it the others.
+    std::size_t at = way_at++;
     for (const std::string_view point : failpoint::kAll) {
       if (is_step(point) && !has_steps()) continue;
       auto some = cells_of(way, point);
-      if (!all) {
-        std::erase_if(some, [](const Cell& cell) { return cell.nth != 1 || !on_the_way(cell); });
-        if (!some.empty()) some = {some[cells.size() % some.size()]};
+      if (soak_factor() == 1) {
+        const auto half = half_of_matrix();
+        if (half && at++ % 2 != *half) continue;
+        some = enough_of(std::move(some), turn++);
       }
       cells.insert(cells.end(), some.begin(), some.end());
     }

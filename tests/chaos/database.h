@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,9 @@ std::unique_ptr<Database> make_database(const TempDir& folder);
 
 // So many of a test's rounds are enough where each costs more: 1 of `share_of_rounds()`.
 std::size_t share_of_rounds();
+// Of the crash matrix, which half is enough: 0 or 1, and another database has the other one. None:
+// it has all that is wanted of it.
+std::optional<std::size_t> half_of_matrix();
 // Whether its databases know SQL.
 bool has_tables();
 // Whether a record, what waits for it and its letter are on servers of their own, so that a finish

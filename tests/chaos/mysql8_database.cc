@@ -6,6 +6,8 @@ std::unique_ptr<Database> make_database(const TempDir&) { return make_database_o
 
 std::size_t share_of_rounds() { return 20; }
 
+std::optional<std::size_t> half_of_matrix() { return std::nullopt; }
+
 bool has_tables() { return true; }
 
 bool has_steps() { return false; }

@@ -80,6 +80,8 @@ std::unique_ptr<Database> make_database(const TempDir&) { return make_database_o
 
 std::size_t share_of_rounds() { return 10; }
 
+std::optional<std::size_t> half_of_matrix() { return 0; }
+
 bool has_tables() { return true; }
 
 bool has_steps() { return false; }

@@ -46,6 +46,8 @@ std::unique_ptr<Database> make_database(const TempDir&) {
 
 std::size_t share_of_rounds() { return 10; }
 
+std::optional<std::size_t> half_of_matrix() { return std::nullopt; }
+
 bool has_tables() { return false; }
 
 bool has_steps() { return true; }

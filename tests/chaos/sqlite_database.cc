@@ -72,6 +72,8 @@ std::unique_ptr<Database> make_database(const TempDir& folder) {
 
 std::size_t share_of_rounds() { return 1; }
 
+std::optional<std::size_t> half_of_matrix() { return std::nullopt; }
+
 bool has_tables() { return true; }
 
 bool has_steps() { return false; }
