@@ -36,8 +36,9 @@ void StoreTest::SetUp() {
 }
 
 void StoreTest::TearDown() {
-  if (store_ != nullptr) {
-    const auto findings = records().verify(true);
+  for (const bool full : {false, true}) {
+    if (store_ == nullptr) break;
+    const auto findings = records().verify(full);
     ASSERT_TRUE(findings.has_value()) << findings.error().message;
     for (const StoreFinding& finding : *findings) {
       EXPECT_FALSE(finding.wrong) << finding.what << " " << finding.where << ": " << finding.detail;

@@ -48,6 +48,12 @@ class Verify {
     findings_.push_back({true, std::move(what), std::move(where), std::move(detail)});
   }
 
+  // What was cut off in the middle of a part would look damaged.
+  BytesView whole_part(const Bytes& bytes) const {
+    const bool consuming = bytes.size() > 1 && bytes[1] == 'C';
+    return full_ || consuming ? BytesView(bytes) : BytesView(bytes).substr(0, kHead);
+  }
+
   // The two hashes of consumers say the same.
   void look_at_consumers() {
     const Reply known = router_.ask({"HGETALL", names_.consumers}, Loss::kNothingDone);
@@ -87,7 +93,7 @@ class Verify {
                           static_cast<std::uint32_t>(id.consumer())));
       }
       try {
-        const auto record = decoded(bytes[i].bytes);
+        const auto record = decoded(whole_part(bytes[i].bytes));
         const bool stays =
             record.state != RecordState::kCompleted && record.state != RecordState::kDead;
         if (stays) unfinished.push_back(records[i]);
