@@ -287,12 +287,12 @@ TEST_P(StoreSuite, KeysAreBytes) {
   std::vector<Message> messages;
   for (const Bytes& key : keys) messages.push_back(message(key));
   const auto claims = store().claim(pointers(messages), {}).value();
-  std::set<Token> tokens;
+  std::set<KeyId> ids;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     ASSERT_TRUE(is<Acquired>(claims[i])) << i << ": " << describe(claims[i]);
-    tokens.insert(std::get<Acquired>(claims[i]).lease.token);
+    ids.insert(std::get<Acquired>(claims[i]).lease.key);
   }
-  EXPECT_EQ(tokens.size(), keys.size());
+  EXPECT_EQ(ids.size(), keys.size());
   ASSERT_EQ(finish(test::completed(std::get<Acquired>(claims[0]).lease)), Applied::kYes);
   EXPECT_TRUE(is<Completed>(claim(messages[0])));
   for (std::size_t i = 1; i < keys.size(); ++i) EXPECT_TRUE(is<Busy>(claim(messages[i]))) << i;

@@ -112,7 +112,7 @@ void ClusterFinish::mark(std::vector<Ending>& endings) {
     Call& call = parts.add(one.record, 0, [](Call&) {});
     call.keys.push_back(one.record);
     call.arguments.push_back(nonce_of(*one.finish->lease));
-    call.arguments.emplace_back(is_held(*one.finish) && !one.extra.empty() ? "1" : "0");
+    call.arguments.push_back(is_held(*one.finish) && !one.extra.empty() ? "1" : "0");
     call.arguments.push_back(
         std::to_string(parked ? kUntilParked.count() : wait_of(one.finish->delay)));
     asked.push_back(&one);
@@ -200,7 +200,7 @@ void ClusterFinish::bury(std::vector<Ending>& endings) {
     call.arguments.push_back(one.leased ? std::to_string(one.first) : Bytes());
     call.arguments.push_back(one.text);
     call.arguments.push_back(one.print);
-    call.arguments.push_back(std::move(one.body));
+    call.arguments.push_back(one.body);
     call.arguments.push_back(one.extra);
     asked.push_back(&one);
   }
@@ -217,15 +217,15 @@ void ClusterFinish::write(std::vector<Ending>& endings, const Ttl& ttl) {
     if (one.over || !one.leased) continue;
     const bool retry = one.finish->to == Finish::To::kRetrying;
     Call& call = parts.add(one.record, weight_of(*one.finish),
-                           [](Call& begun) { begun.arguments.emplace_back(); });
+                           [](Call& begun) { begun.arguments.push_back(BytesView()); });
     call.keys.push_back(one.record);
     call.arguments.push_back(nonce_of(*one.finish->lease));
-    call.arguments.emplace_back(1, ending_letter(one.finish->to));
+    call.arguments.push_back(ending_letter(one.finish->to));
     call.arguments.push_back(std::to_string(finish_flags(*one.finish)));
     call.arguments.push_back(retry ? std::to_string(one.till) : "0");
     call.arguments.push_back(ttl(*one.finish));
     call.arguments.push_back(ending_of(*one.finish));
-    call.arguments.emplace_back(one.row.empty() ? "0" : "1");
+    call.arguments.push_back(one.row.empty() ? "0" : "1");
     asked.push_back(&one);
   }
   const auto replies = core_.run(core_.on_cluster->write, parts.calls(), Loss::kInDoubt);
@@ -265,7 +265,7 @@ void ClusterFinish::settle(std::vector<Ending>& endings) {
       begun.keys = {one.rows};
       begun.arguments = {core_.names.prefix};
     });
-    call.arguments.emplace_back(one.how);
+    call.arguments.push_back(one.how);
     call.arguments.push_back(by_record || one.may_have_row ? one.id() : Bytes());
     call.arguments.push_back(by_record ? Bytes() : one.ack);
     call.arguments.push_back(by_record ? one.row : Bytes());
@@ -320,8 +320,8 @@ void ClusterFinish::settle_met(std::vector<Ending>& met) {
       begun.keys = {met[i].rows};
       begun.arguments = {core_.names.prefix};
     });
-    call.arguments.emplace_back(state == 'P' ? "park" : state == 'R' ? "wait" : "go");
-    call.arguments.emplace_back();
+    call.arguments.push_back(state == 'P' ? "park" : state == 'R' ? "wait" : "go");
+    call.arguments.push_back(BytesView());
     call.arguments.push_back(met[i].ack);
     call.arguments.push_back(state == 'R' ? states[i].substr(1) : Bytes());
   }

@@ -22,8 +22,8 @@ struct Kept {
   Bytes head, origin, content;
 };
 
-std::optional<Kept> read_letter(Core& core, const Bytes& number) {
-  const std::string name = core.names.of_store("letter:" + number);
+std::optional<Kept> read_letter(Core& core, BytesView number) {
+  const std::string name = core.names.of_store("letter:" + std::string(number));
   Reply reply = core.router.ask({"HMGET", name, "m", "o", "b"}, Loss::kNothingDone);
   if (reply.list.at(0).kind == Reply::Kind::kNil) return std::nullopt;
   return Kept{reply.list[0].bytes, reply.list[1].bytes, reply.list[2].bytes};
@@ -48,9 +48,9 @@ Call about_rows(const Core& core, ConsumerNumber consumer) {
   return call;
 }
 
-void settle(Core& core, ConsumerNumber consumer, std::vector<Bytes> how) {
+void settle(Core& core, ConsumerNumber consumer, const std::vector<Bytes>& how) {
   Call call = about_rows(core, consumer);
-  for (Bytes& word : how) call.arguments.push_back(std::move(word));
+  for (const Bytes& word : how) call.arguments.push_back(word);
   core.run_one(core.on_cluster->settle, call, Loss::kInDoubt);
 }
 
@@ -91,7 +91,8 @@ bool reopen_parked(Core& core, const KeyId& id, const std::string& name, const B
   bool held = false;
   if (head[kFlags] >= kRowFlag) {
     Call call = about_rows(core, id.consumer());
-    for (const Bytes& word : {Bytes(id.view()), Bytes()}) call.arguments.push_back(word);
+    call.arguments.push_back(id.view());
+    call.arguments.push_back(BytesView());
     held =
         !core.run_one(core.on_cluster->bodies, call, Loss::kNothingDone).list.at(0).bytes.empty();
   }
@@ -153,8 +154,8 @@ bool set_print(Core& core, const std::string& record, const Bytes& head, BytesVi
 std::optional<Edited> try_to_edit(Core& core, const LetterEdit& edit) {
   Call call;
   call.keys = {core.names.letters};
-  call.arguments = {core.names.prefix, std::to_string(edit.id), Bytes(edit.before.view()),
-                    Bytes(edit.fingerprint.view())};
+  call.arguments = {core.names.prefix, std::to_string(edit.id), edit.before.view(),
+                    edit.fingerprint.view()};
   const Loss look = Loss::kNothingDone;
   const Edited would = edited_of(core.run_one(core.on_cluster->edit, call, look).bytes);
   const auto kept = read_letter(core, call.arguments[1]);

@@ -111,7 +111,7 @@ std::vector<DeadLetter> Letters::list_now(const DeadLetterFilter& filter) {
     call.arguments.push_back(std::to_string(filter.limit - letters.size()));
     call.arguments.push_back(wanted);
     call.arguments.push_back(filter.reason ? "1" + *filter.reason : Bytes());
-    call.arguments.emplace_back(filter.payloads ? "1" : "0");
+    call.arguments.push_back(filter.payloads ? "1" : "0");
     const Reply reply = core_.run_one(core_.scripts.list_letters, call, Loss::kNothingDone);
     for (std::size_t i = 1; i + 3 < reply.list.size(); i += 4) {
       Letter letter =
@@ -167,10 +167,11 @@ std::vector<std::int64_t> Letters::replay_now(std::span<const std::int64_t> ids,
 Edited Letters::edit_now(const LetterEdit& edit) {
   for (int look = 0; look < kLooks; ++look) {
     Call call = about_none();
-    call.keys = records_of({&edit.id, 1});
+    const std::vector<std::string> records = records_of({&edit.id, 1});
+    call.keys.assign(records.begin(), records.end());
     call.arguments.push_back(std::to_string(edit.id));
-    call.arguments.emplace_back(edit.before.view());
-    call.arguments.emplace_back(edit.fingerprint.view());
+    call.arguments.push_back(edit.before.view());
+    call.arguments.push_back(edit.fingerprint.view());
     call.arguments.push_back(content_of(edit.headers, edit.payload));
     const Reply reply = core_.run_one(core_.scripts.edit, call, Loss::kInDoubt);
     if (reply.bytes != "again") return edited_of(reply.bytes);
@@ -198,7 +199,7 @@ AddReport Letters::add_now(std::span<const ForeignLetter> letters) {
     body += content_of(foreign.letter.headers, foreign.letter.payload);
     bytes += body.size();
     calls.back().arguments.push_back(head_of(letter_of(foreign, consumer->second)));
-    calls.back().arguments.push_back(std::move(body));
+    calls.back().arguments.push_back(body);
   }
   AddReport report;
   for (const Reply& reply : core_.run(core_.scripts.add, calls, Loss::kInDoubt)) {

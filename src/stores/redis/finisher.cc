@@ -47,8 +47,8 @@ Bytes ack_of(const Finish& finish) {
   return place ? ack_of(*place) : Bytes();
 }
 
-Bytes nonce_of(const Lease& lease) {
-  return Bytes(reinterpret_cast<const char*>(lease.nonce.bytes.data()), lease.nonce.bytes.size());
+BytesView nonce_of(const Lease& lease) {
+  return {reinterpret_cast<const char*>(lease.nonce.bytes.data()), lease.nonce.bytes.size()};
 }
 
 Bytes extra_of(const Finish& finish) {
@@ -96,14 +96,14 @@ Bytes ending_of(const Finish& finish) {
   return ending_of(finish.reason, finish.error, completed ? BytesView(finish.result) : BytesView());
 }
 
-void append_finish(Call& call, const Names& names, const Finish& finish, std::string ttl) {
+void append_finish(Call& call, const Names& names, const Finish& finish, BytesView ttl) {
   const bool leased = is_leased(finish);
   call.keys.push_back(leased ? names.record(finish.lease->key) : names.token_of({}));
-  call.arguments.push_back(leased ? nonce_of(*finish.lease) : Bytes());
-  call.arguments.emplace_back(1, ending_letter(finish.to));
+  call.arguments.push_back(leased ? nonce_of(*finish.lease) : BytesView());
+  call.arguments.push_back(ending_letter(finish.to));
   call.arguments.push_back(std::to_string(finish_flags(finish)));
   call.arguments.push_back(std::to_string(wait_of(finish.delay)));
-  call.arguments.push_back(std::move(ttl));
+  call.arguments.push_back(ttl);
   call.arguments.push_back(leased ? ending_of(finish) : Bytes());
   call.arguments.push_back(extra_of(finish));
 }
@@ -112,8 +112,8 @@ bool only_completes(const Finish& finish) noexcept {
   return finish.to == Finish::To::kCompleted && finish.lease && !finish.ack;
 }
 
-void append_completion(Call& call, std::string name, const Finish& finish) {
-  call.keys.push_back(std::move(name));
+void append_completion(Call& call, BytesView name, const Finish& finish) {
+  call.keys.push_back(name);
   call.arguments.push_back(nonce_of(*finish.lease));
   call.arguments.push_back(ending_of(finish.reason, finish.error, finish.result));
 }

@@ -12,13 +12,13 @@ namespace semel::redis {
 
 // Adds an entry to a call of Scripts::finish, whose first argument stands there already. `ttl`: in
 // ms, or empty.
-void append_finish(Call& call, const Names& names, const Finish& finish, std::string ttl);
+void append_finish(Call& call, const Names& names, const Finish& finish, BytesView ttl);
 
 // Its parts, for a Cluster, where they go to several nodes.
 bool is_leased(const Finish& finish) noexcept;
 char ending_letter(Finish::To to);
 unsigned finish_flags(const Finish& finish) noexcept;
-Bytes nonce_of(const Lease& lease);
+BytesView nonce_of(const Lease& lease);
 Bytes ending_of(const Finish& finish);
 // What is said beside the record; nothing where there is nothing to say.
 Bytes extra_of(const Finish& finish);
@@ -30,7 +30,7 @@ Bytes ack_of(const RowPlace& place);
 bool only_completes(const Finish& finish) noexcept;
 // What it answers of one that Scripts::finish has to end.
 inline constexpr char kHasRow = 'h';
-void append_completion(Call& call, std::string name, const Finish& finish);
+void append_completion(Call& call, BytesView name, const Finish& finish);
 
 // About how much the entry adds.
 std::size_t weight_of(const Finish& finish) noexcept;

@@ -96,11 +96,11 @@ class RedisGates final : public Gates {
 
  private:
   // Each of them, said twice, comes to the same.
-  Reply ask(Script& script, ConsumerNumber consumer, std::vector<Bytes> more = {}) {
+  Reply ask(Script& script, ConsumerNumber consumer, const std::vector<Bytes>& more = {}) {
     Call call;
     call.keys = {name_};
     call.arguments = {std::to_string(static_cast<std::uint32_t>(consumer))};
-    for (Bytes& one : more) call.arguments.push_back(std::move(one));
+    for (const Bytes& one : more) call.arguments.push_back(one);
     return core_.run_one(script, call, Loss::kNothingDone);
   }
 

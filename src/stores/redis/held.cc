@@ -96,8 +96,8 @@ void Held::append_now(ConsumerNumber consumer, std::span<const HeldMessage> mess
     call.arguments.push_back(
         message.key ? std::to_string(lane_of_id(core::encode_key(consumer, *message.key))) : "");
     call.arguments.push_back(std::to_string(wait_of(message.delay)));
-    call.arguments.push_back(std::move(row.head));
-    call.arguments.push_back(std::move(row.body));
+    call.arguments.push_back(row.head);
+    call.arguments.push_back(row.body);
   }
   core_.run_one(core_.scripts.append, call, Loss::kInDoubt);
 }
@@ -134,8 +134,8 @@ bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::
   call.arguments.push_back(std::to_string(most));
   call.arguments.push_back(std::to_string(most_bytes));
   call.arguments.push_back(std::to_string(wait_of(hidden)));
-  call.arguments.emplace_back(line_of ? "1" : "0");
-  std::ranges::move(met, std::back_inserter(call.arguments));
+  call.arguments.push_back(line_of ? "1" : "0");
+  for (const Bytes& word : met) call.arguments.push_back(word);
   const Reply reply = core_.run_one(core_.scripts.take, call, Loss::kInDoubt);
   const std::size_t before = taken.size();
   append_arrivals(taken, static_cast<std::uint32_t>(consumer), reply);
@@ -189,8 +189,8 @@ std::vector<HeldMessages::Place> Held::hold_behind_now(ConsumerNumber consumer,
     bytes += row.body.size();
     Call& call = calls[at->second];
     call.arguments.push_back(std::to_string(row.lane));
-    call.arguments.push_back(std::move(row.head));
-    call.arguments.push_back(std::move(row.body));
+    call.arguments.push_back(row.head);
+    call.arguments.push_back(row.body);
     asked[at->second].push_back(i);
   }
   const std::vector<Reply> replies = core_.run(core_.scripts.hold_behind, calls, Loss::kInDoubt);

@@ -77,7 +77,7 @@ class RedisInspector final : public RecordInspector {
   std::vector<RecordView> listed(std::optional<ConsumerNumber> consumer,
                                  std::optional<RecordState> state, std::size_t limit);
   bool forget_now(const KeyId& id, const Bytes& state, const Bytes& token);
-  bool change(Script& script, const KeyId& id, std::vector<Bytes> arguments);
+  bool change(Script& script, const KeyId& id, const std::vector<Bytes>& arguments);
 
   Core& core_;
   const Names& names_;
@@ -126,11 +126,11 @@ bool RedisInspector::forget_now(const KeyId& id, const Bytes& state, const Bytes
   return change(scripts_.forget, id, {state, token});
 }
 
-bool RedisInspector::change(Script& script, const KeyId& id, std::vector<Bytes> arguments) {
+bool RedisInspector::change(Script& script, const KeyId& id, const std::vector<Bytes>& arguments) {
   Call call;
   call.keys = {names_.record(id)};
   call.arguments = {names_.prefix};
-  for (Bytes& one : arguments) call.arguments.push_back(std::move(one));
+  for (const Bytes& one : arguments) call.arguments.push_back(one);
   const Reply reply = core_.run_one(script, call, Loss::kInDoubt);
   switch (static_cast<Change>(reply.number)) {
     case Change::kNo:

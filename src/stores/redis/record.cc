@@ -57,12 +57,6 @@ core::Record decoded(BytesView bytes) {
   return record;
 }
 
-Bytes sized(BytesView part) {
-  Bytes bytes;
-  append_sized(bytes, part);
-  return bytes;
-}
-
 Bytes ending_of(BytesView reason, BytesView error, BytesView result) {
   Bytes ending;
   if (reason.empty() && error.empty() && result.empty()) return ending;

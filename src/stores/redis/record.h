@@ -32,9 +32,6 @@ inline constexpr std::size_t kNonceEnd = kHead + 16;
 // newer Semel has written it, and R202 where it is none.
 core::Record decoded(BytesView bytes);
 
-// Behind 4 bytes of its size.
-Bytes sized(BytesView part);
-
 // What stands behind the key's text. A result may follow it: the last part has no size.
 Bytes ending_of(BytesView reason, BytesView error, BytesView result);
 

@@ -81,11 +81,12 @@ void append_command(std::string& out, const std::vector<BytesView>& arguments) {
     starts.push_back(argument.empty() ? "" : argument.data());
     sizes.push_back(argument.size());
   }
-  char* text = nullptr;
-  const int size =
-      ::redisFormatCommandArgv(&text, static_cast<int>(starts.size()), starts.data(), sizes.data());
+  // The other one, into a plain buffer, prints each size by sprintf.
+  sds text = nullptr;
+  const int size = ::redisFormatSdsCommandArgv(&text, static_cast<int>(starts.size()),
+                                               starts.data(), sizes.data());
   if (size < 0) throw std::bad_alloc();
-  const std::unique_ptr<char, decltype(&::redisFreeCommand)> owned(text, &::redisFreeCommand);
+  const std::unique_ptr<char, decltype(&::redisFreeSdsCommand)> owned(text, &::redisFreeSdsCommand);
   out.append(text, static_cast<std::size_t>(size));
 }
 

@@ -129,7 +129,7 @@ std::int64_t Runs::mark(ConsumerNumber consumer, std::size_t window, bool hear_o
   call.arguments.push_back(std::to_string(kAlive.count()));
   call.arguments.push_back(text_of(consumer));
   call.arguments.push_back(std::to_string(window));
-  call.arguments.emplace_back(hear_of_deaths ? "1" : "0");
+  call.arguments.push_back(hear_of_deaths ? "1" : "0");
   call.arguments.push_back(session_name_);
   return core_.run_one(core_.scripts.begin_run, call, Loss::kInDoubt).number;
 }

@@ -273,10 +273,10 @@ void Script::send(Wire& wire, const Call& call, bool with_text, bool on_cluster)
   std::vector<BytesView> words = {with_text ? "EVAL" : "EVALSHA", with_text ? text_ : digest_,
                                   keys};
   words.reserve(words.size() + call.keys.size() + 1 + call.arguments.size());
-  words.insert(words.end(), call.keys.begin(), call.keys.end());
+  for (std::size_t i = 0; i < call.keys.size(); ++i) words.push_back(call.keys[i]);
   if (one_more) words.emplace_back(nowhere);
   const std::size_t first = words.size();
-  words.insert(words.end(), call.arguments.begin(), call.arguments.end());
+  for (std::size_t i = 0; i < call.arguments.size(); ++i) words.push_back(call.arguments[i]);
   if (call.life_at) words[first + *call.life_at] = wire.run_id();
   wire.send(words);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stores/redis/wire.h"
+#include "stores/redis/words.h"
 
 namespace semel::redis {
 
@@ -22,8 +23,8 @@ std::string script_text(const std::string& clock, const std::string& body);
 
 // What one call of a script is given.
 struct Call {
-  std::vector<Bytes> keys;
-  std::vector<Bytes> arguments;
+  Words keys;
+  Words arguments;
   // The argument in whose place the life of the server stands that is asked.
   std::optional<std::size_t> life_at{};
 };

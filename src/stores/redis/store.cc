@@ -34,8 +34,8 @@ using std::chrono::milliseconds;
 // A replica that is well has a write within a millisecond or two.
 constexpr milliseconds kReplicaPatience{2'000};
 
-Bytes bytes_of(const Nonce& nonce) {
-  return Bytes(reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size());
+BytesView view_of(const Nonce& nonce) {
+  return {reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size()};
 }
 
 // The same for a name whatever else is there: a server that has forgotten all must not give one
@@ -183,10 +183,10 @@ Parts RedisStore::asked(std::span<const Message* const> messages, const ClaimOpt
                          std::to_string(seen_.load()), Bytes(), core_.instance.gone()};
       begun.life_at = kLife;
     });
-    call.keys.push_back(std::move(name));
-    call.arguments.emplace_back(messages[i]->fingerprint().view());
-    call.arguments.push_back(bytes_of(nonces[i]));
-    call.arguments.push_back(sized(messages[i]->key().text));
+    call.keys.push_back(name);
+    call.arguments.push_back(messages[i]->fingerprint().view());
+    call.arguments.push_back(view_of(nonces[i]));
+    call.arguments.push_sized(messages[i]->key().text);
   }
   return parts;
 }
@@ -254,8 +254,8 @@ std::vector<Applied> RedisStore::renew_now(std::span<const Lease> leases, millis
     std::string name = core_.names.record(one.key);
     Call& call = parts.add(
         name, 0, [&](Call& begun) { begun.arguments.push_back(std::to_string(lease.count())); });
-    call.keys.push_back(std::move(name));
-    call.arguments.push_back(bytes_of(one.nonce));
+    call.keys.push_back(name);
+    call.arguments.push_back(view_of(one.nonce));
   }
   return applied(core_.scripts.renew, parts);
 }
@@ -298,7 +298,7 @@ std::vector<Applied> RedisStore::complete_now(std::span<const Finish> batch) {
     std::string name = core_.names.record(one.lease->key);
     Call& call = parts.add(name, weight_of(one),
                            [&](Call& begun) { begun.arguments.push_back(ttl_of(one.lease->key)); });
-    append_completion(call, std::move(name), one);
+    append_completion(call, name, one);
   }
   std::vector<Applied> answers(batch.size(), Applied::kLeaseLost);
   std::vector<Finish> with_rows;

@@ -126,8 +126,8 @@ class Verify {
     }
   }
 
-  Reply run(Script& script, Call call) {
-    call.arguments.insert(call.arguments.begin(), names_.prefix);
+  // Each begins with the prefix.
+  Reply run(Script& script, const Call& call) {
     return core_.run_one(script, call, Loss::kNothingDone);
   }
 
@@ -145,10 +145,11 @@ class Verify {
     for (const auto& [consumer, its] : by_consumer) {
       Call call;
       call.keys = {names_.last_row(consumer)};
+      call.arguments = {names_.prefix};
       for (const std::string& record : its) {
-        call.arguments.emplace_back(names_.id_of(record)->view());
+        call.arguments.push_back(names_.id_of(record)->view());
       }
-      const Bytes letters = run(scripts_.check_linked, std::move(call)).bytes;
+      const Bytes letters = run(scripts_.check_linked, call).bytes;
       for (std::size_t i = 0; i < its.size(); ++i) {
         if (letters.at(i) == 'H' && still_says_so(its[i])) tell_of_missing(its[i]);
       }
@@ -168,9 +169,10 @@ class Verify {
       call.keys.assign(records.begin() + static_cast<std::ptrdiff_t>(first),
                        records.begin() + static_cast<std::ptrdiff_t>(
                                              std::min(first + kMostKeys, records.size())));
+      call.arguments = {names_.prefix};
       const Bytes letters = run(scripts_.check_held, call).bytes;
       for (std::size_t i = 0; i < letters.size(); ++i) {
-        if (letters[i] == 'H') tell_of_missing(call.keys[i]);
+        if (letters[i] == 'H') tell_of_missing(records[first + i]);
       }
     }
   }
@@ -191,7 +193,7 @@ class Verify {
       cursor = page.list.at(0).bytes;
       Call call;
       call.keys = {heads};
-      call.arguments = {consumer, std::to_string(lane)};
+      call.arguments = {names_.prefix, consumer, std::to_string(lane)};
       const auto& fields = page.list.at(1).list;
       for (std::size_t i = 0; i < fields.size(); i += 2) call.arguments.push_back(fields[i].bytes);
       const Bytes letters = run(scripts_.check_rows, call).bytes;
@@ -199,7 +201,7 @@ class Verify {
         if (letters[i] == '-') continue;
         const bool body = letters[i] == 'B';
         wrong(body ? "held.payload_missing" : "held.unreachable",
-              fmt::format("{} row {}", name, call.arguments[i + 2]),
+              fmt::format("{} row {}", name, call.arguments[i + 3]),
               body ? "its payload is not there" : "it is kept, and nothing would ever find it");
       }
       if (names_.cluster) look_at_parked(name, heads, fields);
