@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,6 +35,21 @@ struct SourceTraits {
   std::optional<std::chrono::milliseconds> horizon;
 };
 
+// How late a source can bring a message again, where only it can find out, and only at work.
+struct Horizon {
+  std::optional<std::chrono::milliseconds> longest;  // none: for ever
+  std::string said;   // by what: "topic orders has retention.ms=604800000"
+  bool known = true;  // false: `said` is why it is not
+};
+
+// One figure of a source, as of now, for a person to see.
+struct SourceFigure {
+  std::string name;       // "lag"
+  std::string partition;  // empty: of all that the source reads
+  std::int64_t value = 0;
+  std::string text;  // what is said with it: an error
+};
+
 struct ReceiveLimits {
   std::size_t messages = 100;
   std::size_t bytes = 8 << 20;  // passed by at most one message
@@ -43,6 +59,8 @@ struct ReceiveLimits {
 struct Received {
   std::vector<Arrival> arrivals;
   bool at_end = false;  // nothing more now, and nothing will come without someone adding it
+  // Found out just now: it is judged before what came with it is looked at.
+  std::optional<Horizon> horizon;
   // What the source met that a person should know: a file that was rotated, replaced, truncated.
   std::vector<std::string> notices;
 };
@@ -86,6 +104,8 @@ class Source {
   virtual Result<void> extend(std::span<const Tag> tags, std::chrono::milliseconds by) = 0;
   // Yield nothing from `partition` until resumed. Empty: all partitions.
   virtual void set_paused(std::string_view partition, bool paused) = 0;
+  // For whoever looks at a run: nothing by default. Quick; nothing once it is closed.
+  virtual std::vector<SourceFigure> figures() { return {}; }
   // Tells what is settled; gives back the rest. Returns within about `deadline`.
   virtual Result<void> close(std::chrono::milliseconds deadline) = 0;
 };

@@ -15,6 +15,7 @@
 #include "cli/text.h"
 #include "compose/live.h"
 #include "core/key_encoding.h"
+#include "core/retention.h"
 
 namespace semel::cli {
 
@@ -28,8 +29,12 @@ struct Finding {
   bool fine = true;
   std::string text;
   std::string fix;
+  bool note = false;  // neither fine nor bad: not known, or accepted
 
-  const char* grade() const noexcept { return fine ? "ok" : "fail"; }
+  const char* grade() const noexcept {
+    if (note) return "note";
+    return fine ? "ok" : "fail";
+  }
 };
 
 Finding failed(std::string code, const Error& error) {
@@ -116,6 +121,37 @@ void add_tables(const compose::Live& live, std::vector<Finding>& findings) {
   }
 }
 
+std::string kept_text(const compose::LiveHorizon& live) {
+  std::string text = fmt::format(
+      "{}: {}; records are kept {}", live.consumer,
+      live.horizon.longest
+          ? fmt::format("{} ({})", live.horizon.said, core::duration_text(*live.horizon.longest))
+          : live.horizon.said,
+      live.retention.ttl ? "for " + core::duration_text(*live.retention.ttl) : "for ever");
+  if (live.offsets) {
+    text += fmt::format("; a group without members has its offsets for {}, then it begins at {}",
+                        core::duration_text(*live.offsets), live.from);
+  }
+  return text;
+}
+
+Finding ttl_is_enough(const compose::LiveHorizon& live) {
+  if (live.error) {
+    Finding made = failed(live.error->code, *live.error);
+    made.text = fmt::format("{}: {}", live.consumer, made.text);
+    return made;
+  }
+  if (!live.horizon.known && live.retention.ttl) {
+    return {"D102", true, fmt::format("{}: {}", live.consumer, live.horizon.said), {}, true};
+  }
+  const auto bad = core::too_short(live.retention, live.horizon);
+  if (!bad) return {"D102", true, kept_text(live), {}};
+  if (live.retention.accepted) return {"D102", true, kept_text(live) + ": accepted", {}, true};
+  Finding made = failed("D102", *bad);
+  made.text = fmt::format("{}: {}", live.consumer, made.text);
+  return made;
+}
+
 void tell_text(Console& console, const Session& session, const std::vector<Finding>& findings,
                const compose::Live& live) {
   for (const Finding& finding : findings) {
@@ -166,6 +202,9 @@ int doctor(Console& console) {
   if (!live) return console.fail(live.error());
   add_settings(*live, findings);
   add_tables(*live, findings);
+  for (const auto& one : compose::look_horizons(session->config)) {
+    findings.push_back(ttl_is_enough(one));
+  }
   const auto bad = std::ranges::find_if_not(findings, &Finding::fine);
   const bool good = bad == findings.end();
   if (console.text()) {

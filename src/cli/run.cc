@@ -137,6 +137,16 @@ Result<std::unique_ptr<tap::Server>> let_watch(Console& console, const config::C
   return tap::Server::open(std::move(options));
 }
 
+tap::Figures figures_of(compose::Service& service) {
+  tap::Figures made;
+  for (auto& source : service.figures()) {
+    for (SourceFigure& figure : source.figures) {
+      made.all.push_back({source.consumer, source.source, std::move(figure)});
+    }
+  }
+  return made;
+}
+
 void tell_unwatched(Console& console, const Error& error) {
   console.note(fmt::format("semel: {}; fix: {}", error.message, error.hint));
 }
@@ -199,12 +209,16 @@ int run(Console& console, const RunFlags& flags) {
   }
 
   stopper.serve(service->get());
+  if (server && *server) {
+    (*server)->serve_figures([&] { return figures_of(**service); });
+  }
   const auto began = steady_clock::now();
   int code = 0;
   {
     const Ticker ticker(console, report);
     code = (*service)->run();
   }
+  if (server && *server) (*server)->serve_figures({});
   stopper.serve(nullptr);
   tell_summary(console, report, steady_clock::now() - began);
   return code == kOk && stopper.interrupted() ? kInterrupted : code;

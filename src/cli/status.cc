@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <variant>
@@ -10,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/session.h"
+#include "cli/source_view.h"
 #include "cli/text.h"
 #include "cli/views.h"
 #include "compose/compose.h"
@@ -17,6 +19,8 @@
 namespace semel::cli {
 
 namespace {
+
+constexpr std::chrono::milliseconds kAskWithin{500};
 
 // One consumer as the screen shows it.
 struct Row {
@@ -27,6 +31,7 @@ struct Row {
   std::string state;
   StoreStats::Consumer counts;
   std::optional<ShutGate> gate;
+  std::vector<SourceView> sources;  // of the processes that run it here
 };
 
 std::string source_name(const config::SourceConfig& source) {
@@ -46,8 +51,17 @@ std::string state_of(const StoreStats::Consumer* counts, bool running) {
   return waiting(*counts) > 0 ? "down" : "idle";
 }
 
+// Of the runs that can be asked: this user's, on this machine. Nobody else is waited for.
+std::vector<tap::RunFigures> ask_runs(const config::Config& config, const StoreStats& stats) {
+  if (stats.running_pids.empty()) return {};
+  const auto path = watched_path(config);
+  if (!path || path->empty()) return {};
+  return tap::ask_figures(*path, kAskWithin).value_or(std::vector<tap::RunFigures>());
+}
+
 Result<std::vector<Row>> rows_of(const config::Config& config, const StoreStats& stats,
                                  Gates& gates) {
+  const auto runs = ask_runs(config, stats);
   const bool running = !stats.running_pids.empty();
   std::vector<Row> rows;
   for (const auto& consumer : config.consumers) {
@@ -60,6 +74,7 @@ Result<std::vector<Row>> rows_of(const config::Config& config, const StoreStats&
     row.strategy = core::to_string(consumer.strategy);
     row.guarantee = to_string(compose::guarantee_of(config, consumer).name);
     row.state = state_of(counts, running);
+    row.sources = sources_of(runs, consumer.name);
     if (counts != nullptr) {
       row.counts = *counts;
       auto gate = gates.state(counts->number);
@@ -71,7 +86,7 @@ Result<std::vector<Row>> rows_of(const config::Config& config, const StoreStats&
   }
   for (const auto& counts : stats.consumers) {
     if (config.find(counts.name) != nullptr) continue;
-    rows.push_back({counts.name, "-", "-", "-", "not in the config", counts, std::nullopt});
+    rows.push_back({counts.name, "-", "-", "-", "not in the config", counts, std::nullopt, {}});
   }
   return rows;
 }
@@ -103,6 +118,11 @@ void show_text(Console& console, const Session& session, const StoreStats& stats
                   : fmt::format("running: pid {}\n\n", fmt::join(stats.running_pids, ", ")));
   console.out(table.text());
   for (const auto& row : rows) {
+    for (const auto& source : row.sources) {
+      console.out(fmt::format("{}: {}\n", row.name, source_text(source)));
+    }
+  }
+  for (const auto& row : rows) {
     if (!row.gate) continue;
     const std::string until =
         row.gate->until ? " until " + console.time(*row.gate->until) : std::string();
@@ -132,6 +152,8 @@ void show_json(Console& console, const Session& session, const StoreStats& stats
     writer.member("held", row.counts.held).member("dead_letters", row.counts.dead_letters);
     writer.member("gate", gate_word(row.gate));
     if (row.gate) add_gate(writer, console, *row.gate);
+    writer.name("sources");
+    add_sources(writer, row.sources);
     writer.end_object();
   }
   writer.end_array();

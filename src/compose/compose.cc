@@ -48,6 +48,11 @@ Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consum
   return store.attach(spec);
 }
 
+core::Retention retention_of(const config::ConsumerConfig& consumer) {
+  return {config::effective_ttl(consumer), consumer.dedup.ttl != config::DedupConfig::Ttl::kAuto,
+          consumer.accept.contains("D102")};
+}
+
 Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfig& consumer) {
   core::GuaranteeFacts facts;
   facts.source = traits_of(consumer.source);

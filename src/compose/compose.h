@@ -13,9 +13,11 @@
 #include <semel/observer.h>
 #include <semel/runner.h>
 #include <semel/schema_change.h>
+#include <semel/source.h>
 #include <semel/store.h>
 
 #include "config/config.h"
+#include "core/retention.h"
 
 namespace semel::compose {
 
@@ -42,6 +44,9 @@ Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consum
 
 // Of an opened store that keeps none: what is said of it.
 Error no_messages(const Store& store);
+
+// What it promises of how long its records are kept.
+core::Retention retention_of(const config::ConsumerConfig& consumer);
 
 // What `check` prints, from the config alone.
 Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfig& consumer);
@@ -72,6 +77,13 @@ class Service {
   virtual int run() = 0;
   // What the store's server is set to that weakens the promise: "synchronous_commit = off: …".
   virtual const std::vector<std::string>& risks() const noexcept = 0;
+  struct Figures {
+    std::string consumer;
+    std::string source;  // "kafka"
+    std::vector<SourceFigure> figures;
+  };
+  // Of the sources that have some. From any thread.
+  virtual std::vector<Figures> figures() = 0;
   // Begins the drain; a second call hurries it. Async-signal-safe.
   virtual void stop() noexcept = 0;
 };

@@ -211,6 +211,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   options.recipe = recipe_of(build);
   options.limits = consumer.limits;
   options.order = consumer.order;
+  options.retention = retention_of(consumer);
   options.defers = consumer.defer != config::ConsumerConfig::Defer::kNever;
   const bool transactional = std::holds_alternative<TransactionalHandler>(handler);
   const bool one_writer = transactional && build.store->traits().single_writer;

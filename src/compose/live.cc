@@ -10,11 +10,14 @@
 #include <semel/statement.h>
 
 #include "base/sql_lexer.h"
+#include "sources/kafka/make_kafka_source.h"
 
 namespace semel::compose {
 namespace {
 
 using State = LiveStatement::State;
+
+constexpr std::chrono::milliseconds kBrokerPatience{5'000};
 
 void add(std::string_view text, std::vector<Statement>& statements) {
   const auto lexed = sql::lex(text);
@@ -53,6 +56,26 @@ Result<Live> look_live(Store& store, const config::Config& config) {
     for (LiveStatement& one : *told) live.statements.push_back({std::move(one), consumer.name});
   }
   return live;
+}
+
+std::vector<LiveHorizon> look_horizons(const config::Config& config) {
+  std::vector<LiveHorizon> all;
+  for (const config::ConsumerConfig& consumer : config.consumers) {
+    const auto* source = std::get_if<config::KafkaSource>(&consumer.source);
+    if (source == nullptr) continue;
+    LiveHorizon& one = all.emplace_back();
+    one.consumer = consumer.name;
+    one.retention = retention_of(consumer);
+    one.from = core::to_string(source->spec.from);
+    auto told = kafka::look_at_retention(source->spec, kBrokerPatience);
+    if (told) {
+      one.horizon = std::move(told->horizon);
+      one.offsets = told->offsets;
+    } else {
+      one.error = std::move(told.error());
+    }
+  }
+  return all;
 }
 
 Result<void> refuse(const Live::Checked& checked) {

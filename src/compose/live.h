@@ -1,6 +1,8 @@
 // What the live store says, against what the config promises.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,19 @@ struct Live {
 
 // Looks; changes nothing. A store that says nothing of itself has nothing to tell.
 Result<Live> look_live(Store& store, const config::Config& config);
+
+// What the brokers of a consumer's source keep, as they say it now.
+struct LiveHorizon {
+  std::string consumer;
+  core::Retention retention;  // of its records
+  Horizon horizon;
+  // How long the offsets of a group without members are kept, and where it begins then.
+  std::optional<std::chrono::minutes> offsets;
+  std::string from;
+  std::optional<Error> error;  // nobody could be asked
+};
+// Asks each broker, within some seconds; joins nothing. Sources that keep nothing are passed over.
+std::vector<LiveHorizon> look_horizons(const config::Config& config);
 
 // kRejected (D133) where its table is not there, or is in no transaction.
 Result<void> refuse(const Live::Checked& checked);

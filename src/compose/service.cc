@@ -107,6 +107,7 @@ class RunningService final : public Service {
   Result<void> add(const config::Config& config, const config::ConsumerConfig& consumer);
   int run() override;
   const std::vector<std::string>& risks() const noexcept override { return risks_; }
+  std::vector<Figures> figures() override;
   Result<void> look(const config::Config& config);
   void stop() noexcept override {
     for (const auto& engine : engines_) engine->stop();
@@ -118,6 +119,7 @@ class RunningService final : public Service {
   FanOut observer_;
   std::mutex suspect_gate_;
   std::vector<std::unique_ptr<engine::Engine>> engines_;
+  std::vector<std::string> consumers_;  // of the engines
   std::vector<std::string> risks_;
 };
 
@@ -152,7 +154,18 @@ Result<void> RunningService::add(const config::Config& config,
     ::_exit(kExitHung);
   };
   engines_.push_back(engine::Engine::create(std::move(parts->options), std::move(parts->parts)));
+  consumers_.push_back(consumer.name);
   return {};
+}
+
+std::vector<Service::Figures> RunningService::figures() {
+  std::vector<Figures> all;
+  for (std::size_t i = 0; i < engines_.size(); ++i) {
+    for (auto& one : engines_[i]->figures()) {
+      all.push_back({consumers_[i], std::string(one.source), std::move(one.figures)});
+    }
+  }
+  return all;
 }
 
 int RunningService::run() {

@@ -7,8 +7,12 @@ constexpr CodePage kPages[] = {
     {"D102", "records are kept shorter than a message may still come",
      "A record is what makes a later delivery a duplicate. Once it is forgotten, the next delivery "
      "of its key is new and its effect happens again. Here the config itself says that a message "
-     "may be retried for longer than its record is kept.",
-     "Raise dedup.ttl, or lower retry.max_elapsed. Knowingly: accept: [D102].",
+     "may be retried for longer than its record is kept; or the source keeps its messages for "
+     "longer, as a Kafka topic by its retention.ms, and whoever sets a group's offsets back has "
+     "the older ones done again. A run asks the brokers at its start: it does not begin where a "
+     "ttl is written that is too short, and warns where ttl is auto.",
+     "Raise dedup.ttl, or lower retry.max_elapsed, or what the source keeps. Knowingly: "
+     "accept: [D102].",
      "dedup: { ttl: 7d }"},
     {"E025", "two consumers of one name",
      "A record belongs to (consumer, key). Two consumers of one name would take each other's "

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/retention.h"
+
 namespace semel {
 
 const char* to_string(Guarantee::Name name) noexcept {
@@ -63,8 +65,6 @@ const char* to_string(Guarantee::Loss loss) noexcept {
 namespace semel::core {
 namespace {
 
-using std::chrono::milliseconds;
-
 constexpr std::array<std::pair<StrategyKind, const char*>, 7> kStrategies = {{
     {StrategyKind::kNatural, "natural"},
     {StrategyKind::kQuery, "query"},
@@ -74,17 +74,6 @@ constexpr std::array<std::pair<StrategyKind, const char*>, 7> kStrategies = {{
     {StrategyKind::kInbox, "inbox"},
     {StrategyKind::kStateMachine, "state_machine"},
 }};
-
-std::string duration_text(milliseconds duration) {
-  constexpr std::pair<std::int64_t, const char*> kUnits[] = {
-      {24 * 3'600'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}};
-  for (const auto& [length, name] : kUnits) {
-    if (duration.count() >= length && duration.count() % length == 0) {
-      return fmt::format("{}{}", duration.count() / length, name);
-    }
-  }
-  return fmt::format("{}ms", duration.count());
-}
 
 // One promise in the making. Facts lower it; nothing raises it.
 class Promise {

@@ -36,6 +36,18 @@ constexpr std::array kSecrets = {"password", "secret", "sasl.oauthbearer.config"
 
 }  // namespace
 
+const char* to_string(KafkaSpec::From from) noexcept {
+  switch (from) {
+    case KafkaSpec::From::kEarliest:
+      return "earliest";
+    case KafkaSpec::From::kLatest:
+      return "latest";
+    case KafkaSpec::From::kFail:
+      return "fail";
+  }
+  return "earliest";
+}
+
 std::optional<KafkaPropertyFlaw> kafka_property_flaw(std::string_view name,
                                                      std::string_view value) {
   for (const OwnField& own : kOwnFields) {

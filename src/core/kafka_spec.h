@@ -21,6 +21,8 @@ struct KafkaSpec {
   std::map<std::string, std::string> properties;  // librdkafka's own names, passed through
 };
 
+const char* to_string(KafkaSpec::From from) noexcept;  // as in a config
+
 struct KafkaPropertyFlaw {
   std::string why;   // in words that follow its name
   std::string help;  // what to write instead

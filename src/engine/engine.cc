@@ -53,8 +53,8 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
               BatchSize(options_.batch_first, options_.batch_max, options_.batch_target),
               options_.workers, &gate_, lines_of(options_), options_.defers && !options_.dry_run),
       store_watch_(options_.consumer, *parts_.observer, *parts_.environment->clock),
-      sources_({options_.consumer, options_.lease, options_.dry_run}, std::move(parts_.sources),
-               *parts_.environment, *parts_.observer, store_watch_),
+      sources_({options_.consumer, options_.lease, options_.dry_run, options_.retention},
+               std::move(parts_.sources), *parts_.environment, *parts_.observer, store_watch_),
       intake_(
           {options_.consumer, options_.number, options_.recipe, options_.limits, options_.order},
           *parts_.store, *parts_.observer),

@@ -24,6 +24,7 @@
 
 #include "core/key_recipe.h"
 #include "core/order.h"
+#include "core/retention.h"
 #include "strategies/strategies.h"
 
 namespace semel::engine {
@@ -33,6 +34,7 @@ struct EngineOptions {
   ConsumerNumber number{};
   core::KeyRecipe recipe;
   core::Limits limits;
+  core::Retention retention;         // of finished records
   std::optional<core::Order> order;  // keeping lines needs a store that holds messages
   // What comes from outside is kept in the store, settled, and handled from there.
   bool defers = false;
@@ -90,6 +92,13 @@ class Engine {
   virtual void stop() noexcept = 0;
   // Look at the sources again: something may have come free. From any thread.
   virtual void nudge() noexcept = 0;
+
+  struct Figures {
+    std::string_view source;  // "kafka"
+    std::vector<SourceFigure> figures;
+  };
+  // Of each source that has some. From any thread.
+  virtual std::vector<Figures> figures() = 0;
 };
 
 }  // namespace semel::engine

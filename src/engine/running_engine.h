@@ -46,6 +46,7 @@ class RunningEngine final : public Engine {
     event_.signal();
   }
   void nudge() noexcept override { event_.signal(); }
+  std::vector<Figures> figures() override { return sources_.figures(); }
 
  private:
   // One batch on its way. It lives until each of its deliveries has ended and the strategy has

@@ -1,5 +1,7 @@
 #include "engine/source_desk.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace semel::engine {
@@ -58,6 +60,9 @@ Result<void> SourceDesk::receive_from(Desk& desk, std::uint32_t index, Flight::R
     return {};
   }
   if (desk.away) note_back(desk);
+  if (received->horizon) {
+    if (auto fine = judge(*received->horizon); !fine) return fine;
+  }
   for (const std::string& notice : received->notices) {
     observer_.on_notice(options_.consumer, notice);
   }
@@ -83,6 +88,22 @@ bool SourceDesk::told_all(Desk& desk) {
   std::lock_guard lock(desk.mutex);
   tell(desk);
   return desk.open.empty() || options_.dry_run;
+}
+
+// A ttl that somebody wrote stands in the way of a run; that `auto` is too short is said.
+Result<void> SourceDesk::judge(const Horizon& horizon) {
+  const core::Retention& retention = options_.retention;
+  if (!retention.ttl || retention.accepted) return {};
+  if (!horizon.known) {
+    observer_.on_notice(options_.consumer, horizon.said);
+    return {};
+  }
+  auto error = core::too_short(retention, horizon);
+  if (!error) return {};
+  if (error->kind == ErrorKind::kRejected) return failure(*std::move(error));
+  observer_.on_notice(options_.consumer, fmt::format("warning[{}]: {}; fix: {}", error->code,
+                                                     error->message, error->hint));
+  return {};
 }
 
 void SourceDesk::note_away(Desk& desk, const Error& error, TimePoint now) {
@@ -184,6 +205,15 @@ void SourceDesk::extend(const std::unordered_set<std::uint64_t>& but) {
     // A row that could not be extended may come a second time; its record then says so.
     if (!tags.empty()) (void)desk->source->extend(tags, options_.hidden);
   }
+}
+
+std::vector<Engine::Figures> SourceDesk::figures() {
+  std::vector<Engine::Figures> all;
+  for (const auto& desk : desks_) {
+    auto figures = desk->source->figures();
+    if (!figures.empty()) all.push_back({desk->source->traits().name, std::move(figures)});
+  }
+  return all;
 }
 
 void SourceDesk::close(milliseconds deadline) {

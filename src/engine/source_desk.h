@@ -16,6 +16,8 @@
 #include <semel/observer.h>
 #include <semel/source.h>
 
+#include "core/retention.h"
+#include "engine/engine.h"
 #include "engine/flight.h"
 #include "engine/store_watch.h"
 
@@ -28,6 +30,7 @@ class SourceDesk {
     std::string consumer;
     std::chrono::milliseconds hidden{0};  // how long a store's row stays hidden unless extended
     bool dry_run = false;
+    core::Retention retention;
   };
 
   SourceDesk(Options options, std::vector<std::unique_ptr<Source>> sources,
@@ -64,6 +67,9 @@ class SourceDesk {
   void extend(const std::unordered_set<std::uint64_t>& but = {});
   void close(std::chrono::milliseconds deadline);
 
+  // From any thread.
+  std::vector<Engine::Figures> figures();
+
   const SourceTraits& traits(std::uint32_t source) const {
     return desks_[source]->source->traits();
   }
@@ -81,6 +87,7 @@ class SourceDesk {
   };
   Result<void> receive_from(Desk& desk, std::uint32_t index, Flight::Room& room, std::size_t most,
                             bool sure, std::vector<Batch>& into);
+  Result<void> judge(const Horizon& horizon);
   void note_away(Desk& desk, const Error& error, TimePoint now);
   void note_back(Desk& desk);
   void tell(Desk& desk);

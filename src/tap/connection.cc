@@ -33,9 +33,10 @@ std::optional<std::string> Connection::read() {
   }
 }
 
-void Connection::welcome(std::shared_ptr<Subscriber> subscriber, const Hello& hello) {
+void Connection::welcome(std::shared_ptr<Subscriber> subscriber, const Hello& hello,
+                         const std::string& more) {
   subscriber_ = std::move(subscriber);
-  sending_ = line_of(hello);
+  sending_ = line_of(hello) + more;
   sent_ = 0;
 }
 

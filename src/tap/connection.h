@@ -32,7 +32,9 @@ class Connection {
   // What the other end said; the request once its line is whole. What comes after the request, or
   // is longer than one may be, ends the connection, and so does the other end's end.
   std::optional<std::string> read();
-  void welcome(std::shared_ptr<Subscriber> subscriber, const Hello& hello);
+  // `more`: a line said behind the hello.
+  void welcome(std::shared_ptr<Subscriber> subscriber, const Hello& hello,
+               const std::string& more = {});
   // Tells why, where there is room for it, and ends.
   void refuse(std::string_view why);
   // Sends what waits, one piece of it; true where there may be more that can be sent.

@@ -54,6 +54,11 @@ Server::~Server() {
   thread_.join();
 }
 
+void Server::serve_figures(std::function<Figures()> figures) {
+  const std::lock_guard lock(figures_mutex_);
+  figures_ = std::move(figures);
+}
+
 void Server::on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
                       std::chrono::nanoseconds took) noexcept {
   if (watchers_.load(std::memory_order_relaxed) == 0) return;
@@ -138,6 +143,11 @@ void Server::attend(Connection& connection, short events) {
 void Server::welcome(Connection& connection, Request request) {
   const bool has =
       std::ranges::find(options_.consumers, request.consumer) != options_.consumers.end();
+  std::string more;
+  if (request.figures) {
+    const std::lock_guard lock(figures_mutex_);
+    more = line_of(figures_ ? figures_() : Figures());
+  }
   auto subscriber = std::make_shared<Subscriber>(std::move(request), options_.most_waiting);
   {
     // Before the hello: what ends after that was read is shown.
@@ -145,7 +155,7 @@ void Server::welcome(Connection& connection, Request request) {
     subscribers_.push_back(subscriber);
     watchers_.store(subscribers_.size(), std::memory_order_relaxed);
   }
-  connection.welcome(std::move(subscriber), {::getpid(), has});
+  connection.welcome(std::move(subscriber), {::getpid(), has}, more);
 }
 
 void Server::drop_ended() {

@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <thread>
@@ -41,6 +43,10 @@ class Server final : public Observer {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  // What is said of the run's sources from now on; empty: nothing. It is asked on the server's
+  // thread, and not any more when this has returned.
+  void serve_figures(std::function<Figures()> figures);
+
   void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
                 std::chrono::nanoseconds took) noexcept override;
   void on_refused(std::string_view consumer, const Arrival& arrival, std::string_view reason,
@@ -67,6 +73,9 @@ class Server final : public Observer {
   std::atomic<std::size_t> watchers_{0};
   std::shared_mutex mutex_;
   std::vector<std::shared_ptr<Subscriber>> subscribers_;
+
+  std::mutex figures_mutex_;
+  std::function<Figures()> figures_;
 
   // Of the thread alone.
   std::vector<std::unique_ptr<Connection>> connections_;

@@ -147,7 +147,10 @@ bool Watch::hear(Run& run, std::string_view line, const See& see) {
     run.goodbye = true;
     return true;
   }
-  return see(Shown{run.hello->pid, std::get<Ending>(std::move(*said))});
+  if (auto* ending = std::get_if<Ending>(&*said)) {
+    return see(Shown{run.hello->pid, std::move(*ending)});
+  }
+  return true;
 }
 
 bool Watch::give_up(Run& run, const See& see, std::string why) {

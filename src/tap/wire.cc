@@ -61,6 +61,7 @@ std::string line_of(const Request& request) {
   line.name("outcomes").begin_array();
   for (const Outcome::Kind kind : request.outcomes) line.value(to_string(kind));
   line.end_array().member("payload", request.payload);
+  if (request.figures) line.member("figures", true);
   return ended(line);
 }
 
@@ -103,6 +104,18 @@ std::string line_of(const Ending& ending) {
   if (ending.took) line.member("took", ending.took->count());
   if (ending.payload) line.bytes("payload", *ending.payload);
   if (ending.payload_too_long) line.member("payload_too_long", *ending.payload_too_long);
+  return ended(line);
+}
+
+std::string line_of(const Figures& figures) {
+  json::Writer line = begun();
+  line.name("figures").begin_array();
+  for (const Figures::One& one : figures.all) {
+    line.begin_object().member("consumer", one.consumer).member("source", one.source);
+    line.member("name", one.figure.name).member("partition", one.figure.partition);
+    line.member("value", one.figure.value).member("text", one.figure.text).end_object();
+  }
+  line.end_array();
   return ended(line);
 }
 
@@ -190,6 +203,7 @@ Result<Request> LineParser::request(std::string_view line) {
     request.outcomes.push_back(*outcome);
   }
   request.payload = truth("/payload");
+  request.figures = truth("/figures");
   return request;
 }
 
@@ -215,9 +229,36 @@ Result<Said> LineParser::said(std::string_view line) {
     return Said(NotShown{static_cast<std::uint64_t>(*count)});
   }
   if (has("/goodbye")) return Said(Goodbye{});
+  if (has("/figures")) {
+    auto read = figures();
+    if (!read) return failure(std::move(read.error()));
+    return Said(*std::move(read));
+  }
   auto read = ending();
   if (!read) return failure(std::move(read.error()));
   return Said(*std::move(read));
+}
+
+Result<Figures> LineParser::figures() {
+  Figures made;
+  for (std::size_t i = 0;; ++i) {
+    const std::string at = fmt::format("/figures/{}", i);
+    if (!has(at.c_str())) return made;
+    Figures::One& one = made.all.emplace_back();
+    const std::pair<const char*, std::string*> texts[] = {{"/consumer", &one.consumer},
+                                                          {"/source", &one.source},
+                                                          {"/name", &one.figure.name},
+                                                          {"/partition", &one.figure.partition},
+                                                          {"/text", &one.figure.text}};
+    for (const auto& [name, into] : texts) {
+      auto found = text((at + name).c_str());
+      if (!found) return failure(std::move(found.error()));
+      *into = *std::move(found);
+    }
+    const auto value = number((at + "/value").c_str());
+    if (!value) return failure(value.error());
+    one.figure.value = *value;
+  }
 }
 
 Result<Ending> LineParser::ending() {

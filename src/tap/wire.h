@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <semel/result.h>
+#include <semel/source.h>
 
 #include "base/json.h"
 #include "tap/ending.h"
@@ -29,6 +30,7 @@ struct Request {
   std::string consumer;
   std::vector<Outcome::Kind> outcomes = {};  // none: all of them
   bool payload = false;
+  bool figures = false;  // of its sources, once, behind the hello
 
   bool wants(std::string_view of, Outcome::Kind outcome) const noexcept;
 };
@@ -62,7 +64,16 @@ struct Ending {
   std::optional<Bytes> payload;                 // where it was asked for
   std::optional<std::size_t> payload_too_long;  // in place of it
 };
-using Said = std::variant<Hello, Refusal, NotShown, Ending, Goodbye>;
+// What a run's sources say of themselves. One that does not know of it says nothing.
+struct Figures {
+  struct One {
+    std::string consumer;
+    std::string source;  // "kafka"
+    SourceFigure figure;
+  };
+  std::vector<One> all;
+};
+using Said = std::variant<Hello, Refusal, NotShown, Ending, Goodbye, Figures>;
 
 // With their line end.
 std::string line_of(const Request& request);
@@ -71,6 +82,7 @@ std::string line_of(const Refusal& refusal);
 std::string line_of(const NotShown& not_shown);
 std::string line_of(Goodbye);
 std::string line_of(const Ending& ending);
+std::string line_of(const Figures& figures);
 
 // A copy of what the view shows. A payload that is wanted and too long is told by its size.
 Ending ending_of(const EndingView& view, StoreTime at, bool payload);
@@ -84,6 +96,7 @@ class LineParser {
  private:
   Result<void> begin(std::string_view line);
   Result<Ending> ending();
+  Result<Figures> figures();
   bool has(const char* pointer) const;
   Result<std::string> text(const char* pointer) const;
   // The text, or what its base64 means.

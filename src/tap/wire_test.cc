@@ -81,6 +81,23 @@ TEST(Wire, HelloRefusalGapAndGoodbyeAreTold) {
   heard<Goodbye>(line_of(Goodbye{}));
 }
 
+TEST(Wire, FiguresAreHeardAsTheyWere) {
+  const Figures told{{{"payments", "kafka", {"lag", "orders-0", 17, ""}},
+                      {"payments", "kafka", {"commit_errors", "", 1, "Broker: \"gone\"\n"}}}};
+  const auto again = heard<Figures>(line_of(told));
+  ASSERT_EQ(again.all.size(), 2U);
+  EXPECT_EQ(again.all[0].consumer, "payments");
+  EXPECT_EQ(again.all[0].source, "kafka");
+  EXPECT_EQ(again.all[0].figure.partition, "orders-0");
+  EXPECT_EQ(again.all[0].figure.value, 17);
+  EXPECT_EQ(again.all[1].figure.text, "Broker: \"gone\"\n");
+  EXPECT_TRUE(heard<Figures>(line_of(Figures())).all.empty());
+  Request request;
+  request.figures = true;
+  LineParser parser;
+  EXPECT_TRUE(parser.request(without_end(line_of(request)))->figures);
+}
+
 TEST(Wire, AnEndingIsHeardAsItWasWhateverItsBytes) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);

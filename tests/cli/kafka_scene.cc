@@ -31,8 +31,10 @@ std::string consumer_of(const std::string& brokers, const std::string& topic,
 KafkaScene::KafkaScene(Ground ground, const KafkaServer& server, const Options& options)
     : server_(server),
       partitions_(options.partitions),
-      topic_(server.new_topic(options.partitions)) {
-  const std::string consumer = consumer_of(server.brokers(), topic_, options);
+      copied_(options.copied),
+      topic_(server.new_topic(options.partitions, options.topic)) {
+  const std::string consumer =
+      consumer_of(options.brokers.empty() ? server.brokers() : options.brokers, topic_, options);
   const std::string table = "CREATE TABLE effect (id VARCHAR(40) NOT NULL)";
   if (ground == Ground::kSqlite) {
     sqlite_.emplace(consumer);
@@ -60,7 +62,7 @@ void KafkaScene::produce(std::size_t payments) {
     std::string value =
         payment(fmt::format("p-{}", next_), static_cast<int>(next_ % 100) + 1, amount);
     sum_ += amount;
-    const int copies = next_ % 3 == 0 ? 2 : 1;
+    const int copies = next_ % copied_ == 0 ? 2 : 1;
     // A copy may stand in another partition, and be another member's.
     for (int copy = 0; copy < copies; ++copy) {
       records.push_back(
@@ -86,6 +88,24 @@ void KafkaScene::expect_nothing_happens_again() const {
   EXPECT_EQ(json_at(again.out, "/deliveries"), std::to_string(deliveries_)) << again.out;
   EXPECT_EQ(json_at(again.out, "/effects"), "0") << again.out;
   expect_each_once();
+}
+
+std::optional<std::int64_t> KafkaScene::figure(std::string_view name,
+                                               std::optional<pid_t> pid) const {
+  const std::string told = semel({"status", "-o", "json"}).out;
+  for (int i = 0;; ++i) {
+    const std::string source = fmt::format("/consumers/0/sources/{}", i);
+    const std::string process = json_at(told, source + "/pid");
+    if (process.starts_with('(')) return std::nullopt;
+    if (pid && process != std::to_string(*pid)) continue;
+    for (int j = 0;; ++j) {
+      const std::string at = fmt::format("{}/figures/{}", source, j);
+      const std::string called = json_at(told, at + "/name");
+      if (called.starts_with('(')) return std::nullopt;
+      const bool of_all = json_at(told, at + "/partition").starts_with('(');
+      if (called == name && of_all) return std::stoll(json_at(told, at + "/value"));
+    }
+  }
 }
 
 bool KafkaScene::all_committed() const {

@@ -26,6 +26,9 @@ class KafkaScene {
     std::string properties = {};  // as in YAML: "a: b, c: d"
     std::string more = {};        // lines of the consumer
     std::string key = "json:/id";
+    std::string brokers = {};  // as the program is told; empty: the server's
+    std::vector<std::pair<std::string, std::string>> topic = {};  // settings of its own
+    std::size_t copied = 3;  // each so-manyth payment comes twice
   };
   KafkaScene(Ground ground, const KafkaServer& server) : KafkaScene(ground, server, Options()) {}
   KafkaScene(Ground ground, const KafkaServer& server, const Options& options);
@@ -36,7 +39,7 @@ class KafkaScene {
   std::string config() const;
   Ran semel(Words words) const;
 
-  // So many new payments of amounts that differ, every third of them twice.
+  // So many new payments of amounts that differ, some of them twice.
   void produce(std::size_t payments);
   // And what they come to.
   std::int64_t produced_sum() const { return sum_; }
@@ -48,12 +51,16 @@ class KafkaScene {
   void expect_each_once() const;
   // Offsets back to the first message, and a run: all of it comes again, and nothing happens.
   void expect_nothing_happens_again() const;
+  // Of a run's source, as `semel status` shows it: that process's, or the only one's; none: it is
+  // not shown.
+  std::optional<std::int64_t> figure(std::string_view name, std::optional<pid_t> pid = {}) const;
   // Every partition's offset stands at its end.
   bool all_committed() const;
 
  private:
   const KafkaServer& server_;
   const int partitions_;
+  const std::size_t copied_;
   const std::string topic_;
   std::optional<Scene> sqlite_;
   std::unique_ptr<ServerScene> postgres_;

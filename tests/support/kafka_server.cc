@@ -32,6 +32,7 @@ struct Destroyed {
   void operator()(rd_kafka_queue_t* queue) const { rd_kafka_queue_destroy(queue); }
   void operator()(rd_kafka_event_t* event) const { rd_kafka_event_destroy(event); }
   void operator()(rd_kafka_NewTopic_t* topic) const { rd_kafka_NewTopic_destroy(topic); }
+  void operator()(rd_kafka_AclBinding_t* acl) const { rd_kafka_AclBinding_destroy(acl); }
 };
 template <class T>
 using Owned = std::unique_ptr<T, Destroyed>;
@@ -81,7 +82,10 @@ const KafkaServer& KafkaServer::shared() {
   return server;
 }
 
-KafkaServer::KafkaServer() : DatabaseServer("kafka", {}, false) { start(); }
+KafkaServer::KafkaServer(Options options)
+    : DatabaseServer("kafka", {}, false), options_(std::move(options)) {
+  start();
+}
 
 KafkaServer::KafkaServer(const std::optional<ServerAddress>& found)
     : DatabaseServer("kafka", found, {}) {
@@ -95,12 +99,39 @@ std::string KafkaServer::socket_path() const {
 
 std::vector<std::string> KafkaServer::server() const {
   if (const auto why = why_absent()) throw std::runtime_error(*why);
-  return {SEMEL_TEST_KAFKA_BROKER,          data(),  SEMEL_TEST_KAFKA, std::to_string(port()),
-          std::to_string(controller_port_), socket()};
+  std::vector<std::string> words = {
+      SEMEL_TEST_KAFKA_BROKER,          data(),  SEMEL_TEST_KAFKA, std::to_string(port()),
+      std::to_string(controller_port_), socket()};
+  if (options_.listener) add_listener(words);
+  words.insert(words.end(), options_.properties.begin(), options_.properties.end());
+  return words;
+}
+
+// What is said later counts.
+void KafkaServer::add_listener(std::vector<std::string>& words) const {
+  const Listener& more = *options_.listener;
+  const std::string usual =
+      fmt::format("PLAINTEXT://127.0.0.1:{},LOGIN://127.0.0.1:{}", port(), socket());
+  words.push_back(fmt::format("listeners={},CONTROLLER://127.0.0.1:{},MORE://127.0.0.1:{}", usual,
+                              controller_port_, more.port));
+  words.push_back(fmt::format("advertised.listeners={},MORE://127.0.0.1:{}", usual,
+                              more.advertised == 0 ? more.port : more.advertised));
+  words.push_back(
+      "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,LOGIN:SASL_PLAINTEXT,"
+      "CONTROLLER:PLAINTEXT,MORE:" +
+      more.protocol);
+  for (const std::string& property : more.properties) {
+    words.push_back("listener.name.more." + property);
+  }
+}
+
+std::string KafkaServer::listener_brokers() const {
+  const Listener& more = options_.listener.value();
+  return fmt::format("127.0.0.1:{}", more.advertised == 0 ? more.port : more.advertised);
 }
 
 bool KafkaServer::answers() const {
-  const auto handle = client(RD_KAFKA_CONSUMER, brokers(), {});
+  const auto handle = client(RD_KAFKA_CONSUMER, "127.0.0.1:" + std::to_string(port()), {});
   const struct rd_kafka_metadata* answer = nullptr;
   if (rd_kafka_metadata(handle.get(), 0, nullptr, &answer, 200) != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return false;
@@ -112,14 +143,18 @@ bool KafkaServer::answers() const {
 
 std::string KafkaServer::query(const std::string&, const std::string&) const { return {}; }
 
-std::string KafkaServer::new_topic(int partitions) const {
+std::string KafkaServer::new_topic(
+    int partitions, const std::vector<std::pair<std::string, std::string>>& settings) const {
   static std::atomic<int> count{0};
   const auto now = std::chrono::system_clock::now().time_since_epoch().count() / 1'000'000;
   const std::string name = fmt::format("test_{}_{}_{}", ::getpid(), now, count++);
   const auto handle = client(RD_KAFKA_CONSUMER, brokers(), {});
   std::array<char, 512> why{};
   const Owned<rd_kafka_NewTopic_t> topic(
-      rd_kafka_NewTopic_new(name.c_str(), partitions, 1, why.data(), why.size()));
+      rd_kafka_NewTopic_new(name.c_str(), partitions, options_.replicas, why.data(), why.size()));
+  for (const auto& [setting, value] : settings) {
+    check(rd_kafka_NewTopic_set_config(topic.get(), setting.c_str(), value.c_str()), setting);
+  }
   const Owned<rd_kafka_queue_t> queue(rd_kafka_queue_new(handle.get()));
   rd_kafka_NewTopic_t* topics = topic.get();
   rd_kafka_CreateTopics(handle.get(), &topics, 1, nullptr, queue.get());
@@ -131,6 +166,26 @@ std::string KafkaServer::new_topic(int partitions) const {
       rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event.get()), &number);
   check(rd_kafka_topic_result_error(results[0]), "no topic is made");
   return name;
+}
+
+void KafkaServer::let_read(const std::string& user, const std::string& topic,
+                           const std::string& group) const {
+  const auto handle = client(RD_KAFKA_CONSUMER, brokers(), {});
+  std::array<char, 512> why{};
+  const std::string principal = "User:" + user;
+  const auto to_read = [&](rd_kafka_ResourceType_t type, const std::string& name) {
+    return Owned<rd_kafka_AclBinding_t>(rd_kafka_AclBinding_new(
+        type, name.c_str(), RD_KAFKA_RESOURCE_PATTERN_LITERAL, principal.c_str(), "*",
+        RD_KAFKA_ACL_OPERATION_READ, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, why.data(), why.size()));
+  };
+  const auto on_topic = to_read(RD_KAFKA_RESOURCE_TOPIC, topic);
+  const auto on_group = to_read(RD_KAFKA_RESOURCE_GROUP, group);
+  std::array<rd_kafka_AclBinding_t*, 2> acls = {on_topic.get(), on_group.get()};
+  const Owned<rd_kafka_queue_t> queue(rd_kafka_queue_new(handle.get()));
+  rd_kafka_CreateAcls(handle.get(), acls.data(), acls.size(), nullptr, queue.get());
+  const Owned<rd_kafka_event_t> event(rd_kafka_queue_poll(queue.get(), kBrokerPatience));
+  if (!event) throw std::runtime_error("no right is given");
+  check(rd_kafka_event_error(event.get()), "no right is given");
 }
 
 void KafkaServer::produce(const std::string& topic, const std::vector<Record>& records) const {

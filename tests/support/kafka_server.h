@@ -1,4 +1,5 @@
-// KafkaServer: an Apache Kafka of one node. What databases are to other servers, topics are to it.
+// KafkaServer: an Apache Kafka of one node, or one of a cluster's (kafka_cluster.h). What databases
+// are to other servers, topics are to it.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +18,27 @@ class KafkaServer final : public DatabaseServer {
   // For tests that leave it as it is.
   static const KafkaServer& shared();
 
-  KafkaServer();
+  // One more listener, for clients only.
+  struct Listener {
+    int port = 0;
+    int advertised = 0;  // the port that clients are told: a proxy's; 0: its own
+    std::string protocol = "PLAINTEXT";
+    std::vector<std::string> properties = {};  // "NAME=value", of the listener
+  };
+  struct Options {
+    std::optional<Listener> listener = {};
+    std::vector<std::string> properties = {};  // "NAME=value", over those of kafka_broker
+    int replicas = 1;                          // of a topic
+  };
+  KafkaServer() : KafkaServer(Options()) {}
+  explicit KafkaServer(Options options);
   ~KafkaServer() override { end(); }
 
-  std::string brokers() const { return "127.0.0.1:" + std::to_string(port()); }
+  std::string brokers() const {
+    return cluster_.empty() ? "127.0.0.1:" + std::to_string(port()) : cluster_;
+  }
+  // Of the further listener.
+  std::string listener_brokers() const;
   // Where one has to log in by SASL/PLAIN: owner:right may do anything, stranger:right nothing.
   std::string login_brokers() const { return "127.0.0.1:" + socket(); }
   std::string url(std::string_view) const override { return brokers(); }
@@ -28,7 +46,12 @@ class KafkaServer final : public DatabaseServer {
   std::string query(const std::string& database, const std::string& sql) const override;
 
   // The name of a topic that was not there before.
-  std::string new_topic(int partitions = 1) const;
+  std::string new_topic(int partitions = 1) const { return new_topic(partitions, {}); }
+  // With settings of its own: {"retention.ms", "1000"}.
+  std::string new_topic(int partitions,
+                        const std::vector<std::pair<std::string, std::string>>& settings) const;
+  // The user may read the topic as a member of the group, and no more.
+  void let_read(const std::string& user, const std::string& topic, const std::string& group) const;
 
   struct Record {
     std::string value;
@@ -45,17 +68,21 @@ class KafkaServer final : public DatabaseServer {
   // As the tool does for a group without members.
   void reset_offsets(const std::string& group, const std::string& topic, int partitions) const;
 
- private:
+ protected:
+  friend class KafkaCluster;
   explicit KafkaServer(const std::optional<ServerAddress>& found);
   const std::string& socket() const noexcept { return address().socket; }
 
   std::vector<std::string> maker() const override { return {"/bin/mkdir", "-p", data()}; }
   std::vector<std::string> server() const override;
+  void add_listener(std::vector<std::string>& words) const;
   std::string socket_path() const override;
   bool answers() const override;
   std::string home_database() const override { return {}; }
   std::string drop_statement(const std::string&) const override { return {}; }
 
+  const Options options_;
+  std::string cluster_;  // all brokers of the cluster that it is one of
   mutable int controller_port_ = 0;
 };
 

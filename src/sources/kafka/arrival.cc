@@ -54,7 +54,7 @@ Taken take(const Partition& partition) {
   if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
     return Record{message->offset, arrival_of(*message, partition)};
   }
-  if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) return PartitionEnd{};
+  if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) return PartitionEnd{message->offset};
   const char* said = rd_kafka_message_errstr(message.get());
   return PartitionError{message->err, said == nullptr ? "" : said};
 }

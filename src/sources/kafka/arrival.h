@@ -11,7 +11,9 @@
 namespace semel::kafka {
 
 struct Nothing {};
-struct PartitionEnd {};
+struct PartitionEnd {
+  std::int64_t next = 0;  // the offset of what comes there
+};
 struct PartitionError {
   int code = 0;
   std::string said;

@@ -22,6 +22,7 @@ void Assignment::remove(const TopicPartition& id) {
 void Assignment::begin_anew(Partition& partition) {
   partition.generation = ++generations_;
   partition.ledger = Ledger();
+  partition.begin = partition.end = -1;
 }
 
 Partition* Assignment::find(const TopicPartition& id) {

@@ -30,8 +30,11 @@ struct Partition {
   std::uint64_t generation = 0;
   QueuePtr queue;
   Ledger ledger;
-  bool at_end = false;   // as of the last fetch
-  bool leaving = false;  // it is being taken away: nothing more is read
+  bool at_end = false;      // as of the last fetch
+  std::int64_t end = -1;    // its end, as of the fetch that met it
+  std::int64_t begin = -1;  // the group's offset when it was assigned
+  bool asked = false;       // for that
+  bool leaving = false;     // it is being taken away: nothing more is read
 };
 
 class Assignment {

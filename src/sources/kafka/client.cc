@@ -116,6 +116,33 @@ std::optional<std::vector<std::pair<std::string, int>>> Client::look(millisecond
   return wrong;
 }
 
+Client::Offsets Client::committed(const std::vector<TopicPartition>& partitions,
+                                  milliseconds patience) {
+  const ListPtr list(rd_kafka_topic_partition_list_new(static_cast<int>(partitions.size())));
+  for (const TopicPartition& one : partitions) {
+    rd_kafka_topic_partition_list_add(list.get(), one.topic.c_str(), one.number);
+  }
+  const auto code = rd_kafka_committed(handle_, list.get(), static_cast<int>(patience.count()));
+  Offsets offsets;
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return offsets;
+  for (int i = 0; i < list->cnt; ++i) {
+    const auto& one = list->elems[i];
+    if (one.err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
+    offsets.emplace_back(TopicPartition{one.topic, one.partition},
+                         std::max<std::int64_t>(one.offset, -1));
+  }
+  return offsets;
+}
+
+Client::Edges Client::edges(const TopicPartition& partition) const {
+  Edges edges;
+  if (rd_kafka_get_watermark_offsets(handle_, partition.topic.c_str(), partition.number, &edges.low,
+                                     &edges.high) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return {};
+  }
+  return {std::max<std::int64_t>(edges.low, -1), std::max<std::int64_t>(edges.high, -1)};
+}
+
 std::optional<int> Client::subscribe() {
   const ListPtr list(rd_kafka_topic_partition_list_new(static_cast<int>(spec_.topics.size())));
   for (const std::string& topic : spec_.topics) {

@@ -15,6 +15,7 @@
 #include "core/kafka_spec.h"
 #include "sources/kafka/assignment.h"
 #include "sources/kafka/handles.h"
+#include "sources/kafka/retention.h"
 
 namespace semel::kafka {
 
@@ -22,6 +23,7 @@ namespace semel::kafka {
 class Client {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
+  using Offsets = std::vector<std::pair<TopicPartition, std::int64_t>>;
 
   // Called from `serve` and `close`, on their thread.
   class Watcher {
@@ -34,8 +36,7 @@ class Client {
     virtual void on_error(int code, std::string_view said) = 0;
     virtual void on_all_brokers_down(std::string_view said) = 0;
     // `failed`: none of them was committed, and librdkafka says why.
-    virtual void on_committed(const std::vector<std::pair<TopicPartition, std::int64_t>>& offsets,
-                              std::optional<int> failed) = 0;
+    virtual void on_committed(const Offsets& offsets, std::optional<int> failed) = 0;
   };
 
   static Result<std::unique_ptr<Client>> create(const core::KafkaSpec& spec, Watcher& watcher);
@@ -47,6 +48,20 @@ class Client {
   // Whether a broker answers within `patience`. Then those of the topics that cannot be read, each
   // with its code.
   std::optional<std::vector<std::pair<std::string, int>>> look(std::chrono::milliseconds patience);
+  // Asks for what the topics keep, and the group's offsets; waits, for each.
+  BrokerRetention ask_retention(std::chrono::milliseconds patience) {
+    return kafka::ask_retention(handle_, spec_.topics, patience);
+  }
+  // The next offset that the group has of each; -1 where it has none. Waits. Empty: no answer.
+  Offsets committed(const std::vector<TopicPartition>& partitions,
+                    std::chrono::milliseconds patience);
+  // As of the last fetch; -1 where there was none. From any thread.
+  struct Edges {
+    std::int64_t low = -1;
+    std::int64_t high = -1;
+  };
+  Edges edges(const TopicPartition& partition) const;
+
   // Joins the group. A code, where librdkafka refuses.
   std::optional<int> subscribe();
   void serve(std::chrono::milliseconds patience);
@@ -55,7 +70,6 @@ class Client {
   // empty queue.
   QueuePtr split(const TopicPartition& partition, int fd);
 
-  using Offsets = std::vector<std::pair<TopicPartition, std::int64_t>>;
   // Returns at once; on_committed tells, from `serve`.
   void commit(const Offsets& offsets);
   // Until all commits were answered.

@@ -90,6 +90,8 @@ Error error_of(int code, std::string_view said, bool connected) {
           row->hint};
 }
 
+std::string what_is(int code) { return rd_kafka_err2str(static_cast<rd_kafka_resp_err_t>(code)); }
+
 Error brokers_away(std::string_view brokers, std::string_view said) {
   return {ErrorKind::kUnavailable, "R300",
           said.empty() ? fmt::format("no Kafka broker answers at {}", brokers)

@@ -16,6 +16,9 @@ Error error_of(int code, std::string_view said, bool connected);
 // Wrong in a way that no waiting mends.
 inline bool is_final(const Error& error) noexcept { return error.kind != ErrorKind::kUnavailable; }
 
+// In librdkafka's words.
+std::string what_is(int code);
+
 Error brokers_away(std::string_view brokers, std::string_view said);
 Error no_such_topic(std::string_view topic);
 

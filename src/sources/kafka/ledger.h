@@ -30,6 +30,11 @@ class Ledger {
   // False where `offset` is not out: settled before, or never received.
   bool settle(std::int64_t offset, Settlement::Kind kind);
 
+  // The next offset that the broker has for the group, in this assignment; -1: none yet.
+  std::int64_t committed() const noexcept { return committed_; }
+  // All that came is settled, and the broker has been told.
+  bool clear() const noexcept { return open_.empty() && (last_ < 0 || committed_ > last_); }
+
   std::size_t out() const noexcept { return open_.size() - given_back_.size(); }
   // Offsets from the first that is not settled to the last that came.
   std::int64_t span() const noexcept { return open_.empty() ? 0 : last_ - open_.begin()->first; }

@@ -9,6 +9,7 @@
 #include <semel/source.h>
 
 #include "core/kafka_spec.h"
+#include "sources/kafka/retention.h"
 
 namespace semel::kafka {
 
@@ -20,5 +21,10 @@ Result<std::unique_ptr<Source>> make_kafka_source(const core::KafkaSpec& spec,
 
 // Whether librdkafka takes all properties; asks no broker.
 Result<void> check_properties(const core::KafkaSpec& spec);
+
+// What the brokers say of how long they keep the topics; joins no group. kUnavailable: no broker
+// answered within `patience`; kRejected: as a run would be refused (login, TLS, topics, rights).
+Result<BrokerRetention> look_at_retention(const core::KafkaSpec& spec,
+                                          std::chrono::milliseconds patience);
 
 }  // namespace semel::kafka

@@ -25,6 +25,8 @@ constexpr milliseconds kTopicPatience{2'000};
 // The whole group waits meanwhile.
 constexpr milliseconds kDrainOnRevoke{5'000};
 constexpr milliseconds kCommitPatience{5'000};
+// Of what is only looked at.
+constexpr milliseconds kAskPatience{2'000};
 constexpr milliseconds kCommitPatienceAway{1'000};
 
 }  // namespace
@@ -33,6 +35,7 @@ void KafkaSource::run() {
   const bool connected = connect();
   while (connected && !stopping()) {
     client_->serve(kServe);
+    look_for_begins();
     commit_when_due();
     look_for_brokers();
   }
@@ -60,6 +63,31 @@ bool KafkaSource::connect() {
   return false;
 }
 
+// Before anything is read: what is told of it may keep the run from beginning.
+void KafkaSource::ask_retention() {
+  BrokerRetention told = client_->ask_retention(kAskPatience);
+  const std::scoped_lock lock(mutex_);
+  horizon_ = std::move(told.horizon);
+}
+
+// Where the group stood in what was just assigned: only for figures, so one question is enough.
+void KafkaSource::look_for_begins() {
+  std::vector<TopicPartition> asked;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& partition : assignment_.all()) {
+      if (std::exchange(partition->asked, true)) continue;
+      asked.push_back(partition->id);
+    }
+  }
+  if (asked.empty()) return;
+  const Client::Offsets offsets = client_->committed(asked, kAskPatience);
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [id, next] : offsets) {
+    if (Partition* partition = assignment_.find(id)) partition->begin = next;
+  }
+}
+
 bool KafkaSource::subscribe(const std::vector<std::pair<std::string, int>>& wrong,
                             TimePoint answered) {
   {
@@ -81,6 +109,7 @@ bool KafkaSource::subscribe(const std::vector<std::pair<std::string, int>>& wron
     }
     event_.signal();
   }
+  ask_retention();
   if (const auto refused = client_->subscribe()) {
     on_error(*refused, "it cannot join the group");
     return false;
@@ -124,7 +153,9 @@ void KafkaSource::on_committed(const Client::Offsets& offsets, std::optional<int
   }
   // Of the others the group itself tells: it takes the partitions away, or a broker is away.
   if (!failed) return;
+  ++commit_errors_;
   Error error = error_of(*failed, "an offset was not committed", true);
+  commit_error_ = what_is(*failed);
   if (is_final(error)) set_final(std::move(error));
 }
 
@@ -161,6 +192,7 @@ void KafkaSource::on_assigned(const std::vector<TopicPartition>& partitions) {
     assignment_.add(id, std::move(queue));
   }
   joined_ = true;
+  ++rebalances_;
   event_.signal();
 }
 

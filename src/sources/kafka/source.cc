@@ -66,6 +66,7 @@ Result<Received> KafkaSource::receive(const ReceiveLimits& limits) {
     return failure(*away_);
   }
   received.notices = std::exchange(notices_, {});
+  received.horizon = std::exchange(horizon_, std::nullopt);
   received.at_end = joined_ && !more_ && !away_ && assignment_.at_end();
   return received;
 }
@@ -87,7 +88,9 @@ void KafkaSource::read(Partition& partition, const ReceiveLimits& limits, Receiv
     }
     Taken taken = take(partition);
     if (std::holds_alternative<Nothing>(taken)) return;
-    partition.at_end = std::holds_alternative<PartitionEnd>(taken);
+    const auto* end = std::get_if<PartitionEnd>(&taken);
+    partition.at_end = end != nullptr;
+    if (end != nullptr) partition.end = end->next;
     if (const auto* error = std::get_if<PartitionError>(&taken)) {
       take_error(error->code, error->said);
     }

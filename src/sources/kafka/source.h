@@ -44,6 +44,10 @@ class KafkaSource final : public Source, private Client::Watcher {
   Result<void> settle(std::span<const Settlement> settlements) override;
   Result<void> extend(std::span<const Tag>, std::chrono::milliseconds) override { return {}; }
   void set_paused(std::string_view partition, bool paused) override;
+  // For each partition: `lag`, records between the committed offset and the end, as of the last
+  // fetch, and `committed`. Of all: `lag`, where it is known of each, `partitions`, `rebalances`
+  // and, with its text, `commit_errors`.
+  std::vector<SourceFigure> figures() override;
   Result<void> close(std::chrono::milliseconds deadline) override;
 
  private:
@@ -53,6 +57,8 @@ class KafkaSource final : public Source, private Client::Watcher {
   void run();
   bool connect();
   bool subscribe(const std::vector<std::pair<std::string, int>>& wrong, TimePoint answered);
+  void ask_retention();
+  void look_for_begins();
   void commit_when_due();
   void look_for_brokers();
   void leave();
@@ -66,6 +72,7 @@ class KafkaSource final : public Source, private Client::Watcher {
   void read(Partition& partition, const ReceiveLimits& limits, Received& into, std::size_t& bytes);
   void take_error(int code, std::string_view said);
   void set_final(Error error);
+  std::optional<std::int64_t> lag_of(const Partition& partition) const;
   void tell_once(std::string text);
   Client::Offsets offsets_to_commit(bool leaving_only);
   void stop_thread();
@@ -99,6 +106,10 @@ class KafkaSource final : public Source, private Client::Watcher {
   bool told_away_ = false;
   std::optional<Error> final_;
   std::vector<std::string> notices_;
+  std::optional<Horizon> horizon_;  // to be told
+  std::int64_t rebalances_ = 0;
+  std::int64_t commit_errors_ = 0;
+  std::string commit_error_;  // the last
   std::set<std::string> told_;
   bool stop_ = false;
   std::optional<TimePoint> leave_by_;

@@ -1,0 +1,60 @@
+#include "cli/source_view.h"
+
+#include <fmt/format.h>
+
+#include "cli/text.h"
+
+namespace semel::cli {
+
+namespace {
+
+constexpr std::size_t kTextShown = 120;
+
+}  // namespace
+
+std::vector<SourceView> sources_of(const std::vector<tap::RunFigures>& runs,
+                                   std::string_view consumer) {
+  std::vector<SourceView> views;
+  for (const tap::RunFigures& run : runs) {
+    const std::size_t first = views.size();
+    for (const tap::Figures::One& one : run.figures.all) {
+      if (one.consumer != consumer) continue;
+      if (views.size() == first || views.back().source != one.source) {
+        views.push_back({run.pid, one.source, {}});
+      }
+      views.back().figures.push_back(one.figure);
+    }
+  }
+  return views;
+}
+
+std::string source_text(const SourceView& view) {
+  std::string text = fmt::format("{} in process {}", printable(view.source, kTextShown), view.pid);
+  const char* between = ": ";
+  for (const SourceFigure& figure : view.figures) {
+    if (!figure.partition.empty()) continue;
+    text += fmt::format("{}{} {}", between, printable(figure.name, kTextShown),
+                        grouped(static_cast<std::uint64_t>(figure.value)));
+    if (!figure.text.empty()) text += fmt::format(" ({})", printable(figure.text, kTextShown));
+    between = ", ";
+  }
+  return text;
+}
+
+void add_sources(json::Writer& writer, const std::vector<SourceView>& views) {
+  writer.begin_array();
+  for (const SourceView& view : views) {
+    writer.begin_object().member("pid", view.pid).member("source", view.source);
+    writer.name("figures").begin_array();
+    for (const SourceFigure& figure : view.figures) {
+      writer.begin_object().member("name", figure.name).member("value", figure.value);
+      if (!figure.partition.empty()) writer.member("partition", figure.partition);
+      if (!figure.text.empty()) writer.member("text", figure.text);
+      writer.end_object();
+    }
+    writer.end_array().end_object();
+  }
+  writer.end_array();
+}
+
+}  // namespace semel::cli

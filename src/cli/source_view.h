@@ -1,0 +1,28 @@
+// What the sources of a store's runs say of themselves, as text and as JSON.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "tap/figures.h"
+
+namespace semel::cli {
+
+// One source of a consumer in one process.
+struct SourceView {
+  std::int64_t pid = 0;
+  std::string source;
+  std::vector<SourceFigure> figures;
+};
+
+std::vector<SourceView> sources_of(const std::vector<tap::RunFigures>& runs,
+                                   std::string_view consumer);
+
+// "kafka in process 17: lag 3, partitions 6": what is of all that it reads; partitions are JSON's.
+std::string source_text(const SourceView& view);
+// An array, as the value of a name.
+void add_sources(json::Writer& writer, const std::vector<SourceView>& views);
+
+}  // namespace semel::cli

@@ -1,0 +1,40 @@
+// What a person sees of the Kafka source while it works.
+#include <algorithm>
+
+#include "sources/kafka/source.h"
+
+namespace semel::kafka {
+
+std::vector<SourceFigure> KafkaSource::figures() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<SourceFigure> made;
+  if (closed_ || !client_) return made;
+  std::optional<std::int64_t> sum = 0;
+  for (const auto& partition : assignment_.all()) {
+    const auto lag = lag_of(*partition);
+    if (lag) made.push_back({"lag", partition->name, *lag, {}});
+    sum = lag && sum ? std::optional(*sum + *lag) : std::nullopt;
+    const auto committed = std::max(partition->ledger.committed(), partition->begin);
+    if (committed >= 0) made.push_back({"committed", partition->name, committed, {}});
+  }
+  if (sum) made.push_back({"lag", {}, *sum, {}});
+  made.push_back({"partitions", {}, static_cast<std::int64_t>(assignment_.all().size()), {}});
+  made.push_back({"rebalances", {}, rebalances_, {}});
+  if (commit_errors_ > 0) made.push_back({"commit_errors", {}, commit_errors_, commit_error_});
+  return made;
+}
+
+// Nothing where the partition was not fetched yet, or the group has no offset and begins where only
+// the broker knows.
+std::optional<std::int64_t> KafkaSource::lag_of(const Partition& partition) const {
+  const Client::Edges edges = client_->edges(partition.id);
+  if (edges.high < 0) return std::nullopt;
+  std::int64_t done = std::max(partition.ledger.committed(), partition.begin);
+  if (done < 0 && spec_.from == core::KafkaSpec::From::kEarliest) done = edges.low;
+  // Marks of transactions stand behind the last record, and are nobody's to commit.
+  if (partition.ledger.clear()) done = std::max(done, partition.end);
+  if (done < 0) return std::nullopt;
+  return std::max<std::int64_t>(edges.high - std::max(done, edges.low), 0);
+}
+
+}  // namespace semel::kafka
