@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -99,6 +100,40 @@ TEST_P(KafkaMembers, OneStandsStillPastItsSession) {
     scene.produce(300);
   }
   finish(scene, members);
+}
+
+// What docs/sources/kafka.md promises, in one run: a config of some twenty lines, a topic of which
+// each tenth message stands there twice, and one process that is killed and started again.
+TEST_F(KafkaKills, ATopicIsReadByAProcessThatIsKilledAgainAndAgain) {
+  const bool soak = std::getenv("SEMEL_SOAK") != nullptr;
+  const std::size_t messages = soak ? 200'000 : 20'000;
+  const std::size_t kills = soak ? 20 : 4;
+  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(),
+                   {.partitions = 6,
+                    .properties = short_session(Ground::kSqlite) + ", group.instance.id: one",
+                    .copied = 10});
+  EXPECT_LE(scene.config_lines(), 25U);
+  scene.produce(messages * 10 / 11);
+  const auto done = [&] { return scene.number("SELECT COALESCE(max(place), 0) FROM effect"); };
+  std::size_t in_mid_work = 0;
+  for (std::size_t i = 0; i < kills; ++i) {
+    const auto next = static_cast<std::int64_t>(scene.produced() * (i + 1) / (kills + 1));
+    auto runner = start(scene);
+    ASSERT_TRUE(comes_true([&] { return done() >= next; }, seconds(60))) << "kill " << i;
+    runner->signal(SIGKILL);
+    EXPECT_EQ(runner->wait().signal, SIGKILL);
+    if (done() < static_cast<std::int64_t>(scene.produced())) ++in_mid_work;
+  }
+  EXPECT_GE(in_mid_work, kills / 2) << "else nothing was shown";
+  std::vector<std::unique_ptr<Program>> last;
+  last.push_back(start(scene));
+  finish(scene, last);
+  std::printf(
+      "%zu messages, %zu of them copies, %zu kills, %zu of them in mid-work: sum %lld of %lld, "
+      "%lld effects; all read again: the same\n",
+      scene.deliveries(), scene.deliveries() - scene.produced(), kills, in_mid_work,
+      static_cast<long long>(scene.sum()), static_cast<long long>(scene.produced_sum()),
+      static_cast<long long>(done()));
 }
 
 TEST_F(KafkaKills, TheBrokerIsKilled) {

@@ -35,17 +35,19 @@ KafkaScene::KafkaScene(Ground ground, const KafkaServer& server, const Options& 
       topic_(server.new_topic(options.partitions, options.topic)) {
   const std::string consumer =
       consumer_of(options.brokers.empty() ? server.brokers() : options.brokers, topic_, options);
-  const std::string table = "CREATE TABLE effect (id VARCHAR(40) NOT NULL)";
+  // `place`: they are numbered as they happen.
   if (ground == Ground::kSqlite) {
     sqlite_.emplace(consumer);
-    sqlite_->sql(table);
+    sqlite_->sql("CREATE TABLE effect (place INTEGER PRIMARY KEY, id VARCHAR(40) NOT NULL)");
   } else {
     postgres_ = std::make_unique<ServerScene>(kPostgres, consumer);
-    postgres_->sql(table);
+    postgres_->sql("CREATE TABLE effect (place BIGSERIAL, id VARCHAR(40) NOT NULL)");
   }
 }
 
 std::string KafkaScene::config() const { return sqlite_ ? sqlite_->config() : postgres_->config(); }
+
+std::size_t KafkaScene::config_lines() const { return count_of(read_file(config()), "\n"); }
 
 Ran KafkaScene::semel(Words words) const {
   return sqlite_ ? sqlite_->semel(std::move(words)) : postgres_->semel(std::move(words));
@@ -53,6 +55,17 @@ Ran KafkaScene::semel(Words words) const {
 
 std::int64_t KafkaScene::number(const std::string& query) const {
   return sqlite_ ? sqlite_->number(query) : postgres_->number(query);
+}
+
+void KafkaScene::sql(const std::string& text) const {
+  sqlite_ ? sqlite_->sql(text) : postgres_->sql(text);
+}
+
+void KafkaScene::add_accounts(int last) const {
+  sql(
+      fmt::format("WITH RECURSIVE n(i) AS (SELECT 101 UNION ALL SELECT i + 1 FROM n WHERE i < {}) "
+                  "INSERT INTO account (id, balance) SELECT i, 0 FROM n",
+                  last));
 }
 
 void KafkaScene::produce(std::size_t payments) {

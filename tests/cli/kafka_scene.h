@@ -37,6 +37,7 @@ class KafkaScene {
   const std::string& topic() const { return topic_; }
   std::string group() const { return topic_ + "-payments"; }
   std::string config() const;
+  std::size_t config_lines() const;
   Ran semel(Words words) const;
 
   // So many new payments of amounts that differ, some of them twice.
@@ -47,6 +48,9 @@ class KafkaScene {
   std::size_t deliveries() const { return deliveries_; }
 
   std::int64_t number(const std::string& query) const;
+  void sql(const std::string& text) const;
+  // Up to that number; 100 are there.
+  void add_accounts(int last) const;
   std::int64_t sum() const { return number("SELECT COALESCE(sum(balance), 0) FROM account"); }
   void expect_each_once() const;
   // Offsets back to the first message, and a run: all of it comes again, and nothing happens.

@@ -4,9 +4,11 @@
 #include <librdkafka/rdkafka.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -17,6 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kBrokerPatience = 20'000;
+constexpr int kAnswerPatience = 200;
 
 void check(rd_kafka_resp_err_t code, const std::string& what) {
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -70,6 +73,28 @@ Owned<rd_kafka_t> client(rd_kafka_type_t type, const std::string& brokers, const
   return Owned<rd_kafka_t>(handle);
 }
 
+// What `read` finds in the brokers' answer; 0 where there is none.
+int number_told(const std::string& brokers, int patience,
+                const std::function<int(const rd_kafka_metadata_t&)>& read) {
+  const auto handle = client(RD_KAFKA_CONSUMER, brokers, {});
+  const struct rd_kafka_metadata* answer = nullptr;
+  if (rd_kafka_metadata(handle.get(), 1, nullptr, &answer, patience) !=
+      RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return 0;
+  }
+  const int number = read(*answer);
+  rd_kafka_metadata_destroy(answer);
+  return number;
+}
+
+const rd_kafka_metadata_topic_t* topic_in(const rd_kafka_metadata_t& told,
+                                          const std::string& topic) {
+  for (int i = 0; i < told.topic_cnt; ++i) {
+    if (topic == told.topics[i].topic) return &told.topics[i];
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::optional<std::string> KafkaServer::why_absent() {
@@ -93,7 +118,7 @@ KafkaServer::KafkaServer(const std::optional<ServerAddress>& found)
 }
 
 std::string KafkaServer::socket_path() const {
-  controller_port_ = free_port();
+  controller_port_ = options_.controller_port == 0 ? free_port() : options_.controller_port;
   return std::to_string(free_port());
 }
 
@@ -131,14 +156,35 @@ std::string KafkaServer::listener_brokers() const {
 }
 
 bool KafkaServer::answers() const {
-  const auto handle = client(RD_KAFKA_CONSUMER, "127.0.0.1:" + std::to_string(port()), {});
-  const struct rd_kafka_metadata* answer = nullptr;
-  if (rd_kafka_metadata(handle.get(), 0, nullptr, &answer, 200) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return false;
-  }
-  const bool there = answer->broker_cnt > 0;
-  rd_kafka_metadata_destroy(answer);
-  return there;
+  return number_told("127.0.0.1:" + std::to_string(port()), kAnswerPatience,
+                     [](const rd_kafka_metadata_t& told) { return told.broker_cnt; }) > 0;
+}
+
+int KafkaServer::known_brokers() const {
+  return number_told(brokers(), kBrokerPatience,
+                     [](const rd_kafka_metadata_t& told) { return told.broker_cnt; });
+}
+
+int KafkaServer::leader_of(const std::string& topic, int partition) const {
+  return number_told(brokers(), kBrokerPatience, [&](const rd_kafka_metadata_t& told) {
+    const auto* found = topic_in(told, topic);
+    for (int i = 0; found != nullptr && i < found->partition_cnt; ++i) {
+      if (found->partitions[i].id == partition) return std::max(found->partitions[i].leader, 0);
+    }
+    return 0;
+  });
+}
+
+int KafkaServer::replicas_in_step(const std::string& topic) const {
+  return number_told(brokers(), kBrokerPatience, [&](const rd_kafka_metadata_t& told) {
+    const auto* found = topic_in(told, topic);
+    if (found == nullptr || found->partition_cnt == 0) return 0;
+    int fewest = found->partitions[0].isr_cnt;
+    for (int i = 1; i < found->partition_cnt; ++i) {
+      fewest = std::min(fewest, found->partitions[i].isr_cnt);
+    }
+    return fewest;
+  });
 }
 
 std::string KafkaServer::query(const std::string&, const std::string&) const { return {}; }

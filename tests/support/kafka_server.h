@@ -29,6 +29,7 @@ class KafkaServer final : public DatabaseServer {
     std::optional<Listener> listener = {};
     std::vector<std::string> properties = {};  // "NAME=value", over those of kafka_broker
     int replicas = 1;                          // of a topic
+    int controller_port = 0;                   // 0: any
   };
   KafkaServer() : KafkaServer(Options()) {}
   explicit KafkaServer(Options options);
@@ -68,8 +69,14 @@ class KafkaServer final : public DatabaseServer {
   // As the tool does for a group without members.
   void reset_offsets(const std::string& group, const std::string& topic, int partitions) const;
 
- protected:
-  friend class KafkaCluster;
+  // All brokers of the cluster that it is one of: from now on it is asked through any of them.
+  void join_cluster(std::string brokers) { cluster_ = std::move(brokers); }
+  // As the cluster tells it; 0 where none is known. The fewest of the topic's partitions.
+  int known_brokers() const;
+  int leader_of(const std::string& topic, int partition) const;
+  int replicas_in_step(const std::string& topic) const;
+
+ private:
   explicit KafkaServer(const std::optional<ServerAddress>& found);
   const std::string& socket() const noexcept { return address().socket; }
 
@@ -82,7 +89,7 @@ class KafkaServer final : public DatabaseServer {
   std::string drop_statement(const std::string&) const override { return {}; }
 
   const Options options_;
-  std::string cluster_;  // all brokers of the cluster that it is one of
+  std::string cluster_;
   mutable int controller_port_ = 0;
 };
 

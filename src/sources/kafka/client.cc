@@ -44,10 +44,8 @@ struct Client::Callbacks {
     const std::string said = reason == nullptr ? "" : reason;
     if (code == RD_KAFKA_RESP_ERR__FATAL) {
       std::array<char, 512> why{};
-      const auto fatal = rd_kafka_fatal_error(handle, why.data(), why.size());
-      // What it is about, where a row of the table knows it; else that it is fatal.
-      const Error error = error_of(fatal, why.data(), true);
-      client.watcher_.on_error(is_final(error) ? static_cast<int>(fatal) : code, why.data());
+      rd_kafka_fatal_error(handle, why.data(), why.size());
+      client.watcher_.on_error(code, why.data());
     } else if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
       client.watcher_.on_all_brokers_down(client.last_said_);
     } else {
@@ -93,6 +91,13 @@ Client::~Client() {
   if (handle_ == nullptr) return;
   commits_.reset();
   rd_kafka_destroy_flags(handle_, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+}
+
+int Client::cause_of(int code) const {
+  if (code != RD_KAFKA_RESP_ERR__FATAL) return code;
+  std::array<char, 512> why{};
+  const auto cause = rd_kafka_fatal_error(handle_, why.data(), why.size());
+  return is_final(error_of(cause, why.data(), true)) ? static_cast<int>(cause) : code;
 }
 
 std::optional<std::vector<std::pair<std::string, int>>> Client::look(milliseconds patience) {

@@ -45,6 +45,10 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  // What a fatal error is about, where the table of errors knows it; any other code is its own
+  // cause. From any thread.
+  int cause_of(int code) const;
+
   // Whether a broker answers within `patience`. Then those of the topics that cannot be read, each
   // with its code.
   std::optional<std::vector<std::pair<std::string, int>>> look(std::chrono::milliseconds patience);

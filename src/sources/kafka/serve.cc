@@ -154,7 +154,7 @@ void KafkaSource::on_committed(const Client::Offsets& offsets, std::optional<int
   // Of the others the group itself tells: it takes the partitions away, or a broker is away.
   if (!failed) return;
   ++commit_errors_;
-  Error error = error_of(*failed, "an offset was not committed", true);
+  Error error = error_of(client_->cause_of(*failed), "an offset was not committed", true);
   commit_error_ = what_is(*failed);
   if (is_final(error)) set_final(std::move(error));
 }

@@ -168,7 +168,7 @@ bool KafkaSource::stopping() {
 }
 
 void KafkaSource::take_error(int code, std::string_view said) {
-  Error error = error_of(code, said, connected_);
+  Error error = error_of(client_->cause_of(code), said, connected_);
   if (is_final(error)) {
     set_final(std::move(error));
   } else {

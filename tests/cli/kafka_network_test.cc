@@ -1,0 +1,162 @@
+// What networks do to the source, what logins and certificates do, and what the members of a group
+// with names of their own do.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+
+#include "tests/cli/kafka_scene.h"
+#include "tests/support/tcp_proxy.h"
+#include "tests/support/tls.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr const char* kQuickSession = "session.timeout.ms: 1500, heartbeat.interval.ms: 300";
+
+bool catches_up(const KafkaScene& scene, seconds within = seconds(60)) {
+  return comes_true([&] { return scene.sum() == scene.produced_sum() && scene.all_committed(); },
+                    within);
+}
+
+TEST(KafkaNetwork, ConnectionsThatAreCutRefusedAndStalledCostNothing) {
+  const int port = free_port();
+  TcpProxy proxy(port);
+  KafkaServer server({.listener = KafkaServer::Listener{port, proxy.port()}});
+  KafkaScene scene(
+      Ground::kSqlite, server,
+      {.partitions = 2, .properties = kQuickSession, .brokers = server.listener_brokers()});
+  scene.produce(300);
+  Program runner({"run", scene.config(), "-q"});
+  ASSERT_TRUE(comes_true([&] { return scene.sum() > 0; })) << runner.err();
+  EXPECT_GE(proxy.connections(), 1U) << "the broker names the proxy's port";
+  for (int i = 0; i < 3; ++i) {
+    scene.produce(200);
+    proxy.cut_all();
+    EXPECT_TRUE(catches_up(scene)) << "cut " << i << ": " << runner.err();
+  }
+  // Said to the broker, and no answer comes: an offset that may be committed or not.
+  const auto withheld =
+      proxy.inject({.text = scene.group(), .then = TcpProxy::Then::kWithhold, .times = 2});
+  scene.produce(200);
+  EXPECT_TRUE(proxy.wait_fired(withheld, 1));
+  EXPECT_TRUE(catches_up(scene)) << runner.err();
+  // The group misses it meanwhile.
+  const auto stalled = proxy.inject({.text = scene.group(), .then = TcpProxy::Then::kStall});
+  scene.produce(200);
+  EXPECT_TRUE(proxy.wait_fired(stalled));
+  std::this_thread::sleep_for(seconds(2));
+  proxy.clear();
+  EXPECT_TRUE(catches_up(scene)) << runner.err();
+  proxy.refuse(true);
+  proxy.cut_all();
+  scene.produce(200);
+  EXPECT_TRUE(tells(runner, "R300"));
+  proxy.refuse(false);
+  EXPECT_TRUE(catches_up(scene)) << runner.err();
+  EXPECT_TRUE(tells(runner, "works again"));
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0) << runner.err();
+  scene.expect_each_once();
+}
+
+std::string over_tls(const std::string& ca, const std::string& password,
+                     const std::string& mechanism) {
+  return fmt::format(
+      "security.protocol: sasl_ssl, ssl.ca.location: {}, sasl.mechanism: {}, sasl.username: owner, "
+      "sasl.password: {}",
+      ca, mechanism, password);
+}
+
+TEST(KafkaTls, TheRightOneIsLetInAndEachOtherToldWhy) {
+  const TlsIdentity identity;
+  const TlsIdentity stranger;
+  const TempDir folder;
+  write_file(folder.file("broker.pem"), identity.private_key() + identity.certificate());
+  write_file(folder.file("ca.pem"), identity.certificate());
+  write_file(folder.file("other.pem"), stranger.certificate());
+  KafkaServer::Listener listener{.port = free_port(), .protocol = "SASL_SSL"};
+  listener.properties = {
+      "ssl.keystore.type=PEM", "ssl.keystore.location=" + folder.file("broker.pem"),
+      "plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
+      "user_owner=\"right\";"};
+  KafkaServer server({.listener = listener});
+  KafkaScene scene(Ground::kSqlite, server,
+                   {.properties = over_tls(folder.file("ca.pem"), "right", "PLAIN"),
+                    .brokers = server.listener_brokers()});
+  scene.produce(60);
+  const Ran right = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(right.code, 0) << right.err;
+  scene.expect_each_once();
+  const auto refused = [&](const std::string& code, const std::string& properties) {
+    const Ran ran = scene.semel({"run", "--once", "-q", "--set",
+                                 "consumers[0].source.kafka.properties={" + properties + "}"});
+    EXPECT_NE(ran.code, 0);
+    EXPECT_EQ(count_of(ran.err, "error[" + code + "]"), 1U) << ran.err;
+    EXPECT_NE(ran.err.find("fix: "), std::string::npos) << ran.err;
+    EXPECT_EQ(ran.err.find("hunter2"), std::string::npos) << ran.err;
+  };
+  refused("R301", over_tls(folder.file("ca.pem"), "hunter2", "PLAIN"));
+  refused("R301", over_tls(folder.file("ca.pem"), "right", "SCRAM-SHA-256"));
+  refused("R302", over_tls(folder.file("other.pem"), "right", "PLAIN"));
+  refused("R308", over_tls(folder.file("none.pem"), "right", "PLAIN"));
+}
+
+std::string named(const std::string& name) {
+  return "session.timeout.ms: 10000, heartbeat.interval.ms: 300, group.instance.id: " + name;
+}
+
+Words run_named(const KafkaScene& scene, const std::string& name) {
+  return {"run", scene.config(), "-q", "--set",
+          "consumers[0].source.kafka.properties={" + named(name) + "}"};
+}
+
+TEST(KafkaStatic, ARestartWithinTheSessionMakesNoRebalance) {
+  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 4});
+  Program stays(run_named(scene, "stays"));
+  auto goes = std::make_unique<Program>(run_named(scene, "goes"));
+  ASSERT_TRUE(comes_true([&] {
+    return scene.figure("partitions", stays.pid()) == 2 &&
+           scene.figure("partitions", goes->pid()) == 2;
+  })) << stays.err()
+      << goes->err();
+  const auto before = scene.figure("rebalances", stays.pid());
+  ASSERT_TRUE(before.has_value());
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    goes->signal(signal);
+    (void)goes->wait();
+    scene.produce(200);
+    goes = std::make_unique<Program>(run_named(scene, "goes"));
+    EXPECT_TRUE(catches_up(scene, seconds(30))) << goes->err();
+    EXPECT_EQ(scene.figure("partitions", goes->pid()), 2) << "its own again";
+  }
+  EXPECT_EQ(scene.figure("rebalances", stays.pid()), before);
+  for (Program* one : {&stays, goes.get()}) {
+    one->signal(SIGTERM);
+    EXPECT_EQ(one->wait().code, 0) << one->err();
+  }
+  scene.expect_each_once();
+}
+
+TEST(KafkaStatic, TwoOfOneNameAreToldAndTheSecondGoesOn) {
+  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 2});
+  scene.produce(30);
+  Program first(run_named(scene, "same"));
+  ASSERT_TRUE(catches_up(scene)) << first.err();
+  Program second(run_named(scene, "same"));
+  EXPECT_TRUE(tells(first, "error[R305]")) << first.err();
+  const Ran ended = first.wait();
+  EXPECT_NE(ended.code, 0);
+  EXPECT_EQ(count_of(ended.err, "error["), 1U) << ended.err;
+  scene.produce(60);
+  EXPECT_TRUE(catches_up(scene)) << second.err();
+  second.signal(SIGTERM);
+  EXPECT_EQ(second.wait().code, 0) << second.err();
+  scene.expect_each_once();
+}
+
+}  // namespace
+}  // namespace semel::test

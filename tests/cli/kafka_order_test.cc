@@ -1,0 +1,126 @@
+// order: on a topic: what a message that waits for its next try does to those behind it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "tests/cli/kafka_scene.h"
+
+namespace semel::test {
+namespace {
+
+// The account that fails is not there; those that count from 1 to 100 are.
+constexpr int kAway = 4711;
+
+class KafkaOrder : public ::testing::TestWithParam<Ground> {
+ protected:
+  static KafkaScene::Options ordered(const std::string& on_failure) {
+    return {.partitions = 1,
+            .more = fmt::format("    order: {{ key: json:/account, on_failure: {} }}\n"
+                                "    retry: {{ attempts: 1000, backoff: 300ms..300ms }}\n",
+                                on_failure)};
+  }
+  // So many rounds, each with a message of every account; the failing one's among them.
+  static std::size_t produce_rounds(const KafkaScene& scene, int rounds, int accounts,
+                                    int first = 0) {
+    std::vector<std::string> values;
+    for (int round = first; round < first + rounds; ++round) {
+      for (int account = 1; account <= accounts; ++account) {
+        values.push_back(payment(fmt::format("r{:03}-a{}", round, account), account, 1));
+        if (account == accounts / 2) {
+          values.push_back(payment(fmt::format("r{:03}-away", round), kAway, 1));
+        }
+      }
+    }
+    scene.server().produce_values(scene.topic(), values);
+    return values.size();
+  }
+  static std::int64_t offset(const KafkaScene& scene) {
+    return scene.server().committed(scene.group(), scene.topic(), 0);
+  }
+  static int retrying(const KafkaScene& scene) {
+    const std::string told =
+        json_at(scene.semel({"status", "-o", "json"}).out, "/consumers/0/retrying");
+    return told.starts_with('(') ? 0 : std::stoi(told);
+  }
+  // The account comes, and what waited for it is done.
+  static void mend(const KafkaScene& scene) {
+    scene.sql(fmt::format("INSERT INTO account (id, balance) VALUES ({}, 0)", kAway));
+  }
+  // Each effect once, and those of each account in the order of their rounds.
+  static void expect_in_order(const KafkaScene& scene, int rounds, int accounts) {
+    EXPECT_EQ(scene.number("SELECT count(*) FROM effect"), rounds * (accounts + 1));
+    EXPECT_EQ(scene.number("SELECT count(DISTINCT id) FROM effect"), rounds * (accounts + 1));
+    EXPECT_EQ(scene.number("SELECT count(*) FROM effect e JOIN effect l ON l.place > e.place AND "
+                           "substr(l.id, 6) = substr(e.id, 6) WHERE l.id < e.id"),
+              0)
+        << "out of order";
+  }
+  static void stop(Program& runner) {
+    runner.signal(SIGTERM);
+    EXPECT_EQ(runner.wait().code, 0) << runner.err();
+  }
+};
+
+TEST_P(KafkaOrder, OneKeyOfAThousandIsHeldAndThePartitionGoesOn) {
+  constexpr int kRounds = 3;
+  constexpr int kAccounts = 999;
+  KafkaScene scene(GetParam(), KafkaServer::shared(), ordered("hold_key"));
+  scene.add_accounts(kAccounts);
+  const auto messages = static_cast<std::int64_t>(produce_rounds(scene, kRounds, kAccounts));
+  Program runner({"run", scene.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return scene.sum() == kRounds * kAccounts; })) << scene.sum();
+  EXPECT_TRUE(comes_true([&] { return offset(scene) == messages; }))
+      << offset(scene) << ": what fails is in the store, and pins no offset";
+  EXPECT_EQ(scene.number("SELECT count(*) FROM effect WHERE id LIKE '%away'"), 0);
+  mend(scene);
+  EXPECT_TRUE(comes_true([&] { return scene.sum() == kRounds * (kAccounts + 1); }));
+  stop(runner);
+  expect_in_order(scene, kRounds, kAccounts);
+}
+
+TEST_P(KafkaOrder, BlockHoldsThePartitionAndItsOffset) {
+  constexpr int kRounds = 5;
+  constexpr int kAccounts = 4;
+  KafkaScene scene(GetParam(), KafkaServer::shared(), ordered("block"));
+  produce_rounds(scene, kRounds, kAccounts);
+  Program runner({"run", scene.config(), "-q"});
+  // What was in one batch with the first that fails may go; of all behind it nothing does.
+  EXPECT_TRUE(comes_true([&] { return retrying(scene) == 1 && offset(scene) >= 3; }))
+      << offset(scene);
+  produce_rounds(scene, kRounds, kAccounts, 100);
+  EXPECT_FALSE(comes_true([&] { return offset(scene) > (kAccounts + 1) * kRounds; },
+                          std::chrono::seconds(2)))
+      << "the partition waits at the broker";
+  EXPECT_EQ(scene.number("SELECT count(*) FROM effect WHERE id LIKE 'r1%'"), 0);
+  EXPECT_EQ(retrying(scene), 1) << "nothing but the failed one is in the store";
+  mend(scene);
+  EXPECT_TRUE(comes_true([&] { return scene.sum() == 2 * kRounds * (kAccounts + 1); }));
+  EXPECT_TRUE(comes_true([&] { return scene.all_committed(); }));
+  stop(runner);
+  expect_in_order(scene, 2 * kRounds, kAccounts);
+}
+
+TEST_P(KafkaOrder, SkipPassesByWhatFails) {
+  constexpr int kRounds = 5;
+  constexpr int kAccounts = 4;
+  KafkaScene scene(GetParam(), KafkaServer::shared(), ordered("skip"));
+  produce_rounds(scene, kRounds, kAccounts);
+  Program runner({"run", scene.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return scene.sum() == kRounds * kAccounts; }));
+  EXPECT_TRUE(comes_true([&] { return scene.all_committed(); }));
+  // Each of the failing ones was tried: none waits behind another.
+  EXPECT_TRUE(comes_true([&] { return retrying(scene) == kRounds; }));
+  mend(scene);
+  EXPECT_TRUE(comes_true([&] { return scene.sum() == kRounds * (kAccounts + 1); }));
+  stop(runner);
+  EXPECT_EQ(scene.number("SELECT count(DISTINCT id) FROM effect"), kRounds * (kAccounts + 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, KafkaOrder, ::testing::Values(Ground::kSqlite, Ground::kPostgres),
+                         [](const auto& info) { return name_of_ground(info.param); });
+
+}  // namespace
+}  // namespace semel::test
