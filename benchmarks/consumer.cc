@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #include "benchmarks/measure.h"
 #include "benchmarks/workload.h"
@@ -26,20 +27,13 @@ struct Silent final : Observer {};
 
 }  // namespace
 
-double consume(Store& store, const ConsumerRun& run, const std::vector<std::string>& payloads,
-               Tally* told) {
-  using namespace std::chrono_literals;
-  const core::KeyRecipe keys = recipe();
-  auto number = store.attach({run.name, keys.hash(), false, run.ttl});
-  if (!number) give_up(number.error().message);
+namespace {
 
-  Silent silent;
-  Observer& observer = run.observer != nullptr ? *run.observer : silent;
-  Tally tally;
-  std::mutex suspect_gate;
+engine::EngineOptions options_of(const ConsumerRun& run, ConsumerNumber number,
+                                 const core::KeyRecipe& keys) {
   engine::EngineOptions options;
   options.consumer = run.name;
-  options.number = *number;
+  options.number = number;
   options.recipe = keys;
   options.order = run.order;
   options.batch_max = run.batch;
@@ -48,10 +42,23 @@ double consume(Store& store, const ConsumerRun& run, const std::vector<std::stri
   options.workers = run.workers;
   options.most_running = run.most_running;
   if (run.most_running > 0) options.max_in_flight = 4 * run.most_running;
+  return options;
+}
 
+// Until the source's end; yields the seconds that it took, and how it ended.
+std::pair<double, engine::Ended> run_engine(Store& store, const ConsumerRun& run,
+                                            std::unique_ptr<Source> source) {
+  using namespace std::chrono_literals;
+  const core::KeyRecipe keys = recipe();
+  auto number = store.attach({run.name, keys.hash(), false, run.ttl});
+  if (!number) give_up(number.error().message);
+
+  Silent silent;
+  Observer& observer = run.observer != nullptr ? *run.observer : silent;
+  std::mutex suspect_gate;
   engine::EngineParts parts;
   parts.store = &store;
-  parts.sources.push_back(make_preset_source(payloads, tally, run.at_a_time, run.seconds));
+  parts.sources.push_back(std::move(source));
   if (auto* const held = store.facets().held) {
     parts.sources.push_back(sources::make_held_source(*held, *number, 60s));
   }
@@ -64,22 +71,36 @@ double consume(Store& store, const ConsumerRun& run, const std::vector<std::stri
     context.consumer = run.name;
     context.store = &store;
     context.handler = run.handler;
+    if (run.retry) context.retry = *run.retry;
     context.environment = &system_environment();
     context.observer = &observer;
     context.services = services;
     return strategies::make_strategy(run.strategy, std::move(context));
   };
-  auto engine = engine::Engine::create(std::move(options), std::move(parts));
+  auto engine = engine::Engine::create(options_of(run, *number, keys), std::move(parts));
   const Stopwatch watch;
   const engine::Ended ended = engine->run();
-  const double seconds = watch.seconds();
-  engine.reset();
+  return {watch.seconds(), ended};
+}
+
+}  // namespace
+
+double consume(Store& store, const ConsumerRun& run, const std::vector<std::string>& payloads,
+               Tally* told) {
+  Tally tally;
+  const auto [seconds, ended] =
+      run_engine(store, run, make_preset_source(payloads, tally, run.at_a_time, run.seconds));
   if (ended != engine::Ended::kFinished || (run.seconds == 0 && tally.acked != payloads.size())) {
     give_up(fmt::format("{} of {} messages were acked", tally.acked, payloads.size()));
   }
   const double rate = static_cast<double>(tally.acked) / seconds;
   if (told != nullptr) *told = std::move(tally);
   return rate;
+}
+
+void consume_from(Store& store, const ConsumerRun& run, std::unique_ptr<Source> source) {
+  const auto [seconds, ended] = run_engine(store, run, std::move(source));
+  if (ended != engine::Ended::kFinished) give_up("the consumer did not come to its end");
 }
 
 Handler effect_handler() {

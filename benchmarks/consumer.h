@@ -3,12 +3,15 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <semel/handler.h>
 #include <semel/observer.h>
+#include <semel/retry_policy.h>
+#include <semel/source.h>
 #include <semel/store.h>
 
 #include "benchmarks/preset_source.h"
@@ -28,6 +31,7 @@ struct ConsumerRun {
   std::optional<core::Order> order;
   Observer* observer = nullptr;  // null: nobody looks
   std::chrono::milliseconds ttl = std::chrono::hours(7 * 24);
+  std::optional<RetryPolicy> retry;
   double seconds = 0;  // stop after so long, with what was handled by then; 0: handle all
 };
 
@@ -35,6 +39,9 @@ struct ConsumerRun {
 // Yields messages per second.
 double consume(Store& store, const ConsumerRun& run, const std::vector<std::string>& payloads,
                Tally* told = nullptr);
+
+// The same, of a source that has its end: all that it brings until then.
+void consume_from(Store& store, const ConsumerRun& run, std::unique_ptr<Source> source);
 
 // The SQL handler a config would make of the effect.
 Handler effect_handler();

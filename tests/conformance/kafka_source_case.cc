@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <thread>
 
@@ -208,6 +209,92 @@ TEST(KafkaSource, ItStaysInTheGroupThoughNobodyReceives) {
   EXPECT_EQ(rest[0].position, topic + "-0-2") << "it goes on where it was";
   EXPECT_EQ(rest[0].tag.generation, first[0].tag.generation);
   EXPECT_TRUE(member.receive(1, 300ms).empty());
+}
+
+std::optional<std::int64_t> figure_of(Source& source, std::string_view name,
+                                      std::string_view partition = {}) {
+  for (const SourceFigure& figure : source.figures()) {
+    if (figure.name == name && figure.partition == partition) return figure.value;
+  }
+  return std::nullopt;
+}
+
+TEST(KafkaSource, FiguresMayBeAskedByAnyThreadUntilItIsClosed) {
+  const std::string topic = topic_with(300, 2);
+  Member member(spec_of(topic));
+  EXPECT_EQ(figure_of(member.source(), "lag", topic + "-0"), std::nullopt) << "not there yet";
+  std::atomic<bool> closed{false};
+  std::thread watcher([&] {
+    while (!closed) (void)member.source().figures();
+    EXPECT_TRUE(member.source().figures().empty());
+  });
+  const auto arrivals = member.receive(300);
+  EXPECT_EQ(arrivals.size(), 300U);
+  const auto becomes = [&](std::int64_t lag) {
+    const auto end = std::chrono::steady_clock::now() + 10s;
+    while (figure_of(member.source(), "lag") != lag && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(20ms);
+    }
+    EXPECT_EQ(figure_of(member.source(), "lag"), lag);
+  };
+  becomes(300);
+  member.ack({arrivals.begin(), arrivals.begin() + 100});
+  // Of each partition only what is settled in one piece from its beginning.
+  std::int64_t in_one_piece = 0;
+  for (const char* end : {"-0", "-1"}) {
+    for (const Arrival& arrival : arrivals) {
+      if (!arrival.partition.ends_with(end)) continue;
+      if (&arrival - arrivals.data() >= 100) break;
+      ++in_one_piece;
+    }
+  }
+  becomes(300 - in_one_piece);
+  member.ack(arrivals);
+  becomes(0);
+  EXPECT_EQ(figure_of(member.source(), "committed", topic + "-1"), 150);
+  EXPECT_EQ(figure_of(member.source(), "partitions"), 2);
+  EXPECT_TRUE(member.source().close(5s).has_value());
+  closed = true;
+  watcher.join();
+}
+
+// Marks of transactions stand among the records and behind the last one: nobody is behind by them.
+TEST(KafkaSource, OnlyWhatWasCommittedInATransactionIsSeenAndItsMarksAreNoLag) {
+  const KafkaServer& server = KafkaServer::shared();
+  const std::string topic = server.new_topic();
+  server.produce_in_transaction(topic, {"1", "2"}, true);
+  server.produce_in_transaction(topic, {"3"}, false);
+  server.produce_in_transaction(topic, {"4"}, true);
+  EXPECT_EQ(server.end_of(topic, 0), 7) << "four records, three marks";
+  Member member(spec_of(topic));
+  const auto arrivals = member.receive(3);
+  ASSERT_EQ(arrivals.size(), 3U);
+  EXPECT_EQ(arrivals[2].payload, "4");
+  member.ack(arrivals);
+  const auto end = std::chrono::steady_clock::now() + 10s;
+  while (figure_of(member.source(), "lag") != 0 && std::chrono::steady_clock::now() < end) {
+    EXPECT_TRUE(member.receive(1, 20ms).empty());
+  }
+  EXPECT_EQ(figure_of(member.source(), "lag"), 0);
+  EXPECT_EQ(figure_of(member.source(), "committed", topic + "-0"), 6);
+}
+
+TEST(KafkaSource, HowLongTheTopicIsKeptComesBeforeItsFirstMessage) {
+  const std::string topic = KafkaServer::shared().new_topic(1, {{"retention.ms", "3600000"}});
+  KafkaServer::shared().produce_values(topic, {"{}"});
+  Member member(spec_of(topic));
+  const auto end = std::chrono::steady_clock::now() + 15s;
+  while (std::chrono::steady_clock::now() < end) {
+    const auto received = member.source().receive({});
+    ASSERT_TRUE(received.has_value());
+    if (received->horizon) {
+      EXPECT_EQ(received->horizon->longest, 1h);
+      return;
+    }
+    ASSERT_TRUE(received->arrivals.empty());
+    std::this_thread::sleep_for(5ms);
+  }
+  FAIL() << "it was not told";
 }
 
 TEST(KafkaSource, ATopicThatIsNotThereIsSaidOnceAndForAll) {

@@ -49,7 +49,7 @@ void delivered(rd_kafka_t*, const rd_kafka_message_t* message, void* opaque) {
 }
 
 Owned<rd_kafka_t> client(rd_kafka_type_t type, const std::string& brokers, const std::string& group,
-                         std::string* failed = nullptr) {
+                         std::string* failed = nullptr, const std::string& transactions = {}) {
   rd_kafka_conf_t* conf = rd_kafka_conf_new();
   std::array<char, 512> why{};
   const auto set = [&](const char* name, const std::string& value) {
@@ -62,6 +62,7 @@ Owned<rd_kafka_t> client(rd_kafka_type_t type, const std::string& brokers, const
   if (type == RD_KAFKA_PRODUCER) {
     set("enable.idempotence", "true");
     set("linger.ms", "2");
+    if (!transactions.empty()) set("transactional.id", transactions);
     rd_kafka_conf_set_opaque(conf, failed);
     rd_kafka_conf_set_dr_msg_cb(conf, &delivered);
   } else {
@@ -267,6 +268,31 @@ void KafkaServer::produce_values(const std::string& topic,
   records.reserve(values.size());
   for (const std::string& value : values) records.push_back({.value = value});
   produce(topic, records);
+}
+
+void KafkaServer::produce_in_transaction(const std::string& topic,
+                                         const std::vector<std::string>& values,
+                                         bool commit) const {
+  std::string failed;
+  const auto handle = client(RD_KAFKA_PRODUCER, brokers(), {}, &failed, topic + "-transactions");
+  const auto need = [](rd_kafka_error_t* error) {
+    if (error == nullptr) return;
+    const std::string said = rd_kafka_error_string(error);
+    rd_kafka_error_destroy(error);
+    throw std::runtime_error("transaction: " + said);
+  };
+  need(rd_kafka_init_transactions(handle.get(), kBrokerPatience));
+  need(rd_kafka_begin_transaction(handle.get()));
+  for (const std::string& value : values) {
+    check(rd_kafka_producev(handle.get(), RD_KAFKA_V_TOPIC(topic.c_str()),
+                            RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                            RD_KAFKA_V_VALUE(const_cast<char*>(value.data()), value.size()),
+                            RD_KAFKA_V_END),
+          "produce");
+  }
+  check(rd_kafka_flush(handle.get(), 3 * kBrokerPatience), "flush");
+  need(commit ? rd_kafka_commit_transaction(handle.get(), kBrokerPatience)
+              : rd_kafka_abort_transaction(handle.get(), kBrokerPatience));
 }
 
 std::int64_t KafkaServer::committed(const std::string& group, const std::string& topic,

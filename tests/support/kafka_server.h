@@ -63,6 +63,9 @@ class KafkaServer final : public DatabaseServer {
   // Returns when the broker has them all.
   void produce(const std::string& topic, const std::vector<Record>& records) const;
   void produce_values(const std::string& topic, const std::vector<std::string>& values) const;
+  // All of them in one transaction, which is committed, or aborted.
+  void produce_in_transaction(const std::string& topic, const std::vector<std::string>& values,
+                              bool commit) const;
   // The group's next offset; -1 where it has none. And how many records the partition has.
   std::int64_t committed(const std::string& group, const std::string& topic, int partition) const;
   std::int64_t end_of(const std::string& topic, int partition) const;

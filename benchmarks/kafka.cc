@@ -1,0 +1,245 @@
+// Kafka: the source against librdkafka polled by hand, and a topic's way into PostgreSQL against
+// what the store alone can do, in the same run.
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <semel/memory.h>
+#include <semel/version.h>
+
+#include "benchmarks/by_hand.h"
+#include "benchmarks/consumer.h"
+#include "benchmarks/kafka_by_hand.h"
+#include "benchmarks/measure.h"
+#include "benchmarks/report.h"
+#include "benchmarks/server_place.h"
+#include "benchmarks/store_bench.h"
+#include "benchmarks/workload.h"
+#include "sources/kafka/make_kafka_source.h"
+#include "tests/support/kafka_server.h"
+
+namespace semel::bench {
+namespace {
+
+using core::StrategyKind;
+
+constexpr int kPartitions = 6;
+constexpr std::size_t kRows = 10'000;
+constexpr std::size_t kOrderingKeys = 1'000;
+
+std::unique_ptr<Source> open_source(const Topic& topic, SourceTimes& times) {
+  core::KafkaSpec spec;
+  spec.brokers = topic.brokers;
+  spec.group = new_group();
+  spec.topics = {topic.name};
+  auto source = kafka::make_kafka_source(spec);
+  if (!source) give_up(source.error().message);
+  return timed(*std::move(source), times);
+}
+
+// How long the others' deliveries take while one key fails; and it fails until they are done.
+class Others final : public Observer {
+ public:
+  Others(std::string failing, std::size_t others) : failing_(std::move(failing)), left_(others) {}
+
+  void on_ended(std::string_view, const Delivery& delivery, const Outcome&,
+                std::chrono::nanoseconds took) noexcept override {
+    if (delivery.message.ordering_key() == failing_) return;
+    const std::scoped_lock lock(mutex_);
+    seconds_.push_back(std::chrono::duration<double>(took).count());
+    --left_;
+  }
+  bool fails(const Message& message) const {
+    return message.ordering_key() == failing_ && left_.load() > 0;
+  }
+  double p99() {
+    const auto at = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() * 99 / 100);
+    std::nth_element(seconds_.begin(), at, seconds_.end());
+    return *at;
+  }
+
+ private:
+  const std::string failing_;
+  std::atomic<std::size_t> left_;
+  std::mutex mutex_;
+  std::vector<double> seconds_;
+};
+
+class KafkaBench {
+ public:
+  explicit KafkaBench(const Options& options)
+      : report_(options),
+        rounds_(options.quick ? 3 : 5),
+        many_(options.quick ? 200'000 : 1'000'000),
+        few_(options.quick ? 1'000 : 5'000),
+        stored_(options.quick ? 30'000 : 300'000) {}
+
+  void run(const Options& options) {
+    if (const auto why = test::KafkaServer::why_absent()) give_up(*why);
+    std::vector<std::string> lines = machine(options.folder);
+    lines.push_back(fmt::format(
+        "Semel {}; Apache Kafka, one broker, {} partitions, {} byte messages, {} rounds of {} "
+        "(into PostgreSQL: {}, naive: {})",
+        version(), kPartitions, kPayload, rounds_, many_, stored_, few_));
+    report_.header(lines);
+    if (report_.wanted("source")) sources();
+    test::PostgresServer::Options server_options;
+    server_options.settings = {"shared_buffers=1GB", "max_wal_size=8GB"};
+    const test::PostgresServer server(server_options);
+    inbox(server);
+    failing_key(server);
+    report_.finish();
+  }
+
+ private:
+  Topic topic_of(const std::vector<std::string>& payloads) {
+    const std::string name = broker_.new_topic(kPartitions);
+    broker_.produce_values(name, payloads);
+    return {broker_.brokers(), name, payloads.size()};
+  }
+
+  // Received and settled at once, as an engine does that has nothing to do.
+  static double source_alone(const Topic& topic) {
+    SourceTimes times;
+    const auto source = open_source(topic, times);
+    while (times.settled < topic.messages) {
+      auto received = source->receive({});
+      if (!received) give_up(received.error().message);
+      if (received->arrivals.empty()) {
+        const Wakeup wakeup = source->wakeup();
+        pollfd entry{wakeup.fd, POLLIN, 0};
+        ::poll(&entry, 1, wakeup.due_in ? static_cast<int>(wakeup.due_in->count()) : 1'000);
+        continue;
+      }
+      std::vector<Settlement> settlements;
+      settlements.reserve(received->arrivals.size());
+      for (const Arrival& arrival : received->arrivals) {
+        settlements.push_back({arrival.tag, Settlement::Kind::kAck, {}});
+      }
+      (void)source->settle(settlements);
+    }
+    (void)source->close(std::chrono::seconds(5));
+    return times.rate();
+  }
+
+  static double from_topic(Store& store, const ConsumerRun& run, const Topic& topic) {
+    SourceTimes times;
+    consume_from(store, run, open_source(topic, times));
+    if (times.settled < topic.messages) {
+      give_up(fmt::format("{} of {} messages were settled", times.settled, topic.messages));
+    }
+    return times.rate();
+  }
+
+  void sources() {
+    const Topic topic = topic_of(make_payloads(many_, Keys::kOrdered, 1));
+    Case one;
+    one.name = "source";
+    one.batch = kBatch;
+    one.what = "the source alone; raw: librdkafka polled by hand; goal 0.7";
+    one.raw = [&] { return poll_by_hand(topic); };
+    one.semel = [&] { return source_alone(topic); };
+    report_.run(one, rounds_);
+    one.name = "source-engine";
+    one.what = "through the engine, strategy natural";
+    one.semel = [&] {
+      const auto store = make_memory_store({kBatch, nullptr});
+      ConsumerRun run;
+      run.strategy = StrategyKind::kNatural;
+      run.handler = no_effect(false);
+      return from_topic(*store, run, topic);
+    };
+    report_.run(one, rounds_);
+  }
+
+  void inbox(const test::PostgresServer& server) {
+    if (!report_.wanted("inbox-effects")) return;
+    const Setting setting{Work::kInbox, StrategyKind::kInbox, Keys::kOrdered};
+    const auto payloads = make_payloads(stored_, Keys::kOrdered, 2, kRows);
+    const Topic topic = topic_of(payloads);
+    Case one;
+    one.name = "inbox-effects";
+    one.batch = kBatch;
+    one.what =
+        "inbox + UPDATE; raw: the same from memory, goal 0.8; naive: a transaction and a commit "
+        "each, goal 10";
+    one.raw = [&] {
+      const auto place = make_postgres_place(server, kRows);
+      const double rate = consume(*place->open(), StoreBench::run_of(setting), payloads);
+      StoreBench::check_sum(*place, payloads);
+      return rate;
+    };
+    one.naive = [&] {
+      const auto place = make_postgres_place(server, kRows);
+      const auto hand = place->by_hand(Work::kEffects);
+      return poll_naively(topic, few_,
+                          [&](const std::string& payload) { hand->consume({payload}, 1); });
+    };
+    one.semel = [&] {
+      const auto place = make_postgres_place(server, kRows);
+      const double rate = from_topic(*place->open(), StoreBench::run_of(setting), topic);
+      StoreBench::check_sum(*place, payloads);
+      return rate;
+    };
+    report_.run(one, rounds_);
+  }
+
+  static double others_p99(const test::PostgresServer& server, const Topic& topic,
+                           const std::string& failing, std::size_t others) {
+    const auto place = make_postgres_place(server, kRows);
+    const auto store = place->open();
+    Others watched(failing, others);
+    ConsumerRun run;
+    run.order.emplace().key = core::KeyPart::parse("json:/account").value();
+    run.observer = &watched;
+    run.handler = TransactionalHandler([&](const Message& message, Transaction&) {
+      return watched.fails(message) ? retry("it fails for now") : done();
+    });
+    run.retry.emplace();
+    run.retry->attempts = 0;
+    run.retry->first = std::chrono::milliseconds(50);
+    run.retry->longest = std::chrono::milliseconds(200);
+    from_topic(*store, run, topic);
+    return watched.p99();
+  }
+
+  void failing_key(const test::PostgresServer& server) {
+    if (!report_.wanted("failing-key")) return;
+    const auto payloads = make_payloads(stored_, Keys::kOrdered, 3, kOrderingKeys);
+    const Topic topic = topic_of(payloads);
+    const std::string failing = "7";
+    const auto others = static_cast<std::size_t>(
+        std::count_if(payloads.begin(), payloads.end(), [&](const std::string& payload) {
+          return payload.find("\"account\":" + failing + ",") == std::string::npos;
+        }));
+    Case one;
+    one.name = "failing-key";
+    one.batch = kBatch;
+    one.what = "1 / p99 of the other 999 ordering keys, one failing; raw: none failing";
+    one.raw = [&] { return 1 / others_p99(server, topic, "none", payloads.size()); };
+    one.semel = [&] { return 1 / others_p99(server, topic, failing, others); };
+    report_.run(one, rounds_);
+  }
+
+  Report report_;
+  const std::size_t rounds_;
+  const std::size_t many_;
+  const std::size_t few_;
+  const std::size_t stored_;
+  const test::KafkaServer broker_;
+};
+
+}  // namespace
+}  // namespace semel::bench
+
+int main(int argc, char** argv) {
+  const semel::bench::Options options = semel::bench::parse_options(argc, argv);
+  semel::bench::KafkaBench(options).run(options);
+}

@@ -1,0 +1,38 @@
+// What people write by hand over a topic, and a source whose messages are timed.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <semel/source.h>
+
+namespace semel::bench {
+
+struct Topic {
+  std::string brokers;
+  std::string name;
+  std::size_t messages = 0;
+};
+
+// A name that no group had.
+std::string new_group();
+
+// As a new group, polled one by one, an offset committed for each hundred without waiting. Messages
+// per second, from the first one on.
+double poll_by_hand(const Topic& topic);
+// The first `count`: each given to `handle`, then its offset committed and waited for.
+double poll_naively(const Topic& topic, std::size_t count,
+                    const std::function<void(const std::string& payload)>& handle);
+
+// When the first message came and the last was settled; outlives its source.
+struct SourceTimes {
+  std::size_t settled = 0;
+  double seconds = 0;
+  double rate() const { return static_cast<double>(settled) / seconds; }
+};
+// Passes all on, and times it.
+std::unique_ptr<Source> timed(std::unique_ptr<Source> source, SourceTimes& times);
+
+}  // namespace semel::bench
