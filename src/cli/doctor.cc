@@ -141,10 +141,10 @@ Finding ttl_is_enough(const compose::LiveHorizon& live) {
     made.text = fmt::format("{}: {}", live.consumer, made.text);
     return made;
   }
-  if (!live.horizon.known && live.retention.ttl) {
+  const auto bad = core::too_short(live.retention, live.horizon);
+  if (!bad && !live.horizon.known && live.retention.ttl) {
     return {"D102", true, fmt::format("{}: {}", live.consumer, live.horizon.said), {}, true};
   }
-  const auto bad = core::too_short(live.retention, live.horizon);
   if (!bad) return {"D102", true, kept_text(live), {}};
   if (live.retention.accepted) return {"D102", true, kept_text(live) + ": accepted", {}, true};
   Finding made = failed("D102", *bad);

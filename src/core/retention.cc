@@ -21,7 +21,8 @@ std::string duration_text(milliseconds duration) {
 }
 
 std::optional<Error> too_short(const Retention& retention, const Horizon& horizon) {
-  if (!retention.ttl || !horizon.known) return std::nullopt;
+  if (!retention.ttl) return std::nullopt;
+  if (!horizon.known && !horizon.longest) return std::nullopt;
   if (horizon.longest && *horizon.longest <= *retention.ttl) return std::nullopt;
   const std::string kept = duration_text(*retention.ttl);
   const std::string fix = horizon.longest ? duration_text(*horizon.longest) : "keep";

@@ -18,6 +18,10 @@ TEST(Retention, EnoughIsAsLongAsTheSourceKeeps) {
 
 TEST(Retention, WhatIsNotKnownRefusesNobody) {
   EXPECT_FALSE(too_short({hours(1), true}, {std::nullopt, "no right to ask", false}).has_value());
+  const Horizon in_part{hours(7 * 24), "topic orders has …, of topic bills nothing is known",
+                        false};
+  EXPECT_TRUE(too_short({hours(1), true}, in_part).has_value());
+  EXPECT_FALSE(too_short({hours(8 * 24), true}, in_part).has_value());
 }
 
 TEST(Retention, ShorterNamesBothTimesAndTheFix) {

@@ -94,12 +94,11 @@ bool SourceDesk::told_all(Desk& desk) {
 Result<void> SourceDesk::judge(const Horizon& horizon) {
   const core::Retention& retention = options_.retention;
   if (!retention.ttl || retention.accepted) return {};
-  if (!horizon.known) {
-    observer_.on_notice(options_.consumer, horizon.said);
+  auto error = core::too_short(retention, horizon);
+  if (!error) {
+    if (!horizon.known) observer_.on_notice(options_.consumer, horizon.said);
     return {};
   }
-  auto error = core::too_short(retention, horizon);
-  if (!error) return {};
   if (error->kind == ErrorKind::kRejected) return failure(*std::move(error));
   observer_.on_notice(options_.consumer, fmt::format("warning[{}]: {}; fix: {}", error->code,
                                                      error->message, error->hint));

@@ -40,7 +40,7 @@ OWNERS = {
     "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),
     "mysql.h": ("src/stores/mysql/", "tests/", "benchmarks/"),
     "hiredis/": ("src/stores/redis/", "src/cli/demo/redis.cc", "tests/", "benchmarks/"),
-    "librdkafka/": ("src/sources/kafka/", "tests/"),
+    "librdkafka/": ("src/sources/kafka/", "tests/", "benchmarks/"),
     "yaml-cpp/": ("src/config/",),
     "CLI/": ("src/cli/",),
     "fmt/": ("src/", "tests/", "benchmarks/", "cmake/"),

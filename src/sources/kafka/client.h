@@ -52,9 +52,12 @@ class Client {
   // Whether a broker answers within `patience`. Then those of the topics that cannot be read, each
   // with its code.
   std::optional<std::vector<std::pair<std::string, int>>> look(std::chrono::milliseconds patience);
-  // Asks for what the topics keep, and the group's offsets; waits, for each.
-  BrokerRetention ask_retention(std::chrono::milliseconds patience) {
-    return kafka::ask_retention(handle_, spec_.topics, patience);
+  // Both wait, about `patience`.
+  Horizon ask_horizon(std::chrono::milliseconds patience) {
+    return kafka::ask_horizon(handle_, spec_.topics, patience);
+  }
+  std::optional<std::chrono::minutes> ask_offsets_retention(std::chrono::milliseconds patience) {
+    return kafka::ask_offsets_retention(handle_, patience);
   }
   // The next offset that the group has of each; -1 where it has none. Waits. Empty: no answer.
   Offsets committed(const std::vector<TopicPartition>& partitions,

@@ -67,7 +67,10 @@ Result<BrokerRetention> look_at_retention(const core::KafkaSpec& spec,
     if (wrong && !wrong->empty()) {
       return failure(cannot_be_read(wrong->front().first, wrong->front().second));
     }
-    if (wrong) return (*client)->ask_retention(patience);
+    if (wrong) {
+      return BrokerRetention{(*client)->ask_horizon(patience),
+                             (*client)->ask_offsets_retention(patience)};
+    }
     (*client)->serve(kLookStep);
     if (looker.final()) return failure(*looker.final());
   }

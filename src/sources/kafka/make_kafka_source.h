@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include <semel/environment.h>
 #include <semel/result.h>
@@ -22,6 +23,11 @@ Result<std::unique_ptr<Source>> make_kafka_source(const core::KafkaSpec& spec,
 // Whether librdkafka takes all properties; asks no broker.
 Result<void> check_properties(const core::KafkaSpec& spec);
 
+struct BrokerRetention {
+  Horizon horizon;
+  // Of the offsets of a group without members; none: not known.
+  std::optional<std::chrono::minutes> offsets;
+};
 // What the brokers say of how long they keep the topics; joins no group. kUnavailable: no broker
 // answered within `patience`; kRejected: as a run would be refused (login, TLS, topics, rights).
 Result<BrokerRetention> look_at_retention(const core::KafkaSpec& spec,

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <librdkafka/rdkafka.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "sources/kafka/handles.h"
 
@@ -17,6 +19,9 @@ namespace semel::kafka {
 using std::chrono::milliseconds;
 
 namespace {
+
+// What the library itself may take beyond the time it was given.
+constexpr int kMore = 1'000;
 
 struct FreedAdmin {
   void operator()(rd_kafka_ConfigResource_t* resource) const noexcept {
@@ -55,25 +60,40 @@ Described values_of(const rd_kafka_ConfigResource_t* resource) {
   return made;
 }
 
-Described describe(rd_kafka_t* handle, rd_kafka_ResourceType_t type, const std::string& name,
-                   milliseconds patience) {
-  const ResourcePtr resource(rd_kafka_ConfigResource_new(type, name.c_str()));
+// Of each name in turn.
+std::vector<Described> describe(rd_kafka_t* handle, rd_kafka_ResourceType_t type,
+                                const std::vector<std::string>& names, milliseconds patience) {
+  const auto nothing = [&](const std::string& why) {
+    return std::vector<Described>(names.size(), Described{{}, why});
+  };
+  std::vector<ResourcePtr> resources;
+  std::vector<rd_kafka_ConfigResource_t*> asked;
+  for (const std::string& name : names) {
+    resources.emplace_back(rd_kafka_ConfigResource_new(type, name.c_str()));
+    asked.push_back(resources.back().get());
+  }
   const OptionsPtr options(rd_kafka_AdminOptions_new(handle, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS));
   const QueuePtr queue(rd_kafka_queue_new(handle));
   std::array<char, 256> why{};
   const int wait = static_cast<int>(patience.count());
   rd_kafka_AdminOptions_set_request_timeout(options.get(), wait, why.data(), why.size());
-  rd_kafka_ConfigResource_t* asked = resource.get();
-  rd_kafka_DescribeConfigs(handle, &asked, 1, options.get(), queue.get());
-  const EventPtr event(rd_kafka_queue_poll(queue.get(), wait + 1'000));
-  if (!event) return {{}, "no broker answered in time"};
+  rd_kafka_DescribeConfigs(handle, asked.data(), asked.size(), options.get(), queue.get());
+  const EventPtr event(rd_kafka_queue_poll(queue.get(), wait + kMore));
+  if (!event) return nothing("no broker answered in time");
   if (rd_kafka_event_error(event.get()) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return {{}, rd_kafka_event_error_string(event.get())};
+    return nothing(rd_kafka_event_error_string(event.get()));
   }
   std::size_t count = 0;
-  const auto* resources = rd_kafka_DescribeConfigs_result_resources(
+  const auto* told = rd_kafka_DescribeConfigs_result_resources(
       rd_kafka_event_DescribeConfigs_result(event.get()), &count);
-  return count == 1 ? values_of(resources[0]) : Described{{}, "the broker said nothing of it"};
+  std::vector<Described> made = nothing("the broker said nothing of it");
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto found = std::ranges::find(names, rd_kafka_ConfigResource_name(told[i]));
+    if (found != names.end()) {
+      made[static_cast<std::size_t>(found - names.begin())] = values_of(told[i]);
+    }
+  }
+  return made;
 }
 
 std::optional<std::int64_t> number_in(std::string_view text) {
@@ -92,23 +112,6 @@ Horizon unknown_of(const std::string& topic, std::string_view why) {
           false};
 }
 
-// For ever, then not known, then the longest.
-int rank_of(const Horizon& horizon) {
-  if (!horizon.known) return 1;
-  return horizon.longest ? 0 : 2;
-}
-
-bool outlasts(const Horizon& one, const Horizon& other) {
-  if (rank_of(one) != rank_of(other)) return rank_of(one) > rank_of(other);
-  return one.longest && other.longest && *one.longest > *other.longest;
-}
-
-// Any broker's: all have the same, where nobody has mixed them up.
-std::string some_broker(rd_kafka_t* handle, milliseconds patience) {
-  const int id = rd_kafka_controllerid(handle, static_cast<int>(patience.count()));
-  return id < 0 ? std::string() : std::to_string(id);
-}
-
 }  // namespace
 
 Horizon horizon_of(const std::string& topic, const std::string& retention_ms,
@@ -124,26 +127,45 @@ Horizon horizon_of(const std::string& topic, const std::string& retention_ms,
   return {milliseconds(*number), said};
 }
 
-BrokerRetention ask_retention(rd_kafka_s* handle, const std::vector<std::string>& topics,
-                              milliseconds patience) {
-  BrokerRetention made;
-  bool first = true;
-  for (const std::string& topic : topics) {
-    const Described told = describe(handle, RD_KAFKA_RESOURCE_TOPIC, topic, patience);
-    Horizon horizon = told.why_not.empty()
-                          ? horizon_of(topic, std::string(told.value("retention.ms")),
-                                       std::string(told.value("cleanup.policy")))
-                          : unknown_of(topic, told.why_not);
-    if (first || outlasts(horizon, made.horizon)) made.horizon = std::move(horizon);
-    first = false;
+Horizon longest_of(const std::vector<Horizon>& topics) {
+  const Horizon* longest = nullptr;
+  const Horizon* unknown = nullptr;
+  for (const Horizon& one : topics) {
+    if (!one.known) {
+      unknown = &one;
+    } else if (!one.longest) {
+      return one;
+    } else if (longest == nullptr || *one.longest > *longest->longest) {
+      longest = &one;
+    }
   }
-  const std::string broker = some_broker(handle, patience);
-  if (broker.empty()) return made;
-  const Described told = describe(handle, RD_KAFKA_RESOURCE_BROKER, broker, patience);
-  if (const auto minutes = number_in(told.value("offsets.retention.minutes"))) {
-    made.offsets = std::chrono::minutes(*minutes);
+  if (unknown == nullptr) return longest == nullptr ? Horizon{std::nullopt, {}, false} : *longest;
+  if (longest == nullptr) return *unknown;
+  return {longest->longest, fmt::format("{}; {}", longest->said, unknown->said), false};
+}
+
+Horizon ask_horizon(rd_kafka_s* handle, const std::vector<std::string>& topics,
+                    milliseconds patience) {
+  const auto told = describe(handle, RD_KAFKA_RESOURCE_TOPIC, topics, patience);
+  std::vector<Horizon> all;
+  for (std::size_t i = 0; i < topics.size(); ++i) {
+    all.push_back(told[i].why_not.empty()
+                      ? horizon_of(topics[i], std::string(told[i].value("retention.ms")),
+                                   std::string(told[i].value("cleanup.policy")))
+                      : unknown_of(topics[i], told[i].why_not));
   }
-  return made;
+  return longest_of(all);
+}
+
+std::optional<std::chrono::minutes> ask_offsets_retention(rd_kafka_s* handle,
+                                                          milliseconds patience) {
+  // Any broker's: all have the same, where nobody has mixed them up.
+  const int broker = rd_kafka_controllerid(handle, static_cast<int>(patience.count()));
+  if (broker < 0) return std::nullopt;
+  const auto told = describe(handle, RD_KAFKA_RESOURCE_BROKER, {std::to_string(broker)}, patience);
+  const auto minutes = number_in(told.front().value("offsets.retention.minutes"));
+  if (!minutes) return std::nullopt;
+  return std::chrono::minutes(*minutes);
 }
 
 }  // namespace semel::kafka

@@ -33,5 +33,20 @@ TEST(KafkaRetention, WhatTheBrokerDoesNotSayIsNotKnown) {
   }
 }
 
+TEST(KafkaRetention, TheLongestCountsAndWhatIsNotKnownIsSaid) {
+  const Horizon week = horizon_of("orders", "604800000", "delete");
+  const Horizon day = horizon_of("mails", "86400000", "delete");
+  const Horizon for_ever = horizon_of("accounts", "-1", "delete");
+  const Horizon unknown = horizon_of("bills", "", "delete");
+  EXPECT_EQ(longest_of({day, week}).said, week.said);
+  EXPECT_TRUE(longest_of({day, week}).known);
+  EXPECT_EQ(longest_of({unknown, for_ever, week}).said, for_ever.said);
+  const Horizon in_part = longest_of({day, unknown, week});
+  EXPECT_FALSE(in_part.known);
+  EXPECT_EQ(in_part.longest, hours(7 * 24)) << "what is known counts";
+  EXPECT_NE(in_part.said.find("bills"), std::string::npos) << in_part.said;
+  EXPECT_FALSE(longest_of({unknown}).longest.has_value());
+}
+
 }  // namespace
 }  // namespace semel::kafka

@@ -64,10 +64,10 @@ bool KafkaSource::connect() {
 }
 
 // Before anything is read: what is told of it may keep the run from beginning.
-void KafkaSource::ask_retention() {
-  BrokerRetention told = client_->ask_retention(kAskPatience);
+void KafkaSource::ask_horizon() {
+  Horizon horizon = client_->ask_horizon(kAskPatience);
   const std::scoped_lock lock(mutex_);
-  horizon_ = std::move(told.horizon);
+  horizon_ = std::move(horizon);
 }
 
 // Where the group stood in what was just assigned: only for figures, so one question is enough.
@@ -109,7 +109,7 @@ bool KafkaSource::subscribe(const std::vector<std::pair<std::string, int>>& wron
     }
     event_.signal();
   }
-  ask_retention();
+  ask_horizon();
   if (const auto refused = client_->subscribe()) {
     on_error(*refused, "it cannot join the group");
     return false;

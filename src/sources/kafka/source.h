@@ -57,7 +57,7 @@ class KafkaSource final : public Source, private Client::Watcher {
   void run();
   bool connect();
   bool subscribe(const std::vector<std::pair<std::string, int>>& wrong, TimePoint answered);
-  void ask_retention();
+  void ask_horizon();
   void look_for_begins();
   void commit_when_due();
   void look_for_brokers();
