@@ -59,6 +59,9 @@ std::string source_text(const config::ConsumerConfig& consumer) {
   if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
     return fmt::format("kafka {}", fmt::join(kafka->spec.topics, ", "));
   }
+  if (const auto* rabbitmq = std::get_if<config::RabbitmqSource>(&consumer.source)) {
+    return "rabbitmq " + rabbitmq->spec.queue;
+  }
   return std::string(config::name_of(consumer.source));
 }
 
@@ -118,12 +121,26 @@ std::string kafka_text(const core::KafkaSpec& spec) {
                      printable(spec.group, 60), printable(spec.brokers, 120), begins);
 }
 
+std::string rabbitmq_text(const core::RabbitmqSpec& spec) {
+  const char* made = "has to be there";
+  if (spec.declare) {
+    made = spec.type == core::RabbitmqSpec::QueueType::kQuorum ? "is made as a quorum queue"
+                                                               : "is made as a classic queue";
+  }
+  return fmt::format("consumes in vhost {} at {}, up to {} at a time; the queue {}",
+                     printable(spec.address.vhost, 60), printable(spec.address.place(), 120),
+                     spec.prefetch, made);
+}
+
 // What a source on brokers, a lock, a version, an order and a deferral mean, where they are asked
 // for.
 std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   std::vector<std::string> lines;
   if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
     lines.push_back(kafka_text(kafka->spec));
+  }
+  if (const auto* rabbitmq = std::get_if<config::RabbitmqSource>(&consumer.source)) {
+    lines.push_back(rabbitmq_text(rabbitmq->spec));
   }
   if (consumer.strategy == core::StrategyKind::kPessimisticLock && consumer.lock) {
     lines.push_back(fmt::format("its row is locked first; a duplicate too where {}",

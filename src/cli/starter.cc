@@ -83,6 +83,17 @@ std::string source_lines(const StarterParts& parts, bool small) {
                    "        from: earliest          # where a new group begins\n"
                    "        # properties: { security.protocol: sasl_ssl, sasl.username: … }\n";
   }
+  if (parts.source == "rabbitmq") {
+    return small ? "    source:\n"
+                   "      rabbitmq:\n"
+                   "        url: ${AMQP_URL:-amqp://localhost:5672}\n"
+                   "        queue: payments\n"
+                 : "    source:\n"
+                   "      rabbitmq:\n"
+                   "        url: ${AMQP_URL:-amqp://localhost:5672}\n"
+                   "        queue: payments         # has to be there; declare: true makes it\n"
+                   "        prefetch: 200           # so many are out of it at a time\n";
+  }
   if (small) return fmt::format("    source: {{ {}: {{}} }}\n", parts.source);
   if (parts.source == "stdin") {
     return "    source:\n"

@@ -43,7 +43,8 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
             (std::set<std::string>{"queue/sql/memory", "queue/exec/memory", "queue/http/memory",
                                    "queue/native/memory", "file/sql/memory", "queue/sql/redis",
                                    "file/sql/redis", "stdin/sql/redis", "stdin/sql/memory",
-                                   "kafka/sql/redis", "kafka/sql/memory"}));
+                                   "kafka/sql/redis", "kafka/sql/memory", "rabbitmq/sql/redis",
+                                   "rabbitmq/sql/memory"}));
 }
 
 TEST(Starter, PartsSayWhatTheConfigHolds) {
@@ -106,7 +107,7 @@ TEST(Starter, UnknownWordsAreNamed) {
   const auto source = parse_starter("pigeon/sql/sqlite");
   ASSERT_FALSE(source);
   EXPECT_EQ(source.error().message, "there is no source \"pigeon\"");
-  EXPECT_EQ(source.error().hint, "one of queue, file, kafka, stdin");
+  EXPECT_EQ(source.error().hint, "one of queue, file, kafka, rabbitmq, stdin");
   EXPECT_EQ(parse_starter("file/sqll/sqlite").error().hint, "did you mean \"sql\"?");
   EXPECT_FALSE(parse_starter("file/sql/oracle"));
   EXPECT_FALSE(parse_starter("file/sql/sqlite/more"));

@@ -14,6 +14,7 @@
 #include "handlers/sql/row_guards.h"
 #include "handlers/sql/sql_handler.h"
 #include "sources/kafka/make_kafka_source.h"
+#include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "sources/sources.h"
 #include "strategies/strategies.h"
 
@@ -160,6 +161,10 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
     auto made = kafka::make_kafka_source(kafka->spec, *build.options->environment);
     if (!made) return failure(std::move(made.error()));
     sources.push_back(*std::move(made));
+  } else if (const auto* rabbitmq = std::get_if<config::RabbitmqSource>(&consumer.source)) {
+    const bool follow = !build.options->once && !build.options->dry_run;
+    sources.push_back(
+        rabbitmq::make_rabbitmq_source({rabbitmq->spec, follow}, *build.options->environment));
   } else if (std::holds_alternative<config::StdinSource>(consumer.source)) {
     sources.push_back(sources::make_stdin_source());
   }

@@ -8,6 +8,7 @@
 #include "config/http_build.h"
 #include "config/kafka_build.h"
 #include "config/node.h"
+#include "config/rabbitmq_build.h"
 #include "config/row_guard_build.h"
 #include "config/sql_build.h"
 #include "config/store_build.h"
@@ -22,6 +23,9 @@ SourceConfig build_source(const View& source, const std::string& folder, Report&
     return FileSource{resolve_path(folder, file.text("path")), file.text("from") == "start"};
   }
   if (source.written("kafka")) return KafkaSource{build_kafka(source.in("kafka"), report)};
+  if (source.written("rabbitmq")) {
+    return RabbitmqSource{build_rabbitmq(source.in("rabbitmq"), folder, report)};
+  }
   return StdinSource{};
 }
 

@@ -311,6 +311,53 @@ constexpr CodePage kPages[] = {
      "librdkafka, or the broker, met something that no waiting mends; their own words stand in the "
      "message. What is not committed comes again at the next start.",
      "Read the message; start again.", ""},
+    {"R310", "no RabbitMQ broker answers",
+     "The broker cannot be reached, or the connection to it was lost. It is waited for, and said "
+     "when it is back. Nothing is lost: what was not acknowledged comes again, and finds its "
+     "record where it was done.",
+     "Start the broker; or check host and port of source.rabbitmq.url.",
+     "source: { rabbitmq: { url: \"amqp://billing:${PASSWORD}@rabbit:5672\", queue: orders } }"},
+    {"R311", "the RabbitMQ broker refuses the login",
+     "User or password are not ones that it knows; or the user is guest, who may come from the "
+     "broker's own machine alone.",
+     "Check the user and the password in source.rabbitmq.url; characters such as @ and / are "
+     "written as %40 and %2F.",
+     "url: \"amqp://billing:${file:/run/secrets/rabbitmq}@rabbit:5672\""},
+    {"R312", "TLS with the RabbitMQ broker does not come about",
+     "Its certificate is not trusted or not for this host, it asks for one of ours, a file is not "
+     "what it should be, or the port does not speak TLS.",
+     "Check host and port of the URL, and tls.ca, tls.cert and tls.key.",
+     "rabbitmq: { url: \"amqps://rabbit:5671\", queue: orders, tls: { ca: rabbitmq-ca.pem } }"},
+    {"R313", "no way into the vhost",
+     "The broker has no vhost of that name, or this user may not enter it. The vhost is the last "
+     "part of the URL; without one it is the vhost /.",
+     "Mend its name, make it, or let the user in.",
+     "rabbitmqctl add_vhost shop\nrabbitmqctl set_permissions -p shop billing '' '' '.*'"},
+    {"R314", "a RabbitMQ queue is not there",
+     "The vhost has no such queue, or it was deleted while it was consumed. Semel makes none "
+     "unless it is told to.",
+     "Make it with its bindings; or let Semel make it, durable and replicated: declare: true.",
+     "source: { rabbitmq: { url: \"${AMQP_URL}\", queue: orders, declare: true } }"},
+    {"R315", "a right is missing in RabbitMQ",
+     "The user may enter the vhost, and not read the queue; or with declare: true not configure "
+     "it.",
+     "Give the user the right to read it.",
+     "rabbitmqctl set_permissions -p / billing '' '' 'orders'"},
+    {"R316", "a RabbitMQ queue that cannot be consumed",
+     "Another consumer has it for itself; or it is there and not of the type that declare asks "
+     "for; or it is a stream, which brings nothing again that was not acknowledged.",
+     "End the other consumer; say queue_type as it is, or leave declare out; read a quorum or "
+     "classic queue.",
+     "rabbitmq: { url: \"${AMQP_URL}\", queue: orders, declare: true, queue_type: classic }"},
+    {"R317", "a message was not settled in the broker's time",
+     "The broker closes a channel that holds a delivery for longer than its consumer_timeout, 30 "
+     "minutes where nobody has said otherwise. What was in flight comes again; what is done by "
+     "then finds its record.",
+     "Raise consumer_timeout in the broker's rabbitmq.conf, or lower timeout or prefetch.",
+     "consumer_timeout = 7200000"},
+    {"R318", "the RabbitMQ broker does not go on with this client",
+     "It met something that no waiting mends; its own words stand in the message.",
+     "Read the message and the broker's log; start again.", ""},
 };
 
 }  // namespace

@@ -45,6 +45,14 @@ constexpr CodePage kPages[] = {
      "A batch is made of what has been received; it can never hold more than in_flight allows.",
      "Raise in_flight.messages or lower batch.max. Knowingly: accept: [W043].",
      "in_flight: { messages: 1000 }"},
+    {"W044", "a timeout past the broker's patience",
+     "RabbitMQ closes the channel of a consumer that has not acknowledged a delivery for "
+     "consumer_timeout, 30 minutes where nobody has said otherwise. All that was in flight there "
+     "comes again. What waits behind others in the same hands waits too: prefetch times the time "
+     "of one message, divided by how many run at a time, has to stay below it.",
+     "Lower timeout, or raise consumer_timeout in the broker's rabbitmq.conf. Knowingly: accept: "
+     "[W044].",
+     "timeout: 10m"},
     {"L101", "a statement adds to a column",
      "SET n = n + 1 gives another result each time it runs: it is not idempotent by itself. Under "
      "dedup_table, inbox and state_machine it is safe: it commits in one transaction with the "

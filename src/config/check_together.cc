@@ -34,12 +34,30 @@ void check_groups(const View& source, Groups& groups, Report& report) {
   }
 }
 
+// Who consumes a queue of a broker.
+using Queues = std::map<std::pair<std::string, std::string>, std::string>;
+
+void check_queues(const View& source, Queues& queues, Report& report) {
+  const View rabbitmq = source.in("rabbitmq");
+  const auto* queue = rabbitmq.find("queue");
+  if (!source.written("rabbitmq") || queue == nullptr) return;
+  const auto [other, fresh] =
+      queues.try_emplace({rabbitmq.text("url"), queue->text}, rabbitmq.path());
+  if (fresh) return;
+  auto& made = report.error("E028", queue->place, queue->path,
+                            fmt::format("{}: queue {} is consumed for {} already", queue->path,
+                                        in_quotes(queue->text), other->second));
+  made.detail.push_back("each message would reach only one of them");
+  made.help = "give each consumer a queue of its own, bound to the same exchange";
+}
+
 }  // namespace
 
 void check_together(const Settings& settings, Report& report) {
   std::map<std::string, const Setting*> names;
   std::optional<std::string> reader;
   Groups groups;
+  Queues queues;
   for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
     const View view(settings, join_path("consumers", i));
     if (const auto* name = view.find("name")) {
@@ -53,6 +71,7 @@ void check_together(const Settings& settings, Report& report) {
     }
     const auto source = view.in("source");
     check_groups(source, groups, report);
+    check_queues(source, queues, report);
     if (!source.written("stdin")) continue;
     if (reader) {
       auto& made = report.error(

@@ -8,6 +8,7 @@
 #include "base/ascii.h"
 #include "config/http_build.h"
 #include "config/kafka_build.h"
+#include "config/rabbitmq_build.h"
 #include "config/node.h"
 #include "config/row_guard_build.h"
 #include "config/scalars.h"
@@ -223,7 +224,8 @@ void check_key_present(const Check& check) {
   const auto place = check.view.written("key") ? check.view.place("key")
                                                : check.view.settings().place_of(check.view.path());
   const auto path = check.path("key");
-  if (std::holds_alternative<QueueSource>(check.consumer.source)) {
+  const bool rabbitmq = on_rabbitmq(check.consumer);
+  if (rabbitmq || std::holds_alternative<QueueSource>(check.consumer.source)) {
     auto* made = check.warn(
         "W034", place, path,
         fmt::format("{} is missing: only messages sent with a key, or with one that a standard "
@@ -231,7 +233,10 @@ void check_key_present(const Check& check) {
                     path));
     if (made == nullptr) return;
     made->detail.push_back("any other becomes a dead letter with reason key.missing");
-    made->help = "key: json:/your_id; or always: semel send --key; or knowingly: key: auto";
+    made->help =
+        rabbitmq ? "key: json:/your_id; or broker_key, the message-id that a producer sets; or "
+                   "knowingly: key: auto"
+                 : "key: json:/your_id; or always: semel send --key; or knowingly: key: auto";
     return;
   }
   if (std::holds_alternative<KafkaSource>(check.consumer.source)) {
@@ -278,7 +283,7 @@ void check_key_parts(const Check& check) {
         made->help = "use the id that the producer gave it";
       }
     }
-    if (setting->text == "position") {
+    if (setting->text == "position" && !on_rabbitmq(check.consumer)) {
       auto* made =
           check.warn("W033", setting->place, setting->path,
                      fmt::format("{}: a position names a copy, not an event", setting->path));
@@ -384,6 +389,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_pace(check);
   check_http(consumer, view, report);
   check_kafka(consumer, view, report);
+  check_rabbitmq(consumer, view, report);
   check_dialect(config.store, view, report);
 }
 

@@ -18,6 +18,7 @@
 #include "core/guarantee.h"
 #include "core/http_spec.h"
 #include "core/kafka_spec.h"
+#include "core/rabbitmq_spec.h"
 #include "core/key_recipe.h"
 #include "core/order.h"
 #include "core/sql_spec.h"
@@ -87,9 +88,14 @@ struct FileSource {
 struct KafkaSource {
   core::KafkaSpec spec;
 };
+struct RabbitmqSource {
+  core::RabbitmqSpec spec;
+};
 struct StdinSource {};
-using SourceConfig = std::variant<QueueSource, FileSource, KafkaSource, StdinSource>;
-std::string_view name_of(const SourceConfig& source) noexcept;  // "queue", "file", "kafka", "stdin"
+using SourceConfig =
+    std::variant<QueueSource, FileSource, KafkaSource, RabbitmqSource, StdinSource>;
+// "queue", "file", "kafka", "rabbitmq", "stdin"
+std::string_view name_of(const SourceConfig& source) noexcept;
 
 struct SqlHandler {
   core::SqlSpec spec;

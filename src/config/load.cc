@@ -184,7 +184,7 @@ Loaded load_file(const std::string& path, const LoadOptions& options) {
 }
 
 std::string_view name_of(const SourceConfig& source) noexcept {
-  constexpr std::string_view kNames[] = {"queue", "file", "kafka", "stdin"};
+  constexpr std::string_view kNames[] = {"queue", "file", "kafka", "rabbitmq", "stdin"};
   static_assert(std::size(kNames) == std::variant_size_v<SourceConfig>);
   return kNames[source.index()];
 }

@@ -180,7 +180,7 @@ void RunningEngine::look_at_gate() {
 
 bool RunningEngine::nothing_left() {
   if (!flight_.empty() || flight_.gate_is_shut()) return false;
-  if (options_.dry_run) return true;
+  if (options_.dry_run) return sources_.looked_through();
   if (!options_.once || !sources_.at_end()) return false;
   return !receive(true) && flight_.empty() && sources_.at_end();
 }
@@ -190,7 +190,8 @@ void RunningEngine::look_after_sources() {
   if (options_.dry_run || flight_.gate_is_shut()) sources_.extend();
   const auto since = sources_.away_since();
   if (!since) return;
-  const bool too_long = options_.once && now() - *since >= kPatienceOfOnce;
+  const bool ends = options_.once || options_.dry_run;
+  const bool too_long = ends && now() - *since >= kPatienceOfOnce;
   if (options_.fail_on_unavailable || too_long) finish_run(Ended::kUnavailable);
 }
 

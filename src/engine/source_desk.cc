@@ -131,6 +131,13 @@ bool SourceDesk::at_end() const noexcept {
   return std::all_of(desks_.begin(), desks_.end(), [](const auto& desk) { return desk->at_end; });
 }
 
+bool SourceDesk::looked_through() const noexcept {
+  return std::all_of(desks_.begin(), desks_.end(), [](const auto& desk) {
+    const SourceTraits& traits = desk->source->traits();
+    return traits.in_store || !traits.ends || desk->at_end;
+  });
+}
+
 void SourceDesk::wait(int event_fd, bool full, std::optional<TimePoint> until) {
   std::vector<pollfd> fds{{event_fd, POLLIN, 0}};
   const TimePoint now = environment_.clock->now();

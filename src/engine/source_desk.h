@@ -47,6 +47,8 @@ class SourceDesk {
                                      Flight::Question question);
 
   bool at_end() const noexcept;  // all of them, at the last receive
+  // The same without those whose messages stay in the store, and so come to no end in a dry run.
+  bool looked_through() const noexcept;
   // Since when one of them has been away.
   std::optional<TimePoint> away_since() const noexcept { return away_since_; }
 

@@ -22,6 +22,7 @@
 #include "tests/support/kafka_server.h"
 #include "tests/support/mysql_servers.h"
 #include "tests/support/postgres_server.h"
+#include "tests/support/rabbitmq_server.h"
 #include "tests/support/redis_cluster.h"
 #include "tests/support/redis_server.h"
 #include "tests/support/server_address.h"
@@ -52,6 +53,11 @@ Kept make_kafka() {
   return {broker, broker->address()};
 }
 
+Kept make_rabbitmq() {
+  const auto broker = std::make_shared<RabbitmqServer>();
+  return {broker, broker->address()};
+}
+
 Kept make_cluster() {
   const auto cluster = std::make_shared<RedisCluster>(RedisCluster::kCalmTimeoutMs);
   return {cluster, cluster->address()};
@@ -59,6 +65,7 @@ Kept make_cluster() {
 
 const std::map<std::string, Make>& makers() {
   static const std::map<std::string, Make> all = {{"kafka", make_kafka},
+                                                  {"rabbitmq", make_rabbitmq},
                                                   {"postgres", make_fast<PostgresServer>},
                                                   {"mariadb", make_fast<MariaDbServer>},
                                                   {"mysql8", make_fast<MySqlServer>},

@@ -20,6 +20,7 @@ KNOWS = {
     "stores/redis": {"base", "core", "system"},
     "sources": {"base", "core", "system"},
     "sources/kafka": {"base", "core", "system"},
+    "sources/rabbitmq": {"base", "core", "system"},
     "handlers/sql": {"base", "core", "system"},
     "handlers/exec": {"base", "core", "system"},
     "handlers/http": {"base", "core", "system"},
@@ -27,20 +28,21 @@ KNOWS = {
     "tap": {"base", "core", "system"},
     "config": {"base", "core"},
     "compose": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite",
-                "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/kafka", "handlers/sql", "handlers/exec", "handlers/http", "engine", "config"},
+                "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/kafka", "sources/rabbitmq", "handlers/sql", "handlers/exec", "handlers/http", "engine", "config"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}
 
 # Third-party headers by their beginning, and where they may appear.
 OWNERS = {
     "simdjson": ("src/base/", "benchmarks/"),
-    "openssl/": ("src/base/", "src/stores/redis/tls", "tests/support/tls.cc", "benchmarks/"),
+    "openssl/": ("src/base/", "src/stores/redis/tls", "src/sources/rabbitmq/tls", "tests/support/tls.cc", "benchmarks/"),
     "curl/": ("src/handlers/http/",),
     "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
     "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),
     "mysql.h": ("src/stores/mysql/", "tests/", "benchmarks/"),
     "hiredis/": ("src/stores/redis/", "src/cli/demo/redis.cc", "tests/", "benchmarks/"),
     "librdkafka/": ("src/sources/kafka/", "tests/", "benchmarks/"),
+    "amqp": ("src/sources/rabbitmq/", "tests/"),
     "yaml-cpp/": ("src/config/",),
     "CLI/": ("src/cli/",),
     "fmt/": ("src/", "tests/", "benchmarks/", "cmake/"),

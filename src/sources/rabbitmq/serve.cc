@@ -1,0 +1,254 @@
+// The serving thread of the RabbitMQ source: its connection, what comes on it and what is told.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sources/rabbitmq/arrival.h"
+#include "sources/rabbitmq/source.h"
+
+namespace semel::rabbitmq {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kFirstPause{100};
+constexpr milliseconds kLongestPause{2'000};
+// What is settled meanwhile is to be told soon.
+constexpr std::size_t kFramesAtOnce = 500;
+constexpr milliseconds kAskEndAgain{200};
+// A queue that was there is looked for so often before it is taken to be gone.
+constexpr std::size_t kLooksForQueue = 4;
+// RabbitMQ's own limit, where there is one, is 20.
+constexpr std::int64_t kManyDeliveries = 10;
+
+}  // namespace
+
+void RabbitmqSource::run() {
+  while (!stopping()) {
+    if (client_) {
+      serve();
+    } else {
+      connect();
+    }
+  }
+  leave();
+  const std::scoped_lock lock(mutex_);
+  cutter_.close();
+  left_ = true;
+  changed_.notify_all();
+}
+
+void RabbitmqSource::connect() {
+  const auto& nodes = spec_.address.nodes;
+  const core::RabbitmqNode& node = nodes[tries_ % nodes.size()];
+  bool known = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    known = known_;
+  }
+  Client::Watcher& watcher = *this;
+  auto client = std::make_unique<Client>(spec_, watcher, known);
+  if (auto begun = begin(*client, node); !begun) {
+    ++tries_;
+    note_failure(std::move(begun.error()));
+    pause();
+    return;
+  }
+  client_ = std::move(client);
+  nonce_ = fmt::format("{:016x}", environment_.random->next());
+  const std::scoped_lock lock(mutex_);
+  if (!lost_.empty() && !away_) {
+    notice(fmt::format("{}; it is there again, and what was in flight comes again", lost_));
+  }
+  lost_.clear();
+  tries_ = 0;
+  not_there_ = 0;
+  away_.reset();
+  ++generation_;
+  ++changes_;
+  known_ = true;
+  connected_ = true;
+  in_vain_ = false;
+  event_.signal();
+}
+
+Result<void> RabbitmqSource::begin(Client& client, const core::RabbitmqNode& node) {
+  if (auto opened = client.open(node); !opened) return opened;
+  {
+    const std::scoped_lock lock(mutex_);
+    cutter_ = system::Descriptor(::fcntl(client.descriptor(), F_DUPFD_CLOEXEC, 0));
+    if (stop_) cut();
+  }
+  if (auto let_in = client.login(); !let_in) return let_in;
+  return client.consume();
+}
+
+void RabbitmqSource::note_failure(Error error) {
+  const std::scoped_lock lock(mutex_);
+  cutter_.close();
+  if (stop_) return;
+  if (is_final(error)) {
+    // A broker that has just begun may not know all of its queues.
+    const bool perhaps = known_ && error.code == "R314" && ++not_there_ < kLooksForQueue;
+    if (!perhaps) set_final(std::move(error));
+    return;
+  }
+  if (away_ || tries_ < spec_.address.nodes.size()) return;
+  away_ = std::move(error);
+  event_.signal();
+}
+
+// Longer each time, and never the same for all that lost one broker.
+void RabbitmqSource::pause() {
+  const std::size_t rounds = tries_ / spec_.address.nodes.size();
+  if (rounds == 0) return;
+  const milliseconds grown = kFirstPause * (1U << std::min<std::size_t>(rounds, 8));
+  const milliseconds half = std::min(kLongestPause, grown) / 2;
+  const auto chance = environment_.random->next() % static_cast<std::uint64_t>(half.count() + 1);
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, half + milliseconds(chance), [this] { return stop_ || final_; });
+}
+
+void RabbitmqSource::serve() {
+  auto well = tell();
+  if (well) {
+    wait_for_something();
+    well = client_->read(kFramesAtOnce);
+    hand_over();
+  }
+  if (!well) lose(std::move(well.error()));
+}
+
+Result<void> RabbitmqSource::tell() {
+  std::vector<Ledger::Ack> acks;
+  bool ask = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    acks = ledger_.take_acks();
+    ask = to_ask_now(now());
+    if (ask) asked_at_ = changes_;
+  }
+  for (const Ledger::Ack& ack : acks) {
+    if (auto told = client_->ack(ack.tag, ack.multiple); !told) return told;
+  }
+  if (ask) return client_->ask_depth();
+  return {};
+}
+
+void RabbitmqSource::wait_for_something() {
+  milliseconds patience = client_->has_more() ? milliseconds(0) : client_->patience();
+  {
+    const std::scoped_lock lock(mutex_);
+    if (stop_) return;
+    if (end_wanted_ && !asked_at_ && !ledger_.has_waiting()) {
+      const auto until = std::chrono::ceil<milliseconds>(ask_again_ - now());
+      patience = std::clamp(until, milliseconds(0), patience);
+    }
+  }
+  std::array<pollfd, 2> watched = {pollfd{client_->descriptor(), POLLIN, 0},
+                                   pollfd{wake_.get(), POLLIN, 0}};
+  ::poll(watched.data(), watched.size(), static_cast<int>(patience.count()));
+  wake_.drain();
+}
+
+void RabbitmqSource::on_delivery(std::uint64_t tag, Arrival arrival) {
+  arrival.partition = spec_.queue;
+  arrival.position = fmt::format("{}-{}-{}", spec_.queue, nonce_, tag);
+  fresh_.emplace_back(tag, std::move(arrival));
+}
+
+void RabbitmqSource::hand_over() {
+  if (fresh_.empty()) return;
+  const std::scoped_lock lock(mutex_);
+  for (auto& [tag, arrival] : fresh_) {
+    if (is_of_stream(arrival.headers)) {
+      set_final({ErrorKind::kRejected, "R316",
+                 fmt::format("{} is a stream: it brings nothing again that was not acknowledged",
+                             spec_.queue),
+                 "read a quorum queue, or a classic one"});
+      break;
+    }
+    const auto before = brought_before(arrival.headers);
+    if (before >= kManyDeliveries && !std::exchange(told_of_limit_, true)) {
+      notice(fmt::format(
+          "the broker has brought a message of queue {} {} times before: where the queue has a "
+          "delivery limit, it drops or dead-letters it; tries are counted by Semel's records",
+          spec_.queue, before));
+    }
+    arrival.tag = {tag, generation_};
+    ledger_.arrived(tag, std::move(arrival));
+    ++changes_;
+  }
+  fresh_.clear();
+  event_.signal();
+}
+
+void RabbitmqSource::on_depth(std::uint32_t messages) {
+  // What came before the answer is there before it.
+  hand_over();
+  const std::scoped_lock lock(mutex_);
+  const bool same = std::exchange(asked_at_, std::nullopt) == changes_;
+  const bool all_out = ledger_.untold() >= static_cast<std::size_t>(spec_.prefetch);
+  if (!same || (messages > 0 && !all_out)) {
+    empties_ = 0;
+    ask_again_ = now() + (same ? kAskEndAgain : milliseconds(0));
+    return;
+  }
+  if (++empties_ < 2) return;
+  empties_ = 0;
+  end_wanted_ = false;
+  end_at_ = changes_;
+  event_.signal();
+}
+
+void RabbitmqSource::on_blocked(std::optional<std::string> why) {
+  const std::scoped_lock lock(mutex_);
+  notice(why ? fmt::format("the broker takes nothing from publishers for now ({}); what is in its "
+                           "queues comes as ever",
+                           *why)
+             : std::string("the broker takes messages from publishers again"));
+}
+
+void RabbitmqSource::lose(Error error) {
+  client_.reset();
+  fresh_.clear();
+  const std::scoped_lock lock(mutex_);
+  cutter_.close();
+  connected_ = false;
+  in_vain_ = in_vain_ || ledger_.has_acks();
+  ledger_ = Ledger();
+  ++generation_;
+  ++changes_;
+  asked_at_.reset();
+  empties_ = 0;
+  if (stop_) return;
+  if (is_final(error)) return set_final(std::move(error));
+  // What a person should know, whether or not it goes on at once.
+  if (error.code != "R310") {
+    notice(error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint));
+  } else {
+    lost_ = error.message;
+  }
+}
+
+void RabbitmqSource::leave() {
+  TimePoint by;
+  {
+    const std::scoped_lock lock(mutex_);
+    by = leave_by_.value_or(TimePoint{});
+    all_told_ = !in_vain_;
+  }
+  if (!client_ || by == TimePoint{}) return client_.reset();
+  bool told = client_->stop_consuming(by).has_value() && tell().has_value();
+  told = client_->close(by).has_value() && told;
+  client_.reset();
+  const std::scoped_lock lock(mutex_);
+  all_told_ = told && !in_vain_;
+}
+
+}  // namespace semel::rabbitmq

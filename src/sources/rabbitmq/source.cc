@@ -1,0 +1,144 @@
+#include "sources/rabbitmq/source.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace semel::rabbitmq {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// Past the deadline of a close, for the thread to find its way out.
+constexpr milliseconds kWayOut{250};
+
+}  // namespace
+
+RabbitmqSource::RabbitmqSource(RabbitmqOptions options, Environment& environment)
+    : options_(std::move(options)), spec_(options_.spec), environment_(environment) {
+  traits_.name = "rabbitmq";
+  traits_.ends = !options_.follow;
+}
+
+RabbitmqSource::~RabbitmqSource() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+    cut();
+  }
+  changed_.notify_all();
+  wake_.signal();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<Received> RabbitmqSource::receive(const ReceiveLimits& limits) {
+  event_.drain();
+  const std::scoped_lock lock(mutex_);
+  if (closed_) return failure({ErrorKind::kRejected, "R235", "the RabbitMQ source was closed", {}});
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  if (final_) return failure(*final_);
+  if (away_) return failure(*away_);
+  Received received;
+  std::size_t bytes = limits.bytes;
+  const bool paused = paused_all_ || paused_queue_;
+  const auto full = [&] { return received.arrivals.size() >= limits.messages || bytes == 0; };
+  while (!paused && !full()) {
+    auto arrival = ledger_.take();
+    if (!arrival) break;
+    bytes -= std::min(bytes, arrival->payload.size());
+    received.arrivals.push_back(*std::move(arrival));
+  }
+  more_ = !paused && full() && ledger_.has_waiting();
+  received.notices = std::exchange(notices_, {});
+  received.at_end = is_at_end();
+  if (!options_.follow && !received.at_end && received.arrivals.empty()) {
+    end_wanted_ = true;
+    wake_.signal();
+  }
+  return received;
+}
+
+Wakeup RabbitmqSource::wakeup() {
+  Wakeup wakeup{event_.get(), std::nullopt};
+  if (more_ || !thread_.joinable()) wakeup.due_in = milliseconds(0);
+  return wakeup;
+}
+
+Result<void> RabbitmqSource::settle(std::span<const Settlement> settlements) {
+  const std::scoped_lock lock(mutex_);
+  for (const Settlement& settlement : settlements) {
+    if (settlement.tag.generation != generation_) {
+      in_vain_ = in_vain_ || settlement.tag.generation < generation_;
+      continue;
+    }
+    if (ledger_.settle(settlement.tag.value, settlement.kind)) ++changes_;
+  }
+  if (ledger_.has_waiting()) event_.signal();
+  if (ledger_.has_acks()) wake_.signal();
+  return {};
+}
+
+void RabbitmqSource::set_paused(std::string_view partition, bool paused) {
+  const std::scoped_lock lock(mutex_);
+  if (partition.empty()) {
+    paused_all_ = paused;
+  } else if (partition == spec_.queue) {
+    paused_queue_ = paused;
+  }
+  event_.signal();
+}
+
+Result<void> RabbitmqSource::close(milliseconds deadline) {
+  {
+    std::unique_lock lock(mutex_);
+    if (closed_) return {};
+    closed_ = true;
+    leave_by_ = now() + deadline;
+    stop_ = true;
+    changed_.notify_all();
+    wake_.signal();
+    if (thread_.joinable()) {
+      // What it waits for may be a broker that does not answer.
+      if (!changed_.wait_for(lock, deadline + kWayOut, [this] { return left_; })) cut();
+    }
+  }
+  if (thread_.joinable()) thread_.join();
+  const std::scoped_lock lock(mutex_);
+  if (all_told_) return {};
+  return failure({ErrorKind::kUnavailable,
+                  "R310",
+                  "the last acknowledgements may not have reached the broker: what was done comes "
+                  "again, and is a duplicate then",
+                  {}});
+}
+
+void RabbitmqSource::cut() {
+  if (cutter_.valid()) ::shutdown(cutter_.get(), SHUT_RDWR);
+}
+
+bool RabbitmqSource::stopping() {
+  const std::scoped_lock lock(mutex_);
+  return stop_ || final_;
+}
+
+bool RabbitmqSource::is_at_end() const {
+  return connected_ && end_at_ == changes_ && !ledger_.has_waiting();
+}
+
+bool RabbitmqSource::to_ask_now(TimePoint now) const {
+  return end_wanted_ && !asked_at_ && now >= ask_again_ && !ledger_.has_waiting();
+}
+
+void RabbitmqSource::set_final(Error error) {
+  if (!final_) final_ = std::move(error);
+  event_.signal();
+}
+
+void RabbitmqSource::notice(std::string text) {
+  notices_.push_back(std::move(text));
+  event_.signal();
+}
+
+}  // namespace semel::rabbitmq

@@ -1,0 +1,129 @@
+// RabbitmqSource: a queue, consumed on one connection.
+//
+// A thread of its own has the connection, and nobody else touches it: it keeps the heartbeat
+// however long handlers take, reads what comes, tells what is settled, and connects again. What has
+// come waits in the ledger for `receive`; the prefetch bounds it. A source that is paused, or whose
+// messages nobody has room for, is just not received from.
+//
+// A delivery tag means something on its own channel alone. Each connection is a generation, and a
+// tag carries it: what is settled after the connection was lost finds nothing here, comes again and
+// meets its record.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/source.h>
+
+#include "sources/rabbitmq/client.h"
+#include "sources/rabbitmq/ledger.h"
+#include "sources/rabbitmq/make_rabbitmq_source.h"
+#include "system/descriptor.h"
+#include "system/event_fd.h"
+
+namespace semel::rabbitmq {
+
+class RabbitmqSource final : public Source, private Client::Watcher {
+ public:
+  RabbitmqSource(RabbitmqOptions options, Environment& environment);
+  // As a process that dies: tells nobody anything.
+  ~RabbitmqSource() override;
+
+  const SourceTraits& traits() const noexcept override { return traits_; }
+  Result<Received> receive(const ReceiveLimits& limits) override;
+  Wakeup wakeup() override;
+  Result<void> settle(std::span<const Settlement> settlements) override;
+  Result<void> extend(std::span<const Tag>, std::chrono::milliseconds) override { return {}; }
+  void set_paused(std::string_view partition, bool paused) override;
+  Result<void> close(std::chrono::milliseconds deadline) override;
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // The serving thread's.
+  void run();
+  void connect();
+  Result<void> begin(Client& client, const core::RabbitmqNode& node);
+  void note_failure(Error error);
+  void pause();
+  void serve();
+  Result<void> tell();
+  void wait_for_something();
+  void hand_over();
+  void lose(Error error);
+  void leave();
+  void on_delivery(std::uint64_t tag, Arrival arrival) override;
+  void on_depth(std::uint32_t messages) override;
+  void on_blocked(std::optional<std::string> why) override;
+
+  // With the lock held.
+  bool to_ask_now(TimePoint now) const;
+  bool is_at_end() const;
+  void set_final(Error error);
+  void notice(std::string text);
+
+  void cut();
+  bool stopping();
+  TimePoint now() const { return environment_.clock->now(); }
+
+  const RabbitmqOptions options_;
+  const core::RabbitmqSpec& spec_;
+  Environment& environment_;
+  SourceTraits traits_;
+  system::EventFd event_;  // something is here for `receive`
+  system::EventFd wake_;   // something is there for the thread
+  std::thread thread_;
+
+  // The serving thread's.
+  std::unique_ptr<Client> client_;
+  std::vector<std::pair<std::uint64_t, Arrival>> fresh_;
+  std::size_t tries_ = 0;        // to connect, since the last time it worked
+  std::size_t not_there_ = 0;    // tries that did not find a queue which was there before
+  std::string lost_;             // why the last connection ended
+  std::string nonce_;            // of this connection: tags count anew on each
+  bool told_of_limit_ = false;
+
+  // The receiving thread's.
+  bool more_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Ledger ledger_;
+  std::uint64_t generation_ = 0;
+  bool connected_ = false;
+  bool known_ = false;  // it was, at least once
+  bool paused_all_ = false;
+  bool paused_queue_ = false;
+  std::optional<Error> away_;
+  std::optional<Error> final_;
+  std::vector<std::string> notices_;
+  system::Descriptor cutter_;  // the connection's socket, to end what waits on it
+  bool in_vain_ = false;       // something was settled that the broker will never be told
+
+  // The end of the queue is asked for: twice, since what is on its way to us stands in no count
+  // and comes before the second answer. Whatever happens in between begins it anew.
+  std::uint64_t changes_ = 0;  // arrivals and settlements
+  bool end_wanted_ = false;
+  std::optional<std::uint64_t> asked_at_;
+  int empties_ = 0;
+  std::optional<std::uint64_t> end_at_;
+  TimePoint ask_again_{};
+
+  bool stop_ = false;
+  std::optional<TimePoint> leave_by_;
+  bool left_ = false;
+  bool closed_ = false;
+  bool all_told_ = true;
+};
+
+}  // namespace semel::rabbitmq

@@ -1,0 +1,167 @@
+// What goes wrong between a run and its broker: it is away, killed, short of memory; it deletes the
+// queue, closes the channel, loses patience. And the run itself is killed, again and again.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "tests/cli/rabbitmq_scene.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::size_t times(std::size_t in_short) {
+  return std::getenv("SEMEL_SOAK") != nullptr ? in_short * 10 : in_short;
+}
+
+// One for all of them: each leaves it running.
+RabbitmqServer& own_broker() {
+  static RabbitmqServer server({.terms = {"{consumer_timeout, 2000}"}, .certificate = {}, .key = {}});
+  return server;
+}
+
+std::unique_ptr<Program> start_run(const RabbitmqScene& scene) {
+  return std::make_unique<Program>(Words{"run", scene.config(), "-q"});
+}
+
+// All that was published is done, nothing of it twice, and nothing is left at the broker.
+void finish(const RabbitmqScene& scene, Program& runner) {
+  EXPECT_TRUE(comes_true([&] { return scene.all_done(); }, seconds(60)))
+      << scene.sum() << " of " << scene.published_sum() << runner.err();
+  runner.signal(SIGTERM);
+  const Ran ran = runner.wait();
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Ran rest = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  EXPECT_EQ(json_at(rest.out, "/effects"), "0") << rest.out;
+  EXPECT_EQ(scene.server().depth(scene.queue()), 0);
+  scene.expect_each_once();
+}
+
+TEST(RabbitmqKills, TheRunIsKilledAgainAndAgain) {
+  RabbitmqScene scene(RabbitmqServer::shared());
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::mt19937_64 random(seed);
+  scene.publish(300);
+  auto runner = start_run(scene);
+  std::size_t killed = 0;
+  const std::size_t kills = times(8);
+  for (std::size_t i = 0; i < kills; ++i) {
+    const auto before = scene.sum();
+    scene.publish(300);
+    ASSERT_TRUE(comes_true([&] { return scene.sum() > before; }, seconds(60))) << "kill " << i;
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
+    // One in three goes in good order.
+    runner->signal(i % 3 == 2 ? SIGTERM : SIGKILL);
+    const Ran ran = runner->wait();
+    if (ran.signal == SIGKILL) ++killed;
+    EXPECT_TRUE(ran.signal != 0 || ran.code == 0) << ran.err;
+    runner = start_run(scene);
+  }
+  EXPECT_GE(killed, kills / 2);
+  finish(scene, *runner);
+}
+
+TEST(RabbitmqBroker, ThatIsAwayIsSaidOnceAndWaitedFor) {
+  RabbitmqServer& server = own_broker();
+  RabbitmqScene scene(server);
+  scene.publish(30);
+  server.kill();
+  Program runner({"run", scene.config(), "-q"});
+  EXPECT_TRUE(tells(runner, "R310"));
+  std::this_thread::sleep_for(seconds(2));
+  EXPECT_EQ(count_of(runner.err(), "R310]"), 1U) << runner.err();
+  server.start();
+  EXPECT_TRUE(comes_true([&] { return scene.all_done(); }, seconds(60))) << runner.err();
+  EXPECT_TRUE(tells(runner, "works again"));
+  // And while it works.
+  const auto before = scene.sum();
+  scene.publish(3'000);
+  EXPECT_TRUE(comes_true([&] { return scene.sum() > before; }, seconds(60)));
+  server.kill();
+  EXPECT_TRUE(comes_true([&] { return count_of(runner.err(), "error[R310]") == 2; }))
+      << runner.err();
+  server.start();
+  finish(scene, runner);
+}
+
+TEST(RabbitmqBroker, ThatClosesTheConnectionIsAskedAgain) {
+  RabbitmqServer& server = own_broker();
+  RabbitmqScene scene(server);
+  auto runner = start_run(scene);
+  for (int i = 0; i < 2; ++i) {
+    scene.publish(1'000);
+    server.ctl({"close_all_connections", "--vhost", "/", "a test"});
+  }
+  finish(scene, *runner);
+}
+
+// The channel is closed under a message that is handled for longer than the broker waits.
+TEST(RabbitmqBroker, ThatLosesPatienceIsToldOfAndTheMessageIsDoneOnce) {
+  RabbitmqScene scene(own_broker(), {.more = "    timeout: 60s\n", .slow = true});
+  scene.server().publish_bodies(scene.queue(), {payment("a", 1, 1)});
+  Program runner({"run", scene.config(), "-q", "--set",
+                  "consumers[0].handler.exec.command=[sleep, '6']"});
+  EXPECT_TRUE(tells(runner, "consumer_timeout")) << runner.err();
+  EXPECT_TRUE(comes_true(
+      [&] {
+        return json_at(scene.semel({"records", "show", "a", "-o", "json"}).out,
+                       "/records/0/state") == "completed";
+      },
+      seconds(30)))
+      << runner.err();
+  EXPECT_TRUE(comes_true([&] { return scene.server().messages(scene.queue()) == 0; }, seconds(30)))
+      << runner.err();
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0);
+}
+
+TEST(RabbitmqBroker, ThatIsShortOfMemoryIsReadFromAsEver) {
+  RabbitmqServer& server = own_broker();
+  RabbitmqScene scene(server);
+  scene.publish(200);
+  server.ctl({"set_vm_memory_high_watermark", "absolute", "1MB"});
+  auto runner = start_run(scene);
+  EXPECT_TRUE(comes_true([&] { return scene.all_done(); }, seconds(60))) << runner->err();
+  server.ctl({"set_vm_memory_high_watermark", "absolute", "1GB"});
+  scene.publish(50);
+  finish(scene, *runner);
+}
+
+TEST(RabbitmqQueue, ThatIsDeletedInMidRunEndsItWithOneError) {
+  const auto& server = RabbitmqServer::shared();
+  RabbitmqScene scene(server);
+  scene.publish(20);
+  Program runner({"run", scene.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return scene.all_done(); })) << runner.err();
+  server.delete_queue(scene.queue());
+  const Ran ran = runner.wait();
+  EXPECT_NE(ran.code, 0);
+  EXPECT_EQ(count_of(ran.err, "error[R314]"), 1U) << ran.err;
+  EXPECT_EQ(count_of(ran.err, "error["), 1U) << ran.err;
+  scene.expect_each_once();
+}
+
+TEST(RabbitmqQueue, ThatIsMadeAgainAtOnceIsReadOn) {
+  const auto& server = RabbitmqServer::shared();
+  RabbitmqScene scene(server);
+  scene.publish(20);
+  auto runner = start_run(scene);
+  EXPECT_TRUE(comes_true([&] { return scene.all_done(); })) << runner->err();
+  server.delete_queue(scene.queue());
+  server.make_queue(scene.queue(), "quorum");
+  scene.publish(20);
+  finish(scene, *runner);
+}
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,195 @@
+// The program on a RabbitMQ queue: what a user sees of it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "tests/cli/rabbitmq_scene.h"
+
+namespace semel::test {
+namespace {
+
+class RabbitmqProgram : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RabbitmqProgram, AQueueIsAppliedOnceThoughItsProducerSaysThingsTwice) {
+  RabbitmqScene scene(RabbitmqServer::shared(), {.type = GetParam()});
+  scene.publish(300);
+  const Ran checked = scene.semel({"check"});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("rabbitmq " + scene.queue()), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("consumes in vhost / at 127.0.0.1:"), std::string::npos)
+      << checked.out;
+  EXPECT_EQ(checked.out.find("right"), std::string::npos) << "the password";
+  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/effects"), "300") << ran.out;
+  EXPECT_EQ(json_at(ran.out, "/duplicates"), "100") << ran.out;
+  scene.expect_each_once();
+  const Ran idle = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(json_at(idle.out, "/deliveries"), "0") << "all was acknowledged: " << idle.out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Queues, RabbitmqProgram, ::testing::Values("quorum", "classic"),
+                         [](const auto& info) { return std::string(info.param); });
+
+// Its retry waits in the store: it is settled at the broker, and keeps no place of the prefetch.
+TEST(RabbitmqRun, AKeyThatFailsDelaysNobody) {
+  RabbitmqScene scene(
+      RabbitmqServer::shared(),
+      {.more_of_source = "prefetch: 2", .more = "    retry: { backoff: 1h..2h }\n"});
+  std::vector<std::string> failing;
+  for (int i = 0; i < 4; ++i) failing.push_back(payment(fmt::format("none-{}", i), 4711, 1));
+  scene.server().publish_bodies(scene.queue(), failing);
+  scene.publish(50);
+  Program runner({"run", scene.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return scene.all_done(); })) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return scene.server().messages(scene.queue()) == 0; }))
+      << "while it runs";
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0);
+  EXPECT_EQ(
+      json_at(scene.semel({"records", "show", "none-0", "-o", "json"}).out, "/records/0/state"),
+      "retrying");
+  scene.expect_each_once();
+}
+
+TEST(RabbitmqRun, DeclareMakesTheQueueThatIsNotThere) {
+  const auto& server = RabbitmqServer::shared();
+  const RabbitmqScene scene(server);
+  for (const char* type : {"quorum", "classic"}) {
+    const std::string queue = RabbitmqServer::unused_name();
+    const Ran ran = scene.semel(
+        {"run", "--once", "-q", "--set", "consumers[0].source.rabbitmq.queue=" + queue, "--set",
+         "consumers[0].source.rabbitmq.declare=true", "--set",
+         std::string("consumers[0].source.rabbitmq.queue_type=") + type});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(server.depth(queue), 0);
+    EXPECT_NO_THROW(server.make_queue(queue, type)) << "durable, and of this type";
+    server.delete_queue(queue);
+  }
+}
+
+TEST(RabbitmqRun, ADryRunTakesNothingAndEnds) {
+  RabbitmqScene scene(RabbitmqServer::shared());
+  scene.publish(30);
+  const Ran few = scene.semel({"run", "--dry-run", "-o", "json", "-q", "--set",
+                               "consumers[0].source.rabbitmq.prefetch=7"});
+  EXPECT_EQ(json_at(few.out, "/deliveries"), "7") << "as many as it may have: " << few.out;
+  const Ran looked = scene.semel({"run", "--dry-run", "-o", "json", "-q"});
+  EXPECT_EQ(looked.code, 0) << looked.err;
+  EXPECT_EQ(json_at(looked.out, "/deliveries"), std::to_string(scene.deliveries())) << looked.out;
+  EXPECT_EQ(scene.sum(), 0);
+  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(json_at(ran.out, "/deliveries"), std::to_string(scene.deliveries())) << ran.out;
+  scene.expect_each_once();
+}
+
+void expect_one_refusal(const Ran& ran, const std::string& code, const std::string& what) {
+  EXPECT_NE(ran.code, 0);
+  EXPECT_EQ(count_of(ran.err, "error["), 1U) << ran.err;
+  EXPECT_NE(ran.err.find("error[" + code + "]"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find(what), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("fix: "), std::string::npos) << ran.err;
+  EXPECT_EQ((ran.out + ran.err).find("hunter2"), std::string::npos) << ran.err;
+}
+
+TEST(RabbitmqRefusals, EachIsOneErrorWithItsFix) {
+  const auto& server = RabbitmqServer::shared();
+  const RabbitmqScene scene(server);
+  const auto at = [&](const std::string& account, const std::string& vhost) {
+    return scene.run_with("url=" + server.url_of(account, vhost));
+  };
+  expect_one_refusal(scene.run_with("queue=no-such-queue"), "R314", "no-such-queue");
+  expect_one_refusal(at("owner:hunter2", "%2F"), "R311", "password");
+  expect_one_refusal(at("owner:right", "nowhere"), "R313", "nowhere");
+  expect_one_refusal(at("stranger:right", "%2F"), "R313", "stranger");
+  const Ran declared = scene.semel(
+      {"run", "--once", "-q", "--set", "consumers[0].source.rabbitmq.declare=true", "--set",
+       "consumers[0].source.rabbitmq.queue_type=classic"});
+  expect_one_refusal(declared, "R316", "x-queue-type");
+  const Ran no_right = scene.semel(
+      {"run", "--once", "-q", "--set",
+       "consumers[0].source.rabbitmq.url=" + server.url_of("reader:right", "%2F"), "--set",
+       "consumers[0].source.rabbitmq.queue=" + RabbitmqServer::unused_name(), "--set",
+       "consumers[0].source.rabbitmq.declare=true"});
+  expect_one_refusal(no_right, "R315", "reader");
+  const Ran reader = at("reader:right", "%2F");
+  EXPECT_EQ(reader.code, 0) << "reading is enough: " << reader.err;
+  const std::string stream = server.new_queue("stream");
+  server.publish_bodies(stream, {"{}"});
+  server.delete_queue(stream);
+}
+
+TEST(RabbitmqRefusals, NobodyAtThatPlaceEndsOneRunAfterAWhile) {
+  const RabbitmqScene scene(RabbitmqServer::shared());
+  const Ran ran = scene.run_with("url=amqp://owner:hunter2@127.0.0.1:1");
+  expect_one_refusal(ran, "R310", "127.0.0.1:1");
+}
+
+TEST(RabbitmqRefusals, ADeliveryTagAsKeyIsRefusedByCheck) {
+  const RabbitmqScene scene(RabbitmqServer::shared(), {.key = "position"});
+  const Ran ran = scene.semel({"check"});
+  EXPECT_EQ(ran.code, 78) << ran.out;
+  EXPECT_NE(ran.out.find("E029"), std::string::npos) << ran.out;
+}
+
+// The example of docs/sources/rabbitmq.md, and the starters.
+TEST(RabbitmqPage, TheExampleAndTheStartersAreAccepted) {
+  const std::string file = std::string(SEMEL_SOURCE) + "/tests/cli/rabbitmq/semel.yaml";
+  const Ran checked = run({"check", file});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  const TempDir folder;
+  for (const char* words : {"rabbitmq/sql/sqlite", "rabbitmq/sql/postgres", "rabbitmq/http/redis"}) {
+    write_file(folder.file("semel.yaml"), run({"init", words}).out);
+    const Ran started = run({"check", folder.file("semel.yaml")});
+    EXPECT_EQ(started.code, 0) << words << started.out << started.err;
+    EXPECT_NE(started.out.find("consumes in vhost / at localhost:5672"), std::string::npos)
+        << started.out;
+  }
+}
+
+struct KeyCase {
+  const char* key;
+  RabbitmqServer::Post post;
+};
+
+class RabbitmqKeys : public ::testing::TestWithParam<int> {
+ protected:
+  static const std::vector<KeyCase>& cases() {
+    static const std::string plain = R"({"id":"i-1","account":1,"amount":5})";
+    static const std::vector<KeyCase> all = {
+        {"broker_key", {.body = plain, .message_id = "m-1"}},
+        {"auto", {.body = plain, .message_id = "m-1"}},
+        {"header:amqp-correlation-id", {.body = plain, .correlation_id = "c-1"}},
+        {"header:X-Id", {.body = plain, .headers = {{"x-id", "h-1"}}}},
+        {"cloudevents",
+         {.body = plain,
+          .headers = {{"cloudEvents:specversion", "1.0"},
+                      {"cloudEvents:source", "/shop"},
+                      {"cloudEvents:id", "e-1"}}}},
+        {"cloudevents",
+         {.body = R"({"specversion":"1.0","source":"/shop","id":"e-2","type":"paid",)"
+                  R"("account":1,"amount":5})",
+          .content_type = "application/cloudevents+json"}},
+        {"json:/id", {.body = plain}}};
+    return all;
+  }
+};
+
+TEST_P(RabbitmqKeys, AreFoundWhereTheProducerPutThem) {
+  const KeyCase& one = cases().at(static_cast<std::size_t>(GetParam()));
+  // The id of its effect is the payload's, or the event's.
+  const RabbitmqScene scene(RabbitmqServer::shared(), {.key = one.key});
+  scene.server().publish(scene.queue(), {one.post, one.post});
+  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(json_at(ran.out, "/effects"), "1") << ran.out << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/duplicates"), "1") << ran.out << ran.err;
+  EXPECT_EQ(scene.sum(), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, RabbitmqKeys, ::testing::Range(0, 7));
+
+}  // namespace
+}  // namespace semel::test

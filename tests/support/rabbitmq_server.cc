@@ -1,0 +1,253 @@
+#include "tests/support/rabbitmq_server.h"
+
+#include <amqp.h>
+#include <amqp_framing.h>
+#include <amqp_tcp_socket.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+
+namespace semel::test {
+namespace {
+
+constexpr amqp_channel_t kOneChannel = 1;
+
+amqp_bytes_t amqp_text(const std::string& text) {
+  return {text.size(), const_cast<char*>(text.data())};
+}
+
+struct AmqpDestroyed {
+  void operator()(amqp_connection_state_t_* connection) const {
+    amqp_destroy_connection(connection);
+  }
+};
+
+// A connection as owner, with its one channel open.
+class AmqpSession {
+ public:
+  explicit AmqpSession(int port) : connection_(amqp_new_connection()) {
+    amqp_socket_t* const socket = amqp_tcp_socket_new(get());
+    const timeval patience{10, 0};
+    amqp_set_handshake_timeout(get(), &patience);
+    amqp_set_rpc_timeout(get(), &patience);
+    if (amqp_socket_open_noblock(socket, "127.0.0.1", port, &patience) != AMQP_STATUS_OK) {
+      throw std::runtime_error("no RabbitMQ answers");
+    }
+    check(amqp_login(get(), "/", 0, 131'072, 0, AMQP_SASL_METHOD_PLAIN, "owner", "right"), "login");
+    amqp_channel_open(get(), kOneChannel);
+    check_last("channel");
+  }
+  ~AmqpSession() { amqp_connection_close(get(), AMQP_REPLY_SUCCESS); }
+  AmqpSession(const AmqpSession&) = delete;
+  AmqpSession& operator=(const AmqpSession&) = delete;
+
+  amqp_connection_state_t get() const { return connection_.get(); }
+  bool went_well() const {
+    return amqp_get_rpc_reply(get()).reply_type == AMQP_RESPONSE_NORMAL;
+  }
+  void check_last(const char* what) const { check(amqp_get_rpc_reply(get()), what); }
+
+ private:
+  static void check(const amqp_rpc_reply_t& reply, const char* what) {
+    if (reply.reply_type == AMQP_RESPONSE_NORMAL) return;
+    throw std::runtime_error(
+        fmt::format("{}: {}", what,
+                    reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION
+                        ? amqp_error_string2(reply.library_error)
+                        : "refused"));
+  }
+
+  std::unique_ptr<amqp_connection_state_t_, AmqpDestroyed> connection_;
+};
+
+void send_post(const AmqpSession& session, const std::string& queue,
+               const RabbitmqServer::Post& post) {
+  amqp_basic_properties_t properties{};
+  properties._flags = AMQP_BASIC_DELIVERY_MODE_FLAG;
+  properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
+  const auto set = [&](amqp_flags_t flag, amqp_bytes_t& place, const std::string& value) {
+    if (value.empty()) return;
+    properties._flags |= flag;
+    place = amqp_text(value);
+  };
+  set(AMQP_BASIC_MESSAGE_ID_FLAG, properties.message_id, post.message_id);
+  set(AMQP_BASIC_CONTENT_TYPE_FLAG, properties.content_type, post.content_type);
+  set(AMQP_BASIC_CORRELATION_ID_FLAG, properties.correlation_id, post.correlation_id);
+  std::vector<amqp_table_entry_t> entries;
+  for (const auto& [name, value] : post.headers) {
+    amqp_table_entry_t entry{};
+    entry.key = amqp_text(name);
+    entry.value.kind = AMQP_FIELD_KIND_UTF8;
+    entry.value.value.bytes = amqp_text(value);
+    entries.push_back(entry);
+  }
+  if (!entries.empty()) {
+    properties._flags |= AMQP_BASIC_HEADERS_FLAG;
+    properties.headers = {static_cast<int>(entries.size()), entries.data()};
+  }
+  if (amqp_basic_publish(session.get(), kOneChannel, amqp_empty_bytes, amqp_text(queue), 0, 0,
+                         &properties, amqp_text(post.body)) != AMQP_STATUS_OK) {
+    throw std::runtime_error("publish");
+  }
+}
+
+// One frame of confirms may speak for many.
+void wait_confirmed(const AmqpSession& session, std::uint64_t count) {
+  std::uint64_t confirmed = 0;
+  std::uint64_t singly = 0;
+  while (confirmed + singly < count) {
+    const timeval patience{20, 0};
+    amqp_frame_t frame;
+    if (amqp_simple_wait_frame_noblock(session.get(), &frame, &patience) != AMQP_STATUS_OK ||
+        frame.frame_type != AMQP_FRAME_METHOD || frame.payload.method.id != AMQP_BASIC_ACK_METHOD) {
+      throw std::runtime_error("the broker does not confirm");
+    }
+    const auto* const ack = static_cast<amqp_basic_ack_t*>(frame.payload.method.decoded);
+    if (ack->multiple != 0) {
+      singly -= std::min(singly, ack->delivery_tag - confirmed);
+      confirmed = ack->delivery_tag;
+    } else if (ack->delivery_tag == confirmed + 1) {
+      ++confirmed;
+    } else {
+      ++singly;
+    }
+    amqp_maybe_release_buffers(session.get());
+  }
+}
+
+}  // namespace
+
+const RabbitmqServer& RabbitmqServer::shared() {
+  static const RabbitmqServer server(find_shared_server("rabbitmq"));
+  return server;
+}
+
+RabbitmqServer::RabbitmqServer(Options options)
+    : DatabaseServer("rabbitmq", {}, false), options_(std::move(options)) {
+  if (!options_.certificate.empty()) {
+    write_file(folder() + "/ca.pem", options_.certificate);
+    write_file(folder() + "/key.pem", options_.key);
+  }
+  start();
+}
+
+RabbitmqServer::RabbitmqServer(const std::optional<ServerAddress>& found)
+    : DatabaseServer("rabbitmq", found, {}) {
+  if (!found) start();
+}
+
+// The folder and the other ports, as the script takes them.
+std::string RabbitmqServer::socket_path() const {
+  return fmt::format("{} {} {} {}", folder(), free_port(), free_port(), free_port());
+}
+
+std::vector<std::string> RabbitmqServer::command(const std::string& what) const {
+  std::istringstream words(address().socket);
+  std::string place, node, names, tls;
+  words >> place >> node >> names >> tls;
+  return {SEMEL_TEST_RABBITMQ_BROKER, what, place, std::to_string(port()), node, names, tls};
+}
+
+int RabbitmqServer::tls_port() const { return std::stoi(command("").back()); }
+
+std::vector<std::string> RabbitmqServer::server() const {
+  auto words = command("serve");
+  words.insert(words.end(), options_.terms.begin(), options_.terms.end());
+  return words;
+}
+
+bool RabbitmqServer::answers() const {
+  try {
+    const AmqpSession session(port());
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
+std::string RabbitmqServer::url_of(std::string_view account, std::string_view vhost) const {
+  return fmt::format("amqp://{}@127.0.0.1:{}/{}", account, port(), vhost);
+}
+
+std::string RabbitmqServer::unused_name() {
+  static std::atomic<int> count{0};
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count() / 1'000'000;
+  return fmt::format("test_{}_{}_{}", ::getpid(), now, count++);
+}
+
+std::string RabbitmqServer::new_queue(const std::string& type) const {
+  const std::string name = unused_name();
+  make_queue(name, type);
+  return name;
+}
+
+void RabbitmqServer::make_queue(const std::string& name, const std::string& type) const {
+  const AmqpSession session(port());
+  amqp_table_entry_t entry{};
+  entry.key = amqp_cstring_bytes("x-queue-type");
+  entry.value.kind = AMQP_FIELD_KIND_UTF8;
+  entry.value.value.bytes = amqp_text(type);
+  amqp_queue_declare(session.get(), kOneChannel, amqp_text(name), 0, 1, 0, 0, {1, &entry});
+  session.check_last("no queue is made");
+}
+
+void RabbitmqServer::delete_queue(const std::string& name) const {
+  const AmqpSession session(port());
+  amqp_queue_delete(session.get(), kOneChannel, amqp_text(name), 0, 0);
+  session.check_last("no queue is deleted");
+}
+
+std::int64_t RabbitmqServer::depth(const std::string& queue) const {
+  const AmqpSession session(port());
+  const auto* const answer = amqp_queue_declare(session.get(), kOneChannel, amqp_text(queue), 1, 0,
+                                                0, 0, amqp_empty_table);
+  return answer == nullptr ? -1 : answer->message_count;
+}
+
+std::int64_t RabbitmqServer::messages(const std::string& queue) const {
+  std::istringstream lines(ctl({"list_queues", "--no-table-headers", "name", "messages"}));
+  std::string name;
+  std::int64_t count = 0;
+  while (lines >> name >> count) {
+    if (name == queue) return count;
+  }
+  return -1;
+}
+
+void RabbitmqServer::publish(const std::string& queue, const std::vector<Post>& posts) const {
+  const AmqpSession session(port());
+  amqp_confirm_select(session.get(), kOneChannel);
+  session.check_last("confirms");
+  for (const Post& post : posts) send_post(session, queue, post);
+  wait_confirmed(session, posts.size());
+}
+
+void RabbitmqServer::publish_bodies(const std::string& queue,
+                                    const std::vector<std::string>& bodies) const {
+  std::vector<Post> posts;
+  posts.reserve(bodies.size());
+  for (const std::string& body : bodies) posts.push_back({.body = body});
+  publish(queue, posts);
+}
+
+std::string RabbitmqServer::ctl(const std::vector<std::string>& words) const {
+  auto arguments = command("ctl");
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  const TempDir folder;
+  const std::string out = folder.file("out");
+  const auto code = run_to_end({.arguments = arguments,
+                                .folder = folder.path().string(),
+                                .output = out,
+                                .user = {},
+                                .group = {}});
+  const std::string said = read_file(out);
+  if (code != 0) throw std::runtime_error("rabbitmqctl: " + said);
+  return said;
+}
+
+}  // namespace semel::test

@@ -1,0 +1,79 @@
+// RabbitmqServer: Debian's RabbitMQ, of one node. What databases are to other servers, queues are
+// to it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/database_server.h"
+
+namespace semel::test {
+
+class RabbitmqServer final : public DatabaseServer {
+ public:
+  struct Options {
+    // Erlang's terms, of settings that rabbitmq.conf does not take: "{consumer_timeout, 3000}".
+    std::vector<std::string> terms;
+    // PEM: it speaks TLS too, at tls_port().
+    std::string certificate;
+    std::string key;
+  };
+
+  // For tests that leave it as it is.
+  static const RabbitmqServer& shared();
+
+  RabbitmqServer() : RabbitmqServer(Options{}) {}
+  explicit RabbitmqServer(Options options);
+  ~RabbitmqServer() override { end(); }
+
+  // Of the vhost /, as owner, who may do anything. Another user or vhost: "reader:right", "%2F".
+  // reader may read alone, stranger enters no vhost; there is a vhost other/one too.
+  std::string url(std::string_view) const override { return url_of("owner:right", "%2F"); }
+  std::string url() const { return url({}); }
+  std::string url_of(std::string_view account, std::string_view vhost) const;
+  int tls_port() const;
+  // There is no SQL.
+  std::string query(const std::string&, const std::string&) const override { return {}; }
+
+  // The name of a queue that was not there before.
+  std::string new_queue(const std::string& type = "quorum") const;
+  static std::string unused_name();
+  void make_queue(const std::string& name, const std::string& type) const;
+  void delete_queue(const std::string& name) const;
+  // How many messages are in it that nobody has; -1 where there is no such queue.
+  std::int64_t depth(const std::string& queue) const;
+  // The same with those that were delivered and not acknowledged; asks the broker's own tool.
+  std::int64_t messages(const std::string& queue) const;
+
+  struct Post {
+    std::string body;
+    std::vector<std::pair<std::string, std::string>> headers = {};
+    std::string message_id = {};
+    std::string content_type = {};
+    std::string correlation_id = {};
+  };
+  // Persistent; returns when the broker has confirmed them all.
+  void publish(const std::string& queue, const std::vector<Post>& posts) const;
+  void publish_bodies(const std::string& queue, const std::vector<std::string>& bodies) const;
+
+  // rabbitmqctl, which takes a second; what it says.
+  std::string ctl(const std::vector<std::string>& words) const;
+
+ private:
+  explicit RabbitmqServer(const std::optional<ServerAddress>& found);
+  std::vector<std::string> command(const std::string& what) const;
+
+  std::vector<std::string> maker() const override { return {"/bin/mkdir", "-p", data()}; }
+  std::vector<std::string> server() const override;
+  std::string socket_path() const override;
+  bool answers() const override;
+  std::string home_database() const override { return {}; }
+  std::string drop_statement(const std::string&) const override { return {}; }
+
+  Options options_;
+};
+
+}  // namespace semel::test
