@@ -215,10 +215,11 @@ Result<void> Client::take_method(const amqp_method_t_& method) {
       coming_.emplace().tag =
           static_cast<const amqp_basic_deliver_t*>(method.decoded)->delivery_tag;
       return {};
-    case AMQP_QUEUE_DECLARE_OK_METHOD:
-      watcher_.on_depth(
-          static_cast<const amqp_queue_declare_ok_t*>(method.decoded)->message_count);
+    case AMQP_QUEUE_DECLARE_OK_METHOD: {
+      const auto* const seen = static_cast<const amqp_queue_declare_ok_t*>(method.decoded);
+      watcher_.on_look(seen->message_count, seen->consumer_count);
       return {};
+    }
     case AMQP_CONNECTION_BLOCKED_METHOD:
       watcher_.on_blocked(
           text_of(static_cast<const amqp_connection_blocked_t*>(method.decoded)->reason));
@@ -244,7 +245,7 @@ Result<void> Client::ack(std::uint64_t tag, bool multiple) {
   return sent(amqp_basic_ack(connection_.get(), kChannel, tag, multiple ? 1 : 0));
 }
 
-Result<void> Client::ask_depth() {
+Result<void> Client::look() {
   amqp_queue_declare_t question{};
   question.queue = bytes_of(spec_.queue);
   question.passive = 1;
