@@ -30,7 +30,8 @@ constexpr CodePage kPages[] = {
      "Leave it out, or use the field.",
      "kafka: { brokers: \"kafka:9092\", group: billing, topics: [orders], from: earliest }"},
     {"E028", "two consumers in one Kafka group, or at one RabbitMQ queue",
-     "The members of a group share a topic's partitions, and the consumers of a queue its messages, "
+     "The members of a group share a topic's partitions, and the consumers of a queue its "
+     "messages, "
      "so each message would reach only one of the two consumers.",
      "Give each consumer a group of its own; or a queue of its own, bound to the same exchange.",
      "group: billing-audit"},
@@ -38,7 +39,8 @@ constexpr CodePage kPages[] = {
      "What RabbitMQ has as a position is a delivery tag: it counts the deliveries of one "
      "connection. A message that comes again has another one, so no duplicate would ever be found. "
      "The redelivered flag is no count either, and says nothing of a producer that sends twice.",
-     "Use an id that the producer gave the message: in its body, in a header, or as its message-id.",
+     "Use an id that the producer gave the message: in its body, in a header, or as its "
+     "message-id.",
      "key: json:/id\nkey: broker_key   # the message-id"},
     {"E030", "strategy, handler and store do not fit together",
      "Each strategy promises something that needs a certain ground. dedup_table, inbox, "

@@ -8,8 +8,8 @@
 #include "base/ascii.h"
 #include "config/http_build.h"
 #include "config/kafka_build.h"
-#include "config/rabbitmq_build.h"
 #include "config/node.h"
+#include "config/rabbitmq_build.h"
 #include "config/row_guard_build.h"
 #include "config/scalars.h"
 #include "config/sql_build.h"
@@ -233,10 +233,10 @@ void check_key_present(const Check& check) {
                     path));
     if (made == nullptr) return;
     made->detail.push_back("any other becomes a dead letter with reason key.missing");
-    made->help =
-        rabbitmq ? "key: json:/your_id; or broker_key, the message-id that a producer sets; or "
-                   "knowingly: key: auto"
-                 : "key: json:/your_id; or always: semel send --key; or knowingly: key: auto";
+    made->help = rabbitmq
+                     ? "key: json:/your_id; or broker_key, the message-id that a producer sets; or "
+                       "knowingly: key: auto"
+                     : "key: json:/your_id; or always: semel send --key; or knowingly: key: auto";
     return;
   }
   if (std::holds_alternative<KafkaSource>(check.consumer.source)) {

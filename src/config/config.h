@@ -18,9 +18,9 @@
 #include "core/guarantee.h"
 #include "core/http_spec.h"
 #include "core/kafka_spec.h"
-#include "core/rabbitmq_spec.h"
 #include "core/key_recipe.h"
 #include "core/order.h"
+#include "core/rabbitmq_spec.h"
 #include "core/sql_spec.h"
 
 namespace semel::config {

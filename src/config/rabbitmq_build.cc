@@ -64,8 +64,7 @@ void build_tls(const View& rabbitmq, const std::string& folder, core::RabbitmqSp
     report.error("E038", place, tls.path(name), tls.path(name) + what).help = help;
   };
   if (spec.tls_cert.empty() != spec.tls_key.empty()) {
-    refuse(spec.tls_cert.empty() ? "key" : "cert",
-           ": a certificate and its key go together",
+    refuse(spec.tls_cert.empty() ? "key" : "cert", ": a certificate and its key go together",
            "tls: { cert: client.pem, key: client.key }");
   }
   const bool any = !spec.tls_ca.empty() || !spec.tls_cert.empty() || !spec.tls_key.empty();
@@ -107,8 +106,7 @@ void warn_of_timeout(const ConsumerConfig& consumer, const View& view, Report& r
 
 }  // namespace
 
-core::RabbitmqSpec build_rabbitmq(const View& rabbitmq, const std::string& folder,
-                                  Report& report) {
+core::RabbitmqSpec build_rabbitmq(const View& rabbitmq, const std::string& folder, Report& report) {
   core::RabbitmqSpec made;
   build_address(rabbitmq, made, report);
   build_queue(rabbitmq, made, report);

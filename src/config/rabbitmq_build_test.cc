@@ -24,11 +24,11 @@ void expect_one(const std::string& yaml, const std::string& code, const std::str
 }
 
 TEST(RabbitmqConfig, BecomesItsSpec) {
-  const auto config = good(emails("        prefetch: 20\n        declare: true\n"
-                                  "        queue_type: classic\n        heartbeat: 10s\n"
-                                  "        tls: { ca: ca.pem, cert: c.pem, key: k.pem }\n"),
-                           with_env({{"AMQP_URL", "amqps://me:secret@a,b:1/shop"}}),
-                           "conf/semel.yaml");
+  const auto config =
+      good(emails("        prefetch: 20\n        declare: true\n"
+                  "        queue_type: classic\n        heartbeat: 10s\n"
+                  "        tls: { ca: ca.pem, cert: c.pem, key: k.pem }\n"),
+           with_env({{"AMQP_URL", "amqps://me:secret@a,b:1/shop"}}), "conf/semel.yaml");
   const auto& spec = rabbitmq_of(config);
   EXPECT_EQ(spec.address.place(), "a:5671,b:1");
   EXPECT_EQ(spec.address.vhost, "shop");
@@ -72,8 +72,9 @@ TEST(RabbitmqConfig, AMessageIdIsAKeyAndWithoutAnyItIsTaken) {
 TEST(RabbitmqConfig, ATimeoutPastTheBrokersPatienceIsWarnedOf) {
   expect_one(emails("", "    key: json:/id\n    timeout: 45m\n    handler: { native: x }\n"),
              "W044", "consumer_timeout");
-  good(emails("", "    key: json:/id\n    timeout: 45m\n    accept: [W044]\n"
-                  "    handler: { native: x }\n"));
+  good(emails("",
+              "    key: json:/id\n    timeout: 45m\n    accept: [W044]\n"
+              "    handler: { native: x }\n"));
 }
 
 TEST(RabbitmqConfig, TwoConsumersDoNotShareAQueue) {

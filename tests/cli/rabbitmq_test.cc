@@ -36,9 +36,8 @@ INSTANTIATE_TEST_SUITE_P(Queues, RabbitmqProgram, ::testing::Values("quorum", "c
 
 // Its retry waits in the store: it is settled at the broker, and keeps no place of the prefetch.
 TEST(RabbitmqRun, AKeyThatFailsDelaysNobody) {
-  RabbitmqScene scene(
-      RabbitmqServer::shared(),
-      {.more_of_source = "prefetch: 2", .more = "    retry: { backoff: 1h..2h }\n"});
+  RabbitmqScene scene(RabbitmqServer::shared(), {.more_of_source = "prefetch: 2",
+                                                 .more = "    retry: { backoff: 1h..2h }\n"});
   std::vector<std::string> failing;
   for (int i = 0; i < 4; ++i) failing.push_back(payment(fmt::format("none-{}", i), 4711, 1));
   scene.server().publish_bodies(scene.queue(), failing);
@@ -60,10 +59,10 @@ TEST(RabbitmqRun, DeclareMakesTheQueueThatIsNotThere) {
   const RabbitmqScene scene(server);
   for (const char* type : {"quorum", "classic"}) {
     const std::string queue = RabbitmqServer::unused_name();
-    const Ran ran = scene.semel(
-        {"run", "--once", "-q", "--set", "consumers[0].source.rabbitmq.queue=" + queue, "--set",
-         "consumers[0].source.rabbitmq.declare=true", "--set",
-         std::string("consumers[0].source.rabbitmq.queue_type=") + type});
+    const Ran ran =
+        scene.semel({"run", "--once", "-q", "--set", "consumers[0].source.rabbitmq.queue=" + queue,
+                     "--set", "consumers[0].source.rabbitmq.declare=true", "--set",
+                     std::string("consumers[0].source.rabbitmq.queue_type=") + type});
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(server.depth(queue), 0);
     EXPECT_NO_THROW(server.make_queue(queue, type)) << "durable, and of this type";
@@ -74,8 +73,8 @@ TEST(RabbitmqRun, DeclareMakesTheQueueThatIsNotThere) {
 TEST(RabbitmqRun, ADryRunTakesNothingAndEnds) {
   RabbitmqScene scene(RabbitmqServer::shared());
   scene.publish(30);
-  const Ran few = scene.semel({"run", "--dry-run", "-o", "json", "-q", "--set",
-                               "consumers[0].source.rabbitmq.prefetch=7"});
+  const Ran few = scene.semel(
+      {"run", "--dry-run", "-o", "json", "-q", "--set", "consumers[0].source.rabbitmq.prefetch=7"});
   EXPECT_EQ(json_at(few.out, "/deliveries"), "7") << "as many as it may have: " << few.out;
   const Ran looked = scene.semel({"run", "--dry-run", "-o", "json", "-q"});
   EXPECT_EQ(looked.code, 0) << looked.err;
@@ -105,15 +104,15 @@ TEST(RabbitmqRefusals, EachIsOneErrorWithItsFix) {
   expect_one_refusal(at("owner:hunter2", "%2F"), "R311", "password");
   expect_one_refusal(at("owner:right", "nowhere"), "R313", "nowhere");
   expect_one_refusal(at("stranger:right", "%2F"), "R313", "stranger");
-  const Ran declared = scene.semel(
-      {"run", "--once", "-q", "--set", "consumers[0].source.rabbitmq.declare=true", "--set",
-       "consumers[0].source.rabbitmq.queue_type=classic"});
+  const Ran declared =
+      scene.semel({"run", "--once", "-q", "--set", "consumers[0].source.rabbitmq.declare=true",
+                   "--set", "consumers[0].source.rabbitmq.queue_type=classic"});
   expect_one_refusal(declared, "R316", "x-queue-type");
-  const Ran no_right = scene.semel(
-      {"run", "--once", "-q", "--set",
-       "consumers[0].source.rabbitmq.url=" + server.url_of("reader:right", "%2F"), "--set",
-       "consumers[0].source.rabbitmq.queue=" + RabbitmqServer::unused_name(), "--set",
-       "consumers[0].source.rabbitmq.declare=true"});
+  const Ran no_right =
+      scene.semel({"run", "--once", "-q", "--set",
+                   "consumers[0].source.rabbitmq.url=" + server.url_of("reader:right", "%2F"),
+                   "--set", "consumers[0].source.rabbitmq.queue=" + RabbitmqServer::unused_name(),
+                   "--set", "consumers[0].source.rabbitmq.declare=true"});
   expect_one_refusal(no_right, "R315", "reader");
   const Ran reader = at("reader:right", "%2F");
   EXPECT_EQ(reader.code, 0) << "reading is enough: " << reader.err;
@@ -141,7 +140,8 @@ TEST(RabbitmqPage, TheExampleAndTheStartersAreAccepted) {
   const Ran checked = run({"check", file});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   const TempDir folder;
-  for (const char* words : {"rabbitmq/sql/sqlite", "rabbitmq/sql/postgres", "rabbitmq/http/redis"}) {
+  for (const char* words :
+       {"rabbitmq/sql/sqlite", "rabbitmq/sql/postgres", "rabbitmq/http/redis"}) {
     write_file(folder.file("semel.yaml"), run({"init", words}).out);
     const Ran started = run({"check", folder.file("semel.yaml")});
     EXPECT_EQ(started.code, 0) << words << started.out << started.err;

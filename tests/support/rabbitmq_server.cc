@@ -47,19 +47,16 @@ class AmqpSession {
   AmqpSession& operator=(const AmqpSession&) = delete;
 
   amqp_connection_state_t get() const { return connection_.get(); }
-  bool went_well() const {
-    return amqp_get_rpc_reply(get()).reply_type == AMQP_RESPONSE_NORMAL;
-  }
+  bool went_well() const { return amqp_get_rpc_reply(get()).reply_type == AMQP_RESPONSE_NORMAL; }
   void check_last(const char* what) const { check(amqp_get_rpc_reply(get()), what); }
 
  private:
   static void check(const amqp_rpc_reply_t& reply, const char* what) {
     if (reply.reply_type == AMQP_RESPONSE_NORMAL) return;
-    throw std::runtime_error(
-        fmt::format("{}: {}", what,
-                    reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION
-                        ? amqp_error_string2(reply.library_error)
-                        : "refused"));
+    throw std::runtime_error(fmt::format("{}: {}", what,
+                                         reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION
+                                             ? amqp_error_string2(reply.library_error)
+                                             : "refused"));
   }
 
   std::unique_ptr<amqp_connection_state_t_, AmqpDestroyed> connection_;

@@ -82,9 +82,8 @@ Result<void> Client::use_tls() {
   } else if (amqp_ssl_socket_set_cacert(socket, spec_.tls_ca.c_str()) != AMQP_STATUS_OK) {
     return failure(bad_file(fmt::format("{} is no file of certificates", spec_.tls_ca)));
   }
-  if (!spec_.tls_cert.empty() &&
-      amqp_ssl_socket_set_key(socket, spec_.tls_cert.c_str(), spec_.tls_key.c_str()) !=
-          AMQP_STATUS_OK) {
+  if (!spec_.tls_cert.empty() && amqp_ssl_socket_set_key(socket, spec_.tls_cert.c_str(),
+                                                         spec_.tls_key.c_str()) != AMQP_STATUS_OK) {
     return failure(bad_file(
         fmt::format("{} and {} are no certificate with its key", spec_.tls_cert, spec_.tls_key)));
   }
@@ -102,9 +101,8 @@ Result<void> Client::open(const core::RabbitmqNode& node) {
   const timeval answer = time_of(kAnswerPatience);
   amqp_set_handshake_timeout(connection_.get(), &connect);
   amqp_set_rpc_timeout(connection_.get(), &answer);
-  const int status =
-      amqp_socket_open_noblock(amqp_get_socket(connection_.get()), node.host.c_str(),
-                               static_cast<int>(node.port), &connect);
+  const int status = amqp_socket_open_noblock(amqp_get_socket(connection_.get()), node.host.c_str(),
+                                              static_cast<int>(node.port), &connect);
   if (status == AMQP_STATUS_OK) return {};
   return failure(status_error(status, place_, spec_.address.tls, known_));
 }
@@ -129,9 +127,8 @@ Result<void> Client::login() {
 }
 
 Result<void> Client::declare() {
-  std::array arguments = {
-      text("x-queue-type",
-           spec_.type == core::RabbitmqSpec::QueueType::kQuorum ? "quorum" : "classic")};
+  std::array arguments = {text(
+      "x-queue-type", spec_.type == core::RabbitmqSpec::QueueType::kQuorum ? "quorum" : "classic")};
   const amqp_table_t table{static_cast<int>(arguments.size()), arguments.data()};
   amqp_queue_declare(connection_.get(), kChannel, bytes_of(spec_.queue), spec_.declare ? 0 : 1, 1,
                      0, 0, spec_.declare ? table : amqp_empty_table);
@@ -215,11 +212,9 @@ Result<void> Client::take_method(const amqp_method_t_& method) {
       coming_.emplace().tag =
           static_cast<const amqp_basic_deliver_t*>(method.decoded)->delivery_tag;
       return {};
-    case AMQP_QUEUE_DECLARE_OK_METHOD: {
-      const auto* const seen = static_cast<const amqp_queue_declare_ok_t*>(method.decoded);
-      watcher_.on_look(seen->message_count, seen->consumer_count);
+    case AMQP_QUEUE_DECLARE_OK_METHOD:
+      watcher_.on_depth(static_cast<const amqp_queue_declare_ok_t*>(method.decoded)->message_count);
       return {};
-    }
     case AMQP_CONNECTION_BLOCKED_METHOD:
       watcher_.on_blocked(
           text_of(static_cast<const amqp_connection_blocked_t*>(method.decoded)->reason));
@@ -245,12 +240,11 @@ Result<void> Client::ack(std::uint64_t tag, bool multiple) {
   return sent(amqp_basic_ack(connection_.get(), kChannel, tag, multiple ? 1 : 0));
 }
 
-Result<void> Client::look() {
+Result<void> Client::ask_depth() {
   amqp_queue_declare_t question{};
   question.queue = bytes_of(spec_.queue);
   question.passive = 1;
-  return sent(
-      amqp_send_method(connection_.get(), kChannel, AMQP_QUEUE_DECLARE_METHOD, &question));
+  return sent(amqp_send_method(connection_.get(), kChannel, AMQP_QUEUE_DECLARE_METHOD, &question));
 }
 
 Result<void> Client::stop_consuming(Deadline deadline) {

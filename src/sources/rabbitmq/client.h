@@ -34,8 +34,8 @@ class Client {
    public:
     virtual ~Watcher() = default;
     virtual void on_delivery(std::uint64_t tag, Arrival arrival) = 0;
-    // The answer to look(): how many messages are ready in the queue, and how many consume it.
-    virtual void on_look(std::uint32_t messages, std::uint32_t consumers) = 0;
+    // How many messages are ready in the queue: the answer to ask_depth().
+    virtual void on_depth(std::uint32_t messages) = 0;
     // None: it goes on.
     virtual void on_blocked(std::optional<std::string> why) = 0;
   };
@@ -58,7 +58,7 @@ class Client {
   Result<void> read(std::size_t frames);
 
   Result<void> ack(std::uint64_t tag, bool multiple);
-  Result<void> look();
+  Result<void> ask_depth();
 
   // Nothing new is brought from here on.
   Result<void> stop_consuming(Deadline deadline);

@@ -7,7 +7,8 @@ namespace semel::rabbitmq {
 namespace {
 
 TEST(RabbitmqErrors, ARefusedLoginIsFinalOnlyWhileNobodyHasLetUsIn) {
-  const char* const said = "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN";
+  const char* const said =
+      "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN";
   const Error first = refusal_of(403, said, Step::kConnect, false);
   EXPECT_TRUE(is_final(first));
   EXPECT_EQ(first.code, "R311");

@@ -23,9 +23,6 @@ constexpr std::size_t kFramesAtOnce = 500;
 constexpr milliseconds kAskEndAgain{200};
 // A queue that was there is looked for so often before it is taken to be gone.
 constexpr std::size_t kLooksForQueue = 4;
-// While nothing comes. A broker may lose a consumer without a word, for one where the queue is
-// deleted and made again at once: it would wait for ever.
-constexpr milliseconds kLookEvery{5'000};
 // RabbitMQ's own limit, where there is one, is 20.
 constexpr std::int64_t kManyDeliveries = 10;
 
@@ -63,8 +60,6 @@ void RabbitmqSource::connect() {
     return;
   }
   client_ = std::move(client);
-  forgotten_ = false;
-  look_at_ = now() + kLookEvery;
   nonce_ = fmt::format("{:016x}", environment_.random->next());
   const std::scoped_lock lock(mutex_);
   if (!lost_.empty() && !away_) {
@@ -126,14 +121,6 @@ void RabbitmqSource::serve() {
     well = client_->read(kFramesAtOnce);
     hand_over();
   }
-  if (well && forgotten_) {
-    well = failure({ErrorKind::kUnavailable,
-                    "R314",
-                    fmt::format("the broker has lost this consumer of queue {}: it was made anew, "
-                                "or its leader has moved",
-                                spec_.queue),
-                    {}});
-  }
   if (!well) lose(std::move(well.error()));
 }
 
@@ -143,15 +130,13 @@ Result<void> RabbitmqSource::tell() {
   {
     const std::scoped_lock lock(mutex_);
     acks = ledger_.take_acks();
-    const TimePoint time = now();
-    ask = to_ask_now(time) || (!asked_at_ && time >= look_at_);
+    ask = to_ask_now(now());
     if (ask) asked_at_ = changes_;
-    if (ask) look_at_ = time + kLookEvery;
   }
   for (const Ledger::Ack& ack : acks) {
     if (auto told = client_->ack(ack.tag, ack.multiple); !told) return told;
   }
-  if (ask) return client_->look();
+  if (ask) return client_->ask_depth();
   return {};
 }
 
@@ -160,10 +145,8 @@ void RabbitmqSource::wait_for_something() {
   {
     const std::scoped_lock lock(mutex_);
     if (stop_) return;
-    if (!asked_at_) {
-      const bool for_end = end_wanted_ && !ledger_.has_waiting();
-      const TimePoint next = for_end ? std::min(ask_again_, look_at_) : look_at_;
-      const auto until = std::chrono::ceil<milliseconds>(next - now());
+    if (end_wanted_ && !asked_at_ && !ledger_.has_waiting()) {
+      const auto until = std::chrono::ceil<milliseconds>(ask_again_ - now());
       patience = std::clamp(until, milliseconds(0), patience);
     }
   }
@@ -202,18 +185,15 @@ void RabbitmqSource::hand_over() {
     ++changes_;
   }
   fresh_.clear();
-  look_at_ = now() + kLookEvery;
   event_.signal();
 }
 
-void RabbitmqSource::on_look(std::uint32_t messages, std::uint32_t consumers) {
-  forgotten_ = consumers == 0;
+void RabbitmqSource::on_depth(std::uint32_t messages) {
   // What came before the answer is there before it.
   hand_over();
   const std::scoped_lock lock(mutex_);
   const bool same = std::exchange(asked_at_, std::nullopt) == changes_;
   const bool all_out = ledger_.untold() >= static_cast<std::size_t>(spec_.prefetch);
-  if (!end_wanted_) return;
   if (!same || (messages > 0 && !all_out)) {
     empties_ = 0;
     ask_again_ = now() + (same ? kAskEndAgain : milliseconds(0));
