@@ -1,14 +1,17 @@
 // RabbitMQ joins the source suite, on a real broker; and what only a source of its kind does.
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <set>
 #include <thread>
 
 #include "sources/rabbitmq/make_rabbitmq_source.h"
+#include "system/descriptor.h"
 #include "tests/conformance/source_case.h"
 #include "tests/support/rabbitmq_server.h"
+#include "tests/support/tls.h"
 
 namespace semel::conformance {
 namespace {
@@ -68,6 +71,208 @@ SourceCase rabbitmq_case(const std::string& type) {
 INSTANTIATE_TEST_SUITE_P(Rabbitmq, SourceSuite,
                          testing::Values(rabbitmq_case("quorum"), rabbitmq_case("classic")),
                          testing::PrintToStringParamName());
+
+// Received from as an engine does.
+class Consumer {
+ public:
+  explicit Consumer(core::RabbitmqSpec spec)
+      : source_(rabbitmq::make_rabbitmq_source({std::move(spec), true})) {}
+
+  Source& source() { return *source_; }
+  // Until there are so many, or for `patience`.
+  std::vector<Arrival> receive(std::size_t count, milliseconds patience = 10s) {
+    std::vector<Arrival> all;
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (all.size() < count && std::chrono::steady_clock::now() < end) {
+      auto received = source_->receive({count - all.size(), 1 << 20});
+      EXPECT_TRUE(received.has_value()) << (received ? "" : received.error().message);
+      if (!received) break;
+      std::ranges::move(received->arrivals, std::back_inserter(all));
+      if (received->arrivals.empty()) std::this_thread::sleep_for(5ms);
+    }
+    return all;
+  }
+  void settle(const std::vector<Arrival>& arrivals,
+              Settlement::Kind kind = Settlement::Kind::kAck) {
+    std::vector<Settlement> settlements;
+    for (const Arrival& arrival : arrivals) settlements.push_back({arrival.tag, kind, 0ms});
+    EXPECT_TRUE(source_->settle(settlements).has_value());
+  }
+  // The first thing that goes wrong for good.
+  Error failure_of() {
+    const auto end = std::chrono::steady_clock::now() + 15s;
+    while (std::chrono::steady_clock::now() < end) {
+      const auto received = source_->receive({});
+      if (!received && received.error().kind == ErrorKind::kRejected) return received.error();
+      std::this_thread::sleep_for(20ms);
+    }
+    return {};
+  }
+
+ private:
+  std::unique_ptr<Source> source_;
+};
+
+std::string queue_of(std::size_t messages, const std::string& type = "quorum") {
+  const auto& server = RabbitmqServer::shared();
+  const std::string queue = server.new_queue(type);
+  std::vector<std::string> bodies;
+  for (std::size_t i = 0; i < messages; ++i) bodies.push_back(fmt::format("{{\"n\":{}}}", i));
+  server.publish_bodies(queue, bodies);
+  return queue;
+}
+
+// What is open fills the prefetch, and nothing else does.
+TEST(RabbitmqSource, ASlowMessageKeepsNoPlaceButItsOwn) {
+  auto spec = spec_for(queue_of(40));
+  spec.prefetch = 3;
+  Consumer consumer(spec);
+  const auto slow = consumer.receive(1);
+  ASSERT_EQ(slow.size(), 1U);
+  for (int i = 0; i < 39; ++i) {
+    const auto next = consumer.receive(1);
+    ASSERT_EQ(next.size(), 1U) << i << ": acknowledged though it stands behind an open one";
+    consumer.settle(next);
+  }
+  consumer.settle(slow);
+  EXPECT_TRUE(consumer.source().close(5s).has_value());
+  EXPECT_EQ(RabbitmqServer::shared().depth(spec.queue), 0);
+}
+
+TEST(RabbitmqSource, ThePrefetchIsTheMostThatIsOut) {
+  auto spec = spec_for(queue_of(10));
+  spec.prefetch = 4;
+  Consumer consumer(spec);
+  const auto all = consumer.receive(10, 1s);
+  EXPECT_EQ(all.size(), 4U);
+  EXPECT_EQ(RabbitmqServer::shared().depth(spec.queue), 6);
+}
+
+// Put back, it would be dropped at last by a queue with a delivery limit.
+TEST(RabbitmqSource, WhatIsReleasedIsNotCountedByTheBroker) {
+  const auto spec = spec_for(queue_of(1));
+  Consumer consumer(spec);
+  for (int i = 0; i < 5; ++i) {
+    const auto taken = consumer.receive(1);
+    ASSERT_EQ(taken.size(), 1U) << i;
+    EXPECT_FALSE(find_header(taken[0].headers, "x-delivery-count").has_value()) << i;
+    consumer.settle(taken, Settlement::Kind::kRelease);
+  }
+  EXPECT_TRUE(consumer.source().close(5s).has_value());
+  Consumer next(spec);
+  const auto again = next.receive(1);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(find_header(again[0].headers, "x-delivery-count"), "1") << "by the close";
+}
+
+TEST(RabbitmqSource, HeartbeatsAreKeptThoughNobodyReceives) {
+  auto spec = spec_for(queue_of(4));
+  spec.heartbeat = 1s;
+  Consumer consumer(spec);
+  const auto first = consumer.receive(2);
+  ASSERT_EQ(first.size(), 2U);
+  std::this_thread::sleep_for(4s);
+  consumer.settle(first);
+  const auto rest = consumer.receive(2);
+  ASSERT_EQ(rest.size(), 2U);
+  EXPECT_EQ(rest[0].tag.generation, first[0].tag.generation) << "the same connection";
+  consumer.settle(rest);
+  EXPECT_TRUE(consumer.source().close(5s).has_value());
+  EXPECT_EQ(RabbitmqServer::shared().depth(spec.queue), 0);
+}
+
+TEST(RabbitmqSource, AMessageBringsItsPropertiesAndItsHeaders) {
+  const auto& server = RabbitmqServer::shared();
+  const std::string queue = server.new_queue();
+  server.publish(queue, {{.body = "{}",
+                          .headers = {{"cloudEvents:id", "7"}, {"x", ""}},
+                          .message_id = "m-1",
+                          .content_type = "application/json",
+                          .correlation_id = "c-1"}});
+  Consumer consumer(spec_for(queue));
+  const auto arrivals = consumer.receive(1);
+  ASSERT_EQ(arrivals.size(), 1U);
+  EXPECT_EQ(arrivals[0].broker_key, "m-1");
+  EXPECT_EQ(arrivals[0].content_type, "application/json");
+  EXPECT_EQ(find_header(arrivals[0].headers, "cloudEvents:id"), "7");
+  EXPECT_EQ(find_header(arrivals[0].headers, "amqp-correlation-id"), "c-1");
+  EXPECT_EQ(arrivals[0].partition, queue);
+  EXPECT_FALSE(arrivals[0].broker_time.has_value());
+}
+
+TEST(RabbitmqSource, AStreamIsRefused) {
+  const auto& server = RabbitmqServer::shared();
+  const std::string queue = server.new_queue("stream");
+  Consumer consumer(spec_for(queue));
+  EXPECT_TRUE(consumer.receive(1, 300ms).empty());
+  server.publish_bodies(queue, {"{}", "{}"});
+  EXPECT_EQ(consumer.failure_of().code, "R316");
+  server.delete_queue(queue);
+}
+
+TEST(RabbitmqSource, ABrokerThatDoesNotAnswerKeepsNoCloseWaiting) {
+  // A listener that takes connections and says nothing.
+  const system::Descriptor deaf(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int port = test::free_port();
+  const auto address = test::loopback(port);
+  ASSERT_EQ(::bind(deaf.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(deaf.get(), 8), 0);
+  auto spec = spec_for("any");
+  spec.address.nodes = {{"127.0.0.1", static_cast<unsigned>(port)}};
+  Consumer consumer(spec);
+  EXPECT_TRUE(consumer.receive(1, 300ms).empty());
+  const auto before = std::chrono::steady_clock::now();
+  (void)consumer.source().close(500ms);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 4s) << "the login has five seconds";
+}
+
+class RabbitmqTls : public testing::Test {
+ protected:
+  static const RabbitmqServer& server() {
+    static const test::TlsIdentity identity("DNS:localhost");
+    static const RabbitmqServer broker(
+        {.terms = {}, .certificate = identity.certificate(), .key = identity.private_key()});
+    return broker;
+  }
+  core::RabbitmqSpec spec_at(const std::string& host, const std::string& ca) {
+    core::RabbitmqSpec spec;
+    spec.address =
+        core::read_amqp_url(fmt::format("amqps://owner:right@{}:{}", host, server().tls_port()))
+            .value();
+    spec.queue = queue_;
+    spec.tls_ca = ca;
+    return spec;
+  }
+  void SetUp() override {
+    queue_ = server().new_queue("classic");
+    server().publish_bodies(queue_, {"{}", Bytes(300'000, 'x')});
+    ca_ = server().certificate_file();
+  }
+
+  std::string queue_;
+  std::string ca_;
+};
+
+TEST_F(RabbitmqTls, MessagesComeWhereTheCertificateIsGood) {
+  Consumer consumer(spec_at("localhost", ca_));
+  const auto arrivals = consumer.receive(2);
+  ASSERT_EQ(arrivals.size(), 2U);
+  EXPECT_EQ(arrivals[1].payload.size(), 300'000U);
+  consumer.settle(arrivals);
+  EXPECT_TRUE(consumer.source().close(5s).has_value());
+  EXPECT_EQ(server().depth(queue_), 0);
+}
+
+TEST_F(RabbitmqTls, NobodyIsTrustedUnasked) {
+  EXPECT_EQ(Consumer(spec_at("localhost", {})).failure_of().code, "R312") << "by nobody we know";
+  const Error other_name = Consumer(spec_at("127.0.0.1", ca_)).failure_of();
+  EXPECT_EQ(other_name.code, "R312");
+  EXPECT_NE(other_name.message.find("not for this name"), std::string::npos) << other_name.message;
+  EXPECT_EQ(Consumer(spec_at("localhost", "/not/there")).failure_of().code, "R312");
+  auto plain = spec_at("localhost", ca_);
+  plain.address.nodes[0].port = static_cast<unsigned>(server().port());
+  EXPECT_EQ(Consumer(plain).failure_of().code, "R312") << "a port without TLS";
+}
 
 }  // namespace
 }  // namespace semel::conformance

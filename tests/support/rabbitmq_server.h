@@ -35,6 +35,7 @@ class RabbitmqServer final : public DatabaseServer {
   std::string url() const { return url({}); }
   std::string url_of(std::string_view account, std::string_view vhost) const;
   int tls_port() const;
+  std::string certificate_file() const { return folder() + "/ca.pem"; }
   // There is no SQL.
   std::string query(const std::string&, const std::string&) const override { return {}; }
 
