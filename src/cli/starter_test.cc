@@ -38,7 +38,7 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
       }
     }
   }
-  EXPECT_EQ(accepted, 138);
+  EXPECT_EQ(accepted, 174);
   EXPECT_EQ(refused, (std::set<std::string>{
                          "queue/sql/memory", "queue/exec/memory", "queue/http/memory",
                          "queue/native/memory", "file/sql/memory", "queue/sql/redis",

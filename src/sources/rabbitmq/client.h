@@ -25,6 +25,14 @@ struct amqp_rpc_reply_t_;
 
 namespace semel::rabbitmq {
 
+// A message whose frames are coming in.
+struct Coming {
+  std::uint64_t tag = 0;
+  std::uint64_t size = 0;
+  bool began = false;  // its properties are there
+  Arrival arrival;
+};
+
 class Client {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -82,13 +90,6 @@ class Client {
   ConnectionPtr connection_;
   std::string place_;  // host:port
 
-  // The message that is coming in.
-  struct Coming {
-    std::uint64_t tag = 0;
-    std::uint64_t size = 0;
-    bool began = false;  // its properties are there
-    Arrival arrival;
-  };
   std::optional<Coming> coming_;
 };
 
