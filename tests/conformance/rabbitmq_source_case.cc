@@ -226,52 +226,39 @@ TEST(RabbitmqSource, ABrokerThatDoesNotAnswerKeepsNoCloseWaiting) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, 4s) << "the login has five seconds";
 }
 
-class RabbitmqTls : public testing::Test {
- protected:
-  static const RabbitmqServer& server() {
-    static const test::TlsIdentity identity("DNS:localhost");
-    static const RabbitmqServer broker(
-        {.terms = {}, .certificate = identity.certificate(), .key = identity.private_key()});
-    return broker;
-  }
-  core::RabbitmqSpec spec_at(const std::string& host, const std::string& ca) {
+// One test: it has a broker of its own.
+TEST(RabbitmqTls, MessagesComeWhereTheCertificateIsGoodAndNowhereElse) {
+  const test::TlsIdentity identity("DNS:localhost");
+  const RabbitmqServer server(
+      {.terms = {}, .certificate = identity.certificate(), .key = identity.private_key()});
+  const std::string queue = server.new_queue("classic");
+  server.publish_bodies(queue, {"{}", Bytes(300'000, 'x')});
+  const auto spec_at = [&](const std::string& host, const std::string& ca) {
     core::RabbitmqSpec spec;
     spec.address =
-        core::read_amqp_url(fmt::format("amqps://owner:right@{}:{}", host, server().tls_port()))
+        core::read_amqp_url(fmt::format("amqps://owner:right@{}:{}", host, server.tls_port()))
             .value();
-    spec.queue = queue_;
+    spec.queue = queue;
     spec.tls_ca = ca;
     return spec;
-  }
-  void SetUp() override {
-    queue_ = server().new_queue("classic");
-    server().publish_bodies(queue_, {"{}", Bytes(300'000, 'x')});
-    ca_ = server().certificate_file();
-  }
+  };
+  const std::string ca = server.certificate_file();
+  EXPECT_EQ(Consumer(spec_at("localhost", {})).failure_of().code, "R312") << "by nobody we know";
+  const Error other_name = Consumer(spec_at("127.0.0.1", ca)).failure_of();
+  EXPECT_EQ(other_name.code, "R312");
+  EXPECT_NE(other_name.message.find("not for this name"), std::string::npos) << other_name.message;
+  EXPECT_EQ(Consumer(spec_at("localhost", "/not/there")).failure_of().code, "R312");
+  auto plain = spec_at("localhost", ca);
+  plain.address.nodes[0].port = static_cast<unsigned>(server.port());
+  EXPECT_EQ(Consumer(plain).failure_of().code, "R312") << "a port without TLS";
 
-  std::string queue_;
-  std::string ca_;
-};
-
-TEST_F(RabbitmqTls, MessagesComeWhereTheCertificateIsGood) {
-  Consumer consumer(spec_at("localhost", ca_));
+  Consumer consumer(spec_at("localhost", ca));
   const auto arrivals = consumer.receive(2);
   ASSERT_EQ(arrivals.size(), 2U);
   EXPECT_EQ(arrivals[1].payload.size(), 300'000U);
   consumer.settle(arrivals);
   EXPECT_TRUE(consumer.source().close(5s).has_value());
-  EXPECT_EQ(server().depth(queue_), 0);
-}
-
-TEST_F(RabbitmqTls, NobodyIsTrustedUnasked) {
-  EXPECT_EQ(Consumer(spec_at("localhost", {})).failure_of().code, "R312") << "by nobody we know";
-  const Error other_name = Consumer(spec_at("127.0.0.1", ca_)).failure_of();
-  EXPECT_EQ(other_name.code, "R312");
-  EXPECT_NE(other_name.message.find("not for this name"), std::string::npos) << other_name.message;
-  EXPECT_EQ(Consumer(spec_at("localhost", "/not/there")).failure_of().code, "R312");
-  auto plain = spec_at("localhost", ca_);
-  plain.address.nodes[0].port = static_cast<unsigned>(server().port());
-  EXPECT_EQ(Consumer(plain).failure_of().code, "R312") << "a port without TLS";
+  EXPECT_EQ(server.depth(queue), 0);
 }
 
 }  // namespace
