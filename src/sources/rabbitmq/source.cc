@@ -70,7 +70,8 @@ Result<void> RabbitmqSource::settle(std::span<const Settlement> settlements) {
   const std::scoped_lock lock(mutex_);
   for (const Settlement& settlement : settlements) {
     if (settlement.tag.generation != generation_) {
-      in_vain_ = in_vain_ || settlement.tag.generation < generation_;
+      // On a new connection it comes again and is settled there.
+      in_vain_ = in_vain_ || !connected_;
       continue;
     }
     if (ledger_.settle(settlement.tag.value, settlement.kind)) ++changes_;
