@@ -43,6 +43,9 @@ class FanOut final : public Observer {
                   std::string_view error) noexcept override {
     for (Observer* o : observers_) o->on_refused(consumer, arrival, reason, error);
   }
+  void on_held(std::string_view consumer, const Delivery& delivery) noexcept override {
+    for (Observer* o : observers_) o->on_held(consumer, delivery);
+  }
   void on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept override {
     for (Observer* o : observers_) o->on_lease_lost(consumer, delivery);
   }

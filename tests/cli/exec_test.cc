@@ -50,6 +50,24 @@ class ExecTest : public ::testing::Test {
   }
 };
 
+TEST_F(ExecTest, WhatIsHeldBehindAFailedOneIsTold) {
+  const Scene scene(
+      "    source: { file: { path: messages.jsonl, from: start } }\n    key: json:/id\n"
+      "    order: { key: json:/sku, on_failure: hold_key }\n"
+      "    retry: { backoff: 100ms..100ms }\n"
+      "    handler: { exec: [./handler.sh] }\n");
+  write_script(scene,
+               "cat > /dev/null\n"
+               "[ \"$SEMEL_KEY\" != 1 ] || [ \"$SEMEL_ATTEMPT\" -gt 1 ] || exit 75\n");
+  write_file(scene.file("messages.jsonl"),
+             "{\"id\":1,\"sku\":\"A\"}\n{\"id\":2,\"sku\":\"A\"}\n{\"id\":3,\"sku\":\"B\"}\n");
+  const Ran ran = scene.semel({"run", "--once"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("held       in the store, for later"), std::string::npos) << ran.out;
+  EXPECT_NE((ran.out + ran.err).find("3 effects, 1 retry, 1 held"), std::string::npos)
+      << ran.out << ran.err;
+}
+
 // The command is killed with its consumer between its answer and the record's commit or anywhere
 // else: what apply does is there once for each key all the same.
 TEST_F(ExecTest, WhatIsAppliedAfterACommandCommitsWithTheRecord) {
