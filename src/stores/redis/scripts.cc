@@ -54,18 +54,20 @@ return number
 // A token is the time in microseconds, moved on by an epoch for each life of the server; above the
 // last one, the record's, and whatever the caller has seen.
 //
-// Of a Cluster each call has a key or two: so no function is made before one is needed. And the
-// last token is told to no log and no replica within a life, as another life begins an epoch: what
-// is one write there is sent as one, and not as four words around two.
+// Of a Cluster each call has a key or two: so no function is made before one is needed. And most
+// last tokens are told to no log and no replica: what is one write there is sent as one, and not as
+// four words around two. What they have is in the same block of 2^31 as the last one, and another
+// life begins above that block, whatever its clock says.
 constexpr const char* kClaim = R"lua(
 local call, pack = redis.call, struct.pack
 local lease, life = tonumber(ARGV[1]), ARGV[4]
-local epoch, last, known = 0, 0, false
+local epoch, last, stored, known = 0, 0, 0, false
 local given = call('GET', KEYS[1])
 if given then
-  epoch, last = struct.unpack('>I4I7', given)
-  known = string.sub(given, 12) == life
-  if not known then epoch = epoch + 1 end
+  epoch, stored = struct.unpack('>I4I7', given)
+  last = stored
+  known = life ~= '' and string.sub(given, 12) == life
+  if not known then epoch, last = epoch + 1, last + 2147483648 end
 end
 last = math.max(last, tonumber(ARGV[3]), micros + epoch * 4294967296 - 1)
 
@@ -140,8 +142,8 @@ if bad then
   return type(bad) == 'table' and bad or answers
 end
 if #made + #names > 0 then
-  local quiet = known and redis.set_repl
-  if quiet then redis.set_repl(redis.REPL_NONE) end
+  local quiet = known and math.floor(last / 2147483648) == math.floor(stored / 2147483648)
+  quiet = quiet and redis.set_repl and pcall(redis.set_repl, redis.REPL_NONE)
   call('SET', KEYS[1], pack('>I4I7', epoch, last) .. life)
   if quiet then redis.set_repl(redis.REPL_ALL) end
 end

@@ -132,6 +132,30 @@ TEST(RedisStore, EachLifeOfTheServerMovesTokensOn) {
       << "once for each life";
 }
 
+// Of the tokens of one life the log has the first ones alone.
+TEST(RedisStore, ALifeBeginsAboveAllTokensOfTheLastOneWhateverTheClock) {
+  RedisServer mine(RedisServer::fast());
+  mine.query("SET clock 2000000000000000");
+  TestPlace place(mine, {}, "redis.call('GET', 'clock')");
+  const Message m = place.message("k");
+  Token last{};
+  const auto give_and_take = [&] {
+    const Lease lease = place.acquire(m);
+    ASSERT_GT(lease.token, last);
+    last = lease.token;
+    ASSERT_EQ(place.finish(test::not_started(lease)).value(), Applied::kYes);
+  };
+  for (int i = 0; i < 5; ++i) ASSERT_NO_FATAL_FAILURE(give_and_take());
+  mine.query("SET clock 1000000000000000");
+  for (int i = 0; i < 5; ++i) ASSERT_NO_FATAL_FAILURE(give_and_take());
+  for (int lives = 0; lives < 3; ++lives) {
+    mine.stop();
+    mine.start();
+    place.open();
+    ASSERT_NO_FATAL_FAILURE(give_and_take());
+  }
+}
+
 TEST(RedisStore, ALostAnswerToAClaimIsAskedForAgain) {
   TcpProxy proxy(shared().port());
   TestPlace place(shared(), fmt::format("redis://127.0.0.1:{}", proxy.port()));
