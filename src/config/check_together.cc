@@ -7,6 +7,7 @@
 
 #include "config/checks.h"
 #include "config/node.h"
+#include "core/rabbitmq_spec.h"
 
 namespace semel::config {
 namespace {
@@ -34,6 +35,12 @@ void check_groups(const View& source, Groups& groups, Report& report) {
   }
 }
 
+// The broker and its vhost, however the URL says it.
+std::string broker_of(const std::string& url) {
+  const auto address = core::read_amqp_url(url);
+  return address ? address->place() + "/" + address->vhost : url;
+}
+
 // Who consumes a queue of a broker.
 using Queues = std::map<std::pair<std::string, std::string>, std::string>;
 
@@ -42,7 +49,7 @@ void check_queues(const View& source, Queues& queues, Report& report) {
   const auto* queue = rabbitmq.find("queue");
   if (!source.written("rabbitmq") || queue == nullptr) return;
   const auto [other, fresh] =
-      queues.try_emplace({rabbitmq.text("url"), queue->text}, rabbitmq.path());
+      queues.try_emplace({broker_of(rabbitmq.text("url")), queue->text}, rabbitmq.path());
   if (fresh) return;
   auto& made = report.error("E028", queue->place, queue->path,
                             fmt::format("{}: queue {} is consumed for {} already", queue->path,

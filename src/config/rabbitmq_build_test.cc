@@ -1,4 +1,5 @@
 // What a config's RabbitMQ source becomes, what of it is refused, and what of it is shown.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "config/test_load.h"
@@ -78,11 +79,14 @@ TEST(RabbitmqConfig, ATimeoutPastTheBrokersPatienceIsWarnedOf) {
 }
 
 TEST(RabbitmqConfig, TwoConsumersDoNotShareAQueue) {
-  const std::string other =
-      "  - name: audit\n    source: { rabbitmq: { url: \"amqp://rabbit/shop\", queue: "
-      "emails } }\n    key: json:/id\n";
-  const auto loaded = load_text(emails("") + other, "semel.yaml", with_env({}));
-  EXPECT_NE(all_of(loaded).find("E028"), std::string::npos) << all_of(loaded);
+  for (const char* url : {"amqp://rabbit/shop", "amqp://other:word@rabbit:5672/shop"}) {
+    const std::string other = fmt::format(
+        "  - name: audit\n    source: {{ rabbitmq: {{ url: \"{}\", queue: emails }} }}\n    key: "
+        "json:/id\n",
+        url);
+    const auto loaded = load_text(emails("") + other, "semel.yaml", with_env({}));
+    EXPECT_NE(all_of(loaded).find("E028"), std::string::npos) << url << all_of(loaded);
+  }
 }
 
 TEST(RabbitmqConfig, PasswordsAreNeverShown) {

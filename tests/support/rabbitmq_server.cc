@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -93,11 +94,11 @@ void send_post(const AmqpSession& session, const std::string& queue,
   }
 }
 
-// One frame of confirms may speak for many.
+// One frame of confirms may speak for many, and they come in any order.
 void wait_confirmed(const AmqpSession& session, std::uint64_t count) {
-  std::uint64_t confirmed = 0;
-  std::uint64_t singly = 0;
-  while (confirmed + singly < count) {
+  std::set<std::uint64_t> open;
+  for (std::uint64_t tag = 1; tag <= count; ++tag) open.insert(open.end(), tag);
+  while (!open.empty()) {
     const timeval patience{20, 0};
     amqp_frame_t frame;
     if (amqp_simple_wait_frame_noblock(session.get(), &frame, &patience) != AMQP_STATUS_OK ||
@@ -106,12 +107,9 @@ void wait_confirmed(const AmqpSession& session, std::uint64_t count) {
     }
     const auto* const ack = static_cast<amqp_basic_ack_t*>(frame.payload.method.decoded);
     if (ack->multiple != 0) {
-      singly -= std::min(singly, ack->delivery_tag - confirmed);
-      confirmed = ack->delivery_tag;
-    } else if (ack->delivery_tag == confirmed + 1) {
-      ++confirmed;
+      open.erase(open.begin(), open.upper_bound(ack->delivery_tag));
     } else {
-      ++singly;
+      open.erase(ack->delivery_tag);
     }
     amqp_maybe_release_buffers(session.get());
   }

@@ -43,8 +43,10 @@ void Assignment::rotate() {
 }
 
 bool Assignment::at_end() const {
-  return std::ranges::all_of(
-      partitions_, [](const auto& p) { return p->at_end && !p->ledger.has_given_back(); });
+  // One that is full brings nothing until something is settled, which a dry run never does.
+  return std::ranges::all_of(partitions_, [](const auto& p) {
+    return (p->at_end || p->ledger.full()) && !p->ledger.has_given_back();
+  });
 }
 
 std::size_t Assignment::out_of_leaving() const {

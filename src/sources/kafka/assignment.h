@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -30,11 +31,12 @@ struct Partition {
   std::uint64_t generation = 0;
   QueuePtr queue;
   Ledger ledger;
-  bool at_end = false;      // as of the last fetch
-  std::int64_t end = -1;    // its end, as of the fetch that met it
-  std::int64_t begin = -1;  // the group's offset when it was assigned
-  bool asked = false;       // for that
-  bool leaving = false;     // it is being taken away: nothing more is read
+  bool at_end = false;    // as of the last fetch
+  std::int64_t end = -1;  // its end, as of the fetch that met it
+  // The group's offset when it was assigned; -1: it had none; nothing: not known yet.
+  std::optional<std::int64_t> begin;
+  bool asked = false;    // for that
+  bool leaving = false;  // it is being taken away: nothing more is read
 };
 
 class Assignment {

@@ -14,7 +14,7 @@ std::vector<SourceFigure> KafkaSource::figures() {
     const auto lag = lag_of(*partition);
     if (lag) made.push_back({"lag", partition->name, *lag, {}});
     sum = lag && sum ? std::optional(*sum + *lag) : std::nullopt;
-    const auto committed = std::max(partition->ledger.committed(), partition->begin);
+    const auto committed = std::max(partition->ledger.committed(), partition->begin.value_or(-1));
     if (committed >= 0) made.push_back({"committed", partition->name, committed, {}});
   }
   if (sum) made.push_back({"lag", {}, *sum, {}});
@@ -29,7 +29,8 @@ std::vector<SourceFigure> KafkaSource::figures() {
 std::optional<std::int64_t> KafkaSource::lag_of(const Partition& partition) const {
   const Client::Edges edges = client_->edges(partition.id);
   if (edges.high < 0) return std::nullopt;
-  std::int64_t done = std::max(partition.ledger.committed(), partition.begin);
+  if (!partition.begin && partition.ledger.committed() < 0) return std::nullopt;
+  std::int64_t done = std::max(partition.ledger.committed(), partition.begin.value_or(-1));
   if (done < 0 && spec_.from == core::KafkaSpec::From::kEarliest) done = edges.low;
   // Marks of transactions stand behind the last record, and are nobody's to commit.
   if (partition.ledger.clear()) done = std::max(done, partition.end);

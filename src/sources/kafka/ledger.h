@@ -36,6 +36,10 @@ class Ledger {
   bool clear() const noexcept { return open_.empty() && (last_ < 0 || committed_ > last_); }
 
   std::size_t out() const noexcept { return open_.size() - given_back_.size(); }
+  // So far may messages be handed out behind one that is not settled; past it the partition is not
+  // read, so that what a crash brings again, and what is kept of it, has a bound.
+  static constexpr std::int64_t kMostBehindOpen = 100'000;
+  bool full() const noexcept { return span() >= kMostBehindOpen; }
   // Offsets from the first that is not settled to the last that came.
   std::int64_t span() const noexcept { return open_.empty() ? 0 : last_ - open_.begin()->first; }
 

@@ -87,5 +87,15 @@ TEST(KafkaLedger, SpanTellsHowFarOneOpenMessageIsLeftBehind) {
   EXPECT_TRUE(ledger.grows(901));
 }
 
+TEST(KafkaLedger, FullIsSoFarBehindTheFirstThatIsOpen) {
+  Ledger ledger = with({1, 2, Ledger::kMostBehindOpen});
+  EXPECT_FALSE(ledger.full());
+  Arrival arrival;
+  ledger.handed_out(Ledger::kMostBehindOpen + 1, arrival);
+  EXPECT_TRUE(ledger.full());
+  ledger.settle(1, Kind::kAck);
+  EXPECT_FALSE(ledger.full());
+}
+
 }  // namespace
 }  // namespace semel::kafka

@@ -27,6 +27,7 @@ constexpr milliseconds kDrainOnRevoke{5'000};
 constexpr milliseconds kCommitPatience{5'000};
 // Of what is only looked at.
 constexpr milliseconds kAskPatience{2'000};
+constexpr milliseconds kAskBeginsAgain{5'000};
 constexpr milliseconds kCommitPatienceAway{1'000};
 
 }  // namespace
@@ -70,8 +71,11 @@ void KafkaSource::ask_horizon() {
   horizon_ = std::move(horizon);
 }
 
-// Where the group stood in what was just assigned: only for figures, so one question is enough.
+// Where the group stood in what was just assigned: only for figures, so one question for all is
+// enough.
 void KafkaSource::look_for_begins() {
+  const TimePoint now = environment_.clock->now();
+  if (now < ask_begins_at_) return;
   std::vector<TopicPartition> asked;
   {
     const std::scoped_lock lock(mutex_);
@@ -85,6 +89,12 @@ void KafkaSource::look_for_begins() {
   const std::scoped_lock lock(mutex_);
   for (const auto& [id, next] : offsets) {
     if (Partition* partition = assignment_.find(id)) partition->begin = next;
+  }
+  if (offsets.size() == asked.size()) return;
+  ask_begins_at_ = now + kAskBeginsAgain;
+  for (const TopicPartition& id : asked) {
+    Partition* partition = assignment_.find(id);
+    if (partition != nullptr && !partition->begin) partition->asked = false;
   }
 }
 

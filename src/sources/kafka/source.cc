@@ -13,14 +13,6 @@ namespace semel::kafka {
 
 using std::chrono::milliseconds;
 
-namespace {
-
-// So far may messages be handed out behind one that is not settled; past it its partition is not
-// read, so that what a crash brings again, and what is kept of it, has a bound.
-constexpr std::int64_t kMostBehindOpen = 100'000;
-
-}  // namespace
-
 KafkaSource::KafkaSource(core::KafkaSpec spec, Environment& environment)
     : spec_(std::move(spec)), environment_(environment) {
   traits_.name = "kafka";
@@ -82,7 +74,7 @@ void KafkaSource::read(Partition& partition, const ReceiveLimits& limits, Receiv
       hand_out(*std::move(again));
       continue;
     }
-    if (partition.ledger.span() >= kMostBehindOpen) {
+    if (partition.ledger.full()) {
       blocked_ = true;
       return;
     }

@@ -91,6 +91,7 @@ class KafkaSource final : public Source, private Client::Watcher {
   bool brokers_down_ = false;  // librdkafka says so
   TimePoint next_look_{};
   TimePoint committed_at_{};
+  TimePoint ask_begins_at_{};
 
   // The receiving thread's.
   bool more_ = false;

@@ -212,9 +212,11 @@ Result<void> Client::take_method(const amqp_method_t_& method) {
       coming_.emplace().tag =
           static_cast<const amqp_basic_deliver_t*>(method.decoded)->delivery_tag;
       return {};
-    case AMQP_QUEUE_DECLARE_OK_METHOD:
-      watcher_.on_depth(static_cast<const amqp_queue_declare_ok_t*>(method.decoded)->message_count);
+    case AMQP_QUEUE_DECLARE_OK_METHOD: {
+      const auto* const told = static_cast<const amqp_queue_declare_ok_t*>(method.decoded);
+      watcher_.on_depth(told->message_count, told->consumer_count);
       return {};
+    }
     case AMQP_CONNECTION_BLOCKED_METHOD:
       watcher_.on_blocked(
           text_of(static_cast<const amqp_connection_blocked_t*>(method.decoded)->reason));

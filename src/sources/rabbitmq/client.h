@@ -43,7 +43,7 @@ class Client {
     virtual ~Watcher() = default;
     virtual void on_delivery(std::uint64_t tag, Arrival arrival) = 0;
     // How many messages are ready in the queue: the answer to ask_depth().
-    virtual void on_depth(std::uint32_t messages) = 0;
+    virtual void on_depth(std::uint32_t messages, std::uint32_t consumers) = 0;
     // None: it goes on.
     virtual void on_blocked(std::optional<std::string> why) = 0;
   };

@@ -21,6 +21,9 @@ constexpr milliseconds kLongestPause{2'000};
 // What is settled meanwhile is to be told soon.
 constexpr std::size_t kFramesAtOnce = 500;
 constexpr milliseconds kAskEndAgain{200};
+// A connection that ends sooner did not work, whatever was done on it: each one counts as a try of
+// all messages of the prefetch, and a queue may have a limit of those.
+constexpr milliseconds kWorks{5'000};
 // A queue that was there is looked for so often before it is taken to be gone.
 constexpr std::size_t kLooksForQueue = 4;
 // RabbitMQ's own limit, where there is one, is 20.
@@ -66,7 +69,7 @@ void RabbitmqSource::connect() {
     notice(fmt::format("{}; it is there again, and what was in flight comes again", lost_));
   }
   lost_.clear();
-  tries_ = 0;
+  connected_at_ = now();
   not_there_ = 0;
   away_.reset();
   ++generation_;
@@ -94,7 +97,8 @@ void RabbitmqSource::note_failure(Error error) {
   if (stop_) return;
   if (is_final(error)) {
     // A broker that has just begun may not know all of its queues.
-    const bool perhaps = known_ && error.code == "R314" && ++not_there_ < kLooksForQueue;
+    const bool perhaps = known_ && error.code == "R314" &&
+                         ++not_there_ < kLooksForQueue * spec_.address.nodes.size();
     if (!perhaps) set_final(std::move(error));
     return;
   }
@@ -121,7 +125,10 @@ void RabbitmqSource::serve() {
     well = client_->read(kFramesAtOnce);
     hand_over();
   }
-  if (!well) lose(std::move(well.error()));
+  if (well) return;
+  lose(std::move(well.error()));
+  tries_ = now() - connected_at_ < kWorks ? tries_ + 1 : 0;
+  pause();
 }
 
 Result<void> RabbitmqSource::tell() {
@@ -134,7 +141,11 @@ Result<void> RabbitmqSource::tell() {
     if (ask) asked_at_ = changes_;
   }
   for (const Ledger::Ack& ack : acks) {
-    if (auto told = client_->ack(ack.tag, ack.multiple); !told) return told;
+    auto told = client_->ack(ack.tag, ack.multiple);
+    if (told) continue;
+    const std::scoped_lock lock(mutex_);
+    in_vain_ = true;
+    return told;
   }
   if (ask) return client_->ask_depth();
   return {};
@@ -188,13 +199,15 @@ void RabbitmqSource::hand_over() {
   event_.signal();
 }
 
-void RabbitmqSource::on_depth(std::uint32_t messages) {
+void RabbitmqSource::on_depth(std::uint32_t messages, std::uint32_t consumers) {
   // What came before the answer is there before it.
   hand_over();
   const std::scoped_lock lock(mutex_);
   const bool same = std::exchange(asked_at_, std::nullopt) == changes_;
   const bool all_out = ledger_.untold() >= static_cast<std::size_t>(spec_.prefetch);
-  if (!same || (messages > 0 && !all_out)) {
+  // We consume: a quorum queue without a leader answers 0 and 0, whatever is in it.
+  const bool known = consumers > 0;
+  if (!same || !known || (messages > 0 && !all_out)) {
     empties_ = 0;
     ask_again_ = now() + (same ? kAskEndAgain : milliseconds(0));
     return;
@@ -227,7 +240,8 @@ void RabbitmqSource::lose(Error error) {
   asked_at_.reset();
   empties_ = 0;
   if (stop_) return;
-  if (is_final(error)) return set_final(std::move(error));
+  // A queue that is gone is looked for first.
+  if (is_final(error) && error.code != "R314") return set_final(std::move(error));
   // What a person should know, whether or not it goes on at once.
   if (error.code != "R310") {
     notice(error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint));
@@ -244,7 +258,9 @@ void RabbitmqSource::leave() {
     all_told_ = !in_vain_;
   }
   if (!client_ || by == TimePoint{}) return client_.reset();
-  bool told = client_->stop_consuming(by).has_value() && tell().has_value();
+  // Before anything that may be answered too late.
+  bool told = tell().has_value();
+  told = told && client_->stop_consuming(by).has_value() && tell().has_value();
   told = client_->close(by).has_value() && told;
   client_.reset();
   const std::scoped_lock lock(mutex_);

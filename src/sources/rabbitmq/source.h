@@ -63,7 +63,7 @@ class RabbitmqSource final : public Source, private Client::Watcher {
   void lose(Error error);
   void leave();
   void on_delivery(std::uint64_t tag, Arrival arrival) override;
-  void on_depth(std::uint32_t messages) override;
+  void on_depth(std::uint32_t messages, std::uint32_t consumers) override;
   void on_blocked(std::optional<std::string> why) override;
 
   // With the lock held.
@@ -87,7 +87,8 @@ class RabbitmqSource final : public Source, private Client::Watcher {
   // The serving thread's.
   std::unique_ptr<Client> client_;
   std::vector<std::pair<std::uint64_t, Arrival>> fresh_;
-  std::size_t tries_ = 0;      // to connect, since the last time it worked
+  std::size_t tries_ = 0;  // to connect, since the last time it worked for some while
+  TimePoint connected_at_{};
   std::size_t not_there_ = 0;  // tries that did not find a queue which was there before
   std::string lost_;           // why the last connection ended
   std::string nonce_;          // of this connection: tags count anew on each
