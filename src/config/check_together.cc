@@ -12,6 +12,14 @@
 namespace semel::config {
 namespace {
 
+// Where two consumers would share out what each of them is to have.
+void refuse_shared(const Setting& setting, const std::string& what, const char* help,
+                   Report& report) {
+  auto& made = report.error("E028", setting.place, setting.path, setting.path + ": " + what);
+  made.detail.push_back("each message would reach only one of them");
+  made.help = help;
+}
+
 // Who reads a topic in a group of a cluster.
 using Groups = std::map<std::tuple<std::string, std::string, std::string>, std::string>;
 
@@ -25,12 +33,10 @@ void check_groups(const View& source, Groups& groups, Report& report) {
     const auto [other, fresh] =
         groups.try_emplace({kafka.text("brokers"), group->text, topic->text}, kafka.path());
     if (fresh || other->second == kafka.path()) continue;
-    auto& made =
-        report.error("E028", group->place, group->path,
-                     fmt::format("{}: group {} reads topic {} for {} already", group->path,
-                                 in_quotes(group->text), in_quotes(topic->text), other->second));
-    made.detail.push_back("each message would reach only one of them");
-    made.help = "give each consumer a group of its own";
+    refuse_shared(*group,
+                  fmt::format("group {} reads topic {} for {} already", in_quotes(group->text),
+                              in_quotes(topic->text), other->second),
+                  "give each consumer a group of its own", report);
     return;
   }
 }
@@ -51,11 +57,10 @@ void check_queues(const View& source, Queues& queues, Report& report) {
   const auto [other, fresh] =
       queues.try_emplace({broker_of(rabbitmq.text("url")), queue->text}, rabbitmq.path());
   if (fresh) return;
-  auto& made = report.error("E028", queue->place, queue->path,
-                            fmt::format("{}: queue {} is consumed for {} already", queue->path,
-                                        in_quotes(queue->text), other->second));
-  made.detail.push_back("each message would reach only one of them");
-  made.help = "give each consumer a queue of its own, bound to the same exchange";
+  refuse_shared(
+      *queue,
+      fmt::format("queue {} is consumed for {} already", in_quotes(queue->text), other->second),
+      "give each consumer a queue of its own, bound to the same exchange", report);
 }
 
 }  // namespace

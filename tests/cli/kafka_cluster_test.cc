@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +20,7 @@ constexpr const char* kShortSession =
     "session.timeout.ms: 3000, heartbeat.interval.ms: 300, topic.metadata.refresh.interval.ms: "
     "1000";
 
-std::size_t rounds() { return std::getenv("SEMEL_SOAK") != nullptr ? 5 : 1; }
+std::size_t rounds() { return soaks() ? 5 : 1; }
 
 class KafkaClusterRun {
  public:

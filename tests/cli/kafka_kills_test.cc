@@ -5,7 +5,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <random>
@@ -20,10 +19,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-std::size_t times(std::size_t in_short) {
-  return std::getenv("SEMEL_SOAK") != nullptr ? in_short * 10 : in_short;
-}
 
 // A member that dies is missed soon.
 std::string short_session(Ground ground) {
@@ -64,7 +59,7 @@ TEST_P(KafkaMembers, AreKilledAndAdded) {
   scene.produce(300);
   std::vector<std::unique_ptr<Program>> members;
   for (int i = 0; i < 3; ++i) members.push_back(start(scene));
-  const std::size_t kills = times(10);
+  const std::size_t kills = soak_times(10);
   std::size_t killed = 0;
   for (std::size_t i = 0; i < kills; ++i) {
     const auto before = scene.sum();
@@ -91,7 +86,7 @@ TEST_P(KafkaMembers, OneStandsStillPastItsSession) {
   std::vector<std::unique_ptr<Program>> members;
   for (int i = 0; i < 2; ++i) members.push_back(start(scene));
   ASSERT_TRUE(comes_true([&] { return scene.sum() > 0; }));
-  for (std::size_t i = 0; i < times(2); ++i) {
+  for (std::size_t i = 0; i < soak_times(2); ++i) {
     scene.produce(1'000);
     auto& frozen = members[i % members.size()];
     frozen->signal(SIGSTOP);
@@ -105,7 +100,7 @@ TEST_P(KafkaMembers, OneStandsStillPastItsSession) {
 // What docs/sources/kafka.md promises, in one run: a config of some twenty lines, a topic of which
 // each tenth message stands there twice, and one process that is killed and started again.
 TEST_F(KafkaKills, ATopicIsReadByAProcessThatIsKilledAgainAndAgain) {
-  const bool soak = std::getenv("SEMEL_SOAK") != nullptr;
+  const bool soak = soaks();
   const std::size_t messages = soak ? 200'000 : 20'000;
   const std::size_t kills = soak ? 20 : 4;
   KafkaScene scene(Ground::kSqlite, KafkaServer::shared(),
@@ -143,7 +138,7 @@ TEST_F(KafkaKills, TheBrokerIsKilled) {
   scene.produce(300);
   std::vector<std::unique_ptr<Program>> members;
   for (int i = 0; i < 2; ++i) members.push_back(start(scene));
-  for (std::size_t i = 0; i < times(3); ++i) {
+  for (std::size_t i = 0; i < soak_times(3); ++i) {
     const auto before = scene.sum();
     scene.produce(1'000);
     ASSERT_TRUE(comes_true([&] { return scene.sum() > before; }, seconds(60))) << "kill " << i;

@@ -186,6 +186,10 @@ bool tells(const Program& program, std::string_view text) {
   return comes_true([&] { return program.err().find(text) != std::string::npos; });
 }
 
+bool soaks() { return std::getenv("SEMEL_SOAK") != nullptr; }
+
+std::size_t soak_times(std::size_t in_short) { return soaks() ? in_short * 10 : in_short; }
+
 std::size_t count_of(std::string_view text, std::string_view part) {
   std::size_t count = 0;
   for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; ++at) ++count;

@@ -70,6 +70,10 @@ bool comes_true(const std::function<bool()>& true_now,
 // Waits until `text` stands in its stderr.
 bool tells(const Program& program, std::string_view text);
 std::size_t count_of(std::string_view text, std::string_view part);
+// Whether these are the long runs: SEMEL_SOAK is set.
+bool soaks();
+// Ten times as many then.
+std::size_t soak_times(std::size_t in_short);
 
 // A folder with a database of the user's, a config over it, and the program.
 class Scene {

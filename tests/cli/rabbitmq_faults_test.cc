@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
@@ -17,10 +16,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-std::size_t times(std::size_t in_short) {
-  return std::getenv("SEMEL_SOAK") != nullptr ? in_short * 10 : in_short;
-}
 
 // One for all of them: each leaves it running.
 RabbitmqServer& own_broker() {
@@ -56,7 +51,7 @@ TEST(RabbitmqKills, TheRunIsKilledAgainAndAgain) {
   scene.publish(300);
   auto runner = start_run(scene);
   std::size_t killed = 0;
-  const std::size_t kills = times(8);
+  const std::size_t kills = soak_times(8);
   for (std::size_t i = 0; i < kills; ++i) {
     const auto before = scene.sum();
     scene.publish(300);

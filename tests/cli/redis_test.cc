@@ -4,7 +4,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -141,7 +140,7 @@ TEST(RedisProgram, WhatFailsIsTriedAgainAndWhatIsHopelessIsADeadLetter) {
 
 TEST(RedisProgram, NothingIsLostHoweverOftenTheRunIsKilled) {
   constexpr int kAtATime = 16;
-  const bool soak = std::getenv("SEMEL_SOAK") != nullptr;
+  const bool soak = soaks();
   const int messages = soak ? 5'000 : 400, kills = soak ? 25 : 6;
   const RedisScene scene(kFile);
   scene.lines(0, messages);

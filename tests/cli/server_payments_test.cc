@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <thread>
@@ -27,7 +26,7 @@ constexpr Size kSmall = {2'000, 10, 5};
 constexpr Size kLong = {60'000, 50, 25};
 
 // The long one is for the soak: SEMEL_SOAK=1.
-const Size& size() { return std::getenv("SEMEL_SOAK") != nullptr ? kLong : kSmall; }
+const Size& size() { return soaks() ? kLong : kSmall; }
 
 std::uint64_t new_seed() {
   const std::uint64_t seed = std::random_device{}();

@@ -72,33 +72,9 @@ INSTANTIATE_TEST_SUITE_P(Kafka, SourceSuite,
                              [] { return std::unique_ptr<SourcePlace>(new KafkaPlace()); }}),
                          testing::PrintToStringParamName());
 
-// A member of a group, received from as an engine does.
-class Member {
+class Member : public Receiver {
  public:
-  explicit Member(const core::KafkaSpec& spec) : source_(opened_kafka(spec)) {}
-
-  Source& source() { return *source_; }
-  // Until there are so many, or for `patience`.
-  std::vector<Arrival> receive(std::size_t count, milliseconds patience = 15s) {
-    std::vector<Arrival> all;
-    const auto end = std::chrono::steady_clock::now() + patience;
-    while (all.size() < count && std::chrono::steady_clock::now() < end) {
-      auto received = source_->receive({count - all.size(), 1 << 20});
-      EXPECT_TRUE(received.has_value()) << (received ? "" : received.error().message);
-      if (!received) break;
-      std::ranges::move(received->arrivals, std::back_inserter(all));
-      if (received->arrivals.empty()) std::this_thread::sleep_for(5ms);
-    }
-    return all;
-  }
-  void ack(const std::vector<Arrival>& arrivals) {
-    std::vector<Settlement> settlements;
-    for (const Arrival& arrival : arrivals) settlements.push_back({arrival.tag, {}, 0ms});
-    EXPECT_TRUE(source_->settle(settlements).has_value());
-  }
-
- private:
-  std::unique_ptr<Source> source_;
+  explicit Member(const core::KafkaSpec& spec) : Receiver(opened_kafka(spec), 15s) {}
 };
 
 std::string topic_with(std::size_t messages, int partitions) {
@@ -119,13 +95,13 @@ TEST(KafkaSource, OffsetsAreCommittedUpToTheContiguousPrefixAlsoWhileItRuns) {
   Member member(spec);
   const auto arrivals = member.receive(10);
   ASSERT_EQ(arrivals.size(), 10U);
-  member.ack({arrivals[0], arrivals[1], arrivals[2], arrivals[5], arrivals[9]});
+  member.settle({arrivals[0], arrivals[1], arrivals[2], arrivals[5], arrivals[9]});
   const auto end = std::chrono::steady_clock::now() + 10s;
   while (server.committed(spec.group, topic, 0) < 0 && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(50ms);
   }
   EXPECT_EQ(server.committed(spec.group, topic, 0), 3);
-  member.ack({arrivals.begin() + 3, arrivals.begin() + 9});
+  member.settle({arrivals.begin() + 3, arrivals.begin() + 9});
   EXPECT_TRUE(member.source().close(5s).has_value());
   EXPECT_EQ(server.committed(spec.group, topic, 0), 10) << "closing tells what is settled";
 }
@@ -170,10 +146,10 @@ TEST_P(KafkaGroups, ALateSettlementOfAPartitionThatIsGoneIsVoid) {
   }
   ASSERT_EQ(again.size(), 10U) << "the second one has a partition, from its beginning";
   const int moved = again[0].partition.back() - '0';
-  first.ack(taken);
+  first.settle(taken);
   EXPECT_TRUE(first.source().close(5s).has_value());
   EXPECT_EQ(server.committed(spec.group, topic, moved), -1) << "settled by nobody who has it";
-  second.ack(again);
+  second.settle(again);
   EXPECT_TRUE(second.source().close(5s).has_value());
   EXPECT_EQ(server.committed(spec.group, topic, moved), 10);
 }
@@ -184,7 +160,7 @@ TEST_P(KafkaGroups, WhatIsSettledBeforeARebalanceDoesNotComeAgain) {
   auto spec = spec_of(topic);
   spec.properties["partition.assignment.strategy"] = GetParam();
   Member first(spec);
-  first.ack(first.receive(20));
+  first.settle(first.receive(20));
   Member second(spec);
   EXPECT_TRUE(second.receive(1, 4s).empty());
   EXPECT_TRUE(first.receive(1, 100ms).empty());
@@ -238,7 +214,7 @@ TEST(KafkaSource, FiguresMayBeAskedByAnyThreadUntilItIsClosed) {
     EXPECT_EQ(figure_of(member.source(), "lag"), lag);
   };
   becomes(300);
-  member.ack({arrivals.begin(), arrivals.begin() + 100});
+  member.settle({arrivals.begin(), arrivals.begin() + 100});
   // Of each partition only what is settled in one piece from its beginning.
   std::int64_t in_one_piece = 0;
   for (const char* end : {"-0", "-1"}) {
@@ -249,7 +225,7 @@ TEST(KafkaSource, FiguresMayBeAskedByAnyThreadUntilItIsClosed) {
     }
   }
   becomes(300 - in_one_piece);
-  member.ack(arrivals);
+  member.settle(arrivals);
   becomes(0);
   EXPECT_EQ(figure_of(member.source(), "committed", topic + "-1"), 150);
   EXPECT_EQ(figure_of(member.source(), "partitions"), 2);
@@ -270,7 +246,7 @@ TEST(KafkaSource, OnlyWhatWasCommittedInATransactionIsSeenAndItsMarksAreNoLag) {
   const auto arrivals = member.receive(3);
   ASSERT_EQ(arrivals.size(), 3U);
   EXPECT_EQ(arrivals[2].payload, "4");
-  member.ack(arrivals);
+  member.settle(arrivals);
   const auto end = std::chrono::steady_clock::now() + 10s;
   while (figure_of(member.source(), "lag") != 0 && std::chrono::steady_clock::now() < end) {
     EXPECT_TRUE(member.receive(1, 20ms).empty());

@@ -72,45 +72,21 @@ INSTANTIATE_TEST_SUITE_P(Rabbitmq, SourceSuite,
                          testing::Values(rabbitmq_case("quorum"), rabbitmq_case("classic")),
                          testing::PrintToStringParamName());
 
-// Received from as an engine does.
-class Consumer {
+class Consumer : public Receiver {
  public:
   explicit Consumer(core::RabbitmqSpec spec)
-      : source_(rabbitmq::make_rabbitmq_source({std::move(spec), true})) {}
+      : Receiver(rabbitmq::make_rabbitmq_source({std::move(spec), true}), 10s) {}
 
-  Source& source() { return *source_; }
-  // Until there are so many, or for `patience`.
-  std::vector<Arrival> receive(std::size_t count, milliseconds patience = 10s) {
-    std::vector<Arrival> all;
-    const auto end = std::chrono::steady_clock::now() + patience;
-    while (all.size() < count && std::chrono::steady_clock::now() < end) {
-      auto received = source_->receive({count - all.size(), 1 << 20});
-      EXPECT_TRUE(received.has_value()) << (received ? "" : received.error().message);
-      if (!received) break;
-      std::ranges::move(received->arrivals, std::back_inserter(all));
-      if (received->arrivals.empty()) std::this_thread::sleep_for(5ms);
-    }
-    return all;
-  }
-  void settle(const std::vector<Arrival>& arrivals,
-              Settlement::Kind kind = Settlement::Kind::kAck) {
-    std::vector<Settlement> settlements;
-    for (const Arrival& arrival : arrivals) settlements.push_back({arrival.tag, kind, 0ms});
-    EXPECT_TRUE(source_->settle(settlements).has_value());
-  }
   // The first thing that goes wrong for good.
   Error failure_of() {
     const auto end = std::chrono::steady_clock::now() + 15s;
     while (std::chrono::steady_clock::now() < end) {
-      const auto received = source_->receive({});
+      const auto received = source().receive({});
       if (!received && received.error().kind == ErrorKind::kRejected) return received.error();
       std::this_thread::sleep_for(20ms);
     }
     return {};
   }
-
- private:
-  std::unique_ptr<Source> source_;
 };
 
 std::string queue_of(std::size_t messages, const std::string& type = "quorum") {

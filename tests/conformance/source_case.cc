@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <thread>
 
 namespace semel::conformance {
 
@@ -76,6 +77,25 @@ void SourceSuite::settle(const std::vector<Arrival>& arrivals, Settlement::Kind 
   for (const Arrival& arrival : arrivals) settlements.push_back({arrival.tag, kind, delay});
   const auto settled = source_->settle(settlements);
   ASSERT_TRUE(settled.has_value()) << settled.error().message;
+}
+
+std::vector<Arrival> Receiver::receive(std::size_t count, milliseconds patience) {
+  std::vector<Arrival> all;
+  const auto end = steady_clock::now() + patience;
+  while (all.size() < count && steady_clock::now() < end) {
+    auto received = source_->receive({count - all.size(), 1 << 20});
+    EXPECT_TRUE(received.has_value()) << (received ? "" : received.error().message);
+    if (!received) break;
+    std::ranges::move(received->arrivals, std::back_inserter(all));
+    if (received->arrivals.empty()) std::this_thread::sleep_for(5ms);
+  }
+  return all;
+}
+
+void Receiver::settle(const std::vector<Arrival>& arrivals, Settlement::Kind kind) {
+  std::vector<Settlement> settlements;
+  for (const Arrival& arrival : arrivals) settlements.push_back({arrival.tag, kind, 0ms});
+  EXPECT_TRUE(source_->settle(settlements).has_value());
 }
 
 std::vector<Bytes> SourceSuite::payloads(const std::vector<Arrival>& arrivals) {

@@ -73,4 +73,22 @@ class SourceSuite : public testing::TestWithParam<SourceCase> {
   std::unique_ptr<Source> source_;
 };
 
+// For an adapter's own tests: a source that is received from again and again.
+class Receiver {
+ public:
+  // `patience`: how long a receive waits where nothing else is said.
+  Receiver(std::unique_ptr<Source> source, milliseconds patience)
+      : source_(std::move(source)), patience_(patience) {}
+
+  Source& source() { return *source_; }
+  // Until there are so many; fewer when it takes too long.
+  std::vector<Arrival> receive(std::size_t count) { return receive(count, patience_); }
+  std::vector<Arrival> receive(std::size_t count, milliseconds patience);
+  void settle(const std::vector<Arrival>& arrivals, Settlement::Kind kind = Settlement::Kind::kAck);
+
+ private:
+  std::unique_ptr<Source> source_;
+  const milliseconds patience_;
+};
+
 }  // namespace semel::conformance
