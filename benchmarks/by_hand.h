@@ -10,6 +10,8 @@
 
 #include <semel/store.h>
 
+#include "benchmarks/workload.h"
+
 namespace semel::bench {
 
 enum class Work {
@@ -50,6 +52,10 @@ class Place {
   virtual std::unique_ptr<Store> open() const = 0;
   // What is in the accounts.
   virtual long long sum() const = 0;
+  // Puts so many records into the tables of both, in the order of their keys, by means of the
+  // database's own. The tables are there, and Semel's has a record, whose consumer all others get.
+  // False where that is done message by message.
+  virtual bool fill(Keys, std::size_t) const { return false; }
 };
 
 // What is in the accounts once each of these had its effect once.

@@ -1,7 +1,6 @@
 // Kafka: the source against librdkafka polled by hand, and a topic's way into PostgreSQL against
 // what the store alone can do, in the same run.
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <semel/memory.h>
 #include <semel/version.h>
 
 #include "benchmarks/by_hand.h"
@@ -21,6 +19,7 @@
 #include "benchmarks/report.h"
 #include "benchmarks/server_place.h"
 #include "benchmarks/store_bench.h"
+#include "benchmarks/timed_source.h"
 #include "benchmarks/workload.h"
 #include "sources/kafka/make_kafka_source.h"
 #include "tests/support/kafka_server.h"
@@ -34,14 +33,14 @@ constexpr int kPartitions = 6;
 constexpr std::size_t kRows = 10'000;
 constexpr std::size_t kOrderingKeys = 1'000;
 
-std::unique_ptr<Source> open_source(const Topic& topic, SourceTimes& times) {
+std::unique_ptr<Source> open_source(const Topic& topic) {
   core::KafkaSpec spec;
   spec.brokers = topic.brokers;
   spec.group = new_group();
   spec.topics = {topic.name};
   auto source = kafka::make_kafka_source(spec);
   if (!source) give_up(source.error().message);
-  return timed(*std::move(source), times);
+  return *std::move(source);
 }
 
 // How long the others' deliveries take while one key fails; and it fails until they are done.
@@ -89,7 +88,8 @@ class KafkaBench {
         "(into PostgreSQL: {}, naive: {})",
         version(), kPartitions, kPayload, rounds_, many_, stored_, few_));
     report_.header(lines);
-    if (report_.wanted("source")) sources();
+    sources("source", kPartitions);
+    sources("one-partition", 1);
     test::PostgresServer::Options server_options;
     server_options.settings = {"shared_buffers=1GB", "max_wal_size=8GB"};
     const test::PostgresServer server(server_options);
@@ -99,63 +99,26 @@ class KafkaBench {
   }
 
  private:
-  Topic topic_of(const std::vector<std::string>& payloads) {
-    const std::string name = broker_.new_topic(kPartitions);
+  Topic topic_of(const std::vector<std::string>& payloads, int partitions = kPartitions) {
+    const std::string name = broker_.new_topic(partitions);
     broker_.produce_values(name, payloads);
     return {broker_.brokers(), name, payloads.size()};
   }
 
-  // Received and settled at once, as an engine does that has nothing to do.
-  static double source_alone(const Topic& topic) {
-    SourceTimes times;
-    const auto source = open_source(topic, times);
-    while (times.settled < topic.messages) {
-      auto received = source->receive({});
-      if (!received) give_up(received.error().message);
-      if (received->arrivals.empty()) {
-        const Wakeup wakeup = source->wakeup();
-        pollfd entry{wakeup.fd, POLLIN, 0};
-        ::poll(&entry, 1, wakeup.due_in ? static_cast<int>(wakeup.due_in->count()) : 1'000);
-        continue;
-      }
-      std::vector<Settlement> settlements;
-      settlements.reserve(received->arrivals.size());
-      for (const Arrival& arrival : received->arrivals) {
-        settlements.push_back({arrival.tag, Settlement::Kind::kAck, {}});
-      }
-      (void)source->settle(settlements);
-    }
-    (void)source->close(std::chrono::seconds(5));
-    return times.rate();
-  }
-
-  static double from_topic(Store& store, const ConsumerRun& run, const Topic& topic) {
-    SourceTimes times;
-    consume_from(store, run, open_source(topic, times));
-    if (times.settled < topic.messages) {
-      give_up(fmt::format("{} of {} messages were settled", times.settled, topic.messages));
-    }
-    return times.rate();
-  }
-
-  void sources() {
-    const Topic topic = topic_of(make_payloads(many_, Keys::kOrdered, 1));
+  // What is read of one partition lies in one queue, which is full sooner than six.
+  void sources(const std::string& name, int partitions) {
+    if (!report_.wanted(name) && !report_.wanted(name + "-engine")) return;
+    const Topic topic = topic_of(make_payloads(many_, Keys::kOrdered, 1), partitions);
     Case one;
-    one.name = "source";
+    one.name = name;
     one.batch = kBatch;
     one.what = "the source alone; raw: librdkafka polled by hand; goal 0.7";
     one.raw = [&] { return poll_by_hand(topic); };
-    one.semel = [&] { return source_alone(topic); };
+    one.semel = [&] { return source_alone(open_source(topic), topic.messages); };
     report_.run(one, rounds_);
-    one.name = "source-engine";
+    one.name = name + "-engine";
     one.what = "through the engine, strategy natural";
-    one.semel = [&] {
-      const auto store = make_memory_store({kBatch, nullptr});
-      ConsumerRun run;
-      run.strategy = StrategyKind::kNatural;
-      run.handler = no_effect(false);
-      return from_topic(*store, run, topic);
-    };
+    one.semel = [&] { return through_engine(open_source(topic), topic.messages); };
     report_.run(one, rounds_);
   }
 
@@ -184,7 +147,8 @@ class KafkaBench {
     };
     one.semel = [&] {
       const auto place = make_postgres_place(server, kRows);
-      const double rate = from_topic(*place->open(), StoreBench::run_of(setting), topic);
+      const double rate = through_consumer(*place->open(), StoreBench::run_of(setting),
+                                           open_source(topic), topic.messages);
       StoreBench::check_sum(*place, payloads);
       return rate;
     };
@@ -206,7 +170,7 @@ class KafkaBench {
     run.retry->attempts = 0;
     run.retry->first = std::chrono::milliseconds(50);
     run.retry->longest = std::chrono::milliseconds(200);
-    from_topic(*store, run, topic);
+    through_consumer(*store, run, open_source(topic), topic.messages);
     return watched.p99();
   }
 

@@ -6,10 +6,8 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <mutex>
+#include <memory>
 #include <optional>
-#include <utility>
 
 #include "benchmarks/measure.h"
 
@@ -75,45 +73,6 @@ class Member {
   rd_kafka_t* handle_ = nullptr;
 };
 
-class TimedSource final : public Source {
- public:
-  TimedSource(std::unique_ptr<Source> source, SourceTimes& times)
-      : source_(std::move(source)), times_(times) {}
-
-  const SourceTraits& traits() const noexcept override { return source_->traits(); }
-  Result<Received> receive(const ReceiveLimits& limits) override {
-    auto received = source_->receive(limits);
-    if (!received || received->arrivals.empty()) return received;
-    const std::scoped_lock lock(mutex_);
-    if (!watch_) watch_.emplace();
-    return received;
-  }
-  Wakeup wakeup() override { return source_->wakeup(); }
-  Result<void> settle(std::span<const Settlement> settlements) override {
-    auto settled = source_->settle(settlements);
-    const std::scoped_lock lock(mutex_);
-    if (!watch_) return settled;
-    times_.settled += settlements.size();
-    times_.seconds = watch_->seconds();
-    return settled;
-  }
-  Result<void> extend(std::span<const Tag> tags, std::chrono::milliseconds by) override {
-    return source_->extend(tags, by);
-  }
-  void set_paused(std::string_view partition, bool paused) override {
-    source_->set_paused(partition, paused);
-  }
-  Result<void> close(std::chrono::milliseconds deadline) override {
-    return source_->close(deadline);
-  }
-
- private:
-  std::unique_ptr<Source> source_;
-  SourceTimes& times_;
-  std::mutex mutex_;
-  std::optional<Stopwatch> watch_;
-};
-
 }  // namespace
 
 std::string new_group() {
@@ -146,10 +105,6 @@ double poll_naively(const Topic& topic, std::size_t count,
     member.commit(message);
   }
   return static_cast<double>(count) / watch.value().seconds();
-}
-
-std::unique_ptr<Source> timed(std::unique_ptr<Source> source, SourceTimes& times) {
-  return std::make_unique<TimedSource>(std::move(source), times);
 }
 
 }  // namespace semel::bench

@@ -1,12 +1,9 @@
-// What people write by hand over a topic, and a source whose messages are timed.
+// What people write by hand over a topic.
 #pragma once
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <string>
-
-#include <semel/source.h>
 
 namespace semel::bench {
 
@@ -25,14 +22,5 @@ double poll_by_hand(const Topic& topic);
 // The first `count`: each given to `handle`, then its offset committed and waited for.
 double poll_naively(const Topic& topic, std::size_t count,
                     const std::function<void(const std::string& payload)>& handle);
-
-// When the first message came and the last was settled; outlives its source.
-struct SourceTimes {
-  std::size_t settled = 0;
-  double seconds = 0;
-  double rate() const { return static_cast<double>(settled) / seconds; }
-};
-// Passes all on, and times it.
-std::unique_ptr<Source> timed(std::unique_ptr<Source> source, SourceTimes& times);
 
 }  // namespace semel::bench

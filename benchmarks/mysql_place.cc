@@ -211,6 +211,32 @@ class MySqlPlace final : public Place {
     return Connection(socket_, database_).number("SELECT SUM(balance) FROM account");
   }
 
+  bool fill(Keys keys, std::size_t count) const override {
+    Connection connection(socket_, database_);
+    // An empty table is filled page by page then.
+    connection.run(
+        "SET SESSION unique_checks = 0, foreign_key_checks = 0, sort_buffer_size = 536870912");
+    const std::string ids = fmt::format(
+        "(SELECT {} AS id FROM seq_0_to_{}) AS made",
+        keys == Keys::kOrdered ? "CONCAT(UNHEX(LPAD(HEX(1600000000000 + seq DIV 100), 12, '0')), "
+                                 "UNHEX(HEX(28672 + (seq MOD 100) * 16)), RANDOM_BYTES(8))"
+                               : "UNHEX(INSERT(HEX(RANDOM_BYTES(16)), 13, 1, '4'))",
+        count - 1);
+    constexpr const char* kPrintOfId = "LEFT(UNHEX(SHA2(made.id, 256)), 16)";
+    connection.run(
+        fmt::format("INSERT INTO processed SELECT made.id, {}, NOW(6) FROM {} ORDER BY "
+                    "made.id",
+                    kPrintOfId, ids));
+    connection.run("SELECT LEFT(id, 4), generation INTO @head, @generation FROM semel_record");
+    connection.run("TRUNCATE TABLE semel_record");
+    connection.run(fmt::format(
+        "INSERT INTO semel_record (id, generation, fingerprint, changed_at) "
+        "SELECT CONCAT(@head, made.id), @generation, {}, NOW(6) FROM {} ORDER BY made.id",
+        kPrintOfId, ids));
+    connection.run("ANALYZE TABLE processed, semel_record");
+    return true;
+  }
+
  private:
   const std::string socket_;
   const std::string database_;

@@ -290,6 +290,30 @@ class PostgresPlace final : public Place {
     return Connection(url_).run("SELECT sum(balance) FROM account");
   }
 
+  bool fill(Keys keys, std::size_t count) const override {
+    Connection connection(url_);
+    connection.run("SET work_mem = '512MB'");
+    const std::string ids =
+        fmt::format("(SELECT {} AS id FROM generate_series(0, {}) AS i ORDER BY 1) AS made",
+                    keys == Keys::kOrdered
+                        ? "int8send((1600000000000 + i / 100) << 16 | 28672 | (i % 100) << 4) || "
+                          "substring(uuid_send(gen_random_uuid()) FROM 9)"
+                        : "uuid_send(gen_random_uuid())",
+                    fmt::format("{}::bigint", count - 1));
+    constexpr const char* kPrintOfId = "substring(sha256(made.id) FROM 1 FOR 16)";
+    connection.run(fmt::format(
+        "INSERT INTO processed SELECT made.id, {}, clock_timestamp() FROM {}", kPrintOfId, ids));
+    connection.run(fmt::format(
+        "INSERT INTO semel.semel_record (id, generation, state, fingerprint, changed_at) "
+        "SELECT substring(one.id FROM 1 FOR 4) || made.id, one.generation, one.state, {}, "
+        "clock_timestamp() FROM (SELECT * FROM semel.semel_record LIMIT 1) AS one, {}",
+        kPrintOfId, ids));
+    connection.run("VACUUM ANALYZE processed");
+    connection.run("VACUUM ANALYZE semel.semel_record");
+    connection.run("CHECKPOINT");
+    return true;
+  }
+
  private:
   const std::string url_;
 };

@@ -16,6 +16,7 @@
 #include "benchmarks/redis_by_hand.h"
 #include "benchmarks/report.h"
 #include "benchmarks/workload.h"
+#include "stores/redis/names.h"
 #include "tests/support/redis_cluster.h"
 #include "tests/support/redis_server.h"
 
@@ -30,11 +31,12 @@ RedisPlace place_of(const test::RedisCluster& cluster) {
   RedisPlace place{cluster.url(), {}, {}};
   const std::vector<int> masters = cluster.masters();
   for (const int port : masters) place.nodes.push_back({{}, port});
-  for (int tag = 0; tag < 256; ++tag) {
-    const int master = cluster.master_of(fmt::format("{{{:02x}}}", tag));
+  for (unsigned slot = 0; slot < redis::kSlots; ++slot) {
+    const std::string tag(redis::tag_of(slot));
+    const int master = cluster.master_of("{" + tag + "}");
     const auto found = std::ranges::find(masters, master);
     if (found == masters.end()) give_up("a slot of the Cluster is no master's");
-    place.owners.push_back(static_cast<std::size_t>(found - masters.begin()));
+    place.tags.push_back({tag, static_cast<std::size_t>(found - masters.begin())});
   }
   return place;
 }

@@ -110,7 +110,7 @@ class ByHandOnRedis final : public RedisByHand {
       one.ask({"SCRIPT", "LOAD", kClaim}, &claim_);
       one.ask({"SCRIPT", "LOAD", kComplete}, &complete_);
     }
-    groups_.resize(std::max<std::size_t>(place_.owners.size(), 1));
+    groups_.resize(std::max<std::size_t>(place_.tags.size(), 1));
   }
 
   void handle(const std::vector<std::string>& payloads, std::size_t batch) override {
@@ -134,7 +134,7 @@ class ByHandOnRedis final : public RedisByHand {
   }
 
   std::size_t owner_of(std::size_t tag) const {
-    return place_.owners.empty() ? 0 : place_.owners[tag];
+    return place_.tags.empty() ? 0 : place_.tags[tag].owner;
   }
 
   // All styles read the message: its key and a digest of it.
@@ -146,9 +146,9 @@ class ByHandOnRedis final : public RedisByHand {
       parser_.parse(payloads[i], fields_[i]);
       std::size_t tag = 0;
       keys_[i] = "hand:";
-      if (!place_.owners.empty()) {
-        tag = fields_[i].digest[0];
-        fmt::format_to(std::back_inserter(keys_[i]), "{{{:02x}}}", tag);
+      if (!place_.tags.empty()) {
+        tag = fields_[i].digest[0] % place_.tags.size();
+        fmt::format_to(std::back_inserter(keys_[i]), "{{{}}}", place_.tags[tag].text);
       }
       keys_[i].append(reinterpret_cast<const char*>(fields_[i].id.bytes),
                       sizeof fields_[i].id.bytes);

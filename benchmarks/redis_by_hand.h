@@ -23,9 +23,12 @@ struct RedisPlace {
   };
   std::string url;  // as Semel takes it
   std::vector<Node> nodes;
-  // Of a Cluster, where the keys of each of 256 tags, {00} to {ff}, belong: an index into `nodes`.
-  // Empty: keys have none.
-  std::vector<std::size_t> owners;
+  // Of a Cluster: between braces in a key, and whose such a key is, an index into `nodes`.
+  struct Tag {
+    std::string text;
+    std::size_t owner = 0;
+  };
+  std::vector<Tag> tags;  // none: keys have none
 };
 
 // A consumer over its own connection, to each node one.

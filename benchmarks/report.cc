@@ -11,6 +11,25 @@
 
 namespace semel::bench {
 
+namespace {
+
+// "500k", "10M", "1500000"; zero where it is none of them.
+std::size_t count_of(const std::string& text) {
+  std::size_t end = 0;
+  std::size_t count = 0;
+  try {
+    count = std::stoul(text, &end);
+  } catch (const std::exception&) {
+    return 0;
+  }
+  const std::string unit = text.substr(end);
+  if (unit == "M") return count * 1'000'000;
+  if (unit == "k") return count * 1'000;
+  return unit.empty() ? count : 0;
+}
+
+}  // namespace
+
 Options parse_options(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
@@ -26,9 +45,12 @@ Options parse_options(int argc, char** argv) {
       options.program = value();
     } else if (word == "--only") {
       options.only.push_back(value());
+    } else if (word == "--preload" && (options.preload = count_of(value())) != 0U) {
+      continue;
     } else {
       fmt::print(stderr,
-                 "usage: {} [--quick] [-o json] [--only CASE] --folder FOLDER [--program SEMEL]\n",
+                 "usage: {} [--quick] [-o json] [--only CASE] [--preload RECORDS] --folder FOLDER "
+                 "[--program SEMEL]\nRECORDS: 1000000, 500k, 10M\n",
                  argv[0]);
       std::exit(64);
     }

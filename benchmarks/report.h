@@ -12,9 +12,10 @@ namespace semel::bench {
 struct Options {
   bool quick = false;
   bool json = false;
-  std::string folder;             // where data goes
-  std::string program;            // the semel program, where the benchmark runs it
-  std::vector<std::string> only;  // cases whose names begin so; empty: all
+  std::string folder;                  // where data goes
+  std::string program;                 // the semel program, where the benchmark runs it
+  std::vector<std::string> only;       // cases whose names begin so; empty: all
+  std::optional<std::size_t> preload;  // records that are there before; none: as the case has them
 };
 
 // Refuses what it does not know, with the usage, and exits with 64.

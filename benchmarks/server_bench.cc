@@ -41,7 +41,7 @@ void ServerBench::run(const std::string& server) {
   stores_.naive_on(kEight);
   stores_.latency();
   for (const std::size_t rows : {10U, 100U, 1'000U, 10'000U}) hot_rows(rows);
-  const std::size_t there = options_.quick ? 200'000 : 10'000'000;
+  const std::size_t there = options_.preload.value_or(options_.quick ? 200'000 : 10'000'000);
   stores_.preloaded("preloaded-ordered", there, Keys::kOrdered);
   stores_.preloaded("preloaded-random", there, Keys::kRandom);
   purge();

@@ -37,7 +37,7 @@ class SqliteBench {
     report_.header(lines);
     stores_.fresh();
     constexpr std::size_t kThere = 1'500'000;
-    stores_.preloaded("effects-preloaded", kThere, Keys::kRandom);
+    stores_.preloaded("effects-preloaded", options_.preload.value_or(kThere), Keys::kRandom);
     stores_.latency();
     fairness();
     memory();

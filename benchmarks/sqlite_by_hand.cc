@@ -24,9 +24,9 @@ namespace {
   bench::give_up(fmt::format("{}: {}", doing, sqlite3_errmsg(db)));
 }
 
-class Connection {
+class SqliteConnection {
  public:
-  Connection(const std::string& path, const char* synchronous) {
+  SqliteConnection(const std::string& path, const char* synchronous) {
     if (sqlite3_open(path.c_str(), &db_) != SQLITE_OK) give_up_on(db_, path);
     sqlite3_busy_timeout(db_, 10'000);
     run("PRAGMA journal_mode = WAL");
@@ -34,9 +34,9 @@ class Connection {
     run("PRAGMA cache_size = -32768");
     run("PRAGMA wal_autocheckpoint = 10000");
   }
-  ~Connection() { sqlite3_close_v2(db_); }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  ~SqliteConnection() { sqlite3_close_v2(db_); }
+  SqliteConnection(const SqliteConnection&) = delete;
+  SqliteConnection& operator=(const SqliteConnection&) = delete;
 
   sqlite3* get() const noexcept { return db_; }
   void run(const std::string& sql) {
@@ -58,7 +58,7 @@ class Connection {
 
 class Prepared {
  public:
-  Prepared(Connection& connection, const char* sql) : db_(connection.get()) {
+  Prepared(SqliteConnection& connection, const char* sql) : db_(connection.get()) {
     if (sqlite3_prepare_v3(db_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement_, nullptr) !=
         SQLITE_OK) {
       give_up_on(db_, sql);
@@ -93,7 +93,7 @@ long long now() {
 }
 
 // Where a message's record stands, and of a two-phase one its claim.
-constexpr char kTables[] =
+constexpr char kSqliteTables[] =
     "CREATE TABLE IF NOT EXISTS processed (id BLOB PRIMARY KEY, fingerprint BLOB NOT NULL, "
     "  completed_at INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS claimed (id BLOB PRIMARY KEY, fingerprint BLOB NOT NULL, "
@@ -105,7 +105,7 @@ class SqliteByHand final : public ByHand {
  public:
   SqliteByHand(const std::string& path, Work work)
       : work_(work), connection_(path, "FULL"), claims_(path, "NORMAL") {
-    connection_.run(kTables);
+    connection_.run(kSqliteTables);
     record_ =
         prepare(connection_, "INSERT INTO processed VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING");
     effect_ = prepare(connection_, "UPDATE account SET balance = balance + ? WHERE id = ?");
@@ -161,7 +161,7 @@ class SqliteByHand final : public ByHand {
   }
 
  private:
-  static std::unique_ptr<Prepared> prepare(Connection& connection, const char* sql) {
+  static std::unique_ptr<Prepared> prepare(SqliteConnection& connection, const char* sql) {
     return std::make_unique<Prepared>(connection, sql);
   }
 
@@ -187,8 +187,8 @@ class SqliteByHand final : public ByHand {
   }
 
   const Work work_;
-  Connection connection_;
-  Connection claims_;
+  SqliteConnection connection_;
+  SqliteConnection claims_;
   std::unique_ptr<Prepared> record_, effect_, inbox_, begin_, commit_;
   std::unique_ptr<Prepared> claim_, claim_begin_, claim_commit_, complete_;
   Parser parser_;
@@ -198,7 +198,7 @@ class SqliteByHand final : public ByHand {
 class SqlitePlace final : public Place {
  public:
   explicit SqlitePlace(std::string path) : path_(std::move(path)) {
-    Connection connection(path_, "FULL");
+    SqliteConnection connection(path_, "FULL");
     connection.run("CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)");
     connection.run(
         fmt::format("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {}) "
@@ -224,7 +224,7 @@ class SqlitePlace final : public Place {
     return std::move(*store);
   }
   long long sum() const override {
-    return Connection(path_, "FULL").number("SELECT sum(balance) FROM account");
+    return SqliteConnection(path_, "FULL").number("SELECT sum(balance) FROM account");
   }
 
  private:

@@ -76,29 +76,51 @@ void StoreBench::fresh() {
         "claim + message kept + UPDATE");
 }
 
-void StoreBench::preloaded(const std::string& name, std::size_t there, Keys keys) {
-  if (!report_.wanted(name)) return;
-  const auto raw_place = make_place_();
-  const auto semel_place = make_place_();
-  auto store = semel_place->open();
+void StoreBench::fill(const Place& place, Store& store, std::size_t there, Keys keys) {
+  ConsumerRun load = run_of({Work::kClaims, StrategyKind::kDedupTable, keys});
+  load.batch = 1'000;
+  const auto hand = place.by_hand(Work::kClaims);
+  consume(store, load, messages(1, keys));
+  if (place.fill(keys, there)) return;
   constexpr std::size_t kPart = 500'000;
   for (std::size_t loaded = 0; loaded < there; loaded += kPart) {
     auto part = messages(std::min(kPart, there - loaded), keys);
     std::sort(part.begin(), part.end());  // by key, which stands first: loads sooner
-    raw_place->by_hand(Work::kClaims)->preload(part);
-    ConsumerRun load = run_of({Work::kClaims, StrategyKind::kDedupTable, keys});
-    load.batch = 1'000;
-    consume(*store, load, part);
+    hand->preload(part);
+    consume(store, load, part);
   }
-  const Setting setting{Work::kEffects, StrategyKind::kDedupTable, keys};
+}
+
+void StoreBench::preloaded(const std::string& name, std::size_t there, Keys keys) {
+  const bool wanted = report_.wanted(name) || report_.wanted(name + "-claims") ||
+                      report_.wanted(name + "-of-empty") ||
+                      report_.wanted(name + "-claims-of-empty");
+  if (!wanted) return;
+  const auto place = make_place_();
+  const auto store = place->open();
+  const Stopwatch watch;
+  fill(*place, *store, there, keys);
+  fmt::print(stderr, "{}: {} records twice in {:.0f} s\n", name, there, watch.seconds());
+  among(name, *place, *store, {Work::kEffects, StrategyKind::kDedupTable, keys}, there);
+  among(name + "-claims", *place, *store, {Work::kClaims, StrategyKind::kDedupTable, keys}, there);
+}
+
+void StoreBench::among(const std::string& name, const Place& place, Store& store,
+                       const Setting& setting, std::size_t there) {
+  const std::string what = has_effect(setting) ? "claim + UPDATE" : "claim alone";
   Case one;
   one.name = name;
   one.batch = kBatch;
-  one.what = fmt::format("claim + UPDATE, {} records there before", there);
-  const auto hand = raw_place->by_hand(Work::kEffects);
-  one.raw = [&] { return hand->consume(messages(sizes_.many, keys), kBatch); };
-  one.naive = [&] { return hand->consume(messages(sizes_.few, keys), 1); };
-  one.semel = [&] { return consume(*store, run_of(setting), messages(sizes_.many, keys)); };
+  one.what = fmt::format("{}, {} records there before", what, there);
+  const auto hand = place.by_hand(setting.work);
+  one.raw = [&] { return hand->consume(messages(sizes_.many, setting.keys), kBatch); };
+  one.naive = [&] { return hand->consume(messages(sizes_.few, setting.keys), 1); };
+  one.semel = [&] { return consume(store, run_of(setting), messages(sizes_.many, setting.keys)); };
+  report_.run(one, sizes_.rounds);
+  one.name += "-of-empty";
+  one.what = fmt::format("{}; raw: Semel on an empty table", what);
+  one.raw = [&] { return with_semel(setting, sizes_.many); };
+  one.naive = {};
   report_.run(one, sizes_.rounds);
 }
 

@@ -40,7 +40,7 @@ class StoreBench {
   // Effects, claims, inbox, two phases, with keys that grow and with keys that do not.
   void fresh();
   void fresh(const std::string& name, const Setting& setting, const std::string& what);
-  // Among `there` records, with the keys of both.
+  // Among `there` records, against raw among as many, and against itself on an empty table.
   void preloaded(const std::string& name, std::size_t there, Keys keys);
   // What people write by hand, on so many connections at once.
   void naive_on(std::size_t connections);
@@ -55,6 +55,9 @@ class StoreBench {
   static void check_sum(const Place& place, const std::vector<std::string>& payloads);
 
  private:
+  void fill(const Place& place, Store& store, std::size_t there, Keys keys);
+  void among(const std::string& name, const Place& place, Store& store, const Setting& setting,
+             std::size_t there);
   double by_hand(const Setting& setting, std::size_t count, std::size_t batch);
   double with_semel(const Setting& setting, std::size_t count);
 

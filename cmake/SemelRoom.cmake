@@ -24,9 +24,22 @@ if(SEMEL_SANITIZE)
   target_compile_options(semel_flags INTERFACE -fsanitize=${SEMEL_SANITIZE} -fno-omit-frame-pointer
                                                -fno-sanitize-recover=all -Wno-maybe-uninitialized)
   target_link_options(semel_flags INTERFACE -fsanitize=${SEMEL_SANITIZE})
+  # Programs of 200 MB are half of the time to link with it.
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=gold SEMEL_HAS_GOLD)
+  if(SEMEL_HAS_GOLD)
+    target_link_options(semel_flags INTERFACE -fuse-ld=gold)
+  endif()
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(SEMEL_SANITIZE MATCHES "undefined")
+  # UBSan notes a place for each of its checks, millions of them: in a program that may stand anywhere
+  # in memory each is mended at every start, and tests start thousands of processes.
+  set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(semel_flags INTERFACE -fno-pie)
+  target_link_options(semel_flags INTERFACE -no-pie)
+endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_library(semel_contract INTERFACE)
@@ -46,8 +59,43 @@ function(semel_pch target)
   target_precompile_headers(${target} REUSE_FROM semel_pch)
 endfunction()
 
+# semel_test_parts(PROGRAM ...): all its tests in one process, or in a few where they take long. To start
+# a program with sanitizers costs more than most of its tests do.
+function(semel_test_parts name)
+  cmake_parse_arguments(T "" "PREFIX" "LABELS;SERVERS;PROPERTIES" ${ARGN})
+  set(parts 1)
+  if(T_SERVERS OR NOT T_LABELS STREQUAL "unit")
+    set(parts 4)
+  endif()
+  foreach(part RANGE 1 ${parts})
+    math(EXPR index "${part} - 1")
+    set(test "${SEMEL_TEST_PREFIX}${T_PREFIX}${name}")
+    if(parts GREATER 1)
+      string(APPEND test ".${part}")
+    endif()
+    add_test(NAME ${test} COMMAND ${name})
+    # The long ones first: the last to end ends alone.
+    set(how "GTEST_TOTAL_SHARDS=set:${parts}" "GTEST_SHARD_INDEX=set:${index}")
+    if(SEMEL_SANITIZE MATCHES "thread")
+      # A test that forks does so beside the threads of those before it.
+      list(APPEND how "TSAN_OPTIONS=set:die_after_fork=0")
+    endif()
+    set_tests_properties(${test} PROPERTIES TIMEOUT 1500 LABELS "${T_LABELS}" COST ${parts}
+      ENVIRONMENT_MODIFICATION "${how}" ${T_PROPERTIES})
+  endforeach()
+endfunction()
+
+# semel_test_program(NAME SOURCES ... FAILPOINTS ...): the tests of one program, in the builds that take
+# it by its name (CMakePresets.json). FAILPOINTS: only where there are some.
 function(semel_test_program name)
-  cmake_parse_arguments(P "" "TIMEOUT;PREFIX" "SOURCES;DEPENDS;LINK;LABELS;SERVERS" ${ARGN})
+  cmake_parse_arguments(P "FAILPOINTS" "TIMEOUT;PREFIX" "SOURCES;DEPENDS;LINK;LABELS;SERVERS" ${ARGN})
+  if(P_FAILPOINTS AND NOT SEMEL_FAILPOINTS)
+    return()
+  endif()
+  if(P_FAILPOINTS AND SEMEL_TEST_SKIP AND name MATCHES "${SEMEL_TEST_SKIP}")
+    message(FATAL_ERROR "${name} would run nowhere: what is called ${SEMEL_TEST_SKIP} runs in the release "
+                        "build, which has no failpoints. Name it otherwise.")
+  endif()
   if(NOT name MATCHES "${SEMEL_TEST_FILTER}" OR (SEMEL_TEST_SKIP AND name MATCHES "${SEMEL_TEST_SKIP}"))
     return()
   endif()
@@ -77,9 +125,14 @@ function(semel_test_program name)
     set(P_LABELS unit)
   endif()
   semel_servers(server_properties ${name} ${P_SERVERS})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
-                       TEST_PREFIX "${SEMEL_TEST_PREFIX}${P_PREFIX}"
-                       PROPERTIES TIMEOUT ${P_TIMEOUT} LABELS "${P_LABELS}" ${server_properties})
+  if(SEMEL_SANITIZE)
+    semel_test_parts(${name} LABELS ${P_LABELS} PREFIX "${P_PREFIX}" SERVERS ${P_SERVERS}
+                     PROPERTIES ${server_properties})
+  else()
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
+                         TEST_PREFIX "${SEMEL_TEST_PREFIX}${P_PREFIX}"
+                         PROPERTIES TIMEOUT ${P_TIMEOUT} LABELS "${P_LABELS}" ${server_properties})
+  endif()
   set_property(GLOBAL APPEND PROPERTY SEMEL_TEST_PROGRAMS ${name})
 endfunction()
 

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <chrono>
+#include <stdexcept>
 #include <stop_token>
+#include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include <semel/gate.h>
 #include <semel/lease.h>
+#include <semel/steps.h>
 
 namespace semel {
 
@@ -21,6 +26,42 @@ struct Attempt {
   std::stop_token stop;
   // Of the consumer, where a runner runs it; else null. Good until the call is answered.
   Gate* gate = nullptr;
+  // The message's steps; null where the store keeps no journal, the strategy has no lease, or the
+  // handler is none that ends when it returns. Good for the call only.
+  Steps* steps = nullptr;
+
+  // The result of a step that finished in an earlier try, else that of `work`, journalled before
+  // this returns. `work` takes the step's key (const Bytes&) or nothing, and returns its result or
+  // nothing; what it throws passes through. `id`: the business id, which tells steps of one name
+  // apart. Throws std::logic_error where there is no journal; else as Steps.
+  template <class F>
+  Bytes step(std::string_view name, BytesView id, F&& work, BytesView input = {}) const {
+    if (steps == nullptr) {
+      throw std::logic_error("step \"" + std::string(name) +
+                             "\": there is no journal here (docs/steps.md says where there is)");
+    }
+    Steps::Begun begun = steps->begin(name, id, input);
+    if (begun.result) return *std::move(begun.result);
+    Bytes result;
+    if constexpr (std::is_invocable_v<F&, const Bytes&>) {
+      result = result_of(work, begun.key);
+    } else {
+      result = result_of(work);
+    }
+    steps->finish(name, id, input, result);
+    return result;
+  }
+
+ private:
+  template <class F, class... Args>
+  static Bytes result_of(F& work, const Args&... args) {
+    if constexpr (std::is_void_v<std::invoke_result_t<F&, const Args&...>>) {
+      work(args...);
+      return {};
+    } else {
+      return Bytes(work(args...));
+    }
+  }
 };
 
 }  // namespace semel

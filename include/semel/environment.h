@@ -45,6 +45,9 @@ inline constexpr std::string_view kReceived = "received";
 inline constexpr std::string_view kBegun = "begun";
 inline constexpr std::string_view kClaimed = "claimed";
 inline constexpr std::string_view kHandlerBefore = "handler.before";
+// Of a message with steps: its journal has a step's result, or that it is undone, or not yet.
+inline constexpr std::string_view kStepBefore = "step.before";
+inline constexpr std::string_view kStepAfter = "step.after";
 inline constexpr std::string_view kHandlerAfter = "handler.after";
 inline constexpr std::string_view kFlushed = "flushed";
 inline constexpr std::string_view kConfirmed = "confirmed";
@@ -59,9 +62,9 @@ inline constexpr std::string_view kSettleBefore = "settle.before";
 inline constexpr std::string_view kSettleAfter = "settle.after";
 inline constexpr std::string_view kDrained = "drained";
 inline constexpr std::string_view kAll[] = {
-    kReceived,    kBegun,        kClaimed,      kHandlerBefore, kHandlerAfter, kFlushed,
-    kConfirmed,   kFinished,     kCommitBefore, kMarked,        kKept,         kRecorded,
-    kCommitAfter, kSettleBefore, kSettleAfter,  kDrained};
+    kReceived,     kBegun,    kClaimed,     kHandlerBefore, kStepBefore,   kStepAfter,
+    kHandlerAfter, kFlushed,  kConfirmed,   kFinished,      kCommitBefore, kMarked,
+    kKept,         kRecorded, kCommitAfter, kSettleBefore,  kSettleAfter,  kDrained};
 }  // namespace failpoint
 
 #ifdef SEMEL_FAILPOINTS

@@ -4,13 +4,24 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <semel/bytes.h>
 #include <semel/delivery.h>
+#include <semel/held_message.h>
 #include <semel/lease.h>
 #include <semel/message.h>
 
 namespace semel {
+
+// The message is given up, and what its steps did is to be undone first (steps.h). Kept with the
+// journal until the record is dead.
+struct GivingUp {
+  std::string reason;  // of the dead letter, once all is undone
+  std::string error;
+  int attempts = 0;    // of the handler
+  int undo_tries = 0;  // that failed, of the undo that comes next
+};
 
 // With a lease the record is changed, compare-and-set on the nonce. Without one no record is
 // touched: that is how a store keeps what has no record of its own (a conflicting payload, a
@@ -40,6 +51,12 @@ struct Finish {
   bool inbox = false;                // keep the message in the inbox table too, whatever `to` says
   std::optional<RowTag>
       ack;  // the held row this came from: deleted (or moved, for kRetrying) with it
+  // Appended to their queues in the same commit where this Finish applies, and not where it does
+  // not. A store whose records and queues share no commit appends them first: there a crash between
+  // the two may send what was not recorded, and never records what was not sent.
+  std::vector<Outgoing> outgoing;
+  // kRetrying and kParked, with a lease, where the store has a StepStore: noted in the journal.
+  std::optional<GivingUp> giving_up;
 };
 
 enum class Applied {

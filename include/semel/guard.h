@@ -20,9 +20,12 @@
 #include <type_traits>
 #include <utility>
 
+#include <semel/front.h>
 #include <semel/handler.h>
 #include <semel/outcome.h>
+#include <semel/queues.h>
 #include <semel/result.h>
+#include <semel/step_spec.h>
 #include <semel/store.h>
 
 namespace semel {
@@ -34,6 +37,23 @@ struct GuardOptions {
   std::string consumer;  // first half of every record's key; [a-z][a-z0-9_-]{0,62}
   std::optional<std::chrono::milliseconds> ttl = std::chrono::hours(7 * 24);  // none: for ever
   std::chrono::milliseconds lease{60'000};
+  // Whom work may send to (the outbox): `tx.publish("mails", …)`, or `return
+  // semel::done().publish("mails", …)`. It leaves with the record, by the same commit. Work that
+  // names another one fails (kRetry).
+  Queues receivers{};
+  // The steps of work that takes an Attempt (`attempt.step(…)`), and how each is undone where the
+  // work says dead. Nothing: it may have any, and none is undone. Not on a borrowed connection.
+  std::optional<StepSpecs> steps{};
+  // Work outside of a transaction is not repeated where it may have had its effect: it threw, said
+  // so (Verdict::unknown), or was begun by a process that is gone. The key is parked (kDead, with
+  // reason outcome.unknown or lease.parked) until `semel records unlock --as` says what became of
+  // it. Not with steps.
+  bool at_most_once = false;
+  // A window in front of the records (front.h): what it knows to be completed is kDuplicate without
+  // a way to the store, with reason `front` and without the stored result. Its time to live is to
+  // be shorter than `ttl`. The guards of a consumer may share one. A thread of the guard's own asks
+  // the store about once a second whether what it holds still counts. Not on a borrowed connection.
+  std::shared_ptr<FrontWindow> front{};
 };
 
 class Guard {
@@ -50,10 +70,12 @@ class Guard {
   //   kDuplicate  it had been done; `result` is the stored one
   //   kBusy       someone else holds the key; try again after `delay`
   //   kConflict   the key was used with another fingerprint; nothing ran
-  //   kRetry      work said retry; nothing is recorded, call again
-  //   kDead       work said dead, now or before; the record is closed
-  // An exception of `work` undoes its record and passes through. An Error means the store could not
-  // tell; the work did not run, or (kInDoubt) call again to know.
+  //   kRetry      work said retry; nothing is recorded but the steps that are done. Or it said
+  //               dead, and its steps are still to be undone. Call again, after `delay`
+  //   kDead       work said dead, now or before; the record is closed. Or it waits for a person:
+  //               see at_most_once, and docs/steps.md
+  // An exception of `work` undoes its record and passes through; the steps that are done stay. An
+  // Error means the store could not tell; the work did not run, or (kInDoubt) call again to know.
   template <class Work>
   Result<Outcome> run_once(BytesView key, const Fingerprint& fingerprint, Work&& work) {
     if constexpr (std::is_invocable_v<Work&, Transaction&>) {

@@ -18,18 +18,10 @@
 #include <vector>
 
 #include <semel/delivery.h>
+#include <semel/held_message.h>
 #include <semel/result.h>
 
 namespace semel {
-
-struct HeldMessage {
-  Bytes payload;
-  Headers headers;
-  std::string content_type;
-  std::string type;
-  std::optional<Bytes> key;            // given by the sender; none: the consumer's recipe finds it
-  std::chrono::milliseconds delay{0};  // not before
-};
 
 // The line of a message that was appended without one; none: it stands in no line. Called within
 // the store's transaction: it must not call the store.

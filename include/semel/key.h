@@ -34,6 +34,12 @@ struct KeyId {
 struct Key {
   Bytes text;
   KeyId id;
+
+  // The text of a new key, for a message that nothing else names: a UUID of version 7 (RFC 9562) in
+  // lower case. Each is greater than those that this process made before it, as text and as id; a
+  // child of fork() repeats none of its parent's. It tells when it was made, and is no secret. Safe
+  // from any thread.
+  static Bytes random();
 };
 
 // A digest of what a message says; compared before anything else when a key is met again. All zero

@@ -1,8 +1,8 @@
 // The closed list of reasons: label of metrics, group of dead letters, word in filters.
 //
 // A reason is one of these names, or of a family that carries a part of its own
-// (`handler.sql.<class>`, `handler.http.<status>`, `handler.exec.<code>`). Free text goes beside
-// it, as the error.
+// (`handler.sql.<class>`, `handler.http.<status>`, `handler.exec.<code>`, `handler.kafka.<word>`,
+// `handler.rabbitmq.<word>`). Free text goes beside it, as the error.
 #pragma once
 
 #include <string>
@@ -21,9 +21,17 @@ inline constexpr std::string_view kHandlerNative = "handler.native";
 inline constexpr std::string_view kHandlerTimeout = "handler.timeout";
 inline constexpr std::string_view kAttemptsExhausted = "attempts.exhausted";
 inline constexpr std::string_view kElapsedExhausted = "elapsed.exhausted";
+// Of strategy at_most_once: a try was begun and never ended; or it ended, and what became of it is
+// not known.
 inline constexpr std::string_view kLeaseParked = "lease.parked";
+inline constexpr std::string_view kOutcomeUnknown = "outcome.unknown";
+// Journal and code disagree about the steps of a message; and an undo that would not go through.
+inline constexpr std::string_view kStepsChanged = "steps.changed";
+inline constexpr std::string_view kStepsUndo = "steps.undo";
 inline constexpr std::string_view kOperator = "operator";
 inline constexpr std::string_view kStoreUnavailable = "store.unavailable";
+// Of a duplicate: the window in front of the records knew it.
+inline constexpr std::string_view kFront = "front";
 // Of strategy optimistic_lock.
 inline constexpr std::string_view kVersionEarly = "version.early";
 inline constexpr std::string_view kVersionLost = "version.lost";
@@ -43,6 +51,17 @@ inline std::string http_reason(std::string_view status) {
 // handler.exec.<code>, or a word where no code came: start, signal_<number>.
 inline std::string exec_reason(std::string_view code) {
   return "handler.exec." + std::string(code);
+}
+
+// handler.kafka.<word>: connect, timeout, topic, denied, too_large, invalid, fatal, broker.
+inline std::string kafka_reason(std::string_view word) {
+  return "handler.kafka." + std::string(word);
+}
+
+// handler.rabbitmq.<word>: connect, reset, timeout, blocked, unroutable, exchange, denied,
+// too_large, invalid, nack, broker.
+inline std::string rabbitmq_reason(std::string_view word) {
+  return "handler.rabbitmq." + std::string(word);
 }
 
 }  // namespace semel::reason

@@ -1,7 +1,8 @@
 // RecordInspector and DeadLetters: what an operator may see and do.
 //
-// Nothing here but forget can lose a message or run one twice: replay and unlock are
-// compare-and-set into `retrying`, due now, and what is completed meanwhile is skipped and counted.
+// Nothing here but forget and what is said under seize can lose a message or run one twice: replay
+// and unlock are compare-and-set into `retrying`, due now, and what is completed meanwhile is
+// skipped and counted.
 #pragma once
 
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include <semel/lease.h>
 #include <semel/message.h>
 #include <semel/result.h>
 
@@ -84,12 +86,17 @@ class RecordInspector {
   virtual Result<std::optional<RecordView>> show(const KeyId& id) = 0;
   // Removes the record and what is held for it; true where there was one. Refused (kBlocked) while
   // a live lease holds it. The next delivery of the key is handled as new: the operator says so.
+  // Where a window may stand in front of the records, reseal_fronts (front.h) belongs to it.
   virtual Result<bool> forget(const KeyId& id) = 0;
   // The same, where the record still stands in `state` under `token` (zero: completed); false where
   // it moved on. What an operator chose by what it saw goes, and nothing else.
   virtual Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) = 0;
   // parked or dead → retrying, due now. False where the record is in no such state.
   virtual Result<bool> unlock(const KeyId& id) = 0;
+  // parked, or consuming with its lease over → consuming, held for `lease` by whoever asks: what
+  // was not known of it a person knows, and says by Store::finish under that lease. None where the
+  // record is in no such state. Not said in time, it is as after a crash.
+  virtual Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) = 0;
   // Whether what is stored agrees with itself: empty where it does. Only reads, beside whatever
   // runs. `full`: every page and every pair of tables, which takes as long as reading the store.
   virtual Result<std::vector<StoreFinding>> verify(bool full) = 0;

@@ -1,11 +1,13 @@
 // The Redis store: records, and what waits for them, where speed and expiry live.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
 
 #include <semel/environment.h>
+#include <semel/front.h>
 #include <semel/result.h>
 #include <semel/store.h>
 
@@ -53,7 +55,9 @@ struct RedisOptions {
 // is found to be gone by the connection that it keeps. What looks at more than one
 // record (RecordInspector::list, stats, verify) reads every name of the prefix, in pages.
 // StoreTraits::durable says whether the server keeps a log (appendonly), as it was at the opening;
-// of a Cluster whether all of its masters do.
+// of a Cluster whether all of its masters do. The journal of a message's steps stands in its
+// record, and has that one's life; a Semel that is older than steps on Redis refuses such a record
+// (R210).
 //
 // On a Cluster any of its nodes may be named; the others are found, and followed where slots move
 // or a replica takes over, for as long as `timeout`. Records are spread over 256 slots; what waits
@@ -66,5 +70,21 @@ struct RedisOptions {
 // R264 a Cluster, which has no numbered databases, and whose nodes no unix socket leads to, R265 it
 // may evict records, R266 busy with a script.
 Result<std::unique_ptr<Store>> open_redis(RedisOptions options);
+
+// A window in front of the records of another store (semel/front.h), on a Redis server or a
+// Cluster that may forget whatever it likes.
+struct RedisFrontOptions {
+  std::string url;  // as of the store; its connect-timeout and timeout do not count
+  std::string prefix = "semel:front:";
+  std::chrono::milliseconds ttl{600'000};
+  // To connect, and without a byte of an answer: a server that is slower counts as away.
+  std::chrono::milliseconds timeout{100};
+  std::size_t connections = 8;         // idle ones that stay open, to each node
+  Environment* environment = nullptr;  // null: system_environment()
+};
+
+// Connects to nobody yet: a server that is not there is told by the first look. Errors: R259 the
+// URL cannot be read.
+Result<std::unique_ptr<FrontWindow>> open_redis_front(RedisFrontOptions options);
 
 }  // namespace semel

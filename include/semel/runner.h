@@ -16,6 +16,7 @@
 #include <semel/delivery.h>
 #include <semel/handler.h>
 #include <semel/observer.h>
+#include <semel/step_spec.h>
 
 namespace semel {
 
@@ -45,6 +46,10 @@ class Runner {
   Runner& on(std::string_view name, F call, G apply) {
     return on_handler(name, make_handler(std::move(call)), ApplyHandler(std::move(apply)));
   }
+  // Which steps that handler has, all of them, and how each is undone when a message is given up: a
+  // journal that names another one parks its message. The handler must be one that ends when it
+  // returns, and not a transactional one.
+  Runner& steps(std::string_view name, StepSpecs steps);
   Runner& on_handler(std::string_view name, Handler handler, ApplyHandler apply = nullptr);
   // The key of a consumer whose config says `key: { from: [function] }`.
   Runner& key(std::string_view consumer, KeyFunction function);

@@ -1,6 +1,7 @@
 // Everything a user includes.
 #pragma once
 
+#include <semel/front.h>
 #include <semel/guarantee.h>
 #include <semel/guard.h>
 #include <semel/handler.h>
@@ -10,9 +11,13 @@
 #include <semel/observer.h>
 #include <semel/outcome.h>
 #include <semel/postgres.h>
+#include <semel/producer.h>
+#include <semel/queues.h>
 #include <semel/redis.h>
 #include <semel/runner.h>
 #include <semel/sqlite.h>
+#include <semel/step_spec.h>
+#include <semel/steps.h>
 #include <semel/store.h>
 #include <semel/transaction.h>
 #include <semel/verdict.h>

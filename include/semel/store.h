@@ -32,6 +32,7 @@ class Positions;
 class RunMarkers;
 class Gates;
 class LiveChecks;
+class StepStore;
 
 // Facts about a store, read by `check`, by the guarantee and by the conformance suite.
 struct StoreTraits {
@@ -53,6 +54,7 @@ struct StoreFacets {
   RunMarkers* runs = nullptr;
   Gates* gates = nullptr;
   LiveChecks* live = nullptr;
+  StepStore* steps = nullptr;
 };
 
 struct ConsumerSpec {

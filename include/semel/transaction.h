@@ -89,11 +89,18 @@ class Transaction {
   // The same with statement and values prepared by the caller.
   Recorded record(RecordedStatement statement);
 
+  // Sent once this transaction has committed, and not before (the outbox); forgotten where the
+  // handler says anything but done.
+  void publish(std::string destination, HeldMessage message) {
+    publications_.push_back({std::move(destination), std::move(message)});
+  }
+
   const Attempt& attempt() const noexcept { return attempt_; }
 
   // For the strategy that owns this transaction. The list so far; and what the first statement to
   // come that writes `table` must do, be it recorded or asked for its rows.
   StatementList& recorded() noexcept { return list_; }
+  std::vector<Publication>& publications() noexcept { return publications_; }
   void judge_first_write(std::string table, std::shared_ptr<const RowsRule> rule);
   // That statement is still to come.
   bool awaits_write() const noexcept { return first_write_ != nullptr; }
@@ -131,6 +138,7 @@ class Transaction {
   Queries& queries_;
   Attempt attempt_;
   StatementList list_;
+  std::vector<Publication> publications_;
   std::string first_write_table_;
   std::shared_ptr<const RowsRule> first_write_;
 };

@@ -7,10 +7,20 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <semel/bytes.h>
+#include <semel/held_message.h>
 
 namespace semel {
+
+// A message to send: it leaves if and only if the work is recorded as done.
+struct Publication {
+  std::string destination;  // by its name in the config, or as the runner was told
+  // With a key, the same at each try, it is sent under that; without, under the key of the message
+  // that it came of, and where several did, each under a key of its own.
+  HeldMessage message;
+};
 
 struct Verdict {
   enum class Kind {
@@ -33,6 +43,15 @@ struct Verdict {
   // kRetry, kDead: from semel::reason, for metrics and filters; empty: what the handler's kind
   // says.
   std::string code;
+  // kDone: sent once this is recorded, and not before (the outbox). What every other verdict says
+  // here is forgotten with it.
+  std::vector<Publication> publications;
+
+  // done().publish("mails", {…}).publish("audit", {…})
+  Verdict&& publish(std::string destination, HeldMessage message) && {
+    publications.push_back({std::move(destination), std::move(message)});
+    return std::move(*this);
+  }
 };
 
 inline Verdict done(Bytes result = {}) {

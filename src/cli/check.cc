@@ -15,6 +15,7 @@
 #include "cli/text.h"
 #include "compose/compose.h"
 #include "config/config.h"
+#include "core/retention.h"
 
 namespace semel::cli {
 
@@ -82,6 +83,18 @@ std::string handler_text(const config::ConsumerConfig& consumer) {
     return "exec " + printable(exec->spec.command.front(), 40);
   }
   if (std::holds_alternative<config::HttpHandler>(consumer.handler)) return "http";
+  if (const auto* steps = std::get_if<config::StepsHandler>(&consumer.handler)) {
+    std::vector<std::string> names;
+    for (const config::StepConfig& step : steps->steps) names.push_back(step.name);
+    return fmt::format("steps {}", fmt::join(names, ", "));
+  }
+  if (const auto* kafka = std::get_if<config::KafkaHandler>(&consumer.handler)) {
+    return "kafka " + kafka->spec.topic;
+  }
+  if (const auto* rabbitmq = std::get_if<config::RabbitmqHandler>(&consumer.handler)) {
+    const auto& route = rabbitmq->spec.route;
+    return "rabbitmq " + printable(route.exchange.empty() ? route.routing_key : route.exchange, 60);
+  }
   return "sql";
 }
 
@@ -89,6 +102,9 @@ std::string chosen_text(const config::ConsumerConfig& consumer) {
   if (consumer.strategy_named) return "as named";
   if (std::holds_alternative<config::SqlHandler>(consumer.handler)) {
     return "chosen: its handler runs in the store's transaction";
+  }
+  if (consumer.strategy == core::StrategyKind::kFence) {
+    return "chosen: a service is called, and what a crash leaves is finished from the store";
   }
   if (config::acts_outside(consumer.handler)) {
     return "chosen: its effect is outside of the store";
@@ -166,6 +182,29 @@ std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
     lines.emplace_back("deferred: kept in the store and settled first, handled from there");
   } else if (consumer.defer == config::ConsumerConfig::Defer::kElsewhere) {
     lines.emplace_back("deferred: only received here, handled by other processes");
+  }
+  const auto* handler = std::get_if<config::RabbitmqHandler>(&consumer.handler);
+  if (handler != nullptr && handler->spec.deduplicated_for) {
+    const std::string window = core::duration_text(*handler->spec.deduplicated_for);
+    const std::string retries = consumer.retry.max_elapsed.count() == 0
+                                    ? "without end"
+                                    : "for " + core::duration_text(consumer.retry.max_elapsed);
+    lines.push_back(fmt::format(
+        "the broker drops what comes again within {}; a message is retried {}", window, retries));
+  }
+  if (consumer.front) {
+    const bool redis = std::holds_alternative<config::RedisFrontConfig>(consumer.front->kind);
+    lines.push_back(fmt::format(
+        "in front of its records a window in {} knows for {} what is completed; it may forget, and "
+        "weakens nothing but after a failover of the store that lost what it had committed",
+        redis ? "Redis" : "memory", core::duration_text(consumer.front->ttl)));
+  }
+  for (const std::string& to : consumer.publish) {
+    lines.push_back(fmt::format("what is done is sent to {}, with its record", to));
+  }
+  if (consumer.copy_dead_letters) {
+    lines.push_back(
+        fmt::format("a copy of each dead letter is sent to {}", *consumer.copy_dead_letters));
   }
   return lines;
 }

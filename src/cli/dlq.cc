@@ -235,6 +235,7 @@ void add_dlq(Program& program) {
       ->expected(1);
 
   add_dlq_bulk(program, family);
+  add_dlq_compensate(program, family);
   add_dlq_edit(program, family);
   add_dlq_import(program, family);
 }

@@ -39,11 +39,15 @@ enum class Unnamed { kRefused, kAll };
 // `unnamed`: what it means that neither ids nor a filter is given.
 OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, Unnamed unnamed);
 
+// Chosen and agreed to; or an end. `verb`: "Replay".
+OrEnded<ChosenLetters> begin_bulk(Console& console, const DlqFlags& flags, std::string_view verb);
+
 // --consumer, --reason: what a list and the bulk verbs share.
 void letter_filter_options(CLI::App& command, DlqFlags& flags);
 void letter_bulk_options(CLI::App& command, DlqFlags& flags);
 
 void add_dlq_bulk(Program& program, CLI::App& family);
+void add_dlq_compensate(Program& program, CLI::App& family);
 void add_dlq_edit(Program& program, CLI::App& family);
 void add_dlq_import(Program& program, CLI::App& family);
 

@@ -15,18 +15,6 @@ namespace semel::cli {
 
 namespace {
 
-// Chosen and agreed to; or an end. `verb`: "Replay".
-OrEnded<ChosenLetters> begin_bulk(Console& console, const DlqFlags& flags, std::string_view verb) {
-  auto chosen = choose_letters(console, flags, Unnamed::kRefused);
-  if (!chosen) return chosen;
-  const auto code =
-      agree(console, chosen->plan,
-            fmt::format("{} {}?", verb, counted(chosen->plan.count, "dead letter", "dead letters")),
-            "dead letter", "dead letters");
-  if (code) return tl::unexpected<Ended>(Ended{*code});
-  return chosen;
-}
-
 void tell_replay(Console& console, const Plan& plan, const ReplayReport& sum) {
   const bool dry_run = console.settings().dry_run;
   if (!console.text()) {
@@ -142,6 +130,17 @@ int export_letters(Console& console, const DlqFlags& flags) {
 }
 
 }  // namespace
+
+OrEnded<ChosenLetters> begin_bulk(Console& console, const DlqFlags& flags, std::string_view verb) {
+  auto chosen = choose_letters(console, flags, Unnamed::kRefused);
+  if (!chosen) return chosen;
+  const auto code =
+      agree(console, chosen->plan,
+            fmt::format("{} {}?", verb, counted(chosen->plan.count, "dead letter", "dead letters")),
+            "dead letter", "dead letters");
+  if (code) return tl::unexpected<Ended>(Ended{*code});
+  return chosen;
+}
 
 void add_dlq_bulk(Program& program, CLI::App& family) {
   auto flags = std::make_shared<DlqFlags>();

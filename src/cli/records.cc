@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <semel/steps.h>
+
 #include "cli/records.h"
 #include "cli/session.h"
 #include "cli/text.h"
@@ -90,6 +92,19 @@ int list(Console& console, const RecordFlags& flags) {
   return kOk;
 }
 
+// Of each, in their order; empty ones where the store keeps none.
+Result<std::vector<StepJournal>> journals_of(const Session& session,
+                                             const std::vector<FoundRecord>& found) {
+  std::vector<StepJournal> journals(found.size());
+  if (session.facets.steps == nullptr) return journals;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    auto journal = session.facets.steps->read(found[i].record.id);
+    if (!journal) return failure(std::move(journal.error()));
+    journals[i] = *std::move(journal);
+  }
+  return journals;
+}
+
 int show(Console& console, const RecordFlags& flags) {
   auto session = open_session(console);
   if (!session) return session.error().code;
@@ -97,14 +112,18 @@ int show(Console& console, const RecordFlags& flags) {
   if (!consumers) return consumers.error().code;
   const auto found = find_records(*session, *consumers, flags.keys.front());
   if (!found) return console.fail(found.error());
+  const auto journals = journals_of(*session, *found);
+  if (!journals) return console.fail(journals.error());
   if (console.text()) {
-    for (const auto& one : *found) {
-      if (&one != &found->front()) console.out("\n");
-      console.out(record_text(console, one.consumer, one.record));
+    for (std::size_t i = 0; i < found->size(); ++i) {
+      if (i > 0) console.out("\n");
+      console.out(record_text(console, (*found)[i].consumer, (*found)[i].record, (*journals)[i]));
     }
   } else {
     json::Writer writer = document("records").name("records").begin_array();
-    for (const auto& one : *found) add_record(writer, console, one.consumer, one.record);
+    for (std::size_t i = 0; i < found->size(); ++i) {
+      add_record(writer, console, (*found)[i].consumer, (*found)[i].record, (*journals)[i]);
+    }
     console.out(writer.end_array().end_object());
   }
   if (!found->empty()) return kOk;

@@ -14,6 +14,7 @@ struct RecordFlags {
   std::string consumer;
   std::string state;
   std::vector<std::string> keys;
+  std::string as;  // what a person says became of them: done, retry, dead
   BulkFlags bulk;
 };
 

@@ -7,9 +7,15 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include <semel/environment.h>
+#include <semel/front.h>
+#include <semel/reason.h>
 
 #include "cli/records.h"
 #include "cli/text.h"
@@ -19,6 +25,7 @@ namespace semel::cli {
 namespace {
 
 constexpr std::size_t kKeyShown = 48;
+constexpr std::string_view kDone = "done", kRetry = "retry", kDead = "dead";
 
 using Kind = WhereField::Kind;
 constexpr WhereField kRecordFields[] = {
@@ -124,7 +131,8 @@ OrEnded<ChosenRecords> choose(Console& console, const Session& session, const Re
 }
 
 // What is done with one record: true where it was done, false where the record moved on.
-using Change = Result<bool> (*)(RecordInspector& records, const RecordView& seen);
+using Change = Result<bool> (*)(const Session& session, const RecordFlags& flags,
+                                const RecordView& seen);
 
 struct Verb {
   std::string_view name;   // of the summary
@@ -132,6 +140,7 @@ struct Verb {
   std::string_view asked;  // "Forget {}? …"
   std::string_view skipped;
   Change change;
+  bool makes_new = false;  // what was completed may be handled again
 };
 
 int tell(Console& console, const Verb& verb, const Plan& plan, std::size_t changed,
@@ -155,6 +164,20 @@ int tell(Console& console, const Verb& verb, const Plan& plan, std::size_t chang
   return told == 0 ? kBad : kPartly;
 }
 
+// What windows in front of these records know is to mean nothing any more. True where there are
+// any.
+Result<bool> reseal(const Session& session, const std::vector<FoundRecord>& records) {
+  std::set<ConsumerNumber> consumers;
+  for (const FoundRecord& one : records) consumers.insert(one.record.id.consumer());
+  bool any = false;
+  for (const ConsumerNumber consumer : consumers) {
+    auto there = reseal_fronts(*session.store, consumer, system_environment());
+    if (!there) return there;
+    any = any || *there;
+  }
+  return any;
+}
+
 int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
   const auto rate = read_rate(console, flags.bulk);
   if (!rate) return rate.error().code;
@@ -169,12 +192,17 @@ int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
   bool told = false;
   std::span<const FoundRecord> rest(chosen->records);
   if (console.settings().dry_run) rest = {};
+  const bool reseals = verb.makes_new && !rest.empty();
+  // Also before: who is killed in between leaves little behind.
+  if (reseals) {
+    if (auto first = reseal(*session, chosen->records); !first) return console.fail(first.error());
+  }
   Pace pace(console, *rate, rest.size());
   while (!rest.empty()) {
     const auto part = rest.first(pace.next(rest.size()));
     rest = rest.subspan(part.size());
     for (const FoundRecord& one : part) {
-      const auto done = verb.change(*session->facets.records, one.record);
+      const auto done = verb.change(*session, flags, one.record);
       if (done && *done) {
         ++changed;
         continue;
@@ -184,37 +212,96 @@ int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
       // One lease is one record's business; anything else would meet all the others too.
       told = true;
       console.fail(done.error());
-      if (done.error().kind != ErrorKind::kBlocked || done.error().code != "R241") rest = {};
+      const bool its_own = done.error().code == "R241" || done.error().code == "R242";
+      if (!its_own) rest = {};
       if (rest.empty()) break;
     }
     pace.done(part.size());
   }
+  if (reseals) {
+    const auto windows = reseal(*session, chosen->records);
+    if (!windows) {
+      console.note("a front window may still call them completed: say it again");
+      return console.fail(windows.error());
+    }
+    // When this returns, none does.
+    if (*windows) std::this_thread::sleep_for(kFrontTrusted);
+  }
   return tell(console, verb, chosen->plan, changed, skipped);
 }
 
-Result<bool> forget_seen(RecordInspector& records, const RecordView& seen) {
-  return records.forget_as(seen.id, seen.state, seen.token);
-}
-Result<bool> unlock_seen(RecordInspector& records, const RecordView& seen) {
-  return records.unlock(seen.id);
+Result<bool> forget_seen(const Session& session, const RecordFlags&, const RecordView& seen) {
+  return session.facets.records->forget_as(seen.id, seen.state, seen.token);
 }
 
-constexpr Verb kForget = {"forget", "forgotten",
+// For as long as the store may take for the word that follows.
+constexpr std::chrono::seconds kToSay{60};
+
+// What a person knows of it: it happened, or it did not and is tried again, or it never shall.
+Result<bool> decide_seen(const Session& session, std::string_view as, const RecordView& seen) {
+  auto lease = session.facets.records->seize(seen.id, kToSay);
+  if (!lease) return failure(std::move(lease.error()));
+  if (!*lease) return false;
+  Finish finish;
+  finish.lease = **lease;
+  finish.to = as == kDone    ? Finish::To::kCompleted
+              : as == kRetry ? Finish::To::kRetrying
+                             : Finish::To::kDead;
+  finish.attempts = seen.attempt;
+  if (finish.to != Finish::To::kCompleted) {
+    finish.reason = as == kRetry ? std::string(seen.reason) : std::string(reason::kOperator);
+    finish.error = as == kRetry ? "an operator said that it did not happen: to be tried again"
+                                : "an operator gave it up: " + seen.error;
+  }
+  const auto applied = session.store->finish({&finish, 1});
+  if (!applied) return failure(applied.error());
+  return applied->front() == Applied::kYes;
+}
+
+Result<bool> unlock_seen(const Session& session, const RecordFlags& flags, const RecordView& seen) {
+  if (!flags.as.empty()) return decide_seen(session, flags.as, seen);
+  const bool in_doubt =
+      seen.reason == reason::kLeaseParked || seen.reason == reason::kOutcomeUnknown;
+  if (seen.state == RecordState::kParked && in_doubt) {
+    return failure({ErrorKind::kBlocked, "R242",
+                    fmt::format("whether \"{}\" had its effect is not known: {}",
+                                printable(seen.key, kKeyShown), seen.error),
+                    "find out, and say it: --as done (it had), --as retry (it had not: try it "
+                    "again) or --as dead (it had not, and never shall)"});
+  }
+  return session.facets.records->unlock(seen.id);
+}
+
+constexpr Verb kForget = {"forget",
+                          "forgotten",
                           "Forget {}? What waits for its retry, or for a person, goes with its "
                           "record; the next delivery of such a key is handled as new.",
-                          "moved on, or are being worked on", forget_seen};
+                          "moved on, or are being worked on",
+                          forget_seen,
+                          true};
+constexpr Verb kDecide = {"unlock", "unlocked", "Say of {} what you know?",
+                          "are not parked, nor left by who had them", unlock_seen};
 constexpr Verb kUnlock = {"unlock", "unlocked", "Let {} be tried again, now?",
                           "are neither parked nor dead", unlock_seen};
 
 void bulk_command(Program& program, CLI::App& family, const char* name, const char* description,
                   const Verb& verb) {
   auto flags = std::make_shared<RecordFlags>();
-  auto& command =
-      program.command({.name = name,
-                       .description = description,
-                       .flags = kConfigFlag | kOutput | kTime | kQuiet | kYes | kDryRun,
-                       .parent = &family},
-                      [flags, &verb](Console& console) { return run_bulk(console, *flags, verb); });
+  auto& command = program.command({.name = name,
+                                   .description = description,
+                                   .flags = kConfigFlag | kOutput | kTime | kQuiet | kYes | kDryRun,
+                                   .parent = &family},
+                                  [flags, &verb](Console& console) {
+                                    const bool decides = !flags->as.empty();
+                                    return run_bulk(console, *flags, decides ? kDecide : verb);
+                                  });
+  if (&verb == &kUnlock) {
+    command
+        .add_option("--as", flags->as,
+                    "What became of it, where that is not known to the record: done, retry or dead")
+        ->check(CLI::IsMember({kDone, kRetry, kDead}))
+        ->type_name("WHAT");
+  }
   command.add_option("KEY", flags->keys, "The keys as the producer wrote them");
   bulk_options(command, flags->bulk, record_fields());
   command.add_option("--consumer", flags->consumer, "Of this consumer only")->type_name("NAME");

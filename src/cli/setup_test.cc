@@ -118,8 +118,9 @@ consumers:
   const auto keyed = promise("true");
   EXPECT_EQ(keyed.code, 0) << keyed.out;
   EXPECT_NE(keyed.out.find("keyed_retry"), std::string::npos) << keyed.out;
-  EXPECT_NE(keyed.out.find("state_machine, chosen: its effect is outside of the store"),
-            std::string::npos);
+  EXPECT_NE(keyed.out.find("fence, chosen: a service is called, and what a crash leaves is "),
+            std::string::npos)
+      << keyed.out;
   EXPECT_EQ(promise("false").out.find("keyed_retry"), std::string::npos);
   EXPECT_NE(promise("false").out.find("at_least_once"), std::string::npos);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/text.h"
+#include "engine/engine.h"
 
 namespace semel::cli {
 
@@ -10,15 +11,13 @@ namespace {
 
 constexpr std::size_t kTextShown = 120;
 
-}  // namespace
-
-std::vector<SourceView> sources_of(const std::vector<tap::RunFigures>& runs,
-                                   std::string_view consumer) {
+std::vector<SourceView> views_of(const std::vector<tap::RunFigures>& runs,
+                                 std::string_view consumer, bool windows) {
   std::vector<SourceView> views;
   for (const tap::RunFigures& run : runs) {
     const std::size_t first = views.size();
     for (const tap::Figures::One& one : run.figures.all) {
-      if (one.consumer != consumer) continue;
+      if (one.consumer != consumer || (one.source == engine::kFrontFigures) != windows) continue;
       if (views.size() == first || views.back().source != one.source) {
         views.push_back({run.pid, one.source, {}});
       }
@@ -26,6 +25,18 @@ std::vector<SourceView> sources_of(const std::vector<tap::RunFigures>& runs,
     }
   }
   return views;
+}
+
+}  // namespace
+
+std::vector<SourceView> sources_of(const std::vector<tap::RunFigures>& runs,
+                                   std::string_view consumer) {
+  return views_of(runs, consumer, false);
+}
+
+std::vector<SourceView> windows_of(const std::vector<tap::RunFigures>& runs,
+                                   std::string_view consumer) {
+  return views_of(runs, consumer, true);
 }
 
 std::string source_text(const SourceView& view) {

@@ -1,4 +1,5 @@
-// What the sources of a store's runs say of themselves, as text and as JSON.
+// What the sources of a store's runs, and the windows before its records, say of themselves, as
+// text and as JSON.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace semel::cli {
 
-// One source of a consumer in one process.
+// One source of a consumer in one process, or its window.
 struct SourceView {
   std::int64_t pid = 0;
   std::string source;
@@ -18,6 +19,8 @@ struct SourceView {
 };
 
 std::vector<SourceView> sources_of(const std::vector<tap::RunFigures>& runs,
+                                   std::string_view consumer);
+std::vector<SourceView> windows_of(const std::vector<tap::RunFigures>& runs,
                                    std::string_view consumer);
 
 // "kafka in process 17: lag 3, partitions 6": what is of all that it reads; partitions are JSON's.

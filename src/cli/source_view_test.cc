@@ -27,6 +27,17 @@ TEST(SourceView, AProcessIsALineAndPartitionsAreNone) {
   EXPECT_TRUE(sources_of(two_runs(), "other").empty());
 }
 
+TEST(SourceView, AWindowIsNoSource) {
+  auto runs = two_runs();
+  runs[1].figures.all.push_back({"payments", "front", {"answered", "", 15, ""}});
+  runs[1].figures.all.push_back({"payments", "front", {"asked", "", 20, ""}});
+  EXPECT_EQ(sources_of(runs, "payments").size(), 2U);
+  const auto windows = windows_of(runs, "payments");
+  ASSERT_EQ(windows.size(), 1U);
+  EXPECT_EQ(source_text(windows[0]), "front in process 18: answered 15, asked 20");
+  EXPECT_TRUE(windows_of(runs, "mails").empty());
+}
+
 TEST(SourceView, JsonHasEachFigure) {
   json::Writer writer;
   writer.begin_object().name("sources");

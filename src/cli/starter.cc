@@ -113,7 +113,25 @@ std::string policy_lines(const StarterParts& parts) {
       sql ? "record and effect commit together" : "consuming, with a lease, then completed");
 }
 
+std::string publisher_lines(const StarterParts& parts, bool small) {
+  const bool kafka = parts.handler == "kafka";
+  std::string text = kafka ? "    handler:\n"
+                             "      kafka:\n"
+                             "        brokers: ${KAFKA_BROKERS:-localhost:9092}\n"
+                           : "    handler:\n"
+                             "      rabbitmq:\n"
+                             "        url: ${AMQP_URL:-amqp://localhost:5672}\n";
+  const char* const to = kafka ? "topic" : "queue";
+  if (small) return text + fmt::format("        {}: payments-out\n", to);
+  return text + fmt::format(
+                    "        {}: payments-out     # has to be there\n"
+                    "        honours_key: false      # true: who reads it does nothing again under "
+                    "an id it knows\n",
+                    to);
+}
+
 std::string handler_lines(const StarterParts& parts, bool small) {
+  if (parts.handler == "kafka" || parts.handler == "rabbitmq") return publisher_lines(parts, small);
   if (parts.handler == "http") {
     return small
                ? "    handler: { http: http://127.0.0.1:8080/payments }\n"
@@ -215,7 +233,12 @@ Error unknown_word(std::string_view what, std::string_view word,
 }  // namespace
 
 std::vector<StarterWord> starter_sources() { return alternatives("consumers[].source"); }
-std::vector<StarterWord> starter_handlers() { return alternatives("consumers[].handler"); }
+// Without steps, which are calls of the others: docs/steps.md begins with a config of them.
+std::vector<StarterWord> starter_handlers() {
+  auto handlers = alternatives("consumers[].handler");
+  std::erase_if(handlers, [](const StarterWord& word) { return word.name == "steps"; });
+  return handlers;
+}
 std::vector<StarterWord> starter_stores() { return alternatives("store"); }
 
 Result<StarterParts> parse_starter(std::string_view expression) {

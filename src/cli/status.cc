@@ -32,6 +32,7 @@ struct Row {
   StoreStats::Consumer counts;
   std::optional<ShutGate> gate;
   std::vector<SourceView> sources;  // of the processes that run it here
+  std::vector<SourceView> windows;  // likewise
 };
 
 std::string source_name(const config::SourceConfig& source) {
@@ -75,6 +76,7 @@ Result<std::vector<Row>> rows_of(const config::Config& config, const StoreStats&
     row.guarantee = to_string(compose::guarantee_of(config, consumer).name);
     row.state = state_of(counts, running);
     row.sources = sources_of(runs, consumer.name);
+    row.windows = windows_of(runs, consumer.name);
     if (counts != nullptr) {
       row.counts = *counts;
       auto gate = gates.state(counts->number);
@@ -86,7 +88,7 @@ Result<std::vector<Row>> rows_of(const config::Config& config, const StoreStats&
   }
   for (const auto& counts : stats.consumers) {
     if (config.find(counts.name) != nullptr) continue;
-    rows.push_back({counts.name, "-", "-", "-", "not in the config", counts, std::nullopt, {}});
+    rows.push_back({counts.name, "-", "-", "-", "not in the config", counts, std::nullopt, {}, {}});
   }
   return rows;
 }
@@ -118,8 +120,10 @@ void show_text(Console& console, const Session& session, const StoreStats& stats
                   : fmt::format("running: pid {}\n\n", fmt::join(stats.running_pids, ", ")));
   console.out(table.text());
   for (const auto& row : rows) {
-    for (const auto& source : row.sources) {
-      console.out(fmt::format("{}: {}\n", row.name, source_text(source)));
+    for (const auto* views : {&row.sources, &row.windows}) {
+      for (const auto& view : *views) {
+        console.out(fmt::format("{}: {}\n", row.name, source_text(view)));
+      }
     }
   }
   for (const auto& row : rows) {
@@ -154,6 +158,8 @@ void show_json(Console& console, const Session& session, const StoreStats& stats
     if (row.gate) add_gate(writer, console, *row.gate);
     writer.name("sources");
     add_sources(writer, row.sources);
+    writer.name("windows");
+    add_sources(writer, row.windows);
     writer.end_object();
   }
   writer.end_array();

@@ -6,6 +6,7 @@
 #include "base/text_encoding.h"
 #include "base/utf8.h"
 #include "cli/text.h"
+#include "core/step_key.h"
 
 namespace semel::cli {
 
@@ -52,8 +53,30 @@ void add_bytes(json::Writer& writer, std::string_view name, BytesView bytes) {
   writer.bytes(name, bytes);
 }
 
+namespace {
+
+const char* state_word(const StepEntry& entry) {
+  return entry.state == StepEntry::State::kDone ? "done" : "undone";
+}
+
+void add_journal(json::Writer& writer, const StepJournal& journal) {
+  if (journal.giving_up) writer.member("giving_up", true);
+  if (journal.entries.empty()) return;
+  writer.name("steps").begin_array();
+  for (const StepEntry& entry : journal.entries) {
+    writer.begin_object().member("name", entry.name);
+    if (!entry.id.empty()) add_bytes(writer, "id", entry.id);
+    writer.member("state", state_word(entry));
+    if (!entry.result.empty()) add_bytes(writer, "result", entry.result);
+    writer.end_object();
+  }
+  writer.end_array();
+}
+
+}  // namespace
+
 void add_record(json::Writer& writer, const Console& console, std::string_view consumer,
-                const RecordView& record) {
+                const RecordView& record, const StepJournal& journal) {
   writer.begin_object().member("consumer", consumer);
   if (record.key.empty()) {
     writer.name("key").null();
@@ -72,11 +95,12 @@ void add_record(json::Writer& writer, const Console& console, std::string_view c
   add_time(writer, console, "next_at", record.next_at);
   add_time(writer, console, "completed_at", record.completed_at);
   if (!record.result.empty()) add_bytes(writer, "result", record.result);
+  add_journal(writer, journal);
   writer.end_object();
 }
 
-std::string record_text(const Console& console, std::string_view consumer,
-                        const RecordView& record) {
+std::string record_text(const Console& console, std::string_view consumer, const RecordView& record,
+                        const StepJournal& journal) {
   Lines lines;
   lines.add("consumer", consumer);
   lines.add("key", record.key.empty() ? "id " + hex_of(record.id.view()) : printable(record.key));
@@ -91,6 +115,11 @@ std::string record_text(const Console& console, std::string_view consumer,
   lines.add(console, "completed", record.completed_at);
   lines.add("fingerprint", hex_of(record.fingerprint.view()));
   lines.add_unless_empty("result", printable(record.result));
+  for (const StepEntry& entry : journal.entries) {
+    lines.add("step",
+              fmt::format("{}: {}", core::step_name(entry.name, entry.id), state_word(entry)));
+  }
+  if (journal.giving_up) lines.add("given up", "its steps are being undone");
   return lines.text();
 }
 

@@ -6,6 +6,7 @@
 
 #include <semel/gates.h>
 #include <semel/records.h>
+#include <semel/steps.h>
 
 #include "base/json.h"
 #include "cli/console.h"
@@ -16,9 +17,9 @@ namespace semel::cli {
 void add_bytes(json::Writer& writer, std::string_view name, BytesView bytes);
 
 void add_record(json::Writer& writer, const Console& console, std::string_view consumer,
-                const RecordView& record);
-std::string record_text(const Console& console, std::string_view consumer,
-                        const RecordView& record);
+                const RecordView& record, const StepJournal& journal = {});
+std::string record_text(const Console& console, std::string_view consumer, const RecordView& record,
+                        const StepJournal& journal);
 
 void add_dead_letter(json::Writer& writer, const Console& console, const DeadLetter& letter,
                      bool payload);

@@ -1,5 +1,6 @@
 #include "compose/compose.h"
 
+#include "compose/steps.h"
 #include "sources/sources.h"
 
 namespace semel::compose {
@@ -39,6 +40,17 @@ StoreTraits traits_of(const config::StoreConfig& store) {
 
 }  // namespace
 
+config::Config loaded_or_throw(config::Loaded loaded) {
+  if (loaded.config) return *std::move(loaded.config);
+  Error error{ErrorKind::kRejected, "E000", {}, {}};
+  for (const config::Diagnostic& diagnostic : loaded.diagnostics) {
+    if (diagnostic.severity != config::Diagnostic::Severity::kError) continue;
+    if (error.message.empty()) error.code = diagnostic.code;
+    error.message += config::format(diagnostic, false);
+  }
+  throw SemelError(std::move(error));
+}
+
 Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consumer) {
   ConsumerSpec spec;
   spec.name = consumer.name;
@@ -65,6 +77,17 @@ Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfi
   }
   if (const auto* http = std::get_if<config::HttpHandler>(&consumer.handler)) {
     facts.honours_key = http->spec.honours_key;
+    facts.remote_keeps = http->spec.remote_keeps;
+  }
+  if (const auto* steps = std::get_if<config::StepsHandler>(&consumer.handler)) {
+    facts.steps = step_facts(*steps);
+    facts.honours_key = facts.steps->keyless.empty();
+  }
+  if (const auto* kafka = std::get_if<config::KafkaHandler>(&consumer.handler)) {
+    facts.honours_key = kafka->spec.honours_key;
+  }
+  if (const auto* rabbitmq = std::get_if<config::RabbitmqHandler>(&consumer.handler)) {
+    facts.honours_key = rabbitmq->spec.honours_key;
   }
   for (const core::KeyPart& part : consumer.key.parts) {
     if (std::holds_alternative<core::KeyPart::PositionPart>(part.what))

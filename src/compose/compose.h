@@ -14,6 +14,7 @@
 #include <semel/runner.h>
 #include <semel/schema_change.h>
 #include <semel/source.h>
+#include <semel/step_spec.h>
 #include <semel/store.h>
 
 #include "config/config.h"
@@ -39,6 +40,9 @@ std::string store_name(const config::StoreConfig& store);
 // store that is no server's.
 std::string server_identity(const config::StoreConfig& store);
 
+// Throws SemelError whose message holds every error of the file.
+config::Config loaded_or_throw(config::Loaded loaded);
+
 // The consumer's number in the store, as `run` would have it.
 Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consumer);
 
@@ -59,6 +63,7 @@ struct NativeWork {
 
 struct ServiceOptions {
   std::map<std::string, NativeWork> natives;  // by the handler's name
+  std::map<std::string, StepSpecs> steps;     // by the native handler's name
   std::map<std::string, KeyFunction> keys;    // by consumer
   std::vector<Observer*> observers;           // borrowed
   bool once = false;
@@ -79,10 +84,10 @@ class Service {
   virtual const std::vector<std::string>& risks() const noexcept = 0;
   struct Figures {
     std::string consumer;
-    std::string source;  // "kafka"
+    std::string source;  // "kafka"; or "front": the window before the consumer's records
     std::vector<SourceFigure> figures;
   };
-  // Of the sources that have some. From any thread.
+  // Of the sources that have some, and of the windows. From any thread.
   virtual std::vector<Figures> figures() = 0;
   // Begins the drain; a second call hurries it. Async-signal-safe.
   virtual void stop() noexcept = 0;

@@ -8,9 +8,14 @@
 #include <semel/reason.h>
 #include <semel/unit_of_work.h>
 
+#include "compose/front.h"
+#include "compose/outbox.h"
+#include "compose/steps.h"
 #include "core/intake.h"
 #include "handlers/exec/exec_handler.h"
 #include "handlers/http/http_handler.h"
+#include "handlers/kafka/make_kafka_publisher.h"
+#include "handlers/rabbitmq/make_rabbitmq_publisher.h"
 #include "handlers/sql/row_guards.h"
 #include "handlers/sql/sql_handler.h"
 #include "sources/kafka/make_kafka_source.h"
@@ -26,6 +31,8 @@ constexpr std::size_t kFirstBatchInTransaction = 32;
 constexpr int kWorkersOutside = 8;
 // A handler that times its calls itself is given so much longer before it is told to stop.
 constexpr std::chrono::milliseconds kOwnTimeoutFirst{1'000};
+// librdkafka looks about once a second for what is too late.
+constexpr std::chrono::milliseconds kReportFirst{3'000};
 // Calls that wait for another program or machine.
 constexpr int kCallsAtATime = 64;
 constexpr int kCommandsAtATime = 16;
@@ -39,23 +46,45 @@ const NativeWork* find_native(const ConsumerBuild& build, const std::string& nam
   return found == build.options->natives.end() ? nullptr : &found->second;
 }
 
-Result<Handler> handler_of(const ConsumerBuild& build) {
+Result<Handler> publisher_of(const config::HandlerConfig& handler, Environment& environment) {
+  const auto* kafka = std::get_if<config::KafkaHandler>(&handler);
+  auto made = kafka != nullptr ? kafka::make_kafka_publisher(kafka->spec, environment)
+                               : rabbitmq::make_rabbitmq_publisher(
+                                     std::get<config::RabbitmqHandler>(handler).spec, environment);
+  if (!made) return failure(std::move(made.error()));
+  return Handler(*std::move(made));
+}
+
+// `steps`: those of a config's handler are told there.
+Result<Handler> handler_of(const ConsumerBuild& build, std::optional<StepSpecs>& steps) {
   const auto& handler = build.consumer->handler;
+  if (const auto* in_config = std::get_if<config::StepsHandler>(&handler)) {
+    auto made = make_steps(*in_config, *build.options->environment);
+    if (!made) return failure(std::move(made.error()));
+    steps = std::move(made->specs);
+    return Handler(std::move(made->handler));
+  }
+  const bool once = build.consumer->strategy == core::StrategyKind::kAtMostOnce;
   if (const auto* sql = std::get_if<config::SqlHandler>(&handler)) {
     auto made = handlers::make_sql_handler(sql->spec);
     if (!made) return failure(std::move(made.error()));
     return Handler(*std::move(made));
   }
   if (const auto* exec = std::get_if<config::ExecHandler>(&handler)) {
-    auto made = handlers::make_exec_handler(exec->spec);
+    core::ExecSpec spec = exec->spec;
+    spec.failure_is_doubt = once;
+    auto made = handlers::make_exec_handler(spec);
     if (!made) return failure(std::move(made.error()));
     return Handler(*std::move(made));
   }
   if (const auto* http = std::get_if<config::HttpHandler>(&handler)) {
-    auto made = handlers::make_http_handler(http->spec, *build.options->environment);
+    core::HttpSpec spec = http->spec;
+    spec.failure_is_doubt = once;
+    auto made = handlers::make_http_handler(std::move(spec), *build.options->environment);
     if (!made) return failure(std::move(made.error()));
     return Handler(*std::move(made));
   }
+  if (config::publishes(handler)) return publisher_of(handler, *build.options->environment);
   const std::string& name = std::get<config::NativeHandler>(handler).name;
   if (const auto* native = find_native(build, name)) return native->handler;
   return failure(rejected(
@@ -127,6 +156,23 @@ LineOf line_of(const ConsumerBuild& build, ConsumerNumber number) {
   return [intake](const Arrival& arrival) { return intake->line_of(arrival); };
 }
 
+// Those of a native handler.
+std::optional<StepSpecs> declared_steps(const ConsumerBuild& build) {
+  const auto* native = std::get_if<config::NativeHandler>(&build.consumer->handler);
+  if (native == nullptr) return std::nullopt;
+  const auto found = build.options->steps.find(native->name);
+  if (found == build.options->steps.end()) return std::nullopt;
+  return found->second;
+}
+
+// Steps are journalled under a lease, by a handler that ends when it returns.
+std::optional<std::string> refuse_steps(core::StrategyKind strategy, const Handler& handler) {
+  if (!std::holds_alternative<PlainHandler>(handler)) {
+    return "a handler with steps takes (const Message&, const Attempt&) and returns a Verdict";
+  }
+  return core::refuse_steps(strategy);
+}
+
 // A facet that the store does not have is known before anything is begun.
 Result<void> refuse_without_facets(const ConsumerBuild& build) {
   const config::ConsumerConfig& consumer = *build.consumer;
@@ -136,6 +182,22 @@ Result<void> refuse_without_facets(const ConsumerBuild& build) {
                             fmt::format("consumer \"{}\": the {} store keeps no positions in files",
                                         consumer.name, build.store->traits().name),
                             "use another store: sqlite, postgres, mysql or redis"));
+  }
+  if (consumer.front && facets.positions == nullptr) {
+    return failure(rejected("E061",
+                            fmt::format("consumer \"{}\": the {} store keeps no secret for a front "
+                                        "window",
+                                        consumer.name, build.store->traits().name),
+                            "leave front out, or use sqlite, postgres, mysql or redis"));
+  }
+  const bool steps =
+      std::holds_alternative<config::StepsHandler>(consumer.handler) || declared_steps(build);
+  if (steps && facets.steps == nullptr) {
+    return failure(
+        rejected("E063",
+                 fmt::format("consumer \"{}\" has steps, and the {} store keeps no journal of them",
+                             consumer.name, build.store->traits().name),
+                 "use a store that does: " + std::string(core::kStoresWithSteps)));
   }
   if (facets.held != nullptr && facets.dead_letters != nullptr) return {};
   Error error = no_messages(*build.store);
@@ -217,7 +279,9 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   options.limits = consumer.limits;
   options.order = consumer.order;
   options.retention = retention_of(consumer);
-  options.defers = consumer.defer != config::ConsumerConfig::Defer::kNever;
+  // The fence: a message is in the store, with its payload, before anybody is called for it.
+  options.defers = consumer.defer != config::ConsumerConfig::Defer::kNever ||
+                   consumer.strategy == core::StrategyKind::kFence;
   const bool transactional = std::holds_alternative<TransactionalHandler>(handler);
   const bool one_writer = transactional && build.store->traits().single_writer;
   const int threads = consumer.concurrency.value_or(one_writer ? 1 : kWorkersOutside);
@@ -227,6 +291,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   options.batch_target = consumer.batch_target;
   options.max_in_flight = consumer.max_in_flight;
   options.max_in_flight_bytes = consumer.max_in_flight_bytes;
+  options.max_held = consumer.max_held;
   options.lease = consumer.dedup.lease;
   options.handler_timeout = consumer.timeout;
   // It ends its commands by itself: a stop before that would not be the message's fault.
@@ -236,6 +301,12 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   }
   if (const auto* http = std::get_if<config::HttpHandler>(&consumer.handler)) {
     options.handler_timeout = http->spec.timeout + kOwnTimeoutFirst;
+  }
+  if (const auto* steps = std::get_if<config::StepsHandler>(&consumer.handler)) {
+    options.handler_timeout = longest_run(*steps) + kOwnTimeoutFirst;
+  }
+  if (config::publishes(consumer.handler)) {
+    options.handler_timeout = consumer.timeout + kReportFirst;
   }
   if (std::holds_alternative<AsyncHandler>(handler)) {
     // One thread begins them all; how many run is another number.
@@ -258,11 +329,14 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
 
 Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   const config::ConsumerConfig& consumer = *build.consumer;
-  auto handler = handler_of(build);
+  auto steps = declared_steps(build);
+  auto handler = handler_of(build, steps);
   if (!handler) return failure(std::move(handler.error()));
   const bool transactional = std::holds_alternative<TransactionalHandler>(*handler);
-  const core::StrategyKind strategy =
-      consumer.strategy_named ? consumer.strategy : core::default_strategy(transactional);
+  const bool native = std::holds_alternative<config::NativeHandler>(consumer.handler);
+  const core::StrategyKind strategy = consumer.strategy_named || !native
+                                          ? consumer.strategy
+                                          : core::default_strategy(transactional);
   const bool store_transactional = build.store->facets().transactional != nullptr;
   auto apply = apply_of(build);
   if (!apply) return failure(std::move(apply.error()));
@@ -271,8 +345,10 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   if (!refused && *apply) {
     refused = core::refuse_two_parts(strategy, transactional, store_transactional);
   }
+  if (!refused && steps) refused = refuse_steps(strategy, *handler);
   if (refused) {
-    return failure(rejected("E061", fmt::format("consumer \"{}\": {}", consumer.name, *refused),
+    return failure(rejected(steps && !core::may_have_steps(strategy) ? "E063" : "E061",
+                            fmt::format("consumer \"{}\": {}", consumer.name, *refused),
                             "name another strategy, or another kind of handler"));
   }
   if (auto whole = refuse_without_facets(build); !whole) return failure(std::move(whole.error()));
@@ -291,12 +367,21 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   if (!look_error.message.empty()) return failure(std::move(look_error));
   strategies::Context condemned =
       context_of(build, giving_up(transactional, consumer.retry.crashes));
+  auto outbox = outbox_of(*build.store, *build.config, consumer);
+  if (!outbox) return failure(std::move(outbox.error()));
+  working.destinations = std::move(outbox->destinations);
+  working.forward_to = std::move(outbox->forward_to);
+  working.copies_to = condemned.copies_to = outbox->copies_to;
+  working.steps = condemned.steps = steps;
+  condemned.condemned = true;
   condemned.already_done = working.already_done;
   condemned.dead_reason = reason::kCrash;
 
   ConsumerParts made;
+  if (auto put = add_front(build, *number, made.parts); !put) return failure(put.error());
   made.options = engine_options(build, *number, *handler);
   made.options.inbox = strategy == core::StrategyKind::kInbox;
+  made.options.copies_to = outbox->copies_to;
   made.parts.store = build.store;
   made.parts.sources = *std::move(sources);
   made.parts.environment = build.options->environment;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 
@@ -9,20 +10,16 @@
 
 #include "compose/compose.h"
 #include "compose/signals.h"
+#include "core/step_key.h"
 
 namespace semel {
 
 namespace {
 
-config::Config loaded_or_throw(config::Loaded loaded) {
-  if (loaded.config) return *std::move(loaded.config);
-  Error error{ErrorKind::kRejected, "E000", {}, {}};
-  for (const config::Diagnostic& diagnostic : loaded.diagnostics) {
-    if (diagnostic.severity != config::Diagnostic::Severity::kError) continue;
-    if (error.message.empty()) error.code = diagnostic.code;
-    error.message += config::format(diagnostic, false);
-  }
-  throw SemelError(std::move(error));
+[[noreturn]] void refuse_unwanted(std::string_view name) {
+  throw SemelError({ErrorKind::kRejected, "E062",
+                    "no consumer of the config has the handler \"" + std::string(name) + "\"",
+                    "give one handler: { native: " + std::string(name) + " }"});
 }
 
 constexpr int kExitUnavailable = 69;
@@ -59,11 +56,12 @@ class Runner::Impl {
 };
 
 Runner Runner::from_file(const std::string& path) {
-  return Runner(std::make_unique<Impl>(loaded_or_throw(config::load_file(path))));
+  return Runner(std::make_unique<Impl>(compose::loaded_or_throw(config::load_file(path))));
 }
 
 Runner Runner::from_text(std::string_view yaml) {
-  return Runner(std::make_unique<Impl>(loaded_or_throw(config::load_text(yaml, "config"))));
+  return Runner(
+      std::make_unique<Impl>(compose::loaded_or_throw(config::load_text(yaml, "config"))));
 }
 
 Runner::Runner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -92,13 +90,24 @@ Runner& Runner::on_handler(std::string_view name, Handler handler, ApplyHandler 
                         "name another strategy, or register another kind of handler"});
     }
   }
-  if (!wanted) {
-    throw SemelError({ErrorKind::kRejected, "E062",
-                      "no consumer of the config has the handler \"" + std::string(name) + "\"",
-                      "give one handler: { native: " + std::string(name) + " }"});
-  }
+  if (!wanted) refuse_unwanted(name);
   impl_->options.natives.insert_or_assign(
       std::string(name), compose::NativeWork{std::move(handler), std::move(apply)});
+  return *this;
+}
+
+Runner& Runner::steps(std::string_view name, StepSpecs steps) {
+  if (const auto refused = core::refuse_specs(steps)) {
+    throw SemelError({ErrorKind::kRejected, "E063",
+                      "the steps of handler \"" + std::string(name) + "\": " + *refused,
+                      "give each step a name of its own"});
+  }
+  const bool wanted = std::ranges::any_of(impl_->config.consumers, [&](const auto& consumer) {
+    const auto* native = std::get_if<config::NativeHandler>(&consumer.handler);
+    return native != nullptr && native->name == name;
+  });
+  if (!wanted) refuse_unwanted(name);
+  impl_->options.steps.insert_or_assign(std::string(name), std::move(steps));
   return *this;
 }
 

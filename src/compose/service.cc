@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdio>
+#include <deque>
 #include <mutex>
 #include <thread>
 
@@ -14,6 +17,7 @@
 #include "compose/compose.h"
 #include "compose/consumer_parts.h"
 #include "compose/live.h"
+#include "compose/outbox.h"
 #include "compose/purge_pace.h"
 #include "engine/engine.h"
 
@@ -112,6 +116,8 @@ class RunningService final : public Service {
   const std::vector<std::string>& risks() const noexcept override { return risks_; }
   std::vector<Figures> figures() override;
   Result<void> look(const config::Config& config);
+  static std::vector<std::size_t> feeders_of(const config::Config& config,
+                                             const config::ConsumerConfig& consumer);
   void stop() noexcept override {
     for (const auto& engine : engines_) engine->stop();
   }
@@ -123,6 +129,7 @@ class RunningService final : public Service {
   std::mutex suspect_gate_;
   std::vector<std::unique_ptr<engine::Engine>> engines_;
   std::vector<std::string> consumers_;  // of the engines
+  std::deque<std::atomic<bool>> over_;  // likewise: their runs
   std::vector<std::string> risks_;
 };
 
@@ -147,6 +154,12 @@ Result<void> RunningService::add(const config::Config& config,
   auto parts = make_consumer_parts(build);
   if (!parts) return failure(std::move(parts.error()));
   parts->parts.suspect_gate = &suspect_gate_;
+  if (options_.once) {
+    const auto feeders = feeders_of(config, consumer);
+    parts->parts.fed = [this, feeders] {
+      return std::ranges::any_of(feeders, [this](std::size_t one) { return !over_[one]; });
+    };
+  }
   parts->parts.hung = [name = consumer.name](const std::string& what) {
     // Neither destructors nor the drain may run: the handler still uses what they would take away.
     fmt::print(stderr,
@@ -156,9 +169,20 @@ Result<void> RunningService::add(const config::Config& config,
     std::fflush(stderr);
     ::_exit(kExitHung);
   };
+  over_.emplace_back(false);
   engines_.push_back(engine::Engine::create(std::move(parts->options), std::move(parts->parts)));
   consumers_.push_back(consumer.name);
   return {};
+}
+
+// The places of those that may still send to it; engines are in the order of the config.
+std::vector<std::size_t> RunningService::feeders_of(const config::Config& config,
+                                                    const config::ConsumerConfig& consumer) {
+  std::vector<std::size_t> feeders;
+  for (std::size_t i = 0; i < config.consumers.size(); ++i) {
+    if (feeds(config, config.consumers[i], consumer)) feeders.push_back(i);
+  }
+  return feeders;
 }
 
 std::vector<Service::Figures> RunningService::figures() {
@@ -184,6 +208,8 @@ int RunningService::run() {
         ended[i] = engines_[i]->run();
         const bool well =
             ended[i] == engine::Ended::kDrained || ended[i] == engine::Ended::kFinished;
+        over_[i] = true;
+        for (const auto& engine : engines_) engine->nudge();
         // A consumer that cannot go on takes the service down, so that whoever watches it is told.
         if (!well && !options_.once) stop();
       });

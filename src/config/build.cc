@@ -5,12 +5,16 @@
 #include <fmt/format.h>
 
 #include "config/checks.h"
+#include "config/exec_build.h"
+#include "config/front_build.h"
 #include "config/http_build.h"
 #include "config/kafka_build.h"
 #include "config/node.h"
+#include "config/publish_build.h"
 #include "config/rabbitmq_build.h"
 #include "config/row_guard_build.h"
 #include "config/sql_build.h"
+#include "config/steps_build.h"
 #include "config/store_build.h"
 
 namespace semel::config {
@@ -113,32 +117,7 @@ void build_pace(ConsumerConfig& made, const View& view) {
   made.limits.result = static_cast<std::size_t>(limits.number("result"));
   made.max_in_flight = static_cast<std::size_t>(view.in("in_flight").number("messages"));
   made.max_in_flight_bytes = static_cast<std::size_t>(view.in("in_flight").number("bytes"));
-}
-
-// A path in it starts at the config's folder, and never loses its slash: then it would be looked
-// up in PATH.
-std::string resolve_program(const std::string& folder, const std::string& program) {
-  if (program.find('/') == std::string::npos) return program;
-  const auto path = resolve_path(folder, program);
-  return path.find('/') == std::string::npos ? "./" + path : path;
-}
-
-core::ExecSpec build_exec(const View& view, const std::string& folder, const SourceConfig& source) {
-  const auto exec = view.in("handler").in("exec");
-  core::ExecSpec made;
-  for (std::size_t i = 0; i < exec.size("command"); ++i) {
-    const auto* word = exec.settings().find(join_path(exec.path("command"), i));
-    if (word != nullptr) made.command.push_back(word->text);
-  }
-  if (!made.command.empty()) made.command[0] = resolve_program(folder, made.command[0]);
-  made.timeout =
-      exec.find("timeout") != nullptr ? exec.duration("timeout") : view.duration("timeout");
-  made.grace = exec.duration("grace");
-  made.honours_key = exec.flag("honours_key");
-  made.result_limit = static_cast<std::size_t>(view.in("limits").number("result"));
-  made.consumer = view.text("name");
-  made.source = name_of(source);
-  return made;
+  made.max_held = static_cast<std::size_t>(view.in("in_flight").number("held"));
 }
 
 HandlerConfig build_handler(const View& view, const std::string& folder, const SourceConfig& source,
@@ -146,12 +125,31 @@ HandlerConfig build_handler(const View& view, const std::string& folder, const S
   const auto handler = view.in("handler");
   if (handler.written("http")) return HttpHandler{build_http(handler.in("http"), folder, report)};
   if (handler.written("sql")) return SqlHandler{build_sql(handler.in("sql"), report)};
-  if (handler.written("exec")) return ExecHandler{build_exec(view, folder, source)};
+  if (handler.written("exec")) {
+    return ExecHandler{build_exec(handler.in("exec"), view, folder, source)};
+  }
+  if (handler.written("steps")) return build_steps(view, folder, source, report);
+  if (handler.written("kafka")) {
+    return KafkaHandler{build_kafka_publish(handler.in("kafka"), report)};
+  }
+  if (handler.written("rabbitmq")) {
+    return RabbitmqHandler{build_rabbitmq_publish(handler.in("rabbitmq"), folder, report)};
+  }
   return NativeHandler{handler.find("native") != nullptr ? handler.text("native")
                                                          : view.text("name")};
 }
 
-ConsumerConfig build_consumer(const View& view, const std::string& folder, Report& report) {
+// Where none is named. A C++ handler may bring another one, with what it takes.
+core::StrategyKind strategy_for(const HandlerConfig& handler, const StoreConfig& store) {
+  // Who calls a service and dies is to go on without a redelivery: what is to be called for must
+  // outlive the process.
+  const bool kept = !std::holds_alternative<MemoryStore>(store.kind);
+  if (kept && std::holds_alternative<HttpHandler>(handler)) return core::StrategyKind::kFence;
+  return core::default_strategy(std::holds_alternative<SqlHandler>(handler));
+}
+
+ConsumerConfig build_consumer(const View& view, const std::string& folder, const StoreConfig& store,
+                              Report& report) {
   ConsumerConfig made;
   made.name = view.text("name");
   made.where = {view.settings().place_of(view.path()).line,
@@ -165,17 +163,24 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, Repor
   const auto* strategy = view.find("strategy");
   made.strategy_named = strategy != nullptr && strategy->from == Setting::From::kWritten;
   const auto named = core::strategy_from(view.text("strategy"));
-  made.strategy =
-      named.value_or(core::default_strategy(std::holds_alternative<SqlHandler>(made.handler)));
+  made.strategy = named.value_or(strategy_for(made.handler, store));
   if (const auto* look = view.in("query").find("exists")) made.look = look->text;
   build_row_guards(made, view, report);
   made.dedup = build_dedup(view.in("dedup"));
+  made.front = build_front(view, report);
   made.retry = build_retry(view.in("retry"));
   made.order = build_order(view);
   if (view.text("defer") == "here") made.defer = ConsumerConfig::Defer::kHere;
   if (view.text("defer") == "elsewhere") made.defer = ConsumerConfig::Defer::kElsewhere;
   build_pace(made, view);
   complete_http(made, view);
+  complete_steps(made, view);
+  complete_publish(made);
+  for (std::size_t i = 0; i < view.size("publish"); ++i) {
+    const auto* to = view.settings().find(join_path(view.path("publish"), i));
+    if (to != nullptr) made.publish.push_back(to->text);
+  }
+  if (const auto* to = view.in("dead_letter").find("copy_to")) made.copy_dead_letters = to->text;
   for (std::size_t i = 0; i < view.settings().size(view.path("accept")); ++i) {
     const auto* word = view.settings().find(join_path(view.path("accept"), i));
     if (word != nullptr) made.accept.insert(word->text);
@@ -208,10 +213,11 @@ Config build(const Settings& settings, const std::string& folder, Report& report
   for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
     const View view(settings, join_path("consumers", i));
     if (!settings.written(view.path())) continue;
-    made.consumers.push_back(build_consumer(view, folder, report));
+    made.consumers.push_back(build_consumer(view, folder, made.store, report));
     check_consumer(made, made.consumers.back(), view, report);
   }
   check_together(settings, report);
+  check_outbox(made, settings, report);
   return made;
 }
 

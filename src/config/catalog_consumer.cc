@@ -105,6 +105,15 @@ constexpr CodePage kPages[] = {
      "lock:\n  select: SELECT status FROM orders WHERE id = :id FOR UPDATE\n"
      "  done_when: status = 'PAID'\nversion:\n  from: json:/version\n"
      "  current: SELECT version FROM invoice WHERE id = :id"},
+    {"E040", "a message that cannot be sent there",
+     "publish and dead_letter.copy_to name consumers of the same file whose source is the queue: "
+     "what is sent is a row of that queue, written by the commit that records the message it came "
+     "of. Another consumer's messages come from elsewhere, and one that sends to itself, or back "
+     "to who sends to it, would never come to an end.",
+     "Name a consumer with source: queue. What it does with the messages is its handler's: a "
+     "publishing one brings them to a topic, a queue of a broker or an endpoint.",
+     "consumers:\n  - name: orders\n    publish: [mails]\n  - name: mails\n"
+     "    source: { queue: {} }\n    handler: { http: https://mail.example.com/send }"},
     {"E050", "an endpoint that cannot be called",
      "A message is sent to an http or https URL with a host. Nothing else is: no file, no other "
      "protocol. What stands behind # never leaves the program, so it is refused too.",
@@ -121,6 +130,19 @@ constexpr CodePage kPages[] = {
      "it. Several may stand while one is replaced by the next.",
      "Take it as it is, best from a file.",
      "signing: { standard_webhooks: \"${file:/run/secrets/whsec}\" }"},
+    {"E053", "a consumer that publishes to where it reads",
+     "Its handler publishes to the topic or queue that its source reads, so each message would "
+     "come back to it, for ever.",
+     "Publish to another topic or queue.",
+     "source: { kafka: { brokers: a:9092, group: g, topics: [orders] } }\n"
+     "handler: { kafka: { brokers: a:9092, topic: orders-checked } }"},
+    {"E054", "a front window where it cannot stand",
+     "A front window answers that a key is completed before its record is asked. It stands before "
+     "records only: the strategies natural and query have none. Messages of the queue come from "
+     "the store itself, where a duplicate costs no way of its own. And what it knows must not "
+     "outlive the record that it speaks for.",
+     "Leave front out, or give it a ttl no longer than that of the records.",
+     "front: { memory: {}, ttl: 10m }"},
     {"E060", "the program has no such handler",
      "The config asks for a C++ handler by name, and none was registered under it. The semel "
      "program itself has none.",
@@ -134,6 +156,13 @@ constexpr CodePage kPages[] = {
      "A handler or key function was given to the runner under a name that the config does not "
      "have: most likely one of the two is misspelt.",
      "Use the name that stands in the config.", "handler: { native: on_payment }"},
+    {"E063", "steps that cannot be kept",
+     "What a finished step came to is journalled in the store, under the lease of its message. The "
+     "strategy has no lease, or the steps themselves cannot be: two of one name, or an undo of "
+     "none.",
+     "Use a strategy that has one; docs/steps.md names them.",
+     "strategy: fence\n"
+     "handler: { steps: [ { name: lock_stock, http: { url: http://stock/lock } } ] }"},
 };
 
 }  // namespace

@@ -93,6 +93,12 @@ constexpr CodePage kPages[] = {
     {"R241", "a running consumer holds this record",
      "Forgetting it now would let the effect happen twice.",
      "Stop the consumer, or wait for the lease to end.", ""},
+    {"R242", "whether it had its effect is not known",
+     "Under strategy at_most_once a try that was begun and whose outcome nobody knows is parked, "
+     "and only a person can find out what became of it: at the receiver, in its log, by asking.",
+     "semel records unlock KEY --as done where it had its effect, --as retry where it had none and "
+     "is to be tried again, --as dead where it had none and never shall.",
+     ""},
     {"R250", "the database server cannot be reached",
      "Nobody answers at that address, the connection broke, or the server is just starting or "
      "stopping. While it is away nothing is handled and nothing acknowledged; a run says so once, "
@@ -125,9 +131,10 @@ constexpr CodePage kPages[] = {
      "more.",
      "Lower the pool, run fewer processes, or raise the server's max_connections.",
      "store: { postgres: { url: \"${DATABASE_URL}\", pool: 4 } }"},
-    {"R255", "an HTTP handler that cannot be made",
-     "Its URL cannot be called, a header or secret has not the form it needs, or the file of "
-     "certificates cannot be read. Nothing was sent.",
+    {"R255", "a handler that cannot be made",
+     "Its URL cannot be called, a header or secret has not the form it needs, the file of "
+     "certificates cannot be read, or it publishes to a name that no topic, exchange or queue can "
+     "have. Nothing was sent.",
      "Mend the part that the message names.",
      "handler: { http: { url: https://10.0.0.7/x, ca_file: ca.pem } }"},
     {"R256", "the HTTP library cannot begin", "It got no memory to start with. Nothing was sent.",
@@ -358,6 +365,23 @@ constexpr CodePage kPages[] = {
     {"R318", "the RabbitMQ broker does not go on with this client",
      "It met something that no waiting mends; its own words stand in the message.",
      "Read the message and the broker's log; start again.", ""},
+    {"R330", "a message that was sent may have arrived, or not",
+     "A producer handed the message on, and no answer came within its time limit, or the "
+     "connection was lost before it. Nobody can know from here. Sent again under the same key it "
+     "does nothing twice where its consumer keeps a record; under another key it would.",
+     "Send it again with the key that the error carries, as often as it takes.",
+     "message.key = sent.error().key;"},
+    {"R331", "a message was not sent within the time limit",
+     "The destination was away, or took nothing, for as long as the producer may try. It did not "
+     "arrive.",
+     "Bring the destination back, or give ProducerOptions::time_limit more; then send the message "
+     "again, best with the key that the error carries.",
+     "semel::Producer producer(to, {.time_limit = std::chrono::minutes(5)});"},
+    {"R332", "a message cannot be sent",
+     "The destination will not take it, however often it is tried: there is no such topic, queue "
+     "or endpoint, a right is missing, it is too large, or its key could not arrive as it is. It "
+     "did not arrive.",
+     "Mend what the message names.", ""},
 };
 
 }  // namespace

@@ -63,6 +63,14 @@ optimistic_lock
 state_machine   consuming, with a lease, then completed. Any handler, any store. Effects
                 outside of the store may happen again after a crash; a SQL handler
                 commits together with completed
+fence           as state_machine, for calls of other services: the message is in the store
+                before its call, so what a crash left is finished without a redelivery, with
+                the same Idempotency-Key. Its effect happens once at a receiver that honours
+                the key (honours_key: true), while that remembers it (remote_keeps)
+at_most_once    as state_machine, claimed one at a time: a try whose outcome is not known (a
+                crash, a lost reply, an exception, a 5xx) is never repeated. It is parked
+                until a person says what became of it:
+                semel records unlock KEY --as done, retry or dead
 natural         no record at all: for operations that give the same result each time
 query           look whether it is there, then act. Two deliveries at once both find
                 nothing, so the effect doubles. Only with unsafe: true, to see it
@@ -100,13 +108,21 @@ handler.sql.CLASS    the statement failed: constraint, refused, expect_rows, syn
                      busy, other
 handler.exec.CODE    the command ended so: its exit code, signal_N, or start
 handler.http.STATUS  the endpoint answered so; or connect, reset, invalid, too_large
+handler.kafka.WORD   it was not published: too_large, invalid, topic; of tries: connect,
+                     timeout, denied, fatal, broker
+handler.rabbitmq.WORD  likewise: too_large, invalid; of tries: connect, reset, timeout,
+                     blocked, unroutable, exchange, denied, nack, broker
 handler.native       the C++ handler failed, or said dead
 handler.timeout      the handler took too long
 attempts.exhausted   retry.attempts tries have failed
 elapsed.exhausted    retry.max_elapsed is over
-lease.parked         the outcome is not known: a person decides
+steps.changed        the journal of its steps and the handler disagree: parked
+steps.undo           an undo of its steps failed; given up, it is parked
+lease.parked         at_most_once: a try was begun and never ended: a person decides
+outcome.unknown      at_most_once: a try failed, and may have had its effect: likewise
 operator             somebody said so
 store.unavailable    the store could not be reached
+front                a duplicate: the window in front of the records knew it (E054)
 
   semel dlq list --reason crash      semel dlq replay ID
 )"},

@@ -53,6 +53,13 @@ constexpr CodePage kPages[] = {
      "Lower timeout, or raise consumer_timeout in the broker's rabbitmq.conf. Knowingly: accept: "
      "[W044].",
      "timeout: 10m"},
+    {"W045", "an endpoint that forgets keys too soon",
+     "Each call for a message has the same Idempotency-Key, and a receiver that honours keys does "
+     "nothing again under one that it knows. It knows it for remote_keeps. A retry that comes "
+     "later is a new call there, and its effect happens twice.",
+     "Lower retry.max_elapsed to what the receiver remembers. Knowingly: accept: [W045].",
+     "retry: { max_elapsed: 24h }\nhandler: { http: { url: https://pay.example.com/charge, "
+     "honours_key: true, remote_keeps: 24h } }"},
     {"L101", "a statement adds to a column",
      "SET n = n + 1 gives another result each time it runs: it is not idempotent by itself. Under "
      "dedup_table, inbox and state_machine it is safe: it commits in one transaction with the "

@@ -6,13 +6,18 @@
 #include <fmt/format.h>
 
 #include "base/ascii.h"
+#include "config/check.h"
+#include "config/exec_build.h"
+#include "config/front_build.h"
 #include "config/http_build.h"
 #include "config/kafka_build.h"
 #include "config/node.h"
+#include "config/publish_build.h"
 #include "config/rabbitmq_build.h"
 #include "config/row_guard_build.h"
 #include "config/scalars.h"
 #include "config/sql_build.h"
+#include "config/steps_build.h"
 #include "config/store_build.h"
 
 namespace semel::config {
@@ -28,9 +33,6 @@ constexpr minutes kLongTransaction{1};
 bool is_sql(const ConsumerConfig& consumer) {
   return std::holds_alternative<SqlHandler>(consumer.handler);
 }
-bool on_memory(const Config& config) {
-  return std::holds_alternative<MemoryStore>(config.store.kind);
-}
 
 bool on_redis(const Config& config) {
   return std::holds_alternative<RedisStore>(config.store.kind);
@@ -45,27 +47,11 @@ bool transactional(const ConsumerConfig& consumer) {
   return transactional(consumer, consumer.strategy);
 }
 
-// One consumer, its view and where to report.
-struct Check {
-  const Config& config;
-  const ConsumerConfig& consumer;
-  const View& view;
-  Report& report;
-
-  std::string path(std::string_view name) const { return view.path(name); }
-
-  // A warning that the consumer does not accept.
-  Diagnostic* warn(std::string_view code, const Place& place, std::string path,
-                   std::string message) const {
-    if (consumer.accept.contains(std::string(code))) return nullptr;
-    return &report.warning(code, place, std::move(path), std::move(message));
-  }
-};
-
 std::string legal_strategies(const Check& check) {
   std::vector<std::string_view> legal;
-  for (const auto kind : {StrategyKind::kDedupTable, StrategyKind::kInbox,
-                          StrategyKind::kStateMachine, StrategyKind::kNatural}) {
+  for (const auto kind :
+       {StrategyKind::kDedupTable, StrategyKind::kInbox, StrategyKind::kStateMachine,
+        StrategyKind::kFence, StrategyKind::kAtMostOnce, StrategyKind::kNatural}) {
     if (!core::refuse_combination(kind, transactional(check.consumer, kind),
                                   has_transactions(check.config.store), false)) {
       legal.push_back(core::to_string(kind));
@@ -167,18 +153,6 @@ void check_query(const Check& check) {
   }
 }
 
-void check_exec(const Check& check) {
-  const auto* exec = std::get_if<ExecHandler>(&check.consumer.handler);
-  const auto view = check.view.in("handler").in("exec");
-  if (exec == nullptr || view.spoiled("command") || exec->spec.command.empty()) return;
-  if (exec->spec.command.front().find_first_not_of(" \t\r\n") != std::string::npos) return;
-  const auto* program = view.settings().find(join_path(view.path("command"), 0));
-  check.report
-      .error("E014", program->place, program->path,
-             fmt::format("{}: empty, where a program must stand", program->path))
-      .help = "command: [program, argument]";
-}
-
 // Of these each copy has its own, or none of them is what a producer orders by.
 void check_order(const Check& check) {
   const auto& order = check.consumer.order;
@@ -195,20 +169,6 @@ void check_order(const Check& check) {
                                   fmt::format("{}: {} tells messages apart; it orders none",
                                               view.path("key"), order->key->text));
   made.help = "key: json:/…, header:… or broker_key: what the messages of one order share";
-}
-
-void check_defer(const Check& check) {
-  if (check.consumer.defer == ConsumerConfig::Defer::kNever) return;
-  const bool queue = std::holds_alternative<QueueSource>(check.consumer.source);
-  if (!queue && !on_memory(check.config)) return;
-  auto& made = check.report.error(
-      "E030", check.view.place("defer"), check.path("defer"),
-      queue ? fmt::format("{}: what comes from the queue is in the store already",
-                          check.path("defer"))
-            : fmt::format("{}: what is settled at its source must outlive the process, and store "
-                          "memory does not",
-                          check.path("defer")));
-  made.help = queue ? "remove it" : "store: { sqlite: { path: semel.db } }";
 }
 
 void check_key_present(const Check& check) {
@@ -318,8 +278,10 @@ void check_ttl(const Check& check) {
 void check_times(const Check& check) {
   const auto& consumer = check.consumer;
   const auto lease = check.view.in("dedup").find("lease");
-  if (lease != nullptr && consumer.strategy == StrategyKind::kStateMachine &&
-      consumer.dedup.lease < kShortLease) {
+  const bool leased = consumer.strategy == StrategyKind::kStateMachine ||
+                      consumer.strategy == StrategyKind::kFence ||
+                      consumer.strategy == StrategyKind::kAtMostOnce;
+  if (lease != nullptr && leased && consumer.dedup.lease < kShortLease) {
     auto* made = check.warn("W041", lease->place, lease->path,
                             fmt::format("{}: a lease of {} ends in any short pause of the process",
                                         lease->path, show_duration(lease->number)));
@@ -379,17 +341,26 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_apply(check);
   check_query(check);
   check_row_guards(config.store, consumer, view, report);
-  check_exec(check);
+  if (const auto* exec = std::get_if<ExecHandler>(&consumer.handler)) {
+    check_exec(exec->spec, view.in("handler").in("exec"), report);
+  }
   check_key_present(check);
   check_order(check);
   check_defer(check);
+  check_fence(check);
+  check_remote(check);
   check_key_parts(check);
   check_ttl(check);
+  check_front(consumer, view, report);
   check_times(check);
   check_pace(check);
-  check_http(consumer, view, report);
+  if (std::holds_alternative<HttpHandler>(consumer.handler)) {
+    check_http(consumer, view.in("handler").in("http"), report);
+  }
+  check_steps(consumer, view, report);
   check_kafka(consumer, view, report);
   check_rabbitmq(consumer, view, report);
+  check_publish(consumer, view, report);
   check_dialect(config.store, view, report);
 }
 

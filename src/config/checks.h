@@ -10,5 +10,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
                     Report& report);
 // Names that stand twice, one standard input for two.
 void check_together(const Settings& settings, Report& report);
+// Who sends to whom.
+void check_outbox(const Config& config, const Settings& settings, Report& report);
 
 }  // namespace semel::config

@@ -17,9 +17,11 @@
 #include "core/exec_spec.h"
 #include "core/guarantee.h"
 #include "core/http_spec.h"
+#include "core/kafka_publish_spec.h"
 #include "core/kafka_spec.h"
 #include "core/key_recipe.h"
 #include "core/order.h"
+#include "core/rabbitmq_publish_spec.h"
 #include "core/rabbitmq_spec.h"
 #include "core/sql_spec.h"
 
@@ -106,14 +108,38 @@ struct ExecHandler {
 struct HttpHandler {
   core::HttpSpec spec;
 };
+struct KafkaHandler {
+  core::KafkaPublishSpec spec;
+};
+struct RabbitmqHandler {
+  core::RabbitmqPublishSpec spec;
+};
 struct NativeHandler {
   std::string name;  // registered in C++ under this name
 };
-using HandlerConfig = std::variant<SqlHandler, ExecHandler, HttpHandler, NativeHandler>;
+using StepCall = std::variant<HttpHandler, ExecHandler>;
+// `answers`: its body has what steps before it answered, or what the undone one did.
+struct StepConfig {
+  std::string name;
+  StepCall call;
+  bool answers = false;
+  std::optional<StepCall> undo;
+  bool undo_answers = false;
+};
+struct StepsHandler {
+  std::vector<StepConfig> steps;
+};
+using HandlerConfig = std::variant<SqlHandler, ExecHandler, HttpHandler, KafkaHandler,
+                                   RabbitmqHandler, NativeHandler, StepsHandler>;
 // Its effect is never in the store's database.
 inline bool acts_outside(const HandlerConfig& handler) {
-  return std::holds_alternative<ExecHandler>(handler) ||
-         std::holds_alternative<HttpHandler>(handler);
+  return !std::holds_alternative<SqlHandler>(handler) &&
+         !std::holds_alternative<NativeHandler>(handler);
+}
+// Messages go on to a broker.
+inline bool publishes(const HandlerConfig& handler) {
+  return std::holds_alternative<KafkaHandler>(handler) ||
+         std::holds_alternative<RabbitmqHandler>(handler);
 }
 
 struct DedupConfig {
@@ -125,6 +151,20 @@ struct DedupConfig {
   static constexpr std::chrono::hours kAutoTtl{7 * 24};
   // Twice what a broker keeps where nobody has said how long.
   static constexpr std::chrono::hours kAutoTtlOnKafka{14 * 24};
+};
+
+// A window in front of the records, which answers only that a key is completed.
+struct MemoryFrontConfig {
+  std::size_t entries = 0;
+};
+struct RedisFrontConfig {
+  std::string url;
+  std::string prefix;
+  milliseconds timeout{0};
+};
+struct FrontConfig {
+  std::variant<MemoryFrontConfig, RedisFrontConfig> kind;
+  milliseconds ttl{0};
 };
 
 struct ConsumerConfig {
@@ -139,6 +179,7 @@ struct ConsumerConfig {
   std::optional<core::LockSpec> lock;        // strategy pessimistic_lock
   std::optional<core::VersionSpec> version;  // strategy optimistic_lock
   DedupConfig dedup;
+  std::optional<FrontConfig> front;
   RetryPolicy retry;
   std::optional<core::Order> order;
   enum class Defer { kNever, kHere, kElsewhere };
@@ -150,9 +191,14 @@ struct ConsumerConfig {
   core::Limits limits;
   std::size_t max_in_flight = 0;  // messages
   std::size_t max_in_flight_bytes = 0;
+  std::size_t max_held = 0;  // rows in the store
   HandlerConfig handler;
   std::optional<core::SqlSpec> apply;  // the second part of work in two
-  std::set<std::string> accept;        // codes and names accepted knowingly: "key_recipe", "D102"
+  // Consumers of the same file whose source is the queue: who is sent each message that is done,
+  // and who a copy of each dead letter.
+  std::vector<std::string> publish;
+  std::optional<std::string> copy_dead_letters;
+  std::set<std::string> accept;  // codes and names accepted knowingly: "key_recipe", "D102"
   Location where;
 };
 

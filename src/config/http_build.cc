@@ -78,6 +78,7 @@ core::HttpSpec build_http(const View& http, const std::string& folder, Report& r
   }
   made.method = http.text("method");
   made.honours_key = http.flag("honours_key");
+  if (http.find("remote_keeps") != nullptr) made.remote_keeps = http.duration("remote_keeps");
   if (http.text("idempotency_key_style") == "bare") {
     made.key_style = core::HttpSpec::KeyStyle::kBare;
   }
@@ -92,21 +93,20 @@ core::HttpSpec build_http(const View& http, const std::string& folder, Report& r
 void complete_http(ConsumerConfig& consumer, const View& view) {
   auto* http = std::get_if<HttpHandler>(&consumer.handler);
   if (http == nullptr) return;
-  if (const auto* timeout = view.in("handler").in("http").find("timeout")) {
-    consumer.timeout = milliseconds(timeout->number);
-  }
-  http->spec.consumer = consumer.name;
-  http->spec.source = name_of(consumer.source);
-  http->spec.timeout = consumer.timeout;
-  http->spec.response_limit = consumer.limits.result;
+  complete_call(http->spec, view.in("handler").in("http"), consumer);
+  consumer.timeout = http->spec.timeout;
 }
 
-void check_http(const ConsumerConfig& consumer, const View& view, Report& report) {
-  if (!std::holds_alternative<HttpHandler>(consumer.handler) || consumer.accept.contains("W031")) {
-    return;
-  }
-  const auto http = view.in("handler").in("http");
-  const auto& settings = view.settings();
+void complete_call(core::HttpSpec& spec, const View& http, const ConsumerConfig& consumer) {
+  spec.consumer = consumer.name;
+  spec.source = name_of(consumer.source);
+  spec.timeout = http.find("timeout") != nullptr ? http.duration("timeout") : consumer.timeout;
+  spec.response_limit = consumer.limits.result;
+}
+
+void check_http(const ConsumerConfig& consumer, const View& http, Report& report) {
+  if (consumer.accept.contains("W031")) return;
+  const auto& settings = http.settings();
   const auto* url = http.find("url");
   if (url != nullptr && is_literal(*url) && core::url_has_credentials(url->text)) {
     warn_of_secret(*url, "a user or password stands in the URL, and is shown with it",

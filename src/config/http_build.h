@@ -13,7 +13,10 @@ core::HttpSpec build_http(const View& http, const std::string& folder, Report& r
 // What an HTTP handler takes from the rest of its consumer, and the consumer from it.
 void complete_http(ConsumerConfig& consumer, const View& view);
 
+// What the call of an endpoint takes from its consumer.
+void complete_call(core::HttpSpec& spec, const View& http, const ConsumerConfig& consumer);
+
 // Warns of secrets that stand in the file itself.
-void check_http(const ConsumerConfig& consumer, const View& view, Report& report);
+void check_http(const ConsumerConfig& consumer, const View& http, Report& report);
 
 }  // namespace semel::config

@@ -52,7 +52,7 @@ TEST(HttpConfig, BecomesItsSpec) {
   EXPECT_EQ(spec.signing_secrets, (std::vector<std::string>{"whsec_c2VjcmV0", "whsec_b3RoZXI="}));
   EXPECT_EQ(spec.ca_file, "/etc/semel/tls/ca.pem");
   EXPECT_EQ(spec.response_limit, 4U << 10);
-  EXPECT_EQ(consumer.strategy, core::StrategyKind::kStateMachine);
+  EXPECT_EQ(consumer.strategy, core::StrategyKind::kFence);
 }
 
 TEST(HttpConfig, WhatIsNotSaid) {

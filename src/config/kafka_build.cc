@@ -14,33 +14,53 @@ void build_topics(const View& kafka, core::KafkaSpec& spec, Report& report) {
     const auto* topic = kafka.settings().find(join_path(list, i));
     if (topic == nullptr) continue;
     if (!core::is_kafka_topic(topic->text)) {
-      auto& made = report.error(
-          "E014", topic->place, topic->path,
-          fmt::format("{}: {} is no topic's name", topic->path, in_quotes(topic->text)));
-      made.help = "letters, digits, \".\", \"_\" and \"-\"; each topic by its own name, no pattern";
+      refuse_kafka_topic(*topic, report);
       continue;
     }
     spec.topics.push_back(topic->text);
   }
 }
 
-void build_properties(const View& kafka, core::KafkaSpec& spec, Report& report) {
+}  // namespace
+
+void refuse_kafka_topic(const Setting& topic, Report& report) {
+  auto& made =
+      report.error("E014", topic.place, topic.path,
+                   fmt::format("{}: {} is no topic's name", topic.path, in_quotes(topic.text)));
+  made.help = "letters, digits, \".\", \"_\" and \"-\"; each topic by its own name, no pattern";
+}
+
+std::map<std::string, std::string> build_kafka_properties(
+    const View& kafka,
+    std::optional<core::KafkaPropertyFlaw> (*flaw)(std::string_view name, std::string_view value),
+    Report& report) {
+  std::map<std::string, std::string> properties;
   const auto map = kafka.path("properties");
   for (const auto& name : kafka.settings().names(map)) {
     const auto path = join_path(map, name.text);
     const auto* value = kafka.settings().find(path);
     if (value == nullptr) continue;
-    if (const auto flaw = core::kafka_property_flaw(name.text, value->text)) {
+    if (const auto found = flaw(name.text, value->text)) {
       auto& made = report.error("E027", name.place, path,
-                                fmt::format("{}: {} {}", map, in_quotes(name.text), flaw->why));
-      made.help = flaw->help;
+                                fmt::format("{}: {} {}", map, in_quotes(name.text), found->why));
+      made.help = found->help;
       continue;
     }
-    spec.properties.emplace(name.text, value->text);
+    properties.emplace(name.text, value->text);
   }
+  return properties;
 }
 
-}  // namespace
+void warn_of_kafka_secrets(const View& kafka, Report& report) {
+  if (!others_may_read(report.name(0))) return;
+  const auto map = kafka.path("properties");
+  for (const auto& name : kafka.settings().names(map)) {
+    const auto* value = kafka.settings().find(join_path(map, name.text));
+    if (value == nullptr || !core::is_kafka_secret(name.text) || !is_literal(*value)) continue;
+    warn_of_secret(*value, "a literal secret, in a file that others may read",
+                   "${file:/run/secrets/…}, or chmod 600 " + report.name(0), report);
+  }
+}
 
 core::KafkaSpec build_kafka(const View& kafka, Report& report) {
   core::KafkaSpec made;
@@ -50,7 +70,7 @@ core::KafkaSpec build_kafka(const View& kafka, Report& report) {
   if (from == "latest") made.from = core::KafkaSpec::From::kLatest;
   if (from == "fail") made.from = core::KafkaSpec::From::kFail;
   build_topics(kafka, made, report);
-  build_properties(kafka, made, report);
+  made.properties = build_kafka_properties(kafka, core::kafka_property_flaw, report);
   return made;
 }
 
@@ -65,17 +85,10 @@ void refuse_no_key_on_kafka(const Place& place, const std::string& path, Report&
 }
 
 void check_kafka(const ConsumerConfig& consumer, const View& view, Report& report) {
-  if (!std::holds_alternative<KafkaSource>(consumer.source) || consumer.accept.contains("W031") ||
-      !others_may_read(report.name(0))) {
+  if (!std::holds_alternative<KafkaSource>(consumer.source) || consumer.accept.contains("W031")) {
     return;
   }
-  const auto map = view.path("source.kafka.properties");
-  for (const auto& name : view.settings().names(map)) {
-    const auto* value = view.settings().find(join_path(map, name.text));
-    if (value == nullptr || !core::is_kafka_secret(name.text) || !is_literal(*value)) continue;
-    warn_of_secret(*value, "a literal secret, in a file that others may read",
-                   "${file:/run/secrets/…}, or chmod 600 " + report.name(0), report);
-  }
+  warn_of_kafka_secrets(view.in("source").in("kafka"), report);
 }
 
 }  // namespace semel::config

@@ -1,9 +1,23 @@
 // `source.kafka:` into its spec, and what it asks of the rest.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
 #include "config/build.h"
 
 namespace semel::config {
+
+// Those of a client, each judged by `flaw`.
+std::map<std::string, std::string> build_kafka_properties(
+    const View& kafka,
+    std::optional<core::KafkaPropertyFlaw> (*flaw)(std::string_view name, std::string_view value),
+    Report& report);
+void refuse_kafka_topic(const Setting& topic, Report& report);
+// Warns of secrets among the properties that stand in the file itself.
+void warn_of_kafka_secrets(const View& kafka, Report& report);
 
 core::KafkaSpec build_kafka(const View& kafka, Report& report);
 

@@ -189,7 +189,7 @@ TEST(Load, TheSecondPartReachesTheConfig) {
       "          statements: [ 'UPDATE orders SET charge = :charge WHERE id = :id' ]\n");
   const auto& consumer = config.consumers.at(0);
   EXPECT_TRUE(std::holds_alternative<HttpHandler>(consumer.handler));
-  EXPECT_EQ(consumer.strategy, core::StrategyKind::kStateMachine);
+  EXPECT_EQ(consumer.strategy, core::StrategyKind::kFence);
   ASSERT_TRUE(consumer.apply);
   EXPECT_TRUE(consumer.apply->params.at("charge").of_answer);
   EXPECT_EQ(consumer.apply->params.at("charge").pointer.text(), "/charge_id");
@@ -247,7 +247,7 @@ TEST(Load, StrategyWordsAreThoseOfTheCore) {
   const auto* consumers = find_field(schema(), "consumers");
   const auto* strategy = find_field(consumers->fields.front(), "strategy");
   const auto words = split_words(strategy->words);
-  EXPECT_EQ(words.size(), 7U);
+  EXPECT_EQ(words.size(), 9U);
   for (const auto word : words) EXPECT_TRUE(core::strategy_from(word)) << word;
 }
 

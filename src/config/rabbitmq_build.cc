@@ -11,7 +11,7 @@
 namespace semel::config {
 namespace {
 
-void build_address(const View& rabbitmq, core::RabbitmqSpec& spec, Report& report) {
+void build_address(const View& rabbitmq, core::RabbitmqAccess& spec, Report& report) {
   const auto* url = rabbitmq.find("url");
   if (url == nullptr) return;
   auto read = core::read_amqp_url(url->text);
@@ -48,7 +48,7 @@ void build_queue(const View& rabbitmq, core::RabbitmqSpec& spec, Report& report)
   }
 }
 
-void build_tls(const View& rabbitmq, const std::string& folder, core::RabbitmqSpec& spec,
+void build_tls(const View& rabbitmq, const std::string& folder, core::RabbitmqAccess& spec,
                Report& report) {
   const View tls = rabbitmq.in("tls");
   const auto file = [&](const char* name) {
@@ -106,17 +106,32 @@ void warn_of_timeout(const ConsumerConfig& consumer, const View& view, Report& r
 
 }  // namespace
 
+void build_rabbitmq_access(const View& rabbitmq, const std::string& folder,
+                           core::RabbitmqAccess& access, Report& report) {
+  build_address(rabbitmq, access, report);
+  build_tls(rabbitmq, folder, access, report);
+  if (rabbitmq.find("heartbeat") != nullptr) {
+    access.heartbeat =
+        std::chrono::duration_cast<std::chrono::seconds>(rabbitmq.duration("heartbeat"));
+  }
+}
+
+void warn_of_rabbitmq_password(const View& rabbitmq, Report& report) {
+  const auto* url = rabbitmq.find("url");
+  if (url == nullptr || url->place.source != 0 || !is_literal(*url) ||
+      passwords_in(url->text).empty() || !others_may_read(report.name(0))) {
+    return;
+  }
+  warn_of_secret(*url, "a literal password, in a file that others may read",
+                 "${file:/run/secrets/…}, or chmod 600 " + report.name(0), report);
+}
+
 core::RabbitmqSpec build_rabbitmq(const View& rabbitmq, const std::string& folder, Report& report) {
   core::RabbitmqSpec made;
-  build_address(rabbitmq, made, report);
+  build_rabbitmq_access(rabbitmq, folder, made, report);
   build_queue(rabbitmq, made, report);
-  build_tls(rabbitmq, folder, made, report);
   if (rabbitmq.find("prefetch") != nullptr) {
     made.prefetch = static_cast<int>(rabbitmq.number("prefetch"));
-  }
-  if (rabbitmq.find("heartbeat") != nullptr) {
-    made.heartbeat =
-        std::chrono::duration_cast<std::chrono::seconds>(rabbitmq.duration("heartbeat"));
   }
   return made;
 }
@@ -125,13 +140,9 @@ void check_rabbitmq(const ConsumerConfig& consumer, const View& view, Report& re
   if (!on_rabbitmq(consumer)) return;
   refuse_position(view, report);
   warn_of_timeout(consumer, view, report);
-  const auto* url = view.find("source.rabbitmq.url");
-  if (url == nullptr || consumer.accept.contains("W031") || url->place.source != 0 ||
-      !is_literal(*url) || passwords_in(url->text).empty() || !others_may_read(report.name(0))) {
-    return;
+  if (!consumer.accept.contains("W031")) {
+    warn_of_rabbitmq_password(view.in("source").in("rabbitmq"), report);
   }
-  warn_of_secret(*url, "a literal password, in a file that others may read",
-                 "${file:/run/secrets/…}, or chmod 600 " + report.name(0), report);
 }
 
 }  // namespace semel::config

@@ -11,6 +11,12 @@ inline bool on_rabbitmq(const ConsumerConfig& consumer) noexcept {
   return std::holds_alternative<RabbitmqSource>(consumer.source);
 }
 
+// How a connection is made: url, tls, heartbeat.
+void build_rabbitmq_access(const View& rabbitmq, const std::string& folder,
+                           core::RabbitmqAccess& access, Report& report);
+// Warns of a password that stands in the file itself.
+void warn_of_rabbitmq_password(const View& rabbitmq, Report& report);
+
 core::RabbitmqSpec build_rabbitmq(const View& rabbitmq, const std::string& folder, Report& report);
 
 // E029: a delivery tag is no key. W044: a timeout past the broker's. Passwords in a file that

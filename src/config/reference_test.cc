@@ -72,10 +72,10 @@ std::string reference() {
   each_field([&](const std::string& path, const Field& field) {
     // What `defaults` holds is described where it is used.
     if (field.meaning.empty() || path.starts_with("defaults.")) return;
-    std::string fallback = field.required           ? "*required*"
-                           : field.one_of           ? "*required*"
-                           : field.fallback.empty() ? ""
-                                                    : fmt::format("`{}`", field.fallback);
+    std::string fallback = field.required                    ? "*required*"
+                           : field.one_of && !field.optional ? "*required*"
+                           : field.fallback.empty()          ? ""
+                                                             : fmt::format("`{}`", field.fallback);
     out += fmt::format("| `{}` | {} | {} | {} | {} |\n", path, type_of(field), fallback,
                        range_of(field), field.meaning);
   });

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "config/schema.h"
+#include "config/schema_source.h"
 #include "config/schema_units.h"
 
 namespace semel::config {
@@ -171,6 +172,12 @@ inline constexpr Field kHttpFields[] = {
      .shape = Shape::kBoolean,
      .meaning = "Declares that the endpoint does nothing again under an Idempotency-Key it knows.",
      .fallback = "false"},
+    {.name = "remote_keeps",
+     .shape = Shape::kDuration,
+     .meaning = "Declares for how long the endpoint remembers a key: what is retried for longer "
+                "may have its effect twice there (W045).",
+     .low = kSecond,
+     .high = kYears},
     {.name = "idempotency_key_style",
      .shape = Shape::kWord,
      .meaning = "Idempotency-Key in quotes, as its draft asks, or bare.",
@@ -186,6 +193,101 @@ inline constexpr Field kHttpFields[] = {
      .shape = Shape::kPath,
      .meaning = "Certificates (PEM) that are trusted in place of the system's."},
 };
+
+inline constexpr Field kKafkaHandlerFields[] = {
+    {.name = "brokers",
+     .shape = Shape::kText,
+     .meaning = "Some of the cluster's brokers: `host:9092,host:9092`.",
+     .required = true},
+    {.name = "topic",
+     .shape = Shape::kText,
+     .meaning = "Where each message is published, by its name.",
+     .required = true},
+    {.name = "properties",
+     .shape = Shape::kDictionary,
+     .meaning = "librdkafka's own settings, passed through: `compression.type: zstd`. What would "
+                "break the promise is refused (E027).",
+     .fields = kPropertyField},
+    {.name = "honours_key",
+     .shape = Shape::kBoolean,
+     .meaning = "Declares that who reads the topic does nothing again under an Idempotency-Key it "
+                "knows.",
+     .fallback = "false"},
+};
+
+inline constexpr Field kRabbitmqHandlerFields[] = {
+    kRabbitmqFields[0],
+    {.name = "queue",
+     .shape = Shape::kText,
+     .meaning = "Where each message is published: the queue's name, by the default exchange. Else "
+                "`exchange` and `routing_key`."},
+    {.name = "exchange",
+     .shape = Shape::kText,
+     .meaning = "Where each message is published, in place of a queue."},
+    {.name = "routing_key",
+     .shape = Shape::kText,
+     .meaning = "What the exchange routes by; without it an empty one, as fanout takes it."},
+    kRabbitmqFields[5],
+    kRabbitmqFields[6],
+    {.name = "honours_key",
+     .shape = Shape::kBoolean,
+     .meaning = "Declares that who consumes it does nothing again under a message-id it knows.",
+     .fallback = "false"},
+    {.name = "deduplicated_for",
+     .shape = Shape::kDuration,
+     .meaning = "Declares that the broker's message deduplication plugin drops what comes again "
+                "there within so long: each message has its id as `x-deduplication-header`.",
+     .low = 1'000,
+     .high = kYears},
+};
+
+// How a step, or its undo, is called.
+inline constexpr Field kStepHttp = {.name = "http",
+                                    .shape = Shape::kMap,
+                                    .meaning =
+                                        "An endpoint that the message is sent to, under a "
+                                        "key of its own.",
+                                    .fields = kHttpFields,
+                                    .short_form = "url",
+                                    .alternative = true};
+inline constexpr Field kStepExec = {.name = "exec",
+                                    .shape = Shape::kMap,
+                                    .meaning =
+                                        "A command: the message on stdin, and a key of its "
+                                        "own in `SEMEL_KEY`.",
+                                    .fields = kExecFields,
+                                    .short_form = "command",
+                                    .alternative = true};
+inline constexpr Field kStepAnswers = {
+    .name = "answers",
+    .shape = Shape::kBoolean,
+    .meaning =
+        "The body is `{\"message\": …, \"answers\": {NAME: …}}` in place of the message: with what "
+        "each step before it answered; an undo's, with what its step answered.",
+    .fallback = "false"};
+inline constexpr Field kUndoFields[] = {
+    kStepHttp,
+    kStepExec,
+    kStepAnswers,
+};
+inline constexpr Field kStepFields[] = {
+    {.name = "name",
+     .shape = Shape::kName,
+     .meaning = "What the step is known by in the journal and in its key; no two of one name.",
+     .required = true},
+    kStepHttp,
+    kStepExec,
+    kStepAnswers,
+    {.name = "undo",
+     .shape = Shape::kMap,
+     .meaning = "Called when the message is given up after this step was done, the last step "
+                "first. Without it the step stays done.",
+     .fields = kUndoFields,
+     .one_of = true,
+     .optional = true},
+};
+inline constexpr Field kStepField[] = {
+    {.name = "", .shape = Shape::kMap, .meaning = "", .fields = kStepFields, .one_of = true}};
 
 inline constexpr Field kHandlerFields[] = {
     {.name = "sql",
@@ -204,6 +306,22 @@ inline constexpr Field kHandlerFields[] = {
      .meaning = "An endpoint that each message is sent to.",
      .fields = kHttpFields,
      .short_form = "url",
+     .alternative = true},
+    {.name = "kafka",
+     .shape = Shape::kMap,
+     .meaning = "A topic of a Kafka cluster that each message is published to.",
+     .fields = kKafkaHandlerFields,
+     .alternative = true},
+    {.name = "rabbitmq",
+     .shape = Shape::kMap,
+     .meaning = "An exchange or a queue of a RabbitMQ broker that each message is published to.",
+     .fields = kRabbitmqHandlerFields,
+     .alternative = true},
+    {.name = "steps",
+     .shape = Shape::kList,
+     .meaning = "Several calls, one after the other; one that is done is kept in the store and not "
+                "made again.",
+     .fields = kStepField,
      .alternative = true},
     {.name = "native",
      .shape = Shape::kText,

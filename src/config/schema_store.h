@@ -100,6 +100,56 @@ inline constexpr Field kMemoryFields[] = {
      .high = kMany},
 };
 
+// What stands in front of the records.
+inline constexpr Field kMemoryFrontFields[] = {
+    {.name = "entries",
+     .shape = Shape::kInteger,
+     .meaning = "Keys kept, 40 bytes each, taken at the start; past it older ones go.",
+     .fallback = "100000",
+     .low = 1,
+     .high = 100'000'000},
+};
+
+inline constexpr Field kRedisFrontFields[] = {
+    {.name = "url",
+     .shape = Shape::kText,
+     .meaning = "The server, or any node of a Cluster, as `store.redis.url`. It may forget what it "
+                "likes. A password in it is never shown.",
+     .required = true,
+     .address = true},
+    {.name = "prefix",
+     .shape = Shape::kText,
+     .meaning = "How all names begin that Semel keeps there; without a brace.",
+     .fallback = "semel:front:"},
+    {.name = "timeout",
+     .shape = Shape::kDuration,
+     .meaning = "To connect, and for each answer; a server that takes longer counts as away, and "
+                "is asked nothing until it answers again.",
+     .fallback = "100ms",
+     .low = 1,
+     .high = 10 * kSecond},
+};
+
+inline constexpr Field kFrontFields[] = {
+    {.name = "memory",
+     .shape = Shape::kMap,
+     .meaning = "In this process alone, and forgotten with it.",
+     .fields = kMemoryFrontFields,
+     .alternative = true},
+    {.name = "redis",
+     .shape = Shape::kMap,
+     .meaning = "In a Redis server, shared by all processes that run the consumer.",
+     .fields = kRedisFrontFields,
+     .short_form = "url",
+     .alternative = true},
+    {.name = "ttl",
+     .shape = Shape::kDuration,
+     .meaning = "How long it knows a key that is completed; no longer than its record is kept.",
+     .fallback = "10m",
+     .low = kSecond,
+     .high = 30 * kDay},
+};
+
 inline constexpr Field kStoreFields[] = {
     {.name = "sqlite",
      .shape = Shape::kMap,

@@ -69,8 +69,8 @@ constexpr Field kOrderFields[] = {
     {.name = "on_failure",
      .shape = Shape::kWord,
      .meaning = "What happens to what comes after a message that must wait for its next try. "
-                "`hold_key`: what has its ordering key waits behind it in the store; `block`: all "
-                "of its partition waits, at the source; `skip`: it is passed by.",
+                "`hold_key`: what has its ordering key waits behind it in the store; `block`: what "
+                "has not begun of its partition waits, at the source; `skip`: it is passed by.",
      .fallback = "hold_key",
      .words = "hold_key|block|skip"},
     {.name = "max_held",
@@ -170,6 +170,24 @@ constexpr Field kInFlightFields[] = {
      .fallback = "32MiB",
      .low = kKiB,
      .high = 4096 * kMiB},
+    {.name = "held",
+     .shape = Shape::kInteger,
+     .meaning =
+         "With `defer` and strategy `fence`: messages that the store keeps for the consumer, "
+         "retries among them. Past it its sources rest; what they have waits in the broker.",
+     .fallback = "10000",
+     .low = 1,
+     .high = 100'000'000},
+};
+
+constexpr Field kPublishField[] = {{.name = "", .shape = Shape::kName, .meaning = ""}};
+
+constexpr Field kDeadLetterFields[] = {
+    {.name = "copy_to",
+     .shape = Shape::kName,
+     .meaning = "A consumer of this file whose source is `queue`. Each dead letter leaves a copy "
+                "for it, in the commit that makes it one; the store keeps the dead letter itself.",
+     .required = true},
 };
 
 constexpr Field kAcceptField[] = {
@@ -251,8 +269,12 @@ constexpr Field kConsumerFields[] = {
     {.name = "strategy",
      .shape = Shape::kWord,
      .meaning = "How the effect is made once. Default: `dedup_table` where the handler runs in the "
-                "store's transaction, else `state_machine`.",
-     .words = "natural|query|pessimistic_lock|optimistic_lock|dedup_table|inbox|state_machine"},
+                "store's transaction, `fence` for HTTP unless the store is memory, else "
+                "`state_machine`. `fence`: as that, for calls of other services, with the message "
+                "kept in the store before its call. `at_most_once`: a "
+                "try whose outcome is not known is not repeated, but parked for a person.",
+     .words = "natural|query|pessimistic_lock|optimistic_lock|dedup_table|inbox|state_machine|"
+              "fence|at_most_once"},
     {.name = "unsafe",
      .shape = Shape::kBoolean,
      .meaning = "Allows strategy `query`, which promises nothing.",
@@ -274,6 +296,14 @@ constexpr Field kConsumerFields[] = {
      .fields = kVersionFields,
      .optional = true},
     kDedup,
+    {.name = "front",
+     .shape = Shape::kMap,
+     .meaning = "A fast window in front of the records, that answers only *completed*: a duplicate "
+                "that comes soon again costs no way to the store. It may forget, or be away, at "
+                "any time; nothing but speed depends on it.",
+     .fields = kFrontFields,
+     .one_of = true,
+     .optional = true},
     kRetry,
     kConcurrency,
     kBatch,
@@ -284,6 +314,18 @@ constexpr Field kConsumerFields[] = {
      .shape = Shape::kMap,
      .meaning = "What is done with a message.",
      .fields = kHandlerFields},
+    {.name = "publish",
+     .shape = Shape::kList,
+     .meaning = "Consumers of this file whose source is `queue`: each is sent the message once it "
+                "is done, in the commit that records it (an outbox).",
+     .fields = kPublishField,
+     .comma = true},
+    {.name = "dead_letter",
+     .shape = Shape::kMap,
+     .meaning = "What becomes of dead letters beside the store.",
+     .fields = kDeadLetterFields,
+     .short_form = "copy_to",
+     .optional = true},
     {.name = "accept",
      .shape = Shape::kList,
      .meaning = "What is accepted knowingly: `key_recipe` (a changed key, which makes all messages "

@@ -68,21 +68,7 @@ MySqlStore build_mysql(const View& mysql, Report& report) {
 }
 
 RedisStore build_redis(const View& redis, Report& report) {
-  if (const auto* url = redis.find("url")) {
-    if (has_scheme(url->text, {"redis", "rediss", "redis+unix", "unix"})) {
-      warn_of_password(*url, "", report);
-    } else {
-      refuse_address(*url, "Redis server", "write redis://:password@host:6379/0", report);
-    }
-  }
-  const auto* prefix = redis.find("prefix");
-  if (prefix != nullptr && prefix->text.find_first_of("{}") != std::string::npos) {
-    report
-        .error("E014", prefix->place, prefix->path,
-               fmt::format("{}: it has a brace, and braces choose the node of a Cluster",
-                           prefix->path))
-        .help = "leave braces out: semel:";
-  }
+  check_redis_place(redis, report);
   // The one word that the list takes.
   const bool accepts = redis.settings().size(redis.path("accept")) > 0;
   return {redis.text("url"), redis.text("prefix"), static_cast<std::size_t>(redis.number("pool")),
@@ -133,6 +119,24 @@ std::optional<Flaw> flaw_for_mysql(const std::vector<sql::Token>& tokens) {
 
 std::string resolve_path(const std::string& folder, const std::string& path) {
   return (std::filesystem::path(folder) / path).lexically_normal().string();
+}
+
+void check_redis_place(const View& redis, Report& report) {
+  if (const auto* url = redis.find("url")) {
+    if (has_scheme(url->text, {"redis", "rediss", "redis+unix", "unix"})) {
+      warn_of_password(*url, "", report);
+    } else {
+      refuse_address(*url, "Redis server", "write redis://:password@host:6379/0", report);
+    }
+  }
+  const auto* prefix = redis.find("prefix");
+  if (prefix != nullptr && prefix->text.find_first_of("{}") != std::string::npos) {
+    report
+        .error("E014", prefix->place, prefix->path,
+               fmt::format("{}: it has a brace, and braces choose the node of a Cluster",
+                           prefix->path))
+        .help = "leave braces out: semel:";
+  }
 }
 
 StoreConfig build_store(const View& store, const std::string& folder, Report& report) {

@@ -12,6 +12,9 @@ std::string resolve_path(const std::string& folder, const std::string& path);
 
 StoreConfig build_store(const View& store, const std::string& folder, Report& report);
 
+// Of a Redis server: its URL, and how names begin there.
+void check_redis_place(const View& redis, Report& report);
+
 // SQL that the consumer's store does not speak.
 void check_dialect(const StoreConfig& store, const View& consumer, Report& report);
 

@@ -15,9 +15,12 @@ struct ExecSpec {
   std::chrono::milliseconds timeout{0};  // of one call; past it the command is told to end
   std::chrono::milliseconds grace{0};    // from being told to end until it is killed
   bool honours_key = false;              // declared: it does not repeat its effect for a SEMEL_KEY
-  std::size_t result_limit = 0;          // bytes of stdout that may become the result
-  std::string consumer;                  // for SEMEL_CONSUMER, and named in errors
-  std::string source;                    // for SEMEL_SOURCE
+  // An exit code that has no meaning here leaves open whether the effect was made (strategy
+  // at_most_once).
+  bool failure_is_doubt = false;
+  std::size_t result_limit = 0;  // bytes of stdout that may become the result
+  std::string consumer;          // for SEMEL_CONSUMER, and named in errors
+  std::string source;            // for SEMEL_SOURCE
 };
 
 }  // namespace semel::core

@@ -65,7 +65,7 @@ const char* to_string(Guarantee::Loss loss) noexcept {
 namespace semel::core {
 namespace {
 
-constexpr std::array<std::pair<StrategyKind, const char*>, 7> kStrategies = {{
+constexpr std::array<std::pair<StrategyKind, const char*>, 9> kStrategies = {{
     {StrategyKind::kNatural, "natural"},
     {StrategyKind::kQuery, "query"},
     {StrategyKind::kPessimisticLock, "pessimistic_lock"},
@@ -73,6 +73,8 @@ constexpr std::array<std::pair<StrategyKind, const char*>, 7> kStrategies = {{
     {StrategyKind::kDedupTable, "dedup_table"},
     {StrategyKind::kInbox, "inbox"},
     {StrategyKind::kStateMachine, "state_machine"},
+    {StrategyKind::kFence, "fence"},
+    {StrategyKind::kAtMostOnce, "at_most_once"},
 }};
 
 // One promise in the making. Facts lower it; nothing raises it.
@@ -128,14 +130,15 @@ class Promise {
         return transactional();
       case StrategyKind::kStateMachine:
         if (facts_.handler_transactional && facts_.store.durable) return transactional();
-        if (facts_.honours_key) {
-          keyed();
-          return second_part();
-        }
-        promise(Guarantee::Name::kAtLeastOnce, Guarantee::Effect::kAtLeastOnce,
-                "once while leases hold; a crash, or a pause longer than the lease, runs it again");
-        because("the effect is outside the store: no commit holds it and its record together");
-        return second_part();
+        return leased();
+      case StrategyKind::kFence:
+        leased();
+        because(
+            "the message is kept in the store before its call: what a crash left is finished "
+            "without a redelivery");
+        return;
+      case StrategyKind::kAtMostOnce:
+        return once_or_parked();
     }
   }
 
@@ -143,6 +146,46 @@ class Promise {
     promise(Guarantee::Name::kTransactional, Guarantee::Effect::kOnce,
             "consumers killed or paused anywhere, redeliveries, lost replies, store restarts: "
             "effect and record are one commit");
+  }
+
+  void once_or_parked() {
+    promise(
+        Guarantee::Name::kAtMostOnce, Guarantee::Effect::kAtMostOnce,
+        "a crash, a pause longer than the lease or a lost reply parks the message for a person, "
+        "who says whether it happened: semel records unlock --as done, retry or dead");
+    because("a try whose outcome is not known is never repeated");
+  }
+
+  void of_steps() {
+    if (!facts_.steps) return;
+    const StepFacts& steps = *facts_.steps;
+    promise_.faults += "; a step that is done is kept, and not called again";
+    if (!steps.keyless.empty()) {
+      because(
+          fmt::format("not declared to honour keys: {}; such a step may be done twice where a "
+                      "crash falls into it",
+                      fmt::join(steps.keyless, ", ")));
+    }
+    if (!steps.without_undo.empty()) {
+      because(
+          fmt::format("without an undo: {}; when the message is given up such a step stays done",
+                      fmt::join(steps.without_undo, ", ")));
+    }
+  }
+
+  void leased() {
+    outside();
+    of_steps();
+  }
+  void outside() {
+    if (facts_.honours_key) {
+      keyed();
+      return second_part();
+    }
+    promise(Guarantee::Name::kAtLeastOnce, Guarantee::Effect::kAtLeastOnce,
+            "once while leases hold; a crash, or a pause longer than the lease, runs it again");
+    because("the effect is outside the store: no commit holds it and its record together");
+    second_part();
   }
 
   void second_part() {
@@ -154,15 +197,18 @@ class Promise {
             "a crash, or a pause longer than the lease, calls the receiver again with the same "
             "key: one effect while it remembers the key");
     because("as declared: that the receiver honours the key was not checked");
+    if (facts_.remote_keeps) {
+      because(fmt::format("as declared: the receiver remembers a key for {}",
+                          duration_text(*facts_.remote_keeps)));
+    }
   }
 
   void lower_by_source() {
     if (facts_.source.replays) return;
     lose(Guarantee::Loss::kWhatWasRead);
-    because(
-        fmt::format("{} cannot be read again: what was read and is not done is lost with the "
-                    "process",
-                    facts_.source.name));
+    because(fmt::format(
+        "{} cannot be read again: what was read and is not {} is lost with the process",
+        facts_.source.name, facts_.strategy == StrategyKind::kFence ? "kept yet" : "done"));
   }
 
   void lower_by_store() {
@@ -255,9 +301,30 @@ bool commits_with_handler(StrategyKind kind) noexcept {
     case StrategyKind::kNatural:
     case StrategyKind::kQuery:
     case StrategyKind::kStateMachine:
+    case StrategyKind::kFence:
+    case StrategyKind::kAtMostOnce:
       break;
   }
   return false;
+}
+
+bool has_record(StrategyKind kind) noexcept {
+  return kind != StrategyKind::kNatural && kind != StrategyKind::kQuery;
+}
+
+bool may_have_steps(StrategyKind kind) noexcept {
+  return kind == StrategyKind::kStateMachine || kind == StrategyKind::kFence;
+}
+
+std::optional<std::string> refuse_steps(StrategyKind strategy) {
+  if (may_have_steps(strategy)) return std::nullopt;
+  if (strategy == StrategyKind::kAtMostOnce) {
+    return "at_most_once never repeats a try, and steps are for those that come after; use fence "
+           "or state_machine";
+  }
+  return fmt::format(
+      "steps are journalled under a lease, and {} has none; use fence or state_machine",
+      to_string(strategy));
 }
 
 Guarantee compute_guarantee(const GuaranteeFacts& facts) { return Promise(facts).made(); }
@@ -276,6 +343,14 @@ std::optional<std::string> refuse_combination(StrategyKind strategy, bool handle
     case StrategyKind::kNatural:
     case StrategyKind::kStateMachine:
       return std::nullopt;
+    case StrategyKind::kFence:
+      if (!handler_transactional) return std::nullopt;
+      return "fence is for calls of other services, and this handler's effect is in the store's "
+             "database; use dedup_table or inbox";
+    case StrategyKind::kAtMostOnce:
+      if (!handler_transactional) return std::nullopt;
+      return "at_most_once is for effects that no commit can hold, and this handler's is in the "
+             "store's database, where it happens once; use dedup_table or inbox";
     case StrategyKind::kQuery:
       if (unsafe) return std::nullopt;
       return "query looks and then acts, and doubles effects under concurrency; use dedup_table or "
@@ -300,8 +375,8 @@ std::optional<std::string> refuse_two_parts(StrategyKind strategy, bool call_tra
     return "the second of two parts needs a store with transactions, as sqlite, postgres and mysql "
            "are";
   }
-  if (strategy != StrategyKind::kStateMachine) {
-    return fmt::format("work in two parts is done by state_machine, not by {}",
+  if (strategy != StrategyKind::kStateMachine && strategy != StrategyKind::kFence) {
+    return fmt::format("work in two parts is done by state_machine or fence, not by {}",
                        to_string(strategy));
   }
   return std::nullopt;

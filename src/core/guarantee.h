@@ -4,6 +4,8 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <semel/guarantee.h>
 #include <semel/source.h>
@@ -18,12 +20,24 @@ enum class StrategyKind {
   kOptimisticLock,
   kDedupTable,
   kInbox,
-  kStateMachine
+  kStateMachine,
+  kFence,
+  kAtMostOnce
 };
 // Its record commits with the handler's statements, in one transaction.
 bool commits_with_handler(StrategyKind kind) noexcept;
+// It writes down what is completed.
+bool has_record(StrategyKind kind) noexcept;
+// Its record is claimed with a lease before the handler runs, and a try may follow another.
+bool may_have_steps(StrategyKind kind) noexcept;
 const char* to_string(StrategyKind kind) noexcept;  // "dedup_table", as in the config
 std::optional<StrategyKind> strategy_from(std::string_view name) noexcept;
+
+// Of a handler that has steps: those that do not honour keys, and those that have no undo.
+struct StepFacts {
+  std::vector<std::string> keyless;
+  std::vector<std::string> without_undo;
+};
 
 struct GuaranteeFacts {
   SourceTraits source;
@@ -35,11 +49,19 @@ struct GuaranteeFacts {
   bool key_is_position = false;        // identifies a copy, not an event
   bool key_may_be_body = false;        // where a message has no key, its body's digest is one
   bool fingerprint_none = false;
+  std::optional<std::chrono::milliseconds> remote_keeps;  // it: so long; none: not said
+  std::optional<StepFacts> steps{};
   bool two_parts = false;                        // the second one is in the store's database
   std::optional<std::chrono::milliseconds> ttl;  // none: for ever
 };
 
 Guarantee compute_guarantee(const GuaranteeFacts& facts);
+
+// The stores that keep a journal of steps, as people name them.
+inline constexpr std::string_view kStoresWithSteps = "sqlite, postgres, mysql, redis or memory";
+
+// Why a handler with steps cannot be used so, or nothing.
+std::optional<std::string> refuse_steps(StrategyKind strategy);
 
 // The strategy of a consumer that names none.
 StrategyKind default_strategy(bool handler_transactional) noexcept;

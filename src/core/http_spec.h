@@ -26,6 +26,10 @@ struct HttpSpec {
   Headers headers;                       // sent with every call
   KeyStyle key_style = KeyStyle::kQuoted;
   bool honours_key = false;  // declared: under a key it knows the endpoint does nothing again
+  std::optional<std::chrono::milliseconds> remote_keeps;  // declared: for so long it knows a key
+  // An answer of 5xx leaves open whether the effect was made (strategy at_most_once); 501 and 503
+  // say that it was not.
+  bool failure_is_doubt = false;
   std::vector<std::string> signing_secrets;  // whsec_…; each of them signs every call
   std::string ca_file;             // PEM: trusted in place of the system's; empty: the system's
   std::size_t response_limit = 0;  // bytes of an answer's body

@@ -108,6 +108,13 @@ tl::expected<Message, Refusal> Intake::make(Arrival& arrival) {
   return message;
 }
 
+tl::expected<Bytes, Refusal> Intake::key(const Arrival& arrival) {
+  parsed_ = false;
+  event_type_.clear();
+  if (std::optional<Refusal> large = too_large(arrival)) return tl::unexpected(std::move(*large));
+  return usable_key_of(arrival);
+}
+
 std::optional<Bytes> Intake::line_of(const Arrival& arrival) {
   if (!keeps_lines(order_)) return std::nullopt;
   parsed_ = false;

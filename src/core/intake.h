@@ -35,6 +35,8 @@ class Intake {
   Intake(ConsumerNumber consumer, KeyRecipe recipe, Limits limits,
          std::optional<Order> order = std::nullopt);
   tl::expected<Message, Refusal> make(Arrival& arrival);
+  // The key alone, or why there is none; the arrival stays whole.
+  tl::expected<Bytes, Refusal> key(const Arrival& arrival);
   // The line in which an arrival is to stand. The key is not looked at: this may be called within a
   // store's transaction, and what finds a key may be the user's code.
   std::optional<Bytes> line_of(const Arrival& arrival);

@@ -11,7 +11,7 @@ namespace semel::core {
 struct Order {
   enum class OnFailure {
     kHoldKey,  // what has its ordering key waits behind it, in the store
-    kBlock,    // all of its partition waits behind it, at the source
+    kBlock,    // what has not begun of its partition waits behind it, at the source
     kSkip,     // nothing waits: it is passed by
   };
   std::optional<KeyPart> key;  // the ordering key; where a message has none: its idempotency key

@@ -29,10 +29,18 @@ struct RabbitmqAddress {
   std::string place() const;
 };
 
-struct RabbitmqSpec {
+// How a connection to it is made.
+struct RabbitmqAccess {
+  RabbitmqAddress address;
+  std::chrono::seconds heartbeat = kUsualHeartbeat;
+  std::string tls_ca, tls_cert, tls_key;  // files in PEM format; without a CA the system's count
+
+  static constexpr std::chrono::seconds kUsualHeartbeat{30};
+};
+
+struct RabbitmqSpec : RabbitmqAccess {
   enum class QueueType { kQuorum, kClassic };
 
-  RabbitmqAddress address;
   std::string queue;
   // The most messages that are out of the queue and not acknowledged: received and waiting, or
   // handled.
@@ -40,11 +48,8 @@ struct RabbitmqSpec {
   // The queue is made where it is not there, durable and of this type; else it has to be there.
   bool declare = false;
   QueueType type = QueueType::kQuorum;
-  std::chrono::seconds heartbeat = kUsualHeartbeat;
-  std::string tls_ca, tls_cert, tls_key;  // files in PEM format; without a CA the system's count
 
   static constexpr int kUsualPrefetch = 200;
-  static constexpr std::chrono::seconds kUsualHeartbeat{30};
 };
 
 // amqp://user:password@host:port/vhost, amqps:// with TLS; of several hosts with commas between.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace semel::core {
 namespace {
@@ -63,6 +64,14 @@ void close(Record& record, RecordState state, const Finish& finish) {
 }
 
 }  // namespace
+
+Nonce draw_nonce(Random& random) {
+  const std::uint64_t words[] = {random.next(), random.next()};
+  Nonce nonce;
+  static_assert(sizeof words == sizeof nonce.bytes);
+  std::memcpy(nonce.bytes.data(), words, sizeof words);
+  return nonce;
+}
 
 bool same_fingerprint(const Fingerprint& recorded, const Fingerprint& arrived) noexcept {
   return arrived == Fingerprint{} || arrived == recorded;
@@ -172,6 +181,17 @@ bool decide_unlock(Record& record, StoreTime now) {
   if (record.state != RecordState::kParked && record.state != RecordState::kDead) return false;
   record.state = RecordState::kRetrying;
   record.next_at = now;
+  return true;
+}
+
+bool decide_seize(Record& record, const Nonce& nonce, milliseconds lease, StoreTime now) {
+  const bool abandoned = record.state == RecordState::kConsuming && now >= record.lease_until;
+  if (record.state != RecordState::kParked && !abandoned) return false;
+  record.state = RecordState::kConsuming;
+  record.nonce = nonce;
+  record.lease_until = now + lease;
+  record.next_at = StoreTime{};
+  record.outcome_unknown = false;
   return true;
 }
 

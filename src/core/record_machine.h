@@ -11,6 +11,7 @@
 #include <string>
 
 #include <semel/claim.h>
+#include <semel/environment.h>
 #include <semel/finish.h>
 #include <semel/records.h>
 
@@ -51,6 +52,9 @@ inline constexpr milliseconds kShortestBusy{10};
 inline constexpr milliseconds kLongestBusy{5'000};
 milliseconds busy_for(StoreTime lease_until, StoreTime now) noexcept;
 
+// Drawn for each claim.
+Nonce draw_nonce(Random& random);
+
 // Whether two payloads count as the same. All zero arrives where the consumer keeps no fingerprint.
 bool same_fingerprint(const Fingerprint& recorded, const Fingerprint& arrived) noexcept;
 
@@ -71,6 +75,10 @@ Applied decide_finish(std::optional<Record>& record, const Finish& finish, Store
 
 // An operator's word: a parked or dead record becomes retrying, due now. False in any other state.
 bool decide_unlock(Record& record, StoreTime now);
+
+// An operator takes it, to say what became of it: parked, or consuming with its lease over, becomes
+// consuming under `nonce`, its outcome known. False in any other state.
+bool decide_seize(Record& record, const Nonce& nonce, milliseconds lease, StoreTime now);
 
 // Whether the record lets a dead letter of fingerprint `letter` get another payload: where it is
 // dead, speaks for that letter, and nothing says that the old payload may have had its effect.

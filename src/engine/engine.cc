@@ -1,5 +1,9 @@
 #include "engine/engine.h"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include <semel/reason.h>
 
 #include "engine/running_engine.h"
@@ -55,20 +59,40 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       store_watch_(options_.consumer, *parts_.observer, *parts_.environment->clock),
       sources_({options_.consumer, options_.lease, options_.dry_run, options_.retention},
                std::move(parts_.sources), *parts_.environment, *parts_.observer, store_watch_),
-      intake_(
-          {options_.consumer, options_.number, options_.recipe, options_.limits, options_.order},
-          *parts_.store, *parts_.observer),
+      intake_({options_.consumer, options_.number, options_.recipe, options_.limits, options_.order,
+               options_.copies_to},
+              *parts_.store, *parts_.observer),
       order_({options_.consumer, options_.number,
               options_.dry_run ? std::optional<core::Order>() : options_.order,
               options_.defers && !options_.dry_run, options_.inbox},
-             *parts_.store, flight_, sources_, *parts_.environment, *parts_.observer),
+             *parts_.store, parts_.front.get(), flight_, sources_, *parts_.environment,
+             *parts_.observer),
+      held_room_(parts_.store->facets().held, options_.number,
+                 options_.defers && !options_.dry_run ? options_.max_held : 0),
       keeper_(keeper_options(
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
       // A call's place is free once it is recorded, not when the last of its batch is.
       completer_([this] { flight_.answered(); }, [this] { flight_.look_again(); },
                  [this] { flush_running(); }),
-      strategy_(parts_.strategy(services())),
+      strategy_(behind_front()),
       condemned_(parts_.condemned(services())) {}
+
+std::unique_ptr<Strategy> RunningEngine::behind_front() {
+  auto strategy = parts_.strategy(services());
+  if (!parts_.front) return strategy;
+  return strategies::make_fronted(std::move(strategy), *parts_.front);
+}
+
+std::vector<Engine::Figures> RunningEngine::figures() {
+  std::vector<Figures> all = sources_.figures();
+  if (parts_.front) {
+    const auto counts = parts_.front->counts();
+    all.push_back({kFrontFigures,
+                   {{"answered", {}, static_cast<std::int64_t>(counts.answered), {}},
+                    {"asked", {}, static_cast<std::int64_t>(counts.asked), {}}}});
+  }
+  return all;
+}
 
 void RunningEngine::pause() const {
   const TimePoint until = now() + kAskStoreAgain;
@@ -182,6 +206,8 @@ bool RunningEngine::nothing_left() {
   if (!flight_.empty() || flight_.gate_is_shut()) return false;
   if (options_.dry_run) return sources_.looked_through();
   if (!options_.once || !sources_.at_end()) return false;
+  // Asked before the last look: what is sent until then is seen.
+  if (parts_.fed && parts_.fed()) return false;
   return !receive(true) && flight_.empty() && sources_.at_end();
 }
 
@@ -195,13 +221,31 @@ void RunningEngine::look_after_sources() {
   if (options_.fail_on_unavailable || too_long) finish_run(Ended::kUnavailable);
 }
 
+// Of what is not in the store yet.
+std::size_t RunningEngine::room_outside() {
+  auto left = held_room_.look(now());
+  if (!left) {
+    note_store(store_away(left.error()));
+    return 0;
+  }
+  if (*left == 0 && !std::exchange(told_of_held_, true)) {
+    parts_.observer->on_notice(
+        options_.consumer,
+        fmt::format("the store keeps {} messages of it (in_flight.held): until some of them are "
+                    "done its sources rest",
+                    options_.max_held));
+  }
+  return *left;
+}
+
 bool RunningEngine::receive(bool sure) {
   const Flight::Room room = flight_.room();
   if (room.messages == 0 || room.bytes == 0 || flight_.gate_is_shut()) return false;
   if (options_.workers == 0 && flight_.ready() && !flight_.crowded()) return false;
   if (!order_.may_receive()) return false;
   const Flight::Question question = order_.keeps_lines() ? flight_.ask() : 0;
-  auto batches = sources_.receive(room, options_.batch_max, sure, question);
+  const std::size_t outside = room_outside();
+  auto batches = sources_.receive(room, options_.batch_max, sure, question, outside);
   if (!batches) {
     parts_.observer->on_trouble(options_.consumer, "source", batches.error(), false);
     finish_run(Ended::kFailed);
@@ -209,6 +253,7 @@ bool RunningEngine::receive(bool sure) {
   }
   for (SourceDesk::Batch& batch : *batches) {
     parts_.observer->on_received(options_.consumer, batch.arrivals.size());
+    if (!batch.traits->in_store) held_room_.take(batch.arrivals.size());
     SEMEL_FAILPOINT(*parts_.environment, failpoint::kReceived);
     const std::size_t refused_before = intake_.refused();
     flight_.add(intake_.take_in(std::move(batch.arrivals), *batch.traits));
@@ -257,9 +302,13 @@ void RunningEngine::wait() {
   at_latest(keep_refused_at_);
   at_latest(order_.again_at());
   at_latest(gate_at_);
+  at_latest(held_room_.again_at());
   const bool shut = flight_.gate_is_shut();
   if (shut) at_latest(now() + options_.lease / 3);
-  sources_.wait(event_.get(), shut || room.messages == 0 || room.bytes == 0, until);
+  using Listen = SourceDesk::Listen;
+  Listen listen = held_room_.again_at() ? Listen::kInStore : Listen::kAll;
+  if (shut || room.messages == 0 || room.bytes == 0) listen = Listen::kNone;
+  sources_.wait(event_.get(), listen, until);
   event_.drain();
   sources_.settle_open();
 }

@@ -25,6 +25,7 @@
 #include "core/key_recipe.h"
 #include "core/order.h"
 #include "core/retention.h"
+#include "strategies/front.h"
 #include "strategies/strategies.h"
 
 namespace semel::engine {
@@ -34,8 +35,9 @@ struct EngineOptions {
   ConsumerNumber number{};
   core::KeyRecipe recipe;
   core::Limits limits;
-  core::Retention retention;         // of finished records
-  std::optional<core::Order> order;  // keeping lines needs a store that holds messages
+  core::Retention retention;                  // of finished records
+  std::optional<core::Order> order;           // keeping lines needs a store that holds messages
+  std::optional<ConsumerNumber> copies_to{};  // in whose queue each dead letter leaves a copy
   // What comes from outside is kept in the store, settled, and handled from there.
   bool defers = false;
   bool inbox = false;  // and stands in its inbox meanwhile
@@ -47,6 +49,7 @@ struct EngineOptions {
   std::chrono::milliseconds batch_target{20};
   std::size_t max_in_flight = 1000;
   std::size_t max_in_flight_bytes = 64 << 20;
+  std::size_t max_held = 10'000;  // with `defers`: rows that the store keeps of it; 0: no limit
   std::chrono::milliseconds lease{60'000};
   std::chrono::milliseconds handler_timeout{60'000};
   std::chrono::milliseconds grace{10'000};
@@ -60,6 +63,7 @@ struct EngineOptions {
 struct EngineParts {
   Store* store = nullptr;                        // borrowed
   std::vector<std::unique_ptr<Source>> sources;  // the consumer's own first
+  std::unique_ptr<strategies::Front> front;      // before its records; null: there is none
   // Made with the engine's services. `condemned` is the same strategy with a handler that gives up:
   // it ends a message that has crashed the process too often.
   std::function<std::unique_ptr<Strategy>(const strategies::Services&)> strategy;
@@ -69,6 +73,9 @@ struct EngineParts {
   // Shared by the engines of a process: while a suspect message runs, no other suspect may, or a
   // crash would be counted against both.
   std::mutex* suspect_gate = nullptr;
+  // With `once`: whether something of this process may still put messages into its queue; empty:
+  // nothing does. Whoever makes it false nudges the engine then.
+  std::function<bool()> fed;
   // Ends the process: a handler hangs and cannot be stopped. Does not return.
   std::function<void(const std::string&)> hung;
 };
@@ -80,6 +87,9 @@ enum class Ended {
   kUnavailable,  // the store or a source is away, and the options say not to wait
   kFailed,       // a source's final error, or a message without a key under `missing: fail`
 };
+
+// Whose figures are those of the window before the records. No source is called so.
+inline constexpr std::string_view kFrontFigures = "front";
 
 class Engine {
  public:
@@ -94,10 +104,10 @@ class Engine {
   virtual void nudge() noexcept = 0;
 
   struct Figures {
-    std::string_view source;  // "kafka"
+    std::string_view source;  // "kafka"; or kFrontFigures
     std::vector<SourceFigure> figures;
   };
-  // Of each source that has some. From any thread.
+  // Of each source that has some, and of the window. From any thread.
   virtual std::vector<Figures> figures() = 0;
 };
 

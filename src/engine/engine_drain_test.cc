@@ -127,20 +127,9 @@ TEST_F(EngineTest, ADryRunEndsThoughMessagesAreRefusedAndWorkersWait) {
     for (int i = 0; i < 50; ++i) topic.add(payload_with_id("k" + std::to_string(i)));
     topic.finish();
     const std::size_t before = seen_.refused().size();
-    EngineParts parts;
-    parts.store = store_.get();
     test::MemorySourceOptions source;
     source.redelivers = false;
-    parts.sources.push_back(std::make_unique<MemorySource>(topic, source));
-    parts.strategy = parts.condemned = [](const strategies::Services& services) {
-      return std::make_unique<ScriptedStrategy>(
-          [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, *services.keeper);
-    };
-    parts.environment = &system_environment();
-    parts.observer = &seen_;
-    parts.suspect_gate = &gate_;
-    parts.hung = [](const std::string&) {};
-    EXPECT_EQ(Engine::create(options_, std::move(parts))->run(), Ended::kFinished);
+    EXPECT_EQ(run_over(std::make_unique<MemorySource>(topic, source)), Ended::kFinished);
     EXPECT_EQ(seen_.refused().size(), before + 1);
     EXPECT_EQ(topic.acked(), 0u);
     EXPECT_TRUE(store_->facets().dead_letters->list({})->empty());

@@ -259,22 +259,9 @@ TEST_F(EngineTest, AStoreThatStaysAwayEndsARunThatMayNotWait) {
 TEST_F(EngineTest, ASettlementThatFailsIsToldAgain) {
   send("a");
   topic_.finish();
-  EngineParts parts;
   auto source = std::make_unique<MemorySource>(topic_);
   source->fail_settle({ErrorKind::kUnavailable, "R300", "the connection is gone", ""});
-  auto made = engine([](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); });
-  made.reset();
-  parts.store = store_.get();
-  parts.sources.push_back(std::move(source));
-  parts.strategy = parts.condemned = [](const strategies::Services& services) {
-    return std::make_unique<ScriptedStrategy>(
-        [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, *services.keeper);
-  };
-  parts.environment = &system_environment();
-  parts.observer = &seen_;
-  parts.suspect_gate = &gate_;
-  parts.hung = [](const std::string&) {};
-  EXPECT_EQ(Engine::create(options_, std::move(parts))->run(), Ended::kFinished);
+  EXPECT_EQ(run_over(std::move(source)), Ended::kFinished);
   EXPECT_EQ(topic_.unsettled(), 0u);
 }
 
@@ -310,24 +297,35 @@ TEST_F(EngineTest, RefusedMessagesAreKeptThoughTheyFillTheRoom) {
   EXPECT_EQ(store_->facets().dead_letters->list({})->size(), 10u);
 }
 
-TEST_F(EngineTest, ASourceThatStaysAwayEndsARunThatMayNotWait) {
+// Its source fails so, one call after the other, and then gives what the topic has.
+class AwayEngineTest : public EngineTest {
+ protected:
+  Ended run_after(const std::vector<std::string>& codes) {
+    auto source = std::make_unique<MemorySource>(topic_);
+    for (const std::string& code : codes) {
+      source->fail_receive({ErrorKind::kUnavailable, code, "away for " + code, ""});
+    }
+    return run_over(std::move(source));
+  }
+};
+
+TEST_F(AwayEngineTest, ASourceThatStaysAwayEndsARunThatMayNotWait) {
   options_.once = false;
   options_.fail_on_unavailable = true;
-  EngineParts parts;
-  auto source = std::make_unique<MemorySource>(topic_);
-  source->fail_receive({ErrorKind::kUnavailable, "R206", "locked by another program", ""});
-  parts.store = store_.get();
-  parts.sources.push_back(std::move(source));
-  parts.strategy = parts.condemned = [](const strategies::Services& services) {
-    return std::make_unique<ScriptedStrategy>(
-        [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, *services.keeper);
-  };
-  parts.environment = &system_environment();
-  parts.observer = &seen_;
-  parts.suspect_gate = &gate_;
-  parts.hung = [](const std::string&) {};
-  EXPECT_EQ(Engine::create(options_, std::move(parts))->run(), Ended::kUnavailable);
+  EXPECT_EQ(run_after({"R206"}), Ended::kUnavailable);
   ASSERT_EQ(seen_.troubles().size(), 1u);
+}
+
+TEST_F(AwayEngineTest, AnotherReasonWhyASourceIsAwayIsToldOnce) {
+  topic_.add("{}");
+  topic_.finish();
+  EXPECT_EQ(run_after({"R311", "R312", "R311"}), Ended::kFinished);
+  std::vector<std::string> told;
+  for (const auto& trouble : seen_.troubles()) {
+    told.push_back(trouble.mended ? "back" : trouble.error.code);
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"R311", "R312", "back"}));
+  EXPECT_EQ(topic_.acked(), 1u);
 }
 
 }  // namespace

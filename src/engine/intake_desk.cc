@@ -4,6 +4,8 @@
 
 #include <semel/reason.h>
 
+#include "core/dead_letter_copy.h"
+
 namespace semel::engine {
 
 IntakeDesk::IntakeDesk(Options options, Store& store, Observer& observer)
@@ -80,6 +82,10 @@ Result<std::vector<IntakeDesk::Kept>> IntakeDesk::keep_refused() {
     finish.keep = &refused.message;
     finish.arrival = &refused.arrival;
     finish.ack = refused.arrival.row;
+    if (options_.copies_to) {
+      finish.outgoing.push_back(
+          core::dead_letter_copy(*options_.copies_to, options_.consumer, finish));
+    }
     finishes.push_back(std::move(finish));
   }
   auto applied = store_.finish(finishes);

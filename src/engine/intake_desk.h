@@ -26,6 +26,8 @@ class IntakeDesk {
     core::KeyRecipe recipe;
     core::Limits limits;
     std::optional<core::Order> order;
+    // In whose queue each dead letter leaves a copy; nobody's.
+    std::optional<ConsumerNumber> copies_to{};
   };
 
   IntakeDesk(Options options, Store& store, Observer& observer);

@@ -23,11 +23,12 @@ struct OrderDesk::Sorted {
   std::vector<Delivery> full;
 };
 
-OrderDesk::OrderDesk(Options options, Store& store, Flight& flight, SourceDesk& sources,
-                     Environment& environment, Observer& observer)
+OrderDesk::OrderDesk(Options options, Store& store, strategies::Front* front, Flight& flight,
+                     SourceDesk& sources, Environment& environment, Observer& observer)
     : options_(std::move(options)),
       keeps_lines_(core::keeps_lines(options_.order)),
       store_(store),
+      front_(front),
       flight_(flight),
       sources_(sources),
       environment_(environment),
@@ -63,6 +64,11 @@ Result<bool> OrderDesk::look_after(TimePoint now) {
 }
 
 Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
+  if (options_.defers && front_ != nullptr) followers = answer(std::move(followers), now);
+  if (followers.empty()) {
+    stay({}, std::nullopt);
+    return {};
+  }
   const Flight::Question asked = flight_.ask();
   auto places = options_.defers ? keep_all(followers) : keep(followers);
   if (!places) {
@@ -89,6 +95,24 @@ Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
   }
   stay(std::move(sorted.full), again_at);
   return {};
+}
+
+std::vector<Delivery> OrderDesk::answer(std::vector<Delivery> followers, TimePoint now) {
+  const auto glance = front_->look(std::span<const Delivery>(followers));
+  std::vector<Delivery> rest;
+  std::vector<Landing> landings;
+  for (std::size_t i = 0; i < followers.size(); ++i) {
+    Delivery& delivery = followers[i];
+    if (!glance.completed[i]) {
+      rest.push_back(std::move(delivery));
+      continue;
+    }
+    observer_.on_ended(options_.consumer, delivery, strategies::answered_by_front(),
+                       now - delivery.arrival.received);
+    landings.push_back(Landing::of(delivery, Settlement::Kind::kAck));
+  }
+  if (!landings.empty()) sources_.settle(landings);
+  return rest;
 }
 
 Result<std::vector<Place>> OrderDesk::keep(const std::vector<Delivery>& followers) {

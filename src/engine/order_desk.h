@@ -22,6 +22,7 @@
 #include "core/order.h"
 #include "engine/flight.h"
 #include "engine/source_desk.h"
+#include "strategies/front.h"
 
 namespace semel::engine {
 
@@ -35,9 +36,9 @@ class OrderDesk {
     bool defers = false;  // all that comes from outside goes to the store first
     bool inbox = false;   // and stands in its inbox from then on
   };
-  // The store holds messages, where lines are kept.
-  OrderDesk(Options options, Store& store, Flight& flight, SourceDesk& sources,
-            Environment& environment, Observer& observer);
+  // The store holds messages, where lines are kept. `front` may be null.
+  OrderDesk(Options options, Store& store, strategies::Front* front, Flight& flight,
+            SourceDesk& sources, Environment& environment, Observer& observer);
 
   bool keeps_lines() const noexcept { return keeps_lines_; }
   // Finds out which lines wait in the store. To be done before anything is received.
@@ -53,6 +54,8 @@ class OrderDesk {
  private:
   struct Sorted;
   Result<void> place(std::vector<Delivery> followers, TimePoint now);
+  // Those that are completed end here, unless they must be asked about in the store.
+  std::vector<Delivery> answer(std::vector<Delivery> followers, TimePoint now);
   Result<std::vector<HeldMessages::Place>> keep(const std::vector<Delivery>& followers);
   Result<std::vector<HeldMessages::Place>> look(const std::vector<Delivery>& followers);
   Result<std::vector<HeldMessages::Place>> keep_all(const std::vector<Delivery>& followers);
@@ -62,6 +65,7 @@ class OrderDesk {
   const Options options_;
   const bool keeps_lines_;
   Store& store_;
+  strategies::Front* const front_;
   Flight& flight_;
   SourceDesk& sources_;
   Environment& environment_;

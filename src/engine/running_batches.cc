@@ -148,7 +148,8 @@ void RunningEngine::would_process(std::vector<Delivery> batch) {
 Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended) {
   parts_.observer->on_ended(options_.consumer, delivery, outcome,
                             ended - delivery.arrival.received);
-  note_store(outcome);
+  // What the window answered says nothing about the store.
+  if (outcome.reason != reason::kFront) note_store(outcome);
   Landing landing = Landing::of(delivery, Settlement::Kind::kAck);
   landing.settlement.delay = outcome.delay;
   landing.again = comes_again(outcome);

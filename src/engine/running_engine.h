@@ -21,6 +21,7 @@
 #include "engine/completer.h"
 #include "engine/engine.h"
 #include "engine/flight.h"
+#include "engine/held_room.h"
 #include "engine/intake_desk.h"
 #include "engine/keeper.h"
 #include "engine/order_desk.h"
@@ -46,7 +47,7 @@ class RunningEngine final : public Engine {
     event_.signal();
   }
   void nudge() noexcept override { event_.signal(); }
-  std::vector<Figures> figures() override { return sources_.figures(); }
+  std::vector<Figures> figures() override;
 
  private:
   // One batch on its way. It lives until each of its deliveries has ended and the strategy has
@@ -64,6 +65,7 @@ class RunningEngine final : public Engine {
   };
 
   strategies::Services services() noexcept { return {&keeper_, &completer_, &gate_}; }
+  std::unique_ptr<Strategy> behind_front();
   void begin_marker();
   void load_lines();
   enum class IfRejected { kEnd, kAskAgain };
@@ -86,6 +88,7 @@ class RunningEngine final : public Engine {
   void end_marker(bool suspects_left);
   void receive_until_stopped();
   bool receive(bool sure);
+  std::size_t room_outside();
   bool nothing_left();
   ConsumerGate::Options gate_options();
   void look_at_gate();
@@ -129,7 +132,9 @@ class RunningEngine final : public Engine {
   SourceDesk sources_;
   IntakeDesk intake_;
   OrderDesk order_;
-  std::mutex flush_mutex_;  // before the next one; no batch goes while it is held
+  HeldRoom held_room_;
+  bool told_of_held_ = false;  // that it has none left
+  std::mutex flush_mutex_;     // before the next one; no batch goes while it is held
   std::mutex running_mutex_;
   std::condition_variable suspect_ended_;
   std::vector<std::unique_ptr<Running>> running_;

@@ -26,14 +26,20 @@ SourceDesk::SourceDesk(Options options, std::vector<std::unique_ptr<Source>> sou
 }
 
 Result<std::vector<SourceDesk::Batch>> SourceDesk::receive(Flight::Room room, std::size_t most,
-                                                           bool sure, Flight::Question question) {
+                                                           bool sure, Flight::Question question,
+                                                           std::size_t outside) {
   std::vector<Batch> batches;
   // Held messages first: they have waited, and there are few of them.
   for (std::size_t i = desks_.size(); i-- > 0;) {
     if (room.messages == 0 || room.bytes == 0) break;
+    const bool in_store = desks_[i]->source->traits().in_store;
+    const std::size_t here = in_store ? most : std::min(most, outside);
+    if (here == 0) continue;
+    const std::size_t before = room.messages;
     auto received =
-        receive_from(*desks_[i], static_cast<std::uint32_t>(i), room, most, sure, batches);
+        receive_from(*desks_[i], static_cast<std::uint32_t>(i), room, here, sure, batches);
     if (!received) return failure(std::move(received.error()));
+    if (!in_store) outside -= std::min(outside, before - room.messages);
   }
   for (Batch& batch : batches) {
     for (Arrival& arrival : batch.arrivals) {
@@ -47,7 +53,7 @@ Result<std::vector<SourceDesk::Batch>> SourceDesk::receive(Flight::Room room, st
 Result<void> SourceDesk::receive_from(Desk& desk, std::uint32_t index, Flight::Room& room,
                                       std::size_t most, bool sure, std::vector<Batch>& into) {
   const TimePoint now = environment_.clock->now();
-  if (desk.away && now < desk.again) return {};
+  if (desk.away() && now < desk.again) return {};
   if (desk.source->traits().in_store && !told_all(desk)) return {};
   ReceiveLimits limits;
   limits.messages = std::min(most, room.messages);
@@ -59,7 +65,7 @@ Result<void> SourceDesk::receive_from(Desk& desk, std::uint32_t index, Flight::R
     note_away(desk, received.error(), now);
     return {};
   }
-  if (desk.away) note_back(desk);
+  if (desk.away()) note_back(desk);
   if (received->horizon) {
     if (auto fine = judge(*received->horizon); !fine) return fine;
   }
@@ -108,8 +114,8 @@ Result<void> SourceDesk::judge(const Horizon& horizon) {
 void SourceDesk::note_away(Desk& desk, const Error& error, TimePoint now) {
   desk.at_end = false;
   desk.again = now + kAgainWhenAway;
-  if (desk.away) return;
-  desk.away = true;
+  // Another reason is news, once: a broker that is up again may refuse, and two of them take turns.
+  if (!desk.away_for.insert(error.code).second) return;
   if (!away_since_) away_since_ = now;
   const SourceTraits& traits = desk.source->traits();
   if (traits.in_store) return store_.source_away(error);
@@ -117,8 +123,8 @@ void SourceDesk::note_away(Desk& desk, const Error& error, TimePoint now) {
 }
 
 void SourceDesk::note_back(Desk& desk) {
-  desk.away = false;
-  if (std::none_of(desks_.begin(), desks_.end(), [](const auto& d) { return d->away; })) {
+  desk.away_for.clear();
+  if (std::none_of(desks_.begin(), desks_.end(), [](const auto& d) { return d->away(); })) {
     away_since_.reset();
   }
   const SourceTraits& traits = desk.source->traits();
@@ -138,7 +144,7 @@ bool SourceDesk::looked_through() const noexcept {
   });
 }
 
-void SourceDesk::wait(int event_fd, bool full, std::optional<TimePoint> until) {
+void SourceDesk::wait(int event_fd, Listen listen, std::optional<TimePoint> until) {
   std::vector<pollfd> fds{{event_fd, POLLIN, 0}};
   const TimePoint now = environment_.clock->now();
   const auto at_latest = [&](TimePoint when) { until = until ? std::min(*until, when) : when; };
@@ -147,8 +153,9 @@ void SourceDesk::wait(int event_fd, bool full, std::optional<TimePoint> until) {
       std::lock_guard lock(desk->mutex);
       if (!desk->open.empty()) at_latest(now + kAgainWhenAway);
     }
-    if (desk->away) at_latest(desk->again);
-    if (full || desk->away) continue;
+    if (desk->away()) at_latest(desk->again);
+    if (listen == Listen::kNone || desk->away()) continue;
+    if (listen == Listen::kInStore && !desk->source->traits().in_store) continue;
     const Wakeup wakeup = desk->source->wakeup();
     if (wakeup.fd >= 0) fds.push_back({wakeup.fd, POLLIN, 0});
     if (wakeup.due_in) at_latest(now + *wakeup.due_in);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -42,9 +43,10 @@ class SourceDesk {
   };
   // What the sources have now, within `room`. An Error is final; a source that is away is told of
   // and asked again later. `sure`: as ReceiveLimits.
-  // `question` is what the arrivals are an answer to.
+  // `question` is what the arrivals are an answer to; `outside`: of sources that are not in the
+  // store, at most so many.
   Result<std::vector<Batch>> receive(Flight::Room room, std::size_t most, bool sure,
-                                     Flight::Question question);
+                                     Flight::Question question, std::size_t outside);
 
   bool at_end() const noexcept;  // all of them, at the last receive
   // The same without those whose messages stay in the store, and so come to no end in a dry run.
@@ -57,8 +59,9 @@ class SourceDesk {
     desks_[source]->source->set_paused(partition, paused);
   }
 
-  // Waits for a source, `event_fd`, or `until`. With `full` sources are not listened to.
-  void wait(int event_fd, bool full, std::optional<TimePoint> until);
+  enum class Listen { kAll, kInStore, kNone };  // to which sources
+  // Waits for a source, `event_fd`, or `until`.
+  void wait(int event_fd, Listen listen, std::optional<TimePoint> until);
 
   // Tells the sources; what cannot be told now is told again at the next call.
   void settle(const std::vector<Landing>& landings);
@@ -80,7 +83,8 @@ class SourceDesk {
   struct Desk {
     std::unique_ptr<Source> source;
     bool at_end = false;
-    bool away = false;
+    std::set<std::string> away_for;  // codes of why, each told once
+    bool away() const noexcept { return !away_for.empty(); }
     TimePoint again{};
     std::mutex mutex;
     std::vector<Settlement> open;                 // to be told

@@ -70,11 +70,15 @@ class EngineTest : public testing::Test {
 
   std::unique_ptr<Engine> engine(ScriptedStrategy::Script script, bool redelivers = true,
                                  Store* store = nullptr) {
-    EngineParts parts;
-    parts.store = store != nullptr ? store : store_.get();
     test::MemorySourceOptions source;
     source.redelivers = redelivers;
-    parts.sources.push_back(std::make_unique<MemorySource>(topic_, source));
+    return engine_over(std::make_unique<MemorySource>(topic_, source), std::move(script), store);
+  }
+  std::unique_ptr<Engine> engine_over(std::unique_ptr<Source> source,
+                                      ScriptedStrategy::Script script, Store* store = nullptr) {
+    EngineParts parts;
+    parts.store = store != nullptr ? store : store_.get();
+    parts.sources.push_back(std::move(source));
     parts.strategy = [script](const strategies::Services& services) {
       return std::make_unique<ScriptedStrategy>(script, *services.keeper);
     };
@@ -92,6 +96,12 @@ class EngineTest : public testing::Test {
     parts.suspect_gate = &gate_;
     parts.hung = [this](const std::string&) { hung_ = true; };
     return Engine::create(options_, std::move(parts));
+  }
+  // All that comes from there is done.
+  Ended run_over(std::unique_ptr<Source> source) {
+    return engine_over(std::move(source),
+                       [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); })
+        ->run();
   }
   void send(std::string_view key, std::size_t n = 0) { topic_.add(payload_with_id(key, n)); }
 

@@ -4,17 +4,24 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
+#include <span>
 #include <utility>
 #include <variant>
 
 #include <semel/environment.h>
+#include <semel/observer.h>
 #include <semel/unit_of_work.h>
 
+#include "core/guarantee.h"
 #include "core/key_encoding.h"
+#include "core/step_key.h"
 #include "guard/lease_keeper.h"
 #include "strategies/decision.h"
+#include "strategies/endings.h"
 #include "strategies/entries.h"
 #include "strategies/finisher.h"
+#include "strategies/front.h"
 #include "strategies/pipeline.h"
 #include "strategies/two_phase.h"
 
@@ -51,6 +58,8 @@ class OneEnding final : public EndingSink {
 // Runs work so that its exception undoes its record, and is there to be thrown again after that.
 class Caught {
  public:
+  // `in_doubt`: what threw may have had its effect.
+  explicit Caught(bool in_doubt = false) : in_doubt_(in_doubt) {}
   template <class Work>
   Verdict operator()(Work&& work) {
     thrown_ = nullptr;
@@ -58,11 +67,14 @@ class Caught {
       return work();
     } catch (const strategies::BatchBroken&) {
       throw;
+    } catch (const strategies::StepsOver&) {
+      throw;
     } catch (...) {
       thrown_ = std::current_exception();
     }
     Verdict undone = retry("the work threw");
     undone.counted = false;
+    undone.unknown = in_doubt_;
     return undone;
   }
   void rethrow() const {
@@ -70,6 +82,7 @@ class Caught {
   }
 
  private:
+  const bool in_doubt_;
   std::exception_ptr thrown_;
 };
 
@@ -92,6 +105,7 @@ class Guard::Impl {
           rejected(fmt::format("the lease of consumer \"{}\" has no length", options_.consumer),
                    "give GuardOptions::lease a positive duration"));
     }
+    refuse_what_does_not_go();
     ConsumerSpec spec;
     spec.name = options_.consumer;
     spec.recipe_hash = kRecipe;
@@ -99,6 +113,7 @@ class Guard::Impl {
     auto number = store_.attach(spec);
     if (!number) throw SemelError(std::move(number.error()));
     number_ = *number;
+    if (options_.front) stand_behind_window();
   }
 
   Result<Outcome> run(BytesView key, const Fingerprint& fingerprint, const Handler& handler) {
@@ -116,6 +131,21 @@ class Guard::Impl {
     parts.key = {Bytes(key), core::encode_key(number_, key)};
     parts.fingerprint = fingerprint;
     Delivery delivery(Message(std::move(parts)), Arrival{});
+    if (!front_) return run_known(delivery, handler);
+    const auto glance = front_->look(std::span<const Delivery>(&delivery, 1));
+    if (glance.completed.front()) return strategies::answered_by_front();
+    auto outcome = run_known(delivery, handler);
+    if (!outcome) {
+      const ErrorKind kind = outcome.error().kind;
+      if (kind == ErrorKind::kUnavailable || kind == ErrorKind::kInDoubt) front_->doubt();
+    } else if (!glance.secret.empty() && strategies::shows_completed(*outcome)) {
+      front_->keep(glance.secret, delivery.message);
+    }
+    return outcome;
+  }
+
+ private:
+  Result<Outcome> run_known(Delivery& delivery, const Handler& handler) {
     const auto* plain = std::get_if<PlainHandler>(&handler);
     if (plain != nullptr && !store_.traits().borrowed) return run_leased(delivery, *plain);
     if (store_.facets().transactional == nullptr) {
@@ -126,7 +156,46 @@ class Guard::Impl {
     return run_in_unit(delivery, handler);
   }
 
- private:
+  void stand_behind_window() {
+    strategies::FrontOptions options;
+    options.consumer = options_.consumer;
+    options.number = number_;
+    options.positions = store_.facets().positions;
+    options.window = options_.front;
+    options.environment = &environment_;
+    options.observer = &unobserved_;
+    if (options.positions == nullptr) {
+      throw SemelError(
+          rejected(fmt::format("the {} store keeps no secret for a window", store_.traits().name),
+                   "leave GuardOptions::front out"));
+    }
+    front_ = std::make_unique<strategies::Front>(std::move(options));
+  }
+
+  void refuse_what_does_not_go() const {
+    if (!options_.steps && !options_.at_most_once && !options_.front) return;
+    const auto refuse = [&](std::string_view why, std::string_view hint) {
+      throw SemelError(
+          rejected(fmt::format("consumer \"{}\": {}", options_.consumer, why), std::string(hint)));
+    };
+    if (store_.traits().borrowed) {
+      refuse("on a borrowed connection all work is the transaction's",
+             "GuardOptions::steps, at_most_once and front are for a store of your own");
+    }
+    if (!options_.steps) return;
+    if (const auto why = core::refuse_specs(*options_.steps)) {
+      refuse(*why, "give each step a name of its own");
+    }
+    if (options_.at_most_once) {
+      refuse("a step that is not done is called again, which at_most_once never does",
+             "choose one of GuardOptions::steps and at_most_once");
+    }
+    if (store_.facets().steps == nullptr) {
+      refuse(fmt::format("the {} store keeps no journal of steps", store_.traits().name),
+             fmt::format("a store that does: {}", core::kStoresWithSteps));
+    }
+  }
+
   strategies::Context context() {
     strategies::Context context;
     context.consumer = options_.consumer;
@@ -135,6 +204,7 @@ class Guard::Impl {
     context.claim.lease = options_.lease;
     context.claim.want_result = true;
     context.hold = false;
+    context.destinations = options_.receivers;
     // Whoever calls again decides how often.
     context.retry.attempts = 0;
     context.retry.max_elapsed = std::chrono::milliseconds{0};
@@ -171,9 +241,11 @@ class Guard::Impl {
   }
 
   Result<Outcome> run_leased(Delivery& delivery, const PlainHandler& work) {
-    Caught caught;
+    Caught caught(options_.at_most_once);
     strategies::Context context = this->context();
     context.services.keeper = &keeper_;
+    context.steps = options_.steps;
+    if (options_.at_most_once) context = strategies::for_one_try(std::move(context));
     context.handler = PlainHandler([&](const Message& message, const Attempt& attempt) {
       return caught([&] { return work(message, attempt); });
     });
@@ -197,6 +269,8 @@ class Guard::Impl {
   Environment& environment_;
   ConsumerNumber number_{};
   guard::LeaseKeeper keeper_;
+  Observer unobserved_;
+  std::unique_ptr<strategies::Front> front_;  // null: no window
 };
 
 Guard::Guard(Store& store, GuardOptions options)

@@ -7,6 +7,8 @@
 
 #include <semel/environment.h>
 
+#include "strategies/step_run.h"
+
 namespace semel::strategies {
 
 struct AsyncCalls::Batch {
@@ -83,6 +85,11 @@ void AsyncCalls::begin_one(const std::shared_ptr<Batch>& batch, std::size_t inde
     take_down({batch, index, std::nullopt});
     return;
   }
+  if (auto refused = refuse_journalled(context_, batch->calls[index])) {
+    if (batch->watch) batch->watch->handler_ended(index);
+    take_down({batch, index, std::move(refused)});
+    return;
+  }
   SEMEL_FAILPOINT(*context_.environment, failpoint::kHandlerBefore);
   const auto begun = std::make_shared<Begun>(*this, batch, index);
   std::optional<Decision> thrown;
@@ -124,7 +131,8 @@ void AsyncCalls::record_all() {
     Keeper::Watch* const watch = one.batch->watch.get();
     if (context_.apply && one.decision && one.decision->has_effect()) {
       if (watch != nullptr) watch->finished(one.index);
-      made.push_back({call, std::move(one.decision->result), one.batch->sink});
+      made.push_back({call, std::move(one.decision->result), std::move(one.decision->publications),
+                      one.batch->sink});
       continue;
     }
     finisher.add(*call.delivery,

@@ -288,8 +288,11 @@ void BatchRun::after_error() {
       size_ = count / 2;
       return;
     case ErrorKind::kRetryTransaction:
-      size_ = std::max<std::size_t>(1, count / 2);
-      break;
+      if (count == 1) break;
+      // The fewer rows it locks, the fewer others it meets: a conflict counts as a try once no
+      // smaller transaction is left.
+      size_ = count / 2;
+      return backoff_.wait();
     case ErrorKind::kUnavailable:
     case ErrorKind::kInDoubt:
       break;

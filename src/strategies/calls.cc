@@ -1,6 +1,8 @@
 #include "strategies/calls.h"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -8,6 +10,7 @@
 
 #include "strategies/entries.h"
 #include "strategies/pipeline.h"
+#include "strategies/step_run.h"
 
 namespace semel::strategies {
 
@@ -45,7 +48,8 @@ class Running {
     forgive_if_cancelled(decision, watch_);
     if (context_.apply && decision.has_effect()) {
       const std::scoped_lock lock(mutex_);
-      made_.push_back({calls_[i], std::move(decision.result), &sink_});
+      made_.push_back(
+          {calls_[i], std::move(decision.result), std::move(decision.publications), &sink_});
       numbers_.push_back(i);
     } else {
       finisher_.add(*calls_[i].delivery, ending_of(context_, calls_[i], decision), i);
@@ -96,11 +100,15 @@ class Running {
   std::chrono::steady_clock::time_point applied_at_;
 };
 
-void run_in_turn(const Context& context, std::span<const Call> calls, Running& running) {
+void run_in_turn(const Context& context, std::span<const Call> calls, Running& running,
+                 Keeper::Watch* watch) {
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const auto attempt = running.begin(i);
     if (!attempt) continue;
-    running.ended(i, call_handler(context, calls[i].delivery->message, *attempt));
+    StepStore* const journal = journal_of(context, calls[i].right);
+    running.ended(i, journal != nullptr
+                         ? StepRun(context, *journal, calls[i], watch, i).run(*attempt)
+                         : call_handler(context, calls[i].delivery->message, *attempt));
     running.flush_if_due();
   }
 }
@@ -112,6 +120,10 @@ void run_at_once(const Context& context, std::span<const Call> calls, Running& r
   for (std::size_t i = 0; i < calls.size(); ++i) {
     auto attempt = running.begin(i);
     if (!attempt) continue;
+    if (auto refused = refuse_journalled(context, calls[i])) {
+      running.ended(i, *std::move(refused));
+      continue;
+    }
     begun.push_back(i);
     messages.push_back(&calls[i].delivery->message);
     attempts.push_back(*std::move(attempt));
@@ -167,7 +179,8 @@ Attempt attempt_of(const Context& context, const Call& call) {
 Ending ending_of(const Context& context, const Call& call, const Decision& decision) {
   Ending ending = Endings(context, false).of_decision(call.right, decision, *call.delivery);
   // Without a record nothing is gained by deleting the row in a commit of its own.
-  if (!call.right.lease && ending.finish && ending.finish->to == Finish::To::kAckOnly) {
+  if (!call.right.lease && ending.finish && ending.finish->to == Finish::To::kAckOnly &&
+      ending.finish->outgoing.empty()) {
     ending.finish.reset();
     ending.outcome.settle = Outcome::Settle::kAck;
   }
@@ -186,20 +199,23 @@ void apply_all(const Context& context, std::span<const Made> made) {
   if (made.empty()) return;
   std::vector<Delivery*> deliveries;
   std::vector<Acquired> rights;
-  std::unordered_map<const Message*, const Bytes*> answers;
+  std::unordered_map<const Message*, const Made*> calls;
   for (const Made& one : made) {
     deliveries.push_back(one.call.delivery);
     const Right& right = one.call.right;
     rights.push_back({*right.lease, right.attempt, right.taken_over, right.since_first});
-    answers.emplace(&one.call.delivery->message, &one.answer);
+    calls.emplace(&one.call.delivery->message, &one);
   }
   Context second = context;
   second.called = true;
   second.handler = TransactionalHandler([&](const Message& message, Transaction& transaction) {
-    const Bytes& answer = *answers.at(&message);
-    Verdict verdict = context.apply(message, answer, transaction);
+    const Made& call = *calls.at(&message);
+    Verdict verdict = context.apply(message, call.answer, transaction);
     // What duplicates are given is the call's answer, unless the second part has one of its own.
-    if (verdict.kind == Verdict::Kind::kDone && verdict.result.empty()) verdict.result = answer;
+    if (verdict.kind == Verdict::Kind::kDone && verdict.result.empty()) {
+      verdict.result = call.answer;
+    }
+    std::ranges::copy(call.publications, std::back_inserter(verdict.publications));
     return verdict;
   });
   ConfirmEntry entry(second, rights, true);
@@ -219,7 +235,11 @@ void run_calls(const Context& context, std::span<const Call> calls, Finisher& fi
     finisher.watch(watch.get());
     watch->on_tick([&running] { running.flush_beside_handler(); });
   }
-  (at_once ? run_at_once : run_in_turn)(context, calls, running);
+  if (at_once) {
+    run_at_once(context, calls, running);
+  } else {
+    run_in_turn(context, calls, running, watch.get());
+  }
   finisher.flush();
   running.apply();
   finisher.watch(nullptr);

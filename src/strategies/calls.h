@@ -22,6 +22,7 @@ struct Call {
 struct Made {
   Call call;
   Bytes answer;
+  std::vector<Publication> publications;
   EndingSink* sink;
 };
 

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -23,15 +25,19 @@ std::string shown(std::string_view text) {
 
 std::string first_line(std::string_view text) { return shown(text.substr(0, text.find('\n'))); }
 
-Decision dead_for(std::string reason, std::string error) {
-  Decision decision;
-  decision.kind = Decision::Kind::kDead;
-  decision.reason = std::move(reason);
-  decision.error = std::move(error);
-  return decision;
+// `retry_reason`, `dead_reason`: what a verdict to that end is put down to where it does not say.
+std::optional<Decision> unknown_destination(const Context& context, const Verdict& verdict) {
+  for (const Publication& one : verdict.publications) {
+    if (context.destinations.contains(one.destination)) continue;
+    std::string known;
+    for (const auto& [name, number] : context.destinations) known += " " + name;
+    return failed(std::string(reason::kHandlerNative),
+                  fmt::format("it publishes to \"{}\", which is no destination: there {}{}",
+                              one.destination, known.empty() ? "is none" : "are", known));
+  }
+  return std::nullopt;
 }
 
-// `retry_reason`, `dead_reason`: what a verdict to that end is put down to where it does not say.
 Decision decide_verdict(const Context& context, Verdict&& verdict, std::string_view retry_reason,
                         std::string_view dead_reason) {
   const auto reason_or = [&](std::string_view other) {
@@ -47,7 +53,9 @@ Decision decide_verdict(const Context& context, Verdict&& verdict, std::string_v
         decision.unknown = true;  // in a transaction of its own it is undone, outside it happened
         return decision;
       }
+      if (auto unknown = unknown_destination(context, verdict)) return *std::move(unknown);
       decision.result = std::move(verdict.result);
+      decision.publications = std::move(verdict.publications);
       return decision;
     case Verdict::Kind::kDiscard:
       decision.kind = Decision::Kind::kDiscarded;
@@ -99,11 +107,39 @@ Decision decide_call(const Context& context, const Attempt& attempt, Call&& call
   return decision;
 }
 
+Decision decide_caught(const Attempt& attempt) {
+  try {
+    throw;
+  } catch (const PayloadInvalid& thrown) {
+    return dead_for(std::string(reason::kPayloadInvalid), shown(text_of(thrown)));
+  } catch (const StatementRefused& thrown) {
+    return failed(reason::sql_reason("refused"), shown(text_of(thrown)));
+  } catch (const StatementFailed& thrown) {
+    return failed(reason::sql_reason(thrown.sql_class()), shown(text_of(thrown)));
+  } catch (const BatchBroken&) {
+    // The pipeline knows: what is decided here is not looked at.
+    return failed(std::string(reason::kStoreUnavailable), {});
+  } catch (const std::exception& thrown) {
+    return failed(std::string(native_reason(attempt)), shown(text_of(thrown)));
+  } catch (...) {
+    return failed(std::string(native_reason(attempt)),
+                  "the handler threw something that is no std::exception");
+  }
+}
+
 }  // namespace
 
 Decision failed(std::string reason, std::string error) {
   Decision decision;
   decision.kind = Decision::Kind::kFailed;
+  decision.reason = std::move(reason);
+  decision.error = std::move(error);
+  return decision;
+}
+
+Decision dead_for(std::string reason, std::string error) {
+  Decision decision;
+  decision.kind = Decision::Kind::kDead;
   decision.reason = std::move(reason);
   decision.error = std::move(error);
   return decision;
@@ -122,7 +158,11 @@ Decision call_handler(const Context& context, const Message& message, const Atte
 
 Decision call_handler(const Context& context, const Message& message, Transaction& transaction) {
   const auto& handler = std::get<TransactionalHandler>(context.handler);
-  return decide_call(context, transaction.attempt(), [&] { return handler(message, transaction); });
+  return decide_call(context, transaction.attempt(), [&] {
+    Verdict verdict = handler(message, transaction);
+    std::ranges::move(transaction.publications(), std::back_inserter(verdict.publications));
+    return verdict;
+  });
 }
 
 std::vector<Decision> call_batch_handler(const Context& context,
@@ -159,23 +199,9 @@ Decision decide_answer(const Context& context, const Attempt& attempt,
 }
 
 Decision decide_thrown(const Attempt& attempt) {
-  try {
-    throw;
-  } catch (const PayloadInvalid& thrown) {
-    return dead_for(std::string(reason::kPayloadInvalid), shown(text_of(thrown)));
-  } catch (const StatementRefused& thrown) {
-    return failed(reason::sql_reason("refused"), shown(text_of(thrown)));
-  } catch (const StatementFailed& thrown) {
-    return failed(reason::sql_reason(thrown.sql_class()), shown(text_of(thrown)));
-  } catch (const BatchBroken&) {
-    // The pipeline knows: what is decided here is not looked at.
-    return failed(std::string(reason::kStoreUnavailable), {});
-  } catch (const std::exception& thrown) {
-    return failed(std::string(native_reason(attempt)), shown(text_of(thrown)));
-  } catch (...) {
-    return failed(std::string(native_reason(attempt)),
-                  "the handler threw something that is no std::exception");
-  }
+  Decision decision = decide_caught(attempt);
+  decision.thrown = true;
+  return decision;
 }
 
 Decision decide_miss(const Context& context, const Otherwise& otherwise,

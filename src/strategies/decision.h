@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <semel/attempt.h>
+#include <semel/finish.h>
 #include <semel/message.h>
 #include <semel/transaction.h>
 #include <semel/verdict.h>
@@ -24,6 +25,8 @@ struct Decision {
     kDuplicate,  // a declared miss said that the effect had happened before
     kFailed,     // the retry policy says what next
     kDead,
+    kLater,   // again after `after`, whatever the retry policy says
+    kParked,  // a person says what next
   };
   Kind kind = Kind::kDone;
   Bytes result;
@@ -31,16 +34,28 @@ struct Decision {
   std::string error;                               // for people
   std::optional<std::chrono::milliseconds> after;  // kFailed: the handler asked for this delay
   bool counted = true;
-  bool unknown = false;  // kFailed, kDead: the effect may have happened
+  bool unknown = false;                   // kFailed, kDead: the effect may have happened
+  std::vector<Publication> publications;  // kDone: to known destinations
+  // kLater, kParked: its steps are being undone.
+  std::optional<GivingUp> giving_up{};
+  // kDead: what could be undone of its steps is undone; and how many tries its handler had.
+  std::optional<int> undone_after{};
+
+  bool thrown = false;   // nobody said whether the effect had happened by then
+  bool stepped = false;  // its journal has steps that are done
 
   bool has_effect() const noexcept { return kind == Kind::kDone; }
+  bool in_doubt() const noexcept { return unknown || (thrown && kind == Kind::kFailed); }
 };
 
 // Thrown through a handler whose transaction broke while it read, by no fault of its own. Not a
 // std::exception: a handler that catches those must not take a neighbour's error for its own.
 struct BatchBroken {};
+// Thrown through a handler whose steps are over for this try, whatever it says.
+struct StepsOver {};
 
 Decision failed(std::string reason, std::string error);
+Decision dead_for(std::string reason, std::string error);
 // A try that was cancelled is no attempt.
 void forgive_if_cancelled(Decision& decision, const Keeper::Watch* watch);
 

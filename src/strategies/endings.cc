@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <utility>
 #include <variant>
 
 #include <semel/reason.h>
 
+#include "core/dead_letter_copy.h"
 #include "core/retry_decision.h"
+#include "strategies/step_run.h"
 
 namespace semel::strategies {
 
@@ -66,6 +69,7 @@ bool came_true(Finish::To to, const Claim& claim) {
   switch (to) {
     case Finish::To::kCompleted:
       return std::holds_alternative<Completed>(claim);
+    case Finish::To::kParked:
     case Finish::To::kDead:
       return std::holds_alternative<Closed>(claim);
     case Finish::To::kRetrying:
@@ -147,6 +151,7 @@ Ending Endings::of_claim(const Claim& claim, const Delivery& delivery) const {
               finish.arrival = &delivery.arrival;
               finish.ack = delivery.arrival.row;
               ending.outcome.error = finish.error;
+              copy(finish);
               ending.finish = std::move(finish);
             }
             ending.outcome.reason = reason::kKeyConflict;
@@ -159,6 +164,10 @@ Ending Endings::of_claim(const Claim& claim, const Delivery& delivery) const {
 Ending Endings::of_decision(const Right& right, const Decision& decision,
                             const Delivery& delivery) const {
   Ending ending;
+  if (context_.parks_doubt && decision.in_doubt()) {
+    return in_the_dark(right, reason::kOutcomeUnknown,
+                       fmt::format("{}: {}", decision.reason, decision.error), delivery);
+  }
   switch (decision.kind) {
     case Decision::Kind::kDone:
     case Decision::Kind::kDiscarded:
@@ -166,7 +175,13 @@ Ending Endings::of_decision(const Right& right, const Decision& decision,
       ending = of_success(right, decision, delivery);
       break;
     case Decision::Kind::kDead:
-      ending = given_up(right, decision.reason, decision.error, decision.unknown, delivery);
+      ending = of_death(right, decision, delivery);
+      break;
+    case Decision::Kind::kLater:
+      ending = later(right, decision, delivery);
+      break;
+    case Decision::Kind::kParked:
+      ending = left_to_person(right, decision, delivery);
       break;
     case Decision::Kind::kFailed:
       ending = of_failure(right, decision, delivery);
@@ -180,6 +195,7 @@ void Endings::complete(const Right& right, const Decision& decision, const Deliv
                        Outcome& outcome, Finish& finish) const {
   start(Finish::To::kCompleted, right, delivery, finish);
   finish.result = decision.result;
+  if (sends(decision)) send(decision, delivery, finish);
   settle(success_of(decision), delivery, outcome);
   outcome.result = decision.result;
   outcome.reason.clear();
@@ -200,7 +216,39 @@ Ending Endings::of_success(const Right& right, const Decision& decision,
   ending.outcome.result = decision.result;
   ending.outcome.error = decision.error;
   ending.finish = row_only(delivery);
+  if (!sends(decision)) return ending;
+  if (!ending.finish) ending.finish.emplace().to = Finish::To::kAckOnly;
+  send(decision, delivery, *ending.finish);
   return ending;
+}
+
+bool Endings::sends(const Decision& decision) const noexcept {
+  return decision.has_effect() && !(decision.publications.empty() && context_.forward_to.empty());
+}
+
+// Under a key that is the same whenever the message is handled again: whoever receives it twice can
+// tell.
+void Endings::send(const Decision& decision, const Delivery& delivery, Finish& finish) const {
+  const Message& message = delivery.message;
+  const Bytes key = message.key().text.empty() ? delivery.arrival.position : message.key().text;
+  std::map<std::string_view, int> sent;
+  for (const Publication& one : decision.publications) {
+    Outgoing& outgoing = finish.outgoing.emplace_back();
+    outgoing.to = context_.destinations.find(one.destination)->second;
+    outgoing.message = one.message;
+    if (outgoing.message.key) continue;
+    const int before = sent[one.destination]++;
+    outgoing.message.key = before == 0 ? key : fmt::format("{}/{}", key, before + 1);
+  }
+  for (const ConsumerNumber to : context_.forward_to) {
+    Outgoing& outgoing = finish.outgoing.emplace_back();
+    outgoing.to = to;
+    outgoing.message.payload = message.payload();
+    outgoing.message.headers = message.headers();
+    outgoing.message.content_type = message.content_type();
+    outgoing.message.type = message.type();
+    outgoing.message.key = key;
+  }
 }
 
 Ending Endings::of_failure(const Right& right, const Decision& decision,
@@ -210,9 +258,10 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
   const auto next = core::decide_retry(context_.retry, verdict, right.attempt, right.since_first,
                                        context_.environment->random->next());
   if (const auto* end = std::get_if<core::GiveUp>(&next); end != nullptr && context_.hold) {
-    return given_up(right, std::string(end->reason),
-                    fmt::format("{}: {}", decision.reason, decision.error), decision.unknown,
-                    delivery);
+    Decision over =
+        dead_for(std::string(end->reason), fmt::format("{}: {}", decision.reason, decision.error));
+    over.unknown = decision.unknown;
+    return of_death(right, over, delivery);
   }
   const auto* again = std::get_if<core::RetryAfter>(&next);
   Ending ending{settled(Outcome::Kind::kRetry, delivery), std::nullopt};
@@ -222,8 +271,15 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
   if (!context_.hold) {
     ending.outcome.settle = Outcome::Settle::kLater;
     if (right.lease) {
-      start(Finish::To::kNotStarted, right, delivery, ending.finish.emplace());
-      ending.finish->unknown = decision.unknown;
+      Finish& finish = ending.finish.emplace();
+      start(Finish::To::kNotStarted, right, delivery, finish);
+      finish.unknown = decision.unknown;
+      if (decision.stepped) {  // what its steps did stays known
+        finish.to = Finish::To::kRetrying;
+        finish.counted = decision.counted;
+        finish.reason = decision.reason;
+        finish.error = decision.error;
+      }
     }
     return ending;
   }
@@ -240,17 +296,83 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
   return ending;
 }
 
-Ending Endings::given_up(const Right& right, std::string reason, std::string error, bool unknown,
+Ending Endings::of_death(const Right& right, const Decision& decision,
+                         const Delivery& delivery) const {
+  if (decision.undone_after) {
+    Right first = right;
+    first.attempt = *decision.undone_after;
+    return given_up(first, decision, delivery);
+  }
+  if (!right.lease || !undoes(context_)) {
+    return given_up(right, decision, delivery);
+  }
+  // It comes again at once, and whoever claims it then sees to that.
+  Decision undo = decision;
+  undo.after.reset();
+  undo.giving_up = GivingUp{decision.reason, decision.error, right.attempt, 0};
+  return later(right, undo, delivery);
+}
+
+Ending Endings::kept(Outcome::Kind kind, Finish::To to, const Right& right,
+                     const Decision& decision, const Delivery& delivery) const {
+  Ending ending{settled(kind, delivery), std::nullopt};
+  Finish& finish = ending.finish.emplace();
+  start(to, right, delivery, finish);
+  finish.keep = context_.hold ? &delivery.message : nullptr;
+  finish.unknown = decision.unknown || context_.called;
+  finish.giving_up = decision.giving_up;
+  finish.reason = ending.outcome.reason = decision.reason;
+  finish.error = ending.outcome.error = decision.error;
+  return ending;
+}
+
+Ending Endings::later(const Right& right, const Decision& decision,
+                      const Delivery& delivery) const {
+  Ending ending = kept(Outcome::Kind::kRetry, Finish::To::kRetrying, right, decision, delivery);
+  ending.finish->delay = ending.outcome.delay = decision.after.value_or(milliseconds{0});
+  return ending;
+}
+
+Ending Endings::left_to_person(const Right& right, const Decision& decision,
+                               const Delivery& delivery) const {
+  return kept(Outcome::Kind::kDead, Finish::To::kParked, right, decision, delivery);
+}
+
+Ending Endings::given_up(const Right& right, const Decision& decision,
                          const Delivery& delivery) const {
   Ending ending{settled(Outcome::Kind::kDead, delivery), std::nullopt};
-  start(Finish::To::kDead, right, delivery, ending.finish.emplace());
-  ending.finish->keep = context_.hold ? &delivery.message : nullptr;
-  ending.finish->unknown = unknown || context_.called;
-  ending.finish->reason = reason;
-  ending.finish->error = error;
-  ending.outcome.reason = std::move(reason);
-  ending.outcome.error = std::move(error);
+  Finish& finish = ending.finish.emplace();
+  start(Finish::To::kDead, right, delivery, finish);
+  finish.keep = context_.hold ? &delivery.message : nullptr;
+  finish.unknown = decision.unknown || context_.called;
+  finish.reason = ending.outcome.reason = decision.reason;
+  finish.error = ending.outcome.error = decision.error;
+  copy(finish);
   return ending;
+}
+
+Ending Endings::of_dark_try(const Right& right, const Delivery& delivery) const {
+  return in_the_dark(right, reason::kLeaseParked,
+                     "a try before this one was begun and never ended: whether its effect was made "
+                     "is not known",
+                     delivery);
+}
+
+Ending Endings::in_the_dark(const Right& right, std::string_view reason, std::string error,
+                            const Delivery& delivery) const {
+  Decision decision;
+  decision.kind = Decision::Kind::kParked;
+  decision.reason = reason;
+  decision.error = std::move(error);
+  decision.unknown = true;
+  Ending ending = left_to_person(right, decision, delivery);
+  ending.outcome.attempt = right.attempt;
+  return ending;
+}
+
+void Endings::copy(Finish& dead) const {
+  if (!context_.copies_to || dead.keep == nullptr) return;
+  dead.outgoing.push_back(core::dead_letter_copy(*context_.copies_to, context_.consumer, dead));
 }
 
 }  // namespace semel::strategies

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <semel/claim.h>
 #include <semel/delivery.h>
@@ -55,13 +56,26 @@ class Endings {
   // The same for a success under a lease, written in place: what most messages come to.
   void complete(const Right& right, const Decision& decision, const Delivery& delivery,
                 Outcome& outcome, Finish& finish) const;
+  // For a claim after a try that ended in the dark, which is to be the last one: parked.
+  Ending of_dark_try(const Right& right, const Delivery& delivery) const;
 
  private:
   void start(Finish::To to, const Right& right, const Delivery& delivery, Finish& finish) const;
   Ending of_success(const Right& right, const Decision& decision, const Delivery& delivery) const;
   Ending of_failure(const Right& right, const Decision& decision, const Delivery& delivery) const;
-  Ending given_up(const Right& right, std::string reason, std::string error, bool unknown,
-                  const Delivery& delivery) const;
+  Ending of_death(const Right& right, const Decision& decision, const Delivery& delivery) const;
+  Ending given_up(const Right& right, const Decision& decision, const Delivery& delivery) const;
+  Ending in_the_dark(const Right& right, std::string_view reason, std::string error,
+                     const Delivery& delivery) const;
+  // With its message, for a time or for a person.
+  Ending kept(Outcome::Kind kind, Finish::To to, const Right& right, const Decision& decision,
+              const Delivery& delivery) const;
+  Ending later(const Right& right, const Decision& decision, const Delivery& delivery) const;
+  Ending left_to_person(const Right& right, const Decision& decision,
+                        const Delivery& delivery) const;
+  void copy(Finish& dead) const;
+  bool sends(const Decision& decision) const noexcept;
+  void send(const Decision& decision, const Delivery& delivery, Finish& finish) const;
 
   const Context& context_;
   const bool inbox_;

@@ -1,6 +1,5 @@
 // One constructor for each strategy; `make_strategy` chooses. A new strategy is a file of its own
-// here and a line there:
-//   fence, at_most_once: over the two phases (two_phase.h, finisher.h)
+// here and a line there.
 #pragma once
 
 #include <memory>
@@ -15,5 +14,6 @@ std::unique_ptr<Strategy> make_row_guarded(Context context);  // pessimistic_loc
 std::unique_ptr<Strategy> make_dedup_table(Context context);
 std::unique_ptr<Strategy> make_inbox(Context context);
 std::unique_ptr<Strategy> make_state_machine(Context context);
+std::unique_ptr<Strategy> make_at_most_once(Context context);
 
 }  // namespace semel::strategies

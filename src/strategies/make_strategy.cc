@@ -18,8 +18,13 @@ std::unique_ptr<Strategy> make_strategy(core::StrategyKind kind, Context context
       return make_dedup_table(std::move(context));
     case core::StrategyKind::kInbox:
       return make_inbox(std::move(context));
+    // A fence is a state machine whose messages are in the store before their calls: the engine
+    // sees to that.
+    case core::StrategyKind::kFence:
     case core::StrategyKind::kStateMachine:
       return make_state_machine(std::move(context));
+    case core::StrategyKind::kAtMostOnce:
+      return make_at_most_once(std::move(context));
   }
   return nullptr;
 }

@@ -189,5 +189,15 @@ TEST_F(PlainFaultsTest, ATransactionThatMetAnotherComesAgainSmaller) {
   EXPECT_EQ(store_.claimed_count[1], 8U);
 }
 
+TEST_F(PlainFaultsTest,
+       ATransactionThatMeetsOthersAllTheTimeIsMadeAsSmallAsCanBeBeforeItIsGivenBack) {
+  // From 16 to one, and five times more.
+  for (std::size_t n = 1; n < 10; ++n) {
+    faults_.fail(StoreCall::kUnitFlush, n, ErrorKind::kRetryTransaction, When::kBefore);
+  }
+  EXPECT_EQ(process(StrategyKind::kDedupTable, keys(16)).count(Kind::kDone), 16U);
+  EXPECT_EQ(faults_.fired(StoreCall::kUnitFlush), 9U);
+}
+
 }  // namespace
 }  // namespace semel::strategies

@@ -11,6 +11,7 @@
 #include "strategies/finisher.h"
 #include "strategies/kinds.h"
 #include "strategies/pipeline.h"
+#include "strategies/step_run.h"
 #include "strategies/two_phase.h"
 
 namespace semel::strategies {
@@ -24,8 +25,9 @@ class StateMachine final : public Strategy {
 
   void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
     Finisher finisher(context_, sink);
-    const Claimed claimed = claim_batch(context_, batch, finisher, sink);
+    Claimed claimed = claim_batch(context_, batch, finisher, sink);
     if (std::holds_alternative<TransactionalHandler>(context_.handler)) {
+      park_journalled(claimed, finisher);
       finisher.flush();
       ConfirmEntry entry(context_, claimed.rights);
       pipeline_.run(claimed.deliveries, entry, sink);
@@ -38,6 +40,22 @@ class StateMachine final : public Strategy {
   }
 
  private:
+  // What was begun by a handler with steps is not this one's to go on with.
+  void park_journalled(Claimed& claimed, Finisher& finisher) const {
+    Claimed kept;
+    for (std::size_t i = 0; i < claimed.deliveries.size(); ++i) {
+      const Call call{claimed.deliveries[i], Right::of(claimed.rights[i])};
+      if (const auto refused = refuse_journalled(context_, call)) {
+        finisher.add(*call.delivery, ending_of(context_, call, *refused));
+        continue;
+      }
+      kept.deliveries.push_back(claimed.deliveries[i]);
+      kept.rights.push_back(claimed.rights[i]);
+    }
+    claimed.deliveries.swap(kept.deliveries);
+    claimed.rights.swap(kept.rights);
+  }
+
   const Context context_;
   Pipeline pipeline_;
   AsyncCalls async_;

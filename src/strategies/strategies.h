@@ -1,19 +1,22 @@
 // Makes the strategies. One file each in this folder; what they share is in `pipeline.h`, for those
-// whose record commits with the work, and in `two_phase.h`, for those who claim first. `kinds.h`
-// says where the next ones go.
+// whose record commits with the work, and in `two_phase.h`, for those who claim first.
 #pragma once
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include <semel/environment.h>
 #include <semel/handler.h>
 #include <semel/observer.h>
 #include <semel/retry_policy.h>
+#include <semel/step_spec.h>
 #include <semel/store.h>
 #include <semel/strategy.h>
 #include <semel/unit_of_work.h>
@@ -86,6 +89,8 @@ struct Context {
   // This is that second part: the call has been made, so what does not complete may have had its
   // effect.
   bool called = false;
+  // A try whose effect may have happened is the last one: parked, for a person to decide.
+  bool parks_doubt = false;
   RetryPolicy retry;
   core::Limits limits;
   ClaimOptions claim;
@@ -102,6 +107,16 @@ struct Context {
   std::function<Result<bool>(const Message&)> already_done;
   // False: the store keeps no payloads for later (Guard); a retry is told, not held.
   bool hold = true;
+  // Whose queue a publication to each destination goes into.
+  std::map<std::string, ConsumerNumber, std::less<>> destinations{};
+  // Who is sent each message that is done, as it is.
+  std::vector<ConsumerNumber> forward_to{};
+  // The steps the handler is declared to have; nothing: nobody said which.
+  std::optional<StepSpecs> steps{};
+  // The handler only gives up, for it was the message that ended the process: no undo of it is run.
+  bool condemned = false;
+  // In whose queue each dead letter leaves a copy; nobody's.
+  std::optional<ConsumerNumber> copies_to{};
 };
 
 std::unique_ptr<Strategy> make_strategy(core::StrategyKind kind, Context context);

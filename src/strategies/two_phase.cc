@@ -54,11 +54,15 @@ class Claiming {
 
  private:
   void take(Delivery& delivery, Claim& claim) {
-    if (const auto* acquired = std::get_if<Acquired>(&claim)) {
+    const Endings endings(context_, false);
+    const auto* const acquired = std::get_if<Acquired>(&claim);
+    if (acquired == nullptr) {
+      finisher_.add(delivery, endings.of_claim(claim, delivery));
+    } else if (context_.parks_doubt && acquired->taken_over) {
+      finisher_.add(delivery, endings.of_dark_try(Right::of(*acquired), delivery));
+    } else {
       claimed_.deliveries.push_back(&delivery);
       claimed_.rights.push_back(*acquired);
-    } else {
-      finisher_.add(delivery, Endings(context_, false).of_claim(claim, delivery));
     }
   }
 
@@ -99,6 +103,12 @@ class Claiming {
 Claimed claim_batch(const Context& context, std::span<Delivery> batch, Finisher& finisher,
                     EndingSink& sink) {
   return Claiming(context, batch, finisher, sink).run();
+}
+
+Context for_one_try(Context context) {
+  context.parks_doubt = true;
+  context.claim.durability = Durability::kPowerLoss;
+  return context;
 }
 
 std::vector<Call> calls_of(const Claimed& claimed) {

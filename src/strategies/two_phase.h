@@ -1,6 +1,6 @@
 // Claims committed before the work, and the work under their leases; Finisher ends what they began.
 //
-// For state_machine; fence claims so too, with the payload kept, and at_most_once one at a time.
+// For state_machine and fence, and for at_most_once one at a time.
 #pragma once
 
 #include <optional>
@@ -25,10 +25,15 @@ struct Claimed {
   std::optional<Error> given_back_for;
 };
 
-// Claims a batch. What is not acquired ends at `finisher` or, where the store cannot say, at
-// `sink`: failure of the store is never "no record".
+// Claims a batch. What is not acquired ends at `finisher`, and where doubt is parked what a try
+// before left in the dark; or, where the store cannot say, at `sink`: failure of the store is never
+// "no record".
 Claimed claim_batch(const Context& context, std::span<Delivery> batch, Finisher& finisher,
                     EndingSink& sink);
+
+// Of whom nothing that may have had its effect is tried again. A claim outlives a power cut: one
+// that was forgotten would let the message begin a second time.
+Context for_one_try(Context context);
 
 // The handlers' calls for what was claimed.
 std::vector<Call> calls_of(const Claimed& claimed);

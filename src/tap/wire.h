@@ -64,11 +64,12 @@ struct Ending {
   std::optional<Bytes> payload;                 // where it was asked for
   std::optional<std::size_t> payload_too_long;  // in place of it
 };
-// What a run's sources say of themselves. One that does not know of it says nothing.
+// What a run's sources, and the windows before its records, say of themselves. One that does not
+// know of it says nothing.
 struct Figures {
   struct One {
     std::string consumer;
-    std::string source;  // "kafka"
+    std::string source;  // "kafka"; or "front": the window before the consumer's records
     SourceFigure figure;
   };
   std::vector<One> all;

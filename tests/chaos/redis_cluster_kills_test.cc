@@ -14,6 +14,7 @@
 #include <semel/records.h>
 #include <semel/redis.h>
 
+#include "stores/redis/names.h"
 #include "tests/chaos/redis_database.h"
 #include "tests/chaos/scene.h"
 #include "tests/chaos/work.h"
@@ -106,11 +107,12 @@ TEST(RedisClusterKills, SlotsMoveUnderLoadAndNothingComesTwice) {
   std::string rows = cluster.run_everywhere({"KEYS", prefix + "{h*}last"});
   rows.erase(std::remove(rows.begin(), rows.end(), '\n'), rows.end());
   ASSERT_TRUE(rows.starts_with(prefix)) << rows;
+  const std::vector<std::string> records = redis::Names(prefix, true).tokens();
   for (std::size_t i = 0; i < moves; ++i) {
     const std::size_t before = calls();
     work.send(60);
     ASSERT_TRUE(work.goes_on(calls, before)) << "move " << i;
-    std::string name = fmt::format("{}{{{:02x}}}", prefix, random.below(256));
+    std::string name = records[random.below(records.size())];
     if (i % 6 == 1) name = rows;
     if (i % 6 == 4) name = prefix + "{store}";
     const auto masters = cluster.masters();
@@ -150,11 +152,8 @@ class RedisFailover : public testing::Test {
   Message message_at(int master) {
     for (;;) {
       Message message = make_message(consumer_, fmt::format("k{}", next_++));
-      const auto& bytes = message.key().id.bytes;
-      std::uint32_t mixed = 2'166'136'261U;
-      for (const unsigned char byte : bytes) mixed = (mixed ^ byte) * 16'777'619U;
-      const std::string tag = fmt::format("{{{:02x}}}", (mixed ^ mixed >> 16U) % 256);
-      if (cluster_.master_of(prefix_ + tag) == master) return message;
+      const std::string name = redis::Names(prefix_, true).record(message.key().id);
+      if (cluster_.master_of(name) == master) return message;
     }
   }
   static Result<Claim> claim(Store& store, const Message& message, milliseconds lease) {

@@ -19,7 +19,9 @@ class RedisRecords : public Database {
  public:
   std::size_t held() const override {
     std::size_t held = 0;
-    for (const auto& one : value_of(open()->facets().records->stats()).consumers) held += one.held;
+    for (const auto& one : value_of(open()->facets().records->stats()).consumers) {
+      held += one.held + one.parked;
+    }
     return held;
   }
   std::map<std::string, std::string> dead() const override {

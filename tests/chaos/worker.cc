@@ -3,13 +3,15 @@
 //   worker STORE key=value…
 //
 // STORE: a path, or the URL of a database; of Redis with " PREFIX" behind it.
-// strategy, handler (sql | native | plain | async | batch | two_part), source (queue | file), file,
-// ledger, once, lease, crashes, workers: as in the config. throws=N: every N-th key's first try
-// throws. segfault=KEY: that message kills the process. hold=KEY: its first handler says "holding"
-// on stdout and waits for hold_file to appear. say=1: says "began" at the first handler call.
-// order=hold_key|block|skip: by the message's member k. fails=PERCENT: so many tries throw. defer:
-// as in the config. slow=MICROSECONDS: each handler takes so long. upsert=SQL: as Database::upsert.
-// judged: the rows that a statement changes decide about its message.
+// strategy, handler (sql | native | plain | async | batch | two_part | steps), source (queue |
+// file), file, ledger, once, lease, crashes, workers: as in the config. throws=N: every N-th key's
+// first try throws. segfault=KEY: that message kills the process. hold=KEY: its first handler says
+// "holding" on stdout and waits for hold_file to appear. say=1: says "began" at the first handler
+// call. order=hold_key|block|skip: by the message's member k. fails=PERCENT: so many tries throw.
+// defer: as in the config. slow=MICROSECONDS: each handler takes so long. upsert=SQL: as
+// Database::upsert. steps: two of them and their undos, each noted in the ledger by its key; a
+// message whose id begins with "bad" is given up after both. judged: the rows that a statement
+// changes decide about its message.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -211,20 +213,40 @@ class Teller final : public semel::Observer {
   const bool all_;
 };
 
+void run_native(semel::Runner& runner, Mischief& mischief, bool judged) {
+  runner.on("work", [&mischief, judged](const semel::Message& message, semel::Transaction& tx) {
+    mischief.before(message);
+    tx.exec("INSERT INTO effect(name, pid) VALUES (?, ?)", message.key().text,
+            static_cast<std::int64_t>(::getpid()));
+    auto update = tx.exec("UPDATE total SET n = n + 1");
+    if (judged) update.expect_rows(1, semel::dead("no total"));
+    return semel::done();
+  });
+}
+
+void run_steps(semel::Runner& runner, Mischief& mischief, semel::test::Ledger& ledger) {
+  runner.on("work", [&](const semel::Message& message, const semel::Attempt& attempt) {
+    for (const char* name : {"lock", "charge"}) {
+      attempt.step(name, "", [&](const semel::Bytes& key) { ledger.note(key); });
+      mischief.before(message);
+    }
+    return message.key().text.starts_with("bad") ? semel::dead("no such order") : semel::done();
+  });
+  const semel::UndoHandler undo = [&](const semel::Message&, const semel::StepUndo& step,
+                                      const semel::Attempt&) {
+    ledger.note(step.key);
+    return semel::done();
+  };
+  runner.steps("work", {{"lock", undo}, {"charge", undo}});
+}
+
 int run(const std::string& store, const Settings& settings) {
   semel::Runner runner = semel::Runner::from_text(config_of(store, settings));
   Mischief mischief(settings);
   std::unique_ptr<semel::test::Ledger> ledger;
   const std::string kind = get(settings, "handler", "sql");
   if (kind == "native") {
-    runner.on("work", [&](const semel::Message& message, semel::Transaction& tx) {
-      mischief.before(message);
-      tx.exec("INSERT INTO effect(name, pid) VALUES (?, ?)", message.key().text,
-              static_cast<std::int64_t>(::getpid()));
-      auto update = tx.exec("UPDATE total SET n = n + 1");
-      if (settings.contains("judged")) update.expect_rows(1, semel::dead("no total"));
-      return semel::done();
-    });
+    run_native(runner, mischief, settings.contains("judged"));
   } else if (kind == "plain") {
     ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
     runner.on("work", [&](const semel::Message& message, const semel::Attempt&) {
@@ -264,6 +286,9 @@ int run(const std::string& store, const Settings& settings) {
           tx.exec("UPDATE total SET n = n + 1");
           return semel::done();
         });
+  } else if (kind == "steps") {
+    ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
+    run_steps(runner, mischief, *ledger);
   } else if (kind == "batch") {
     ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));
     runner.on("work", [&](std::span<const semel::Message* const> messages,

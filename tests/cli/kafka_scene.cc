@@ -15,15 +15,9 @@ std::string consumer_of(const std::string& brokers, const std::string& topic,
       "        group: {}-payments\n"
       "        topics: [{}]\n"
       "        properties: {{ {} }}\n"
-      "    key: {}\n{}"
-      "    handler:\n"
-      "      sql:\n"
-      "        params: {{ id: json:/id, account: json:/account, amount: json:/amount }}\n"
-      "        statements:\n"
-      "          - sql: UPDATE account SET balance = balance + :amount WHERE id = :account\n"
-      "            expect_rows: 1\n"
-      "          - INSERT INTO effect (id) VALUES (:id)\n",
-      brokers, topic, topic, options.properties, options.key, options.more);
+      "    key: {}\n{}{}{}",
+      brokers, topic, topic, options.properties, options.key, options.more, kPaymentHandler,
+      options.others);
 }
 
 }  // namespace
@@ -32,34 +26,9 @@ KafkaScene::KafkaScene(Ground ground, const KafkaServer& server, const Options& 
     : server_(server),
       partitions_(options.partitions),
       copied_(options.copied),
-      topic_(server.new_topic(options.partitions, options.topic)) {
-  const std::string consumer =
-      consumer_of(options.brokers.empty() ? server.brokers() : options.brokers, topic_, options);
-  // `place`: they are numbered as they happen.
-  if (ground == Ground::kSqlite) {
-    sqlite_.emplace(consumer);
-    sqlite_->sql("CREATE TABLE effect (place INTEGER PRIMARY KEY, id VARCHAR(40) NOT NULL)");
-  } else {
-    postgres_ = std::make_unique<ServerScene>(kPostgres, consumer);
-    postgres_->sql("CREATE TABLE effect (place BIGSERIAL, id VARCHAR(40) NOT NULL)");
-  }
-}
-
-std::string KafkaScene::config() const { return sqlite_ ? sqlite_->config() : postgres_->config(); }
-
-std::size_t KafkaScene::config_lines() const { return count_of(read_file(config()), "\n"); }
-
-Ran KafkaScene::semel(Words words) const {
-  return sqlite_ ? sqlite_->semel(std::move(words)) : postgres_->semel(std::move(words));
-}
-
-std::int64_t KafkaScene::number(const std::string& query) const {
-  return sqlite_ ? sqlite_->number(query) : postgres_->number(query);
-}
-
-void KafkaScene::sql(const std::string& text) const {
-  sqlite_ ? sqlite_->sql(text) : postgres_->sql(text);
-}
+      topic_(server.new_topic(options.partitions, options.topic)),
+      ground_(ground, consumer_of(options.brokers.empty() ? server.brokers() : options.brokers,
+                                  topic_, options)) {}
 
 void KafkaScene::add_accounts(int last) const {
   sql(
@@ -85,13 +54,6 @@ void KafkaScene::produce(std::size_t payments) {
   }
   server_.produce(topic_, records);
   deliveries_ += records.size();
-}
-
-void KafkaScene::expect_each_once() const {
-  EXPECT_EQ(number("SELECT count(*) FROM effect"), static_cast<std::int64_t>(next_)) << "effects";
-  EXPECT_EQ(number("SELECT count(DISTINCT id) FROM effect"), static_cast<std::int64_t>(next_))
-      << "keys";
-  EXPECT_EQ(sum(), sum_);
 }
 
 void KafkaScene::expect_nothing_happens_again() const {

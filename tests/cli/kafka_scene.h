@@ -2,22 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "tests/cli/program.h"
-#include "tests/cli/server_scene.h"
+#include "tests/cli/ground.h"
 #include "tests/support/kafka_server.h"
 
 namespace semel::test {
-
-enum class Ground { kSqlite, kPostgres };
-inline std::string name_of_ground(Ground ground) {
-  return ground == Ground::kSqlite ? "Sqlite" : "Postgres";
-}
 
 class KafkaScene {
  public:
@@ -28,7 +22,8 @@ class KafkaScene {
     std::string key = "json:/id";
     std::string brokers = {};  // as the program is told; empty: the server's
     std::vector<std::pair<std::string, std::string>> topic = {};  // settings of its own
-    std::size_t copied = 3;  // each so-manyth payment comes twice
+    std::size_t copied = 3;   // each so-manyth payment comes twice
+    std::string others = {};  // further consumers, as in YAML
   };
   KafkaScene(Ground ground, const KafkaServer& server) : KafkaScene(ground, server, Options()) {}
   KafkaScene(Ground ground, const KafkaServer& server, const Options& options);
@@ -36,9 +31,9 @@ class KafkaScene {
   const KafkaServer& server() const { return server_; }
   const std::string& topic() const { return topic_; }
   std::string group() const { return topic_ + "-payments"; }
-  std::string config() const;
-  std::size_t config_lines() const;
-  Ran semel(Words words) const;
+  std::string config() const { return ground_.config(); }
+  std::size_t config_lines() const { return ground_.config_lines(); }
+  Ran semel(Words words) const { return ground_.semel(std::move(words)); }
 
   // So many new payments of amounts that differ, some of them twice.
   void produce(std::size_t payments);
@@ -47,12 +42,12 @@ class KafkaScene {
   std::size_t produced() const { return next_; }
   std::size_t deliveries() const { return deliveries_; }
 
-  std::int64_t number(const std::string& query) const;
-  void sql(const std::string& text) const;
+  std::int64_t number(const std::string& query) const { return ground_.number(query); }
+  void sql(const std::string& text) const { ground_.sql(text); }
   // Up to that number; 100 are there.
   void add_accounts(int last) const;
-  std::int64_t sum() const { return number("SELECT COALESCE(sum(balance), 0) FROM account"); }
-  void expect_each_once() const;
+  std::int64_t sum() const { return ground_.sum(); }
+  void expect_each_once() const { ground_.expect_each_once(next_, sum_); }
   // Offsets back to the first message, and a run: all of it comes again, and nothing happens.
   void expect_nothing_happens_again() const;
   // Of a run's source, as `semel status` shows it: that process's, or the only one's; none: it is
@@ -66,8 +61,7 @@ class KafkaScene {
   const int partitions_;
   const std::size_t copied_;
   const std::string topic_;
-  std::optional<Scene> sqlite_;
-  std::unique_ptr<ServerScene> postgres_;
+  const GroundScene ground_;
   std::size_t next_ = 0;
   std::size_t deliveries_ = 0;
   std::int64_t sum_ = 0;

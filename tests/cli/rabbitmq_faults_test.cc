@@ -1,11 +1,10 @@
 // What goes wrong between a run and its broker: it is away, killed, short of memory; it deletes the
-// queue, closes the channel, loses patience. And the run itself is killed, again and again.
+// queue, closes the channel, loses patience.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 
@@ -22,50 +21,6 @@ RabbitmqServer& own_broker() {
   static RabbitmqServer server(
       {.terms = {"{consumer_timeout, 2000}"}, .certificate = {}, .key = {}});
   return server;
-}
-
-std::unique_ptr<Program> start_run(const RabbitmqScene& scene) {
-  return std::make_unique<Program>(Words{"run", scene.config()});
-}
-
-// All that was published is done, nothing of it twice, and nothing is left at the broker.
-void finish(const RabbitmqScene& scene, Program& runner) {
-  EXPECT_TRUE(comes_true([&] { return scene.all_done(); }, seconds(60)))
-      << scene.sum() << " of " << scene.published_sum() << '\n'
-      << runner.err();
-  runner.signal(SIGTERM);
-  const Ran ran = runner.wait();
-  EXPECT_EQ(ran.code, 0) << ran.err;
-  const Ran rest = scene.semel({"run", "--once", "-o", "json", "-q"});
-  EXPECT_EQ(rest.code, 0) << rest.err;
-  EXPECT_EQ(json_at(rest.out, "/effects"), "0") << rest.out;
-  EXPECT_EQ(scene.server().depth(scene.queue()), 0);
-  scene.expect_each_once();
-}
-
-TEST(RabbitmqKills, TheRunIsKilledAgainAndAgain) {
-  RabbitmqScene scene(RabbitmqServer::shared());
-  const auto seed = std::random_device{}();
-  SCOPED_TRACE(fmt::format("seed {}", seed));
-  std::mt19937_64 random(seed);
-  scene.publish(300);
-  auto runner = start_run(scene);
-  std::size_t killed = 0;
-  const std::size_t kills = soak_times(8);
-  for (std::size_t i = 0; i < kills; ++i) {
-    const auto before = scene.sum();
-    scene.publish(300);
-    ASSERT_TRUE(comes_true([&] { return scene.sum() > before; }, seconds(60))) << "kill " << i;
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
-    // One in three goes in good order.
-    runner->signal(i % 3 == 2 ? SIGTERM : SIGKILL);
-    const Ran ran = runner->wait();
-    if (ran.signal == SIGKILL) ++killed;
-    EXPECT_TRUE(ran.signal != 0 || ran.code == 0) << ran.err;
-    runner = start_run(scene);
-  }
-  EXPECT_GE(killed, kills / 2);
-  finish(scene, *runner);
 }
 
 TEST(RabbitmqBroker, ThatIsAwayIsSaidOnceAndWaitedFor) {
@@ -90,18 +45,18 @@ TEST(RabbitmqBroker, ThatIsAwayIsSaidOnceAndWaitedFor) {
   EXPECT_TRUE(comes_true([&] { return count_of(runner.err(), "error[R310]") == 2; }))
       << runner.err();
   server.start();
-  finish(scene, runner);
+  scene.finish(runner);
 }
 
 TEST(RabbitmqBroker, ThatClosesTheConnectionIsAskedAgain) {
   RabbitmqServer& server = own_broker();
   RabbitmqScene scene(server);
-  auto runner = start_run(scene);
+  auto runner = scene.start();
   for (int i = 0; i < 2; ++i) {
     scene.publish(1'000);
     server.ctl({"close_all_connections", "--vhost", "/", "a test"});
   }
-  finish(scene, *runner);
+  scene.finish(*runner);
 }
 
 // The channel is closed under a message that is handled for longer than the broker waits.
@@ -129,11 +84,11 @@ TEST(RabbitmqBroker, ThatIsShortOfMemoryIsReadFromAsEver) {
   RabbitmqScene scene(server);
   scene.publish(200);
   server.ctl({"set_vm_memory_high_watermark", "absolute", "1MB"});
-  auto runner = start_run(scene);
+  auto runner = scene.start();
   EXPECT_TRUE(comes_true([&] { return scene.all_done(); }, seconds(60))) << runner->err();
   server.ctl({"set_vm_memory_high_watermark", "absolute", "1GB"});
   scene.publish(50);
-  finish(scene, *runner);
+  scene.finish(*runner);
 }
 
 TEST(RabbitmqQueue, ThatIsDeletedInMidRunEndsItWithOneError) {
@@ -155,12 +110,12 @@ TEST(RabbitmqQueue, ThatIsMadeAgainAtOnceIsReadOn) {
   const auto& server = RabbitmqServer::shared();
   RabbitmqScene scene(server, {.type = "classic"});
   scene.publish(20);
-  auto runner = start_run(scene);
+  auto runner = scene.start();
   EXPECT_TRUE(comes_true([&] { return scene.all_done(); })) << runner->err();
   server.delete_queue(scene.queue());
   server.make_queue(scene.queue(), "classic");
   scene.publish(20);
-  finish(scene, *runner);
+  scene.finish(*runner);
 }
 
 }  // namespace

@@ -5,8 +5,10 @@
 #include <charconv>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 #include <utility>
 
+#include "stores/mysql/presence.h"
 #include "stores/mysql/store.h"
 #include "stores/mysql/url.h"
 #include "tests/conformance/unit_model.h"
@@ -108,6 +110,18 @@ class MySqlPlace final : public StorePlace {
       return rows;
     };
   }
+  void notice_death(pid_t pid) override {
+    // All locks of its sessions are free: the server has seen the end of each.
+    const std::string noticed =
+        "SELECT COUNT(*) FROM semel_instance AS i JOIN information_schema.processlist AS p WHERE "
+        "i.pid = " +
+        std::to_string(pid) + " AND (IS_FREE_LOCK(" +
+        mysql::lock_name(mysql::kInstance, "i.number") + ") = 0 OR IS_FREE_LOCK(" +
+        mysql::session_lock("i.number", "p.id") + ") = 0)";
+    while (std::get<std::int64_t>(other_.run(noticed).rows.at(0).at(0)) != 0) {
+      std::this_thread::sleep_for(1ms);
+    }
+  }
   bool may_return_rows() override { return flavour_ == Flavour::kMariaDb; }
   std::vector<std::string> own_tables() override {
     std::vector<std::string> names;
@@ -152,6 +166,7 @@ INSTANTIATE_TEST_SUITE_P(MySql, DeadLetterSuite, kServers, kNames);
 INSTANTIATE_TEST_SUITE_P(MySql, RecordsSuite, kServers, kNames);
 INSTANTIATE_TEST_SUITE_P(MySql, PositionsSuite, kServers, kNames);
 INSTANTIATE_TEST_SUITE_P(MySql, GatesSuite, kServers, kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, StepsSuite, kServers, kNames);
 INSTANTIATE_TEST_SUITE_P(MySql, RunMarkersSuite, kServers, kNames);
 INSTANTIATE_TEST_SUITE_P(MySql, UnitSuite, kServers, kNames);
 INSTANTIATE_TEST_SUITE_P(MySql, UnitStatementSuite, kServers, kNames);

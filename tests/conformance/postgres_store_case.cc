@@ -145,6 +145,7 @@ INSTANTIATE_TEST_SUITE_P(Postgres, DeadLetterSuite, kPostgres, kNames);
 INSTANTIATE_TEST_SUITE_P(Postgres, RecordsSuite, kPostgres, kNames);
 INSTANTIATE_TEST_SUITE_P(Postgres, PositionsSuite, kPostgres, kNames);
 INSTANTIATE_TEST_SUITE_P(Postgres, GatesSuite, kPostgres, kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, StepsSuite, kPostgres, kNames);
 INSTANTIATE_TEST_SUITE_P(Postgres, RunMarkersSuite, kPostgres, kNames);
 INSTANTIATE_TEST_SUITE_P(Postgres, UnitSuite, kPostgres, kNames);
 INSTANTIATE_TEST_SUITE_P(Postgres, UnitStatementSuite, kPostgres, kNames);

@@ -159,6 +159,57 @@ TEST_P(RecordsSuite, UnlockOpensParkedAndDeadOnly) {
   EXPECT_FALSE(records().unlock(message("never").key().id).value());
 }
 
+TEST_P(RecordsSuite, ASeizedRecordEndsAsAPersonSays) {
+  using To = Finish::To;
+  for (const To to : {To::kCompleted, To::kRetrying, To::kDead}) {
+    const Message m = message("k" + std::to_string(static_cast<int>(to)), "payload");
+    bring_to(m, RecordState::kParked);
+    const auto lease = records().seize(m.key().id, kLease).value();
+    ASSERT_TRUE(lease.has_value());
+    EXPECT_EQ(records().show(m.key().id).value()->state, RecordState::kConsuming);
+    EXPECT_TRUE(is<Busy>(claim(m))) << "nobody runs it while a person decides";
+    Finish said;
+    said.to = to;
+    said.lease = *lease;
+    if (to != To::kCompleted) said.reason = "operator";
+    ASSERT_EQ(finish(said), Applied::kYes);
+    EXPECT_EQ(finish(said), Applied::kLeaseLost) << "said once";
+    const auto taken = take();
+    ASSERT_EQ(taken.size(), to == To::kRetrying ? 1U : 0U);
+    if (to == To::kCompleted) {
+      EXPECT_TRUE(is<Completed>(claim(m)));
+    } else if (to == To::kDead) {
+      EXPECT_TRUE(is<Closed>(claim(m)));
+      ASSERT_EQ(all_dead_letters().size(), 1U);
+      EXPECT_EQ(all_dead_letters().front().payload, "payload");
+    } else {
+      EXPECT_EQ(taken[0].payload, "payload") << "it comes back by itself";
+      const auto again = claim(m);
+      ASSERT_TRUE(is<Acquired>(again));
+      EXPECT_FALSE(std::get<Acquired>(again).taken_over) << "a person knows that nothing happened";
+    }
+  }
+}
+
+TEST_P(RecordsSuite, OnlyWhatNobodyWorksOnIsSeized) {
+  for (const RecordState state : kAllStates) {
+    SCOPED_TRACE(to_string(state));
+    const Message m = message(to_string(state));
+    bring_to(m, state);
+    EXPECT_EQ(records().seize(m.key().id, kLease).value().has_value(),
+              state == RecordState::kParked);
+  }
+  EXPECT_FALSE(records().seize(message("never").key().id, kLease).value().has_value());
+  const Message left = message("left");
+  acquire(left);
+  advance(kPastLease);
+  EXPECT_TRUE(records().seize(left.key().id, kLease).value().has_value()) << "its lease is over";
+  advance(kPastLease);
+  const auto after = claim(left);
+  ASSERT_TRUE(is<Acquired>(after)) << "who seized it said nothing";
+  EXPECT_TRUE(std::get<Acquired>(after).taken_over) << "as dark as before";
+}
+
 TEST_P(RecordsSuite, StatsCount) {
   const ConsumerNumber other = attach("refunds", 1h);
   int number = 0;

@@ -98,6 +98,8 @@ INSTANTIATE_TEST_SUITE_P(RedisCluster, GatesSuite, kRedisCluster,
                          testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(RedisCluster, RecordsSuite, kRedisCluster,
                          testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(RedisCluster, StepsSuite, kRedisCluster,
+                         testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace semel::conformance

@@ -4,12 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "stores/redis/store.h"
 #include "tests/conformance/store_model.h"
 #include "tests/support/redis_server.h"
-#include "tests/support/temp_dir.h"
 #include "tests/support/tls.h"
 
 namespace semel::conformance {
@@ -24,34 +21,18 @@ class TlsServer {
   }
   const test::RedisServer& server() const { return *server_; }
   std::string url() const {
-    return fmt::format("rediss://127.0.0.1:{}?tls-ca={}", port_, file("host.pem"));
+    return fmt::format("rediss://127.0.0.1:{}?tls-ca={}", port_, files_.file("host.pem"));
   }
 
  private:
   TlsServer() {
-    using std::filesystem::perms;
-    const test::TlsIdentity identity;
-    test::write_file(file("host.pem"), identity.certificate());
-    test::write_file(file("host.key"), identity.private_key());
-    // The server's user reads them.
-    const perms read = perms::others_read | perms::group_read;
-    std::filesystem::permissions(folder_.path(), perms::owner_all | read | perms::others_exec);
-    for (const char* name : {"host.pem", "host.key"}) {
-      std::filesystem::permissions(file(name), perms::owner_read | perms::owner_write | read);
-    }
+    files_.add("host", test::TlsIdentity());
     test::RedisServer::Options options = test::RedisServer::fast();
-    for (const std::string& word :
-         {std::string("--tls-port"), std::to_string(port_), std::string("--tls-cert-file"),
-          file("host.pem"), std::string("--tls-key-file"), file("host.key"),
-          std::string("--tls-ca-cert-file"), file("host.pem"), std::string("--tls-auth-clients"),
-          std::string("no")}) {
-      options.arguments.push_back(word);
-    }
+    test::add_tls(options.arguments, {port_, files_.file("host.pem"), files_.file("host.key"),
+                                      files_.file("host.pem")});
     server_ = std::make_unique<test::RedisServer>(std::move(options));
   }
-  std::string file(const std::string& name) const { return folder_.file(name); }
-
-  test::TempDir folder_;
+  const test::TlsFiles files_;
   const int port_ = test::free_port();
   std::unique_ptr<test::RedisServer> server_;
 };
@@ -130,6 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Redis, HeldLinesSuite, kRedis, testing::PrintToStringPa
 INSTANTIATE_TEST_SUITE_P(Redis, PositionsSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, GatesSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, RecordsSuite, kRedis, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Redis, StepsSuite, kRedis, testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace semel::conformance

@@ -119,6 +119,7 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, DeadLetterSuite, kSqlite, kNames);
 INSTANTIATE_TEST_SUITE_P(Sqlite, RecordsSuite, kSqlite, kNames);
 INSTANTIATE_TEST_SUITE_P(Sqlite, PositionsSuite, kSqlite, kNames);
 INSTANTIATE_TEST_SUITE_P(Sqlite, GatesSuite, kSqlite, kNames);
+INSTANTIATE_TEST_SUITE_P(Sqlite, StepsSuite, kSqlite, kNames);
 INSTANTIATE_TEST_SUITE_P(Sqlite, RunMarkersSuite, kSqlite, kNames);
 INSTANTIATE_TEST_SUITE_P(Sqlite, UnitSuite, kSqlite, kNames);
 INSTANTIATE_TEST_SUITE_P(Sqlite, UnitStatementSuite, kSqlite, kNames);

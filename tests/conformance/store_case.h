@@ -20,6 +20,7 @@
 #include <semel/held_messages.h>
 #include <semel/records.h>
 #include <semel/run_markers.h>
+#include <semel/steps.h>
 #include <semel/store.h>
 #include <semel/unit_of_work.h>
 
@@ -115,6 +116,7 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
   RecordInspector& records() { return *store_->facets().records; }
   Positions& positions() { return *store_->facets().positions; }
   Gates& gates() { return *store_->facets().gates; }
+  StepStore& steps() { return *store_->facets().steps; }
 
   std::vector<Arrival> take(std::size_t max = 100, milliseconds hidden = 60s) {
     return take_for(consumer_, max, hidden);
@@ -154,6 +156,7 @@ class DeadLetterSuite : public StoreTest {};
 class RecordsSuite : public StoreTest {};
 class PositionsSuite : public StoreTest {};
 class GatesSuite : public StoreTest {};
+class StepsSuite : public StoreTest {};
 // Opens nothing by itself: its tests fork before they open.
 class RunMarkersSuite : public testing::TestWithParam<StoreCase> {};
 

@@ -51,6 +51,7 @@ std::vector<StrategyCase> cases_of(const std::string& store,
                                    {store, make, StrategyKind::kQuery, false},
                                    {store, make, StrategyKind::kStateMachine, false}};
   using Outside = StrategyCase::Outside;
+  all.push_back({store, make, StrategyKind::kFence, false, Outside::kAsync});
   for (const StrategyKind kind : {StrategyKind::kNatural, StrategyKind::kStateMachine}) {
     for (const Outside outside : {Outside::kAsync, Outside::kBatch}) {
       all.push_back({store, make, kind, false, outside});
@@ -64,6 +65,12 @@ std::vector<StrategyCase> cases_of(const std::string& store,
     all.push_back({store, make, kind, true});
   }
   return all;
+}
+
+std::vector<StrategyCase> at_most_once_cases(const std::string& store,
+                                             std::function<std::unique_ptr<StrategyPlace>()> make) {
+  const StrategyKind kind = StrategyKind::kAtMostOnce;
+  return {{store, make, kind, false}, {store, make, kind, false, StrategyCase::Outside::kAsync}};
 }
 
 void EndingsSeen::ended(Delivery& delivery, Outcome outcome) noexcept {
@@ -122,6 +129,11 @@ Verdict StrategySuite::work(const Message& message, Transaction* tx, const Twist
     ++outside_[key];
   }
   if (after_effect_) after_effect_(message);
+  if (destinations_.empty()) return done("result of " + key);
+  HeldMessage out;
+  out.payload = "of " + key;
+  if (tx == nullptr) return done("result of " + key).publish("relay", std::move(out));
+  tx->publish("relay", std::move(out));
   return done("result of " + key);
 }
 
@@ -198,6 +210,8 @@ std::unique_ptr<Strategy> StrategySuite::strategy_on(Store& store, Twist twist) 
   context.claim.want_result = true;
   context.handler = handler(twist);
   context.services.completer = completer_.get();
+  context.destinations = destinations_;
+  context.copies_to = copies_to_;
   const StrategyKind kind = GetParam().kind;
   if (kind == StrategyKind::kPessimisticLock || kind == StrategyKind::kOptimisticLock) {
     context.row_guard = [kind](const Message& m, Transaction& tx) { guard(kind, m, tx); };
@@ -272,6 +286,20 @@ StrategySuite::Outcomes StrategySuite::deliver(Strategy& strategy,
   }
   return all;
 }
+
+ConsumerNumber StrategySuite::relay() {
+  const auto number = inner_->attach({"relay", "test", false, std::nullopt});
+  EXPECT_TRUE(number);
+  return number.value_or(ConsumerNumber{});
+}
+
+std::vector<Arrival> StrategySuite::sent() {
+  auto arrivals = inner_->facets().held->take(relay(), 1'000, 1 << 20, std::chrono::seconds(60));
+  EXPECT_TRUE(arrivals);
+  return arrivals ? *std::move(arrivals) : std::vector<Arrival>();
+}
+
+std::size_t StrategySuite::count_sent() { return inner_->facets().held->depth(relay())->rows; }
 
 StrategySuite::Outcomes StrategySuite::deliver_held(Strategy& strategy) {
   Outcomes all;

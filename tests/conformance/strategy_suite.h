@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -66,6 +67,10 @@ std::vector<StrategyCase> cases_of(const std::string& store,
                                    std::function<std::unique_ptr<StrategyPlace>()> make,
                                    bool transactions);
 
+// at_most_once, with a handler that answers by itself and one that answers later.
+std::vector<StrategyCase> at_most_once_cases(const std::string& store,
+                                             std::function<std::unique_ptr<StrategyPlace>()> make);
+
 // Remembers how each delivery ended. Safe for several threads.
 class EndingsSeen final : public EndingSink {
  public:
@@ -111,6 +116,13 @@ class StrategySuite : public testing::TestWithParam<StrategyCase> {
   int effects(const std::string& key);
   int effects();
   int runs(const std::string& key);  // of the handler
+  // Another consumer, which nobody runs.
+  ConsumerNumber relay();
+  // Each effect publishes a message to it from now on.
+  void publish_to_relay() { destinations_ = {{"relay", relay()}}; }
+  // What it has in its queue.
+  std::vector<Arrival> sent();
+  std::size_t count_sent();
   std::vector<DeadLetter> dead_letters();
   static std::size_t count(const Outcomes& outcomes, Outcome::Kind kind);
   static const Outcome& last(const Outcomes& outcomes, const std::string& key);
@@ -122,6 +134,8 @@ class StrategySuite : public testing::TestWithParam<StrategyCase> {
   test::RecordingObserver observer_;
   ConsumerNumber consumer_{};
   std::function<void(const Message&)> after_effect_;  // still inside the handler
+  std::map<std::string, ConsumerNumber, std::less<>> destinations_;
+  std::optional<ConsumerNumber> copies_to_;  // of dead letters
 
  private:
   class ThreadedCompleter;
@@ -145,6 +159,8 @@ class TransactionalStrategySuite : public StrategySuite {};
 class RecordStrategySuite : public StrategySuite {};
 // Those that keep messages in the table semel_inbox.
 class InboxStrategySuite : public StrategySuite {};
+// Those that never repeat a try whose outcome is not known.
+class AtMostOnceSuite : public StrategySuite {};
 // Those whose plain handler runs under a lease.
 class LeaseStrategySuite : public StrategySuite {};
 

@@ -94,5 +94,32 @@ TEST_P(UnitStatementSuite, AtOnceAMissIsToldAndTheRestGoesOn) {
   expect_neighbours(batch, {2});
 }
 
+TEST_P(UnitSuite, WhatLeavesCommitsWithTheWork) {
+  const ConsumerNumber relay = attach("relay");
+  const auto messages = test::make_messages(consumer(), "m-", 3);
+  const auto leave = [&](std::vector<Finish>& finishes) {
+    for (Finish& finish : finishes) finish.outgoing = {{relay, held_message("k", "out")}};
+  };
+  {
+    Batch batch = claim_in_unit(messages);
+    batch.unit->run(0, effect("rolled back"));
+    ASSERT_FALSE(flushed(batch).all_undone);
+    auto finishes = batch.completions();
+    leave(finishes);
+    ASSERT_TRUE(batch.unit->finish(finishes).has_value());
+  }
+  EXPECT_EQ(held().depth(relay).value().rows, 0U);
+  Batch batch = claim_in_unit(messages);
+  for (std::size_t i = 0; i < 3; ++i) batch.unit->run(i, effect("e"));
+  auto finishes = batch.completions();
+  leave(finishes);
+  const auto report = batch.unit->flush_and_commit(finishes);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_TRUE(report->committed);
+  batch.unit.reset();
+  EXPECT_EQ(effects(), 3);
+  EXPECT_EQ(held().depth(relay).value().rows, 3U);
+}
+
 }  // namespace
 }  // namespace semel::conformance

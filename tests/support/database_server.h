@@ -68,6 +68,8 @@ class DatabaseServer {
   // The destructor of what inherits calls it.
   void end() noexcept;
 
+  // Somebody else started it.
+  bool is_shared() const noexcept { return !folder_; }
   // Its own folder, and in it its data; not of one that somebody else started.
   std::string folder() const { return folder_->path().string(); }
   std::string data() const { return folder_->file("data"); }

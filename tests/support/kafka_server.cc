@@ -96,6 +96,26 @@ const rd_kafka_metadata_topic_t* topic_in(const rd_kafka_metadata_t& told,
   return nullptr;
 }
 
+// Where brokers are several, one may not know yet of a topic that another has made.
+void wait_for_leaders(rd_kafka_t* handle, const std::string& name) {
+  const std::unique_ptr<rd_kafka_topic_t, decltype(&rd_kafka_topic_destroy)> topic(
+      rd_kafka_topic_new(handle, name.c_str(), nullptr), &rd_kafka_topic_destroy);
+  const auto by = std::chrono::steady_clock::now() + std::chrono::milliseconds(kBrokerPatience);
+  for (;;) {
+    const rd_kafka_metadata_t* told = nullptr;
+    const auto code = rd_kafka_metadata(handle, 0, topic.get(), &told, kBrokerPatience);
+    bool whole = code == RD_KAFKA_RESP_ERR_NO_ERROR && told->topic_cnt == 1 &&
+                 told->topics[0].partition_cnt > 0;
+    for (int i = 0; whole && i < told->topics[0].partition_cnt; ++i) {
+      whole = told->topics[0].partitions[i].leader >= 0;
+    }
+    if (told != nullptr) rd_kafka_metadata_destroy(told);
+    if (whole) return;
+    if (std::chrono::steady_clock::now() > by) throw std::runtime_error("no leader: " + name);
+    rd_kafka_poll(handle, 50);
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> KafkaServer::why_absent() {
@@ -238,6 +258,7 @@ void KafkaServer::let_read(const std::string& user, const std::string& topic,
 void KafkaServer::produce(const std::string& topic, const std::vector<Record>& records) const {
   std::string failed;
   const auto handle = client(RD_KAFKA_PRODUCER, brokers(), {}, &failed);
+  wait_for_leaders(handle.get(), topic);
   for (const Record& record : records) {
     rd_kafka_headers_t* headers = rd_kafka_headers_new(record.headers.size());
     for (const auto& [name, value] : record.headers) {

@@ -117,7 +117,11 @@ Result<Received> MemorySource::receive(const ReceiveLimits& limits) {
   const std::scoped_lock lock(topic_.mutex_);
   eventfd_t drained = 0;
   static_cast<void>(::eventfd_read(topic_.bell_, &drained));
-  if (fail_receive_) return failure(*std::exchange(fail_receive_, std::nullopt));
+  if (!fail_receive_.empty()) {
+    const Error error = std::move(fail_receive_.front());
+    fail_receive_.pop_front();
+    return failure(error);
+  }
   Received received;
   if (closed_) return received;
   wake_due(clock_->now());
@@ -231,7 +235,7 @@ void MemorySource::reassign() {
 
 void MemorySource::fail_receive(Error error) {
   const std::scoped_lock lock(topic_.mutex_);
-  fail_receive_ = std::move(error);
+  fail_receive_.push_back(std::move(error));
   topic_.ring();
 }
 

@@ -101,7 +101,7 @@ class MemorySource final : public Source {
   // Takes everything away and gives it back, as a broker does at a rebalance: what is in flight
   // comes again under a new generation, and settlements of the old one are void.
   void reassign();
-  // The next call of receive, or of settle, fails so.
+  // The next call of receive, or of settle, fails so; of receive, said twice, the next two.
   void fail_receive(Error error);
   void fail_settle(Error error);
   std::size_t extended() const;
@@ -117,7 +117,7 @@ class MemorySource final : public Source {
   std::uint64_t generation_ = 1;
   std::set<std::size_t> mine_;
   std::set<std::string, std::less<>> paused_;
-  std::optional<Error> fail_receive_;
+  std::deque<Error> fail_receive_;
   std::optional<Error> fail_settle_;
   std::size_t extended_ = 0;
   bool closed_ = false;

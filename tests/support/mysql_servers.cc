@@ -103,7 +103,8 @@ std::vector<std::string> as_its_user() {
 }  // namespace
 
 MySqlFamilyServer::Options MySqlFamilyServer::fast() {
-  return {.arguments = {"--innodb-flush-log-at-trx-commit=2", "--skip-innodb-doublewrite"}};
+  return {.arguments = {"--innodb-flush-log-at-trx-commit=2", "--skip-innodb-doublewrite",
+                        "--innodb-flush-method=nosync"}};
 }
 
 MySqlFamilyServer::MySqlFamilyServer(std::string name, PlainUser user, Options options)

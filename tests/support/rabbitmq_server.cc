@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -94,6 +95,29 @@ void send_post(const AmqpSession& session, const std::string& queue,
   }
 }
 
+RabbitmqServer::Post post_of(const amqp_message_t& message) {
+  const auto text = [](const amqp_bytes_t& bytes) {
+    return std::string(static_cast<const char*>(bytes.bytes), bytes.len);
+  };
+  const auto& told = message.properties;
+  const auto property = [&](amqp_flags_t flag, const amqp_bytes_t& value) {
+    return (told._flags & flag) != 0 ? text(value) : std::string();
+  };
+  RabbitmqServer::Post post;
+  post.body = text(message.body);
+  post.message_id = property(AMQP_BASIC_MESSAGE_ID_FLAG, told.message_id);
+  post.content_type = property(AMQP_BASIC_CONTENT_TYPE_FLAG, told.content_type);
+  post.correlation_id = property(AMQP_BASIC_CORRELATION_ID_FLAG, told.correlation_id);
+  post.type = property(AMQP_BASIC_TYPE_FLAG, told.type);
+  post.persistent = told.delivery_mode == AMQP_DELIVERY_PERSISTENT;
+  if ((told._flags & AMQP_BASIC_HEADERS_FLAG) == 0) return post;
+  for (int i = 0; i < told.headers.num_entries; ++i) {
+    const amqp_table_entry_t& entry = told.headers.entries[i];
+    post.headers.emplace_back(text(entry.key), text(entry.value.value.bytes));
+  }
+  return post;
+}
+
 // One frame of confirms may speak for many, and they come in any order.
 void wait_confirmed(const AmqpSession& session, std::uint64_t count) {
   std::set<std::uint64_t> open;
@@ -128,6 +152,10 @@ RabbitmqServer::RabbitmqServer(Options options)
     write_file(folder() + "/ca.pem", options_.certificate);
     write_file(folder() + "/key.pem", options_.key);
   }
+  if (!options_.cookie.empty()) {
+    std::filesystem::create_directory(folder() + "/home");
+    write_file(folder() + "/home/.erlang.cookie", options_.cookie);
+  }
   start();
 }
 
@@ -138,7 +166,8 @@ RabbitmqServer::RabbitmqServer(const std::optional<ServerAddress>& found)
 
 // The folder and the other ports, as the script takes them.
 std::string RabbitmqServer::socket_path() const {
-  return fmt::format("{} {} {} {}", folder(), free_port(), free_port(), free_port());
+  const int names = options_.names_port != 0 ? options_.names_port : free_port();
+  return fmt::format("{} {} {} {}", folder(), free_port(), names, free_port());
 }
 
 std::vector<std::string> RabbitmqServer::command(const std::string& what) const {
@@ -189,6 +218,8 @@ void RabbitmqServer::make_queue(const std::string& name, const std::string& type
   entry.value.value.bytes = amqp_text(type);
   amqp_queue_declare(session.get(), kOneChannel, amqp_text(name), 0, 1, 0, 0, {1, &entry});
   session.check_last("no queue is made");
+  // Mnesia puts off its writing for seconds: a kill before that would take the queue along.
+  if (!is_shared()) ctl({"eval", "mnesia:sync_log()."});
 }
 
 void RabbitmqServer::delete_queue(const std::string& name) const {
@@ -228,6 +259,24 @@ void RabbitmqServer::publish_bodies(const std::string& queue,
   posts.reserve(bodies.size());
   for (const std::string& body : bodies) posts.push_back({.body = body});
   publish(queue, posts);
+}
+
+std::vector<RabbitmqServer::Post> RabbitmqServer::take_all(const std::string& queue) const {
+  const AmqpSession session(port());
+  std::vector<Post> posts;
+  for (;;) {
+    const auto reply = amqp_basic_get(session.get(), kOneChannel, amqp_text(queue), 1);
+    if (reply.reply_type != AMQP_RESPONSE_NORMAL) throw std::runtime_error("get");
+    if (reply.reply.id == AMQP_BASIC_GET_EMPTY_METHOD) return posts;
+    amqp_message_t message;
+    if (amqp_read_message(session.get(), kOneChannel, &message, 0).reply_type !=
+        AMQP_RESPONSE_NORMAL) {
+      throw std::runtime_error("get: no message");
+    }
+    posts.push_back(post_of(message));
+    amqp_destroy_message(&message);
+    amqp_maybe_release_buffers(session.get());
+  }
 }
 
 std::string RabbitmqServer::ctl(const std::vector<std::string>& words) const {

@@ -20,6 +20,10 @@ class RabbitmqServer final : public DatabaseServer {
     // PEM: it speaks TLS too, at tls_port().
     std::string certificate;
     std::string key;
+    // Of a cluster: the secret of its nodes, and the port where they find each other by name. Both
+    // are the server's own without.
+    std::string cookie = {};
+    int names_port = 0;
   };
 
   // For tests that leave it as it is.
@@ -35,11 +39,13 @@ class RabbitmqServer final : public DatabaseServer {
   std::string url() const { return url({}); }
   std::string url_of(std::string_view account, std::string_view vhost) const;
   int tls_port() const;
+  // As other nodes and rabbitmqctl call it.
+  std::string node() const { return "test" + std::to_string(port()) + "@localhost"; }
   std::string certificate_file() const { return folder() + "/ca.pem"; }
   // There is no SQL.
   std::string query(const std::string&, const std::string&) const override { return {}; }
 
-  // The name of a queue that was not there before.
+  // The name of a queue that was not there before. What is made outlives a kill from then on.
   std::string new_queue(const std::string& type = "quorum") const;
   static std::string unused_name();
   void make_queue(const std::string& name, const std::string& type) const;
@@ -55,10 +61,15 @@ class RabbitmqServer final : public DatabaseServer {
     std::string message_id = {};
     std::string content_type = {};
     std::string correlation_id = {};
+    std::string type = {};
+    bool persistent = true;  // as it was taken
   };
   // Persistent; returns when the broker has confirmed them all.
   void publish(const std::string& queue, const std::vector<Post>& posts) const;
   void publish_bodies(const std::string& queue, const std::vector<std::string>& bodies) const;
+
+  // All that is ready in it, in its order, and gone from it then.
+  std::vector<Post> take_all(const std::string& queue) const;
 
   // rabbitmqctl, which takes a second; what it says.
   std::string ctl(const std::vector<std::string>& words) const;

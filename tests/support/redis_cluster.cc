@@ -74,6 +74,13 @@ bool is_master(const NodeLine& node) {
          node.flags.find("fail") == std::string::npos;
 }
 
+// By which nodes know each other.
+std::string port_for_nodes(int port) {
+  return RedisCluster::setting_at(port, "tls-cluster") == "yes"
+             ? RedisCluster::setting_at(port, "tls-port")
+             : std::to_string(port);
+}
+
 }  // namespace
 
 const RedisCluster& RedisCluster::shared() {
@@ -85,7 +92,8 @@ const RedisCluster& RedisCluster::shared() {
   return *cluster;
 }
 
-RedisCluster::RedisCluster(int node_timeout_ms, const std::vector<std::string>& arguments) {
+RedisCluster::RedisCluster(int node_timeout_ms, const std::vector<std::string>& arguments,
+                           const std::optional<Tls>& tls) {
   for (int i = 0; i < 2 * kMasters; ++i) {
     RedisServer::Options options = RedisServer::fast();
     const std::vector<std::string> more = {
@@ -96,6 +104,12 @@ RedisCluster::RedisCluster(int node_timeout_ms, const std::vector<std::string>& 
         "--repl-diskless-sync-delay", "0"};
     options.arguments.insert(options.arguments.end(), more.begin(), more.end());
     options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+    if (tls) {
+      add_tls(options.arguments, {free_port(), tls->certificate, tls->key, tls->certificate});
+      for (const char* word : {"--tls-cluster", "yes", "--tls-replication", "yes"}) {
+        options.arguments.emplace_back(word);
+      }
+    }
     nodes_.push_back(std::make_unique<RedisServer>(std::move(options)));
   }
   join();
@@ -112,9 +126,9 @@ void RedisCluster::join() {
   }
   const int first = nodes_.front()->port();
   for (const auto& node : nodes_) {
-    const std::string bus = node->run({"CONFIG", "GET", "cluster-port"}).substr(13);
     if (node->port() == first) continue;
-    run_at(first, {"CLUSTER", "MEET", "127.0.0.1", std::to_string(node->port()), bus});
+    run_at(first, {"CLUSTER", "MEET", "127.0.0.1", port_for_nodes(node->port()),
+                   setting_at(node->port(), "cluster-port")});
   }
   const auto all_know = [&] {
     return std::ranges::all_of(nodes_, [&](const auto& node) {
@@ -140,6 +154,14 @@ std::string RedisCluster::url() const {
   return url;
 }
 
+std::string RedisCluster::tls_url() const {
+  std::vector<std::string> places;
+  for (const auto& node : nodes_) {
+    if (node->running()) places.push_back("127.0.0.1:" + setting_at(node->port(), "tls-port"));
+  }
+  return fmt::format("rediss://{}", fmt::join(places, ","));
+}
+
 std::string RedisCluster::new_prefix() const {
   static std::atomic<int> count{0};
   return fmt::format("c{}-{}-{:x}:", ::getpid(), ++count, std::random_device()());
@@ -147,6 +169,10 @@ std::string RedisCluster::new_prefix() const {
 
 std::string RedisCluster::run_at(int port, const std::vector<std::string>& words) {
   return redis_command(port, words);
+}
+
+std::string RedisCluster::setting_at(int port, const std::string& name) {
+  return run_at(port, {"CONFIG", "GET", name}).substr(name.size() + 1);
 }
 
 int RedisCluster::master_of(const std::string& name) const {
@@ -270,7 +296,7 @@ void RedisCluster::move_names(const std::string& name, int to) const {
     // Names of bytes may hold what ends a line: one by one.
     const std::string one = run_at(from, {"CLUSTER", "GETKEYSINSLOT", slot, "1"});
     if (one.empty()) return;
-    run_at(from, {"MIGRATE", "127.0.0.1", std::to_string(to), one, "0", "5000"});
+    run_at(from, {"MIGRATE", "127.0.0.1", port_for_nodes(to), one, "0", "5000"});
   }
 }
 

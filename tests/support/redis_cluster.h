@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,13 +24,22 @@ class RedisCluster {
   // For tests that leave it as it is.
   static const RedisCluster& shared();
 
+  // How nodes are known to each other and to those who ask by TLS. PEM files; it signed itself.
+  struct Tls {
+    std::string certificate;
+    std::string key;
+  };
+
   // `node_timeout_ms`: a master that is silent for so long is replaced. `arguments`: of each node.
-  explicit RedisCluster(int node_timeout_ms, const std::vector<std::string>& arguments = {});
+  explicit RedisCluster(int node_timeout_ms, const std::vector<std::string>& arguments = {},
+                        const std::optional<Tls>& tls = std::nullopt);
   RedisCluster(const RedisCluster&) = delete;
   RedisCluster& operator=(const RedisCluster&) = delete;
 
   // Of all of its nodes that are known here.
   std::string url() const;
+  // Of those that run, by TLS, where it was given; everything else here is asked plainly.
+  std::string tls_url() const;
   const ServerAddress& address() const { return address_; }
   // A prefix of names that nobody has.
   std::string new_prefix() const;
@@ -41,6 +51,7 @@ class RedisCluster {
   std::string run(const std::vector<std::string>& words) const;
   std::string run_for(const std::string& name, const std::vector<std::string>& words) const;
   static std::string run_at(int port, const std::vector<std::string>& words);
+  static std::string setting_at(int port, const std::string& name);
   // At each master; the answers, one a line.
   std::string run_everywhere(const std::vector<std::string>& words) const;
   // A tag whose names belong to that master.

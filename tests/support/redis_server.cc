@@ -120,6 +120,15 @@ std::string RedisServer::run(const std::vector<std::string>& words) const {
   }
 }
 
+void add_tls(std::vector<std::string>& arguments, const RedisTls& tls) {
+  const std::vector<std::string> more = {"--tls-port",         std::to_string(tls.port),
+                                         "--tls-cert-file",    tls.certificate,
+                                         "--tls-key-file",     tls.key,
+                                         "--tls-ca-cert-file", tls.trusted,
+                                         "--tls-auth-clients", tls.asks_clients ? "yes" : "no"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+}
+
 std::string redis_command(int port, const std::vector<std::string>& words) {
   const ContextPtr context(redisConnect("127.0.0.1", port), &redisFree);
   if (context == nullptr || context->err != 0) {

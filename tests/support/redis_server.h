@@ -45,6 +45,15 @@ class RedisServer final : public DatabaseServer {
   Options options_;
 };
 
+// How a server is asked by TLS too. PEM files.
+struct RedisTls {
+  int port = 0;
+  std::string certificate, key;
+  std::string trusted;        // signed the certificates of others
+  bool asks_clients = false;  // for one
+};
+void add_tls(std::vector<std::string>& arguments, const RedisTls& tls);
+
 // One command at the server of that port of 127.0.0.1; an answer of several parts has "\n" between
 // them. What fails throws std::runtime_error.
 std::string redis_command(int port, const std::vector<std::string>& words);

@@ -132,10 +132,10 @@ TEST(SharedServerTest, IsFoundByATestAndLeftAsItWas) {
   const TempDir folder;
   const std::string place = folder.path().string();
   write_shared_server(shared_server_file(place, "postgres", ::getpid()), server.address(), 0);
-  auto test =
-      ChildProcess::run({"/usr/bin/env", "SEMEL_TEST_SERVERS=" + place,
-                         std::filesystem::read_symlink("/proc/self/exe").string(),
-                         "--gtest_filter=Each/DatabaseServerTest.TheSharedOneHas*/Postgres"});
+  auto test = ChildProcess::run(
+      {"/usr/bin/env", "-u", "GTEST_TOTAL_SHARDS", "-u", "GTEST_SHARD_INDEX",
+       "SEMEL_TEST_SERVERS=" + place, std::filesystem::read_symlink("/proc/self/exe").string(),
+       "--gtest_filter=Each/DatabaseServerTest.TheSharedOneHas*/Postgres"});
   EXPECT_EQ(test.wait()->code, 0);
   EXPECT_NE(server.log_tail().find("CREATE DATABASE test_"), std::string::npos);
   EXPECT_EQ(server.query("postgres", "SELECT datname FROM pg_database ORDER BY 1"),

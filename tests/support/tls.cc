@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 
 namespace semel::test {
@@ -120,6 +121,25 @@ std::string TlsIdentity::private_key() const {
 
 std::unique_ptr<TlsSession> TlsIdentity::accept(int fd) const {
   return std::make_unique<Session>(parts_->context, fd);
+}
+
+TlsFiles::TlsFiles() {
+  using std::filesystem::perms;
+  std::filesystem::permissions(folder_.path(), perms::owner_all | perms::group_read |
+                                                   perms::group_exec | perms::others_read |
+                                                   perms::others_exec);
+}
+
+void TlsFiles::add(const std::string& name, const TlsIdentity& identity) const {
+  write(name + ".pem", identity.certificate());
+  write(name + ".key", identity.private_key());
+}
+
+void TlsFiles::write(const std::string& name, const std::string& text) const {
+  using std::filesystem::perms;
+  write_file(file(name), text);
+  std::filesystem::permissions(
+      file(name), perms::owner_read | perms::owner_write | perms::group_read | perms::others_read);
 }
 
 }  // namespace semel::test

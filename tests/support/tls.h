@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/temp_dir.h"
+
 namespace semel::test {
 
 // One connection. Non-blocking: -1 with errno EAGAIN where nothing can be done now.
@@ -34,6 +36,20 @@ class TlsIdentity {
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
+};
+
+// Identities as files, which a server's user may read.
+class TlsFiles {
+ public:
+  TlsFiles();
+
+  // "name.pem" and "name.key".
+  void add(const std::string& name, const TlsIdentity& identity) const;
+  void write(const std::string& name, const std::string& text) const;
+  std::string file(const std::string& name) const { return folder_.file(name); }
+
+ private:
+  TempDir folder_;
 };
 
 }  // namespace semel::test

@@ -18,31 +18,37 @@ KNOWS = {
     "stores/postgres": {"base", "core", "system", "stores/sql"},
     "stores/mysql": {"base", "core", "system", "stores/sql"},
     "stores/redis": {"base", "core", "system"},
+    "brokers/kafka": {"base", "core", "system"},
+    "brokers/rabbitmq": {"base", "core", "system"},
     "sources": {"base", "core", "system"},
-    "sources/kafka": {"base", "core", "system"},
-    "sources/rabbitmq": {"base", "core", "system"},
+    "sources/kafka": {"base", "core", "system", "brokers/kafka"},
+    "sources/rabbitmq": {"base", "core", "system", "brokers/rabbitmq"},
     "handlers/sql": {"base", "core", "system"},
     "handlers/exec": {"base", "core", "system"},
     "handlers/http": {"base", "core", "system"},
+    "handlers/kafka": {"base", "core", "system", "brokers/kafka"},
+    "handlers/rabbitmq": {"base", "core", "system", "brokers/rabbitmq"},
+    "producer": {"base", "core", "system"},
     "engine": {"base", "core", "system", "strategies"},
     "tap": {"base", "core", "system"},
     "config": {"base", "core"},
     "compose": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite",
-                "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/kafka", "sources/rabbitmq", "handlers/sql", "handlers/exec", "handlers/http", "engine", "config"},
+                "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/kafka", "sources/rabbitmq", "handlers/sql", "handlers/exec", "handlers/http",
+                "handlers/kafka", "handlers/rabbitmq", "producer", "engine", "config"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}
 
 # Third-party headers by their beginning, and where they may appear.
 OWNERS = {
     "simdjson": ("src/base/", "benchmarks/"),
-    "openssl/": ("src/base/", "src/stores/redis/tls", "src/sources/rabbitmq/tls", "tests/support/tls.cc", "benchmarks/"),
+    "openssl/": ("src/base/", "src/stores/redis/tls", "src/brokers/rabbitmq/tls", "tests/support/tls.cc", "benchmarks/"),
     "curl/": ("src/handlers/http/",),
     "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
     "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),
     "mysql.h": ("src/stores/mysql/", "tests/", "benchmarks/"),
     "hiredis/": ("src/stores/redis/", "src/cli/demo/redis.cc", "tests/", "benchmarks/"),
-    "librdkafka/": ("src/sources/kafka/", "tests/", "benchmarks/"),
-    "amqp": ("src/sources/rabbitmq/", "tests/"),
+    "librdkafka/": ("src/brokers/kafka/", "src/sources/kafka/", "src/handlers/kafka/", "tests/", "benchmarks/"),
+    "amqp": ("src/brokers/rabbitmq/", "src/sources/rabbitmq/", "src/handlers/rabbitmq/", "tests/", "benchmarks/"),
     "yaml-cpp/": ("src/config/",),
     "CLI/": ("src/cli/",),
     "fmt/": ("src/", "tests/", "benchmarks/", "cmake/"),
@@ -125,3 +131,29 @@ def purity(tree):
         for number, code in enumerate(without_noise(text).split("\n"), 1):
             if (match := PURE_WORDS.search(code)) and not code.lstrip().startswith("#"):
                 yield Finding(path, number, f"{match.group(0).strip()} in a pure room")
+
+
+# What stands in the first column: clang-format indents nothing in a namespace, and all else.
+SCOPE = re.compile(r"^(?:(?:inline )?namespace(?P<space> [a-z0-9_:]+)? \{|(?P<end>\}  // namespace))|"
+                   r"^(?:class|struct|enum class|union) (?P<type>[A-Z]\w*)\b(?!::)[^;(]*\{", re.MULTILINE)
+
+
+def twins(tree):
+    """Two types of one name in one namespace are one to the linker, whichever files they are in."""
+    seen = {}
+    for path in tree.code("src", "include"):
+        if is_test(path):
+            continue
+        # Comments stay: they close the namespaces.
+        text, spaces = tree.text(path), []
+        for match in SCOPE.finditer(text):
+            if match["end"]:
+                del spaces[-1:]
+            elif not match["type"]:
+                spaces.append((match["space"] or " (anonymous)").strip())
+            elif "(anonymous)" not in spaces:
+                name = "::".join([*spaces, match["type"]])
+                first = seen.setdefault(name, path)
+                if first != path:
+                    yield Finding(path, text.count("\n", 0, match.start()) + 1,
+                                  f"{name} is in {first} too: the linker would make them one")

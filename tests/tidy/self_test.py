@@ -69,6 +69,15 @@ class Checks(unittest.TestCase):
                   src__core__a_test_cc="#include <gtest/gtest.h>\n",
                   include__semel__result_h="#include <tl/expected.hpp>\n")
 
+    def test_twins(self):
+        of = "namespace semel::a {{\n{}\n}}  // namespace semel::a\n".format
+        unnamed = "namespace {{\n{}\n}}  // namespace\n".format
+        self.refused(rooms.twins, "semel::a::B is in src/x/a.h too",
+                     src__x__a_h=of("struct B {"), src__y__b_cc=of("class B final : public C {"))
+        self.fine(rooms.twins, src__x__a_h=of("struct B {"), src__y__b_cc=of(unnamed("struct B {")),
+                  src__z__c_h=of("struct B;\nstruct B make(int);").replace("::a", "::c"),
+                  src__y__d_test_cc=of("struct B {"))
+
     def test_purity(self):
         self.refused(rooms.purity, "<mutex>", src__core__a_h="#include <mutex>\n")
         self.refused(rooms.purity, "<fstream>", src__base__a_cc="#include <fstream>\n")
@@ -109,9 +118,9 @@ class Checks(unittest.TestCase):
 
     def test_headers(self):
         self.refused(style.headers, "does not compile alone",
-                     src__core__a_h="#pragma once\nstd::vector<int> f();\n")
-        self.refused(style.headers, "#pragma once", src__core__a_h="int f();\n")
-        self.fine(style.headers, src__core__a_h="#pragma once\n#include <vector>\nstd::vector<int> f();\n")
+                     include__semel__a_h="#pragma once\nstd::vector<int> f();\n")
+        self.refused(style.headers, "#pragma once", include__semel__a_h="int f();\n")
+        self.fine(style.headers, include__semel__a_h="#pragma once\n#include <vector>\nstd::vector<int> f();\n")
 
     def test_docs(self):
         page = "Text.\n\n<!-- examples/a.yaml -->\n```yaml\nb: 1\nc: 2\n```\n"

@@ -13,6 +13,7 @@ CHECKS = {
     "layering": rooms.layering,
     "third_party": rooms.third_party,
     "purity": rooms.purity,
+    "twins": rooms.twins,
     "file_length": style.file_length,
     "function_length": style.function_length,
     "layout": style.layout,

@@ -9,14 +9,17 @@ using core::StrategyKind;
 std::span<const Contender> contenders() noexcept {
   static constexpr Contender kAll[] = {
       {"query", StrategyKind::kQuery, {}},
-      {"set_nx", StrategyKind::kDedupTable, RedisKeys::kSetNx},
+      {"set_nx", StrategyKind::kDedupTable, OwnWork::kSetNx},
       {"natural", StrategyKind::kNatural, {}},
       {"pessimistic_lock", StrategyKind::kPessimisticLock, {}},
       {"optimistic_lock", StrategyKind::kOptimisticLock, {}},
       {"dedup_table", StrategyKind::kDedupTable, {}},
       {"inbox", StrategyKind::kInbox, {}},
       {"state_machine", StrategyKind::kStateMachine, {}},
-      {"redis_guard", StrategyKind::kDedupTable, RedisKeys::kGuard},
+      {"redis_guard", StrategyKind::kDedupTable, OwnWork::kGuard},
+      {"plain_call", StrategyKind::kStateMachine, OwnWork::kCall},
+      {"fence", StrategyKind::kFence, OwnWork::kKeyed},
+      {"at_most_once", StrategyKind::kAtMostOnce, OwnWork::kCall},
   };
   return kAll;
 }

@@ -10,22 +10,28 @@
 
 namespace semel::cli::demo {
 
-// How someone's own consumer, whose work is not in Redis, keeps there what it has done.
-enum class RedisKeys {
-  kSetNx,  // SET key 1 EX 86400 NX, then the work: as most people do it
-  kGuard,  // semel::Guard around the same work
+// How someone's own consumer does work that no record can commit with.
+enum class OwnWork {
+  kSetNx,  // Redis: SET key 1 EX 86400 NX, then the work: as most people do it
+  kGuard,  // semel::Guard on Redis, around the same work
+  kCall,   // a handler of semel::Runner calls a service, which forgets keys
+  kKeyed,  // the same, and it honours them
 };
 
 struct Contender {
   const char* name;
-  // Over SQLite, as a config has it; for work of its own, of nothing but its queue.
+  // Over SQLite, as a config has it; with Redis, of nothing but its queue.
   core::StrategyKind strategy;
-  std::optional<RedisKeys> own_work;
+  std::optional<OwnWork> own_work;
 
   // Whether it is there to be seen failing.
   bool villain() const noexcept {
-    return strategy == core::StrategyKind::kQuery || own_work == RedisKeys::kSetNx;
+    return strategy == core::StrategyKind::kQuery || own_work == OwnWork::kSetNx;
   }
+  bool needs_redis() const noexcept {
+    return own_work == OwnWork::kSetNx || own_work == OwnWork::kGuard;
+  }
+  bool calls() const noexcept { return own_work && !needs_redis(); }
 };
 
 std::span<const Contender> contenders() noexcept;

@@ -78,12 +78,18 @@ class Folder {
   std::string path_;
 };
 
-// Villains are there to be seen failing; what is beside its work may do it again after a kill, and
-// all others must be right to the last cent.
+// Villains are there to be seen failing; what is beside its work may do it again after a kill; what
+// at_most_once has not done it knows of; and all others must be right to the last cent.
 bool as_promised(const Contender& contender, const TrialResult& result) {
-  if (contender.own_work == demo::RedisKeys::kSetNx) return result.lost > 0;
+  if (contender.own_work == demo::OwnWork::kSetNx) return result.lost > 0;
   if (contender.villain()) return result.doubled > 0;
-  if (contender.own_work) return result.lost == 0 && result.doubled <= result.kills;
+  if (contender.own_work == demo::OwnWork::kGuard) {
+    return result.lost == 0 && result.doubled <= result.kills;
+  }
+  if (contender.strategy == core::StrategyKind::kAtMostOnce) {
+    return result.doubled == 0 && result.lost <= result.parked;
+  }
+  if (contender.own_work == demo::OwnWork::kCall) return result.lost == 0;
   return result.lost == 0 && result.doubled == 0 && result.balance == result.expected_balance;
 }
 
@@ -93,6 +99,7 @@ void add_result(json::Writer& writer, const Contender& contender, const TrialRes
   writer.member("delivered", result.delivered).member("effects", result.effects);
   writer.member("duplicates", result.duplicates).member("interrupted", result.interrupted);
   writer.member("given_back", result.given_back).member("kills", result.kills);
+  writer.member("calls", result.calls).member("parked", result.parked);
   writer.member("lost", result.lost).member("doubled", result.doubled);
   writer.member("balance", result.balance).member("expected_balance", result.expected_balance);
   writer.member("seconds", result.seconds).member("per_second", result.per_second);
@@ -105,6 +112,10 @@ void tell_one(Console& console, const Contender& contender, const TrialResult& r
       grouped(result.delivered), grouped(result.effects), grouped(result.duplicates),
       grouped(result.interrupted),
       result.given_back == 0 ? "" : fmt::format(" + {} given back", grouped(result.given_back))));
+  if (contender.calls()) {
+    console.out(fmt::format("  {} calls of the service, {} messages parked for a person\n",
+                            grouped(result.calls), grouped(result.parked)));
+  }
   const bool well = as_promised(contender, result);
   const char* verdict =
       contender.villain() ? (well ? "as feared" : "NOT SHOWN") : (well ? "OK" : "FAILED");
@@ -113,7 +124,7 @@ void tell_one(Console& console, const Contender& contender, const TrialResult& r
                   grouped(result.lost), grouped(result.doubled), verdict,
                   grouped(static_cast<std::uint64_t>(result.per_second)), result.balance,
                   result.expected_balance));
-  if (contender.own_work == demo::RedisKeys::kSetNx) {
+  if (contender.own_work == demo::OwnWork::kSetNx) {
     console.out(
         "  a worker set the key and died; who came after it saw the key: marked is not done\n");
   } else if (contender.villain()) {
@@ -175,7 +186,7 @@ void Demo::tell_place() {
 }
 
 int Demo::one(const Contender& contender) {
-  if (contender.own_work && !redis_server_) {
+  if (contender.needs_redis() && !redis_server_) {
     return console_.fail(
         kUnavailable,
         fmt::format("{} needs redis-server, which is not on the PATH", contender.name),
@@ -199,21 +210,23 @@ int Demo::one(const Contender& contender) {
 
 int Demo::compare() {
   tell_storm("all strategies in one storm");
-  Table table({"STRATEGY", "GUARANTEE", "DOUBLED", "LOST", "MESSAGES/S"});
-  for (std::size_t column = 2; column <= 4; ++column) table.align_right(column);
+  Table table({"STRATEGY", "GUARANTEE", "DOUBLED", "LOST", "PARKED", "CALLS", "MESSAGES/S"});
+  for (std::size_t column = 2; column <= 6; ++column) table.align_right(column);
   json::Writer writer = document("demo_compare");
   writer.member("messages", storm_.messages).member("sent", storm_.sent());
   writer.name("strategies").begin_array();
   bool well = true;
   std::vector<std::string> not_shown;
   for (const Contender& contender : demo::contenders()) {
-    if (contender.own_work && !redis_server_) {
+    if (contender.needs_redis() && !redis_server_) {
       not_shown.emplace_back(contender.name);
       continue;
     }
     const TrialResult result = trial(contender);
     well = well && as_promised(contender, result);
     table.row({contender.name, result.guarantee, grouped(result.doubled), grouped(result.lost),
+               contender.calls() ? grouped(result.parked) : "-",
+               contender.calls() ? grouped(result.calls) : "-",
                grouped(static_cast<std::uint64_t>(result.per_second))});
     writer.begin_object();
     add_result(writer, contender, result);
@@ -235,10 +248,9 @@ int Demo::compare() {
   return well ? kOk : kBad;
 }
 
-int run_own_work(Console& console, const DemoFlags& flags, demo::RedisKeys keys) {
+int run_own_work(Console& console, const DemoFlags& flags, demo::OwnWork kind) {
   try {
-    demo::do_own_work({keys, flags.own_work, flags.tally, flags.own_stdin});
-    return kOk;
+    return demo::do_own_work({kind, flags.own_work, flags.tally, flags.own_stdin});
   } catch (const SemelError& error) {
     return console.fail(error.error());
   }
@@ -277,7 +289,8 @@ void add_demo(Program& program) {
   command
       .add_option("--strategy", flags->strategy,
                   "query, natural, pessimistic_lock, optimistic_lock, dedup_table (default), inbox "
-                  "or state_machine; set_nx or redis_guard, with keys in a Redis of its own")
+                  "or state_machine; set_nx or redis_guard, with keys in a Redis of its own; "
+                  "plain_call, fence or at_most_once, which call a service")
       ->type_name("NAME");
   command
       .add_flag("--compare", flags->compare, "All strategies, one after the other, in one table")

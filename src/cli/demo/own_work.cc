@@ -6,12 +6,14 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 #include <semel/guard.h>
 #include <semel/held_messages.h>
 #include <semel/redis.h>
+#include <semel/runner.h>
 
 #include "cli/demo/database.h"
 #include "cli/demo/redis.h"
@@ -110,7 +112,7 @@ class OnceByGuard final : public Once {
 };
 
 std::unique_ptr<Once> once_of(const OwnWorkOptions& options) {
-  if (options.keys == RedisKeys::kSetNx) return std::make_unique<OnceBySetNx>(options.folder);
+  if (options.kind == OwnWork::kSetNx) return std::make_unique<OnceBySetNx>(options.folder);
   return std::make_unique<OnceByGuard>(options.folder);
 }
 
@@ -121,17 +123,33 @@ void handle(Once& once, Tally& tally, const std::string& payload) {
   ++(done ? counts.done : counts.duplicates);
 }
 
+int run_calls(const OwnWorkOptions& options) {
+  Tally tally(options.tally);
+  Database service(ledger(options.folder));
+  service.run("PRAGMA synchronous = NORMAL");
+  std::mutex one_at_a_time;
+  const bool honours_key = options.kind == OwnWork::kKeyed;
+  Runner runner = Runner::from_file(queue_config(options.folder));
+  runner.on("payments", [&](const Message& message, const Attempt&) -> Verdict {
+    const std::scoped_lock lock(one_at_a_time);
+    service.run(call_sql(number_of(message.payload()), honours_key));
+    return done();
+  });
+  return runner.observe(tally).run();
+}
+
 }  // namespace
 
 std::string queue_config(const std::string& folder) { return folder + "/queue.yaml"; }
 std::string ledger(const std::string& folder) { return folder + "/demo.db"; }
 
-void do_own_work(const OwnWorkOptions& options) {
+int do_own_work(const OwnWorkOptions& options) {
+  if (options.kind == OwnWork::kCall || options.kind == OwnWork::kKeyed) return run_calls(options);
   Tally tally(options.tally);
   const auto once = once_of(options);
   if (options.reads_stdin) {
     for (std::string line; std::getline(std::cin, line);) handle(*once, tally, line);
-    return;
+    return 0;
   }
   const TrialStore trial(queue_config(options.folder));
   for (;;) {

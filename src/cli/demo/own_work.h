@@ -1,7 +1,8 @@
 // OwnWork: a consumer as someone writes it by hand, around work that no record can commit with.
 //
 // `semel demo` starts it as a worker: it takes messages from the trial's queue, or from stdin, and
-// asks Redis whether they were done.
+// asks Redis whether they were done; or runs the trial's config with a handler that calls a
+// service. The service is the ledger here: a database that no transaction of Semel's reaches.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 namespace semel::cli::demo {
 
 struct OwnWorkOptions {
-  RedisKeys keys = RedisKeys::kSetNx;
+  OwnWork kind = OwnWork::kSetNx;
   std::string folder;  // the trial's
   std::string tally;
   bool reads_stdin = false;
@@ -21,7 +22,7 @@ struct OwnWorkOptions {
 std::string queue_config(const std::string& folder);
 std::string ledger(const std::string& folder);
 
-// Ends with stdin, else never. Throws SemelError.
-void do_own_work(const OwnWorkOptions& options);
+// Ends with stdin; calls end with SIGTERM; else never. The exit code. Throws SemelError.
+int do_own_work(const OwnWorkOptions& options);
 
 }  // namespace semel::cli::demo

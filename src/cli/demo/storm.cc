@@ -56,6 +56,19 @@ std::string work_sql(std::uint64_t number) {
       number, 1 + number % kAccounts, amount_of(number));
 }
 
+std::string call_sql(std::uint64_t number, bool honours_key) {
+  const std::string unless_known =
+      honours_key ? fmt::format("NOT EXISTS (SELECT 1 FROM effects WHERE id = 'p-{}')", number)
+                  : "true";
+  return fmt::format(
+      "BEGIN IMMEDIATE;"
+      "UPDATE service SET calls = calls + 1;"
+      "UPDATE account SET balance = balance + {2} WHERE id = {1} AND {3};"
+      "INSERT INTO effects(id, account, amount) SELECT 'p-{0}', {1}, {2} WHERE {3};"
+      "COMMIT;",
+      number, 1 + number % kAccounts, amount_of(number), unless_known);
+}
+
 Storm make_storm(std::uint64_t messages, std::uint64_t raced, std::uint64_t seed) {
   Storm storm;
   storm.messages = messages;
@@ -84,7 +97,9 @@ std::string schema_sql(core::StrategyKind strategy, std::uint64_t messages) {
       "PRAGMA journal_mode = WAL;"
       "BEGIN;"
       "CREATE TABLE effects(id TEXT NOT NULL, account INTEGER NOT NULL, amount INTEGER NOT NULL);"
-      "CREATE INDEX effects_by_id ON effects(id);";
+      "CREATE INDEX effects_by_id ON effects(id);"
+      "CREATE TABLE service(calls INTEGER NOT NULL);"
+      "INSERT INTO service VALUES (0);";
   if (has_bills(strategy)) {
     // The ledger sees a change, not a statement: an absolute SET that changes nothing is no effect.
     sql += fmt::format(
@@ -153,11 +168,9 @@ std::string statements_yaml(core::StrategyKind strategy) {
          "          - INSERT INTO effects(id, account, amount) VALUES (:id, :account, :amount)\n";
 }
 
-}  // namespace
-
-std::string config_yaml(core::StrategyKind strategy, const std::string& database,
-                        const std::string& source) {
-  const std::string yaml = fmt::format(
+std::string consumer_yaml(core::StrategyKind strategy, const std::string& database,
+                          const std::string& source) {
+  return fmt::format(
       "version: 1\n"
       "store: {{ sqlite: {{ path: {} }} }}\n"
       "consumers:\n"
@@ -171,7 +184,18 @@ std::string config_yaml(core::StrategyKind strategy, const std::string& database
       // kill, and be taken for the killer.
       "    retry: {{ crashes: 1000 }}\n",
       json::Writer().value(database).text(), source, core::to_string(strategy));
-  return yaml + own_yaml(strategy) + "    handler:\n      sql:\n" + statements_yaml(strategy);
+}
+
+}  // namespace
+
+std::string call_config_yaml(core::StrategyKind strategy, const std::string& database) {
+  return consumer_yaml(strategy, database, "queue") + "    handler: { native: payments }\n";
+}
+
+std::string config_yaml(core::StrategyKind strategy, const std::string& database,
+                        const std::string& source) {
+  return consumer_yaml(strategy, database, source) + own_yaml(strategy) +
+         "    handler:\n      sql:\n" + statements_yaml(strategy);
 }
 
 }  // namespace semel::cli::demo

@@ -30,12 +30,18 @@ std::uint64_t number_of(std::string_view payload);
 // What is to happen for it, for work that has no statements in a config.
 std::string work_sql(std::uint64_t number);
 
+// The same at a service that is called: it counts its calls, and with `honours_key` does nothing
+// again for a message that it knows.
+std::string call_sql(std::uint64_t number, bool honours_key);
+
 // The user's tables, and beside them a ledger that takes a row for each effect, unique or not.
 std::string schema_sql(core::StrategyKind strategy, std::uint64_t messages);
 // What the user's tables hold in all, and what they must hold when each message counts once.
 std::string balance_sql(core::StrategyKind strategy);
 std::int64_t expected_balance(std::uint64_t messages);
 
+// Of calls that a handler of the program's own makes, from the queue.
+std::string call_config_yaml(core::StrategyKind strategy, const std::string& database);
 // `source`: "queue" or "stdin".
 std::string config_yaml(core::StrategyKind strategy, const std::string& database,
                         const std::string& source);

@@ -53,10 +53,15 @@ class Trial {
   // Waits until `done`; gives up where nothing happens for too long.
   template <class Done>
   void wait(const char* what, Done done);
+  std::string queue_store() const { return options_.folder + "/queue.db"; }
   std::string race_config() const { return options_.folder + "/race.yaml"; }
   void write_config(const std::string& path, const std::string& source);
   WorkerSpec worker(const std::string& name, bool racer) const;
   void race();
+  void append_twins();
+  // Keeps the workers from going on, at a place that depends on the contender.
+  struct Barrier;
+  void hold_up(Barrier& barrier, std::uint64_t stage);
   void race_one(Worker& first, Worker& second, std::uint64_t number, bool at_barrier);
   void storm();
   void append(std::size_t until);
@@ -89,19 +94,19 @@ Trial::Trial(const Storm& storm, const TrialOptions& options)
     : storm_(storm), options_(options), database_(ledger(options.folder)) {
   database_.run(schema_sql(options.contender.strategy, storm.messages));
   write_config(queue_config(options.folder), "queue");
-  if (options.contender.own_work) {
-    redis_.emplace(options.redis_server, options.folder);
-  } else {
+  if (options.contender.needs_redis()) redis_.emplace(options.redis_server, options.folder);
+  if (!options.contender.own_work) {
     write_config(race_config(), "stdin");
   }
   store_.emplace(queue_config(options.folder));
 }
 
 void Trial::write_config(const std::string& path, const std::string& source) {
-  const bool own = options_.contender.own_work.has_value();
+  const Contender& contender = options_.contender;
+  const std::string store = contender.own_work ? queue_store() : ledger(options_.folder);
   std::ofstream file(path);
-  file << config_yaml(options_.contender.strategy,
-                      own ? options_.folder + "/queue.db" : ledger(options_.folder), source);
+  file << (contender.calls() ? call_config_yaml(contender.strategy, store)
+                             : config_yaml(contender.strategy, store, source));
   file.close();
   if (!file) give_up("cannot write " + path, options_.folder);
 }
@@ -164,6 +169,7 @@ void Trial::retire(std::unique_ptr<Worker> worker) {
 // does then is what it does on a bad day in production; the others must not mind.
 void Trial::race() {
   if (storm_.raced == 0) return;
+  if (options_.contender.calls()) return append_twins();
   const auto racer = [&](const char* name) { return std::make_unique<Worker>(worker(name, true)); };
   workers_ = {racer("racer-1"), racer("racer-2")};
   for (std::uint64_t i = 1; i <= storm_.raced; ++i) {
@@ -179,6 +185,15 @@ void Trial::race() {
     }
     retire(std::move(racer_done));
   }
+}
+
+// A call is another process's matter: twins come one right after the other.
+void Trial::append_twins() {
+  std::vector<HeldMessage> batch;
+  for (std::uint64_t i = 1; i <= storm_.raced; ++i) {
+    for (int twin = 0; twin < 2; ++twin) batch.emplace_back().payload = payload_of(3 * i);
+  }
+  store_->append(batch);
 }
 
 void Trial::race_one(Worker& first, Worker& second, std::uint64_t number, bool at_barrier) {
@@ -220,6 +235,29 @@ void Trial::start(std::size_t place) {
   workers_[place] = std::make_unique<Worker>(worker(fmt::format("worker-{}", ++started_), false));
 }
 
+struct Trial::Barrier {
+  std::optional<Database> store;
+  std::optional<WriteLock> lock;
+};
+
+// Work of its own is met between its key and its work: what others do with it there is the
+// question. A call is met before it, and the next time after it, before its record.
+void Trial::hold_up(Barrier& barrier, std::uint64_t stage) {
+  const Contender& contender = options_.contender;
+  if (!contender.own_work) return;
+  if (contender.calls() && stage % 2 == 0) {
+    const auto calls = [this] { return database_.number("SELECT calls FROM service"); };
+    const std::int64_t before = calls();
+    // A call that was seen, on however slow a machine; or all are done, and none comes.
+    wait("a call of the service", [&] { return calls() > before || store_->depth() == 0; });
+    barrier.store.emplace(queue_store());
+    barrier.lock.emplace(*barrier.store);
+  } else {
+    barrier.lock.emplace(database_);
+  }
+  std::this_thread::sleep_for(kLook);
+}
+
 // Kills a worker in the midst of this stage's messages, and starts another in its place.
 void Trial::kill_one(std::uint64_t stage) {
   std::size_t victim = stage % kWorkers;
@@ -238,13 +276,8 @@ void Trial::kill_one(std::uint64_t stage) {
     }
     return workers_[victim]->counts().received.load() > 0;
   });
-  // Work of its own is met between its key and its work: what others do with it there is the
-  // question.
-  std::optional<WriteLock> barrier;
-  if (options_.contender.own_work) {
-    barrier.emplace(database_);
-    std::this_thread::sleep_for(kLook);
-  }
+  Barrier barrier;
+  hold_up(barrier, stage);
   // Not always at the same place of a batch.
   const std::uint64_t grace = system_environment().random->next() % kLongestGraceUs;
   std::this_thread::sleep_for(std::chrono::microseconds(grace));
@@ -297,6 +330,10 @@ void Trial::count(TrialResult& result) {
   result.lost = storm_.messages - std::min(storm_.messages, met);
   result.doubled = result.effects - met;
   result.kills = kills_;
+  if (options_.contender.calls()) {
+    result.calls = number("SELECT calls FROM service");
+    result.parked = store_->parked();
+  }
   // A strategy without a record runs its operation again and never says "duplicate".
   result.duplicates = duplicates_ + (done_ > result.effects ? done_ - result.effects : 0);
   result.given_back = others_;
@@ -308,8 +345,10 @@ void Trial::count(TrialResult& result) {
 
 Guarantee::Name Trial::guarantee() const {
   const auto& own_work = options_.contender.own_work;
-  if (own_work == RedisKeys::kSetNx) return Guarantee::Name::kNone;
-  if (own_work) return Guarantee::Name::kAtLeastOnce;
+  if (own_work == OwnWork::kSetNx) return Guarantee::Name::kNone;
+  if (own_work == OwnWork::kGuard) return Guarantee::Name::kAtLeastOnce;
+  // A config declares it for a command or an endpoint; this service is the demo's.
+  if (own_work == OwnWork::kKeyed) return Guarantee::Name::kKeyedRetry;
   const config::Config& config = store_->config();
   return compose::guarantee_of(config, config.consumers.front()).name;
 }

@@ -30,6 +30,8 @@ struct TrialResult {
   std::uint64_t given_back = 0;   // met their twin at work, and came again
   std::uint64_t interrupted = 0;  // by a kill, and came again
   std::uint64_t kills = 0;
+  std::uint64_t calls = 0;   // of a service, where one is called
+  std::uint64_t parked = 0;  // for a person, who finds out what became of them
   std::uint64_t lost = 0;
   std::uint64_t doubled = 0;
   std::int64_t balance = 0;

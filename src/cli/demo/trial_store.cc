@@ -1,5 +1,7 @@
 #include "cli/demo/trial_store.h"
 
+#include <semel/records.h>
+
 #include "compose/compose.h"
 
 namespace semel::cli::demo {
@@ -32,6 +34,12 @@ std::vector<Arrival> TrialStore::take(std::size_t most, std::size_t most_bytes,
 
 void TrialStore::remove(std::span<const RowTag> rows) const {
   value_or_throw(store_->facets().held->remove(rows));
+}
+
+std::size_t TrialStore::parked() const {
+  constexpr std::size_t kAll = 10'000'000;
+  return value_or_throw(store_->facets().records->list(consumer_, RecordState::kParked, kAll))
+      .size();
 }
 
 std::size_t TrialStore::depth() const {

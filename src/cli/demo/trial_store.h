@@ -35,6 +35,8 @@ class TrialStore {
   void remove(std::span<const RowTag> rows) const;
   // Rows that are there, hidden ones too.
   std::size_t depth() const;
+  // Messages that wait for a person.
+  std::size_t parked() const;
 
  private:
   config::Config config_;

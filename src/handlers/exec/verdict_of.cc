@@ -49,6 +49,8 @@ Verdict by_code(const core::ExecSpec& spec, int code, Ending ending) {
                     : code == kExitDiscard ? discard(std::move(why))
                                            : retry(std::move(why));
   verdict.code = reason::exec_reason(std::to_string(code));
+  const bool told = code == kExitDead || code == kExitDiscard || code == kExitRetry;
+  verdict.unknown = spec.failure_is_doubt && !told;
   return verdict;
 }
 

@@ -8,7 +8,7 @@
 
 #include <semel/reason.h>
 
-#include "handlers/http/breaker.h"
+#include "core/breaker.h"
 #include "handlers/http/test_calls.h"
 
 namespace semel::handlers {
@@ -63,7 +63,7 @@ void expect_not_sent(const Verdict& verdict) {
 TEST_F(HttpFaultsTest, NobodyListens) {
   const SilentPort port;
   spec_.url = port.url();
-  const int enough = Breaker::Options{}.failures;
+  const int enough = core::Breaker::Options{}.failures;
   for (int i = 0; i < enough + 1; ++i) expect_not_sent(call());
   const auto told = gate_.told();
   ASSERT_EQ(told.size(), 2U) << "after several in a row";

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "handlers/http/breaker.h"
+#include "core/breaker.h"
 #include "handlers/http/judge.h"
 #include "handlers/http/request.h"
 #include "handlers/http/transfer.h"
@@ -63,7 +63,7 @@ class Client {
  private:
   struct Stop {
     Client* client;
-    Breaker::Ticket call;
+    core::Breaker::Ticket call;
     void operator()() const noexcept { client->stop(call); }
   };
   struct Call {
@@ -73,30 +73,30 @@ class Client {
     Transfer transfer;
     const Attempt& attempt;
     Completion completion;
-    Breaker::Ticket ticket = 0;
+    core::Breaker::Ticket ticket = 0;
     steady_clock::time_point begun;
     std::optional<std::stop_callback<Stop>> on_stop;
   };
 
-  void stop(Breaker::Ticket call) noexcept;
+  void stop(core::Breaker::Ticket call) noexcept;
   void work() noexcept;
   void start(std::unique_ptr<Call> call);
   void reap();
-  void give_up(Breaker::Ticket ticket, const char* why);
+  void give_up(core::Breaker::Ticket ticket, const char* why);
   void end(std::unique_ptr<Call> call, Answer answer);
-  void tell_gate(Gate* gate, Breaker::Ticket ticket, const Judged& judged);
+  void tell_gate(Gate* gate, core::Breaker::Ticket ticket, const Judged& judged);
 
   LibraryInUse library_;
   const core::HttpSpec spec_;
   const RequestPlan plan_;
   Environment& environment_;
   std::unique_ptr<CURLM, FreeMulti> multi_;
-  std::map<Breaker::Ticket, std::unique_ptr<Call>> running_;  // the thread's own
+  std::map<core::Breaker::Ticket, std::unique_ptr<Call>> running_;  // the thread's own
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Call>> begun_;
-  std::vector<Breaker::Ticket> stopped_;
-  Breaker breaker_;
+  std::vector<core::Breaker::Ticket> stopped_;
+  core::Breaker breaker_;
   bool ending_ = false;
 
   std::thread thread_;
@@ -135,7 +135,7 @@ void Client::begin(const Message& message, const Attempt& attempt, Completion co
   curl_multi_wakeup(multi_.get());
 }
 
-void Client::stop(Breaker::Ticket call) noexcept {
+void Client::stop(core::Breaker::Ticket call) noexcept {
   {
     std::lock_guard lock(mutex_);
     stopped_.push_back(call);
@@ -153,7 +153,7 @@ void Client::work() noexcept {
     curl_multi_perform(multi_.get(), &active);
     reap();
     std::vector<std::unique_ptr<Call>> begun;
-    std::vector<Breaker::Ticket> stopped;
+    std::vector<core::Breaker::Ticket> stopped;
     bool ending = false;
     {
       std::lock_guard lock(mutex_);
@@ -162,7 +162,7 @@ void Client::work() noexcept {
       ending = ending_;
     }
     for (auto& call : begun) start(std::move(call));
-    for (const Breaker::Ticket ticket : stopped) give_up(ticket, "the attempt was stopped");
+    for (const core::Breaker::Ticket ticket : stopped) give_up(ticket, "the attempt was stopped");
     if (ending) {
       while (!running_.empty()) give_up(running_.begin()->first, "the handler ended");
       return;
@@ -198,7 +198,7 @@ void Client::reap() {
   }
 }
 
-void Client::give_up(Breaker::Ticket ticket, const char* why) {
+void Client::give_up(core::Breaker::Ticket ticket, const char* why) {
   auto node = running_.extract(ticket);
   if (node.empty()) return;  // it had ended by itself
   Call& call = *node.mapped();
@@ -211,7 +211,9 @@ void Client::give_up(Breaker::Ticket ticket, const char* why) {
 
 void Client::end(std::unique_ptr<Call> call, Answer answer) {
   call->on_stop.reset();
+  const bool doubt = spec_.failure_is_doubt && leaves_doubt(answer.status);
   Judged judged = judge(std::move(answer), spec_.response_limit, system_clock::now());
+  judged.verdict.unknown = judged.verdict.unknown || doubt;
   tell_gate(call->attempt.gate, call->ticket, judged);
   Completion completion = std::move(call->completion);
   // Message and attempt, which it borrows from, may go with the answer.
@@ -219,7 +221,7 @@ void Client::end(std::unique_ptr<Call> call, Answer answer) {
   completion(std::move(judged.verdict));
 }
 
-void Client::tell_gate(Gate* gate, Breaker::Ticket ticket, const Judged& judged) {
+void Client::tell_gate(Gate* gate, core::Breaker::Ticket ticket, const Judged& judged) {
   using Endpoint = Judged::Endpoint;
   std::optional<milliseconds> shut;
   bool open = false;

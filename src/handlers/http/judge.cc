@@ -181,6 +181,8 @@ Judged judge_ending(const Answer& answer) {
 
 }  // namespace
 
+bool leaves_doubt(int status) noexcept { return status >= 500 && status != 501 && status != 503; }
+
 std::optional<milliseconds> retry_after(std::string_view value, system_clock::time_point now) {
   if (value.empty()) return std::nullopt;
   const auto bounded = [](seconds wait) {

@@ -51,6 +51,10 @@ struct Judged {
 // `now` is the machine's time, for dates in the answer. `response_limit` is named in texts.
 Judged judge(Answer answer, std::size_t response_limit, std::chrono::system_clock::time_point now);
 
+// Whether an answer that is no success leaves open what became of the call, to who would rather ask
+// than call twice.
+bool leaves_doubt(int status) noexcept;
+
 // The value of Retry-After: seconds, or a date (RFC 9110); the past is 0. Nothing where it is
 // neither.
 std::optional<std::chrono::milliseconds> retry_after(std::string_view value,

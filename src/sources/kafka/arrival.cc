@@ -1,9 +1,11 @@
 #include "sources/kafka/arrival.h"
 
-#include <fmt/format.h>
 #include <librdkafka/rdkafka.h>
 
+#include <array>
+#include <charconv>
 #include <chrono>
+#include <string>
 
 namespace semel::kafka {
 namespace {
@@ -28,35 +30,36 @@ Headers headers_of(const rd_kafka_message_t& message) {
   return made;
 }
 
-Arrival arrival_of(const rd_kafka_message_t& message, const Partition& partition) {
-  Arrival arrival;
-  arrival.payload = bytes_of(message.payload, message.len);
-  arrival.headers = headers_of(message);
-  if (const auto type = find_header(arrival.headers, "content-type")) arrival.content_type = *type;
-  arrival.partition = partition.name;
-  arrival.position = fmt::format("{}-{}", partition.name, message.offset);
-  if (message.key != nullptr) arrival.broker_key = bytes_of(message.key, message.key_len);
-  rd_kafka_timestamp_type_t kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
-  const auto time = rd_kafka_message_timestamp(&message, &kind);
-  if (kind == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME) {
-    arrival.broker_time = std::chrono::system_clock::time_point(std::chrono::milliseconds(time));
-  }
-  arrival.tag = {static_cast<std::uint64_t>(message.offset), partition.generation};
-  return arrival;
+// NAME-OFFSET.
+std::string position_of(const std::string& name, std::int64_t offset) {
+  std::array<char, 20> digits{};
+  const auto end = std::to_chars(digits.begin(), digits.end(), offset).ptr;
+  std::string position;
+  position.reserve(name.size() + digits.size() + 1);
+  position.append(name).append(1, '-').append(digits.begin(), end);
+  return position;
 }
 
 }  // namespace
 
-Taken take(const Partition& partition) {
+MessagePtr take(const Partition& partition) {
   // One at a time: the batch call of this library's version skips messages.
-  const MessagePtr message(rd_kafka_consume_queue(partition.queue.get(), 0));
-  if (!message) return Nothing{};
-  if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return Record{message->offset, arrival_of(*message, partition)};
+  return MessagePtr(rd_kafka_consume_queue(partition.queue.get(), 0));
+}
+
+void fill(Arrival& arrival, const rd_kafka_message_s& record, const Partition& partition) {
+  arrival.payload = bytes_of(record.payload, record.len);
+  arrival.headers = headers_of(record);
+  if (const auto type = find_header(arrival.headers, "content-type")) arrival.content_type = *type;
+  arrival.partition = partition.name;
+  arrival.position = position_of(partition.name, record.offset);
+  if (record.key != nullptr) arrival.broker_key = bytes_of(record.key, record.key_len);
+  rd_kafka_timestamp_type_t kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
+  const auto time = rd_kafka_message_timestamp(&record, &kind);
+  if (kind == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME) {
+    arrival.broker_time = std::chrono::system_clock::time_point(std::chrono::milliseconds(time));
   }
-  if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) return PartitionEnd{message->offset};
-  const char* said = rd_kafka_message_errstr(message.get());
-  return PartitionError{message->err, said == nullptr ? "" : said};
+  arrival.tag = {static_cast<std::uint64_t>(record.offset), partition.generation};
 }
 
 }  // namespace semel::kafka

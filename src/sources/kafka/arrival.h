@@ -1,32 +1,18 @@
-// What stands in a partition's queue: records, its end, errors.
+// What stands in a partition's queue, and a record of it as an arrival.
 #pragma once
-
-#include <cstdint>
-#include <string>
-#include <variant>
 
 #include <semel/delivery.h>
 
 #include "sources/kafka/assignment.h"
+
 namespace semel::kafka {
 
-struct Nothing {};
-struct PartitionEnd {
-  std::int64_t next = 0;  // the offset of what comes there
-};
-struct PartitionError {
-  int code = 0;
-  std::string said;
-};
-struct Record {
-  std::int64_t offset = 0;
-  // Without a value its payload is empty. Its tag is the partition's. Only a time that the broker
-  // gave is its time.
-  Arrival arrival;
-};
-using Taken = std::variant<Nothing, PartitionEnd, PartitionError, Record>;
+// The next one of the partition's queue: a record, its end or an error. Null: there is none. Never
+// waits.
+MessagePtr take(const Partition& partition);
 
-// The next one of the partition's queue; never waits.
-Taken take(const Partition& partition);
+// A record. Without a value its payload is empty. Its tag is the partition's. Only a time that the
+// broker gave is its time.
+void fill(Arrival& arrival, const rd_kafka_message_s& record, const Partition& partition);
 
 }  // namespace semel::kafka

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sources/kafka/handles.h"
+#include "brokers/kafka/handles.h"
 #include "sources/kafka/ledger.h"
 
 namespace semel::kafka {

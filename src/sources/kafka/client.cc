@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 
-#include "sources/kafka/errors.h"
+#include "brokers/kafka/conf.h"
+#include "brokers/kafka/errors.h"
 #include "sources/kafka/settings.h"
 
 namespace semel::kafka {
@@ -56,13 +56,6 @@ struct Client::Callbacks {
       }
     }
   }
-
-  // What it logs comes as an error too, where it matters. With `debug` one wants to see it all.
-  static void log(const rd_kafka_t* handle, int, const char* facility, const char* text) {
-    const auto* client = static_cast<const Client*>(rd_kafka_opaque(handle));
-    if (client == nullptr || !client->spec_.properties.contains("debug")) return;
-    std::fprintf(stderr, "librdkafka %s: %s\n", facility, text);
-  }
 };
 
 Result<std::unique_ptr<Client>> Client::create(const core::KafkaSpec& spec, Watcher& watcher) {
@@ -72,7 +65,7 @@ Result<std::unique_ptr<Client>> Client::create(const core::KafkaSpec& spec, Watc
   rd_kafka_conf_set_opaque(conf->get(), client.get());
   rd_kafka_conf_set_rebalance_cb(conf->get(), &Callbacks::rebalance);
   rd_kafka_conf_set_error_cb(conf->get(), &Callbacks::error);
-  rd_kafka_conf_set_log_cb(conf->get(), &Callbacks::log);
+  set_log(conf->get(), spec.properties.contains("debug"));
   std::array<char, 512> why{};
   client->handle_ = rd_kafka_new(RD_KAFKA_CONSUMER, conf->get(), why.data(), why.size());
   if (client->handle_ == nullptr) {

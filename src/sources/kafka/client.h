@@ -12,9 +12,9 @@
 
 #include <semel/result.h>
 
+#include "brokers/kafka/handles.h"
 #include "core/kafka_spec.h"
 #include "sources/kafka/assignment.h"
-#include "sources/kafka/handles.h"
 #include "sources/kafka/retention.h"
 
 namespace semel::kafka {

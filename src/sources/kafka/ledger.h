@@ -1,19 +1,29 @@
-// Ledger: what one partition brought in one assignment, and how far it is settled. Pure; not
-// thread-safe.
+// Ledger: what one partition brought in one assignment, and how far it is settled. Not thread-safe.
+//
+// What is handed out is kept until it is settled, for the broker brings nothing again within an
+// assignment. It is kept as librdkafka's own message, which costs nothing but holds all that was
+// fetched with it; so what is left far behind is kept as a copy instead (left_behind).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <set>
 
 #include <semel/delivery.h>
 #include <semel/source.h>
 
-#include "core/ack_tracker.h"
+#include "brokers/kafka/handles.h"
 
 namespace semel::kafka {
+
+// One of both, while it is not settled.
+struct Kept {
+  MessagePtr message;
+  std::unique_ptr<Arrival> copy;
+};
 
 class Ledger {
  public:
@@ -21,11 +31,16 @@ class Ledger {
   // and what is known here means other messages: the assignment's rest needs a ledger of its own.
   bool grows(std::int64_t offset) const noexcept { return offset > last_; }
 
-  // Keeps a copy of what is handed out: the broker brings nothing again within an assignment.
-  void handed_out(std::int64_t offset, const Arrival& arrival);
-  // One that was given back, the lowest offset first.
-  std::optional<Arrival> take_given_back();
+  // `size`: of the message, in bytes.
+  void handed_out(std::int64_t offset, Kept kept, std::size_t size);
+  // One that was given back and is out again now, the lowest offset first; null: there is none. It
+  // is good until something else is called.
+  const Kept* take_given_back();
   bool has_given_back() const noexcept { return !given_back_.empty(); }
+  // The next message behind which more than kMostKept bytes were handed out, settled or not: a copy
+  // is to take its place. Null: there is none. Good as above.
+  Kept* left_behind();
+  static constexpr std::size_t kMostKept = 4 << 20;
 
   // False where `offset` is not out: settled before, or never received.
   bool settle(std::int64_t offset, Settlement::Kind kind);
@@ -33,15 +48,17 @@ class Ledger {
   // The next offset that the broker has for the group, in this assignment; -1: none yet.
   std::int64_t committed() const noexcept { return committed_; }
   // All that came is settled, and the broker has been told.
-  bool clear() const noexcept { return open_.empty() && (last_ < 0 || committed_ > last_); }
+  bool clear() const noexcept { return entries_.empty() && (last_ < 0 || committed_ > last_); }
 
-  std::size_t out() const noexcept { return open_.size() - given_back_.size(); }
+  std::size_t out() const noexcept { return open_ - given_back_.size(); }
   // So far may messages be handed out behind one that is not settled; past it the partition is not
   // read, so that what a crash brings again, and what is kept of it, has a bound.
   static constexpr std::int64_t kMostBehindOpen = 100'000;
   bool full() const noexcept { return span() >= kMostBehindOpen; }
   // Offsets from the first that is not settled to the last that came.
-  std::int64_t span() const noexcept { return open_.empty() ? 0 : last_ - open_.begin()->first; }
+  std::int64_t span() const noexcept {
+    return entries_.empty() ? 0 : last_ - entries_.front().offset;
+  }
 
   // The next offset to read, where that is further than what was asked for before. Whoever takes
   // it commits it, and tells if that failed.
@@ -51,10 +68,22 @@ class Ledger {
   bool to_commit() const noexcept;
 
  private:
-  core::AckTracker tracker_;
-  std::map<std::int64_t, Arrival> open_;
+  struct Entry {
+    std::int64_t offset = 0;
+    std::size_t end = 0;  // bytes that had been handed out with it
+    bool settled = false;
+    Kept kept;
+  };
+  // None where `offset` is not open.
+  Entry* find(std::int64_t offset);
+
+  std::deque<Entry> entries_;  // by offset; the first one is open
+  std::size_t near_ = 0;       // entries before it are no messages any more
+  std::size_t open_ = 0;
+  std::size_t bytes_ = 0;
   std::set<std::int64_t> given_back_;
   std::int64_t last_ = -1;       // that came
+  std::int64_t next_ = -1;       // behind all that is settled without a gap; -1: nothing is
   std::int64_t asked_ = -1;      // next offset of the last commit that was asked for
   std::int64_t committed_ = -1;  // and of the last that the broker took
 };

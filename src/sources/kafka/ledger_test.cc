@@ -2,20 +2,22 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <random>
+#include <set>
+
 namespace semel::kafka {
 namespace {
 
 using Kind = Settlement::Kind;
 
-Arrival numbered(std::int64_t offset) {
-  Arrival arrival;
-  arrival.payload = std::to_string(offset);
-  return arrival;
-}
-
 Ledger with(std::initializer_list<std::int64_t> offsets) {
   Ledger ledger;
-  for (const std::int64_t offset : offsets) ledger.handed_out(offset, numbered(offset));
+  for (const std::int64_t offset : offsets) {
+    auto arrival = std::make_unique<Arrival>();
+    arrival->payload = std::to_string(offset);
+    ledger.handed_out(offset, {nullptr, std::move(arrival)}, 1);
+  }
   return ledger;
 }
 
@@ -57,9 +59,9 @@ TEST(KafkaLedger, WhatIsGivenBackComesAgainInOrderAndIsNotSettled) {
   EXPECT_TRUE(ledger.settle(5, Kind::kRelease));
   EXPECT_EQ(ledger.out(), 1U);
   EXPECT_FALSE(ledger.settle(5, Kind::kAck)) << "it is not out";
-  EXPECT_EQ(ledger.take_given_back()->payload, "5");
-  EXPECT_EQ(ledger.take_given_back()->payload, "7");
-  EXPECT_FALSE(ledger.take_given_back().has_value());
+  EXPECT_EQ(ledger.take_given_back()->copy->payload, "5");
+  EXPECT_EQ(ledger.take_given_back()->copy->payload, "7");
+  EXPECT_EQ(ledger.take_given_back(), nullptr);
   EXPECT_EQ(ledger.out(), 3U);
   EXPECT_TRUE(ledger.settle(5, Kind::kAck));
   EXPECT_EQ(ledger.take_commit(), 6);
@@ -90,11 +92,57 @@ TEST(KafkaLedger, SpanTellsHowFarOneOpenMessageIsLeftBehind) {
 TEST(KafkaLedger, FullIsSoFarBehindTheFirstThatIsOpen) {
   Ledger ledger = with({1, 2, Ledger::kMostBehindOpen});
   EXPECT_FALSE(ledger.full());
-  Arrival arrival;
-  ledger.handed_out(Ledger::kMostBehindOpen + 1, arrival);
+  ledger.handed_out(Ledger::kMostBehindOpen + 1, {}, 1);
   EXPECT_TRUE(ledger.full());
   ledger.settle(1, Kind::kAck);
   EXPECT_FALSE(ledger.full());
+}
+
+TEST(KafkaLedger, WhatIsLeftFarBehindIsToBeCopiedOnceUnlessItIsSettled) {
+  constexpr std::size_t kPart = Ledger::kMostKept / 4;
+  Ledger ledger;
+  for (std::int64_t offset = 0; offset < 5; ++offset) ledger.handed_out(offset, {}, kPart);
+  EXPECT_EQ(ledger.left_behind(), nullptr) << "as much as is kept";
+  ledger.settle(1, Kind::kAck);
+  ledger.handed_out(5, {}, 1);
+  Kept* const first = ledger.left_behind();
+  ASSERT_NE(first, nullptr);
+  first->copy = std::make_unique<Arrival>();
+  EXPECT_EQ(ledger.left_behind(), nullptr);
+  ledger.handed_out(6, {}, 2 * kPart);
+  ASSERT_NE(ledger.left_behind(), nullptr) << "2, for 1 is settled";
+  EXPECT_EQ(ledger.left_behind(), nullptr);
+  ledger.settle(0, Kind::kAck);
+  ledger.settle(2, Kind::kAck);
+  ledger.handed_out(7, {}, kPart);
+  EXPECT_NE(ledger.left_behind(), nullptr) << "3, wherever it stands now";
+}
+
+TEST(KafkaLedger, OffsetsAreFoundAcrossGapsWhateverIsSettled) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 100; ++round) {
+    Ledger ledger;
+    std::set<std::int64_t> open;
+    std::int64_t last = 0;
+    for (int step = 0; step < 300; ++step) {
+      if (random() % 2 == 0 || open.empty()) {
+        last += random() % 4 == 0 ? static_cast<std::int64_t>(random() % 9) + 1 : 1;
+        ledger.handed_out(last, {}, 1);
+        open.insert(last);
+      } else {
+        const auto one =
+            std::next(open.begin(), static_cast<std::ptrdiff_t>(random() % open.size()));
+        ASSERT_TRUE(ledger.settle(*one, Kind::kAck));
+        ASSERT_FALSE(ledger.settle(*one, Kind::kAck));
+        open.erase(one);
+      }
+      ASSERT_EQ(ledger.out(), open.size());
+      ASSERT_EQ(ledger.span(), open.empty() ? 0 : last - *open.begin());
+      if (const auto next = ledger.take_commit()) {
+        ASSERT_TRUE(open.empty() || *next <= *open.begin());
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "brokers/kafka/errors.h"
 #include "sources/kafka/client.h"
-#include "sources/kafka/errors.h"
 #include "sources/kafka/settings.h"
 #include "sources/kafka/source.h"
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sources/kafka/handles.h"
+#include "brokers/kafka/handles.h"
 
 namespace semel::kafka {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sources/kafka/errors.h"
+#include "brokers/kafka/errors.h"
 #include "sources/kafka/source.h"
 
 namespace semel::kafka {

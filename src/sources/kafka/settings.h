@@ -3,8 +3,8 @@
 
 #include <semel/result.h>
 
+#include "brokers/kafka/handles.h"
 #include "core/kafka_spec.h"
-#include "sources/kafka/handles.h"
 
 namespace semel::kafka {
 

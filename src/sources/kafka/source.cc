@@ -1,17 +1,24 @@
 #include "sources/kafka/source.h"
 
 #include <fmt/format.h>
+#include <librdkafka/rdkafka.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "base/overloaded.h"
+#include "brokers/kafka/errors.h"
 #include "sources/kafka/arrival.h"
-#include "sources/kafka/errors.h"
 
 namespace semel::kafka {
 
 using std::chrono::milliseconds;
+
+namespace {
+
+// Arrivals are moved where there is no room for all of them at first.
+constexpr std::size_t kReserved = 128;
+
+}  // namespace
 
 KafkaSource::KafkaSource(core::KafkaSpec spec, Environment& environment)
     : spec_(std::move(spec)), environment_(environment) {
@@ -44,6 +51,7 @@ Result<Received> KafkaSource::receive(const ReceiveLimits& limits) {
   std::size_t bytes = limits.bytes;
   const auto full = [&] { return received.arrivals.size() >= limits.messages || bytes == 0; };
   assignment_.rotate();
+  if (!assignment_.empty()) received.arrivals.reserve(std::min(limits.messages, kReserved));
   blocked_ = false;
   for (const auto& partition : assignment_.all()) {
     if (full()) break;
@@ -65,37 +73,55 @@ Result<Received> KafkaSource::receive(const ReceiveLimits& limits) {
 
 void KafkaSource::read(Partition& partition, const ReceiveLimits& limits, Received& into,
                        std::size_t& bytes) {
-  const auto hand_out = [&](Arrival arrival) {
-    bytes -= std::min(bytes, arrival.payload.size());
-    into.arrivals.push_back(std::move(arrival));
-  };
   while (into.arrivals.size() < limits.messages && bytes > 0) {
-    if (auto again = partition.ledger.take_given_back()) {
-      hand_out(*std::move(again));
-      continue;
-    }
+    if (hand_out_again(partition, into, bytes)) continue;
     if (partition.ledger.full()) {
       blocked_ = true;
       return;
     }
-    Taken taken = take(partition);
-    if (std::holds_alternative<Nothing>(taken)) return;
-    const auto* end = std::get_if<PartitionEnd>(&taken);
-    partition.at_end = end != nullptr;
-    if (end != nullptr) partition.end = end->next;
-    if (const auto* error = std::get_if<PartitionError>(&taken)) {
-      take_error(error->code, error->said);
+    MessagePtr message = take(partition);
+    if (!message) return;
+    partition.at_end = message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+      hand_out(partition, std::move(message), into, bytes);
+    } else if (partition.at_end) {
+      partition.end = message->offset;
+    } else {
+      const char* const said = rd_kafka_message_errstr(message.get());
+      take_error(message->err, said == nullptr ? "" : said);
     }
-    auto* record = std::get_if<Record>(&taken);
-    if (record == nullptr) continue;
-    if (!partition.ledger.grows(record->offset)) {
-      notices_.push_back(fmt::format("{} goes back to offset {}: its log was cut or begun anew",
-                                     partition.name, record->offset));
-      assignment_.begin_anew(partition);
-      record->arrival.tag.generation = partition.generation;
-    }
-    partition.ledger.handed_out(record->offset, record->arrival);
-    hand_out(std::move(record->arrival));
+  }
+}
+
+bool KafkaSource::hand_out_again(Partition& partition, Received& into, std::size_t& bytes) {
+  const Kept* const again = partition.ledger.take_given_back();
+  if (again == nullptr) return false;
+  Arrival& arrival = into.arrivals.emplace_back();
+  if (again->copy) {
+    arrival = *again->copy;
+  } else {
+    fill(arrival, *again->message, partition);
+  }
+  bytes -= std::min(bytes, arrival.payload.size());
+  return true;
+}
+
+void KafkaSource::hand_out(Partition& partition, MessagePtr message, Received& into,
+                           std::size_t& bytes) {
+  const std::int64_t offset = message->offset;
+  if (!partition.ledger.grows(offset)) {
+    notices_.push_back(fmt::format("{} goes back to offset {}: its log was cut or begun anew",
+                                   partition.name, offset));
+    assignment_.begin_anew(partition);
+  }
+  fill(into.arrivals.emplace_back(), *message, partition);
+  bytes -= std::min(bytes, message->len);
+  partition.ledger.handed_out(offset, {std::move(message), nullptr},
+                              into.arrivals.back().payload.size());
+  while (Kept* const behind = partition.ledger.left_behind()) {
+    behind->copy = std::make_unique<Arrival>();
+    fill(*behind->copy, *behind->message, partition);
+    behind->message.reset();
   }
 }
 

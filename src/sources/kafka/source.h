@@ -70,6 +70,8 @@ class KafkaSource final : public Source, private Client::Watcher {
 
   // With the lock held.
   void read(Partition& partition, const ReceiveLimits& limits, Received& into, std::size_t& bytes);
+  bool hand_out_again(Partition& partition, Received& into, std::size_t& bytes);
+  void hand_out(Partition& partition, MessagePtr message, Received& into, std::size_t& bytes);
   void take_error(int code, std::string_view said);
   void set_final(Error error);
   std::optional<std::int64_t> lag_of(const Partition& partition) const;

@@ -145,8 +145,9 @@ void add_properties(const amqp_basic_properties_t& properties, Headers& headers)
 
 }  // namespace
 
-Arrival arrival_of(const amqp_basic_properties_t_& properties) {
-  Arrival arrival;
+std::unique_ptr<Arrival> arrival_of(const amqp_basic_properties_t_& properties) {
+  auto made = std::make_unique<Arrival>();
+  Arrival& arrival = *made;
   const auto has = [&](amqp_flags_t flag) { return (properties._flags & flag) != 0; };
   if (has(AMQP_BASIC_HEADERS_FLAG)) {
     for (int i = 0; i < properties.headers.num_entries; ++i) {
@@ -160,7 +161,7 @@ Arrival arrival_of(const amqp_basic_properties_t_& properties) {
   if (has(AMQP_BASIC_MESSAGE_ID_FLAG) && properties.message_id.len > 0) {
     arrival.broker_key = Bytes(view_of(properties.message_id));
   }
-  return arrival;
+  return made;
 }
 
 std::int64_t brought_before(const Headers& headers) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include <semel/delivery.h>
 
@@ -13,7 +14,7 @@ namespace semel::rabbitmq {
 // What stands in front of the body. Numbers, booleans and timestamps become text, tables and lists
 // in the header table JSON; a property becomes a header amqp-NAME, where it has no place of its
 // own.
-Arrival arrival_of(const amqp_basic_properties_t_& properties);
+std::unique_ptr<Arrival> arrival_of(const amqp_basic_properties_t_& properties);
 
 // How often a quorum queue has brought it before; zero where it does not say.
 std::int64_t brought_before(const Headers& headers);

@@ -27,7 +27,7 @@ Arrival arrival_with(std::vector<amqp_table_entry_t> entries) {
   amqp_basic_properties_t properties{};
   properties._flags = AMQP_BASIC_HEADERS_FLAG;
   properties.headers = {static_cast<int>(entries.size()), entries.data()};
-  return arrival_of(properties);
+  return *arrival_of(properties);
 }
 
 std::string value_in(const Arrival& arrival, const char* name) {
@@ -95,7 +95,7 @@ TEST(RabbitmqArrival, PropertiesHaveTheirPlaces) {
   properties.correlation_id = amqp_cstring_bytes("c-1");
   properties.content_encoding = amqp_cstring_bytes("gzip");
   properties.timestamp = 5;
-  const Arrival arrival = arrival_of(properties);
+  const Arrival arrival = *arrival_of(properties);
   EXPECT_EQ(arrival.content_type, "application/json");
   EXPECT_EQ(arrival.broker_key, "m-1");
   EXPECT_EQ(arrival.type, "order.paid");
@@ -109,7 +109,7 @@ TEST(RabbitmqArrival, PropertiesHaveTheirPlaces) {
 TEST(RabbitmqArrival, AnEmptyMessageIdIsNone) {
   amqp_basic_properties_t properties{};
   properties._flags = AMQP_BASIC_MESSAGE_ID_FLAG;
-  EXPECT_FALSE(arrival_of(properties).broker_key.has_value());
+  EXPECT_FALSE(arrival_of(properties)->broker_key.has_value());
 }
 
 TEST(RabbitmqArrival, WhatTheBrokerAddsIsRead) {

@@ -15,13 +15,11 @@
 #include <semel/delivery.h>
 #include <semel/result.h>
 
+#include "brokers/rabbitmq/connection.h"
 #include "core/rabbitmq_spec.h"
-#include "sources/rabbitmq/errors.h"
-#include "sources/rabbitmq/handles.h"
 
 struct amqp_frame_t_;
 struct amqp_method_t_;
-struct amqp_rpc_reply_t_;
 
 namespace semel::rabbitmq {
 
@@ -29,8 +27,7 @@ namespace semel::rabbitmq {
 struct Coming {
   std::uint64_t tag = 0;
   std::uint64_t size = 0;
-  bool began = false;  // its properties are there
-  Arrival arrival;
+  std::unique_ptr<Arrival> arrival;  // once its properties are there
 };
 
 class Client {
@@ -41,7 +38,7 @@ class Client {
   class Watcher {
    public:
     virtual ~Watcher() = default;
-    virtual void on_delivery(std::uint64_t tag, Arrival arrival) = 0;
+    virtual void on_delivery(std::uint64_t tag, std::unique_ptr<Arrival> arrival) = 0;
     // How many messages are ready in the queue: the answer to ask_depth().
     virtual void on_depth(std::uint32_t messages, std::uint32_t consumers) = 0;
     // None: it goes on.
@@ -52,15 +49,13 @@ class Client {
   Client(const core::RabbitmqSpec& spec, Watcher& watcher, bool known);
 
   // One after the other. After a failure it is good for nothing more.
-  Result<void> open(const core::RabbitmqNode& node);  // the socket, with TLS where it is asked for
-  Result<void> login();
+  Result<void> open(const core::RabbitmqNode& node) { return connection_.open(node); }
+  Result<void> login() { return connection_.login(); }
   Result<void> consume();
 
-  int descriptor() const noexcept;
-  // How long it may be left alone.
-  std::chrono::milliseconds patience() const noexcept;
-  // There may be more to read although the descriptor says nothing.
-  bool has_more() const noexcept;
+  int descriptor() const noexcept { return connection_.descriptor(); }
+  std::chrono::milliseconds patience() const noexcept { return connection_.patience(); }
+  bool has_more() const noexcept { return connection_.has_more(); }
   // Whatever is there, up to `frames`; keeps the heartbeat. A failure is the connection's end, or
   // the channel's, or that of the consumption, which are alike.
   Result<void> read(std::size_t frames);
@@ -71,14 +66,9 @@ class Client {
   // Nothing new is brought from here on.
   Result<void> stop_consuming(Deadline deadline);
   // The broker has read all acks when this went well; what is not acknowledged goes back.
-  Result<void> close(Deadline deadline);
+  Result<void> close(Deadline deadline) { return connection_.close(deadline); }
 
  private:
-  Result<void> checked(const amqp_rpc_reply_t_& reply, Step step) const;
-  Result<void> sent(int status) const;
-  tl::unexpected<Error> refused(const amqp_method_t_& method, Step step) const;
-  tl::unexpected<Error> lost(int status) const;
-  Result<void> use_tls();
   Result<void> declare();
   Result<void> take(const amqp_frame_t_& frame);
   Result<void> take_method(const amqp_method_t_& method);
@@ -86,10 +76,7 @@ class Client {
 
   const core::RabbitmqSpec& spec_;
   Watcher& watcher_;
-  bool known_;
-  ConnectionPtr connection_;
-  std::string place_;  // host:port
-
+  Connection connection_;
   std::optional<Coming> coming_;
 };
 

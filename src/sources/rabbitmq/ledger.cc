@@ -1,32 +1,52 @@
 #include "sources/rabbitmq/ledger.h"
 
-#include <iterator>
+#include <algorithm>
 #include <utility>
 
 namespace semel::rabbitmq {
 
-void Ledger::arrived(std::uint64_t tag, Arrival arrival) {
-  open_.emplace_hint(open_.end(), tag, std::move(arrival));
-  waiting_.insert(waiting_.end(), tag);
+void Ledger::arrived(std::uint64_t tag, std::unique_ptr<Arrival> arrival) {
+  entries_.push_back({tag, State::kOpen, std::move(arrival)});
+  ++open_;
 }
 
-std::optional<Arrival> Ledger::take() {
-  if (waiting_.empty()) return std::nullopt;
-  const auto first = waiting_.begin();
-  const auto found = open_.find(*first);
-  waiting_.erase(first);
-  return found->second;
+Ledger::Entry* Ledger::find(std::uint64_t tag) {
+  if (entries_.empty() || tag < entries_.front().tag) return nullptr;
+  // A channel counts without gaps, and this is the place.
+  const std::uint64_t place = tag - entries_.front().tag;
+  if (place < entries_.size() && entries_[place].tag == tag) return &entries_[place];
+  const auto found =
+      std::lower_bound(entries_.begin(), entries_.end(), tag,
+                       [](const Entry& entry, std::uint64_t one) { return entry.tag < one; });
+  return found == entries_.end() || found->tag != tag ? nullptr : &*found;
+}
+
+Ledger::Taken Ledger::take() {
+  if (!given_back_.empty()) {
+    // It stands before all that is new.
+    const auto first = given_back_.begin();
+    const Entry* const entry = find(*first);
+    given_back_.erase(first);
+    return {entry->tag, entry->arrival.get()};
+  }
+  if (fresh_ == entries_.size()) return {};
+  const Entry& entry = entries_[fresh_++];
+  return {entry.tag, entry.arrival.get()};
 }
 
 bool Ledger::settle(std::uint64_t tag, Settlement::Kind kind) {
-  const auto found = open_.find(tag);
-  if (found == open_.end() || waiting_.contains(tag)) return false;
-  if (kind == Settlement::Kind::kAck || kind == Settlement::Kind::kGone) {
-    open_.erase(found);
-    acked_.insert(tag);
-  } else {
-    waiting_.insert(tag);
+  Entry* const entry = find(tag);
+  if (entry == nullptr || entry->state != State::kOpen) return false;
+  const bool never_taken = fresh_ < entries_.size() && tag >= entries_[fresh_].tag;
+  if (never_taken || (!given_back_.empty() && given_back_.contains(tag))) return false;
+  if (kind != Settlement::Kind::kAck && kind != Settlement::Kind::kGone) {
+    given_back_.insert(tag);
+    return true;
   }
+  entry->state = State::kAcked;
+  entry->arrival.reset();
+  acked_.push_back(tag);
+  --open_;
   return true;
 }
 
@@ -35,11 +55,24 @@ bool Ledger::settle(std::uint64_t tag, Settlement::Kind kind) {
 // by what is long done.
 std::vector<Ledger::Ack> Ledger::take_acks() {
   std::vector<Ack> acks;
-  auto behind = open_.empty() ? acked_.end() : acked_.lower_bound(open_.begin()->first);
-  if (behind != acked_.begin()) {
-    acks.push_back({*std::prev(behind), std::next(acked_.begin()) != behind});
+  Ack prefix;
+  std::size_t told = 0;
+  while (!entries_.empty() && entries_.front().state != State::kOpen) {
+    if (entries_.front().state == State::kAcked) {
+      prefix = {entries_.front().tag, told > 0};
+      ++told;
+    }
+    entries_.pop_front();
+    --fresh_;
   }
-  for (; behind != acked_.end(); ++behind) acks.push_back({*behind, false});
+  if (told > 0) acks.push_back(prefix);
+  std::sort(acked_.begin(), acked_.end());
+  for (const std::uint64_t tag : acked_) {
+    Entry* const behind = find(tag);
+    if (behind == nullptr) continue;
+    behind->state = State::kTold;
+    acks.push_back({tag, false});
+  }
   acked_.clear();
   return acks;
 }

@@ -9,8 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <optional>
+#include <deque>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -22,10 +22,15 @@ namespace semel::rabbitmq {
 class Ledger {
  public:
   // Tags grow.
-  void arrived(std::uint64_t tag, Arrival arrival);
-  // The lowest one that waits; a copy of it is kept until it is settled.
-  std::optional<Arrival> take();
-  bool has_waiting() const noexcept { return !waiting_.empty(); }
+  void arrived(std::uint64_t tag, std::unique_ptr<Arrival> arrival);
+  // The lowest one that waits, which is out from here on and kept until it is settled; null: none
+  // waits. It is good until something else is called.
+  struct Taken {
+    std::uint64_t tag = 0;
+    const Arrival* arrival = nullptr;
+  };
+  Taken take();
+  bool has_waiting() const noexcept { return fresh_ < entries_.size() || !given_back_.empty(); }
 
   // False where `tag` is not out: settled before, or never received.
   bool settle(std::uint64_t tag, Settlement::Kind kind);
@@ -40,14 +45,25 @@ class Ledger {
   bool has_acks() const noexcept { return !acked_.empty(); }
 
   // Brought and not told: what the broker counts against the prefetch.
-  std::size_t untold() const noexcept { return open_.size() + acked_.size(); }
+  std::size_t untold() const noexcept { return open_ + acked_.size(); }
   // Not settled.
-  std::size_t open() const noexcept { return open_.size(); }
+  std::size_t open() const noexcept { return open_; }
 
  private:
-  std::map<std::uint64_t, Arrival> open_;  // waiting or out
-  std::set<std::uint64_t> waiting_;
-  std::set<std::uint64_t> acked_;
+  enum class State : std::uint8_t { kOpen, kAcked, kTold };
+  struct Entry {
+    std::uint64_t tag = 0;
+    State state = State::kOpen;
+    std::unique_ptr<Arrival> arrival;  // while it is open
+  };
+  // Null where nothing is known of `tag`.
+  Entry* find(std::uint64_t tag);
+
+  std::deque<Entry> entries_;  // by tag; the first one was not told
+  std::size_t fresh_ = 0;      // entries from here on were never taken
+  std::set<std::uint64_t> given_back_;
+  std::vector<std::uint64_t> acked_;  // as they came
+  std::size_t open_ = 0;
 };
 
 }  // namespace semel::rabbitmq

@@ -16,8 +16,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr milliseconds kFirstPause{100};
-constexpr milliseconds kLongestPause{2'000};
 // What is settled meanwhile is to be told soon.
 constexpr std::size_t kFramesAtOnce = 500;
 constexpr milliseconds kAskEndAgain{200};
@@ -63,7 +61,7 @@ void RabbitmqSource::connect() {
     return;
   }
   client_ = std::move(client);
-  nonce_ = fmt::format("{:016x}", environment_.random->next());
+  std::string positions = fmt::format("{}-{:016x}-", spec_.queue, environment_.random->next());
   const std::scoped_lock lock(mutex_);
   if (!lost_.empty() && !away_) {
     notice(fmt::format("{}; it is there again, and what was in flight comes again", lost_));
@@ -73,6 +71,7 @@ void RabbitmqSource::connect() {
   not_there_ = 0;
   away_.reset();
   ++generation_;
+  positions_ = std::move(positions);
   ++changes_;
   known_ = true;
   connected_ = true;
@@ -107,15 +106,12 @@ void RabbitmqSource::note_failure(Error error) {
   event_.signal();
 }
 
-// Longer each time, and never the same for all that lost one broker.
 void RabbitmqSource::pause() {
-  const std::size_t rounds = tries_ / spec_.address.nodes.size();
-  if (rounds == 0) return;
-  const milliseconds grown = kFirstPause * (1U << std::min<std::size_t>(rounds, 8));
-  const milliseconds half = std::min(kLongestPause, grown) / 2;
-  const auto chance = environment_.random->next() % static_cast<std::uint64_t>(half.count() + 1);
+  const milliseconds time =
+      pause_before(tries_, spec_.address.nodes.size(), environment_.random->next());
+  if (time.count() == 0) return;
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, half + milliseconds(chance), [this] { return stop_ || final_; });
+  changed_.wait_for(lock, time, [this] { return stop_ || final_; });
 }
 
 void RabbitmqSource::serve() {
@@ -167,9 +163,7 @@ void RabbitmqSource::wait_for_something() {
   wake_.drain();
 }
 
-void RabbitmqSource::on_delivery(std::uint64_t tag, Arrival arrival) {
-  arrival.partition = spec_.queue;
-  arrival.position = fmt::format("{}-{}-{}", spec_.queue, nonce_, tag);
+void RabbitmqSource::on_delivery(std::uint64_t tag, std::unique_ptr<Arrival> arrival) {
   fresh_.emplace_back(tag, std::move(arrival));
 }
 
@@ -177,21 +171,20 @@ void RabbitmqSource::hand_over() {
   if (fresh_.empty()) return;
   const std::scoped_lock lock(mutex_);
   for (auto& [tag, arrival] : fresh_) {
-    if (is_of_stream(arrival.headers)) {
+    if (is_of_stream(arrival->headers)) {
       set_final({ErrorKind::kRejected, "R316",
                  fmt::format("{} is a stream: it brings nothing again that was not acknowledged",
                              spec_.queue),
                  "read a quorum queue, or a classic one"});
       break;
     }
-    const auto before = brought_before(arrival.headers);
+    const auto before = brought_before(arrival->headers);
     if (before >= kManyDeliveries && !std::exchange(told_of_limit_, true)) {
       notice(fmt::format(
           "the broker has brought a message of queue {} {} times before: where the queue has a "
           "delivery limit, it drops or dead-letters it; tries are counted by Semel's records",
           spec_.queue, before));
     }
-    arrival.tag = {tag, generation_};
     ledger_.arrived(tag, std::move(arrival));
     ++changes_;
   }

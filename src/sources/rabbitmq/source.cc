@@ -44,11 +44,12 @@ Result<Received> RabbitmqSource::receive(const ReceiveLimits& limits) {
   std::size_t bytes = limits.bytes;
   const bool paused = paused_all_ || paused_queue_;
   const auto full = [&] { return received.arrivals.size() >= limits.messages || bytes == 0; };
+  if (!paused) received.arrivals.reserve(std::min(limits.messages, ledger_.open()));
   while (!paused && !full()) {
-    auto arrival = ledger_.take();
-    if (!arrival) break;
-    bytes -= std::min(bytes, arrival->payload.size());
-    received.arrivals.push_back(*std::move(arrival));
+    const Ledger::Taken taken = ledger_.take();
+    if (taken.arrival == nullptr) break;
+    hand_out(taken, received.arrivals);
+    bytes -= std::min(bytes, taken.arrival->payload.size());
   }
   more_ = !paused && full() && ledger_.has_waiting();
   received.notices = std::exchange(notices_, {});
@@ -58,6 +59,13 @@ Result<Received> RabbitmqSource::receive(const ReceiveLimits& limits) {
     wake_.signal();
   }
   return received;
+}
+
+void RabbitmqSource::hand_out(const Ledger::Taken& taken, std::vector<Arrival>& into) const {
+  Arrival& arrival = into.emplace_back(*taken.arrival);
+  arrival.partition = spec_.queue;
+  arrival.position = positions_ + std::to_string(taken.tag);
+  arrival.tag = {taken.tag, generation_};
 }
 
 Wakeup RabbitmqSource::wakeup() {

@@ -62,11 +62,12 @@ class RabbitmqSource final : public Source, private Client::Watcher {
   void hand_over();
   void lose(Error error);
   void leave();
-  void on_delivery(std::uint64_t tag, Arrival arrival) override;
+  void on_delivery(std::uint64_t tag, std::unique_ptr<Arrival> arrival) override;
   void on_depth(std::uint32_t messages, std::uint32_t consumers) override;
   void on_blocked(std::optional<std::string> why) override;
 
   // With the lock held.
+  void hand_out(const Ledger::Taken& taken, std::vector<Arrival>& into) const;
   bool to_ask_now(TimePoint now) const;
   bool is_at_end() const;
   void set_final(Error error);
@@ -86,12 +87,11 @@ class RabbitmqSource final : public Source, private Client::Watcher {
 
   // The serving thread's.
   std::unique_ptr<Client> client_;
-  std::vector<std::pair<std::uint64_t, Arrival>> fresh_;
+  std::vector<std::pair<std::uint64_t, std::unique_ptr<Arrival>>> fresh_;
   std::size_t tries_ = 0;  // to connect, since the last time it worked for some while
   TimePoint connected_at_{};
   std::size_t not_there_ = 0;  // tries that did not find a queue which was there before
   std::string lost_;           // why the last connection ended
-  std::string nonce_;          // of this connection: tags count anew on each
   bool told_of_limit_ = false;
 
   // The receiving thread's.
@@ -101,6 +101,7 @@ class RabbitmqSource final : public Source, private Client::Watcher {
   std::condition_variable changed_;
   Ledger ledger_;
   std::uint64_t generation_ = 0;
+  std::string positions_;  // what those of this connection begin with: tags count anew on each
   bool connected_ = false;
   bool known_ = false;  // it was, at least once
   bool paused_all_ = false;

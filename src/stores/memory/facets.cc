@@ -18,16 +18,7 @@ class Held final : public HeldMessages {
     const std::scoped_lock lock(state_.mutex);
     const StoreTime now = state_.now();
     for (const HeldMessage& message : messages) {
-      HeldRow row;
-      row.consumer = consumer;
-      row.due = now + message.delay;
-      row.content.payload = message.payload;
-      row.content.headers = message.headers;
-      row.content.content_type = message.content_type;
-      row.content.type = message.type;
-      row.content.key = message.key;
-      if (message.key) row.id = core::encode_key(consumer, *message.key);
-      state_.held.add(std::move(row));
+      state_.held.add(row_of(consumer, message, now));
     }
     return {};
   }

@@ -3,6 +3,7 @@
 
 #include <semel/finish.h>
 
+#include "core/key_encoding.h"
 #include "core/record_machine.h"
 #include "stores/memory/state.h"
 
@@ -86,6 +87,10 @@ void store_payload(State& state, const Finish& finish, const std::optional<core:
   }
   std::optional<HeldRow> taken;
   if (finish.ack) taken = state.held.remove(*finish.ack);
+  // What was parked with it, where a person has decided.
+  auto parked =
+      finish.lease ? state.parked.extract(finish.lease->key) : decltype(state.parked)::node_type();
+  if (parked && !taken) taken = std::move(parked.mapped());
   if (finish.to == Finish::To::kCompleted || finish.to == Finish::To::kAckOnly) return;
   auto row = row_to_keep(finish, std::move(taken));
   if (!row) return;
@@ -101,6 +106,19 @@ void store_payload(State& state, const Finish& finish, const std::optional<core:
 }
 
 }  // namespace
+
+HeldRow row_of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now) {
+  HeldRow row;
+  row.consumer = consumer;
+  row.due = now + message.delay;
+  row.content.payload = message.payload;
+  row.content.headers = message.headers;
+  row.content.content_type = message.content_type;
+  row.content.type = message.type;
+  row.content.key = message.key;
+  if (message.key) row.id = core::encode_key(consumer, *message.key);
+  return row;
+}
 
 HeldRow row_of(const Message& message, const Arrival* arrival) {
   HeldRow row;
@@ -119,7 +137,8 @@ Applied apply_finish(State& state, const Finish& finish, StoreTime now) {
   if (core::decide_finish(live->record, finish, now) == Applied::kLeaseLost) {
     return Applied::kLeaseLost;
   }
-  const bool plain = finish.to == Finish::To::kCompleted && !finish.ack;
+  note_in_journal(state, finish);
+  const bool plain = finish.to == Finish::To::kCompleted && !finish.ack && state.parked.empty();
   if (!plain) store_payload(state, finish, live->record, now);
   if (!live->record) {
     state.live.erase(id);

@@ -21,7 +21,8 @@ class MemoryStore final : public Store {
         dead_letters_(make_dead_letters(state_)),
         inspector_(make_inspector(state_)),
         positions_(make_positions(state_)),
-        gates_(make_gates(state_)) {
+        gates_(make_gates(state_)),
+        steps_(make_steps(state_)) {
     traits_.name = "memory";
     traits_.forgets = true;
   }
@@ -34,6 +35,7 @@ class MemoryStore final : public Store {
     facets.records = inspector_.get();
     facets.positions = positions_.get();
     facets.gates = gates_.get();
+    facets.steps = steps_.get();
     return facets;
   }
 
@@ -55,6 +57,7 @@ class MemoryStore final : public Store {
   std::unique_ptr<RecordInspector> inspector_;
   std::unique_ptr<Positions> positions_;
   std::unique_ptr<Gates> gates_;
+  std::unique_ptr<StepStore> steps_;
 };
 
 Result<ConsumerNumber> MemoryStore::attach(const ConsumerSpec& consumer) {
@@ -109,11 +112,7 @@ Claim MemoryStore::claim_one(const Message& message, const ClaimOptions& options
     live = &state_.live.insert(id, message.key().text);
   }
   request.token = Token{(state_.epoch << 32U) + ++state_.counter};
-  const std::uint64_t random[2] = {state_.environment.random->next(),
-                                   state_.environment.random->next()};
-  static_assert(sizeof(random) == sizeof(request.nonce.bytes));
-  std::copy_n(reinterpret_cast<const unsigned char*>(random), sizeof(random),
-              request.nonce.bytes.begin());
+  request.nonce = core::draw_nonce(*state_.environment.random);
   return core::decide_claim(live->record, request, now);
 }
 
@@ -152,7 +151,13 @@ Result<std::vector<Applied>> MemoryStore::finish(std::span<const Finish> batch) 
   const StoreTime now = state_.now();
   std::vector<Applied> applied;
   applied.reserve(batch.size());
-  for (const Finish& finish : batch) applied.push_back(apply_finish(state_, finish, now));
+  for (const Finish& finish : batch) {
+    applied.push_back(apply_finish(state_, finish, now));
+    if (applied.back() != Applied::kYes) continue;
+    for (const Outgoing& one : finish.outgoing) {
+      state_.held.add(row_of(one.to, one.message, now));
+    }
+  }
   return applied;
 }
 
@@ -163,6 +168,9 @@ Result<PurgeReport> MemoryStore::purge(milliseconds budget) {
   const auto end = state_.environment.clock->now() + budget;
   PurgeReport report;
   report.records = std::exchange(state_.forgotten, 0);
+  std::erase_if(state_.steps, [&](const auto& journal) {
+    return state_.live.find(journal.first) == nullptr && !state_.finished.contains(journal.first);
+  });
   std::size_t looked = 0;
   for (const auto& [number, consumer] : state_.consumers) {
     if (!consumer.ttl) continue;

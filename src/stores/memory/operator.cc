@@ -111,6 +111,17 @@ class Inspector final : public RecordInspector {
     return reopen_record(state_, id, state_.now());
   }
 
+  Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) override {
+    const std::scoped_lock lock(state_.mutex);
+    LiveRecord* live = state_.live.find(id);
+    const Nonce nonce = core::draw_nonce(*state_.environment.random);
+    if (live == nullptr || !live->record ||
+        !core::decide_seize(*live->record, nonce, lease, state_.now())) {
+      return std::optional<Lease>();
+    }
+    return std::optional(Lease{id, live->record->token, nonce});
+  }
+
   Result<StoreStats> stats() override;
 
  private:
@@ -130,6 +141,7 @@ class Inspector final : public RecordInspector {
     if (there) {
       state_.held.remove_key(id);
       state_.parked.erase(id);
+      state_.steps.erase(id);
     }
     return there;
   }

@@ -17,6 +17,7 @@
 #include <semel/memory.h>
 #include <semel/records.h>
 #include <semel/run_markers.h>
+#include <semel/steps.h>
 #include <semel/store.h>
 
 #include "stores/memory/dead_letter_rows.h"
@@ -61,6 +62,7 @@ struct State {
   std::map<std::pair<ConsumerNumber, std::string>, Bytes> positions;
   std::set<std::pair<ConsumerNumber, std::string>> reserved;
   std::map<ConsumerNumber, ShutGate> gates;
+  std::map<KeyId, StepJournal> steps;  // of records that are not completed
 };
 
 // Applies one Finish; the lock is held.
@@ -71,10 +73,15 @@ std::unique_ptr<DeadLetters> make_dead_letters(State& state);
 std::unique_ptr<RecordInspector> make_inspector(State& state);
 std::unique_ptr<Positions> make_positions(State& state);
 std::unique_ptr<Gates> make_gates(State& state);
+std::unique_ptr<StepStore> make_steps(State& state);
+
+// What a Finish that applies does to the journal. The lock is held.
+void note_in_journal(State& state, const Finish& finish);
 
 // dead or parked → retrying, due now, its payload held where the store has it. The lock is held.
 bool reopen_record(State& state, const KeyId& id, StoreTime now);
 HeldRow row_of(const DeadLetterRow& dead, StoreTime due);
 HeldRow row_of(const Message& message, const Arrival* arrival);
+HeldRow row_of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now);
 
 }  // namespace semel::memory

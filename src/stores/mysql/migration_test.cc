@@ -78,7 +78,7 @@ TEST_P(MySqlMigration, KeepsWhatIsThereAndListsWhatIsOpen) {
   EXPECT_NE(refused.error().hint.find("semel store migrate"), std::string::npos);
   const auto store = open();
   ASSERT_TRUE(store.has_value()) << store.error().message;
-  EXPECT_EQ(sql("SELECT version FROM semel_schema"), "2");
+  EXPECT_EQ(sql("SELECT version FROM semel_schema"), "3");
   EXPECT_EQ(indexes(), "1") << "each one more would cost every claim";
   EXPECT_EQ(sql("SELECT state FROM semel_record_open ORDER BY message_key"), "consuming\ndead");
   EXPECT_EQ(sql("SELECT `key`, consumer FROM semel_records_open ORDER BY `key`"),
@@ -109,7 +109,7 @@ TEST_P(MySqlMigration, RunAgainBehindAnyOfItsStatementsChangesNothing) {
     ASSERT_FALSE(answers.refused.has_value()) << statements[answers.said.size()];
   }
   EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_open"), "2");
-  EXPECT_EQ(sql("SELECT version FROM semel_schema"), "2");
+  EXPECT_EQ(sql("SELECT version FROM semel_schema"), "3");
 }
 
 TEST_P(MySqlMigration, TwoAtOnceMakeItOnce) {
@@ -121,7 +121,7 @@ TEST_P(MySqlMigration, TwoAtOnceMakeItOnce) {
     });
   }
   threads.clear();
-  EXPECT_EQ(sql("SELECT version FROM semel_schema"), "2");
+  EXPECT_EQ(sql("SELECT version FROM semel_schema"), "3");
   EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_open"), "2");
 }
 

@@ -10,6 +10,8 @@ namespace semel::mysql {
 namespace {
 
 constexpr const char* kReservation = "reserved";
+// Short: a name of a lock has 64 bytes at most.
+constexpr const char* kSession = "s";
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -21,6 +23,10 @@ std::string host_name() {
 // Databases of one server must not meet in its locks, whose names are short.
 std::string lock_name(const char* kind, const std::string& number) {
   return fmt::format("CONCAT('semel.{}.', LEFT(SHA1(DATABASE()), 16), '.', {})", kind, number);
+}
+
+std::string session_lock(const std::string& instance, const std::string& session) {
+  return lock_name(kSession, instance + ", '.', " + session);
 }
 
 // Gives its lock back where it lives and goes.
@@ -39,6 +45,9 @@ Presence::Presence(const Place& place, const Dialect& dialect, std::chrono::mill
       grace_(grace),
       gone_(dialect, "SELECT number FROM semel_instance WHERE IS_FREE_LOCK(" +
                          lock_name(kInstance, "number") + ") = 1"),
+      lives_(dialect, "SELECT 1 FROM information_schema.processlist WHERE IS_FREE_LOCK(" +
+                          session_lock("?1", "id") + ") = 0 LIMIT 1"),
+      share_(dialect, "SELECT GET_LOCK(" + session_lock("?1", "CONNECTION_ID()") + ", 0)"),
       known_(dialect, "SELECT number FROM semel_instance WHERE number = ?1 FOR UPDATE"),
       raise_(dialect, "UPDATE semel_meta SET epoch = epoch + 1"),
       enter_(dialect,
@@ -87,6 +96,15 @@ std::int64_t Presence::number() {
   if (last_number_ == 0 || !still_known(last_number_)) last_number_ = enter();
   number_ = last_number_;
   return number_;
+}
+
+std::int64_t Presence::number_for(sql::Session& session) {
+  const std::int64_t instance = number();
+  if (session.stands_for() != instance) {
+    session.ask(share_, {instance});
+    session.stand_for(instance);
+  }
+  return instance;
 }
 
 // After the connection was lost: nobody has taken over what this process held. The row is locked,
@@ -144,6 +162,7 @@ std::vector<std::int64_t> Presence::gone(sql::Session& session) {
   while (answer.next()) {
     if (answer.integer(0) != own) numbers.push_back(answer.integer(0));
   }
+  std::erase_if(numbers, [&](std::int64_t n) { return connection.ask(lives_, {n}).next(); });
   return numbers;
 }
 

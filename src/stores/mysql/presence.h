@@ -20,6 +20,9 @@ namespace semel::mysql {
 // The name of a server's lock, as an expression; `number` is one too.
 inline constexpr const char* kInstance = "instance";
 std::string lock_name(const char* kind, const std::string& number);
+// Of one of an instance's sessions, by the numbers of both: nobody can share a lock here, so each
+// has one of its own.
+std::string session_lock(const std::string& instance, const std::string& session);
 
 class Presence final : public sql::Instances, public sql::WakeUps, public sql::Reservations {
  public:
@@ -28,6 +31,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   Presence(const Place& place, const Dialect& dialect, std::chrono::milliseconds grace);
 
   std::int64_t number() override;
+  std::int64_t number_for(sql::Session& session) override;
   std::vector<std::int64_t> gone(sql::Session& session) override;
 
   // The server tells nobody of new rows.
@@ -52,6 +56,8 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   const Place& place_;
   const std::chrono::milliseconds grace_;
   const sql::Text gone_;
+  const sql::Text lives_;
+  const sql::Text share_;
   const sql::Text known_;
   const sql::Text raise_;
   const sql::Text enter_;

@@ -75,6 +75,7 @@ PurgeReport Purge::run(milliseconds whole) {
     const StoreTime now = clock_.check(connection, core_.pool.patience());
     PurgeReport report;
     sql::Tables tables = core_.shared.tables(connection);
+    sql::forget_steps(connection, tables, core_.pool.patience());
     report.records = forget_completed(connection, tables, now, budget);
     if (!budget.more()) {
       report.records += sql::forget_dead(connection, tables, now, core_.pool.patience(), budget);

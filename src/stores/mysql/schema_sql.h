@@ -248,6 +248,24 @@ CREATE OR REPLACE SQL SECURITY INVOKER VIEW semel_records_open AS
   FROM semel_record_open r
   LEFT JOIN semel_consumer c ON c.number = CONV(HEX(SUBSTR(r.id, 1, 4)), 16, 10) DIV 4
 )sql",
+    R"sql(
+CREATE TABLE IF NOT EXISTS semel_step (
+  record VARBINARY(20) NOT NULL,
+  name VARBINARY(63) NOT NULL,
+  business VARBINARY(255) NOT NULL,
+  state VARBINARY(16) NOT NULL,
+  place BIGINT NOT NULL,
+  round BIGINT NOT NULL,
+  attempts BIGINT NOT NULL,
+  tries BIGINT NOT NULL,
+  kept_at DATETIME(6) NOT NULL,
+  input VARBINARY(16),
+  result LONGBLOB,
+  reason LONGBLOB,
+  error LONGBLOB,
+  PRIMARY KEY (record, name, business)
+) COMMENT 'steps that a handler has finished, done or undone; without a name: that the message is given up and they are being undone'
+)sql",
 };
 // No older process may work on these tables.
 inline constexpr int kListsOpenRecords = 2;

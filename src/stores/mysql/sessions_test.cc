@@ -6,7 +6,11 @@
 #include <semel/unit_of_work.h>
 
 #include <future>
+#include <iterator>
 #include <ostream>
+#include <regex>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "tests/support/builders.h"
@@ -104,19 +108,34 @@ class MySqlSessions : public testing::TestWithParam<Served> {
     return std::holds_alternative<T>(claim);
   }
 
-  // Returns when so many sessions wait for another's lock.
+  // How many sessions wait for another's lock. information_schema.innodb_trx has it too, but keeps
+  // an answer until nobody asked for a while: two tests that ask in turn would see an old one for
+  // ever.
+  int waiting() const {
+    std::istringstream sessions(
+        sql("SELECT id FROM information_schema.processlist WHERE db = DATABASE()"));
+    const std::set<std::string> here{std::istream_iterator<std::string>(sessions), {}};
+    std::string state = sql("SHOW ENGINE INNODB STATUS");
+    const std::string_view begin = "---TRANSACTION ";
+    int count = 0;
+    for (std::size_t at = state.find(begin); at != std::string::npos;) {
+      const std::size_t next = state.find(begin, at + 1);
+      const std::string one = state.substr(at, next - at);
+      std::smatch thread;
+      if (one.find("\nLOCK WAIT ") != std::string::npos &&
+          std::regex_search(one, thread, std::regex(" thread id ([0-9]+),"))) {
+        count += static_cast<int>(here.count(thread.str(1)));
+      }
+      at = next;
+    }
+    return count;
+  }
   void wait_for_waiters(int count) const {
     const auto end = std::chrono::steady_clock::now() + 20s;
-    while (std::chrono::steady_clock::now() < end) {
-      const std::string waiting =
-          sql("SELECT COUNT(*) FROM information_schema.innodb_trx AS t JOIN "
-              "information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id "
-              "WHERE p.db = DATABASE() AND t.trx_state = 'LOCK WAIT'");
-      if (waiting == std::to_string(count)) return;
-      // Who asks more often is told what it was told before.
-      std::this_thread::sleep_for(150ms);
+    while (waiting() != count) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << "they do not wait";
+      std::this_thread::sleep_for(1ms);
     }
-    FAIL() << "nobody waits";
   }
 
   const test::MySqlFamilyServer& server_;

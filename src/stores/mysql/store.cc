@@ -23,7 +23,7 @@ class MySqlStore final : public Store {
       : core_(options, std::move(place), grace,
               options.environment != nullptr ? *options.environment : system_environment()),
         facts_(core_.dialect),
-        ports_(core_.shared, core_.dialect, facts_, core_.presence),
+        ports_(core_.shared, core_.dialect, facts_, core_.presence, *core_.environment.random),
         units_(make_units(core_)),
         purge_(core_) {
     traits_.name = "mysql";
@@ -61,13 +61,13 @@ Result<std::vector<Claim>> MySqlStore::claim(std::span<const Message* const> mes
                                              const ClaimOptions& options) {
   return sql::contained([&] {
     if (messages.empty()) return std::vector<Claim>();
-    const std::int64_t instance = core_.presence.number();
     const auto nonces = sql::draw(*core_.environment.random, messages.size());
     SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
     auto claims = sql::said_again_in_doubt([&] {
       sql::Lent lent(core_.pool);
       auto& connection = static_cast<Connection&>(*lent);
+      const std::int64_t instance = core_.presence.number_for(connection);
       LeaseClaims leases(connection, core_.place.clock, core_.texts.records, core_.trend);
       return leases.claim(messages, nonces, options, core_.generations.active(connection, consumer),
                           instance);
@@ -81,6 +81,7 @@ Result<std::vector<Applied>> MySqlStore::renew(std::span<const Lease> leases, mi
   return sql::contained([&] {
     if (leases.empty()) return std::vector<Applied>();
     return sql::transacted(core_.pool, [&](sql::Work& work) {
+      core_.presence.number_for(work.session());
       RecordBatch batch(static_cast<Connection&>(work.session()), core_.place.clock);
       const std::vector<KeyId> held = batch.lock_held(leases);
       batch.queue_renewal(held, lease);

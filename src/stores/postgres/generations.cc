@@ -23,29 +23,50 @@ void define(Connection& connection, const std::string& shared) {
 
 std::string partition_name(std::int64_t number) { return fmt::format("semel_record_{}", number); }
 
+// A statement locks its tables before it looks at any: whoever seals this generation is waited for,
+// and seen.
+std::string PartitionTexts::guarded(std::int64_t number, const char* version) {
+  return fmt::format("(SELECT {} / CASE WHEN generations = {} THEN 1 ELSE 0 END FROM semel_meta)",
+                     number, version);
+}
+
 PartitionTexts::PartitionTexts(const Dialect& dialect, std::int64_t number,
                                const std::string& clock)
     : insert_completed(
+          dialect, fmt::format("INSERT INTO {0} (id, generation, state, fingerprint, changed_at) "
+                               "SELECT u.id, {1}, 'completed', u.fingerprint, {2} "
+                               "FROM unnest(?1, ?2) AS u(id, fingerprint) "
+                               "ON CONFLICT (id, generation) DO NOTHING RETURNING id",
+                               partition_name(number), guarded(number, "?3"), clock)),
+      insert_received(
           dialect,
           fmt::format("INSERT INTO {0} (id, generation, state, fingerprint, changed_at, inbox) "
-                      "SELECT u.id, {1}, 'completed', u.fingerprint, {2}, u.inbox "
-                      "FROM unnest(?1, ?2, ?3) AS u(id, fingerprint, inbox) "
-                      "ON CONFLICT (id, generation) DO NOTHING RETURNING id",
-                      partition_name(number), number, clock)),
+                      "SELECT u.id, {1}, 'completed', u.fingerprint, {2}, "
+                      "nextval('{3}semel_inbox_number') "
+                      "FROM unnest(?1, ?2) AS u(id, fingerprint) "
+                      "ON CONFLICT (id, generation) DO NOTHING RETURNING id, inbox",
+                      partition_name(number), guarded(number, "?3"), clock, dialect.prefix())),
+      insert_one(
+          dialect,
+          fmt::format("INSERT INTO {0} (id, generation, state, fingerprint, changed_at, inbox) "
+                      "VALUES (?1, {1}, 'completed', ?2, {2}, "
+                      "CASE WHEN ?4 THEN nextval('{3}semel_inbox_number') END) "
+                      "ON CONFLICT (id, generation) DO NOTHING RETURNING id, inbox",
+                      partition_name(number), guarded(number, "?3"), clock, dialect.prefix())),
       // One that is in a sealed generation is there for good, or goes for good.
       insert_consuming(
           dialect,
           fmt::format(
               "INSERT INTO {0} (id, generation, state, fingerprint, changed_at, token, nonce, "
               "lease_until, attempt, outcome_unknown, first_seen, holder, message_key) "
-              "SELECT u.id, {1}, 'consuming', u.fingerprint, {2}, "
+              "SELECT u.id, {4}, 'consuming', u.fingerprint, {2}, "
               "(SELECT epoch FROM semel_meta) * 4294967296 + nextval('{3}semel_token'), u.nonce, "
               "{2} + ?5 * interval '1 millisecond', 1, false, {2}, ?6, u.message_key "
               "FROM unnest(?1, ?2, ?3, ?4) AS u(id, fingerprint, nonce, message_key) "
               "WHERE NOT EXISTS (SELECT 1 FROM semel_record AS other "
               "WHERE other.id = u.id AND other.generation <> {1}) "
               "ON CONFLICT (id, generation) DO NOTHING RETURNING id, token",
-              partition_name(number), number, clock, dialect.prefix())),
+              partition_name(number), number, clock, dialect.prefix(), guarded(number, "?7"))),
       others(dialect,
              fmt::format("SELECT id FROM semel_record WHERE id = ANY(?1) AND generation <> {}",
                          number)),
@@ -57,8 +78,8 @@ Generations::Generations(const Dialect& dialect, const std::string& clock,
     : dialect_(dialect),
       clock_(clock),
       consumers_(consumers),
-      version_(dialect, fmt::format("SELECT generations, {} FROM semel_meta", clock)),
-      version_now_(dialect, fmt::format("SELECT generations, {} FROM semel_meta FOR SHARE", clock)),
+      version_(dialect, "SELECT generations FROM semel_meta"),
+      version_now_(dialect, "SELECT generations FROM semel_meta FOR SHARE"),
       guard_(dialect, "SELECT 1 / CASE WHEN generations = ?1 THEN 1 ELSE 0 END FROM semel_meta"),
       lock_meta_(dialect, "SELECT generations FROM semel_meta FOR UPDATE"),
       list_(dialect,

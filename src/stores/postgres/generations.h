@@ -37,12 +37,19 @@ struct Generation {
 struct PartitionTexts {
   PartitionTexts(const Dialect& dialect, std::int64_t number, const std::string& clock);
 
-  sql::Text insert_completed;  // ids, fingerprints, inbox rows: the ids that were new
-  sql::Text insert_consuming;  // ids, fingerprints, nonces, keys, lease, holder, generations: ids,
-                               // tokens
-  sql::Text others;            // ids: those in other generations
-  sql::Text erase;             // ids
-  sql::Text lock_out;          // all that insert; waits for them
+  // Each fails, and undoes its transaction, where the version is not the one given.
+  sql::Text insert_completed;  // ids, fingerprints, version: the ids that were new
+  sql::Text insert_received;   // the same: and their new inbox rows
+  sql::Text insert_one;        // of one: id, fingerprint, version, whether it has an inbox row
+  sql::Text
+      insert_consuming;  // ids, fingerprints, nonces, keys, lease, holder, version: ids, tokens
+  sql::Text others;      // ids: those in other generations
+  sql::Text erase;       // ids
+  sql::Text lock_out;    // all that insert; waits for them
+
+ private:
+  // The number, as an expression that fails where `version` is not that of the generations.
+  static std::string guarded(std::int64_t number, const char* version);
 };
 
 // As one look at the table found them.
@@ -85,10 +92,8 @@ class Generations {
   // False where something is. Throws kBlocked where it is in use for longer than `patience`.
   bool remove(Connection& connection, const Generation& old, std::chrono::milliseconds patience);
 
-  // And the server's clock.
-  const sql::Text& version() const noexcept { return version_; }
-  // The same as it is now, also where the transaction looks at an older state of the database; and
-  // it stays so until the transaction ends.
+  // The version as it is now, also where the transaction looks at an older state of the database;
+  // and it stays so until the transaction ends.
   const sql::Text& version_now() const noexcept { return version_now_; }
   // Fails, and undoes its transaction, where the version is not the one given.
   const sql::Text& guard() const noexcept { return guard_; }

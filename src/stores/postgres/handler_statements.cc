@@ -83,20 +83,26 @@ std::string_view field(const PGresult* result, int code) {
 
 }  // namespace
 
-Result<const std::string*> HandlerTexts::of(const Statement& statement) {
-  auto& known = texts_[statement.sql];
-  if (!known) {
-    known = std::make_unique<Known>();
-    known->text = numbered(statement.sql);
-    if (auto lexed = sql::lex(statement.sql); !lexed) {
-      // Of one statement that cannot be read the server tells more.
-      if (statement.sql.find(';') != std::string::npos) known->refused = std::move(lexed.error());
-    } else if (auto admitted = sql::admit(*lexed); !admitted) {
-      known->refused = std::move(admitted.error());
-    }
+const HandlerTexts::Known& HandlerTexts::known(const Statement& statement) {
+  if (last_ != nullptr && last_->first == statement.sql) return last_->second;
+  const auto [at, anew] = texts_.try_emplace(statement.sql);
+  last_ = &*at;
+  Known& known = at->second;
+  if (!anew) return known;
+  known.text = numbered(statement.sql);
+  if (auto lexed = sql::lex(statement.sql); !lexed) {
+    // Of one statement that cannot be read the server tells more.
+    if (statement.sql.find(';') != std::string::npos) known.refused = std::move(lexed.error());
+  } else if (auto admitted = sql::admit(*lexed); !admitted) {
+    known.refused = std::move(admitted.error());
   }
-  if (known->refused) return failure(*known->refused);
-  return &known->text;
+  return known;
+}
+
+Result<const std::string*> HandlerTexts::of(const Statement& statement) {
+  const Known& found = known(statement);
+  if (found.refused) return failure(*found.refused);
+  return &found.text;
 }
 
 std::optional<sql::Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
@@ -107,7 +113,7 @@ std::optional<sql::Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedSt
     error.code = "handler.sql.refused";
     return sql::Broke{"refused", std::move(error), nullptr};
   }
-  WireParams params;
+  WireParams& params = texts.params();
   for (const Value& value : recorded.values) {
     const auto* const text = std::get_if<std::string>(&value);
     if (text != nullptr && text->find('\0') != std::string::npos) {
@@ -192,12 +198,17 @@ std::vector<sql::Told> HandlerWire::run() {
   const auto sent = std::exchange(sent_, {});
   const bool commits = std::exchange(commits_, false);
   std::vector<ResultPtr> results;
+  results.reserve(sent.size() + 2);
   for (Pipe::Segment& segment : pipe_.run(commits ? Loss::kInDoubt : Loss::kNothingDone)) {
     for (ResultPtr& result : segment.results) results.push_back(std::move(result));
   }
   // What was sent by others stands before.
   const std::size_t first = results.size() - sent.size();
+  for (std::size_t at = 0; at < first; ++at) {
+    if (!went_well(results[at].get())) throw failure_of(results[at].get());
+  }
   std::vector<sql::Told> told;
+  told.reserve(sent.size());
   for (std::size_t at = 0; at < sent.size(); ++at) {
     const PGresult* const result = results[first + at].get();
     if (sent[at].lock && !went_well(result)) throw failure_of(result);

@@ -21,13 +21,23 @@ class HandlerTexts {
   // `?` becomes $1, $2 … What would end the transaction, or writes where only the store may, is
   // refused here once more: the server itself would do it.
   Result<const std::string*> of(const Statement& statement);
+  // Empty; for one statement at a time. A batch has hundreds.
+  WireParams& params() noexcept {
+    params_.clear();
+    return params_;
+  }
 
  private:
   struct Known {
     std::string text;
     std::optional<Error> refused;
   };
-  std::unordered_map<std::string, std::unique_ptr<Known>> texts_;
+  using Texts = std::unordered_map<std::string, Known>;
+  const Known& known(const Statement& statement);
+
+  Texts texts_;
+  const Texts::value_type* last_ = nullptr;  // that was asked for: most batches have few
+  WireParams params_;
 };
 
 // What a result means. Throws Failure where the store, or another transaction, is at fault.

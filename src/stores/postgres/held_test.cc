@@ -59,6 +59,7 @@ class OneInstance final : public sql::Instances {
  public:
   explicit OneInstance(std::int64_t number) : number_(number) {}
   std::int64_t number() override { return number_; }
+  std::int64_t number_for(sql::Session&) override { return number_; }
   std::vector<std::int64_t> gone(sql::Session&) override { return {}; }
 
  private:

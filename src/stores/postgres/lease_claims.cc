@@ -112,11 +112,11 @@ void LeaseClaims::insert_new(Connection& connection, Request& request, milliseco
   params.add(keys);
   params.add_integer(request.options.lease.count());
   params.add_integer(request.instance);
+  params.add_integer(active.version);
   set_patience(connection, patience);
   connection.queue(active.texts->insert_consuming, params);
-  connection.queue(generations_.guard(), {active.version});
   const auto results = connection.run();
-  sql::Answer inserted = answer_of(results[results.size() - 2].get());
+  sql::Answer inserted = answer_of(results.back().get());
   std::vector<bool> done(request.messages.size());
   while (inserted.next()) {
     const KeyId id = inserted.key_id(0);

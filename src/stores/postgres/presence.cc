@@ -58,11 +58,13 @@ Presence::Presence(Place place, const Dialect& dialect, PresenceOptions options)
             fmt::format("SELECT i.number FROM semel_instance AS i WHERE NOT EXISTS (SELECT 1 FROM "
                         "pg_catalog.pg_locks AS l WHERE l.locktype = 'advisory' AND l.database = "
                         "(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
-                        "current_database()) AND l.classid = {}::oid AND l.objid = "
+                        "current_database()) AND l.classid IN ({}::oid, {}::oid) AND l.objid = "
                         "i.number::oid AND l.objsubid = 1 AND l.granted) AND clock_timestamp() "
                         "- pg_postmaster_start_time() > {} * interval '1 millisecond'",
                         tag_of(place_.schema, static_cast<std::uint32_t>(Kind::kInstance)),
+                        tag_of(place_.schema, static_cast<std::uint32_t>(Kind::kSession)),
                         options.grace.count())),
+      share_(dialect, "SELECT pg_advisory_lock_shared(?1)"),
       notify_(dialect, "SELECT pg_notify(?1, ?2)") {
   if (options_.listens) listener_ = std::thread([this] { listen(); });
 }
@@ -74,10 +76,10 @@ Presence::~Presence() {
   if (connection_ != nullptr) PQfinish(connection_);
 }
 
-std::string Presence::lock_key(Kind kind, std::int64_t number) const {
+std::int64_t Presence::lock_key(Kind kind, std::int64_t number) const {
   const std::uint64_t tag = tag_of(place_.schema, static_cast<std::uint32_t>(kind));
   const auto low = static_cast<std::uint32_t>(number);
-  return fmt::format("{}::bigint", static_cast<std::int64_t>(tag << kBitsOfNumber | low));
+  return static_cast<std::int64_t>(tag << kBitsOfNumber | low);
 }
 
 ResultPtr Presence::execute(const std::string& sql) {
@@ -119,13 +121,14 @@ PGconn* Presence::connected() {
 
 bool Presence::lock(Kind kind, std::int64_t number) {
   const ResultPtr result =
-      execute(fmt::format("SELECT pg_try_advisory_lock({})", lock_key(kind, number)));
+      execute(fmt::format("SELECT pg_try_advisory_lock({}::bigint)", lock_key(kind, number)));
   return std::string_view(PQgetvalue(result.get(), 0, 0)) == "t";
 }
 
 void Presence::unlock(Kind kind, std::int64_t number) noexcept {
   if (connection_ == nullptr) return;
-  const std::string sql = fmt::format("SELECT pg_advisory_unlock({})", lock_key(kind, number));
+  const std::string sql =
+      fmt::format("SELECT pg_advisory_unlock({}::bigint)", lock_key(kind, number));
   const ResultPtr result(PQexec(connection_, sql.c_str()));
   ring_heard();
 }
@@ -138,6 +141,15 @@ std::int64_t Presence::number() {
   if (last_number_ == 0 || !still_known(last_number_)) last_number_ = enter();
   number_.store(last_number_, std::memory_order_release);
   return last_number_;
+}
+
+std::int64_t Presence::number_for(sql::Session& session) {
+  const std::int64_t instance = number();
+  if (session.stands_for() != instance) {
+    session.ask(share_, {lock_key(Kind::kSession, instance)});
+    session.stand_for(instance);
+  }
+  return instance;
 }
 
 // After the connection was lost: nobody has taken over what this process held. Whoever is about to

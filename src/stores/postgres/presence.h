@@ -35,6 +35,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   ~Presence() override;
 
   std::int64_t number() override;
+  std::int64_t number_for(sql::Session& session) override;
   std::vector<std::int64_t> gone(sql::Session& session) override;
 
   int fd(std::optional<ConsumerNumber> consumer) noexcept override;
@@ -45,7 +46,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
 
  private:
   class Taken;
-  enum class Kind : std::uint32_t { kInstance = 1, kReservation = 2 };
+  enum class Kind : std::uint32_t { kInstance = 1, kReservation = 2, kSession = 3 };
 
   // With the mutex held.
   PGconn* connected();
@@ -54,7 +55,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   void unlock(Kind kind, std::int64_t number) noexcept;
   void hear() noexcept;
   void ring_heard() noexcept;
-  std::string lock_key(Kind kind, std::int64_t number) const;
+  std::int64_t lock_key(Kind kind, std::int64_t number) const;
   std::int64_t enter();
   bool still_known(std::int64_t number);
   void disconnected() noexcept;
@@ -68,6 +69,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   const std::string channel_;
   const PresenceOptions options_;
   const sql::Text gone_;
+  const sql::Text share_;
   const sql::Text notify_;
 
   std::mutex mutex_;

@@ -123,6 +123,8 @@ PurgeReport Purge::run(milliseconds whole) {
   auto& connection = static_cast<Connection&>(*lent);
   try {
     const StoreTime now = clock_.check(connection, core_.pool.patience());
+    sql::Tables tables = core_.shared.tables(connection);
+    sql::forget_steps(connection, tables, core_.pool.patience());
     seal_old(connection, now);
     PurgeReport report;
     for (const Generation& one : core_.generations.look(connection).all) {
@@ -130,7 +132,6 @@ PurgeReport Purge::run(milliseconds whole) {
       if (budget.ended()) break;
       report.records += drop(connection, one, now, budget);
     }
-    sql::Tables tables = core_.shared.tables(connection);
     if (!budget.more()) {
       report.records += sql::forget_dead(connection, tables, now, core_.pool.patience(), budget);
     }

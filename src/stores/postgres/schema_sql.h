@@ -223,6 +223,25 @@ CREATE VIEW {schema}.semel_dead_letters AS
          encode(d.payload, 'escape') AS payload
   FROM {schema}.semel_dead_letter d LEFT JOIN {schema}.semel_consumer c ON c.number = d.consumer;
 )sql",
+    R"sql(
+CREATE TABLE {schema}.semel_step (
+  record bytea NOT NULL,
+  name bytea NOT NULL,
+  business bytea NOT NULL,
+  state bytea NOT NULL,
+  place bigint NOT NULL,
+  round bigint NOT NULL,
+  attempts bigint NOT NULL,
+  tries bigint NOT NULL,
+  kept_at timestamptz NOT NULL,
+  input bytea,
+  result bytea,
+  reason bytea,
+  error bytea,
+  PRIMARY KEY (record, name, business)
+);
+COMMENT ON TABLE {schema}.semel_step IS 'steps that a handler has finished, done or undone; without a name: that the message is given up and they are being undone';
+)sql",
 };
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 

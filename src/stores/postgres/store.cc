@@ -25,7 +25,7 @@ class PostgresStore final : public Store {
               options.environment != nullptr ? *options.environment : system_environment()),
         leases_(core_.generations, core_.batch_texts, core_.session_texts, core_.pool.patience()),
         facts_(core_.dialect, core_.place.schema),
-        ports_(core_.shared, core_.dialect, facts_, core_.presence),
+        ports_(core_.shared, core_.dialect, facts_, core_.presence, *core_.environment.random),
         units_(make_units(core_)),
         purge_(core_) {
     traits_.name = "postgres";
@@ -64,11 +64,11 @@ Result<std::vector<Claim>> PostgresStore::claim(std::span<const Message* const> 
                                                 const ClaimOptions& options) {
   return sql::contained([&] {
     if (messages.empty()) return std::vector<Claim>();
-    const std::int64_t instance = core_.presence.number();
     const auto nonces = sql::draw(*core_.environment.random, messages.size());
     SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
     auto claims = sql::said_again_in_doubt([&] {
       sql::Lent lent(core_.pool);
+      const std::int64_t instance = core_.presence.number_for(*lent);
       return leases_.claim(static_cast<Connection&>(*lent), messages, nonces, options, instance);
     });
     SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
@@ -81,6 +81,7 @@ Result<std::vector<Applied>> PostgresStore::renew(std::span<const Lease> leases,
   return sql::contained([&] {
     if (leases.empty()) return std::vector<Applied>();
     sql::Lent lent(core_.pool);
+    core_.presence.number_for(*lent);
     const std::vector<KeyId> renewed =
         held_by(static_cast<Connection&>(*lent), core_.batch_texts.renew, leases, lease.count());
     return sql::applied(leases, renewed);

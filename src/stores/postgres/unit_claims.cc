@@ -1,30 +1,53 @@
 #include "stores/postgres/unit_claims.h"
 
+#include <libpq-fe.h>
+
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace semel::postgres {
 
 struct UnitClaims::Request {
+  Request(std::span<const Message* const> all, const UnitOptions& wanted)
+      : messages(all),
+        options(wanted),
+        order(sql::in_order(all)),
+        fresh(all.size()),
+        answers(all.size(), Busy{core::kShortestBusy}) {}
+
   std::span<const Message* const> messages;
   const UnitOptions& options;
   std::vector<std::uint32_t> order;  // of their ids
-  std::vector<std::int64_t> inbox;   // by place in `order`
-  std::vector<std::uint32_t> met;    // those with a record, in the order of their ids
+  std::vector<bool> fresh;
+  std::vector<std::optional<std::int64_t>> inbox;  // of the fresh ones; empty: they have none
+  std::vector<std::uint32_t> met;                  // those with a record, in the order of their ids
+  std::map<std::uint32_t, sql::Claimed> taken;     // of those the ones that were due
   std::vector<Claim> answers;
-  std::vector<std::optional<sql::Claimed>> claimed_at;
 
   const Message& message(std::uint32_t at) const { return *messages[at]; }
-  std::uint32_t at(const KeyId& id) const {
-    return *std::ranges::lower_bound(
-        order, id, {}, [&](std::uint32_t i) -> const KeyId& { return messages[i]->key().id; });
+  const KeyId& id(std::uint32_t at) const { return messages[at]->key().id; }
+  std::uint32_t at(const KeyId& wanted) const {
+    return *std::ranges::lower_bound(order, wanted, {}, [&](std::uint32_t i) { return id(i); });
   }
-  sql::Claimed& remember(std::uint32_t at) {
-    sql::Claimed& claimed = claimed_at[at].emplace();
-    claimed.id = message(at).key().id;
+  sql::Claimed claimed(std::uint32_t at) const {
+    sql::Claimed claimed;
+    claimed.id = id(at);
     claimed.fingerprint = message(at).fingerprint();
     claimed.key = message(at).key().text;
     return claimed;
+  }
+  // What was inserted comes back in the order in which it was sent, as far as the server likes.
+  void note_inserted(const PGresult* result) {
+    if (options.inbox) inbox.resize(messages.size());
+    sql::Answer inserted = answer_of(result);
+    for (std::size_t row = 0; inserted.next(); ++row) {
+      const KeyId found = inserted.key_id(0);
+      const bool in_turn = row < order.size() && id(order[row]) == found;
+      const std::uint32_t one = in_turn ? order[row] : at(found);
+      fresh[one] = true;
+      if (options.inbox) inbox[one] = inserted.integer(1);
+    }
   }
 };
 
@@ -58,18 +81,17 @@ std::vector<Claim> UnitClaims::claim_singly(Connection& connection,
 std::vector<Claim> UnitClaims::claim_some(Connection& connection, const Generations::Active& active,
                                           std::span<const Message* const> messages,
                                           const UnitOptions& options) {
-  Request request{messages, options, sql::in_order(messages), {}, {}, {}, {}};
-  request.answers.assign(messages.size(), Busy{core::kShortestBusy});
-  request.claimed_at.resize(messages.size());
-  if (options.inbox) {
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      request.inbox.push_back(connection.next_number(sql::Counter::kInbox));
-    }
-  }
+  Request request(messages, options);
   insert(connection, active, request);
   if (!request.met.empty()) look(connection, request);
-  for (auto& one : request.claimed_at) {
-    if (one) claimed_.add(*std::move(one));
+  claimed_.reserve(messages.size());
+  for (std::uint32_t at = 0; at < messages.size(); ++at) {
+    if (request.fresh[at]) {
+      sql::Claimed& claimed = claimed_.add(request.claimed(at));
+      if (options.inbox) claimed.inbox = request.inbox[at];
+    } else if (const auto taken = request.taken.find(at); taken != request.taken.end()) {
+      claimed_.add(std::move(taken->second));
+    }
   }
   return std::move(request.answers);
 }
@@ -79,27 +101,41 @@ void UnitClaims::begin_again() {
   sql::fail({ErrorKind::kRetryTransaction, "R200", "a new generation of records was begun", {}}, 1);
 }
 
+void UnitClaims::queue_insert(Connection& connection, const Generations::Active& active,
+                              const Request& request, ArrayParam& ids) {
+  WireParams params;
+  if (request.order.size() == 1) {
+    const Message& message = request.message(0);
+    params.add_bytes(message.key().id.view());
+    params.add_bytes(message.fingerprint().view());
+    params.add_integer(active.version);
+    params.add(request.options.inbox);
+    return connection.queue(active.texts->insert_one, params);
+  }
+  ArrayParam prints(oid::kBytea);
+  for (const std::uint32_t at : request.order) {
+    prints.add(request.message(at).fingerprint().view());
+  }
+  params.add(ids);
+  params.add(prints);
+  params.add_integer(active.version);
+  connection.queue(
+      request.options.inbox ? active.texts->insert_received : active.texts->insert_completed,
+      params);
+}
+
 void UnitClaims::insert(Connection& connection, const Generations::Active& active,
                         Request& request) {
-  ArrayParam ids(oid::kBytea), prints(oid::kBytea), inbox(oid::kInt8);
-  for (std::size_t place = 0; place < request.order.size(); ++place) {
-    const Message& message = request.message(request.order[place]);
-    ids.add(message.key().id.view());
-    prints.add(message.fingerprint().view());
-    if (request.inbox.empty()) {
-      inbox.add_null();
-    } else {
-      inbox.add(request.inbox[place]);
-    }
+  ArrayParam ids(oid::kBytea);
+  for (const std::uint32_t at : request.order) ids.add(request.message(at).key().id.view());
+  queue_insert(connection, active, request, ids);
+  if (!active.alone) {
+    WireParams looking;
+    looking.add(ids);
+    connection.queue_planned(active.texts->others, looking);
   }
-  WireParams inserting, looking;
-  inserting.add(ids);
-  inserting.add(prints);
-  inserting.add(inbox);
-  looking.add(ids);
-  connection.queue(active.texts->insert_completed, inserting);
-  if (!active.alone) connection.queue_planned(active.texts->others, looking);
-  connection.queue(connection.borrowed() ? generations_.version_now() : generations_.version(), {});
+  const bool sees_old = connection.borrowed();
+  if (sees_old) connection.queue(generations_.version_now(), {});
   std::vector<ResultPtr> results;
   try {
     results = connection.run();
@@ -107,41 +143,39 @@ void UnitClaims::insert(Connection& connection, const Generations::Active& activ
     if (!Generations::moved(failed)) throw;
     begin_again();
   }
-  const std::size_t first = results.size() - (active.alone ? 2 : 3);
-  sql::Answer version = answer_of(results.back().get());
-  version.next();
-  if (version.integer(0) != active.version) begin_again();
-  std::vector<bool> fresh(request.messages.size());
-  sql::Answer inserted = answer_of(results[first].get());
-  while (inserted.next()) fresh[request.at(inserted.key_id(0))] = true;
-  // What stands in an older generation was met there.
-  ArrayParam too_many(oid::kBytea);
-  if (!active.alone) {
-    sql::Answer older = answer_of(results[first + 1].get());
-    while (older.next()) {
-      const std::uint32_t at = request.at(older.key_id(0));
-      if (fresh[at]) too_many.add(older.key_id(0).view());
-      fresh[at] = false;
-    }
+  const std::size_t first = results.size() - 1 - (active.alone ? 0 : 1) - (sees_old ? 1 : 0);
+  if (sees_old) {
+    sql::Answer version = answer_of(results.back().get());
+    version.next();
+    if (version.integer(0) != active.version) begin_again();
   }
-  if (too_many.size() > 0) {
-    WireParams erasing;
-    erasing.add(too_many);
-    connection.queue_planned(active.texts->erase, erasing);
-  }
-  for (std::size_t place = 0; place < request.order.size(); ++place) {
-    const std::uint32_t at = request.order[place];
-    if (!fresh[at]) {
+  request.note_inserted(results[first].get());
+  if (!active.alone) meet_older(connection, active, results[first + 1].get(), request);
+  for (const std::uint32_t at : request.order) {
+    if (!request.fresh[at]) {
       request.met.push_back(at);
       continue;
     }
-    sql::Claimed& claimed = request.remember(at);
-    claimed.at = version.time(1);
-    if (!request.inbox.empty()) claimed.inbox = request.inbox[place];
     Acquired acquired;
-    acquired.lease.key = claimed.id;
+    acquired.lease.key = request.id(at);
     request.answers[at] = acquired;
   }
+}
+
+// What stands in an older generation was met there.
+void UnitClaims::meet_older(Connection& connection, const Generations::Active& active,
+                            const PGresult* result, Request& request) {
+  ArrayParam too_many(oid::kBytea);
+  sql::Answer older = answer_of(result);
+  while (older.next()) {
+    const std::uint32_t at = request.at(older.key_id(0));
+    if (request.fresh[at]) too_many.add(older.key_id(0).view());
+    request.fresh[at] = false;
+  }
+  if (too_many.size() == 0) return;
+  WireParams erasing;
+  erasing.add(too_many);
+  connection.queue_planned(active.texts->erase, erasing);
 }
 
 void UnitClaims::look(Connection& connection, Request& request) {
@@ -167,7 +201,7 @@ void UnitClaims::look(Connection& connection, Request& request) {
       if (!locked) return;
       found.row.record = *std::move(record);
       found.row.holder.reset();
-      sql::Claimed& claimed = request.remember(at);
+      sql::Claimed& claimed = request.taken.emplace(at, request.claimed(at)).first->second;
       claimed.at = now;
       claimed.inbox = found.row.inbox;
       claimed.live = std::move(found.row);

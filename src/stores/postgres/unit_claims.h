@@ -17,7 +17,8 @@ class UnitClaims {
   UnitClaims(Generations& generations, const BatchTexts& records)
       : generations_(generations), records_(records) {}
 
-  // In an open transaction, which waits for another holder as long as its patience.
+  // In an open transaction at READ COMMITTED, unless it is another's, which waits for another
+  // holder as long as its patience.
   std::vector<Claim> claim(Connection& connection, const Generations::Active& active,
                            std::span<const Message* const> messages, const UnitOptions& options);
   // One at a time, each behind a mark: what is held is Busy.
@@ -33,7 +34,11 @@ class UnitClaims {
                                 std::span<const Message* const> messages,
                                 const UnitOptions& options);
   [[noreturn]] void begin_again();
+  static void queue_insert(Connection& connection, const Generations::Active& active,
+                           const Request& request, ArrayParam& ids);
   void insert(Connection& connection, const Generations::Active& active, Request& request);
+  static void meet_older(Connection& connection, const Generations::Active& active,
+                         const PGresult* result, Request& request);
   void look(Connection& connection, Request& request);
 
   Generations& generations_;

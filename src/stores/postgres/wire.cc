@@ -88,6 +88,14 @@ const char* WireParams::keep(std::string bytes) {
   return kept_.emplace_back(std::move(bytes)).data();
 }
 
+void WireParams::clear() noexcept {
+  kept_.clear();
+  types_.clear();
+  values_.clear();
+  lengths_.clear();
+  formats_.clear();
+}
+
 void WireParams::push(Oid type, const char* value, std::size_t length, bool binary) {
   types_.push_back(type);
   values_.push_back(value);

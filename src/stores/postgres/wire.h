@@ -60,6 +60,9 @@ class WireParams {
   void add_null();
   void add_bytes(BytesView bytes);
 
+  // For another statement, in the same memory.
+  void clear() noexcept;
+
   int count() const noexcept { return static_cast<int>(values_.size()); }
   const Oid* types() const noexcept { return types_.data(); }
   const char* const* values() const noexcept { return values_.data(); }

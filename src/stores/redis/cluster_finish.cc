@@ -1,12 +1,13 @@
 #include "stores/redis/cluster_finish.h"
 
-#include <charconv>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "stores/redis/cluster_script.h"
 #include "stores/redis/cutter.h"
 #include "stores/redis/finisher.h"
+#include "stores/redis/held.h"
 #include "stores/redis/parts.h"
 
 namespace semel::redis {
@@ -40,6 +41,7 @@ struct ClusterFinish::Ending {
   Bytes body;
   Bytes row;
   Bytes letter;
+  std::vector<RowPlace> sent;
   // How its row is settled; see ClusterScripts::settle.
   const char* how = nullptr;
   Bytes id() const { return leased ? Bytes(finish->lease->key.view()) : Bytes(); }
@@ -54,7 +56,7 @@ std::vector<Applied> ClusterFinish::end(std::span<const Finish> batch, const Ttl
     ending.finish = &one;
     ending.place = i;
     ending.leased = is_leased(one);
-    ending.extra = extra_of(one);
+    ending.extra = extra_of(one, false);
     ending.ack = ack_of(one);
     ConsumerNumber consumer{};
     if (const auto place = one.ack ? place_of(*one.ack) : std::nullopt) {
@@ -89,6 +91,7 @@ void ClusterFinish::end_some(std::vector<Ending>& endings, const Ttl& ttl) {
   hold(endings);
   find_bodies(endings);
   bury(endings);
+  send(endings);
   SEMEL_FAILPOINT(core_.environment, failpoint::kKept);
   write(endings, ttl);
   SEMEL_FAILPOINT(core_.environment, failpoint::kRecorded);
@@ -106,7 +109,8 @@ void ClusterFinish::mark(std::vector<Ending>& endings) {
   Parts parts(core_);
   std::vector<Ending*> asked;
   for (Ending& one : endings) {
-    const bool keeps = is_held(*one.finish) || one.finish->to == Finish::To::kDead;
+    const bool keeps = is_held(*one.finish) || one.finish->to == Finish::To::kDead ||
+                       !one.finish->outgoing.empty();
     if (!one.leased || !keeps) continue;
     const bool parked = one.finish->to == Finish::To::kParked;
     Call& call = parts.add(one.record, 0, [](Call&) {});
@@ -210,6 +214,34 @@ void ClusterFinish::bury(std::vector<Ending>& endings) {
   });
 }
 
+// One call for each queue: all or none of what goes there.
+void ClusterFinish::send(std::vector<Ending>& endings) {
+  std::map<ConsumerNumber, Call> calls;
+  std::map<ConsumerNumber, std::vector<Ending*>> senders;
+  for (Ending& one : endings) {
+    if (one.over && one.leased) continue;
+    for (const Outgoing& outgoing : one.finish->outgoing) {
+      Call& call = calls[outgoing.to];
+      if (call.keys.empty()) {
+        call.keys = {core_.names.last_row(outgoing.to)};
+        call.arguments = {core_.names.prefix,
+                          std::to_string(static_cast<std::uint32_t>(outgoing.to))};
+      }
+      for (const Bytes& word : words_of(outgoing.to, outgoing.message)) {
+        call.arguments.push_back(word);
+      }
+      senders[outgoing.to].push_back(&one);
+    }
+  }
+  for (const auto& [consumer, call] : calls) {
+    const Reply reply = core_.run_one(core_.scripts.append, call, Loss::kInDoubt);
+    for (std::size_t i = 0; i < senders[consumer].size(); ++i) {
+      senders[consumer][i]->sent.push_back(
+          place_at(reply.list, 2 * i, static_cast<std::uint32_t>(consumer)));
+    }
+  }
+}
+
 void ClusterFinish::write(std::vector<Ending>& endings, const Ttl& ttl) {
   Parts parts(core_);
   std::vector<Ending*> asked;
@@ -271,9 +303,20 @@ void ClusterFinish::settle(std::vector<Ending>& endings) {
     call.arguments.push_back(by_record ? one.row : Bytes());
   }
   core_.run(core_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
+  take_back(endings);
   if (unburied.arguments.size() > 1) {
     core_.run_one(core_.scripts.discard, unburied, Loss::kInDoubt);
   }
+}
+
+// What was to leave with those that were lost after all.
+void ClusterFinish::take_back(const std::vector<Ending>& endings) {
+  Parts parts(core_);
+  for (const Ending& one : endings) {
+    if (one.applied != Applied::kLeaseLost) continue;
+    for (const RowPlace& place : one.sent) add_change(parts, core_.names, place, "remove", "0");
+  }
+  core_.run(core_.scripts.change, parts.calls(), Loss::kInDoubt);
 }
 
 void ClusterFinish::acknowledge(std::vector<Ending>& endings) {

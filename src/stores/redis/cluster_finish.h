@@ -7,7 +7,7 @@
 //   1 mark    whose lease is lost is told so, and nothing of it is changed; the record of one that
 //   is
 //             to be held says that a row may be there
-//   2 keep    rows are written, and letters
+//   2 keep    rows are written, and letters, and what leaves with it
 //   3 record  by compare-and-set on the nonce
 //   4 settle  rows go, or are parked; what was kept for a lease that was lost after all shows at
 //   once,
@@ -54,8 +54,10 @@ class ClusterFinish {
   void hold(std::vector<Ending>& endings);
   void find_bodies(std::vector<Ending>& endings);
   void bury(std::vector<Ending>& endings);
+  void send(std::vector<Ending>& endings);
   void write(std::vector<Ending>& endings, const Ttl& ttl);
   void settle(std::vector<Ending>& endings);
+  void take_back(const std::vector<Ending>& endings);
   // Rows that go without a record.
   void acknowledge(std::vector<Ending>& endings);
   void settle_met(std::vector<Ending>& met);

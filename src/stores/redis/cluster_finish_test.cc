@@ -11,10 +11,12 @@
 #include <string_view>
 
 #include <semel/held_messages.h>
+#include <semel/steps.h>
 
 #include "stores/redis/test_place.h"
 #include "tests/support/child_process.h"
 #include "tests/support/redis_cluster.h"
+#include "tests/support/test_environment.h"
 
 namespace semel::redis {
 namespace {
@@ -38,10 +40,12 @@ struct StoppedCase {
   Finish::To to;
   std::string_view point;
   bool from_row;
+  bool steps = false;  // a step of it is done, and it is being given up
 };
 
 void PrintTo(const StoppedCase& how, std::ostream* out) {
-  *out << static_cast<int>(how.to) << " at " << how.point << (how.from_row ? ", from a row" : "");
+  *out << static_cast<int>(how.to) << " at " << how.point << (how.from_row ? ", from a row" : "")
+       << (how.steps ? ", with steps" : "");
 }
 
 class ClusterFinishStopped : public ::testing::TestWithParam<StoppedCase> {
@@ -125,6 +129,12 @@ int end_and_stop(Store& store, ConsumerNumber consumer, const StoppedCase& how) 
   finish.keep = &message;
   finish.delay = 1s;
   finish.reason = "because";
+  if (how.steps) {
+    StepEntry entry;
+    entry.name = "lock";
+    if (!store.facets().steps->keep(*finish.lease, entry)) return 1;
+    finish.giving_up = GivingUp{"why", "what", 1, 0};
+  }
   if (!taken.empty()) {
     finish.arrival = &taken.front();
     finish.ack = taken.front().row;
@@ -167,6 +177,10 @@ TEST_P(ClusterFinishStopped, NothingIsLost) {
     }
   }
   const std::string found = state(message);
+  const StepJournal journal = store_->facets().steps->read(message.key().id).value();
+  const bool done = found == "completed";
+  EXPECT_EQ(journal.entries.size(), how.steps && !done ? 1U : 0U) << found;
+  EXPECT_EQ(journal.giving_up.has_value(), how.steps && found == "parked") << found;
   if (!handled_ && found == "parked") {
     ASSERT_TRUE(store_->facets().records->unlock(message.key().id).value());
     for (const Arrival& one : take()) meet(one, message);
@@ -204,6 +218,35 @@ TEST(ClusterFinish, AParkedMessageWhoseRecordIsLostIsTold) {
   EXPECT_EQ(findings.front().what, "held.parked_alone");
 }
 
+// The lease holds when it is looked at, and no more when the record is written.
+TEST(ClusterFinish, WhatWasSentForALeaseThatIsLostMeanwhileIsTakenBack) {
+  const RedisCluster& cluster = RedisCluster::shared();
+  test::HookedFailpoints points;
+  Environment environment = system_environment();
+  environment.failpoints = &points;
+  RedisOptions options;
+  options.url = cluster.url();
+  options.prefix = cluster.new_prefix();
+  options.environment = &environment;
+  const auto store = open_redis(options).value();
+  const ConsumerNumber consumer = store->attach({"payments", "recipe", false, {}}).value();
+  const ConsumerNumber relay = store->attach({"relay", "recipe", false, {}}).value();
+  const Message message = test::make_message(consumer, "k", "payload");
+  const Message* one = &message;
+  const auto claims = store->claim({&one, 1}, {60s, {}, false}).value();
+  std::size_t sent = 0;
+  points.on(failpoint::kKept, [&] {
+    sent = store->facets().held->depth(relay).value().rows;
+    cluster.run({"DEL", Names(options.prefix, true).record(message.key().id)});
+  });
+  Finish finish = test::completed(std::get<Acquired>(claims.front()).lease);
+  finish.outgoing.resize(2);
+  for (Outgoing& outgoing : finish.outgoing) outgoing.to = relay;
+  EXPECT_EQ(store->finish({&finish, 1}).value().front(), Applied::kLeaseLost);
+  EXPECT_EQ(sent, 2U) << "the fault must have met them";
+  EXPECT_EQ(store->facets().held->depth(relay).value().rows, 0U);
+}
+
 std::vector<StoppedCase> stopped_cases() {
   using To = Finish::To;
   std::vector<StoppedCase> all;
@@ -213,6 +256,7 @@ std::vector<StoppedCase> stopped_cases() {
       for (const bool from_row : {true, false}) {
         if (from_row || to != To::kCompleted) all.push_back({to, point, from_row});
       }
+      all.push_back({to, point, true, true});
     }
   }
   return all;
@@ -221,7 +265,10 @@ std::vector<StoppedCase> stopped_cases() {
 std::string name_of(const testing::TestParamInfo<StoppedCase>& info) {
   constexpr const char* kNames[] = {"completed", "retrying", "parked", "dead", "not_started"};
   return fmt::format("{}_{}_{}", kNames[static_cast<std::size_t>(info.param.to)],
-                     info.param.point.substr(8), info.param.from_row ? "row" : "source");
+                     info.param.point.substr(8),
+                     info.param.steps      ? "steps"
+                     : info.param.from_row ? "row"
+                                           : "source");
 }
 
 INSTANTIATE_TEST_SUITE_P(Steps, ClusterFinishStopped, testing::ValuesIn(stopped_cases()), name_of);

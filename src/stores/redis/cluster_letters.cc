@@ -34,7 +34,7 @@ Bytes head_of_record(Core& core, const std::string& name) {
   const std::string last = std::to_string(kHead - 1);
   Bytes head = core.router.ask({"GETRANGE", name, "0", last}, Loss::kNothingDone).bytes;
   if (head.empty()) return head;
-  if (head.size() != kHead || head.front() != kFormat) decoded(head);
+  if (head.size() != kHead || !is_known_format(head.front())) decoded(head);
   return head;
 }
 
@@ -79,15 +79,17 @@ void count_replay(Core& core, const Bytes& letter) {
   core.run_one(core.on_cluster->count_replay, call, Loss::kInDoubt);
 }
 
-bool reopen(Core& core, const std::string& name, const Bytes& head, bool held) {
+bool reopen(Core& core, const std::string& name, const Bytes& head, bool held, const Bytes* note) {
   Call call;
   call.keys = {name};
   call.arguments = {head, held ? "1" : "0"};
+  if (note != nullptr) call.arguments.push_back(*note);
   return core.run_one(core.on_cluster->reopen, call, Loss::kInDoubt).number == 1;
 }
 
 // The row shows before the record says that it is due: one that meets it parked is parked again.
-bool reopen_parked(Core& core, const KeyId& id, const std::string& name, const Bytes& head) {
+bool reopen_parked(Core& core, const KeyId& id, const std::string& name, const Bytes& head,
+                   const Bytes* note) {
   bool held = false;
   if (head[kFlags] >= kRowFlag) {
     Call call = about_rows(core, id.consumer());
@@ -97,18 +99,19 @@ bool reopen_parked(Core& core, const KeyId& id, const std::string& name, const B
         !core.run_one(core.on_cluster->bodies, call, Loss::kNothingDone).list.at(0).bytes.empty();
   }
   if (held) settle(core, id.consumer(), {"show", Bytes(id.view()), {}, {}});
-  return reopen(core, name, head, held);
+  return reopen(core, name, head, held, note);
 }
 
-bool reopen_dead(Core& core, const KeyId& id, const std::string& name, const Bytes& head) {
+bool reopen_dead(Core& core, const KeyId& id, const std::string& name, const Bytes& head,
+                 const Bytes* note) {
   const std::string ids = core.names.of_store("letter-ids");
   const Bytes field = "k" + Bytes(id.view()) + Bytes(print_in(head));
   const Bytes letter = core.router.ask({"HGET", ids, field}, Loss::kNothingDone).bytes;
   const auto kept = letter.empty() ? std::nullopt : read_letter(core, letter);
-  if (!kept) return reopen(core, name, head, false);
+  if (!kept) return reopen(core, name, head, false, note);
   const Bytes row = hold_copy(core, *kept, kHiddenMs, id.view());
   SEMEL_FAILPOINT(core.environment, failpoint::kKept);
-  if (!reopen(core, name, head, true)) {
+  if (!reopen(core, name, head, true, note)) {
     settle(core, id.consumer(), {"go", {}, row, {}});
     return false;
   }
@@ -119,14 +122,14 @@ bool reopen_dead(Core& core, const KeyId& id, const std::string& name, const Byt
 }
 
 // None where it changed meanwhile.
-std::optional<bool> try_to_unlock(Core& core, const KeyId& id) {
+std::optional<bool> try_to_unlock(Core& core, const KeyId& id, const Bytes* note) {
   const std::string name = core.names.record(id);
   const Bytes head = head_of_record(core, name);
   if (head.empty()) return false;
   const char state = state_in(head);
   if (state != 'P' && state != 'X') return false;
-  const bool done =
-      state == 'P' ? reopen_parked(core, id, name, head) : reopen_dead(core, id, name, head);
+  const bool done = state == 'P' ? reopen_parked(core, id, name, head, note)
+                                 : reopen_dead(core, id, name, head, note);
   return done ? std::optional(true) : std::nullopt;
 }
 
@@ -183,9 +186,9 @@ std::optional<Edited> try_to_edit(Core& core, const LetterEdit& edit) {
 
 }  // namespace
 
-bool unlock_on_cluster(Core& core, const KeyId& id) {
+bool unlock_on_cluster(Core& core, const KeyId& id, const std::optional<Bytes>& note) {
   for (int look = 0; look < kLooks; ++look) {
-    if (const auto done = try_to_unlock(core, id)) return *done;
+    if (const auto done = try_to_unlock(core, id, note ? &*note : nullptr)) return *done;
   }
   never_stands_still();
 }

@@ -6,6 +6,8 @@
 // after; what goes does so before the record that speaks of it.
 #pragma once
 
+#include <optional>
+
 #include <semel/records.h>
 
 #include "stores/redis/core.h"
@@ -13,7 +15,7 @@
 namespace semel::redis {
 
 // As unlock_record.
-bool unlock_on_cluster(Core& core, const KeyId& id);
+bool unlock_on_cluster(Core& core, const KeyId& id, const std::optional<Bytes>& note = {});
 
 enum class Replayed { kYes, kCompleted, kConflict, kMissing };
 Replayed replay_on_cluster(Core& core, std::int64_t letter);

@@ -1,6 +1,7 @@
 #include "stores/redis/cluster_script.h"
 
 #include "stores/redis/finish_script.h"
+#include "stores/redis/journal_script.h"
 #include "stores/redis/row_script.h"
 
 namespace semel::redis {
@@ -55,8 +56,10 @@ local value = redis.call('GET', KEYS[1])
 if not value or string.sub(value, 1, 42) ~= ARGV[1] then return 0 end
 local flags, attempt, token, first = struct.unpack('>BI4I7I6', value, 3)
 flags = flags % 2 + (ARGV[2] == '1' and 2 or 0)
-redis.call('SET', KEYS[1], head('R', flags, attempt, token, first, now, string.sub(value, 27, 42)) ..
-                           string.sub(value, 43))
+local format, rest = string.byte(value), string.sub(value, 43)
+if ARGV[3] then format, rest = noted(format, rest, ARGV[3]) end
+redis.call('SET', KEYS[1], head(format, 'R', flags, attempt, token, first, now,
+                                string.sub(value, 27, 42)) .. rest)
 return 1
 )lua";
 
@@ -202,9 +205,9 @@ Script of_rows(const std::string& clock, const std::string& body) {
 
 ClusterScripts::ClusterScripts(const std::string& clock)
     : mark(of_records(clock, kMark)),
-      write(of_records(clock, std::string(kPlainFinishScript) + kWrite)),
+      write(of_records(clock, std::string(kJournalScript) + kPlainFinishScript + kWrite)),
       peek(of_records(clock, kPeek)),
-      reopen(of_records(clock, kReopenRecord)),
+      reopen(of_records(clock, std::string(kJournalScript) + kReopenRecord)),
       print(of_records(clock, kPrint)),
       hold(of_rows(clock, kHold)),
       bodies(of_rows(clock, kBodies)),

@@ -24,7 +24,8 @@ struct ClusterScripts {
   // Keys: records. Answer, of each: the letter of its state and in how many ms it is due, or
   // nothing.
   Script peek;
-  // Key: a record. Its head as it was, "1" where a row is held. Parked or dead → retrying, due now.
+  // Key: a record. Its head as it was, "1" where a row is held, and perhaps a note of giving up.
+  // Parked or dead → retrying, due now.
   // Answer: 0 where it has another head.
   Script reopen;
   // Key: a record. Its head as it was, a fingerprint. Answer: as reopen.

@@ -43,6 +43,12 @@ class Cutter {
     std::memcpy(array.data(), part.data(), part.size());
   }
   std::string sized() { return std::string(bytes(number(4))); }
+  // A sized part that must all be there.
+  BytesView whole_part() {
+    const std::uint64_t size = number(4);
+    if (rest_.size() < size) damaged();
+    return bytes(size);
+  }
   bool empty() const noexcept { return rest_.empty(); }
   Bytes rest() { return Bytes(rest_); }
 

@@ -234,11 +234,12 @@ std::unique_ptr<DeadLetters> make_dead_letters(Core& core) {
   return std::make_unique<Letters>(core);
 }
 
-bool unlock_record(Core& core, const KeyId& id) {
-  if (core.names.cluster) return unlock_on_cluster(core, id);
+bool unlock_record(Core& core, const KeyId& id, const std::optional<Bytes>& note) {
+  if (core.names.cluster) return unlock_on_cluster(core, id, note);
   Call call;
   call.keys = {core.names.record(id)};
   call.arguments = {core.names.prefix};
+  if (note) call.arguments.push_back(*note);
   return core.run_one(core.scripts.unlock, call, Loss::kInDoubt).number == 1;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <semel/records.h>
@@ -14,8 +15,8 @@ namespace semel::redis {
 std::unique_ptr<DeadLetters> make_dead_letters(Core& core);
 
 // Parked or dead → retrying, due now, and what is held for the record shows; false where it is in
-// no such state. Throws core::Failure.
-bool unlock_record(Core& core, const KeyId& id);
+// no such state. `note`: of giving up, into its journal. Throws core::Failure.
+bool unlock_record(Core& core, const KeyId& id, const std::optional<Bytes>& note = {});
 
 // A letter or record that changes between two steps is looked at again, so often; then
 // never_stands_still() throws.

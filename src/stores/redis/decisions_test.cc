@@ -1,11 +1,12 @@
 // The scripts decide as the record machine does: long random runs of batches, and what is stored is
-// compared to the last field.
+// compared to the last field; and so is the journal of steps that stands with it.
 #include <fmt/format.h>
 
 #include <map>
 #include <optional>
 
 #include "core/record_machine.h"
+#include "stores/redis/journal.h"
 #include "stores/redis/test_place.h"
 #include "tests/support/test_environment.h"
 
@@ -56,6 +57,9 @@ class RedisDecisions : public testing::Test {
   struct Modelled {
     std::optional<core::Record> record;
     std::vector<Lease> leases;
+    std::vector<std::string> steps;
+    std::string giving_up;
+    void end(const Finish& finish, StoreTime now);
   };
 
   void pass(milliseconds by) {
@@ -66,6 +70,7 @@ class RedisDecisions : public testing::Test {
   void claim();
   void finish();
   void renew();
+  void keep_steps();
   // As an operator's command would: else all keys are closed before long.
   void forget();
   void compare();
@@ -96,6 +101,22 @@ class RedisDecisions : public testing::Test {
   std::map<Bytes, Modelled> model_;
 };
 
+// What becomes of the journal; one who left one leaves a record too, though its claim was undone.
+void RedisDecisions::Modelled::end(const Finish& finish, StoreTime now) {
+  const auto before = record;
+  if (core::decide_finish(record, finish, now) != Applied::kYes) return;
+  if (finish.to == Finish::To::kCompleted) steps.clear();
+  if (finish.giving_up) giving_up = finish.giving_up->reason;
+  if (finish.to == Finish::To::kCompleted || finish.to == Finish::To::kDead) giving_up.clear();
+  if (record || (steps.empty() && giving_up.empty())) return;
+  record = before;
+  record->state = RecordState::kRetrying;
+  record->next_at = now;
+  record->attempt = 0;
+  record->nonce = {};
+  record->lease_until = {};
+}
+
 Finish RedisDecisions::any_finish(const Lease& lease) {
   constexpr Finish::To kAll[] = {
       Finish::To::kCompleted, Finish::To::kRetrying,   Finish::To::kRetrying,  Finish::To::kParked,
@@ -109,6 +130,10 @@ Finish RedisDecisions::any_finish(const Lease& lease) {
   finish.counted = below(3) != 0;
   finish.unknown = finish.to != Finish::To::kCompleted && below(3) == 0;
   finish.delay = milliseconds(below(3) * 1000);
+  const bool may_give_up = finish.to == Finish::To::kRetrying || finish.to == Finish::To::kParked;
+  if (may_give_up && below(4) == 0) {
+    finish.giving_up = GivingUp{fmt::format("why {}", below(9)), "what", 1, 0};
+  }
   return finish;
 }
 
@@ -143,7 +168,27 @@ void RedisDecisions::finish() {
   const auto applied = place_.store().finish(batch).value();
   ASSERT_EQ(applied.size(), batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    ASSERT_EQ(applied[i], core::decide_finish(whose[i]->record, batch[i], now_)) << i;
+    auto record = whose[i]->record;
+    ASSERT_EQ(applied[i], core::decide_finish(record, batch[i], now_)) << i;
+    whose[i]->end(batch[i], now_);
+  }
+}
+
+void RedisDecisions::keep_steps() {
+  for (const Bytes& key : some_keys()) {
+    Modelled& modelled = model_[key];
+    if (modelled.leases.empty()) continue;
+    const Lease& lease = below(4) == 0 ? modelled.leases.front() : modelled.leases.back();
+    StepEntry entry;
+    entry.name = fmt::format("step {}", below(3));
+    const auto applied = place_.store().facets().steps->keep(lease, entry).value();
+    const auto& record = modelled.record;
+    const bool holds =
+        record && record->state == RecordState::kConsuming && record->nonce == lease.nonce;
+    ASSERT_EQ(applied, holds ? Applied::kYes : Applied::kLeaseLost);
+    if (!holds) continue;
+    std::erase(modelled.steps, entry.name);
+    modelled.steps.push_back(entry.name);
   }
 }
 
@@ -169,6 +214,8 @@ void RedisDecisions::renew() {
 void RedisDecisions::forget() {
   for (const Bytes& key : some_keys()) {
     model_[key].record.reset();
+    model_[key].steps.clear();
+    model_[key].giving_up.clear();
     place_.server().run({"DEL", place_.name(place_.message(key))});
   }
 }
@@ -179,6 +226,14 @@ void RedisDecisions::compare() {
     std::optional<core::Record> stored;
     if (!bytes.empty()) stored = decoded(bytes);
     ASSERT_EQ(told(stored), told(modelled.record)) << key;
+    const StepJournal journal = bytes.empty() ? StepJournal() : journal_in(bytes);
+    std::vector<std::string> steps;
+    for (const StepEntry& entry : journal.entries) steps.push_back(entry.name);
+    ASSERT_EQ(steps, modelled.steps) << key;
+    ASSERT_EQ(journal.giving_up ? journal.giving_up->reason : "", modelled.giving_up) << key;
+    const bool has_one = !steps.empty() || journal.giving_up;
+    if (bytes.empty()) continue;
+    ASSERT_EQ(bytes[0], has_one ? kJournalFormat : kFormat) << key;
   }
 }
 
@@ -187,7 +242,7 @@ TEST_F(RedisDecisions, AreThoseOfTheRecordMachine) {
   pass(0ms);
   for (int i = 0; i < kSteps; ++i) {
     SCOPED_TRACE(i);
-    switch (below(6)) {
+    switch (below(7)) {
       case 0:
       case 1:
         claim();
@@ -200,6 +255,9 @@ TEST_F(RedisDecisions, AreThoseOfTheRecordMachine) {
         break;
       case 4:
         if (below(4) == 0) forget();
+        break;
+      case 5:
+        keep_steps();
         break;
       default:
         pass(milliseconds(below(4) * 500));

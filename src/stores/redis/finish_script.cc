@@ -10,21 +10,30 @@ local function decided(i, name, old)
   local flags, attempt, token, first = struct.unpack('>BI4I7I6', old, 3)
   local tail = string.sub(redis.call('GET', name), 59)
   local text_end = 4 + struct.unpack('>I4', tail)
+  local note, before, entries = journal_parts(string.byte(old), string.sub(tail, text_end + 1))
   local e = { to = to, token = token, first = first, till = now, print = string.sub(old, 27, 42),
               unknown = flags % 2, flags = flags, has_row = flags >= 2, key = string.sub(tail, 1, text_end) }
   e.text = e.key
-  if tonumber(how) % 2 == 1 then e.unknown = 1 end
+  how = tonumber(how)
+  if how % 2 == 1 then e.unknown = 1 end
+  if how >= 4 then
+    local at = behind(ending, 1)
+    note, ending = string.sub(ending, 5, at - 1), string.sub(ending, at)
+  end
   if to == 'N' then
     attempt = math.max(attempt - 1, 0)
-    ending = string.sub(tail, text_end + 1)
+    ending = before
     e.undone = attempt == 0 and e.unknown == 0 and ending == ''
   elseif to == 'R' then
     e.till = now + tonumber(delay)
-    if tonumber(how) >= 2 then attempt = math.max(attempt - 1, 0) end
+    if how % 4 >= 2 then attempt = math.max(attempt - 1, 0) end
   elseif to == 'D' then
-    e.unknown, e.text = 0, ''
+    e.unknown, e.text, note, entries = 0, '', '', ''
+  elseif to == 'X' then
+    note = ''
   end
-  e.attempt, e.ending = attempt, ending
+  e.attempt = attempt
+  e.format, e.rest = with_journal(note, ending, entries)
   e.ttl = ttl ~= '' and (to == 'D' or to == 'X') and ttl
   return e
 end
@@ -36,7 +45,7 @@ local function write(name, e, kept)
     return
   end
   local flags, state = e.unknown + (kept and (tonumber(kept) or 2) or 0), e.to == 'N' and 'R' or e.to
-  local value = head(state, flags, e.attempt, e.token, e.first, e.till, e.print) .. e.text .. e.ending
+  local value = head(e.format, state, flags, e.attempt, e.token, e.first, e.till, e.print) .. e.text .. e.rest
   if e.ttl then redis.call('SET', name, value, 'PX', e.ttl) else redis.call('SET', name, value) end
 end
 
@@ -58,6 +67,7 @@ local function cut(bytes)
     x.ack = struct.unpack('>I4', parts[1])
     x.ack_lane, x.ack_number = string.byte(parts[1], 5), string.sub(parts[1], 6)
   end
+  x.parts = parts
   if parts[2] ~= '' then x.consumer = tonumber(parts[2]) end
   if parts[3] ~= '' then x.lane = tonumber(parts[3]) end
   return x
@@ -146,6 +156,14 @@ local function let_go(to, x, id, has_row)
   end
 end
 
+-- What leaves with it.
+local function send(x)
+  for at = 12, #(x.parts or {}), 5 do
+    local consumer, lane, delay, head, body = unpack(x.parts, at, at + 4)
+    append(tonumber(consumer), lane, delay, head, body)
+  end
+end
+
 local function finish(i, key)
   local x, ending = extras[i], decided(i, key, olds[i])
   local id, to, has_row = string.sub(key, -20), ending.to, ending.has_row
@@ -167,10 +185,12 @@ for i, key in ipairs(KEYS) do
   answer[i] = '1'
   if not olds[i] then
     without_record(ARGV[7 * i - 4], extras[i], tonumber(ARGV[7 * i - 2]))
+    send(extras[i])
   elseif ended[key] or not held_by(olds[i], ARGV[7 * i - 5]) then
     answer[i] = '0'
   else
     finish(i, key)
+    send(extras[i])
     ended[key] = true
   end
 end

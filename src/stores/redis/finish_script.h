@@ -5,7 +5,7 @@ namespace semel::redis {
 
 // Ends batches that concern nothing but records, which are most, before the functions that know of
 // rows are made: those take as long as such an end of one record. What it leaves goes on to the
-// next.
+// next. Behind kJournalScript.
 extern const char* const kPlainFinishScript;
 
 // What rows and letters take from a Finish. Behind kRowScript and kLetterScript.

@@ -4,6 +4,7 @@
 
 #include "stores/redis/cutter.h"
 #include "stores/redis/held_rows.h"
+#include "stores/redis/journal.h"
 #include "stores/redis/letter.h"
 #include "stores/redis/record.h"
 
@@ -12,6 +13,11 @@ namespace {
 
 bool keeps(Finish::To to) {
   return to == Finish::To::kRetrying || to == Finish::To::kParked || to == Finish::To::kDead;
+}
+
+bool gives_up(const Finish& finish) {
+  return finish.giving_up &&
+         (finish.to == Finish::To::kRetrying || finish.to == Finish::To::kParked);
 }
 
 }  // namespace
@@ -51,13 +57,14 @@ BytesView nonce_of(const Lease& lease) {
   return {reinterpret_cast<const char*>(lease.nonce.bytes.data()), lease.nonce.bytes.size()};
 }
 
-Bytes extra_of(const Finish& finish) {
+Bytes extra_of(const Finish& finish, bool sent_with_it) {
   const Message* kept = keeps(finish.to) ? finish.keep : nullptr;
   const Bytes ack = ack_of(finish);
   Bytes extra;
   // What is held for a dead record becomes its letter.
   const bool may_bury = finish.to == Finish::To::kDead;
-  if (finish.lease && kept == nullptr && ack.empty() && !may_bury) return extra;
+  const bool sends = sent_with_it && !finish.outgoing.empty();
+  if (finish.lease && kept == nullptr && ack.empty() && !may_bury && !sends) return extra;
   append_sized(extra, ack);
   NewRow row;
   std::string consumer, lane;
@@ -80,6 +87,11 @@ Bytes extra_of(const Finish& finish) {
   append_sized(extra, finish.error);
   append_sized(extra, identity);
   append_sized(extra, record);
+  if (!sends) return extra;
+  for (const Outgoing& one : finish.outgoing) {
+    append_sized(extra, std::to_string(static_cast<std::uint32_t>(one.to)));
+    for (const Bytes& word : words_of(one.to, one.message)) append_sized(extra, word);
+  }
   return extra;
 }
 
@@ -88,12 +100,16 @@ bool is_leased(const Finish& finish) noexcept {
 }
 
 unsigned finish_flags(const Finish& finish) noexcept {
-  return (finish.unknown ? kFinishUnknown : 0) | (finish.counted ? 0 : kFinishUncounted);
+  return (finish.unknown ? kFinishUnknown : 0) | (finish.counted ? 0 : kFinishUncounted) |
+         (gives_up(finish) ? kFinishGivesUp : 0);
 }
 
 Bytes ending_of(const Finish& finish) {
   const bool completed = finish.to == Finish::To::kCompleted;
-  return ending_of(finish.reason, finish.error, completed ? BytesView(finish.result) : BytesView());
+  Bytes ending;
+  if (gives_up(finish)) append_sized(ending, note_of(*finish.giving_up));
+  return ending +
+         ending_of(finish.reason, finish.error, completed ? BytesView(finish.result) : BytesView());
 }
 
 void append_finish(Call& call, const Names& names, const Finish& finish, BytesView ttl) {
@@ -105,11 +121,12 @@ void append_finish(Call& call, const Names& names, const Finish& finish, BytesVi
   call.arguments.push_back(std::to_string(wait_of(finish.delay)));
   call.arguments.push_back(ttl);
   call.arguments.push_back(leased ? ending_of(finish) : Bytes());
-  call.arguments.push_back(extra_of(finish));
+  call.arguments.push_back(extra_of(finish, true));
 }
 
 bool only_completes(const Finish& finish) noexcept {
-  return finish.to == Finish::To::kCompleted && finish.lease && !finish.ack;
+  return finish.to == Finish::To::kCompleted && finish.lease && !finish.ack &&
+         finish.outgoing.empty();
 }
 
 void append_completion(Call& call, BytesView name, const Finish& finish) {
@@ -120,6 +137,8 @@ void append_completion(Call& call, BytesView name, const Finish& finish) {
 
 std::size_t weight_of(const Finish& finish) noexcept {
   std::size_t bytes = finish.result.size() + finish.error.size() + finish.reason.size();
+  if (finish.giving_up) bytes += finish.giving_up->reason.size() + finish.giving_up->error.size();
+  for (const Outgoing& one : finish.outgoing) bytes += one.message.payload.size();
   if (finish.keep == nullptr || !keeps(finish.to)) return bytes;
   bytes += finish.keep->payload().size();
   for (const Header& header : finish.keep->headers()) {

@@ -20,8 +20,9 @@ char ending_letter(Finish::To to);
 unsigned finish_flags(const Finish& finish) noexcept;
 BytesView nonce_of(const Lease& lease);
 Bytes ending_of(const Finish& finish);
-// What is said beside the record; nothing where there is nothing to say.
-Bytes extra_of(const Finish& finish);
+// What is said beside the record; nothing where there is nothing to say. `sent_with_it`: what
+// leaves with it too.
+Bytes extra_of(const Finish& finish, bool sent_with_it);
 // The row that goes, as scripts know it; empty without one.
 Bytes ack_of(const Finish& finish);
 Bytes ack_of(const RowPlace& place);

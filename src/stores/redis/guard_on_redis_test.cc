@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "stores/redis/test_place.h"
+#include "tests/conformance/strategy/guard_steps.h"
 
 namespace semel::redis {
 namespace {
@@ -33,6 +34,22 @@ TEST(GuardOnRedis, WorkRunsOnceAndItsResultIsGivenAgain) {
   EXPECT_EQ(again->result, "the answer");
   EXPECT_EQ(another.run_once("a", fingerprint_of("other"), work)->kind, Kind::kConflict);
   EXPECT_EQ(ran, 1);
+}
+
+TEST(GuardOnRedis, StepsThatAreDoneStayAndWhatMayHaveHappenedIsParked) {
+  TestPlace place(shared());
+  conformance::guard_keeps_steps(place.store());
+  conformance::guard_undoes_steps(place.store());
+  conformance::guard_tries_at_most_once(place.store());
+}
+
+TEST(GuardOnRedis, AWindowAnswersWhatIsCompletedAndNothingElse) {
+  TestPlace place(shared());
+  RedisFrontOptions window;
+  window.url = place.options().url;
+  window.prefix = place.options().prefix + "front:";
+  window.timeout = 5s;
+  conformance::guard_behind_a_window(place.store(), open_redis_front(window).value());
 }
 
 TEST(GuardOnRedis, AFailureGivesTheKeyBackAndDeadClosesIt) {

@@ -5,10 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "core/key_encoding.h"
-#include "stores/redis/held_rows.h"
-#include "stores/redis/parts.h"
-
 namespace semel::redis {
 namespace {
 
@@ -92,12 +88,7 @@ void Held::append_now(ConsumerNumber consumer, std::span<const HeldMessage> mess
   if (messages.empty()) return;
   Call call = about(consumer);
   for (const HeldMessage& message : messages) {
-    NewRow row = row_of(message);
-    call.arguments.push_back(
-        message.key ? std::to_string(lane_of_id(core::encode_key(consumer, *message.key))) : "");
-    call.arguments.push_back(std::to_string(wait_of(message.delay)));
-    call.arguments.push_back(row.head);
-    call.arguments.push_back(row.body);
+    for (const Bytes& word : words_of(consumer, message)) call.arguments.push_back(word);
   }
   core_.run_one(core_.scripts.append, call, Loss::kInDoubt);
 }
@@ -209,20 +200,25 @@ Result<void> Held::change(const char* how, std::span<const RowTag> rows, millise
     for (const RowTag row : rows) {
       const auto place = place_of(row);
       if (!place) continue;
-      const std::string key = core_.names.last_row(ConsumerNumber{place->consumer});
-      Call& call = parts.add(key, 0, [&](Call& begun) {
-        begun.keys = {key};
-        begun.arguments = {core_.names.prefix, how, std::to_string(wait_of(time))};
-      });
-      call.arguments.push_back(std::to_string(place->consumer));
-      call.arguments.push_back(std::to_string(place->lane));
-      call.arguments.push_back(place->number_text());
+      add_change(parts, core_.names, *place, how, std::to_string(wait_of(time)));
     }
     core_.run(core_.scripts.change, parts.calls(), Loss::kInDoubt);
   });
 }
 
 }  // namespace
+
+void add_change(Parts& parts, const Names& names, const RowPlace& place, BytesView how,
+                const std::string& time) {
+  const std::string key = names.last_row(ConsumerNumber{place.consumer});
+  Call& call = parts.add(key, 0, [&](Call& begun) {
+    begun.keys = {key};
+    begun.arguments = {names.prefix, how, time};
+  });
+  call.arguments.push_back(std::to_string(place.consumer));
+  call.arguments.push_back(std::to_string(place.lane));
+  call.arguments.push_back(place.number_text());
+}
 
 std::unique_ptr<HeldMessages> make_held(Core& core) { return std::make_unique<Held>(core); }
 

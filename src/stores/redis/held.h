@@ -2,13 +2,20 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include <semel/held_messages.h>
 
 #include "stores/redis/core.h"
+#include "stores/redis/held_rows.h"
+#include "stores/redis/parts.h"
 
 namespace semel::redis {
 
 std::unique_ptr<HeldMessages> make_held(Core& core);
+
+// A row, in a call of Scripts::change. `how`: release, hide or remove; `time`: in ms.
+void add_change(Parts& parts, const Names& names, const RowPlace& place, BytesView how,
+                const std::string& time);
 
 }  // namespace semel::redis

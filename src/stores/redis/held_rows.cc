@@ -145,6 +145,14 @@ NewRow row_of(const HeldMessage& message) {
           body_of(origin, message.headers, message.payload)};
 }
 
+std::array<Bytes, 4> words_of(ConsumerNumber consumer, const HeldMessage& message) {
+  NewRow row = row_of(message);
+  std::string lane;
+  if (message.key) lane = std::to_string(lane_of_id(core::encode_key(consumer, *message.key)));
+  return {std::move(lane), std::to_string(wait_of(message.delay)), std::move(row.head),
+          std::move(row.body)};
+}
+
 Origin origin_of(BytesView bytes) {
   Cutter cut(bytes);
   Origin origin;
@@ -174,15 +182,20 @@ Bytes bytes_of(const Origin& origin) {
   return bytes;
 }
 
+RowPlace place_at(const std::vector<Reply>& list, std::size_t at, std::uint32_t consumer) {
+  RowPlace place;
+  place.consumer = consumer;
+  place.lane = static_cast<unsigned>(list.at(at).number);
+  const Bytes& number = list.at(at + 1).bytes;
+  std::from_chars(number.data(), number.data() + number.size(), place.number);
+  return place;
+}
+
 void append_arrivals(std::vector<Arrival>& arrivals, std::uint32_t consumer, const Reply& reply) {
   const StoreTime now{milliseconds(reply.list.at(0).number)};
   for (std::size_t i = 1; i + 3 < reply.list.size(); i += 4) {
-    RowPlace place;
-    place.consumer = consumer;
-    place.lane = static_cast<unsigned>(reply.list[i].number);
-    const Bytes& number = reply.list[i + 1].bytes;
-    std::from_chars(number.data(), number.data() + number.size(), place.number);
-    arrivals.push_back(arrival_of(place, reply.list[i + 2].bytes, reply.list[i + 3].bytes, now));
+    arrivals.push_back(arrival_of(place_at(reply.list, i, consumer), reply.list[i + 2].bytes,
+                                  reply.list[i + 3].bytes, now));
   }
 }
 

@@ -12,6 +12,7 @@
 // has.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -57,6 +58,8 @@ struct NewRow {
 // Of a message whose key is known; `arrival` may be null.
 NewRow row_of(const Message& message, const Arrival* arrival);
 NewRow row_of(const HeldMessage& message);
+// What Scripts::append is given of a row: four words.
+std::array<Bytes, 4> words_of(ConsumerNumber consumer, const HeldMessage& message);
 
 // The parts of the body that say where a message came from and what it is, for letters.
 struct Origin {
@@ -70,6 +73,8 @@ struct Origin {
 Origin origin_of(BytesView bytes);
 Bytes bytes_of(const Origin& origin);
 
+// Whose lane and number stand at `at` in a list.
+RowPlace place_at(const std::vector<Reply>& list, std::size_t at, std::uint32_t consumer);
 // Adds the rows of a reply, from `list[1]` on: lane, number, head and body of each.
 void append_arrivals(std::vector<Arrival>& arrivals, std::uint32_t consumer, const Reply& reply);
 

@@ -3,16 +3,12 @@
 namespace semel::redis {
 
 const char* const kAppendScript = R"lua(
-local consumer = tonumber(ARGV[2])
+local consumer, answer = tonumber(ARGV[2]), {}
 for i = 3, #ARGV, 4 do
-  local lane = ARGV[i] ~= '' and tonumber(ARGV[i]) or nil
-  local row = parsed(ARGV[i + 2], consumer, lane, '')
-  row.lane, row.ready = lane, now + tonumber(ARGV[i + 1])
-  add(row, ARGV[i + 3])
-  save(row)
-  redis.call('ZADD', row.at .. 'n', row.ready, row.number)
+  local row = append(consumer, unpack(ARGV, i, i + 3))
+  answer[#answer + 1], answer[#answer + 2] = row.lane, row.number
 end
-return 'OK'
+return answer
 )lua";
 
 const char* const kMergeScript = R"lua(

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stores/redis/cluster_letters.h"
+#include "stores/redis/finisher.h"
 #include "stores/redis/inspector_scripts.h"
 #include "stores/redis/record.h"
 #include "stores/redis/record_view.h"
@@ -65,6 +66,10 @@ class RedisInspector final : public RecordInspector {
     });
   }
 
+  Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) override {
+    return core::contained([&] { return seized(id, lease); });
+  }
+
   Result<std::vector<StoreFinding>> verify(bool full) override {
     return core::contained([&] { return verify_in(core_, scripts_, full); });
   }
@@ -76,6 +81,7 @@ class RedisInspector final : public RecordInspector {
  private:
   std::vector<RecordView> listed(std::optional<ConsumerNumber> consumer,
                                  std::optional<RecordState> state, std::size_t limit);
+  std::optional<Lease> seized(const KeyId& id, std::chrono::milliseconds lease);
   bool forget_now(const KeyId& id, const Bytes& state, const Bytes& token);
   bool change(Script& script, const KeyId& id, const std::vector<Bytes>& arguments);
 
@@ -124,6 +130,12 @@ bool RedisInspector::forget_now(const KeyId& id, const Bytes& state, const Bytes
   if (!change(scripts_.may_forget, id, {state, token})) return false;
   remove_rows_of(core_, id);
   return change(scripts_.forget, id, {state, token});
+}
+
+std::optional<Lease> RedisInspector::seized(const KeyId& id, std::chrono::milliseconds lease) {
+  const Lease seized{id, {}, core_.instance.draw_nonce()};
+  const std::vector<Bytes> how = {std::to_string(lease.count()), Bytes(nonce_of(seized))};
+  return change(scripts_.seize, id, how) ? std::optional(seized) : std::nullopt;
 }
 
 bool RedisInspector::change(Script& script, const KeyId& id, const std::vector<Bytes>& arguments) {

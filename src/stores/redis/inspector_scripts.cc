@@ -1,5 +1,6 @@
 #include "stores/redis/inspector_scripts.h"
 
+#include "stores/redis/journal_script.h"
 #include "stores/redis/row_script.h"
 
 namespace semel::redis {
@@ -9,7 +10,8 @@ namespace {
 constexpr const char* kRead = R"lua(
 local old = redis.call('GETRANGE', KEYS[1], 0, 41)
 if old == '' then return 0 end
-if string.byte(old) ~= 1 or #old ~= 42 then return 3 end
+local format = string.byte(old)
+if (format ~= 1 and format ~= 2) or #old ~= 42 then return 3 end
 local state = string.sub(old, 2, 2)
 )lua";
 
@@ -32,6 +34,16 @@ if row then remove(row) end
 constexpr const char* kYes = "return 1";
 
 constexpr const char* kUnlock = "return reopen(KEYS[1]) and 1 or 0";
+
+constexpr const char* kSeize = R"lua(
+if state ~= 'P' and (state ~= 'C' or struct.unpack('>I6', old, 21) > now) then return 0 end
+local value = redis.call('GET', KEYS[1])
+local flags, attempt, token, first = struct.unpack('>BI4I7I6', value, 3)
+redis.call('SET', KEYS[1], head(format, 'C', flags - flags % 2, attempt, token, first,
+                                now + tonumber(ARGV[2]), string.sub(value, 27, 42)) ..
+                           ARGV[3] .. string.sub(value, state == 'C' and 59 or 43))
+return 1
+)lua";
 
 constexpr const char* kCheckHeld = R"lua(
 local answer = {}
@@ -79,7 +91,9 @@ InspectorScripts::InspectorScripts(const std::string& clock, const std::string& 
                                     (cluster ? "" : kForgetRow) + kYes),
              Script::Reach::kSlot),
       may_forget(script_text(clock, std::string(kRead) + kMayForget + kYes)),
-      unlock(script_text(clock, rows + kRead + kUnlock), Script::Reach::kSlot),
+      unlock(script_text(clock, rows + kJournalScript + kReopenScript + kRead + kUnlock),
+             Script::Reach::kSlot),
+      seize(script_text(clock, rows + kRead + kSeize)),
       check_held(script_text(clock, rows + kCheckHeld), Script::Reach::kSlot),
       check_linked(script_text(clock, rows + kCheckLinked), Script::Reach::kSlot),
       check_rows(script_text(clock, rows + kCheckRows), Script::Reach::kSlot) {}

@@ -20,6 +20,8 @@ struct InspectorScripts {
   Script may_forget;
   // Parked or dead: retrying, due now.
   Script unlock;
+  // Lease in ms and its nonce. Parked, or consuming with its lease over: consuming under that one.
+  Script seize;
 
   // For verify. Keys: records. Answer: a letter for each, H where the row that is held for it is
   // missing, else `-`.

@@ -92,7 +92,7 @@ TEST_F(Inspected, VerifyFindsWhatDoesNotAgree) {
 
 TEST_F(Inspected, WhatANewerSemelWroteIsNotForgotten) {
   const Message newer = place_.message("newer");
-  place_.server().run({"SET", place_.name(newer), "\x02 and what it means by it"});
+  place_.server().run({"SET", place_.name(newer), "\x03 and what it means by it"});
   EXPECT_EQ(records().show(newer.key().id).error().code, "R210");
   EXPECT_EQ(records().forget(newer.key().id).error().code, "R210");
   EXPECT_EQ(records().unlock(newer.key().id).error().code, "R210");

@@ -98,10 +98,15 @@ local function hold_letter(id, letter, record)
   hold_copy(letter, kept[1] or '', kept[2] or struct.pack('>I4', 0), now, record)
 end
 
--- Parked or dead → retrying, due now; false where the record is in no such state.
-local function reopen(key)
+)lua";
+
+const char* const kReopenScript = R"lua(
+-- Parked or dead → retrying, due now; false where the record is in no such state. `note`: of giving
+-- up, where it is one.
+local function reopen(key, note)
   local value = redis.call('GET', key)
-  if not value or #value < 42 or string.byte(value) ~= 1 then return false end
+  local format = value and string.byte(value)
+  if (format ~= 1 and format ~= 2) or #value < 42 then return false end
   local state, flags, attempt, token, first = struct.unpack('>c1BI4I7I6', value, 2)
   if state ~= 'P' and state ~= 'X' then return false end
   local id, print, held = string.sub(key, -20), string.sub(value, 27, 42), false
@@ -120,8 +125,10 @@ local function reopen(key)
       held = true
     end
   end
-  local value_now = head('R', flags % 2 + (held and 2 or 0), attempt, token, first, now, print)
-  redis.call('SET', key, value_now .. string.sub(value, 43))
+  local rest = string.sub(value, 43)
+  if note then format, rest = noted(format, rest, note) end
+  flags = flags % 2 + (held and 2 or 0)
+  redis.call('SET', key, head(format, 'R', flags, attempt, token, first, now, print) .. rest)
   return true
 end
 )lua";
@@ -232,6 +239,6 @@ end
 return added
 )lua";
 
-const char* const kUnlockScript = "return reopen(KEYS[1]) and 1 or 0";
+const char* const kUnlockScript = "return reopen(KEYS[1], ARGV[2]) and 1 or 0";
 
 }  // namespace semel::redis

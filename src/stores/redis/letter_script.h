@@ -1,4 +1,5 @@
-// The scripts of dead letters. Each stands behind kRowScript and kLetterScript.
+// The scripts of dead letters. Each stands behind kRowScript and kLetterScript, replay and unlock
+// behind kReopenScript too.
 #pragma once
 
 namespace semel::redis {

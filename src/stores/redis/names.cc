@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
 #include <utility>
+
+#include "stores/redis/slot_map.h"
 
 namespace semel::redis {
 namespace {
@@ -16,7 +19,31 @@ unsigned slot_of(const KeyId& id) noexcept {
   return (mixed ^ mixed >> 16U) % kSlots;
 }
 
+constexpr std::size_t kTag = 2;
+constexpr std::size_t kBraced = kTag + 2;
+using Tags = std::array<std::array<char, kTag>, kSlots>;
+
+// The first one of each of the equal ranges that a Cluster's slots are cut into. Without h, which
+// begins the tags of held rows.
+Tags make_tags() {
+  constexpr std::string_view kCharacters = "0123456789abcdefgijklmnopqrstuvwxyz";
+  Tags tags{};
+  for (const char first : kCharacters) {
+    for (const char second : kCharacters) {
+      const std::array<char, kTag> tag = {first, second};
+      auto& place = tags[cluster_slot({tag.data(), kTag}) / (kClusterSlots / kSlots)];
+      if (place.front() == '\0') place = tag;
+    }
+  }
+  return tags;
+}
+
 }  // namespace
+
+std::string_view tag_of(unsigned slot) noexcept {
+  static const Tags tags = make_tags();
+  return {tags[slot].data(), kTag};
+}
 
 Names::Names(std::string all_begin_with, bool on_cluster)
     : consumers(all_begin_with + "{store}consumers"),
@@ -43,16 +70,15 @@ std::string Names::lane(ConsumerNumber consumer, unsigned lane) const {
 }
 
 std::string Names::token_of(std::string_view record) const {
-  constexpr std::size_t kSlot = 4;
   if (!cluster) return prefix + "{store}token";
-  return std::string(record.substr(0, prefix.size() + kSlot)) + "token";
+  return std::string(record.substr(0, prefix.size() + kBraced)) + "token";
 }
 
 std::vector<std::string> Names::tokens() const {
   if (!cluster) return {token_of({})};
   std::vector<std::string> all;
   for (unsigned slot = 0; slot < kSlots; ++slot) {
-    all.push_back(fmt::format("{}{{{:02x}}}token", prefix, slot));
+    all.push_back(fmt::format("{}{{{}}}token", prefix, tag_of(slot)));
   }
   return all;
 }
@@ -63,15 +89,11 @@ std::string nowhere_beside(std::string_view name) {
 }
 
 std::string Names::in_slot(const KeyId& id, std::string_view what) const {
-  static_assert(kSlots == 256, "two digits");
-  constexpr const char* kDigits = "0123456789abcdef";
-  const unsigned slot = slot_of(id);
   std::string name;
   name.reserve(prefix.size() + 4 + what.size() + KeyId::kSize);
   name += prefix;
   name += '{';
-  name += kDigits[slot / 16];
-  name += kDigits[slot % 16];
+  name += tag_of(slot_of(id));
   name += '}';
   name += what;
   name += id.view();
@@ -79,10 +101,9 @@ std::string Names::in_slot(const KeyId& id, std::string_view what) const {
 }
 
 std::optional<KeyId> Names::id_of(std::string_view name) const {
-  constexpr std::size_t kSlot = 4;
   KeyId id;
-  if (name.size() != prefix.size() + kSlot + KeyId::kSize) return std::nullopt;
-  std::memcpy(id.bytes.data(), name.data() + prefix.size() + kSlot, KeyId::kSize);
+  if (name.size() != prefix.size() + kBraced + KeyId::kSize) return std::nullopt;
+  std::memcpy(id.bytes.data(), name.data() + prefix.size() + kBraced, KeyId::kSize);
   if (record(id) != name) return std::nullopt;
   return id;
 }

@@ -30,11 +30,11 @@ RecordState state_of(char letter) {
 
 core::Record decoded(BytesView bytes) {
   if (bytes.empty()) damaged();
-  if (bytes.front() > kFormat && bytes.front() <= kGreatestFormat) {
+  if (bytes.front() > kJournalFormat && bytes.front() <= kGreatestFormat) {
     core::fail({ErrorKind::kRejected, "R210", "a newer Semel has written records to this store",
                 "run the newer program, or use another prefix"});
   }
-  if (bytes.front() != kFormat || bytes.size() < kHead) damaged();
+  if (!is_known_format(bytes.front()) || bytes.size() < kHead) damaged();
   core::Record record;
   Cutter cut(bytes.substr(1));
   record.state = state_of(cut.bytes(1).front());
@@ -51,9 +51,11 @@ core::Record decoded(BytesView bytes) {
   if (cut.empty()) return record;
   if (record.state != RecordState::kCompleted) cut.sized();
   if (cut.empty()) return record;
+  const bool journalled = bytes.front() == kJournalFormat;
+  if (journalled) cut.sized();
   record.reason = cut.sized();
   record.error = cut.sized();
-  record.result = cut.rest();
+  if (!journalled) record.result = cut.rest();
   return record;
 }
 

@@ -9,8 +9,12 @@
 //   fingerprint
 //   consuming only: 16 nonce
 //   not completed: 4 size of the key's text, and the text
+//   version 2 only: the journal, in parts: see journal.h
 //   reason, error, result; nothing where all are empty, else each of the first two behind 4 bytes
 //   of its size
+//
+// Version 1 is a record without a journal of steps, 2 one with it: an older Semel, which would drop
+// the journal, refuses that.
 //
 // Times are milliseconds since 1970 by the server's clock. `until`: the lease's end, when a retry
 // is due, or when it was completed. Flags: 1 its outcome is unknown, 2 a row is held for it.
@@ -25,6 +29,10 @@ namespace semel::redis {
 
 // Where the parts stand, for the scripts too; they count from 1.
 inline constexpr char kFormat = 1;
+inline constexpr char kJournalFormat = 2;
+inline bool is_known_format(char format) noexcept {
+  return format == kFormat || format == kJournalFormat;
+}
 inline constexpr std::size_t kHead = 42;
 inline constexpr std::size_t kNonceEnd = kHead + 16;
 

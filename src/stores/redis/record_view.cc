@@ -34,7 +34,7 @@ RecordView view_of(const KeyId& id, BytesView bytes) {
 
 bool is_unfinished(BytesView beginning, std::optional<RecordState> state) {
   if (beginning.empty()) return false;
-  if (beginning.front() != kFormat || beginning.size() < 2) return true;
+  if (!is_known_format(beginning.front()) || beginning.size() < 2) return true;
   const char letter = beginning[1];
   return state ? letter == state_letter(*state) : letter != state_letter(RecordState::kCompleted);
 }

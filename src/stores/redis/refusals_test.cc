@@ -6,6 +6,7 @@
 #include <semel/live_checks.h>
 #include <semel/records.h>
 #include <semel/run_markers.h>
+#include <semel/steps.h>
 
 #include <sstream>
 
@@ -181,7 +182,16 @@ TEST_F(RedisRights, AreEnoughForRecordsAndWhatIsHeld) {
   done.ack = taken->at(0).row;
   finish(done);
   const Message parked = test::make_message(consumer_, "parked");
-  finish(test::parked(acquire(parked), &parked));
+  const Lease stepping = acquire(parked);
+  for (const char* name : {"first", "second"}) {
+    StepEntry entry;
+    entry.name = name;
+    const auto kept = store_->facets().steps->keep(stepping, entry);
+    ASSERT_TRUE(kept.has_value()) << kept.error().message;
+  }
+  finish(test::parked(stepping, &parked));
+  EXPECT_EQ(store_->facets().steps->read(parked.key().id).value().entries.size(), 2U);
+  EXPECT_TRUE(store_->facets().steps->give_up(parked.key().id, {"why", "", 1, 0}).value());
 }
 
 TEST_F(RedisRights, AreEnoughForDeadLettersAndRuns) {
@@ -258,7 +268,7 @@ TEST(RedisRefusals, SomethingElseUnderARecordsName) {
   const Message fine = place.message("fine");
   place.server().run({"LPUSH", place.name(list), "x"});
   place.server().run({"SET", place.name(text), "x"});
-  place.server().run({"SET", place.name(newer), "\x02"});
+  place.server().run({"SET", place.name(newer), "\x03"});
   EXPECT_EQ(place.try_claim(list).error().code, "R263");
   EXPECT_EQ(place.try_claim(text).error().code, "R202");
   EXPECT_EQ(place.try_claim(newer).error().code, "R210");

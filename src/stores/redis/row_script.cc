@@ -139,6 +139,16 @@ local function add(row, body)
   if has(row, LINE) then join(row) end
 end
 
+-- One that nobody has met.
+local function append(consumer, lane, delay, head, body)
+  local row = parsed(head, consumer, lane ~= '' and tonumber(lane) or nil, '')
+  row.ready = now + tonumber(delay)
+  add(row, body)
+  save(row)
+  redis.call('ZADD', row.at .. 'n', row.ready, row.number)
+  return row
+end
+
 -- Under a number of its own, for what was taken under the old one may still be ended by it. It
 -- keeps its place in the line.
 local function renumber(row)

@@ -16,4 +16,7 @@ extern const char* const kRowScript;
 // Dead letters. Behind kRowScript.
 extern const char* const kLetterScript;
 
+// What lets a closed record go on. Behind kLetterScript and kJournalScript.
+extern const char* const kReopenScript;
+
 }  // namespace semel::redis

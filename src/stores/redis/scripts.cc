@@ -6,6 +6,7 @@
 #include "stores/redis/error_table.h"
 #include "stores/redis/finish_script.h"
 #include "stores/redis/held_script.h"
+#include "stores/redis/journal_script.h"
 #include "stores/redis/letter_script.h"
 #include "stores/redis/names.h"
 #include "stores/redis/row_script.h"
@@ -24,12 +25,13 @@ constexpr const char* kCommon = R"lua(
 -- Numbers as text: the server would print each of them with 17 digits.
 local function beginning(key) return redis.call('GETRANGE', key, '0', '57') end
 
-local function head(state, flags, attempt, token, first, till, print)
-  return struct.pack('>Bc1BI4I7I6I6', 1, state, flags, attempt, token, first, till) .. print
+local function head(format, state, flags, attempt, token, first, till, print)
+  return struct.pack('>Bc1BI4I7I6I6', format, state, flags, attempt, token, first, till) .. print
 end
 
 local function held_by(old, nonce)
-  return string.sub(old, 1, 2) == '\001C' and string.sub(old, 43, 58) == nonce
+  local begin = string.sub(old, 1, 2)
+  return (begin == '\001C' or begin == '\002C') and string.sub(old, 43, 58) == nonce
 end
 )lua";
 
@@ -71,15 +73,35 @@ if given then
 end
 last = math.max(last, tonumber(ARGV[3]), micros + epoch * 4294967296 - 1)
 
-local answers, made, names, values, bad = { now }, {}, {}, {}, false
+local answers, made, missed, bad = { now }, false, false, false
 
--- How to look at a key that is there.
-local function looker()
+-- The ends of all records that are made here differ by token and print alone.
+local made_head = pack('>Bc1BI4', 1, 'C', 0, 1)
+local made_times = pack('>I6I6', now, now + lease)
+
+-- A number is the token of a record that was made.
+for i = 2, #KEYS do
+  local at = 3 * i
+  local value = made_head .. pack('>I7', last + 1) .. made_times .. ARGV[at] .. ARGV[at + 1] ..
+                ARGV[at + 2]
+  if call('SET', KEYS[i], value, 'NX') then
+    last, made = last + 1, true
+    answers[i] = last
+  else
+    missed = missed or {}
+    missed[#missed + 1] = i
+  end
+end
+
+-- What is there already is looked at, and written when all of it could be read.
+local names, values
+if missed then
+  names, values = {}, {}
   local none, want_result, gone = string.rep('\000', 16), ARGV[2] == '1', ARGV[5]
 
-  local function acquire(key, flags, attempt, token, first, print, nonce, tail)
+  local function acquire(key, format, flags, attempt, token, first, print, nonce, tail)
     last = math.max(last, token) + 1
-    local value = pack('>Bc1BI4I7I6I6', 1, 'C', flags, attempt + 1, last, first, now + lease) ..
+    local value = pack('>Bc1BI4I7I6I6', format, 'C', flags, attempt + 1, last, first, now + lease) ..
                   print .. nonce
     local at = #names + 1
     names[at], values[at] = key, value .. tail
@@ -94,9 +116,10 @@ local function looker()
     return false
   end
 
-  return function(key, print, nonce)
+  local function look(key, print, nonce)
     local old = redis.pcall('GETRANGE', key, '0', '57')
-    if type(old) == 'table' or string.byte(old) ~= 1 or #old < 42 then
+    local format = type(old) == 'string' and string.byte(old)
+    if (format ~= 1 and format ~= 2) or #old < 42 then
       bad = bad or old
       return type(old) == 'table' or string.sub(old, 1, 1)
     end
@@ -108,7 +131,7 @@ local function looker()
     if same and till <= now and (state == 'C' or state == 'R') then
       if state == 'C' then flags = flags - flags % 2 + 1 end
       local tail = string.sub(call('GET', key), state == 'C' and 59 or 43)
-      return acquire(key, flags, attempt, token, first, recorded, nonce, tail)
+      return acquire(key, format, flags, attempt, token, first, recorded, nonce, tail)
     end
     if state == 'C' then return old end
     if not same or state == 'R' or (state == 'D' and not want_result) then
@@ -116,38 +139,27 @@ local function looker()
     end
     return call('GET', key)
   end
-end
 
--- The ends of all records that are made here differ by token and print alone.
-local made_head = pack('>Bc1BI4', 1, 'C', 0, 1)
-local made_times = pack('>I6I6', now, now + lease)
-local look
-
--- A number is the token of a record that was made.
-for i = 2, #KEYS do
-  local at = 3 * i
-  local key, print, nonce = KEYS[i], ARGV[at], ARGV[at + 1]
-  local value = made_head .. pack('>I7', last + 1) .. made_times .. print .. nonce .. ARGV[at + 2]
-  if call('SET', key, value, 'NX') then
-    last = last + 1
-    made[#made + 1], answers[i] = key, last
-  else
-    look = look or looker()
-    answers[i] = look(key, print, nonce)
+  for _, i in ipairs(missed) do answers[i] = look(KEYS[i], ARGV[3 * i], ARGV[3 * i + 1]) end
+  -- What cannot be read changes nothing.
+  if bad then
+    for i = 2, #KEYS do
+      if type(answers[i]) == 'number' then call('DEL', KEYS[i]) end
+    end
+    return type(bad) == 'table' and bad or answers
   end
+  made = made or #names > 0
 end
--- What cannot be read changes nothing.
-if bad then
-  for _, key in ipairs(made) do call('DEL', key) end
-  return type(bad) == 'table' and bad or answers
-end
-if #made + #names > 0 then
+
+if made then
   local quiet = known and math.floor(last / 2147483648) == math.floor(stored / 2147483648)
   quiet = quiet and redis.set_repl and pcall(redis.set_repl, redis.REPL_NONE)
   call('SET', KEYS[1], pack('>I4I7', epoch, last) .. life)
   if quiet then redis.set_repl(redis.REPL_ALL) end
 end
-for i, name in ipairs(names) do call('SET', name, values[i]) end
+if names then
+  for i, name in ipairs(names) do call('SET', name, values[i]) end
+end
 return answers
 )lua";
 
@@ -171,7 +183,8 @@ local olds, ended, answer = {}, {}, {}
 for i, key in ipairs(KEYS) do olds[i] = call('GETRANGE', key, '0', '57') end
 for i, key in ipairs(KEYS) do
   local old = olds[i]
-  if ended[key] or sub(old, 1, 2) ~= '\001C' or sub(old, 43, 58) ~= ARGV[2 * i] then
+  local begin = sub(old, 1, 2)
+  if ended[key] or (begin ~= '\001C' and begin ~= '\002C') or sub(old, 43, 58) ~= ARGV[2 * i] then
     answer[i] = '0'
   elseif string.byte(old, 3) >= 2 then
     answer[i] = 'h'
@@ -215,14 +228,19 @@ class ScriptMaker {
   ScriptMaker(const std::string& clock, bool cluster) : clock_(clock), rows_(row_text(cluster)) {}
 
   Script bare(const char* body) const { return Script(with_time(clock_, body)); }
-  Script records(const char* body) const { return Script(with_common(clock_, body)); }
+  Script records(const std::string& body) const {
+    return Script(with_common(clock_, body.c_str()));
+  }
   Script rows(const std::string& body) const {
     return Script(with_common(clock_, rows_.c_str()) + body, Script::Reach::kSlot);
   }
   Script letters(const std::string& body) const { return rows(kLetterScript + body); }
+  Script reopening(const std::string& body) const {
+    return letters(std::string(kJournalScript) + kReopenScript + body);
+  }
   Script finish() const {
-    return Script(with_common(clock_, kPlainFinishScript) + rows_ + kLetterScript + kKeepScript +
-                  kFinishScript);
+    return Script(with_common(clock_, kJournalScript) + kPlainFinishScript + rows_ + kLetterScript +
+                  kKeepScript + kFinishScript);
   }
 
  private:
@@ -238,6 +256,7 @@ Scripts::Scripts(const ScriptMaker& make)
       renew(make.records(kRenew)),
       finish(make.finish()),
       complete(make.bare(kComplete)),
+      keep_step(make.records(std::string(kJournalScript) + kKeepStepScript)),
       append(make.rows(kAppendScript)),
       look(make.rows(std::string(kMergeScript) + kLookScript)),
       take(make.rows(std::string(kMergeScript) + kTakeScript)),
@@ -247,11 +266,11 @@ Scripts::Scripts(const ScriptMaker& make)
       lines(make.rows(kLinesScript)),
       letter_heads(make.letters(kLetterHeadsScript)),
       list_letters(make.letters(kListLettersScript)),
-      replay(make.letters(kReplayScript)),
+      replay(make.reopening(kReplayScript)),
       discard(make.letters(kDiscardScript)),
       edit(make.letters(kEditScript)),
       add(make.letters(kAddScript)),
-      unlock(make.letters(kUnlockScript)),
+      unlock(make.reopening(kUnlockScript)),
       begin_run(make.rows(kBeginScript)),
       end_run(make.rows(kEndScript)),
       sign(make.rows(kSignScript)),

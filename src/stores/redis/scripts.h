@@ -69,17 +69,20 @@ struct Scripts {
   Script renew;
   // Keys: records; of an entry without a lease any. Arguments: the prefix; then seven of each:
   // nonce, empty without a lease; D, R, P, X as in its bytes, N for not started or A for an ack
-  // alone; flags, of kFinishUnknown and kFinishUncounted; delay in ms; ttl in ms or nothing;
-  // ending_of(); what Extra says, or nothing. Answer: as renew.
+  // alone; flags, of those below; delay in ms; ttl in ms or nothing; ending_of(), and before it
+  // note_of() behind its size where the flags say so; what Extra says, or nothing. Answer: as
+  // renew.
   Script finish;
   // Keys: records. Arguments: ttl in ms or nothing; then each one's nonce and ending_of(). Answer:
   // as renew, and "h" for one that is left alone, because a message is held for it.
   Script complete;
+  // Key: a record. Nonce, sized_entry(). Answer: 1, or 0 where the nonce does not hold it.
+  Script keep_step;
 
   // The keys of what follows are those that a name in it begins with: all of a consumer's rows.
   // The first argument is the prefix, the second the consumer.
   //
-  // Of each row: lane or nothing, delay in ms, head, body. Answer: OK.
+  // Of each row: lane or nothing, delay in ms, head, body. Answer, of each: lane, number.
   Script append;
   // Number and bytes at most. Answer: the time in ms, then of each row lane, number, head and body.
   Script look;
@@ -114,8 +117,8 @@ struct Scripts {
   Script edit;
   // Of each: head, and the body of a row. Answer: how many were added.
   Script add;
-  // Key: a record. It goes from parked or dead to retrying, and what it keeps is due. Answer: 1, or
-  // 0 where it is in no such state.
+  // Key: a record. Perhaps a note of giving up. It goes from parked or dead to retrying, and what
+  // it keeps is due. Answer: 1, or 0 where it is in no such state.
   Script unlock;
 
   // Who runs. The first argument is the prefix, the second an instance.
@@ -150,5 +153,6 @@ std::string row_text(bool cluster);
 
 inline constexpr unsigned kFinishUnknown = 1;
 inline constexpr unsigned kFinishUncounted = 2;
+inline constexpr unsigned kFinishGivesUp = 4;
 
 }  // namespace semel::redis

@@ -25,6 +25,7 @@
 #include "stores/redis/positions.h"
 #include "stores/redis/record.h"
 #include "stores/redis/run_markers.h"
+#include "stores/redis/steps.h"
 
 namespace semel::redis {
 namespace {
@@ -50,8 +51,9 @@ std::uint32_t number_for(const std::string& name) {
 
 // A record that is evicted is handled again; a message would be lost.
 void need_no_messages(std::span<const Finish> batch) {
-  const bool refused = std::ranges::any_of(
-      batch, [](const Finish& one) { return !one.lease || one.keep != nullptr || one.ack; });
+  const bool refused = std::ranges::any_of(batch, [](const Finish& one) {
+    return !one.lease || one.keep != nullptr || one.ack || !one.outgoing.empty();
+  });
   if (!refused) return;
   core::fail({ErrorKind::kRejected, "R267",
               "the Redis server may evict messages: none is entrusted to it",
@@ -69,7 +71,8 @@ class RedisStore final : public Store {
         inspector_(make_inspector(core_, inner.clock)),
         positions_(make_positions(core_)),
         gates_(make_gates(core_, inner.clock)),
-        live_(make_live_checks(core_.router)) {
+        live_(make_live_checks(core_.router)),
+        steps_(make_steps(core_)) {
     traits_.name = "redis";
     traits_.durable = facts.keeps_log;
     traits_.forgets = facts.evicts;
@@ -83,6 +86,7 @@ class RedisStore final : public Store {
     facets.positions = positions_.get();
     facets.gates = gates_.get();
     facets.live = live_.get();
+    facets.steps = steps_.get();
     if (!keeps_messages_) return facets;
     facets.held = held_.get();
     facets.dead_letters = dead_letters_.get();
@@ -137,6 +141,7 @@ class RedisStore final : public Store {
   const std::unique_ptr<Positions> positions_;
   const std::unique_ptr<Gates> gates_;
   const std::unique_ptr<LiveChecks> live_;
+  const std::unique_ptr<StepStore> steps_;
 };
 
 ConsumerNumber RedisStore::attach_now(const ConsumerSpec& spec) {

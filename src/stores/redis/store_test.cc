@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "stores/redis/slot_map.h"
 #include "stores/redis/test_place.h"
 #include "tests/support/tcp_proxy.h"
 
@@ -288,6 +289,15 @@ TEST(RedisStore, RecordsAreSpreadOverSlots) {
       slots.insert(name.substr(name.find('{'), 4));
     }
     EXPECT_GT(slots.size(), kSlots * 9 / 10) << "in order: " << sorted;
+  }
+}
+
+TEST(RedisNames, RecordsLieEquallyFarApartOnACluster) {
+  constexpr std::size_t kRange = kClusterSlots / kSlots;
+  for (unsigned slot = 0; slot < kSlots; ++slot) {
+    const std::string_view tag = tag_of(slot);
+    EXPECT_EQ(cluster_slot(tag) / kRange, slot) << tag;
+    EXPECT_NE(tag.front(), 'h') << "held rows";
   }
 }
 

@@ -3,43 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "stores/redis/test_place.h"
 #include "stores/redis/wire.h"
-#include "tests/support/temp_dir.h"
 
 namespace semel::redis {
 namespace {
 
 using test::RedisServer;
 using test::TlsIdentity;
-
-// A folder that the server's user may read.
-class Certificates {
- public:
-  Certificates() {
-    using std::filesystem::perms;
-    std::filesystem::permissions(folder_.path(), perms::owner_all | perms::others_read |
-                                                     perms::others_exec | perms::group_read |
-                                                     perms::group_exec);
-  }
-  // "name.pem" and "name.key".
-  void add(const std::string& name, const TlsIdentity& identity) const {
-    write(name + ".pem", identity.certificate());
-    write(name + ".key", identity.private_key());
-  }
-  void write(const std::string& name, const std::string& text) const {
-    test::write_file(file(name), text);
-    using std::filesystem::perms;
-    std::filesystem::permissions(file(name), perms::owner_read | perms::owner_write |
-                                                 perms::group_read | perms::others_read);
-  }
-  std::string file(const std::string& name) const { return folder_.file(name); }
-
- private:
-  test::TempDir folder_;
-};
 
 class RedisTls : public ::testing::Test {
  protected:
@@ -48,12 +19,12 @@ class RedisTls : public ::testing::Test {
     files_.add("other", TlsIdentity("DNS:example.com"));
   }
   // With the certificate of that name.
-  std::unique_ptr<RedisServer> server(const std::string& identity, const char* clients = "no") {
-    return std::make_unique<RedisServer>(RedisServer::Options{
-        .arguments = {"--appendfsync", "no", "--tls-port", std::to_string(port_), "--tls-cert-file",
-                      files_.file(identity + ".pem"), "--tls-key-file",
-                      files_.file(identity + ".key"), "--tls-ca-cert-file", files_.file("host.pem"),
-                      "--tls-auth-clients", clients}});
+  std::unique_ptr<RedisServer> server(const std::string& identity, bool asks_clients = false) {
+    RedisServer::Options options = RedisServer::fast();
+    test::add_tls(options.arguments,
+                  {port_, files_.file(identity + ".pem"), files_.file(identity + ".key"),
+                   files_.file("host.pem"), asks_clients});
+    return std::make_unique<RedisServer>(std::move(options));
   }
   std::string url(const std::string& options) const {
     return fmt::format("rediss://127.0.0.1:{}?{}", port_, options);
@@ -67,7 +38,7 @@ class RedisTls : public ::testing::Test {
     return "tls-ca=" + files_.file(name + ".pem");
   }
 
-  const Certificates files_;
+  const test::TlsFiles files_;
   const int port_ = test::free_port();
 };
 
@@ -125,7 +96,7 @@ TEST_F(RedisTls, AnothersCertificateIsRefused) {
 }
 
 TEST_F(RedisTls, AServerMayAskForACertificate) {
-  const auto redis = server("host", "yes");
+  const auto redis = server("host", true);
   EXPECT_FALSE(open(trusted()).has_value());
   const auto known = open(trusted() + "&tls-cert=" + files_.file("host.pem") +
                           "&tls-key=" + files_.file("host.key"));

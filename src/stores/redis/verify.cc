@@ -9,6 +9,7 @@
 
 #include "stores/redis/core.h"
 #include "stores/redis/held_rows.h"
+#include "stores/redis/journal.h"
 #include "stores/redis/record.h"
 #include "stores/redis/record_view.h"
 #include "stores/redis/scan.h"
@@ -94,6 +95,7 @@ class Verify {
       }
       try {
         const auto record = decoded(whole_part(bytes[i].bytes));
+        if (full_) journal_in(bytes[i].bytes);
         const bool stays =
             record.state != RecordState::kCompleted && record.state != RecordState::kDead;
         if (stays) unfinished.push_back(records[i]);
@@ -216,7 +218,9 @@ class Verify {
       const auto id = parked_for(rows[i + 1].bytes);
       if (!id) continue;
       const std::string record = names_.record(*id);
-      if (router_.ask({"GETRANGE", record, "1", "1"}, Loss::kNothingDone).bytes == "P") continue;
+      // C: a person is about to say what becomes of it, or was.
+      const Bytes state = router_.ask({"GETRANGE", record, "1", "1"}, Loss::kNothingDone).bytes;
+      if (state == "P" || state == "C") continue;
       // It may have been opened meanwhile.
       const Bytes& number = rows[i].bytes;
       if (!parked_for(router_.ask({"HGET", heads, number}, Loss::kNothingDone).bytes)) continue;

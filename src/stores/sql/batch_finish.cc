@@ -15,11 +15,18 @@ bool only_completes(const Finish& finish) noexcept {
 
 }  // namespace
 
-bool stands_since_claim(std::span<const Finish> batch, ClaimedKeys& claims) noexcept {
+bool stands_since_claim(std::span<const Finish> batch, ClaimedKeys& claims,
+                        std::vector<ManyRecords::Kept>& kept) {
+  kept.clear();
   return std::ranges::all_of(batch, [&](const Finish& finish) {
-    if (!only_completes(finish) || finish.ack || !finish.result.empty()) return false;
+    if (!finish.lease || finish.to != To::kCompleted || finish.ack) return false;
+    if (!finish.outgoing.empty()) return false;
     const Claimed* const claimed = claims.find(finish.lease->key);
-    return claimed != nullptr && !claimed->finished && !claimed->live && !claimed->inbox;
+    if (claimed == nullptr || claimed->finished || claimed->live) return false;
+    if (!claimed->inbox) return !finish.inbox && finish.result.empty();
+    if (!finish.inbox || finish.keep == nullptr) return false;
+    kept.push_back({*claimed->inbox, finish.keep, finish.result});
+    return true;
   });
 }
 
@@ -68,7 +75,18 @@ std::vector<Applied> BatchFinish::run(std::span<const Finish> batch) {
   remove_rows();
   end_claimed();
   end_others();
+  send();
   return std::move(applied_);
+}
+
+// What leaves with those that were applied.
+void BatchFinish::send() {
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    if (applied_[i] != Applied::kYes) continue;
+    for (const Outgoing& one : all_[i].finish->outgoing) {
+      tables_.held.add(HeldContent::of(one.to, one.message, now()), now());
+    }
+  }
 }
 
 void BatchFinish::complete_leased() {

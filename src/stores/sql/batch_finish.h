@@ -37,9 +37,10 @@ class ManyRecords {
   virtual void keep(std::span<const Kept> messages) = 0;
 };
 
-// Whether `batch` writes nothing: each completes a key that the unit has claimed just now, whose
-// record says so since then.
-bool stands_since_claim(std::span<const Finish> batch, ClaimedKeys& claims) noexcept;
+// Whether all of `batch` completes keys that the unit has claimed just now, whose records say so
+// since then: what is `kept` is all that is left to write.
+bool stands_since_claim(std::span<const Finish> batch, ClaimedKeys& claims,
+                        std::vector<ManyRecords::Kept>& kept);
 
 class BatchFinish {
  public:
@@ -61,6 +62,7 @@ class BatchFinish {
   void remove_rows();
   void end_claimed();
   void end_others();
+  void send();
   void end_claimed_otherwise(Claimed& claimed, const Finish& finish);
   StoreTime now();
   StoreTime claimed_at(const Claimed& claimed);

@@ -15,18 +15,10 @@ std::vector<std::uint32_t> in_order(std::span<const Message* const> messages) {
   return order;
 }
 
-Nonce draw(Random& random) {
-  const std::uint64_t words[] = {random.next(), random.next()};
-  Nonce nonce;
-  static_assert(sizeof words == sizeof nonce.bytes);
-  std::memcpy(nonce.bytes.data(), words, sizeof words);
-  return nonce;
-}
-
 std::vector<Nonce> draw(Random& random, std::size_t count) {
   std::vector<Nonce> nonces;
   nonces.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) nonces.push_back(draw(random));
+  for (std::size_t i = 0; i < count; ++i) nonces.push_back(core::draw_nonce(random));
   return nonces;
 }
 

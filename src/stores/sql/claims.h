@@ -20,7 +20,6 @@ namespace semel::sql {
 // in this order.
 std::vector<std::uint32_t> in_order(std::span<const Message* const> messages);
 
-Nonce draw(Random& random);
 std::vector<Nonce> draw(Random& random, std::size_t count);
 
 // A claim whose answer was lost is said again, under its own nonces: what it had claimed is found
@@ -53,7 +52,8 @@ struct Claimed {
 class ClaimedKeys {
  public:
   void clear() noexcept;
-  void add(Claimed claimed) { all_.push_back(std::move(claimed)); }
+  void reserve(std::size_t more) { all_.reserve(all_.size() + more); }
+  Claimed& add(Claimed claimed) { return all_.emplace_back(std::move(claimed)); }
   // Null where the unit has not claimed it. Fast where keys are asked for in the order of the
   // claim.
   Claimed* find(const KeyId& id) noexcept;

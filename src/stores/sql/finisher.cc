@@ -97,6 +97,11 @@ std::optional<std::int64_t> Finisher::write_inbox(InboxRow row, const Finish& fi
 
 void Finisher::keep(const KeyId& id, RecordRow& row, const Finish& finish, StoreTime now,
                     std::optional<std::int64_t> reserved) {
+  if (finish.giving_up) {
+    tables_.steps.give_up(id, *finish.giving_up, now);
+  } else if (finish.to == To::kDead) {
+    tables_.steps.given_up(id);
+  }
   if (row.key.empty() && finish.keep != nullptr) row.key = finish.keep->key().text;
   if (finish.to != To::kNotStarted) {
     const InboxRow inbox = row.inbox ? InboxRow{row.inbox, true} : InboxRow{reserved, false};

@@ -15,18 +15,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-HeldContent content_of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now) {
-  HeldContent content;
-  content.consumer = consumer;
-  content.due = after(now, message.delay);
-  if (message.key) content.key = *message.key;
-  content.payload = message.payload;
-  content.headers = &message.headers;
-  content.content_type = message.content_type;
-  content.type = message.type;
-  return content;
-}
-
 // Holding back what comes to lines that have rows, within its transaction.
 class Behind {
  public:
@@ -102,7 +90,7 @@ class Held final : public HeldMessages {
         HeldRows held = rows(work.session());
         const StoreTime now = work.now();
         for (const HeldMessage& message : messages) {
-          held.add(content_of(consumer, message, now), now);
+          held.add(HeldContent::of(consumer, message, now), now);
         }
       });
     });
@@ -119,10 +107,10 @@ class Held final : public HeldMessages {
       wanted.consumer = consumer;
       wanted.max_messages = max_messages;
       wanted.max_bytes = max_bytes;
-      wanted.instance = core_.instances.number();
       const std::vector<StoreTime> lost = lost_.of(consumer);
       const auto attempt = [&](bool lined) {
         return transacted(core_.pool, [&](Work& work) {
+          wanted.instance = core_.instances.number_for(work.session());
           show_again(work, wanted, lost);
           return take(work, wanted, hidden, line_of, lined);
         });

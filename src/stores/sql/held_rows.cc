@@ -50,6 +50,18 @@ HeldContent HeldContent::of(const Message& message, const Arrival* arrival) {
   return content;
 }
 
+HeldContent HeldContent::of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now) {
+  HeldContent content;
+  content.consumer = consumer;
+  content.due = after(now, message.delay);
+  if (message.key) content.key = *message.key;
+  content.payload = message.payload;
+  content.headers = &message.headers;
+  content.content_type = message.content_type;
+  content.type = message.type;
+  return content;
+}
+
 // A row that is locked, and how its line stands.
 struct HeldRows::Standing {
   RowTag row{};

@@ -40,6 +40,7 @@ struct HeldContent {
   std::optional<std::int64_t> inbox;
 
   static HeldContent of(const Message& message, const Arrival* arrival);
+  static HeldContent of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now);
 };
 
 struct HeldTexts {

@@ -25,6 +25,7 @@ void forget_row(Tables& tables, const KeyId& id, const RecordRow& row, StoreTime
           "stop the consumer, or wait for its lease to end"});
   }
   tables.records.erase(id);
+  tables.steps.forget(id);
   if (row.inbox) tables.inbox.remove(*row.inbox);
   if (row.held) tables.held.take_out(RowTag{*row.held});
 }
@@ -67,8 +68,8 @@ std::int64_t one_of(Answer answer) { return answer.next() ? answer.integer(0) : 
 
 class ServerInspector final : public RecordInspector {
  public:
-  ServerInspector(const Core& core, const InspectorTexts& texts, Facts& facts)
-      : core_(core), texts_(texts), facts_(facts) {}
+  ServerInspector(const Core& core, const InspectorTexts& texts, Facts& facts, Random& random)
+      : core_(core), texts_(texts), facts_(facts), random_(random) {}
 
   Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
     return contained([&] {
@@ -139,6 +140,15 @@ class ServerInspector final : public RecordInspector {
     });
   }
 
+  Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) override {
+    return contained([&] {
+      return transacted(core_.pool, [&](Work& work) {
+        Tables tables = core_.tables(work.session());
+        return seize_record(tables, id, core::draw_nonce(random_), lease, work.now());
+      });
+    });
+  }
+
   Result<std::vector<StoreFinding>> verify(bool full) override {
     return contained([&] {
       Lent lent(core_.pool);
@@ -192,6 +202,7 @@ class ServerInspector final : public RecordInspector {
   const Core core_;
   const InspectorTexts& texts_;
   Facts& facts_;
+  Random& random_;
 };
 
 }  // namespace
@@ -207,8 +218,8 @@ InspectorTexts::InspectorTexts(const Dialect& dialect)
       verify(dialect) {}
 
 std::unique_ptr<RecordInspector> make_inspector(const Core& core, const InspectorTexts& texts,
-                                                Facts& facts) {
-  return std::make_unique<ServerInspector>(core, texts, facts);
+                                                Facts& facts, Random& random) {
+  return std::make_unique<ServerInspector>(core, texts, facts, random);
 }
 
 }  // namespace semel::sql

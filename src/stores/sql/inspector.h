@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include <semel/environment.h>
 #include <semel/records.h>
 
 #include "stores/sql/core.h"
@@ -19,6 +20,6 @@ struct InspectorTexts {
 
 // All of it outlives the port.
 std::unique_ptr<RecordInspector> make_inspector(const Core& core, const InspectorTexts& texts,
-                                                Facts& facts);
+                                                Facts& facts, Random& random);
 
 }  // namespace semel::sql

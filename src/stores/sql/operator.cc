@@ -26,4 +26,13 @@ bool reopen_record(Tables& tables, const KeyId& id, StoreTime now) {
   return true;
 }
 
+std::optional<Lease> seize_record(Tables& tables, const KeyId& id, const Nonce& nonce,
+                                  std::chrono::milliseconds lease, StoreTime now) {
+  auto row = tables.records.find(id, Lock::kForUpdate);
+  if (!row || !core::decide_seize(row->record, nonce, lease, now)) return std::nullopt;
+  row->holder.reset();
+  tables.records.save(id, *row, now);
+  return Lease{id, row->record.token, nonce};
+}
+
 }  // namespace semel::sql

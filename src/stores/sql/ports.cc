@@ -2,20 +2,22 @@
 
 namespace semel::sql {
 
-Ports::Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservations& reservations)
+Ports::Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservations& reservations,
+             Random& random)
     : inspector_texts_(dialect),
       position_texts_(dialect),
       held_(make_held(core)),
       dead_letters_(make_dead_letters(core)),
-      inspector_(make_inspector(core, inspector_texts_, facts)),
+      inspector_(make_inspector(core, inspector_texts_, facts, random)),
       positions_(make_positions(core.pool, position_texts_, reservations)),
       runs_(make_run_markers(core)),
       gates_(make_gates(core)),
-      live_(make_live_checks(core.pool, facts)) {}
+      live_(make_live_checks(core.pool, facts)),
+      steps_(make_steps(core)) {}
 
 StoreFacets Ports::facets(TransactionalStore& units) const noexcept {
-  return {&units,           held_.get(), dead_letters_.get(), inspector_.get(),
-          positions_.get(), runs_.get(), gates_.get(),        live_.get()};
+  return {&units,      held_.get(),  dead_letters_.get(), inspector_.get(), positions_.get(),
+          runs_.get(), gates_.get(), live_.get(),         steps_.get()};
 }
 
 std::vector<Applied> finish_in_one(const Core& core, [[maybe_unused]] Environment& environment,

@@ -16,13 +16,15 @@
 #include "stores/sql/live_checks.h"
 #include "stores/sql/positions.h"
 #include "stores/sql/run_markers.h"
+#include "stores/sql/steps.h"
 
 namespace semel::sql {
 
 class Ports {
  public:
   // All of it outlives the ports.
-  Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservations& reservations);
+  Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservations& reservations,
+        Random& random);
 
   // With the transactional one, which each server has of its own.
   StoreFacets facets(TransactionalStore& units) const noexcept;
@@ -37,6 +39,7 @@ class Ports {
   const std::unique_ptr<RunMarkers> runs_;
   const std::unique_ptr<Gates> gates_;
   const std::unique_ptr<LiveChecks> live_;
+  const std::unique_ptr<StepStore> steps_;
 };
 
 // Store::finish: the batch in one transaction of its own. Throws Failure.

@@ -65,12 +65,27 @@ std::size_t forget_dead(Session& session, Tables& tables, StoreTime now, millise
         if (!row || row->record.state != RecordState::kDead) continue;
         if (row->inbox) tables.inbox.remove(*row->inbox);
         tables.records.erase(id);
+        tables.steps.forget(id);
         ++forgotten;
       }
       session.commit();
     }
   }
   return forgotten;
+}
+
+void forget_steps(Session& session, Tables& tables, milliseconds patience) {
+  for (;;) {
+    const auto ids = tables.steps.left_over(kPart);
+    if (ids.empty()) return;
+    session.begin(patience);
+    for (const KeyId& id : ids) {
+      // It may have come again meanwhile.
+      const auto row = tables.records.find(id, Lock::kForUpdate);
+      if (!row || row->record.state == RecordState::kCompleted) tables.steps.forget(id);
+    }
+    session.commit();
+  }
 }
 
 void forget_crashes(Tables& tables, StoreTime now) {

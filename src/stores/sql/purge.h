@@ -44,6 +44,10 @@ class PurgeClock {
   std::chrono::steady_clock::time_point last_steady_;
 };
 
+// Journals of records that are completed or gone, in transactions of its own. Before any record is
+// forgotten: a journal that outlives its record would speak for the next one of that key.
+void forget_steps(Session& session, Tables& tables, std::chrono::milliseconds patience);
+
 // Forgets dead records past their consumers' ttl, in transactions of their own; how many.
 std::size_t forget_dead(Session& session, Tables& tables, StoreTime now,
                         std::chrono::milliseconds patience, PurgeBudget& budget);

@@ -79,6 +79,13 @@ class Session {
   virtual void roll_back() noexcept = 0;
   // Fit for another use.
   virtual bool whole() const noexcept = 0;
+
+  // The instance whose lock it shares (Instances::number_for); zero: none.
+  std::int64_t stands_for() const noexcept { return stands_for_; }
+  void stand_for(std::int64_t instance) noexcept { stands_for_ = instance; }
+
+ private:
+  std::int64_t stands_for_ = 0;
 };
 
 }  // namespace semel::sql

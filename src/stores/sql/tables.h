@@ -8,6 +8,7 @@
 #include "stores/sql/inbox_rows.h"
 #include "stores/sql/record_rows.h"
 #include "stores/sql/run_rows.h"
+#include "stores/sql/step_rows.h"
 
 namespace semel::sql {
 
@@ -19,7 +20,8 @@ struct TableTexts {
         inbox(dialect),
         dead_letters(dialect),
         runs(dialect),
-        gates(dialect) {}
+        gates(dialect),
+        steps(dialect) {}
 
   ConsumerTexts consumers;
   RecordTexts records;
@@ -28,6 +30,7 @@ struct TableTexts {
   DeadLetterTexts dead_letters;
   RunTexts runs;
   GateTexts gates;
+  StepTexts steps;
 };
 
 // For one transaction.
@@ -39,7 +42,8 @@ struct Tables {
         inbox(session, texts.inbox),
         dead_letters(session, texts.dead_letters),
         runs(session, texts.runs),
-        gates(session, texts.gates) {}
+        gates(session, texts.gates),
+        steps(session, texts.steps) {}
 
   Consumers consumers;
   RecordRows records;
@@ -48,6 +52,7 @@ struct Tables {
   DeadLetterRows dead_letters;
   RunRows runs;
   GateRows gates;
+  StepRows steps;
 };
 
 }  // namespace semel::sql

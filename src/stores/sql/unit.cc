@@ -80,9 +80,11 @@ class Unit final : public UnitOfWork {
   }
 
   Result<FlushReport> flush_and_commit(std::span<const Finish> batch) override {
-    if (!commits_at_once(batch)) return UnitOfWork::flush_and_commit(batch);
+    std::vector<ManyRecords::Kept> kept;
+    if (!commits_at_once(batch, kept)) return UnitOfWork::flush_and_commit(batch);
     return guarded([&] {
       FlushReport report;
+      if (!kept.empty()) work_->records().keep(kept);
       if (!batch.empty()) SEMEL_FAILPOINT(environment_, failpoint::kFinished);
       SEMEL_FAILPOINT(environment_, failpoint::kCommitBefore);
       report.committed = statements_.flush_and_commit();
@@ -136,11 +138,12 @@ class Unit final : public UnitOfWork {
     if (stage_ != needed) misuse(otherwise);
   }
 
-  bool commits_at_once(std::span<const Finish> batch) {
+  bool commits_at_once(std::span<const Finish> batch, std::vector<ManyRecords::Kept>& kept) {
     if (stage_ != Stage::kClaimed || session_.borrowed()) return false;
     if (!statements_.pending() || !statements_.needs_no_answers()) return false;
     // Each key once: all that was claimed is finished then.
-    return batch.size() == work_->claimed().size() && stands_since_claim(batch, work_->claimed());
+    return batch.size() == work_->claimed().size() &&
+           stands_since_claim(batch, work_->claimed(), kept);
   }
 
   void end() noexcept {

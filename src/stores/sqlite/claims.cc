@@ -8,18 +8,6 @@
 #include "core/record_machine.h"
 
 namespace semel::sqlite {
-namespace {
-
-Nonce draw(Random& random) {
-  const std::uint64_t words[] = {random.next(), random.next()};
-  Nonce nonce;
-  static_assert(sizeof words == sizeof nonce.bytes);
-  std::memcpy(nonce.bytes.data(), words, sizeof words);
-  return nonce;
-}
-
-}  // namespace
-
 void sort_by_id(std::span<const Message* const> messages, std::vector<std::uint32_t>& order) {
   order.resize(messages.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -64,8 +52,8 @@ Claim LeaseClaims::claim_one(const Message& message, const ClaimOptions& options
   std::optional<LiveRow> row = any_live ? tables_.live.find(id) : std::nullopt;
   std::optional<core::Record> record;
   if (row) record = row->record;
-  const core::ClaimRequest request{id, message.fingerprint(), token, draw(*environment_.random),
-                                   options.lease};
+  const core::ClaimRequest request{id, message.fingerprint(), token,
+                                   core::draw_nonce(*environment_.random), options.lease};
   Claim answer = core::decide_claim(record, request, now);
   if (!std::holds_alternative<Acquired>(answer)) return answer;
   if (!row) row.emplace();
@@ -162,6 +150,12 @@ UnitClaims::Claimed* UnitClaims::find(const KeyId& id) noexcept {
 }
 
 Applied UnitClaims::finish(const Finish& finish, StoreTime now) {
+  const Applied applied = finish_one(finish, now);
+  if (applied == Applied::kYes) finisher_.send(finish, now);
+  return applied;
+}
+
+Applied UnitClaims::finish_one(const Finish& finish, StoreTime now) {
   Claimed* const claimed = finish.lease ? find(finish.lease->key) : nullptr;
   if (claimed == nullptr) return finisher_.apply(finish, now);
   if (claimed->finished) return Applied::kLeaseLost;

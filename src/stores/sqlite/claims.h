@@ -61,6 +61,7 @@ class UnitClaims {
   };
   Claim claim_one(std::size_t at, const Message& message, const UnitOptions& options, bool any_live,
                   StoreTime now);
+  Applied finish_one(const Finish& finish, StoreTime now);
   Claimed* find(const KeyId& id) noexcept;
   Claimed& remember(std::size_t at, const Message& message, Generation& generation, StoreTime now);
 

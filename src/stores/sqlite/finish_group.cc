@@ -72,6 +72,7 @@ void FinishGroup::write_together(const std::vector<Job*>& group) {
     job->applied.reserve(job->batch.size());
     for (const Finish& one : job->batch) {
       job->applied.push_back(writer_.finisher().apply(one, now));
+      if (job->applied.back() == Applied::kYes) writer_.finisher().send(one, now);
     }
   }
   SEMEL_FAILPOINT(writer_.environment(), failpoint::kFinished);

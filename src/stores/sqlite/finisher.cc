@@ -55,6 +55,12 @@ Applied Finisher::apply(const Finish& finish, StoreTime now) {
   return Applied::kYes;
 }
 
+void Finisher::send(const Finish& finish, StoreTime now) {
+  for (const Outgoing& one : finish.outgoing) {
+    tables_.held.add(HeldContent::of(one.to, one.message, now), now);
+  }
+}
+
 Applied Finisher::complete(const KeyId& id, LiveRow& live, const Finish& finish, StoreTime now) {
   Generation& generation = tables_.generations.active(tables_.consumers.ttl(id.consumer()), now);
   std::optional<std::int64_t> inbox = live.inbox;
@@ -82,6 +88,7 @@ void Finisher::completed_in(Generation& generation, const KeyId& id, const LiveR
   }
   if (live == nullptr) return;
   tables_.live.erase(id);
+  if (live->steps) tables_.steps.forget(id);
   // Its retry has nothing left to do when it comes.
   if (live->held) tables_.held.remove(RowTag{*live->held});
 }
@@ -106,6 +113,12 @@ std::optional<std::int64_t> Finisher::write_inbox(InboxRow row, const Finish& fi
 
 void Finisher::keep(const KeyId& id, LiveRow& live, const Finish& finish, StoreTime now,
                     std::optional<std::int64_t> reserved) {
+  if (finish.giving_up) {
+    tables_.steps.give_up(id, *finish.giving_up, now);
+    live.steps = true;
+  } else if (finish.to == To::kDead && live.steps) {
+    tables_.steps.given_up(id);
+  }
   if (live.key.empty() && finish.keep != nullptr) live.key = finish.keep->key().text;
   if (finish.to != To::kNotStarted) {
     const InboxRow row = live.inbox ? InboxRow{live.inbox, true} : InboxRow{reserved, false};

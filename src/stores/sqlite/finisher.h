@@ -15,6 +15,8 @@ class Finisher {
 
   // Compare-and-set on the lease's nonce; without a lease no record is touched.
   Applied apply(const Finish& finish, StoreTime now);
+  // What leaves with one that was applied.
+  void send(const Finish& finish, StoreTime now);
 
   // For a record that stands in `generation` already: what else a completion writes. `live` is what
   // is left of an earlier try.

@@ -9,18 +9,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-HeldContent content_of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now) {
-  HeldContent content;
-  content.consumer = consumer;
-  content.due = after(now, message.delay);
-  if (message.key) content.key = *message.key;
-  content.payload = message.payload;
-  content.headers = &message.headers;
-  content.content_type = message.content_type;
-  content.type = message.type;
-  return content;
-}
-
 // How many rows behind one that shows are taken with it, at most: a long line is not all of a take.
 constexpr std::size_t kWithTheFirst = 32;
 
@@ -96,7 +84,7 @@ class Held final : public HeldMessages {
       WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
       const StoreTime now = transaction.now();
       for (const HeldMessage& message : messages) {
-        transaction.tables().held.add(content_of(consumer, message, now), now);
+        transaction.tables().held.add(HeldContent::of(consumer, message, now), now);
       }
       transaction.commit();
     });

@@ -28,7 +28,7 @@ std::size_t number_in(const std::string& text) {
 
 class Inspector final : public RecordInspector {
  public:
-  explicit Inspector(Core& core) : core_(core) {}
+  Inspector(Core& core, Random& random) : core_(core), random_(random) {}
 
   Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
     return contained([&] {
@@ -88,6 +88,16 @@ class Inspector final : public RecordInspector {
     });
   }
 
+  Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) override {
+    return contained([&] {
+      WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+      const auto seized = seize_record(transaction.tables(), id, core::draw_nonce(random_), lease,
+                                       transaction.now());
+      transaction.commit();
+      return seized;
+    });
+  }
+
   Result<std::vector<StoreFinding>> verify(bool full) override {
     return contained([&] {
       return core_.reader.look([&](Tables& tables, Connection& connection) {
@@ -140,6 +150,7 @@ class Inspector final : public RecordInspector {
               "stop the consumer, or wait for its lease to end"});
       }
       tables.live.erase(id);
+      if (live->steps) tables.steps.forget(id);
       if (live->held) tables.held.remove(RowTag{*live->held});
       tables.details.remove(std::nullopt, live->inbox);
       there = true;
@@ -198,12 +209,13 @@ class Inspector final : public RecordInspector {
   }
 
   Core& core_;
+  Random& random_;
 };
 
 }  // namespace
 
-std::unique_ptr<RecordInspector> make_inspector(Core& core) {
-  return std::make_unique<Inspector>(core);
+std::unique_ptr<RecordInspector> make_inspector(Core& core, Random& random) {
+  return std::make_unique<Inspector>(core, random);
 }
 
 }  // namespace semel::sqlite

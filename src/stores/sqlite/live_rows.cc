@@ -35,6 +35,7 @@ LiveRow row_at(const Prepared& at) {
   row.key = at.text(12);
   row.record.reason = at.text(13);
   row.record.error = at.text(14);
+  row.steps = at.integer(15) != 0;
   return row;
 }
 
@@ -44,30 +45,35 @@ LiveRows::LiveRows(Connection& connection)
     : any_(connection, "SELECT 1 FROM semel_live LIMIT 1"),
       find_(connection,
             "SELECT state, fingerprint, token, nonce, lease_until, attempt, outcome_unknown, "
-            "next_at, first_seen, holder, held, inbox, key, reason, error "
-            "FROM semel_live WHERE id = ?1"),
+            "next_at, first_seen, holder, held, inbox, key, reason, error, "
+            "steps FROM semel_live WHERE id = ?1"),
       save_(connection,
             "INSERT OR REPLACE INTO semel_live (id, state, fingerprint, token, nonce, lease_until, "
             "attempt, outcome_unknown, next_at, first_seen, changed_at, holder, held, inbox, key, "
-            "reason, error) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"),
+            "reason, error, steps) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
+            "?18)"),
       erase_(connection, "DELETE FROM semel_live WHERE id = ?1"),
       renew_(connection,
              "UPDATE semel_live SET lease_until = ?3 "
              "WHERE id = ?1 AND nonce = ?2 AND state = 'consuming'"),
       held_by_(connection,
                "SELECT 1 FROM semel_live WHERE id = ?1 AND nonce = ?2 AND state = 'consuming'"),
+      note_steps_(connection,
+                  "UPDATE semel_live SET steps = 1 "
+                  "WHERE id = ?1 AND nonce = ?2 AND state = 'consuming'"),
       end_(connection,
            "UPDATE semel_live SET lease_until = ?2, holder = NULL "
            "WHERE holder = ?1 AND state = 'consuming' AND lease_until > ?2"),
       dead_(connection,
             "SELECT id FROM semel_live WHERE id BETWEEN ?1 AND ?2 AND state = 'dead' "
             "AND changed_at < ?3 LIMIT ?4"),
-      list_(connection,
-            "SELECT state, fingerprint, token, nonce, lease_until, attempt, outcome_unknown, "
-            "next_at, first_seen, holder, held, inbox, key, reason, error, id FROM semel_live "
-            "WHERE id BETWEEN ?1 AND ?2 AND (?3 IS NULL OR state = ?3) "
-            "ORDER BY first_seen, id LIMIT ?4"),
+      list_(
+          connection,
+          "SELECT state, fingerprint, token, nonce, lease_until, attempt, outcome_unknown, "
+          "next_at, first_seen, holder, held, inbox, key, reason, error, steps, id FROM semel_live "
+          "WHERE id BETWEEN ?1 AND ?2 AND (?3 IS NULL OR state = ?3) "
+          "ORDER BY first_seen, id LIMIT ?4"),
       counts_(connection,
               "SELECT id, state, count(*) FROM semel_live GROUP BY substr(id, 1, 4), state") {}
 
@@ -102,6 +108,7 @@ void LiveRows::save(const KeyId& id, const LiveRow& row, StoreTime now) {
       .bind_bytes(15, row.key)
       .bind_bytes(16, record.reason)
       .bind_bytes(17, record.error)
+      .bind(18, row.steps)
       .run();
 }
 
@@ -115,6 +122,10 @@ bool LiveRows::held_by(const KeyId& id, const Nonce& nonce) {
   held_by_.bind(1, id).bind(2, nonce);
   const Reading reading(held_by_);
   return held_by_.next();
+}
+
+bool LiveRows::note_steps(const KeyId& id, const Nonce& nonce) {
+  return note_steps_.bind(1, id).bind(2, nonce).change() > 0;
 }
 
 std::int64_t LiveRows::end_leases(std::int64_t holder, StoreTime now) {
@@ -147,7 +158,7 @@ std::vector<std::pair<KeyId, LiveRow>> LiveRows::list(std::optional<ConsumerNumb
                     std::min<std::size_t>(limit, std::numeric_limits<std::int64_t>::max())));
   std::vector<std::pair<KeyId, LiveRow>> rows;
   const Reading reading(list_);
-  while (list_.next()) rows.emplace_back(list_.key_id(15), row_at(list_));
+  while (list_.next()) rows.emplace_back(list_.key_id(16), row_at(list_));
   return rows;
 }
 

@@ -16,6 +16,7 @@ struct LiveRow {
   std::optional<std::int64_t> holder;  // semel_instance
   std::optional<std::int64_t> held;    // semel_held row with its payload
   std::optional<std::int64_t> inbox;   // semel_inbox row
+  bool steps = false;                  // has rows in semel_step
 };
 
 class LiveRows {
@@ -31,6 +32,8 @@ class LiveRows {
   bool renew(const KeyId& id, const Nonce& nonce, StoreTime until);
   // True where `nonce` holds the record.
   bool held_by(const KeyId& id, const Nonce& nonce);
+  // The same, and says that the record has steps.
+  bool note_steps(const KeyId& id, const Nonce& nonce);
   // Ends the leases of a process that died; how many.
   std::int64_t end_leases(std::int64_t holder, StoreTime now);
   // Dead records that changed last before `before`, at most `limit`, of one consumer.
@@ -53,6 +56,7 @@ class LiveRows {
   Prepared erase_;
   Prepared renew_;
   Prepared held_by_;
+  Prepared note_steps_;
   Prepared end_;
   Prepared dead_;
   Prepared list_;

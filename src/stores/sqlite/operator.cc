@@ -25,4 +25,13 @@ bool reopen_record(Tables& tables, const KeyId& id, StoreTime now) {
   return true;
 }
 
+std::optional<Lease> seize_record(Tables& tables, const KeyId& id, const Nonce& nonce,
+                                  std::chrono::milliseconds lease, StoreTime now) {
+  auto live = tables.live.find(id);
+  if (!live || !core::decide_seize(live->record, nonce, lease, now)) return std::nullopt;
+  live->holder.reset();
+  tables.live.save(id, *live, now);
+  return Lease{id, live->record.token, nonce};
+}
+
 }  // namespace semel::sqlite

@@ -9,4 +9,8 @@ namespace semel::sqlite {
 // state.
 bool reopen_record(Tables& tables, const KeyId& id, StoreTime now);
 
+// Parked, or consuming with its lease over → consuming, under that nonce. None in any other state.
+std::optional<Lease> seize_record(Tables& tables, const KeyId& id, const Nonce& nonce,
+                                  std::chrono::milliseconds lease, StoreTime now);
+
 }  // namespace semel::sqlite

@@ -169,6 +169,7 @@ std::size_t Purge::forget_dead(Budget& budget) {
         if (!live || live->record.state != RecordState::kDead) continue;
         tables.details.remove(std::nullopt, live->inbox);
         tables.live.erase(id);
+        if (live->steps) tables.steps.forget(id);
         ++forgotten;
       }
       transaction.commit();

@@ -178,6 +178,27 @@ ALTER TABLE semel_held ADD COLUMN line_bytes INTEGER;  -- payloads of its line u
 ALTER TABLE semel_held ADD COLUMN inbox INTEGER;       -- semel_inbox row that no record knows yet
 CREATE INDEX semel_held_line ON semel_held (consumer, line, place) WHERE line IS NOT NULL;
 )sql",
+    R"sql(
+-- Steps that a message's handler has finished, and whether the message is given up and they are
+-- being undone: that row has no name.
+CREATE TABLE semel_step (
+  record BLOB NOT NULL,
+  name TEXT NOT NULL,
+  business BLOB NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('done', 'undone', 'giving_up')),
+  place INTEGER NOT NULL,          -- they are undone from the highest on
+  round INTEGER NOT NULL,          -- grows when one that was undone is done again
+  attempts INTEGER NOT NULL,       -- giving_up: of the handler
+  tries INTEGER NOT NULL,          -- giving_up: of the next undo
+  at INTEGER NOT NULL,
+  input BLOB,
+  result,
+  reason TEXT,
+  error TEXT,
+  PRIMARY KEY (record, name, business)
+) WITHOUT ROWID;
+ALTER TABLE semel_live ADD COLUMN steps INTEGER NOT NULL DEFAULT 0;  -- has rows in semel_step
+)sql",
 };
 static_assert(std::size(kMigrations) == kSchemaVersion);
 

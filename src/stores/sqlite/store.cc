@@ -23,11 +23,12 @@ class SqliteStore final : public Store {
         units_(make_units(core_)),
         held_(make_held(core_)),
         dead_letters_(make_dead_letters(core_)),
-        inspector_(make_inspector(core_)),
+        inspector_(make_inspector(core_, *environment_.random)),
         positions_(make_positions(core_)),
         runs_(make_run_markers(core_)),
         gates_(make_gates(core_)),
         live_(make_live_checks(core_)),
+        steps_(make_steps(core_)),
         purge_(core_) {
     traits_.name = "sqlite";
     traits_.durable = true;
@@ -36,8 +37,8 @@ class SqliteStore final : public Store {
 
   const StoreTraits& traits() const noexcept override { return traits_; }
   StoreFacets facets() noexcept override {
-    return {units_.get(),     held_.get(), dead_letters_.get(), inspector_.get(),
-            positions_.get(), runs_.get(), gates_.get(),        live_.get()};
+    return {units_.get(), held_.get(),  dead_letters_.get(), inspector_.get(), positions_.get(),
+            runs_.get(),  gates_.get(), live_.get(),         steps_.get()};
   }
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override;
@@ -69,6 +70,7 @@ class SqliteStore final : public Store {
   std::unique_ptr<RunMarkers> runs_;
   std::unique_ptr<Gates> gates_;
   std::unique_ptr<LiveChecks> live_;
+  std::unique_ptr<StepStore> steps_;
   std::mutex purging_;
   Purge purge_;
 };

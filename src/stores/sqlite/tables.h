@@ -12,6 +12,7 @@
 #include "stores/sqlite/live_rows.h"
 #include "stores/sqlite/meta.h"
 #include "stores/sqlite/run_rows.h"
+#include "stores/sqlite/step_rows.h"
 
 namespace semel::sqlite {
 
@@ -25,7 +26,8 @@ struct Tables {
         dead_letters(connection),
         details(connection),
         runs(connection),
-        gates(connection) {}
+        gates(connection),
+        steps(connection) {}
 
   // Once in each transaction, before all else.
   const Meta::Row& begin() {
@@ -45,6 +47,7 @@ struct Tables {
   DetailRows details;
   RunRows runs;
   GateRows gates;
+  StepRows steps;
 };
 
 }  // namespace semel::sqlite

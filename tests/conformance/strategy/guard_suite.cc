@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/conformance/strategy/guard_steps.h"
+
 namespace semel::conformance {
 
 GuardOptions orders() {
@@ -38,6 +40,22 @@ TEST_P(GuardSuite, WorkInATransactionCommitsWithItsRecord) {
       StatementFailed);
   EXPECT_EQ(guard.run_once("b", kBody, work)->kind, Kind::kDone);
   EXPECT_EQ(effects(), 2);
+}
+
+TEST_P(GuardSuite, StepsThatAreDoneStayAndAreUndoneWhereItSaysDead) {
+  const auto store = own_store();
+  guard_keeps_steps(*store);
+  guard_undoes_steps(*store);
+}
+
+TEST_P(GuardSuite, AWindowAnswersWhatIsCompletedAndNothingElse) {
+  const auto store = own_store();
+  guard_behind_a_window(*store, make_memory_front());
+}
+
+TEST_P(GuardSuite, WhatMayHaveHappenedIsParked) {
+  const auto store = own_store();
+  guard_tries_at_most_once(*store);
 }
 
 TEST_P(GuardSuite, TheCallersCommitDecidesAboutRecordAndWork) {

@@ -10,6 +10,7 @@
 #include <semel/records.h>
 #include <semel/sqlite.h>
 
+#include "tests/conformance/strategy/guard_steps.h"
 #include "tests/support/temp_dir.h"
 
 namespace semel {
@@ -64,6 +65,42 @@ class GuardOnSqlite : public ::testing::Test {
   test::TempDir dir_;
   sqlite3* connection_ = nullptr;
 };
+
+TEST_F(GuardOnSqlite, StepsThatAreDoneStayAndAreUndoneWhereItSaysDead) {
+  const auto store = own_store();
+  conformance::guard_keeps_steps(*store);
+  conformance::guard_undoes_steps(*store);
+}
+
+TEST_F(GuardOnSqlite, WhatMayHaveHappenedIsParked) {
+  const auto store = own_store();
+  conformance::guard_tries_at_most_once(*store);
+}
+
+TEST_F(GuardOnSqlite, AWindowAnswersWhatIsCompletedAndNothingElse) {
+  const auto store = own_store();
+  conformance::guard_behind_a_window(*store, make_memory_front());
+}
+
+TEST_F(GuardOnSqlite, WhatDoesNotGoTogetherIsRefused) {
+  const auto refused = [](Store& store, const GuardOptions& options) {
+    EXPECT_THROW(Guard(store, options), SemelError);
+  };
+  const auto store = own_store();
+  GuardOptions options = orders();
+  options.steps = StepSpecs{{"lock"}, {"lock"}};
+  refused(*store, options);
+  options.steps = StepSpecs{{"lock"}};
+  options.at_most_once = true;
+  refused(*store, options);
+  run("BEGIN");
+  const auto theirs = borrowed();
+  refused(*theirs, options);
+  options = orders();
+  options.front = make_memory_front();
+  refused(*theirs, options);
+  run("ROLLBACK");
+}
 
 TEST_F(GuardOnSqlite, WorkInATransactionCommitsWithItsRecord) {
   const auto store = own_store();

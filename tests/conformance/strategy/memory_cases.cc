@@ -25,5 +25,9 @@ INSTANTIATE_TEST_SUITE_P(Memory, RecordStrategySuite, testing::Values(kPlain, kA
 INSTANTIATE_TEST_SUITE_P(Memory, LeaseStrategySuite, testing::Values(kPlain),
                          testing::PrintToStringParamName());
 
+INSTANTIATE_TEST_SUITE_P(Memory, AtMostOnceSuite,
+                         testing::ValuesIn(at_most_once_cases("memory", make)),
+                         testing::PrintToStringParamName());
+
 }  // namespace
 }  // namespace semel::conformance

@@ -94,6 +94,8 @@ INSTANTIATE_TEST_SUITE_P(MySql, LeaseStrategySuite,
                          testing::ValuesIn(each(StrategyKind::kStateMachine, false)), kNames);
 INSTANTIATE_TEST_SUITE_P(MySql, InboxStrategySuite,
                          testing::ValuesIn(each(StrategyKind::kInbox, true)), kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, AtMostOnceSuite,
+                         testing::ValuesIn(each(StrategyKind::kAtMostOnce, false)), kNames);
 
 }  // namespace
 }  // namespace semel::conformance

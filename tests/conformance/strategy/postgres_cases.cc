@@ -90,5 +90,9 @@ INSTANTIATE_TEST_SUITE_P(Postgres, InboxStrategySuite,
                                                       true}),
                          kNames);
 
+INSTANTIATE_TEST_SUITE_P(Postgres, AtMostOnceSuite,
+                         testing::ValuesIn(at_most_once_cases("postgres", make)),
+                         testing::PrintToStringParamName());
+
 }  // namespace
 }  // namespace semel::conformance

@@ -66,5 +66,12 @@ INSTANTIATE_TEST_SUITE_P(RedisCluster, RecordStrategySuite,
 INSTANTIATE_TEST_SUITE_P(Redis, LeaseStrategySuite, testing::Values(kServer, kCluster),
                          testing::PrintToStringParamName());
 
+INSTANTIATE_TEST_SUITE_P(Redis, AtMostOnceSuite,
+                         testing::ValuesIn(at_most_once_cases("redis", on_server)),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(RedisCluster, AtMostOnceSuite,
+                         testing::ValuesIn(at_most_once_cases("redis_cluster", on_cluster)),
+                         testing::PrintToStringParamName());
+
 }  // namespace
 }  // namespace semel::conformance

@@ -17,6 +17,12 @@ Applied apply(ScriptedState& state, const Finish& finish, StoreTime now) {
       return Applied::kLeaseLost;
     }
   }
+  if (finish.lease) {
+    StepJournal& journal = state.steps[finish.lease->key];
+    if (finish.giving_up) journal.giving_up = finish.giving_up;
+    if (finish.to == Finish::To::kDead) journal.giving_up.reset();
+    if (finish.to == Finish::To::kCompleted) journal = {};
+  }
   if (finish.to == Finish::To::kNotStarted) return Applied::kYes;
   if (finish.ack) state.rows.erase(static_cast<std::int64_t>(*finish.ack));
   if (finish.keep == nullptr) return Applied::kYes;
@@ -176,7 +182,27 @@ class ScriptedUnit final : public UnitOfWork {
 StoreFacets ScriptedStore::facets() noexcept {
   StoreFacets facets;
   facets.transactional = this;
+  facets.steps = this;
   return facets;
+}
+
+Result<Applied> ScriptedStore::keep(const Lease& lease, const StepEntry& entry) {
+  const auto& record = state.records[lease.key];
+  if (!record || record->state != RecordState::kConsuming || record->nonce != lease.nonce) {
+    return Applied::kLeaseLost;
+  }
+  auto& entries = state.steps[lease.key].entries;
+  std::erase_if(entries,
+                [&](const StepEntry& one) { return one.name == entry.name && one.id == entry.id; });
+  entries.push_back(entry);
+  return Applied::kYes;
+}
+
+Result<bool> ScriptedStore::give_up(const KeyId& record, const GivingUp& note) {
+  auto& at = state.records[record];
+  if (!at || !core::decide_unlock(*at, now)) return false;
+  state.steps[record].giving_up = note;
+  return true;
 }
 
 Result<std::unique_ptr<UnitOfWork>> ScriptedStore::begin(const UnitOptions& options) {

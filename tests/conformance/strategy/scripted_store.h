@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include <semel/steps.h>
 #include <semel/store.h>
 #include <semel/unit_of_work.h>
 
@@ -34,9 +35,10 @@ struct ScriptedState {
   std::vector<Kept> dead_letters;
   std::set<std::int64_t> rows;  // held rows that are there
   std::vector<Bytes> inbox;     // keys
+  std::map<KeyId, StepJournal> steps;
 };
 
-class ScriptedStore final : public Store, private TransactionalStore {
+class ScriptedStore final : public Store, private TransactionalStore, private StepStore {
  public:
   ScriptedState state;
   StoreTime now{std::chrono::milliseconds(1'000'000)};
@@ -61,6 +63,9 @@ class ScriptedStore final : public Store, private TransactionalStore {
   StoreTraits traits_{"scripted", true, false, false, 100};
 
  private:
+  Result<StepJournal> read(const KeyId& record) override { return state.steps[record]; }
+  Result<Applied> keep(const Lease& lease, const StepEntry& entry) override;
+  Result<bool> give_up(const KeyId& record, const GivingUp& note) override;
   Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override;
   std::uint64_t next_nonce_ = 0;
 };

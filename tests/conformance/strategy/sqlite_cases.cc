@@ -97,5 +97,9 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, InboxStrategySuite,
                          testing::Values(StrategyCase{"sqlite", make, StrategyKind::kInbox, true}),
                          testing::PrintToStringParamName());
 
+INSTANTIATE_TEST_SUITE_P(Sqlite, AtMostOnceSuite,
+                         testing::ValuesIn(at_most_once_cases("sqlite", make)),
+                         testing::PrintToStringParamName());
+
 }  // namespace
 }  // namespace semel::conformance

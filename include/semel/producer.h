@@ -1,0 +1,129 @@
+// Producer: sends messages to where a consumer reads them, and learns what became of each.
+//
+//   semel::Producer producer(semel::KafkaTopic{.brokers = "a:9092,b:9092", .topic = "orders"});
+//   semel::HeldMessage order;
+//   order.payload = body;
+//   auto sent = producer.send(order);
+//   if (!sent && sent.error().kind == semel::ErrorKind::kInDoubt) order.key = sent.error().key;
+//
+// Each message has one key on all its tries, so that a consumer with a record has its effect once,
+// however often it arrives. It is the one that the message was given, or carries where the
+// consumer's `key: auto` looks (a CloudEvent, Idempotency-Key, webhook-id), or else a new one
+// (Key::random).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include <semel/held_message.h>
+#include <semel/message.h>
+#include <semel/store.h>
+
+namespace semel {
+
+// By an idempotent producer, with acks=all. The key is the header Idempotency-Key, and the record's
+// own where `record_key` is not there.
+struct KafkaTopic {
+  std::string brokers;  // host:port,host:port
+  std::string topic;
+  std::map<std::string, std::string> properties{};  // librdkafka's own names, passed through
+  // Records with one key are in one partition. Nothing: a record without a key. Called from the
+  // thread that sends; what it throws is a final error.
+  std::function<std::optional<Bytes>(const Message&)> record_key{};
+};
+
+// Persistent and mandatory, with publisher confirms. The key is the message-id.
+struct RabbitmqRoute {
+  std::string url;         // amqp://user:password@host:port/vhost, amqps:// with TLS
+  std::string exchange{};  // empty: the default one, where a routing key is a queue's name
+  std::string routing_key;
+  std::string tls_ca{}, tls_cert{}, tls_key{};  // PEM files; without a CA the system's count
+};
+
+// A call of an endpoint, as the HTTP handler makes it. The key is the header Idempotency-Key.
+struct HttpEndpoint {
+  std::string url;
+  std::string method{"POST"};
+  Headers headers{};                           // sent with every call
+  std::chrono::milliseconds timeout{10'000};   // of one call, to the answer's last byte
+  bool bare_key = false;                       // the key without the quotes of the standard
+  std::vector<std::string> signing_secrets{};  // whsec_…; each of them signs every call
+  std::string ca_file{};                       // PEM: trusted in place of the system's
+  std::string sender{"producer"};              // header semel-consumer, and a part of webhook-id
+  std::size_t longest_answer = std::size_t{1} << 20;  // bytes of its body
+};
+
+// The queue of a consumer in a config: a row of its store, durable when it is confirmed. A message
+// without a key gets the one that the consumer's recipe finds in it, if any.
+struct ConsumerQueue {
+  std::string config_file;
+  std::string consumer;
+  // The config's store where it is open already, borrowed; null: the producer opens one.
+  Store* store = nullptr;
+};
+
+struct ProducerOptions {
+  // Of one `send`, over all its tries. What a destination is busy with at that moment may take up
+  // to a second more.
+  std::chrono::milliseconds time_limit{30'000};
+  // Between two tries: doubled each time, up to the longest, and spread by chance. An endpoint that
+  // says when to come again (Retry-After) is obeyed.
+  std::chrono::milliseconds first_pause{100};
+  std::chrono::milliseconds longest_pause{5'000};
+};
+
+// Confirmed: the destination has it, as durably as it keeps anything.
+struct Sent {
+  Bytes key;
+  // Kafka: topic-partition-offset; HTTP: the answer's body; else empty.
+  Bytes answer;
+};
+
+// Not confirmed. The kind says what may be done:
+//   kInDoubt      it may have arrived: send it again with this key (R330)
+//   kUnavailable  it did not arrive within the time limit: the same (R331)
+//   kRejected, kLimit  it did not arrive, and the same message will not: there is no such topic,
+//                 queue or endpoint, no right to write, it is too large, … (R332)
+struct SendError : Error {
+  Bytes key;           // that it was sent under; empty where it had none and got none
+  std::string reason;  // of the last try, from semel::reason; may be empty
+};
+
+using SendResult = tl::expected<Sent, SendError>;
+
+// Safe for several threads. Its threads end with it: it is not to be destroyed while it sends. A
+// child of fork() needs a producer of its own.
+class Producer {
+ public:
+  // Nothing is asked of a broker or an endpoint here. Throws SemelError for what cannot be used
+  // (R255, R308), and for a queue whose config or store cannot be opened.
+  explicit Producer(KafkaTopic to, ProducerOptions options = {});
+  explicit Producer(RabbitmqRoute to, ProducerOptions options = {});
+  explicit Producer(HttpEndpoint to, ProducerOptions options = {});
+  explicit Producer(const ConsumerQueue& to, ProducerOptions options = {});
+  ~Producer();
+  Producer(Producer&&) noexcept;
+  Producer& operator=(Producer&&) noexcept;
+
+  // Returns when the message is confirmed, when it is known that it will not be, or at the time
+  // limit. Of `message`, `delay` is for queues alone.
+  SendResult send(const HeldMessage& message);
+  // Many at a time, which costs little more than one: a result for each, in their order. Those that
+  // need a second try may come after later ones.
+  std::vector<SendResult> send(std::span<const HeldMessage> messages);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace semel

@@ -1,0 +1,22 @@
+// Queues: the consumers of a config that can be sent to, as a store of the caller's knows them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include <semel/key.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel {
+
+// By the consumer's name.
+using Queues = std::map<std::string, ConsumerNumber, std::less<>>;
+
+// The consumers of the config whose source is the queue. `store` is the config's own, opened or
+// borrowed by the caller: one that is borrowed is asked as Store::attach says. The config's errors,
+// and those of Store::attach.
+Result<Queues> queues_of(Store& store, const std::string& config_file);
+
+}  // namespace semel

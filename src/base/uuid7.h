@@ -1,0 +1,30 @@
+// UUIDs of version 7 (RFC 9562), each greater than the one before it. Pure: who asks says the time
+// and brings the random bits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace semel {
+
+// Counts as method 1 of section 6.2 there: a counter of 42 bits in rand_a and the front of rand_b,
+// begun at random in each new millisecond with its first bit zero; what is left of rand_b, 32 bits,
+// is random each time. A clock that stands still or goes back is not followed: the last
+// millisecond goes on, and where its counter is at its end, the next one begins early.
+class Uuid7Sequence {
+ public:
+  struct Chance {
+    std::uint64_t counter = 0;  // uniform, as the counter's beginning
+    std::uint64_t rest = 0;     // uniform
+  };
+  // `milliseconds`: since 1970, UTC. The canonical text in lower case, 36 characters. One thread at
+  // a time.
+  std::string next(std::uint64_t milliseconds, const Chance& chance);
+
+ private:
+  std::uint64_t milliseconds_ = 0;
+  std::uint64_t counter_ = 0;
+  bool begun_ = false;
+};
+
+}  // namespace semel

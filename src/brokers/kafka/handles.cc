@@ -1,0 +1,18 @@
+#include "brokers/kafka/handles.h"
+
+#include <librdkafka/rdkafka.h>
+
+namespace semel::kafka {
+
+void Freed::operator()(rd_kafka_conf_s* conf) const noexcept { rd_kafka_conf_destroy(conf); }
+void Freed::operator()(rd_kafka_error_s* error) const noexcept { rd_kafka_error_destroy(error); }
+void Freed::operator()(rd_kafka_message_s* message) const noexcept {
+  rd_kafka_message_destroy(message);
+}
+void Freed::operator()(rd_kafka_op_s* event) const noexcept { rd_kafka_event_destroy(event); }
+void Freed::operator()(rd_kafka_queue_s* queue) const noexcept { rd_kafka_queue_destroy(queue); }
+void Freed::operator()(rd_kafka_topic_partition_list_s* list) const noexcept {
+  rd_kafka_topic_partition_list_destroy(list);
+}
+
+}  // namespace semel::kafka

@@ -1,0 +1,21 @@
+// Bytes as AMQP has them, and back. Included where amqp.h is.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace semel::rabbitmq {
+
+// Borrowed. `Amqp`: amqp_bytes_t.
+template <class Amqp>
+Amqp borrowed(std::string_view text) {
+  return {text.size(), const_cast<char*>(text.data())};
+}
+
+template <class Amqp>
+std::string_view view_of(const Amqp& bytes) {
+  return bytes.len == 0 ? std::string_view()
+                        : std::string_view(static_cast<const char*>(bytes.bytes), bytes.len);
+}
+
+}  // namespace semel::rabbitmq

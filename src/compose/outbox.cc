@@ -1,0 +1,67 @@
+#include "compose/outbox.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "compose/compose.h"
+
+namespace semel::compose {
+namespace {
+
+bool is_queue(const config::ConsumerConfig& consumer) {
+  return std::holds_alternative<config::QueueSource>(consumer.source);
+}
+
+bool is_native(const config::ConsumerConfig& consumer) {
+  return std::holds_alternative<config::NativeHandler>(consumer.handler);
+}
+
+bool forwards(const config::ConsumerConfig& from, const config::ConsumerConfig& to) {
+  return std::ranges::count(from.publish, to.name) > 0;
+}
+
+bool copies(const config::ConsumerConfig& from, const config::ConsumerConfig& to) {
+  return from.copy_dead_letters == to.name;
+}
+
+// By what the config says, directly or over others. It has no circles (E040).
+bool routes(const config::Config& config, const config::ConsumerConfig& from,
+            const config::ConsumerConfig& to) {
+  return std::ranges::any_of(config.consumers, [&](const config::ConsumerConfig& next) {
+    return (forwards(from, next) || copies(from, next)) &&
+           (next.name == to.name || routes(config, next, to));
+  });
+}
+
+}  // namespace
+
+Result<Outbox> outbox_of(Store& store, const config::Config& config,
+                         const config::ConsumerConfig& consumer) {
+  Outbox outbox;
+  for (const config::ConsumerConfig& other : config.consumers) {
+    const bool native = is_native(consumer) && is_queue(other) && other.name != consumer.name;
+    const bool forward = forwards(consumer, other);
+    const bool copy = copies(consumer, other);
+    if (!native && !forward && !copy) continue;
+    auto number = attach(store, other);
+    if (!number) return failure(std::move(number.error()));
+    if (native) outbox.destinations.emplace(other.name, *number);
+    if (forward) outbox.forward_to.push_back(*number);
+    if (copy) outbox.copies_to = *number;
+  }
+  return outbox;
+}
+
+bool feeds(const config::Config& config, const config::ConsumerConfig& from,
+           const config::ConsumerConfig& to) {
+  if (from.name == to.name || !is_queue(to)) return false;
+  if (routes(config, from, to)) return true;
+  if (!is_native(from) || routes(config, to, from)) return false;
+  const auto place = [&](const config::ConsumerConfig& one) {
+    return std::ranges::find(config.consumers, one.name, &config::ConsumerConfig::name);
+  };
+  return place(from) < place(to);
+}
+
+}  // namespace semel::compose

@@ -1,0 +1,202 @@
+#include <semel/producer.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <semel/environment.h>
+#include <semel/held_messages.h>
+#include <semel/queues.h>
+
+#include "compose/compose.h"
+#include "handlers/http/http_handler.h"
+#include "handlers/kafka/make_kafka_publisher.h"
+#include "handlers/rabbitmq/make_rabbitmq_publisher.h"
+#include "producer/sender.h"
+
+namespace semel {
+
+namespace {
+
+using producer::KeyRules;
+using std::chrono::milliseconds;
+
+// At a time: librdkafka and a broker's confirms take many, an endpoint not.
+constexpr std::size_t kRecordsAtATime = 10'000;
+constexpr std::size_t kConfirmsAtATime = 1'000;
+constexpr std::size_t kCallsAtATime = 64;
+// librdkafka looks about once a second for what is too late.
+constexpr milliseconds kReportBefore{2'000};
+
+template <class T>
+T taken(Result<T> made) {
+  if (!made) throw SemelError(std::move(made.error()));
+  return *std::move(made);
+}
+
+Error no_place(std::string message, std::string hint) {
+  return {ErrorKind::kRejected, "R255", std::move(message), std::move(hint)};
+}
+
+void check_options(const ProducerOptions& options) {
+  if (options.time_limit.count() > 0 && options.first_pause.count() > 0) return;
+  throw SemelError(
+      no_place("a producer's time_limit and first_pause are more than 0", "time_limit: 30s"));
+}
+
+core::KafkaPublishSpec spec_of(KafkaTopic to, const ProducerOptions& options) {
+  // Whoever waits for an answer learns soon that there is no such topic.
+  constexpr const char* kTopicPatience = "topic.metadata.propagation.max.ms";
+  core::KafkaPublishSpec spec;
+  spec.brokers = std::move(to.brokers);
+  spec.topic = std::move(to.topic);
+  spec.properties = std::move(to.properties);
+  spec.properties.try_emplace(kTopicPatience, "5000");
+  spec.key_of = std::move(to.record_key);
+  // It tries again by itself, and repeats nothing. Its report comes before the time is over.
+  spec.timeout = std::max(options.time_limit - kReportBefore, options.time_limit / 2);
+  return spec;
+}
+
+core::RabbitmqPublishSpec spec_of(RabbitmqRoute to, const ProducerOptions& options) {
+  auto address = core::read_amqp_url(to.url);
+  if (!address) {
+    throw SemelError(
+        no_place("the URL " + address.error(), "url: amqp://user:password@host/vhost"));
+  }
+  core::RabbitmqPublishSpec spec;
+  spec.address = *std::move(address);
+  spec.tls_ca = std::move(to.tls_ca);
+  spec.tls_cert = std::move(to.tls_cert);
+  spec.tls_key = std::move(to.tls_key);
+  spec.route = {std::move(to.exchange), std::move(to.routing_key)};
+  spec.timeout = options.time_limit;
+  return spec;
+}
+
+core::HttpSpec spec_of(HttpEndpoint to) {
+  using Style = core::HttpSpec::KeyStyle;
+  core::HttpSpec spec;
+  spec.consumer = std::move(to.sender);
+  spec.source = "producer";
+  spec.url = std::move(to.url);
+  spec.method = std::move(to.method);
+  spec.timeout = to.timeout;
+  spec.headers = std::move(to.headers);
+  spec.key_style = to.bare_key ? Style::kBare : Style::kQuoted;
+  spec.signing_secrets = std::move(to.signing_secrets);
+  spec.ca_file = std::move(to.ca_file);
+  spec.response_limit = to.longest_answer;
+  return spec;
+}
+
+const config::ConsumerConfig& queue_of(const config::Config& config, const ConsumerQueue& to) {
+  const auto* consumer = config.find(to.consumer);
+  if (consumer == nullptr) {
+    throw SemelError(
+        no_place(fmt::format("there is no consumer \"{}\" in {}", to.consumer, to.config_file),
+                 "give the name of one whose source is the queue"));
+  }
+  if (!std::holds_alternative<config::QueueSource>(consumer->source)) {
+    throw SemelError(no_place(
+        fmt::format("consumer \"{}\" in {} does not read a queue", to.consumer, to.config_file),
+        "source: { queue: {} }; or send to where it reads from"));
+  }
+  return *consumer;
+}
+
+}  // namespace
+
+Result<Queues> queues_of(Store& store, const std::string& config_file) {
+  try {
+    const config::Config config = compose::loaded_or_throw(config::load_file(config_file));
+    Queues queues;
+    for (const config::ConsumerConfig& consumer : config.consumers) {
+      if (!std::holds_alternative<config::QueueSource>(consumer.source)) continue;
+      queues.emplace(consumer.name, taken(compose::attach(store, consumer)));
+    }
+    return queues;
+  } catch (const SemelError& refused) {
+    return failure(refused.error());
+  }
+}
+
+class Producer::Impl {
+ public:
+  Impl(producer::Try attempt, KeyRules rules, const ProducerOptions& options,
+       std::unique_ptr<Store> opened = nullptr)
+      : store_(std::move(opened)),
+        sender_(std::move(attempt), std::move(rules), options, system_environment()) {}
+
+  std::vector<SendResult> send(std::span<const HeldMessage> messages) const {
+    return sender_.send(messages);
+  }
+
+ private:
+  std::unique_ptr<Store> store_;  // where it is its own
+  producer::Sender sender_;
+};
+
+Producer::Producer(KafkaTopic to, ProducerOptions options) {
+  check_options(options);
+  KeyRules rules;
+  rules.recipe = producer::auto_recipe();
+  rules.flaw = &producer::header_key_flaw;
+  auto handler = taken(kafka::make_kafka_publisher(spec_of(std::move(to), options)));
+  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kRecordsAtATime),
+                                 std::move(rules), options);
+}
+
+Producer::Producer(RabbitmqRoute to, ProducerOptions options) {
+  check_options(options);
+  KeyRules rules;
+  rules.recipe = producer::auto_recipe();
+  rules.id_header = "amqp-message-id";
+  rules.flaw = &producer::message_id_flaw;
+  auto handler = taken(rabbitmq::make_rabbitmq_publisher(spec_of(std::move(to), options)));
+  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kConfirmsAtATime),
+                                 std::move(rules), options);
+}
+
+Producer::Producer(HttpEndpoint to, ProducerOptions options) {
+  check_options(options);
+  KeyRules rules;
+  rules.recipe = producer::auto_recipe();
+  auto handler = taken(handlers::make_http_handler(spec_of(std::move(to)), system_environment()));
+  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kCallsAtATime),
+                                 std::move(rules), options);
+}
+
+Producer::Producer(const ConsumerQueue& to, ProducerOptions options) {
+  check_options(options);
+  const config::Config config = compose::loaded_or_throw(config::load_file(to.config_file));
+  const config::ConsumerConfig& consumer = queue_of(config, to);
+  std::unique_ptr<Store> opened;
+  if (to.store == nullptr) {
+    opened = taken(compose::open_store(config.store, {.create = true}));
+  }
+  Store& store = opened ? *opened : *to.store;
+  if (store.facets().held == nullptr) throw SemelError(compose::no_messages(store));
+  const ConsumerNumber number = taken(compose::attach(store, consumer));
+  KeyRules rules;
+  rules.recipe = consumer.key;
+  rules.given_first = true;
+  rules.delays = true;
+  impl_ = std::make_unique<Impl>(producer::try_by(*store.facets().held, number), std::move(rules),
+                                 options, std::move(opened));
+}
+
+Producer::~Producer() = default;
+Producer::Producer(Producer&&) noexcept = default;
+Producer& Producer::operator=(Producer&&) noexcept = default;
+
+SendResult Producer::send(const HeldMessage& message) {
+  return std::move(impl_->send({&message, 1}).front());
+}
+
+std::vector<SendResult> Producer::send(std::span<const HeldMessage> messages) {
+  return impl_->send(messages);
+}
+
+}  // namespace semel

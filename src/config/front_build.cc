@@ -1,0 +1,64 @@
+#include "config/front_build.h"
+
+#include <fmt/format.h>
+
+#include "config/node.h"
+#include "config/store_build.h"
+#include "core/guarantee.h"
+#include "core/retention.h"
+
+namespace semel::config {
+namespace {
+
+void refuse_front(const View& consumer, const std::string& what, const char* why, const char* help,
+                  Report& report) {
+  const std::string path = consumer.path("front");
+  auto& made = report.error("E054", consumer.place("front"), path, path + ": " + what);
+  made.detail.emplace_back(why);
+  made.help = help;
+}
+
+}  // namespace
+
+std::optional<FrontConfig> build_front(const View& consumer, Report& report) {
+  if (!consumer.written("front")) return std::nullopt;
+  const View front = consumer.in("front");
+  FrontConfig made;
+  made.ttl = front.duration("ttl");
+  if (front.written("redis")) {
+    const View redis = front.in("redis");
+    check_redis_place(redis, report);
+    made.kind =
+        RedisFrontConfig{redis.text("url"), redis.text("prefix"), redis.duration("timeout")};
+  } else {
+    made.kind = MemoryFrontConfig{static_cast<std::size_t>(front.in("memory").number("entries"))};
+  }
+  return made;
+}
+
+void check_front(const ConsumerConfig& consumer, const View& view, Report& report) {
+  if (!consumer.front) return;
+  if (!core::has_record(consumer.strategy)) {
+    refuse_front(view,
+                 fmt::format("strategy {} has no record that it could stand in front of",
+                             core::to_string(consumer.strategy)),
+                 "what is done is not written down, so nothing is known to be completed",
+                 "leave front out, or name a strategy with a record", report);
+  }
+  if (std::holds_alternative<QueueSource>(consumer.source)) {
+    refuse_front(view, "the queue is in the store itself",
+                 "a duplicate there is found in the transaction that takes its row away: a window "
+                 "in front of it saves nothing",
+                 "leave front out", report);
+  }
+  const auto ttl = effective_ttl(consumer);
+  if (ttl && *ttl < consumer.front->ttl) {
+    refuse_front(
+        view,
+        fmt::format("its ttl is longer than that of the records ({})", core::duration_text(*ttl)),
+        "it would call a key completed whose record is forgotten",
+        "lower front.ttl, or raise dedup.ttl", report);
+  }
+}
+
+}  // namespace semel::config

@@ -1,0 +1,20 @@
+// The handlers that publish, of a config: built into their specs, and checked.
+#pragma once
+
+#include <string>
+
+#include "config/build.h"
+
+namespace semel::config {
+
+core::KafkaPublishSpec build_kafka_publish(const View& kafka, Report& report);
+core::RabbitmqPublishSpec build_rabbitmq_publish(const View& rabbitmq, const std::string& folder,
+                                                 Report& report);
+
+// What such a handler takes from the rest of its consumer.
+void complete_publish(ConsumerConfig& consumer);
+
+// Warns of secrets that stand in the file itself, and refuses a circle.
+void check_publish(const ConsumerConfig& consumer, const View& view, Report& report);
+
+}  // namespace semel::config

@@ -1,0 +1,86 @@
+#include <gtest/gtest.h>
+
+#include "config/test_load.h"
+
+namespace semel::config {
+namespace {
+
+Loaded load_handler(const std::string& handler, const std::string& source = "{ queue: {} }",
+                    const std::string& more = {}) {
+  return load_text("store: { memory: {} }\nconsumers:\n  - name: relay\n    source: " + source +
+                       "\n    key: json:/id\n" + more + "    handler:\n      " + handler + "\n",
+                   "semel.yaml");
+}
+
+const ConsumerConfig& only_consumer(const Loaded& loaded) {
+  return loaded.config.value().consumers.at(0);
+}
+
+std::string first_error(const Loaded& loaded) {
+  return loaded.diagnostics.empty() ? "(none)" : format(loaded.diagnostics.front(), false);
+}
+
+const std::string kFile = "{ file: x.jsonl }";
+
+TEST(PublishBuild, AKafkaHandlerIsRead) {
+  const auto loaded = load_handler(
+      "kafka: { brokers: \"a:9092\", topic: out, properties: { linger.ms: 5 }, honours_key: true }",
+      kFile, "    timeout: 7s\n");
+  ASSERT_TRUE(loaded.config) << first_error(loaded);
+  const auto& spec = std::get<KafkaHandler>(only_consumer(loaded).handler).spec;
+  EXPECT_EQ(spec.brokers, "a:9092");
+  EXPECT_EQ(spec.topic, "out");
+  EXPECT_EQ(spec.properties.at("linger.ms"), "5");
+  EXPECT_TRUE(spec.honours_key);
+  EXPECT_EQ(spec.timeout, std::chrono::seconds(7));
+  EXPECT_TRUE(acts_outside(only_consumer(loaded).handler));
+}
+
+TEST(PublishBuild, ARabbitmqHandlerGoesToAQueueOrThroughAnExchange) {
+  const auto queue =
+      load_handler("rabbitmq: { url: \"amqp://h/v\", queue: out, heartbeat: 5s }", kFile);
+  ASSERT_TRUE(queue.config) << first_error(queue);
+  const auto& to_queue = std::get<RabbitmqHandler>(only_consumer(queue).handler).spec;
+  EXPECT_EQ(to_queue.route, (core::RabbitmqPublishSpec::Route{"", "out"}));
+  EXPECT_EQ(to_queue.heartbeat, std::chrono::seconds(5));
+  EXPECT_EQ(to_queue.address.vhost, "v");
+  const auto exchange = load_handler(
+      "rabbitmq: { url: \"amqp://h\", exchange: events, routing_key: orders.paid }", kFile);
+  ASSERT_TRUE(exchange.config) << first_error(exchange);
+  EXPECT_EQ(std::get<RabbitmqHandler>(only_consumer(exchange).handler).spec.route,
+            (core::RabbitmqPublishSpec::Route{"events", "orders.paid"}));
+}
+
+TEST(PublishBuild, WhatCannotBeIsSaidWithItsPlaceAndFix) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"kafka: { brokers: \"a:1\", topic: \"a b\" }", "E014"},
+      {"kafka: { brokers: \"a:1\", topic: out, properties: { acks: 1 } }", "E027"},
+      {"kafka: { brokers: \"a:1\" }", "E017"},
+      {"rabbitmq: { url: \"http://h\", queue: out }", "E014"},
+      {"rabbitmq: { url: \"amqp://h\" }", "E038"},
+      {"rabbitmq: { url: \"amqp://h\", queue: out, exchange: events }", "E038"},
+      {"rabbitmq: { url: \"amqp://h\", queue: out, routing_key: x }", "E038"},
+      {"rabbitmq: { url: \"amqp://h\", exchange: events, tls: { ca: ca.pem } }", "E038"}};
+  for (const auto& [handler, code] : wrong) {
+    const auto loaded = load_handler(handler, kFile);
+    ASSERT_FALSE(loaded.config) << handler;
+    EXPECT_EQ(loaded.diagnostics.front().code, code) << handler << "\n" << first_error(loaded);
+    EXPECT_FALSE(loaded.diagnostics.front().help.empty()) << handler;
+    EXPECT_GT(loaded.diagnostics.front().where.line, 0) << handler;
+  }
+}
+
+TEST(PublishBuild, NobodyPublishesToWhereItReads) {
+  const auto kafka = load_handler("kafka: { brokers: \"a:1\", topic: orders }",
+                                  "{ kafka: { brokers: \"a:1\", group: g, topics: [orders] } }");
+  EXPECT_EQ(kafka.diagnostics.front().code, "E053") << first_error(kafka);
+  const auto rabbit = load_handler("rabbitmq: { url: \"amqp://h\", queue: orders }",
+                                   "{ rabbitmq: { url: \"amqp://h\", queue: orders } }");
+  EXPECT_EQ(rabbit.diagnostics.front().code, "E053") << first_error(rabbit);
+  const auto other = load_handler("kafka: { brokers: \"a:1\", topic: checked }",
+                                  "{ kafka: { brokers: \"a:1\", group: g, topics: [orders] } }");
+  EXPECT_TRUE(other.config) << first_error(other);
+}
+
+}  // namespace
+}  // namespace semel::config

@@ -1,0 +1,23 @@
+// The steps of a handler: built from a config, and checked.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "config/build.h"
+
+namespace semel::config {
+
+StepsHandler build_steps(const View& consumer, const std::string& folder,
+                         const SourceConfig& source, Report& report);
+
+// What its calls take from the rest of their consumer.
+void complete_steps(ConsumerConfig& consumer, const View& view);
+
+// Calls `see` with each call and what it stands under: "consumers[0].handler.steps[1].undo".
+void each_step_call(const StepsHandler& steps, const View& consumer,
+                    const std::function<void(const StepCall& call, const View& at)>& see);
+
+void check_steps(const ConsumerConfig& consumer, const View& view, Report& report);
+
+}  // namespace semel::config

@@ -1,0 +1,54 @@
+#include "core/dead_letter_copy.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/ascii.h"
+
+namespace semel::core {
+namespace {
+
+constexpr std::size_t kLongestError = 2 << 10;
+
+constexpr std::array kOurs{kDeadLetterConsumer, kDeadLetterReason, kDeadLetterError,
+                           kDeadLetterAttempts, kDeadLetterSource, kDeadLetterPosition};
+
+bool is_ours(const Header& header) {
+  return std::ranges::any_of(
+      kOurs, [&](std::string_view name) { return ascii::alike(header.name, name); });
+}
+
+void add(Headers& headers, std::string_view name, std::string value) {
+  if (!value.empty()) headers.push_back({std::string(name), std::move(value)});
+}
+
+}  // namespace
+
+Outgoing dead_letter_copy(ConsumerNumber to, std::string_view consumer, const Finish& finish) {
+  const Message& message = *finish.keep;
+  const std::string source = finish.arrival != nullptr ? finish.arrival->partition : std::string();
+  const std::string position = finish.arrival != nullptr ? finish.arrival->position : std::string();
+  Outgoing copy;
+  copy.to = to;
+  HeldMessage& made = copy.message;
+  made.payload = message.payload();
+  made.content_type = message.content_type();
+  made.type = message.type();
+  made.key = message.key().text;
+  if (made.key->empty()) made.key = source + '/' + position;
+  std::ranges::copy_if(message.headers(), std::back_inserter(made.headers),
+                       [](const Header& header) { return !is_ours(header); });
+  add(made.headers, kDeadLetterConsumer, std::string(consumer));
+  add(made.headers, kDeadLetterReason, finish.reason);
+  add(made.headers, kDeadLetterError, finish.error.substr(0, kLongestError));
+  if (finish.attempts > 0) {
+    add(made.headers, kDeadLetterAttempts, std::to_string(finish.attempts));
+  }
+  add(made.headers, kDeadLetterSource, source);
+  add(made.headers, kDeadLetterPosition, position);
+  return copy;
+}
+
+}  // namespace semel::core

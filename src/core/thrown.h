@@ -1,0 +1,19 @@
+// What a function of the user's throws, as the answer that a handler gives for it.
+#pragma once
+
+#include <exception>
+
+#include <semel/message.h>
+#include <semel/reason.h>
+#include <semel/verdict.h>
+
+namespace semel::core {
+
+inline Verdict answer_to(const std::exception& thrown) {
+  const bool invalid = dynamic_cast<const PayloadInvalid*>(&thrown) != nullptr;
+  Verdict verdict = invalid ? dead(thrown.what()) : retry(thrown.what());
+  verdict.code = invalid ? reason::kPayloadInvalid : reason::kHandlerNative;
+  return verdict;
+}
+
+}  // namespace semel::core

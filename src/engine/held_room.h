@@ -1,0 +1,42 @@
+// HeldRoom: how much more of what comes from outside the store may keep for a consumer.
+//
+// Messages that are kept before they are handled (`defer`, strategy `fence`) are settled at their
+// source: nothing there holds them back while the handler is slow or its receiver is away. With
+// this they wait in the broker once the store has enough of them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+#include <semel/held_messages.h>
+
+namespace semel::engine {
+
+// The receiving thread's. Others that receive for the same consumer count on their own between two
+// looks at the store: together they may keep as many more.
+class HeldRoom {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // `most`: rows of the consumer. `held` null, or `most` 0: no limit.
+  HeldRoom(HeldMessages* held, ConsumerNumber consumer, std::size_t most)
+      : held_(most == 0 ? nullptr : held), consumer_(consumer), most_(most) {}
+
+  // Messages that may be received now. Looks at the store where none are left, and not more often
+  // than every half a second. An error is the store's; nothing may be received then.
+  Result<std::size_t> look(TimePoint now);
+  // What was received of it.
+  void take(std::size_t messages) noexcept;
+  // When to look again, where there is no room.
+  std::optional<TimePoint> again_at() const noexcept { return again_at_; }
+
+ private:
+  HeldMessages* const held_;
+  const ConsumerNumber consumer_;
+  const std::size_t most_;
+  std::size_t left_ = 0;
+  std::optional<TimePoint> again_at_;
+};
+
+}  // namespace semel::engine

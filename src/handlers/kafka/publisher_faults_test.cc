@@ -1,0 +1,113 @@
+// The Kafka handler while its broker goes and comes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "handlers/kafka/make_kafka_publisher.h"
+#include "tests/support/kafka_records.h"
+#include "tests/support/publish_calls.h"
+
+namespace semel::kafka {
+namespace {
+
+using test::KafkaServer;
+using test::keyed_message;
+using test::publish;
+using test::PublishCall;
+using Kind = Verdict::Kind;
+
+AsyncHandler publisher_of(const KafkaServer& server, const std::string& topic,
+                          std::chrono::milliseconds timeout) {
+  core::KafkaPublishSpec spec;
+  spec.brokers = server.brokers();
+  spec.topic = topic;
+  spec.timeout = timeout;
+  auto made = make_kafka_publisher(spec);
+  EXPECT_TRUE(made) << made.error().message;
+  return made ? *std::move(made) : AsyncHandler();
+}
+
+TEST(KafkaPublishFaults, ABrokerThatIsKilledInMidRunCostsNothingButTime) {
+  KafkaServer server;
+  const std::string topic = server.new_topic();
+  auto handler = publisher_of(server, topic, std::chrono::seconds(40));
+  test::ToldGate gate;
+  std::vector<std::unique_ptr<PublishCall>> calls;
+  const auto begin_some = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      calls.push_back(publish(handler, gate, keyed_message(fmt::format("k-{}", calls.size()))));
+    }
+  };
+  begin_some(200);
+  EXPECT_EQ(calls.front()->verdict().kind, Kind::kDone);
+  begin_some(200);
+  server.kill();
+  begin_some(200);
+  server.start();
+  for (std::size_t i = 1; i < calls.size(); ++i) {
+    const Verdict verdict = calls[i]->verdict();
+    EXPECT_EQ(verdict.kind, Kind::kDone) << i << ": " << verdict.reason;
+  }
+  std::map<std::string, int> times;
+  for (const auto& record : test::records_of(server, topic)) ++times[record.key.value_or("")];
+  EXPECT_EQ(times.size(), calls.size());
+  // One producer that lives on is idempotent: the broker kept its sequence.
+  for (const auto& [key, count] : times) EXPECT_EQ(count, 1) << key;
+}
+
+TEST(KafkaPublishFaults, WithoutABrokerACallEndsAtItsTimeoutAndCostsNoAttempt) {
+  KafkaServer server;
+  const std::string topic = server.new_topic();
+  server.kill();
+  auto handler = publisher_of(server, topic, std::chrono::seconds(1));
+  test::ToldGate gate;
+  const Verdict verdict = publish(handler, gate, keyed_message("k"))->verdict();
+  EXPECT_EQ(verdict.kind, Kind::kRetry);
+  EXPECT_EQ(verdict.code, "handler.kafka.connect") << verdict.reason;
+  EXPECT_FALSE(verdict.counted);
+  EXPECT_FALSE(verdict.unknown);
+  EXPECT_EQ(gate.shuts().size(), 1U);
+  // Without any new one made.
+  server.start();
+  for (int i = 0;; ++i) {
+    const Verdict next = publish(handler, gate, keyed_message("k"))->verdict();
+    if (next.kind == Kind::kDone) break;
+    ASSERT_LT(i, 40) << next.reason;
+  }
+}
+
+TEST(KafkaPublishFaults, AStoppedCallIsAnsweredAtOnceWithItsOutcomeUnknown) {
+  KafkaServer server;
+  const std::string topic = server.new_topic();
+  server.kill();
+  auto handler = publisher_of(server, topic, std::chrono::seconds(60));
+  test::ToldGate gate;
+  auto call = publish(handler, gate, keyed_message("k"));
+  call->stop.request_stop();
+  const Verdict verdict = call->verdict();
+  EXPECT_EQ(verdict.kind, Kind::kRetry);
+  EXPECT_TRUE(verdict.unknown);
+  EXPECT_EQ(verdict.code, "handler.kafka.timeout");
+  // One whose attempt was stopped before it began.
+  auto late = std::make_unique<PublishCall>(keyed_message("k-2"));
+  late->stop.request_stop();
+  late->attempt.stop = late->stop.get_token();
+  handler(late->message, late->attempt,
+          Completion([raw = late.get()](auto told) { raw->promise.set_value(std::move(told)); }));
+  EXPECT_TRUE(late->verdict().unknown);
+}
+
+TEST(KafkaPublishFaults, WhatHasNoReportAtTheEndIsDropped) {
+  KafkaServer server;
+  const std::string topic = server.new_topic();
+  server.kill();
+  test::ToldGate gate;
+  auto handler = publisher_of(server, topic, std::chrono::seconds(60));
+  auto call = publish(handler, gate, keyed_message("k"));
+  handler = nullptr;
+  EXPECT_FALSE(call->answer());
+}
+
+}  // namespace
+}  // namespace semel::kafka

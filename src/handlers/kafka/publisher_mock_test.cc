@@ -1,0 +1,68 @@
+// What no real broker does on demand, from the cluster that is built into librdkafka.
+#include <gtest/gtest.h>
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+
+#include <array>
+#include <memory>
+
+#include "handlers/kafka/make_kafka_publisher.h"
+#include "tests/support/publish_calls.h"
+
+namespace semel::kafka {
+namespace {
+
+constexpr std::int16_t kInitProducerId = 22;
+
+class MockCluster {
+ public:
+  MockCluster() {
+    std::array<char, 512> why{};
+    rd_kafka_conf_t* conf = rd_kafka_conf_new();
+    rd_kafka_conf_set(conf, "log_level", "0", why.data(), why.size());
+    owner_ = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why.data(), why.size());
+    cluster_ = rd_kafka_mock_cluster_new(owner_, 1);
+  }
+  ~MockCluster() {
+    rd_kafka_mock_cluster_destroy(cluster_);
+    rd_kafka_destroy(owner_);
+  }
+  MockCluster(const MockCluster&) = delete;
+  MockCluster& operator=(const MockCluster&) = delete;
+
+  std::string brokers() const { return rd_kafka_mock_cluster_bootstraps(cluster_); }
+  void answer_twice(std::int16_t request, rd_kafka_resp_err_t code) {
+    rd_kafka_mock_push_request_errors(cluster_, request, 2, code, code);
+  }
+
+ private:
+  rd_kafka_t* owner_ = nullptr;
+  rd_kafka_mock_cluster_t* cluster_ = nullptr;
+};
+
+TEST(KafkaPublisherEnds, AProducerThatCannotGoOnIsMadeAnew) {
+  MockCluster cluster;
+  // The first may have come to its end before the first call, which makes the second then.
+  cluster.answer_twice(kInitProducerId, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
+  core::KafkaPublishSpec spec;
+  spec.brokers = cluster.brokers();
+  spec.topic = "orders";
+  auto handler = make_kafka_publisher(spec);
+  ASSERT_TRUE(handler) << handler.error().message;
+  test::ToldGate gate;
+  const Verdict first = test::publish(*handler, gate, test::keyed_message("k-1"))->verdict();
+  EXPECT_EQ(first.kind, Verdict::Kind::kRetry);
+  EXPECT_EQ(first.code, "handler.kafka.denied") << first.reason;
+  EXPECT_FALSE(first.counted);
+  EXPECT_EQ(gate.shuts().size(), 1U);
+  // The next ones find the end of the first producer, or a new one.
+  for (int i = 0; i < 100; ++i) {
+    const Verdict next = test::publish(*handler, gate, test::keyed_message("k-2"))->verdict();
+    if (next.kind == Verdict::Kind::kDone) return;
+    ASSERT_EQ(next.kind, Verdict::Kind::kRetry) << next.reason;
+  }
+  FAIL() << "no producer is made anew";
+}
+
+}  // namespace
+}  // namespace semel::kafka

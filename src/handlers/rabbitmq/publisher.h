@@ -1,0 +1,121 @@
+// RabbitmqPublisher: the calls that wait for their confirms, and the thread that has the
+// connection.
+//
+// The thread alone touches the connection: it keeps the heartbeat, publishes what was begun, reads
+// confirms, and connects again where a call waits for it. A broker that is short of memory or disk
+// reads nothing: what is begun then waits here, as much as the consumer has in flight.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/handler.h>
+
+#include "core/breaker.h"
+#include "core/rabbitmq_publish_spec.h"
+#include "handlers/rabbitmq/answers.h"
+#include "handlers/rabbitmq/confirm_channel.h"
+#include "system/descriptor.h"
+#include "system/event_fd.h"
+
+namespace semel::rabbitmq {
+
+class RabbitmqPublisher final : private ConfirmChannel::Watcher {
+ public:
+  RabbitmqPublisher(core::RabbitmqPublishSpec spec, Environment& environment);
+  ~RabbitmqPublisher() override;
+
+  void begin(const Message& message, const Attempt& attempt, Completion completion);
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  using Ticket = core::Breaker::Ticket;
+  struct Stop {
+    RabbitmqPublisher* publisher;
+    Ticket call;
+    void operator()() const noexcept { publisher->stop(call); }
+  };
+  struct Call {
+    Call(const Message& m, const Attempt& a, Completion c)
+        : message(m), attempt(a), completion(std::move(c)) {}
+    const Message& message;
+    const Attempt& attempt;
+    Completion completion;
+    Outgoing outgoing;
+    Ticket ticket = 0;
+    TimePoint begun{};
+    std::uint64_t number = 0;  // of the channel's messages; 0: it was not sent
+    std::string returned;      // why it came back
+    std::optional<std::stop_callback<Stop>> on_stop;
+  };
+  using Calls = std::map<Ticket, std::unique_ptr<Call>>;
+
+  void stop(Ticket call) noexcept;
+  void cut();
+  TimePoint now() const { return environment_.clock->now(); }
+
+  // The thread's, in publisher.cc.
+  void work() noexcept;
+  bool take_begun();
+  void take_late();
+  void give_up(Ticket ticket);
+  void end(Ticket ticket, Judged judged);
+
+  // The thread's, in serve.cc.
+  void connect();
+  void serve();
+  Result<void> publish_waiting();
+  Result<void> publish_one(Call& call);
+  void wait_for_something(std::chrono::milliseconds most);
+  bool has_room() const;
+  void lose(const Error& error);
+  void say_farewell();
+  std::chrono::milliseconds until_late() const;
+  bool one_route() const noexcept { return spec_.route_of == nullptr; }
+  void on_confirm(std::uint64_t number, bool multiple, bool taken) override;
+  void on_return(ConfirmChannel::Returned returned) override;
+  void on_blocked(std::optional<std::string> why) override;
+
+  const core::RabbitmqPublishSpec spec_;
+  Environment& environment_;
+  system::EventFd wake_;
+
+  // The thread's.
+  std::unique_ptr<ConfirmChannel> channel_;
+  Calls calls_;
+  std::deque<Ticket> waiting_;                 // not sent yet; some may have ended
+  std::map<std::uint64_t, Ticket> numbers_;    // sent and not confirmed
+  std::set<std::string, std::less<>> proven_;  // exchanges that were there on this connection
+  std::string blocked_;                        // why the broker reads nothing; empty: it does
+  bool known_ = false;                         // it was connected, at least once
+  std::size_t tries_ = 0;                      // to connect, since the last time it worked
+  TimePoint connected_at_{};
+  TimePoint not_before_{};  // of the next try
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<Call>> begun_;
+  std::vector<Ticket> stopped_;
+  core::Breaker breaker_;
+  system::Descriptor cutter_;         // the connection's socket, to end what waits on it
+  std::optional<TimePoint> sending_;  // since when a message is being written
+  bool ending_ = false;
+  bool left_ = false;
+
+  std::thread thread_;
+};
+
+}  // namespace semel::rabbitmq

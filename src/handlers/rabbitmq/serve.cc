@@ -1,0 +1,248 @@
+// The thread of the RabbitMQ handler: its connection, what is published and what comes back.
+#include <amqp.h>
+#include <amqp_framing.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "handlers/rabbitmq/publisher.h"
+
+namespace semel::rabbitmq {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::size_t kFramesAtOnce = 500;
+// A connection that ends sooner did not work.
+constexpr milliseconds kWorks{5'000};
+constexpr milliseconds kFarewell{2'000};
+constexpr milliseconds kToClose{500};
+// While the broker reads nothing, one message tries so often.
+constexpr milliseconds kBlockedFor{10'000};
+// Of a frame: what is not the headers.
+constexpr std::size_t kOfAFrame = 512;
+
+const char* word_of(const std::optional<ConfirmChannel::Closed>& closed) noexcept {
+  if (!closed) return "reset";
+  if (closed->code == AMQP_ACCESS_REFUSED) return "denied";
+  return closed->code == AMQP_NOT_FOUND ? "exchange" : "broker";
+}
+
+}  // namespace
+
+void RabbitmqPublisher::connect() {
+  const auto& nodes = spec_.address.nodes;
+  ConfirmChannel::Watcher& watcher = *this;
+  auto channel = std::make_unique<ConfirmChannel>(spec_, watcher, known_);
+  auto begun = channel->open(nodes[tries_ % nodes.size()]);
+  if (begun) {
+    {
+      const std::scoped_lock lock(mutex_);
+      cutter_ = system::Descriptor(::fcntl(channel->descriptor(), F_DUPFD_CLOEXEC, 0));
+    }
+    begun = channel->begin();
+  }
+  if (begun) {
+    channel_ = std::move(channel);
+    known_ = true;
+    connected_at_ = now();
+    return;
+  }
+  ++tries_;
+  not_before_ = now() + pause_before(tries_, nodes.size(), environment_.random->next());
+  {
+    const std::scoped_lock lock(mutex_);
+    cutter_.close();
+  }
+  if (tries_ % nodes.size() != 0) return;
+  const Error& error = begun.error();
+  const Judged judged = not_connected(
+      error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint));
+  for (const Ticket ticket : std::exchange(waiting_, {})) end(ticket, judged);
+}
+
+void RabbitmqPublisher::serve() {
+  auto well = publish_waiting();
+  if (well) {
+    wait_for_something(std::min(channel_->patience(), until_late()));
+    well = channel_->read(kFramesAtOnce);
+  }
+  if (!well) lose(well.error());
+}
+
+bool RabbitmqPublisher::has_room() const {
+  pollfd socket{channel_->descriptor(), POLLOUT, 0};
+  return ::poll(&socket, 1, 0) == 1;
+}
+
+Result<void> RabbitmqPublisher::publish_waiting() {
+  while (!waiting_.empty() && blocked_.empty() && has_room()) {
+    const auto found = calls_.find(waiting_.front());
+    waiting_.pop_front();
+    if (found == calls_.end()) continue;
+    if (auto sent = publish_one(*found->second); !sent) return sent;
+  }
+  return {};
+}
+
+Result<void> RabbitmqPublisher::publish_one(Call& call) {
+  const Outgoing& outgoing = call.outgoing;
+  if (outgoing.size() + kOfAFrame > channel_->frame_limit()) {
+    end(call.ticket, too_large(fmt::format("its headers have {} bytes, and a frame of this broker "
+                                           "at most {}",
+                                           outgoing.size(), channel_->frame_limit())));
+    return {};
+  }
+  // To an exchange that is not there nothing is published: the broker would end the channel, and
+  // the confirms of all others with it.
+  const std::string& exchange = outgoing.route.exchange;
+  if (!exchange.empty() && !proven_.contains(exchange)) {
+    const auto there = channel_->has_exchange(exchange);
+    if (!there) {
+      waiting_.push_front(call.ticket);
+      return failure(there.error());
+    }
+    if (!*there) {
+      end(call.ticket, no_exchange(outgoing.route, one_route()));
+      return {};
+    }
+    proven_.insert(exchange);
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    sending_ = now();
+  }
+  const auto number = channel_->publish(outgoing, call.message.payload());
+  {
+    const std::scoped_lock lock(mutex_);
+    sending_.reset();
+  }
+  // Some of it may have gone.
+  constexpr std::uint64_t kInPart = ~std::uint64_t{0};
+  call.number = number ? *number : kInPart;
+  if (!number) return failure(number.error());
+  numbers_.emplace(*number, call.ticket);
+  return {};
+}
+
+void RabbitmqPublisher::wait_for_something(milliseconds most) {
+  std::array<pollfd, 2> watched = {pollfd{wake_.get(), POLLIN, 0}, pollfd{-1, POLLIN, 0}};
+  if (channel_) {
+    watched[1].fd = channel_->descriptor();
+    if (channel_->has_more()) most = milliseconds(0);
+    // Left over for want of room.
+    if (!waiting_.empty() && blocked_.empty()) watched[1].events |= POLLOUT;
+  }
+  ::poll(watched.data(), watched.size(), static_cast<int>(std::max(most, milliseconds(0)).count()));
+  wake_.drain();
+}
+
+void RabbitmqPublisher::on_confirm(std::uint64_t number, bool multiple, bool taken) {
+  const auto from = multiple ? numbers_.begin() : numbers_.find(number);
+  if (from == numbers_.end()) return;
+  const auto to = multiple ? numbers_.upper_bound(number) : std::next(from);
+  const std::map<std::uint64_t, Ticket> told(from, to);
+  numbers_.erase(from, to);
+  for (const auto& [each, ticket] : told) {
+    const auto found = calls_.find(ticket);
+    if (found == calls_.end()) continue;
+    const Call& call = *found->second;
+    if (!taken) {
+      end(ticket, not_taken(call.outgoing.route, one_route()));
+    } else if (!call.returned.empty()) {
+      end(ticket, unroutable(call.outgoing.route, call.returned, one_route()));
+    } else {
+      end(ticket, confirmed());
+    }
+  }
+}
+
+// It is not said which one it was. Those that look the same may stand in for each other.
+void RabbitmqPublisher::on_return(ConfirmChannel::Returned returned) {
+  for (const auto& [number, ticket] : numbers_) {
+    const auto found = calls_.find(ticket);
+    if (found == calls_.end()) continue;
+    Call& call = *found->second;
+    const bool same = call.returned.empty() && call.outgoing.route == returned.route &&
+                      call.outgoing.message_id == returned.message_id &&
+                      call.message.payload() == returned.payload;
+    if (!same) continue;
+    call.returned = returned.why.empty() ? "it came back" : returned.why;
+    return;
+  }
+}
+
+void RabbitmqPublisher::on_blocked(std::optional<std::string> why) {
+  const bool was = !blocked_.empty();
+  blocked_ = why ? (why->empty() ? "it is short of something" : *why) : std::string();
+  if (was == !blocked_.empty() || calls_.empty()) return;
+  Gate* const gate = calls_.begin()->second->attempt.gate;
+  if (gate == nullptr) return;
+  if (blocked_.empty()) {
+    gate->open();
+  } else {
+    gate->shut(kBlockedFor,
+               fmt::format("the RabbitMQ broker takes nothing for now ({}): it waits", blocked_));
+  }
+}
+
+void RabbitmqPublisher::lose(const Error& error) {
+  const auto closed = channel_->closed();
+  channel_.reset();
+  numbers_.clear();
+  proven_.clear();
+  blocked_.clear();
+  {
+    const std::scoped_lock lock(mutex_);
+    cutter_.close();
+  }
+  tries_ = now() - connected_at_ < kWorks ? tries_ + 1 : 0;
+  not_before_ =
+      now() + pause_before(tries_, spec_.address.nodes.size(), environment_.random->next());
+  const std::size_t refused = closed ? size_refused(closed->said) : 0;
+  const std::string why =
+      error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint);
+  std::vector<Ticket> sent;
+  for (const auto& [ticket, call] : calls_) {
+    if (call->number != 0) sent.push_back(ticket);
+  }
+  for (const Ticket ticket : sent) {
+    const bool to_blame = refused != 0 && calls_.at(ticket)->message.payload().size() == refused;
+    if (to_blame) {
+      end(ticket, too_large(closed->said));
+      continue;
+    }
+    // A message that is too large says nothing of where the others go.
+    end(ticket, not_confirmed(word_of(closed), why, one_route() && refused == 0));
+  }
+}
+
+void RabbitmqPublisher::say_farewell() {
+  const TimePoint by = now() + kFarewell;
+  while (channel_ && !calls_.empty() && now() < by) {
+    auto well = publish_waiting();
+    if (well) {
+      wait_for_something(
+          std::min(channel_->patience(), std::chrono::ceil<milliseconds>(by - now())));
+      well = channel_->read(kFramesAtOnce);
+    }
+    if (!well) lose(well.error());
+  }
+  if (channel_) (void)channel_->close(std::chrono::steady_clock::now() + kToClose);
+  channel_.reset();
+  std::vector<std::unique_ptr<Call>> begun;
+  {
+    const std::scoped_lock lock(mutex_);
+    begun.swap(begun_);
+  }
+  // Dropped: nobody knows.
+  Calls left;
+  left.swap(calls_);
+}
+
+}  // namespace semel::rabbitmq

@@ -1,0 +1,132 @@
+// Tries by a handler that publishes.
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <stop_token>
+#include <utility>
+
+#include "core/key_encoding.h"
+#include "producer/sender.h"
+
+namespace semel::producer {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// For the answers of calls that were told to stop.
+constexpr milliseconds kLastWord{1'000};
+
+Message message_of(const HeldMessage& held) {
+  Message::Parts parts;
+  parts.key = {*held.key, core::encode_key(ConsumerNumber{}, *held.key)};
+  parts.payload = held.payload;
+  parts.headers = held.headers;
+  parts.content_type = held.content_type;
+  parts.type = held.type;
+  return Message(std::move(parts));
+}
+
+TryEnd no_answer() {
+  TryEnd end;
+  end.kind = TryEnd::Kind::kAgain;
+  end.unknown = true;
+  end.error = {ErrorKind::kInDoubt, {}, "no answer came within the time limit", {}};
+  return end;
+}
+
+TryEnd not_begun() {
+  TryEnd end;
+  end.kind = TryEnd::Kind::kAgain;
+  end.error = {ErrorKind::kUnavailable,
+               {},
+               "the time limit came before its turn",
+               "give ProducerOptions::time_limit more"};
+  return end;
+}
+
+// Calls and all that they borrow. It lives until the last one is answered, also where nobody waits
+// for that any more.
+class CallRound : public std::enable_shared_from_this<CallRound> {
+ public:
+  CallRound(std::span<const HeldMessage* const> messages, int number) {
+    for (const HeldMessage* message : messages) {
+      Call& call = calls_.emplace_back(message_of(*message));
+      call.attempt.number = number;
+      call.attempt.stop = stop_.get_token();
+    }
+  }
+
+  std::vector<TryEnd> run(const AsyncHandler& handler, std::size_t most, Deadline deadline) {
+    for (Call& call : calls_) {
+      if (!wait_for_room(most, deadline)) break;
+      handler(call.message, call.attempt,
+              Completion([self = shared_from_this(), &call](std::optional<Verdict> verdict) {
+                self->take(call, std::move(verdict));
+              }));
+    }
+    wait_for_all(deadline);
+    const std::scoped_lock lock(mutex_);
+    std::vector<TryEnd> ends;
+    for (Call& call : calls_) {
+      ends.push_back(!call.begun ? not_begun()
+                     : !call.end ? no_answer()
+                                 : *std::exchange(call.end, std::nullopt));
+    }
+    return ends;
+  }
+
+ private:
+  struct Call {
+    explicit Call(Message m) : message(std::move(m)) {}
+    Message message;
+    Attempt attempt;
+    bool begun = false;
+    std::optional<TryEnd> end;
+  };
+
+  // Room for the next call, which is begun then.
+  bool wait_for_room(std::size_t most, Deadline deadline) {
+    std::unique_lock lock(mutex_);
+    if (!answered_.wait_until(lock, deadline, [&] { return running_ < most; })) return false;
+    ++running_;
+    calls_[begun_++].begun = true;
+    return true;
+  }
+
+  void wait_for_all(Deadline deadline) {
+    std::unique_lock lock(mutex_);
+    const auto all = [this] { return running_ == 0; };
+    if (answered_.wait_until(lock, deadline, all)) return;
+    lock.unlock();
+    stop_.request_stop();
+    lock.lock();
+    answered_.wait_for(lock, kLastWord, all);
+  }
+
+  void take(Call& call, std::optional<Verdict> verdict) {
+    const std::scoped_lock lock(mutex_);
+    call.end = verdict ? end_of(*std::move(verdict)) : no_answer();
+    --running_;
+    answered_.notify_all();
+  }
+
+  std::stop_source stop_;
+  std::deque<Call> calls_;  // each stays where it is
+  std::mutex mutex_;
+  std::condition_variable answered_;
+  std::size_t running_ = 0;
+  std::size_t begun_ = 0;
+};
+
+}  // namespace
+
+Try try_by(AsyncHandler handler, std::size_t most) {
+  return [handler = std::move(handler), most](std::span<const HeldMessage* const> messages,
+                                              int number, Deadline deadline) {
+    return std::make_shared<CallRound>(messages, number)->run(handler, most, deadline);
+  };
+}
+
+}  // namespace semel::producer

@@ -1,0 +1,55 @@
+// Tries by rows of a consumer's queue.
+#include <utility>
+
+#include "producer/sender.h"
+
+namespace semel::producer {
+
+namespace {
+
+// Of one commit.
+constexpr std::size_t kMostRows = 1'000;
+constexpr std::size_t kMostBytes = 4 << 20;
+
+// As many of them, from `first`, as one commit should have.
+std::vector<HeldMessage> next_rows(std::span<const HeldMessage* const> messages,
+                                   std::size_t first) {
+  std::vector<HeldMessage> rows;
+  std::size_t bytes = 0;
+  for (std::size_t i = first; i < messages.size() && rows.size() < kMostRows; ++i) {
+    bytes += messages[i]->payload.size();
+    if (!rows.empty() && bytes > kMostBytes) break;
+    rows.push_back(*messages[i]);
+  }
+  return rows;
+}
+
+}  // namespace
+
+Try try_by(HeldMessages& queue, ConsumerNumber consumer) {
+  return [&queue, consumer](std::span<const HeldMessage* const> messages, int, Deadline) {
+    const auto append = [&](std::span<const HeldMessage> rows) {
+      auto appended = queue.append(consumer, rows);
+      return appended ? TryEnd() : end_of(std::move(appended.error()));
+    };
+    std::vector<TryEnd> ends;
+    while (ends.size() < messages.size()) {
+      const std::vector<HeldMessage> rows = next_rows(messages, ends.size());
+      const TryEnd end = append(rows);
+      if (end.kind == TryEnd::Kind::kFinal && rows.size() > 1) {
+        // One of them may be to blame: they are told apart alone.
+        for (const HeldMessage& row : rows) ends.push_back(append({&row, 1}));
+        continue;
+      }
+      ends.resize(ends.size() + rows.size(), end);
+      if (end.kind != TryEnd::Kind::kAgain) continue;
+      // What ails the store ails it for the rest too: nothing of it is begun now.
+      TryEnd later = end;
+      later.unknown = false;
+      ends.resize(messages.size(), later);
+    }
+    return ends;
+  };
+}
+
+}  // namespace semel::producer

@@ -1,0 +1,54 @@
+// Sender: tries, waits and tries again under the same key, until each message is confirmed, refused
+// or out of time.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/handler.h>
+#include <semel/held_messages.h>
+#include <semel/producer.h>
+
+#include "producer/address.h"
+#include "producer/try_end.h"
+
+namespace semel::producer {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+// One try of each message, in their order: how each ended. It returns soon after the deadline.
+// Called from several threads at a time.
+using Try =
+    std::function<std::vector<TryEnd>(std::span<const HeldMessage* const>, int number, Deadline)>;
+
+// By a handler that publishes, `most` calls at a time. What has no answer soon after it was told to
+// stop is left to itself, its outcome unknown.
+Try try_by(AsyncHandler handler, std::size_t most);
+// By rows of the consumer's queue. `queue` is borrowed.
+Try try_by(HeldMessages& queue, ConsumerNumber consumer);
+
+// Safe for several threads.
+class Sender {
+ public:
+  Sender(Try attempt, KeyRules rules, ProducerOptions options, Environment& environment);
+
+  std::vector<SendResult> send(std::span<const HeldMessage> messages) const;
+
+ private:
+  struct Item;
+  std::vector<Item> address_all(std::span<const HeldMessage> messages,
+                                std::vector<SendResult>& results) const;
+  std::chrono::milliseconds take_ends(std::vector<Item*>& open, std::vector<TryEnd> ends,
+                                      int number, std::vector<SendResult>& results) const;
+
+  Try try_;
+  KeyRules rules_;
+  ProducerOptions options_;
+  Environment& environment_;
+};
+
+}  // namespace semel::producer

@@ -1,0 +1,45 @@
+#include "stores/redis/steps.h"
+
+#include "stores/redis/dead_letters.h"
+#include "stores/redis/finisher.h"
+#include "stores/redis/journal.h"
+
+namespace semel::redis {
+namespace {
+
+class RedisSteps final : public StepStore {
+ public:
+  explicit RedisSteps(Core& core) : core_(core) {}
+
+  Result<StepJournal> read(const KeyId& record) override {
+    return core::contained([&] {
+      const std::string name = core_.names.record(record);
+      const Reply reply = core_.router.ask({"GET", name}, Loss::kNothingDone);
+      return reply.kind == Reply::Kind::kNil ? StepJournal() : journal_in(reply.bytes);
+    });
+  }
+
+  // Said twice it comes to the same.
+  Result<Applied> keep(const Lease& lease, const StepEntry& entry) override {
+    return core::contained([&] {
+      Call call;
+      call.keys = {core_.names.record(lease.key)};
+      call.arguments = {nonce_of(lease), sized_entry(entry)};
+      const Reply reply = core_.run_one(core_.scripts.keep_step, call, Loss::kInDoubt);
+      return reply.number == 1 ? Applied::kYes : Applied::kLeaseLost;
+    });
+  }
+
+  Result<bool> give_up(const KeyId& record, const GivingUp& note) override {
+    return core::contained([&] { return unlock_record(core_, record, note_of(note)); });
+  }
+
+ private:
+  Core& core_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepStore> make_steps(Core& core) { return std::make_unique<RedisSteps>(core); }
+
+}  // namespace semel::redis

@@ -1,0 +1,37 @@
+// StepRows: the journal of steps, and the notes of what is being given up.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <semel/steps.h>
+
+#include "stores/sql/session.h"
+
+namespace semel::sql {
+
+struct StepTexts {
+  explicit StepTexts(const Dialect& dialect);
+  Text read, last, erase, add, given_up, forget, left;
+};
+
+class StepRows {
+ public:
+  StepRows(Session& session, const StepTexts& texts) : session_(session), texts_(texts) {}
+
+  // Of a record that is not completed; else what is there is only waiting for its purge.
+  StepJournal read(const KeyId& record);
+  void keep(const KeyId& record, const StepEntry& entry, StoreTime now);
+  void give_up(const KeyId& record, const GivingUp& note, StoreTime now);
+  // Forgets that note, and all of it.
+  void given_up(const KeyId& record);
+  void forget(const KeyId& record);
+  // Records that are completed or gone, at most `limit`.
+  std::vector<KeyId> left_over(std::size_t limit);
+
+ private:
+  Session& session_;
+  const StepTexts& texts_;
+};
+
+}  // namespace semel::sql

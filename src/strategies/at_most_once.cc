@@ -1,0 +1,50 @@
+// at_most_once: an effect that may have happened is never tried again; a person says what became of
+// it.
+//
+// Each message is claimed by the worker that starts it, one at a time, so that a crash leaves in
+// the dark what had begun and nothing else.
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "strategies/async_calls.h"
+#include "strategies/finisher.h"
+#include "strategies/kinds.h"
+#include "strategies/two_phase.h"
+
+namespace semel::strategies {
+
+namespace {
+
+class AtMostOnce final : public Strategy {
+ public:
+  explicit AtMostOnce(Context context)
+      : context_(for_one_try(std::move(context))), async_(context_) {}
+
+  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+    for (std::size_t i = 0; i < batch.size(); ++i) run_one(batch.subspan(i, 1), sink);
+  }
+
+ private:
+  void run_one(std::span<Delivery> one, EndingSink& sink) {
+    Finisher finisher(context_, sink);
+    const Claimed claimed = claim_batch(context_, one, finisher, sink);
+    if (std::holds_alternative<AsyncHandler>(context_.handler)) {
+      async_.begin(calls_of(claimed), sink);
+    } else {
+      run_calls(context_, calls_of(claimed), finisher, sink);
+    }
+    finisher.flush();
+  }
+
+  const Context context_;
+  AsyncCalls async_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_at_most_once(Context context) {
+  return std::make_unique<AtMostOnce>(std::move(context));
+}
+
+}  // namespace semel::strategies

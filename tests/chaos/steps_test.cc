@@ -1,0 +1,112 @@
+// Steps through kills: a finished one is called once, whatever ends its process, and what was given
+// up is undone.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include <semel/environment.h>
+#include <semel/records.h>
+#include <semel/steps.h>
+
+#include "tests/chaos/scene.h"
+#include "tests/support/ledger.h"
+
+namespace semel::test {
+namespace {
+
+// Each has two steps; the last one is given up after both.
+const std::vector<std::string> kIds = {"a", "b", "bad-c"};
+
+struct Kill {
+  std::string point;
+  int nth;
+  // The call that was made and not journalled is made again, under its key.
+  bool in_the_dark;
+  std::vector<std::string> ids = kIds;
+};
+
+std::ostream& operator<<(std::ostream& out, const Kill& kill) {
+  return out << kill.point << " #" << kill.nth;
+}
+
+std::vector<Kill> kills() {
+  std::vector<Kill> all;
+  // Two steps of each, and two undos. Where a run costs more, a few of them are enough.
+  const bool few = share_of_rounds() > 1 && soak_factor() == 1;
+  for (int nth = 1; nth <= 8; ++nth) {
+    if (few && nth != 1 && nth != 2 && nth != 7) continue;
+    all.push_back({std::string(failpoint::kStepBefore), nth, true});
+    all.push_back({std::string(failpoint::kStepAfter), nth, false});
+  }
+  for (const auto point :
+       {failpoint::kClaimed, failpoint::kHandlerBefore, failpoint::kHandlerAfter}) {
+    for (const int nth : {1, 2}) all.push_back({std::string(point), nth, false});
+  }
+  if (!has_steps()) return all;
+  // What is given up ends twice: when that is noted, and when all is undone. Alone: others may
+  // share a finish with it.
+  for (const auto point : {failpoint::kMarked, failpoint::kKept, failpoint::kRecorded}) {
+    for (const int nth : {1, 2}) all.push_back({std::string(point), nth, false, {kIds.back()}});
+  }
+  return all;
+}
+
+void expect_only_the_dead(const Scene& scene) {
+  const auto store = scene.database().open();
+  const auto left = store->facets().records->list(std::nullopt, std::nullopt, 10).value();
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].key, "bad-c");
+  EXPECT_EQ(left[0].state, RecordState::kDead);
+  const StepJournal journal = store->facets().steps->read(left[0].id).value();
+  EXPECT_FALSE(journal.giving_up);
+  EXPECT_EQ(journal.entries.size(), 2U);
+  for (const StepEntry& entry : journal.entries) {
+    EXPECT_EQ(entry.state, StepEntry::State::kUndone) << entry.name;
+  }
+  if (!has_tables()) return;
+  // What a completed record leaves is taken away at once, or by the purge.
+  EXPECT_EQ(scene.ask("SELECT count(*) FROM semel_step WHERE state = 'undone'"), "2");
+}
+
+class StepKills : public testing::TestWithParam<Kill> {};
+
+TEST_P(StepKills, KilledThereAndStartedAgain) {
+  const Kill& kill = GetParam();
+  Scene scene;
+  scene.send(kill.ids);
+  const std::vector<std::string> settings = {"strategy=state_machine", "handler=steps",
+                                             "ledger=" + scene.ledger_path()};
+  ASSERT_EQ(scene.run(settings, fmt::format("{}:kill:{}", kill.point, kill.nth)), -SIGKILL);
+  ASSERT_EQ(scene.run(settings), 0);
+
+  const Ledger ledger(scene.ledger_path());
+  const auto counts = ledger.counts();
+  EXPECT_EQ(counts.size(), 2 * kill.ids.size() + 2) << "two steps of each, and two undos of one";
+  std::size_t again = 0;
+  for (const auto& [key, count] : counts) again += count - 1;
+  EXPECT_EQ(again, kill.in_the_dark ? 1U : 0U);
+
+  const auto entries = ledger.entries();
+  const auto at = [&](const char* key) { return std::ranges::find(entries, key); };
+  EXPECT_LT(at("bad-c/charge"), at("bad-c/charge/undo"));
+  EXPECT_LT(at("bad-c/charge/undo"), at("bad-c/lock/undo")) << "in reverse";
+  const auto first_undo = at("bad-c/charge/undo");
+  EXPECT_EQ(std::find(first_undo, entries.end(), "bad-c/charge"), entries.end())
+      << "what is being undone is not done again";
+  EXPECT_EQ(scene.dead(), (std::map<std::string, std::string>{{"bad-c", "handler.native"}}));
+  EXPECT_EQ(scene.held(), 0U);
+  expect_only_the_dead(scene);
+}
+
+INSTANTIATE_TEST_SUITE_P(Points, StepKills, testing::ValuesIn(kills()),
+                         [](const testing::TestParamInfo<Kill>& info) {
+                           std::string name =
+                               info.param.point + "_" + std::to_string(info.param.nth);
+                           std::ranges::replace(name, '.', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace semel::test

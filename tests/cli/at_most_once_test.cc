@@ -1,0 +1,85 @@
+// A mailer that would rather ask a person than send twice.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+
+#include "tests/cli/gateway.h"
+#include "tests/cli/program.h"
+
+namespace semel::test {
+namespace {
+
+std::string mailing(const Gateway& gateway) {
+  return fmt::format(
+      "    source: {{ queue: {{}} }}\n"
+      "    key: json:/id\n"
+      "    strategy: at_most_once\n"
+      "    dedup: {{ lease: 2s }}\n"
+      "    handler:\n"
+      "      http: {{ url: \"{}\", timeout: 20s }}\n",
+      gateway.url());
+}
+
+std::string state_of(const Scene& scene, const std::string& key) {
+  const Ran shown = scene.semel({"records", "show", key, "-o", "json"});
+  return json_at(shown.out, "/records/0/state");
+}
+
+// A run that is killed while the service has its call, and another one after it.
+void kill_in_mid_call(const Scene& scene, Gateway& gateway, const std::string& key) {
+  const int before = gateway.calls();
+  const Ran sent = scene.semel({"send", "payments", fmt::format(R"({{"id":"{}"}})", key)});
+  ASSERT_EQ(sent.code, 0) << sent.err;
+  Program runner({"run", scene.config(), "-q"}, {.held_input = true});
+  EXPECT_TRUE(comes_true([&] { return gateway.calls() == before + 1; })) << runner.err();
+  runner.signal(SIGKILL);
+  EXPECT_EQ(runner.wait().signal, SIGKILL) << "the fault must have fired";
+  const Ran rest = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  EXPECT_EQ(gateway.calls(), before + 1) << "called again";
+  const Ran shown = scene.semel({"records", "show", key, "-o", "json"});
+  EXPECT_EQ(json_at(shown.out, "/records/0/state"), "parked");
+  EXPECT_EQ(json_at(shown.out, "/records/0/reason"), "lease.parked");
+}
+
+TEST(AtMostOnce, WhatACrashLeftInTheDarkIsParkedAndAPersonSaysWhatBecameOfIt) {
+  Gateway gateway(Gateway::Keys::kIgnored);
+  gateway.next({3, Gateway::Answer::kNever});
+  const Scene scene(mailing(gateway));
+  for (const char* key : {"it-happened", "it-did-not", "never-mind"}) {
+    kill_in_mid_call(scene, gateway, key);
+  }
+  const Ran asked = scene.semel({"records", "unlock", "it-did-not", "--yes"});
+  EXPECT_NE(asked.code, 0);
+  EXPECT_NE(asked.err.find("R242"), std::string::npos) << asked.err;
+  EXPECT_NE(asked.err.find("--as done"), std::string::npos) << asked.err;
+  const auto say = [&](const char* key, const char* as) {
+    const Ran said = scene.semel({"records", "unlock", key, "--as", as, "--yes"});
+    EXPECT_EQ(said.code, 0) << said.out << said.err;
+  };
+  say("it-happened", "done");
+  say("it-did-not", "retry");
+  say("never-mind", "dead");
+  EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(state_of(scene, "it-happened"), "completed");
+  EXPECT_EQ(state_of(scene, "it-did-not"), "completed");
+  EXPECT_EQ(state_of(scene, "never-mind"), "dead");
+  EXPECT_EQ(gateway.calls(), 4) << "one call more";
+  EXPECT_EQ(gateway.calls("it-did-not"), 2);
+  EXPECT_EQ(scene.semel({"records", "unlock", "it-happened", "--as", "retry", "--yes"}).code, 1)
+      << "what is completed stays";
+}
+
+TEST(AtMostOnce, CheckPromisesIt) {
+  Gateway gateway;
+  const Scene scene(mailing(gateway));
+  const Ran checked = scene.semel({"check"});
+  EXPECT_EQ(checked.code, 0) << checked.err;
+  EXPECT_NE(checked.out.find("at_most_once"), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("records unlock --as"), std::string::npos) << checked.out;
+}
+
+}  // namespace
+}  // namespace semel::test

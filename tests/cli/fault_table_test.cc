@@ -1,0 +1,208 @@
+// The fault table's columns of work outside of the store, cell by cell: `fence`, before a service
+// that honours keys and before one that does not, and `at_most_once`. Calls and effects are counted
+// at the service.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "tests/cli/fault_table.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::seconds;
+
+// As another program's transaction that does not end.
+class Lock {
+ public:
+  explicit Lock(const std::string& database) {
+    EXPECT_EQ(sqlite3_open(database.c_str(), &connection_), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(connection_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  }
+  ~Lock() { sqlite3_close(connection_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  sqlite3* connection_ = nullptr;
+};
+
+// From a source that cannot be read again.
+class FaultTableStdin : public FaultTable {
+ protected:
+  FaultTableStdin() : FaultTable("stdin: {}") {}
+};
+
+TEST_P(FaultTableStdin, TheSameMessageToTwoConsumersAtOnce) {
+  gateway_.next({Answer::kHeld});
+  const StartOptions options{.environment = kNoProxy, .held_input = true};
+  Program one(running({"--once"}), options);
+  one.say(message("p-1"));
+  wait_for_call(one);
+  Program other(running({"--once"}), options);
+  other.say(message("p-1"));
+  // Under fence the store has its copy then, and either may take it.
+  const char* const met = GetParam() == Column::kAtMostOnce ? "busy" : "held";
+  ASSERT_TRUE(other.says(met)) << other.out();
+  gateway_.release();
+  one.end_input();
+  other.end_input();
+  EXPECT_EQ(one.wait().code, 0) << one.err();
+  EXPECT_EQ(other.wait().code, 0) << other.err();
+  expect("p-1", {1, 1, "completed"});
+}
+
+class FaultTablePaused : public FaultTable {
+ protected:
+  FaultTablePaused() : FaultTable("queue: {}", Gateway::Clock::duration::max(), "2s") {}
+};
+
+TEST_P(FaultTablePaused, PausedLongerThanItsLeaseThenResumed) {
+  send(message("p-1"));
+  gateway_.next({Answer::kHeld});
+  Program sleeper(running(), {.environment = kNoProxy});
+  wait_for_call(sleeper);
+  sleeper.signal(SIGSTOP);
+  Program other(running(), {.environment = kNoProxy});
+  const char* const end = GetParam() == Column::kAtMostOnce ? "parked" : "completed";
+  EXPECT_TRUE(comes_true([&] { return of_record("p-1", "state") == end; })) << other.err();
+  gateway_.release();
+  sleeper.signal(SIGCONT);
+  EXPECT_TRUE(tells(sleeper, "lost")) << sleeper.out() << sleeper.err();
+  for (Program* program : {&sleeper, &other}) {
+    program->signal(SIGTERM);
+    EXPECT_EQ(program->wait().code, 0) << program->err();
+  }
+  expect("p-1", {2, 1, "completed"}, {2, 2, "completed"}, {1, 1, "parked"});
+}
+
+// Of two who would finish what a crash left, one calls.
+TEST_P(FaultTable, TwoWhoRecoverTheSameRecord) {
+  send(message("p-1"));
+  killed_in_mid_call();
+  Program one(running({"--once"}), {.environment = kNoProxy});
+  Program other(running({"--once"}), {.environment = kNoProxy});
+  EXPECT_EQ(one.wait().code, 0) << one.err();
+  EXPECT_EQ(other.wait().code, 0) << other.err();
+  expect("p-1", {2, 1, "completed"}, {2, 2, "completed"}, {1, 1, "parked"});
+}
+
+// The store is set back: a failover that loses its last writes, or a backup that is restored.
+TEST_P(FaultTable, TheStoreGoesBack) {
+  send(message("p-1"));
+  std::filesystem::copy_file(scene_.database(), scene_.file("backup"));
+  ends_well();
+  expect("p-1", {1, 1, "completed"});
+  for (const char* part : {"-wal", "-shm"}) std::filesystem::remove(scene_.database() + part);
+  std::filesystem::rename(scene_.file("backup"), scene_.database());
+  ends_well();
+  expect("p-1", {2, 1, "completed"}, {2, 2, "completed"}, {2, 2, "completed"});
+}
+
+// The other columns' cell: what a transaction wrote goes back with its record.
+TEST(FaultTableTransactional, TheStoreGoesBackWithItsEffects) {
+  const Scene scene(payments(kQueue));
+  ASSERT_EQ(scene.semel({"send", "payments", "-"}, {.input = payment("p-1", 1, 7)}).code, 0);
+  std::filesystem::copy_file(scene.database(), scene.file("backup"));
+  const auto handled = [&] {
+    const Ran ran = scene.semel({"run", "--once", "-o", "json"});
+    EXPECT_EQ(json_at(ran.out, "/effects"), "1") << ran.out << ran.err;
+    return scene.number("SELECT balance FROM account WHERE id = 1");
+  };
+  EXPECT_EQ(handled(), 7);
+  for (const char* part : {"-wal", "-shm"}) std::filesystem::remove(scene.database() + part);
+  std::filesystem::rename(scene.file("backup"), scene.database());
+  EXPECT_EQ(scene.number("SELECT balance FROM account WHERE id = 1"), 0);
+  EXPECT_EQ(handled(), 7);
+}
+
+TEST_P(FaultTable, TheRecordIsForgotten) {
+  for (int times = 0; times < 2; ++times) {
+    send(message("p-1"));
+    ends_well();
+    if (times > 0) break;
+    ASSERT_EQ(scene_.semel({"records", "forget", "p-1", "--yes"}).code, 0);
+  }
+  expect("p-1", {2, 1, "completed"}, {2, 2, "completed"}, {2, 2, "completed"});
+}
+
+// One that honours keys for two seconds is one that does not, for who comes later.
+class FaultTableForgets : public FaultTable {
+ protected:
+  FaultTableForgets() : FaultTable("queue: {}", seconds(2)) {}
+};
+
+TEST_P(FaultTableForgets, TheReceiverForgetsBeforeTheRetry) {
+  send(message("p-1"));
+  killed_in_mid_call();
+  ASSERT_EQ(gateway_.effects("p-1"), 1);
+  EXPECT_TRUE(comes_true([&] { return !gateway_.remembers("p-1"); }));
+  ends_well();
+  expect("p-1", {2, 2, "completed"}, {2, 2, "completed"}, {1, 1, "parked"});
+}
+
+TEST_P(FaultTable, TheKeyIsUsedAgainWithAnotherPayload) {
+  send(message("p-1", 1));
+  ends_well();
+  send(message("p-1", 2));
+  ends_well();
+  expect("p-1", {1, 1, "completed"});
+  const Ran letters = scene_.semel({"dlq", "list", "--reason", "key.conflict", "-o", "json"});
+  EXPECT_EQ(json_at(letters.out, "/count"), "1") << letters.out;
+}
+
+TEST_P(FaultTable, TheProducerSendsAgainUnderANewKey) {
+  send(message("p-1") + message("p-1-again"));
+  ends_well();
+  expect("p-1", {1, 1, "completed"});
+  expect("p-1-again", {1, 1, "completed"});
+}
+
+// Nothing is called whose claim is not on disk, and nothing is lost.
+TEST_P(FaultTable, TheDatabaseIsLocked) {
+  send(message("p-1"));
+  {
+    const Lock lock(scene_.database());
+    Program program(running(), {.environment = kNoProxy});
+    EXPECT_TRUE(tells(program, "R206")) << program.err();
+    program.signal(SIGKILL);
+    EXPECT_EQ(program.wait().signal, SIGKILL);
+  }
+  EXPECT_EQ(gateway_.calls(), 0);
+  ends_well();
+  expect("p-1", {1, 1, "completed"});
+}
+
+TEST_P(FaultTable, TheDatabaseMayNotBeWritten) {
+  send(message("p-1"));
+  ASSERT_EQ(::chmod(scene_.database().c_str(), 0444), 0);
+  const Ran refused = scene_.semel({"run", "--once"}, {.environment = kNoProxy, .ordinary = true});
+  EXPECT_NE(refused.code, 0);
+  EXPECT_NE(refused.err.find("R203"), std::string::npos) << refused.err;
+  EXPECT_EQ(gateway_.calls(), 0);
+  ASSERT_EQ(::chmod(scene_.database().c_str(), 0644), 0);
+  ends_well();
+  expect("p-1", {1, 1, "completed"});
+}
+
+TEST_P(FaultTable, APersonReplaysADeadLetter) {
+  send(message("p-1"));
+  gateway_.next({Answer::kDeclined});
+  ends_well();
+  expect("p-1", {1, 0, "dead"});
+  ASSERT_EQ(scene_.semel({"dlq", "replay", "--all", "--yes"}).code, 0);
+  ends_well();
+  expect("p-1", {2, 1, "completed"});
+}
+
+SEMEL_FAULT_TABLE(FaultTable);
+SEMEL_FAULT_TABLE(FaultTablePaused);
+SEMEL_FAULT_TABLE(FaultTableStdin);
+SEMEL_FAULT_TABLE(FaultTableForgets);
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,107 @@
+// A window in front of the records, in the real program.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/support/redis_server.h"
+
+namespace semel::test {
+namespace {
+
+constexpr std::string_view kLines = "{ file: { path: in.jsonl } }";
+
+class FrontProgram : public testing::Test {
+ protected:
+  static std::string consumer(const std::string& front, std::string_view source = kLines) {
+    return payments(source) + "    front: " + front + "\n";
+  }
+  static void add(const Scene& scene, int from, int to) {
+    std::ofstream stream(scene.file("in.jsonl"), std::ios::app);
+    for (int i = from; i < to; ++i) stream << payment(fmt::format("p-{}", i), 1, 1);
+  }
+  static std::int64_t sum(const Scene& scene) {
+    return scene.number("SELECT sum(balance) FROM account");
+  }
+  // So many lines of the run say that it was the window.
+  static bool answered(const Program& run, std::size_t times) {
+    return comes_true([&] { return count_of(run.out(), "duplicate  front") >= times; });
+  }
+  static void stop(Program& run) {
+    run.signal(SIGTERM);
+    const Ran ran = run.wait();
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  }
+};
+
+TEST_F(FrontProgram, DuplicatesAreAnsweredByRedisUntilARecordIsForgottenOrItIsGone) {
+  RedisServer redis(RedisServer::fast());
+  const Scene scene(consumer(fmt::format(
+      "{{ redis: {{ url: \"{}\", prefix: \"f:\", timeout: 5s }}, ttl: 1h }}", redis.url())));
+  add(scene, 0, 10);
+  Program run({"run", scene.config()});
+  ASSERT_TRUE(comes_true([&] { return sum(scene) == 10; })) << run.err();
+  // What is kept, and what it was tried with.
+  ASSERT_TRUE(comes_true([&] { return std::stoi(redis.query("DBSIZE")) >= 11; }));
+  add(scene, 0, 10);
+  EXPECT_TRUE(answered(run, 10)) << run.out() << run.err();
+  EXPECT_EQ(sum(scene), 10);
+
+  const Ran forgotten = scene.semel({"records", "forget", "p-1", "-y"});
+  EXPECT_EQ(forgotten.code, 0) << forgotten.err;
+  add(scene, 1, 2);
+  EXPECT_TRUE(comes_true([&] { return sum(scene) == 11; })) << run.out();
+
+  redis.kill();
+  add(scene, 0, 20);
+  ASSERT_TRUE(comes_true([&] { return sum(scene) == 21; })) << run.out() << run.err();
+  EXPECT_TRUE(tells(run, "front window")) << run.err();
+  redis.start();
+  EXPECT_TRUE(tells(run, "front window works again")) << run.err();
+  EXPECT_EQ(count_of(run.err(), "front window:"), 1U) << run.err();
+  stop(run);
+  EXPECT_EQ(sum(scene), 21);
+}
+
+TEST_F(FrontProgram, AFencedDuplicateIsAnsweredBeforeItIsKept) {
+  const Scene scene(
+      "    source: { file: { path: in.jsonl } }\n"
+      "    key: json:/id\n"
+      "    strategy: fence\n"
+      "    front: { memory: {} }\n"
+      "    handler: { exec: { command: [/bin/true], honours_key: true } }\n");
+  add(scene, 0, 5);
+  Program run({"run", scene.config()});
+  ASSERT_TRUE(comes_true([&] { return count_of(run.out(), "  done ") >= 5; })) << run.err();
+  add(scene, 0, 5);
+  EXPECT_TRUE(answered(run, 5)) << run.out() << run.err();
+  const Ran status = scene.semel({"status"});
+  EXPECT_NE(
+      status.out.find(fmt::format("payments: front in process {}: answered 5, asked ", run.pid())),
+      std::string::npos)
+      << status.out << status.err;
+  stop(run);
+  EXPECT_EQ(count_of(run.out(), "  done "), 5U) << run.out();
+}
+
+TEST_F(FrontProgram, CheckNamesItAndRefusesWhereItCannotStand) {
+  const Scene good(consumer("{ memory: { entries: 1000 } }"));
+  const Ran fine = good.semel({"check"});
+  EXPECT_EQ(fine.code, 0) << fine.out << fine.err;
+  EXPECT_NE(fine.out.find("a window in memory"), std::string::npos) << fine.out;
+  const std::string shown = std::string(SEMEL_SOURCE) + "/tests/cli/front/semel.yaml";
+  const Ran page = run({"check", shown}, {.environment = {"REDIS_URL=redis://localhost:6379/0"}});
+  EXPECT_EQ(page.code, 0) << page.out << page.err;
+  EXPECT_NE(page.out.find("a window in Redis"), std::string::npos) << page.out;
+  const Scene queue(consumer("{ memory: {} }", kQueue));
+  const Ran refused = queue.semel({"check"});
+  EXPECT_EQ(refused.code, 78) << refused.out;
+  EXPECT_NE((refused.out + refused.err).find("E054"), std::string::npos)
+      << refused.out << refused.err;
+}
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,108 @@
+// A topic of dead letters: a copy of each that leaves by the outbox.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "tests/cli/kafka_scene.h"
+#include "tests/support/kafka_records.h"
+
+namespace semel::test {
+namespace {
+
+constexpr int kDead = 20;
+
+std::string grave(const std::string& brokers, const std::string& topic) {
+  return fmt::format(
+      "    dead_letter: {{ copy_to: graves }}\n"
+      "  - name: graves\n"
+      "    source: {{ queue: {{}} }}\n"
+      "    key: json:/id\n"
+      "    strategy: natural\n"
+      "    retry: {{ attempts: 0, backoff: 100ms..1s, max_elapsed: 0s, crashes: 100 }}\n"
+      "    handler: {{ kafka: {{ brokers: \"{}\", topic: {} }} }}\n",
+      brokers, topic);
+}
+
+// Payments that have no amount, and one that has no key.
+void produce_dead(const KafkaScene& scene) {
+  std::vector<std::string> values{R"({"account":1,"amount":1})"};
+  for (int i = 1; i < kDead; ++i) values.push_back(fmt::format(R"({{"id":"dead-{}"}})", i));
+  scene.server().produce_values(scene.topic(), values);
+}
+
+std::set<std::string> keys_of(const std::vector<KafkaServer::Record>& records) {
+  std::set<std::string> keys;
+  for (const auto& record : records) keys.insert(header_of(record, "Idempotency-Key"));
+  return keys;
+}
+
+class KafkaDeadLetters : public ::testing::TestWithParam<Ground> {};
+
+TEST_P(KafkaDeadLetters, ACopyOfEachIsInItsTopic) {
+  const auto& server = KafkaServer::shared();
+  const std::string topic = server.new_topic(1, {});
+  KafkaScene scene(GetParam(), server, {.others = grave(server.brokers(), topic)});
+  scene.produce(100);
+  produce_dead(scene);
+  const Ran ran = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  scene.expect_each_once();
+  const auto records = records_of(server, topic);
+  ASSERT_EQ(records.size(), static_cast<std::size_t>(kDead));
+  EXPECT_EQ(keys_of(records).size(), static_cast<std::size_t>(kDead));
+  const auto one = std::ranges::find_if(
+      records, [](const auto& record) { return header_of(record, "Idempotency-Key") == "dead-7"; });
+  ASSERT_NE(one, records.end());
+  EXPECT_EQ(one->value, R"({"id":"dead-7"})");
+  EXPECT_EQ(header_of(*one, "semel-consumer"), "payments");
+  EXPECT_EQ(header_of(*one, "semel-reason"), "payload.invalid");
+  EXPECT_NE(header_of(*one, "semel-error").find("amount"), std::string::npos);
+  EXPECT_EQ(header_of(*one, "semel-source").find(scene.topic()), 0U);
+  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"),
+            std::to_string(kDead));
+  // What is given up stays so: it leaves no second copy. What has no key has no record, and leaves
+  // one under the same key.
+  server.reset_offsets(scene.group(), scene.topic(), 3);
+  const Ran again = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  scene.expect_each_once();
+  const auto later = records_of(server, topic);
+  EXPECT_EQ(later.size(), records.size() + 1);
+  EXPECT_EQ(keys_of(later), keys_of(records));
+}
+
+TEST_P(KafkaDeadLetters, HoweverOftenTheRunIsKilledNoneIsMissing) {
+  const auto& server = KafkaServer::shared();
+  const std::string topic = server.new_topic(1, {});
+  KafkaScene scene(GetParam(), server,
+                   {.properties = "session.timeout.ms: 1500, heartbeat.interval.ms: 300",
+                    .others = grave(server.brokers(), topic)});
+  scene.produce(500);
+  produce_dead(scene);
+  int killed = 0;
+  for (int i = 0; i < 5; ++i) {
+    Program runner({"run", scene.config(), "-q"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(400 + 200 * i));
+    runner.signal(SIGKILL);
+    if (runner.wait().signal == SIGKILL) ++killed;
+  }
+  EXPECT_GT(killed, 0) << "the fault must have fired";
+  const Ran ran = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  scene.expect_each_once();
+  const auto keys = keys_of(records_of(server, topic));
+  EXPECT_EQ(keys.size(), static_cast<std::size_t>(kDead));
+  EXPECT_FALSE(keys.contains("(none)")) << "each has its key";
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, KafkaDeadLetters,
+                         ::testing::Values(Ground::kSqlite, Ground::kPostgres),
+                         [](const auto& info) { return name_of_ground(info.param); });
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,114 @@
+// What a consumer sends to others of its file: messages that are done, and copies of dead letters.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "tests/cli/program.h"
+
+namespace semel::test {
+namespace {
+
+// Behind `- name: payments`: each moves stock and is then mailed; one without an amount is dead.
+std::string shop(const std::string& mails_strategy) {
+  return R"yaml(    source: { file: { path: orders.jsonl } }
+    key: json:/id
+    handler:
+      sql:
+        params: { id: json:/id, amount: json:/amount }
+        statements: [ "INSERT INTO moved VALUES (:id, :amount)" ]
+    publish: [mails]
+    dead_letter: { copy_to: graves }
+  - name: mails
+    source: { queue: {} }
+    key: json:/id
+    strategy: )yaml" +
+         mails_strategy + R"yaml(
+    handler:
+      sql:
+        params: { id: json:/id }
+        statements: [ "INSERT INTO mailed VALUES (:id)" ]
+  - name: graves
+    source: { queue: {} }
+    key: json:/id
+    handler:
+      sql:
+        params: { id: json:/id }
+        statements: [ "INSERT INTO buried VALUES (:id)" ]
+)yaml";
+}
+
+std::string orders(int count) {
+  std::string lines;
+  for (int i = 0; i < count; ++i) {
+    const std::string id = "{\"id\":\"o-" + std::to_string(i) + "\"";
+    const std::string amount = i % 50 == 7 ? "}\n" : ",\"amount\":1}\n";
+    lines += id + amount;
+    if (i % 9 == 0) lines += id + amount;
+  }
+  return lines;
+}
+
+class OutboxTest : public ::testing::Test {
+ protected:
+  static void prepare(const Scene& scene, int count) {
+    scene.sql(
+        "CREATE TABLE moved (id TEXT, amount INTEGER); CREATE TABLE mailed (id TEXT);"
+        "CREATE TABLE buried (id TEXT);");
+    write_file(scene.file("orders.jsonl"), orders(count));
+  }
+  // What was done, in all and of how many orders.
+  static void expect_once(const Scene& scene, int moved, int buried) {
+    for (const auto& [table, rows] :
+         {std::pair("moved", moved), std::pair("mailed", moved), std::pair("buried", buried)}) {
+      EXPECT_EQ(scene.number("SELECT count(*) FROM " + std::string(table)), rows) << table;
+      EXPECT_EQ(scene.number("SELECT count(DISTINCT id) FROM " + std::string(table)), rows)
+          << table;
+    }
+  }
+};
+
+TEST_F(OutboxTest, ARunThatEndsBringsWhatIsSentToItsEnd) {
+  const Scene scene(shop("dedup_table"));
+  prepare(scene, 200);
+  const Ran ran = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  expect_once(scene, 196, 4);
+  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"), "4")
+      << "the store keeps them all the same";
+}
+
+TEST_F(OutboxTest, HoweverOftenItIsKilledEachMessageIsSentOnce) {
+  const int count = soaks() ? 20'000 : 2'000;
+  const Scene scene(shop("inbox"));
+  prepare(scene, count);
+  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  std::mt19937 random(std::random_device{}());
+  int killed = 0;
+  for (int i = 0; i < (soaks() ? 200 : 10); ++i) {
+    Program runs({"run", scene.config(), "-q"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(60 + random() % 200));
+    if (runs.runs()) ++killed;
+    runs.signal(SIGKILL);
+    runs.wait();
+  }
+  EXPECT_GT(killed, 0) << "the fault must have fired";
+  const Ran rest = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  expect_once(scene, count - count / 50, count / 50);
+}
+
+TEST_F(OutboxTest, WhoMayNotBeSentToIsNamed) {
+  std::string config = shop("inbox");
+  config.replace(config.find("publish: [mails]"), 16, "publish: [males]");
+  const Scene scene(config);
+  const Ran ran = scene.semel({"check"});
+  EXPECT_EQ(ran.code, 78);
+  EXPECT_NE((ran.out + ran.err).find("E040"), std::string::npos) << ran.out << ran.err;
+}
+
+}  // namespace
+}  // namespace semel::test

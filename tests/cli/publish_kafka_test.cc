@@ -1,0 +1,158 @@
+// Messages published to Kafka by the real program.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <map>
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/support/kafka_records.h"
+
+namespace semel::test {
+namespace {
+
+std::string to_topic(const std::string& brokers, const std::string& topic,
+                     const std::string& more = {}) {
+  return fmt::format(
+      "    source: {{ queue: {{}} }}\n"
+      "    key: json:/id\n"
+      "    timeout: 5s\n"
+      "    retry: {{ backoff: 50ms..500ms }}\n"
+      "    handler: {{ kafka: {{ brokers: \"{}\", topic: {}, {} }} }}\n",
+      brokers, topic, more);
+}
+
+void send_ids(const Scene& scene, std::size_t count, const Words& more = {}) {
+  std::string lines;
+  for (std::size_t i = 0; i < count; ++i) {
+    lines += fmt::format("{{\"id\":\"k-{}\",\"account\":1,\"amount\":1}}\n", i);
+  }
+  Words words = {"send", "payments", "-"};
+  words.insert(words.end(), more.begin(), more.end());
+  const Ran sent = scene.semel(words, {.input = lines});
+  ASSERT_EQ(sent.code, 0) << sent.err;
+}
+
+// How often each id stands in the topic.
+std::map<std::string, int> published_ids(const KafkaServer& server, const std::string& topic) {
+  std::map<std::string, int> times;
+  for (const auto& record : records_of(server, topic)) {
+    ++times[header_of(record, "Idempotency-Key")];
+  }
+  return times;
+}
+
+TEST(KafkaPublishProgram, WhatIsQueuedStandsInTheTopicWithIdsAndHeaders) {
+  const auto& server = KafkaServer::shared();
+  const std::string topic = server.new_topic();
+  const Scene scene(to_topic(server.brokers(), topic, "honours_key: true"));
+  const Ran checked = scene.semel({"check"});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("kafka " + topic), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("keyed_retry"), std::string::npos) << checked.out;
+  send_ids(scene, 200, {"--header", "trace=7"});
+  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/effects"), "200") << ran.out;
+  const auto records = records_of(server, topic);
+  ASSERT_EQ(records.size(), 200U);
+  for (const auto& record : records) {
+    EXPECT_EQ(header_of(record, "trace"), "7");
+    EXPECT_EQ(header_of(record, "Idempotency-Key"), record.key);
+  }
+  EXPECT_EQ(published_ids(server, topic).size(), 200U);
+}
+
+TEST(KafkaPublishProgram, ABrokerThatIsAwayAtTheStartAndKilledInMidRunLosesNothing) {
+  KafkaServer server;
+  const std::string topic = server.new_topic();
+  const Scene scene(to_topic(server.brokers(), topic));
+  send_ids(scene, 3'000);
+  server.kill();
+  Program runner({"run", scene.config()});
+  EXPECT_TRUE(comes_true([&] {
+    return runner.err().find("no Kafka broker took it") != std::string::npos;
+  })) << runner.err();
+  server.start();
+  ASSERT_TRUE(comes_true([&] { return server.end_of(topic, 0) > 100; }));
+  server.kill();
+  server.start();
+  EXPECT_TRUE(
+      comes_true([&] { return server.end_of(topic, 0) >= 3'000; }, std::chrono::seconds(90)))
+      << runner.err();
+  EXPECT_TRUE(comes_true([&] {
+    return json_at(scene.semel({"status", "-o", "json"}).out, "/store/completed") == "3000";
+  })) << scene.semel({"status", "-o", "json"}).out;
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0);
+  const auto times = published_ids(server, topic);
+  EXPECT_EQ(times.size(), 3'000U) << "each with its id, however often";
+  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/dead_letters/0/id"),
+            "(absent)");
+}
+
+TEST(KafkaPublishProgram, OneThatIsTooLargeIsADeadLetterAmongGoodOnes) {
+  const auto& server = KafkaServer::shared();
+  const std::string topic = server.new_topic(1, {{"max.message.bytes", "20000"}});
+  const Scene scene(to_topic(server.brokers(), topic));
+  send_ids(scene, 30);
+  const std::string large =
+      fmt::format("{{\"id\":\"large\",\"x\":\"{}\"}}", std::string(50'000, 'x'));
+  ASSERT_EQ(scene.semel({"send", "payments", "-"}, {.input = large + "\n"}).code, 0);
+  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(json_at(ran.out, "/effects"), "30") << ran.out << ran.err;
+  EXPECT_EQ(published_ids(server, topic).size(), 30U);
+  const Ran letters = scene.semel({"dlq", "list"});
+  EXPECT_NE(letters.out.find("handler.kafka.too_large"), std::string::npos) << letters.out;
+}
+
+TEST(KafkaPublishProgram, ADrainWaitsForReports) {
+  const auto& server = KafkaServer::shared();
+  const std::string topic = server.new_topic();
+  const Scene scene(to_topic(server.brokers(), topic, "properties: { linger.ms: 500 }"));
+  send_ids(scene, 2'000);
+  Program runner({"run", scene.config(), "-q"});
+  ASSERT_TRUE(comes_true([&] { return server.end_of(topic, 0) > 0; }));
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0);
+  const Ran rest = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  const auto times = published_ids(server, topic);
+  EXPECT_EQ(times.size(), 2'000U);
+  for (const auto& [id, count] : times) EXPECT_EQ(count, 1) << id;
+}
+
+// The reader of the topic has effects once, although its writer is killed time and again.
+TEST(KafkaPublishProgram, AChainMakesEachEffectOnceThoughItsWriterIsKilled) {
+  const auto& server = KafkaServer::shared();
+  const std::string topic = server.new_topic();
+  const Scene writer(to_topic(server.brokers(), topic, "honours_key: true"));
+  constexpr int kMessages = 1'500;
+  send_ids(writer, kMessages);
+  std::int64_t stood = 0;
+  for (int kills = 0; kills < 3; ++kills) {
+    Program runner({"run", writer.config(), "-q"});
+    ASSERT_TRUE(comes_true([&] { return server.end_of(topic, 0) > stood + 50; }));
+    runner.signal(SIGKILL);
+    runner.wait();
+    stood = server.end_of(topic, 0);
+  }
+  EXPECT_EQ(writer.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_GT(server.end_of(topic, 0), kMessages) << "no kill came between report and record";
+  const Scene reader(fmt::format(
+      "    source: {{ kafka: {{ brokers: \"{}\", group: {}-g, topics: [{}] }} }}\n"
+      "    key: header:Idempotency-Key\n"
+      "    handler:\n      sql:\n"
+      "        params: {{ account: json:/account, amount: json:/amount }}\n"
+      "        statements:\n"
+      "          - UPDATE account SET balance = balance + :amount WHERE id = :account\n",
+      server.brokers(), topic, topic));
+  const Ran ran = reader.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/effects"), std::to_string(kMessages)) << ran.out;
+  EXPECT_EQ(reader.number("SELECT sum(balance) FROM account"), kMessages);
+}
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,59 @@
+#include "tests/support/rabbitmq_cluster.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+namespace semel::test {
+namespace {
+
+// Its nodes are reached at 127.0.0.1 alone.
+constexpr const char* kCookie = "TESTSOFONEMACHINE";
+
+}  // namespace
+
+RabbitmqCluster::RabbitmqCluster(std::size_t nodes) {
+  static const TempDir folder;
+  const int names = free_port();
+  names_ = std::make_unique<ServerProcess>(
+      ServerCommand{.arguments = {"/usr/bin/env", "epmd", "-port", std::to_string(names),
+                                  "-address", "127.0.0.1"},
+                    .folder = folder.path().string(),
+                    .output = folder.file("names"),
+                    .user = {},
+                    .group = {}});
+  for (std::size_t i = 0; i < nodes; ++i) {
+    RabbitmqServer::Options options{
+        .terms = {}, .certificate = {}, .key = {}, .cookie = kCookie, .names_port = names};
+    // The first one begins alone, the others join it when they begin for the first time.
+    if (i > 0) {
+      options.terms.push_back(fmt::format("{{cluster_nodes, {{['{}'], disc}}}}", node(0).node()));
+    }
+    nodes_.push_back(std::make_unique<RabbitmqServer>(std::move(options)));
+  }
+}
+
+std::string RabbitmqCluster::url() const {
+  std::string places;
+  for (const auto& each : nodes_) {
+    places += fmt::format("{}127.0.0.1:{}", places.empty() ? "" : ",", each->port());
+  }
+  return fmt::format("amqp://owner:right@{}/%2F", places);
+}
+
+std::optional<std::size_t> RabbitmqCluster::leader_of(const std::string& queue,
+                                                      std::size_t asked) const {
+  std::istringstream lines(
+      node(asked).ctl({"list_queues", "--no-table-headers", "name", "leader"}));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name, leader;
+    words >> name >> leader;
+    for (std::size_t i = 0; name == queue && i < size(); ++i) {
+      if (node(i).node() == leader) return i;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace semel::test
