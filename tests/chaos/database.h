@@ -34,6 +34,8 @@ class Database {
   // Reasons of the dead letters, by key.
   virtual std::map<std::string, std::string> dead() const = 0;
   virtual std::size_t completed() const = 0;
+  // Returns when the server has seen the end of each worker that is dead. No worker is alive.
+  virtual void notice_deaths() const {}
 };
 
 class SqlDatabase : public Database {
@@ -44,6 +46,7 @@ class SqlDatabase : public Database {
   std::size_t held() const final;
   std::map<std::string, std::string> dead() const final;
   std::size_t completed() const final;
+  void notice_deaths() const final;
 
   // By the database's own client: the account must not pass through what is on trial.
   virtual Rows rows(const std::string& sql) const = 0;
@@ -53,6 +56,8 @@ class SqlDatabase : public Database {
   virtual std::string upsert() const { return "ON CONFLICT(name) DO UPDATE SET n = excluded.n"; }
   // SELECT: key and reason of each.
   virtual std::string dead_letters() const = 0;
+  // SELECT: how many other sessions the server has in this database. Empty: it has no server.
+  virtual std::string other_sessions() const { return {}; }
 };
 
 // An empty one, for this test alone.

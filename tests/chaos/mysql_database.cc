@@ -45,6 +45,10 @@ class MySqlDatabase final : public SqlDatabase {
   std::string dead_letters() const override {
     return "SELECT `key`, reason FROM semel_dead_letters";
   }
+  std::string other_sessions() const override {
+    return "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND "
+           "id <> CONNECTION_ID()";
+  }
 
  private:
   static std::unique_ptr<Store> open(const std::string& url) {

@@ -31,6 +31,10 @@ class PostgresDatabase final : public SqlDatabase {
   }
   std::string numbering() const override { return "bigserial PRIMARY KEY"; }
   std::string dead_letters() const override { return "SELECT key, reason FROM semel_dead_letters"; }
+  std::string other_sessions() const override {
+    return "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+           "pid <> pg_backend_pid()";
+  }
 
  private:
   static std::unique_ptr<Store> open(const std::string& url) {

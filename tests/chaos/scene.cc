@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
 
 #include <semel/held_messages.h>
 
@@ -40,6 +42,12 @@ std::map<std::string, std::string> SqlDatabase::dead() const {
 
 std::size_t SqlDatabase::completed() const {
   return std::stoul(rows("SELECT count(*) FROM semel_record WHERE state = 'completed'")[0][0]);
+}
+
+void SqlDatabase::notice_deaths() const {
+  const std::string others = other_sessions();
+  if (others.empty()) return;
+  while (rows(others)[0][0] != "0") std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 Scene::Scene() : database_(make_database(dir_)) { make_tables(); }
