@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tests/chaos/redis_records.h"
+#include "tests/chaos/server_under_test.h"
 
 namespace semel::test {
 namespace {
@@ -36,7 +37,20 @@ class RedisDatabase final : public RedisRecords {
   const std::string url_;
 };
 
+class RedisUnderTest final : public ServerUnderTest {
+ public:
+  DatabaseServer& server() override { return server_; }
+  std::unique_ptr<Database> make_database(int port) const override {
+    return make_redis_database(server_, port);
+  }
+
+ private:
+  RedisServer server_;
+};
+
 }  // namespace
+
+std::unique_ptr<ServerUnderTest> start_server() { return std::make_unique<RedisUnderTest>(); }
 
 std::unique_ptr<Database> make_redis_database(const RedisServer& server, int port) {
   return std::make_unique<RedisDatabase>(server, port);

@@ -102,47 +102,6 @@ TEST(RedisCuts, ConnectionsAreCutAtAnyByte) {
   expect_none_lost(work.scene(), ledger, work.sent());
 }
 
-// The other ways to work outside of it: under fence each effect once for a service that honours
-// keys, under at_most_once never twice, and what may have happened is parked.
-class OutsideRedis : public testing::TestWithParam<const char*> {};
-
-TEST_P(OutsideRedis, IsKilled) {
-  const std::uint64_t seed = test_seed();
-  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
-  SeededRandom random(seed);
-  RedisServer server({.arguments = {"--appendfsync", "always"}});
-  const TempDir folder;
-  const Ledger ledger(folder.file("ledger"));
-  Work work(
-      make_redis_database(server),
-      {std::string("strategy=") + GetParam(), "handler=async", "ledger=" + folder.file("ledger")},
-      1);
-  const auto calls = [&] { return ledger.balance().keys; };
-  for (std::size_t i = 0; i < 5 * soak_factor(); ++i) {
-    const std::size_t before = calls();
-    work.send(50);
-    ASSERT_TRUE(work.goes_on(calls, before)) << "kill " << i;
-    std::this_thread::sleep_for(microseconds(random.below(30'000)));
-    server.kill();
-    server.start();
-  }
-  work.finish();
-  const auto balance = ledger.balance();
-  const std::size_t parked = work.scene().held();
-  EXPECT_TRUE(work.scene().dead().empty());
-  EXPECT_GE(balance.keys + parked, work.sent()) << "lost";
-  if (GetParam() == std::string_view("at_most_once")) {
-    EXPECT_EQ(balance.doubled, 0U);
-  } else {
-    EXPECT_EQ(parked, 0U);
-  }
-  fmt::print("{}: of {} sent {} had their effect, {} were called twice, {} are parked\n",
-             GetParam(), work.sent(), balance.keys, balance.doubled, parked);
-}
-
-INSTANTIATE_TEST_SUITE_P(Strategies, OutsideRedis, testing::Values("fence", "at_most_once"),
-                         [](const auto& info) { return std::string(info.param); });
-
 // What an operator, or a script of his, does to the server while workers go on.
 class RedisForgets : public testing::Test {
  protected:

@@ -27,7 +27,9 @@ class RedisRecords : public Database {
   std::map<std::string, std::string> dead() const override {
     const auto store = open();
     std::map<std::string, std::string> dead;
-    for (const DeadLetter& one : value_of(store->facets().dead_letters->list({}))) {
+    DeadLetterFilter all;
+    all.limit = 1'000'000;
+    for (const DeadLetter& one : value_of(store->facets().dead_letters->list(all))) {
       dead[one.key] = one.reason;
     }
     return dead;

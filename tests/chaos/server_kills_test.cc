@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/chaos/commit_fault.h"
+#include "tests/chaos/outside.h"
 #include "tests/chaos/scene.h"
 #include "tests/chaos/server_under_test.h"
 #include "tests/chaos/work.h"
@@ -108,55 +109,6 @@ TEST(ServerKills, CommitsWhoseAnswerIsLostAreFoundDone) {
   expect_once(work.scene(), work.sent());
 }
 
-// Effects outside of the store: under fence each once for a service that honours keys, however
-// often it is called; under at_most_once never twice, and what may have happened is parked.
-class OutsideServer : public testing::TestWithParam<const char*> {
- protected:
-  std::vector<std::string> settings() const {
-    return {std::string("strategy=") + GetParam(), "handler=async", "ledger=" + path_};
-  }
-  std::size_t calls() const { return Ledger(path_).balance().keys; }
-  void expect_all(Work& work) const {
-    const Scene& scene = work.scene();
-    const auto balance = Ledger(path_).balance();
-    EXPECT_TRUE(scene.dead().empty());
-    if (GetParam() == std::string_view("fence")) {
-      EXPECT_EQ(balance.keys, work.sent()) << "lost";
-      EXPECT_EQ(scene.completed(), work.sent());
-      EXPECT_EQ(scene.held(), 0U);
-    } else {
-      EXPECT_EQ(balance.doubled, 0U);
-      EXPECT_GE(balance.keys + scene.held(), work.sent()) << "lost";
-      EXPECT_EQ(scene.completed() + scene.held(), work.sent());
-    }
-    fmt::print("{}: of {} sent {} had their effect, {} were called twice, {} are parked\n",
-               GetParam(), work.sent(), balance.keys, balance.doubled, scene.held());
-  }
-
- private:
-  const TempDir folder_;
-  const std::string path_ = folder_.file("ledger");
-};
-
-TEST_P(OutsideServer, IsKilled) {
-  const std::uint64_t seed = test_seed();
-  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
-  SeededRandom random(seed);
-  const std::size_t kills = 5 * soak_factor();
-  const auto under_test = start_server();
-  Work work(under_test->make_database(), settings(), 1);
-  for (std::size_t i = 0; i < kills; ++i) {
-    const std::size_t before = calls();
-    work.send(50);
-    ASSERT_TRUE(work.goes_on([&] { return calls(); }, before)) << "kill " << i;
-    std::this_thread::sleep_for(microseconds(random.below(30'000)));
-    under_test->server().kill();
-    under_test->server().start();
-  }
-  work.finish();
-  expect_all(work);
-}
-
 TEST_P(OutsideServer, ItsAnswersAreLost) {
   const std::size_t losses = 10 * soak_factor();
   TcpProxy proxy(shared_server().port());
@@ -173,9 +125,6 @@ TEST_P(OutsideServer, ItsAnswersAreLost) {
   work.finish();
   expect_all(work);
 }
-
-INSTANTIATE_TEST_SUITE_P(Strategies, OutsideServer, testing::Values("fence", "at_most_once"),
-                         [](const auto& info) { return std::string(info.param); });
 
 // A twin's key is busy then, and nothing else.
 TEST(StandsStill, InItsTransactionItHoldsUpItsOwnKeysAlone) {

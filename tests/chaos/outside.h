@@ -1,0 +1,48 @@
+// OutsideServer: work whose effects are outside of a store that is at fault. Under fence each is
+// made once at a service that honours keys, however often it is called; under at_most_once never
+// twice, and what may have happened is parked.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/chaos/scene.h"
+#include "tests/chaos/work.h"
+#include "tests/support/ledger.h"
+
+namespace semel::test {
+
+// The parameter is the strategy.
+class OutsideServer : public testing::TestWithParam<const char*> {
+ protected:
+  std::vector<std::string> settings() const {
+    return {std::string("strategy=") + GetParam(), "handler=async", "ledger=" + path_};
+  }
+  std::size_t calls() const { return Ledger(path_).balance().keys; }
+  void expect_all(Work& work) const {
+    const Scene& scene = work.scene();
+    const auto balance = Ledger(path_).balance();
+    EXPECT_TRUE(scene.dead().empty());
+    if (GetParam() == std::string_view("fence")) {
+      EXPECT_EQ(balance.keys, work.sent()) << "lost";
+      EXPECT_EQ(scene.completed(), work.sent());
+      EXPECT_EQ(scene.held(), 0U);
+    } else {
+      EXPECT_EQ(balance.doubled, 0U);
+      EXPECT_GE(balance.keys + scene.held(), work.sent()) << "lost";
+      EXPECT_EQ(scene.completed() + scene.held(), work.sent());
+    }
+    fmt::print("{}: of {} sent {} had their effect, {} were called twice, {} are parked\n",
+               GetParam(), work.sent(), balance.keys, balance.doubled, scene.held());
+  }
+
+ private:
+  const TempDir folder_;
+  const std::string path_ = folder_.file("ledger");
+};
+
+}  // namespace semel::test
