@@ -42,7 +42,8 @@ class Ledger {
     bool operator==(const Ack&) const = default;
   };
   std::vector<Ack> take_acks();
-  bool has_acks() const noexcept { return !acked_.empty(); }
+  // Settled, and not told.
+  std::size_t acks() const noexcept { return acked_.size(); }
 
   // Brought and not told: what the broker counts against the prefetch.
   std::size_t untold() const noexcept { return open_ + acked_.size(); }

@@ -18,6 +18,10 @@ namespace {
 
 // What is settled meanwhile is to be told soon.
 constexpr std::size_t kFramesAtOnce = 500;
+// One acknowledgement for many messages: each is work for the broker, on a quorum queue an entry in
+// its log. A few wait for more, but not long.
+constexpr std::size_t kAcksAtOnce = 100;
+constexpr milliseconds kAcksWait{2};
 constexpr milliseconds kAskEndAgain{200};
 // A connection that ends sooner did not work, whatever was done on it: each one counts as a try of
 // all messages of the prefetch, and a queue may have a limit of those.
@@ -115,7 +119,7 @@ void RabbitmqSource::pause() {
 }
 
 void RabbitmqSource::serve() {
-  auto well = tell();
+  auto well = tell(false);
   if (well) {
     wait_for_something();
     well = client_->read(kFramesAtOnce);
@@ -127,14 +131,14 @@ void RabbitmqSource::serve() {
   pause();
 }
 
-Result<void> RabbitmqSource::tell() {
+Result<void> RabbitmqSource::tell(bool all) {
   std::vector<Ledger::Ack> acks;
   bool ask = false;
   {
     const std::scoped_lock lock(mutex_);
-    acks = ledger_.take_acks();
     ask = to_ask_now(now());
     if (ask) asked_at_ = changes_;
+    if (all || ask || acks_are_due(now())) acks = ledger_.take_acks();
   }
   for (const Ledger::Ack& ack : acks) {
     auto told = client_->ack(ack.tag, ack.multiple);
@@ -147,11 +151,32 @@ Result<void> RabbitmqSource::tell() {
   return {};
 }
 
+bool RabbitmqSource::many_acks() const {
+  // Those that wait for company must not keep a small prefetch from being used.
+  const auto enough = std::min(kAcksAtOnce, static_cast<std::size_t>(spec_.prefetch) / 4);
+  return ledger_.acks() >= std::max<std::size_t>(enough, 1);
+}
+
+bool RabbitmqSource::acks_are_due(TimePoint now) {
+  if (ledger_.acks() == 0 || many_acks()) {
+    acks_due_.reset();
+    return ledger_.acks() > 0;
+  }
+  if (!acks_due_) acks_due_ = now + kAcksWait;
+  if (now < *acks_due_) return false;
+  acks_due_.reset();
+  return true;
+}
+
 void RabbitmqSource::wait_for_something() {
   milliseconds patience = client_->has_more() ? milliseconds(0) : client_->patience();
   {
     const std::scoped_lock lock(mutex_);
     if (stop_) return;
+    if (acks_due_) {
+      const auto until = std::chrono::ceil<milliseconds>(*acks_due_ - now());
+      patience = std::clamp(until, milliseconds(0), patience);
+    }
     if (end_wanted_ && !asked_at_ && !ledger_.has_waiting()) {
       const auto until = std::chrono::ceil<milliseconds>(ask_again_ - now());
       patience = std::clamp(until, milliseconds(0), patience);
@@ -160,7 +185,7 @@ void RabbitmqSource::wait_for_something() {
   std::array<pollfd, 2> watched = {pollfd{client_->descriptor(), POLLIN, 0},
                                    pollfd{wake_.get(), POLLIN, 0}};
   ::poll(watched.data(), watched.size(), static_cast<int>(patience.count()));
-  wake_.drain();
+  if (watched[1].revents != 0) wake_.drain();
 }
 
 void RabbitmqSource::on_delivery(std::uint64_t tag, std::unique_ptr<Arrival> arrival) {
@@ -170,6 +195,7 @@ void RabbitmqSource::on_delivery(std::uint64_t tag, std::unique_ptr<Arrival> arr
 void RabbitmqSource::hand_over() {
   if (fresh_.empty()) return;
   const std::scoped_lock lock(mutex_);
+  const bool told = ledger_.has_waiting();
   for (auto& [tag, arrival] : fresh_) {
     if (is_of_stream(arrival->headers)) {
       set_final({ErrorKind::kRejected, "R316",
@@ -189,7 +215,7 @@ void RabbitmqSource::hand_over() {
     ++changes_;
   }
   fresh_.clear();
-  event_.signal();
+  if (!told) event_.signal();
 }
 
 void RabbitmqSource::on_depth(std::uint32_t messages, std::uint32_t consumers) {
@@ -226,10 +252,11 @@ void RabbitmqSource::lose(Error error) {
   const std::scoped_lock lock(mutex_);
   cutter_.close();
   connected_ = false;
-  in_vain_ = in_vain_ || ledger_.has_acks();
+  in_vain_ = in_vain_ || ledger_.acks() > 0;
   ledger_ = Ledger();
   ++generation_;
   ++changes_;
+  acks_due_.reset();
   asked_at_.reset();
   empties_ = 0;
   if (stop_) return;
@@ -252,8 +279,8 @@ void RabbitmqSource::leave() {
   }
   if (!client_ || by == TimePoint{}) return client_.reset();
   // Before anything that may be answered too late.
-  bool told = tell().has_value();
-  told = told && client_->stop_consuming(by).has_value() && tell().has_value();
+  bool told = tell(true).has_value();
+  told = told && client_->stop_consuming(by).has_value() && tell(true).has_value();
   told = client_->close(by).has_value() && told;
   client_.reset();
   const std::scoped_lock lock(mutex_);

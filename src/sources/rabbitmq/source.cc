@@ -76,6 +76,8 @@ Wakeup RabbitmqSource::wakeup() {
 
 Result<void> RabbitmqSource::settle(std::span<const Settlement> settlements) {
   const std::scoped_lock lock(mutex_);
+  const bool none = ledger_.acks() == 0;
+  const bool many = many_acks();
   for (const Settlement& settlement : settlements) {
     if (settlement.tag.generation != generation_) {
       // On a new connection it comes again and is settled there.
@@ -85,7 +87,8 @@ Result<void> RabbitmqSource::settle(std::span<const Settlement> settlements) {
     if (ledger_.settle(settlement.tag.value, settlement.kind)) ++changes_;
   }
   if (ledger_.has_waiting()) event_.signal();
-  if (ledger_.has_acks()) wake_.signal();
+  // In between the thread knows what it needs to know.
+  if (none != (ledger_.acks() == 0) || many != many_acks()) wake_.signal();
   return {};
 }
 

@@ -57,7 +57,8 @@ class RabbitmqSource final : public Source, private Client::Watcher {
   void note_failure(Error error);
   void pause();
   void serve();
-  Result<void> tell();
+  // All that is settled, or what is worth a frame by now.
+  Result<void> tell(bool all);
   void wait_for_something();
   void hand_over();
   void lose(Error error);
@@ -68,6 +69,8 @@ class RabbitmqSource final : public Source, private Client::Watcher {
 
   // With the lock held.
   void hand_out(const Ledger::Taken& taken, std::vector<Arrival>& into) const;
+  bool many_acks() const;
+  bool acks_are_due(TimePoint now);
   bool to_ask_now(TimePoint now) const;
   bool is_at_end() const;
   void set_final(Error error);
@@ -93,6 +96,7 @@ class RabbitmqSource final : public Source, private Client::Watcher {
   std::size_t not_there_ = 0;  // tries that did not find a queue which was there before
   std::string lost_;           // why the last connection ended
   bool told_of_limit_ = false;
+  std::optional<TimePoint> acks_due_;  // fewer acknowledgements than many wait until then
 
   // The receiving thread's.
   bool more_ = false;
