@@ -25,11 +25,16 @@ using std::chrono::milliseconds;
 // An endpoint's call is judged a moment after its time is over.
 constexpr milliseconds kJudgedAfter{1'000};
 
-Result<AsyncHandler> call_of(const config::StepCall& call, Environment& environment) {
-  if (const auto* exec = std::get_if<config::ExecHandler>(&call)) {
-    return handlers::make_exec_handler(exec->spec);
+// Of an endpoint or a command.
+Result<handlers::HttpCall> call_of(const config::StepCall& call, Environment& environment) {
+  if (const auto* http = std::get_if<config::HttpHandler>(&call)) {
+    return handlers::make_http_call(http->spec, environment);
   }
-  return handlers::make_http_handler(std::get<config::HttpHandler>(call).spec, environment);
+  auto exec = handlers::make_exec_handler(std::get<config::ExecHandler>(call).spec);
+  if (!exec) return failure(std::move(exec.error()));
+  return handlers::HttpCall(
+      [exec = *std::move(exec)](const handlers::HttpRequest& request, const Attempt& attempt,
+                                Completion done) { exec(request.sent, attempt, std::move(done)); });
 }
 
 bool honours_key(const config::StepCall& call) {
@@ -49,8 +54,7 @@ struct Body {
   Bytes payload;
   std::string content_type;
 };
-// What steps answered, by their names.
-using Answers = std::vector<std::pair<std::string, Bytes>>;
+using Answers = core::StepAnswers;
 
 void add_bytes(json::Writer& writer, std::string_view name, BytesView bytes) {
   if (json::validate(bytes)) {
@@ -91,12 +95,13 @@ Message keyed(const Message& message, const Bytes& key, Body body) {
 }
 
 // Makes the call and waits for its answer.
-Verdict answer_of(const AsyncHandler& call, const Message& sent, const Attempt& attempt) {
+Verdict answer_of(const handlers::HttpCall& call, const handlers::HttpRequest& request,
+                  const Attempt& attempt) {
   Attempt own = attempt;
   own.steps = nullptr;
   const auto told = std::make_shared<std::promise<std::optional<Verdict>>>();
   auto answer = told->get_future();
-  call(sent, own,
+  call(request, own,
        Completion([told](std::optional<Verdict> verdict) { told->set_value(std::move(verdict)); }));
   if (auto verdict = answer.get()) return *std::move(verdict);
   Verdict dropped = retry("the call was given up without an answer");
@@ -106,7 +111,7 @@ Verdict answer_of(const AsyncHandler& call, const Message& sent, const Attempt& 
 
 struct Step {
   std::string name;
-  AsyncHandler call;
+  handlers::HttpCall call;
   bool answers;
 };
 
@@ -120,7 +125,7 @@ Verdict run_all(const std::vector<Step>& steps, const Message& message, const At
       continue;
     }
     const Message sent = keyed(message, begun.key, body_of(step.answers, answers, message));
-    Verdict verdict = answer_of(step.call, sent, attempt);
+    Verdict verdict = answer_of(step.call, {sent, message, answers}, attempt);
     if (verdict.kind == Verdict::Kind::kRetry || verdict.kind == Verdict::Kind::kDead) {
       verdict.reason = fmt::format("step {}: {}", step.name, verdict.reason);
       return verdict;
@@ -148,8 +153,9 @@ Result<StepWork> make_steps(const config::StepsHandler& steps, Environment& envi
     if (!undo) return failure(std::move(undo.error()));
     spec.undo = [call = *std::move(undo), answers = step.undo_answers](
                     const Message& message, const StepUndo& what, const Attempt& attempt) {
-      Body body = body_of(answers, {{what.name, what.result}}, message);
-      return answer_of(call, keyed(message, what.key, std::move(body)), attempt);
+      const Answers own = {{what.name, what.result}};
+      const Message sent = keyed(message, what.key, body_of(answers, own, message));
+      return answer_of(call, {sent, message, own}, attempt);
     };
   }
   made.handler = [calls](const Message& message, const Attempt& attempt) {

@@ -355,7 +355,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_times(check);
   check_pace(check);
   if (std::holds_alternative<HttpHandler>(consumer.handler)) {
-    check_http(consumer, view.in("handler").in("http"), report);
+    check_http(consumer, view.in("handler").in("http"), {}, report);
   }
   check_steps(consumer, view, report);
   check_kafka(consumer, view, report);

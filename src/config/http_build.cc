@@ -29,6 +29,18 @@ void check_url(const Setting& url, Report& report) {
       .help = "write http://host/path or https://host/path";
 }
 
+void check_places(const View& http, const std::vector<std::string>& answered, Report& report) {
+  const auto* url = http.find("url");
+  if (url == nullptr) return;
+  const auto place = core::place_for_answer(url->text, answered);
+  if (!place) return;
+  report
+      .error("E050", url->place, url->path,
+             fmt::format("{}: it has {}, and there is no such answer yet", url->path, *place))
+      .help = answered.empty() ? "answers are those of the steps before, and in an undo its step's"
+                               : fmt::format("there is: {}", fmt::join(answered, ", "));
+}
+
 void build_headers(const View& http, core::HttpSpec& spec, Report& report) {
   for (const auto& name : http.settings().names(http.path("headers"))) {
     const auto path = join_path(http.path("headers"), name.text);
@@ -104,7 +116,9 @@ void complete_call(core::HttpSpec& spec, const View& http, const ConsumerConfig&
   spec.response_limit = consumer.limits.result;
 }
 
-void check_http(const ConsumerConfig& consumer, const View& http, Report& report) {
+void check_http(const ConsumerConfig& consumer, const View& http,
+                const std::vector<std::string>& answered, Report& report) {
+  check_places(http, answered, report);
   if (consumer.accept.contains("W031")) return;
   const auto& settings = http.settings();
   const auto* url = http.find("url");

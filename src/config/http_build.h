@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "config/build.h"
 #include "core/http_spec.h"
@@ -16,7 +17,9 @@ void complete_http(ConsumerConfig& consumer, const View& view);
 // What the call of an endpoint takes from its consumer.
 void complete_call(core::HttpSpec& spec, const View& http, const ConsumerConfig& consumer);
 
-// Warns of secrets that stand in the file itself.
-void check_http(const ConsumerConfig& consumer, const View& http, Report& report);
+// Warns of secrets that stand in the file itself. `answered`: the steps whose answers its URL may
+// have places for.
+void check_http(const ConsumerConfig& consumer, const View& http,
+                const std::vector<std::string>& answered, Report& report);
 
 }  // namespace semel::config

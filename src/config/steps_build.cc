@@ -99,12 +99,21 @@ void check_steps(const ConsumerConfig& consumer, const View& view, Report& repor
         .help = "strategy: fence";
   }
   check_names(*steps, view, report);
-  each_step_call(*steps, view, [&](const StepCall& call, const View& where) {
+  std::vector<std::string> answered;
+  const auto check = [&](const StepCall& call, const View& where,
+                         const std::vector<std::string>& before) {
     if (const auto* exec = std::get_if<ExecHandler>(&call)) {
       return check_exec(exec->spec, where.in("exec"), report);
     }
-    check_http(consumer, where.in("http"), report);
-  });
+    check_http(consumer, where.in("http"), before, report);
+  };
+  for (std::size_t i = 0; i < steps->steps.size(); ++i) {
+    const StepConfig& step = steps->steps[i];
+    const View where = step_at(view, i);
+    check(step.call, where, answered);
+    if (step.undo) check(*step.undo, where.in("undo"), {step.name});
+    answered.push_back(step.name);
+  }
 }
 
 }  // namespace semel::config

@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/text_encoding.h"
+#include "core/url_template.h"
 
 namespace semel::core {
 namespace {
@@ -61,8 +62,11 @@ std::optional<std::string> host_flaw(std::string_view host) {
 
 }  // namespace
 
-std::optional<std::string> url_flaw(std::string_view url) {
-  const std::string scheme = ascii::lower(url.substr(0, url.find("://")));
+std::optional<std::string> url_flaw(std::string_view written) {
+  const auto made = UrlTemplate::parse(written);
+  if (!made) return made.error().message;
+  const std::string url = made->sample();
+  const std::string scheme = ascii::lower(std::string_view(url).substr(0, url.find("://")));
   if (scheme != "http" && scheme != "https") return "does not begin with http:// or https://";
   const bool plain = std::all_of(url.begin(), url.end(), [](char c) {
     return !ascii::is_control(c) && c != ' ' && static_cast<unsigned char>(c) < 0x80;
@@ -70,6 +74,16 @@ std::optional<std::string> url_flaw(std::string_view url) {
   if (!plain) return "has a blank or another character that a URL must write as %XX";
   if (url.find('#') != std::string_view::npos) return "has a # part, which is never sent";
   return host_flaw(host_of(authority_of(url)));
+}
+
+std::optional<std::string> place_for_answer(std::string_view url,
+                                            const std::vector<std::string>& but_of) {
+  const auto made = UrlTemplate::parse(url);
+  if (!made) return std::nullopt;
+  for (const UrlPlace& place : made->places()) {
+    if (place.of == UrlPlace::Of::kAnswer && !listed(but_of, place.name)) return place.written;
+  }
+  return std::nullopt;
 }
 
 bool url_has_credentials(std::string_view url) noexcept {

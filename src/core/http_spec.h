@@ -20,8 +20,8 @@ struct HttpSpec {
 
   std::string consumer;  // its name: header semel-consumer, and a part of webhook-id
   std::string source;    // the name of the source's kind: header semel-source
-  std::string url;
-  std::string method = "POST";
+  std::string url;       // with places for what differs (core/url_template.h)
+  std::string method = "POST";  // DELETE has no body (RFC 9110, 9.3.5)
   std::chrono::milliseconds timeout{0};  // of a call, to the answer's last byte; 0: no own one
   Headers headers;                       // sent with every call
   KeyStyle key_style = KeyStyle::kQuoted;
@@ -38,6 +38,10 @@ struct HttpSpec {
 // What keeps `url` from being one that can be called, in words that follow its name; nothing where
 // it is http or https, has a host, and no byte that a URL cannot have.
 std::optional<std::string> url_flaw(std::string_view url);
+// Its first place for what a step answered, as it is written, but of these steps; nothing where it
+// has none.
+std::optional<std::string> place_for_answer(std::string_view url,
+                                            const std::vector<std::string>& but_of = {});
 // Whether a user or password stands in it.
 bool url_has_credentials(std::string_view url) noexcept;
 

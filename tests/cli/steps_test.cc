@@ -89,6 +89,40 @@ TEST_F(StepsProgramTest, ACallMayHaveWhatTheStepsBeforeItAnswered) {
   }
 }
 
+TEST_F(StepsProgramTest, AnAnswerStandsInTheUrlOfWhatFollowsIt) {
+  service_.server().on("/lock", reply(200, R"({"hold": "h/1"})"));
+  service_.server().on("/charge/h%2F1?of=o-1", reply(422, "no such card"));
+  std::string text = with_other(service_.consumer(), "/charge\"",
+                                "/charge/{answer:lock_stock/hold}?of={json:/id}\"");
+  text = with_other(text, "/unlock\"", "/unlock/{answer:lock_stock/hold}\"");
+  const OnSqlite scene(text);
+  scene.send();
+  const Ran ran = scene.run_once();
+  EXPECT_EQ(service_.calls(), (Calls{"/lock o-1/lock_stock", "/charge/h%2F1?of=o-1 o-1/charge",
+                                     "/unlock/h%2F1 o-1/lock_stock/undo"}))
+      << ran.err;
+  EXPECT_EQ(scene.record("state"), "dead");
+}
+
+// Nobody is called at half an address: what was done is undone, and what cannot be is a person's.
+TEST_F(StepsProgramTest, AnAnswerThatIsNotThereGivesTheMessageUp) {
+  service_.server().on("/lock", reply(200, "{}"));
+  const std::string text =
+      with_other(service_.consumer(), "/charge\"", "/charge/{answer:lock_stock/hold}\"");
+  const OnSqlite scene(text);
+  scene.send();
+  scene.run_once();
+  EXPECT_EQ(service_.calls(), (Calls{"/lock o-1/lock_stock", "/unlock o-1/lock_stock/undo"}));
+  EXPECT_EQ(scene.record("state"), "dead");
+  EXPECT_EQ(scene.record("reason"), "payload.invalid");
+
+  const OnSqlite stuck(with_other(text, "/unlock\"", "/unlock/{answer:lock_stock/hold}\""));
+  stuck.send();
+  stuck.run_once();
+  EXPECT_EQ(stuck.record("state"), "parked");
+  EXPECT_EQ(stuck.record("reason"), "steps.undo");
+}
+
 TEST_F(StepsProgramTest, CheckSaysWhatIsPromised) {
   const OnSqlite keyed(service_.consumer());
   const Ran well = keyed.semel({"check"});
@@ -113,6 +147,10 @@ TEST_F(StepsProgramTest, WhatCannotBeKeptIsRefusedByTheConfig) {
   const Ran twice = OnSqlite(with_other(service_.consumer(), "name: charge", "name: lock_stock"))
                         .semel({"check"});
   EXPECT_NE((twice.out + twice.err).find("E063"), std::string::npos) << twice.out << twice.err;
+  const Ran later =
+      OnSqlite(with_other(service_.consumer(), "/lock\"", "/lock/{answer:charge/id}\""))
+          .semel({"check"});
+  EXPECT_NE((later.out + later.err).find("E050"), std::string::npos) << later.out << later.err;
 }
 
 }  // namespace

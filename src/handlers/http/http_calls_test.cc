@@ -43,6 +43,50 @@ TEST_F(HttpCallsTest, SendsThePayloadAndKeepsTheAnswer) {
   EXPECT_EQ(gate_.told(), std::vector<std::string>{"open"});
 }
 
+TEST_F(HttpCallsTest, TheUrlHasWhatTheMessageSays) {
+  spec_.url = server_.url("/orders/{json:/order}?in={header:region}");
+  auto parts = test::make_parts(ConsumerNumber{1}, "k", R"({"order":"7/8"})");
+  parts.headers = {{"Region", "eu west"}};
+  EXPECT_EQ(begin(Message(std::move(parts)))->verdict().kind, Kind::kDone);
+  const auto requests = server_.requests();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].target, "/orders/7%2F8?in=eu%20west");
+}
+
+TEST_F(HttpCallsTest, ADeleteHasNoBody) {
+  spec_.url = server_.url("/holds/{json:/hold}");
+  spec_.method = "DELETE";
+  spec_.signing_secrets = {"whsec_c2VjcmV0"};
+  auto parts = test::make_parts(ConsumerNumber{1}, "k", R"({"hold":7})");
+  parts.content_type = "application/json";
+  EXPECT_EQ(begin(Message(std::move(parts)))->verdict().kind, Kind::kDone);
+  const auto requests = server_.requests();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].method, "DELETE");
+  EXPECT_EQ(requests[0].target, "/holds/7");
+  EXPECT_EQ(requests[0].body, "");
+  EXPECT_EQ(requests[0].header("content-type"), "(none)");
+  EXPECT_NE(requests[0].header("webhook-signature"), "(none)");
+}
+
+TEST_F(HttpCallsTest, WithoutAUrlNobodyIsCalled) {
+  spec_.url = server_.url("/orders/{json:/order}");
+  const Verdict verdict = call("k", R"({"order":{}})");
+  EXPECT_EQ(verdict.kind, Kind::kDead);
+  EXPECT_EQ(verdict.code, reason::kPayloadInvalid);
+  EXPECT_EQ(verdict.reason, "the URL's {json:/order}: no single value is there");
+  EXPECT_TRUE(server_.requests().empty());
+  EXPECT_TRUE(gate_.told().empty()) << "it says nothing about the endpoint";
+}
+
+TEST_F(HttpCallsTest, AnAnswerThatNobodyGaveIsRefused) {
+  spec_.url = server_.url("/orders/{answer:charge/id}");
+  const auto made = make_http_handler(spec_, system_environment());
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, "R255");
+  EXPECT_NE(made.error().message.find("{answer:charge/id}"), std::string::npos);
+}
+
 TEST_F(HttpCallsTest, TheContentTypeIsTheMessagesOrNone) {
   call();
   auto parts = test::make_parts(ConsumerNumber{1}, "k", "<a/>");

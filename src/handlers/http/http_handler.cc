@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include <semel/reason.h>
+
 #include "core/breaker.h"
 #include "handlers/http/judge.h"
 #include "handlers/http/request.h"
@@ -58,7 +60,7 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   bool ready() const noexcept { return multi_ != nullptr; }
-  void begin(const Message& message, const Attempt& attempt, Completion completion);
+  void begin(const HttpRequest& request, const Attempt& attempt, Completion completion);
 
  private:
   struct Stop {
@@ -67,9 +69,9 @@ class Client {
     void operator()() const noexcept { client->stop(call); }
   };
   struct Call {
-    Call(const core::HttpSpec& spec, const Headers& headers, BytesView body, const Attempt& a,
-         Completion c)
-        : transfer(spec, headers, body), attempt(a), completion(std::move(c)) {}
+    Call(const core::HttpSpec& spec, const std::string& url, const Headers& headers, BytesView body,
+         const Attempt& a, Completion c)
+        : transfer(spec, url, headers, body), attempt(a), completion(std::move(c)) {}
     Transfer transfer;
     const Attempt& attempt;
     Completion completion;
@@ -88,6 +90,7 @@ class Client {
 
   LibraryInUse library_;
   const core::HttpSpec spec_;
+  const core::UrlTemplate url_;
   const RequestPlan plan_;
   Environment& environment_;
   std::unique_ptr<CURLM, FreeMulti> multi_;
@@ -103,7 +106,10 @@ class Client {
 };
 
 Client::Client(core::HttpSpec spec, Environment& environment)
-    : spec_(std::move(spec)), plan_(spec_), environment_(environment) {
+    : spec_(std::move(spec)),
+      url_(core::UrlTemplate::parse(spec_.url).value()),
+      plan_(spec_),
+      environment_(environment) {
   if (!library_.ready) return;
   multi_.reset(curl_multi_init());
   if (!multi_) return;
@@ -122,10 +128,18 @@ Client::~Client() {
   thread_.join();
 }
 
-void Client::begin(const Message& message, const Attempt& attempt, Completion completion) {
-  const Headers headers = plan_.headers(message, attempt, system_clock::now());
-  auto call =
-      std::make_unique<Call>(spec_, headers, message.payload(), attempt, std::move(completion));
+void Client::begin(const HttpRequest& request, const Attempt& attempt, Completion completion) {
+  std::string url;
+  try {
+    url = url_.url(request.message, request.answers);
+  } catch (const PayloadInvalid& invalid) {
+    Verdict verdict = dead(invalid.what());
+    verdict.code = reason::kPayloadInvalid;
+    return completion(std::move(verdict));
+  }
+  const Headers headers = plan_.headers(request.sent, attempt, system_clock::now());
+  auto call = std::make_unique<Call>(spec_, url, headers, plan_.body(request.sent), attempt,
+                                     std::move(completion));
   call->begun = environment_.clock->now();
   {
     std::lock_guard lock(mutex_);
@@ -258,7 +272,8 @@ Result<void> check_spec(const core::HttpSpec& spec) {
   if (const auto flaw = core::url_flaw(spec.url)) {
     return failure(refused("the URL " + *flaw, "write http://host/path or https://host/path"));
   }
-  if (auto parsed = parse_url(spec.url); !parsed) return parsed;
+  const auto url = core::UrlTemplate::parse(spec.url);
+  if (auto parsed = parse_url(url->sample()); !parsed) return parsed;
   if (!core::is_header_name(spec.method)) {
     return failure(refused("the method is no word that HTTP knows", "method: POST"));
   }
@@ -289,16 +304,29 @@ Result<void> check_spec(const core::HttpSpec& spec) {
 
 }  // namespace
 
-Result<AsyncHandler> make_http_handler(core::HttpSpec spec, Environment& environment) {
+Result<HttpCall> make_http_call(core::HttpSpec spec, Environment& environment) {
   if (auto checked = check_spec(spec); !checked) return failure(std::move(checked.error()));
   auto client = std::make_shared<Client>(std::move(spec), environment);
   if (!client->ready()) {
     return failure(
         {ErrorKind::kUnavailable, "R256", "the HTTP library cannot begin", "free some memory"});
   }
-  return AsyncHandler([client = std::move(client)](const Message& message, const Attempt& attempt,
-                                                   Completion completion) {
-    client->begin(message, attempt, std::move(completion));
+  return HttpCall([client = std::move(client)](const HttpRequest& request, const Attempt& attempt,
+                                               Completion completion) {
+    client->begin(request, attempt, std::move(completion));
+  });
+}
+
+Result<AsyncHandler> make_http_handler(core::HttpSpec spec, Environment& environment) {
+  if (const auto place = core::place_for_answer(spec.url)) {
+    return failure(refused(fmt::format("the URL has {}, and nothing was answered before", *place),
+                           "use it in a step behind that one, or in its undo"));
+  }
+  auto call = make_http_call(std::move(spec), environment);
+  if (!call) return failure(std::move(call.error()));
+  return AsyncHandler([call = *std::move(call)](const Message& message, const Attempt& attempt,
+                                                Completion completion) {
+    call({message, message, {}}, attempt, std::move(completion));
   });
 }
 

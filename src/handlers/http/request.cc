@@ -81,6 +81,7 @@ std::string field_value(BytesView value) {
 RequestPlan::RequestPlan(const core::HttpSpec& spec)
     : consumer_(spec.consumer),
       source_(spec.source),
+      has_body_(spec.method != "DELETE"),
       key_style_(spec.key_style),
       fixed_(spec.headers) {
   for (const std::string& secret : spec.signing_secrets) {
@@ -100,13 +101,17 @@ std::string RequestPlan::signature(std::string_view id, std::string_view timesta
   return signatures;
 }
 
+BytesView RequestPlan::body(const Message& message) const noexcept {
+  return has_body_ ? BytesView(message.payload()) : BytesView();
+}
+
 Headers RequestPlan::headers(const Message& message, const Attempt& attempt,
                              system_clock::time_point now) const {
   Headers made = fixed_;
   const BytesView type = message.content_type().empty()
                              ? message.header("content-type").value_or(BytesView())
                              : BytesView(message.content_type());
-  if (!type.empty() && !holds(made, "content-type")) {
+  if (has_body_ && !type.empty() && !holds(made, "content-type")) {
     made.push_back({"content-type", field_value(type)});
   }
   made.push_back({"idempotency-key", idempotency_key(message.key().text, key_style_)});
@@ -116,7 +121,7 @@ Headers RequestPlan::headers(const Message& message, const Attempt& attempt,
   made.push_back({"webhook-id", id});
   made.push_back({"webhook-timestamp", timestamp});
   if (!signing_keys_.empty()) {
-    made.push_back({"webhook-signature", signature(id, timestamp, message.payload())});
+    made.push_back({"webhook-signature", signature(id, timestamp, body(message))});
   }
   for (const Header& header : message.headers()) {
     if (!passed_on(header.name) || !core::is_header_name(header.name)) continue;

@@ -30,6 +30,8 @@ class RequestPlan {
   // The parts of `spec` keep their rules.
   explicit RequestPlan(const core::HttpSpec& spec);
 
+  // What is sent behind the headers.
+  BytesView body(const Message& message) const noexcept;
   // In the order they are sent. `now` is the machine's time.
   Headers headers(const Message& message, const Attempt& attempt,
                   std::chrono::system_clock::time_point now) const;
@@ -39,6 +41,7 @@ class RequestPlan {
 
   std::string consumer_;
   std::string source_;
+  bool has_body_;
   core::HttpSpec::KeyStyle key_style_;
   Headers fixed_;
   std::vector<Bytes> signing_keys_;

@@ -80,7 +80,7 @@ struct Transfer::Parts {
                                                                  : CURL_PREREQFUNC_OK;
   }
 
-  void prepare_request(const Headers& headers, BytesView body);
+  void prepare_request(const std::string& url, const Headers& headers, BytesView body);
   void prepare_connection();
   void prepare_answer();
   Ending ending_of(CURLcode code) const;
@@ -94,7 +94,8 @@ struct Transfer::Parts {
   std::unique_ptr<CURL, FreeEasy> easy;
 };
 
-void Transfer::Parts::prepare_request(const Headers& lines, BytesView body) {
+void Transfer::Parts::prepare_request(const std::string& url, const Headers& lines,
+                                      BytesView body) {
   bool typed = false;
   for (const Header& line : lines) {
     typed = typed || ascii::alike(line.name, "content-type");
@@ -102,7 +103,7 @@ void Transfer::Parts::prepare_request(const Headers& lines, BytesView body) {
   }
   if (!typed) headers.add("Content-Type:");
   headers.add("Expect:");
-  set_text(easy.get(), CURLOPT_URL, spec.url.c_str());
+  set_text(easy.get(), CURLOPT_URL, url.c_str());
   set_number(easy.get(), CURLOPT_POST, 1);
   set_text(easy.get(), CURLOPT_CUSTOMREQUEST, spec.method.c_str());
   set(easy.get(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
@@ -194,11 +195,12 @@ Answer Transfer::Parts::answer(Ending ending, std::string text) {
   return made;
 }
 
-Transfer::Transfer(const core::HttpSpec& spec, const Headers& headers, BytesView body)
+Transfer::Transfer(const core::HttpSpec& spec, const std::string& url, const Headers& headers,
+                   BytesView body)
     : parts_(std::make_unique<Parts>(spec)) {
   parts_->easy.reset(curl_easy_init());
   if (!parts_->easy) throw std::bad_alloc();
-  parts_->prepare_request(headers, body);
+  parts_->prepare_request(url, headers, body);
   parts_->prepare_connection();
   parts_->prepare_answer();
 }

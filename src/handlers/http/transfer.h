@@ -13,9 +13,10 @@ namespace semel::handlers {
 
 class Transfer {
  public:
-  // `spec` and the bytes of `body` are borrowed for the transfer's life. Throws std::exception
-  // where libcurl has no memory.
-  Transfer(const core::HttpSpec& spec, const Headers& headers, BytesView body);
+  // `spec` and the bytes of `body` are borrowed for the transfer's life. `url`: what its template
+  // makes. Throws std::exception where libcurl has no memory.
+  Transfer(const core::HttpSpec& spec, const std::string& url, const Headers& headers,
+           BytesView body);
   ~Transfer();
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
