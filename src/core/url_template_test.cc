@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "core/http_spec.h"
-#include "tests/support/builders.h"
 
 namespace semel::core {
 namespace {
@@ -11,7 +10,8 @@ namespace {
 const StepAnswers kAnswers = {{"lock", R"({"id":17})"}, {"charge", R"({"id":"ch/1 ?","n":1.50})"}};
 
 Message message_of(BytesView payload, Headers headers = {}) {
-  auto parts = test::make_parts(ConsumerNumber{1}, "k", payload);
+  Message::Parts parts;
+  parts.payload = Bytes(payload);
   parts.headers = std::move(headers);
   return Message(std::move(parts));
 }
