@@ -152,7 +152,8 @@ inline constexpr Field kSigningFields[] = {
 inline constexpr Field kHttpFields[] = {
     {.name = "url",
      .shape = Shape::kText,
-     .meaning = "Where each message is sent: http or https, with {places} for what it says.",
+     .meaning = "Where each message is sent: http or https. `{json:/…}`, `{header:NAME}` and "
+                "`{answer:STEP/…}` in its path or query stand for what is there.",
      .required = true},
     {.name = "method",
      .shape = Shape::kWord,
