@@ -18,9 +18,9 @@ struct HttpSpec {
     kBare,    // the key's own bytes, for receivers that compare them raw
   };
 
-  std::string consumer;  // its name: header semel-consumer, and a part of webhook-id
-  std::string source;    // the name of the source's kind: header semel-source
-  std::string url;       // with places for what differs (core/url_template.h)
+  std::string consumer;         // its name: header semel-consumer, and a part of webhook-id
+  std::string source;           // the name of the source's kind: header semel-source
+  std::string url;              // with places for what differs (core/url_template.h)
   std::string method = "POST";  // DELETE has no body (RFC 9110, 9.3.5)
   std::chrono::milliseconds timeout{0};  // of a call, to the answer's last byte; 0: no own one
   Headers headers;                       // sent with every call
