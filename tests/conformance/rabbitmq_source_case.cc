@@ -11,6 +11,7 @@
 #include "system/descriptor.h"
 #include "tests/conformance/source_case.h"
 #include "tests/support/rabbitmq_server.h"
+#include "tests/support/tcp_proxy.h"
 #include "tests/support/tls.h"
 
 namespace semel::conformance {
@@ -227,6 +228,17 @@ TEST(RabbitmqTls, MessagesComeWhereTheCertificateIsGoodAndNowhereElse) {
   auto plain = spec_at("localhost", ca);
   plain.address.nodes[0].port = static_cast<unsigned>(server.port());
   EXPECT_EQ(Consumer(plain).failure_of().code, "R312") << "a port without TLS";
+
+  // A broker that ends, or what stands before one, hangs up in the midst of a handshake.
+  for (const bool reset : {true, false}) {
+    test::TcpProxy proxy(server.tls_port());
+    const auto cut = proxy.inject({.bytes = 50, .reset = reset});
+    auto through = spec_at("localhost", ca);
+    through.address.nodes[0].port = static_cast<unsigned>(proxy.port());
+    Consumer patient(through);
+    EXPECT_EQ(patient.receive(2).size(), 2U) << "it is tried again";
+    EXPECT_EQ(proxy.fired(cut), 1U);
+  }
 
   Consumer consumer(spec_at("localhost", ca));
   const auto arrivals = consumer.receive(2);

@@ -94,9 +94,13 @@ Result<void> Connection::open(const core::RabbitmqNode& node) {
   const timeval answer = time_of(kAnswerPatience);
   amqp_set_handshake_timeout(connection_.get(), &connect);
   amqp_set_rpc_timeout(connection_.get(), &answer);
-  const int status = amqp_socket_open_noblock(amqp_get_socket(connection_.get()), node.host.c_str(),
-                                              static_cast<int>(node.port), &connect);
+  forget_handshakes();
+  int status = amqp_socket_open_noblock(amqp_get_socket(connection_.get()), node.host.c_str(),
+                                        static_cast<int>(node.port), &connect);
   if (status == AMQP_STATUS_OK) return {};
+  if (status == AMQP_STATUS_SSL_CONNECTION_FAILED && was_hung_up_on()) {
+    status = AMQP_STATUS_CONNECTION_CLOSED;
+  }
   return failure(status_error(status, place_, access_.address.tls, known_));
 }
 
