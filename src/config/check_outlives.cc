@@ -58,7 +58,7 @@ void check_remote(const Check& check) {
     check_remote_of(check, http->spec, check.view.in("handler").in("http"));
   }
   if (const auto* steps = std::get_if<StepsHandler>(&handler)) {
-    each_step_call(*steps, check.view, [&](const StepCall& call, const View& at) {
+    each_step_call(*steps, check.view, [&](const StepCall& call, const View& at, const auto&) {
       const auto* http = std::get_if<HttpHandler>(&call);
       if (http != nullptr) check_remote_of(check, http->spec, at.in("http"));
     });

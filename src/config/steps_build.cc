@@ -73,12 +73,13 @@ void complete_steps(ConsumerConfig& consumer, const View& view) {
   }
 }
 
-void each_step_call(const StepsHandler& steps, const View& consumer,
-                    const std::function<void(const StepCall&, const View&)>& see) {
+void each_step_call(const StepsHandler& steps, const View& consumer, const SeeStepCall& see) {
+  std::vector<std::string> answered;
   for (std::size_t i = 0; i < steps.steps.size(); ++i) {
     const StepConfig& step = steps.steps[i];
-    see(step.call, step_at(consumer, i));
-    if (step.undo) see(*step.undo, step_at(consumer, i).in("undo"));
+    see(step.call, step_at(consumer, i), answered);
+    if (step.undo) see(*step.undo, step_at(consumer, i).in("undo"), {step.name});
+    answered.push_back(step.name);
   }
 }
 
@@ -99,21 +100,12 @@ void check_steps(const ConsumerConfig& consumer, const View& view, Report& repor
         .help = "strategy: fence";
   }
   check_names(*steps, view, report);
-  std::vector<std::string> answered;
-  const auto check = [&](const StepCall& call, const View& where,
-                         const std::vector<std::string>& before) {
+  each_step_call(*steps, view, [&](const StepCall& call, const View& where, const auto& answered) {
     if (const auto* exec = std::get_if<ExecHandler>(&call)) {
       return check_exec(exec->spec, where.in("exec"), report);
     }
-    check_http(consumer, where.in("http"), before, report);
-  };
-  for (std::size_t i = 0; i < steps->steps.size(); ++i) {
-    const StepConfig& step = steps->steps[i];
-    const View where = step_at(view, i);
-    check(step.call, where, answered);
-    if (step.undo) check(*step.undo, where.in("undo"), {step.name});
-    answered.push_back(step.name);
-  }
+    check_http(consumer, where.in("http"), answered, report);
+  });
 }
 
 }  // namespace semel::config

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "config/build.h"
 
@@ -14,9 +15,11 @@ StepsHandler build_steps(const View& consumer, const std::string& folder,
 // What its calls take from the rest of their consumer.
 void complete_steps(ConsumerConfig& consumer, const View& view);
 
-// Calls `see` with each call and what it stands under: "consumers[0].handler.steps[1].undo".
-void each_step_call(const StepsHandler& steps, const View& consumer,
-                    const std::function<void(const StepCall& call, const View& at)>& see);
+// Calls `see` with each call, what it stands under ("consumers[0].handler.steps[1].undo"), and the
+// steps whose answers it may have: those before it, or of an undo its own.
+using SeeStepCall = std::function<void(const StepCall& call, const View& at,
+                                       const std::vector<std::string>& answered)>;
+void each_step_call(const StepsHandler& steps, const View& consumer, const SeeStepCall& see);
 
 void check_steps(const ConsumerConfig& consumer, const View& view, Report& report);
 
