@@ -185,6 +185,25 @@ TEST_P(RunMarkersSuite, SweepFreesWhatDiesMeanwhile) {
   EXPECT_FALSE(runs(*store).sweep().value()) << "there is none any more";
 }
 
+// A source may bring a message again that the store has: as a younger row, which is no suspect.
+TEST_P(RunMarkersSuite, WhatItHadStandsAgainBeforeWhatCameSince) {
+  const auto place = GetParam().make();
+  auto child = ChildProcess::fork([&](auto& voice) { return work_until_killed(*place, voice); });
+  ASSERT_TRUE(child.wait_ready());
+  const auto store = place->open();
+  const ConsumerNumber consumer = attach(*store);
+  ASSERT_TRUE(runs(*store).begin(consumer, 1).has_value());
+  HeldMessage younger;
+  younger.payload = "younger";
+  ASSERT_TRUE(held(*store).append(consumer, {&younger, 1}).has_value());
+  expect_killed(*place, child);
+  EXPECT_TRUE(runs(*store).sweep().value());
+  const auto rows = held(*store).take(consumer, 10, 1 << 20, kLease).value();
+  ASSERT_EQ(rows.size(), 4U);
+  for (const Arrival& row : rows) EXPECT_EQ(row.suspect, row.payload != "younger");
+  EXPECT_EQ(rows.back().payload, "younger");
+}
+
 TEST_P(RunMarkersSuite, AnExitWithoutDrainIsUncleanToo) {
   const auto place = GetParam().make();
   auto child = ChildProcess::fork([&](auto&) -> int {

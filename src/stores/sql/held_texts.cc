@@ -63,8 +63,9 @@ HeldTexts::HeldTexts(const Dialect& dialect)
            "place, line_bytes, CASE WHEN ?8 THEN inbox END FROM semel_held WHERE row_id = ?1"),
       there(dialect, "SELECT consumer FROM semel_held WHERE row_id = ?1 FOR UPDATE"),
       taken_from(dialect, "SELECT DISTINCT consumer FROM semel_held WHERE taken_by = ?1"),
+      // Where it stood: a younger copy of it, of which nothing is suspected, does not pass it.
       show(dialect,
-           "UPDATE semel_held SET due_at = least(due_at, ?2), taken_by = NULL, suspect = TRUE "
+           "UPDATE semel_held SET due_at = least(ready_at, ?2), taken_by = NULL, suspect = TRUE "
            "WHERE taken_by = ?1"),
       depth(dialect,
             "SELECT min(due_at), count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2"),

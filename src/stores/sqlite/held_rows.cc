@@ -104,9 +104,10 @@ HeldRows::HeldRows(Connection& connection)
             "coalesce(?6, fingerprint), coalesce(?5, key), type, content_type, partition, "
             "position, broker_key, broker_time, headers, payload, line, place, line_bytes, "
             "CASE WHEN ?7 THEN inbox END FROM semel_held WHERE row = ?1"),
-      // The index alone tells whose rows they are.
+      // The index alone tells whose rows they are. Each stands again where it stood: a younger copy
+      // of it, of which nothing is suspected, does not pass it.
       show_(connection,
-            "UPDATE semel_held SET due_at = min(due_at, ?2), taken_by = NULL, suspect = 1 "
+            "UPDATE semel_held SET due_at = min(ready_at, ?2), taken_by = NULL, suspect = 1 "
             "WHERE row IN (SELECT row FROM semel_held INDEXED BY semel_held_due "
             "WHERE taken_by = ?1)"),
       next_(connection, "SELECT min(due_at) FROM semel_held WHERE consumer = ?1"),
