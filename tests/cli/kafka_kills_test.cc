@@ -101,7 +101,7 @@ TEST_P(KafkaMembers, OneStandsStillPastItsSession) {
 // each tenth message stands there twice, and one process that is killed and started again.
 TEST_F(KafkaKills, ATopicIsReadByAProcessThatIsKilledAgainAndAgain) {
   const bool soak = soaks();
-  const std::size_t messages = soak ? 200'000 : 20'000;
+  const std::size_t messages = soak ? 1'000'000 : 20'000;
   const std::size_t kills = soak ? 20 : 4;
   KafkaScene scene(Ground::kSqlite, KafkaServer::shared(),
                    {.partitions = 6,

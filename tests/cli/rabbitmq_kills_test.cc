@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Stores, RabbitmqKills,
 // What docs/sources/rabbitmq.md promises, in one run: a config of some twenty lines, a quorum queue
 // of which each tenth message stands there twice, and one process that is killed and started again.
 TEST(RabbitmqSoak, AQueueIsReadByAProcessThatIsKilledAgainAndAgain) {
-  const std::size_t messages = soaks() ? 200'000 : 20'000;
+  const std::size_t messages = soaks() ? 1'000'000 : 20'000;
   const std::size_t kills = soaks() ? 20 : 4;
   RabbitmqScene scene(RabbitmqServer::shared(), {.copied = 10});
   EXPECT_LE(scene.config_lines(), 20U);
