@@ -109,9 +109,16 @@ void Pipe::flush(Loss loss) {
   }
 }
 
+void Pipe::wait_for_answer(Loss loss) {
+  pollfd waiting{PQsocket(connection_), POLLIN, 0};
+  system::ShortWait& wait = loss == Loss::kInDoubt ? commits_soon_ : soon_;
+  if (wait.look([&] { return ::poll(&waiting, 1, 0) > 0; })) return;
+  wait_for(waiting.fd, POLLIN);
+}
+
 ResultPtr Pipe::next_result(Loss loss) {
   while (PQisBusy(connection_) != 0) {
-    wait_for(PQsocket(connection_), POLLIN);
+    wait_for_answer(loss);
     if (PQconsumeInput(connection_) == 0) lost(loss);
   }
   return ResultPtr(PQgetResult(connection_));

@@ -13,6 +13,7 @@
 #include "stores/postgres/pq.h"
 #include "stores/postgres/wire.h"
 #include "stores/sql/failure.h"
+#include "system/short_wait.h"
 
 namespace semel::postgres {
 
@@ -75,6 +76,7 @@ class Pipe {
   void check_sent(int sent);
   void flush(Loss loss);
   ResultPtr next_result(Loss loss);
+  void wait_for_answer(Loss loss);
   void read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments);
   [[noreturn]] void lost(Loss loss);
 
@@ -83,6 +85,9 @@ class Pipe {
   bool broken_ = false;
   std::vector<Sent> sent_;
   ResultPtr failed_preparation_;
+  // What may be a commit waits for a disk, and its time says nothing about the others'.
+  system::ShortWait soon_;
+  system::ShortWait commits_soon_;
   struct Prepared {
     std::string name;
     std::string sql;  // another text may stand at its address by now
