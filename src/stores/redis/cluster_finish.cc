@@ -123,7 +123,7 @@ void ClusterFinish::mark(std::vector<Ending>& endings) {
   }
   // Said twice it comes to the same.
   auto replies = core_.run(core_.on_cluster->mark, parts.calls(), Loss::kNothingDone);
-  parts.each_reply(replies, 0, [&](std::size_t at, const Reply& said, std::size_t) {
+  parts.each_reply(replies, [&](std::size_t at, const Reply& said) {
     Ending& one = *asked[at];
     if (said.bytes.empty()) {
       one.applied = Applied::kLeaseLost;
@@ -160,7 +160,7 @@ void ClusterFinish::hold(std::vector<Ending>& endings) {
     asked.push_back(&one);
   }
   auto replies = core_.run(core_.on_cluster->hold, parts.calls(), Loss::kInDoubt);
-  parts.each_reply(replies, 0, [&](std::size_t at, Reply& said, std::size_t) {
+  parts.each_reply(replies, [&](std::size_t at, Reply& said) {
     asked[at]->row = std::move(said.bytes);
     if (!asked[at]->leased) asked[at]->over = true;
   });
@@ -183,9 +183,8 @@ void ClusterFinish::find_bodies(std::vector<Ending>& endings) {
     asked.push_back(&one);
   }
   auto replies = core_.run(core_.on_cluster->bodies, parts.calls(), Loss::kNothingDone);
-  parts.each_reply(replies, 0, [&](std::size_t at, Reply& said, std::size_t) {
-    asked[at]->body = std::move(said.bytes);
-  });
+  parts.each_reply(replies,
+                   [&](std::size_t at, Reply& said) { asked[at]->body = std::move(said.bytes); });
 }
 
 void ClusterFinish::bury(std::vector<Ending>& endings) {
@@ -209,9 +208,8 @@ void ClusterFinish::bury(std::vector<Ending>& endings) {
     asked.push_back(&one);
   }
   auto replies = core_.run(core_.on_cluster->bury, parts.calls(), Loss::kInDoubt);
-  parts.each_reply(replies, 0, [&](std::size_t at, Reply& said, std::size_t) {
-    asked[at]->letter = std::move(said.bytes);
-  });
+  parts.each_reply(replies,
+                   [&](std::size_t at, Reply& said) { asked[at]->letter = std::move(said.bytes); });
 }
 
 // One call for each queue: all or none of what goes there.
@@ -335,7 +333,7 @@ void ClusterFinish::acknowledge(std::vector<Ending>& endings) {
   }
   std::vector<Ending> met;
   auto replies = core_.run(core_.on_cluster->ack, parts.calls(), Loss::kInDoubt);
-  parts.each_reply(replies, 0, [&](std::size_t at, const Reply& said, std::size_t) {
+  parts.each_reply(replies, [&](std::size_t at, const Reply& said) {
     KeyId id;
     if (said.bytes.size() != id.bytes.size()) return;
     std::copy(said.bytes.begin(), said.bytes.end(), id.bytes.begin());
@@ -353,9 +351,8 @@ void ClusterFinish::settle_met(std::vector<Ending>& met) {
   }
   auto told = core_.run(core_.on_cluster->peek, records.calls(), Loss::kNothingDone);
   std::vector<Bytes> states(met.size());
-  records.each_reply(told, 0, [&](std::size_t at, Reply& said, std::size_t) {
-    states[at] = std::move(said.bytes);
-  });
+  records.each_reply(told,
+                     [&](std::size_t at, Reply& said) { states[at] = std::move(said.bytes); });
   Parts parts(core_);
   for (std::size_t i = 0; i < met.size(); ++i) {
     const char state = states[i].empty() ? ' ' : states[i].front();

@@ -16,10 +16,6 @@
 
 namespace semel::redis {
 
-// Of one call of a script: for as long as it takes the server does nothing else.
-inline constexpr std::size_t kMostKeys = 256;
-inline constexpr std::size_t kMostBytes = 1 << 20;
-
 struct Core {
   struct Place {
     Target target;

@@ -131,8 +131,10 @@ bool only_completes(const Finish& finish) noexcept {
 
 void append_completion(Call& call, BytesView name, const Finish& finish) {
   call.keys.push_back(name);
-  call.arguments.push_back(nonce_of(*finish.lease));
-  call.arguments.push_back(ending_of(finish.reason, finish.error, finish.result));
+  call.arguments.push_written([&](Bytes& word) {
+    word += nonce_of(*finish.lease);
+    word += ending_of(finish.reason, finish.error, finish.result);
+  });
 }
 
 std::size_t weight_of(const Finish& finish) noexcept {

@@ -34,9 +34,9 @@
 
 namespace semel::redis {
 
-// Into how many slots the records of a store are spread. On a Cluster a batch takes a call for each
-// of them that it meets: more would be dearer, fewer would load many nodes unevenly. Never another
-// number: a record would not be found again.
+// Into how many slots the records of a store are spread. On a Cluster a script runs once for each
+// of them that a batch meets: more would be dearer, fewer would load many nodes unevenly. Never
+// another number: a record would not be found again.
 inline constexpr unsigned kSlots = 32;
 
 // What stands between the braces for each: two characters. The tags' slots of a Cluster are as far

@@ -49,12 +49,12 @@ class Parts {
       }
     }
   }
-  // The same where an answer is a list, of which `skip` come before those of the entries.
+  // The same where an answer is a list.
   template <class See>
-  void each_reply(std::vector<Reply>& replies, std::size_t skip, See&& see) const {
+  void each_reply(std::vector<Reply>& replies, See&& see) const {
     for (std::size_t call = 0; call < calls_.size(); ++call) {
       for (std::size_t i = 0; i < entries_[call].size(); ++i) {
-        see(entries_[call][i], replies[call].list.at(i + skip), call);
+        see(entries_[call][i], replies[call].list.at(i));
       }
     }
   }

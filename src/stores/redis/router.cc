@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -18,6 +19,9 @@ using Clock = std::chrono::steady_clock;
 constexpr int kMostHops = 16;
 constexpr milliseconds kFirstPause{5};
 constexpr milliseconds kLongestPause{200};
+// So long after something was refused in one: a slot is on its way, or something between us and
+// the nodes hides whose it is.
+constexpr milliseconds kWithoutBundles{1'000};
 
 // Where the server that said so sends us; none where it says something else.
 std::optional<NodePlace> sent_on_to(std::string_view said, const std::string& own_host) {
@@ -84,16 +88,94 @@ std::vector<Reply> Router::run_one_server(const Script& script, std::span<const 
 
 std::vector<Reply> Router::run(const Script& script, std::span<const Call> calls, Loss loss) {
   if (!cluster_) return run_one_server(script, calls, loss);
+  if (script.bundles() && calls.size() > 1 && Clock::now() >= no_bundles_until_.load()) {
+    return run_bundled(script, calls, loss);
+  }
+  std::vector<std::size_t> all(calls.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return run_alone(script, calls, all, loss);
+}
+
+std::vector<Reply> Router::run_alone(const Script& script, std::span<const Call> calls,
+                                     std::span<const std::size_t> which, Loss loss) {
   std::vector<Task> tasks;
-  tasks.reserve(calls.size());
-  for (const Call& call : calls) {
+  tasks.reserve(which.size());
+  for (const std::size_t i : which) {
     Task& task = tasks.emplace_back();
+    const Call& call = calls[i];
     task.slot = cluster_slot(call.keys.at(0));
     task.send = [&script, &call](Wire& wire, bool with_text) {
       script.send(wire, call, with_text, true);
     };
   }
   return route(std::move(tasks), loss);
+}
+
+std::vector<std::vector<std::size_t>> Router::bundles_of(std::span<const Call> calls) {
+  need_map();
+  std::vector<std::vector<std::size_t>> bundles;
+  struct Open {
+    std::size_t bundle = 0, keys = 0, bytes = 0;
+  };
+  std::map<NodePlace, Open> open_at;
+  const std::scoped_lock lock(mutex_);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const Call& call = calls[i];
+    const NodePlace* owner = map_.owner(cluster_slot(call.keys.at(0)));
+    if (owner == nullptr) continue;
+    const auto [at, is_new] = open_at.try_emplace(*owner);
+    Open& open = at->second;
+    const std::size_t bytes = call.keys.bytes() + call.arguments.bytes();
+    if (is_new || open.keys + call.keys.size() > kMostKeys || open.bytes + bytes > kMostBytes) {
+      open = {bundles.size(), 0, 0};
+      bundles.emplace_back();
+    }
+    open.keys += call.keys.size();
+    open.bytes += bytes;
+    bundles[open.bundle].push_back(i);
+  }
+  return bundles;
+}
+
+// What is refused in a bundle goes alone: that follows a slot wherever it is, and is told why.
+std::vector<Reply> Router::run_bundled(const Script& script, std::span<const Call> calls,
+                                       Loss loss) {
+  const auto bundles = bundles_of(calls);
+  std::vector<Task> tasks;
+  tasks.reserve(bundles.size());
+  for (const auto& bundle : bundles) {
+    Task& task = tasks.emplace_back();
+    task.slot = cluster_slot(calls[bundle.front()].keys.at(0));
+    task.send = [&script, calls, &bundle](Wire& wire, bool with_text) {
+      script.send_bundle(wire, calls, bundle, with_text);
+    };
+  }
+  std::vector<Reply> told = route(std::move(tasks), loss);
+  std::vector<Reply> replies(calls.size());
+  std::vector<char> done(calls.size());
+  for (std::size_t i = 0; i < bundles.size(); ++i) {
+    if (told[i].list.size() != bundles[i].size()) continue;
+    for (std::size_t k = 0; k < bundles[i].size(); ++k) {
+      Reply& reply = told[i].list[k];
+      if (reply.kind == Reply::Kind::kNil) continue;
+      done[bundles[i][k]] = 1;
+      replies[bundles[i][k]] = std::move(reply);
+    }
+  }
+  std::vector<std::size_t> rest;
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    if (done[i] == 0) rest.push_back(i);
+  }
+  if (rest.empty()) return replies;
+  no_bundles_until_ = Clock::now() + kWithoutBundles;
+  try {
+    std::vector<Reply> alone = run_alone(script, calls, rest, loss);
+    for (std::size_t i = 0; i < rest.size(); ++i) replies[rest[i]] = std::move(alone[i]);
+  } catch (const core::Failure& failed) {
+    if (rest.size() == calls.size() || loss == Loss::kNothingDone) throw;
+    throw in_doubt(failed);
+  }
+  return replies;
 }
 
 std::vector<Reply> Router::ask_all(std::span<const Question> questions, Loss loss) {

@@ -9,6 +9,8 @@
 // again after a pause, for as long as the answer timeout of the URL.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -90,6 +92,11 @@ class Router {
   };
 
   std::vector<Reply> run_one_server(const Script& script, std::span<const Call> calls, Loss loss);
+  std::vector<Reply> run_alone(const Script& script, std::span<const Call> calls,
+                               std::span<const std::size_t> which, Loss loss);
+  std::vector<Reply> run_bundled(const Script& script, std::span<const Call> calls, Loss loss);
+  // Of calls for one node each; what nobody has is in none.
+  std::vector<std::vector<std::size_t>> bundles_of(std::span<const Call> calls);
   std::vector<Reply> route(std::vector<Task> tasks, Loss loss);
   // By the node that is to answer; what has none goes again.
   std::vector<Share> shares_of(std::span<const Task> tasks, std::span<const std::size_t> pending,
@@ -120,6 +127,7 @@ class Router {
   SlotMap map_;
   std::uint64_t version_ = 0;  // of the map; 0: there is none yet
   std::map<NodePlace, std::shared_ptr<Node>> nodes_;
+  std::atomic<std::chrono::steady_clock::time_point> no_bundles_until_{};
 };
 
 }  // namespace semel::redis

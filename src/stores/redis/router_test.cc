@@ -92,6 +92,44 @@ TEST_F(MovedSlot, IsFollowedInBetweenAndAfter) {
   EXPECT_EQ(place_of(router_.owner(there_)->target), fmt::format("127.0.0.1:{}", to_));
 }
 
+// Answers which call of its command this one is.
+Script counting() {
+  return {"local calls = 0\n", "redis.call('INCR', KEYS[1])\ncalls = calls + 1\nreturn calls\n"};
+}
+
+std::vector<Call> calls_about(const std::vector<std::string>& names) {
+  std::vector<Call> calls;
+  for (const std::string& name : names) calls.push_back({{name}, {}, {}});
+  return calls;
+}
+
+// How many of the calls shared a command with one before them.
+std::size_t bundled(Router& router, const std::vector<std::string>& names) {
+  std::size_t shared = 0;
+  for (const Reply& reply : router.run(counting(), calls_about(names), Loss::kInDoubt)) {
+    EXPECT_FALSE(reply.is_error()) << reply.bytes;
+    if (reply.number > 1) ++shared;
+  }
+  return shared;
+}
+
+TEST_F(MovedSlot, ABundleLeavesOutWhatItsNodeHasNotAndDoesTheRest) {
+  auto all = names("", 30);
+  all.push_back(there_);
+  Router late(routed(cluster_, "?timeout=1"));
+  EXPECT_EQ(bundled(router_, all), all.size() - 3) << "one command for each master";
+  EXPECT_EQ(bundled(late, all), all.size() - 3);
+  cluster_.begin_move(there_, to_);
+  all.push_back(missing_);
+  EXPECT_GT(bundled(router_, all), 0U);
+  EXPECT_EQ(get(missing_), "1") << "by the node that takes the slot";
+  EXPECT_EQ(bundled(router_, all), 0U) << "each alone, while a slot moves";
+  cluster_.move_names(there_, to_);
+  cluster_.end_move(there_, to_);
+  EXPECT_GT(bundled(late, all), 0U) << "by a map that is older than the move";
+  for (const std::string& name : all) EXPECT_EQ(get(name), name == missing_ ? "3" : "5") << name;
+}
+
 // Half of what it needs would be elsewhere.
 TEST_F(MovedSlot, WhatReachesBeyondItsKeysWaitsUntilItHasMoved) {
   set(there_, "1");

@@ -73,6 +73,7 @@ if given then
 end
 last = math.max(last, tonumber(ARGV[3]), micros + epoch * 4294967296 - 1)
 
+local first = last + 1
 local answers, made, missed, bad = { now }, false, false, false
 
 -- The ends of all records that are made here differ by token and print alone.
@@ -81,9 +82,7 @@ local made_times = pack('>I6I6', now, now + lease)
 
 -- A number is the token of a record that was made.
 for i = 2, #KEYS do
-  local at = 3 * i
-  local value = made_head .. pack('>I7', last + 1) .. made_times .. ARGV[at] .. ARGV[at + 1] ..
-                ARGV[at + 2]
+  local value = made_head .. pack('>I7', last + 1) .. made_times .. ARGV[i + 4]
   if call('SET', KEYS[i], value, 'NX') then
     last, made = last + 1, true
     answers[i] = last
@@ -99,9 +98,9 @@ if missed then
   names, values = {}, {}
   local none, want_result, gone = string.rep('\000', 16), ARGV[2] == '1', ARGV[5]
 
-  local function acquire(key, format, flags, attempt, token, first, print, nonce, tail)
+  local function acquire(key, format, flags, attempt, token, seen, print, nonce, tail)
     last = math.max(last, token) + 1
-    local value = pack('>Bc1BI4I7I6I6', format, 'C', flags, attempt + 1, last, first, now + lease) ..
+    local value = pack('>Bc1BI4I7I6I6', format, 'C', flags, attempt + 1, last, seen, now + lease) ..
                   print .. nonce
     local at = #names + 1
     names[at], values[at] = key, value .. tail
@@ -123,7 +122,7 @@ if missed then
       bad = bad or old
       return type(old) == 'table' or string.sub(old, 1, 1)
     end
-    local state, flags, attempt, token, first, till = struct.unpack('>c1BI4I7I6I6', old, 2)
+    local state, flags, attempt, token, seen, till = struct.unpack('>c1BI4I7I6I6', old, 2)
     local recorded = string.sub(old, 27, 42)
     if state == 'C' and string.sub(old, 43, 58) == nonce then return old end
     if state == 'C' and till > now and holder_is_gone(string.sub(old, 43, 50)) then till = now end
@@ -131,7 +130,7 @@ if missed then
     if same and till <= now and (state == 'C' or state == 'R') then
       if state == 'C' then flags = flags - flags % 2 + 1 end
       local tail = string.sub(call('GET', key), state == 'C' and 59 or 43)
-      return acquire(key, format, flags, attempt, token, first, recorded, nonce, tail)
+      return acquire(key, format, flags, attempt, token, seen, recorded, nonce, tail)
     end
     if state == 'C' then return old end
     if not same or state == 'R' or (state == 'D' and not want_result) then
@@ -140,7 +139,10 @@ if missed then
     return call('GET', key)
   end
 
-  for _, i in ipairs(missed) do answers[i] = look(KEYS[i], ARGV[3 * i], ARGV[3 * i + 1]) end
+  for _, i in ipairs(missed) do
+    local asked = ARGV[i + 4]
+    answers[i] = look(KEYS[i], string.sub(asked, 1, 16), string.sub(asked, 17, 32))
+  end
   -- What cannot be read changes nothing.
   if bad then
     for i = 2, #KEYS do
@@ -154,13 +156,14 @@ end
 if made then
   local quiet = known and math.floor(last / 2147483648) == math.floor(stored / 2147483648)
   quiet = quiet and redis.set_repl and pcall(redis.set_repl, redis.REPL_NONE)
-  call('SET', KEYS[1], pack('>I4I7', epoch, last) .. life)
+  local kept = redis.pcall('SET', KEYS[1], pack('>I4I7', epoch, last) .. life)
   if quiet then redis.set_repl(redis.REPL_ALL) end
+  if kept.err then return kept end
 end
 if names then
   for i, name in ipairs(names) do call('SET', name, values[i]) end
 end
-return answers
+return missed and answers or { now, first }
 )lua";
 
 constexpr const char* kRenew = R"lua(
@@ -184,12 +187,13 @@ for i, key in ipairs(KEYS) do olds[i] = call('GETRANGE', key, '0', '57') end
 for i, key in ipairs(KEYS) do
   local old = olds[i]
   local begin = sub(old, 1, 2)
-  if ended[key] or (begin ~= '\001C' and begin ~= '\002C') or sub(old, 43, 58) ~= ARGV[2 * i] then
+  local given = ARGV[i + 1]
+  if ended[key] or (begin ~= '\001C' and begin ~= '\002C') or sub(old, 43, 58) ~= sub(given, 1, 16) then
     answer[i] = '0'
   elseif string.byte(old, 3) >= 2 then
     answer[i] = 'h'
   else
-    local value = '\001D\000' .. sub(old, 4, 20) .. till .. sub(old, 27, 42) .. ARGV[2 * i + 1]
+    local value = '\001D\000' .. sub(old, 4, 20) .. till .. sub(old, 27, 42) .. sub(given, 17)
     if ttl == '' then
       call('SET', key, value)
     else
@@ -201,15 +205,42 @@ end
 return table.concat(answer)
 )lua";
 
-std::string with_time(const std::string& clock, const char* body) {
+std::string time_by(const std::string& clock) {
   constexpr std::string_view kMark = "%CLOCK%";
   std::string text = kTime;
-  text.replace(text.find(kMark), kMark.size(), clock);
-  return text + body;
+  return text.replace(text.find(kMark), kMark.size(), clock);
 }
 
 std::string with_common(const std::string& clock, const char* body) {
-  return with_time(clock, kCommon) + body;
+  return time_by(clock) + kCommon + body;
+}
+
+// Each call stands there as how many keys and arguments it has, and those.
+std::string bundle_of(const std::string& before, const std::string& body) {
+  return before + "local function run(KEYS, ARGV)\n" + body + R"lua(
+end
+local answers, at = {}, 1
+while at < #ARGV do
+  local keys = at + 2
+  local arguments = keys + ARGV[at]
+  local behind = arguments + ARGV[at + 1]
+  local ran, answer = pcall(run, { unpack(ARGV, keys, arguments - 1) }, { unpack(ARGV, arguments, behind - 1) })
+  if not ran or (type(answer) == 'table' and answer.err) then answer = false end
+  answers[#answers + 1] = answer
+  at = behind
+end
+return answers
+)lua";
+}
+
+void append_keys(std::vector<BytesView>& words, const Call& call) {
+  for (std::size_t i = 0; i < call.keys.size(); ++i) words.push_back(call.keys[i]);
+}
+
+void append_arguments(std::vector<BytesView>& words, const Call& call, BytesView life) {
+  const std::size_t first = words.size();
+  for (std::size_t i = 0; i < call.arguments.size(); ++i) words.push_back(call.arguments[i]);
+  if (call.life_at) words[first + *call.life_at] = life;
 }
 
 }  // namespace
@@ -227,7 +258,7 @@ class ScriptMaker {
  public:
   ScriptMaker(const std::string& clock, bool cluster) : clock_(clock), rows_(row_text(cluster)) {}
 
-  Script bare(const char* body) const { return Script(with_time(clock_, body)); }
+  Script bare(const char* body) const { return {time_by(clock_), body}; }
   Script records(const std::string& body) const {
     return Script(with_common(clock_, body.c_str()));
   }
@@ -284,21 +315,41 @@ std::string script_text(const std::string& clock, const std::string& body) {
   return with_common(clock, body.c_str());
 }
 
+Script::Program::Program(std::string its_text)
+    : text(std::move(its_text)), digest(digest::sha1_hex(text)) {}
+
 Script::Script(std::string text, Reach reach)
-    : text_(std::move(text)), digest_(digest::sha1_hex(text_)), reach_(reach) {}
+    : alone_(std::move(text)), bundle_({}), reach_(reach) {}
+
+Script::Script(const std::string& before, const std::string& body)
+    : alone_(before + body), bundle_(bundle_of(before, body)) {}
 
 void Script::send(Wire& wire, const Call& call, bool with_text, bool on_cluster) const {
   const bool one_more = on_cluster && reach_ == Reach::kSlot;
   const std::string keys = std::to_string(call.keys.size() + (one_more ? 1 : 0));
   const std::string nowhere = one_more ? nowhere_beside(call.keys.front()) : std::string();
-  std::vector<BytesView> words = {with_text ? "EVAL" : "EVALSHA", with_text ? text_ : digest_,
-                                  keys};
+  std::vector<BytesView> words = {with_text ? "EVAL" : "EVALSHA",
+                                  with_text ? alone_.text : alone_.digest, keys};
   words.reserve(words.size() + call.keys.size() + 1 + call.arguments.size());
-  for (std::size_t i = 0; i < call.keys.size(); ++i) words.push_back(call.keys[i]);
+  append_keys(words, call);
   if (one_more) words.emplace_back(nowhere);
-  const std::size_t first = words.size();
-  for (std::size_t i = 0; i < call.arguments.size(); ++i) words.push_back(call.arguments[i]);
-  if (call.life_at) words[first + *call.life_at] = wire.run_id();
+  append_arguments(words, call, wire.run_id());
+  wire.send(words);
+}
+
+void Script::send_bundle(Wire& wire, std::span<const Call> calls,
+                         std::span<const std::size_t> which, bool with_text) const {
+  std::vector<std::string> counts;
+  counts.reserve(2 * which.size());
+  std::vector<BytesView> words = {with_text ? "EVAL" : "EVALSHA",
+                                  with_text ? bundle_.text : bundle_.digest, "0"};
+  for (const std::size_t i : which) {
+    const Call& call = calls[i];
+    words.push_back(counts.emplace_back(std::to_string(call.keys.size())));
+    words.push_back(counts.emplace_back(std::to_string(call.arguments.size())));
+    append_keys(words, call);
+    append_arguments(words, call, wire.run_id());
+  }
   wire.send(words);
 }
 

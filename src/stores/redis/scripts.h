@@ -21,6 +21,10 @@ inline constexpr const char* kServerClock =
 // The text of a script that knows the time and how a record begins.
 std::string script_text(const std::string& clock, const std::string& body);
 
+// Of one call of a script: for as long as it takes the server does nothing else.
+inline constexpr std::size_t kMostKeys = 256;
+inline constexpr std::size_t kMostBytes = 1 << 20;
+
 // What one call of a script is given.
 struct Call {
   Words keys;
@@ -37,6 +41,8 @@ class Script {
   enum class Reach { kKeys, kSlot };
 
   explicit Script(std::string text, Reach reach = Reach::kKeys);
+  // One that may be sent as a bundle, too. `before`: what needs no keys and no arguments.
+  Script(const std::string& before, const std::string& body);
 
   // Runs it for each of the calls, sent together; each is a step of its own. Where the server does
   // not know it, or has forgotten it, its text is sent. Answers may be errors.
@@ -47,10 +53,25 @@ class Script {
   // then does not run it on a slot that is on its way to another node, with half of what it needs.
   void send(Wire& wire, const Call& call, bool with_text, bool on_cluster) const;
 
+  // A bundle: some of the calls, each for a slot of its own, as one command for a node that has all
+  // those slots. A call that touches a slot which the node has not, or not in whole, is refused:
+  // that the server looks to, at each key. Nothing of such a call is done, as long as the script
+  // reads all its keys before it writes.
+  bool bundles() const noexcept { return !bundle_.text.empty(); }
+  // The answer is a list: of each call its answer, or nil where it is refused.
+  void send_bundle(Wire& wire, std::span<const Call> calls, std::span<const std::size_t> which,
+                   bool with_text) const;
+
  private:
-  const std::string text_;
-  const std::string digest_;  // as the server names it
-  const Reach reach_;
+  struct Program {
+    explicit Program(std::string its_text);
+    const std::string text;
+    const std::string digest;  // as the server names it
+  };
+
+  const Program alone_;
+  const Program bundle_;
+  const Reach reach_ = Reach::kKeys;
 };
 
 struct Scripts {
@@ -62,8 +83,9 @@ struct Scripts {
   Script attach;
   // Keys: token, then the records. Arguments: lease in ms, "1" where results are wanted, a token
   // that must be passed, the life of the server, Instance::gone(); then of each record:
-  // fingerprint, nonce, the key's text behind its size. Answer: the time in ms, then of each record
-  // its bytes, as far as they tell what to answer.
+  // fingerprint, nonce and the key's text behind its size, as one. Answer: the time in ms, then of
+  // each record its token where it is made here, else its bytes, as far as they tell what to
+  // answer; where all are made, the first token alone.
   Script claim;
   // Keys: records. Arguments: lease in ms; then each one's nonce. Answer: "1" or "0" for each.
   Script renew;
@@ -73,8 +95,8 @@ struct Scripts {
   // note_of() behind its size where the flags say so; what Extra says, or nothing. Answer: as
   // renew.
   Script finish;
-  // Keys: records. Arguments: ttl in ms or nothing; then each one's nonce and ending_of(). Answer:
-  // as renew, and "h" for one that is left alone, because a message is held for it.
+  // Keys: records. Arguments: ttl in ms or nothing; then each one's nonce and ending_of(), as one.
+  // Answer: as renew, and "h" for one that is left alone, because a message is held for it.
   Script complete;
   // Key: a record. Nonce, sized_entry(). Answer: 1, or 0 where the nonce does not hold it.
   Script keep_step;

@@ -189,20 +189,24 @@ Parts RedisStore::asked(std::span<const Message* const> messages, const ClaimOpt
       begun.life_at = kLife;
     });
     call.keys.push_back(name);
-    call.arguments.push_back(messages[i]->fingerprint().view());
-    call.arguments.push_back(view_of(nonces[i]));
-    call.arguments.push_sized(messages[i]->key().text);
+    call.arguments.push_written([&](Bytes& word) {
+      word += messages[i]->fingerprint().view();
+      word += view_of(nonces[i]);
+      append_sized(word, messages[i]->key().text);
+    });
   }
   return parts;
 }
 
+Acquired newly_acquired(const KeyId& id, const Nonce& nonce, std::int64_t token) {
+  Acquired acquired;
+  acquired.lease = {id, Token{static_cast<std::uint64_t>(token)}, nonce};
+  return acquired;
+}
+
 Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, StoreTime now) {
   const KeyId& id = message.key().id;
-  if (said.kind == Reply::Kind::kNumber) {
-    Acquired acquired;
-    acquired.lease = {id, Token{static_cast<std::uint64_t>(said.number)}, nonce};
-    return acquired;
-  }
+  if (said.kind == Reply::Kind::kNumber) return newly_acquired(id, nonce, said.number);
   std::optional<core::Record> record = decoded(said.bytes);
   if (auto before = core::acquired_before(id, *record, nonce, now)) return *before;
   Claim claim = core::decide_claim(record, {id, message.fingerprint(), {}, nonce, {}}, now);
@@ -235,11 +239,20 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
     if (reply.is_error()) throw failure_of(reply);
   }
   claims.resize(messages.size());
-  parts.each_reply(replies, 1, [&](std::size_t at, const Reply& said, std::size_t call) {
-    const StoreTime now{milliseconds(replies[call].list.at(0).number)};
-    claims[at] = answer_for(*messages[at], nonces[at], said, now);
-    if (const auto* acquired = std::get_if<Acquired>(&claims[at])) saw(acquired->lease.token);
-  });
+  for (std::size_t call = 0; call < replies.size(); ++call) {
+    const std::vector<std::size_t>& entries = parts.entries_of(call);
+    const std::vector<Reply>& said = replies[call].list;
+    const StoreTime now{milliseconds(said.at(0).number)};
+    // All of them are new: their tokens follow on each other.
+    const bool all_new = said.size() == 2 && said[1].kind == Reply::Kind::kNumber;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const std::size_t at = entries[i];
+      claims[at] = all_new ? newly_acquired(messages[at]->key().id, nonces[at],
+                                            said[1].number + static_cast<std::int64_t>(i))
+                           : answer_for(*messages[at], nonces[at], said.at(i + 1), now);
+      if (const auto* acquired = std::get_if<Acquired>(&claims[at])) saw(acquired->lease.token);
+    }
+  }
   return claims;
 }
 

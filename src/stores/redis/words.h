@@ -33,14 +33,16 @@ class Words {
     ends_.push_back(bytes_.size());
   }
   void push_back(char letter) { push_back(BytesView(&letter, 1)); }
-  // Behind its size, as a record has it.
-  void push_sized(BytesView word) {
-    append_sized(bytes_, word);
+  // One that `write` appends to the bytes it is given, piece after piece.
+  template <class Write>
+  void push_written(Write&& write) {
+    write(bytes_);
     ends_.push_back(bytes_.size());
   }
 
   std::size_t size() const noexcept { return ends_.size(); }
   bool empty() const noexcept { return ends_.empty(); }
+  std::size_t bytes() const noexcept { return bytes_.size(); }
   BytesView operator[](std::size_t at) const noexcept {
     const std::size_t begin = at == 0 ? 0 : ends_[at - 1];
     return BytesView(bytes_).substr(begin, ends_[at] - begin);
