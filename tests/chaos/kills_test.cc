@@ -1,5 +1,4 @@
-// Processes killed at random moments, messages that kill their process, holders that sleep too
-// long.
+// Processes killed at random moments, holders that sleep too long.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -100,58 +99,6 @@ TEST(Kills, AThrowingHandlerAndTenKillsWithFullRedelivery) {
     EXPECT_EQ(scene.dead(), kNone);
   }
 }
-
-class Killer : public testing::TestWithParam<const char*> {};
-
-TEST_P(Killer, OnlyTheMessageThatKillsItsProcessIsDead) {
-  const std::string strategy = GetParam();
-  // What it asks of a service is asked one at a time, and by none a second time.
-  const bool parks = strategy == "at_most_once";
-  const bool plain = strategy == "state_machine" || strategy == "fence" || parks;
-  const bool recorded = strategy != "natural";  // else its neighbours run again
-  for (const char* source : {"queue", "file"}) {
-    SCOPED_TRACE(source);
-    Scene scene;
-    std::vector<std::string> settings{"strategy=" + strategy,
-                                      plain ? "handler=plain" : "handler=native",
-                                      "ledger=" + scene.ledger_path(),
-                                      std::string("source=") + source,
-                                      "file=" + scene.file("messages"),
-                                      "segfault=m37",
-                                      "crashes=2"};
-    if (std::string(source) == "queue") {
-      scene.send(numbered(100));
-    } else {
-      scene.write_lines(scene.file("messages"), numbered(100));
-    }
-    int died = 0;
-    int ended = 0;
-    while (died < 20) {
-      ended = scene.run(settings);
-      if (ended != -SIGSEGV && ended != -SIGABRT && ended != 1) break;
-      ++died;
-      // What follows a death that its store does not know of yet is no suspect.
-      scene.database().notice_deaths();
-    }
-    EXPECT_EQ(ended, 0);
-    EXPECT_GE(died, parks ? 1 : 2) << "the fault did not fire";
-    EXPECT_LE(died, parks ? 1 : 3) << "it was tried more often than its limit";
-    std::map<std::string, std::string> dead;
-    if (!parks) dead.emplace("m37", "crash");
-    EXPECT_EQ(scene.dead(), dead);
-    EXPECT_EQ(scene.held(), parks ? 1U : 0U) << "it waits for a person";
-    const auto effects = plain ? Ledger(scene.ledger_path()).counts() : scene.effects();
-    EXPECT_EQ(effects.size(), 99u);
-    EXPECT_FALSE(effects.contains("m37"));
-    if (parks || (!plain && recorded)) {
-      for (const auto& [key, count] : effects) EXPECT_EQ(count, 1u) << key;
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Strategies, Killer,
-                         testing::Values("dedup_table", "inbox", "state_machine", "natural",
-                                         "fence", "at_most_once"));
 
 TEST(Holders, TheLateWriteOfAHolderThatSleptPastItsLeaseIsRefused) {
   Scene scene;
