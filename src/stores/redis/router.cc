@@ -59,25 +59,25 @@ class Pause {
   milliseconds next_ = kFirstPause;
 };
 
-Router::Masters nodes_of(const Target& target, std::size_t kept) {
-  Router::Masters nodes;
-  for (Target& one : each_of(target)) nodes.push_back(std::make_shared<Router::Node>(one, kept));
-  return nodes;
-}
-
 }  // namespace
 
-Router::Router(Target target, std::size_t kept, bool cluster, Confirm confirm, Random& random)
-    : target_(std::move(target)),
-      kept_(kept),
+Router::Router(const Target& target, std::size_t kept, bool cluster, Confirm confirm,
+               Random& random)
+    : patience_(target.answer_timeout),
       cluster_(cluster),
       confirm_(confirm),
       random_(random),
-      named_(nodes_of(target_, kept)) {}
+      nodes_(target, kept, random) {}
+
+Masters Router::masters() { return cluster_ ? nodes_.masters() : nodes_.named(); }
+
+std::shared_ptr<Node> Router::owner(std::string_view name) {
+  return cluster_ ? nodes_.owner(name) : nodes_.named().front();
+}
 
 std::vector<Reply> Router::run_one_server(const Script& script, std::span<const Call> calls,
                                           Loss loss) {
-  Lent wire(named_.front()->pool);
+  Lent wire(nodes_.named().front()->pool);
   std::vector<Reply> replies = script.run(*wire, calls, loss);
   if (confirm_.wanted() && loss == Loss::kInDoubt) {
     ask_to_confirm(*wire, confirm_);
@@ -112,18 +112,17 @@ std::vector<Reply> Router::run_alone(const Script& script, std::span<const Call>
 }
 
 std::vector<std::vector<std::size_t>> Router::bundles_of(std::span<const Call> calls) {
-  need_map();
+  nodes_.need_map();
   std::vector<std::vector<std::size_t>> bundles;
   struct Open {
     std::size_t bundle = 0, keys = 0, bytes = 0;
   };
-  std::map<NodePlace, Open> open_at;
-  const std::scoped_lock lock(mutex_);
+  std::map<const Node*, Open> open_at;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Call& call = calls[i];
-    const NodePlace* owner = map_.owner(cluster_slot(call.keys.at(0)));
-    if (owner == nullptr) continue;
-    const auto [at, is_new] = open_at.try_emplace(*owner);
+    const std::shared_ptr<Node> owner = nodes_.owner_of(cluster_slot(call.keys.at(0)));
+    if (!owner) continue;
+    const auto [at, is_new] = open_at.try_emplace(owner.get());
     Open& open = at->second;
     const std::size_t bytes = call.keys.bytes() + call.arguments.bytes();
     if (is_new || open.keys + call.keys.size() > kMostKeys || open.bytes + bytes > kMostBytes) {
@@ -181,7 +180,7 @@ std::vector<Reply> Router::run_bundled(const Script& script, std::span<const Cal
 std::vector<Reply> Router::ask_all(std::span<const Question> questions, Loss loss) {
   if (questions.empty()) return {};
   if (!cluster_) {
-    Lent wire(named_.front()->pool);
+    Lent wire(nodes_.named().front()->pool);
     for (const Question& one : questions) wire->send(one.words);
     return wire->run(loss);
   }
@@ -206,15 +205,11 @@ std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
   std::vector<Reply> replies(tasks.size());
   std::vector<std::size_t> pending(tasks.size());
   for (std::size_t i = 0; i < pending.size(); ++i) pending[i] = i;
-  const auto until = Clock::now() + target_.answer_timeout;
+  const auto until = Clock::now() + patience_;
   Pause pause(random_);
   for (int rounds = 1; !pending.empty(); ++rounds) {
     Round round;
-    std::uint64_t seen = 0;
-    {
-      const std::scoped_lock lock(mutex_);
-      seen = version_;
-    }
+    const std::uint64_t seen = nodes_.version();
     std::vector<std::size_t> again;
     std::vector<Share> shares = shares_of(tasks, pending, again, round);
     for (Share& share : shares) send(share, tasks, loss);
@@ -232,18 +227,10 @@ std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
       }
       pause.wait();
     }
-    if (round.stale) try_to_refresh(seen);
+    // Where nobody tells, the next round says what is wrong.
+    if (round.stale) nodes_.try_to_refresh(seen);
   }
   return replies;
-}
-
-// Where nobody tells, the next round says what is wrong.
-void Router::try_to_refresh(std::uint64_t seen) {
-  try {
-    refresh(seen);
-  } catch (const core::Failure& failed) {
-    if (failed.error().kind != ErrorKind::kUnavailable) throw;
-  }
 }
 
 std::vector<Router::Share> Router::shares_of(std::span<const Task> tasks,
@@ -251,9 +238,9 @@ std::vector<Router::Share> Router::shares_of(std::span<const Task> tasks,
                                              std::vector<std::size_t>& again, Round& round) {
   std::map<Node*, std::size_t> place_of;
   std::vector<Share> shares;
-  need_map();
+  nodes_.need_map();
   for (const std::size_t i : pending) {
-    auto node = tasks[i].asking ? tasks[i].asking : owner_of(tasks[i].slot);
+    auto node = tasks[i].asking ? tasks[i].asking : nodes_.owner_of(tasks[i].slot);
     if (!node) {
       round.pause = round.stale = true;
       round.lost = core::Failure(
@@ -342,119 +329,12 @@ bool Router::goes_again(Task& task, const Reply& reply, const Share& share, Roun
   const auto place = sent_on_to(reply.bytes, share.node->target.host);
   if (!place) return false;
   if (word == "ASK") {
-    task.asking = node_at(*place);
+    task.asking = nodes_.at(*place);
     return true;
   }
-  const std::scoped_lock lock(mutex_);
-  map_.moved(task.slot, *place);
+  nodes_.moved(task.slot, *place);
   round.stale = true;
   return true;
-}
-
-std::shared_ptr<Router::Node> Router::node_at(const NodePlace& place) {
-  const std::scoped_lock lock(mutex_);
-  std::shared_ptr<Node>& node = nodes_[place];
-  if (!node) {
-    Target target = target_;
-    target.socket.clear();
-    target.host = place.host;
-    target.port = place.port;
-    node = std::make_shared<Node>(std::move(target), kept_);
-  }
-  return node;
-}
-
-std::shared_ptr<Router::Node> Router::owner_of(std::uint16_t slot) {
-  NodePlace place;
-  {
-    const std::scoped_lock lock(mutex_);
-    const NodePlace* owner = map_.owner(slot);
-    if (owner == nullptr) return nullptr;
-    place = *owner;
-  }
-  return node_at(place);
-}
-
-void Router::need_map() {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (version_ != 0) return;
-  }
-  refresh(0);
-}
-
-std::vector<std::shared_ptr<Router::Node>> Router::to_be_asked() {
-  std::vector<std::shared_ptr<Node>> asked;
-  const std::scoped_lock lock(mutex_);
-  for (const auto& [place, node] : nodes_) asked.push_back(node);
-  // Another one each time: one that is cut off from the others tells what was.
-  if (!asked.empty()) {
-    const auto first = static_cast<std::ptrdiff_t>(random_.next() % asked.size());
-    std::rotate(asked.begin(), asked.begin() + first, asked.end());
-  }
-  asked.insert(asked.end(), named_.begin(), named_.end());
-  return asked;
-}
-
-void Router::refresh(std::uint64_t seen) {
-  const std::scoped_lock one_at_a_time(refreshing_);
-  {
-    const std::scoped_lock lock(mutex_);
-    if (version_ > seen) return;  // another thread was faster
-  }
-  std::optional<core::Failure> failed;
-  for (const auto& node : to_be_asked()) {
-    try {
-      SlotMap map = [&] {
-        Lent wire(node->pool);
-        return SlotMap::read(wire->ask({"CLUSTER", "SLOTS"}, Loss::kNothingDone),
-                             node->target.host);
-      }();
-      if (map.masters().empty()) continue;
-      for (const NodePlace& place : map.masters()) node_at(place);
-      const std::scoped_lock lock(mutex_);
-      map_ = std::move(map);
-      ++version_;
-      // What is no master any more may become one again in another life.
-      std::erase_if(nodes_, [&](const auto& one) {
-        return std::ranges::find(map_.masters(), one.first) == map_.masters().end();
-      });
-      return;
-    } catch (const core::Failure& this_one) {
-      failed = this_one;
-    }
-  }
-  if (failed) throw core::Failure(*failed);
-  core::fail({ErrorKind::kUnavailable, "R250", "no node of the Redis Cluster has any slot",
-              "redis-cli --cluster check tells what is missing"},
-             1);
-}
-
-Router::Masters Router::masters() {
-  if (!cluster_) return named_;
-  std::uint64_t seen = 0;
-  {
-    const std::scoped_lock lock(mutex_);
-    seen = version_;
-  }
-  refresh(seen);
-  Masters all;
-  std::vector<NodePlace> places;
-  {
-    const std::scoped_lock lock(mutex_);
-    places = map_.masters();
-  }
-  for (const NodePlace& place : places) all.push_back(node_at(place));
-  return all;
-}
-
-std::shared_ptr<Router::Node> Router::owner(std::string_view name) {
-  if (!cluster_) return named_.front();
-  need_map();
-  if (auto node = owner_of(cluster_slot(name))) return node;
-  core::fail({ErrorKind::kUnavailable, "R250", "no node of the Redis Cluster has a slot",
-              "redis-cli --cluster check tells what is missing"},
-             1);
 }
 
 }  // namespace semel::redis

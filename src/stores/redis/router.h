@@ -12,20 +12,16 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include <semel/environment.h>
 
 #include "stores/redis/confirm.h"
-#include "stores/redis/pool.h"
+#include "stores/redis/nodes.h"
 #include "stores/redis/scripts.h"
-#include "stores/redis/slot_map.h"
-#include "stores/redis/url.h"
 
 namespace semel::redis {
 
@@ -38,20 +34,8 @@ struct Question {
 // Any thread.
 class Router {
  public:
-  // A server, or a master of a Cluster.
-  class Node {
-   public:
-    Node(Target its_target, std::size_t kept)
-        : target(std::move(its_target)),
-          pool([this] { return std::make_unique<Wire>(target); }, kept) {}
-
-    const Target target;
-    Pool pool;
-  };
-  using Masters = std::vector<std::shared_ptr<Node>>;
-
   // `kept`: idle connections to each node. Connects to nobody.
-  Router(Target target, std::size_t kept, bool cluster, Confirm confirm, Random& random);
+  Router(const Target& target, std::size_t kept, bool cluster, Confirm confirm, Random& random);
 
   bool is_cluster() const noexcept { return cluster_; }
   const Confirm& confirm() const noexcept { return confirm_; }
@@ -107,26 +91,11 @@ class Router {
             std::vector<std::size_t>& again, Round& round, Loss loss);
   bool goes_again(Task& task, const Reply& reply, const Share& share, Round& round);
 
-  std::shared_ptr<Node> node_at(const NodePlace& place);
-  std::shared_ptr<Node> owner_of(std::uint16_t slot);
-  void need_map();
-  // Asks one after the other until one tells. Throws core::Failure where none does.
-  void refresh(std::uint64_t seen);
-  void try_to_refresh(std::uint64_t seen);
-  std::vector<std::shared_ptr<Node>> to_be_asked();
-
-  const Target target_;
-  const std::size_t kept_;
+  const std::chrono::milliseconds patience_;
   const bool cluster_;
   const Confirm confirm_;
   Random& random_;
-  const Masters named_;  // in the URL; a single server is the one
-
-  std::mutex refreshing_;
-  std::mutex mutex_;
-  SlotMap map_;
-  std::uint64_t version_ = 0;  // of the map; 0: there is none yet
-  std::map<NodePlace, std::shared_ptr<Node>> nodes_;
+  Nodes nodes_;
   std::atomic<std::chrono::steady_clock::time_point> no_bundles_until_{};
 };
 

@@ -109,7 +109,7 @@ class Runs final : public RunMarkers {
   std::mutex mutex_;
   std::map<ConsumerNumber, std::size_t> marked_;  // and their windows
   std::unique_ptr<Wire> session_;                 // while there are any
-  std::shared_ptr<Router::Node> session_node_;
+  std::shared_ptr<Node> session_node_;
   Bytes session_name_;
 };
 

@@ -185,10 +185,10 @@ local olds, ended, answer = {}, {}, {}
 -- All is looked at before anything is written: what cannot be read changes nothing.
 for i, key in ipairs(KEYS) do olds[i] = call('GETRANGE', key, '0', '57') end
 for i, key in ipairs(KEYS) do
-  local old = olds[i]
+  local old, given = olds[i], ARGV[i + 1]
   local begin = sub(old, 1, 2)
-  local given = ARGV[i + 1]
-  if ended[key] or (begin ~= '\001C' and begin ~= '\002C') or sub(old, 43, 58) ~= sub(given, 1, 16) then
+  local held = (begin == '\001C' or begin == '\002C') and sub(old, 43, 58) == sub(given, 1, 16)
+  if ended[key] or not held then
     answer[i] = '0'
   elseif string.byte(old, 3) >= 2 then
     answer[i] = 'h'
@@ -224,7 +224,8 @@ while at < #ARGV do
   local keys = at + 2
   local arguments = keys + ARGV[at]
   local behind = arguments + ARGV[at + 1]
-  local ran, answer = pcall(run, { unpack(ARGV, keys, arguments - 1) }, { unpack(ARGV, arguments, behind - 1) })
+  local ran, answer = pcall(run, { unpack(ARGV, keys, arguments - 1) },
+                            { unpack(ARGV, arguments, behind - 1) })
   if not ran or (type(answer) == 'table' and answer.err) then answer = false end
   answers[#answers + 1] = answer
   at = behind
