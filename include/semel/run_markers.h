@@ -53,11 +53,12 @@ class RunMarkers {
   virtual Result<bool> sweep() = 0;
 
   // Before a suspect message is handled alone: its crash attempt, counted durably. It stands for
-  // whatever ends the process before forget_crash, whether its handler had begun or not. 0: its
+  // whatever ends the process before set_crashes, whether its handler had begun or not. 0: its
   // key is completed already, nothing was counted and a claim will say so.
   virtual Result<int> count_crash(const Message& message) = 0;
-  // It did not crash: forget the count.
-  virtual Result<void> forget_crash(const Message& message) = 0;
+  // What is known of its crashes from here on, where a count is: 0 when it did not crash, one less
+  // than was counted when it was not tried, because another holds its key.
+  virtual Result<void> set_crashes(const Message& message, int crashes) = 0;
 };
 
 }  // namespace semel

@@ -21,8 +21,9 @@ class FakeMarkers final : public RunMarkers {
   }
   Result<bool> sweep() override { return false; }
   Result<int> count_crash(const Message& message) override { return ++counts[message.key().text]; }
-  Result<void> forget_crash(const Message& message) override {
-    forgotten.insert(message.key().text);
+  Result<void> set_crashes(const Message& message, int crashes) override {
+    counts[message.key().text] = crashes;
+    if (crashes == 0) forgotten.insert(message.key().text);
     return {};
   }
   Begun begun;

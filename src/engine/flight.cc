@@ -187,7 +187,7 @@ bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
     }
     if (landing.keep != nullptr) {
       kept = true;
-      landing.keep->arrival.suspect = false;
+      landing.keep->arrival.suspect = landing.still_suspect;
       landing.keep->arrival.trial = 0;
       landing.keep->arrival.answered = false;
       later_.push_back({now + landing.settlement.delay, std::move(*landing.keep)});
@@ -293,7 +293,10 @@ std::optional<TimePoint> Flight::bring_back(TimePoint now) {
   const auto due = std::stable_partition(later_.begin(), later_.end(),
                                          [&](const Later& later) { return later.due > now; });
   const bool any = due != later_.end();
-  for (auto it = due; it != later_.end(); ++it) sequencer_.reopen(std::move(it->delivery));
+  for (auto it = due; it != later_.end(); ++it) {
+    if (it->delivery.arrival.suspect) ++suspects_;
+    sequencer_.reopen(std::move(it->delivery));
+  }
   later_.erase(due, later_.end());
   if (any) call_workers();
   if (later_.empty()) return std::nullopt;

@@ -33,6 +33,7 @@ struct Landing {
   std::size_t bytes = 0;
   Delivery* keep = nullptr;       // bring it again after settlement.delay: its source will not
   bool again = false;             // it comes again, from wherever
+  bool still_suspect = false;     // it was not tried, and comes again as what it was
   bool answered = false;          // told before: its call was over
   std::optional<BytesView> line;  // likewise of the delivery
 

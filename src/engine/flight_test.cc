@@ -115,6 +115,34 @@ TEST(Flight, ASuspectRunsAloneAndEverythingWaitsForIt) {
   EXPECT_EQ(after[0].message.key().text, "after");
 }
 
+TEST(Flight, ASuspectThatWasNotTriedComesBackAsOne) {
+  Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 2);
+  f.add(one("suspect", true));
+  auto suspect = f.take(false);
+  ASSERT_EQ(suspect.size(), 1u);
+  for (const bool untried : {true, false}) {
+    Landing kept = landing(suspect[0]);
+    kept.keep = &suspect[0];
+    kept.still_suspect = untried;
+    std::vector<Landing> landings{kept};
+    f.land(landings, {});
+    f.returned();
+    f.ran(1, true, 0, milliseconds(1));
+    f.add(one(untried ? "beside" : "behind"));
+    auto other = f.take(false);
+    ASSERT_EQ(other.size(), 1u) << "what waits holds nobody up";
+    f.bring_back({});
+    EXPECT_TRUE(!untried || f.take(false).empty()) << "it runs alone";
+    landings = {landing(other[0])};
+    f.land(landings, {});
+    f.returned();
+    f.ran(1, false, 0, milliseconds(1));
+    suspect = f.take(false);
+    ASSERT_EQ(suspect.size(), 1u);
+    EXPECT_EQ(suspect[0].arrival.suspect, untried);
+  }
+}
+
 TEST(Flight, WhatIsKeptComesBackWhenDueAndStaysCounted) {
   Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 0);
   f.add(one("a"));

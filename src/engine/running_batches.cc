@@ -32,6 +32,7 @@ RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deli
           [this](Delivery& d, Outcome& o) {
             const TimePoint ended = engine.now();
             progress.store(ended, std::memory_order_relaxed);
+            if (o.kind == Outcome::Kind::kBusy) busy.store(true, std::memory_order_relaxed);
             return engine.landing_of(d, o, ended);
           },
           [this] { engine.one_less(*this); }) {}
@@ -125,7 +126,8 @@ void RunningEngine::process_suspect(Running& running) {
     suspect_ended_.wait(lock, [&] { return running.open <= 1; });
   }
   // A count that stays behind does no harm but to a message that is suspect again.
-  if (*crashes > 0) (void)runs->forget_crash(counted);
+  const int left = running.busy.load(std::memory_order_relaxed) ? *crashes - 1 : 0;
+  if (*crashes > 0) (void)runs->set_crashes(counted, left);
 }
 
 void RunningEngine::would_process(std::vector<Delivery> batch) {
@@ -154,6 +156,8 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
   landing.settlement.delay = outcome.delay;
   landing.again = comes_again(outcome);
   landing.answered = delivery.arrival.answered;
+  // The process that died with it may hold its key still: what kills was not tried yet.
+  landing.still_suspect = delivery.arrival.suspect && outcome.kind == Outcome::Kind::kBusy;
   if (delivery.arrival.line) landing.line = *delivery.arrival.line;
   // Its source would bring it again behind others of its line.
   const bool in_line = delivery.arrival.line && !delivery.arrival.row;
@@ -169,7 +173,10 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
       break;
     case Outcome::Settle::kLater:
       landing.settlement.kind = Settlement::Kind::kLater;
-      if (in_line || !sources_.traits(landing.source).redelivers) landing.keep = &delivery;
+      if (in_line || !sources_.traits(landing.source).redelivers ||
+          (landing.still_suspect && !delivery.arrival.row)) {
+        landing.keep = &delivery;
+      }
       break;
   }
   return landing;

@@ -61,6 +61,7 @@ class RunningEngine final : public Engine {
     std::atomic<TimePoint> progress;   // when it began, or a delivery of it ended
     std::chrono::nanoseconds took{0};  // in the strategy
     std::atomic<std::size_t> open;     // deliveries that have not ended, and the strategy
+    std::atomic<bool> busy{false};     // another held the key of one
     BatchSink sink;
   };
 

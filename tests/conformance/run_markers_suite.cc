@@ -266,8 +266,14 @@ TEST_P(RunMarkersSuite, CrashesAreCountedDurably) {
   store.reset();
   store = place->open();
   EXPECT_EQ(runs(*store).count_crash(killer).value(), 3);
-  ASSERT_TRUE(runs(*store).forget_crash(killer).has_value());
-  ASSERT_TRUE(runs(*store).forget_crash(test::make_message(consumer, "never")).has_value());
+  ASSERT_TRUE(runs(*store).set_crashes(killer, 2).has_value());
+  EXPECT_EQ(runs(*store).count_crash(killer).value(), 3) << "the one before was no try";
+  ASSERT_TRUE(runs(*store).set_crashes(killer, 0).has_value());
+  const Message never = test::make_message(consumer, "never");
+  for (const int crashes : {0, 1}) {
+    ASSERT_TRUE(runs(*store).set_crashes(never, crashes).has_value());
+  }
+  EXPECT_EQ(runs(*store).count_crash(never).value(), 1) << "nothing was counted";
   EXPECT_EQ(runs(*store).count_crash(killer).value(), 1);
   EXPECT_EQ(runs(*store).count_crash(innocent).value(), 2);
 }

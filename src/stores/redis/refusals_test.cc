@@ -226,7 +226,7 @@ TEST_F(RedisRights, AreEnoughForDeadLettersAndRuns) {
   ASSERT_TRUE(after.has_value()) << after.error().message;
   EXPECT_TRUE(after->unclean);
   EXPECT_EQ(runs.count_crash(m).value(), 1);
-  ASSERT_TRUE(runs.forget_crash(m).has_value());
+  ASSERT_TRUE(runs.set_crashes(m, 0).has_value());
   EXPECT_TRUE(runs.sweep().has_value());
   EXPECT_TRUE(runs.end(consumer_).has_value());
 }

@@ -74,10 +74,16 @@ class Runs final : public RunMarkers {
     });
   }
 
-  Result<void> forget_crash(const Message& message) override {
+  Result<void> set_crashes(const Message& message, int crashes) override {
     return core::contained([&] {
       const std::string name = core_.names.crash(message.key().id);
-      core_.router.ask({"DEL", name}, Loss::kNothingDone);
+      if (crashes == 0) {
+        core_.router.ask({"DEL", name}, Loss::kNothingDone);
+        return;
+      }
+      const std::string count = std::to_string(crashes);
+      const std::string life = std::to_string(kCrashMemory.count());
+      core_.router.ask({"SET", name, count, "XX", "PX", life}, Loss::kNothingDone);
     });
   }
 

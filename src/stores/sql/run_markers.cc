@@ -62,10 +62,10 @@ class ServerRuns final : public RunMarkers {
     });
   }
 
-  Result<void> forget_crash(const Message& message) override {
+  Result<void> set_crashes(const Message& message, int crashes) override {
     return contained([&] {
       transacted(core_.pool, [&](Work& work) {
-        RunRows(work.session(), core_.texts.runs).forget_crash(message.key().id);
+        RunRows(work.session(), core_.texts.runs).set_crashes(message.key().id, crashes);
       });
     });
   }

@@ -27,6 +27,7 @@ RunTexts::RunTexts(const Dialect& dialect)
       next_crash(dialect,
                  "UPDATE semel_crash SET crashes = crashes + 1, last_at = ?2 WHERE id = ?1"),
       crashes(dialect, "SELECT crashes FROM semel_crash WHERE id = ?1"),
+      set_crashes(dialect, "UPDATE semel_crash SET crashes = ?2 WHERE id = ?1"),
       forget_crash(dialect, "DELETE FROM semel_crash WHERE id = ?1"),
       forget_old(dialect, "DELETE FROM semel_crash WHERE last_at < ?1") {}
 
@@ -77,7 +78,13 @@ int RunRows::count_crash(const KeyId& id, StoreTime now) {
   return answer.next() ? answer.small(0) : 0;
 }
 
-void RunRows::forget_crash(const KeyId& id) { session_.queue(texts_.forget_crash, {id}); }
+void RunRows::set_crashes(const KeyId& id, int crashes) {
+  if (crashes == 0) {
+    session_.queue(texts_.forget_crash, {id});
+  } else {
+    session_.queue(texts_.set_crashes, {id, static_cast<std::int64_t>(crashes)});
+  }
+}
 
 void RunRows::forget_crashes_before(StoreTime time) { session_.queue(texts_.forget_old, {time}); }
 

@@ -16,7 +16,7 @@ struct InstanceRow {
 struct RunTexts {
   explicit RunTexts(const Dialect& dialect);
   Text claim_instance, remove_instance, running, add, remove, mark_died, died;
-  Text first_crash, next_crash, crashes, forget_crash, forget_old;
+  Text first_crash, next_crash, crashes, set_crashes, forget_crash, forget_old;
 };
 
 class RunRows {
@@ -40,7 +40,7 @@ class RunRows {
   Died take_died(ConsumerNumber consumer);
 
   int count_crash(const KeyId& id, StoreTime now);
-  void forget_crash(const KeyId& id);
+  void set_crashes(const KeyId& id, int crashes);
   void forget_crashes_before(StoreTime time);
 
  private:

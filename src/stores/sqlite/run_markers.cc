@@ -51,10 +51,10 @@ class Runs final : public RunMarkers {
     });
   }
 
-  Result<void> forget_crash(const Message& message) override {
+  Result<void> set_crashes(const Message& message, int crashes) override {
     return contained([&] {
       WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
-      transaction.tables().runs.forget_crash(message.key().id);
+      transaction.tables().runs.set_crashes(message.key().id, crashes);
       transaction.commit();
     });
   }

@@ -21,6 +21,7 @@ RunRows::RunRows(Connection& connection)
                    "INSERT INTO semel_crash (id, count, last_at) VALUES (?1, 1, ?2) "
                    "ON CONFLICT (id) DO UPDATE SET count = count + 1, last_at = ?2 "
                    "RETURNING count"),
+      set_crashes_(connection, "UPDATE semel_crash SET count = ?2 WHERE id = ?1"),
       forget_crash_(connection, "DELETE FROM semel_crash WHERE id = ?1"),
       forget_old_(connection, "DELETE FROM semel_crash WHERE last_at < ?1") {}
 
@@ -80,7 +81,13 @@ int RunRows::count_crash(const KeyId& id, StoreTime now) {
   return count;
 }
 
-void RunRows::forget_crash(const KeyId& id) { forget_crash_.bind(1, id).run(); }
+void RunRows::set_crashes(const KeyId& id, int crashes) {
+  if (crashes == 0) {
+    forget_crash_.bind(1, id).run();
+  } else {
+    set_crashes_.bind(1, id).bind(2, static_cast<std::int64_t>(crashes)).run();
+  }
+}
 
 void RunRows::forget_crashes_before(StoreTime time) { forget_old_.bind(1, time).run(); }
 

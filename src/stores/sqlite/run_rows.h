@@ -34,7 +34,7 @@ class RunRows {
   Died take_died(ConsumerNumber consumer);
 
   int count_crash(const KeyId& id, StoreTime now);
-  void forget_crash(const KeyId& id);
+  void set_crashes(const KeyId& id, int crashes);
   void forget_crashes_before(StoreTime time);
 
  private:
@@ -48,6 +48,7 @@ class RunRows {
   Prepared died_;
   Prepared remove_died_;
   Prepared count_crash_;
+  Prepared set_crashes_;
   Prepared forget_crash_;
   Prepared forget_old_;
 };
