@@ -120,7 +120,8 @@ TEST(RedisRefusals, ARightThatIsMissing) {
 
 // The rights that docs/stores/redis.md lists.
 constexpr const char* kRights =
-    "+info +select +client|setname +evalsha +eval +time +get +set +getrange +setrange +del "
+    "+info +select +client|setname +evalsha +eval +time +get +mget +set +msetnx +getrange "
+    "+setrange +del "
     "+exists +incr +pexpire +pttl +hget +hset +hsetnx +hdel +hlen +hkeys +hgetall +hmget +hexists "
     "+hincrby +zadd +zrem +zrange +zrevrange +zrangebyscore +zrevrangebyscore +zscore +zscan "
     "+zremrangebyscore +sadd +srem +scard";

@@ -80,15 +80,28 @@ local answers, made, missed, bad = { now }, false, false, false
 local made_head = pack('>Bc1BI4', 1, 'C', 0, 1)
 local made_times = pack('>I6I6', now, now + lease)
 
--- A number is the token of a record that was made.
+-- Most keys are new: all their records are made by one command, unless there is one of them.
+local pairs_of_all, named, twice = {}, {}, false
 for i = 2, #KEYS do
-  local value = made_head .. pack('>I7', last + 1) .. made_times .. ARGV[i + 4]
-  if call('SET', KEYS[i], value, 'NX') then
-    last, made = last + 1, true
-    answers[i] = last
-  else
-    missed = missed or {}
-    missed[#missed + 1] = i
+  local key, at = KEYS[i], 2 * i - 3
+  twice = twice or named[key]
+  named[key] = true
+  pairs_of_all[at] = key
+  pairs_of_all[at + 1] = made_head .. pack('>I7', last + i - 1) .. made_times .. ARGV[i + 4]
+end
+if not twice and call('MSETNX', unpack(pairs_of_all)) == 1 then
+  last, made = last + #KEYS - 1, true
+else
+  missed = {}
+  -- A number is the token of a record that was made.
+  for i = 2, #KEYS do
+    local value = made_head .. pack('>I7', last + 1) .. made_times .. ARGV[i + 4]
+    if call('SET', KEYS[i], value, 'NX') then
+      last, made = last + 1, true
+      answers[i] = last
+    else
+      missed[#missed + 1] = i
+    end
   end
 end
 
@@ -181,9 +194,11 @@ return table.concat(answer)
 constexpr const char* kComplete = R"lua(
 local call, sub = redis.call, string.sub
 local ttl, till = ARGV[1], struct.pack('>I6', now)
-local olds, ended, answer = {}, {}, {}
--- All is looked at before anything is written: what cannot be read changes nothing.
-for i, key in ipairs(KEYS) do olds[i] = call('GETRANGE', key, '0', '57') end
+local ended, answer = {}, {}
+-- All is looked at before anything is written: what cannot be read changes nothing. What is no
+-- string at all is missing here, and an error there.
+local olds = call('MGET', unpack(KEYS))
+for i, key in ipairs(KEYS) do olds[i] = olds[i] or call('GETRANGE', key, '0', '57') end
 for i, key in ipairs(KEYS) do
   local old, given = olds[i], ARGV[i + 1]
   local begin = sub(old, 1, 2)
