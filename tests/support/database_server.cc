@@ -27,7 +27,8 @@ constexpr std::size_t kTail = 3'000;
 
 // Somebody took it between its choice and its use.
 bool tells_of_a_taken_port(std::string_view log) {
-  constexpr std::string_view kWords[] = {"ddress already in use", "dist_port_already_used"};
+  constexpr std::string_view kWords[] = {"ddress already in use", "dist_port_already_used",
+                                         "eaddrinuse"};
   return std::any_of(std::begin(kWords), std::end(kWords), [&](std::string_view words) {
     return log.find(words) != std::string_view::npos;
   });
@@ -104,12 +105,18 @@ void DatabaseServer::make_data() {
 }
 
 bool DatabaseServer::start_once() {
+  told_before_ = read_file(address_.log).size();
   process_ = std::make_unique<ServerProcess>(command(server()));
   address_.pid = process_->pid();
   const auto end = steady_clock::now() + kStartPatience;
   while (steady_clock::now() < end) {
     if (answers()) return true;
     if (process_->wait(kStep)) return false;
+    // Not every server ends when it cannot have a port.
+    if (tells_of_a_taken_port(log_of_this_start())) {
+      process_->kill();
+      return false;
+    }
   }
   process_->kill();
   throw std::runtime_error(name_ + " does not answer:\n" + log_tail());
@@ -126,9 +133,8 @@ void DatabaseServer::start() {
       address_.port = free_port();
       address_.socket = socket_path();
     }
-    const auto told = read_file(address_.log).size();
     if (start_once()) return;
-    if (!tells_of_a_taken_port(std::string_view(read_file(address_.log)).substr(told))) break;
+    if (!tells_of_a_taken_port(log_of_this_start())) break;
     // Of the ports of clients it is none, so whoever has it keeps it for a while.
     if (!first) std::this_thread::sleep_for(seconds(1));
   }
@@ -159,6 +165,10 @@ std::string DatabaseServer::new_database() const {
   const std::scoped_lock lock(mutex_);
   databases_.push_back(name);
   return name;
+}
+
+std::string DatabaseServer::log_of_this_start() const {
+  return read_file(address_.log).substr(told_before_);
 }
 
 std::string DatabaseServer::log_tail() const {

@@ -74,6 +74,9 @@ class DatabaseServer {
   std::string folder() const { return folder_->path().string(); }
   std::string data() const { return folder_->file("data"); }
 
+  // What it has told since it was last started, by this process.
+  std::string log_of_this_start() const;
+
   // The program that makes data(), and the one that serves it.
   virtual std::vector<std::string> maker() const = 0;
   virtual std::vector<std::string> server() const = 0;
@@ -98,7 +101,7 @@ class DatabaseServer {
   ServerCommand command(std::vector<std::string> arguments) const;
   void make_data();
   void give_to_user(const std::string& path) const;
-  // False where it ended before it answered.
+  // False where it ended before it answered, or somebody has one of its ports.
   bool start_once();
 
   const std::string name_;
@@ -106,6 +109,7 @@ class DatabaseServer {
   const bool keep_pristine_ = false;
   std::optional<TempDir> folder_;
   ServerAddress address_;
+  std::size_t told_before_ = 0;
   std::unique_ptr<ServerProcess> process_;
   mutable std::mutex mutex_;
   mutable std::vector<std::string> databases_;

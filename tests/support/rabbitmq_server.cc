@@ -186,6 +186,14 @@ std::vector<std::string> RabbitmqServer::server() const {
 }
 
 bool RabbitmqServer::answers() const {
+  // It lives on without a port that it could not have, and there may be somebody else's broker.
+  const std::string told = log_of_this_start();
+  const auto listens = [&](std::string_view kind, int where) {
+    return told.find(fmt::format("started {} listener on 127.0.0.1:{}\n", kind, where)) !=
+           std::string::npos;
+  };
+  if (!listens("TCP", port())) return false;
+  if (!options_.certificate.empty() && !listens("TLS (SSL)", tls_port())) return false;
   try {
     const AmqpSession session(port());
     return true;

@@ -3,19 +3,26 @@
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
+#include "system/descriptor.h"
 #include "tests/support/child_process.h"
 #include "tests/support/mysql_servers.h"
 #include "tests/support/postgres_server.h"
+#include "tests/support/rabbitmq_server.h"
+#include "tests/support/server_address.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tls.h"
 
 namespace semel::test {
 namespace {
@@ -163,6 +170,31 @@ TEST(PostgresServerTest, TakesSettings) {
   } catch (const std::runtime_error& e) {
     EXPECT_NE(std::string(e.what()).find("max_connections"), std::string::npos) << e.what();
   }
+}
+
+// This broker goes on without the port.
+TEST(RabbitmqServerTest, StartsAgainUntilItHasAllOfItsPorts) {
+  const TlsIdentity identity("DNS:localhost");
+  RabbitmqServer server(
+      {.terms = {}, .certificate = identity.certificate(), .key = identity.private_key()});
+  server.kill();
+  const auto address = loopback(server.tls_port());
+  const auto* const place = reinterpret_cast<const sockaddr*>(&address);
+  system::Descriptor taken(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  ::setsockopt(taken.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  ASSERT_EQ(::bind(taken.get(), place, sizeof address), 0);
+  ASSERT_EQ(::listen(taken.get(), 1), 0);
+  std::thread other([&] {
+    while (read_file(server.address().log).find("eaddrinuse") == std::string::npos) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    taken.close();
+  });
+  server.start();
+  other.join();
+  const system::Descriptor client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(::connect(client.get(), place, sizeof address), 0);
 }
 
 TEST(MariaDbServerTest, TakesArguments) {
