@@ -4,10 +4,12 @@
 #include <hiredis/hiredis.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <string_view>
+#include <thread>
 
 #include "benchmarks/measure.h"
 #include "benchmarks/message_fields.h"
@@ -18,6 +20,8 @@ namespace {
 constexpr const char* kLeaseMs = "60000";
 constexpr const char* kTtlMs = "604800000";
 constexpr std::size_t kPrint = 16;
+// Under everysec a server writes its log to the disk so long after it was changed.
+constexpr std::chrono::milliseconds kLogPatience{1'500};
 
 constexpr const char* kClaim = R"lua(
 local time = redis.call('TIME')
@@ -209,7 +213,14 @@ std::unique_ptr<RedisByHand> make_redis_by_hand(const RedisPlace& place, Style s
 }
 
 void forget_all(const RedisPlace& place) {
-  for (const RedisPlace::Node& node : place.nodes) Connection(node).ask({"FLUSHALL", "SYNC"});
+  for (const RedisPlace::Node& node : place.nodes) {
+    Connection connection(node);
+    connection.ask({"FLUSHALL", "SYNC"});
+    if (!place.tags.empty() && connection.ask({"WAIT", "1", "60000"}) < 1) {
+      give_up("a replica of the Cluster does not follow");
+    }
+  }
+  std::this_thread::sleep_for(kLogPatience);
 }
 
 long long memory_of(const RedisPlace& place) {

@@ -129,8 +129,8 @@ bool only_completes(const Finish& finish) noexcept {
          finish.outgoing.empty();
 }
 
-void append_completion(Call& call, BytesView name, const Finish& finish) {
-  call.keys.push_back(name);
+void append_completion(Call& call, const Names& names, const Finish& finish) {
+  call.keys.push_written([&](Bytes& word) { names.append_record(word, finish.lease->key); });
   call.arguments.push_written([&](Bytes& word) {
     word += nonce_of(*finish.lease);
     word += ending_of(finish.reason, finish.error, finish.result);

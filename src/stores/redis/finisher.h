@@ -31,7 +31,7 @@ Bytes ack_of(const RowPlace& place);
 bool only_completes(const Finish& finish) noexcept;
 // What it answers of one that Scripts::finish has to end.
 inline constexpr char kHasRow = 'h';
-void append_completion(Call& call, BytesView name, const Finish& finish);
+void append_completion(Call& call, const Names& names, const Finish& finish);
 
 // About how much the entry adds.
 std::size_t weight_of(const Finish& finish) noexcept;

@@ -55,9 +55,32 @@ Names::Names(std::string all_begin_with, bool on_cluster)
 
 std::string Names::of_store(const std::string& what) const { return prefix + "{store}" + what; }
 
-std::string Names::record(const KeyId& id) const { return in_slot(id, {}); }
+std::string Names::record(const KeyId& id) const {
+  std::string name;
+  append_record(name, id);
+  return name;
+}
 
-std::string Names::crash(const KeyId& id) const { return in_slot(id, "crash:"); }
+void Names::append_record(Bytes& to, const KeyId& id) const {
+  append_in_slot(to, id, {});
+  to += id.view();
+}
+
+std::string Names::crash(const KeyId& id) const {
+  std::string name;
+  append_in_slot(name, id, "crash:");
+  name += id.view();
+  return name;
+}
+
+std::uint16_t Names::cluster_slot_of(const KeyId& id) noexcept {
+  static const auto slots = [] {
+    std::array<std::uint16_t, kSlots> all{};
+    for (unsigned slot = 0; slot < kSlots; ++slot) all[slot] = cluster_slot(tag_of(slot));
+    return all;
+  }();
+  return slots[slot_of(id)];
+}
 
 std::string Names::last_row(ConsumerNumber consumer) const {
   return prefix + "{h" + std::to_string(static_cast<std::uint32_t>(consumer)) + "}last";
@@ -69,9 +92,11 @@ std::string Names::lane(ConsumerNumber consumer, unsigned lane) const {
                  : fmt::format("{}{{h{}.{}}}", prefix, number, lane);
 }
 
-std::string Names::token_of(std::string_view record) const {
+std::string Names::token_of(const KeyId& id) const {
   if (!cluster) return prefix + "{store}token";
-  return std::string(record.substr(0, prefix.size() + kBraced)) + "token";
+  std::string name;
+  append_in_slot(name, id, "token");
+  return name;
 }
 
 std::vector<std::string> Names::tokens() const {
@@ -88,16 +113,13 @@ std::string nowhere_beside(std::string_view name) {
   return std::string(name.substr(0, close + 1)) + "nowhere";
 }
 
-std::string Names::in_slot(const KeyId& id, std::string_view what) const {
-  std::string name;
-  name.reserve(prefix.size() + 4 + what.size() + KeyId::kSize);
-  name += prefix;
-  name += '{';
-  name += tag_of(slot_of(id));
-  name += '}';
-  name += what;
-  name += id.view();
-  return name;
+void Names::append_in_slot(Bytes& to, const KeyId& id, std::string_view what) const {
+  to.reserve(to.size() + prefix.size() + kBraced + what.size() + KeyId::kSize);
+  to += prefix;
+  to += '{';
+  to += tag_of(slot_of(id));
+  to += '}';
+  to += what;
 }
 
 std::optional<KeyId> Names::id_of(std::string_view name) const {

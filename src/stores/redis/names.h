@@ -25,11 +25,13 @@
 // the server's memory, and with base64 it would take 48.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <semel/bytes.h>
 #include <semel/key.h>
 
 namespace semel::redis {
@@ -49,6 +51,9 @@ class Names {
   explicit Names(std::string all_begin_with, bool on_cluster = false);
 
   std::string record(const KeyId& id) const;
+  void append_record(Bytes& to, const KeyId& id) const;
+  // The slot of a Cluster that it stands in.
+  static std::uint16_t cluster_slot_of(const KeyId& id) noexcept;
   // Whose record has this name; none where it is no record's.
   std::optional<KeyId> id_of(std::string_view name) const;
   // What stands there once for the whole store.
@@ -59,7 +64,7 @@ class Names {
   // What all names of a lane begin with.
   std::string lane(ConsumerNumber consumer, unsigned lane) const;
   // The last token of the records that stand with this one.
-  std::string token_of(std::string_view record) const;
+  std::string token_of(const KeyId& id) const;
   // All of those.
   std::vector<std::string> tokens() const;
 
@@ -71,7 +76,7 @@ class Names {
   const bool cluster;
 
  private:
-  std::string in_slot(const KeyId& id, std::string_view what) const;
+  void append_in_slot(Bytes& to, const KeyId& id, std::string_view what) const;
 };
 
 // A name that nothing is ever kept under, in the slot of another.

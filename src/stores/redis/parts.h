@@ -2,10 +2,10 @@
 // slot alone.
 #pragma once
 
-#include <map>
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "stores/redis/core.h"
@@ -16,62 +16,87 @@ namespace semel::redis {
 // Not for several threads.
 class Parts {
  public:
-  explicit Parts(const Core& core) : by_slot_(core.names.cluster) {}
+  // `records`: how many are to be added, where that is known, for room.
+  explicit Parts(const Core& core, std::size_t records = 0)
+      : by_slot_(core.names.cluster),
+        room_(by_slot_ ? 2 * records / kSlots : std::min(records, kMostKeys)) {
+    if (by_slot_) calls_.reserve(std::min<std::size_t>(records, kSlots));
+    call_of_.reserve(records);
+  }
 
   // The call that the next entry goes into, which stands in the slot of `key`. `weight`: in bytes.
   // `begin` writes what a call begins with.
   template <class Begin>
   Call& add(std::string_view key, std::size_t weight, Begin&& begin) {
-    Open* open = &all_;
-    if (by_slot_) open = &slots_[cluster_slot(key)];
-    if (open->entries >= kMostKeys || open->bytes > kMostBytes || open->entries == 0) {
-      *open = {calls_.size(), 0, 0};
-      begin(calls_.emplace_back());
-      entries_.emplace_back();
-    }
-    ++open->entries;
-    open->bytes += weight;
-    entries_[open->call].push_back(count_++);
-    return calls_[open->call];
+    return add_in(by_slot_ ? cluster_slot(key) : std::uint16_t{0}, weight, begin);
+  }
+  // The same beside a record.
+  template <class Begin>
+  Call& add_record(const KeyId& id, std::size_t weight, Begin&& begin) {
+    return add_in(by_slot_ ? Names::cluster_slot_of(id) : std::uint16_t{0}, weight, begin);
   }
 
   const std::vector<Call>& calls() const noexcept { return calls_; }
-  std::size_t size() const noexcept { return count_; }
-  // Which entries, in the order of their adding, are in a call.
-  const std::vector<std::size_t>& entries_of(std::size_t call) const { return entries_[call]; }
+  std::size_t size() const noexcept { return call_of_.size(); }
 
-  // `see` is given each entry and its own letter of the answers.
+  // `see` is given each entry, in the order of their adding, its call, and its place among those
+  // of that call.
+  template <class See>
+  void each(See&& see) const {
+    std::vector<std::size_t> seen(calls_.size());
+    for (std::size_t at = 0; at < call_of_.size(); ++at) {
+      see(at, call_of_[at], seen[call_of_[at]]++);
+    }
+  }
+  // Each entry and its own letter of the answers.
   template <class See>
   void each_letter(const std::vector<Reply>& replies, See&& see) const {
-    for (std::size_t call = 0; call < calls_.size(); ++call) {
-      for (std::size_t i = 0; i < entries_[call].size(); ++i) {
-        see(entries_[call][i], replies[call].bytes.at(i));
-      }
-    }
+    each([&](std::size_t at, std::size_t call, std::size_t i) {
+      see(at, replies[call].bytes.at(i));
+    });
   }
   // The same where an answer is a list.
   template <class See>
   void each_reply(std::vector<Reply>& replies, See&& see) const {
-    for (std::size_t call = 0; call < calls_.size(); ++call) {
-      for (std::size_t i = 0; i < entries_[call].size(); ++i) {
-        see(entries_[call][i], replies[call].list.at(i));
-      }
-    }
+    each([&](std::size_t at, std::size_t call, std::size_t i) {
+      see(at, replies[call].list.at(i));
+    });
   }
 
  private:
+  // The last call of a slot.
   struct Open {
+    std::uint16_t slot = 0;
     std::size_t call = 0;
     std::size_t entries = 0;
     std::size_t bytes = 0;
   };
+  // In bytes, of a record's name, and of what is said of it.
+  static constexpr std::size_t kUsualName = 40;
+  static constexpr std::size_t kUsualArgument = 80;
+
+  template <class Begin>
+  Call& add_in(std::uint16_t slot, std::size_t weight, Begin&& begin) {
+    auto open = std::ranges::find(open_, slot, &Open::slot);
+    if (open == open_.end()) open = open_.insert(open, {slot, 0, 0, 0});
+    if (open->entries >= kMostKeys || open->bytes > kMostBytes || open->entries == 0) {
+      *open = {slot, calls_.size(), 0, 0};
+      Call& begun = calls_.emplace_back();
+      begun.keys.reserve(room_, kUsualName * room_);
+      begun.arguments.reserve(room_, kUsualArgument * room_);
+      begin(begun);
+    }
+    ++open->entries;
+    open->bytes += weight;
+    call_of_.push_back(open->call);
+    return calls_[open->call];
+  }
 
   const bool by_slot_;
-  Open all_;
-  std::map<std::uint16_t, Open> slots_;
+  const std::size_t room_;  // entries that a call has, most often
+  std::vector<Open> open_;  // few: of records, one for each of their slots
   std::vector<Call> calls_;
-  std::vector<std::vector<std::size_t>> entries_;
-  std::size_t count_ = 0;
+  std::vector<std::size_t> call_of_;
 };
 
 }  // namespace semel::redis

@@ -94,7 +94,9 @@ TEST_F(MovedSlot, IsFollowedInBetweenAndAfter) {
 
 // Answers which call of its command this one is.
 Script counting() {
-  return {"local calls = 0\n", "redis.call('INCR', KEYS[1])\ncalls = calls + 1\nreturn calls\n"};
+  return {"local calls = 0\n",
+          "redis.call('INCR', keys[k + 1])\ncalls = calls + 1\nreturn calls\n",
+          {.heads = 0, .plain = 1}};
 }
 
 std::vector<Call> calls_about(const std::vector<std::string>& names) {

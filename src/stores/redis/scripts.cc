@@ -1,5 +1,7 @@
 #include "stores/redis/scripts.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/digest.h"
@@ -56,59 +58,61 @@ return number
 // A token is the time in microseconds, moved on by an epoch for each life of the server; above the
 // last one, the record's, and whatever the caller has seen.
 //
-// Of a Cluster each call has a key or two: so no function is made before one is needed. And most
-// last tokens are told to no log and no replica: what is one write there is sent as one, and not as
-// four words around two. What they have is in the same block of 2^31 as the last one, and another
-// life begins above that block, whatever its clock says.
-constexpr const char* kClaim = R"lua(
-local call, pack = redis.call, struct.pack
-local lease, life = tonumber(ARGV[1]), ARGV[4]
-local epoch, last, stored, known = 0, 0, 0, false
-local given = call('GET', KEYS[1])
-if given then
-  epoch, stored = struct.unpack('>I4I7', given)
-  last = stored
-  known = life ~= '' and string.sub(given, 12) == life
-  if not known then epoch, last = epoch + 1, last + 2147483648 end
-end
-last = math.max(last, tonumber(ARGV[3]), micros + epoch * 4294967296 - 1)
-
-local first = last + 1
-local answers, made, missed, bad = { now }, false, false, false
-
+// What is the same for all records stands before the calls: on a Cluster each of those has a key
+// or two.
+constexpr const char* kBeforeClaim = R"lua(
+local call, pack, sub, decoded = redis.call, struct.pack, string.sub, struct.unpack
+local lease, seen_token, life = tonumber(ARGV[1]), tonumber(ARGV[3]), ARGV[4]
 -- The ends of all records that are made here differ by token and print alone.
 local made_head = pack('>Bc1BI4', 1, 'C', 0, 1)
 local made_times = pack('>I6I6', now, now + lease)
+local set_repl, nobody, everybody = redis.set_repl, redis.REPL_NONE, redis.REPL_ALL
+local may_be_quiet = set_repl and pcall(set_repl, everybody)
+)lua";
+
+// No more functions are made before one is needed. And most last tokens are told to no log and no
+// replica: what is one write there is sent as one, and not as four words around two. What they have
+// is in the same block of 2^31 as the last one, and another life begins above that block, whatever
+// its clock says.
+constexpr const char* kClaim = R"lua(
+local epoch, last, stored, known = 0, 0, 0, false
+local given = call('GET', keys[k + 1])
+if given then
+  epoch, stored = decoded('>I4I7', given)
+  last = stored
+  known = life ~= '' and sub(given, 12) == life
+  if not known then epoch, last = epoch + 1, last + 2147483648 end
+end
+local by_time = micros + epoch * 4294967296 - 1
+if last < seen_token then last = seen_token end
+if last < by_time then last = by_time end
+
+local first = last + 1
+local made, answers, names, values = false, false, false, false
 
 -- Most keys are new: all their records are made by one command, unless there is one of them.
-local pairs_of_all, named, twice = {}, {}, false
-for i = 2, #KEYS do
-  local key, at = KEYS[i], 2 * i - 3
-  twice = twice or named[key]
-  named[key] = true
-  pairs_of_all[at] = key
-  pairs_of_all[at + 1] = made_head .. pack('>I7', last + i - 1) .. made_times .. ARGV[i + 4]
+local pairs_of_all = {}
+for i = 2, count do
+  pairs_of_all[2 * i - 3] = keys[k + i]
+  pairs_of_all[2 * i - 2] = made_head .. pack('>I7', last + i - 1) .. made_times .. args[a + i - 1]
 end
-if not twice and call('MSETNX', unpack(pairs_of_all)) == 1 then
-  last, made = last + #KEYS - 1, true
+if call('MSETNX', unpack(pairs_of_all)) == 1 then
+  last, made = last + count - 1, true
 else
-  missed = {}
+  answers, names, values = { now }, {}, {}
+  local missed, bad = {}, false
   -- A number is the token of a record that was made.
-  for i = 2, #KEYS do
-    local value = made_head .. pack('>I7', last + 1) .. made_times .. ARGV[i + 4]
-    if call('SET', KEYS[i], value, 'NX') then
+  for i = 2, count do
+    local value = made_head .. pack('>I7', last + 1) .. made_times .. args[a + i - 1]
+    if call('SET', keys[k + i], value, 'NX') then
       last, made = last + 1, true
       answers[i] = last
     else
       missed[#missed + 1] = i
     end
   end
-end
 
--- What is there already is looked at, and written when all of it could be read.
-local names, values
-if missed then
-  names, values = {}, {}
+  -- What is there already is looked at, and written when all of it could be read.
   local none, want_result, gone = string.rep('\000', 16), ARGV[2] == '1', ARGV[5]
 
   local function acquire(key, format, flags, attempt, token, seen, print, nonce, tail)
@@ -123,7 +127,7 @@ if missed then
   -- A nonce begins with the name of the instance that drew it.
   local function holder_is_gone(nonce)
     for at = 1, #gone, 8 do
-      if string.sub(gone, at, at + 7) == string.sub(nonce, 1, 8) then return true end
+      if sub(gone, at, at + 7) == sub(nonce, 1, 8) then return true end
     end
     return false
   end
@@ -133,33 +137,33 @@ if missed then
     local format = type(old) == 'string' and string.byte(old)
     if (format ~= 1 and format ~= 2) or #old < 42 then
       bad = bad or old
-      return type(old) == 'table' or string.sub(old, 1, 1)
+      return type(old) == 'table' or sub(old, 1, 1)
     end
-    local state, flags, attempt, token, seen, till = struct.unpack('>c1BI4I7I6I6', old, 2)
-    local recorded = string.sub(old, 27, 42)
-    if state == 'C' and string.sub(old, 43, 58) == nonce then return old end
-    if state == 'C' and till > now and holder_is_gone(string.sub(old, 43, 50)) then till = now end
+    local state, flags, attempt, token, seen, till = decoded('>c1BI4I7I6I6', old, 2)
+    local recorded = sub(old, 27, 42)
+    if state == 'C' and sub(old, 43, 58) == nonce then return old end
+    if state == 'C' and till > now and holder_is_gone(sub(old, 43, 50)) then till = now end
     local same = print == none or print == recorded
     if same and till <= now and (state == 'C' or state == 'R') then
       if state == 'C' then flags = flags - flags % 2 + 1 end
-      local tail = string.sub(call('GET', key), state == 'C' and 59 or 43)
+      local tail = sub(call('GET', key), state == 'C' and 59 or 43)
       return acquire(key, format, flags, attempt, token, seen, recorded, nonce, tail)
     end
     if state == 'C' then return old end
     if not same or state == 'R' or (state == 'D' and not want_result) then
-      return string.sub(old, 1, 42)
+      return sub(old, 1, 42)
     end
     return call('GET', key)
   end
 
   for _, i in ipairs(missed) do
-    local asked = ARGV[i + 4]
-    answers[i] = look(KEYS[i], string.sub(asked, 1, 16), string.sub(asked, 17, 32))
+    local asked = args[a + i - 1]
+    answers[i] = look(keys[k + i], sub(asked, 1, 16), sub(asked, 17, 32))
   end
   -- What cannot be read changes nothing.
   if bad then
-    for i = 2, #KEYS do
-      if type(answers[i]) == 'number' then call('DEL', KEYS[i]) end
+    for i = 2, count do
+      if type(answers[i]) == 'number' then call('DEL', keys[k + i]) end
     end
     return type(bad) == 'table' and bad or answers
   end
@@ -167,16 +171,16 @@ if missed then
 end
 
 if made then
-  local quiet = known and math.floor(last / 2147483648) == math.floor(stored / 2147483648)
-  quiet = quiet and redis.set_repl and pcall(redis.set_repl, redis.REPL_NONE)
-  local kept = redis.pcall('SET', KEYS[1], pack('>I4I7', epoch, last) .. life)
-  if quiet then redis.set_repl(redis.REPL_ALL) end
+  local quiet = may_be_quiet and known and last - last % 2147483648 == stored - stored % 2147483648
+  if quiet then set_repl(nobody) end
+  local kept = redis.pcall('SET', keys[k + 1], pack('>I4I7', epoch, last) .. life)
+  if quiet then set_repl(everybody) end
   if kept.err then return kept end
 end
 if names then
   for i, name in ipairs(names) do call('SET', name, values[i]) end
 end
-return missed and answers or { now, first }
+return answers or { now, first }
 )lua";
 
 constexpr const char* kRenew = R"lua(
@@ -191,24 +195,27 @@ return table.concat(answer)
 )lua";
 
 // What finish would do with what is completed and has nothing held, for less: most that ends is so.
-constexpr const char* kComplete = R"lua(
-local call, sub = redis.call, string.sub
+constexpr const char* kBeforeComplete = R"lua(
+local call, sub, cut = redis.call, string.sub, struct.unpack
 local ttl, till = ARGV[1], struct.pack('>I6', now)
+)lua";
+
+constexpr const char* kComplete = R"lua(
 local ended, answer = {}, {}
 -- All is looked at before anything is written: what cannot be read changes nothing. What is no
 -- string at all is missing here, and an error there.
-local olds = call('MGET', unpack(KEYS))
-for i, key in ipairs(KEYS) do olds[i] = olds[i] or call('GETRANGE', key, '0', '57') end
-for i, key in ipairs(KEYS) do
-  local old, given = olds[i], ARGV[i + 1]
-  local begin = sub(old, 1, 2)
-  local held = (begin == '\001C' or begin == '\002C') and sub(old, 43, 58) == sub(given, 1, 16)
-  if ended[key] or not held then
+local olds = call('MGET', unpack(keys, k + 1, k + count))
+for i = 1, count do olds[i] = olds[i] or call('GETRANGE', keys[k + i], '0', '57') end
+for i = 1, count do
+  local key, old, given = keys[k + i], olds[i], args[a + i]
+  local begin, flags, middle, since, print, nonce
+  if #old >= 58 then begin, flags, middle, since, print, nonce = cut('c2Bc17c6c16c16', old) end
+  if ended[key] or (begin ~= '\001C' and begin ~= '\002C') or nonce ~= sub(given, 1, 16) then
     answer[i] = '0'
-  elseif string.byte(old, 3) >= 2 then
+  elseif flags >= 2 then
     answer[i] = 'h'
   else
-    local value = '\001D\000' .. sub(old, 4, 20) .. till .. sub(old, 27, 42) .. sub(given, 17)
+    local value = '\001D\000' .. middle .. till .. print .. sub(given, 17)
     if ttl == '' then
       call('SET', key, value)
     else
@@ -230,20 +237,26 @@ std::string with_common(const std::string& clock, const char* body) {
   return time_by(clock) + kCommon + body;
 }
 
-// Each call stands there as how many keys and arguments it has, and those.
-std::string bundle_of(const std::string& before, const std::string& body) {
-  return before + "local function run(KEYS, ARGV)\n" + body + R"lua(
-end
-local answers, at = {}, 1
-while at < #ARGV do
-  local keys = at + 2
-  local arguments = keys + ARGV[at]
-  local behind = arguments + ARGV[at + 1]
-  local ran, answer = pcall(run, { unpack(ARGV, keys, arguments - 1) },
-                            { unpack(ARGV, arguments, behind - 1) })
+std::string function_of(const std::string& before, const std::string& body) {
+  return before + "local function run(keys, k, count, args, a)\n" + body + "end\n";
+}
+
+std::string alone_of(const std::string& before, const std::string& body, Script::Shape shape) {
+  return function_of(before, body) +
+         fmt::format("return run(KEYS, 0, #KEYS, ARGV, {})", shape.heads);
+}
+
+// Behind the heads each call stands as how many keys it has, those, and its other arguments.
+std::string bundle_of(const std::string& before, const std::string& body, Script::Shape shape) {
+  return function_of(before, body) +
+         fmt::format("local answers, at, plain = {{}}, {}, {}\n", shape.heads + 1, shape.plain) +
+         R"lua(
+while at <= #ARGV do
+  local count = tonumber(ARGV[at])
+  local ran, answer = pcall(run, ARGV, at, count, ARGV, at + count)
   if not ran or (type(answer) == 'table' and answer.err) then answer = false end
   answers[#answers + 1] = answer
-  at = behind
+  at = at + 2 * count - plain + 1
 end
 return answers
 )lua";
@@ -253,10 +266,12 @@ void append_keys(std::vector<BytesView>& words, const Call& call) {
   for (std::size_t i = 0; i < call.keys.size(); ++i) words.push_back(call.keys[i]);
 }
 
-void append_arguments(std::vector<BytesView>& words, const Call& call, BytesView life) {
-  const std::size_t first = words.size();
-  for (std::size_t i = 0; i < call.arguments.size(); ++i) words.push_back(call.arguments[i]);
-  if (call.life_at) words[first + *call.life_at] = life;
+// Those from `first` to before `end`.
+void append_arguments(std::vector<BytesView>& words, const Call& call, std::size_t first,
+                      std::size_t end, BytesView life) {
+  for (std::size_t i = first; i < end; ++i) {
+    words.push_back(call.life_at == i ? life : call.arguments[i]);
+  }
 }
 
 }  // namespace
@@ -274,7 +289,9 @@ class ScriptMaker {
  public:
   ScriptMaker(const std::string& clock, bool cluster) : clock_(clock), rows_(row_text(cluster)) {}
 
-  Script bare(const char* body) const { return {time_by(clock_), body}; }
+  Script bundled(const char* before, const char* body, Script::Shape shape) const {
+    return {time_by(clock_) + before, body, shape};
+  }
   Script records(const std::string& body) const {
     return Script(with_common(clock_, body.c_str()));
   }
@@ -299,10 +316,10 @@ Scripts::Scripts(const std::string& clock, bool cluster) : Scripts(ScriptMaker(c
 
 Scripts::Scripts(const ScriptMaker& make)
     : attach(Script(kAttach)),
-      claim(make.bare(kClaim)),
+      claim(make.bundled(kBeforeClaim, kClaim, {.heads = 5, .plain = 1})),
       renew(make.records(kRenew)),
       finish(make.finish()),
-      complete(make.bare(kComplete)),
+      complete(make.bundled(kBeforeComplete, kComplete, {.heads = 1, .plain = 0})),
       keep_step(make.records(std::string(kJournalScript) + kKeepStepScript)),
       append(make.rows(kAppendScript)),
       look(make.rows(std::string(kMergeScript) + kLookScript)),
@@ -337,8 +354,10 @@ Script::Program::Program(std::string its_text)
 Script::Script(std::string text, Reach reach)
     : alone_(std::move(text)), bundle_({}), reach_(reach) {}
 
-Script::Script(const std::string& before, const std::string& body)
-    : alone_(before + body), bundle_(bundle_of(before, body)) {}
+Script::Script(const std::string& before, const std::string& body, Shape shape)
+    : alone_(alone_of(before, body, shape)),
+      bundle_(bundle_of(before, body, shape)),
+      shape_(shape) {}
 
 void Script::send(Wire& wire, const Call& call, bool with_text, bool on_cluster) const {
   const bool one_more = on_cluster && reach_ == Reach::kSlot;
@@ -349,22 +368,25 @@ void Script::send(Wire& wire, const Call& call, bool with_text, bool on_cluster)
   words.reserve(words.size() + call.keys.size() + 1 + call.arguments.size());
   append_keys(words, call);
   if (one_more) words.emplace_back(nowhere);
-  append_arguments(words, call, wire.run_id());
+  append_arguments(words, call, 0, call.arguments.size(), wire.run_id());
   wire.send(words);
 }
 
 void Script::send_bundle(Wire& wire, std::span<const Call> calls,
                          std::span<const std::size_t> which, bool with_text) const {
   std::vector<std::string> counts;
-  counts.reserve(2 * which.size());
+  counts.reserve(which.size());
   std::vector<BytesView> words = {with_text ? "EVAL" : "EVALSHA",
                                   with_text ? bundle_.text : bundle_.digest, "0"};
+  std::size_t more = shape_.heads + which.size();
+  for (const std::size_t i : which) more += calls[i].keys.size() + calls[i].arguments.size();
+  words.reserve(words.size() + more);
+  append_arguments(words, calls[which.front()], 0, shape_.heads, wire.run_id());
   for (const std::size_t i : which) {
     const Call& call = calls[i];
     words.push_back(counts.emplace_back(std::to_string(call.keys.size())));
-    words.push_back(counts.emplace_back(std::to_string(call.arguments.size())));
     append_keys(words, call);
-    append_arguments(words, call, wire.run_id());
+    append_arguments(words, call, shape_.heads, call.arguments.size(), {});
   }
   wire.send(words);
 }

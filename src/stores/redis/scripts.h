@@ -41,8 +41,16 @@ class Script {
   enum class Reach { kKeys, kSlot };
 
   explicit Script(std::string text, Reach reach = Reach::kKeys);
-  // One that may be sent as a bundle, too. `before`: what needs no keys and no arguments.
-  Script(const std::string& before, const std::string& body);
+  // What the calls of one that may be sent as a bundle have beside a key and an argument for each
+  // entry.
+  struct Shape {
+    std::size_t heads = 0;  // arguments before those, the same in all calls that run together
+    std::size_t plain = 0;  // keys before those
+  };
+  // One that may be sent as a bundle. `before` runs once for all of its calls, and finds the heads
+  // at the beginning of ARGV. `body` runs for each: it has `count` keys behind place `k` of `keys`,
+  // and the arguments of the entries behind place `a` of `args`.
+  Script(const std::string& before, const std::string& body, Shape shape);
 
   // Runs it for each of the calls, sent together; each is a step of its own. Where the server does
   // not know it, or has forgotten it, its text is sent. Answers may be errors.
@@ -71,6 +79,7 @@ class Script {
 
   const Program alone_;
   const Program bundle_;
+  const Shape shape_;
   const Reach reach_ = Reach::kKeys;
 };
 

@@ -179,16 +179,18 @@ void RedisStore::saw(Token token) noexcept {
 Parts RedisStore::asked(std::span<const Message* const> messages, const ClaimOptions& options,
                         const std::vector<Nonce>& nonces) {
   constexpr std::size_t kLife = 3;
-  Parts parts(core_);
+  const std::string lease = std::to_string(options.lease.count());
+  const std::string seen = std::to_string(seen_.load());
+  const Bytes gone = core_.instance.gone();
+  Parts parts(core_, messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    std::string name = core_.names.record(messages[i]->key().id);
-    Call& call = parts.add(name, 0, [&](Call& begun) {
-      begun.keys.push_back(core_.names.token_of(name));
-      begun.arguments = {std::to_string(options.lease.count()), options.want_result ? "1" : "0",
-                         std::to_string(seen_.load()), Bytes(), core_.instance.gone()};
+    const KeyId& id = messages[i]->key().id;
+    Call& call = parts.add_record(id, 0, [&](Call& begun) {
+      begun.keys.push_back(core_.names.token_of(id));
+      begun.arguments.append({lease, options.want_result ? "1" : "0", seen, BytesView(), gone});
       begun.life_at = kLife;
     });
-    call.keys.push_back(name);
+    call.keys.push_written([&](Bytes& word) { core_.names.append_record(word, id); });
     call.arguments.push_written([&](Bytes& word) {
       word += messages[i]->fingerprint().view();
       word += view_of(nonces[i]);
@@ -239,20 +241,16 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
     if (reply.is_error()) throw failure_of(reply);
   }
   claims.resize(messages.size());
-  for (std::size_t call = 0; call < replies.size(); ++call) {
-    const std::vector<std::size_t>& entries = parts.entries_of(call);
+  parts.each([&](std::size_t at, std::size_t call, std::size_t i) {
     const std::vector<Reply>& said = replies[call].list;
     const StoreTime now{milliseconds(said.at(0).number)};
     // All of them are new: their tokens follow on each other.
     const bool all_new = said.size() == 2 && said[1].kind == Reply::Kind::kNumber;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      const std::size_t at = entries[i];
-      claims[at] = all_new ? newly_acquired(messages[at]->key().id, nonces[at],
-                                            said[1].number + static_cast<std::int64_t>(i))
-                           : answer_for(*messages[at], nonces[at], said.at(i + 1), now);
-      if (const auto* acquired = std::get_if<Acquired>(&claims[at])) saw(acquired->lease.token);
-    }
-  }
+    claims[at] = all_new ? newly_acquired(messages[at]->key().id, nonces[at],
+                                          said[1].number + static_cast<std::int64_t>(i))
+                         : answer_for(*messages[at], nonces[at], said.at(i + 1), now);
+    if (const auto* acquired = std::get_if<Acquired>(&claims[at])) saw(acquired->lease.token);
+  });
   return claims;
 }
 
@@ -267,12 +265,11 @@ std::vector<Applied> RedisStore::applied(Script& script, const Parts& parts) {
 
 std::vector<Applied> RedisStore::renew_now(std::span<const Lease> leases, milliseconds lease) {
   if (leases.empty()) return {};
-  Parts parts(core_);
+  Parts parts(core_, leases.size());
   for (const Lease& one : leases) {
-    std::string name = core_.names.record(one.key);
-    Call& call = parts.add(
-        name, 0, [&](Call& begun) { begun.arguments.push_back(std::to_string(lease.count())); });
-    call.keys.push_back(name);
+    Call& call = parts.add_record(
+        one.key, 0, [&](Call& begun) { begun.arguments.push_back(std::to_string(lease.count())); });
+    call.keys.push_written([&](Bytes& word) { core_.names.append_record(word, one.key); });
     call.arguments.push_back(view_of(one.nonce));
   }
   return applied(core_.scripts.renew, parts);
@@ -311,12 +308,12 @@ std::vector<Applied> RedisStore::end_now(std::span<const Finish> batch) {
 
 // Of one consumer.
 std::vector<Applied> RedisStore::complete_now(std::span<const Finish> batch) {
-  Parts parts(core_);
+  const std::string ttl = ttl_of(batch[0].lease->key);
+  Parts parts(core_, batch.size());
   for (const Finish& one : batch) {
-    std::string name = core_.names.record(one.lease->key);
-    Call& call = parts.add(name, weight_of(one),
-                           [&](Call& begun) { begun.arguments.push_back(ttl_of(one.lease->key)); });
-    append_completion(call, name, one);
+    append_completion(parts.add_record(one.lease->key, weight_of(one),
+                                       [&](Call& begun) { begun.arguments.push_back(ttl); }),
+                      core_.names, one);
   }
   std::vector<Applied> answers(batch.size(), Applied::kLeaseLost);
   std::vector<Finish> with_rows;

@@ -19,15 +19,21 @@ namespace semel::redis {
 class Words {
  public:
   Words() = default;
-  Words(std::initializer_list<BytesView> words) {
-    for (const BytesView word : words) push_back(word);
-  }
+  Words(std::initializer_list<BytesView> words) { append(words); }
   template <class Iterator>
   void assign(Iterator first, Iterator last) {
     *this = {};
     for (; first != last; ++first) push_back(*first);
   }
 
+  // Room for more, of so many bytes together.
+  void reserve(std::size_t words, std::size_t bytes) {
+    ends_.reserve(ends_.size() + words);
+    bytes_.reserve(bytes_.size() + bytes);
+  }
+  void append(std::initializer_list<BytesView> words) {
+    for (const BytesView word : words) push_back(word);
+  }
   void push_back(BytesView word) {
     bytes_ += word;
     ends_.push_back(bytes_.size());
