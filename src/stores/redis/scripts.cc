@@ -94,7 +94,7 @@ local made, answers, names, values = false, false, false, false
 local pairs_of_all = {}
 for i = 2, count do
   pairs_of_all[2 * i - 3] = keys[k + i]
-  pairs_of_all[2 * i - 2] = made_head .. pack('>I7', last + i - 1) .. made_times .. args[a + i - 1]
+  pairs_of_all[2 * i - 2] = pack('>c7I7c12c0', made_head, last + i - 1, made_times, args[a + i - 1])
 end
 if call('MSETNX', unpack(pairs_of_all)) == 1 then
   last, made = last + count - 1, true
@@ -208,14 +208,16 @@ local olds = call('MGET', unpack(keys, k + 1, k + count))
 for i = 1, count do olds[i] = olds[i] or call('GETRANGE', keys[k + i], '0', '57') end
 for i = 1, count do
   local key, old, given = keys[k + i], olds[i], args[a + i]
-  local begin, flags, middle, since, print, nonce
-  if #old >= 58 then begin, flags, middle, since, print, nonce = cut('c2Bc17c6c16c16', old) end
-  if ended[key] or (begin ~= '\001C' and begin ~= '\002C') or nonce ~= sub(given, 1, 16) then
+  local begin, flags, middle, print, nonce
+  if #old >= 58 then begin, flags, middle, print, nonce = cut('c2Bc17xxxxxxc16c16', old) end
+  local asked, ending = given, ''
+  if #given > 16 then asked, ending = sub(given, 1, 16), sub(given, 17) end
+  if ended[key] or (begin ~= '\001C' and begin ~= '\002C') or nonce ~= asked then
     answer[i] = '0'
   elseif flags >= 2 then
     answer[i] = 'h'
   else
-    local value = '\001D\000' .. middle .. till .. print .. sub(given, 17)
+    local value = '\001D\000' .. middle .. till .. print .. ending
     if ttl == '' then
       call('SET', key, value)
     else
