@@ -20,6 +20,7 @@ class Parts {
   explicit Parts(const Core& core, std::size_t records = 0)
       : by_slot_(core.names.cluster),
         room_(by_slot_ ? 2 * records / kSlots : std::min(records, kMostKeys)) {
+    if (records == 0) return;
     if (by_slot_) calls_.reserve(std::min<std::size_t>(records, kSlots));
     call_of_.reserve(records);
   }
