@@ -1,16 +1,15 @@
 // RabbitMQ joins the source suite, on a real broker; and what only a source of its kind does.
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <set>
 #include <thread>
 
 #include "sources/rabbitmq/make_rabbitmq_source.h"
-#include "system/descriptor.h"
 #include "tests/conformance/source_case.h"
 #include "tests/support/rabbitmq_server.h"
+#include "tests/support/server_address.h"
 #include "tests/support/tcp_proxy.h"
 #include "tests/support/tls.h"
 
@@ -203,11 +202,9 @@ TEST(RabbitmqSource, AStreamIsRefused) {
 
 TEST(RabbitmqSource, ABrokerThatDoesNotAnswerKeepsNoCloseWaiting) {
   // A listener that takes connections and says nothing.
-  const system::Descriptor deaf(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int port = test::free_port();
-  const auto address = test::loopback(port);
-  ASSERT_EQ(::bind(deaf.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(::listen(deaf.get(), 8), 0);
+  const auto deaf = test::listener_at(port);
+  ASSERT_TRUE(deaf.valid());
   auto spec = spec_for("any");
   spec.address.nodes = {{"127.0.0.1", static_cast<unsigned>(port)}};
   Consumer consumer(spec);

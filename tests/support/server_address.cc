@@ -14,7 +14,6 @@
 #include <random>
 #include <stdexcept>
 
-#include "system/descriptor.h"
 #include "tests/support/temp_dir.h"
 
 namespace semel::test {
@@ -22,21 +21,13 @@ namespace {
 
 constexpr int kFirstPort = 10'000;
 constexpr int kTries = 1'000;
+constexpr int kBacklog = 256;
 
 // The first port that the system may give to a client.
 int first_clients_port() {
   std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range");
   int first = 0;
   return file >> first && first > kFirstPort + kTries ? first : 32'768;
-}
-
-bool can_be_bound(int port) {
-  const system::Descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  const auto address = loopback(port);
-  return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-         ::listen(fd.get(), 1) == 0;
 }
 
 // Lines of the form name=value.
@@ -97,12 +88,24 @@ sockaddr_in loopback(int port) {
   return address;
 }
 
+system::Descriptor listener_at(int port, int flags) {
+  system::Descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+  const int on = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const auto address = loopback(port);
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(fd.get(), kBacklog) != 0) {
+    fd.close();
+  }
+  return fd;
+}
+
 int free_port() {
   std::random_device chance;
   std::uniform_int_distribution<int> any(kFirstPort, first_clients_port() - 1);
   for (int i = 0; i < kTries; ++i) {
     const int port = any(chance);
-    if (can_be_bound(port)) return port;
+    if (listener_at(port).valid()) return port;
   }
   throw std::runtime_error("no port of 127.0.0.1 is free");
 }

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "system/descriptor.h"
+
 namespace semel::test {
 
 // Where a running server is.
@@ -32,6 +34,10 @@ std::optional<ServerAddress> find_shared_server(std::string_view name);
 
 // 127.0.0.1, this port.
 sockaddr_in loopback(int port);
+
+// Takes connections at this port of 127.0.0.1; not valid where somebody has it. `flags`: of
+// socket(), beside SOCK_CLOEXEC.
+system::Descriptor listener_at(int port, int flags = 0);
 
 // A port that nobody listens on. None of those that the system gives to clients: one that tries to
 // reach a killed server would at times be given its port, and meet itself.

@@ -178,13 +178,8 @@ TEST(RabbitmqServerTest, StartsAgainUntilItHasAllOfItsPorts) {
   RabbitmqServer server(
       {.terms = {}, .certificate = identity.certificate(), .key = identity.private_key()});
   server.kill();
-  const auto address = loopback(server.tls_port());
-  const auto* const place = reinterpret_cast<const sockaddr*>(&address);
-  system::Descriptor taken(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  ::setsockopt(taken.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  ASSERT_EQ(::bind(taken.get(), place, sizeof address), 0);
-  ASSERT_EQ(::listen(taken.get(), 1), 0);
+  auto taken = listener_at(server.tls_port());
+  ASSERT_TRUE(taken.valid());
   std::thread other([&] {
     while (read_file(server.address().log).find("eaddrinuse") == std::string::npos) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -193,8 +188,10 @@ TEST(RabbitmqServerTest, StartsAgainUntilItHasAllOfItsPorts) {
   });
   server.start();
   other.join();
+  const auto address = loopback(server.tls_port());
   const system::Descriptor client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  EXPECT_EQ(::connect(client.get(), place, sizeof address), 0);
+  EXPECT_EQ(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+            0);
 }
 
 TEST(MariaDbServerTest, TakesArguments) {

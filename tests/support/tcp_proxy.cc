@@ -26,7 +26,6 @@ using std::chrono::milliseconds;
 using system::Descriptor;
 
 constexpr std::chrono::seconds kPatience{30};
-constexpr int kBacklog = 256;
 constexpr std::size_t kPiece = 64 << 10;
 constexpr int kPorts = 20;
 
@@ -100,12 +99,7 @@ TcpProxy::~TcpProxy() {
 void TcpProxy::wake() { wake_.signal(); }
 
 void TcpProxy::listen() {
-  Descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  const auto address = loopback(port_);
-  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return;
-  if (::listen(fd.get(), kBacklog) == 0) listener_ = std::move(fd);
+  if (Descriptor fd = listener_at(port_, SOCK_NONBLOCK); fd.valid()) listener_ = std::move(fd);
 }
 
 Descriptor TcpProxy::connect_to_server() const {
