@@ -2,26 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <sstream>
+#include <stdexcept>
+#include <thread>
 
 namespace semel::test {
 namespace {
 
 // Its nodes are reached at 127.0.0.1 alone.
 constexpr const char* kCookie = "TESTSOFONEMACHINE";
+constexpr std::chrono::milliseconds kNamesStep{20};
+constexpr int kNamesPorts = 20;
 
 }  // namespace
 
 RabbitmqCluster::RabbitmqCluster(std::size_t nodes) {
-  static const TempDir folder;
-  const int names = free_port();
-  names_ = std::make_unique<ServerProcess>(
-      ServerCommand{.arguments = {"/usr/bin/env", "epmd", "-port", std::to_string(names),
-                                  "-address", "127.0.0.1"},
-                    .folder = folder.path().string(),
-                    .output = folder.file("names"),
-                    .user = {},
-                    .group = {}});
+  const int names = keep_names();
   for (std::size_t i = 0; i < nodes; ++i) {
     RabbitmqServer::Options options{
         .terms = {}, .certificate = {}, .key = {}, .cookie = kCookie, .names_port = names};
@@ -31,6 +28,33 @@ RabbitmqCluster::RabbitmqCluster(std::size_t nodes) {
     }
     nodes_.push_back(std::make_unique<RabbitmqServer>(std::move(options)));
   }
+}
+
+int RabbitmqCluster::keep_names() {
+  static const TempDir folder;
+  const auto command = [](std::vector<std::string> words) {
+    return ServerCommand{.arguments = std::move(words),
+                         .folder = folder.path().string(),
+                         .output = folder.file("names"),
+                         .user = {},
+                         .group = {}};
+  };
+  for (int i = 0; i < kNamesPorts; ++i) {
+    const int port = free_port();
+    const std::string place = std::to_string(port);
+    names_ = std::make_unique<ServerProcess>(
+        command({"/usr/bin/env", "epmd", "-port", place, "-address", "127.0.0.1"}));
+    // It ends where somebody has taken the port meanwhile.
+    while (names_->running()) {
+      if (run_to_end(command({"/usr/bin/env", "timeout", "5", "epmd", "-port", place, "-names"})) ==
+          0) {
+        return port;
+      }
+      std::this_thread::sleep_for(kNamesStep);
+    }
+  }
+  throw std::runtime_error("nobody keeps the names of a cluster:\n" +
+                           read_file(folder.file("names")));
 }
 
 std::string RabbitmqCluster::url() const {

@@ -24,6 +24,9 @@ class RabbitmqCluster {
   std::optional<std::size_t> leader_of(const std::string& queue, std::size_t asked) const;
 
  private:
+  // Starts what keeps them, and returns its port when it answers.
+  int keep_names();
+
   // Where the nodes find each other: it must outlive any of them.
   std::unique_ptr<ServerProcess> names_;
   std::vector<std::unique_ptr<RabbitmqServer>> nodes_;

@@ -180,7 +180,7 @@ std::vector<std::string> RabbitmqServer::command(const std::string& what) const 
 int RabbitmqServer::tls_port() const { return std::stoi(command("").back()); }
 
 std::vector<std::string> RabbitmqServer::server() const {
-  auto words = command("serve");
+  auto words = command(options_.names_port != 0 ? "join" : "serve");
   words.insert(words.end(), options_.terms.begin(), options_.terms.end());
   return words;
 }

@@ -20,8 +20,8 @@ class RabbitmqServer final : public DatabaseServer {
     // PEM: it speaks TLS too, at tls_port().
     std::string certificate;
     std::string key;
-    // Of a cluster: the secret of its nodes, and the port where they find each other by name. Both
-    // are the server's own without.
+    // Of a cluster: the secret of its nodes, and the port of whoever tells them where each is by
+    // name, who runs already. Both are the server's own without.
     std::string cookie = {};
     int names_port = 0;
   };
