@@ -11,8 +11,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <random>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "tests/support/temp_dir.h"
 
@@ -20,6 +23,7 @@ namespace semel::test {
 namespace {
 
 constexpr int kFirstPort = 10'000;
+constexpr int kBlock = 50;
 constexpr int kTries = 1'000;
 constexpr int kBacklog = 256;
 
@@ -29,6 +33,45 @@ int first_clients_port() {
   int first = 0;
   return file >> first && first > kFirstPort + kTries ? first : 32'768;
 }
+
+// Blocks of ports that no other process of these tests chooses from: whoever listens at the first
+// one of a block has the rest. Each is given once.
+class OwnPorts {
+ public:
+  int next() {
+    const std::scoped_lock lock(mutex_);
+    for (int i = 0; i < kTries; ++i) {
+      if (next_ == end_ || process_ != ::getpid()) take_block();
+      // Other programs know nothing of blocks.
+      if (const int port = next_++; listener_at(port).valid()) return port;
+    }
+    throw std::runtime_error("no port of 127.0.0.1 is free");
+  }
+
+ private:
+  void take_block() {
+    const int blocks = (first_clients_port() - kFirstPort) / kBlock;
+    std::uniform_int_distribution<int> any(0, blocks - 1);
+    for (int i = 0; i < kTries; ++i) {
+      const int first = kFirstPort + any(chance_) * kBlock;
+      if (auto listener = listener_at(first); listener.valid()) {
+        listeners_.push_back(std::move(listener));
+        process_ = ::getpid();
+        next_ = first + 1;
+        end_ = first + kBlock;
+        return;
+      }
+    }
+    throw std::runtime_error("no block of ports of 127.0.0.1 is free");
+  }
+
+  std::mutex mutex_;
+  std::random_device chance_;
+  pid_t process_ = 0;  // one that was forked has a block of its own
+  std::vector<system::Descriptor> listeners_;
+  int next_ = 0;
+  int end_ = 0;
+};
 
 // Lines of the form name=value.
 std::map<std::string, std::string> read_values(const std::string& path) {
@@ -101,13 +144,8 @@ system::Descriptor listener_at(int port, int flags) {
 }
 
 int free_port() {
-  std::random_device chance;
-  std::uniform_int_distribution<int> any(kFirstPort, first_clients_port() - 1);
-  for (int i = 0; i < kTries; ++i) {
-    const int port = any(chance);
-    if (listener_at(port).valid()) return port;
-  }
-  throw std::runtime_error("no port of 127.0.0.1 is free");
+  static OwnPorts ports;
+  return ports.next();
 }
 
 PlainUser plain_user(const std::string& preferred) {

@@ -39,8 +39,9 @@ sockaddr_in loopback(int port);
 // socket(), beside SOCK_CLOEXEC.
 system::Descriptor listener_at(int port, int flags = 0);
 
-// A port that nobody listens on. None of those that the system gives to clients: one that tries to
-// reach a killed server would at times be given its port, and meet itself.
+// A port that nobody listens on, and that no other test is given while this process lives. None of
+// those that the system gives to clients: one that tries to reach a killed server would at times be
+// given its port, and meet itself.
 int free_port();
 
 // As whom a server is run that refuses to be run as root.

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -39,6 +40,25 @@ bool has_ended(pid_t pid, int patience_ms = 0) {
 
 bool ends(pid_t pid) { return has_ended(pid, 20'000); }
 
+// A server is made in it.
+constexpr std::chrono::seconds kStartPatience{120};
+
+TEST(FreePortTest, IsGivenOnceByAllProcessesThatLive) {
+  constexpr int kPorts = 400;
+  std::set<int> given{free_port()};
+  auto child = ChildProcess::fork([](ChildProcess::Voice& voice) -> int {
+    for (int i = 0; i < kPorts; ++i) voice.say(std::to_string(free_port()));
+    ChildProcess::Voice::wait_for_death();
+  });
+  for (int i = 0; i < kPorts; ++i) {
+    const auto said = child.line();
+    ASSERT_TRUE(said.has_value());
+    given.insert(std::stoi(*said));
+    given.insert(free_port());
+  }
+  EXPECT_EQ(given.size(), 2 * kPorts + 1U);
+}
+
 TEST(ServerProcessTest, EndsWithTheTestThatIsKilled) {
   auto child = ChildProcess::fork([](ChildProcess::Voice& voice) -> int {
     // Of a thread that ends before: the process counts.
@@ -48,7 +68,7 @@ TEST(ServerProcessTest, EndsWithTheTestThatIsKilled) {
     voice.say(server->socket_dir());
     ChildProcess::Voice::wait_for_death();
   });
-  const auto pid = child.line();
+  const auto pid = child.line(kStartPatience);
   ASSERT_TRUE(pid.has_value());
   EXPECT_EQ(::kill(std::stoi(*pid), 0), 0);
   const auto folder = child.line();
@@ -63,7 +83,7 @@ TEST(ServerKeeperTest, StopsTheServerWhenCtestIsGone) {
   auto ctest = ChildProcess::run({"/bin/sh", "-c", script}, {"KEEPER=" SEMEL_TEST_SERVER_KEEPER,
                                                              "FOLDER=" + folder.path().string()});
   std::map<std::string, std::string> said;
-  while (const auto line = ctest.line()) {
+  while (const auto line = ctest.line(kStartPatience)) {
     const auto at = line->find('=');
     said[line->substr(0, at)] = line->substr(at + 1);
   }
