@@ -164,8 +164,8 @@ TEST_F(ExecTest, ExitCodesEndMessages) {
 }
 
 TEST_F(ExecTest, WhatHangsIsCountedAndGivenUp) {
-  const Scene scene(consumer("    retry: { attempts: 2, backoff: 10ms..10ms }\n",
-                             ", timeout: 200ms, grace: 100ms"));
+  const Scene scene(
+      consumer("    retry: { attempts: 2, backoff: 10ms..10ms }\n", ", timeout: 3s, grace: 100ms"));
   write_script(scene, "echo $SEMEL_ATTEMPT >> tries.txt\ntrap '' TERM\nsleep 600\n");
   send(scene, "{\"id\":\"stuck\"}\n");
   EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);

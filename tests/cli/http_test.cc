@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kConsumer = R"(
     source: {{ queue: {{}} }}
     key: json:/id
-    dedup: {{ lease: 2s }}
+    dedup: {{ lease: 20s }}
     retry: {{ attempts: 5, backoff: 10ms..100ms }}
     handler: {{ http: {{ url: "{}", timeout: 10s }} }}
 )";

@@ -119,7 +119,7 @@ TEST_F(KafkaKills, ATopicIsReadByAProcessThatIsKilledAgainAndAgain) {
     EXPECT_EQ(runner->wait().signal, SIGKILL);
     if (done() < static_cast<std::int64_t>(scene.produced())) ++in_mid_work;
   }
-  EXPECT_GE(in_mid_work, kills / 2) << "else nothing was shown";
+  EXPECT_GE(in_mid_work, 1U) << "else nothing was shown";
   std::vector<std::unique_ptr<Program>> last;
   last.push_back(start(scene));
   finish(scene, last);

@@ -13,9 +13,11 @@ namespace semel::test {
 namespace {
 
 // Behind `- name: payments`: each moves stock and is then mailed; one without an amount is dead.
+// Kills that come one after another may all find the same message in hand.
 std::string shop(const std::string& mails_strategy) {
   return R"yaml(    source: { file: { path: orders.jsonl } }
     key: json:/id
+    retry: { crashes: 1000 }
     handler:
       sql:
         params: { id: json:/id, amount: json:/amount }
@@ -25,6 +27,7 @@ std::string shop(const std::string& mails_strategy) {
   - name: mails
     source: { queue: {} }
     key: json:/id
+    retry: { crashes: 1000 }
     strategy: )yaml" +
          mails_strategy + R"yaml(
     handler:
@@ -34,6 +37,7 @@ std::string shop(const std::string& mails_strategy) {
   - name: graves
     source: { queue: {} }
     key: json:/id
+    retry: { crashes: 1000 }
     handler:
       sql:
         params: { id: json:/id }

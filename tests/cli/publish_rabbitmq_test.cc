@@ -13,14 +13,16 @@
 namespace semel::test {
 namespace {
 
-std::string to_queue(const std::string& url, const std::string& route) {
+// `timeout`: what a broker took after it is published again.
+std::string to_queue(const std::string& url, const std::string& route,
+                     const std::string& timeout = "60s") {
   return fmt::format(
       "    source: {{ queue: {{}} }}\n"
       "    key: json:/id\n"
-      "    timeout: 5s\n"
+      "    timeout: {}\n"
       "    retry: {{ backoff: 50ms..500ms }}\n"
       "    handler: {{ rabbitmq: {{ url: \"{}\", {} }} }}\n",
-      url, route);
+      timeout, url, route);
 }
 
 void send_numbers(const Scene& scene, std::size_t count, const Words& more = {}) {
@@ -87,7 +89,7 @@ TEST(RabbitmqPublishProgram, WhatNoQueueTakesWaitsForItsQueue) {
 TEST(RabbitmqPublishProgram, ABrokerThatIsAwayAtTheStartAndKilledInMidRunLosesNothing) {
   RabbitmqServer server;
   const std::string queue = server.new_queue("classic");
-  const Scene scene(to_queue(server.url(), "queue: " + queue));
+  const Scene scene(to_queue(server.url(), "queue: " + queue, "5s"));
   send_numbers(scene, 3'000);
   server.kill();
   Program runner({"run", scene.config()});

@@ -40,7 +40,8 @@ TEST(RabbitmqDeadLetters, ACopyOfEachIsInItsQueue) {
   const Ran ran = scene.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   scene.expect_each_once();
-  EXPECT_EQ(server.depth(queue), kLost);
+  // A broker that is busy says of a quorum queue that it has none.
+  EXPECT_TRUE(comes_true([&] { return server.depth(queue) == kLost; })) << server.depth(queue);
   EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"),
             std::to_string(kLost));
 }
@@ -57,7 +58,8 @@ TEST(RabbitmqDeadLetters, WhereTheQueueIsMissingNoneIsLost) {
            std::to_string(kLost);
   }));
   EXPECT_TRUE(runner.says(queue)) << "who looks for it finds its name: " << runner.err();
-  EXPECT_EQ(server.messages(scene.queue()), 0) << "settled all the same";
+  EXPECT_TRUE(comes_true([&] { return server.messages(scene.queue()) == 0; }))
+      << "settled all the same";
   server.make_queue(queue, "classic");
   EXPECT_TRUE(comes_true([&] { return server.depth(queue) == kLost; })) << runner.err();
   runner.signal(SIGTERM);

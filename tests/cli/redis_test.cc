@@ -147,7 +147,7 @@ TEST(RedisProgram, NothingIsLostHoweverOftenTheRunIsKilled) {
   std::size_t killed = 0;
   for (int i = 1; i <= kills; ++i) {
     const std::size_t goal = static_cast<std::size_t>(i * messages / (kills + 2));
-    Program runner({"run", scene.config(), "--once", "-q"});
+    Program runner({"run", scene.config(), "-q"});
     while (runner.runs() && scene.calls().size() < goal) {
       std::this_thread::sleep_for(milliseconds(2));
     }

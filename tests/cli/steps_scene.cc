@@ -14,7 +14,7 @@ constexpr std::string_view kTwoCalls = R"(
     source: {{ queue: {{}} }}
     key: json:/id
     strategy: {strategy}
-    dedup: {{ lease: 2s }}
+    dedup: {{ lease: 20s }}
     retry: {{ attempts: 3, backoff: 10ms..20ms }}
     handler:
       steps:

@@ -106,6 +106,7 @@ TEST_F(TapTest, AShortRunIsSeenFromItsFirstDelivery) {
   Program tap(this->tap());
   ASSERT_TRUE(tells(tap, "waiting for one"));
   int rounds = 0;
+  const auto by = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   const auto one_is_whole = [&] {
     const std::string out = tap.out();
     for (int i = 0; i < rounds; ++i) {
@@ -117,7 +118,7 @@ TEST_F(TapTest, AShortRunIsSeenFromItsFirstDelivery) {
     }
     return false;
   };
-  while (rounds < 10 && !one_is_whole()) {
+  while (std::chrono::steady_clock::now() < by && !one_is_whole()) {
     const std::string number = std::to_string(rounds++);
     send(payment("a-" + number, 1, 5) + payment("z-" + number, 1, 5));
     ASSERT_EQ(scene_.semel({"run", "--once", "-q"}).code, 0);

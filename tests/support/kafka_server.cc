@@ -19,7 +19,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kBrokerPatience = 20'000;
-constexpr int kAnswerPatience = 200;
+constexpr int kAnswerPatience = 1'000;
+constexpr const char* kNoTopic = "no topic is made";
 
 void check(rd_kafka_resp_err_t code, const std::string& what) {
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -94,6 +95,18 @@ const rd_kafka_metadata_topic_t* topic_in(const rd_kafka_metadata_t& told,
     if (topic == told.topics[i].topic) return &told.topics[i];
   }
   return nullptr;
+}
+
+rd_kafka_resp_err_t create_topic(rd_kafka_t* handle, rd_kafka_NewTopic_t* topic) {
+  const Owned<rd_kafka_queue_t> queue(rd_kafka_queue_new(handle));
+  rd_kafka_CreateTopics(handle, &topic, 1, nullptr, queue.get());
+  const Owned<rd_kafka_event_t> event(rd_kafka_queue_poll(queue.get(), kBrokerPatience));
+  if (!event) throw std::runtime_error(kNoTopic);
+  check(rd_kafka_event_error(event.get()), kNoTopic);
+  std::size_t number = 0;
+  const auto* results =
+      rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event.get()), &number);
+  return rd_kafka_topic_result_error(results[0]);
 }
 
 // Where brokers are several, one may not know yet of a topic that another has made.
@@ -222,16 +235,15 @@ std::string KafkaServer::new_topic(
   for (const auto& [setting, value] : settings) {
     check(rd_kafka_NewTopic_set_config(topic.get(), setting.c_str(), value.c_str()), setting);
   }
-  const Owned<rd_kafka_queue_t> queue(rd_kafka_queue_new(handle.get()));
-  rd_kafka_NewTopic_t* topics = topic.get();
-  rd_kafka_CreateTopics(handle.get(), &topics, 1, nullptr, queue.get());
-  const Owned<rd_kafka_event_t> event(rd_kafka_queue_poll(queue.get(), kBrokerPatience));
-  if (!event) throw std::runtime_error("no topic is made");
-  check(rd_kafka_event_error(event.get()), "no topic is made");
-  std::size_t number = 0;
-  const auto* results =
-      rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event.get()), &number);
-  check(rd_kafka_topic_result_error(results[0]), "no topic is made");
+  const auto by = std::chrono::steady_clock::now() + milliseconds(kBrokerPatience);
+  auto code = create_topic(handle.get(), topic.get());
+  // So a broker answers that stood still for longer than its session, and is not missed for long.
+  while (code == RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR &&
+         std::chrono::steady_clock::now() < by) {
+    std::this_thread::sleep_for(milliseconds(100));
+    code = create_topic(handle.get(), topic.get());
+  }
+  check(code, kNoTopic);
   return name;
 }
 

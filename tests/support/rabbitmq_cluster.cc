@@ -46,8 +46,8 @@ int RabbitmqCluster::keep_names() {
         command({"/usr/bin/env", "epmd", "-port", place, "-address", "127.0.0.1"}));
     // It ends where somebody has taken the port meanwhile.
     while (names_->running()) {
-      if (run_to_end(command({"/usr/bin/env", "timeout", "5", "epmd", "-port", place, "-names"})) ==
-          0) {
+      if (run_to_end(
+              command({"/usr/bin/env", "timeout", "60", "epmd", "-port", place, "-names"})) == 0) {
         return port;
       }
       std::this_thread::sleep_for(kNamesStep);

@@ -34,7 +34,7 @@ class AmqpSession {
  public:
   explicit AmqpSession(int port) : connection_(amqp_new_connection()) {
     amqp_socket_t* const socket = amqp_tcp_socket_new(get());
-    const timeval patience{10, 0};
+    const timeval patience{60, 0};
     amqp_set_handshake_timeout(get(), &patience);
     amqp_set_rpc_timeout(get(), &patience);
     if (amqp_socket_open_noblock(socket, "127.0.0.1", port, &patience) != AMQP_STATUS_OK) {
