@@ -133,7 +133,7 @@ TEST(Sender, WhatMayHaveArrivedOnceStaysInDoubtHoweverItEnds) {
 
 TEST(Sender, AtItsLimitWhatNeverWentIsUnavailable) {
   Receiver receiver([](const Message&, int) { return again("handler.rabbitmq.connect"); });
-  const SendResult sent = send_one(sender_to(receiver, milliseconds(50)), "{}");
+  const SendResult sent = send_one(sender_to(receiver, milliseconds(2'000)), "{}");
   ASSERT_FALSE(sent);
   EXPECT_EQ(sent.error().kind, ErrorKind::kUnavailable);
   EXPECT_EQ(sent.error().code, "R331");

@@ -19,9 +19,6 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr std::size_t kMostConnections = 16;
-// How long the end of a run waits for a tap to read, and for one that reads and reads.
-constexpr milliseconds kGoodbye{200};
-constexpr milliseconds kLongestGoodbye{1'000};
 // Out of descriptors: the next one is not looked for at once.
 constexpr milliseconds kAcceptAgain{200};
 
@@ -192,7 +189,7 @@ void Server::accept_all() {
 
 void Server::say_goodbye() {
   place_.remove(listening_.name);
-  const auto last = steady_clock::now() + kLongestGoodbye;
+  const auto last = steady_clock::now() + options_.longest_goodbye;
   for (;;) {
     for (const auto& connection : connections_) {
       while (connection->pump()) {
@@ -204,7 +201,7 @@ void Server::say_goodbye() {
     for (const auto& connection : connections_) {
       if (connection->blocked()) fds.push_back({connection->fd(), POLLOUT, 0});
     }
-    const auto until = std::min(steady_clock::now() + kGoodbye, last);
+    const auto until = std::min(steady_clock::now() + options_.goodbye, last);
     if (fds.empty() || ::poll(fds.data(), fds.size(), timeout_until(until)) <= 0) return;
     if (steady_clock::now() >= last) return;
   }

@@ -31,6 +31,9 @@ struct ServerOptions {
   std::vector<std::string> consumers;  // that this process runs
   std::size_t most_waiting = 1 << 20;  // bytes kept for a tap that does not read
   std::chrono::milliseconds request_within{5'000};
+  // How long the end of a run waits for a tap to read, and for one that reads and reads.
+  std::chrono::milliseconds goodbye{200};
+  std::chrono::milliseconds longest_goodbye{1'000};
 };
 
 // Safe for several threads.

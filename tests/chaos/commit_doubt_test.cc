@@ -185,15 +185,18 @@ TEST(CommitDoubt, WhatATakeInDoubtHadIsThereForTheNext) {
       proxy.clear();
       ASSERT_FALSE(lost.has_value());
       EXPECT_EQ(lost.error().kind, ErrorKind::kInDoubt) << lost.error().message;
-      auto again = take();
-      for (int tries = 1; !again && tries < 4; ++tries) again = take();
-      ASSERT_TRUE(again.has_value()) << again.error().message;
-      EXPECT_EQ(again->size(), kMessages);
       std::vector<RowTag> rows;
-      for (const Arrival& arrival : *again) {
-        rows.push_back(*arrival.row);
-        EXPECT_FALSE(arrival.suspect) << "nobody has tried it";
+      // The server may not have met the end of that connection yet, and what it locked is in hand.
+      const auto by = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (rows.size() < kMessages && std::chrono::steady_clock::now() < by) {
+        const auto again = take();
+        if (!again) continue;
+        for (const Arrival& arrival : *again) {
+          rows.push_back(*arrival.row);
+          EXPECT_FALSE(arrival.suspect) << "nobody has tried it";
+        }
       }
+      EXPECT_EQ(rows.size(), kMessages);
       ASSERT_TRUE(held.remove(rows).has_value());
     }
   }

@@ -246,7 +246,7 @@ TEST_F(RedisFrontLive, AServerThatHangsCostsOneTimeLimit) {
   test::TcpProxy proxy(server.port());
   auto options =
       at(fmt::format("redis://127.0.0.1:{}/0", proxy.port()), server.new_database() + ":");
-  options.timeout = milliseconds(300);
+  options.timeout = milliseconds(3'000);
   Process process(*store_, number_, options);
   EXPECT_EQ(process.deliver({"a"}), "d");
   const auto hung = proxy.inject({.text = "GETRANGE", .then = test::TcpProxy::Then::kStall});

@@ -206,7 +206,7 @@ std::unique_ptr<Strategy> StrategySuite::strategy_on(Store& store, Twist twist) 
   context.retry.attempts = kAttempts;
   context.retry.first = milliseconds(5);
   context.retry.longest = milliseconds(20);
-  context.claim.lease = kLease;
+  context.claim.lease = lease_;
   context.claim.want_result = true;
   context.handler = handler(twist);
   context.services.completer = completer_.get();

@@ -94,6 +94,8 @@ class StrategySuite : public testing::TestWithParam<StrategyCase> {
 
   static constexpr int kAttempts = 4;
   static constexpr std::chrono::milliseconds kLease{400};
+  // For those that want no lease to end, however slow the machine is.
+  static constexpr std::chrono::minutes kLongLease{5};
 
   void SetUp() override;
   void TearDown() override;
@@ -135,7 +137,8 @@ class StrategySuite : public testing::TestWithParam<StrategyCase> {
   ConsumerNumber consumer_{};
   std::function<void(const Message&)> after_effect_;  // still inside the handler
   std::map<std::string, ConsumerNumber, std::less<>> destinations_;
-  std::optional<ConsumerNumber> copies_to_;  // of dead letters
+  std::optional<ConsumerNumber> copies_to_;   // of dead letters
+  std::chrono::milliseconds lease_ = kLease;  // of the strategies that are made from now on
 
  private:
   class ThreadedCompleter;

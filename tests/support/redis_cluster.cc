@@ -226,10 +226,12 @@ std::string RedisCluster::run_everywhere(const std::vector<std::string>& words) 
 }
 
 std::string RedisCluster::tag_at(int port) const {
-  for (int i = 0;; ++i) {
+  constexpr int kTags = 10'000;
+  for (int i = 0; i < kTags; ++i) {
     const std::string tag = fmt::format("t{}", i);
     if (master_of("{" + tag + "}") == port) return tag;
   }
+  throw std::runtime_error(fmt::format("the node at port {} has no slot", port));
 }
 
 RedisServer& RedisCluster::node_at(int port) {

@@ -24,7 +24,7 @@ using Kind = Verdict::Kind;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kTenMegabytes = 10 << 20;
-constexpr milliseconds kShort{200};
+constexpr milliseconds kShort{2'000};
 
 class Containment : public testing::Test {
  protected:
@@ -42,7 +42,7 @@ void expect_timeout(const Verdict& verdict) {
   EXPECT_EQ(verdict.code, reason::kHandlerTimeout);
   EXPECT_TRUE(verdict.unknown);
   EXPECT_TRUE(verdict.counted);
-  EXPECT_TRUE(verdict.reason.starts_with("the command ran longer than its timeout of 200ms"))
+  EXPECT_TRUE(verdict.reason.starts_with("the command ran longer than its timeout of 2s"))
       << verdict.reason;
 }
 

@@ -149,8 +149,8 @@ TEST(ManyChildren, WithoutAnyRoomNoneIsToBlame) {
 TEST(ManyChildren, DoNotWaitForRoomPastTheirTime) {
   // The first holds the only room for longer than the second's time.
   auto spec = shell("trap '' TERM; exec sleep 600");
-  spec.timeout = std::chrono::milliseconds(300);
-  spec.grace = std::chrono::milliseconds(1000);
+  spec.timeout = std::chrono::milliseconds(2'000);
+  spec.grace = std::chrono::milliseconds(5'000);
   const auto handler = handler_of(spec);
   constexpr int kRoomForOne = 9;
   const FewDescriptors few(kRoomForOne);

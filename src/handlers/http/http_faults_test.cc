@@ -164,7 +164,7 @@ TEST_F(HttpFaultsTest, ARefusalIsNoLessOneForItsLength) {
 }
 
 TEST_F(HttpFaultsTest, NoAnswerInTime) {
-  spec_.timeout = milliseconds(300);
+  spec_.timeout = milliseconds(2'000);
   expect_unknown(call_answered(test::raw("", Then::kHang)), reason::kHandlerTimeout);
   HttpReply slow = test::reply(200, std::string(10'000, 'a'));
   slow.every = milliseconds(5);

@@ -60,8 +60,10 @@ TEST(FileCrash, KilledReadersLoseNothing) {
       return settle_for_ever(path, dir.file("positions"), dir.file("ledger"), mine, voice);
     });
     ASSERT_TRUE(child.wait_ready());
-    ended = kills >= 10 ? child.line(seconds(60)) == "end"
-                        : child.line(milliseconds(random.below(10))) == "end";
+    const auto said =
+        child.line(kills >= 10 ? milliseconds(60'000) : milliseconds(random.below(10)));
+    // On a busy machine the first may have read all of them.
+    ended = kills > 0 && said == "end";
     child.kill();
     ++kills;
   }

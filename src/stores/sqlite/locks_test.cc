@@ -1,8 +1,10 @@
 // The order in which threads and processes come to the writer.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -87,35 +89,40 @@ TEST(Turnstile, NamesWhoHasTheTurn) {
 TEST(Turnstile, TwoBusyProcessesTakeTurns) {
   const test::TempDir folder;
   const std::string path = folder.file("s.db-semel");
-  const auto turns = [&](const std::atomic<bool>* stop, int most) {
-    Turnstile turnstile(path);
-    int taken = 0;
-    while (taken < most && (stop == nullptr || !*stop)) {
-      Patience::Duration patience = 10s;
-      if (!turnstile.enter(patience)) return -1;
-      std::this_thread::sleep_for(300us);
-      turnstile.leave();
-      ++taken;
-    }
-    return taken;
+  constexpr int kTheirs = 300;
+  // Of both processes. Theirs are counted while the other is at it too, and mine while theirs are.
+  struct Turns {
+    std::atomic<int> mine{0}, theirs{0};
   };
-  test::ChildProcess other = test::ChildProcess::fork([&](test::ChildProcess::Voice& voice) {
-    voice.ready();
-    const int taken = turns(nullptr, 300);
-    voice.say(std::to_string(taken));
+  void* const shared =
+      ::mmap(nullptr, sizeof(Turns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  Turns& turns = *new (shared) Turns;
+  const auto take_turn = [](Turnstile& turnstile) {
+    Patience::Duration patience = 10s;
+    if (!turnstile.enter(patience)) return false;
+    std::this_thread::sleep_for(300us);
+    turnstile.leave();
+    return true;
+  };
+  test::ChildProcess other = test::ChildProcess::fork([&](test::ChildProcess::Voice&) {
+    while (turns.mine == 0) std::this_thread::sleep_for(1ms);
+    Turnstile turnstile(path);
+    while (turns.theirs < kTheirs && take_turn(turnstile)) ++turns.theirs;
     return 0;
   });
-  ASSERT_TRUE(other.wait_ready());
-  std::atomic<bool> stop = false;
-  int mine = 0;
-  std::jthread busy([&] { mine = turns(&stop, 100'000); });
-  const auto theirs = other.line();
-  stop = true;
-  busy.join();
-  ASSERT_TRUE(theirs.has_value());
-  EXPECT_EQ(*theirs, "300");
+  Turnstile turnstile(path);
+  int before = 0;
+  while (turns.theirs < kTheirs && take_turn(turnstile)) {
+    ++turns.mine;
+    if (turns.theirs == 0) before = turns.mine;
+  }
+  const int mine = turns.mine - before;
+  ASSERT_TRUE(other.wait().has_value());
+  EXPECT_EQ(turns.theirs, kTheirs);
   EXPECT_GE(mine, 100) << "of 300 turns of the other";
   EXPECT_LE(mine, 900);
+  ::munmap(shared, sizeof(Turns));
 }
 
 }  // namespace

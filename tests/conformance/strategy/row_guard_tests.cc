@@ -1,6 +1,7 @@
 // pessimistic_lock and optimistic_lock: one effect for a business row, whatever the messages' keys.
 #include <atomic>
 #include <future>
+#include <mutex>
 #include <thread>
 
 #include <semel/reason.h>
@@ -159,9 +160,18 @@ TEST_P(OptimisticLockSuite, OneBatchMayHoldThemAll) {
 TEST_P(OptimisticLockSuite, OfTwoOfOneVersionOneIsTooLate) {
   place_->sql("INSERT INTO orders VALUES (1, 'NEW', 1, 0)");
   auto unit = changing("neighbour", "UPDATE orders SET version = 2, n = 1 WHERE id = 1");
-  const auto strategy = guarded(*inner_, work());
+  std::promise<void> begun;
+  std::once_flag told;
+  const auto strategy =
+      guarded(*inner_, [&, write = work()](const Message& message, Transaction& tx) {
+        std::call_once(told, [&] { begun.set_value(); });
+        return write(message, tx);
+      });
   // Its guard reads version 1, which is committed still, and its write waits for the row.
   auto ending = std::async(std::launch::async, [&] { return one(*strategy, about("late", 1)); });
+  if (!inner_->traits().single_writer) {
+    EXPECT_EQ(begun.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  }
   std::this_thread::sleep_for(milliseconds(150));
   commit(std::move(unit));
   const Outcome late = last(ending.get(), "late");

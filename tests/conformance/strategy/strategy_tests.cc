@@ -179,6 +179,7 @@ TEST_P(StrategySuite, AStoreThatFailsAtAnyCallLosesNothing) {
 }
 
 TEST_P(RecordStrategySuite, TwoThreadsAtOnce) {
+  lease_ = kLongLease;
   const auto one = strategy();
   const auto all = keys(200);
   std::vector<std::thread> threads;
@@ -200,6 +201,7 @@ TEST_P(RecordStrategySuite, TwoThreadsAtOnce) {
 
 TEST_P(RecordStrategySuite, TwoStoresOnOnePlace) {
   if (!inner_->traits().durable) GTEST_SKIP() << "trait: not durable, so nobody else can open it";
+  lease_ = kLongLease;
   const auto other = place_->open();
   const auto number = other->attach({"payments", "test", false, std::nullopt});
   ASSERT_TRUE(number);
