@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/cli/window.h"
 #include "tests/support/redis_server.h"
 
 namespace semel::test {
@@ -26,21 +27,6 @@ class FrontProgram : public testing::Test {
   static std::int64_t sum(const Scene& scene) {
     return scene.number("SELECT sum(balance) FROM account");
   }
-  static std::size_t by_window(const Program& run) {
-    return count_of(run.out(), "duplicate  front");
-  }
-  // Sends the first `count` again until the window answers them all at once: on a busy machine it
-  // is not believed for a while.
-  static bool window_answers(const Scene& scene, const Program& run, int count) {
-    const auto all = static_cast<std::size_t>(count);
-    return comes_true([&] {
-      const std::size_t before = by_window(run);
-      const std::size_t ended = count_of(run.out(), "  duplicate");
-      add(scene, 0, count);
-      return comes_true([&] { return count_of(run.out(), "  duplicate") >= ended + all; }) &&
-             by_window(run) == before + all;
-    });
-  }
   static void stop(Program& run) {
     run.signal(SIGTERM);
     const Ran ran = run.wait();
@@ -57,7 +43,7 @@ TEST_F(FrontProgram, DuplicatesAreAnsweredByRedisUntilARecordIsForgottenOrItIsGo
   ASSERT_TRUE(comes_true([&] { return sum(scene) == 10; })) << run.err();
   // What is kept, and what it was tried with.
   ASSERT_TRUE(comes_true([&] { return std::stoi(redis.query("DBSIZE")) >= 11; }));
-  EXPECT_TRUE(window_answers(scene, run, 10)) << run.out() << run.err();
+  EXPECT_TRUE(window_answers(run, 10, [&] { add(scene, 0, 10); })) << run.out() << run.err();
   EXPECT_EQ(sum(scene), 10);
 
   const Ran forgotten = scene.semel({"records", "forget", "p-1", "-y"});
@@ -85,15 +71,15 @@ TEST_F(FrontProgram, AFencedDuplicateIsAnsweredBeforeItIsKept) {
       "    handler: { exec: { command: [/bin/true], honours_key: true } }\n");
   add(scene, 0, 5);
   Program run({"run", scene.config()});
-  ASSERT_TRUE(comes_true([&] { return count_of(run.out(), "  done ") >= 5; })) << run.err();
-  EXPECT_TRUE(window_answers(scene, run, 5)) << run.out() << run.err();
-  const std::string answered =
-      fmt::format("payments: front in process {}: answered {}, asked ", run.pid(), by_window(run));
+  ASSERT_TRUE(comes_true([&] { return endings_of(run).done >= 5; })) << run.err();
+  EXPECT_TRUE(window_answers(run, 5, [&] { add(scene, 0, 5); })) << run.out() << run.err();
+  const std::string answered = fmt::format("payments: front in process {}: answered {}, asked ",
+                                           run.pid(), endings_of(run).by_window);
   EXPECT_TRUE(comes_true([&] {
     return scene.semel({"status"}).out.find(answered) != std::string::npos;
   })) << scene.semel({"status"}).out;
   stop(run);
-  EXPECT_EQ(count_of(run.out(), "  done "), 5U) << run.out();
+  EXPECT_EQ(endings_of(run).done, 5U) << run.out();
 }
 
 TEST_F(FrontProgram, CheckNamesItAndRefusesWhereItCannotStand) {

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <random>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,6 +35,21 @@ Payments make_payments(std::size_t count, std::size_t reused, std::uint64_t seed
   for (const auto& [at, line] : order) made.lines += line;
   made.deliveries = order.size();
   return made;
+}
+
+int kill_runs(const std::string& config, const Payments& made, int kills, std::uint64_t seed,
+              const std::function<std::int64_t()>& sum) {
+  std::mt19937_64 random(seed);
+  int killed = 0;
+  for (int i = 0; i < kills; ++i) {
+    const std::int64_t goal = i == 0 ? 0 : sum() + made.sum / (kills + 2);
+    Program runner({"run", config, "--once", "-q"});
+    while (runner.runs() && sum() < goal) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % (i == 0 ? 30'000 : 3'000)));
+    runner.signal(SIGKILL);
+    if (runner.wait().signal == SIGKILL) ++killed;
+  }
+  return killed;
 }
 
 }  // namespace semel::test

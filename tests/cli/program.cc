@@ -27,7 +27,6 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kPoll{2};
-constexpr milliseconds kLookAgain{5};
 
 [[noreturn]] void give_up(const char* what) {
   std::perror(what);
@@ -173,14 +172,6 @@ Ran Program::wait(milliseconds patience) {
 }
 
 Ran run(const Words& words, const StartOptions& options) { return Program(words, options).wait(); }
-
-bool comes_true(const std::function<bool()>& true_now, milliseconds within) {
-  for (const auto until = steady_clock::now() + within; !true_now();) {
-    if (steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(kLookAgain);
-  }
-  return true;
-}
 
 bool tells(const Program& program, std::string_view text) {
   return comes_true([&] { return program.err().find(text) != std::string::npos; });

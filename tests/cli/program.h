@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/temp_dir.h"
+#include "tests/support/waiting.h"
 
 namespace semel::test {
 
@@ -64,9 +65,6 @@ class Program {
 
 Ran run(const Words& words, const StartOptions& options = {});
 
-// Waits until it is so; false when it took too long.
-bool comes_true(const std::function<bool()>& true_now,
-                std::chrono::milliseconds within = std::chrono::seconds(30));
 // Waits until `text` stands in its stderr.
 bool tells(const Program& program, std::string_view text);
 std::size_t count_of(std::string_view text, std::string_view part);

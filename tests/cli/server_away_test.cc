@@ -27,9 +27,6 @@ class ServerAway : public ::testing::TestWithParam<ServerKind> {
     const Ran ran = scene_.semel({"send", "payments", "-"}, {.input = lines});
     ASSERT_EQ(ran.code, 0) << ran.err;
   }
-  bool all_done(std::chrono::seconds within) const {
-    return comes_true([&] { return scene_.sum() >= sent_; }, within);
-  }
 
   int sent_ = 0;
   const std::unique_ptr<DatabaseServer> server_ = GetParam().own();
@@ -50,7 +47,7 @@ TEST_P(ServerAway, ARunSaysItOnceGoesOnAndLosesNothing) {
     std::this_thread::sleep_for(seconds(1));
     server_->start();
   }
-  EXPECT_TRUE(all_done(seconds(120))) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return scene_.sum() >= sent_; }, seconds(120))) << runner.err();
   runner.signal(SIGTERM);
   const Ran ran = runner.wait();
   EXPECT_EQ(ran.code, 0) << ran.err;

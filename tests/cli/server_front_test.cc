@@ -18,6 +18,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/cli/server_scene.h"
+#include "tests/cli/window.h"
 #include "tests/support/redis_server.h"
 
 namespace semel::test {
@@ -150,14 +151,14 @@ class FrontedRun {
 
   const Program& program() const { return program_; }
   std::string said() const { return program_.out() + program_.err(); }
-  std::size_t done() const { return count_of(program_.out(), "  done "); }
-  std::size_t by_window() const { return count_of(program_.out(), "duplicate  front"); }
-  std::size_t by_record() const { return count_of(program_.out(), "  duplicate") - by_window(); }
+  std::size_t done() const { return endings_of(program_).done; }
+  std::size_t by_window() const { return endings_of(program_).by_window; }
+  std::size_t by_record() const { return endings_of(program_).by_record; }
   std::size_t times_store_away() const { return count_of(program_.err(), "store: error"); }
   std::size_t times_store_back() const { return count_of(program_.err(), "store works again"); }
   // So many have ended.
   bool ends(std::size_t count) const {
-    return comes_true([&] { return done() + by_window() + by_record() >= count; });
+    return comes_true([&] { return endings_of(program_).all() >= count; });
   }
   void stop() {
     program_.signal(SIGTERM);
@@ -175,16 +176,9 @@ class FrontedRun {
   Program program_;
 };
 
-// Sends what is completed again until the window answers all of it at once: on a busy machine it is
-// not believed for a while, and another process that begins makes it forget.
 bool window_answers(const FrontedScene& scene, const FrontedRun& run, int from, int to) {
-  const auto count = static_cast<std::size_t>(to - from);
-  return comes_true([&] {
-    const std::size_t windows = run.by_window();
-    const std::size_t ended = run.done() + windows + run.by_record();
-    scene.add(from, to);
-    return run.ends(ended + count) && run.by_window() == windows + count;
-  });
+  return test::window_answers(run.program(), static_cast<std::size_t>(to - from),
+                              [&] { scene.add(from, to); });
 }
 
 Effects once_each(int count) {

@@ -102,18 +102,8 @@ TEST_P(ServerPayments, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
   const Payments made = make_payments(size().payments, size().reused, seed);
   write_file(scene.file("in.jsonl"), made.lines);
   ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
-  std::mt19937_64 random(seed);
-  int killed = 0;
-  for (int i = 0; i < size().kills; ++i) {
-    // Killed as it begins, then when it got some way: later each time, and at no certain place of a
-    // batch. On a busy machine a run may be through before its progress is seen.
-    const std::int64_t goal = i == 0 ? 0 : scene.sum() + made.sum / (size().kills + 2);
-    Program runner({"run", scene.config(), "--once", "-q"});
-    while (runner.runs() && scene.sum() < goal) std::this_thread::sleep_for(milliseconds(1));
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % (i == 0 ? 30'000 : 3'000)));
-    runner.signal(SIGKILL);
-    if (runner.wait().signal == SIGKILL) ++killed;
-  }
+  const int killed =
+      kill_runs(scene.config(), made, size().kills, seed, [&] { return scene.sum(); });
   EXPECT_GE(killed, 1) << "the kills did not hit";
   const Ran last = scene.semel({"run", "--once", "-q"});
   EXPECT_EQ(last.code, 0) << last.err;

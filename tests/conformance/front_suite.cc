@@ -21,9 +21,9 @@ namespace semel {
 namespace {
 
 using conformance::at;
-using conformance::comes;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using test::comes_true;
 
 std::vector<FrontEntry> entries_of(std::string_view prefix, std::size_t count) {
   std::vector<FrontEntry> entries(count);
@@ -85,7 +85,7 @@ TEST_P(EveryFrontWindow, FindsWhatItKeepsAndNothingElse) {
   EXPECT_TRUE(window->look({})->empty());
   const auto kept = entries_of("a", 300);
   window->keep(kept);
-  EXPECT_TRUE(comes([&] { return found_in(*window, kept) == kept.size(); }));
+  EXPECT_TRUE(comes_true([&] { return found_in(*window, kept) == kept.size(); }));
   auto mixed = entries_of("b", 3);
   mixed[1] = kept[7];
   const auto found = window->look(names_of(mixed)).value();
@@ -97,11 +97,11 @@ TEST_P(EveryFrontWindow, FindsWhatItKeepsAndNothingElse) {
 TEST_P(EveryFrontWindow, ForgetsWhenTheTimeIsOver) {
   const auto window = make(milliseconds(400));
   const auto kept = entries_of("a", 20);
-  ASSERT_TRUE(comes([&] {
+  ASSERT_TRUE(comes_true([&] {
     window->keep(kept);
     return found_in(*window, kept) == kept.size();
   }));
-  EXPECT_TRUE(comes([&] { return found_in(*window, kept) == 0; }));
+  EXPECT_TRUE(comes_true([&] { return found_in(*window, kept) == 0; }));
 }
 
 TEST_P(EveryFrontWindow, ServesSeveralThreads) {
@@ -114,7 +114,7 @@ TEST_P(EveryFrontWindow, ServesSeveralThreads) {
         window->keep({&one, 1});
         EXPECT_TRUE(window->look({&one.name, 1}).has_value());
       }
-      EXPECT_TRUE(comes([&] { return found_in(*window, mine) == mine.size(); }));
+      EXPECT_TRUE(comes_true([&] { return found_in(*window, mine) == mine.size(); }));
     });
   }
   for (auto& thread : threads) thread.join();

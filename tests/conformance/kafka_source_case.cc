@@ -10,6 +10,7 @@
 #include "sources/kafka/make_kafka_source.h"
 #include "tests/conformance/source_case.h"
 #include "tests/support/kafka_server.h"
+#include "tests/support/waiting.h"
 
 namespace semel::conformance {
 namespace {
@@ -242,10 +243,7 @@ TEST(KafkaSource, OnlyWhatWasCommittedInATransactionIsSeenAndItsMarksAreNoLag) {
   server.produce_in_transaction(topic, {"3"}, false);
   server.produce_in_transaction(topic, {"4"}, true);
   // A mark may follow the answer to its transaction.
-  const auto marked = std::chrono::steady_clock::now() + 20s;
-  while (server.end_of(topic, 0) < 7 && std::chrono::steady_clock::now() < marked) {
-    std::this_thread::sleep_for(20ms);
-  }
+  EXPECT_TRUE(test::comes_true([&] { return server.end_of(topic, 0) >= 7; }));
   EXPECT_EQ(server.end_of(topic, 0), 7) << "four records, three marks";
   Member member(spec_of(topic));
   const auto arrivals = member.receive(3);

@@ -31,8 +31,8 @@ namespace semel {
 namespace {
 
 using conformance::at;
-using conformance::comes;
 using std::chrono::milliseconds;
+using test::comes_true;
 
 // One process's way of a message: a strategy behind a window on a live server, a store, effects.
 class Process {
@@ -124,11 +124,12 @@ TEST_F(RedisFrontLive, ADuplicateIsAnsweredByItAndAFlushOnlyForgets) {
   test::RedisServer server(test::RedisServer::fast());
   Process process(*store_, number_, at(server.url(), "f:"));
   EXPECT_EQ(process.deliver({"a", "b"}), "dd");
-  ASSERT_TRUE(comes([&] { return process.knows("a") && process.knows("b"); }));
+  ASSERT_TRUE(comes_true([&] { return process.knows("a") && process.knows("b"); }));
   EXPECT_EQ(process.deliver({"a", "c", "b"}), "fdf");
   server.query("FLUSHALL");
   EXPECT_EQ(process.deliver({"a", "b"}), "rr");
-  ASSERT_TRUE(comes([&] { return process.knows("a"); })) << "the record's answer is kept again";
+  ASSERT_TRUE(comes_true([&] { return process.knows("a"); }))
+      << "the record's answer is kept again";
   for (const auto& [key, times] : process.effects) EXPECT_EQ(times, 1) << key;
   EXPECT_TRUE(process.seen.troubles().empty());
 }
@@ -137,7 +138,7 @@ TEST_F(RedisFrontLive, WhateverElseLiesUnderItsNamesIsUnknown) {
   test::RedisServer server(test::RedisServer::fast());
   Process process(*store_, number_, at(server.url(), "f:"));
   EXPECT_EQ(process.deliver({"known", "twin"}), "dd");
-  ASSERT_TRUE(comes([&] { return process.knows("known") && process.knows("twin"); }));
+  ASSERT_TRUE(comes_true([&] { return process.knows("known") && process.knows("twin"); }));
   const auto its = names(server, "f:");
   ASSERT_EQ(its.size(), 2U);
   const std::string first = server.run({"GET", its[0]});
@@ -176,7 +177,7 @@ TEST_F(RedisFrontLive, AnotherStoreOnTheSameServerIsNotBelieved) {
   const std::string prefix = server.new_database() + ":";
   Process process(*store_, number_, at(server.url(), prefix));
   EXPECT_EQ(process.deliver({"a"}), "d");
-  ASSERT_TRUE(comes([&] { return process.knows("a"); }));
+  ASSERT_TRUE(comes_true([&] { return process.knows("a"); }));
   const auto other_store = make_memory_store();
   const auto number = other_store->attach({"pay", "recipe", false, std::nullopt}).value();
   ASSERT_EQ(number, number_);
@@ -191,7 +192,7 @@ TEST_F(RedisFrontLive, TwoProcessesShareItAndForgettingReachesBoth) {
   Process two(*store_, number_, at(server.url(), prefix));
   one.turn();
   EXPECT_EQ(one.deliver({"a"}), "d");
-  ASSERT_TRUE(comes([&] { return two.knows("a"); }));
+  ASSERT_TRUE(comes_true([&] { return two.knows("a"); }));
   EXPECT_EQ(two.deliver({"a"}), "f");
   ASSERT_TRUE(store_->facets().records->forget(test::make_message(number_, "a").key().id).value());
   ASSERT_TRUE(reseal_fronts(*store_, number_, system_environment()).value());
@@ -219,7 +220,7 @@ TEST_F(RedisFrontLive, AServerThatIsKilledIsToldOnceAndNobodyIsDoneTwice) {
     }
   };
   round(60);
-  ASSERT_TRUE(comes([&] { return process.knows(*sent.begin()); }));
+  ASSERT_TRUE(comes_true([&] { return process.knows(*sent.begin()); }));
   EXPECT_EQ(process.deliver({*sent.begin()}), "f");
   server.kill();
   round(60);
@@ -227,7 +228,7 @@ TEST_F(RedisFrontLive, AServerThatIsKilledIsToldOnceAndNobodyIsDoneTwice) {
   round(20);
   EXPECT_EQ(process.seen.troubles().size(), 1U);
   server.start();
-  ASSERT_TRUE(comes([&] {
+  ASSERT_TRUE(comes_true([&] {
     process.turn();
     return process.seen.troubles().size() == 2;
   }));
@@ -238,7 +239,7 @@ TEST_F(RedisFrontLive, AServerThatIsKilledIsToldOnceAndNobodyIsDoneTwice) {
   for (const auto& [key, times] : process.effects) EXPECT_EQ(times, 1) << key;
   const std::string last = *sent.rbegin();
   process.deliver({last});
-  ASSERT_TRUE(comes([&] { return process.knows(last); })) << "it is asked again";
+  ASSERT_TRUE(comes_true([&] { return process.knows(last); })) << "it is asked again";
 }
 
 TEST_F(RedisFrontLive, AServerThatHangsCostsOneTimeLimit) {
@@ -265,7 +266,7 @@ TEST_F(RedisFrontLive, AServerThatIsFullOnlyForgets) {
   server.query("CONFIG SET maxmemory 1");
   EXPECT_EQ(process.deliver({"a", "b"}), "dd");
   // The refusal is heard of by a later look.
-  ASSERT_TRUE(comes([&] {
+  ASSERT_TRUE(comes_true([&] {
     EXPECT_EQ(process.deliver({"a"}), "r");
     return !process.seen.troubles().empty();
   }));
@@ -273,12 +274,12 @@ TEST_F(RedisFrontLive, AServerThatIsFullOnlyForgets) {
   process.turn();
   EXPECT_EQ(process.seen.troubles().size(), 1U);
   server.query("CONFIG SET maxmemory 64mb");
-  ASSERT_TRUE(comes([&] {
+  ASSERT_TRUE(comes_true([&] {
     process.turn();
     return process.seen.troubles().size() == 2;
   }));
   EXPECT_EQ(process.deliver({"a"}), "r");
-  EXPECT_TRUE(comes([&] { return process.knows("a"); }));
+  EXPECT_TRUE(comes_true([&] { return process.knows("a"); }));
   for (const auto& [key, times] : process.effects) EXPECT_EQ(times, 1) << key;
 }
 

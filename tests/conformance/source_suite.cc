@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/conformance/source_case.h"
+#include "tests/support/waiting.h"
 
 namespace semel::conformance {
 namespace {
@@ -45,12 +46,11 @@ TEST_P(SourceSuite, LimitsHold) {
   open();
   // How many one answer has; a broker may still be sending them.
   const auto come = [&](const ReceiveLimits& limits) {
-    const auto by = std::chrono::steady_clock::now() + 20s;
     std::size_t count = 0;
-    while (count == 0 && std::chrono::steady_clock::now() < by) {
-      woken(50ms);
+    test::comes_true([&] {
       count = source().receive(limits).value().arrivals.size();
-    }
+      return count > 0;
+    });
     return count;
   };
   for (std::size_t taken = 0, more = 1; taken < 7; taken += more) {

@@ -8,22 +8,18 @@
 #include <functional>
 #include <future>
 #include <stdexcept>
-#include <thread>
 #include <vector>
+
+#include "tests/support/waiting.h"
 
 namespace semel::test {
 namespace {
 
 constexpr std::chrono::seconds kNodePatience{60};
-constexpr std::chrono::milliseconds kNodeStep{50};
 constexpr int kOffsetPartitions = 2;  // as kafka_broker has it
 
 void wait_for_nodes(const std::string& what, const std::function<bool()>& done) {
-  const auto until = std::chrono::steady_clock::now() + kNodePatience;
-  while (std::chrono::steady_clock::now() < until) {
-    if (done()) return;
-    std::this_thread::sleep_for(kNodeStep);
-  }
+  if (comes_true(done, kNodePatience)) return;
   throw std::runtime_error("the Kafka cluster: " + what + " takes too long");
 }
 

@@ -13,6 +13,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/support/waiting.h"
+
 namespace semel::test {
 namespace {
 
@@ -235,14 +237,14 @@ std::string KafkaServer::new_topic(
   for (const auto& [setting, value] : settings) {
     check(rd_kafka_NewTopic_set_config(topic.get(), setting.c_str(), value.c_str()), setting);
   }
-  const auto by = std::chrono::steady_clock::now() + milliseconds(kBrokerPatience);
-  auto code = create_topic(handle.get(), topic.get());
+  rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
   // So a broker answers that stood still for longer than its session, and is not missed for long.
-  while (code == RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR &&
-         std::chrono::steady_clock::now() < by) {
-    std::this_thread::sleep_for(milliseconds(100));
-    code = create_topic(handle.get(), topic.get());
-  }
+  comes_true(
+      [&] {
+        code = create_topic(handle.get(), topic.get());
+        return code != RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR;
+      },
+      milliseconds(kBrokerPatience));
   check(code, kNoTopic);
   return name;
 }

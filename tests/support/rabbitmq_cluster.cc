@@ -2,17 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
+
+#include "tests/support/waiting.h"
 
 namespace semel::test {
 namespace {
 
 // Its nodes are reached at 127.0.0.1 alone.
 constexpr const char* kCookie = "TESTSOFONEMACHINE";
-constexpr std::chrono::milliseconds kNamesStep{20};
 constexpr int kNamesPorts = 20;
 
 }  // namespace
@@ -44,13 +43,13 @@ int RabbitmqCluster::keep_names() {
     const std::string place = std::to_string(port);
     names_ = std::make_unique<ServerProcess>(
         command({"/usr/bin/env", "epmd", "-port", place, "-address", "127.0.0.1"}));
+    const auto answers = [&] {
+      return run_to_end(
+                 command({"/usr/bin/env", "timeout", "60", "epmd", "-port", place, "-names"})) == 0;
+    };
     // It ends where somebody has taken the port meanwhile.
-    while (names_->running()) {
-      if (run_to_end(
-              command({"/usr/bin/env", "timeout", "60", "epmd", "-port", place, "-names"})) == 0) {
-        return port;
-      }
-      std::this_thread::sleep_for(kNamesStep);
+    if (comes_true([&] { return !names_->running() || answers(); }) && names_->running()) {
+      return port;
     }
   }
   throw std::runtime_error("nobody keeps the names of a cluster:\n" +

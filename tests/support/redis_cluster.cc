@@ -10,7 +10,8 @@
 #include <random>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
+
+#include "tests/support/waiting.h"
 
 namespace semel::test {
 namespace {
@@ -18,18 +19,16 @@ namespace {
 constexpr int kMasters = 3;
 constexpr int kSlots = 16'384;
 constexpr std::chrono::seconds kClusterPatience{60};
-constexpr std::chrono::milliseconds kClusterStep{20};
 
 void wait_for(const std::string& what, const std::function<bool()>& done) {
-  const auto until = std::chrono::steady_clock::now() + kClusterPatience;
-  while (std::chrono::steady_clock::now() < until) {
+  const auto answers_and_is = [&] {
     try {
-      if (done()) return;
+      return done();
     } catch (const std::runtime_error&) {
-      // Some node does not answer yet.
+      return false;  // Some node does not answer yet.
     }
-    std::this_thread::sleep_for(kClusterStep);
-  }
+  };
+  if (comes_true(answers_and_is, kClusterPatience)) return;
   throw std::runtime_error("the Redis Cluster: " + what + " takes too long");
 }
 

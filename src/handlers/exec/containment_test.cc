@@ -136,7 +136,7 @@ TEST_F(Containment, AStopIsNotCounted) {
       handler_of(shell(fmt::format("echo up > {}; exec sleep 600", folder.file("up"))));
   TestCall call;
   call.begin(handler);
-  ASSERT_TRUE(wait_until([&] { return ::access(folder.file("up").c_str(), F_OK) == 0; }));
+  ASSERT_TRUE(test::comes_true([&] { return ::access(folder.file("up").c_str(), F_OK) == 0; }));
   call.stop();
   const Verdict verdict = *call.wait();
   EXPECT_EQ(verdict.kind, Kind::kRetry);
@@ -224,7 +224,7 @@ TEST_F(Containment, TheHandlersEndKillsWhatRuns) {
       "trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; sleep 600; exit 0", folder.file("pid"))));
   TestCall call;
   call.begin(handler);
-  ASSERT_TRUE(wait_until([&] { return ::access(folder.file("pid").c_str(), F_OK) == 0; }));
+  ASSERT_TRUE(test::comes_true([&] { return ::access(folder.file("pid").c_str(), F_OK) == 0; }));
   const pid_t pid = pid_in(test::read_file(folder.file("pid")));
   handler = nullptr;
   EXPECT_FALSE(is_alive(pid));
@@ -258,7 +258,7 @@ TEST_F(Containment, CommandsDieWithTheirParent) {
     (void)call.begin(handler).wait();
     return 0;
   });
-  ASSERT_TRUE(wait_until([&] { return ::access(folder.file("pid").c_str(), F_OK) == 0; }));
+  ASSERT_TRUE(test::comes_true([&] { return ::access(folder.file("pid").c_str(), F_OK) == 0; }));
   const pid_t pid = pid_in(test::read_file(folder.file("pid")));
   EXPECT_TRUE(is_alive(pid));
   parent.kill();

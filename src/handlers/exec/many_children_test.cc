@@ -61,7 +61,7 @@ TEST(ManyChildren, AllRunAtOnceAndEachGetsItsOwn) {
   const Calls calls = make_calls(kMany);
   for (const auto& call : calls) call->begin(handler);
   for (int i = 0; i < kMany; ++i) {
-    ASSERT_TRUE(wait_until([&] {
+    ASSERT_TRUE(test::comes_true([&] {
       return ::access(folder.file(fmt::format("k-{}", i)).c_str(), F_OK) == 0;
     })) << i;
   }

@@ -115,18 +115,9 @@ bool is_alive(pid_t pid) {
 }
 
 bool ends(pid_t pid) {
-  return wait_until([&] { return !is_alive(pid); });
+  return test::comes_true([&] { return !is_alive(pid); });
 }
 
 bool has_children() { return ::waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD; }
-
-bool wait_until(const std::function<bool()>& holds) {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
 
 }  // namespace semel::handlers::exec

@@ -16,6 +16,7 @@
 #include <semel/handler.h>
 
 #include "core/exec_spec.h"
+#include "tests/support/waiting.h"
 
 namespace semel::handlers::exec {
 
@@ -74,6 +75,5 @@ bool is_alive(pid_t pid);
 bool ends(pid_t pid);
 // This process has a child, running or not collected.
 bool has_children();
-bool wait_until(const std::function<bool()>& holds);
 
 }  // namespace semel::handlers::exec

@@ -160,7 +160,7 @@ TEST_F(KafkaPublishing, WhoMayNotWriteWaitsForTheRight) {
 TEST_F(KafkaPublishing, AWrongPasswordIsSaid) {
   spec_.topic = server().new_topic();
   spec_.brokers = server().login_brokers();
-  spec_.timeout = std::chrono::seconds(20);
+  spec_.timeout = std::chrono::seconds(6);
   spec_.properties = {{"security.protocol", "sasl_plaintext"},
                       {"sasl.mechanism", "PLAIN"},
                       {"sasl.username", "owner"},

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "stores/redis/test_place.h"
+#include "tests/support/waiting.h"
 
 namespace semel::redis {
 namespace {
@@ -73,13 +74,11 @@ TEST_F(HeldNames, AHolderThatWasCutOffComesBack) {
   ASSERT_NE(mine, nullptr);
   const std::string before = connection();
   shared().run({"CLIENT", "KILL", "ID", before});
-  const auto until = std::chrono::steady_clock::now() + 10s;
   const auto is_back = [&] {
     const std::string now = connection();
     return !now.empty() && now != before;
   };
-  while (!is_back() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(10ms);
-  EXPECT_TRUE(is_back()) << connection();
+  EXPECT_TRUE(test::comes_true(is_back)) << connection();
   EXPECT_EQ(take(), nullptr);
 }
 

@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <optional>
-#include <thread>
 
 #include "stores/redis/pool.h"
 #include "stores/redis/test_place.h"
 #include "tests/support/tcp_proxy.h"
+#include "tests/support/waiting.h"
 
 namespace semel::redis {
 namespace {
@@ -93,14 +92,14 @@ TEST(RedisWire, OneThatTakesNoMoreConnectionsSaysSo) {
   const RedisServer full({.arguments = {"--maxclients", "1"}});
   std::optional<Wire> first;
   // Whoever asked whether it runs may be on their way out.
-  for (const auto by = std::chrono::steady_clock::now() + 20s; !first;) {
+  ASSERT_TRUE(test::comes_true([&] {
     try {
       first.emplace(target_of(full.url()));
-    } catch (const core::Failure& full_still) {
-      ASSERT_LT(std::chrono::steady_clock::now(), by) << full_still.error().message;
-      std::this_thread::sleep_for(10ms);
+    } catch (const core::Failure&) {
+      return false;
     }
-  }
+    return true;
+  }));
   const Error error = error_from([&] { Wire second(target_of(full.url())); });
   EXPECT_EQ(error.code, "R254") << error.message;
 }
