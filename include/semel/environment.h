@@ -21,11 +21,12 @@ class Random {
   virtual std::uint64_t next() noexcept = 0;
 };
 
-// A named point on a message's way at which a test may stop, delay or kill the process. Built in
-// only where SEMEL_FAILPOINTS is on: never in a release build.
+// Named points on a message's way at which a test may stop, delay or kill the process. The library
+// implements none: a test does (tests/support/failpoints.h).
 class Failpoints {
  public:
   virtual ~Failpoints() = default;
+  // Called when a thread passes `point`, from any thread.
   virtual void hit(std::string_view point) noexcept = 0;
 };
 
@@ -35,8 +36,8 @@ struct Environment {
   Failpoints* failpoints;  // null: none
 };
 
-// The real clock, the kernel's randomness and, in a build with failpoints, the point named by the
-// environment variable SEMEL_FAILPOINT ("point:kill", "point:kill:3" for the third time).
+// The real clock, the kernel's randomness, and no failpoints. The same object at each call; only a
+// test changes it, before the first store, source or consumer exists.
 Environment& system_environment() noexcept;
 
 // The points, in the order a message meets them. The crash matrix runs through all of them.
@@ -65,17 +66,11 @@ inline constexpr std::string_view kAll[] = {
     kReceived,     kBegun,    kClaimed,     kHandlerBefore, kStepBefore,   kStepAfter,
     kHandlerAfter, kFlushed,  kConfirmed,   kFinished,      kCommitBefore, kMarked,
     kKept,         kRecorded, kCommitAfter, kSettleBefore,  kSettleAfter,  kDrained};
-}  // namespace failpoint
 
-#ifdef SEMEL_FAILPOINTS
-#define SEMEL_FAILPOINT(environment, point)                                        \
-  do {                                                                             \
-    if ((environment).failpoints != nullptr) (environment).failpoints->hit(point); \
-  } while (false)
-#else
-#define SEMEL_FAILPOINT(environment, point) \
-  do {                                      \
-  } while (false)
-#endif
+inline void hit(const Environment& environment, std::string_view point) noexcept {
+  if (environment.failpoints != nullptr) [[unlikely]]
+    environment.failpoints->hit(point);
+}
+}  // namespace failpoint
 
 }  // namespace semel

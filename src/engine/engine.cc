@@ -254,7 +254,7 @@ bool RunningEngine::receive(bool sure) {
   for (SourceDesk::Batch& batch : *batches) {
     parts_.observer->on_received(options_.consumer, batch.arrivals.size());
     if (!batch.traits->in_store) held_room_.take(batch.arrivals.size());
-    SEMEL_FAILPOINT(*parts_.environment, failpoint::kReceived);
+    failpoint::hit(*parts_.environment, failpoint::kReceived);
     const std::size_t refused_before = intake_.refused();
     flight_.add(intake_.take_in(std::move(batch.arrivals), *batch.traits));
     for (std::size_t i = refused_before; i < intake_.refused(); ++i) flight_.add_refused();
@@ -344,7 +344,7 @@ void RunningEngine::drain() {
     sources_.settle({Landing::told(kept.source, kept.tag, Settlement::Kind::kRelease)});
   }
   sources_.close(options_.drain_timeout);
-  SEMEL_FAILPOINT(*parts_.environment, failpoint::kDrained);
+  failpoint::hit(*parts_.environment, failpoint::kDrained);
   suspects_left = suspects_left || suspects_left_ || (intake_.suspecting() && !sources_.at_end());
   end_marker(suspects_left);
 }

@@ -82,9 +82,9 @@ Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
     landings.push_back(Landing::of(delivery, Settlement::Kind::kAck));
   }
   if (!landings.empty()) {
-    SEMEL_FAILPOINT(environment_, failpoint::kSettleBefore);
+    failpoint::hit(environment_, failpoint::kSettleBefore);
     sources_.settle(landings);
-    SEMEL_FAILPOINT(environment_, failpoint::kSettleAfter);
+    failpoint::hit(environment_, failpoint::kSettleAfter);
   }
   std::optional<TimePoint> again_at;
   if (!sorted.full.empty()) again_at = now + kAskAgain;

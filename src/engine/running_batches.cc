@@ -183,9 +183,9 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
 }
 
 void RunningEngine::land(std::vector<Landing>& landings) {
-  SEMEL_FAILPOINT(*parts_.environment, failpoint::kSettleBefore);
+  failpoint::hit(*parts_.environment, failpoint::kSettleBefore);
   sources_.settle(landings);
-  SEMEL_FAILPOINT(*parts_.environment, failpoint::kSettleAfter);
+  failpoint::hit(*parts_.environment, failpoint::kSettleAfter);
   if (flight_.land(landings, now())) wake_receiver();
 }
 

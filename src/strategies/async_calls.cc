@@ -50,7 +50,7 @@ class AsyncCalls::Begun {
 
  private:
   void answer(Decision decision) {
-    SEMEL_FAILPOINT(*calls_.context_.environment, failpoint::kHandlerAfter);
+    failpoint::hit(*calls_.context_.environment, failpoint::kHandlerAfter);
     Keeper::Watch* const watch = batch_->watch.get();
     if (watch != nullptr) watch->handler_ended(index_);
     forgive_if_cancelled(decision, watch);
@@ -90,7 +90,7 @@ void AsyncCalls::begin_one(const std::shared_ptr<Batch>& batch, std::size_t inde
     take_down({batch, index, std::move(refused)});
     return;
   }
-  SEMEL_FAILPOINT(*context_.environment, failpoint::kHandlerBefore);
+  failpoint::hit(*context_.environment, failpoint::kHandlerBefore);
   const auto begun = std::make_shared<Begun>(*this, batch, index);
   std::optional<Decision> thrown;
   try {

@@ -96,14 +96,14 @@ Decision decide_native(const Context& context, const Attempt& attempt, Verdict&&
 
 template <class Call>
 Decision decide_call(const Context& context, const Attempt& attempt, Call&& call) {
-  SEMEL_FAILPOINT(*context.environment, failpoint::kHandlerBefore);
+  failpoint::hit(*context.environment, failpoint::kHandlerBefore);
   Decision decision;
   try {
     decision = decide_native(context, attempt, call());
   } catch (...) {
     decision = decide_thrown(attempt);
   }
-  SEMEL_FAILPOINT(*context.environment, failpoint::kHandlerAfter);
+  failpoint::hit(*context.environment, failpoint::kHandlerAfter);
   return decision;
 }
 
@@ -171,7 +171,7 @@ std::vector<Decision> call_batch_handler(const Context& context,
   const auto& handler = std::get<BatchHandler>(context.handler);
   std::vector<Decision> decisions;
   decisions.reserve(messages.size());
-  SEMEL_FAILPOINT(*context.environment, failpoint::kHandlerBefore);
+  failpoint::hit(*context.environment, failpoint::kHandlerBefore);
   try {
     std::vector<Verdict> verdicts = handler(messages, attempts);
     if (verdicts.size() != messages.size()) {
@@ -185,7 +185,7 @@ std::vector<Decision> call_batch_handler(const Context& context,
     decisions.clear();
     for (const Attempt& attempt : attempts) decisions.push_back(decide_thrown(attempt));
   }
-  SEMEL_FAILPOINT(*context.environment, failpoint::kHandlerAfter);
+  failpoint::hit(*context.environment, failpoint::kHandlerAfter);
   return decisions;
 }
 

@@ -35,10 +35,8 @@ TEST_F(PipelineTest, ABatchIsOneTransactionAndItsSecondComingNone) {
   EXPECT_TRUE(keeper_.watched.front().transactional);
   EXPECT_EQ(keeper_.begun, 5);
   EXPECT_EQ(keeper_.ended, 5);
-#ifdef SEMEL_FAILPOINTS
   EXPECT_EQ(environment_.failpoints.hits(failpoint::kHandlerBefore), 5U);
   EXPECT_EQ(environment_.failpoints.hits(failpoint::kHandlerAfter), 5U);
-#endif
 
   const auto second = process(kDedup, keys(5));
   EXPECT_EQ(second.count(Kind::kDuplicate), 5U);

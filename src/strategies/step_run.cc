@@ -182,7 +182,7 @@ void StepRun::finish(std::string_view name, BytesView id, BytesView input, Bytes
 }
 
 std::optional<Decision> StepRun::keep(const StepEntry& entry) {
-  SEMEL_FAILPOINT(*context_.environment, failpoint::kStepBefore);
+  failpoint::hit(*context_.environment, failpoint::kStepBefore);
   const milliseconds patience = std::min(context_.claim.lease, kJournalPatience);
   const auto began = context_.environment->clock->now();
   Backoff backoff(*context_.environment->random, kJournalFirstWait, kJournalLongestWait);
@@ -204,7 +204,7 @@ std::optional<Decision> StepRun::keep(const StepEntry& entry) {
     if (final || late) return away(kept.error(), true);
     backoff.wait();
   }
-  SEMEL_FAILPOINT(*context_.environment, failpoint::kStepAfter);
+  failpoint::hit(*context_.environment, failpoint::kStepAfter);
   return std::nullopt;
 }
 

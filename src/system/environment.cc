@@ -8,12 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <utility>
-
-#ifdef SEMEL_FAILPOINTS
-#include "system/failpoints.h"
-#endif
 
 namespace semel {
 namespace {
@@ -72,29 +67,12 @@ class KernelRandom final : public Random {
   }
 };
 
-std::unique_ptr<Failpoints> failpoints_from_environment() noexcept {
-#ifdef SEMEL_FAILPOINTS
-  const char* const text = std::getenv("SEMEL_FAILPOINT");
-  if (text == nullptr || *text == '\0') return nullptr;
-  Result<system::FailpointSpec> spec = system::parse_failpoint(text);
-  if (!spec) {
-    // A test that believes to inject a fault must not pass without one.
-    std::fprintf(stderr, "semel: SEMEL_FAILPOINT: %s\n", spec.error().message.c_str());
-    std::abort();
-  }
-  return system::make_failpoints(std::move(*spec));
-#else
-  return nullptr;
-#endif
-}
-
 }  // namespace
 
 Environment& system_environment() noexcept {
   static SteadyClock clock;
   static KernelRandom random;
-  static const std::unique_ptr<Failpoints> failpoints = failpoints_from_environment();
-  static Environment environment{&clock, &random, failpoints.get()};
+  static Environment environment{&clock, &random, nullptr};
   return environment;
 }
 

@@ -28,6 +28,7 @@
 
 #include <semel/semel.h>
 
+#include "tests/support/failpoints.h"
 #include "tests/support/ledger.h"
 #include "tests/support/one_thread.h"
 
@@ -316,6 +317,7 @@ int main(int argc, char** argv) {
     if (split != std::string::npos) settings[word.substr(0, split)] = word.substr(split + 1);
   }
   if (argc < 2) return 2;
+  semel::test::install_failpoints_from_environment();
   try {
     return run(argv[1], settings);
   } catch (const std::exception& error) {

@@ -67,9 +67,8 @@ class FaultTable : public testing::TestWithParam<Column> {
     return words;
   }
   Ran run_once(const std::string& failpoint = {}) const {
-    StartOptions options{.environment = kNoProxy};
-    if (!failpoint.empty()) options.environment.push_back("SEMEL_FAILPOINT=" + failpoint);
-    return scene_.semel({"run", "--once", "-o", "jsonl"}, options);
+    return scene_.semel({"run", "--once", "-o", "jsonl"},
+                        {.environment = kNoProxy, .failpoint = failpoint});
   }
   void ends_well() const {
     const Ran ran = run_once();

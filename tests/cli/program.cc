@@ -77,9 +77,11 @@ Words environment_with(const Words& added) {
 }  // namespace
 
 Program::Program(const Words& words, const StartOptions& options) {
-  Words all = {SEMEL_PROGRAM};
+  Words all = {options.failpoint.empty() ? SEMEL_PROGRAM : SEMEL_PROGRAM_WITH_FAILPOINTS};
   all.insert(all.end(), words.begin(), words.end());
-  const Words environment = environment_with(options.environment);
+  Words added = options.environment;
+  if (!options.failpoint.empty()) added.push_back("SEMEL_FAILPOINT=" + options.failpoint);
+  const Words environment = environment_with(added);
   auto arguments = pointers_to(all);
   auto variables = pointers_to(environment);
   int input[2] = {-1, -1};

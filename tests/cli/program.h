@@ -22,6 +22,7 @@ using Words = std::vector<std::string>;
 struct StartOptions {
   std::string input = {};       // on stdin, then its end
   Words environment = {};       // "NAME=value", instead of what is inherited
+  std::string failpoint = {};   // as in tests/support/failpoints.h; empty: none
   std::string folder = {};      // where it starts; empty: here
   std::optional<int> out = {};  // its stdout, in place of what is captured
   bool ordinary = false;        // root too is bound by the modes of files

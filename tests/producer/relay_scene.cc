@@ -66,9 +66,8 @@ void kill_between_publish_and_mark(const Scene& scene) {
   std::mt19937_64 random(seed);
   for (std::size_t i = 0; i < relay_kills(); ++i) {
     const auto answer = kFirstAnswer + random() % (kLastAnswer - kFirstAnswer + 1);
-    const Ran ran = scene.semel(
-        {"run", "--once", "-q"},
-        {.environment = {fmt::format("SEMEL_FAILPOINT=handler.after:kill:{}", answer)}});
+    const Ran ran = scene.semel({"run", "--once", "-q"},
+                                {.failpoint = fmt::format("handler.after:kill:{}", answer)});
     ASSERT_EQ(ran.signal, SIGKILL) << "kill " << i << " did not fire: " << ran.code << ran.err;
   }
   // What a killed process had in hand is handled one by one.

@@ -62,7 +62,7 @@ Result<std::vector<Claim>> MySqlStore::claim(std::span<const Message* const> mes
   return sql::contained([&] {
     if (messages.empty()) return std::vector<Claim>();
     const auto nonces = sql::draw(*core_.environment.random, messages.size());
-    SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
+    failpoint::hit(core_.environment, failpoint::kBegun);
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
     auto claims = sql::said_again_in_doubt([&] {
       sql::Lent lent(core_.pool);
@@ -72,7 +72,7 @@ Result<std::vector<Claim>> MySqlStore::claim(std::span<const Message* const> mes
       return leases.claim(messages, nonces, options, core_.generations.active(connection, consumer),
                           instance);
     });
-    SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
+    failpoint::hit(core_.environment, failpoint::kClaimed);
     return claims;
   });
 }

@@ -65,13 +65,13 @@ Result<std::vector<Claim>> PostgresStore::claim(std::span<const Message* const> 
   return sql::contained([&] {
     if (messages.empty()) return std::vector<Claim>();
     const auto nonces = sql::draw(*core_.environment.random, messages.size());
-    SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
+    failpoint::hit(core_.environment, failpoint::kBegun);
     auto claims = sql::said_again_in_doubt([&] {
       sql::Lent lent(core_.pool);
       const std::int64_t instance = core_.presence.number_for(*lent);
       return leases_.claim(static_cast<Connection&>(*lent), messages, nonces, options, instance);
     });
-    SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
+    failpoint::hit(core_.environment, failpoint::kClaimed);
     return claims;
   });
 }

@@ -87,14 +87,14 @@ std::vector<Applied> ClusterFinish::end(std::span<const Finish> batch, const Ttl
 
 void ClusterFinish::end_some(std::vector<Ending>& endings, const Ttl& ttl) {
   mark(endings);
-  SEMEL_FAILPOINT(core_.environment, failpoint::kMarked);
+  failpoint::hit(core_.environment, failpoint::kMarked);
   hold(endings);
   find_bodies(endings);
   bury(endings);
   send(endings);
-  SEMEL_FAILPOINT(core_.environment, failpoint::kKept);
+  failpoint::hit(core_.environment, failpoint::kKept);
   write(endings, ttl);
-  SEMEL_FAILPOINT(core_.environment, failpoint::kRecorded);
+  failpoint::hit(core_.environment, failpoint::kRecorded);
   try {
     settle(endings);
     acknowledge(endings);

@@ -110,12 +110,12 @@ bool reopen_dead(Core& core, const KeyId& id, const std::string& name, const Byt
   const auto kept = letter.empty() ? std::nullopt : read_letter(core, letter);
   if (!kept) return reopen(core, name, head, false, note);
   const Bytes row = hold_copy(core, *kept, kHiddenMs, id.view());
-  SEMEL_FAILPOINT(core.environment, failpoint::kKept);
+  failpoint::hit(core.environment, failpoint::kKept);
   if (!reopen(core, name, head, true, note)) {
     settle(core, id.consumer(), {"go", {}, row, {}});
     return false;
   }
-  SEMEL_FAILPOINT(core.environment, failpoint::kRecorded);
+  failpoint::hit(core.environment, failpoint::kRecorded);
   settle(core, id.consumer(), {"wait", {}, row, "0"});
   count_replay(core, letter);
   return true;
@@ -173,7 +173,7 @@ std::optional<Edited> try_to_edit(Core& core, const LetterEdit& edit) {
     if (!head.empty() && !set_print(core, record, head, edit.fingerprint.view())) {
       return std::nullopt;
     }
-    SEMEL_FAILPOINT(core.environment, failpoint::kRecorded);
+    failpoint::hit(core.environment, failpoint::kRecorded);
   }
   call.arguments.push_back(content_of(edit.headers, edit.payload));
   const Edited done = edited_of(core.run_one(core.on_cluster->edit, call, Loss::kInDoubt).bytes);

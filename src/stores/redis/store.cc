@@ -223,7 +223,7 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
                                          const ClaimOptions& options) {
   std::vector<Claim> claims;
   if (messages.empty()) return claims;
-  SEMEL_FAILPOINT(core_.environment, failpoint::kBegun);
+  failpoint::hit(core_.environment, failpoint::kBegun);
   std::vector<Nonce> nonces;
   nonces.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) nonces.push_back(core_.instance.draw_nonce());
@@ -236,7 +236,7 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
     // Under the same nonces: what was claimed before the answer was lost is found to be ours.
     replies = core_.router.run(core_.scripts.claim, parts.calls(), Loss::kInDoubt);
   }
-  SEMEL_FAILPOINT(core_.environment, failpoint::kClaimed);
+  failpoint::hit(core_.environment, failpoint::kClaimed);
   for (const Reply& reply : replies) {
     if (reply.is_error()) throw failure_of(reply);
   }
@@ -288,9 +288,9 @@ std::vector<Applied> RedisStore::finish_now(std::span<const Finish> batch) {
   const bool plain = std::ranges::all_of(batch, [&](const Finish& one) {
     return only_completes(one) && one.lease->key.consumer() == batch[0].lease->key.consumer();
   });
-  SEMEL_FAILPOINT(core_.environment, failpoint::kCommitBefore);
+  failpoint::hit(core_.environment, failpoint::kCommitBefore);
   std::vector<Applied> answers = plain ? complete_now(batch) : end_now(batch);
-  SEMEL_FAILPOINT(core_.environment, failpoint::kCommitAfter);
+  failpoint::hit(core_.environment, failpoint::kCommitAfter);
   return answers;
 }
 

@@ -28,10 +28,10 @@ std::vector<Applied> finish_in_one(const Core& core, [[maybe_unused]] Environmen
   Tables tables = core.tables(work.session());
   const std::unique_ptr<ManyRecords> records = make_records(work.session());
   auto applied = BatchFinish(work.session(), tables, *records, nullptr).run(batch);
-  SEMEL_FAILPOINT(environment, failpoint::kFinished);
-  SEMEL_FAILPOINT(environment, failpoint::kCommitBefore);
+  failpoint::hit(environment, failpoint::kFinished);
+  failpoint::hit(environment, failpoint::kCommitBefore);
   work.commit();
-  SEMEL_FAILPOINT(environment, failpoint::kCommitAfter);
+  failpoint::hit(environment, failpoint::kCommitAfter);
   return applied;
 }
 

@@ -21,7 +21,7 @@ class Unit final : public UnitOfWork {
         session_(work_->session()),
         tables_(core.tables(session_)),
         statements_(work_->wire(), options.savepoints) {
-    SEMEL_FAILPOINT(environment_, failpoint::kBegun);
+    failpoint::hit(environment_, failpoint::kBegun);
   }
   ~Unit() override { session_.roll_back(); }
 
@@ -34,7 +34,7 @@ class Unit final : public UnitOfWork {
         return std::vector<Claim>();
       }
       auto claims = work_->claim(messages);
-      SEMEL_FAILPOINT(environment_, failpoint::kClaimed);
+      failpoint::hit(environment_, failpoint::kClaimed);
       return claims;
     });
   }
@@ -44,7 +44,7 @@ class Unit final : public UnitOfWork {
       enter(Stage::kBegun, "confirm comes first, and once");
       stage_ = Stage::kClaimed;
       auto applied = work_->confirm(leases);
-      SEMEL_FAILPOINT(environment_, failpoint::kConfirmed);
+      failpoint::hit(environment_, failpoint::kConfirmed);
       return applied;
     });
   }
@@ -74,7 +74,7 @@ class Unit final : public UnitOfWork {
     return guarded([&] {
       enter(Stage::kClaimed, "a flush before the claim, or after finish");
       FlushReport report = statements_.flush();
-      SEMEL_FAILPOINT(environment_, failpoint::kFlushed);
+      failpoint::hit(environment_, failpoint::kFlushed);
       return report;
     });
   }
@@ -85,8 +85,8 @@ class Unit final : public UnitOfWork {
     return guarded([&] {
       FlushReport report;
       if (!kept.empty()) work_->records().keep(kept);
-      if (!batch.empty()) SEMEL_FAILPOINT(environment_, failpoint::kFinished);
-      SEMEL_FAILPOINT(environment_, failpoint::kCommitBefore);
+      if (!batch.empty()) failpoint::hit(environment_, failpoint::kFinished);
+      failpoint::hit(environment_, failpoint::kCommitBefore);
       report.committed = statements_.flush_and_commit();
       stage_ = Stage::kOver;
       if (!report.committed) {
@@ -95,7 +95,7 @@ class Unit final : public UnitOfWork {
         return report;
       }
       session_.note_commit();
-      SEMEL_FAILPOINT(environment_, failpoint::kCommitAfter);
+      failpoint::hit(environment_, failpoint::kCommitAfter);
       return report;
     });
   }
@@ -113,7 +113,7 @@ class Unit final : public UnitOfWork {
       if (statements_.pending()) misuse("statements were not flushed before finish");
       stage_ = Stage::kFinished;
       auto applied = BatchFinish(session_, tables_, work_->records(), &work_->claimed()).run(batch);
-      SEMEL_FAILPOINT(environment_, failpoint::kFinished);
+      failpoint::hit(environment_, failpoint::kFinished);
       return applied;
     });
   }
@@ -124,10 +124,10 @@ class Unit final : public UnitOfWork {
       if (statements_.pending()) misuse("statements were not flushed before commit");
       // Else the claim itself would be the record of what nobody says was done.
       if (work_->claimed().unfinished()) misuse("a claim was not finished");
-      SEMEL_FAILPOINT(environment_, failpoint::kCommitBefore);
+      failpoint::hit(environment_, failpoint::kCommitBefore);
       session_.commit();
       stage_ = Stage::kOver;
-      SEMEL_FAILPOINT(environment_, failpoint::kCommitAfter);
+      failpoint::hit(environment_, failpoint::kCommitAfter);
     });
   }
 

@@ -75,10 +75,10 @@ void FinishGroup::write_together(const std::vector<Job*>& group) {
       if (job->applied.back() == Applied::kYes) writer_.finisher().send(one, now);
     }
   }
-  SEMEL_FAILPOINT(writer_.environment(), failpoint::kFinished);
-  SEMEL_FAILPOINT(writer_.environment(), failpoint::kCommitBefore);
+  failpoint::hit(writer_.environment(), failpoint::kFinished);
+  failpoint::hit(writer_.environment(), failpoint::kCommitBefore);
   transaction.commit();
-  SEMEL_FAILPOINT(writer_.environment(), failpoint::kCommitAfter);
+  failpoint::hit(writer_.environment(), failpoint::kCommitAfter);
 }
 
 }  // namespace semel::sqlite

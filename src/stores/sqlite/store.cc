@@ -101,11 +101,11 @@ std::vector<Claim> SqliteStore::claim_once(std::span<const Message* const> messa
   const Sync sync =
       options.durability == Durability::kPowerLoss ? Sync::kPowerLoss : Sync::kProcessCrash;
   WriteTransaction transaction(core_.writer, sync, core_.options.busy);
-  SEMEL_FAILPOINT(environment_, failpoint::kBegun);
+  failpoint::hit(environment_, failpoint::kBegun);
   no_room = !Meta::room_for(transaction.tables().facts, messages.size());
   if (no_room) return {};
   auto claims = core_.writer.lease_claims().claim(messages, options, instance, transaction.now());
-  SEMEL_FAILPOINT(environment_, failpoint::kClaimed);
+  failpoint::hit(environment_, failpoint::kClaimed);
   transaction.commit();
   return claims;
 }

@@ -19,7 +19,7 @@ class Unit final : public UnitOfWork {
     session_->claims().begin();
     session_->statements().begin(options.savepoints,
                                  [session = session_.get()] { session->undo_all(); });
-    SEMEL_FAILPOINT(session_->environment(), failpoint::kBegun);
+    failpoint::hit(session_->environment(), failpoint::kBegun);
   }
 
   Result<std::vector<Claim>> claim(std::span<const Message* const> messages) override {
@@ -27,7 +27,7 @@ class Unit final : public UnitOfWork {
       enter(Stage::kBegun, "claim comes first, and once");
       stage_ = Stage::kClaimed;
       auto claims = session_->claims().claim(messages, options_, session_->now());
-      SEMEL_FAILPOINT(session_->environment(), failpoint::kClaimed);
+      failpoint::hit(session_->environment(), failpoint::kClaimed);
       return claims;
     });
   }
@@ -42,7 +42,7 @@ class Unit final : public UnitOfWork {
         const bool held = session_->tables().live.held_by(lease.key, lease.nonce);
         applied.push_back(held ? Applied::kYes : Applied::kLeaseLost);
       }
-      SEMEL_FAILPOINT(session_->environment(), failpoint::kConfirmed);
+      failpoint::hit(session_->environment(), failpoint::kConfirmed);
       return applied;
     });
   }
@@ -68,7 +68,7 @@ class Unit final : public UnitOfWork {
     return guarded([&] {
       enter(Stage::kClaimed, "a flush before the claim, or after finish");
       FlushReport report = session_->statements().flush();
-      SEMEL_FAILPOINT(session_->environment(), failpoint::kFlushed);
+      failpoint::hit(session_->environment(), failpoint::kFlushed);
       if (report.all_undone) stage_ = Stage::kOver;
       return report;
     });
@@ -93,7 +93,7 @@ class Unit final : public UnitOfWork {
       for (const Finish& finish : batch) {
         applied.push_back(session_->claims().finish(finish, now));
       }
-      SEMEL_FAILPOINT(session_->environment(), failpoint::kFinished);
+      failpoint::hit(session_->environment(), failpoint::kFinished);
       return applied;
     });
   }
@@ -105,10 +105,10 @@ class Unit final : public UnitOfWork {
       session_->statements().release_mark();
       // Else the claim itself would be the record of what nobody says was done.
       if (session_->claims().unfinished()) misuse("a claim was not finished");
-      SEMEL_FAILPOINT(session_->environment(), failpoint::kCommitBefore);
+      failpoint::hit(session_->environment(), failpoint::kCommitBefore);
       session_->commit();
       stage_ = Stage::kOver;
-      SEMEL_FAILPOINT(session_->environment(), failpoint::kCommitAfter);
+      failpoint::hit(session_->environment(), failpoint::kCommitAfter);
     });
   }
 

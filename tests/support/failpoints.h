@@ -2,7 +2,6 @@
 // "point:stop", "point:stop:2", "point:delay:250" (milliseconds, each time).
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -11,7 +10,7 @@
 #include <semel/environment.h>
 #include <semel/result.h>
 
-namespace semel::system {
+namespace semel::test {
 
 struct FailpointSpec {
   enum class Action { kKill, kStop, kDelay };
@@ -21,10 +20,15 @@ struct FailpointSpec {
   std::chrono::milliseconds delay{0};
 };
 
-// kRejected where it is none, or names no point of failpoint::kAll.
+// kRejected where the text is malformed, or names no point of failpoint::kAll.
 Result<FailpointSpec> parse_failpoint(std::string_view text);
 
-// Does to this process what `spec` says. Safe for several threads.
+// Does to this process what `spec` says. Thread-safe.
 std::unique_ptr<Failpoints> make_failpoints(FailpointSpec spec);
 
-}  // namespace semel::system
+// Gives system_environment() the failpoint that the environment variable SEMEL_FAILPOINT names;
+// none where it is unset. Aborts where it names none that exists: a test must not pass without its
+// fault. Only main() calls it, before anything else.
+void install_failpoints_from_environment();
+
+}  // namespace semel::test

@@ -1,4 +1,4 @@
-#include "system/failpoints.h"
+#include "tests/support/failpoints.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 
 #include <functional>
 
-namespace semel::system {
+namespace semel::test {
 namespace {
 
 using Action = FailpointSpec::Action;
@@ -91,4 +91,4 @@ TEST(Failpoints, DelayEachTime) {
 }
 
 }  // namespace
-}  // namespace semel::system
+}  // namespace semel::test

@@ -1,17 +1,20 @@
-#include "system/failpoints.h"
+#include "tests/support/failpoints.h"
 
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
-namespace semel::system {
+namespace semel::test {
 namespace {
 
 std::optional<int> positive(std::string_view text) noexcept {
@@ -85,4 +88,16 @@ std::unique_ptr<Failpoints> make_failpoints(FailpointSpec spec) {
   return std::make_unique<SignalFailpoints>(std::move(spec));
 }
 
-}  // namespace semel::system
+void install_failpoints_from_environment() {
+  const char* const text = std::getenv("SEMEL_FAILPOINT");
+  if (text == nullptr || *text == '\0') return;
+  Result<FailpointSpec> spec = parse_failpoint(text);
+  if (!spec) {
+    std::fprintf(stderr, "SEMEL_FAILPOINT: %s\n", spec.error().message.c_str());
+    std::abort();
+  }
+  static const std::unique_ptr<Failpoints> failpoints = make_failpoints(std::move(*spec));
+  system_environment().failpoints = failpoints.get();
+}
+
+}  // namespace semel::test

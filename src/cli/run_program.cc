@@ -1,0 +1,32 @@
+#include "cli/run_program.h"
+
+#include <csignal>
+
+#include "cli/command.h"
+
+namespace semel::cli {
+
+int run_program(int argc, char** argv) {
+  // The parent process may have left SIGCHLD ignored: then no handler's command could be waited
+  // for.
+  std::signal(SIGCHLD, SIG_DFL);
+  Program program;
+  add_demo(program);
+  add_init(program);
+  add_run(program);
+  add_check(program);
+  add_doctor(program);
+  add_config(program);
+  add_explain(program);
+  add_status(program);
+  add_tap(program);
+  add_consumers(program);
+  add_send(program);
+  add_records(program);
+  add_dlq(program);
+  add_store(program);
+  add_version(program);
+  return program.run(argc, argv);
+}
+
+}  // namespace semel::cli
