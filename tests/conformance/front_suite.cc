@@ -104,7 +104,7 @@ TEST_P(EveryFrontWindow, ForgetsWhenTheTimeIsOver) {
   EXPECT_TRUE(comes_true([&] { return found_in(*window, kept) == 0; }));
 }
 
-TEST_P(EveryFrontWindow, ServesSeveralThreads) {
+TEST_P(EveryFrontWindow, RaceOfThreadsIsServed) {
   const auto window = make();
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

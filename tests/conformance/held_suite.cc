@@ -190,7 +190,7 @@ TEST_P(HeldSuite, DepthCountsAllRowsAndSaysWhenTheNextShows) {
   EXPECT_LE(*depth.next_due, 30s) << "the hidden one shows first";
 }
 
-TEST_P(HeldSuite, TwoTakersGetDifferentRows) {
+TEST_P(HeldSuite, RaceOfTakersGivesEachOtherRows) {
   constexpr std::size_t kRows = 300;
   std::vector<HeldMessage> messages;
   for (std::size_t i = 0; i < kRows; ++i) messages.push_back(held_message({}, std::to_string(i)));

@@ -275,7 +275,7 @@ TEST_P(SourceSuite, AnOldTagDoesNotSettleTheNewComing) {
   EXPECT_EQ(receive(1).size(), 1U) << "an ack of the earlier coming is void";
 }
 
-TEST_P(SourceSuite, OthersMaySettleWhileOneReceives) {
+TEST_P(SourceSuite, RaceOfReceiveAndSettle) {
   constexpr std::size_t kCount = 600;
   place().add(numbered(kCount));
   open();

@@ -307,7 +307,7 @@ TEST_P(StoreSuite, ConsumersDoNotMeet) {
   EXPECT_EQ(finish(test::completed(acquired.lease)), Applied::kYes);
 }
 
-TEST_P(StoreSuite, OneOfManyThreadsAcquiresAKey) {
+TEST_P(StoreSuite, RaceForAKeyHasOneWinner) {
   constexpr std::size_t kThreads = 4;
   constexpr std::size_t kKeys = 200;
   const auto messages = make_messages(consumer(), "m-", kKeys);
@@ -340,7 +340,7 @@ TEST_P(StoreSuite, OneOfManyThreadsAcquiresAKey) {
   for (const auto& [key, count] : acquired) EXPECT_EQ(count, 1);
 }
 
-TEST_P(StoreSuite, ManyThreadsFinishWhatTheyClaimed) {
+TEST_P(StoreSuite, RaceOfManyThreadsFinishesWhatEachClaimed) {
   constexpr std::size_t kThreads = 4;
   std::vector<std::vector<Message>> messages;
   for (std::size_t t = 0; t < kThreads; ++t) {

@@ -176,7 +176,7 @@ TEST_P(UnitSuite, OtherNamesWaitForNobody) {
 
 // Names are locked in any order, by units that lock several: nobody waits for ever, and nothing is
 // left behind.
-TEST_P(UnitSuite, ManyUnitsOnTheSameNames) {
+TEST_P(UnitSuite, RaceOfUnitsOnTheSameNames) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 25;
   std::atomic<int> repeated = 0;

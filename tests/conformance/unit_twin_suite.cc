@@ -102,7 +102,7 @@ TEST_P(UnitSuite, ALookWaitsForNobodyAndHoldsUpNobody) {
   commit(writing);
 }
 
-TEST_P(UnitSuite, ManyUnitsOnTheSameKeysMakeEachEffectOnce) {
+TEST_P(UnitSuite, RaceOfUnitsOnTheSameKeysMakesEachEffectOnce) {
   constexpr int kThreads = 3;
   constexpr int kRounds = 10;
   const auto second = place().open();

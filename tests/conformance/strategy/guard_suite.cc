@@ -126,7 +126,7 @@ TEST_P(GuardSuite, WithoutAnOpenTransactionABorrowedConnectionIsRefused) {
 }
 
 // The caller may look at an older state of the database than its neighbours do.
-TEST_P(GuardSuite, TwoCallersAtEveryIsolationMakeOneEffect) {
+TEST_P(GuardSuite, RaceOfTwoCallersAtEveryIsolationMakesOneEffect) {
   const auto mine = borrowed();
   Guard first(*mine, orders());
   for (const std::string level : {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}) {

@@ -130,7 +130,7 @@ TEST_F(GuardOnSqlite, WorkInATransactionCommitsWithItsRecord) {
   EXPECT_EQ(effects(), 2);
 }
 
-TEST_F(GuardOnSqlite, SeveralThreadsWithTheSameKeysMakeOneEffectEach) {
+TEST_F(GuardOnSqlite, RaceOfThreadsOnTheSameKeysMakesOneEffectEach) {
   const auto store = own_store();
   Guard guard(*store, orders());
   std::vector<std::thread> threads;

@@ -77,7 +77,7 @@ TEST_P(PessimisticLockSuite, OneWhoWaitsForTheRowSeesItDone) {
 }
 
 // Two keys, and a row that is not there yet: no row lock keeps them apart.
-TEST_P(PessimisticLockSuite, OfTwoThatWouldMakeTheRowTheSecondSeesIt) {
+TEST_P(PessimisticLockSuite, RaceToMakeTheRowIsSeenByTheSecond) {
   std::promise<void> looked;
   std::promise<void> may_end;
   const auto first = guarded(*inner_, [&](const Message& message, Transaction& tx) {
@@ -104,7 +104,7 @@ TEST_P(PessimisticLockSuite, OfTwoThatWouldMakeTheRowTheSecondSeesIt) {
   EXPECT_EQ(effects(), 1);
 }
 
-TEST_P(PessimisticLockSuite, ManyAtOnceMakeEachRowOnce) {
+TEST_P(PessimisticLockSuite, RaceMakesEachRowOnce) {
   constexpr int kRows = 40;
   std::vector<std::jthread> threads;
   for (int t = 0; t < 3; ++t) {
@@ -157,7 +157,7 @@ TEST_P(OptimisticLockSuite, OneBatchMayHoldThemAll) {
   EXPECT_EQ(effects(), 4);
 }
 
-TEST_P(OptimisticLockSuite, OfTwoOfOneVersionOneIsTooLate) {
+TEST_P(OptimisticLockSuite, RaceForOneVersionHasOneWinner) {
   place_->sql("INSERT INTO orders VALUES (1, 'NEW', 1, 0)");
   auto unit = changing("neighbour", "UPDATE orders SET version = 2, n = 1 WHERE id = 1");
   std::promise<void> begun;
@@ -186,7 +186,7 @@ TEST_P(OptimisticLockSuite, OfTwoOfOneVersionOneIsTooLate) {
   EXPECT_EQ(effects(), 0) << "what it wrote beside is undone";
 }
 
-TEST_P(OptimisticLockSuite, ManyAtOnceChangeEachVersionOnce) {
+TEST_P(OptimisticLockSuite, RaceChangesEachVersionOnce) {
   constexpr int kVersions = 12;
   place_->sql("INSERT INTO orders VALUES (1, 'NEW', 1, 0)");
   std::vector<std::jthread> threads;

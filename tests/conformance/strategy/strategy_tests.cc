@@ -178,7 +178,7 @@ TEST_P(StrategySuite, AStoreThatFailsAtAnyCallLosesNothing) {
   EXPECT_TRUE(dead_letters().empty());
 }
 
-TEST_P(RecordStrategySuite, TwoThreadsAtOnce) {
+TEST_P(RecordStrategySuite, RaceOfTwoThreads) {
   lease_ = kLongLease;
   const auto one = strategy();
   const auto all = keys(200);

@@ -1,0 +1,115 @@
+# Tests: suites, the programs that hold them, and the builds that run these.
+#
+#   semel_test_suite(core PROGRAM unit SOURCES a_test.cc DEPENDS core test_support BUILDS asan)
+#   semel_test_program(unit LABEL unit BUILDS asan tsan)
+#
+# A suite is compiled once in a build, whichever programs hold it. A program has several suites, since
+# starting a sanitized program costs more than most tests. BUILDS names the presets that run a program;
+# a suite's own list narrows it. RACES names those that run only its tests with "Race" in their names,
+# and all of it in ./test --nightly. The dev preset has everything.
+include(GoogleTest OPTIONAL)
+include(SemelServers)
+
+set(SEMEL_BUILD "dev" CACHE STRING "Which programs this build has: dev (all), release, asan or tsan")
+option(SEMEL_NIGHTLY "Also what runs in this build only at night" OFF)
+
+# semel_runs_here(VARIABLE BUILD...): whether this build is one of them. None named: any is.
+function(semel_runs_here variable)
+  set(here OFF)
+  if(SEMEL_BUILD STREQUAL "dev" OR NOT ARGN OR SEMEL_BUILD IN_LIST ARGN)
+    set(here ON)
+  endif()
+  set(${variable} ${here} PARENT_SCOPE)
+endfunction()
+
+# Test code needs no optimisation, and GCC 12 sees out-of-bounds copies in optimised std::string.
+function(semel_test_code target)
+  if(NOT TARGET semel_test_pch)
+    file(WRITE ${CMAKE_BINARY_DIR}/semel_test_pch.cc "")
+    add_library(semel_test_pch OBJECT ${CMAKE_BINARY_DIR}/semel_test_pch.cc)
+    target_link_libraries(semel_test_pch PRIVATE semel_flags fmt::fmt GTest::gtest)
+    target_compile_options(semel_test_pch PRIVATE -O0)
+    target_precompile_headers(semel_test_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h <gtest/gtest.h>)
+    # The compiler takes a precompiled header only where code is placed in the same way.
+    set_target_properties(semel_test_pch PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  endif()
+  target_compile_options(${target} PRIVATE -O0)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+  target_precompile_headers(${target} REUSE_FROM semel_test_pch)
+endfunction()
+
+# semel_test_suite(NAME PROGRAM... SOURCES... DEPENDS... LINK... BUILDS...)
+function(semel_test_suite name)
+  cmake_parse_arguments(S "" "" "PROGRAM;SOURCES;DEPENDS;LINK;BUILDS" ${ARGN})
+  set(target semel_${name}_suite)
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${S_SOURCES})
+  semel_test_code(${target})
+  list(TRANSFORM S_DEPENDS PREPEND semel_)
+  target_link_libraries(${target} PUBLIC ${S_DEPENDS} ${S_LINK} fmt::fmt GTest::gtest PRIVATE semel_flags)
+  semel_runs_here(here ${S_BUILDS})
+  if(here)
+    foreach(program IN LISTS S_PROGRAM)
+      set_property(GLOBAL APPEND PROPERTY SEMEL_SUITES_${program} ${target})
+    endforeach()
+  endif()
+endfunction()
+
+# semel_test_program(NAME LABEL... BUILDS... RACES... SERVERS... TIMEOUT SECONDS PREFIX TEXT): the program
+# semel_NAME_test, of the suites that name it. Call it after theirs.
+function(semel_test_program name)
+  cmake_parse_arguments(P "" "LABEL;TIMEOUT;PREFIX" "SERVERS;BUILDS;RACES" ${ARGN})
+  get_property(suites GLOBAL PROPERTY SEMEL_SUITES_${name})
+  semel_runs_here(here ${P_BUILDS} ${P_RACES})
+  if(NOT here OR NOT suites)
+    return()
+  endif()
+  set(program semel_${name}_test)
+  file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${program}.cc CONTENT "")
+  add_executable(${program} ${CMAKE_CURRENT_BINARY_DIR}/${program}.cc)
+  set_target_properties(${program} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_link_libraries(${program} PRIVATE semel_flags ${suites} GTest::gtest_main)
+  if(SEMEL_SANITIZE MATCHES "thread")
+    # In the program itself, where librdkafka looks first.
+    target_sources(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/tsan_c11_threads.cc)
+    target_link_options(${program} PRIVATE -rdynamic)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY SEMEL_TEST_PROGRAMS ${program})
+
+  semel_servers(server_properties ${name} ${P_SERVERS})
+  if(NOT P_TIMEOUT)
+    set(P_TIMEOUT 120)
+  endif()
+  if(SEMEL_SANITIZE)
+    set(filter "*")
+    if(SEMEL_BUILD IN_LIST P_RACES AND NOT SEMEL_NIGHTLY)
+      set(filter "*Race*")
+    endif()
+    semel_test_shards(${program} ${name} "${filter}" LABELS ${P_LABEL} ${server_properties})
+  else()
+    gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
+                         TEST_PREFIX "${SEMEL_TEST_PREFIX}${P_PREFIX}"
+                         PROPERTIES TIMEOUT ${P_TIMEOUT} LABELS ${P_LABEL} ${server_properties})
+  endif()
+endfunction()
+
+# semel_test_shards(PROGRAM NAME FILTER PROPERTY...): a sanitized program runs in a few shares, not a
+# process for each test.
+function(semel_test_shards program name filter)
+  set(shards 4)
+  if(NOT filter STREQUAL "*")
+    set(shards 1)
+  endif()
+  foreach(share RANGE 1 ${shards})
+    math(EXPR index "${share} - 1")
+    set(test "${SEMEL_TEST_PREFIX}${name}.${share}")
+    add_test(NAME ${test} COMMAND ${program})
+    set(how "GTEST_TOTAL_SHARDS=set:${shards}" "GTEST_SHARD_INDEX=set:${index}" "GTEST_FILTER=set:${filter}")
+    if(SEMEL_SANITIZE MATCHES "thread")
+      # A test that forks does so beside the threads of those before it.
+      list(APPEND how "TSAN_OPTIONS=set:die_after_fork=0")
+    endif()
+    # The long ones first: the last to end ends alone.
+    set_tests_properties(${test} PROPERTIES TIMEOUT 1500 COST 100 ENVIRONMENT_MODIFICATION "${how}" ${ARGN})
+  endforeach()
+endfunction()
