@@ -1,11 +1,11 @@
 // FrontWindow: what stands in front of the records, so that a duplicate that comes soon again costs
 // no way to the store.
 //
-// It is allowed to forget and forbidden to invent (contract, rule 12). The second is not left to
-// it: a window keeps a mark under a name, and both are made from the consumer, the key, the
-// fingerprint and a secret that stands in the store. What it answers counts only where it is the
-// mark that the record's completion would have made; whatever else lies there is "unknown", and
-// the record decides. Nothing a window does, or fails to do, changes how a message is handled.
+// A window may forget, and must never invent (docs/contract.md, rule 12). The second is checked
+// here, not left to the window: it keeps a mark under a name, and both are derived from the
+// consumer, the key, the fingerprint and a secret in the store. An answer counts only if it is the
+// mark that the record's completion would have made; anything else is "unknown", and the record
+// decides. Nothing that a window does, or fails to do, changes how a message is handled.
 #pragma once
 
 #include <array>

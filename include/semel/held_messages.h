@@ -1,9 +1,9 @@
 // HeldMessages: payloads the store keeps until they are due.
 //
 // One mechanism under the embedded queue, delayed retries and replayed dead letters: what must wait
-// is stored, settled at its source, and comes back from here (contract, rule 17). Rows are written
-// by append, by Finish (kRetrying) and by DeadLetters::replay; a row goes when its tag is in a
-// Finish.
+// is stored, settled at its source, and comes back from here (docs/contract.md, rule 17). Rows are
+// written by append, by Finish (kRetrying) and by DeadLetters::replay; a row goes when its tag is
+// in a Finish.
 //
 // Rows of one line keep their order. A row that has others of its line before it does not show: it
 // is had only by who has all of those in hand, or once they are gone. A row that is held again

@@ -3,7 +3,7 @@
 // `text` is the key as the producer wrote it, for people and for outside services. `id` is the form
 // that stores index: fixed length, compared as bytes, unique per (consumer, key). A canonical
 // lower-case UUID, a ULID and a position keep their order in it, each in a class of its own; every
-// other key becomes a cryptographic digest. No two classes can meet (contract, rule 11).
+// other key becomes a cryptographic digest. No two classes can meet (docs/contract.md, rule 11).
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace semel {
 enum class ConsumerNumber : std::uint32_t {};
 
 struct KeyId {
-  static constexpr std::size_t kSize = 20;  // 4 bytes of consumer number and class, 16 of key
+  static constexpr std::size_t kSize = 20;  // consumer number and class, then the key
   std::array<unsigned char, kSize> bytes{};
 
   BytesView view() const noexcept {

@@ -13,8 +13,9 @@ namespace semel {
 // expiry, a purge, a power loss or a failover. High half: the store's epoch; low half: its counter.
 enum class Token : std::uint64_t {};
 
-// 128 random bits drawn at each claim. Every later write of the holder is compare-and-set on it, so
-// that a late holder changes nothing (contract, rule 2). Tokens order holders; nonces prove them.
+// Random bits drawn at each claim. Every later write of the holder is a compare-and-set on them, so
+// a late holder changes nothing (docs/contract.md, rule 2). Tokens order holders; nonces prove
+// them.
 struct Nonce {
   std::array<unsigned char, 16> bytes{};
   auto operator<=>(const Nonce&) const = default;

@@ -32,7 +32,7 @@ class Positions {
                                                        std::string_view partition) = 0;
 };
 
-// Who runs, and what a process that died left behind (contract, rule 6).
+// Marks the processes that run, and finds what a dead one left behind (docs/contract.md, rule 6).
 class RunMarkers {
  public:
   struct Begun {

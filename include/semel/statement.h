@@ -54,7 +54,8 @@ struct Statement {
 
 // Checks SQL text and makes a Statement of it. Admitted are SELECT, INSERT, UPDATE, DELETE,
 // REPLACE, VALUES and WITH; one statement; `?` placeholders only. COMMIT, ROLLBACK, DDL, PRAGMA,
-// ATTACH, a write to a `semel_…` table and all else are refused with kRejected (contract, rule 21).
+// ATTACH, a write to a `semel_…` table and all else are refused with kRejected
+// (docs/contract.md, rule 21).
 Result<std::shared_ptr<const Statement>> admit_statement(std::string_view sql);
 
 struct Rows {
@@ -63,7 +64,7 @@ struct Rows {
 };
 
 // Says of a statement that ran whether it did what it should, where a number of rows says too
-// little: a declared miss in more words (contract, rule 9). Immutable and shared between
+// little: a declared miss in more words (docs/contract.md, rule 9). Immutable and shared between
 // recordings; called by any thread, in the transaction. Never throws.
 class RowsRule {
  public:

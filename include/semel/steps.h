@@ -1,6 +1,6 @@
 // Steps: several outside calls in one message, each finished one remembered.
 //
-// A handler names each of its calls, and says whose it is (contract, rule 22):
+// A handler names each of its calls and gives its business id (docs/contract.md, rule 22):
 //
 //   const Bytes hold = attempt.step("lock_stock", order_id, [&](const Bytes& key) { … });
 //

@@ -27,7 +27,7 @@ struct Lexed {
 Result<Lexed> lex(std::string_view text);
 
 // Refuses what a handler must not run: any verb but SELECT, INSERT, UPDATE, DELETE, REPLACE,
-// VALUES, WITH, and writes to `semel_…` tables (contract, rule 21).
+// VALUES, WITH, and writes to `semel_…` tables (docs/contract.md, rule 21).
 Result<void> admit(const Lexed& statement);
 
 }  // namespace semel::sql

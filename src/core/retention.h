@@ -20,7 +20,7 @@ struct Retention {
 std::string duration_text(std::chrono::milliseconds duration);
 
 // Records that are forgotten before the source has forgotten their messages: D102, with both
-// times. kRejected where the config asked for it, which a run refuses (contract, rule 13);
+// times. kRejected where the config asked for it, which a run refuses (docs/contract.md, rule 13);
 // kBlocked where `auto` did not know better. Where not all of a horizon is known, what is
 // known of it counts. Accepted or not is the caller's to look at.
 std::optional<Error> too_short(const Retention& retention, const Horizon& horizon);

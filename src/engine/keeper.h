@@ -1,9 +1,9 @@
 // Keeper: one thread that watches over running handlers.
 //
-// It renews their leases at a third of their length, fires stop tokens at the timeout, at lease
-// loss and at a hurried drain, and calls `hung` when a transactional handler passes timeout and
-// grace: it may hold the only write lock, and nothing but the process's end frees that (contract,
-// rule 6).
+// It renews each lease well before its end, fires stop tokens at the timeout, at lease loss and at
+// a hurried drain, and calls `hung` when a transactional handler passes timeout and grace: such a
+// handler may hold the only write lock, which only the end of the process frees
+// (docs/contract.md, rule 6).
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,8 @@ struct KeeperOptions {
   Store* store = nullptr;
   Environment* environment = nullptr;
   std::function<void(const std::string&)> hung;
-  // True once the drain has begun: handlers that have not begun are given back (contract, rule 19).
+  // True once the drain has begun: messages whose handlers have not begun are given back
+  // (docs/contract.md, rule 19).
   std::function<bool()> draining;
   // Called about every tick while anything is watched.
   std::function<void()> tick;

@@ -1,9 +1,8 @@
 // OrderDesk: where what was put aside goes, because its line has stopped.
 //
-// Rows of the store go back to it. What came from outside goes behind what the store holds of its
-// line and is settled (contract, rule 17); where it may not (`block`, or the line is full) its
-// partition is paused until it can run. With a deferred consumer all that comes from outside takes
-// this way.
+// Rows of the store go back to it. A message from outside is stored behind the rows of its line and
+// settled (docs/contract.md, rule 17). If it must not be (`block`, or the line is full), its
+// partition is paused until it can run. A deferred consumer stores all messages from outside.
 #pragma once
 
 #include <cstddef>

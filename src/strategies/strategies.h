@@ -41,7 +41,7 @@ class Keeper {
     // Its record was finished or given up: renew it no longer.
     virtual void finished(std::size_t lease) = 0;
     // Handlers were told to stop because the process ends: what they fail at says nothing about
-    // their messages (contract, rule 19).
+    // their messages (docs/contract.md, rule 19).
     virtual bool cancelled() const { return false; }
     // `action` is called now and then by the keeper's thread, until the watch ends: a slow handler
     // holds back nobody else's ending. It must return soon.
