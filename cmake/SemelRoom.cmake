@@ -1,6 +1,6 @@
 # A room: one folder of src/, one static library, and the tests beside its code.
 #
-#   semel_room(core DEPENDS base SOURCES a.cc b.cc TESTS a_test.cc LINK fmt::fmt)
+#   semel_room(core DEPENDS base SOURCES x.cc TESTS x_test.cc LINK fmt::fmt)
 #
 # DEPENDS names the rooms it may know; LINK is what only it may see. TEST_PROGRAM (default: unit) and
 # TEST_BUILDS place the tests (SemelTests.cmake).

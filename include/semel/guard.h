@@ -74,8 +74,11 @@ class Guard {
   //               dead, and its steps are still to be undone. Call again, after `delay`
   //   kDead       work said dead, now or before; the record is closed. Or it waits for a person:
   //               see at_most_once, and docs/steps.md
-  // An exception of `work` undoes its record and passes through; the steps that are done stay. An
-  // Error means the store could not tell; the work did not run, or (kInDoubt) call again to know.
+  // Throws what `work` throws: its record is undone, and finished steps stay. With a Transaction
+  // that includes StatementRefused, and StatementFailed: recorded statements run after `work` has
+  // returned, so run_once itself throws StatementFailed if one of them fails. An Error means that
+  // the store could not answer: the work did not run, or (kInDoubt) its outcome is unknown and a
+  // second call tells it.
   template <class Work>
   Result<Outcome> run_once(BytesView key, const Fingerprint& fingerprint, Work&& work) {
     if constexpr (std::is_invocable_v<Work&, Transaction&>) {

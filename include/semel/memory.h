@@ -17,8 +17,7 @@ struct MemoryOptions {
   Environment* environment = nullptr;  // null: system_environment(); its clock is the store's
 };
 
-// Loses everything with the process. Facets: held, dead_letters, records, positions. No
-// transactions.
+// Loses everything with the process. Facets: all but `transactional`, `runs` and `live`.
 std::unique_ptr<Store> make_memory_store(MemoryOptions options = {});
 
 }  // namespace semel

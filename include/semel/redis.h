@@ -37,10 +37,9 @@ struct RedisOptions {
   // than noeviction): a key that was completed may be handled again at any time, and a message that
   // waits may be lost.
   bool accept_eviction = false;
-  // So many replicas must have a claim, a finish or a message that is kept, before the call
-  // answers. Where too few have it in time, which is two seconds and no more than half of
-  // `timeout`, it is in doubt (R268): done on the master, and lost where another server takes over.
-  // 0: nobody waits.
+  // So many replicas must confirm a claim, a finish or a stored message before the call answers.
+  // If too few confirm in time, which is never more than half of `timeout`, the call is in doubt
+  // (R268): done on the master, and lost if another server takes over. 0: no call waits.
   int wait_replicas = 0;
   // Idle connections that stay open; of a Cluster to each of its nodes.
   std::size_t connections = 8;
@@ -59,11 +58,11 @@ struct RedisOptions {
 // record, and has that one's life; a Semel that is older than steps on Redis refuses such a record
 // (R210).
 //
-// On a Cluster any of its nodes may be named; the others are found, and followed where slots move
-// or a replica takes over, for as long as `timeout`. Records are spread over 256 slots; what waits
-// for one consumer stands in one, and so do all dead letters. A finish that concerns two of those
-// is done in steps: what stops it in between leaves a row or a letter too many, and never one too
-// few.
+// On a Cluster any of its nodes may be named; the others are found, and followed when slots move
+// or a replica takes over, for as long as `timeout`. Records are spread over a fixed number of
+// slots; the messages that wait for one consumer stand in one slot, and so do all dead letters. A
+// finish that concerns two of those slots is done in steps: if it is interrupted, there is a row or
+// a letter too many, never one too few.
 //
 // Errors: R259 the URL cannot be read, R250 cannot be reached, R251 login refused, R252 no such
 // database, R253 rights missing, R254 no connection left, R203 a replica, R258 server too old,

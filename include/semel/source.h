@@ -5,7 +5,7 @@
 // source closes or its process dies comes again. `receive` and `wakeup` are called by one thread;
 // the others may be called from any thread, also meanwhile.
 //
-// Every adapter runs tests/conformance/source_suite.
+// Every adapter runs tests/conformance/source_suite.cc.
 #pragma once
 
 #include <chrono>

@@ -5,7 +5,7 @@
 // callers pass durations, never timestamps. A failed call never means "no record": nothing may be
 // handled on it. Safe to call from several threads.
 //
-// Every adapter runs tests/conformance/store_suite.
+// Every adapter passes the suites of tests/conformance/store_case.h.
 #pragma once
 
 #include <chrono>

@@ -4,7 +4,8 @@
 // gives an ending for each of them, always, as it comes: a slow message holds back no other's
 // ending. It is called by several threads at a time, each with other keys. It never throws.
 //
-// Every strategy runs tests/conformance/strategy_suite and stands in the crash matrix.
+// Every strategy passes tests/conformance/strategy_suite.h and, with the engine, the crash matrix
+// (tests/chaos/crash_matrix_test.cc).
 #pragma once
 
 #include <span>

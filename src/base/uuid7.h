@@ -17,8 +17,7 @@ class Uuid7Sequence {
     std::uint64_t counter = 0;  // uniform, as the counter's beginning
     std::uint64_t rest = 0;     // uniform
   };
-  // `milliseconds`: since 1970, UTC. The canonical text in lower case, 36 characters. One thread at
-  // a time.
+  // `milliseconds`: since 1970, UTC. Returns the canonical text in lower case. Not thread-safe.
   std::string next(std::uint64_t milliseconds, const Chance& chance);
 
  private:

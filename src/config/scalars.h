@@ -21,8 +21,9 @@ struct Flaw {
 // Fills the typed members of `setting` from `setting.text`, by `setting.field`.
 std::optional<Flaw> read_value(Setting& setting);
 
-std::optional<std::int64_t> parse_duration(std::string_view text);  // milliseconds: 500ms, 20s, 7d
-std::optional<std::int64_t> parse_size(std::string_view text);      // bytes: 64KiB
+// In milliseconds, and in bytes.
+std::optional<std::int64_t> parse_duration(std::string_view text);  // "500ms", "20s", "7d"
+std::optional<std::int64_t> parse_size(std::string_view text);      // "64KiB"
 std::string show_duration(std::int64_t milliseconds);               // "90s", in the largest unit
 std::string show_size(std::int64_t bytes);
 

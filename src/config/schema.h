@@ -25,7 +25,7 @@ enum class Shape {
   kNumber,
   kBoolean,
   kDuration,
-  kDurationRange,  // 1s..5m
+  kDurationRange,  // "1s..5m"
   kSize,
   kSql,
   kPath,           // relative to the config file's folder

@@ -68,7 +68,7 @@ std::optional<Tail> canonical_uuid(BytesView text) noexcept {
 constexpr std::array<unsigned char, 256> kUlidValues =
     values_of("0123456789ABCDEFGHJKMNPQRSTVWXYZ");
 
-// 26 digits of five bits are two bits more than fit: the first digit ends at 7.
+// All digits of five bits together are two bits more than fit: the first digit ends at 7.
 std::optional<Tail> canonical_ulid(BytesView text) noexcept {
   constexpr std::size_t kLength = 26;
   if (text.size() != kLength || text[0] > '7') return std::nullopt;

@@ -23,8 +23,8 @@ class HeldRoom {
   HeldRoom(HeldMessages* held, ConsumerNumber consumer, std::size_t most)
       : held_(most == 0 ? nullptr : held), consumer_(consumer), most_(most) {}
 
-  // Messages that may be received now. Looks at the store where none are left, and not more often
-  // than every half a second. An error is the store's; nothing may be received then.
+  // Messages that may be received now. Looks at the store if none are left, but not again and again
+  // (kLookAgain). An error is the store's; nothing may be received then.
   Result<std::size_t> look(TimePoint now);
   // What was received of it.
   void take(std::size_t messages) noexcept;

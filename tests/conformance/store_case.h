@@ -1,7 +1,8 @@
-// What the store suites are run on, and what they share.
+// The store suites' cases, and what the suites share.
 //
-// The suites are written from the contract and the public headers alone. An adapter joins by a
-// StoreCase (see stores.cc); what it cannot do is said there, never skipped in silence.
+// The suites are written from docs/contract.md and the public headers alone. An adapter joins with
+// a StoreCase in a file of its own (memory_store_case.cc); the case declares what the adapter
+// cannot do, and nothing is skipped in silence.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 //   const auto& shared = RedisCluster::shared();  // for all that break nothing
 //
 //   RedisCluster mine;  // to kill nodes of, and to move slots in
-//   mine.kill_master_of("semel:{3f}x");
+//   mine.node_at(mine.master_of("semel:{3f}x")).kill();
 #pragma once
 
 #include <memory>

@@ -97,8 +97,11 @@ TEST_F(MemoryStoreTest, HasTheFacetsItSays) {
   EXPECT_NE(facets.dead_letters, nullptr);
   EXPECT_NE(facets.records, nullptr);
   EXPECT_NE(facets.positions, nullptr);
+  EXPECT_NE(facets.gates, nullptr);
+  EXPECT_NE(facets.steps, nullptr);
   EXPECT_EQ(facets.transactional, nullptr);
   EXPECT_EQ(facets.runs, nullptr);
+  EXPECT_EQ(facets.live, nullptr);
   EXPECT_TRUE(store_->traits().forgets);
   EXPECT_FALSE(store_->traits().durable);
 }

@@ -10,7 +10,7 @@ namespace semel::mysql {
 namespace {
 
 constexpr const char* kReservation = "reserved";
-// Short: a name of a lock has 64 bytes at most.
+// Short: the server limits the length of a lock's name.
 constexpr const char* kSession = "s";
 
 std::string host_name() {

@@ -4,14 +4,12 @@
 // What one script does on a single server are steps here. Each is sent to all nodes that it
 // concerns before an answer is read:
 //
-//   1 mark    whose lease is lost is told so, and nothing of it is changed; the record of one that
-//   is
-//             to be held says that a row may be there
-//   2 keep    rows are written, and letters, and what leaves with it
-//   3 record  by compare-and-set on the nonce
-//   4 settle  rows go, or are parked; what was kept for a lease that was lost after all shows at
-//   once,
-//             or goes
+//   1. mark    a finish whose lease is lost is refused and changes nothing; the record of a message
+//              to be held notes that a row may exist
+//   2. keep    rows, dead letters and outgoing messages are written
+//   3. record  by compare-and-set on the nonce
+//   4. settle  rows are removed or parked; a row written for a lease that was lost after all shows
+//              at once, or is removed
 //
 // Whatever stops it in between leaves a row or a letter too many, and never one too few:
 //

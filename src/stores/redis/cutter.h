@@ -61,7 +61,7 @@ inline void append_number(Bytes& out, std::uint64_t number, std::size_t size) {
   for (std::size_t i = size; i > 0; --i) out += static_cast<char>(number >> 8U * (i - 1));
 }
 
-// Behind 4 bytes of its size.
+// The part, after its size.
 inline void append_sized(Bytes& out, BytesView part) {
   append_number(out, part.size(), 4);
   out += part;

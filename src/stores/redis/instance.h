@@ -21,7 +21,7 @@ class Instance {
 
   explicit Instance(Random& random);
 
-  // Eight bytes.
+  // Of kSize bytes.
   Bytes name() const;
   // Another name, after others took it for gone.
   void rename();

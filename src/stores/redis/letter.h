@@ -34,7 +34,7 @@ struct Letter {
 Bytes identity_of(const Message& message, const Arrival* arrival);
 
 Bytes head_of(const Letter& letter);
-// Headers behind 4 bytes of their size, and the payload.
+// The size of the headers, the headers and the payload.
 Bytes content_of(const Headers& headers, BytesView payload);
 // `content` may be empty: then headers and payload stay so. Throws core::Failure (R202, R210).
 Letter letter_of(BytesView head, BytesView origin, BytesView content);

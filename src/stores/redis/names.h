@@ -1,6 +1,6 @@
 // Names of what a store keeps on its server.
 //
-//   semel:{2q}…             a record: its slot, then the 20 bytes of the key's id, which begin with
+//   semel:{2q}…             a record: its slot, then the bytes of the key's id, which begin with
 //                           the consumer's number
 //   semel:{store}consumers  a hash: each consumer's name, and its number and key recipe
 //   semel:{store}numbers    a hash: whose each number is
@@ -9,20 +9,19 @@
 //   semel:{store}reader:…   which process reads a file for a consumer; it expires
 //   semel:{store}token      the last token, and the life of the server that it was given in; on a
 //                           Cluster semel:{2q}token for the records of each slot
-//   semel:{h5.3}…           a lane, of 16, of the held rows of consumer 5: hashes of heads (m),
-//   bodies
-//                           (b) and the bytes in each line (s), sorted sets of what is met (d) and
-//                           new (n) by when it is due, the parked (p), a sorted set for each line
-//                           (l and its name) by place, and for records whose ids belong here the
-//                           lane and number of their row (o); on a Cluster semel:{h5}3.…, so that
-//                           all of a consumer's are changed in one step
+//   semel:{h5.3}…           a lane (kLanes in all) of the held rows of consumer 5: hashes of heads
+//                           (m), bodies (b) and the bytes in each line (s), sorted sets of what is
+//                           met (d) and new (n) by when it is due, the parked (p), a sorted set for
+//                           each line (l and its name) by place, and for records whose ids belong
+//                           here the lane and number of their row (o); on a Cluster semel:{h5}3.…,
+//                           so that all of a consumer's are changed in one step
 //   semel:{h5}last          the number of its last row
 //   semel:{store}letter…    dead letters: see letter.h
 //   semel:{store}run…       who runs: see run_script.cc
 //   semel:{2q}crash:…       how often a key took its process along, behind it the id
 //
-// An id stands there as bytes, not as text: with the usual prefix a name then fits into 32 bytes of
-// the server's memory, and with base64 it would take 48.
+// An id is stored as bytes, not as text: with the usual prefix a name then fits into a smaller
+// block of the server's memory than with base64.
 #pragma once
 
 #include <cstdint>

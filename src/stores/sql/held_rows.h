@@ -67,8 +67,7 @@ class HeldRows {
     std::vector<Arrival> rows;
     bool all = true;  // nothing else was due
   };
-  // Due rows, oldest due first, locked; those that others have locked are passed by. `suspects` and
-  // what else only the table knows are in the arrivals.
+  // Due rows, oldest due first, locked; rows that others have locked are passed by.
   Due due(ConsumerNumber consumer, std::size_t max_messages, std::size_t max_bytes, StoreTime now);
   bool any_due(ConsumerNumber consumer, StoreTime now);
   // Rows right behind this one that wait for nothing else, in order.
