@@ -11,6 +11,8 @@ import docs
 import lint
 import rooms
 import style
+import truth
+import truth_numbers
 from tree import Tree
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -88,7 +90,7 @@ class Checks(unittest.TestCase):
                   src__core__a_test_cc="#include <thread>\n", src__engine__a_cc="#include <mutex>\n")
 
     def test_lengths(self):
-        self.refused(style.file_length, "601 lines", src__core__a_cc="int x;\n" * (style.FILE_LINES + 1))
+        self.refused(style.file_length, f"{style.FILE_LINES + 1} lines", src__core__a_cc="int x;\n" * (style.FILE_LINES + 1))
         self.fine(style.file_length, src__core__a_cc="int x;\n" * style.FILE_LINES)
         self.refused(style.function_length, "72 lines",
                      src__core__a_cc="namespace a {\nvoid f(\n    int x) {\n" + LONG_BODY + "}\n}\n")
@@ -130,6 +132,78 @@ class Checks(unittest.TestCase):
         self.refused(docs.docs, "without", docs__a_md="```cpp\nint x;\n```\n")
         self.refused(docs.docs, "leads nowhere", docs__a_md="See [it](nothing.md).\n")
         self.refused(docs.docs, "180 at most", README_md="x\n" * 181)
+
+    def test_cited_files(self):
+        self.refused(truth.cited_files, "b.h is not there", src__core__a_h="// As b.h says.\n")
+        self.refused(truth.cited_files, "tests/core/b_suite is not there",
+                     include__semel__a_h="#pragma once\n// Every store runs tests/core/b_suite.\n")
+        self.refused(truth.cited_files, "a.md:2: docs/b.md is not there", docs__a_md="One.\nSee `docs/b.md`.\n")
+        # A file of that name elsewhere is another file.
+        self.refused(truth.cited_files, "b.cc is not there", src__core__a_cc="/* see\n   b.cc */\n",
+                     src__engine__b_cc="")
+        self.fine(truth.cited_files, src__core__b_h="", src__engine__c_h="", include__semel__d_h="", docs__e_md="",
+                  src__core__a_h="// b.h, engine/c.h, semel/d.h, src/core, docs/e.md and <gone.h>.\n",
+                  src__core__f_cc='auto name = "gone.h";\n', docs__g_md="```\ngone.cc\n```\n",
+                  src__core__CMakeLists_txt="# From tests/support/fetch_NAME: src/core/b.h.\n")
+
+    def test_cited_names(self):
+        self.refused(truth.cited_names, "kGone is nowhere", src__core__a_h="int f();  // kGone by f()\n")
+        self.refused(truth.cited_names, "gone is nowhere", src__core__a_h="// Calls gone().\n")
+        self.refused(truth.cited_names, "gone is nowhere", src__core__a_h="struct A {};\n// A::gone.\n")
+        self.refused(truth.cited_names, "gone_too is nowhere", src__core__a_h="// gone_too\n",
+                     docs__a_md="gone_too", src__core__b_h="// gone_too\n".replace("gone_too", "it"))
+        self.fine(truth.cited_names, src__core__b_cc='auto sql = "lease_until";\nvoid kept();\n',
+                  src__core__a_h="// kept() sets `lease_until`.\n")
+
+    def test_cited_rules(self):
+        rule = '<a id="rule-1"></a>\n### 1. A\n\nB.\n\nTests:\n- `tests/a_test.cc`: `A.B`\n'
+        test, cites = "TEST_P(A, B) {\n", "// C (docs/contract.md,\n// rule 1).\n"
+        self.fine(truth.cited_rules, docs__contract_md=rule, tests__a_test_cc=test, src__core__a_h=cites)
+        self.refused(truth.cited_rules, "has no rule 2", docs__contract_md=rule, tests__a_test_cc=test,
+                     src__core__a_h=cites.replace("rule 1", "rule 2"))
+        self.refused(truth.cited_rules, "of what?", docs__contract_md=rule, tests__a_test_cc=test,
+                     src__core__a_h="// D (contract, rule 1).\n")
+        self.refused(truth.cited_rules, "by its path", docs__contract_md=rule, tests__a_test_cc=test,
+                     src__core__a_h="// As the design document says.\n")
+        self.refused(truth.cited_rules, "has no test A.B", docs__contract_md=rule, tests__a_test_cc="TEST(A, Bc) {\n",
+                     src__core__a_h="")
+        self.refused(truth.cited_rules, "tests/a_test.cc is not there", docs__contract_md=rule, src__core__a_h="")
+        self.refused(truth.cited_rules, "without its tests", src__core__a_h="",
+                     docs__contract_md=rule.split("Tests:")[0])
+        self.refused(truth.cited_rules, "where rule 1 should", tests__a_test_cc=test, src__core__a_h="",
+                     docs__contract_md=rule.replace("rule-1", "rule-2"))
+
+    def test_anchors(self):
+        page = '# A\n\n## On a `cluster`\n\n<a id="b"></a>\n'
+        self.fine(truth.anchors, docs__a_md=page, docs__c_md="[x](a.md#on-a-cluster), [y](a.md#b), [z](a.md).\n")
+        self.refused(truth.anchors, "docs/a.md has no anchor #c", docs__a_md=page, docs__c_md="[x](a.md#c)\n")
+        self.refused(truth.anchors, "has no anchor #d", docs__a_md=page + "[x](#d)\n")
+
+    def test_room_rows(self):
+        but = sorted(set(rooms.KNOWS) - rooms.KNOWS["compose"] - {"compose"})
+        said = {"base": "the contract", "compose": f"all but {', '.join(but)}", "cli": "all"}
+        rows = [f"| `src/{room}` | x | {said.get(room, ', '.join(sorted(known)))} |"
+                for room, known in rooms.KNOWS.items()]
+        files = {f"src__{room.replace('/', '__')}__a_cc": "" for room in rooms.KNOWS}
+        page = "\n".join(["| room | does | may know |", "|---|---|---|", *rows, ""])
+        self.fine(truth.room_rows, ARCHITECTURE_md=page, **files)
+        self.refused(truth.room_rows, "src/guard has no row", **files,
+                     ARCHITECTURE_md="\n".join(r for r in page.split("\n") if "`src/guard`" not in r))
+        self.refused(truth.room_rows, "differs in strategies", **files,
+                     ARCHITECTURE_md=page.replace("| `src/tap` | x | ", "| `src/tap` | x | strategies, "))
+        self.refused(truth.room_rows, "src/attic is no room", **files,
+                     ARCHITECTURE_md=page + "| `src/attic` | x | core |\n")
+        del files["src__guard__a_cc"]
+        self.refused(truth.room_rows, "src/guard is not there", ARCHITECTURE_md=page, **files)
+
+    def test_bare_numbers(self):
+        for said in ("spread over 256 slots", "waits 5 ms", "half a second later", "at most 12", "Default is 8",
+                     "after 3 attempts", "keeps 64KiB", "in two seconds"):
+            self.refused(truth_numbers.bare_numbers, "name the constant", src__core__a_h=f"int f();  // {said}\n")
+        self.fine(truth_numbers.bare_numbers, src__core__a_h=(
+            '// Shows "20s" as `20 s`; 0: none; counts from 1; a 64-bit number; port 5432.\n'
+            "// 4 bytes (RFC 9562).\n\n//   head: 1 version · 16 bytes of key\n"),
+            src__core__a_test_cc="// waits 5 ms\n", tests__b_cc="// 3 messages\n")
 
     def test_lint(self):
         self.refused(lint.lint, "readability-identifier-naming",

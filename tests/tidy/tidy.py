@@ -7,6 +7,8 @@ import docs
 import lint
 import rooms
 import style
+import truth
+import truth_numbers
 from tree import Tree
 
 CHECKS = {
@@ -21,6 +23,12 @@ CHECKS = {
     "shell": style.shell,
     "headers": style.headers,
     "docs": docs.docs,
+    "cited_files": truth.cited_files,
+    "cited_names": truth.cited_names,
+    "cited_rules": truth.cited_rules,
+    "anchors": truth.anchors,
+    "room_rows": truth.room_rows,
+    "bare_numbers": truth_numbers.bare_numbers,
     "lint": lint.lint,
 }
 
