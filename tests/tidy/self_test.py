@@ -152,6 +152,8 @@ class Checks(unittest.TestCase):
         self.refused(truth.cited_names, "gone is nowhere", src__core__a_h="struct A {};\n// A::gone.\n")
         self.refused(truth.cited_names, "gone_too is nowhere", src__core__a_h="// gone_too\n",
                      docs__a_md="gone_too", src__core__b_h="// gone_too\n".replace("gone_too", "it"))
+        self.refused(truth.cited_names, "docs/a.md:2: gone_field is", docs__a_md="A word.\nSee `gone_field`.\n")
+        self.fine(truth.cited_names, docs__a_md="gone_field, `Gone` and `lease`.\n```\n`gone_field`\n```\n")
         self.fine(truth.cited_names, src__core__b_cc='auto sql = "lease_until";\nvoid kept();\n',
                   src__core__a_h="// kept() sets `lease_until`.\n")
 
@@ -204,6 +206,24 @@ class Checks(unittest.TestCase):
             '// Shows "20s" as `20 s`; 0: none; counts from 1; a 64-bit number; port 5432.\n'
             "// 4 bytes (RFC 9562).\n\n//   head: 1 version · 16 bytes of key\n"),
             src__core__a_test_cc="// waits 5 ms\n", tests__b_cc="// 3 messages\n")
+
+    def test_page_defaults(self):
+        rows = "| `consumers[].in_flight.held` | integer | `10000` |  | Kept. |\n"
+        self.fine(truth_numbers.page_defaults, docs__config_md=rows, docs__a_md="`in_flight.held` (10000) and `b` (3)\n")
+        self.refused(truth_numbers.page_defaults, "is not 5000", docs__config_md=rows,
+                     docs__a_md="`in_flight.held` (5000)\n")
+
+    def test_page_facts(self):
+        page, said, file, code = truth_numbers.FACTS[0]
+        of = {page.replace("/", "__").replace(".md", "_md"):
+              "\n".join(words for where, words, _, _ in truth_numbers.FACTS if where == page),
+              file.replace("/", "__").replace(".h", "_h"):
+              "\n".join(value for _, _, where, value in truth_numbers.FACTS if where == file)}
+        self.fine(truth_numbers.page_facts, **of)
+        self.refused(truth_numbers.page_facts, "no longer has",
+                     **{name: text.replace(code, "") for name, text in of.items()})
+        self.refused(truth_numbers.page_facts, "no longer says",
+                     **{name: text.replace(said, "") for name, text in of.items()})
 
     def test_lint(self):
         self.refused(lint.lint, "readability-identifier-naming",

@@ -29,6 +29,8 @@ CHECKS = {
     "anchors": truth.anchors,
     "room_rows": truth.room_rows,
     "bare_numbers": truth_numbers.bare_numbers,
+    "page_defaults": truth_numbers.page_defaults,
+    "page_facts": truth_numbers.page_facts,
     "lint": lint.lint,
 }
 

@@ -95,10 +95,14 @@ def cited_files(tree):
 _NAME = re.compile(
     r"\bk[A-Z]\w+|\b[A-Za-z_]\w*(?=\(\))|\b\w+::~?\w+(?:::\w+)*|\b[a-z]\w*_\w+\b|"
     r"\b[A-Z]+[a-z0-9]+[A-Z]\w*|`[A-Za-z_]\w*`")
+# On pages, of what stands in backticks.
+_QUOTED = re.compile(r"`[^`\n]+`")
+_NAME_ON_PAGE = re.compile(r"\bk[A-Z]\w+|\b\w+::~?\w+(?:::\w+)*|\b[a-z]\w*_\w+\b|\b[A-Z]+[a-z0-9]+[A-Z]\w*")
 # Names that are others' own: companies, standards, what a server calls its tables and functions.
 _FOREIGN_NAMES = {
     "SplitMix64", "GitHub", "W3C", "rand_a", "rand_b", "amqp_status_enum", "pg_type", "to_regclass",
-    "innodb_trx", "innodb_rollback_on_timeout", "semel_completed_7"}
+    "innodb_trx", "innodb_rollback_on_timeout", "semel_completed_7", "https_proxy", "jsonb_exists",
+    "array_append", "synchronous_standby_names", "PascalCase", "snake_case", "CMakePresets"}
 
 
 def _words_of_code(tree):
@@ -117,14 +121,18 @@ def _words_of_code(tree):
 
 
 def cited_names(tree):
-    """A function, type, constant or field that a comment of code names is in the code."""
-    words = _words_of_code(tree)
-    for path, line, said in spoken(tree, pages=False):
-        if not path.endswith((".h", ".cc")):
+    """A function, type, constant or field that a comment or a page names is in the code."""
+    words = _words_of_code(tree) | _FOREIGN_NAMES
+    for path, line, said in spoken(tree):
+        page = path.endswith(".md")
+        if not page and not path.endswith((".h", ".cc")):
             continue
-        for match in _NAME.finditer(said):
+        if page:
+            # Only what stands in backticks; lines keep their numbers.
+            said = "\n".join(" ".join(_QUOTED.findall(row)) for row in said.split("\n"))
+        for match in (_NAME_ON_PAGE if page else _NAME).finditer(said):
             for word in re.findall(r"\w+", match[0]):
-                if word not in words and word not in _FOREIGN_NAMES:
+                if word not in words:
                     yield _at(path, line, said, match, f"{word} is nowhere in the code")
 
 

@@ -1,4 +1,4 @@
-"""No number in a comment that a constant states: it would be wrong once the constant changes."""
+"""Numbers that somebody else states: a constant for comments, the reference for pages."""
 
 import re
 
@@ -25,6 +25,82 @@ _EXAMPLE = re.compile(r'"[^"\n]*"|`[^`\n]*`|“[^”\n]*”')
 # What others have laid down: a standard, a protocol, a product's version.
 _STANDARD = re.compile(r"\b(?:RFC|ISO|IEEE|FIPS|POSIX|HTTP|AMQP|RESP|UTF-8|SHA-\d+|HMAC|UUIDs?|ULIDs?|"
                        r"(?i:version|section)) ?\d*")
+
+
+# A field with its default behind it on a page: `in_flight.held` (10000).
+_SAID = re.compile(r"`(?P<field>[a-z_]+(?:\.[a-z_]+)+)` \((?P<said>\d[^)\s]*)\)")
+# Its row in the reference, which a test compares with the schema.
+_ROW = re.compile(r"^\| `(?P<path>[^`]+)` \| [^|]* \| `(?P<default>[^`]*)` \|", re.MULTILINE)
+REFERENCE = "docs/config.md"
+
+
+def page_defaults(tree):
+    """A default that a page gives for a field is the one of the reference."""
+    rows = _ROW.findall(tree.text(REFERENCE)) if REFERENCE in tree.paths else []
+    for path in tree.paths:
+        if not path.endswith(".md") or path in (REFERENCE, "CHANGELOG.md"):
+            continue
+        text = tree.text(path)
+        for match in _SAID.finditer(text):
+            known = {default for row, default in rows if f".{row}".endswith(f".{match['field']}")}
+            if match["said"] not in known:
+                yield Finding(path, text.count("\n", 0, match.start()) + 1,
+                              f"{match['field']} is not {match['said']} in {REFERENCE}")
+
+
+# What a page says in numbers, and what the code has for it. Where either changes, so must the other.
+FACTS = [
+    ("docs/guarantees.md", "`auto` is a week,", "src/config/config.h", "kAutoTtl{7 * 24}"),
+    ("docs/guarantees.md", "two weeks for [Kafka]", "src/config/config.h", "kAutoTtlOnKafka{14 * 24}"),
+    ("docs/sources/kafka.md", "records for 14 days", "src/config/config.h", "kAutoTtlOnKafka{14 * 24}"),
+    ("docs/sources/kafka.md", "five seconds to end", "src/sources/kafka/serve.cc", "kDrainOnRevoke{5'000}"),
+    ("docs/sources/kafka.md", "once 4 MiB of its partition", "src/sources/kafka/ledger.h", "kMostKept = 4 << 20"),
+    ("docs/sources/kafka.md", "`queued.max.messages.kbytes: 16384`", "src/sources/kafka/settings.cc",
+     '{"queued.max.messages.kbytes", "16384"}'),
+    ("docs/sources/kafka.md", "`queued.min.messages: 100000`", "src/sources/kafka/settings.cc",
+     '{"queued.min.messages", "100000"}'),
+    ("docs/sources/kafka.md", "`fetch.max.bytes` is 16 MiB", "src/sources/kafka/settings.cc",
+     '{"fetch.max.bytes", "16777216"}'),
+    ("docs/sources/kafka.md", "`fetch.wait.max.ms` 100", "src/sources/kafka/settings.cc",
+     '{"fetch.wait.max.ms", "100"}'),
+    ("docs/sources/kafka.md", "gives up after ten seconds", "src/engine/engine.cc", "kPatienceOfOnce{10'000}"),
+    ("docs/sources/rabbitmq.md", "gives up after ten seconds", "src/engine/engine.cc", "kPatienceOfOnce{10'000}"),
+    ("docs/sources/rabbitmq.md", "when 100 messages", "src/sources/rabbitmq/serve.cc", "kAcksAtOnce = 100"),
+    ("docs/sources/rabbitmq.md", "at the latest after 2 ms", "src/sources/rabbitmq/serve.cc", "kAcksWait{2}"),
+    ("docs/sources/rabbitmq.md", "past 30 minutes (W044)", "src/core/rabbitmq_spec.h", "kRabbitmqAckTimeout{30}"),
+    ("docs/sources/file.md", "(R230) after two seconds", "src/sources/sources.h", "patience{2000}"),
+    ("docs/handlers/http.md", "up to five minutes", "src/core/breaker.h", "longest{300'000}"),
+    ("docs/front.md", "up to three seconds after the record is gone", "include/semel/front.h",
+     "kFrontTrusted{3'000}"),
+    ("docs/cli.md", "longer than 1 MiB", "src/tap/wire.h", "kLongestPayload = 1 << 20"),
+    ("docs/faults.md", "last sign is 3 seconds old", "src/stores/redis/run_markers.h", "kSure{3'000}"),
+    ("docs/stores/redis.md", "more than 3 seconds ago", "src/stores/redis/run_markers.h", "kSure{3'000}"),
+    ("docs/stores/redis.md", "forgotten after 30 days", "src/stores/redis/run_markers.cc",
+     "kCrashMemory{std::chrono::hours(24 * 30)}"),
+    ("docs/stores/redis.md", "over 32 slots", "src/stores/redis/names.h", "kSlots = 32"),
+    ("docs/stores/redis.md", "one of 16 lanes", "src/stores/redis/held_rows.h", "kLanes = 16"),
+    ("docs/stores/redis.md", "256 entries or", "src/stores/redis/scripts.h", "kMostKeys = 256"),
+    ("docs/stores/redis.md", "about 1 MiB", "src/stores/redis/scripts.h", "kMostBytes = 1 << 20"),
+    ("docs/stores/redis.md", "10 seconds unless told", "src/stores/redis/url.h", "answer_timeout{10'000}"),
+    ("docs/stores/redis.md", "within two seconds", "src/stores/redis/store.cc", "kReplicaPatience{2'000}"),
+    ("docs/stores/redis.md", "else after half a minute", "src/stores/redis/reservation.h", "expiry{30'000}"),
+    ("docs/stores/postgres.md", "stands idle for five minutes", "src/stores/postgres/connection.cc",
+     'kIdleInTransaction = "300s"'),
+    ("docs/stores/postgres.md", "lock for five seconds", "include/semel/postgres.h", "{5'000}"),
+    ("docs/stores/mysql.md", "stands idle for five minutes", "src/stores/mysql/wire.cc",
+     "idle_transaction_timeout = 300"),
+]
+
+
+def page_facts(tree):
+    """A number on a page is the one of the code."""
+    for page, said, file, code in FACTS:
+        if page not in tree.paths:
+            continue
+        if said not in re.sub(r"\s+", " ", tree.text(page)):
+            yield Finding(page, 1, f"no longer says \"{said}\": mend FACTS in tests/tidy/truth_numbers.py")
+        if file not in tree.paths or code not in tree.text(file):
+            yield Finding(page, 1, f"says \"{said}\", but {file} no longer has \"{code}\"")
 
 
 def bare_numbers(tree):
