@@ -45,8 +45,8 @@ class FrontWindow {
   virtual Result<std::vector<Bytes>> look(std::span<const FrontName> names) = 0;
   // Keeps them for a time, or does not. Returns without waiting for anybody.
   virtual void keep(std::span<const FrontEntry> entries) noexcept = 0;
-  // Whether it can be asked, and takes what is to be kept. Called about once a second while it is
-  // away.
+  // Whether it can be asked, and takes what is to be kept. Called again and again while it
+  // is away.
   virtual Result<void> check() = 0;
 };
 

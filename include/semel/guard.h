@@ -49,10 +49,11 @@ struct GuardOptions {
   // reason outcome.unknown or lease.parked) until `semel records unlock --as` says what became of
   // it. Not with steps.
   bool at_most_once = false;
-  // A window in front of the records (front.h): what it knows to be completed is kDuplicate without
-  // a way to the store, with reason `front` and without the stored result. Its time to live is to
-  // be shorter than `ttl`. The guards of a consumer may share one. A thread of the guard's own asks
-  // the store about once a second whether what it holds still counts. Not on a borrowed connection.
+  // A window in front of the records (front.h): a key that it knows to be completed is kDuplicate
+  // without a round trip to the store, with reason `front` and without the stored result. Its time
+  // to live must be shorter than `ttl`. The guards of a consumer may share one. A thread of the
+  // guard keeps asking the store whether the window's content still counts. Not on a borrowed
+  // connection.
   std::shared_ptr<FrontWindow> front{};
 };
 

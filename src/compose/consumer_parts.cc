@@ -31,7 +31,7 @@ constexpr std::size_t kFirstBatchInTransaction = 32;
 constexpr int kWorkersOutside = 8;
 // A handler that times its calls itself is given so much longer before it is told to stop.
 constexpr std::chrono::milliseconds kOwnTimeoutFirst{1'000};
-// librdkafka looks about once a second for what is too late.
+// librdkafka looks only now and then for what is too late.
 constexpr std::chrono::milliseconds kReportFirst{3'000};
 // Calls that wait for another program or machine.
 constexpr int kCallsAtATime = 64;

@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 constexpr std::size_t kRecordsAtATime = 10'000;
 constexpr std::size_t kConfirmsAtATime = 1'000;
 constexpr std::size_t kCallsAtATime = 64;
-// librdkafka looks about once a second for what is too late.
+// librdkafka looks only now and then for what is too late.
 constexpr milliseconds kReportBefore{2'000};
 
 template <class T>

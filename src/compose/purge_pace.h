@@ -13,7 +13,7 @@ class PurgePace {
  public:
   static constexpr std::chrono::milliseconds kTurn{1'000};
   static constexpr std::chrono::milliseconds kFirst{20};
-  // Less than a fifth of the time, turns included.
+  // A small part of kTurn: a purge leaves most of the time to messages.
   static constexpr std::chrono::milliseconds kMost{200};
   static constexpr int kTurnsBetween = 30;
 

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A lease is renewed at a third of its length; looking twice as often finds it in time.
+// A lease is renewed after this part of its length; looking more often finds it in time.
 constexpr int kRenewAt = 3;
 constexpr int kLooksPerLease = 6;
 constexpr milliseconds kShortestTick{1};

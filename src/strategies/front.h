@@ -2,9 +2,10 @@
 //
 // The secret stands in the store. Each process puts a new one there when it begins and when the
 // store was away, for then it may be another than it was (a backup, a replica that took over);
-// forgetting a record does too. It is looked at about once a second, and believed for kFrontTrusted
-// from before that look. What is kept in the window was made with the secret that was known before
-// the record was asked: so nothing under the present secret is older than the secret is.
+// forgetting a record does too. A process reads it again and again (kTurnEvery), and believes it
+// for kFrontTrusted from before that look. What is kept in the window was made with the secret that
+// was known before the record was asked: so nothing under the present secret is older than the
+// secret is.
 #pragma once
 
 #include <atomic>
@@ -36,7 +37,7 @@ struct FrontOptions {
   std::shared_ptr<FrontWindow> window;  // never null
   Environment* environment = nullptr;
   Observer* observer = nullptr;  // told once when the window is away, and once when it is back
-  // Tests take turns themselves; else a thread does, about once a second.
+  // Tests take turns themselves; else a thread does, each kTurnEvery.
   bool own_thread = true;
 };
 

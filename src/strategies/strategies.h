@@ -55,8 +55,8 @@ class Keeper {
     kTogether,    // each for itself
   };
   virtual ~Keeper() = default;
-  // `leases` are renewed at a third of their length until finished, at most up to the handler's
-  // timeout plus grace. `calls`: how many handlers run, where they have no leases.
+  // `leases` are renewed well before their end until finished, at most up to the handler's timeout
+  // plus grace. `calls`: how many handlers run, where they have no leases.
   virtual std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
                                        std::size_t calls = 1) = 0;
 };

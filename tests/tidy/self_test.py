@@ -90,7 +90,8 @@ class Checks(unittest.TestCase):
                   src__core__a_test_cc="#include <thread>\n", src__engine__a_cc="#include <mutex>\n")
 
     def test_lengths(self):
-        self.refused(style.file_length, f"{style.FILE_LINES + 1} lines", src__core__a_cc="int x;\n" * (style.FILE_LINES + 1))
+        self.refused(style.file_length, f"{style.FILE_LINES + 1} lines",
+                     src__core__a_cc="int x;\n" * (style.FILE_LINES + 1))
         self.fine(style.file_length, src__core__a_cc="int x;\n" * style.FILE_LINES)
         self.refused(style.function_length, "72 lines",
                      src__core__a_cc="namespace a {\nvoid f(\n    int x) {\n" + LONG_BODY + "}\n}\n")
@@ -200,7 +201,7 @@ class Checks(unittest.TestCase):
 
     def test_bare_numbers(self):
         for said in ("spread over 256 slots", "waits 5 ms", "half a second later", "at most 12", "Default is 8",
-                     "after 3 attempts", "keeps 64KiB", "in two seconds"):
+                     "after 3 attempts", "keeps 64KiB", "in two seconds", "about once a second", "at a third of its length"):
             self.refused(truth_numbers.bare_numbers, "name the constant", src__core__a_h=f"int f();  // {said}\n")
         self.fine(truth_numbers.bare_numbers, src__core__a_h=(
             '// Shows "20s" as `20 s`; 0: none; counts from 1; a 64-bit number; port 5432.\n'
@@ -209,7 +210,8 @@ class Checks(unittest.TestCase):
 
     def test_page_defaults(self):
         rows = "| `consumers[].in_flight.held` | integer | `10000` |  | Kept. |\n"
-        self.fine(truth_numbers.page_defaults, docs__config_md=rows, docs__a_md="`in_flight.held` (10000) and `b` (3)\n")
+        self.fine(truth_numbers.page_defaults, docs__config_md=rows,
+                  docs__a_md="`in_flight.held` (10000) and `b` (3)\n")
         self.refused(truth_numbers.page_defaults, "is not 5000", docs__config_md=rows,
                      docs__a_md="`in_flight.held` (5000)\n")
 

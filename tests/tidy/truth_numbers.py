@@ -18,6 +18,8 @@ _DIGITS = r"\d+(?:[,.' ]\d{3})*(?:\.\d+)?"
 _NUMBER = re.compile(
     rf"(?<![\w.#$%²-])(?:{_DIGITS} ?(?:{_TIMES}|{_SIZES}|{_LIMITS}|%)(?!\w)"
     rf"|(?i:{_WORDS}) (?:{_TIMES}|{_SIZES})(?!\w)"
+    r"|(?i:once|twice|times) (?:a|an|each|every|per) (?:second|minute|hour|day)(?!\w)"
+    r"|(?i:a|an|one) (?:half|third|quarter|fifth|eighth|tenth) of (?:its|their|the) (?:length|time|ttl|lease)(?!\w)"
     r"|(?i:at most|at least|up to|no more than|more than|less than|fewer than|by default|defaults? (?:is|to|of))"
     r" (?:[2-9]|\d{2,})(?![\w.]))")
 # Examples, in quotes or backticks; layouts of bytes, whose parts stand between dots.

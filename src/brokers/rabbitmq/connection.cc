@@ -131,7 +131,7 @@ Result<void> Connection::open_channel(std::uint16_t channel) {
 int Connection::descriptor() const noexcept { return amqp_get_sockfd(connection_.get()); }
 
 milliseconds Connection::patience() const noexcept {
-  // Of the heartbeat that both have agreed on. A quarter: ours are due at half of it.
+  // A part of the heartbeat interval that both have agreed on: ours are due before its half.
   const milliseconds heartbeat = seconds(amqp_get_heartbeat(connection_.get()));
   return heartbeat.count() == 0 ? milliseconds(seconds(5)) : heartbeat / 4;
 }
