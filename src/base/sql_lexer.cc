@@ -13,10 +13,6 @@ namespace {
 
 using TokenList = std::vector<Token>;
 
-Error refused(std::string message, std::string hint = "") {
-  return {ErrorKind::kRejected, "", std::move(message), std::move(hint)};
-}
-
 bool word_at(const TokenList& tokens, std::size_t i, std::string_view upper) noexcept {
   return i < tokens.size() && tokens[i].is_word(upper);
 }
@@ -115,7 +111,7 @@ bool is_own_table(std::string_view table) noexcept {
 Result<Lexed> lex(std::string_view text) {
   Result<Tokens> read = tokenize(text);
   if (!read) return failure(std::move(read.error()));
-  if (read->tokens.empty()) return failure(refused("the statement is empty"));
+  if (read->tokens.empty()) return failure(statement_error("the statement is empty"));
   Lexed lexed;
   lexed.verb = verb_of(read->tokens);
   lexed.writes = writes_of(read->tokens);
@@ -130,7 +126,7 @@ Result<void> admit(const Lexed& statement) {
   constexpr std::array<std::string_view, 6> kAdmitted = {"SELECT", "INSERT",  "UPDATE",
                                                          "DELETE", "REPLACE", "VALUES"};
   if (std::find(kAdmitted.begin(), kAdmitted.end(), statement.verb) == kAdmitted.end()) {
-    return failure(refused(
+    return failure(statement_error(
         statement.verb.empty()
             ? "the statement begins with no verb"
             : fmt::format("{} may not stand in a message's transaction", statement.verb),
@@ -139,8 +135,8 @@ Result<void> admit(const Lexed& statement) {
   }
   for (const std::string& table : statement.writes) {
     if (is_own_table(table)) {
-      return failure(refused(fmt::format("the table {} belongs to Semel", table),
-                             "give the table of the business another name"));
+      return failure(statement_error(fmt::format("the table {} belongs to Semel", table),
+                                     "give the table of the business another name"));
     }
   }
   return {};

@@ -19,10 +19,6 @@ bool begins_word(char c) noexcept {
 }
 bool continues_word(char c) noexcept { return begins_word(c) || is_digit(c) || c == '$'; }
 
-Error refused(std::string message, std::string hint = "") {
-  return {ErrorKind::kRejected, "", std::move(message), std::move(hint)};
-}
-
 class Tokenizer {
  public:
   explicit Tokenizer(std::string_view sql) : sql_(sql) {}
@@ -40,7 +36,7 @@ class Tokenizer {
     return at_ + ahead < sql_.size() ? sql_[at_ + ahead] : '\0';
   }
   void fail(std::string message, std::string hint = "") {
-    if (!error_) error_ = refused(std::move(message), std::move(hint));
+    if (!error_) error_ = statement_error(std::move(message), std::move(hint));
   }
 
   void next() {

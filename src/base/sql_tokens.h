@@ -37,6 +37,9 @@ struct Tokens {
 // The table named at `i`, without its schema; empty where none is. `i` goes past the name.
 std::string table_at(const std::vector<Token>& tokens, std::size_t& i);
 
+// kRejected: a statement that cannot be admitted.
+Error statement_error(std::string message, std::string hint = "");
+
 // Refuses (kRejected) more than one statement, what is left open, NUL, `?1`, `@x` and `$x`.
 Result<Tokens> tokenize(std::string_view sql);
 

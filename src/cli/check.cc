@@ -23,7 +23,7 @@ namespace {
 
 using config::Diagnostic;
 
-struct Asked {
+struct CheckFlags {
   std::vector<std::string> files;
   std::string output;
   bool deny_warnings = false;
@@ -53,7 +53,7 @@ Checked check_file(const Console& console, const std::string& file) {
   return made;
 }
 
-std::string source_text(const config::ConsumerConfig& consumer) {
+std::string configured_source(const config::ConsumerConfig& consumer) {
   if (const auto* file = std::get_if<config::FileSource>(&consumer.source)) {
     return "file " + file->path;
   }
@@ -209,16 +209,12 @@ std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   return lines;
 }
 
-std::string counted(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 void print_guarantees(Console& console, const config::Config& config) {
   Table table({"CONSUMER", "SOURCE", "KEY", "STRATEGY", "STORE", "HANDLER", "GUARANTEE"});
   std::string below;
   for (const auto& consumer : config.consumers) {
     const auto promise = compose::guarantee_of(config, consumer);
-    table.row({consumer.name, printable(source_text(consumer), 40),
+    table.row({consumer.name, printable(configured_source(consumer), 40),
                printable(key_text(consumer), 40), core::to_string(consumer.strategy),
                printable(store_name(config), 40), handler_text(consumer), to_string(promise.name)});
     below += fmt::format("\n{}: strategy {}, {}\n", consumer.name,
@@ -233,8 +229,8 @@ void print_guarantees(Console& console, const config::Config& config) {
 }
 
 void print_text(Console& console, const Checked& checked) {
-  console.out(fmt::format("{}: {}, {}\n", checked.file, counted(checked.errors, "error"),
-                          counted(checked.warnings, "warning")));
+  console.out(fmt::format("{}: {}, {}\n", checked.file, counted(checked.errors, "error", "errors"),
+                          counted(checked.warnings, "warning", "warnings")));
   for (const auto& each : checked.all) {
     console.out(config::format(each, console.color_out()) + "\n");
   }
@@ -252,7 +248,7 @@ void add_consumer(json::Writer& writer, const config::Config& config,
   const auto promise = compose::guarantee_of(config, consumer);
   writer.begin_object()
       .member("name", consumer.name)
-      .member("source", source_text(consumer))
+      .member("source", configured_source(consumer))
       .member("key", key_text(consumer))
       .member("strategy", core::to_string(consumer.strategy))
       .member("strategy_why", chosen_text(consumer))
@@ -307,7 +303,7 @@ tl::expected<Look, Ended> look_of(Console& console, const std::string& word) {
                          "one of text, json, github")});
 }
 
-int check(Console& console, const Asked& asked) {
+int check(Console& console, const CheckFlags& asked) {
   const auto look = look_of(console, asked.output);
   if (!look) return look.error().code;
   auto files = asked.files;
@@ -342,7 +338,7 @@ int check(Console& console, const Asked& asked) {
 }  // namespace
 
 void add_check(Program& program) {
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<CheckFlags>();
   auto& command =
       program.command({.name = "check",
                        .description = "Check configs: every error at once, and what is promised",

@@ -16,7 +16,7 @@ namespace semel::cli {
 
 namespace {
 
-struct Asked {
+struct ConfigShowFlags {
   bool origin = false;
 };
 
@@ -33,7 +33,7 @@ std::string one_line(std::string_view value) {
   return printable(out);
 }
 
-void show_text(Console& console, const config::Loaded& loaded, bool origin) {
+void show_config_text(Console& console, const config::Loaded& loaded, bool origin) {
   for (const auto& each : loaded.effective) {
     std::string line = fmt::format("{} = {}", each.path, one_line(each.value));
     if (origin) line += fmt::format("   # {}", each.origin);
@@ -41,7 +41,7 @@ void show_text(Console& console, const config::Loaded& loaded, bool origin) {
   }
 }
 
-void show_json(Console& console, const std::string& file, const config::Loaded& loaded) {
+void show_config_json(Console& console, const std::string& file, const config::Loaded& loaded) {
   auto writer = document("config");
   writer.member("file", file).name("values").begin_array();
   for (const auto& each : loaded.effective) {
@@ -55,7 +55,7 @@ void show_json(Console& console, const std::string& file, const config::Loaded& 
   console.out(writer);
 }
 
-int show(Console& console, const Asked& asked) {
+int show_config(Console& console, const ConfigShowFlags& asked) {
   auto path = config_path(console);
   if (!path) return path.error().code;
   config::LoadOptions options;
@@ -71,9 +71,9 @@ int show(Console& console, const Asked& asked) {
   }
   if (!loaded.config) return kConfig;
   if (console.text()) {
-    show_text(console, loaded, asked.origin);
+    show_config_text(console, loaded, asked.origin);
   } else {
-    show_json(console, *path, loaded);
+    show_config_json(console, *path, loaded);
   }
   return kOk;
 }
@@ -83,14 +83,14 @@ int show(Console& console, const Asked& asked) {
 void add_config(Program& program) {
   auto& family =
       program.family({.name = "config", .description = "The config in effect", .group = "Config"});
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<ConfigShowFlags>();
   auto& command =
       program.command({.name = "show",
                        .description = "Every value in effect; what came from a secret is not shown",
                        .group = "",
                        .flags = kConfigArgument | kOutput | kQuiet,
                        .parent = &family},
-                      [asked](Console& console) { return show(console, *asked); });
+                      [asked](Console& console) { return show_config(console, *asked); });
   command.add_flag("--origin", asked->origin, "Say where each value came from");
 }
 

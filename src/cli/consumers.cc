@@ -26,15 +26,15 @@ struct ConsumerFlags {
 
 constexpr std::size_t kWhyShown = 80;
 
-struct Row {
+struct ConsumerGate {
   std::string name;
   std::optional<ShutGate> gate;
 };
 
-Result<std::vector<Row>> rows_of(const Session& session) {
-  std::vector<Row> rows;
+Result<std::vector<ConsumerGate>> gates_of(const Session& session) {
+  std::vector<ConsumerGate> rows;
   for (const auto& consumer : session.config.consumers) {
-    Row row;
+    ConsumerGate row;
     row.name = consumer.name;
     const auto number = session.facets.records->consumer(consumer.name);
     if (!number) return failure(number.error());
@@ -48,14 +48,14 @@ Result<std::vector<Row>> rows_of(const Session& session) {
   return rows;
 }
 
-int list(Console& console) {
+int list_consumers(Console& console) {
   auto session = open_session(console);
   if (!session) return session.error().code;
-  const auto rows = rows_of(*session);
+  const auto rows = gates_of(*session);
   if (!rows) return console.fail(rows.error());
   if (!console.text()) {
     json::Writer writer = document("consumers").name("consumers").begin_array();
-    for (const Row& row : *rows) {
+    for (const ConsumerGate& row : *rows) {
       writer.begin_object().member("name", row.name).member("gate", gate_word(row.gate));
       if (row.gate) add_gate(writer, console, *row.gate);
       writer.end_object();
@@ -64,7 +64,7 @@ int list(Console& console) {
     return kOk;
   }
   Table table({"CONSUMER", "GATE", "SINCE", "WHY"});
-  for (const Row& row : *rows) {
+  for (const ConsumerGate& row : *rows) {
     table.row({row.name, gate_word(row.gate), row.gate ? console.time(row.gate->since) : "",
                row.gate ? printable(row.gate->why, kWhyShown) : ""});
   }
@@ -72,13 +72,13 @@ int list(Console& console) {
   return kOk;
 }
 
-struct Chosen {
+struct ChosenConsumer {
   Session session;
   ConsumerNumber number{};
 };
 
 // A pause may come before the first run: the consumer gets its number then.
-OrEnded<Chosen> choose(Console& console, const ConsumerFlags& flags) {
+OrEnded<ChosenConsumer> choose_consumer(Console& console, const ConsumerFlags& flags) {
   auto config = load_config(console);
   if (!config) return tl::unexpected<Ended>(config.error());
   const auto consumer = find_consumer(console, *config, flags.name);
@@ -87,10 +87,10 @@ OrEnded<Chosen> choose(Console& console, const ConsumerFlags& flags) {
   if (!session) return tl::unexpected<Ended>(session.error());
   const auto number = compose::attach(*session->store, *session->config.find(flags.name));
   if (!number) return tl::unexpected<Ended>(Ended{console.fail(number.error())});
-  return Chosen{*std::move(session), *number};
+  return ChosenConsumer{*std::move(session), *number};
 }
 
-int tell(Console& console, const std::string& name, std::string_view word, bool changed) {
+int report_gate(Console& console, const std::string& name, std::string_view word, bool changed) {
   if (console.text()) {
     console.out(fmt::format("{} {}{}\n", name, changed ? "" : "was ", word));
   } else {
@@ -104,7 +104,7 @@ int tell(Console& console, const std::string& name, std::string_view word, bool 
 }
 
 int pause(Console& console, const ConsumerFlags& flags) {
-  auto chosen = choose(console, flags);
+  auto chosen = choose_consumer(console, flags);
   if (!chosen) return chosen.error().code;
   Gates& gates = *chosen->session.facets.gates;
   const auto before = gates.state(chosen->number);
@@ -112,17 +112,17 @@ int pause(Console& console, const ConsumerFlags& flags) {
   const auto shut = gates.shut(chosen->number, flags.reason, std::nullopt);
   if (!shut) return console.fail(shut.error());
   const bool was = *before && !(*before)->until;
-  const int code = tell(console, flags.name, "paused", !was);
+  const int code = report_gate(console, flags.name, "paused", !was);
   console.next("semel consumers resume " + flags.name);
   return code;
 }
 
 int resume(Console& console, const ConsumerFlags& flags) {
-  auto chosen = choose(console, flags);
+  auto chosen = choose_consumer(console, flags);
   if (!chosen) return chosen.error().code;
   const auto was_shut = chosen->session.facets.gates->resume(chosen->number);
   if (!was_shut) return console.fail(was_shut.error());
-  return tell(console, flags.name, "running", *was_shut);
+  return report_gate(console, flags.name, "running", *was_shut);
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ void add_consumers(Program& program) {
                    .description = "The consumers, and which of them begin nothing for now",
                    .flags = shared | kConfigArgument | kTime,
                    .parent = &family},
-                  [](Console& console) { return list(console); });
+                  [](Console& console) { return list_consumers(console); });
   auto flags = std::make_shared<ConsumerFlags>();
   auto& pausing = program.command({.name = "pause",
                                    .description = "Begin no message until it is resumed, in every "

@@ -10,19 +10,19 @@ namespace semel::cli {
 
 namespace {
 
-constexpr std::size_t kKeyShown = 64;
-constexpr std::size_t kErrorShown = 200;
+constexpr std::size_t kDeliveryErrorShown = 200;
 
 std::string name_of(const tap::EndingView& ending) {
-  if (ending.key) return printable(*ending.key, kKeyShown);
-  return printable(ending.partition, kKeyShown) + " " + printable(ending.position, kKeyShown);
+  if (ending.key) return printable(*ending.key, kDeliveryKeyShown);
+  return printable(ending.partition, kDeliveryKeyShown) + " " +
+         printable(ending.position, kDeliveryKeyShown);
 }
 
 std::string why(const tap::EndingView& ending) {
   std::string text(ending.reason);
   if (!ending.error.empty()) {
     if (!text.empty()) text += ": ";
-    text += printable(ending.error, kErrorShown);
+    text += printable(ending.error, kDeliveryErrorShown);
   }
   return text;
 }

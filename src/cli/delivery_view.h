@@ -12,6 +12,9 @@
 
 namespace semel::cli {
 
+// Characters of a key that a line shows.
+inline constexpr std::size_t kDeliveryKeyShown = 64;
+
 struct DeliveryDetail {
   bool attempt = false;
   bool place = false;  // in the source

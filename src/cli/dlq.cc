@@ -17,10 +17,10 @@ namespace semel::cli {
 
 namespace {
 
-constexpr std::size_t kShownByDefault = 100;
+constexpr std::size_t kLettersShown = 100;
 constexpr std::size_t kPage = 1'000;
-constexpr std::size_t kKeyShown = 40;
-constexpr std::size_t kErrorShown = 60;
+constexpr std::size_t kLetterKeyShown = 40;
+constexpr std::size_t kLetterErrorShown = 60;
 constexpr std::size_t kEverything = std::numeric_limits<std::size_t>::max();
 
 using Kind = WhereField::Kind;
@@ -30,10 +30,11 @@ constexpr WhereField kLetterFields[] = {{"consumer"},       {"reason"}, {"key"},
 
 std::size_t limit_of(const Console& console, const DlqFlags& flags) {
   if (flags.bulk.limit > 0) return flags.bulk.limit;
-  return console.text() ? kShownByDefault : kEverything;
+  return console.text() ? kLettersShown : kEverything;
 }
 
-int list_text(Console& console, DeadLetters& letters, const DlqFlags& flags, const Where& where) {
+int list_letters_text(Console& console, DeadLetters& letters, const DlqFlags& flags,
+                      const Where& where) {
   Table table({"ID", "CONSUMER", "KEY", "REASON", "ATTEMPTS", "REPLAYED", "DEAD AT", "ERROR"});
   table.align_right(0);
   table.align_right(4);
@@ -41,9 +42,9 @@ int list_text(Console& console, DeadLetters& letters, const DlqFlags& flags, con
   const std::size_t limit = limit_of(console, flags);
   const auto seen = walk_letters(letters, flags, where, limit, [&](const DeadLetter& letter) {
     table.row({std::to_string(letter.id), letter.consumer,
-               letter.key.empty() ? "-" : printable(letter.key, kKeyShown), letter.reason,
+               letter.key.empty() ? "-" : printable(letter.key, kLetterKeyShown), letter.reason,
                std::to_string(letter.attempts), std::to_string(letter.replayed),
-               console.time(letter.dead_at), printable(letter.error, kErrorShown)});
+               console.time(letter.dead_at), printable(letter.error, kLetterErrorShown)});
   });
   if (!seen) return console.fail(seen.error());
   if (*seen == 0) {
@@ -56,13 +57,13 @@ int list_text(Console& console, DeadLetters& letters, const DlqFlags& flags, con
   return kOk;
 }
 
-int list(Console& console, const DlqFlags& flags) {
+int list_letters(Console& console, const DlqFlags& flags) {
   const auto where = read_where(console, flags.bulk.where, letter_fields());
   if (!where) return where.error().code;
   auto session = need_messages(console, open_session(console));
   if (!session) return session.error().code;
   DeadLetters& letters = *session->facets.dead_letters;
-  if (console.text()) return list_text(console, letters, flags, *where);
+  if (console.text()) return list_letters_text(console, letters, flags, *where);
   const bool lines = console.format() == Format::kJsonl;
   json::Writer whole = document("dead_letters").name("dead_letters").begin_array();
   const auto see = [&](const DeadLetter& letter) {
@@ -80,7 +81,7 @@ int list(Console& console, const DlqFlags& flags) {
   return kOk;
 }
 
-int show(Console& console, const DlqFlags& flags) {
+int show_letter(Console& console, const DlqFlags& flags) {
   auto session = need_messages(console, open_session(console));
   if (!session) return session.error().code;
   const auto letter = session->facets.dead_letters->show(flags.ids.front());
@@ -103,7 +104,8 @@ int show(Console& console, const DlqFlags& flags) {
 void add_to(Plan& plan, const DeadLetter& letter) {
   plan.add(letter.dead_at, [&] {
     return fmt::format("{}  {}  {}  {}", letter.id, letter.consumer,
-                       letter.key.empty() ? "-" : printable(letter.key, kKeyShown), letter.reason);
+                       letter.key.empty() ? "-" : printable(letter.key, kLetterKeyShown),
+                       letter.reason);
   });
 }
 
@@ -212,11 +214,12 @@ void add_dlq(Program& program) {
   auto flags = std::make_shared<DlqFlags>();
   const unsigned shared = kConfigFlag | kOutput | kTime | kQuiet;
 
-  auto& list_command = program.command({.name = "list",
-                                        .description = "Dead letters, oldest first",
-                                        .flags = shared,
-                                        .parent = &family},
-                                       [flags](Console& console) { return list(console, *flags); });
+  auto& list_command =
+      program.command({.name = "list",
+                       .description = "Dead letters, oldest first",
+                       .flags = shared,
+                       .parent = &family},
+                      [flags](Console& console) { return list_letters(console, *flags); });
   where_option(list_command, flags->bulk, letter_fields());
   list_command
       .add_option("--limit", flags->bulk.limit,
@@ -224,11 +227,12 @@ void add_dlq(Program& program) {
       ->type_name("N");
   letter_filter_options(list_command, *flags);
 
-  auto& show_command = program.command({.name = "show",
-                                        .description = "A dead letter with its payload and headers",
-                                        .flags = shared,
-                                        .parent = &family},
-                                       [flags](Console& console) { return show(console, *flags); });
+  auto& show_command =
+      program.command({.name = "show",
+                       .description = "A dead letter with its payload and headers",
+                       .flags = shared,
+                       .parent = &family},
+                      [flags](Console& console) { return show_letter(console, *flags); });
   show_command.add_option("ID", flags->ids, "Its number, from semel dlq list")
       ->type_name("N")
       ->required()

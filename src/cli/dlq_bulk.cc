@@ -73,7 +73,7 @@ int replay(Console& console, const DlqFlags& flags) {
                    plan.count + plan.missing);
 }
 
-int discard(Console& console, const DlqFlags& flags) {
+int discard_letters(Console& console, const DlqFlags& flags) {
   auto chosen = begin_bulk(console, flags, "Discard");
   if (!chosen) return chosen.error().code;
   const Plan& plan = chosen->plan;
@@ -158,7 +158,7 @@ void add_dlq_bulk(Program& program, CLI::App& family) {
                        .description = "Remove dead letters; their records stay closed",
                        .flags = shared,
                        .parent = &family},
-                      [flags](Console& console) { return discard(console, *flags); }),
+                      [flags](Console& console) { return discard_letters(console, *flags); }),
       *flags);
   letter_bulk_options(
       program.command({.name = "export",

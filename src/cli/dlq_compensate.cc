@@ -16,7 +16,7 @@ namespace semel::cli {
 
 namespace {
 
-struct Asked {
+struct CompensationSum {
   std::size_t asked = 0;
   std::size_t nothing = 0;  // none of its steps stands
   std::size_t moved = 0;    // its record is not dead, or speaks for another payload
@@ -26,7 +26,7 @@ struct Asked {
 bool stands(const StepEntry& entry) { return entry.state == StepEntry::State::kDone; }
 
 // The consumer undoes them when it runs: it knows how.
-Result<void> ask_one(const Session& session, std::int64_t id, bool dry_run, Asked& sum) {
+Result<void> ask_one(const Session& session, std::int64_t id, bool dry_run, CompensationSum& sum) {
   const auto letter = session.facets.dead_letters->show(id);
   if (!letter) return failure(letter.error());
   if (!*letter) {
@@ -59,7 +59,7 @@ Result<void> ask_one(const Session& session, std::int64_t id, bool dry_run, Aske
   return {};
 }
 
-void tell(Console& console, const Plan& plan, const Asked& sum) {
+void report_compensations(Console& console, const Plan& plan, const CompensationSum& sum) {
   if (!console.text()) {
     json::Writer writer = document("compensate");
     add_plan(writer, console, plan);
@@ -90,7 +90,7 @@ int compensate(Console& console, const DlqFlags& flags) {
     return console.fail(kUsage, fmt::format("{} keeps no journal of steps", chosen->session.where),
                         fmt::format("steps are kept in {}", core::kStoresWithSteps));
   }
-  Asked sum;
+  CompensationSum sum;
   Pace pace(console, chosen->rate, chosen->ids.size());
   for (auto at = chosen->ids.begin(); at != chosen->ids.end();) {
     const std::size_t part = pace.next(static_cast<std::size_t>(chosen->ids.end() - at));
@@ -103,7 +103,7 @@ int compensate(Console& console, const DlqFlags& flags) {
     }
     pace.done(part);
   }
-  tell(console, chosen->plan, sum);
+  report_compensations(console, chosen->plan, sum);
   return bulk_code(chosen->plan.count, sum.asked, chosen->plan.count + chosen->plan.missing);
 }
 

@@ -256,7 +256,7 @@ Headers marked(const DeadLetter& letter) {
   return headers;
 }
 
-int tell(Console& console, const DeadLetter& letter, const LetterEdit& edit, bool changed) {
+int report_edit(Console& console, const DeadLetter& letter, const LetterEdit& edit, bool changed) {
   const bool dry_run = console.settings().dry_run;
   if (console.text()) {
     console.out(fmt::format("dead letter {}: {}\n", letter.id,
@@ -282,7 +282,7 @@ int change(Console& console, DeadLetters& letters, const DeadLetter& letter,
   console.note(fmt::format("dead letter {}  {}  {}  {}: {} bytes become {}", letter.id,
                            letter.consumer, letter.key.empty() ? "-" : printable(letter.key, 40),
                            letter.reason, letter.payload.size(), edit.payload.size()));
-  if (console.settings().dry_run) return tell(console, letter, edit, true);
+  if (console.settings().dry_run) return report_edit(console, letter, edit, true);
   const auto refused = console.confirm("Replace its payload? Only an export keeps the old one.");
   if (refused) return *refused;
   const auto edited = letters.edit(edit);
@@ -291,7 +291,7 @@ int change(Console& console, DeadLetters& letters, const DeadLetter& letter,
     console.fail(*error);
     return *edited == Edited::kMissing ? kNothing : kBad;
   }
-  return tell(console, letter, edit, true);
+  return report_edit(console, letter, edit, true);
 }
 
 int edit(Console& console, const EditFlags& flags) {
@@ -318,7 +318,7 @@ int edit(Console& console, const EditFlags& flags) {
   wanted.id = flags.id;
   wanted.before = (*letter)->fingerprint;
   wanted.fingerprint = wanted.before;
-  if (*payload == (*letter)->payload) return tell(console, **letter, wanted, false);
+  if (*payload == (*letter)->payload) return report_edit(console, **letter, wanted, false);
   Recipe recipe(**consumer, number->value_or(ConsumerNumber{}));
   const auto fingerprint = fingerprint_of_edit(recipe, **letter, *payload);
   if (!fingerprint) return console.fail(fingerprint.error());

@@ -23,9 +23,9 @@ namespace semel::cli {
 namespace {
 
 constexpr std::size_t kBatchLetters = 500;
-constexpr std::size_t kBatchBytes = 4 << 20;
+constexpr std::size_t kImportBatchBytes = 4 << 20;
 // A payload of the largest size there may be, in base64, with headers.
-constexpr std::size_t kLongestLine = std::size_t{1} << 30;
+constexpr std::size_t kLongestLetterLine = std::size_t{1} << 30;
 constexpr std::size_t kFlawsTold = 10;
 
 struct ImportFlags {
@@ -62,7 +62,7 @@ class Importer {
     bytes_ += letter->payload.size();
     foreign.letter = std::move(*letter);
     batch_.push_back(std::move(foreign));
-    if (batch_.size() >= kBatchLetters || bytes_ >= kBatchBytes) return flush();
+    if (batch_.size() >= kBatchLetters || bytes_ >= kImportBatchBytes) return flush();
     return {};
   }
 
@@ -126,7 +126,7 @@ class Importer {
 };
 
 Result<void> read_lines(int fd, Importer& importer) {
-  LineReader lines(fd, kLongestLine);
+  LineReader lines(fd, kLongestLetterLine);
   for (;;) {
     auto line = lines.next();
     if (!line) return failure(std::move(line.error()));
@@ -136,7 +136,7 @@ Result<void> read_lines(int fd, Importer& importer) {
   }
 }
 
-int tell(Console& console, const Importer& importer) {
+int report_import(Console& console, const Importer& importer) {
   const AddReport& sum = importer.sum();
   const bool dry_run = console.settings().dry_run;
   if (console.text()) {
@@ -178,7 +178,7 @@ int import_letters(Console& console, const ImportFlags& flags) {
                                  grouped(importer.sum().added));
     return console.fail(error);
   }
-  return tell(console, importer);
+  return report_import(console, importer);
 }
 
 }  // namespace

@@ -152,8 +152,8 @@ Finding ttl_is_enough(const compose::LiveHorizon& live) {
   return made;
 }
 
-void tell_text(Console& console, const Session& session, const std::vector<Finding>& findings,
-               const compose::Live& live) {
+void report_findings_text(Console& console, const Session& session,
+                          const std::vector<Finding>& findings, const compose::Live& live) {
   for (const Finding& finding : findings) {
     console.out(
         fmt::format("[{:<4}] {}  {}\n", finding.grade(), finding.code, printable(finding.text)));
@@ -167,8 +167,9 @@ void tell_text(Console& console, const Session& session, const std::vector<Findi
   }
 }
 
-void tell_json(Console& console, const Session& session, const std::vector<Finding>& findings,
-               const compose::Live& live, bool good) {
+void report_findings_json(Console& console, const Session& session,
+                          const std::vector<Finding>& findings, const compose::Live& live,
+                          bool good) {
   json::Writer writer = document("doctor");
   writer.member("store", session.where).member("ok", good).name("checks").begin_array();
   for (const Finding& finding : findings) {
@@ -208,10 +209,10 @@ int doctor(Console& console) {
   const auto bad = std::ranges::find_if_not(findings, &Finding::fine);
   const bool good = bad == findings.end();
   if (console.text()) {
-    tell_text(console, *session, findings, *live);
+    report_findings_text(console, *session, findings, *live);
     console.next(good ? "semel run" : fmt::format("semel explain {}", bad->code));
   } else {
-    tell_json(console, *session, findings, *live, good);
+    report_findings_json(console, *session, findings, *live, good);
   }
   return good ? kOk : kBad;
 }

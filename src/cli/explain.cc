@@ -13,7 +13,7 @@ namespace semel::cli {
 
 namespace {
 
-void list_text(Console& console) {
+void list_codes_text(Console& console) {
   Table topics({"TOPIC", ""});
   for (const auto& page : config::topics()) {
     topics.row({std::string(page.name), std::string(page.title)});
@@ -25,7 +25,7 @@ void list_text(Console& console) {
   console.out(topics.text() + "\n" + codes.text());
 }
 
-void list_json(Console& console) {
+void list_codes_json(Console& console) {
   auto writer = document("explain");
   writer.name("topics").begin_array();
   for (const auto& page : config::topics()) {
@@ -55,7 +55,7 @@ void page_json(Console& console, const std::string& word) {
 
 int explain(Console& console, const std::string& word) {
   if (word.empty()) {
-    console.text() ? list_text(console) : list_json(console);
+    console.text() ? list_codes_text(console) : list_codes_json(console);
     return kOk;
   }
   const auto text = config::explain(word);

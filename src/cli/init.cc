@@ -13,7 +13,7 @@ namespace semel::cli {
 
 namespace {
 
-struct Asked {
+struct InitFlags {
   std::string expression;
   bool small = false;
   bool list = false;
@@ -40,7 +40,7 @@ std::vector<StarterParts> combinations() {
   return all;
 }
 
-void list_json(Console& console) {
+void list_starters_json(Console& console) {
   auto writer = document("init");
   add_words(writer, "sources", starter_sources());
   add_words(writer, "handlers", starter_handlers());
@@ -58,7 +58,7 @@ void list_json(Console& console) {
   console.out(writer);
 }
 
-void list_text(Console& console) {
+void list_starters_text(Console& console) {
   const auto table = [&](std::string title, const std::vector<StarterWord>& words) {
     Table made({std::move(title), ""});
     for (const auto& word : words) made.row({std::string(word.name), std::string(word.meaning)});
@@ -73,9 +73,9 @@ void list_text(Console& console) {
   }
 }
 
-int init(Console& console, const Asked& asked) {
+int write_starter(Console& console, const InitFlags& asked) {
   if (asked.list) {
-    console.text() ? list_text(console) : list_json(console);
+    console.text() ? list_starters_text(console) : list_starters_json(console);
     return kOk;
   }
   const auto parts = parse_starter(asked.expression);
@@ -90,10 +90,10 @@ int init(Console& console, const Asked& asked) {
 }  // namespace
 
 void add_init(Program& program) {
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<InitFlags>();
   auto& command = program.command(
       {.name = "init", .description = "Print a starter config", .group = "Start", .flags = kOutput},
-      [asked](Console& console) { return init(console, *asked); });
+      [asked](Console& console) { return write_starter(console, *asked); });
   command
       .add_option("EXPR", asked->expression,
                   "What it reads, does and keeps records in; default: queue/sql/sqlite")

@@ -17,9 +17,8 @@ namespace semel::cli {
 
 namespace {
 
-constexpr std::size_t kShownByDefault = 100;
-constexpr std::size_t kKeyShown = 48;
-constexpr std::size_t kErrorShown = 60;
+constexpr std::size_t kRecordsShown = 100;
+constexpr std::size_t kRecordErrorShown = 60;
 
 constexpr RecordState kUnfinished[] = {RecordState::kConsuming, RecordState::kRetrying,
                                        RecordState::kParked, RecordState::kDead};
@@ -31,7 +30,7 @@ std::optional<RecordState> state_from(const std::string& word) {
   return std::nullopt;
 }
 
-int list(Console& console, const RecordFlags& flags) {
+int list_records(Console& console, const RecordFlags& flags) {
   const auto where = read_where(console, flags.bulk.where, record_fields());
   if (!where) return where.error().code;
   const auto state = state_from(flags.state);
@@ -49,7 +48,7 @@ int list(Console& console, const RecordFlags& flags) {
   if (!consumers) return consumers.error().code;
   const std::size_t everything = std::numeric_limits<std::int32_t>::max();
   const std::size_t limit = flags.bulk.limit > 0 ? flags.bulk.limit
-                            : console.text()     ? kShownByDefault
+                            : console.text()     ? kRecordsShown
                                                  : everything;
   std::vector<FoundRecord> found;
   for (const auto& consumer : *consumers) {
@@ -78,11 +77,11 @@ int list(Console& console, const RecordFlags& flags) {
     Table table({"CONSUMER", "KEY", "STATE", "ATTEMPT", "REASON", "ERROR"});
     table.align_right(3);
     for (const auto& one : found) {
-      table.row(
-          {one.consumer,
-           one.key.empty() ? "id " + hex_of(one.record.id.view()) : printable(one.key, kKeyShown),
-           to_string(one.record.state), std::to_string(one.record.attempt), one.record.reason,
-           printable(one.record.error, kErrorShown)});
+      table.row({one.consumer,
+                 one.key.empty() ? "id " + hex_of(one.record.id.view())
+                                 : printable(one.key, kRecordKeyShown),
+                 to_string(one.record.state), std::to_string(one.record.attempt), one.record.reason,
+                 printable(one.record.error, kRecordErrorShown)});
     }
     if (!found.empty()) console.out(table.text());
     if (found.empty())
@@ -105,7 +104,7 @@ Result<std::vector<StepJournal>> journals_of(const Session& session,
   return journals;
 }
 
-int show(Console& console, const RecordFlags& flags) {
+int show_record(Console& console, const RecordFlags& flags) {
   auto session = open_session(console);
   if (!session) return session.error().code;
   const auto consumers = consumers_of(console, *session, flags.consumer);
@@ -127,7 +126,7 @@ int show(Console& console, const RecordFlags& flags) {
     console.out(writer.end_array().end_object());
   }
   if (!found->empty()) return kOk;
-  console.note(fmt::format("no record of \"{}\"", printable(flags.keys.front(), kKeyShown)));
+  console.note(fmt::format("no record of \"{}\"", printable(flags.keys.front(), kRecordKeyShown)));
   return kNothing;
 }
 
@@ -179,7 +178,7 @@ void add_records(Program& program) {
                        .description = "Unfinished records, and those that are parked or dead",
                        .flags = shared,
                        .parent = &family},
-                      [flags](Console& console) { return list(console, *flags); });
+                      [flags](Console& console) { return list_records(console, *flags); });
   consumer_option(list_command, *flags);
   where_option(list_command, flags->bulk, record_fields());
   list_command.add_option("--state", flags->state, "Only consuming, retrying, parked or dead ones")
@@ -191,7 +190,7 @@ void add_records(Program& program) {
 
   auto& show_command = program.command(
       {.name = "show", .description = "The record of a key", .flags = shared, .parent = &family},
-      [flags](Console& console) { return show(console, *flags); });
+      [flags](Console& console) { return show_record(console, *flags); });
   show_command.add_option("KEY", flags->keys, "The key as the producer wrote it")
       ->required()
       ->expected(1);

@@ -10,6 +10,9 @@
 
 namespace semel::cli {
 
+// Characters of a key that a line shows.
+inline constexpr std::size_t kRecordKeyShown = 48;
+
 struct RecordFlags {
   std::string consumer;
   std::string state;

@@ -24,7 +24,6 @@ namespace semel::cli {
 
 namespace {
 
-constexpr std::size_t kKeyShown = 48;
 constexpr std::string_view kDone = "done", kRetry = "retry", kDead = "dead";
 
 using Kind = WhereField::Kind;
@@ -45,14 +44,12 @@ struct ChosenRecords {
   void add(FoundRecord found) {
     const RecordView& record = found.record;
     plan.add(record.completed_at ? record.completed_at : record.first_seen, [&] {
-      return fmt::format("{}  {}  {}  {}", found.consumer, printable(found.key, kKeyShown),
+      return fmt::format("{}  {}  {}  {}", found.consumer, printable(found.key, kRecordKeyShown),
                          to_string(record.state), record.reason);
     });
     records.push_back(std::move(found));
   }
 };
-
-tl::unexpected<Ended> ended(int code) { return tl::unexpected<Ended>(Ended{code}); }
 
 // The one record each key means, or an end: a key may be met under several consumers.
 OrEnded<ChosenRecords> by_keys(Console& console, const Session& session, const RecordFlags& flags,
@@ -64,13 +61,14 @@ OrEnded<ChosenRecords> by_keys(Console& console, const Session& session, const R
     if (found->size() > 1) {
       std::vector<std::string> names;
       for (const auto& one : *found) names.push_back(one.consumer);
-      return ended(console.fail(
-          kUsage,
-          fmt::format("\"{}\" is a key of {}", printable(key, kKeyShown), fmt::join(names, ", ")),
-          "--consumer NAME"));
+      return ended(
+          console.fail(kUsage,
+                       fmt::format("\"{}\" is a key of {}", printable(key, kRecordKeyShown),
+                                   fmt::join(names, ", ")),
+                       "--consumer NAME"));
     }
     if (found->empty()) {
-      console.note(fmt::format("no record of \"{}\"", printable(key, kKeyShown)));
+      console.note(fmt::format("no record of \"{}\"", printable(key, kRecordKeyShown)));
       ++chosen.plan.missing;
     } else {
       chosen.add(std::move(found->front()));
@@ -118,7 +116,8 @@ OrEnded<ChosenRecords> by_filter(Console& console, const Session& session, const
   return chosen;
 }
 
-OrEnded<ChosenRecords> choose(Console& console, const Session& session, const RecordFlags& flags) {
+OrEnded<ChosenRecords> choose_records(Console& console, const Session& session,
+                                      const RecordFlags& flags) {
   const bool narrowed = flags.bulk.where || flags.bulk.limit > 0;
   if (flags.keys.empty() != flags.bulk.where.has_value() || (!flags.keys.empty() && narrowed)) {
     return ended(console.fail(kUsage, "say which records: their keys, or --where FILTER",
@@ -143,8 +142,8 @@ struct Verb {
   bool makes_new = false;  // what was completed may be handled again
 };
 
-int tell(Console& console, const Verb& verb, const Plan& plan, std::size_t changed,
-         std::size_t skipped) {
+int report_changed(Console& console, const Verb& verb, const Plan& plan, std::size_t changed,
+                   std::size_t skipped) {
   const bool dry_run = console.settings().dry_run;
   const std::size_t asked = plan.count + plan.missing;
   const std::size_t told = dry_run ? plan.count : changed;
@@ -183,7 +182,7 @@ int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
   if (!rate) return rate.error().code;
   auto session = open_session(console);
   if (!session) return session.error().code;
-  const auto chosen = choose(console, *session, flags);
+  const auto chosen = choose_records(console, *session, flags);
   if (!chosen) return chosen.error().code;
   const std::string question =
       fmt::format(fmt::runtime(verb.asked), counted(chosen->plan.count, "record", "records"));
@@ -227,7 +226,7 @@ int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
     // When this returns, none does.
     if (*windows) std::this_thread::sleep_for(kFrontTrusted);
   }
-  return tell(console, verb, chosen->plan, changed, skipped);
+  return report_changed(console, verb, chosen->plan, changed, skipped);
 }
 
 Result<bool> forget_seen(const Session& session, const RecordFlags&, const RecordView& seen) {
@@ -265,7 +264,7 @@ Result<bool> unlock_seen(const Session& session, const RecordFlags& flags, const
   if (seen.state == RecordState::kParked && in_doubt) {
     return failure({ErrorKind::kBlocked, "R242",
                     fmt::format("whether \"{}\" had its effect is not known: {}",
-                                printable(seen.key, kKeyShown), seen.error),
+                                printable(seen.key, kRecordKeyShown), seen.error),
                     "find out, and say it: --as done (it had), --as retry (it had not: try it "
                     "again) or --as dead (it had not, and never shall)"});
   }

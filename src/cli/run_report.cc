@@ -11,7 +11,6 @@ namespace semel::cli {
 
 namespace {
 
-constexpr std::size_t kKeyShown = 64;
 static_assert(std::size(tap::kAllOutcomes) == RunCounts::kKinds);
 
 }  // namespace
@@ -68,7 +67,7 @@ void RunReport::on_held(std::string_view consumer, const Delivery& delivery) noe
   if (!says_deliveries()) return;
   if (console_.text()) {
     console_.out(fmt::format("{:<{}}  {}  {:<9}  in the store, for later\n", consumer, name_width_,
-                             printable(delivery.message.key().text, kKeyShown), "held"));
+                             printable(delivery.message.key().text, kDeliveryKeyShown), "held"));
     return;
   }
   json::Writer line = document("delivery");
@@ -81,7 +80,7 @@ void RunReport::on_held(std::string_view consumer, const Delivery& delivery) noe
 
 void RunReport::on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept {
   console_.note(fmt::format("semel: {}: lease of {} lost: its late result was refused", consumer,
-                            printable(delivery.message.key().text, kKeyShown)));
+                            printable(delivery.message.key().text, kDeliveryKeyShown)));
 }
 
 void RunReport::on_trouble(std::string_view consumer, std::string_view where, const Error& error,

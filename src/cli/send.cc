@@ -20,8 +20,8 @@ namespace semel::cli {
 namespace {
 
 constexpr std::size_t kBatchMessages = 1'000;
-constexpr std::size_t kBatchBytes = 4 << 20;
-constexpr std::size_t kLongestLine = 64 << 20;
+constexpr std::size_t kSendBatchBytes = 4 << 20;
+constexpr std::size_t kLongestMessageLine = 64 << 20;
 constexpr int kTries = 6;
 constexpr std::chrono::milliseconds kBetweenTries{100};
 
@@ -42,7 +42,7 @@ class Sender {
   Result<void> add(HeldMessage message) {
     bytes_ += message.payload.size();
     batch_.push_back(std::move(message));
-    if (batch_.size() >= kBatchMessages || bytes_ >= kBatchBytes) return flush();
+    if (batch_.size() >= kBatchMessages || bytes_ >= kSendBatchBytes) return flush();
     return {};
   }
 
@@ -104,7 +104,7 @@ Result<void> send_all(Sender& sender, const SendFlags& flags, const HeldMessage&
     auto sent = send(flags.message);
     return sent ? sender.flush() : sent;
   }
-  LineReader lines(0, kLongestLine);
+  LineReader lines(0, kLongestMessageLine);
   for (;;) {
     auto line = lines.next();
     if (!line) return failure(std::move(line.error()));
@@ -119,7 +119,7 @@ Result<void> send_all(Sender& sender, const SendFlags& flags, const HeldMessage&
 // With --key all messages would be one; more than one line is surely not meant.
 Result<void> send_under_key(Sender& sender, SendFlags flags, const HeldMessage& like) {
   if (flags.message == "-") {
-    LineReader lines(0, kLongestLine);
+    LineReader lines(0, kLongestMessageLine);
     std::optional<std::string> only;
     for (;;) {
       auto line = lines.next();
@@ -140,7 +140,7 @@ Result<void> send_under_key(Sender& sender, SendFlags flags, const HeldMessage& 
   return send_all(sender, flags, like);
 }
 
-int tell(Console& console, const SendFlags& flags, std::uint64_t sent) {
+int report_sent(Console& console, const SendFlags& flags, std::uint64_t sent) {
   if (console.text()) {
     if (console.settings().quiet == 0) {
       console.out(fmt::format("{} sent to {}\n", grouped(sent), flags.consumer));
@@ -183,7 +183,7 @@ int send(Console& console, const SendFlags& flags) {
   like.key = flags.key;
   Sender sender(console, *session->facets.held, *number);
   const auto sent = flags.key ? send_under_key(sender, flags, like) : send_all(sender, flags, like);
-  if (sent) return tell(console, flags, sender.sent());
+  if (sent) return report_sent(console, flags, sender.sent());
   Error error = sent.error();
   error.message += fmt::format("; {} sent before it are in the queue", grouped(sender.sent()));
   const int code = console.fail(error);

@@ -16,8 +16,6 @@ namespace {
 
 constexpr const char* kDefaultConfigs[] = {"./semel.yaml", "/etc/semel/semel.yaml"};
 
-tl::unexpected<Ended> ended(int code) { return tl::unexpected<Ended>(Ended{code}); }
-
 }  // namespace
 
 OrEnded<std::string> config_path(Console& console) {

@@ -19,6 +19,7 @@ struct Ended {
 };
 template <class T>
 using OrEnded = tl::expected<T, Ended>;
+inline tl::unexpected<Ended> ended(int code) { return tl::unexpected<Ended>(Ended{code}); }
 
 // The file the shared flags mean: -c, else ./semel.yaml, else /etc/semel/semel.yaml.
 OrEnded<std::string> config_path(Console& console);

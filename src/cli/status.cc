@@ -23,7 +23,7 @@ namespace {
 constexpr std::chrono::milliseconds kAskWithin{500};
 
 // One consumer as the screen shows it.
-struct Row {
+struct ConsumerStatus {
   std::string name;
   std::string source;
   std::string strategy;
@@ -60,16 +60,16 @@ std::vector<tap::RunFigures> ask_runs(const config::Config& config, const StoreS
   return tap::ask_figures(*path, kAskWithin).value_or(std::vector<tap::RunFigures>());
 }
 
-Result<std::vector<Row>> rows_of(const config::Config& config, const StoreStats& stats,
-                                 Gates& gates) {
+Result<std::vector<ConsumerStatus>> statuses_of(const config::Config& config,
+                                                const StoreStats& stats, Gates& gates) {
   const auto runs = ask_runs(config, stats);
   const bool running = !stats.running_pids.empty();
-  std::vector<Row> rows;
+  std::vector<ConsumerStatus> rows;
   for (const auto& consumer : config.consumers) {
     const auto found = std::find_if(stats.consumers.begin(), stats.consumers.end(),
                                     [&](const auto& c) { return c.name == consumer.name; });
     const auto* counts = found == stats.consumers.end() ? nullptr : &*found;
-    Row row;
+    ConsumerStatus row;
     row.name = consumer.name;
     row.source = source_name(consumer.source);
     row.strategy = core::to_string(consumer.strategy);
@@ -99,8 +99,8 @@ std::size_t completed(const StoreStats& stats) {
   return sum;
 }
 
-void show_text(Console& console, const Session& session, const StoreStats& stats,
-               const std::vector<Row>& rows) {
+void show_status_text(Console& console, const Session& session, const StoreStats& stats,
+                      const std::vector<ConsumerStatus>& rows) {
   Table table({"CONSUMER", "STATE", "SOURCE", "STRATEGY", "GUARANTEE", "CONSUMING", "RETRYING",
                "PARKED", "HELD", "DEAD LETTERS"});
   constexpr std::size_t kFirstFigure = 5;
@@ -135,8 +135,8 @@ void show_text(Console& console, const Session& session, const StoreStats& stats
   }
 }
 
-void show_json(Console& console, const Session& session, const StoreStats& stats,
-               const std::vector<Row>& rows) {
+void show_status_json(Console& console, const Session& session, const StoreStats& stats,
+                      const std::vector<ConsumerStatus>& rows) {
   json::Writer writer = document("status");
   writer.name("store").begin_object().member("where", session.where);
   writer.member("schema_version", stats.schema_version).member("epoch", stats.epoch);
@@ -171,20 +171,20 @@ int status(Console& console) {
   if (!session) return session.error().code;
   const auto stats = session->facets.records->stats();
   if (!stats) return console.fail(stats.error());
-  const auto all = rows_of(session->config, *stats, *session->facets.gates);
+  const auto all = statuses_of(session->config, *stats, *session->facets.gates);
   if (!all) return console.fail(all.error());
-  const std::vector<Row>& rows = *all;
+  const std::vector<ConsumerStatus>& rows = *all;
   if (console.text()) {
-    show_text(console, *session, *stats, rows);
+    show_status_text(console, *session, *stats, rows);
   } else {
-    show_json(console, *session, *stats, rows);
+    show_status_json(console, *session, *stats, rows);
   }
   for (const auto& row : rows) {
     if (row.counts.dead_letters > 0) console.next("semel dlq list --consumer " + row.name);
     if (row.counts.dead_letters > 0) break;
   }
-  const auto down =
-      std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.state == "down"; });
+  const auto down = std::find_if(rows.begin(), rows.end(),
+                                 [](const ConsumerStatus& row) { return row.state == "down"; });
   if (down == rows.end()) return kOk;
   console.note(fmt::format("semel: {} is down: {} wait for it and nobody runs it", down->name,
                            grouped(waiting(down->counts))));

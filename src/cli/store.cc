@@ -38,7 +38,7 @@ Before look_at(const config::Config& config) {
   return mode == kRollbackJournal ? Before::kRollbackJournal : Before::kOther;
 }
 
-int init(Console& console) {
+int init_store(Console& console) {
   auto config = load_config(console);
   if (!config) return config.error().code;
   const Before before = look_at(*config);
@@ -183,7 +183,7 @@ void add_store(Program& program) {
                    .description = "Make the store's tables and its consumers' numbers",
                    .flags = shared,
                    .parent = &family},
-                  [](Console& console) { return init(console); });
+                  [](Console& console) { return init_store(console); });
   program.command({.name = "stats",
                    .description = "What is in the store, by consumer and generation",
                    .flags = shared | kTime,

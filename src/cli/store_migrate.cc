@@ -14,8 +14,8 @@ namespace semel::cli {
 
 namespace {
 
-void tell_json(Console& console, const std::string& where, const SchemaChange& change,
-               bool dry_run) {
+void report_migration_json(Console& console, const std::string& where, const SchemaChange& change,
+                           bool dry_run) {
   json::Writer writer = document("store_migrate");
   writer.member("store", where).member("dry_run", dry_run);
   writer.member("from", change.from).member("to", change.to);
@@ -37,7 +37,7 @@ int migrate(Console& console) {
     if (!session) return session.error().code;
   }
   if (!console.text()) {
-    tell_json(console, where, *change, dry_run);
+    report_migration_json(console, where, *change, dry_run);
   } else if (change->from == change->to) {
     console.note(fmt::format("semel: {}: schema {}, up to date", where, change->to));
   } else if (dry_run) {

@@ -32,8 +32,8 @@ const char* copy_hint(const config::StoreConfig& store) {
   return "cp the file, with its -wal, before anything else";
 }
 
-void tell_text(Console& console, const Session& session, const std::vector<StoreFinding>& findings,
-               std::ptrdiff_t wrong) {
+void report_verification_text(Console& console, const Session& session,
+                              const std::vector<StoreFinding>& findings, std::ptrdiff_t wrong) {
   for (const StoreFinding& finding : findings) {
     console.out(fmt::format("{}  {}  {}\n    {}\n", finding.wrong ? "wrong" : "note ", finding.what,
                             printable(finding.where), printable(finding.detail)));
@@ -47,8 +47,8 @@ void tell_text(Console& console, const Session& session, const std::vector<Store
   console.next(copy_hint(session.config.store));
 }
 
-void tell_json(Console& console, const Session& session, const VerifyFlags& flags,
-               const std::vector<StoreFinding>& findings, std::ptrdiff_t wrong) {
+void report_verification_json(Console& console, const Session& session, const VerifyFlags& flags,
+                              const std::vector<StoreFinding>& findings, std::ptrdiff_t wrong) {
   json::Writer writer = document("store_verify");
   writer.member("store", session.where).member("full", flags.full);
   writer.member("wrong", wrong).name("findings").begin_array();
@@ -71,9 +71,9 @@ int verify(Console& console, const VerifyFlags& flags) {
   const auto wrong =
       std::ranges::count_if(*findings, [](const StoreFinding& finding) { return finding.wrong; });
   if (console.text()) {
-    tell_text(console, *session, *findings, wrong);
+    report_verification_text(console, *session, *findings, wrong);
   } else {
-    tell_json(console, *session, flags, *findings, wrong);
+    report_verification_json(console, *session, flags, *findings, wrong);
   }
   return wrong == 0 ? kOk : kBad;
 }

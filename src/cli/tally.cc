@@ -12,7 +12,7 @@ namespace semel::cli {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& path, const char* what) {
+[[noreturn]] void throw_tally_error(const std::string& path, const char* what) {
   throw SemelError({ErrorKind::kUnavailable,
                     {},
                     "cannot " + std::string(what) + " " + path + ": " + std::strerror(errno),
@@ -23,14 +23,14 @@ namespace {
 
 Tally::Tally(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) refuse(path, "open");
+  if (fd < 0) throw_tally_error(path, "open");
   if (::ftruncate(fd, sizeof(TallyCounts)) != 0) {
     ::close(fd);
-    refuse(path, "size");
+    throw_tally_error(path, "size");
   }
   void* at = ::mmap(nullptr, sizeof(TallyCounts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   ::close(fd);
-  if (at == MAP_FAILED) refuse(path, "map");
+  if (at == MAP_FAILED) throw_tally_error(path, "map");
   // A fresh file is all zero, which is what the counts begin with; another process may be counting.
   counts_ = std::launder(static_cast<TallyCounts*>(at));
 }

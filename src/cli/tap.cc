@@ -28,7 +28,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds kPatience{500};
+constexpr milliseconds kWatchPatience{500};
 // How long a stop waits for a reader of stdout that does not read.
 constexpr milliseconds kStopWithin{1'000};
 
@@ -191,7 +191,7 @@ int watch(Console& console, tap::Watch& watch, Teller& teller, const std::string
   std::array<pollfd, 2> others{pollfd{stop.fd(), POLLIN, 0}, pollfd{STDOUT_FILENO, 0, 0}};
   auto alone_since = steady_clock::now();
   // The first step only looks: who is alone is told at once.
-  for (milliseconds patience{0};; patience = kPatience) {
+  for (milliseconds patience{0};; patience = kWatchPatience) {
     const auto stepped =
         watch.step(others, patience, [&](const tap::Event& event) { return teller(event); });
     if (!stepped) return console.fail(stepped.error());
@@ -204,7 +204,7 @@ int watch(Console& console, tap::Watch& watch, Teller& teller, const std::string
     const auto now = steady_clock::now();
     if (watch.attached() > 0) alone_since = now;
     // A run that is there may be about to answer, or be stopped and never do.
-    const bool alone = watch.nobody() || now - alone_since >= kPatience;
+    const bool alone = watch.nobody() || now - alone_since >= kWatchPatience;
     if (watch.attached() == 0 && alone) teller.waits(store);
   }
 }

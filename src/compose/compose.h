@@ -72,6 +72,9 @@ struct ServiceOptions {
   Environment* environment = nullptr;
 };
 
+// Exit code of a run whose store, source or handler is not available.
+inline constexpr int kExitUnavailable = 69;
+
 // All consumers of a config, running.
 class Service {
  public:

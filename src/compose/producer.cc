@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 // At a time: librdkafka and a broker's confirms take many, an endpoint not.
 constexpr std::size_t kRecordsAtATime = 10'000;
 constexpr std::size_t kConfirmsAtATime = 1'000;
-constexpr std::size_t kCallsAtATime = 64;
+constexpr std::size_t kSendsAtATime = 64;
 // librdkafka looks only now and then for what is too late.
 constexpr milliseconds kReportBefore{2'000};
 
@@ -164,7 +164,7 @@ Producer::Producer(HttpEndpoint to, ProducerOptions options) {
   KeyRules rules;
   rules.recipe = producer::auto_recipe();
   auto handler = taken(handlers::make_http_handler(spec_of(std::move(to)), system_environment()));
-  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kCallsAtATime),
+  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kSendsAtATime),
                                  std::move(rules), options);
 }
 

@@ -22,7 +22,6 @@ namespace {
                     "give one handler: { native: " + std::string(name) + " }"});
 }
 
-constexpr int kExitUnavailable = 69;
 constexpr int kExitConfig = 78;
 
 // What a program that observes nothing must be told all the same.
@@ -143,7 +142,7 @@ int Runner::run() {
       observer->on_trouble("start", "store or source", error, false);
     }
     std::erase(impl_->options.observers, &complaints);
-    return error.kind == ErrorKind::kRejected ? kExitConfig : kExitUnavailable;
+    return error.kind == ErrorKind::kRejected ? kExitConfig : compose::kExitUnavailable;
   }
   {
     std::lock_guard lock(impl_->mutex);

@@ -28,7 +28,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kExitFailed = 1;
-constexpr int kExitUnavailable = 69;
 constexpr int kExitHung = 70;
 constexpr std::string_view kHung = "R260";
 

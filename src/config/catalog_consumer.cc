@@ -3,7 +3,7 @@
 namespace semel::config::catalog {
 namespace {
 
-constexpr CodePage kPages[] = {
+constexpr CodePage kConsumerPages[] = {
     {"D102", "records are kept shorter than a message may still come",
      "A record is what makes a later delivery a duplicate. Once it is forgotten, the next delivery "
      "of its key is new and its effect happens again. Here the config itself says that a message "
@@ -167,6 +167,6 @@ constexpr CodePage kPages[] = {
 
 }  // namespace
 
-std::span<const CodePage> consumer_codes() noexcept { return kPages; }
+std::span<const CodePage> consumer_codes() noexcept { return kConsumerPages; }
 
 }  // namespace semel::config::catalog

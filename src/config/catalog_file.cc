@@ -3,7 +3,7 @@
 namespace semel::config::catalog {
 namespace {
 
-constexpr CodePage kPages[] = {
+constexpr CodePage kFilePages[] = {
     {"E000", "the config cannot be used",
      "The config was refused; the errors printed with it say why, each with a code of its own.",
      "Mend them; semel check prints them all at once.", ""},
@@ -105,6 +105,6 @@ constexpr CodePage kPages[] = {
 
 }  // namespace
 
-std::span<const CodePage> file_codes() noexcept { return kPages; }
+std::span<const CodePage> file_codes() noexcept { return kFilePages; }
 
 }  // namespace semel::config::catalog

@@ -3,7 +3,7 @@
 namespace semel::config::catalog {
 namespace {
 
-constexpr CodePage kPages[] = {
+constexpr CodePage kRuntimePages[] = {
     {"R200", "the store failed in a way it does not name",
      "The database answered with an error that has no page of its own; its own words stand in the "
      "message. Nothing is taken as handled on it.",
@@ -386,6 +386,6 @@ constexpr CodePage kPages[] = {
 
 }  // namespace
 
-std::span<const CodePage> runtime_codes() noexcept { return kPages; }
+std::span<const CodePage> runtime_codes() noexcept { return kRuntimePages; }
 
 }  // namespace semel::config::catalog

@@ -3,7 +3,7 @@
 namespace semel::config::catalog {
 namespace {
 
-constexpr CodePage kPages[] = {
+constexpr CodePage kWarningPages[] = {
     {"W031", "a literal secret",
      "A password, token or signing secret stands in the config itself, and others may read the "
      "file; or it stands in a URL, where it is shown with the URL.",
@@ -76,6 +76,6 @@ constexpr CodePage kPages[] = {
 
 }  // namespace
 
-std::span<const CodePage> warning_codes() noexcept { return kPages; }
+std::span<const CodePage> warning_codes() noexcept { return kWarningPages; }
 
 }  // namespace semel::config::catalog

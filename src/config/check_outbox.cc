@@ -39,7 +39,7 @@ void refuse(const Route& route, const std::string& why, const std::string& help,
   made.help = help;
 }
 
-std::string queues_of(const Config& config) {
+std::string queue_names(const Config& config) {
   std::string names;
   for (const ConsumerConfig& consumer : config.consumers) {
     if (!std::holds_alternative<QueueSource>(consumer.source)) continue;
@@ -67,10 +67,10 @@ void check_outbox(const Config& config, const Settings& settings, Report& report
     const std::string& from = config.consumers.at(route.from).name;
     const ConsumerConfig* const to = config.find(route.to);
     if (to == nullptr) {
-      refuse(route, "is no consumer of this file", queues_of(config), report);
+      refuse(route, "is no consumer of this file", queue_names(config), report);
     } else if (!std::holds_alternative<QueueSource>(to->source)) {
       refuse(route, fmt::format("has its messages from {}, and is sent none", name_of(to->source)),
-             queues_of(config), report);
+             queue_names(config), report);
     } else if (leads_to(route.to, from, sends)) {
       refuse(route, "sends to this one in turn: a message would never come to its end",
              "a consumer with source: { queue: {} } that sends nothing back", report);

@@ -48,9 +48,9 @@ std::string broker_of(const std::string& url) {
 }
 
 // Who consumes a queue of a broker.
-using Queues = std::map<std::pair<std::string, std::string>, std::string>;
+using QueueReaders = std::map<std::pair<std::string, std::string>, std::string>;
 
-void check_queues(const View& source, Queues& queues, Report& report) {
+void check_queues(const View& source, QueueReaders& queues, Report& report) {
   const View rabbitmq = source.in("rabbitmq");
   const auto* queue = rabbitmq.find("queue");
   if (!source.written("rabbitmq") || queue == nullptr) return;
@@ -69,7 +69,7 @@ void check_together(const Settings& settings, Report& report) {
   std::map<std::string, const Setting*> names;
   std::optional<std::string> reader;
   Groups groups;
-  Queues queues;
+  QueueReaders queues;
   for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
     const View view(settings, join_path("consumers", i));
     if (const auto* name = view.find("name")) {

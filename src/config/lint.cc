@@ -15,9 +15,7 @@
 namespace semel::config {
 namespace {
 
-using sql::Token;
-
-bool same_name(const Token& a, const Token& b) {
+bool same_name(const sql::Token& a, const sql::Token& b) {
   return a.is_name() && b.is_name() && ascii::alike(a.text, b.text);
 }
 
@@ -27,14 +25,14 @@ struct Added {
   std::size_t last = 0;
 };
 
-bool ends_assignment(const Token& token, std::size_t depth) {
+bool ends_assignment(const sql::Token& token, std::size_t depth) {
   if (token.depth < depth) return true;
   if (token.depth > depth) return false;
   return token.is_symbol(',') || token.is_word("WHERE") || token.is_word("FROM") ||
          token.is_word("RETURNING");
 }
 
-std::vector<Added> find_added(const std::vector<Token>& tokens) {
+std::vector<Added> find_added(const std::vector<sql::Token>& tokens) {
   std::vector<Added> found;
   for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
     const bool begins = tokens[i].is_word("SET") || tokens[i].is_symbol(',');
@@ -54,7 +52,8 @@ std::vector<Added> find_added(const std::vector<Token>& tokens) {
 
 // Where tokens first … last stand in the statement's text: the first match in their order.
 std::pair<std::size_t, std::size_t> span_of(const std::string& text,
-                                            const std::vector<Token>& tokens, const Added& added) {
+                                            const std::vector<sql::Token>& tokens,
+                                            const Added& added) {
   for (auto begin = text.find(tokens[added.first].written); begin != std::string::npos;
        begin = text.find(tokens[added.first].written, begin + 1)) {
     auto at = begin + tokens[added.first].written.size();
@@ -62,7 +61,7 @@ std::pair<std::size_t, std::size_t> span_of(const std::string& text,
     if (equals == std::string::npos || text[equals] != '=') continue;
     for (auto i = added.first + 1; i <= added.last; ++i) {
       // A placeholder's text is not the name it was written with.
-      if (tokens[i].kind == Token::Kind::kPlaceholder) {
+      if (tokens[i].kind == sql::Token::Kind::kPlaceholder) {
         const auto colon = text.find_first_of(":?", at);
         if (colon == std::string::npos) return {0, 0};
         at = text.find_first_not_of(
@@ -79,7 +78,7 @@ std::pair<std::size_t, std::size_t> span_of(const std::string& text,
   return {0, 0};
 }
 
-bool inserts_blindly(const std::string& verb, const std::vector<Token>& tokens) {
+bool inserts_blindly(const std::string& verb, const std::vector<sql::Token>& tokens) {
   if (verb != "INSERT") return false;
   for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
     if (tokens[i].is_word("ON") && tokens[i + 1].is_word("CONFLICT")) return false;

@@ -76,7 +76,7 @@ RedisStore build_redis(const View& redis, Report& report) {
 }
 
 // What a server certainly does not take, and what to write instead.
-struct Flaw {
+struct DialectFlaw {
   std::string what;
   const char* help;
 };
@@ -92,25 +92,27 @@ std::optional<std::string> conflict_words(const std::vector<sql::Token>& tokens,
   return std::nullopt;
 }
 
-std::optional<Flaw> flaw_for_postgres(const std::vector<sql::Token>& tokens) {
+std::optional<DialectFlaw> flaw_for_postgres(const std::vector<sql::Token>& tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].kind == sql::Token::Kind::kQuotedName && tokens[i].written.front() == '`') {
-      return Flaw{"`name`", "quote names with \"\""};
+      return DialectFlaw{"`name`", "quote names with \"\""};
     }
     if (auto words = conflict_words(tokens, i, true)) {
-      return Flaw{*std::move(words), "write INSERT … ON CONFLICT (…) DO NOTHING, or DO UPDATE"};
+      return DialectFlaw{*std::move(words),
+                         "write INSERT … ON CONFLICT (…) DO NOTHING, or DO UPDATE"};
     }
   }
   return std::nullopt;
 }
 
-std::optional<Flaw> flaw_for_mysql(const std::vector<sql::Token>& tokens) {
+std::optional<DialectFlaw> flaw_for_mysql(const std::vector<sql::Token>& tokens) {
   constexpr const char* kInstead = "write INSERT … ON DUPLICATE KEY UPDATE …";
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (auto words = conflict_words(tokens, i, false)) return Flaw{*std::move(words), kInstead};
+    if (auto words = conflict_words(tokens, i, false))
+      return DialectFlaw{*std::move(words), kInstead};
     const bool conflict = i + 1 < tokens.size() && tokens[i + 1].is_word("CONFLICT");
-    if (tokens[i].is_word("ON") && conflict) return Flaw{"ON CONFLICT", kInstead};
-    if (tokens[i].is_symbol('#')) return Flaw{"#", "write comments as -- or /* */"};
+    if (tokens[i].is_word("ON") && conflict) return DialectFlaw{"ON CONFLICT", kInstead};
+    if (tokens[i].is_symbol('#')) return DialectFlaw{"#", "write comments as -- or /* */"};
   }
   return std::nullopt;
 }

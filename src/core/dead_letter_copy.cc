@@ -20,7 +20,7 @@ bool is_ours(const Header& header) {
       kOurs, [&](std::string_view name) { return ascii::alike(header.name, name); });
 }
 
-void add(Headers& headers, std::string_view name, std::string value) {
+void add_header(Headers& headers, std::string_view name, std::string value) {
   if (!value.empty()) headers.push_back({std::string(name), std::move(value)});
 }
 
@@ -40,14 +40,14 @@ Outgoing dead_letter_copy(ConsumerNumber to, std::string_view consumer, const Fi
   if (made.key->empty()) made.key = source + '/' + position;
   std::ranges::copy_if(message.headers(), std::back_inserter(made.headers),
                        [](const Header& header) { return !is_ours(header); });
-  add(made.headers, kDeadLetterConsumer, std::string(consumer));
-  add(made.headers, kDeadLetterReason, finish.reason);
-  add(made.headers, kDeadLetterError, finish.error.substr(0, kLongestError));
+  add_header(made.headers, kDeadLetterConsumer, std::string(consumer));
+  add_header(made.headers, kDeadLetterReason, finish.reason);
+  add_header(made.headers, kDeadLetterError, finish.error.substr(0, kLongestError));
   if (finish.attempts > 0) {
-    add(made.headers, kDeadLetterAttempts, std::to_string(finish.attempts));
+    add_header(made.headers, kDeadLetterAttempts, std::to_string(finish.attempts));
   }
-  add(made.headers, kDeadLetterSource, source);
-  add(made.headers, kDeadLetterPosition, position);
+  add_header(made.headers, kDeadLetterSource, source);
+  add_header(made.headers, kDeadLetterPosition, position);
   return copy;
 }
 

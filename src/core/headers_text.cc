@@ -6,7 +6,7 @@
 namespace semel::core {
 namespace {
 
-void add(std::string& text, BytesView part) {
+void append_sized(std::string& text, BytesView part) {
   text += std::to_string(part.size());
   text += ':';
   text += part;
@@ -30,8 +30,8 @@ std::optional<BytesView> next_part(BytesView& text) {
 std::string text_of(const Headers& headers) {
   std::string text;
   for (const Header& header : headers) {
-    add(text, header.name);
-    add(text, header.value);
+    append_sized(text, header.name);
+    append_sized(text, header.value);
   }
   return text;
 }

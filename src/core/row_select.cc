@@ -13,8 +13,6 @@
 namespace semel::core {
 namespace {
 
-using sql::Token;
-
 tl::unexpected<Error> refuse_select(std::string message, std::string hint) {
   return failure({ErrorKind::kRejected, {}, std::move(message), std::move(hint)});
 }
@@ -68,7 +66,7 @@ class Select {
     if (++at == tokens().size()) return true;
     if (!word(at, "OF")) return false;
     return std::all_of(tokens().begin() + static_cast<std::ptrdiff_t>(at) + 1, tokens().end(),
-                       [](const Token& token) {
+                       [](const sql::Token& token) {
                          const bool option = token.is_word("NOWAIT") || token.is_word("SKIP") ||
                                              token.is_word("LOCKED") || token.is_word("LIMIT");
                          return !option &&
@@ -88,8 +86,8 @@ class Select {
     std::string out;
     std::size_t param = 0;
     for (std::size_t i = 0; i < end; ++i) {
-      const Token& token = tokens()[i];
-      const bool named = token.kind == Token::Kind::kPlaceholder;
+      const sql::Token& token = tokens()[i];
+      const bool named = token.kind == sql::Token::Kind::kPlaceholder;
       if (i >= begin) {
         const std::size_t next = i + 1 < tokens().size() ? tokens()[i + 1].at : all_.text.size();
         const std::size_t past = token.at + token.written.size();
@@ -106,7 +104,7 @@ class Select {
  private:
   explicit Select(sql::Tokens all) : all_(std::move(all)) {}
 
-  const std::vector<Token>& tokens() const noexcept { return all_.tokens; }
+  const std::vector<sql::Token>& tokens() const noexcept { return all_.tokens; }
   bool word(std::size_t i, std::string_view upper) const {
     return i < tokens().size() && tokens()[i].is_word(upper);
   }

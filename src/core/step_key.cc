@@ -16,7 +16,7 @@ bool name_character(char c) noexcept {
 }
 
 // The message's key stays as it is but for what parts are told by.
-Bytes escaped(BytesView text, bool all) {
+Bytes escaped_key_part(BytesView text, bool all) {
   Bytes safe;
   safe.reserve(text.size());
   for (const char c : text) {
@@ -55,10 +55,10 @@ std::optional<std::string> refuse_specs(const StepSpecs& steps) {
 }
 
 Bytes step_key(BytesView message_key, std::string_view name, BytesView id, int round) {
-  Bytes key = escaped(message_key, false);
+  Bytes key = escaped_key_part(message_key, false);
   key += '/';
   key += name;
-  if (!id.empty()) key += '=' + escaped(id, true);
+  if (!id.empty()) key += '=' + escaped_key_part(id, true);
   if (round > 1) key += '/' + std::to_string(round);
   return key;
 }
@@ -75,7 +75,7 @@ Fingerprint input_fingerprint(BytesView input) noexcept {
 
 std::string step_name(std::string_view name, BytesView id) {
   if (id.empty()) return std::string(name);
-  return fmt::format("{} ({})", name, escaped(id, true));
+  return fmt::format("{} ({})", name, escaped_key_part(id, true));
 }
 
 }  // namespace semel::core

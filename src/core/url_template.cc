@@ -44,7 +44,7 @@ std::optional<UrlPlace> read_place(std::string_view text) {
   return place;
 }
 
-std::string escaped(std::string_view value) {
+std::string escaped_segment(std::string_view value) {
   std::string safe;
   for (const char c : value) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -54,7 +54,7 @@ std::string escaped(std::string_view value) {
   return safe;
 }
 
-std::optional<std::string> text_of(const json::Scalar& scalar) {
+std::optional<std::string> scalar_text(const json::Scalar& scalar) {
   using Text = std::optional<std::string>;
   return std::visit(Overloaded{[](const std::string& text) -> Text { return text; },
                                [](const json::Integer& one) -> Text { return Text(one.written); },
@@ -68,7 +68,7 @@ std::optional<std::string> text_at(BytesView json, const json::Pointer& pointer)
   json::Document document;
   if (!document.parse(json)) return std::nullopt;
   const auto found = document.at(pointer);
-  return found ? text_of(*found) : std::nullopt;
+  return found ? scalar_text(*found) : std::nullopt;
 }
 
 std::optional<std::string> value_of(const UrlPlace& place, const Message& message,
@@ -89,7 +89,7 @@ std::optional<std::string> value_of(const UrlPlace& place, const Message& messag
   return std::nullopt;
 }
 
-[[noreturn]] void refuse(const UrlPlace& place, std::string_view why) {
+[[noreturn]] void refuse_url(const UrlPlace& place, std::string_view why) {
   throw PayloadInvalid(
       {ErrorKind::kRejected, {}, fmt::format("the URL's {}: {}", place.written, why), {}});
 }
@@ -134,10 +134,11 @@ std::string UrlTemplate::url(const Message& message, const StepAnswers& answers)
   std::string made = texts_.front();
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const auto value = value_of(places_[i], message, answers);
-    if (!value) refuse(places_[i], "no single value is there");
-    if (value->empty()) refuse(places_[i], "what is there is empty");
-    if (*value == "." || *value == "..") refuse(places_[i], "what is there would change the path");
-    made += escaped(*value);
+    if (!value) refuse_url(places_[i], "no single value is there");
+    if (value->empty()) refuse_url(places_[i], "what is there is empty");
+    if (*value == "." || *value == "..")
+      refuse_url(places_[i], "what is there would change the path");
+    made += escaped_segment(*value);
     made += texts_[i + 1];
   }
   return made;

@@ -11,3 +11,6 @@ const char* version() noexcept {
 }
 
 }  // namespace semel
+
+#undef SEMEL_TEXT
+#undef SEMEL_TEXT_OF

@@ -16,11 +16,11 @@ using std::chrono::milliseconds;
 constexpr int kMarkEachAfter = 2;
 constexpr int kSinglyAfter = 4;
 // Transactions of one window that may fail before its messages are given back.
-constexpr int kMostTries = 6;
+constexpr int kMostTransactionTries = 6;
 // Batches behind one that broke as a whole.
 constexpr int kCareful = 16;
-constexpr milliseconds kFirstWait{1};
-constexpr milliseconds kLongestWait{100};
+constexpr milliseconds kFirstTransactionWait{1};
+constexpr milliseconds kLongestTransactionWait{100};
 
 }  // namespace
 
@@ -35,7 +35,7 @@ BatchRun::BatchRun(const Context& context, const PipelineOptions& options, Habit
       slots_(batch.size()),
       size_(batch.size()),
       at_once_(habits.careful.load(std::memory_order_relaxed) <= 0),
-      backoff_(*context.environment->random, kFirstWait, kLongestWait) {
+      backoff_(*context.environment->random, kFirstTransactionWait, kLongestTransactionWait) {
   if (!at_once_) habits.careful.fetch_sub(1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < batch.size(); ++i) slots_[i].delivery = batch[i];
   finishes_.reserve(batch.size());
@@ -297,10 +297,10 @@ void BatchRun::after_error() {
     case ErrorKind::kInDoubt:
       break;
   }
-  if (++tries_ < kMostTries) return backoff_.wait();
+  if (++tries_ < kMostTransactionTries) return backoff_.wait();
   if (error_.kind != ErrorKind::kRetryTransaction) return give_back_rest();
   give_back(count);
-  tries_ = kMostTries - 1;
+  tries_ = kMostTransactionTries - 1;
 }
 
 void BatchRun::give_back(std::size_t count) {

@@ -19,8 +19,8 @@ constexpr milliseconds kLinger{3};
 // How long a finish is tried again while its store is away, at most: the effect has happened, and
 // only a finish within the lease keeps it from happening again.
 constexpr milliseconds kPatience{10'000};
-constexpr milliseconds kFirstWait{2};
-constexpr milliseconds kLongestWait{500};
+constexpr milliseconds kFirstFinishWait{2};
+constexpr milliseconds kLongestFinishWait{500};
 
 bool is_final(const Error& error) {
   return error.kind == ErrorKind::kRejected || error.kind == ErrorKind::kLimit;
@@ -74,7 +74,7 @@ void Finisher::tell(bool patient) {
   Clock& clock = *context_.environment->clock;
   const milliseconds patience = std::min(context_.claim.lease, kPatience);
   const auto began = clock.now();
-  Backoff backoff(*context_.environment->random, kFirstWait, kLongestWait);
+  Backoff backoff(*context_.environment->random, kFirstFinishWait, kLongestFinishWait);
   while (!try_tell(0, items_.size())) {
     if (is_final(error_)) {
       // One of them is refused: each for itself, so that no other suffers for it.

@@ -13,9 +13,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kMostTries = 5;
-constexpr milliseconds kFirstWait{1};
-constexpr milliseconds kLongestWait{50};
+constexpr int kMostClaimTries = 5;
+constexpr milliseconds kFirstClaimWait{1};
+constexpr milliseconds kLongestClaimWait{50};
 
 bool may_pass(const Error& error) {
   return error.kind == ErrorKind::kUnavailable || error.kind == ErrorKind::kRetryTransaction ||
@@ -30,7 +30,7 @@ class Claiming {
         finisher_(finisher),
         sink_(sink),
         size_(batch.size()),
-        backoff_(*context.environment->random, kFirstWait, kLongestWait) {
+        backoff_(*context.environment->random, kFirstClaimWait, kLongestClaimWait) {
     claimed_.deliveries.reserve(batch.size());
     claimed_.rights.reserve(batch.size());
     messages_.reserve(batch.size());
@@ -69,7 +69,7 @@ class Claiming {
   void after(Error error, std::size_t count) {
     std::size_t give_back = 0;
     if (may_pass(error)) {
-      if (++tries_ < kMostTries) return backoff_.wait();
+      if (++tries_ < kMostClaimTries) return backoff_.wait();
       give_back = batch_.size() - first_;
     } else if (error.kind == ErrorKind::kBlocked) {
       give_back = batch_.size() - first_;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kPatienceMs = 30'000;
 
-[[noreturn]] void refuse(sqlite3* connection, const std::string& what) {
+[[noreturn]] void throw_ledger_error(sqlite3* connection, const std::string& what) {
   throw SemelError({ErrorKind::kUnavailable,
                     {},
                     "the demo's ledger: " + what + ": " + sqlite3_errmsg(connection),
@@ -34,18 +34,18 @@ Database::~Database() { sqlite3_close(connection_); }
 
 void Database::run(const std::string& sql) {
   if (sqlite3_exec(connection_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
-    refuse(connection_, sql);
+    throw_ledger_error(connection_, sql);
   }
 }
 
 std::int64_t Database::number(const std::string& sql) {
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(connection_, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
-    refuse(connection_, sql);
+    throw_ledger_error(connection_, sql);
   }
   const bool row = sqlite3_step(statement) == SQLITE_ROW;
   const std::int64_t number = row ? sqlite3_column_int64(statement, 0) : 0;
-  if (sqlite3_finalize(statement) != SQLITE_OK || !row) refuse(connection_, sql);
+  if (sqlite3_finalize(statement) != SQLITE_OK || !row) throw_ledger_error(connection_, sql);
   return number;
 }
 

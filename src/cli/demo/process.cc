@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kCannotStart = 127;
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void throw_process_error(const std::string& what) {
   throw SemelError({ErrorKind::kUnavailable, {}, what + ": " + std::strerror(errno), {}});
 }
 
@@ -47,19 +47,19 @@ Process::Process(const ProcessSpec& spec) : log_(spec.log) {
 
   std::array<int, 2> pipe = {-1, -1};
   if (spec.reads_stdin) {
-    if (::pipe2(pipe.data(), O_CLOEXEC) != 0) refuse("cannot make a pipe");
+    if (::pipe2(pipe.data(), O_CLOEXEC) != 0) throw_process_error("cannot make a pipe");
   } else {
     pipe[0] = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   }
   const int log = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (log < 0) refuse("cannot write " + log_);
+  if (log < 0) throw_process_error("cannot write " + log_);
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ == 0) become(spec.program.c_str(), arguments.data(), pipe[0], log, parent);
   ::close(pipe[0]);
   ::close(log);
   input_ = pipe[1];
-  if (pid_ < 0) refuse("cannot start " + spec.words.front());
+  if (pid_ < 0) throw_process_error("cannot start " + spec.words.front());
 }
 
 Process::~Process() {
@@ -112,7 +112,7 @@ void Process::say(const std::string& line) {
   while (!rest.empty()) {
     const ssize_t written = ::write(input_, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) refuse("it does not read; its words are in " + log_);
+    if (written < 0) throw_process_error("it does not read; its words are in " + log_);
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
 }

@@ -29,7 +29,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kPoll{1};
-constexpr milliseconds kPatience{60'000};
+constexpr milliseconds kProgressPatience{60'000};
 // How long the write lock is held over both looks once both copies have been received.
 constexpr milliseconds kLook{4};
 constexpr int kDepthEvery = 4;
@@ -129,12 +129,12 @@ WorkerSpec Trial::worker(const std::string& name, bool racer) const {
 
 template <class Done>
 void Trial::wait(const char* what, Done done) {
-  auto until = steady_clock::now() + kPatience;
+  auto until = steady_clock::now() + kProgressPatience;
   std::uint64_t seen = handled();
   while (!done()) {
     if (options_.stopped()) give_up("stopped", options_.folder);
     const std::uint64_t now_handled = handled();
-    if (now_handled != seen) until = steady_clock::now() + kPatience;
+    if (now_handled != seen) until = steady_clock::now() + kProgressPatience;
     seen = now_handled;
     if (steady_clock::now() > until) {
       give_up(fmt::format("nothing happens while waiting for {}", what), options_.folder);

@@ -19,9 +19,9 @@ namespace {
 constexpr std::string_view kUsualPath = "/usr/local/bin:/usr/bin:/bin";
 
 // Owns the loop's thread.
-class Runner {
+class CommandRunner {
  public:
-  explicit Runner(std::shared_ptr<exec::Loop> loop) : loop_(std::move(loop)) {
+  explicit CommandRunner(std::shared_ptr<exec::Loop> loop) : loop_(std::move(loop)) {
     // The new thread inherits the mask: no signal of the program's may choose it.
     sigset_t all;
     sigset_t before;
@@ -35,7 +35,7 @@ class Runner {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
-  ~Runner() {
+  ~CommandRunner() {
     loop_->close();
     // The last copy of the handler may go inside of a completion.
     if (std::this_thread::get_id() == thread_.get_id()) {
@@ -44,8 +44,8 @@ class Runner {
       thread_.join();
     }
   }
-  Runner(const Runner&) = delete;
-  Runner& operator=(const Runner&) = delete;
+  CommandRunner(const CommandRunner&) = delete;
+  CommandRunner& operator=(const CommandRunner&) = delete;
 
   exec::Loop& loop() const noexcept { return *loop_; }
 
@@ -102,7 +102,7 @@ Result<AsyncHandler> make_exec_handler(const core::ExecSpec& spec) {
   auto loop = exec::Loop::make(std::move(plan));
   if (!loop) return refused(spec, std::move(loop.error()));
   try {
-    auto runner = std::make_shared<Runner>(*std::move(loop));
+    auto runner = std::make_shared<CommandRunner>(*std::move(loop));
     return AsyncHandler([runner = std::move(runner)](const Message& message, const Attempt& attempt,
                                                      Completion completion) {
       runner->loop().begin(message, attempt, std::move(completion));

@@ -10,14 +10,10 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "brokers/rabbitmq/amqp_values.h"
 
 namespace semel::rabbitmq {
 namespace {
-
-std::string_view view_of(const amqp_bytes_t& bytes) {
-  return bytes.len == 0 ? std::string_view()
-                        : std::string_view(static_cast<const char*>(bytes.bytes), bytes.len);
-}
 
 // 12345 with two decimals is 123.45.
 std::string decimal_text(const amqp_decimal_t& decimal) {

@@ -17,7 +17,6 @@ constexpr unsigned kPacketTooBig = 1153;
 constexpr unsigned kIdleTransaction = 4031;  // MySQL: disconnected for having been idle
 constexpr unsigned kCheckMariaDb = 4025;
 constexpr unsigned kCheckMySql = 3819;
-constexpr unsigned kReadOnlyTransaction = 1792;
 constexpr unsigned kReadOnlyMode = 1836;
 constexpr unsigned kRowTooBig = 1118;
 constexpr unsigned kKilledQuery = 1317;

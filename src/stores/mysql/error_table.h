@@ -7,6 +7,8 @@
 
 namespace semel::mysql {
 
+inline constexpr unsigned kReadOnlyTransaction = 1792;
+
 // What a server, or the client library, said of a statement.
 struct Refusal {
   unsigned code = 0;

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 constexpr std::int64_t kForgottenAtOnce = 500;
 
 template <class T, class Append>
-std::string list_of(const std::vector<T>& values, Append&& append_one) {
+std::string value_list(const std::vector<T>& values, Append&& append_one) {
   std::string list = "(";
   for (const T& value : values) {
     if (list.size() > 1) list += ", ";
@@ -58,7 +58,7 @@ void Purge::forget_names(Connection& connection, sql::PurgeBudget& budget) {
     while (answer.next()) names.push_back(answer.bytes(0));
     if (!names.empty()) {
       connection.queue("DELETE FROM semel_lock WHERE name IN " +
-                       list_of(names, [](std::string& list, const Bytes& name) {
+                       value_list(names, [](std::string& list, const Bytes& name) {
                          append_bytes(list, name, Literals::kOurs);
                        }));
     }

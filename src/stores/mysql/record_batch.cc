@@ -29,7 +29,7 @@ void in_parts(std::span<const T> values, Each&& each) {
 }
 
 // "(…, …)"
-std::string list_of(std::span<const KeyId> ids, Literals literals) {
+std::string key_list(std::span<const KeyId> ids, Literals literals) {
   std::string list = "(";
   for (const KeyId& id : ids) {
     if (list.size() > 1) list += ", ";
@@ -62,7 +62,7 @@ std::string RecordBatch::select(std::span<const KeyId> ids, Hold hold, bool with
       fmt::format("SELECT {}, {}{} FROM semel_record AS r {}{} WHERE r.id IN ",
                   sql::record_columns("r."), clock_, with_result ? ", i.result" : "", kByKey,
                   with_result ? " LEFT JOIN semel_inbox AS i ON i.row_id = r.inbox" : "");
-  text += list_of(ids, connection_.literals());
+  text += key_list(ids, connection_.literals());
   if (hold == Hold::kLock) text += " ORDER BY r.id FOR UPDATE";
   return text;
 }
@@ -91,7 +91,7 @@ std::vector<KeyId> RecordBatch::lock_held(std::span<const Lease> leases, Beside 
     std::string text = fmt::format(
         "SELECT id, nonce FROM semel_record {} WHERE state = 'consuming'{} AND id IN ", kByKey,
         beside == Beside::kNothing ? " AND held IS NULL AND inbox IS NULL" : "");
-    text += list_of(part, connection_.literals());
+    text += key_list(part, connection_.literals());
     connection_.queue(text + " ORDER BY id FOR UPDATE");
     ++parts;
   });
@@ -113,7 +113,7 @@ void RecordBatch::queue_renewal(std::span<const KeyId> ids, std::chrono::millise
   in_parts(ids, [&](std::span<const KeyId> part) {
     std::string text = fmt::format("UPDATE semel_record {} SET lease_until = {}", kByKey, clock_);
     append_milliseconds(text, lease);
-    connection_.queue(text + " WHERE id IN " + list_of(part, connection_.literals()));
+    connection_.queue(text + " WHERE id IN " + key_list(part, connection_.literals()));
   });
 }
 
@@ -193,7 +193,7 @@ void RecordBatch::queue_listing(std::span<const New> records) {
 void RecordBatch::queue_unlisting(std::span<const KeyId> ids) {
   in_parts(ids, [&](std::span<const KeyId> part) {
     connection_.queue(fmt::format("DELETE semel_open FROM semel_open {} WHERE id IN {}", kByKey,
-                                  list_of(part, connection_.literals())));
+                                  key_list(part, connection_.literals())));
   });
 }
 
@@ -211,7 +211,7 @@ std::vector<KeyId> RecordBatch::held_by_others(std::span<const KeyId> ids) {
   std::vector<KeyId> free;
   in_parts(ids, [&](std::span<const KeyId> part) {
     const std::string from = fmt::format("SELECT id FROM semel_record {} WHERE id IN {}", kByKey,
-                                         list_of(part, connection_.literals()));
+                                         key_list(part, connection_.literals()));
     connection_.queue("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED");
     connection_.queue("START TRANSACTION");
     connection_.queue(from);
@@ -261,7 +261,7 @@ std::vector<KeyId> ManyRecords::complete(std::span<const Finish* const> finishes
     connection_.queue(text);
   }
   in_parts(std::span<const KeyId>(without_result), [&](std::span<const KeyId> part) {
-    connection_.queue(done + "NULL WHERE id IN " + list_of(part, connection_.literals()));
+    connection_.queue(done + "NULL WHERE id IN " + key_list(part, connection_.literals()));
   });
   batch.queue_unlisting(completed);
   return completed;

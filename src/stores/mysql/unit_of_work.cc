@@ -8,8 +8,6 @@
 namespace semel::mysql {
 namespace {
 
-constexpr unsigned kReadOnlyTransaction = 1792;
-
 class UnitWork final : public sql::UnitWork {
  public:
   UnitWork(Core& core, const UnitOptions& options)

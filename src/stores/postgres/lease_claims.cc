@@ -13,11 +13,9 @@ using std::chrono::milliseconds;
 // A record may go, or come, between two looks, and the generations move; not for ever.
 constexpr int kMostLooks = 4;
 constexpr int kMostMoves = 8;
-// Where one of many is held, each is asked for by itself, and waits no longer.
-constexpr milliseconds kAlone{50};
 
-Claim answer_of(Found& found, const Message& message, const Nonce& nonce, StoreTime now,
-                bool want_result) {
+Claim claim_of(Found& found, const Message& message, const Nonce& nonce, StoreTime now,
+               bool want_result) {
   if (auto before = core::acquired_before(found.id, found.row.record, nonce, now)) return *before;
   std::optional<core::Record> record = std::move(found.row.record);
   Claim answer = core::decide_claim(record, {found.id, message.fingerprint(), {}, {}, {}}, now);
@@ -58,7 +56,7 @@ std::vector<Claim> LeaseClaims::claim(Connection& connection,
   Request request{messages, nonces, options, instance, sql::in_order(messages), {}};
   request.answers.assign(messages.size(), Busy{core::kShortestBusy});
   try {
-    claim_all(connection, request, messages.size() > 1 ? patience_ : kAlone);
+    claim_all(connection, request, messages.size() > 1 ? patience_ : kSingleClaimPatience);
   } catch (const sql::Failure& failed) {
     if (failed.error().kind != ErrorKind::kBlocked) throw;
     if (messages.size() == 1) return {Busy{core::kLongestBusy}};
@@ -165,7 +163,7 @@ void LeaseClaims::look(Connection& connection, Request& request, milliseconds pa
     const std::uint32_t at = request.at(found.id);
     if (done[at]) continue;
     request.answers[at] =
-        answer_of(found, request.message(at), request.nonces[at], there.now, want_result);
+        claim_of(found, request.message(at), request.nonces[at], there.now, want_result);
     done[at] = true;
   }
   request.answered(done);

@@ -1,6 +1,7 @@
 // LeaseClaims: two phases; the claim commits before the work begins.
 #pragma once
 
+#include <chrono>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "stores/postgres/record_batch.h"
 
 namespace semel::postgres {
+
+// Where one of many keys is held, each is claimed by itself, and waits no longer than this.
+inline constexpr std::chrono::milliseconds kSingleClaimPatience{50};
 
 class LeaseClaims {
  public:

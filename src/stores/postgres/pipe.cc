@@ -43,6 +43,15 @@ sql::Failure failure_of(const PGresult* result) {
   return {error_of(state, primary_of(result)), code_of(state)};
 }
 
+ResultPtr execute(PGconn* connection, const std::string& sql) {
+  ResultPtr result(PQexec(connection, sql.c_str()));
+  if (went_well(result.get())) return result;
+  if (PQstatus(connection) == CONNECTION_BAD) {
+    sql::fail(unreachable(PQerrorMessage(connection)), 1);
+  }
+  throw failure_of(result.get());
+}
+
 Pipe::Pipe(PGconn* connection, bool owned) : connection_(connection), owned_(owned) {}
 
 Pipe::~Pipe() {

@@ -27,6 +27,8 @@ std::string_view state_of(const PGresult* result) noexcept;
 bool went_well(const PGresult* result) noexcept;
 // Of a result that did not go well.
 sql::Failure failure_of(const PGresult* result);
+// Runs one statement on a connection that is not in pipeline mode; throws its failure.
+ResultPtr execute(PGconn* connection, const std::string& sql);
 
 // What a lost connection means for what was just sent.
 enum class Loss {

@@ -12,15 +12,6 @@ namespace {
 
 using ConnectionPtr = std::unique_ptr<PGconn, decltype(&PQfinish)>;
 
-ResultPtr execute(PGconn* connection, const char* sql) {
-  ResultPtr result(PQexec(connection, sql));
-  if (went_well(result.get())) return result;
-  if (PQstatus(connection) == CONNECTION_BAD) {
-    sql::fail(unreachable(PQerrorMessage(connection)), 1);
-  }
-  throw failure_of(result.get());
-}
-
 std::string session_of(PGconn* connection) {
   return PQgetvalue(execute(connection, "SELECT pg_backend_pid()").get(), 0, 0);
 }

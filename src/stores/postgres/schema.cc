@@ -29,15 +29,6 @@ std::string literal(std::string_view text) {
   return out + '\'';
 }
 
-ResultPtr execute(PGconn* connection, const std::string& sql) {
-  ResultPtr result(PQexec(connection, sql.c_str()));
-  if (went_well(result.get())) return result;
-  if (PQstatus(connection) == CONNECTION_BAD) {
-    sql::fail(unreachable(PQerrorMessage(connection)), 1);
-  }
-  throw failure_of(result.get());
-}
-
 // Its first column of its first row; empty where there is none.
 std::string ask(PGconn* connection, const std::string& sql) {
   const ResultPtr result = execute(connection, sql);

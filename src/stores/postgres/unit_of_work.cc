@@ -7,11 +7,6 @@
 namespace semel::postgres {
 namespace {
 
-using std::chrono::milliseconds;
-
-// Where one of many is held, each is asked for by itself, and waits no longer.
-constexpr milliseconds kAlone{50};
-
 class UnitWork final : public sql::UnitWork {
  public:
   UnitWork(Core& core, const UnitOptions& options)
@@ -53,7 +48,7 @@ class UnitWork final : public sql::UnitWork {
       if (failed.error().kind != ErrorKind::kBlocked) throw;
     }
     connection_.roll_back();
-    connection_.begin(kAlone);
+    connection_.begin(kSingleClaimPatience);
     return claims_.claim_singly(connection_, active, messages, options_);
   }
 

@@ -15,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // Of each of the two times, which stand before the reason.
-constexpr std::size_t kTime = 6;
+constexpr std::size_t kTimeBytes = 6;
 
 // `till` is 0 where only a person opens it. One that is past counts as open.
 constexpr const char* kGate = R"lua(
@@ -48,7 +48,7 @@ return shut and 1 or 0
 
 StoreTime time_at(BytesView bytes, std::size_t at) {
   std::uint64_t value = 0;
-  for (const char byte : bytes.substr(at, kTime)) {
+  for (const char byte : bytes.substr(at, kTimeBytes)) {
     value = value << 8U | static_cast<unsigned char>(byte);
   }
   return StoreTime(milliseconds(value));
@@ -67,12 +67,12 @@ class RedisGates final : public Gates {
   Result<std::optional<ShutGate>> state(ConsumerNumber consumer) override {
     return core::contained([&]() -> std::optional<ShutGate> {
       const Bytes kept = ask(state_, consumer).bytes;
-      if (kept.size() < 2 * kTime) return std::nullopt;
+      if (kept.size() < 2 * kTimeBytes) return std::nullopt;
       ShutGate gate;
       gate.since = time_at(kept, 0);
-      const StoreTime until = time_at(kept, kTime);
+      const StoreTime until = time_at(kept, kTimeBytes);
       if (until != StoreTime()) gate.until = until;
-      gate.why = kept.substr(2 * kTime);
+      gate.why = kept.substr(2 * kTimeBytes);
       return gate;
     });
   }

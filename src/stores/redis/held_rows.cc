@@ -34,8 +34,8 @@ Bytes body_of(const Origin& origin, const Headers& headers, BytesView payload) {
   return body;
 }
 
-Bytes head_of(const std::optional<Bytes>& key, const std::optional<Fingerprint>& print,
-              const std::optional<Bytes>& line, std::size_t payload) {
+Bytes held_head(const std::optional<Bytes>& key, const std::optional<Fingerprint>& print,
+                const std::optional<Bytes>& line, std::size_t payload) {
   const unsigned flags = (key ? kHasKey : 0U) | (line ? kHasLine : 0U) | (print ? kHasPrint : 0U);
   Bytes head(1, kRowFormat);
   append_number(head, flags, 1);
@@ -135,13 +135,13 @@ NewRow row_of(const Message& message, const Arrival* arrival) {
     line = arrival->line;
   }
   return {line ? lane_of_line(*line) : lane_of_id(message.key().id),
-          head_of(key, print, line, message.payload().size()),
+          held_head(key, print, line, message.payload().size()),
           body_of(origin, message.headers(), message.payload())};
 }
 
 NewRow row_of(const HeldMessage& message) {
   const Origin origin{message.type, message.content_type, {}, {}, {}, {}};
-  return {0, head_of(message.key, {}, {}, message.payload.size()),
+  return {0, held_head(message.key, {}, {}, message.payload.size()),
           body_of(origin, message.headers, message.payload)};
 }
 

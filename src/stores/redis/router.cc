@@ -12,7 +12,7 @@ namespace semel::redis {
 namespace {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 // So often it is sent on without a pause: a map that is older than a move of slots is put right by
 // the first.
@@ -88,7 +88,7 @@ std::vector<Reply> Router::run_one_server(const Script& script, std::span<const 
 
 std::vector<Reply> Router::run(const Script& script, std::span<const Call> calls, Loss loss) {
   if (!cluster_) return run_one_server(script, calls, loss);
-  if (script.bundles() && calls.size() > 1 && Clock::now() >= no_bundles_until_.load()) {
+  if (script.bundles() && calls.size() > 1 && steady_clock::now() >= no_bundles_until_.load()) {
     return run_bundled(script, calls, loss);
   }
   std::vector<std::size_t> all(calls.size());
@@ -166,7 +166,7 @@ std::vector<Reply> Router::run_bundled(const Script& script, std::span<const Cal
     if (done[i] == 0) rest.push_back(i);
   }
   if (rest.empty()) return replies;
-  no_bundles_until_ = Clock::now() + kWithoutBundles;
+  no_bundles_until_ = steady_clock::now() + kWithoutBundles;
   try {
     std::vector<Reply> alone = run_alone(script, calls, rest, loss);
     for (std::size_t i = 0; i < rest.size(); ++i) replies[rest[i]] = std::move(alone[i]);
@@ -205,7 +205,7 @@ std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
   std::vector<Reply> replies(tasks.size());
   std::vector<std::size_t> pending(tasks.size());
   for (std::size_t i = 0; i < pending.size(); ++i) pending[i] = i;
-  const auto until = Clock::now() + patience_;
+  const auto until = steady_clock::now() + patience_;
   Pause pause(random_);
   for (int rounds = 1; !pending.empty(); ++rounds) {
     Round round;
@@ -220,7 +220,7 @@ std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
     pending = std::move(again);
     if (pending.empty()) break;
     if (round.pause || rounds >= kMostHops) {
-      if (Clock::now() >= until) {
+      if (steady_clock::now() >= until) {
         if (!round.lost) break;  // with the errors as they came
         throw core::Failure(loss == Loss::kInDoubt && done_some ? in_doubt(*round.lost)
                                                                 : *round.lost);

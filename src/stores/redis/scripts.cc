@@ -19,7 +19,7 @@ namespace semel::redis {
 namespace {
 
 // Places in a record are those that record.h names.
-constexpr const char* kTime = R"lua(
+constexpr const char* kReadClock = R"lua(
 local micros = %CLOCK%
 local now = math.floor(micros / 1000)
 )lua";
@@ -104,7 +104,7 @@ return table.concat(answer)
 
 std::string time_by(const std::string& clock) {
   constexpr std::string_view kMark = "%CLOCK%";
-  std::string text = kTime;
+  std::string text = kReadClock;
   return text.replace(text.find(kMark), kMark.size(), clock);
 }
 

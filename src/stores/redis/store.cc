@@ -35,7 +35,7 @@ using std::chrono::milliseconds;
 // A replica that is well has a write within a millisecond or two.
 constexpr milliseconds kReplicaPatience{2'000};
 
-BytesView view_of(const Nonce& nonce) {
+BytesView nonce_bytes(const Nonce& nonce) {
   return {reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size()};
 }
 
@@ -193,7 +193,7 @@ Parts RedisStore::asked(std::span<const Message* const> messages, const ClaimOpt
     call.keys.push_written([&](Bytes& word) { core_.names.append_record(word, id); });
     call.arguments.push_written([&](Bytes& word) {
       word += messages[i]->fingerprint().view();
-      word += view_of(nonces[i]);
+      word += nonce_bytes(nonces[i]);
       append_sized(word, messages[i]->key().text);
     });
   }
@@ -270,7 +270,7 @@ std::vector<Applied> RedisStore::renew_now(std::span<const Lease> leases, millis
     Call& call = parts.add_record(
         one.key, 0, [&](Call& begun) { begun.arguments.push_back(std::to_string(lease.count())); });
     call.keys.push_written([&](Bytes& word) { core_.names.append_record(word, one.key); });
-    call.arguments.push_back(view_of(one.nonce));
+    call.arguments.push_back(nonce_bytes(one.nonce));
   }
   return applied(core_.scripts.renew, parts);
 }

@@ -24,7 +24,7 @@ std::string hex_of(BytesView bytes) {
 }
 
 // Of a record's flags: a row is held for it.
-constexpr char kHasRow = 2;
+constexpr char kHasHeldRow = 2;
 
 class Verify {
  public:
@@ -99,7 +99,7 @@ class Verify {
         const bool stays =
             record.state != RecordState::kCompleted && record.state != RecordState::kDead;
         if (stays) unfinished.push_back(records[i]);
-        if ((bytes[i].bytes[kFlags] & kHasRow) != 0) waiting.push_back(records[i]);
+        if ((bytes[i].bytes[kFlags] & kHasHeldRow) != 0) waiting.push_back(records[i]);
       } catch (const core::Failure& damaged) {
         wrong("record.unreadable", where, damaged.error().message);
       }
@@ -160,7 +160,7 @@ class Verify {
 
   bool still_says_so(const std::string& record) {
     const Bytes flags = router_.ask({"GETRANGE", record, "2", "2"}, Loss::kNothingDone).bytes;
-    return !flags.empty() && (flags.front() & kHasRow) != 0;
+    return !flags.empty() && (flags.front() & kHasHeldRow) != 0;
   }
 
   // A record that says that its message is kept has it.

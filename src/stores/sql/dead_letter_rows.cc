@@ -46,7 +46,7 @@ std::optional<digest::Short> identity_of(const HeldContent& content) {
   return digest::shortened(digest::sha256_parts(kByPosition, parts));
 }
 
-std::optional<BytesView> view_of(const std::optional<digest::Short>& identity) {
+std::optional<BytesView> optional_view(const std::optional<digest::Short>& identity) {
   return identity ? std::optional(digest::view(*identity)) : std::nullopt;
 }
 
@@ -123,11 +123,11 @@ void DeadLetterRows::keep(const HeldContent& content, const std::optional<KeyId>
                           const Finish& finish, StoreTime first_seen, StoreTime now) {
   const auto identity = identity_of(content);
   const std::string headers = content.headers != nullptr ? core::text_of(*content.headers) : "";
-  session_.queue(
-      texts_.keep,
-      {content.consumer, view_of(identity), content.fingerprint.value_or(Fingerprint{}), record, 0,
-       finish.attempts, first_seen, now, content.key, finish.reason, finish.error, content.type,
-       content.content_type, content.partition, content.position, headers, content.payload});
+  session_.queue(texts_.keep, {content.consumer, optional_view(identity),
+                               content.fingerprint.value_or(Fingerprint{}), record, 0,
+                               finish.attempts, first_seen, now, content.key, finish.reason,
+                               finish.error, content.type, content.content_type, content.partition,
+                               content.position, headers, content.payload});
 }
 
 std::optional<DeadLetterRow> DeadLetterRows::find(std::int64_t id, Lock lock) {
@@ -140,8 +140,9 @@ std::optional<DeadLetterRow> DeadLetterRows::find(const KeyId& record, BytesView
                                                   const Fingerprint& fingerprint) {
   HeldContent named;
   named.key = key;
-  Answer answer = session_.ask(
-      texts_.find_named, {record.consumer(), view_of(identity_of(named)), fingerprint, record});
+  Answer answer =
+      session_.ask(texts_.find_named,
+                   {record.consumer(), optional_view(identity_of(named)), fingerprint, record});
   if (answer.next()) return whole_at(answer);
   // One that was held without its key is named by its position.
   Answer other = session_.ask(texts_.find_record, {record.consumer(), record, fingerprint});
@@ -188,7 +189,7 @@ bool DeadLetterRows::add(const DeadLetter& letter, ConsumerNumber consumer,
     if (same.changed() > 0) return false;
   }
   const Answer added = session_.ask(
-      texts_.add, {consumer, view_of(identity), letter.fingerprint, record, letter.replayed,
+      texts_.add, {consumer, optional_view(identity), letter.fingerprint, record, letter.replayed,
                    letter.attempts, letter.first_seen, letter.dead_at, content.key, letter.reason,
                    letter.error, letter.type, letter.content_type, letter.partition,
                    letter.position, core::text_of(letter.headers), letter.payload});

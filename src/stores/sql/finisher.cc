@@ -11,7 +11,7 @@ namespace {
 using To = Finish::To;
 
 // What the row of a taken message says, as something to keep elsewhere. Borrows the arrival.
-HeldContent content_of(const Arrival& arrival, ConsumerNumber consumer) {
+HeldContent arrival_content(const Arrival& arrival, ConsumerNumber consumer) {
   HeldContent content;
   content.consumer = consumer;
   if (arrival.key) content.key = *arrival.key;
@@ -171,8 +171,8 @@ void Finisher::bury(const RecordRow* row, const Finish& finish, StoreTime first_
   if (!held && row != nullptr && row->held) held = RowTag{*row->held};
   if (!held || !finish.lease) return;
   if (const auto arrival = tables_.held.find(*held, now)) {
-    tables_.dead_letters.keep(content_of(*arrival, finish.lease->key.consumer()), finish.lease->key,
-                              finish, first_seen, now);
+    tables_.dead_letters.keep(arrival_content(*arrival, finish.lease->key.consumer()),
+                              finish.lease->key, finish, first_seen, now);
   }
 }
 

@@ -13,7 +13,7 @@ Ttl ttl_at(const Prepared& row, int column) {
   return std::chrono::milliseconds(row.integer(column));
 }
 
-ConsumerRow row_of(const Prepared& row) {
+ConsumerRow consumer_row(const Prepared& row) {
   return {row.consumer(0), row.text(1), row.text(2), ttl_at(row, 3)};
 }
 
@@ -34,13 +34,13 @@ std::optional<ConsumerRow> Consumers::find(const std::string& name) {
   find_.bind_text(1, name);
   const Reading reading(find_);
   if (!find_.next()) return std::nullopt;
-  return row_of(find_);
+  return consumer_row(find_);
 }
 
 std::vector<ConsumerRow> Consumers::all() {
   std::vector<ConsumerRow> rows;
   const Reading reading(all_);
-  while (all_.next()) rows.push_back(row_of(all_));
+  while (all_.next()) rows.push_back(consumer_row(all_));
   return rows;
 }
 

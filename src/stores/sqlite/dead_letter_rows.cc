@@ -49,7 +49,7 @@ void bind_content(Prepared& statement, const HeldContent& content,
   }
 }
 
-DeadLetterRow row_at(const Prepared& at, bool payloads) {
+DeadLetterRow letter_at(const Prepared& at, bool payloads) {
   DeadLetterRow row;
   row.letter.id = at.integer(0);
   row.consumer = at.consumer(1);
@@ -165,7 +165,7 @@ std::optional<DeadLetterRow> DeadLetterRows::find(std::int64_t id) {
   find_.bind(1, id);
   const Reading reading(find_);
   if (!find_.next()) return std::nullopt;
-  return row_at(find_, true);
+  return letter_at(find_, true);
 }
 
 std::optional<DeadLetterRow> DeadLetterRows::find(const KeyId& record,
@@ -173,7 +173,7 @@ std::optional<DeadLetterRow> DeadLetterRows::find(const KeyId& record,
   find_record_.bind(1, record.consumer()).bind(2, record).bind(3, fingerprint);
   const Reading reading(find_record_);
   if (!find_record_.next()) return std::nullopt;
-  return row_at(find_record_, true);
+  return letter_at(find_record_, true);
 }
 
 std::vector<DeadLetterRow> DeadLetterRows::list(const DeadLetterFilter& filter,
@@ -189,7 +189,7 @@ std::vector<DeadLetterRow> DeadLetterRows::list(const DeadLetterFilter& filter,
   }
   std::vector<DeadLetterRow> rows;
   const Reading reading(list_);
-  while (list_.next()) rows.push_back(row_at(list_, filter.payloads));
+  while (list_.next()) rows.push_back(letter_at(list_, filter.payloads));
   return rows;
 }
 

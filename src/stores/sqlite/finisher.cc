@@ -10,7 +10,7 @@ namespace {
 using To = Finish::To;
 
 // What the row of a taken message says, as something to keep elsewhere. Borrows the arrival.
-HeldContent content_of(const Arrival& arrival, ConsumerNumber consumer) {
+HeldContent arrival_content(const Arrival& arrival, ConsumerNumber consumer) {
   HeldContent content;
   content.consumer = consumer;
   if (arrival.key) content.key = *arrival.key;
@@ -184,8 +184,8 @@ void Finisher::bury(const LiveRow* live, const Finish& finish, StoreTime first_s
   if (!row && live != nullptr && live->held) row = RowTag{*live->held};
   if (!row || !finish.lease) return;
   if (const auto arrival = tables_.held.find(*row, now)) {
-    tables_.dead_letters.keep(content_of(*arrival, finish.lease->key.consumer()), finish.lease->key,
-                              finish, first_seen, now);
+    tables_.dead_letters.keep(arrival_content(*arrival, finish.lease->key.consumer()),
+                              finish.lease->key, finish, first_seen, now);
   }
 }
 

@@ -18,7 +18,7 @@ RecordState state_of(BytesView word) {
   return RecordState::kDead;
 }
 
-LiveRow row_at(const Prepared& at) {
+LiveRow live_row_at(const Prepared& at) {
   LiveRow row;
   row.record.state = state_of(at.bytes(0));
   row.record.fingerprint = at.fingerprint(1);
@@ -86,7 +86,7 @@ std::optional<LiveRow> LiveRows::find(const KeyId& id) {
   find_.bind(1, id);
   const Reading reading(find_);
   if (!find_.next()) return std::nullopt;
-  return row_at(find_);
+  return live_row_at(find_);
 }
 
 void LiveRows::save(const KeyId& id, const LiveRow& row, StoreTime now) {
@@ -158,7 +158,7 @@ std::vector<std::pair<KeyId, LiveRow>> LiveRows::list(std::optional<ConsumerNumb
                     std::min<std::size_t>(limit, std::numeric_limits<std::int64_t>::max())));
   std::vector<std::pair<KeyId, LiveRow>> rows;
   const Reading reading(list_);
-  while (list_.next()) rows.emplace_back(list_.key_id(16), row_at(list_));
+  while (list_.next()) rows.emplace_back(list_.key_id(16), live_row_at(list_));
   return rows;
 }
 

@@ -13,7 +13,7 @@ namespace semel::sqlite {
 namespace {
 
 // Device and inode as /proc/locks writes them; empty where there is no such file.
-std::string identity_of(const std::string& path) {
+std::string file_identity(const std::string& path) {
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0) return {};
   return fmt::format("{:02x}:{:02x}:{}", major(about.st_dev), minor(about.st_dev), about.st_ino);
@@ -42,7 +42,7 @@ std::optional<long> lock_holder_in(std::string_view proc_locks, long self,
 std::optional<long> lock_holder(const std::string& path) {
   std::ifstream locks("/proc/locks");
   const std::string text{std::istreambuf_iterator<char>(locks), std::istreambuf_iterator<char>()};
-  return lock_holder_in(text, ::getpid(), identity_of(path), identity_of(path + "-shm"));
+  return lock_holder_in(text, ::getpid(), file_identity(path), file_identity(path + "-shm"));
 }
 
 std::string process_name(long pid) {
