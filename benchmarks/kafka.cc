@@ -30,7 +30,6 @@ namespace {
 using core::StrategyKind;
 
 constexpr int kPartitions = 6;
-constexpr std::size_t kRows = 10'000;
 constexpr std::size_t kOrderingKeys = 1'000;
 
 std::unique_ptr<Source> open_source(const Topic& topic) {

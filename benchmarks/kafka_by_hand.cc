@@ -18,9 +18,9 @@ constexpr int kPatience = 20'000;
 constexpr std::size_t kCommitEvery = 100;
 
 // A member of a group of its own, subscribed.
-class Member {
+class GroupMember {
  public:
-  explicit Member(const Topic& topic) {
+  explicit GroupMember(const Topic& topic) {
     rd_kafka_conf_t* conf = rd_kafka_conf_new();
     std::array<char, 512> why{};
     const auto set = [&](const char* name, const std::string& value) {
@@ -43,12 +43,12 @@ class Member {
     rd_kafka_topic_partition_list_destroy(list);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) give_up(rd_kafka_err2str(code));
   }
-  ~Member() {
+  ~GroupMember() {
     rd_kafka_consumer_close(handle_);
     rd_kafka_destroy(handle_);
   }
-  Member(const Member&) = delete;
-  Member& operator=(const Member&) = delete;
+  GroupMember(const GroupMember&) = delete;
+  GroupMember& operator=(const GroupMember&) = delete;
 
   struct Freed {
     void operator()(rd_kafka_message_t* message) const { rd_kafka_message_destroy(message); }
@@ -81,7 +81,7 @@ std::string new_group() {
 }
 
 double poll_by_hand(const Topic& topic) {
-  Member member(topic);
+  GroupMember member(topic);
   std::size_t bytes = member.next()->len;
   const Stopwatch watch;
   for (std::size_t i = 1; i < topic.messages; ++i) {
@@ -96,7 +96,7 @@ double poll_by_hand(const Topic& topic) {
 
 double poll_naively(const Topic& topic, std::size_t count,
                     const std::function<void(const std::string&)>& handle) {
-  Member member(topic);
+  GroupMember member(topic);
   std::optional<Stopwatch> watch;
   for (std::size_t i = 0; i < count; ++i) {
     const auto message = member.next();

@@ -14,9 +14,9 @@
 namespace semel::bench {
 namespace {
 
-class Connection {
+class MySqlConnection {
  public:
-  Connection(const std::string& socket, const std::string& database)
+  MySqlConnection(const std::string& socket, const std::string& database)
       : connection_(mysql_init(nullptr)) {
     if (mysql_real_connect(connection_, nullptr, "root", nullptr, database.c_str(), 0,
                            socket.c_str(), CLIENT_MULTI_STATEMENTS) == nullptr) {
@@ -24,9 +24,9 @@ class Connection {
     }
     run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
   }
-  ~Connection() { mysql_close(connection_); }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  ~MySqlConnection() { mysql_close(connection_); }
+  MySqlConnection(const MySqlConnection&) = delete;
+  MySqlConnection& operator=(const MySqlConnection&) = delete;
 
   // One statement or several, in one packet and one round trip. Yields the rows that they changed.
   std::size_t run(const std::string& packet) {
@@ -67,7 +67,7 @@ void append_hex(std::string& out, const void* data, std::size_t size) {
   out += '\'';
 }
 
-constexpr char kTables[] =
+constexpr char kMySqlTables[] =
     "CREATE TABLE IF NOT EXISTS processed (id VARBINARY(16) PRIMARY KEY, "
     "  fingerprint VARBINARY(16) NOT NULL, completed_at DATETIME(6) NOT NULL) ENGINE = InnoDB;"
     "CREATE TABLE IF NOT EXISTS claimed (id VARBINARY(16) PRIMARY KEY, "
@@ -81,7 +81,7 @@ class MySqlByHand final : public ByHand {
  public:
   MySqlByHand(const std::string& socket, const std::string& database, Work work)
       : work_(work), connection_(socket, database) {
-    connection_.run(kTables);
+    connection_.run(kMySqlTables);
   }
 
   void preload(const std::vector<std::string>& payloads) override {
@@ -181,7 +181,7 @@ class MySqlByHand final : public ByHand {
   }
 
   const Work work_;
-  Connection connection_;
+  MySqlConnection connection_;
   Parser parser_;
   std::vector<Fields> fields_;
 };
@@ -190,7 +190,7 @@ class MySqlPlace final : public Place {
  public:
   MySqlPlace(const test::MySqlFamilyServer& server, std::size_t rows)
       : socket_(server.socket()), database_(server.new_database()) {
-    Connection connection(socket_, database_);
+    MySqlConnection connection(socket_, database_);
     connection.run("CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)");
     std::string values;
     for (std::size_t i = 0; i < rows; ++i) values += fmt::format("{}({},0)", i == 0 ? "" : ",", i);
@@ -208,11 +208,11 @@ class MySqlPlace final : public Place {
     return std::move(*store);
   }
   long long sum() const override {
-    return Connection(socket_, database_).number("SELECT SUM(balance) FROM account");
+    return MySqlConnection(socket_, database_).number("SELECT SUM(balance) FROM account");
   }
 
   bool fill(Keys keys, std::size_t count) const override {
-    Connection connection(socket_, database_);
+    MySqlConnection connection(socket_, database_);
     // An empty table is filled page by page then.
     connection.run(
         "SET SESSION unique_checks = 0, foreign_key_checks = 0, sort_buffer_size = 536870912");

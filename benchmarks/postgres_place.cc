@@ -57,15 +57,15 @@ class Array {
   std::string text_;
 };
 
-class Connection {
+class PostgresConnection {
  public:
-  explicit Connection(const std::string& url) : connection_(PQconnectdb(url.c_str())) {
+  explicit PostgresConnection(const std::string& url) : connection_(PQconnectdb(url.c_str())) {
     if (PQstatus(connection_) != CONNECTION_OK) give_up(PQerrorMessage(connection_));
     PQsetErrorVerbosity(connection_, PQERRORS_TERSE);
   }
-  ~Connection() { PQfinish(connection_); }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  ~PostgresConnection() { PQfinish(connection_); }
+  PostgresConnection(const PostgresConnection&) = delete;
+  PostgresConnection& operator=(const PostgresConnection&) = delete;
 
   // In one round trip. Yields what the statement itself yields first, as a number.
   long long run(const std::string& sql) {
@@ -141,7 +141,7 @@ class Connection {
   std::size_t sent_ = 0;
 };
 
-constexpr char kTables[] =
+constexpr char kPostgresTables[] =
     "SET client_min_messages = error;"
     "CREATE TABLE IF NOT EXISTS processed (id bytea PRIMARY KEY, fingerprint bytea NOT NULL, "
     "  completed_at timestamptz NOT NULL);"
@@ -153,7 +153,7 @@ constexpr char kTables[] =
 class PostgresByHand final : public ByHand {
  public:
   PostgresByHand(const std::string& url, Work work) : work_(work), connection_(url) {
-    connection_.run(kTables);
+    connection_.run(kPostgresTables);
     connection_.prepare("begin", "BEGIN", {});
     connection_.prepare("commit", "COMMIT", {});
     connection_.prepare("record",
@@ -260,7 +260,7 @@ class PostgresByHand final : public ByHand {
   }
 
   const Work work_;
-  Connection connection_;
+  PostgresConnection connection_;
   Parser parser_;
   std::vector<Fields> fields_;
 };
@@ -269,7 +269,7 @@ class PostgresPlace final : public Place {
  public:
   PostgresPlace(const test::PostgresServer& server, std::size_t rows)
       : url_(fmt::format("{}?host={}", server.url(server.new_database()), server.socket_dir())) {
-    Connection connection(url_);
+    PostgresConnection connection(url_);
     connection.run("CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL)");
     connection.run(
         fmt::format("INSERT INTO account SELECT i, 0 FROM generate_series(0, {}) AS i", rows - 1));
@@ -287,11 +287,11 @@ class PostgresPlace final : public Place {
     return std::move(*store);
   }
   long long sum() const override {
-    return Connection(url_).run("SELECT sum(balance) FROM account");
+    return PostgresConnection(url_).run("SELECT sum(balance) FROM account");
   }
 
   bool fill(Keys keys, std::size_t count) const override {
-    Connection connection(url_);
+    PostgresConnection connection(url_);
     connection.run("SET work_mem = '512MB'");
     const std::string ids =
         fmt::format("(SELECT {} AS id FROM generate_series(0, {}) AS i ORDER BY 1) AS made",

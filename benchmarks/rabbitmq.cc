@@ -26,8 +26,6 @@
 namespace semel::bench {
 namespace {
 
-constexpr std::size_t kRows = 10'000;
-
 class RabbitmqBench {
  public:
   explicit RabbitmqBench(const Options& options)

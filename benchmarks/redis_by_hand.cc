@@ -48,16 +48,16 @@ end
 return ended
 )lua";
 
-class Connection {
+class RedisConnection {
  public:
-  explicit Connection(const RedisPlace::Node& node)
+  explicit RedisConnection(const RedisPlace::Node& node)
       : context_(node.socket.empty() ? redisConnect("127.0.0.1", node.port)
                                      : redisConnectUnix(node.socket.c_str())) {
     if (context_ == nullptr || context_->err != 0) give_up("no connection to a Redis server");
   }
-  ~Connection() { redisFree(context_); }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  ~RedisConnection() { redisFree(context_); }
+  RedisConnection(const RedisConnection&) = delete;
+  RedisConnection& operator=(const RedisConnection&) = delete;
 
   void send(const std::vector<std::string_view>& words) {
     starts_.clear();
@@ -110,7 +110,7 @@ class ByHandOnRedis final : public RedisByHand {
  public:
   ByHandOnRedis(const RedisPlace& place, Style style) : place_(place), style_(style) {
     for (const RedisPlace::Node& node : place_.nodes) {
-      Connection& one = *connections_.emplace_back(std::make_unique<Connection>(node));
+      RedisConnection& one = *connections_.emplace_back(std::make_unique<RedisConnection>(node));
       one.ask({"SCRIPT", "LOAD", kClaim}, &claim_);
       one.ask({"SCRIPT", "LOAD", kComplete}, &complete_);
     }
@@ -165,7 +165,7 @@ class ByHandOnRedis final : public RedisByHand {
     return {reinterpret_cast<const char*>(fields_[at].digest) + begin, kPrint};
   }
 
-  void handle_one(Connection& connection) {
+  void handle_one(RedisConnection& connection) {
     if (style_ == Style::kSetNx) {
       need(connection.ask({"SET", keys_[0], "1", "PX", kTtlMs, "NX"}), 1);
       return;
@@ -196,7 +196,7 @@ class ByHandOnRedis final : public RedisByHand {
 
   const RedisPlace place_;
   const Style style_;
-  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<std::unique_ptr<RedisConnection>> connections_;
   std::string claim_, complete_;
   Parser parser_;
   std::vector<Fields> fields_;
@@ -214,7 +214,7 @@ std::unique_ptr<RedisByHand> make_redis_by_hand(const RedisPlace& place, Style s
 
 void forget_all(const RedisPlace& place) {
   for (const RedisPlace::Node& node : place.nodes) {
-    Connection connection(node);
+    RedisConnection connection(node);
     connection.ask({"FLUSHALL", "SYNC"});
     if (!place.tags.empty() && connection.ask({"WAIT", "1", "60000"}) < 1) {
       give_up("a replica of the Cluster does not follow");
@@ -227,7 +227,7 @@ long long memory_of(const RedisPlace& place) {
   long long all = 0;
   for (const RedisPlace::Node& node : place.nodes) {
     std::string text;
-    Connection(node).ask({"INFO", "memory"}, &text);
+    RedisConnection(node).ask({"INFO", "memory"}, &text);
     constexpr std::string_view kName = "used_memory:";
     const auto at = text.find(kName);
     if (at == std::string::npos) give_up("the server does not say what memory it uses");

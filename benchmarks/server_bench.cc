@@ -16,7 +16,6 @@
 namespace semel::bench {
 namespace {
 
-constexpr std::size_t kRows = 10'000;
 constexpr Setting kEffects{};
 
 }  // namespace

@@ -17,6 +17,9 @@
 
 namespace semel::bench {
 
+// Accounts in the tables of a place.
+inline constexpr std::size_t kRows = 10'000;
+
 // What one question is asked with.
 struct Setting {
   Work work = Work::kEffects;

@@ -194,7 +194,7 @@ std::string pointer_text(std::string_view name) {
   return text;
 }
 
-TEST(Document, FindsWhatAnotherParserFinds) {
+TEST(JsonScan, FindsWhatAnotherParserFinds) {
   const std::uint64_t seed = std::random_device{}();
   std::cout << "seed " << seed << '\n';
   std::mt19937_64 random(seed);

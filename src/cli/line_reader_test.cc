@@ -8,10 +8,10 @@
 namespace semel::cli {
 namespace {
 
-class LineReaderTest : public ::testing::Test {
+class InputLineReaderTest : public ::testing::Test {
  protected:
-  LineReaderTest() { EXPECT_EQ(::pipe(ends_), 0); }
-  ~LineReaderTest() override {
+  InputLineReaderTest() { EXPECT_EQ(::pipe(ends_), 0); }
+  ~InputLineReaderTest() override {
     ::close(ends_[0]);
     if (!closed_) ::close(ends_[1]);
   }
@@ -26,7 +26,7 @@ class LineReaderTest : public ::testing::Test {
   bool closed_ = false;
 };
 
-TEST_F(LineReaderTest, LinesComeWithoutTheirEnds) {
+TEST_F(InputLineReaderTest, LinesComeWithoutTheirEnds) {
   write("a\n\nb\nlast");
   end();
   LineReader reader(ends_[0], 1 << 20);
@@ -35,7 +35,7 @@ TEST_F(LineReaderTest, LinesComeWithoutTheirEnds) {
   EXPECT_EQ(reader.next().value(), std::nullopt);
 }
 
-TEST_F(LineReaderTest, ItSaysWhenTheNextOneIsNotThereYet) {
+TEST_F(InputLineReaderTest, ItSaysWhenTheNextOneIsNotThereYet) {
   LineReader reader(ends_[0], 1 << 20);
   EXPECT_TRUE(reader.would_wait());
   write("a\nb\n");
@@ -48,7 +48,7 @@ TEST_F(LineReaderTest, ItSaysWhenTheNextOneIsNotThereYet) {
   EXPECT_FALSE(reader.would_wait()) << "the end need not be waited for";
 }
 
-TEST_F(LineReaderTest, ALineHasABound) {
+TEST_F(InputLineReaderTest, ALineHasABound) {
   LineReader reader(ends_[0], 1 << 10);
   write(std::string(2 << 10, 'x'));
   const auto line = reader.next();
@@ -56,7 +56,7 @@ TEST_F(LineReaderTest, ALineHasABound) {
   EXPECT_EQ(line.error().kind, ErrorKind::kLimit);
 }
 
-TEST_F(LineReaderTest, BytesAreBytes) {
+TEST_F(InputLineReaderTest, BytesAreBytes) {
   write(std::string("a\0b\xff\r\n", 6));
   end();
   LineReader reader(ends_[0], 1 << 10);

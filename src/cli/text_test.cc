@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(Text, NumbersAreGroupedByThousands) {
+TEST(TerminalText, NumbersAreGroupedByThousands) {
   EXPECT_EQ(grouped(0), "0");
   EXPECT_EQ(grouped(999), "999");
   EXPECT_EQ(grouped(1'000), "1 000");
@@ -17,7 +17,7 @@ TEST(Text, NumbersAreGroupedByThousands) {
   EXPECT_EQ(counted(1'000, "record", "records"), "1 000 records");
 }
 
-TEST(Text, ATerminalNeverSeesControlCharacters) {
+TEST(TerminalText, ATerminalNeverSeesControlCharacters) {
   EXPECT_EQ(printable("p-1 ä €"), "p-1 ä €");
   EXPECT_EQ(printable(std::string_view("a\0b\x1b[31m", 8)), "a\\x00b\\x1b[31m");
   EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");
@@ -25,12 +25,12 @@ TEST(Text, ATerminalNeverSeesControlCharacters) {
   EXPECT_EQ(printable("\xe4\xb8"), "\\xe4\\xb8");
 }
 
-TEST(Text, WhatIsLongIsCutByCharactersNotBytes) {
+TEST(TerminalText, WhatIsLongIsCutByCharactersNotBytes) {
   EXPECT_EQ(printable("äöüß", 3), "äöü…");
   EXPECT_EQ(printable("äöü", 3), "äöü");
 }
 
-TEST(Text, DurationsAreReadAndWritten) {
+TEST(TerminalText, DurationsAreReadAndWritten) {
   EXPECT_EQ(parse_duration("500ms"), milliseconds(500));
   EXPECT_EQ(parse_duration("20s"), milliseconds(20'000));
   EXPECT_EQ(parse_duration("5m"), milliseconds(300'000));
@@ -45,7 +45,7 @@ TEST(Text, DurationsAreReadAndWritten) {
   EXPECT_EQ(duration_text(milliseconds(300'000)), "5 min");
 }
 
-TEST(Text, Took) {
+TEST(TerminalText, Took) {
   using namespace std::chrono_literals;
   EXPECT_EQ(took(42us), "42 µs");
   EXPECT_EQ(took(2'100us), "2.1 ms");
@@ -53,7 +53,7 @@ TEST(Text, Took) {
   EXPECT_EQ(took(3s), "3.0 s");
 }
 
-TEST(Text, TimesInThreeStyles) {
+TEST(TerminalText, TimesInThreeStyles) {
   const StoreTime time(milliseconds(1'700'000'000'004));
   const StoreTime later = time + std::chrono::minutes(3);
   EXPECT_EQ(time_text(time, TimeStyle::kIso, later), "2023-11-14T22:13:20.004Z");
@@ -62,7 +62,7 @@ TEST(Text, TimesInThreeStyles) {
   EXPECT_EQ(time_text(time, TimeStyle::kRaw, later), "1700000000004");
 }
 
-TEST(Text, TheNearestWordIsMeant) {
+TEST(TerminalText, TheNearestWordIsMeant) {
   const std::vector<std::string> words = {"run", "records", "status"};
   EXPECT_EQ(nearest("record", words), "records");
   EXPECT_EQ(nearest("stauts", words), "status");

@@ -13,7 +13,7 @@ constexpr WhereField kFields[] = {{"consumer"},
                                   {"attempts", WhereField::Kind::kNumber},
                                   {"age", WhereField::Kind::kAge}};
 
-bool matches(std::string_view filter) {
+bool filter_matches(std::string_view filter) {
   const auto where = Where::parse(filter, kFields);
   EXPECT_TRUE(where) << filter << ": " << (where ? "" : where.error().message);
   static const std::map<std::string_view, WhereValue> kThing = {{"consumer", "orders"},
@@ -37,17 +37,17 @@ Bad bad(std::string_view filter) {
 }
 
 TEST(Where, Compares) {
-  EXPECT_TRUE(matches("consumer=orders"));
-  EXPECT_TRUE(matches("  consumer = orders  and attempts >= 8 and age>1h "));
-  EXPECT_TRUE(matches("consumer!=refunds and error~timeout and state=dead"));
-  EXPECT_TRUE(matches("age<=2h and age>=2h and attempts=8 and attempts!=7"));
-  EXPECT_TRUE(matches("error~'it''s a'"));
-  EXPECT_TRUE(matches("error~\"of 3\" and attempts<9 and attempts<=8 and attempts>7"));
-  EXPECT_FALSE(matches("consumer=orders and attempts>8"));
-  EXPECT_FALSE(matches("consumer=ORDERS"));
-  EXPECT_FALSE(matches("error~refused"));
-  EXPECT_FALSE(matches("age<2h"));
-  EXPECT_FALSE(matches("error=''"));
+  EXPECT_TRUE(filter_matches("consumer=orders"));
+  EXPECT_TRUE(filter_matches("  consumer = orders  and attempts >= 8 and age>1h "));
+  EXPECT_TRUE(filter_matches("consumer!=refunds and error~timeout and state=dead"));
+  EXPECT_TRUE(filter_matches("age<=2h and age>=2h and attempts=8 and attempts!=7"));
+  EXPECT_TRUE(filter_matches("error~'it''s a'"));
+  EXPECT_TRUE(filter_matches("error~\"of 3\" and attempts<9 and attempts<=8 and attempts>7"));
+  EXPECT_FALSE(filter_matches("consumer=orders and attempts>8"));
+  EXPECT_FALSE(filter_matches("consumer=ORDERS"));
+  EXPECT_FALSE(filter_matches("error~refused"));
+  EXPECT_FALSE(filter_matches("age<2h"));
+  EXPECT_FALSE(filter_matches("error=''"));
 }
 
 TEST(Where, SaysWhatMustBeEqual) {

@@ -24,7 +24,7 @@ struct Case {
   std::string expected;
 };
 
-constexpr std::string_view kBegin = "=== ";
+constexpr std::string_view kCaseBegin = "=== ";
 constexpr std::string_view kExpected = "--- expected";
 constexpr std::string_view kSet = " --set ";
 
@@ -35,9 +35,9 @@ std::vector<Case> read_cases(const fs::path& file) {
   std::vector<Case> cases;
   bool expected = false;
   for (std::string line; std::getline(stream, line);) {
-    if (line.starts_with(kBegin)) {
+    if (line.starts_with(kCaseBegin)) {
       Case begun;
-      std::string rest = line.substr(kBegin.size());
+      std::string rest = line.substr(kCaseBegin.size());
       for (auto at = rest.rfind(kSet); at != std::string::npos; at = rest.rfind(kSet)) {
         begun.sets.insert(begun.sets.begin(), rest.substr(at + kSet.size()));
         rest.resize(at);
@@ -57,7 +57,7 @@ std::vector<Case> read_cases(const fs::path& file) {
 void write_cases(const fs::path& file, const std::vector<Case>& cases) {
   std::ofstream stream(file);
   for (const auto& each : cases) {
-    stream << kBegin << each.name;
+    stream << kCaseBegin << each.name;
     for (const auto& set : each.sets) stream << kSet << set;
     stream << "\n" << each.yaml << kExpected << "\n" << each.expected;
   }

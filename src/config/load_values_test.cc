@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-TEST(Load, JsonIsReadByTheSameReader) {
+TEST(LoadValues, JsonIsReadByTheSameReader) {
   const auto config = good(R"({"version": 1, "consumers": [
     {"name": "payments", "source": {"file": {"path": "a b.jsonl"}},
      "key": {"from": ["json:/id"], "join": false}, "retry": {"attempts": 3, "jitter": 0.1},
@@ -23,7 +23,7 @@ TEST(Load, JsonIsReadByTheSameReader) {
   EXPECT_EQ(config.consumers[0].strategy, core::StrategyKind::kDedupTable);
 }
 
-TEST(Load, AnchorsWindowsLinesAndAByteOrderMarkAreFine) {
+TEST(LoadValues, AnchorsWindowsLinesAndAByteOrderMarkAreFine) {
   const auto config = good(
       "\xEF\xBB\xBF"
       "consumers:\r\n"
@@ -46,7 +46,7 @@ TEST(Load, AnchorsWindowsLinesAndAByteOrderMarkAreFine) {
             "DELETE FROM t\nWHERE a = :id\n");
 }
 
-TEST(Load, CommaTextIsAList) {
+TEST(LoadValues, CommaTextIsAList) {
   const auto config = good(R"(
 consumers:
   - name: a
@@ -61,7 +61,7 @@ consumers:
   EXPECT_EQ(config.consumers[0].accept, (std::set<std::string>{"W041", "W042"}));
 }
 
-TEST(Load, VariablesAreReplacedInValuesAndThenTyped) {
+TEST(LoadValues, VariablesAreReplacedInValuesAndThenTyped) {
   const auto config = good(R"(
 consumers:
   - name: ${NAME}
@@ -86,7 +86,7 @@ consumers:
             "DELETE FROM t WHERE a = :id AND b = '${x} two\nlines: - {'");
 }
 
-TEST(Load, InterpolationCanBeOff) {
+TEST(LoadValues, InterpolationCanBeOff) {
   auto options = with_env({});
   options.interpolate = false;
   const auto config =
@@ -170,7 +170,7 @@ TEST_F(Folder, FilesThatCannotBeRead) {
   EXPECT_EQ(code(load_file("/dev/zero")), "E004");
 }
 
-TEST(Load, SetsGoOverTheFile) {
+TEST(LoadValues, SetsGoOverTheFile) {
   auto options = with_env({});
   options.sets = {"consumers[0].batch.max=10",
                   "consumers.payments.timeout=9s",
@@ -194,7 +194,7 @@ TEST(Load, SetsGoOverTheFile) {
   EXPECT_EQ(effective(loaded, "consumers[0].batch.max"), "10 (--set)");
 }
 
-TEST(Load, EveryEffectiveValueSaysWhereItComesFrom) {
+TEST(LoadValues, EveryEffectiveValueSaysWhereItComesFrom) {
   const auto loaded = load_text(
       "defaults: { timeout: 4s }\n"
       "consumers:\n"

@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kBegin = "<!-- fields: begin -->\n";
-constexpr std::string_view kEnd = "<!-- fields: end -->\n";
+constexpr std::string_view kFieldsBegin = "<!-- fields: begin -->\n";
+constexpr std::string_view kFieldsEnd = "<!-- fields: end -->\n";
 
 fs::path page() {
   return fs::path(__FILE__).parent_path().parent_path().parent_path() / "docs" / "config.md";
@@ -84,11 +84,11 @@ std::string reference() {
 
 TEST(Reference, ListsTheSchema) {
   auto text = read_page();
-  const auto begin = text.find(kBegin);
-  const auto end = text.find(kEnd);
+  const auto begin = text.find(kFieldsBegin);
+  const auto end = text.find(kFieldsEnd);
   ASSERT_NE(begin, std::string::npos);
   ASSERT_NE(end, std::string::npos);
-  const auto from = begin + kBegin.size();
+  const auto from = begin + kFieldsBegin.size();
   const auto now = reference();
   if (std::getenv("SEMEL_UPDATE_GOLDEN") != nullptr) {
     std::ofstream(page()) << text.substr(0, from) << now << text.substr(end);

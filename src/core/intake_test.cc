@@ -7,18 +7,14 @@
 
 #include "core/intake.h"
 #include "core/key_encoding.h"
+#include "core/test_recipe.h"
 
 namespace semel::core {
 namespace {
 
-constexpr ConsumerNumber kConsumer{5};
+constexpr ConsumerNumber kIntakeConsumer{5};
 
-KeyRecipe recipe(std::vector<std::string> parts) {
-  KeyRecipe r;
-  for (const std::string& text : parts) r.parts.push_back(KeyPart::parse(text).value());
-  return r;
-}
-Arrival arrival(std::string payload) {
+Arrival file_arrival(std::string payload) {
   Arrival a;
   a.payload = std::move(payload);
   a.partition = "file";
@@ -30,9 +26,11 @@ struct IntakeTest : testing::Test {
   KeyRecipe r = recipe({"json:/id"});
   Limits limits;
 
-  tl::expected<Message, Refusal> make(Arrival& a) { return Intake(kConsumer, r, limits).make(a); }
+  tl::expected<Message, Refusal> make(Arrival& a) {
+    return Intake(kIntakeConsumer, r, limits).make(a);
+  }
   tl::expected<Message, Refusal> make(std::string payload) {
-    Arrival a = arrival(std::move(payload));
+    Arrival a = file_arrival(std::move(payload));
     return make(a);
   }
   std::string key(std::string payload) { return make(std::move(payload)).value().key().text; }
@@ -45,13 +43,13 @@ struct IntakeTest : testing::Test {
 };
 
 TEST_F(IntakeTest, MakesAMessage) {
-  Arrival a = arrival(R"({"id":"p-1"})");
+  Arrival a = file_arrival(R"({"id":"p-1"})");
   a.headers = {{"h", "v"}};
   a.content_type = "application/json";
   a.type = "paid";
   const Message m = make(a).value();
   EXPECT_EQ(m.key().text, "p-1");
-  EXPECT_EQ(m.key().id, encode_key(kConsumer, "p-1"));
+  EXPECT_EQ(m.key().id, encode_key(kIntakeConsumer, "p-1"));
   EXPECT_EQ(m.ordering_key(), "p-1");
   EXPECT_EQ(m.payload(), R"({"id":"p-1"})");
   EXPECT_EQ(m.fingerprint(), fingerprint_of(R"({"id":"p-1"})"));
@@ -86,7 +84,7 @@ TEST_F(IntakeTest, WhatIsNoKeyIsRefused) {
 }
 
 TEST_F(IntakeTest, ARefusedArrivalIsLeftWhole) {
-  Arrival a = arrival("not json");
+  Arrival a = file_arrival("not json");
   a.headers = {{"h", "v"}};
   EXPECT_FALSE(make(a));
   EXPECT_EQ(a.payload, "not json");
@@ -95,27 +93,27 @@ TEST_F(IntakeTest, ARefusedArrivalIsLeftWhole) {
 
 TEST_F(IntakeTest, TheFirstPartPresentMakesTheKey) {
   r = recipe({"header:Idempotency-Key", "broker_key", "json:/id"});
-  Arrival a = arrival(R"({"id":"from json"})");
+  Arrival a = file_arrival(R"({"id":"from json"})");
   a.headers = {{"idempotency-key", "from header"}};
   a.broker_key = "from broker";
   EXPECT_EQ(make(a)->key().text, "from header");
-  a = arrival(R"({"id":"from json"})");
+  a = file_arrival(R"({"id":"from json"})");
   a.broker_key = "from broker";
   EXPECT_EQ(make(a)->key().text, "from broker");
-  a = arrival(R"({"id":"from json"})");
+  a = file_arrival(R"({"id":"from json"})");
   EXPECT_EQ(make(a)->key().text, "from json");
 }
 
 TEST_F(IntakeTest, AnEmptyPartIsNotPassedOver) {
   r = recipe({"header:k", "json:/id"});
-  Arrival a = arrival(R"({"id":"x"})");
+  Arrival a = file_arrival(R"({"id":"x"})");
   a.headers = {{"k", ""}};
   EXPECT_EQ(make(a).error().reason, reason::kKeyInvalid);
 }
 
 TEST_F(IntakeTest, APayloadIsNotReadWhereNoPartLooksIntoIt) {
   r = recipe({"header:k", "json:/id"});
-  Arrival a = arrival("\xFF not json");
+  Arrival a = file_arrival("\xFF not json");
   a.headers = {{"k", "x"}};
   EXPECT_TRUE(make(a));
 }
@@ -132,14 +130,15 @@ TEST_F(IntakeTest, JoinedPartsNeverMeet) {
 
 TEST_F(IntakeTest, APositionNamesTheCopy) {
   r = recipe({"position"});
-  Arrival a = arrival("any bytes"), b = arrival("any bytes"), c = arrival("any bytes");
+  Arrival a = file_arrival("any bytes"), b = file_arrival("any bytes"),
+          c = file_arrival("any bytes");
   b.position = "18";
   c.partition = "other";
   const Message m = make(a).value();
   EXPECT_EQ(class_of(m.key().id), KeyClass::kPosition);
   EXPECT_LT(m.key().id, make(b)->key().id);
   EXPECT_NE(m.key().id, make(c)->key().id);
-  Arrival nowhere = arrival("x");
+  Arrival nowhere = file_arrival("x");
   nowhere.position = "";
   EXPECT_EQ(make(nowhere).error().reason, reason::kKeyMissing);
 }
@@ -147,9 +146,9 @@ TEST_F(IntakeTest, APositionNamesTheCopy) {
 TEST_F(IntakeTest, WhatWasHeldKeepsItsKeyAndFingerprint) {
   for (const char* text : {"position", "json:/id"}) {
     r = recipe({text});
-    Arrival first = arrival(R"({"id":"p-1"})");
+    Arrival first = file_arrival(R"({"id":"p-1"})");
     const Message before = make(first).value();
-    Arrival again = arrival("another body");
+    Arrival again = file_arrival("another body");
     again.key = before.key().text;
     again.fingerprint = before.fingerprint();
     const Message after = make(again).value();
@@ -159,14 +158,14 @@ TEST_F(IntakeTest, WhatWasHeldKeepsItsKeyAndFingerprint) {
 }
 
 TEST_F(IntakeTest, WhatWasHeldWithoutAKeyIsReadAnew) {
-  Arrival a = arrival(R"({"id":"p-1"})");
+  Arrival a = file_arrival(R"({"id":"p-1"})");
   a.key = "";
   EXPECT_EQ(make(a)->key().text, "p-1");
 }
 
 TEST_F(IntakeTest, AFunctionFindsTheKey) {
   r = recipe({"function"});
-  Arrival none = arrival("x");
+  Arrival none = file_arrival("x");
   EXPECT_EQ(make(none).error().reason, reason::kKeyInvalid) << "no function was given";
   r.function = [](const Arrival& a) -> std::optional<Bytes> {
     if (a.payload == "throw") throw std::runtime_error("why");
@@ -186,10 +185,10 @@ TEST_F(IntakeTest, SizesAreLimitedAndNeverCut) {
   EXPECT_EQ(key(R"({"id":"1234567890"})"), "1234567890");
   EXPECT_EQ(refused(R"({"id":"12345678901"})"), reason::kTooLarge);
   EXPECT_EQ(refused(std::string(31, ' ')), reason::kTooLarge);
-  Arrival a = arrival(R"({"id":1})");
+  Arrival a = file_arrival(R"({"id":1})");
   a.headers = {{"name", "valu"}};
   EXPECT_TRUE(make(a));
-  a = arrival(R"({"id":1})");
+  a = file_arrival(R"({"id":1})");
   a.headers = {{"name", "value"}};
   EXPECT_EQ(make(a).error().reason, reason::kTooLarge);
 }
@@ -216,7 +215,7 @@ TEST_F(IntakeTest, NoFingerprintIsAllZero) {
 }
 
 TEST_F(IntakeTest, WhatTheSourceRefusedStaysRefused) {
-  Arrival a = arrival("cut off");
+  Arrival a = file_arrival("cut off");
   a.refused = std::string(reason::kTooLarge);
   a.refused_error = "a line of 1 GB";
   const auto made = make(a);
@@ -226,25 +225,26 @@ TEST_F(IntakeTest, WhatTheSourceRefusedStaysRefused) {
 }
 
 TEST_F(IntakeTest, OneIntakeServesMany) {
-  Intake intake(kConsumer, r, limits);
-  Arrival good = arrival(R"({"id":1})"), bad = arrival("{"), other = arrival(R"({"id":2})");
+  Intake intake(kIntakeConsumer, r, limits);
+  Arrival good = file_arrival(R"({"id":1})"), bad = file_arrival("{"),
+          other = file_arrival(R"({"id":2})");
   EXPECT_EQ(intake.make(good)->key().text, "1");
   EXPECT_FALSE(intake.make(bad));
   EXPECT_EQ(intake.make(other)->key().text, "2");
 }
 
 TEST(RefusedMessage, IsTheSameForTheSameArrival) {
-  Arrival a = arrival("junk"), same = arrival("junk"), elsewhere = arrival("junk");
+  Arrival a = file_arrival("junk"), same = file_arrival("junk"), elsewhere = file_arrival("junk");
   a.headers = {{"h", "v"}};
   elsewhere.position = "18";
-  const Message m = refused_message(kConsumer, a);
+  const Message m = refused_message(kIntakeConsumer, a);
   EXPECT_EQ(m.key().text, "");
   EXPECT_EQ(m.payload(), "junk");
   EXPECT_EQ(m.headers().size(), 1U);
   EXPECT_EQ(m.fingerprint(), fingerprint_of("junk"));
-  EXPECT_EQ(m.key().id.consumer(), kConsumer);
-  EXPECT_EQ(m.key().id, refused_message(kConsumer, same).key().id);
-  EXPECT_NE(m.key().id, refused_message(kConsumer, elsewhere).key().id);
+  EXPECT_EQ(m.key().id.consumer(), kIntakeConsumer);
+  EXPECT_EQ(m.key().id, refused_message(kIntakeConsumer, same).key().id);
+  EXPECT_NE(m.key().id, refused_message(kIntakeConsumer, elsewhere).key().id);
 }
 
 Order ordered_by(std::string_view part, Order::OnFailure on_failure = Order::OnFailure::kHoldKey) {
@@ -255,8 +255,8 @@ Order ordered_by(std::string_view part, Order::OnFailure on_failure = Order::OnF
 }
 
 TEST(IntakeOrder, TheOrderingKeyIsTheLine) {
-  Intake intake(kConsumer, recipe({"json:/id"}), {}, ordered_by("json:/sku"));
-  Arrival a = arrival(R"({"id":"m-1","sku":"bolt"})");
+  Intake intake(kIntakeConsumer, recipe({"json:/id"}), {}, ordered_by("json:/sku"));
+  Arrival a = file_arrival(R"({"id":"m-1","sku":"bolt"})");
   EXPECT_EQ(intake.line_of(a), "bolt");
   const auto message = intake.make(a);
   ASSERT_TRUE(message);
@@ -266,8 +266,8 @@ TEST(IntakeOrder, TheOrderingKeyIsTheLine) {
 }
 
 TEST(IntakeOrder, WhatHasNoneStandsInNoLine) {
-  Intake intake(kConsumer, recipe({"json:/id"}), {}, ordered_by("json:/sku"));
-  Arrival a = arrival(R"({"id":"m-1"})");
+  Intake intake(kIntakeConsumer, recipe({"json:/id"}), {}, ordered_by("json:/sku"));
+  Arrival a = file_arrival(R"({"id":"m-1"})");
   EXPECT_FALSE(intake.line_of(a));
   const auto message = intake.make(a);
   ASSERT_TRUE(message);
@@ -276,34 +276,34 @@ TEST(IntakeOrder, WhatHasNoneStandsInNoLine) {
 }
 
 TEST(IntakeOrder, WhatCannotBeOneIsRefused) {
-  Intake intake(kConsumer, recipe({"json:/id"}), {}, ordered_by("json:/sku"));
-  Arrival a = arrival(R"({"id":"m-1","sku":[1]})");
+  Intake intake(kIntakeConsumer, recipe({"json:/id"}), {}, ordered_by("json:/sku"));
+  Arrival a = file_arrival(R"({"id":"m-1","sku":[1]})");
   EXPECT_FALSE(intake.line_of(a));
   const auto message = intake.make(a);
   ASSERT_FALSE(message);
   EXPECT_EQ(message.error().reason, reason::kKeyInvalid);
   EXPECT_NE(message.error().error.find("json:/sku"), std::string::npos) << message.error().error;
-  Arrival large = arrival(R"({"id":"m-1","sku":")" + std::string(70'000, 'x') + R"("})");
+  Arrival large = file_arrival(R"({"id":"m-1","sku":")" + std::string(70'000, 'x') + R"("})");
   EXPECT_EQ(intake.make(large).error().reason, reason::kTooLarge);
 }
 
 TEST(IntakeOrder, BlockedIsThePartitionAndSkipNothing) {
-  Intake block(kConsumer, recipe({"json:/id"}), {},
+  Intake block(kIntakeConsumer, recipe({"json:/id"}), {},
                ordered_by("json:/sku", Order::OnFailure::kBlock));
-  Arrival a = arrival(R"({"id":"m-1","sku":"bolt"})");
+  Arrival a = file_arrival(R"({"id":"m-1","sku":"bolt"})");
   EXPECT_EQ(block.line_of(a), "file");
   ASSERT_TRUE(block.make(a));
   EXPECT_EQ(a.line, "file");
-  Intake skip(kConsumer, recipe({"json:/id"}), {},
+  Intake skip(kIntakeConsumer, recipe({"json:/id"}), {},
               ordered_by("json:/sku", Order::OnFailure::kSkip));
-  Arrival b = arrival(R"({"id":"m-1","sku":"bolt"})");
+  Arrival b = file_arrival(R"({"id":"m-1","sku":"bolt"})");
   EXPECT_EQ(skip.make(b)->ordering_key(), "bolt") << "one at a time in this process all the same";
   EXPECT_FALSE(b.line);
 }
 
 TEST(IntakeOrder, ARowOfTheStoreKeepsTheLineItBrings) {
-  Intake intake(kConsumer, recipe({"json:/id"}), {}, ordered_by("json:/sku"));
-  Arrival a = arrival(R"({"id":"m-1","sku":"bolt"})");
+  Intake intake(kIntakeConsumer, recipe({"json:/id"}), {}, ordered_by("json:/sku"));
+  Arrival a = file_arrival(R"({"id":"m-1","sku":"bolt"})");
   a.row = RowTag{7};
   a.line = "nut";
   ASSERT_TRUE(intake.make(a));

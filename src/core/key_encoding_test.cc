@@ -15,9 +15,9 @@
 namespace semel::core {
 namespace {
 
-constexpr ConsumerNumber kConsumer{7};
+constexpr ConsumerNumber kEncodedConsumer{7};
 
-KeyId id(BytesView text) { return encode_key(kConsumer, text); }
+KeyId id(BytesView text) { return encode_key(kEncodedConsumer, text); }
 KeyClass class_of_text(BytesView text) { return class_of(id(text)); }
 
 TEST(EncodeKey, KnowsTheClasses) {
@@ -25,14 +25,14 @@ TEST(EncodeKey, KnowsTheClasses) {
   EXPECT_EQ(class_of_text("00000000-0000-0000-0000-000000000000"), KeyClass::kUuid);
   EXPECT_EQ(class_of_text("01ARZ3NDEKTSV4RRFFQ69G5FAV"), KeyClass::kUlid);
   EXPECT_EQ(class_of_text("7ZZZZZZZZZZZZZZZZZZZZZZZZZ"), KeyClass::kUlid);
-  EXPECT_EQ(class_of(encode_position(kConsumer, "orders-3", 17)), KeyClass::kPosition);
+  EXPECT_EQ(class_of(encode_position(kEncodedConsumer, "orders-3", 17)), KeyClass::kPosition);
   EXPECT_EQ(class_of_text("order-17"), KeyClass::kDigest);
 }
 
 TEST(EncodeKey, AConsumersIdsStandBetweenItsFirstAndItsLast) {
-  const auto [first, last] = ids_of(kConsumer);
+  const auto [first, last] = ids_of(kEncodedConsumer);
   for (const KeyId& one : {id("018f4e6e-1b2c-7def-8123-456789abcdef"), id("order-17"),
-                           encode_position(kConsumer, "orders-3", ~std::uint64_t{0})}) {
+                           encode_position(kEncodedConsumer, "orders-3", ~std::uint64_t{0})}) {
     EXPECT_LE(first, one);
     EXPECT_GE(last, one);
   }
@@ -87,17 +87,18 @@ TEST(EncodeKeyDeathTest, ANumberThatDoesNotFitAborts) {
 }
 
 TEST(EncodePosition, CountsWithinItsPartition) {
-  EXPECT_LT(encode_position(kConsumer, "p", 9), encode_position(kConsumer, "p", 10));
-  EXPECT_LT(encode_position(kConsumer, "p", 255), encode_position(kConsumer, "p", 256));
-  EXPECT_NE(encode_position(kConsumer, "p", 9), encode_position(kConsumer, "q", 9));
+  EXPECT_LT(encode_position(kEncodedConsumer, "p", 9), encode_position(kEncodedConsumer, "p", 10));
+  EXPECT_LT(encode_position(kEncodedConsumer, "p", 255),
+            encode_position(kEncodedConsumer, "p", 256));
+  EXPECT_NE(encode_position(kEncodedConsumer, "p", 9), encode_position(kEncodedConsumer, "q", 9));
 }
 
 TEST(EncodeRefused, NamesWhatCameAndWhere) {
-  const KeyId one = encode_refused(kConsumer, "p", "1", "x");
-  EXPECT_EQ(one, encode_refused(kConsumer, "p", "1", "x"));
-  EXPECT_NE(one, encode_refused(kConsumer, "p", "2", "x"));
-  EXPECT_NE(one, encode_refused(kConsumer, "p1", "", "x"));
-  EXPECT_NE(one, encode_refused(kConsumer, "p", "1", "y"));
+  const KeyId one = encode_refused(kEncodedConsumer, "p", "1", "x");
+  EXPECT_EQ(one, encode_refused(kEncodedConsumer, "p", "1", "x"));
+  EXPECT_NE(one, encode_refused(kEncodedConsumer, "p", "2", "x"));
+  EXPECT_NE(one, encode_refused(kEncodedConsumer, "p1", "", "x"));
+  EXPECT_NE(one, encode_refused(kEncodedConsumer, "p", "1", "y"));
   EXPECT_EQ(class_of(one), KeyClass::kDigest);
 }
 
@@ -161,7 +162,7 @@ TEST(EncodeKey, NoTwoTextsMeet) {
   }
   EXPECT_EQ(classes.size(), 3U);
   for (std::uint64_t position = 0; position < 1'000; ++position) {
-    ASSERT_FALSE(seen.contains(encode_position(kConsumer, "p", position)));
+    ASSERT_FALSE(seen.contains(encode_position(kEncodedConsumer, "p", position)));
   }
 }
 

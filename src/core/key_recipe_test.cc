@@ -4,17 +4,12 @@
 
 #include "base/digest.h"
 #include "core/key_encoding.h"
+#include "core/test_recipe.h"
 
 namespace semel::core {
 namespace {
 
 KeyPart part(std::string_view text) { return KeyPart::parse(text).value(); }
-
-KeyRecipe recipe(std::vector<std::string> parts) {
-  KeyRecipe r;
-  for (const std::string& text : parts) r.parts.push_back(part(text));
-  return r;
-}
 
 TEST(KeyPart, IsParsed) {
   EXPECT_EQ(std::get<KeyPart::JsonPart>(part("json:/a/b").what).pointer.text(), "/a/b");

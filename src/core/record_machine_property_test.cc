@@ -14,9 +14,9 @@ struct Holder {
   std::optional<Lease> lease;  // as it believes; it is not told when it loses it
 };
 
-class World {
+class RecordWorld {
  public:
-  explicit World(std::uint64_t seed) : seed_(seed), random_(seed) {}
+  explicit RecordWorld(std::uint64_t seed) : seed_(seed), random_(seed) {}
 
   void run() {
     for (int step = 0; step < 400; ++step) {
@@ -146,7 +146,7 @@ TEST(RecordMachineProperty, WhateverSeveralHoldersDo) {
   std::cout << "seed " << seed << '\n';
   int completed = 0, taken_over = 0, lost = 0, conflicts = 0, vanished = 0;
   for (std::uint64_t run = 0; run < 500; ++run) {
-    World world(seed + run);
+    RecordWorld world(seed + run);
     world.run();
     if (HasFatalFailure()) return;
     completed += world.completed;

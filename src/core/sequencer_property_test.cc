@@ -18,16 +18,16 @@
 namespace semel::core {
 namespace {
 
-struct Waiting {
+struct WaitingMessage {
   int number;
   std::string lane, key;
   bool suspect;
   int place;  // in the order of all
 };
 
-class World {
+class SequencerWorld {
  public:
-  explicit World(std::uint64_t seed) : seed_(seed), random_(seed) {
+  explicit SequencerWorld(std::uint64_t seed) : seed_(seed), random_(seed) {
     own_order_ = random_() % 2 == 0;
     suspects_ = random_() % 3 == 0;
   }
@@ -58,7 +58,7 @@ class World {
 
  private:
   void add() {
-    Waiting w;
+    WaitingMessage w;
     w.number = next_++;
     w.lane = "lane " + std::to_string(random_() % 8);
     w.key = own_order_ ? "key " + std::to_string(random_() % 8) : w.lane;
@@ -68,7 +68,7 @@ class World {
     waiting_.push_back(std::move(w));
   }
 
-  static Delivery delivery_of(const Waiting& w) {
+  static Delivery delivery_of(const WaitingMessage& w) {
     Message::Parts parts;
     parts.key.text = w.key;
     parts.key.id = encode_key(ConsumerNumber{1}, w.key);
@@ -91,10 +91,10 @@ class World {
   void hand_out(const Delivery& delivery, std::size_t batch_size) {
     const int number = std::stoi(std::string(delivery.message.payload()));
     const auto found = std::find_if(waiting_.begin(), waiting_.end(),
-                                    [&](const Waiting& w) { return w.number == number; });
+                                    [&](const WaitingMessage& w) { return w.number == number; });
     ASSERT_NE(found, waiting_.end()) << "given twice, or never added; seed " << seed_;
     const auto first = std::find_if(waiting_.begin(), waiting_.end(),
-                                    [&](const Waiting& w) { return w.lane == found->lane; });
+                                    [&](const WaitingMessage& w) { return w.lane == found->lane; });
     ASSERT_EQ(first->number, number) << "out of the order of its key; seed " << seed_;
     ASSERT_FALSE(out_.contains(found->lane)) << "a key handed out twice; seed " << seed_;
     for (const auto& [lane, other] : out_) {
@@ -121,7 +121,7 @@ class World {
       keys.insert(other.key);
     }
     for (const auto& [lane, other] : closed_) lanes.insert(lane);
-    for (const Waiting& w : waiting_) {
+    for (const WaitingMessage& w : waiting_) {
       if (!lanes.insert(w.lane).second) continue;
       if (keys.contains(w.key)) {
         ++twins_waited;
@@ -145,11 +145,11 @@ class World {
 
   void reopen() {
     if (closed_.empty()) return;
-    const Waiting back = closed_.begin()->second;
+    const WaitingMessage back = closed_.begin()->second;
     closed_.erase(closed_.begin());
     sequencer_.reopen(delivery_of(back));
     const auto after = std::find_if(waiting_.begin(), waiting_.end(),
-                                    [&](const Waiting& w) { return w.place > back.place; });
+                                    [&](const WaitingMessage& w) { return w.place > back.place; });
     waiting_.insert(after, back);
   }
 
@@ -160,7 +160,7 @@ class World {
     }
   }
 
-  std::vector<int> remove_if(const std::function<bool(const Waiting&)>& which) {
+  std::vector<int> remove_if(const std::function<bool(const WaitingMessage&)>& which) {
     std::vector<int> numbers;
     for (auto at = waiting_.begin(); at != waiting_.end();) {
       if (which(*at)) {
@@ -176,19 +176,19 @@ class World {
   void withdraw() {
     const std::string lane = "lane " + std::to_string(random_() % 8);
     const bool has = out_.contains(lane) || closed_.contains(lane);
-    const auto expected = remove_if([&](const Waiting& w) { return has && w.lane == lane; });
+    const auto expected = remove_if([&](const WaitingMessage& w) { return has && w.lane == lane; });
     expect(sequencer_.withdraw(lane), expected);
     withdrawn += static_cast<int>(expected.size());
   }
 
   void withdraw_if() {
     const int odd = static_cast<int>(random_() % 2);
-    const auto expected = remove_if([&](const Waiting& w) { return w.number % 2 == odd; });
+    const auto expected = remove_if([&](const WaitingMessage& w) { return w.number % 2 == odd; });
     expect(sequencer_.withdraw_if([&](const Delivery& d) {
       return std::stoi(std::string(d.message.payload())) % 2 == odd;
     }),
            expected);
-    for (Waiting& w : waiting_) w.place = place_++;
+    for (WaitingMessage& w : waiting_) w.place = place_++;
   }
 
   void release() {
@@ -230,9 +230,9 @@ class World {
   std::mt19937_64 random_;
   bool own_order_, suspects_;
   Sequencer sequencer_;
-  std::list<Waiting> waiting_;
-  std::map<std::string, Waiting> out_;
-  std::map<std::string, Waiting> closed_;
+  std::list<WaitingMessage> waiting_;
+  std::map<std::string, WaitingMessage> out_;
+  std::map<std::string, WaitingMessage> closed_;
   int next_ = 0;
   int place_ = 0;
 };
@@ -242,7 +242,7 @@ TEST(SequencerProperty, KeepsOrderAndGivesNoKeyTwice) {
   std::cout << "seed " << seed << '\n';
   int twins_waited = 0, alone = 0, closings = 0, withdrawn = 0;
   for (std::uint64_t run = 0; run < 300; ++run) {
-    World world(seed + run);
+    SequencerWorld world(seed + run);
     world.run();
     if (HasFatalFailure()) return;
     twins_waited += world.twins_waited;

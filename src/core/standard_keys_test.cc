@@ -15,11 +15,11 @@
 namespace semel::core {
 namespace {
 
-constexpr ConsumerNumber kConsumer{7};
+constexpr ConsumerNumber kStandardConsumer{7};
 constexpr std::string_view kEvent =
     R"({"specversion":"1.0","source":"/shop","id":"e-1","type":"order.made","data":{}})";
 
-Arrival arrival(std::string_view payload, Headers headers = {}) {
+Arrival arrival_with(std::string_view payload, Headers headers = {}) {
   Arrival a;
   a.payload = payload;
   a.headers = std::move(headers);
@@ -32,7 +32,9 @@ struct StandardKeys : testing::Test {
     r.parts.clear();
     for (const std::string& text : parts) r.parts.push_back(KeyPart::parse(text).value());
   }
-  tl::expected<Message, Refusal> make(Arrival a) { return Intake(kConsumer, r, {}).make(a); }
+  tl::expected<Message, Refusal> make(Arrival a) {
+    return Intake(kStandardConsumer, r, {}).make(a);
+  }
   // The key, or the reason why there is none.
   std::string found(Arrival a) {
     const auto made = make(std::move(a));
@@ -45,38 +47,39 @@ struct StandardKeys : testing::Test {
 TEST_F(StandardKeys, ABinaryCloudEventIsFoundAsEachProtocolSpellsIt) {
   recipe({"cloudevents"});
   for (const std::string prefix : {"ce-", "CE-", "ce_", "cloudEvents:", "cloudEvents_"}) {
-    const auto made = make(arrival(
+    const auto made = make(arrival_with(
         "x", {{prefix + "id", "e-1"}, {prefix + "source", "/shop"}, {prefix + "type", "made"}}));
     ASSERT_TRUE(made) << prefix;
     EXPECT_EQ(made->key().text, "/shop|e-1");
     EXPECT_EQ(made->type(), "made");
     EXPECT_EQ(made->fingerprint(), fingerprint_of("x")) << "of the body, whatever the key is";
   }
-  EXPECT_EQ(found(arrival("x")), reason::kKeyMissing);
+  EXPECT_EQ(found(arrival_with("x")), reason::kKeyMissing);
 }
 
 TEST_F(StandardKeys, AStructuredCloudEventHasTheSameKeyAsABinaryOne) {
   recipe({"cloudevents"});
-  Arrival declared = arrival(kEvent);
+  Arrival declared = arrival_with(kEvent);
   declared.content_type = "Application/CloudEvents+JSON; charset=utf-8";
   const auto made = make(declared);
   ASSERT_TRUE(made);
   EXPECT_EQ(made->key().text, "/shop|e-1");
   EXPECT_EQ(made->type(), "order.made");
-  EXPECT_EQ(found(arrival(kEvent, {{"content-type", "application/cloudevents+json"}})),
+  EXPECT_EQ(found(arrival_with(kEvent, {{"content-type", "application/cloudevents+json"}})),
             "/shop|e-1");
-  EXPECT_EQ(found(arrival(kEvent)), "/shop|e-1") << "specversion, source and id say what it is";
-  EXPECT_EQ(found(arrival("x", {{"ce-id", "e-1"}, {"ce-source", "/shop"}})), "/shop|e-1");
+  EXPECT_EQ(found(arrival_with(kEvent)), "/shop|e-1")
+      << "specversion, source and id say what it is";
+  EXPECT_EQ(found(arrival_with("x", {{"ce-id", "e-1"}, {"ce-source", "/shop"}})), "/shop|e-1");
 }
 
 TEST_F(StandardKeys, WhatTheSourceSaysOfTheTypeOutranksTheEvent) {
   recipe({"cloudevents"});
-  Arrival a = arrival(kEvent, {{"ce-type", "header"}});
+  Arrival a = arrival_with(kEvent, {{"ce-type", "header"}});
   a.type = "source";
   EXPECT_EQ(make(a)->type(), "source");
-  EXPECT_EQ(make(arrival(kEvent, {{"ce-type", "header"}}))->type(), "header");
+  EXPECT_EQ(make(arrival_with(kEvent, {{"ce-type", "header"}}))->type(), "header");
   recipe({"header:k"});
-  EXPECT_EQ(make(arrival("x", {{"k", "1"}, {"ce-type", "made"}}))->type(), "made")
+  EXPECT_EQ(make(arrival_with("x", {{"k", "1"}, {"ce-type", "made"}}))->type(), "made")
       << "also where another part makes the key";
 }
 
@@ -84,16 +87,16 @@ TEST_F(StandardKeys, WhatIsNoCloudEventIsMissingAndABrokenOneIsInvalid) {
   recipe({"cloudevents"});
   for (const char* other : {"", "x", "{", "[]", R"({"id":"e","source":"s"})",
                             R"({"specversion":"1.0","id":"e"})", R"("{\"specversion\":1}")"}) {
-    EXPECT_EQ(found(arrival(other)), reason::kKeyMissing) << other;
+    EXPECT_EQ(found(arrival_with(other)), reason::kKeyMissing) << other;
   }
   for (const char* broken : {R"({"specversion":"1.0","source":"","id":"e"})",
                              R"({"specversion":"1.0","source":"s","id":7})",
                              R"({"specversion":"1.0","source":"s","id":"a\u0000b"})",
                              R"({"specversion":"1.0","source":"s","id":"e","id":"f"})",
                              R"({"specversion":"1.0","source":null,"id":"e"})"}) {
-    EXPECT_EQ(found(arrival(broken)), reason::kKeyInvalid) << broken;
+    EXPECT_EQ(found(arrival_with(broken)), reason::kKeyInvalid) << broken;
   }
-  Arrival declared = arrival("{}");
+  Arrival declared = arrival_with("{}");
   declared.content_type = "application/cloudevents+json";
   EXPECT_EQ(found(declared), reason::kKeyInvalid);
   declared.payload = "not json";
@@ -101,8 +104,8 @@ TEST_F(StandardKeys, WhatIsNoCloudEventIsMissingAndABrokenOneIsInvalid) {
   declared.payload = "[]";
   declared.content_type = "application/cloudevents-batch+json";
   EXPECT_EQ(found(declared), reason::kKeyInvalid);
-  EXPECT_EQ(found(arrival(kEvent, {{"ce-id", "e"}})), reason::kKeyInvalid) << "half an event";
-  EXPECT_EQ(found(arrival("x", {{"ce-source", "s"}})), reason::kKeyInvalid);
+  EXPECT_EQ(found(arrival_with(kEvent, {{"ce-id", "e"}})), reason::kKeyInvalid) << "half an event";
+  EXPECT_EQ(found(arrival_with("x", {{"ce-source", "s"}})), reason::kKeyInvalid);
 }
 
 TEST_F(StandardKeys, HostileHeadersEndAsInvalid) {
@@ -110,28 +113,29 @@ TEST_F(StandardKeys, HostileHeadersEndAsInvalid) {
   for (const std::string& bad : {std::string(), nul, std::string("\xFF\xFE"), std::string("a\nb"),
                                  std::string("a\x7F"), std::string("\xC3")}) {
     recipe({"cloudevents"});
-    EXPECT_EQ(found(arrival("x", {{"ce-id", bad}, {"ce-source", "s"}})), reason::kKeyInvalid);
-    EXPECT_EQ(found(arrival("x", {{"ce-id", "e"}, {"ce-source", bad}})), reason::kKeyInvalid);
+    EXPECT_EQ(found(arrival_with("x", {{"ce-id", bad}, {"ce-source", "s"}})), reason::kKeyInvalid);
+    EXPECT_EQ(found(arrival_with("x", {{"ce-id", "e"}, {"ce-source", bad}})), reason::kKeyInvalid);
     recipe({"idempotency-key", "json:/id"});
-    EXPECT_EQ(found(arrival(R"({"id":1})", {{"Idempotency-Key", bad}})), reason::kKeyInvalid);
+    EXPECT_EQ(found(arrival_with(R"({"id":1})", {{"Idempotency-Key", bad}})), reason::kKeyInvalid);
     recipe({"auto"});
-    EXPECT_EQ(found(arrival("x", {{"webhook-id", bad}})), reason::kKeyInvalid);
+    EXPECT_EQ(found(arrival_with("x", {{"webhook-id", bad}})), reason::kKeyInvalid);
   }
   recipe({"auto"});
-  EXPECT_EQ(found(arrival("x", {{"webhook-id", std::string(100 << 10, 'a')}})), reason::kTooLarge);
+  EXPECT_EQ(found(arrival_with("x", {{"webhook-id", std::string(100 << 10, 'a')}})),
+            reason::kTooLarge);
 }
 
 TEST_F(StandardKeys, AHeaderGivenTwiceIsAKeyOnlyWhereBothAgree) {
   for (const char* part : {"idempotency-key", "header:Idempotency-Key", "auto"}) {
     recipe({part});
-    EXPECT_EQ(found(arrival("x", {{"Idempotency-Key", "a"}, {"idempotency-key", "b"}})),
+    EXPECT_EQ(found(arrival_with("x", {{"Idempotency-Key", "a"}, {"idempotency-key", "b"}})),
               reason::kKeyInvalid)
         << part;
-    EXPECT_EQ(found(arrival("x", {{"Idempotency-Key", "a"}, {"idempotency-key", "a"}})), "a");
+    EXPECT_EQ(found(arrival_with("x", {{"Idempotency-Key", "a"}, {"idempotency-key", "a"}})), "a");
   }
   recipe({"cloudevents"});
   const auto twice =
-      make(arrival("x", {{"ce_id", "a"}, {"cloudEvents:id", "b"}, {"ce-source", "s"}}));
+      make(arrival_with("x", {{"ce_id", "a"}, {"cloudEvents:id", "b"}, {"ce-source", "s"}}));
   ASSERT_FALSE(twice);
   EXPECT_EQ(twice.error().reason, reason::kKeyInvalid);
   EXPECT_NE(twice.error().error.find("ce-id stands twice"), std::string::npos)
@@ -141,7 +145,7 @@ TEST_F(StandardKeys, AHeaderGivenTwiceIsAKeyOnlyWhereBothAgree) {
 TEST_F(StandardKeys, AnIdempotencyKeyMayBeQuoted) {
   recipe({"idempotency-key"});
   const auto key = [&](std::string value) {
-    return found(arrival("x", {{"Idempotency-Key", std::move(value)}}));
+    return found(arrival_with("x", {{"Idempotency-Key", std::move(value)}}));
   };
   EXPECT_EQ(key("\"8e03978e\""), "8e03978e");
   EXPECT_EQ(key("8e03978e"), "8e03978e");
@@ -156,7 +160,7 @@ TEST_F(StandardKeys, AnIdempotencyKeyMayBeQuoted) {
 
 TEST_F(StandardKeys, AutoTakesTheFirstOneInItsOrder) {
   recipe({"auto"});
-  Arrival a = arrival(kEvent, {{"webhook-id", "w"}, {"idempotency-key", "i"}});
+  Arrival a = arrival_with(kEvent, {{"webhook-id", "w"}, {"idempotency-key", "i"}});
   a.broker_key = "b";
   EXPECT_EQ(found(a), "/shop|e-1");
   a.payload = R"({"id":"no event"})";
@@ -184,7 +188,7 @@ TEST_F(StandardKeys, NoTwoPairsOfSourceAndIdMeet) {
         text += alphabet[random() % alphabet.size()];
       }
     }
-    const auto made = make(arrival("x", {{"ce-source", texts[0]}, {"ce-id", texts[1]}}));
+    const auto made = make(arrival_with("x", {{"ce-source", texts[0]}, {"ce-id", texts[1]}}));
     ASSERT_TRUE(made);
     const auto [at, fresh] = seen.try_emplace(made->key().text, texts[0], texts[1]);
     if (fresh) continue;
@@ -196,26 +200,26 @@ TEST_F(StandardKeys, NoTwoPairsOfSourceAndIdMeet) {
 TEST_F(StandardKeys, AMissingKeyMayBeTheBody) {
   recipe({"header:k"});
   r.missing = KeyRecipe::Missing::kHashBody;
-  const std::string one = found(arrival("one"));
+  const std::string one = found(arrival_with("one"));
   EXPECT_TRUE(one.starts_with("body-sha256:")) << one;
   EXPECT_TRUE(is_body_key(one));
-  EXPECT_EQ(one, found(arrival("one", {{"other", "header"}})));
-  EXPECT_NE(one, found(arrival("two")));
-  EXPECT_EQ(found(arrival("one", {{"k", "given"}})), "given");
-  EXPECT_EQ(found(arrival("one", {{"k", ""}})), reason::kKeyInvalid) << "empty is not missing";
-  EXPECT_EQ(found(arrival("")), reason::kKeyMissing) << "nothing tells two of these apart";
-  EXPECT_EQ(found(arrival("x", {{"k", one}})), reason::kKeyInvalid)
+  EXPECT_EQ(one, found(arrival_with("one", {{"other", "header"}})));
+  EXPECT_NE(one, found(arrival_with("two")));
+  EXPECT_EQ(found(arrival_with("one", {{"k", "given"}})), "given");
+  EXPECT_EQ(found(arrival_with("one", {{"k", ""}})), reason::kKeyInvalid) << "empty is not missing";
+  EXPECT_EQ(found(arrival_with("")), reason::kKeyMissing) << "nothing tells two of these apart";
+  EXPECT_EQ(found(arrival_with("x", {{"k", one}})), reason::kKeyInvalid)
       << "a key may not pose as a body";
   r.missing = KeyRecipe::Missing::kDeadLetter;
-  EXPECT_EQ(found(arrival("x", {{"k", one}})), one);
-  EXPECT_EQ(found(arrival("one")), reason::kKeyMissing);
+  EXPECT_EQ(found(arrival_with("x", {{"k", one}})), one);
+  EXPECT_EQ(found(arrival_with("one")), reason::kKeyMissing);
 }
 
 TEST_F(StandardKeys, AHeldMessageKnownByItsBodyKeepsItsKey) {
   recipe({"header:k"});
   r.missing = KeyRecipe::Missing::kHashBody;
-  const auto before = make(arrival("one"));
-  Arrival held = arrival("one");
+  const auto before = make(arrival_with("one"));
+  Arrival held = arrival_with("one");
   held.key = before->key().text;
   held.fingerprint = before->fingerprint();
   EXPECT_EQ(make(held)->key().id, before->key().id);

@@ -10,13 +10,10 @@
 namespace semel::strategies {
 namespace {
 
-using core::StrategyKind;
 using semel::test::StoreCall;
 using semel::test::When;
 using std::chrono::milliseconds;
 using Kind = Outcome::Kind;
-
-constexpr StrategyKind kStateMachine = StrategyKind::kStateMachine;
 
 class NowCompleter final : public Completer {
  public:

@@ -11,14 +11,11 @@
 namespace semel::strategies {
 namespace {
 
-using core::StrategyKind;
 using semel::test::StoreCall;
 using semel::test::When;
 using std::chrono::milliseconds;
 using Kind = Outcome::Kind;
 using Settle = Outcome::Settle;
-
-constexpr StrategyKind kStateMachine = StrategyKind::kStateMachine;
 
 class TwoPhaseTest : public StrategyFixture {
  protected:

@@ -15,7 +15,7 @@
 namespace semel::test {
 namespace {
 
-constexpr std::size_t kKeys = 24;
+constexpr std::size_t kMatrixKeys = 24;
 
 struct Way {
   std::string name;
@@ -162,7 +162,7 @@ bool on_the_way(const Cell& cell) {
 void expect_once_or_parked(const Scene& scene, const Cell& cell, bool fired) {
   const auto effects = Ledger(scene.ledger_path()).counts();
   for (const auto& [key, count] : effects) EXPECT_EQ(count, 1U) << key;
-  EXPECT_GE(effects.size() + scene.held(), kKeys) << "lost";
+  EXPECT_GE(effects.size() + scene.held(), kMatrixKeys) << "lost";
   if (!fired) {
     EXPECT_EQ(scene.held(), 0U);
   } else if (cell.point == failpoint::kHandlerAfter) {
@@ -182,7 +182,7 @@ TEST_P(CrashMatrix, KilledThereAndStartedAgain) {
   if (!has_tables()) settings.emplace_back("lease=2s");
   // Else there is nothing between the statements and the commit of some.
   if (cell.point == failpoint::kFlushed) settings.emplace_back("judged=1");
-  const std::vector<std::string> ids = with_twins(kKeys);
+  const std::vector<std::string> ids = with_twins(kMatrixKeys);
   if (cell.source == "queue") {
     scene.send(ids);
   } else {
@@ -208,19 +208,19 @@ TEST_P(CrashMatrix, KilledThereAndStartedAgain) {
   }
   EXPECT_EQ(scene.held(), 0u);
   if (cell.way.name == "natural_sql") {
-    EXPECT_EQ(scene.states().size(), kKeys);
+    EXPECT_EQ(scene.states().size(), kMatrixKeys);
     return;
   }
   if (cell.way.name == "state_machine_two_part") {
     // Its second part is in the record's own commit, whatever became of the first.
     const auto applied = scene.effects();
-    EXPECT_EQ(applied.size(), kKeys);
+    EXPECT_EQ(applied.size(), kMatrixKeys);
     for (const auto& [key, count] : applied) EXPECT_EQ(count, 1U) << key;
-    EXPECT_EQ(scene.total(), kKeys);
+    EXPECT_EQ(scene.total(), kMatrixKeys);
   }
   const auto effects =
       cell.way.effects_in_file ? Ledger(scene.ledger_path()).counts() : scene.effects();
-  EXPECT_EQ(effects.size(), kKeys) << "lost";
+  EXPECT_EQ(effects.size(), kMatrixKeys) << "lost";
   std::size_t doubled = 0;
   std::size_t all = 0;
   for (const auto& [key, count] : effects) {

@@ -17,15 +17,15 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr std::size_t kKeys = 12;
+constexpr std::size_t kOrderedKeys = 12;
 constexpr std::size_t kOfEach = 40;
 
 // "k3-7": the seventh of its key. Keys come mixed, as they do.
 std::vector<std::string> ordered_ids(SeededRandom& random) {
   std::vector<std::string> ids;
-  std::vector<std::size_t> sent(kKeys);
-  while (ids.size() < kKeys * kOfEach) {
-    const std::size_t key = random.below(kKeys);
+  std::vector<std::size_t> sent(kOrderedKeys);
+  while (ids.size() < kOrderedKeys * kOfEach) {
+    const std::size_t key = random.below(kOrderedKeys);
     if (sent[key] == kOfEach) continue;
     ids.push_back(fmt::format("k{}-{}", key, sent[key]++));
   }
@@ -58,7 +58,7 @@ class OrderTest : public testing::TestWithParam<Mode> {
 
   void expect_in_order(const Scene& scene) {
     const auto all = effects(scene);
-    EXPECT_EQ(all.size(), kKeys);
+    EXPECT_EQ(all.size(), kOrderedKeys);
     for (const auto& [key, numbers] : all) {
       std::size_t next = 0;
       for (const std::size_t number : numbers) {
@@ -218,7 +218,7 @@ TEST(OrderSkip, AFailedMessageIsPassedBy) {
     before = std::max(before, number);
   }
   EXPECT_GT(passed, 0u);
-  EXPECT_EQ(scene.effects().size(), kKeys * kOfEach);
+  EXPECT_EQ(scene.effects().size(), kOrderedKeys * kOfEach);
 }
 
 }  // namespace

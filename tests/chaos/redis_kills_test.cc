@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/chaos/redis_database.h"
+#include "tests/chaos/redis_losses.h"
 #include "tests/chaos/scene.h"
 #include "tests/chaos/work.h"
 #include "tests/support/ledger.h"
@@ -35,16 +36,6 @@ std::vector<std::string> ids(std::size_t count) {
   std::vector<std::string> ids;
   for (std::size_t i = 0; i < count; ++i) ids.push_back("m" + std::to_string(i));
   return ids;
-}
-
-// All that was sent, and how often a key came again.
-std::size_t expect_none_lost(const Scene& scene, const Ledger& ledger, std::size_t sent) {
-  const auto balance = ledger.balance();
-  EXPECT_EQ(balance.keys, sent) << "lost";
-  EXPECT_EQ(scene.held(), 0U);
-  EXPECT_TRUE(scene.dead().empty());
-  EXPECT_EQ(scene.completed(), sent);
-  return balance.doubled;
 }
 
 std::filesystem::path newest_log(const std::string& folder) {

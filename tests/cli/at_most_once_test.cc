@@ -28,7 +28,7 @@ std::string state_of(const Scene& scene, const std::string& key) {
 }
 
 // A run that is killed while the service has its call, and another one after it.
-void kill_in_mid_call(const Scene& scene, Gateway& gateway, const std::string& key) {
+void kill_and_expect_parked(const Scene& scene, Gateway& gateway, const std::string& key) {
   const int before = gateway.calls();
   const Ran sent = scene.semel({"send", "payments", fmt::format(R"({{"id":"{}"}})", key)});
   ASSERT_EQ(sent.code, 0) << sent.err;
@@ -49,7 +49,7 @@ TEST(AtMostOnce, WhatACrashLeftInTheDarkIsParkedAndAPersonSaysWhatBecameOfIt) {
   gateway.next({3, Gateway::Answer::kNever});
   const Scene scene(mailing(gateway));
   for (const char* key : {"it-happened", "it-did-not", "never-mind"}) {
-    kill_in_mid_call(scene, gateway, key);
+    kill_and_expect_parked(scene, gateway, key);
   }
   const Ran asked = scene.semel({"records", "unlock", "it-did-not", "--yes"});
   EXPECT_NE(asked.code, 0);

@@ -30,7 +30,7 @@ std::string line_of_d102(const std::string& out) {
   return out.substr(begin, out.find('\n', code) - begin);
 }
 
-TEST(KafkaRetention, ATtlThatSomebodyWroteTooShortRefusesToRun) {
+TEST(KafkaRetentionOfARun, ATtlThatSomebodyWroteTooShortRefusesToRun) {
   KafkaScene scene(Ground::kSqlite, KafkaServer::shared(),
                    kept_for(kWeek, "2h", "    retry: { max_elapsed: 1h }\n"));
   scene.produce(3);
@@ -50,7 +50,7 @@ TEST(KafkaRetention, ATtlThatSomebodyWroteTooShortRefusesToRun) {
   EXPECT_EQ(scene.sum(), scene.produced_sum());
 }
 
-TEST(KafkaRetention, ATtlThatIsAcceptedRuns) {
+TEST(KafkaRetentionOfARun, ATtlThatIsAcceptedRuns) {
   KafkaScene scene(Ground::kSqlite, KafkaServer::shared(),
                    kept_for(kWeek, "2h", "    retry: { max_elapsed: 1h }\n    accept: [D102]\n"));
   scene.produce(3);
@@ -62,7 +62,7 @@ TEST(KafkaRetention, ATtlThatIsAcceptedRuns) {
   EXPECT_EQ(line_of_d102(doctor.out).find("[note] D102"), 0U) << doctor.out;
 }
 
-TEST(KafkaRetention, AutoIsEnoughForAWeekAndWarnsOfWhatIsKeptLonger) {
+TEST(KafkaRetentionOfARun, AutoIsEnoughForAWeekAndWarnsOfWhatIsKeptLonger) {
   const KafkaScene week(Ground::kSqlite, KafkaServer::shared(), kept_for(kWeek, "auto"));
   week.semel({"store", "init"});
   const Ran fine = week.semel({"doctor"});
@@ -82,7 +82,7 @@ TEST(KafkaRetention, AutoIsEnoughForAWeekAndWarnsOfWhatIsKeptLonger) {
   EXPECT_EQ(long_kept.semel({"doctor"}).code, 1);
 }
 
-TEST(KafkaRetention, ACompactedTopicIsKeptForEverAndSoMustItsRecords) {
+TEST(KafkaRetentionOfARun, ACompactedTopicIsKeptForEverAndSoMustItsRecords) {
   KafkaScene::Options options = kept_for(kWeek, "400d");
   options.topic = {{"cleanup.policy", "compact"}};
   const KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), options);
@@ -95,7 +95,7 @@ TEST(KafkaRetention, ACompactedTopicIsKeptForEverAndSoMustItsRecords) {
   EXPECT_EQ(fine.code, 0) << fine.out;
 }
 
-TEST(KafkaRetention, WithoutTheRightToAskItIsNotKnownAndNotFine) {
+TEST(KafkaRetentionOfARun, WithoutTheRightToAskItIsNotKnownAndNotFine) {
   KafkaScene::Options options = kept_for(kThirtyDays, "auto");
   options.brokers = KafkaServer::shared().login_brokers();
   options.properties =

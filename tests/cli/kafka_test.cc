@@ -66,7 +66,7 @@ std::string login(const std::string& user, const std::string& password) {
       user, password);
 }
 
-void expect_refused(const Ran& ran, const std::string& code, const std::string& what) {
+void expect_refused_with(const Ran& ran, const std::string& code, const std::string& what) {
   EXPECT_NE(ran.code, 0);
   EXPECT_EQ(count_of(ran.err, "error["), 1U) << ran.err;
   EXPECT_NE(ran.err.find("error[" + code + "]"), std::string::npos) << ran.err;
@@ -76,9 +76,9 @@ void expect_refused(const Ran& ran, const std::string& code, const std::string& 
 
 TEST(KafkaRefusals, EachIsOneErrorWithItsFix) {
   const KafkaScene scene(Ground::kSqlite, KafkaServer::shared());
-  expect_refused(run_with(scene, "topics=[no-such-topic]"), "R303", "no-such-topic");
-  expect_refused(run_with(scene, "properties={sesion.timeout.ms: 6000}"), "R308",
-                 "sesion.timeout.ms");
+  expect_refused_with(run_with(scene, "topics=[no-such-topic]"), "R303", "no-such-topic");
+  expect_refused_with(run_with(scene, "properties={sesion.timeout.ms: 6000}"), "R308",
+                      "sesion.timeout.ms");
   const auto at_login = [&](const std::string& properties) {
     return scene.semel(
         {"run", "--once", "-q", "--set",
@@ -86,9 +86,9 @@ TEST(KafkaRefusals, EachIsOneErrorWithItsFix) {
          "consumers[0].source.kafka." + properties});
   };
   const Ran wrong = at_login(login("owner", "hunter2"));
-  expect_refused(wrong, "R301", "sasl.password");
+  expect_refused_with(wrong, "R301", "sasl.password");
   EXPECT_EQ((wrong.out + wrong.err).find("hunter2"), std::string::npos);
-  expect_refused(at_login(login("stranger", "right")), "R304", "this user may not");
+  expect_refused_with(at_login(login("stranger", "right")), "R304", "this user may not");
   const Ran right = at_login(login("owner", "right"));
   EXPECT_EQ(right.code, 0) << right.err;
 }
@@ -139,16 +139,16 @@ TEST(KafkaBroker, ThatIsAwayIsSaidOnceAndWaitedFor) {
   scene.expect_each_once();
 }
 
-struct KeyCase {
+struct KafkaKeyCase {
   const char* key;
   KafkaServer::Record record;
 };
 
 class KafkaKeys : public ::testing::TestWithParam<int> {
  protected:
-  static const std::vector<KeyCase>& cases() {
+  static const std::vector<KafkaKeyCase>& cases() {
     static const std::string plain = R"({"id":"i-1","account":1,"amount":5})";
-    static const std::vector<KeyCase> all = {
+    static const std::vector<KafkaKeyCase> all = {
         {"broker_key", {.value = plain, .key = "k-1"}},
         {"header:X-Id", {.value = plain, .headers = {{"x-id", "h-1"}}}},
         {"cloudevents",
@@ -165,7 +165,7 @@ class KafkaKeys : public ::testing::TestWithParam<int> {
 };
 
 TEST_P(KafkaKeys, AreFoundWhereTheProducerPutThem) {
-  const KeyCase& one = cases().at(static_cast<std::size_t>(GetParam()));
+  const KafkaKeyCase& one = cases().at(static_cast<std::size_t>(GetParam()));
   const KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 1, .key = one.key});
   scene.server().produce(scene.topic(), {one.record, one.record});
   const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});

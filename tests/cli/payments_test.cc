@@ -19,18 +19,20 @@ namespace {
 
 using std::chrono::milliseconds;
 
-struct Size {
+struct PaymentsSize {
   const char* name;
   std::size_t payments;
   std::size_t queued;
   std::size_t reused;
   int kills;
 };
-constexpr Size kSmall = {"small", 12'000, 3'000, 10, 5};
-constexpr Size kFull = {"full", 60'000, 30'000, 50, 25};
+constexpr PaymentsSize kSmallPayments = {"small", 12'000, 3'000, 10, 5};
+constexpr PaymentsSize kFullPayments = {"full", 60'000, 30'000, 50, 25};
 
 // The full size is for the slow round: SEMEL_SLOW=1.
-const Size& size() { return std::getenv("SEMEL_SLOW") != nullptr ? kFull : kSmall; }
+const PaymentsSize& payments_size() {
+  return std::getenv("SEMEL_SLOW") != nullptr ? kFullPayments : kSmallPayments;
+}
 
 class PaymentsTest : public ::testing::TestWithParam<const char*> {
  protected:
@@ -50,13 +52,13 @@ class PaymentsTest : public ::testing::TestWithParam<const char*> {
 
 TEST_P(PaymentsTest, AFileIsAppliedOnceAndACopyOfItChangesNothing) {
   const Scene scene(payments("{ file: { path: in.jsonl } }", GetParam()));
-  const Payments made = make_payments(size().payments, size().reused, seed());
+  const Payments made = make_payments(payments_size().payments, payments_size().reused, seed());
   write_file(scene.file("in.jsonl"), made.lines);
   const Ran ran = scene.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(sum(scene), made.sum);
-  EXPECT_EQ(conflicts(scene), std::to_string(size().reused));
+  EXPECT_EQ(conflicts(scene), std::to_string(payments_size().reused));
 
   std::filesystem::copy_file(scene.file("in.jsonl"), scene.file("copy.jsonl"));
   const Ran again = scene.semel({"run", "--once", "-o", "json", "--set",
@@ -65,35 +67,35 @@ TEST_P(PaymentsTest, AFileIsAppliedOnceAndACopyOfItChangesNothing) {
   EXPECT_EQ(json_at(again.out, "/deliveries"), std::to_string(made.deliveries));
   EXPECT_EQ(json_at(again.out, "/effects"), "0") << again.out;
   EXPECT_EQ(sum(scene), made.sum);
-  EXPECT_EQ(conflicts(scene), std::to_string(size().reused));
+  EXPECT_EQ(conflicts(scene), std::to_string(payments_size().reused));
 }
 
 TEST_P(PaymentsTest, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
   const Scene scene(payments("{ file: { path: in.jsonl } }", GetParam()));
   const std::uint64_t seed = PaymentsTest::seed();
-  const Payments made = make_payments(size().payments, size().reused, seed);
+  const Payments made = make_payments(payments_size().payments, payments_size().reused, seed);
   write_file(scene.file("in.jsonl"), made.lines);
   ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
   const int killed =
-      kill_runs(scene.config(), made, size().kills, seed, [&] { return sum(scene); });
-  EXPECT_GE(killed, size().kills / 2) << "the kills did not hit";
+      kill_runs(scene.config(), made, payments_size().kills, seed, [&] { return sum(scene); });
+  EXPECT_GE(killed, payments_size().kills / 2) << "the kills did not hit";
   const Ran last = scene.semel({"run", "--once", "-q"});
   EXPECT_EQ(last.code, 0) << last.err;
   EXPECT_EQ(sum(scene), made.sum);
-  EXPECT_EQ(conflicts(scene), std::to_string(size().reused));
+  EXPECT_EQ(conflicts(scene), std::to_string(payments_size().reused));
 }
 
 TEST_P(PaymentsTest, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
   const Scene scene(payments(kQueue, GetParam()));
-  const Payments made = make_payments(size().queued, 0, seed());
+  const Payments made = make_payments(payments_size().queued, 0, seed());
   const Ran sent = scene.semel({"send", "payments", "-", "-o", "json"}, {.input = made.lines});
   ASSERT_EQ(sent.code, 0) << sent.err;
   ASSERT_EQ(json_at(sent.out, "/sent"), std::to_string(made.deliveries));
   Program steady({"run", scene.config(), "-q"});
   int killed = 0;
-  for (int i = 0; i < size().kills; ++i) {
+  for (int i = 0; i < payments_size().kills; ++i) {
     Program victim({"run", scene.config(), "-q"});
-    const std::int64_t goal = sum(scene) + made.sum / (size().kills + 2);
+    const std::int64_t goal = sum(scene) + made.sum / (payments_size().kills + 2);
     while (victim.runs() && sum(scene) < goal && sum(scene) < made.sum) {
       std::this_thread::sleep_for(milliseconds(1));
     }
@@ -102,7 +104,7 @@ TEST_P(PaymentsTest, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
     EXPECT_EQ(ran.signal, SIGKILL) << "it ended by itself, with " << ran.code << ": " << ran.err;
     if (ran.signal == SIGKILL) ++killed;
   }
-  EXPECT_EQ(killed, size().kills);
+  EXPECT_EQ(killed, payments_size().kills);
   const Ran rest = scene.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
   steady.signal(SIGTERM);

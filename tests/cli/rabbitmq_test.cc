@@ -150,16 +150,16 @@ TEST(RabbitmqPage, TheExampleAndTheStartersAreAccepted) {
   }
 }
 
-struct KeyCase {
+struct RabbitmqKeyCase {
   const char* key;
   RabbitmqServer::Post post;
 };
 
 class RabbitmqKeys : public ::testing::TestWithParam<int> {
  protected:
-  static const std::vector<KeyCase>& cases() {
+  static const std::vector<RabbitmqKeyCase>& cases() {
     static const std::string plain = R"({"id":"i-1","account":1,"amount":5})";
-    static const std::vector<KeyCase> all = {
+    static const std::vector<RabbitmqKeyCase> all = {
         {"broker_key", {.body = plain, .message_id = "m-1"}},
         {"auto", {.body = plain, .message_id = "m-1"}},
         {"header:amqp-correlation-id", {.body = plain, .correlation_id = "c-1"}},
@@ -179,7 +179,7 @@ class RabbitmqKeys : public ::testing::TestWithParam<int> {
 };
 
 TEST_P(RabbitmqKeys, AreFoundWhereTheProducerPutThem) {
-  const KeyCase& one = cases().at(static_cast<std::size_t>(GetParam()));
+  const RabbitmqKeyCase& one = cases().at(static_cast<std::size_t>(GetParam()));
   // The id of its effect is the payload's, or the event's.
   const RabbitmqScene scene(RabbitmqServer::shared(), {.key = one.key});
   scene.server().publish(scene.queue(), {one.post, one.post});

@@ -176,9 +176,9 @@ class FrontedRun {
   Program program_;
 };
 
-bool window_answers(const FrontedScene& scene, const FrontedRun& run, int from, int to) {
-  return test::window_answers(run.program(), static_cast<std::size_t>(to - from),
-                              [&] { scene.add(from, to); });
+bool window_answers_for(const FrontedScene& scene, const FrontedRun& run, int from, int to) {
+  return window_answers(run.program(), static_cast<std::size_t>(to - from),
+                        [&] { scene.add(from, to); });
 }
 
 Effects once_each(int count) {
@@ -216,7 +216,7 @@ TEST_P(ServerBehindWindow, AForgottenRecordIsHandledAgainAndNoOther) {
   scene.add(0, kSome);
   FrontedRun run(scene);
   ASSERT_TRUE(run.ends(kSome)) << run.said();
-  ASSERT_TRUE(window_answers(scene, run, 0, kSome)) << run.said();
+  ASSERT_TRUE(window_answers_for(scene, run, 0, kSome)) << run.said();
   EXPECT_EQ(scene.effects(), once_each(kSome));
   const std::string answered = std::to_string(run.by_window());
   EXPECT_TRUE(comes_true([&] { return scene.told_of_window(0, "answered") == answered; }))
@@ -228,7 +228,7 @@ TEST_P(ServerBehindWindow, AForgottenRecordIsHandledAgainAndNoOther) {
   Effects wanted = once_each(kSome);
   wanted["p-1"] = 2;
   EXPECT_TRUE(comes_true([&] { return scene.effects() == wanted; })) << run.said();
-  EXPECT_TRUE(window_answers(scene, run, 0, kSome)) << run.said();
+  EXPECT_TRUE(window_answers_for(scene, run, 0, kSome)) << run.said();
   run.stop();
   EXPECT_EQ(scene.effects(), wanted);
 }
@@ -239,7 +239,7 @@ TEST_P(ServerBehindWindow, TheStoreIsKilledAndComesBack) {
   scene.add(0, kSome);
   FrontedRun run(scene);
   ASSERT_TRUE(run.ends(kSome)) << run.said();
-  ASSERT_TRUE(window_answers(scene, run, 0, kSome)) << run.said();
+  ASSERT_TRUE(window_answers_for(scene, run, 0, kSome)) << run.said();
   for (int more = 1; more <= 2; ++more) {
     const std::size_t before = run.times_store_away();
     server->kill();
@@ -251,7 +251,7 @@ TEST_P(ServerBehindWindow, TheStoreIsKilledAndComesBack) {
         << run.said();
     const auto wanted = static_cast<std::size_t>(kSome + more);
     EXPECT_TRUE(comes_true([&] { return scene.effects().size() == wanted; })) << run.said();
-    EXPECT_TRUE(window_answers(scene, run, 0, kSome + more)) << run.said();
+    EXPECT_TRUE(window_answers_for(scene, run, 0, kSome + more)) << run.said();
   }
   run.stop();
   EXPECT_EQ(scene.effects(), once_each(kSome + 2));
@@ -270,13 +270,13 @@ TEST_P(ServerBehindRedisWindow, FlushedAndKilledInMidRunItOnlyForgets) {
   scene.add(0, kSome);
   FrontedRun run(scene);
   ASSERT_TRUE(run.ends(kSome)) << run.said();
-  ASSERT_TRUE(window_answers(scene, run, 0, kSome)) << run.said();
+  ASSERT_TRUE(window_answers_for(scene, run, 0, kSome)) << run.said();
 
   window.query("FLUSHALL");
   const std::size_t before = run.by_record();
   scene.add(0, kSome);
   ASSERT_TRUE(comes_true([&] { return run.by_record() >= before + kSome; })) << run.said();
-  EXPECT_TRUE(window_answers(scene, run, 0, kSome)) << run.said();
+  EXPECT_TRUE(window_answers_for(scene, run, 0, kSome)) << run.said();
 
   window.kill();
   scene.add(0, 2 * kSome);
@@ -284,7 +284,7 @@ TEST_P(ServerBehindRedisWindow, FlushedAndKilledInMidRunItOnlyForgets) {
   EXPECT_TRUE(tells(run.program(), "front window:")) << run.said();
   window.start();
   EXPECT_TRUE(tells(run.program(), "front window works again")) << run.said();
-  EXPECT_TRUE(window_answers(scene, run, 0, 2 * kSome)) << run.said();
+  EXPECT_TRUE(window_answers_for(scene, run, 0, 2 * kSome)) << run.said();
   run.stop();
   EXPECT_EQ(scene.effects(), once_each(2 * kSome));
   EXPECT_EQ(count_of(run.program().err(), "front window:"), 1U) << run.said();
@@ -313,7 +313,7 @@ TEST_P(ServerBehindRedisWindow, WhatOneProcessCompletedAnotherIsAnswered) {
   EXPECT_EQ(forgotten.code, 0) << forgotten.err;
   scene.add(0, kSome, "other.jsonl");
   EXPECT_TRUE(comes_true([&] { return two.done() == 1; })) << two.said();
-  EXPECT_TRUE(window_answers(scene, one, 0, kSome)) << one.said();
+  EXPECT_TRUE(window_answers_for(scene, one, 0, kSome)) << one.said();
   one.stop();
   two.stop();
   Effects wanted = once_each(sent);

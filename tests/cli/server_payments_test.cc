@@ -17,16 +17,16 @@ namespace {
 
 using std::chrono::milliseconds;
 
-struct Size {
+struct ServerRunSize {
   std::size_t payments;
   std::size_t reused;
   int kills;
 };
-constexpr Size kSmall = {4'000, 10, 5};
-constexpr Size kLong = {60'000, 50, 25};
+constexpr ServerRunSize kShortServerRun = {4'000, 10, 5};
+constexpr ServerRunSize kLongServerRun = {60'000, 50, 25};
 
 // The long one is for the soak: SEMEL_SOAK=1.
-const Size& size() { return soaks() ? kLong : kSmall; }
+const ServerRunSize& server_run_size() { return soaks() ? kLongServerRun : kShortServerRun; }
 
 std::uint64_t new_seed() {
   const std::uint64_t seed = std::random_device{}();
@@ -99,17 +99,17 @@ TEST_P(ServerPayments, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
   const ServerScene scene(GetParam().kind, consumer("{ file: { path: in.jsonl } }"));
   scene.sql(kPaidTable);
   const std::uint64_t seed = new_seed();
-  const Payments made = make_payments(size().payments, size().reused, seed);
+  const Payments made = make_payments(server_run_size().payments, server_run_size().reused, seed);
   write_file(scene.file("in.jsonl"), made.lines);
   ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
   const int killed =
-      kill_runs(scene.config(), made, size().kills, seed, [&] { return scene.sum(); });
+      kill_runs(scene.config(), made, server_run_size().kills, seed, [&] { return scene.sum(); });
   EXPECT_GE(killed, 1) << "the kills did not hit";
   const Ran last = scene.semel({"run", "--once", "-q"});
   EXPECT_EQ(last.code, 0) << last.err;
   EXPECT_EQ(last.out, "");
   EXPECT_EQ(scene.sum(), made.sum);
-  EXPECT_EQ(conflicts(scene), std::to_string(size().reused));
+  EXPECT_EQ(conflicts(scene), std::to_string(server_run_size().reused));
 
   const Ran again =
       scene.semel({"run", "--once", "-o", "json", "--set", "consumers[0].source.file.from=start"});
@@ -122,14 +122,14 @@ TEST_P(ServerPayments, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
 TEST_P(ServerPayments, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
   const ServerScene scene(GetParam().kind, consumer(kQueue));
   scene.sql(kPaidTable);
-  const Payments made = make_payments(size().payments, 0, new_seed());
+  const Payments made = make_payments(server_run_size().payments, 0, new_seed());
   const Ran sent = scene.semel({"send", "payments", "-", "-o", "json"}, {.input = made.lines});
   ASSERT_EQ(sent.code, 0) << sent.err;
   ASSERT_EQ(json_at(sent.out, "/sent"), std::to_string(made.deliveries));
   Program steady({"run", scene.config(), "-q"});
-  for (int i = 0; i < size().kills; ++i) {
+  for (int i = 0; i < server_run_size().kills; ++i) {
     Program victim({"run", scene.config(), "-q"});
-    const std::int64_t goal = scene.sum() + made.sum / (size().kills + 2);
+    const std::int64_t goal = scene.sum() + made.sum / (server_run_size().kills + 2);
     while (victim.runs() && scene.sum() < goal && scene.sum() < made.sum) {
       std::this_thread::sleep_for(milliseconds(1));
     }

@@ -16,7 +16,7 @@ struct Refusal {
   const char* page;
 };
 
-void expect_refused(const Ran& ran, const Refusal& refusal) {
+void expect_refusal(const Ran& ran, const Refusal& refusal) {
   EXPECT_EQ(ran.code, refusal.code) << ran.err;
   EXPECT_NE(ran.err.find(fmt::format("error[{}]", refusal.page)), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("fix: "), std::string::npos) << ran.err;
@@ -62,25 +62,25 @@ TEST_P(ServerRights, AWrongAddressIsToldAtTheStart) {
   const std::string scheme = url().substr(0, url().find(':'));
   for (const char* command : {"run", "status"}) {
     const auto at = [&](const std::string& address) { return scene_.semel_at(address, {command}); };
-    expect_refused(at(scene_.server().url("no_such_database")), {78, "R252"});
-    expect_refused(at(scheme + "://ann:hunter2@127.0.0.1:1/bank"), {69, "R250"});
-    expect_refused(at(scene_.url_of("nobody_at_all")), {78, "R251"});
-    if (!postgres()) expect_refused(at(scene_.url_of(user_ + ":hunter2")), {78, "R251"});
-    expect_refused(at(scheme + "://ann:hunter2%zz@127.0.0.1/bank"), {78, "R259"});
-    expect_refused(at(scheme + "://127.0.0.1/bank?sslmod=x"), {78, "R259"});
+    expect_refusal(at(scene_.server().url("no_such_database")), {78, "R252"});
+    expect_refusal(at(scheme + "://ann:hunter2@127.0.0.1:1/bank"), {69, "R250"});
+    expect_refusal(at(scene_.url_of("nobody_at_all")), {78, "R251"});
+    if (!postgres()) expect_refusal(at(scene_.url_of(user_ + ":hunter2")), {78, "R251"});
+    expect_refusal(at(scheme + "://ann:hunter2%zz@127.0.0.1/bank"), {78, "R259"});
+    expect_refusal(at(scheme + "://127.0.0.1/bank?sslmod=x"), {78, "R259"});
   }
 }
 
 TEST_P(ServerRights, WithoutTheRightToMakeTablesItSaysWhatToGrant) {
   const Ran ran = semel({"store", "init"});
-  expect_refused(ran, {77, "R253"});
+  expect_refusal(ran, {77, "R253"});
   EXPECT_NE(ran.err.find("GRANT CREATE"), std::string::npos) << ran.err;
-  expect_refused(semel({"run", "--once"}), {77, "R253"});
+  expect_refusal(semel({"run", "--once"}), {77, "R253"});
 }
 
 TEST_P(ServerRights, AUserWhoOwnsNothingWorksWithTheGrantsOfThePage) {
   ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
-  expect_refused(semel({"run", "--once"}), {77, "R253"});
+  expect_refusal(semel({"run", "--once"}), {77, "R253"});
   std::string grants = source(fmt::format("tests/cli/{}/grants.sql", GetParam().page));
   for (auto at = grants.find("worker"); at != std::string::npos; at = grants.find("worker", at)) {
     grants.replace(at, std::string("worker").size(), user_);

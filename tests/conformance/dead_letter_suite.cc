@@ -8,14 +8,6 @@ namespace {
 
 using test::make_message;
 
-Finish letter_for(const Message& message, std::string reason = "key.conflict") {
-  Finish finish;
-  finish.to = Finish::To::kDead;
-  finish.keep = &message;
-  finish.reason = std::move(reason);
-  return finish;
-}
-
 TEST_P(DeadLetterSuite, ADeadMessageIsKeptWhole) {
   auto parts = test::make_parts(consumer(), Bytes("k\0\xff", 3), Bytes("\0payload\xff", 9));
   parts.headers = {{"h", Bytes("v\0", 2)}};

@@ -19,9 +19,9 @@ namespace semel::conformance {
 namespace {
 
 // mysql, as it were.
-class OtherProgram {
+class OtherMySqlProgram {
  public:
-  explicit OtherProgram(const std::string& url) : connection_(mysql_init(nullptr)) {
+  explicit OtherMySqlProgram(const std::string& url) : connection_(mysql_init(nullptr)) {
     const mysql::Target target = mysql::target_of(url);
     if (mysql_real_connect(connection_, target.host.c_str(), target.user.c_str(),
                            target.password.c_str(), target.database.c_str(), target.port, nullptr,
@@ -31,9 +31,9 @@ class OtherProgram {
     run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
     run("SET SESSION time_zone = '+00:00'");
   }
-  ~OtherProgram() { mysql_close(connection_); }
-  OtherProgram(const OtherProgram&) = delete;
-  OtherProgram& operator=(const OtherProgram&) = delete;
+  ~OtherMySqlProgram() { mysql_close(connection_); }
+  OtherMySqlProgram(const OtherMySqlProgram&) = delete;
+  OtherMySqlProgram& operator=(const OtherMySqlProgram&) = delete;
 
   Rows run(const std::string& sql) {
     if (mysql_real_query(connection_, sql.data(), sql.size()) != 0) {
@@ -135,7 +135,7 @@ class MySqlPlace final : public StorePlace {
  private:
   Flavour flavour_;
   std::string url_;
-  OtherProgram other_;
+  OtherMySqlProgram other_;
   test::PassingClock clock_;
   Environment environment_{&clock_, system_environment().random, system_environment().failpoints};
 };
@@ -156,21 +156,20 @@ std::vector<StoreCase> servers() {
 }
 
 const auto kServers = testing::ValuesIn(servers());
-const auto kNames = testing::PrintToStringParamName();
 
-INSTANTIATE_TEST_SUITE_P(MySql, StoreSuite, kServers, kNames);
-INSTANTIATE_TEST_SUITE_P(MySql, StoreModelSuite, kServers, kNames);
-INSTANTIATE_TEST_SUITE_P(MySql, HeldLinesSuite, kServers, kNames);
-INSTANTIATE_TEST_SUITE_P(MySql, HeldSuite, kServers, kNames);
-INSTANTIATE_TEST_SUITE_P(MySql, DeadLetterSuite, kServers, kNames);
-INSTANTIATE_TEST_SUITE_P(MySql, RecordsSuite, kServers, kNames);
-INSTANTIATE_TEST_SUITE_P(MySql, PositionsSuite, kServers, kNames);
-INSTANTIATE_TEST_SUITE_P(MySql, GatesSuite, kServers, kNames);
-INSTANTIATE_TEST_SUITE_P(MySql, StepsSuite, kServers, kNames);
-INSTANTIATE_TEST_SUITE_P(MySql, RunMarkersSuite, kServers, kNames);
-INSTANTIATE_TEST_SUITE_P(MySql, UnitSuite, kServers, kNames);
-INSTANTIATE_TEST_SUITE_P(MySql, UnitStatementSuite, kServers, kNames);
-INSTANTIATE_TEST_SUITE_P(MySql, UnitModelSuite, kServers, kNames);
+INSTANTIATE_TEST_SUITE_P(MySql, StoreSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, StoreModelSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, HeldLinesSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, HeldSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, DeadLetterSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, RecordsSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, PositionsSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, GatesSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, StepsSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, RunMarkersSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, UnitSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, UnitStatementSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, UnitModelSuite, kServers, kStoreCaseName);
 
 }  // namespace
 }  // namespace semel::conformance

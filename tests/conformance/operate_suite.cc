@@ -9,14 +9,6 @@ namespace {
 
 using test::make_message;
 
-Finish letter_for(const Message& message, std::string reason = "key.conflict") {
-  Finish finish;
-  finish.to = Finish::To::kDead;
-  finish.keep = &message;
-  finish.reason = std::move(reason);
-  return finish;
-}
-
 Message keyless(ConsumerNumber consumer, BytesView payload) {
   auto parts = test::make_parts(consumer, "", payload);
   parts.key.id = test::make_parts(consumer, Bytes("refused ") + Bytes(payload)).key.id;

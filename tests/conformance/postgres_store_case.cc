@@ -17,16 +17,16 @@ namespace semel::conformance {
 namespace {
 
 // psql, as it were.
-class OtherProgram {
+class OtherPostgresProgram {
  public:
-  explicit OtherProgram(const std::string& url) : connection_(PQconnectdb(url.c_str())) {
+  explicit OtherPostgresProgram(const std::string& url) : connection_(PQconnectdb(url.c_str())) {
     PQsetNoticeReceiver(
         connection_, [](void*, const PGresult*) {}, nullptr);
     run("SET search_path = public, semel");
   }
-  ~OtherProgram() { PQfinish(connection_); }
-  OtherProgram(const OtherProgram&) = delete;
-  OtherProgram& operator=(const OtherProgram&) = delete;
+  ~OtherPostgresProgram() { PQfinish(connection_); }
+  OtherPostgresProgram(const OtherPostgresProgram&) = delete;
+  OtherPostgresProgram& operator=(const OtherPostgresProgram&) = delete;
 
   Rows run(const std::string& sql) {
     PGresult* const result = PQexec(connection_, sql.c_str());
@@ -128,28 +128,27 @@ class PostgresPlace final : public StorePlace {
 
  private:
   std::string url_;
-  OtherProgram other_;
+  OtherPostgresProgram other_;
   test::PassingClock clock_;
   Environment environment_{&clock_, system_environment().random, system_environment().failpoints};
 };
 
 const auto kPostgres = testing::Values(
     StoreCase{"postgres", [] { return std::unique_ptr<StorePlace>(new PostgresPlace()); }});
-const auto kNames = testing::PrintToStringParamName();
 
-INSTANTIATE_TEST_SUITE_P(Postgres, StoreSuite, kPostgres, kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, StoreModelSuite, kPostgres, kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, HeldLinesSuite, kPostgres, kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, HeldSuite, kPostgres, kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, DeadLetterSuite, kPostgres, kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, RecordsSuite, kPostgres, kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, PositionsSuite, kPostgres, kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, GatesSuite, kPostgres, kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, StepsSuite, kPostgres, kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, RunMarkersSuite, kPostgres, kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, UnitSuite, kPostgres, kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, UnitStatementSuite, kPostgres, kNames);
-INSTANTIATE_TEST_SUITE_P(Postgres, UnitModelSuite, kPostgres, kNames);
+INSTANTIATE_TEST_SUITE_P(Postgres, StoreSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, StoreModelSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, HeldLinesSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, HeldSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, DeadLetterSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, RecordsSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, PositionsSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, GatesSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, StepsSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, RunMarkersSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, UnitSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, UnitStatementSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, UnitModelSuite, kPostgres, kStoreCaseName);
 
 }  // namespace
 }  // namespace semel::conformance

@@ -18,7 +18,7 @@ using test::make_messages;
 using test::pointers;
 
 constexpr milliseconds kLease = 1h;
-constexpr std::size_t kKeys = 5;
+constexpr std::size_t kMarkedKeys = 5;
 constexpr std::size_t kWindow = 17;
 
 ConsumerNumber attach(Store& store, const std::string& name = "payments") {
@@ -29,7 +29,7 @@ RunMarkers& runs(Store& store) { return *store.facets().runs; }
 HeldMessages& held(Store& store) { return *store.facets().held; }
 
 std::vector<Message> messages_of(ConsumerNumber consumer) {
-  return make_messages(consumer, "m-", kKeys);
+  return make_messages(consumer, "m-", kMarkedKeys);
 }
 
 // Begins, claims all keys and takes three rows: a consumer in the middle of its work.
@@ -51,7 +51,7 @@ std::vector<Lease> begin_work(Store& store, std::size_t window = kWindow) {
 
 int work_until_killed(StorePlace& place, ChildProcess::Voice& voice) {
   const auto store = place.open();
-  if (begin_work(*store).size() != kKeys) return 1;
+  if (begin_work(*store).size() != kMarkedKeys) return 1;
   voice.ready();
   ChildProcess::Voice::wait_for_death();
 }
@@ -104,7 +104,7 @@ TEST_P(RunMarkersSuite, AKilledProcessLosesItsLeasesAndRowsAtOnce) {
   ASSERT_TRUE(begun.has_value()) << begun.error().message;
   EXPECT_TRUE(begun->unclean);
   EXPECT_EQ(begun->window, kWindow);
-  EXPECT_EQ(freed(*store), kKeys);
+  EXPECT_EQ(freed(*store), kMarkedKeys);
   const auto rows = held(*store).take(consumer, 10, 1 << 20, kLease).value();
   ASSERT_EQ(rows.size(), 3U);
   for (const Arrival& row : rows) EXPECT_TRUE(row.suspect) << row.payload;
@@ -137,7 +137,7 @@ TEST_P(RunMarkersSuite, AStoppedProcessKeepsWhatItHolds) {
   auto child = ChildProcess::fork([&](ChildProcess::Voice& voice) {
     const auto store = place->open();
     const auto leases = begin_work(*store);
-    if (leases.size() != kKeys) return 1;
+    if (leases.size() != kMarkedKeys) return 1;
     voice.ready();
     ::raise(SIGSTOP);
     // Resumed; by now its leases are another's.
@@ -159,10 +159,10 @@ TEST_P(RunMarkersSuite, AStoppedProcessKeepsWhatItHolds) {
   EXPECT_EQ(freed(*store), 0U);
   EXPECT_TRUE(held(*store).take(consumer, 10, 1 << 20, kLease).value().empty());
   place->advance(2 * kLease);
-  EXPECT_EQ(freed(*store), kKeys) << "its leases ended";
+  EXPECT_EQ(freed(*store), kMarkedKeys) << "its leases ended";
   EXPECT_EQ(held(*store).take(consumer, 10, 1 << 20, kLease).value().size(), 3U);
   child.resume();
-  for (std::size_t i = 0; i < kKeys; ++i) EXPECT_EQ(child.line(), "refused");
+  for (std::size_t i = 0; i < kMarkedKeys; ++i) EXPECT_EQ(child.line(), "refused");
   EXPECT_EQ(child.wait()->code, 0);
   EXPECT_EQ(freed(*store), 0U) << "the late holder changed nothing";
 }
@@ -178,7 +178,7 @@ TEST_P(RunMarkersSuite, SweepFreesWhatDiesMeanwhile) {
   EXPECT_EQ(freed(*store), 0U);
   expect_killed(*place, child);
   EXPECT_TRUE(runs(*store).sweep().value());
-  EXPECT_EQ(freed(*store), kKeys);
+  EXPECT_EQ(freed(*store), kMarkedKeys);
   const auto rows = held(*store).take(consumer, 10, 1 << 20, kLease).value();
   ASSERT_EQ(rows.size(), 3U);
   for (const Arrival& row : rows) EXPECT_TRUE(row.suspect);
@@ -208,14 +208,14 @@ TEST_P(RunMarkersSuite, AnExitWithoutDrainIsUncleanToo) {
   const auto place = GetParam().make();
   auto child = ChildProcess::fork([&](auto&) -> int {
     const auto store = place->open();
-    const bool worked = begin_work(*store).size() == kKeys;
+    const bool worked = begin_work(*store).size() == kMarkedKeys;
     ::_exit(worked ? 7 : 1);
   });
   ASSERT_EQ(child.wait()->code, 7);
   place->notice_death(child.pid());
   const auto store = place->open();
   EXPECT_TRUE(runs(*store).begin(attach(*store), 1).value().unclean);
-  EXPECT_EQ(freed(*store), kKeys);
+  EXPECT_EQ(freed(*store), kMarkedKeys);
 }
 
 TEST_P(RunMarkersSuite, TheWindowIsTheLargestOfTheDead) {

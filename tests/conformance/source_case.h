@@ -17,6 +17,9 @@ namespace semel::conformance {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
+// By the held source, what it has brought.
+inline constexpr milliseconds kHiddenFor = 60s;
+
 // Where messages are put that a source brings; outlives the sources opened on it.
 class SourcePlace {
  public:

@@ -19,7 +19,6 @@
 namespace semel::conformance {
 namespace {
 
-constexpr milliseconds kHiddenFor = 60s;
 constexpr std::size_t kPipe = 60'000;  // holds this much without a reader
 
 std::unique_ptr<Source> opened(Result<std::unique_ptr<Source>> source) {

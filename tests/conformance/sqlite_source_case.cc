@@ -7,8 +7,6 @@
 namespace semel::conformance {
 namespace {
 
-constexpr milliseconds kHiddenFor = 60s;
-
 class QueuePlace final : public SourcePlace {
  public:
   QueuePlace() {

@@ -15,17 +15,17 @@ namespace semel::conformance {
 namespace {
 
 // The sqlite3 shell, as it were.
-class OtherProgram {
+class OtherSqliteProgram {
  public:
-  explicit OtherProgram(const std::string& path) {
+  explicit OtherSqliteProgram(const std::string& path) {
     if (sqlite3_open_v2(path.c_str(), &handle_, SQLITE_OPEN_READWRITE, nullptr) != SQLITE_OK) {
       fail("open");
     }
     sqlite3_busy_timeout(handle_, 10'000);
   }
-  ~OtherProgram() { sqlite3_close(handle_); }
-  OtherProgram(const OtherProgram&) = delete;
-  OtherProgram& operator=(const OtherProgram&) = delete;
+  ~OtherSqliteProgram() { sqlite3_close(handle_); }
+  OtherSqliteProgram(const OtherSqliteProgram&) = delete;
+  OtherSqliteProgram& operator=(const OtherSqliteProgram&) = delete;
 
   Rows run(const std::string& sql) {
     sqlite3_stmt* statement = nullptr;
@@ -81,7 +81,7 @@ class SqlitePlace final : public StorePlace {
   }
   void advance(milliseconds by) override { clock_->advance(by); }
   std::function<Rows(const std::string&)> other_program() override {
-    if (!other_) other_ = std::make_unique<OtherProgram>(path_);
+    if (!other_) other_ = std::make_unique<OtherSqliteProgram>(path_);
     return [this](const std::string& sql) { return other_->run(sql); };
   }
   std::vector<std::string> own_tables() override {
@@ -99,7 +99,7 @@ class SqlitePlace final : public StorePlace {
   std::string path_ = folder_.file("store.db");
   std::size_t generation_rows_;
   std::shared_ptr<sqlite::MovedStoreClock> clock_ = std::make_shared<sqlite::MovedStoreClock>();
-  std::unique_ptr<OtherProgram> other_;
+  std::unique_ptr<OtherSqliteProgram> other_;
 };
 
 StoreCase sqlite_case(std::string name, std::size_t generation_rows) {
@@ -109,21 +109,20 @@ StoreCase sqlite_case(std::string name, std::size_t generation_rows) {
 
 const auto kSqlite = testing::Values(sqlite_case("sqlite", SqliteOptions{}.generation_rows),
                                      sqlite_case("sqlite_tiny_generations", 3));
-const auto kNames = testing::PrintToStringParamName();
 
-INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite, kSqlite, kNames);
-INSTANTIATE_TEST_SUITE_P(Sqlite, StoreModelSuite, kSqlite, kNames);
-INSTANTIATE_TEST_SUITE_P(Sqlite, HeldLinesSuite, kSqlite, kNames);
-INSTANTIATE_TEST_SUITE_P(Sqlite, HeldSuite, kSqlite, kNames);
-INSTANTIATE_TEST_SUITE_P(Sqlite, DeadLetterSuite, kSqlite, kNames);
-INSTANTIATE_TEST_SUITE_P(Sqlite, RecordsSuite, kSqlite, kNames);
-INSTANTIATE_TEST_SUITE_P(Sqlite, PositionsSuite, kSqlite, kNames);
-INSTANTIATE_TEST_SUITE_P(Sqlite, GatesSuite, kSqlite, kNames);
-INSTANTIATE_TEST_SUITE_P(Sqlite, StepsSuite, kSqlite, kNames);
-INSTANTIATE_TEST_SUITE_P(Sqlite, RunMarkersSuite, kSqlite, kNames);
-INSTANTIATE_TEST_SUITE_P(Sqlite, UnitSuite, kSqlite, kNames);
-INSTANTIATE_TEST_SUITE_P(Sqlite, UnitStatementSuite, kSqlite, kNames);
-INSTANTIATE_TEST_SUITE_P(Sqlite, UnitModelSuite, kSqlite, kNames);
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreModelSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, HeldLinesSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, HeldSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, DeadLetterSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, RecordsSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, PositionsSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, GatesSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, StepsSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, RunMarkersSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, UnitSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, UnitStatementSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, UnitModelSuite, kSqlite, kStoreCaseName);
 
 }  // namespace
 }  // namespace semel::conformance

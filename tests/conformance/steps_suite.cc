@@ -22,7 +22,7 @@ Finish giving_up(Finish finish, int undo_tries = 0) {
   return finish;
 }
 
-std::vector<std::string> names_of(const StepJournal& journal) {
+std::vector<std::string> journal_names(const StepJournal& journal) {
   std::vector<std::string> names;
   for (const StepEntry& entry : journal.entries) names.push_back(entry.name + "=" + entry.id);
   return names;
@@ -49,7 +49,7 @@ TEST_P(StepsSuite, WhatIsKeptIsReadInTheOrderItWasKept) {
   ASSERT_EQ(steps().keep(lease, entry_of("lock_stock", "B")).value(), Applied::kYes);
   reopen();
   const StepJournal journal = steps().read(m.key().id).value();
-  ASSERT_EQ(names_of(journal),
+  ASSERT_EQ(journal_names(journal),
             (std::vector<std::string>{"lock_stock=" + id, "charge=", "lock_stock=B"}));
   const StepEntry& read = journal.entries[0];
   EXPECT_EQ(read.result, result);
@@ -70,7 +70,7 @@ TEST_P(StepsSuite, AnEntryOfTheSameNameAndIdIsReplacedAndStandsLast) {
   undone.state = StepEntry::State::kUndone;
   ASSERT_EQ(steps().keep(lease, undone).value(), Applied::kYes);
   const StepJournal journal = steps().read(m.key().id).value();
-  EXPECT_EQ(names_of(journal), (std::vector<std::string>{"lock=B", "lock=A"}));
+  EXPECT_EQ(journal_names(journal), (std::vector<std::string>{"lock=B", "lock=A"}));
   EXPECT_EQ(journal.entries[1].state, StepEntry::State::kUndone);
   EXPECT_EQ(journal.entries[0].state, StepEntry::State::kDone);
 }
@@ -84,7 +84,7 @@ TEST_P(StepsSuite, ALateHolderKeepsNothing) {
   EXPECT_EQ(steps().keep(late, entry_of("second")).value(), Applied::kLeaseLost);
   EXPECT_EQ(steps().keep(late, entry_of("first", "", "other")).value(), Applied::kLeaseLost);
   const StepJournal journal = steps().read(m.key().id).value();
-  EXPECT_EQ(names_of(journal), (std::vector<std::string>{"first="}));
+  EXPECT_EQ(journal_names(journal), (std::vector<std::string>{"first="}));
   EXPECT_TRUE(journal.entries[0].result.empty());
   EXPECT_EQ(steps().keep(current, entry_of("second")).value(), Applied::kYes);
   ASSERT_EQ(finish(test::retrying(current, 0ms, &m)), Applied::kYes);

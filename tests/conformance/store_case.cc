@@ -139,6 +139,14 @@ std::vector<DeadLetter> StoreTest::all_dead_letters() {
   return std::move(letters).value_or(std::vector<DeadLetter>());
 }
 
+Finish letter_for(const Message& message, std::string reason) {
+  Finish finish;
+  finish.to = Finish::To::kDead;
+  finish.keep = &message;
+  finish.reason = std::move(reason);
+  return finish;
+}
+
 Payloads payloads(const std::vector<Arrival>& arrivals) {
   Payloads result;
   for (const Arrival& arrival : arrivals) result.push_back(arrival.payload);

@@ -63,6 +63,7 @@ struct StoreCase {
   std::function<std::unique_ptr<StorePlace>()> make;
 };
 inline void PrintTo(const StoreCase& c, std::ostream* out) { *out << c.name; }
+inline const testing::PrintToStringParamName kStoreCaseName;
 
 // "Acquired(attempt 2, taken over)" …: what a failed test prints.
 std::string describe(const Claim& claim);
@@ -71,6 +72,9 @@ template <class T>
 bool is(const Claim& claim) {
   return std::holds_alternative<T>(claim);
 }
+
+// Makes the message a dead letter.
+Finish letter_for(const Message& message, std::string reason = "key.conflict");
 
 using Payloads = std::vector<Bytes>;
 Payloads payloads(const std::vector<Arrival>& arrivals);

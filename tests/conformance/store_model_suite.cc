@@ -5,8 +5,8 @@
 namespace semel::conformance {
 namespace {
 
-constexpr int kSteps = 1500;
-constexpr std::uint64_t kKeys = 12;
+constexpr int kStoreModelSteps = 1500;
+constexpr std::uint64_t kStoreModelKeys = 12;
 
 }  // namespace
 
@@ -82,8 +82,8 @@ void StoreModelSuite::step(Model& model) {
 TEST_P(StoreModelSuite, AnswersAsTheRecordMachineDoes) {
   const std::uint64_t seed = test::test_seed();
   SCOPED_TRACE(testing::Message() << "SEMEL_TEST_SEED=" << seed);
-  Model model(seed, kKeys);
-  for (int i = 0; i < kSteps; ++i) {
+  Model model(seed, kStoreModelKeys);
+  for (int i = 0; i < kStoreModelSteps; ++i) {
     SCOPED_TRACE(i);
     step(model);
     if (HasFatalFailure()) return;

@@ -67,6 +67,14 @@ std::vector<StrategyCase> cases_of(const std::string& store,
   return all;
 }
 
+std::vector<StrategyCase> cases_where(const std::string& store,
+                                      std::function<std::unique_ptr<StrategyPlace>()> make,
+                                      bool (*wanted)(const StrategyCase&)) {
+  std::vector<StrategyCase> all = cases_of(store, std::move(make), true);
+  std::erase_if(all, [&](const StrategyCase& one) { return !wanted(one); });
+  return all;
+}
+
 std::vector<StrategyCase> at_most_once_cases(const std::string& store,
                                              std::function<std::unique_ptr<StrategyPlace>()> make) {
   const StrategyKind kind = StrategyKind::kAtMostOnce;

@@ -61,11 +61,17 @@ struct StrategyCase {
   }
 };
 void PrintTo(const StrategyCase& c, std::ostream* out);
+inline const testing::PrintToStringParamName kStrategyCaseName;
 
 // Every strategy that may stand on a store with or without transactions.
 std::vector<StrategyCase> cases_of(const std::string& store,
                                    std::function<std::unique_ptr<StrategyPlace>()> make,
                                    bool transactions);
+
+// Those that are wanted, on a store with transactions.
+std::vector<StrategyCase> cases_where(const std::string& store,
+                                      std::function<std::unique_ptr<StrategyPlace>()> make,
+                                      bool (*wanted)(const StrategyCase&));
 
 // at_most_once, with a handler that answers by itself and one that answers later.
 std::vector<StrategyCase> at_most_once_cases(const std::string& store,

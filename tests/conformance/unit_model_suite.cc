@@ -7,8 +7,8 @@
 namespace semel::conformance {
 namespace {
 
-constexpr int kSteps = 400;
-constexpr std::uint64_t kKeys = 100;
+constexpr int kUnitModelSteps = 400;
+constexpr std::uint64_t kUnitModelKeys = 100;
 constexpr std::uint64_t kLargestBatch = 5;
 
 }  // namespace
@@ -94,8 +94,8 @@ void UnitModelSuite::other_step(Model& model) {
 TEST_P(UnitModelSuite, EffectsAreAsManyAsRecordsSay) {
   const std::uint64_t seed = test::test_seed();
   SCOPED_TRACE(testing::Message() << "SEMEL_TEST_SEED=" << seed);
-  Model model(seed, kKeys);
-  for (int i = 0; i < kSteps; ++i) {
+  Model model(seed, kUnitModelKeys);
+  for (int i = 0; i < kUnitModelSteps; ++i) {
     SCOPED_TRACE(i);
     if (model.below(2) == 0) {
       unit_step(model);

@@ -8,7 +8,7 @@
 namespace semel::test {
 namespace {
 
-TEST(RelayKills, WhatReachesAKafkaTopicTwiceHasItsEffectOnce) {
+TEST(KafkaRelayKills, WhatReachesAKafkaTopicTwiceHasItsEffectOnce) {
   const auto& server = KafkaServer::shared();
   const std::string topic = server.new_topic();
   kill_a_relay(

@@ -8,7 +8,7 @@
 namespace semel::test {
 namespace {
 
-TEST(RelayKills, WhatReachesARabbitmqQueueTwiceHasItsEffectOnce) {
+TEST(RabbitmqRelayKills, WhatReachesARabbitmqQueueTwiceHasItsEffectOnce) {
   const auto& server = RabbitmqServer::shared();
   const std::string queue = server.new_queue();
   const std::string place =

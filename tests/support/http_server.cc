@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include "tests/support/must.h"
 
 namespace semel::test {
 
@@ -26,15 +27,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{30};
-constexpr int kBacklog = 1'024;
+constexpr std::chrono::seconds kRequestPatience{30};
+constexpr int kHttpBacklog = 1'024;
 constexpr std::size_t kPiece = 64 << 10;
-
-void must(bool well, const char* what) {
-  if (well) return;
-  std::perror(what);
-  std::abort();
-}
 
 std::string lower_case(std::string_view text) {
   std::string lower(text);
@@ -111,7 +106,7 @@ HttpServer::HttpServer(const TlsIdentity* identity) : identity_(identity) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   must(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size) == 0, "bind");
-  must(::listen(listener_, kBacklog) == 0, "listen");
+  must(::listen(listener_, kHttpBacklog) == 0, "listen");
   must(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) == 0, "getsockname");
   port_ = ntohs(address.sin_port);
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -180,12 +175,12 @@ std::size_t HttpServer::closed_by_peer() const {
 
 bool HttpServer::wait_requests(std::size_t count) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kPatience, [&] { return requests_.size() >= count; });
+  return changed_.wait_for(lock, kRequestPatience, [&] { return requests_.size() >= count; });
 }
 
 bool HttpServer::wait_closed_by_peer(std::size_t count) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kPatience, [&] { return closed_by_peer_ >= count; });
+  return changed_.wait_for(lock, kRequestPatience, [&] { return closed_by_peer_ >= count; });
 }
 
 void HttpServer::close(Connection& connection, bool reset) {

@@ -75,7 +75,7 @@ Account parse(const std::string& url) {
   return parsed;
 }
 
-std::string text_of(MYSQL_RES* result) {
+std::string result_text(MYSQL_RES* result) {
   std::string text;
   const unsigned fields = mysql_num_fields(result);
   while (const MYSQL_ROW row = mysql_fetch_row(result)) {
@@ -132,7 +132,7 @@ std::string MySqlFamilyServer::query(const std::string& database, const std::str
   while (more == 0) {
     const std::unique_ptr<MYSQL_RES, decltype(&mysql_free_result)> result(
         mysql_store_result(handle), &mysql_free_result);
-    last = result ? text_of(result.get()) : "";
+    last = result ? result_text(result.get()) : "";
     more = mysql_next_result(handle);
   }
   if (mysql_errno(handle) != 0) throw std::runtime_error(mysql_error(handle));

@@ -27,7 +27,7 @@ std::string programs() {
   return fmt::format("/usr/lib/postgresql/{}/bin", newest);
 }
 
-std::string text_of(const PGresult* result) {
+std::string rows_text(const PGresult* result) {
   std::string text;
   for (int row = 0; row < PQntuples(result); ++row) {
     if (row > 0) text += '\n';
@@ -78,7 +78,7 @@ std::string PostgresServer::query(const std::string& database, const std::string
   if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
     throw std::runtime_error(PQerrorMessage(connection.get()));
   }
-  return text_of(result.get());
+  return rows_text(result.get());
 }
 
 std::vector<std::string> PostgresServer::maker() const {

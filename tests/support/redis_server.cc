@@ -37,7 +37,7 @@ ReplyPtr ask(redisContext* context, const std::vector<std::string>& words) {
       redisCommandArgv(context, static_cast<int>(words.size()), starts.data(), sizes.data())));
 }
 
-std::string text_of(const redisReply& reply) {
+std::string reply_text(const redisReply& reply) {
   if (reply.type == REDIS_REPLY_INTEGER) return std::to_string(reply.integer);
   if (reply.type != REDIS_REPLY_ARRAY) {
     return reply.str == nullptr ? "" : std::string(reply.str, reply.len);
@@ -45,7 +45,7 @@ std::string text_of(const redisReply& reply) {
   std::string text;
   for (std::size_t i = 0; i < reply.elements; ++i) {
     if (i > 0) text += '\n';
-    text += text_of(*reply.element[i]);
+    text += reply_text(*reply.element[i]);
   }
   return text;
 }
@@ -105,7 +105,8 @@ bool RedisServer::answers() const {
   const ContextPtr context(redisConnectUnix(socket().c_str()), &redisFree);
   if (context == nullptr || context->err != 0) return false;
   const ReplyPtr reply = ask(context.get(), {"PING"});
-  return reply != nullptr && (text_of(*reply) == "PONG" || text_of(*reply).starts_with("NOAUTH"));
+  return reply != nullptr &&
+         (reply_text(*reply) == "PONG" || reply_text(*reply).starts_with("NOAUTH"));
 }
 
 std::string RedisServer::query(const std::string&, const std::string& command) const {
@@ -137,7 +138,7 @@ std::string redis_command(int port, const std::vector<std::string>& words) {
   const ReplyPtr reply = ask(context.get(), words);
   if (reply == nullptr) throw std::runtime_error(words.front() + ": " + context->errstr);
   if (reply->type == REDIS_REPLY_ERROR) throw std::runtime_error(words.front() + ": " + reply->str);
-  return text_of(*reply);
+  return reply_text(*reply);
 }
 
 // Its words are told by the spaces between them.

@@ -19,6 +19,7 @@
 #include <sstream>
 
 #include "system/descriptor.h"
+#include "tests/support/must.h"
 
 namespace semel::test {
 namespace {
@@ -26,12 +27,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kEndPatience{20'000};
-
-void must(bool well, const char* what) {
-  if (well) return;
-  std::perror(what);
-  std::abort();
-}
 
 // All that the child needs, made before the fork: after it only system calls are safe.
 struct Plan {

@@ -41,7 +41,7 @@ bool has_ended(pid_t pid, int patience_ms = 0) {
 bool ends(pid_t pid) { return has_ended(pid, 20'000); }
 
 // A server is made in it.
-constexpr std::chrono::seconds kStartPatience{120};
+constexpr std::chrono::seconds kKeeperPatience{120};
 
 TEST(FreePortTest, IsGivenOnceByAllProcessesThatLive) {
   constexpr int kPorts = 400;
@@ -68,7 +68,7 @@ TEST(ServerProcessTest, EndsWithTheTestThatIsKilled) {
     voice.say(server->socket_dir());
     ChildProcess::Voice::wait_for_death();
   });
-  const auto pid = child.line(kStartPatience);
+  const auto pid = child.line(kKeeperPatience);
   ASSERT_TRUE(pid.has_value());
   EXPECT_EQ(::kill(std::stoi(*pid), 0), 0);
   const auto folder = child.line();
@@ -83,7 +83,7 @@ TEST(ServerKeeperTest, StopsTheServerWhenCtestIsGone) {
   auto ctest = ChildProcess::run({"/bin/sh", "-c", script}, {"KEEPER=" SEMEL_TEST_SERVER_KEEPER,
                                                              "FOLDER=" + folder.path().string()});
   std::map<std::string, std::string> said;
-  while (const auto line = ctest.line(kStartPatience)) {
+  while (const auto line = ctest.line(kKeeperPatience)) {
     const auto at = line->find('=');
     said[line->substr(0, at)] = line->substr(at + 1);
   }

@@ -25,8 +25,8 @@ namespace {
 using std::chrono::milliseconds;
 using system::Descriptor;
 
-constexpr std::chrono::seconds kPatience{30};
-constexpr std::size_t kPiece = 64 << 10;
+constexpr std::chrono::seconds kFaultPatience{30};
+constexpr std::size_t kRelayedPiece = 64 << 10;
 constexpr int kPorts = 20;
 
 void send_at_once(int fd) {
@@ -146,7 +146,7 @@ std::size_t TcpProxy::fired(FaultId fault) const {
 
 bool TcpProxy::wait_fired(FaultId fault, std::size_t times) const {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kPatience, [&] { return faults_.at(fault).fired >= times; });
+  return changed_.wait_for(lock, kFaultPatience, [&] { return faults_.at(fault).fired >= times; });
 }
 
 void TcpProxy::delay(milliseconds by) {
@@ -214,7 +214,7 @@ void TcpProxy::accept_one() {
 }
 
 void TcpProxy::read_from(Connection& connection, Side side) {
-  std::array<char, kPiece> piece{};
+  std::array<char, kRelayedPiece> piece{};
   End& end = connection.end(side);
   const ssize_t got = ::recv(end.fd.get(), piece.data(), piece.size(), MSG_DONTWAIT);
   if (got > 0) {

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using Side = TcpProxy::Side;
 using Then = TcpProxy::Then;
 
-constexpr int kPatience = 20'000;
+constexpr int kHearingPatience = 20'000;
 
 class Socket {
  public:
@@ -36,7 +36,7 @@ class Socket {
               static_cast<ssize_t>(bytes.size()));
   }
   // The next so many bytes; fewer and how it ended: "(end)", "(reset)", "(silence)".
-  std::string hear(std::size_t count, int patience = kPatience) const {
+  std::string hear(std::size_t count, int patience = kHearingPatience) const {
     std::string heard;
     while (heard.size() < count) {
       pollfd readable{fd(), POLLIN, 0};

@@ -31,7 +31,7 @@
 namespace semel::test {
 namespace {
 
-constexpr int kStopPatience = 60'000;
+constexpr int kKeeperStopPatience = 60'000;
 
 // What runs until it is let go of.
 struct Kept {
@@ -143,7 +143,7 @@ int down(const std::string& path) {
   if (watch < 0) return 0;
   ::kill(*keeper, SIGTERM);
   pollfd end{watch, POLLIN, 0};
-  const int ended = ::poll(&end, 1, kStopPatience);
+  const int ended = ::poll(&end, 1, kKeeperStopPatience);
   if (ended != 1) fmt::print(stderr, "process {} does not stop the server\n", *keeper);
   return ended == 1 ? 0 : 1;
 }

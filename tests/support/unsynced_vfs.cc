@@ -51,7 +51,7 @@ struct File {
 
 File* file_of(sqlite3_file* file) { return reinterpret_cast<File*>(file); }
 sqlite3_file* real_of(sqlite3_file* file) { return file_of(file)->real(); }
-bool dead(sqlite3_file* file) { return file_of(file)->power != disk().power; }
+bool power_lost(sqlite3_file* file) { return file_of(file)->power != disk().power; }
 
 int close_file(sqlite3_file* file) { return real_of(file)->pMethods->xClose(real_of(file)); }
 
@@ -65,9 +65,9 @@ int size_of(File* file, sqlite3_int64* size) {
   return SQLITE_OK;
 }
 
-int read_file(sqlite3_file* file, void* into, int amount, sqlite3_int64 at) {
+int read_bytes(sqlite3_file* file, void* into, int amount, sqlite3_int64 at) {
   const std::scoped_lock lock(disk().mutex);
-  if (dead(file)) return SQLITE_IOERR_READ;
+  if (power_lost(file)) return SQLITE_IOERR_READ;
   File* const mine = file_of(file);
   const int code = mine->real()->pMethods->xRead(mine->real(), into, amount, at);
   if (mine->cached == nullptr || (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ))
@@ -86,10 +86,10 @@ int read_file(sqlite3_file* file, void* into, int amount, sqlite3_int64 at) {
   return at + amount <= size ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
 }
 
-int write_file(sqlite3_file* file, const void* from, int amount, sqlite3_int64 at) {
+int write_bytes(sqlite3_file* file, const void* from, int amount, sqlite3_int64 at) {
   Disk& all = disk();
   const std::scoped_lock lock(all.mutex);
-  if (dead(file)) return SQLITE_IOERR_WRITE;
+  if (power_lost(file)) return SQLITE_IOERR_WRITE;
   if (all.room >= 0) {
     if (all.room < amount) {
       ++all.refused;
@@ -121,7 +121,7 @@ int flush(File* file) {
 
 int truncate_file(sqlite3_file* file, sqlite3_int64 size) {
   const std::scoped_lock lock(disk().mutex);
-  if (dead(file)) return SQLITE_IOERR_TRUNCATE;
+  if (power_lost(file)) return SQLITE_IOERR_TRUNCATE;
   File* const mine = file_of(file);
   if (mine->cached != nullptr) {
     if (const int code = flush(mine); code != SQLITE_OK) return code;
@@ -132,7 +132,7 @@ int truncate_file(sqlite3_file* file, sqlite3_int64 size) {
 
 int sync_file(sqlite3_file* file, int flags) {
   const std::scoped_lock lock(disk().mutex);
-  if (dead(file)) return SQLITE_IOERR_FSYNC;
+  if (power_lost(file)) return SQLITE_IOERR_FSYNC;
   ++disk().syncs;
   File* const mine = file_of(file);
   if (mine->cached == nullptr) return mine->real()->pMethods->xSync(mine->real(), flags);
@@ -142,7 +142,7 @@ int sync_file(sqlite3_file* file, int flags) {
 
 int file_size(sqlite3_file* file, sqlite3_int64* size) {
   const std::scoped_lock lock(disk().mutex);
-  if (dead(file)) return SQLITE_IOERR_FSTAT;
+  if (power_lost(file)) return SQLITE_IOERR_FSTAT;
   File* const mine = file_of(file);
   return mine->cached != nullptr ? size_of(mine, size)
                                  : mine->real()->pMethods->xFileSize(mine->real(), size);
@@ -176,9 +176,9 @@ int shm_unmap(sqlite3_file* file, int remove) {
 }
 
 const sqlite3_io_methods kMethods = {
-    2,         close_file,  read_file,  write_file, truncate_file, sync_file,       file_size,
-    lock_file, unlock_file, check_lock, control,    sector_size,   characteristics, shm_map,
-    shm_lock,  shm_barrier, shm_unmap,  nullptr,    nullptr};
+    2,         close_file,  read_bytes, write_bytes, truncate_file, sync_file,       file_size,
+    lock_file, unlock_file, check_lock, control,     sector_size,   characteristics, shm_map,
+    shm_lock,  shm_barrier, shm_unmap,  nullptr,     nullptr};
 
 int open_file(sqlite3_vfs*, const char* path, sqlite3_file* file, int flags, int* out) {
   Disk& all = disk();

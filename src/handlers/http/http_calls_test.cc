@@ -16,7 +16,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using test::HttpReply;
-using test::HttpRequest;
 using test::HttpServer;
 using Kind = Verdict::Kind;
 

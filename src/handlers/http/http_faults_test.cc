@@ -16,7 +16,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using test::HttpReply;
-using test::HttpRequest;
 using Then = test::HttpReply::Then;
 using Kind = Verdict::Kind;
 
@@ -84,7 +83,7 @@ TEST_F(HttpFaultsTest, ClosedWithoutAnAnswer) {
 // The work was done and the answer lost. Sending it again at once would do it twice.
 TEST_F(HttpFaultsTest, AConnectionUsedBeforeThatClosesIsNotTriedAgainInTheDark) {
   std::atomic<bool> closes = false;
-  server_.on("/send", [&](const HttpRequest&, std::size_t) {
+  server_.on("/send", [&](const test::HttpRequest&, std::size_t) {
     return closes ? test::raw("") : test::reply(200);
   });
   spec_.url = server_.url("/send");
@@ -199,8 +198,9 @@ TEST_F(HttpFaultsTest, ARedirectIsNotFollowed) {
 TEST_F(HttpFaultsTest, TheGateFollowsTheEndpoint) {
   int status = 503;
   std::string headers;
-  server_.on("/send",
-             [&](const HttpRequest&, std::size_t) { return test::reply(status, "", headers); });
+  server_.on("/send", [&](const test::HttpRequest&, std::size_t) {
+    return test::reply(status, "", headers);
+  });
   spec_.url = server_.url("/send");
   headers = "Retry-After: 7\r\n";
   EXPECT_EQ(call().after, milliseconds(7'000));

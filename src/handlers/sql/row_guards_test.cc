@@ -26,7 +26,7 @@ core::LockSpec lock(std::string select = "SELECT a FROM t WHERE id = :id FOR UPD
   return {std::move(select), "a = 1", id_param()};
 }
 
-core::VersionSpec version() {
+core::VersionSpec version_spec() {
   core::VersionSpec spec;
   spec.from.pointer = json::Pointer::parse("/v").value();
   spec.current = "SELECT v FROM shop.invoice WHERE id = :id";
@@ -79,7 +79,7 @@ TEST(LockGuard, WhatItsParamsCannotBeIsInvalid) {
 }
 
 TEST(VersionGuard, JudgesByTheMessagesVersion) {
-  const RowGuard guard = make_version_guard(version(), core::RowLocks::kForUpdate).value();
+  const RowGuard guard = make_version_guard(version_spec(), core::RowLocks::kForUpdate).value();
   const RecordedStatement made = recorded(guard, R"({"id":7,"v":3})");
   EXPECT_FALSE(made.lock) << "nobody is kept from the row";
   ASSERT_TRUE(made.rule);
@@ -92,7 +92,7 @@ TEST(VersionGuard, JudgesByTheMessagesVersion) {
 }
 
 TEST(VersionGuard, TheFirstWriteOfItsTableMustChangeARow) {
-  const RowGuard guard = make_version_guard(version(), core::RowLocks::kForUpdate).value();
+  const RowGuard guard = make_version_guard(version_spec(), core::RowLocks::kForUpdate).value();
   RowsToTell queries;
   Transaction transaction(queries, Attempt{});
   guard(message_of(R"({"id":7,"v":3})"), transaction);
@@ -111,7 +111,7 @@ TEST(VersionGuard, TheFirstWriteOfItsTableMustChangeARow) {
 }
 
 TEST(VersionGuard, SoMustOneThatIsAskedForItsRows) {
-  const RowGuard guard = make_version_guard(version(), core::RowLocks::kForUpdate).value();
+  const RowGuard guard = make_version_guard(version_spec(), core::RowLocks::kForUpdate).value();
   const Message message = message_of(R"({"id":7,"v":3})");
   constexpr const char* kWrite = "UPDATE invoice SET v = 4 WHERE v = 3 RETURNING v";
   RowsToTell queries;

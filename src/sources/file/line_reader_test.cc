@@ -15,7 +15,7 @@ namespace {
 using Step = LineReader::Step;
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
-class LineReaderTest : public testing::Test {
+class FileLineReaderTest : public testing::Test {
  protected:
   Step next() {
     std::size_t budget = kAll;
@@ -44,7 +44,7 @@ class LineReaderTest : public testing::Test {
   std::unique_ptr<LineReader> reader_;
 };
 
-TEST_F(LineReaderTest, LinesWithTheirPlaces) {
+TEST_F(FileLineReaderTest, LinesWithTheirPlaces) {
   test::write_file(path_, "one\n\nthree\n");
   ASSERT_EQ(next(), Step::kLine);
   EXPECT_EQ(line(), "one\n");
@@ -59,7 +59,7 @@ TEST_F(LineReaderTest, LinesWithTheirPlaces) {
   EXPECT_FALSE(reader().take_rest());
 }
 
-TEST_F(LineReaderTest, GrowsWhileItIsRead) {
+TEST_F(FileLineReaderTest, GrowsWhileItIsRead) {
   test::write_file(path_, "one\ntw");
   ASSERT_EQ(next(), Step::kLine);
   EXPECT_EQ(next(), Step::kEnd);
@@ -72,7 +72,7 @@ TEST_F(LineReaderTest, GrowsWhileItIsRead) {
   EXPECT_EQ(line(), "three\n");
 }
 
-TEST_F(LineReaderTest, AnUnfinishedLineTakenOnceComesAgainOnlyWhenItGoesOn) {
+TEST_F(FileLineReaderTest, AnUnfinishedLineTakenOnceComesAgainOnlyWhenItGoesOn) {
   test::write_file(path_, "one\ntwo");
   ASSERT_EQ(next(), Step::kLine);
   ASSERT_EQ(next(), Step::kEnd);
@@ -89,7 +89,7 @@ TEST_F(LineReaderTest, AnUnfinishedLineTakenOnceComesAgainOnlyWhenItGoesOn) {
   EXPECT_EQ(line(), "three\n");
 }
 
-TEST_F(LineReaderTest, ALineManyTimesItsBuffer) {
+TEST_F(FileLineReaderTest, ALineManyTimesItsBuffer) {
   const std::string giant(3 << 20, 'g');
   test::write_file(path_, "small\n" + giant + "\nafter\n");
   ASSERT_EQ(next(), Step::kLine);
@@ -101,7 +101,7 @@ TEST_F(LineReaderTest, ALineManyTimesItsBuffer) {
   EXPECT_EQ(next(), Step::kEnd);
 }
 
-TEST_F(LineReaderTest, EveryLengthAroundTheBuffer) {
+TEST_F(FileLineReaderTest, EveryLengthAroundTheBuffer) {
   constexpr std::size_t kBuffer = 256 << 10;
   std::string content;
   std::vector<std::string> lines;
@@ -118,7 +118,7 @@ TEST_F(LineReaderTest, EveryLengthAroundTheBuffer) {
   EXPECT_EQ(next(), Step::kEnd);
 }
 
-TEST_F(LineReaderTest, ReturnsFromTheMiddleOfALongLine) {
+TEST_F(FileLineReaderTest, ReturnsFromTheMiddleOfALongLine) {
   test::write_file(path_, std::string(2 << 20, 'x') + "\n");
   std::size_t budget = 1 << 20;
   EXPECT_EQ(reader().next(budget), Step::kMore);
@@ -127,7 +127,7 @@ TEST_F(LineReaderTest, ReturnsFromTheMiddleOfALongLine) {
   EXPECT_EQ(reader().span().size(), (2U << 20) + 1);
 }
 
-TEST_F(LineReaderTest, NoticesTruncation) {
+TEST_F(FileLineReaderTest, NoticesTruncation) {
   test::write_file(path_, "one\ntwo\n");
   while (next() == Step::kLine) {
   }
@@ -135,7 +135,7 @@ TEST_F(LineReaderTest, NoticesTruncation) {
   EXPECT_EQ(next(), Step::kChanged);
 }
 
-TEST_F(LineReaderTest, NoticesOtherContentOfTheSameLengthAndMore) {
+TEST_F(FileLineReaderTest, NoticesOtherContentOfTheSameLengthAndMore) {
   test::write_file(path_, "one\ntwo\n");
   while (next() == Step::kLine) {
   }
@@ -143,7 +143,7 @@ TEST_F(LineReaderTest, NoticesOtherContentOfTheSameLengthAndMore) {
   EXPECT_EQ(next(), Step::kChanged);
 }
 
-TEST_F(LineReaderTest, NoticesAChangeBeforeThePlaceItBeganAt) {
+TEST_F(FileLineReaderTest, NoticesAChangeBeforeThePlaceItBeganAt) {
   test::write_file(path_, "one\ntwo\n");
   begin_ = taken_ = 4;
   ASSERT_EQ(next(), Step::kLine);

@@ -13,7 +13,7 @@ namespace {
 using Kind = Settlement::Kind;
 using Acks = std::vector<Ledger::Ack>;
 
-std::unique_ptr<Arrival> arrival_with(std::uint64_t tag) {
+std::unique_ptr<Arrival> tagged_arrival(std::uint64_t tag) {
   auto arrival = std::make_unique<Arrival>();
   arrival->payload = std::to_string(tag);
   return arrival;
@@ -21,7 +21,7 @@ std::unique_ptr<Arrival> arrival_with(std::uint64_t tag) {
 
 Ledger ledger_with(std::uint64_t count) {
   Ledger ledger;
-  for (std::uint64_t tag = 1; tag <= count; ++tag) ledger.arrived(tag, arrival_with(tag));
+  for (std::uint64_t tag = 1; tag <= count; ++tag) ledger.arrived(tag, tagged_arrival(tag));
   while (ledger.take().arrival != nullptr) {
   }
   return ledger;
@@ -42,7 +42,7 @@ TEST(RabbitmqLedger, APrefixIsToldInOneFrameAndTheRestOneByOne) {
 
 TEST(RabbitmqLedger, WhatNobodyHasReceivedIsNoPartOfThePrefix) {
   Ledger ledger;
-  for (std::uint64_t tag = 1; tag <= 3; ++tag) ledger.arrived(tag, arrival_with(tag));
+  for (std::uint64_t tag = 1; tag <= 3; ++tag) ledger.arrived(tag, tagged_arrival(tag));
   EXPECT_EQ(ledger.take().tag, 1U);
   EXPECT_FALSE(ledger.settle(2, Kind::kAck)) << "it waits";
   EXPECT_TRUE(ledger.settle(1, Kind::kAck));
@@ -52,7 +52,7 @@ TEST(RabbitmqLedger, WhatNobodyHasReceivedIsNoPartOfThePrefix) {
 
 TEST(RabbitmqLedger, WhatIsGivenBackComesAgainBeforeWhatIsNew) {
   Ledger ledger = ledger_with(3);
-  ledger.arrived(4, arrival_with(4));
+  ledger.arrived(4, tagged_arrival(4));
   EXPECT_TRUE(ledger.settle(2, Kind::kRelease));
   EXPECT_FALSE(ledger.settle(2, Kind::kAck)) << "it waits";
   EXPECT_EQ(ledger.take().arrival->payload, "2");
@@ -84,7 +84,7 @@ TEST(RabbitmqLedger, AtRandomTheBrokerIsToldOfEachOnceAndOfNothingThatIsOpen) {
       const auto chance = random() % 10;
       if (chance < 3) {
         ++last;
-        ledger.arrived(last, arrival_with(last));
+        ledger.arrived(last, tagged_arrival(last));
         broker.insert(last);
       } else if (chance < 6) {
         if (const auto taken = ledger.take(); taken.arrival != nullptr) {

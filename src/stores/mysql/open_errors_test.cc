@@ -16,7 +16,7 @@ namespace {
 
 const test::MySqlFamilyServer& server() { return test::MariaDbServer::shared(); }
 
-Error error_of(const std::string& url, bool create = true) {
+Error open_error(const std::string& url, bool create = true) {
   MySqlOptions options;
   options.url = url;
   options.create = create;
@@ -30,15 +30,15 @@ std::string as(const std::string& account, const std::string& database) {
 }
 
 // A user who may do what `grant` says, in a database of its own.
-struct Place {
-  explicit Place(const std::string& grant)
+struct GrantedUser {
+  explicit GrantedUser(const std::string& grant)
       : database(server().new_database()), user(database + "_u") {
     server().query(database, fmt::format("CREATE USER '{}'@'%' IDENTIFIED BY 'right'", user));
     server().query(database, fmt::format("GRANT {} ON {}.* TO '{}'@'%'", grant, database, user));
   }
-  ~Place() { server().query("mysql", fmt::format("DROP USER '{}'@'%'", user)); }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  ~GrantedUser() { server().query("mysql", fmt::format("DROP USER '{}'@'%'", user)); }
+  GrantedUser(const GrantedUser&) = delete;
+  GrantedUser& operator=(const GrantedUser&) = delete;
   std::string url(const std::string& password = "right") const {
     return as(user + ":" + password, database);
   }
@@ -48,33 +48,33 @@ struct Place {
 };
 
 TEST(MySqlOpen, ARefusedLoginSaysSo) {
-  const Place place("ALL");
-  const Error error = error_of(place.url("wrong"));
+  const GrantedUser place("ALL");
+  const Error error = open_error(place.url("wrong"));
   EXPECT_EQ(error.code, "R251") << error.message;
   EXPECT_EQ(error.kind, ErrorKind::kUnavailable);
   EXPECT_EQ(error.message.find("wrong"), std::string::npos) << "no word of the password";
 }
 
 TEST(MySqlOpen, ADatabaseThatIsNotThere) {
-  EXPECT_EQ(error_of(as("root", "nowhere")).code, "R252");
+  EXPECT_EQ(open_error(as("root", "nowhere")).code, "R252");
 }
 
 TEST(MySqlOpen, AServerThatIsNotThere) {
-  const Error error = error_of("mysql://root@127.0.0.1:1/test");
+  const Error error = open_error("mysql://root@127.0.0.1:1/test");
   EXPECT_EQ(error.code, "R250") << error.message;
   EXPECT_EQ(error.kind, ErrorKind::kUnavailable);
 }
 
 TEST(MySqlOpen, TablesThatAreNotThere) {
-  const Place place("ALL");
-  const Error error = error_of(place.url(), false);
+  const GrantedUser place("ALL");
+  const Error error = open_error(place.url(), false);
   EXPECT_EQ(error.code, "R207") << error.message;
   EXPECT_NE(error.hint.find("semel store init"), std::string::npos);
 }
 
 TEST(MySqlOpen, AUserWhoMayOnlyWorkNeedsTheTablesMade) {
-  const Place place("SELECT, INSERT, UPDATE, DELETE");
-  EXPECT_EQ(error_of(place.url()).code, "R253");
+  const GrantedUser place("SELECT, INSERT, UPDATE, DELETE");
+  EXPECT_EQ(open_error(place.url()).code, "R253");
   MySqlOptions owner;
   owner.url = as("root", place.database);
   ASSERT_TRUE(open_mysql(owner).has_value());
@@ -87,13 +87,13 @@ TEST(MySqlOpen, AUserWhoMayOnlyWorkNeedsTheTablesMade) {
 }
 
 TEST(MySqlOpen, ANewerSchemaIsLeftAlone) {
-  const Place place("ALL");
+  const GrantedUser place("ALL");
   MySqlOptions options;
   options.url = place.url();
   ASSERT_TRUE(open_mysql(options).has_value());
   server().query(place.database, "UPDATE semel_schema SET version = 99");
-  EXPECT_EQ(error_of(place.url()).code, "R210");
-  EXPECT_EQ(error_of(place.url(), false).code, "R210");
+  EXPECT_EQ(open_error(place.url()).code, "R210");
+  EXPECT_EQ(open_error(place.url(), false).code, "R210");
 }
 
 TEST(MySqlOpen, BySocketToo) {
@@ -127,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(MySql, MySqlUsers, testing::ValuesIn(test::shared_mysql
 
 TEST(MySqlOpen, WithoutCertificateNoOneIsVerified) {
   const std::string database = server().new_database();
-  EXPECT_EQ(error_of(as("root", database) + "?tls=verify").code, "R250");
+  EXPECT_EQ(open_error(as("root", database) + "?tls=verify").code, "R250");
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ std::optional<Bytes> line_of(const Arrival& arrival) {
   return arrival.payload.substr(0, arrival.payload.find(':'));
 }
 
-std::vector<RowTag> rows_of(const std::vector<Arrival>& arrivals) {
+std::vector<RowTag> tags_of(const std::vector<Arrival>& arrivals) {
   std::vector<RowTag> rows;
   for (const Arrival& arrival : arrivals) rows.push_back(*arrival.row);
   return rows;
@@ -170,7 +170,7 @@ TEST_F(HeldTest, ManyRowsCostFewRoundTrips) {
   EXPECT_LE(process.waits, 3) << "the time, the rows, the commit";
 
   process.waits = 0;
-  ASSERT_TRUE(process.held->release(rows_of(taken), 0ms).has_value());
+  ASSERT_TRUE(process.held->release(tags_of(taken), 0ms).has_value());
   EXPECT_LE(process.waits, 9);
   process.waits = 0;
   const auto in_line = process.take(kRows, line_of);
@@ -178,7 +178,7 @@ TEST_F(HeldTest, ManyRowsCostFewRoundTrips) {
   EXPECT_LE(process.waits, 20) << "a few for each few lines";
 
   process.waits = 0;
-  ASSERT_TRUE(process.held->remove(rows_of(in_line)).has_value());
+  ASSERT_TRUE(process.held->remove(tags_of(in_line)).has_value());
   EXPECT_LE(process.waits, 25);
   EXPECT_EQ(process.depth(), 0U);
 }
@@ -189,7 +189,7 @@ TEST_F(HeldTest, MoreRowsThanALookHas) {
   process.append(sent);
   const auto taken = process.take(1000, line_of);
   EXPECT_EQ(payloads(taken), sent);
-  auto rows = rows_of(taken);
+  auto rows = tags_of(taken);
   rows.push_back(RowTag{123'456});
   ASSERT_TRUE(process.held->release(rows, 0ms).has_value());
   EXPECT_EQ(stuck(), "");
@@ -213,7 +213,7 @@ TEST_F(HeldTest, RowsThatStandInLinesAreFoundByWhoeverKeepsNone) {
   ordered.append({"a:1", "a:2", "a:3"});
   const auto first = ordered.take(1, line_of);
   EXPECT_EQ(payloads(other.take(10)), (std::vector<Bytes>{"a:2", "a:3"}));
-  ASSERT_TRUE(ordered.held->release(rows_of(first), 0ms).has_value());
+  ASSERT_TRUE(ordered.held->release(tags_of(first), 0ms).has_value());
   EXPECT_EQ(payloads(other.take(10)), std::vector<Bytes>{"a:1"});
 }
 

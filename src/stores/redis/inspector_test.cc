@@ -32,7 +32,7 @@ class Inspected : public ::testing::Test {
   TestPlace place_{shared()};
 };
 
-using Words = std::vector<std::string>;
+using FindingNames = std::vector<std::string>;
 
 TEST_F(Inspected, ThousandsAreListedOnceEachAndWhatIsCompletedIsNot) {
   constexpr int kUnfinished = 2'500;
@@ -74,20 +74,20 @@ TEST_F(Inspected, VerifyFindsWhatDoesNotAgree) {
   const Message held = place_.message("held");
   place_.acquire(held);
   complete(place_.message("done"));
-  EXPECT_EQ(wrong(), Words());
+  EXPECT_EQ(wrong(), FindingNames());
   place_.server().run({"PEXPIRE", place_.name(held), "600000"});
-  EXPECT_EQ(wrong(), Words{"record.expires"});
-  EXPECT_EQ(wrong(false), Words()) << "that one is looked for only where all is";
+  EXPECT_EQ(wrong(), FindingNames{"record.expires"});
+  EXPECT_EQ(wrong(false), FindingNames()) << "that one is looked for only where all is";
   place_.server().run({"PERSIST", place_.name(held)});
   place_.server().run({"SET", place_.name(place_.message("text")), "x"});
   place_.server().run({"LPUSH", place_.name(place_.message("list")), "x"});
-  EXPECT_EQ(wrong(), (Words{"record.unreadable", "record.unreadable"}));
+  EXPECT_EQ(wrong(), (FindingNames{"record.unreadable", "record.unreadable"}));
   const Names names(place_.prefix());
   place_.server().run({"DEL", place_.name(place_.message("text")),
                        place_.name(place_.message("list")), names.numbers});
-  EXPECT_EQ(wrong(), Words{"consumer.number"});
+  EXPECT_EQ(wrong(), FindingNames{"consumer.number"});
   place_.server().run({"DEL", names.consumers});
-  EXPECT_EQ(wrong(), (Words{"record.consumer_missing", "record.consumer_missing"}));
+  EXPECT_EQ(wrong(), (FindingNames{"record.consumer_missing", "record.consumer_missing"}));
 }
 
 TEST_F(Inspected, WhatANewerSemelWroteIsNotForgotten) {

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::string_literals;
 
-TEST(Text, IsUtf8WithoutNul) {
+TEST(SqliteText, IsUtf8WithoutNul) {
   for (const std::string& text :
        {""s, "plain text longer than eight bytes"s, "gr\xc3\xbc\xc3\x9f"s, "\xe2\x82\xac"s,
         "\xf0\x9f\x98\x80 and more"s, "1234567\xc3\xa4"s}) {

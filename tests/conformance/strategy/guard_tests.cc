@@ -11,14 +11,14 @@
 #include <semel/sqlite.h>
 
 #include "tests/conformance/strategy/guard_steps.h"
+#include "tests/conformance/strategy/guard_suite.h"
 #include "tests/support/temp_dir.h"
 
 namespace semel {
 namespace {
 
+using conformance::kBody;
 using Kind = Outcome::Kind;
-
-const Fingerprint kBody = fingerprint_of("body");
 
 class GuardOnSqlite : public ::testing::Test {
  protected:

@@ -43,7 +43,7 @@ class MySqlPlace final : public StrategyPlace {
   std::string database_;
 };
 
-using Make = std::unique_ptr<StrategyPlace> (*)();
+using PlaceMaker = std::unique_ptr<StrategyPlace> (*)();
 
 std::unique_ptr<StrategyPlace> on_mariadb() {
   return std::make_unique<MySqlPlace>(test::MariaDbServer::shared());
@@ -52,19 +52,17 @@ std::unique_ptr<StrategyPlace> on_mysql() {
   return std::make_unique<MySqlPlace>(test::MySqlServer::shared());
 }
 
-std::vector<std::pair<std::string, Make>> servers() {
-  std::vector<std::pair<std::string, Make>> all = {{"mariadb", on_mariadb}};
+std::vector<std::pair<std::string, PlaceMaker>> servers() {
+  std::vector<std::pair<std::string, PlaceMaker>> all = {{"mariadb", on_mariadb}};
   // Where it is missing, servers.mysql8.absent says so.
   if (!test::MySqlServer::why_absent()) all.emplace_back("mysql8", on_mysql);
   return all;
 }
 
-std::vector<StrategyCase> those(bool (*wanted)(const StrategyCase&)) {
+std::vector<StrategyCase> on_each_server(bool (*wanted)(const StrategyCase&)) {
   std::vector<StrategyCase> some;
   for (const auto& [name, make] : servers()) {
-    for (const StrategyCase& one : cases_of(name, make, true)) {
-      if (wanted(one)) some.push_back(one);
-    }
+    for (StrategyCase& one : cases_where(name, make, wanted)) some.push_back(std::move(one));
   }
   return some;
 }
@@ -75,27 +73,33 @@ std::vector<StrategyCase> each(StrategyKind kind, bool transactional) {
   return some;
 }
 
-const auto kNames = testing::PrintToStringParamName();
-
-INSTANTIATE_TEST_SUITE_P(MySql, StrategySuite,
-                         testing::ValuesIn(those([](const StrategyCase&) { return true; })),
-                         kNames);
 INSTANTIATE_TEST_SUITE_P(
-    MySql, TransactionalStrategySuite,
-    testing::ValuesIn(those([](const StrategyCase& c) { return c.transactional; })), kNames);
-INSTANTIATE_TEST_SUITE_P(
-    MySql, RecordStrategySuite,
-    testing::ValuesIn(those([](const StrategyCase& c) { return c.has_records(); })), kNames);
+    MySql, StrategySuite,
+    testing::ValuesIn(on_each_server([](const StrategyCase&) { return true; })), kStrategyCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, TransactionalStrategySuite,
+                         testing::ValuesIn(on_each_server([](const StrategyCase& c) {
+                           return c.transactional;
+                         })),
+                         kStrategyCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, RecordStrategySuite,
+                         testing::ValuesIn(on_each_server([](const StrategyCase& c) {
+                           return c.has_records();
+                         })),
+                         kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, PessimisticLockSuite,
-                         testing::ValuesIn(each(StrategyKind::kPessimisticLock, true)), kNames);
+                         testing::ValuesIn(each(StrategyKind::kPessimisticLock, true)),
+                         kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, OptimisticLockSuite,
-                         testing::ValuesIn(each(StrategyKind::kOptimisticLock, true)), kNames);
+                         testing::ValuesIn(each(StrategyKind::kOptimisticLock, true)),
+                         kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, LeaseStrategySuite,
-                         testing::ValuesIn(each(StrategyKind::kStateMachine, false)), kNames);
+                         testing::ValuesIn(each(StrategyKind::kStateMachine, false)),
+                         kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, InboxStrategySuite,
-                         testing::ValuesIn(each(StrategyKind::kInbox, true)), kNames);
+                         testing::ValuesIn(each(StrategyKind::kInbox, true)), kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, AtMostOnceSuite,
-                         testing::ValuesIn(each(StrategyKind::kAtMostOnce, false)), kNames);
+                         testing::ValuesIn(each(StrategyKind::kAtMostOnce, false)),
+                         kStrategyCaseName);
 
 }  // namespace
 }  // namespace semel::conformance

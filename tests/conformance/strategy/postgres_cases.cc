@@ -53,45 +53,42 @@ class PostgresPlace final : public StrategyPlace {
   PGconn* connection_;
 };
 
-std::unique_ptr<StrategyPlace> make() { return std::make_unique<PostgresPlace>(); }
-
-std::vector<StrategyCase> those(bool (*wanted)(const StrategyCase&)) {
-  std::vector<StrategyCase> some;
-  for (const StrategyCase& one : cases_of("postgres", make, true)) {
-    if (wanted(one)) some.push_back(one);
-  }
-  return some;
-}
-
-const auto kNames = testing::PrintToStringParamName();
+std::unique_ptr<StrategyPlace> make_postgres_place() { return std::make_unique<PostgresPlace>(); }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, StrategySuite,
-                         testing::ValuesIn(cases_of("postgres", make, true)), kNames);
-INSTANTIATE_TEST_SUITE_P(
-    Postgres, TransactionalStrategySuite,
-    testing::ValuesIn(those([](const StrategyCase& c) { return c.transactional; })), kNames);
-INSTANTIATE_TEST_SUITE_P(
-    Postgres, RecordStrategySuite,
-    testing::ValuesIn(those([](const StrategyCase& c) { return c.has_records(); })), kNames);
+                         testing::ValuesIn(cases_of("postgres", make_postgres_place, true)),
+                         kStrategyCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, TransactionalStrategySuite,
+                         testing::ValuesIn(cases_where("postgres", make_postgres_place,
+                                                       [](const StrategyCase& c) {
+                                                         return c.transactional;
+                                                       })),
+                         kStrategyCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, RecordStrategySuite,
+                         testing::ValuesIn(cases_where("postgres", make_postgres_place,
+                                                       [](const StrategyCase& c) {
+                                                         return c.has_records();
+                                                       })),
+                         kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, PessimisticLockSuite,
-                         testing::Values(StrategyCase{"postgres", make,
+                         testing::Values(StrategyCase{"postgres", make_postgres_place,
                                                       StrategyKind::kPessimisticLock, true}),
-                         kNames);
+                         kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, OptimisticLockSuite,
-                         testing::Values(StrategyCase{"postgres", make,
+                         testing::Values(StrategyCase{"postgres", make_postgres_place,
                                                       StrategyKind::kOptimisticLock, true}),
-                         kNames);
+                         kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, LeaseStrategySuite,
-                         testing::Values(StrategyCase{"postgres", make, StrategyKind::kStateMachine,
-                                                      false}),
-                         kNames);
+                         testing::Values(StrategyCase{"postgres", make_postgres_place,
+                                                      StrategyKind::kStateMachine, false}),
+                         kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, InboxStrategySuite,
-                         testing::Values(StrategyCase{"postgres", make, StrategyKind::kInbox,
-                                                      true}),
-                         kNames);
+                         testing::Values(StrategyCase{"postgres", make_postgres_place,
+                                                      StrategyKind::kInbox, true}),
+                         kStrategyCaseName);
 
 INSTANTIATE_TEST_SUITE_P(Postgres, AtMostOnceSuite,
-                         testing::ValuesIn(at_most_once_cases("postgres", make)),
+                         testing::ValuesIn(at_most_once_cases("postgres", make_postgres_place)),
                          testing::PrintToStringParamName());
 
 }  // namespace

@@ -39,9 +39,9 @@ std::unique_ptr<StrategyPlace> on_cluster() {
 }
 
 using Outside = StrategyCase::Outside;
-using Make = decltype(&on_server);
+using PlaceMaker = std::unique_ptr<StrategyPlace> (*)();
 
-std::vector<StrategyCase> record_cases(const char* name, Make make) {
+std::vector<StrategyCase> record_cases(const char* name, PlaceMaker make) {
   const StrategyKind kind = StrategyKind::kStateMachine;
   return {{name, make, kind, false},
           {name, make, kind, false, Outside::kAsync},

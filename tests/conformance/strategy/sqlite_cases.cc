@@ -58,47 +58,43 @@ class SqlitePlace final : public StrategyPlace {
   sqlite3* connection_ = nullptr;
 };
 
-std::unique_ptr<StrategyPlace> make() { return std::make_unique<SqlitePlace>(); }
+std::unique_ptr<StrategyPlace> make_sqlite_place() { return std::make_unique<SqlitePlace>(); }
 
-std::vector<StrategyCase> those(bool (*wanted)(const StrategyCase&)) {
-  std::vector<StrategyCase> some;
-  for (const StrategyCase& one : cases_of("sqlite", make, true)) {
-    if (wanted(one)) some.push_back(one);
-  }
-  return some;
-}
-
-INSTANTIATE_TEST_SUITE_P(Sqlite, StrategySuite, testing::ValuesIn(cases_of("sqlite", make, true)),
+INSTANTIATE_TEST_SUITE_P(Sqlite, StrategySuite,
+                         testing::ValuesIn(cases_of("sqlite", make_sqlite_place, true)),
                          testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Sqlite, TransactionalStrategySuite,
-                         testing::ValuesIn(those([](const StrategyCase& c) {
-                           return c.transactional;
-                         })),
+                         testing::ValuesIn(cases_where("sqlite", make_sqlite_place,
+                                                       [](const StrategyCase& c) {
+                                                         return c.transactional;
+                                                       })),
                          testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Sqlite, RecordStrategySuite,
-                         testing::ValuesIn(those([](const StrategyCase& c) {
-                           return c.has_records();
-                         })),
+                         testing::ValuesIn(cases_where("sqlite", make_sqlite_place,
+                                                       [](const StrategyCase& c) {
+                                                         return c.has_records();
+                                                       })),
                          testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Sqlite, PessimisticLockSuite,
-                         testing::Values(StrategyCase{"sqlite", make,
+                         testing::Values(StrategyCase{"sqlite", make_sqlite_place,
                                                       StrategyKind::kPessimisticLock, true}),
                          testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Sqlite, OptimisticLockSuite,
-                         testing::Values(StrategyCase{"sqlite", make, StrategyKind::kOptimisticLock,
-                                                      true}),
+                         testing::Values(StrategyCase{"sqlite", make_sqlite_place,
+                                                      StrategyKind::kOptimisticLock, true}),
                          testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Sqlite, LeaseStrategySuite,
-                         testing::Values(StrategyCase{"sqlite", make, StrategyKind::kStateMachine,
-                                                      false}),
+                         testing::Values(StrategyCase{"sqlite", make_sqlite_place,
+                                                      StrategyKind::kStateMachine, false}),
                          testing::PrintToStringParamName());
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, InboxStrategySuite,
-                         testing::Values(StrategyCase{"sqlite", make, StrategyKind::kInbox, true}),
+                         testing::Values(StrategyCase{"sqlite", make_sqlite_place,
+                                                      StrategyKind::kInbox, true}),
                          testing::PrintToStringParamName());
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, AtMostOnceSuite,
-                         testing::ValuesIn(at_most_once_cases("sqlite", make)),
+                         testing::ValuesIn(at_most_once_cases("sqlite", make_sqlite_place)),
                          testing::PrintToStringParamName());
 
 }  // namespace

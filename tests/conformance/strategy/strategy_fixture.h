@@ -80,6 +80,8 @@ class HandKeeper final : public Keeper {
   };
 };
 
+inline constexpr core::StrategyKind kStateMachine = core::StrategyKind::kStateMachine;
+
 class StrategyFixture : public ::testing::Test {
  protected:
   static constexpr ConsumerNumber kConsumer{1};

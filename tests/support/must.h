@@ -1,0 +1,16 @@
+// A system call that a test cannot do without.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace semel::test {
+
+// Ends the process where it failed, with what errno says.
+inline void must(bool well, const char* what) {
+  if (well) return;
+  std::perror(what);
+  std::abort();
+}
+
+}  // namespace semel::test
