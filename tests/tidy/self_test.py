@@ -13,6 +13,7 @@ import rooms
 import style
 import truth
 import truth_numbers
+import unity
 from tree import Tree
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -226,6 +227,60 @@ class Checks(unittest.TestCase):
                      **{name: text.replace(code, "") for name, text in of.items()})
         self.refused(truth_numbers.page_facts, "no longer says",
                      **{name: text.replace(said, "") for name, text in of.items()})
+    def test_unity(self):
+        room, of = "semel_room(a)\n", "namespace semel::a {{\nnamespace {{\n\n{}\n}}  // namespace\n\n{}}}  // namespace semel::a\n".format
+        for one, other in (
+                ("int f() { return 1; }\n", "int f(long x) {\n  return x;\n}\n"),
+                ("std::vector<std::pair<int, int>> f(\n    int x) {\n}\n", "[[noreturn]] void f(std::string) {\n}\n"),
+                ("constexpr int kOne = 1;\n", "const char* const kOne[] = {\n    \"}\",\n};\n"),
+                ("struct A {\n  int b;\n};\n", "using A = int;\n"),
+                ("enum class A { kB };\n", "template <class T>\nclass A final : public B<T> {};\n"),
+                ("using x::A;\n", "using y::A;\n"),
+                ("static int f() { return 1; }\n", "auto f = [] { return g(1); };\n")):
+            self.refused(unity.unity, "src/a/b.cc:4: ", src__a__CMakeLists_txt=room,
+                         src__a__a_cc=of(one, ""), src__a__b_cc=of(other, ""))
+        self.refused(unity.unity, "f is in src/a/d/a.cc:4 too", src__a__CMakeLists_txt=room,
+                     src__a__d__a_cc=of("int f();\n", ""),
+                     src__a__e_cc="namespace semel {\nnamespace {\nint f();\n}  // namespace\n}  // namespace semel\n")
+        self.refused(unity.unity, "f is in src/a/a.cc:7 too", src__a__CMakeLists_txt=room,
+                     src__a__a_cc=of("", "int f() {}\n"), src__a__b_cc=of("int f(int) {}\n", ""))
+        self.refused(unity.unity, "Result is in include/semel/a.h", src__a__CMakeLists_txt=room,
+                     include__semel__a_h="namespace semel {\nstruct Result {};\n}  // namespace semel\n",
+                     src__a__b_cc=of("struct Result {};\n", ""))
+        self.refused(unity.unity, "M: a macro", src__a__a_cc="#define M 1\n")
+        self.refused(unity.unity, "using namespace std:", src__a__a_cc="using namespace std;\n")
+        self.fine(unity.unity, src__a__CMakeLists_txt=room, src__b__CMakeLists_txt=room,
+                  src__a__a_cc=of("using x::A;\nusing B = int;\nint f() { return 1; }\nint f(int) { return g(); }\n", "void A::g() {}\n"),
+                  src__a__b_cc=of("using x::A;\nusing B = int;\nstruct C {\n  int f();\n};\nstruct D;\n", "void B::g() {}\n"),
+                  src__a__c_cc=of("// f()\nstruct D {\n};\n", "") + "#define M 1\n#undef M\n",
+                  src__b__a_cc=of("int f() { return 1; }\n", "") + "using namespace std::chrono_literals;\n",
+                  src__a__a_test_cc=of("int f() { return 1; }\n", ""))
+
+    def test_unity_over_folders(self):
+        one = "namespace {\nint f() { return 1; }\n}  // namespace\n"
+        for listed in ("../b/c.cc", "${PROJECT_SOURCE_DIR}/tests/b/c.cc", "${b}/c.cc"):
+            self.refused(unity.unity, "f is in ", tests__b__c_cc=one, tests__b__CMakeLists_txt="",
+                         tests__a__CMakeLists_txt=f"set(b ${{PROJECT_SOURCE_DIR}}/tests/b)\nx(a.cc {listed})\n",
+                         tests__a__a_cc=one)
+
+    def test_suites(self):
+        fixture = "namespace semel {{\nnamespace {{\nclass A : public B {{}};\nTEST_F(A, {}) {{}}\n}}  // namespace\n}}  // namespace semel\n".format
+        self.refused(unity.unity, "suite A is in src/x/a_test.cc too",
+                     src__x__CMakeLists_txt="", src__y__CMakeLists_txt="",
+                     src__x__a_test_cc=fixture("One"), src__y__b_test_cc=fixture("Two"))
+        self.refused(unity.unity, "suite A is in", src__x__a_test_cc="TEST(A, One) {}\n", tests__b_cc="TEST(A, Two) {}\n")
+        shared = "namespace semel {\nclass A : public B {};\n}  // namespace semel\n"
+        self.refused(unity.unity, "test A.One is in", tests__a_h=shared, tests__a_cc="TEST_F(A, One) {}\n",
+                     tests__b_cc="TEST_F(A, One) {}\n")
+        self.refused(unity.unity, "A is instantiated as Memory in", tests__a_h=shared,
+                     tests__a_cc="INSTANTIATE_TEST_SUITE_P(Memory, A, 1);\n",
+                     tests__b_cc="INSTANTIATE_TEST_SUITE_P(Memory, A, 2);\n")
+        self.refused(unity.unity, "the linker would make them one", src__x__a_test_cc="int f() { return 1; }\n",
+                     src__y__b_test_cc="int f() { return 2; }\n")
+        self.fine(unity.unity, tests__a_h=shared + "int make();\n", tests__a_cc="TEST_P(A, One) {}\n" "int make() { return 1; }\n",
+                  tests__b_cc="TEST_P(A, Two) {}\nINSTANTIATE_TEST_SUITE_P(Memory, A, 2);\n",
+                  tests__c_cc="INSTANTIATE_TEST_SUITE_P(Redis, A, 2);\n",
+                  tests__d_cc="int make() { return 2; }\n")
 
     def test_lint(self):
         self.refused(lint.lint, "readability-identifier-naming",

@@ -9,6 +9,7 @@ import rooms
 import style
 import truth
 import truth_numbers
+import unity
 from tree import Tree
 
 CHECKS = {
@@ -32,6 +33,7 @@ CHECKS = {
     "page_defaults": truth_numbers.page_defaults,
     "page_facts": truth_numbers.page_facts,
     "lint": lint.lint,
+    "unity": unity.unity,
 }
 
 
