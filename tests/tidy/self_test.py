@@ -2,13 +2,17 @@
 
 import contextlib
 import io
+import os
 import pathlib
 import shutil
 import tempfile
+import time
 import unittest
+import unittest.mock
 
 import docs
 import lint
+import passed
 import rooms
 import style
 import truth
@@ -24,11 +28,14 @@ class Checks(unittest.TestCase):
     def setUp(self):
         self.root = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.root)
+        cache = unittest.mock.patch.dict(os.environ, XDG_CACHE_HOME=str(self.root / "cache"))
+        cache.start()
+        self.addCleanup(cache.stop)
         for name in (".clang-format", ".clang-tidy"):
             shutil.copy(REPOSITORY / name, self.root / name)
 
-    def found(self, check, **files):
-        """The findings of `check` in a tree of these files; `__` in a name stands for a slash."""
+    def tree(self, **files):
+        """Of these files; `__` in a name stands for a slash."""
         paths = []
         for name, text in files.items():
             path = name.replace("__", "/")
@@ -37,8 +44,13 @@ class Checks(unittest.TestCase):
             target = self.root / paths[-1]
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
+        return Tree(self.root, paths)
+
+    def found(self, check, **files):
+        """The findings of `check` in a tree of these files."""
+        tree = self.tree(**files)
         with contextlib.redirect_stderr(io.StringIO()):
-            return [str(f) for f in check(Tree(self.root, paths))]
+            return [str(f) for f in check(tree)]
 
     def refused(self, check, part, **files):
         findings = self.found(check, **files)
@@ -295,6 +307,73 @@ class Checks(unittest.TestCase):
         same = "namespace {\nint same() { return 1; }\n}  // namespace\n"
         self.refused(lint.lint, "BadName", src__core__a_cc=same + "int a() { return same(); }\n",
                      src__core__b_cc=same + "int BadName() { return same(); }\n")
+
+    def stale(self, how="", **files):
+        """Of these files, those that have not passed; then all of them have."""
+        tree = self.tree(**files)
+        known = passed.Passed(tree, how)
+        stale = [path for path in tree.paths if not known.has(path)]
+        for path in stale:
+            known.add(path)
+        return stale
+
+    def test_passed_by_content(self):
+        files = {"src__x__a_cc": '#include "x/a.h"\n', "src__x__a_h": "#include <semel/b.h>\n",
+                 "include__semel__b_h": '#include "semel/c.h"\n', "include__semel__c_h": "int c;\n",
+                 "src__x__d_cc": "int d;\n"}
+        self.assertEqual(len(self.stale(**files)), 5)
+        self.assertEqual(self.stale(**files), [])
+        self.assertEqual(len(self.stale("another version", **files)), 5)
+        files["src__x__d_cc"] = "int e;\n"
+        self.assertEqual(self.stale(**files), ["src/x/d.cc"])
+        files["include__semel__c_h"] = "long c;\n"
+        self.assertEqual(self.stale(**files), ["include/semel/b.h", "include/semel/c.h", "src/x/a.cc", "src/x/a.h"])
+        # A header that is found before the one that was included until now.
+        files["src__x__x__a_h"] = "int a;\n"
+        self.assertEqual(self.stale(**files), ["src/x/a.cc", "src/x/x/a.h"])
+
+    def test_passed_is_forgotten_and_does_not_need_its_folder(self):
+        file = {"src__x__a_cc": "int a;\n"}
+        self.stale(**file)
+        folder = self.root / "cache/semel-tests/tidy"
+        (entry,) = folder.iterdir()
+        old = time.time() - passed.UNUSED_SECONDS + 3600
+        os.utime(entry, (old, old))
+        self.assertEqual(self.stale(**file), [], "what is used stays")
+        self.assertGreater(entry.stat().st_mtime, old)
+        os.utime(entry, (old - 7200, old - 7200))
+        self.assertEqual(self.stale(**file), ["src/x/a.cc"])
+        shutil.rmtree(self.root / "cache")
+        (self.root / "cache").write_text("no folder")
+        for _ in range(2):
+            self.assertEqual(self.stale(**file), ["src/x/a.cc"])
+
+    def checked(self, check, program, **files):
+        """The findings, and how often the check started the program."""
+        module = lint if check == lint.lint else style
+        with unittest.mock.patch.object(module.subprocess, "run", wraps=module.subprocess.run) as run:
+            found = self.found(check, **files)
+        return found, sum(call.args[0][0] == program and "--version" not in call.args[0]
+                          for call in run.call_args_list)
+
+    def test_only_what_changed_is_checked(self):
+        bad = {"src__core__a_cc": '#include "core/a.h"\nint a() { return BadName(); }\n',
+               "src__core__a_h": "#pragma once\nint BadName();\n", "src__core__b_cc": "int b() { return 1; }\n"}
+        for expected in (2, 1):
+            found, runs = self.checked(lint.lint, "clang-tidy", **bad)
+            self.assertEqual((len(found), runs), (1, expected), "a failure stays one")
+        good = {name: text.replace("BadName", "good_name") for name, text in bad.items()}
+        self.assertEqual(self.checked(lint.lint, "clang-tidy", **good), ([], 1))
+        self.assertEqual(self.checked(lint.lint, "clang-tidy", **good), ([], 0))
+        self.assertEqual(self.checked(lint.lint, "clang-tidy", **bad)[1], 1, "what is included counts")
+        header = {"include__semel__a_h": "#pragma once\nstd::string a();\n",
+                  "include__semel__b_h": "#pragma once\nint b();\n"}
+        compiler = os.environ.get("CXX", "g++")
+        self.assertEqual(self.checked(style.headers, compiler, **header)[1], 2)
+        self.assertEqual(self.checked(style.headers, compiler, **header)[1], 1, "a failure stays one")
+        header["include__semel__a_h"] = "#pragma once\n#include <string>\nstd::string a();\n"
+        self.assertEqual(self.checked(style.headers, compiler, **header), ([], 1))
+        self.assertEqual(self.checked(style.headers, compiler, **header), ([], 0))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+from passed import Passed, versions
 from tree import Finding, library_flags, without_noise
 
 FILE_LINES_WARNED = 500
@@ -112,11 +113,15 @@ def shell(tree):
             yield Finding(match.group(1), int(match.group(2)), match.group(3))
 
 
+def _compiler():
+    return [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+            "-Iinclude", "-Isrc", "-I.", *library_flags(), "-x", "c++", "-"]
+
+
 def _stands_alone(tree, path):
     run = subprocess.run(
-        [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
-         "-Iinclude", "-Isrc", "-I.", *library_flags(), "-x", "c++", "-"],
-        input=f'#include "{path}"\n', cwd=tree.root, check=False, capture_output=True, text=True)
+        _compiler(), input=f'#include "{path}"\n', cwd=tree.root, check=False, capture_output=True,
+        text=True)
     if run.returncode != 0:
         first = next((l for l in run.stderr.split("\n") if "error" in l), run.stderr.strip())
         return Finding(path, 1, f"does not compile alone: {first}")
@@ -125,12 +130,17 @@ def _stands_alone(tree, path):
 
 def headers(tree):
     """Every header compiles with nothing before it. Each costs most of a second: those that users
-    include always, the others in the long run (SEMEL_SOAK=1)."""
+    include always, the others in the long run (SEMEL_SOAK=1); and only where one has changed."""
     inside = ("include", "src", "tests", "benchmarks") if "SEMEL_SOAK" in os.environ else ("include",)
     paths = [p for p in tree.code(*inside) if p.endswith(".h")]
+    for path in paths:
+        if "#pragma once" not in tree.text(path):
+            yield Finding(path, 1, "lacks: #pragma once")
+    passed = Passed(tree, "headers", versions(_compiler()[0]), _compiler())
+    stale = [path for path in paths if not passed.has(path)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for path, finding in zip(paths, pool.map(lambda p: _stands_alone(tree, p), paths)):
-            if "#pragma once" not in tree.text(path):
-                yield Finding(path, 1, "lacks: #pragma once")
+        for path, finding in zip(stale, pool.map(lambda p: _stands_alone(tree, p), stale)):
             if finding:
                 yield finding
+            else:
+                passed.add(path)

@@ -1,5 +1,6 @@
 """What the tidy checks read: the repository's own files, and C++ text with its noise taken out."""
 
+import functools
 import pathlib
 import re
 import subprocess
@@ -75,6 +76,7 @@ def is_test(path):
     return path.startswith("tests/") or name.endswith("_test.cc") or name.startswith("test_")
 
 
+@functools.cache
 def library_flags():
     """Where the headers of libraries are that keep them in folders of their own."""
     run = subprocess.run(["pkg-config", "--cflags", "libpq", "libmariadb"], check=True, capture_output=True,
