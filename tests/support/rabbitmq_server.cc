@@ -227,7 +227,7 @@ void RabbitmqServer::make_queue(const std::string& name, const std::string& type
   amqp_queue_declare(session.get(), kOneChannel, amqp_text(name), 0, 1, 0, 0, {1, &entry});
   session.check_last("no queue is made");
   // Mnesia puts off its writing for seconds: a kill before that would take the queue along.
-  if (!is_shared()) ctl({"eval", "mnesia:sync_log()."});
+  if (!is_shared() && options_.queues_outlive_kill) ctl({"eval", "mnesia:sync_log()."});
 }
 
 void RabbitmqServer::delete_queue(const std::string& name) const {

@@ -24,6 +24,8 @@ class RabbitmqServer final : public DatabaseServer {
     // name, who runs already. Both are the server's own without.
     std::string cookie = {};
     int names_port = 0;
+    // A new queue outlives a kill. Asking for that takes longer than making the queue.
+    bool queues_outlive_kill = true;
   };
 
   // For tests that leave it as it is.
