@@ -52,6 +52,8 @@ class Place {
   virtual std::unique_ptr<Store> open() const = 0;
   // What is in the accounts.
   virtual long long sum() const = 0;
+  // How many messages the consumers written by hand have recorded as processed.
+  virtual std::size_t processed() const = 0;
   // Puts so many records into the tables of both, in the order of their keys, by means of the
   // database's own. The tables are there, and Semel's has a record, whose consumer all others get.
   // False where that is done message by message.

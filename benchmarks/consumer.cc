@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <utility>
+#include <variant>
 
 #include "benchmarks/measure.h"
 #include "benchmarks/workload.h"
@@ -25,9 +26,9 @@ core::KeyRecipe recipe() {
 
 struct Silent final : Observer {};
 
-}  // namespace
-
-namespace {
+std::size_t calls_of(const ConsumerRun& run) {
+  return run.calls ? run.calls->load(std::memory_order_relaxed) : 0;
+}
 
 engine::EngineOptions options_of(const ConsumerRun& run, ConsumerNumber number,
                                  const core::KeyRecipe& keys) {
@@ -88,10 +89,17 @@ std::pair<double, engine::Ended> run_engine(Store& store, const ConsumerRun& run
 double consume(Store& store, const ConsumerRun& run, const std::vector<std::string>& payloads,
                Tally* told) {
   Tally tally;
+  const std::size_t calls_before = calls_of(run);
   const auto [seconds, ended] =
       run_engine(store, run, make_preset_source(payloads, tally, run.at_a_time, run.seconds));
   if (ended != engine::Ended::kFinished || (run.seconds == 0 && tally.acked != payloads.size())) {
     give_up(fmt::format("{} of {} messages were acked", tally.acked, payloads.size()));
+  }
+  if (run.seconds > 0 && (tally.acked == 0 || tally.given_back > 0)) {
+    give_up(fmt::format("{} messages were acked and {} were not", tally.acked, tally.given_back));
+  }
+  if (const auto calls = calls_of(run) - calls_before; run.calls && calls < tally.acked) {
+    give_up(fmt::format("the handler was called {} times for {} messages", calls, tally.acked));
   }
   const double rate = static_cast<double>(tally.acked) / seconds;
   if (told != nullptr) *told = std::move(tally);
@@ -103,6 +111,14 @@ void consume_from(Store& store, const ConsumerRun& run, std::unique_ptr<Source> 
   if (ended != engine::Ended::kFinished) give_up("the consumer did not come to its end");
 }
 
+void redeliver(Store& store, ConsumerRun run, const std::vector<std::string>& payloads) {
+  const bool transactional = std::holds_alternative<TransactionalHandler>(run.handler);
+  run.set_idle_handler(transactional);
+  const auto calls = std::exchange(run.calls, nullptr);
+  consume(store, run, payloads);
+  if (*calls > 0) give_up(fmt::format("{} messages were handled a second time", calls->load()));
+}
+
 Handler effect_handler() {
   core::SqlSpec spec;
   spec.params["amount"].pointer = json::Pointer::parse("/amount").value();
@@ -111,11 +127,17 @@ Handler effect_handler() {
   return handlers::make_sql_handler(spec).value();
 }
 
-Handler no_effect(bool transactional) {
+void ConsumerRun::set_idle_handler(bool transactional) {
+  calls = std::make_shared<std::atomic<std::size_t>>(0);
+  const auto called = [count = calls] {
+    count->fetch_add(1, std::memory_order_relaxed);
+    return done();
+  };
   if (transactional) {
-    return TransactionalHandler([](const Message&, Transaction&) { return done(); });
+    handler = TransactionalHandler([called](const Message&, Transaction&) { return called(); });
+  } else {
+    handler = PlainHandler([called](const Message&, const Attempt&) { return called(); });
   }
-  return PlainHandler([](const Message&, const Attempt&) { return done(); });
 }
 
 }  // namespace semel::bench

@@ -1,6 +1,7 @@
 // The Semel side: a consumer as the program would run it, over a store and messages from memory.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -21,9 +22,13 @@
 namespace semel::bench {
 
 struct ConsumerRun {
+  // Nothing to do, in the store's transaction or anywhere, but to count the calls.
+  void set_idle_handler(bool transactional);
+
   std::string name = "bench";
   core::StrategyKind strategy = core::StrategyKind::kDedupTable;
   Handler handler;
+  std::shared_ptr<std::atomic<std::size_t>> calls;  // null: the handler counts none
   std::size_t batch = 100;
   int workers = 0;  // as the program has it for one writer
   std::size_t at_a_time = 0;
@@ -35,17 +40,18 @@ struct ConsumerRun {
   double seconds = 0;  // stop after so long, with what was handled by then; 0: handle all
 };
 
-// Handles all of `payloads`, each of which must end acked, or the benchmark ends with a message.
-// Yields messages per second.
+// Handles all of `payloads`. The benchmark ends with a message unless each ends acked and a handler
+// that counts was called for each. Yields messages per second.
 double consume(Store& store, const ConsumerRun& run, const std::vector<std::string>& payloads,
                Tally* told = nullptr);
 
-// The same, of a source that has its end: all that it brings until then.
+// Handles all that a source brings until its end.
 void consume_from(Store& store, const ConsumerRun& run, std::unique_ptr<Source> source);
+// Delivers once more what `run` has handled. The benchmark ends with a message if a handler is
+// called for any of them.
+void redeliver(Store& store, ConsumerRun run, const std::vector<std::string>& payloads);
 
 // The SQL handler a config would make of the effect.
 Handler effect_handler();
-// Nothing to do, in the store's transaction or anywhere.
-Handler no_effect(bool transactional);
 
 }  // namespace semel::bench

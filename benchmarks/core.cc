@@ -41,6 +41,7 @@ struct IdHash {
 // The key from the JSON, a digest of what was said, a look into a hash map.
 class PlainRecords {
  public:
+  std::size_t size() const { return records_.size(); }
   void put(const std::string& payload) {
     padded_.assign(payload);
     padded_.reserve(payload.size() + simdjson::SIMDJSON_PADDING);
@@ -67,18 +68,24 @@ class PlainRecords {
   std::string padded_;
 };
 
+void need(std::size_t done, std::size_t wanted) {
+  if (done != wanted) give_up(fmt::format("{} of {} messages were handled", done, wanted));
+}
+
 double plain_loop(const std::vector<std::string>& payloads) {
   PlainRecords records;
   const ProcessorWatch watch;
   for (const std::string& payload : payloads) records.put(payload);
-  return static_cast<double>(payloads.size()) / watch.seconds();
+  const double rate = static_cast<double>(payloads.size()) / watch.seconds();
+  need(records.size(), payloads.size());
+  return rate;
 }
 
 double with_semel(const std::vector<std::string>& payloads, std::size_t batch) {
   auto store = make_memory_store({payloads.size() + 1, nullptr});
   ConsumerRun run;
   run.strategy = core::StrategyKind::kStateMachine;
-  run.handler = no_effect(false);
+  run.set_idle_handler(false);
   run.batch = batch;
   const ProcessorWatch watch;
   consume(*store, run, payloads);
@@ -108,14 +115,16 @@ void calls_by_hand(SlowService& service, const std::vector<std::string>& payload
     if (open > 0) some_ended.wait(lock, [&] { return !ended.empty(); });
     taken.swap(ended);
   }
+  need(records.size(), payloads.size());
 }
 
 // Hundreds of calls of a slow service in flight: how much of the time each place is taken.
-void calls_in_flight(Report& report, bool quick) {
+void calls_in_flight(Report& report, const Options& options) {
   constexpr std::size_t kInFlight = 500;
   constexpr std::chrono::milliseconds kLongest{5};
   if (!report.wanted("calls-500")) return;
-  const auto payloads = make_payloads(quick ? 200'000 : 600'000, Keys::kRandom, 2);
+  set_running("calls-500");
+  const auto payloads = make_payloads(options.pick(3'000, 200'000, 600'000), Keys::kRandom, 2);
   const auto count = static_cast<double>(payloads.size());
   const auto add = [&](const char* name, const SlowService& service, double seconds, bool by_hand) {
     const double rate = count / seconds;
@@ -141,28 +150,33 @@ void calls_in_flight(Report& report, bool quick) {
   run.most_running = kInFlight;
   const Stopwatch watch;
   consume(*store, run, payloads);
+  need(service.answered(), payloads.size());
   add("calls-500", service, watch.seconds(), false);
 }
 
 // Handlers that take 0-5 ms of their thread's time: how much of it each thread spends in them.
-void busy_threads(Report& report, bool quick) {
+void busy_threads(Report& report, const Options& options) {
   constexpr std::size_t kThreads = 16;
   if (!report.wanted("threads-16")) return;
-  const auto payloads = make_payloads(quick ? 20'000 : 60'000, Keys::kRandom, 4);
+  set_running("threads-16");
+  const auto payloads = make_payloads(options.pick(500, 20'000, 60'000), Keys::kRandom, 4);
   auto store = make_memory_store({payloads.size() + 1, nullptr});
   std::atomic<std::int64_t> busy{0};  // nanoseconds
+  std::atomic<std::size_t> calls{0};
   ConsumerRun run;
   run.strategy = core::StrategyKind::kStateMachine;
   run.workers = static_cast<int>(kThreads);
-  run.handler = PlainHandler([&busy](const Message&, const Attempt&) {
+  run.handler = PlainHandler([&busy, &calls](const Message&, const Attempt&) {
     thread_local std::minstd_rand random(std::random_device{}());
     const auto began = std::chrono::steady_clock::now();
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 5'001));
+    ++calls;
     busy += (std::chrono::steady_clock::now() - began).count();
     return done();
   });
   const Stopwatch watch;
   const double rate = consume(*store, run, payloads);
+  need(calls, payloads.size());
   const double share = static_cast<double>(busy.load()) * 1e-9 / (watch.seconds() * kThreads);
   report.add("threads-16", kThreads, std::nullopt, rate, share,
              "handlers of 0-5 ms; of raw: the share of the time that each of 16 threads is in one");
@@ -178,6 +192,7 @@ class Latencies final : public Observer {
     const std::scoped_lock lock(mutex_);
     seconds_.push_back(std::chrono::duration<double>(took).count());
   }
+  std::size_t count() const { return seconds_.size(); }
   double p99() {
     const auto at = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() * 99 / 100);
     std::nth_element(seconds_.begin(), at, seconds_.end());
@@ -204,23 +219,27 @@ double others_p99(const std::vector<std::string>& payloads, bool slow) {
   run.order.emplace().key = core::KeyPart::parse("json:/account").value();
   run.observer = &latencies;
   consume(*store, run, payloads);
+  const std::string its = fmt::format("\"account\":{},", slow_key);
+  need(latencies.count(),
+       static_cast<std::size_t>(std::ranges::count_if(payloads, [&](const std::string& payload) {
+         return payload.find(its) == std::string::npos;
+       })));
   return latencies.p99();
 }
 
-void slow_key(Report& report, bool quick) {
+void slow_key(Report& report, const Options& options) {
   if (!report.wanted("slow-key")) return;
-  const auto payloads = make_payloads(quick ? 100'000 : 300'000, Keys::kRandom, 3);
+  const auto payloads = make_payloads(options.pick(5'000, 100'000, 300'000), Keys::kRandom, 3);
   Case slow;
   slow.name = "slow-key";
   slow.batch = 64;
   slow.raw = [&] { return 1 / others_p99(payloads, false); };
   slow.semel = [&] { return 1 / others_p99(payloads, true); };
   slow.what = "1/p99 of 999 keys; raw: none is slow, semel: one takes 10 ms instead of 0-2";
-  report.run(slow, 3);
+  report.run(slow, options.pick(1, 3, 3));
 }
 
-int main_of(int argc, char** argv) {
-  const Options options = parse_options(argc, argv);
+void run_core(const Options& options) {
   cpu_set_t all;
   ::sched_getaffinity(0, sizeof all, &all);
   cpu_set_t one;
@@ -229,13 +248,11 @@ int main_of(int argc, char** argv) {
   ::sched_setaffinity(0, sizeof one, &one);
 
   Report report(options);
-  std::vector<std::string> lines = machine(options.folder);
-  lines.push_back(
-      fmt::format("engine + state_machine + memory store, all threads on one core; {} "
-                  "byte messages; raw: JSON, SHA-256, hash map in a plain loop",
-                  kPayload));
-  report.header(lines);
-  const auto payloads = make_payloads(options.quick ? 300'000 : 1'000'000, Keys::kRandom, 1);
+  report.header(
+      {fmt::format("engine + state_machine + memory store, all threads on one core; {} "
+                   "byte messages; raw: JSON, SHA-256, hash map in a plain loop",
+                   kPayload)});
+  const auto payloads = make_payloads(options.pick(3'000, 300'000, 1'000'000), Keys::kRandom, 1);
   for (const std::size_t batch : {std::size_t{100}, std::size_t{256}, std::size_t{1}}) {
     Case engine;
     engine.name = "engine-memory";
@@ -243,17 +260,18 @@ int main_of(int argc, char** argv) {
     engine.raw = [&] { return plain_loop(payloads); };
     engine.semel = [&] { return with_semel(payloads, batch); };
     engine.what = "no-op handler";
-    report.run(engine, options.quick ? 3 : 5);
+    report.run(engine, options.pick(1, 3, 5));
   }
   ::sched_setaffinity(0, sizeof all, &all);
-  calls_in_flight(report, options.quick);
-  busy_threads(report, options.quick);
-  slow_key(report, options.quick);
+  calls_in_flight(report, options);
+  busy_threads(report, options);
+  slow_key(report, options);
   report.finish();
-  return 0;
 }
 
 }  // namespace
 }  // namespace semel::bench
 
-int main(int argc, char** argv) { return semel::bench::main_of(argc, argv); }
+int main(int argc, char** argv) {
+  return semel::bench::run_benchmark(argc, argv, semel::bench::run_core);
+}

@@ -54,9 +54,13 @@ class Others final : public Observer {
     seconds_.push_back(std::chrono::duration<double>(took).count());
     --left_;
   }
-  bool fails(const Message& message) const {
-    return message.ordering_key() == failing_ && left_.load() > 0;
+  bool fails(const Message& message) {
+    const bool now = message.ordering_key() == failing_ && left_.load() > 0;
+    if (now) ++failures_;
+    return now;
   }
+  std::size_t left() const { return left_.load(); }
+  std::size_t failures() const { return failures_.load(); }
   double p99() {
     const auto at = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() * 99 / 100);
     std::nth_element(seconds_.begin(), at, seconds_.end());
@@ -66,6 +70,7 @@ class Others final : public Observer {
  private:
   const std::string failing_;
   std::atomic<std::size_t> left_;
+  std::atomic<std::size_t> failures_{0};
   std::mutex mutex_;
   std::vector<double> seconds_;
 };
@@ -74,26 +79,23 @@ class KafkaBench {
  public:
   explicit KafkaBench(const Options& options)
       : report_(options),
-        rounds_(options.quick ? 3 : 5),
-        many_(options.quick ? 200'000 : 1'000'000),
-        few_(options.quick ? 1'000 : 5'000),
-        stored_(options.quick ? 30'000 : 300'000) {}
+        smoke_(options.smoke()),
+        rounds_(options.pick(1, 3, 5)),
+        many_(options.pick(1'000, 200'000, 1'000'000)),
+        few_(options.pick(20, 1'000, 5'000)),
+        stored_(options.pick(1'000, 30'000, 300'000)) {}
 
   void run(const Options& options) {
-    if (const auto why = test::KafkaServer::why_absent()) give_up(*why);
-    std::vector<std::string> lines = machine(options.folder);
-    lines.push_back(fmt::format(
+    report_.header({fmt::format(
         "Semel {}; Apache Kafka, one broker, {} partitions, {} byte messages, {} rounds of {} "
         "(into PostgreSQL: {}, naive: {})",
-        version(), kPartitions, kPayload, rounds_, many_, stored_, few_));
-    report_.header(lines);
+        version(), kPartitions, kPayload, rounds_, many_, stored_, few_)});
     sources("source", kPartitions);
     sources("one-partition", 1);
-    test::PostgresServer::Options server_options;
-    server_options.settings = {"shared_buffers=1GB", "max_wal_size=8GB"};
-    const test::PostgresServer server(server_options);
-    inbox(server);
-    failing_key(server);
+    const test::PostgresServer server(postgres_options(options));
+    DatabasePool databases(server);
+    inbox(databases);
+    failing_key(databases);
     report_.finish();
   }
 
@@ -121,7 +123,7 @@ class KafkaBench {
     report_.run(one, rounds_);
   }
 
-  void inbox(const test::PostgresServer& server) {
+  void inbox(DatabasePool& databases) {
     if (!report_.wanted("inbox-effects")) return;
     const Setting setting{Work::kInbox, StrategyKind::kInbox, Keys::kOrdered};
     const auto payloads = make_payloads(stored_, Keys::kOrdered, 2, kRows);
@@ -133,30 +135,37 @@ class KafkaBench {
         "inbox + UPDATE; raw: the same from memory, goal 0.8; naive: a transaction and a commit "
         "each, goal 10";
     one.raw = [&] {
-      const auto place = make_postgres_place(server, kRows);
+      const auto place = make_postgres_place(databases, kRows);
       const double rate = consume(*place->open(), StoreBench::run_of(setting), payloads);
       StoreBench::check_sum(*place, payloads);
       return rate;
     };
     one.naive = [&] {
-      const auto place = make_postgres_place(server, kRows);
+      const auto place = make_postgres_place(databases, kRows);
       const auto hand = place->by_hand(Work::kEffects);
-      return poll_naively(topic, few_,
-                          [&](const std::string& payload) { hand->consume({payload}, 1); });
+      std::vector<std::string> handled;
+      const double rate = poll_naively(topic, few_, [&](const std::string& payload) {
+        hand->consume({payload}, 1);
+        handled.push_back(payload);
+      });
+      StoreBench::check_sum(*place, handled);
+      return rate;
     };
     one.semel = [&] {
-      const auto place = make_postgres_place(server, kRows);
-      const double rate = through_consumer(*place->open(), StoreBench::run_of(setting),
-                                           open_source(topic), topic.messages);
+      const auto place = make_postgres_place(databases, kRows);
+      const auto store = place->open();
+      const ConsumerRun run = StoreBench::run_of(setting);
+      const double rate = through_consumer(*store, run, open_source(topic), topic.messages);
+      if (smoke_) redeliver(*store, run, payloads);
       StoreBench::check_sum(*place, payloads);
       return rate;
     };
     report_.run(one, rounds_);
   }
 
-  static double others_p99(const test::PostgresServer& server, const Topic& topic,
-                           const std::string& failing, std::size_t others) {
-    const auto place = make_postgres_place(server, kRows);
+  static double others_p99(DatabasePool& databases, const Topic& topic, const std::string& failing,
+                           std::size_t others) {
+    const auto place = make_postgres_place(databases, kRows);
     const auto store = place->open();
     Others watched(failing, others);
     ConsumerRun run;
@@ -170,10 +179,12 @@ class KafkaBench {
     run.retry->first = std::chrono::milliseconds(50);
     run.retry->longest = std::chrono::milliseconds(200);
     through_consumer(*store, run, open_source(topic), topic.messages);
+    if (watched.left() > 0) give_up(fmt::format("{} messages did not end", watched.left()));
+    if (others < topic.messages && watched.failures() == 0) give_up("no message has failed");
     return watched.p99();
   }
 
-  void failing_key(const test::PostgresServer& server) {
+  void failing_key(DatabasePool& databases) {
     if (!report_.wanted("failing-key")) return;
     const auto payloads = make_payloads(stored_, Keys::kOrdered, 3, kOrderingKeys);
     const Topic topic = topic_of(payloads);
@@ -186,12 +197,13 @@ class KafkaBench {
     one.name = "failing-key";
     one.batch = kBatch;
     one.what = "1 / p99 of the other 999 ordering keys, one failing; raw: none failing";
-    one.raw = [&] { return 1 / others_p99(server, topic, "none", payloads.size()); };
-    one.semel = [&] { return 1 / others_p99(server, topic, failing, others); };
+    one.raw = [&] { return 1 / others_p99(databases, topic, "none", payloads.size()); };
+    one.semel = [&] { return 1 / others_p99(databases, topic, failing, others); };
     report_.run(one, rounds_);
   }
 
   Report report_;
+  const bool smoke_;
   const std::size_t rounds_;
   const std::size_t many_;
   const std::size_t few_;
@@ -203,6 +215,7 @@ class KafkaBench {
 }  // namespace semel::bench
 
 int main(int argc, char** argv) {
-  const semel::bench::Options options = semel::bench::parse_options(argc, argv);
-  semel::bench::KafkaBench(options).run(options);
+  return semel::bench::run_benchmark(argc, argv, [](const semel::bench::Options& options) {
+    semel::bench::KafkaBench(options).run(options);
+  });
 }

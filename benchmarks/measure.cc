@@ -9,11 +9,24 @@
 #include <ctime>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 namespace semel::bench {
 
+namespace {
+
+std::string& running() {
+  static std::string what;
+  return what;
+}
+
+}  // namespace
+
+void set_running(std::string what) { running() = std::move(what); }
+
 void give_up(const std::string& why) {
-  fmt::print(stderr, "benchmark failed: {}\n", why);
+  const std::string& where = running();
+  fmt::print(stderr, "benchmark failed: {}{}{}\n", where, where.empty() ? "" : ": ", why);
   std::exit(70);
 }
 

@@ -8,8 +8,10 @@
 
 namespace semel::bench {
 
-// Nothing that was measured counts: says why and ends the program.
+// Discards the run: prints where it failed and why, and exits.
 [[noreturn]] void give_up(const std::string& why);
+// Names the case and side that run from now on, for give_up(). Not thread-safe.
+void set_running(std::string what);
 
 class Stopwatch {
  public:

@@ -188,14 +188,24 @@ class MySqlByHand final : public ByHand {
 
 class MySqlPlace final : public Place {
  public:
-  MySqlPlace(const test::MySqlFamilyServer& server, std::size_t rows)
-      : socket_(server.socket()), database_(server.new_database()) {
+  MySqlPlace(DatabasePool& databases, std::size_t rows)
+      : databases_(databases), socket_(databases.socket()), database_(databases.take()) {
     MySqlConnection connection(socket_, database_);
-    connection.run("CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)");
+    connection.run(kTables);
+    connection.run(
+        "CREATE TABLE IF NOT EXISTS account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)");
+    connection.run(
+        "DELETE FROM account; DELETE FROM processed; DELETE FROM claimed; DELETE FROM inbox");
+    if (connection.number("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = "
+                          "DATABASE() AND table_name = 'semel_record'") > 0) {
+      connection.run("DELETE FROM semel_record");
+    }
     std::string values;
     for (std::size_t i = 0; i < rows; ++i) values += fmt::format("{}({},0)", i == 0 ? "" : ",", i);
     connection.run("INSERT INTO account VALUES " + values);
   }
+
+  ~MySqlPlace() override { databases_.give_back(database_); }
 
   std::unique_ptr<ByHand> by_hand(Work work) const override {
     return std::make_unique<MySqlByHand>(socket_, database_, work);
@@ -210,6 +220,10 @@ class MySqlPlace final : public Place {
   long long sum() const override {
     return MySqlConnection(socket_, database_).number("SELECT SUM(balance) FROM account");
   }
+  std::size_t processed() const override {
+    return static_cast<std::size_t>(
+        MySqlConnection(socket_, database_).number("SELECT COUNT(*) FROM processed"));
+  }
 
   bool fill(Keys keys, std::size_t count) const override {
     MySqlConnection connection(socket_, database_);
@@ -223,13 +237,17 @@ class MySqlPlace final : public Place {
                                : "UNHEX(INSERT(HEX(RANDOM_BYTES(16)), 13, 1, '4'))",
         count - 1);
     constexpr const char* kPrintOfId = "LEFT(UNHEX(SHA2(made.id, 256)), 16)";
-    connection.run(
+    const auto insert = [&](const std::string& sql) {
+      const std::size_t made = connection.run(sql);
+      if (made != count) give_up(fmt::format("{} of {} records were made", made, count));
+    };
+    insert(
         fmt::format("INSERT INTO processed SELECT made.id, {}, NOW(6) FROM {} ORDER BY "
                     "made.id",
                     kPrintOfId, ids));
     connection.run("SELECT LEFT(id, 4), generation INTO @head, @generation FROM semel_record");
     connection.run("TRUNCATE TABLE semel_record");
-    connection.run(fmt::format(
+    insert(fmt::format(
         "INSERT INTO semel_record (id, generation, fingerprint, changed_at) "
         "SELECT CONCAT(@head, made.id), @generation, {}, NOW(6) FROM {} ORDER BY made.id",
         kPrintOfId, ids));
@@ -238,14 +256,15 @@ class MySqlPlace final : public Place {
   }
 
  private:
+  DatabasePool& databases_;
   const std::string socket_;
   const std::string database_;
 };
 
 }  // namespace
 
-std::unique_ptr<Place> make_mysql_place(const test::MySqlFamilyServer& server, std::size_t rows) {
-  return std::make_unique<MySqlPlace>(server, rows);
+std::unique_ptr<Place> make_mysql_place(DatabasePool& databases, std::size_t rows) {
+  return std::make_unique<MySqlPlace>(databases, rows);
 }
 
 }  // namespace semel::bench

@@ -4,19 +4,25 @@
 #include "benchmarks/server_bench.h"
 #include "benchmarks/server_place.h"
 
-int main(int argc, char** argv) {
-  using namespace semel;
-  const bench::Options options = bench::parse_options(argc, argv);
-  test::PostgresServer::Options server_options;
-  server_options.settings = {"shared_buffers=1GB", "max_wal_size=8GB"};
-  const test::PostgresServer server(server_options);
+namespace semel::bench {
+namespace {
+
+void run_postgres(const Options& options) {
+  const test::PostgresServer server(postgres_options(options));
+  DatabasePool databases(server);
   const auto said = [&](const char* setting) {
     return server.query("postgres", fmt::format("SHOW {}", setting));
   };
-  bench::ServerBench(options,
-                     [&](std::size_t rows) { return bench::make_postgres_place(server, rows); })
+  ServerBench(options, [&](std::size_t rows) { return make_postgres_place(databases, rows); })
       .run(fmt::format("PostgreSQL {}; synchronous_commit={}, fsync={}, full_page_writes={}, "
                        "shared_buffers={}",
                        said("server_version"), said("synchronous_commit"), said("fsync"),
                        said("full_page_writes"), said("shared_buffers")));
+}
+
+}  // namespace
+}  // namespace semel::bench
+
+int main(int argc, char** argv) {
+  return semel::bench::run_benchmark(argc, argv, semel::bench::run_postgres);
 }

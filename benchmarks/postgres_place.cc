@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <semel/postgres.h>
@@ -67,11 +68,13 @@ class PostgresConnection {
   PostgresConnection(const PostgresConnection&) = delete;
   PostgresConnection& operator=(const PostgresConnection&) = delete;
 
-  // In one round trip. Yields what the statement itself yields first, as a number.
+  // In one round trip. Yields the first value of its first row as a number, or without rows how
+  // many the last statement changed.
   long long run(const std::string& sql) {
     PGresult* const result = PQexec(connection_, sql.c_str());
     check(result);
-    const long long found = PQntuples(result) > 0 ? std::atoll(PQgetvalue(result, 0, 0)) : 0;
+    const long long found =
+        std::atoll(PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : PQcmdTuples(result));
     PQclear(result);
     return found;
   }
@@ -267,14 +270,21 @@ class PostgresByHand final : public ByHand {
 
 class PostgresPlace final : public Place {
  public:
-  PostgresPlace(const test::PostgresServer& server, std::size_t rows)
-      : url_(fmt::format("{}?host={}", server.url(server.new_database()), server.socket_dir())) {
+  PostgresPlace(DatabasePool& databases, std::size_t rows)
+      : databases_(databases),
+        database_(databases.take()),
+        url_(fmt::format("{}?host={}", databases.server().url(database_), databases.socket())) {
     PostgresConnection connection(url_);
+    connection.run(
+        "SET client_min_messages = error; DROP SCHEMA IF EXISTS semel, public CASCADE; "
+        "CREATE SCHEMA public");
     connection.run("CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL)");
     connection.run(
         fmt::format("INSERT INTO account SELECT i, 0 FROM generate_series(0, {}) AS i", rows - 1));
     connection.run("VACUUM ANALYZE account");
   }
+
+  ~PostgresPlace() override { databases_.give_back(database_); }
 
   std::unique_ptr<ByHand> by_hand(Work work) const override {
     return std::make_unique<PostgresByHand>(url_, work);
@@ -289,6 +299,9 @@ class PostgresPlace final : public Place {
   long long sum() const override {
     return PostgresConnection(url_).run("SELECT sum(balance) FROM account");
   }
+  std::size_t processed() const override {
+    return static_cast<std::size_t>(PostgresConnection(url_).run("SELECT count(*) FROM processed"));
+  }
 
   bool fill(Keys keys, std::size_t count) const override {
     PostgresConnection connection(url_);
@@ -301,9 +314,13 @@ class PostgresPlace final : public Place {
                         : "uuid_send(gen_random_uuid())",
                     fmt::format("{}::bigint", count - 1));
     constexpr const char* kPrintOfId = "substring(sha256(made.id) FROM 1 FOR 16)";
-    connection.run(fmt::format(
-        "INSERT INTO processed SELECT made.id, {}, clock_timestamp() FROM {}", kPrintOfId, ids));
-    connection.run(fmt::format(
+    const auto insert = [&](const std::string& sql) {
+      const auto made = static_cast<std::size_t>(connection.run(sql));
+      if (made != count) give_up(fmt::format("{} of {} records were made", made, count));
+    };
+    insert(fmt::format("INSERT INTO processed SELECT made.id, {}, clock_timestamp() FROM {}",
+                       kPrintOfId, ids));
+    insert(fmt::format(
         "INSERT INTO semel.semel_record (id, generation, state, fingerprint, changed_at) "
         "SELECT substring(one.id FROM 1 FOR 4) || made.id, one.generation, one.state, {}, "
         "clock_timestamp() FROM (SELECT * FROM semel.semel_record LIMIT 1) AS one, {}",
@@ -315,13 +332,20 @@ class PostgresPlace final : public Place {
   }
 
  private:
+  DatabasePool& databases_;
+  const std::string database_;
   const std::string url_;
 };
 
 }  // namespace
 
-std::unique_ptr<Place> make_postgres_place(const test::PostgresServer& server, std::size_t rows) {
-  return std::make_unique<PostgresPlace>(server, rows);
+test::PostgresServer::Options postgres_options(const Options& options) {
+  if (options.smoke()) return test::PostgresServer::fast();
+  return {.settings = {"shared_buffers=1GB", "max_wal_size=8GB"}};
+}
+
+std::unique_ptr<Place> make_postgres_place(DatabasePool& databases, std::size_t rows) {
+  return std::make_unique<PostgresPlace>(databases, rows);
 }
 
 }  // namespace semel::bench

@@ -20,7 +20,8 @@ struct Tally {
 };
 
 // `at_a_time`: a receive yields no more, and none while that many are not settled; 0: no limit.
-// `seconds`: the end comes after so long, from the first receive; 0: with the last payload.
+// `seconds`: the end comes after so long, from the first receive; 0: with the last payload. Either
+// way it yields the first of them, as many as the tally counts.
 std::unique_ptr<Source> make_preset_source(const std::vector<std::string>& payloads, Tally& tally,
                                            std::size_t at_a_time = 0, double seconds = 0);
 

@@ -13,6 +13,7 @@
 
 #include <semel/sqlite.h>
 
+#include "benchmarks/by_hand.h"
 #include "benchmarks/consumer.h"
 #include "benchmarks/measure.h"
 #include "benchmarks/workload.h"
@@ -21,7 +22,7 @@ namespace semel::bench {
 
 namespace {
 
-// A process of this program, told to go by a byte and answering with a number.
+// A process of this program, told to go by a byte and answering with two numbers.
 struct Member {
   pid_t pid = 0;
   std::FILE* told = nullptr;    // to it
@@ -46,13 +47,14 @@ Member start_member(const std::string& path, const std::string& name, double sec
   return {pid, ::fdopen(to[1], "w"), ::fdopen(from[0], "r")};
 }
 
-double answer_of(Member& member) {
-  double rate = 0;
-  if (std::fscanf(member.answer, "%lf", &rate) != 1) give_up("one of two processes did not answer");
+MemberRun answer_of(Member& member) {
+  MemberRun run;
+  if (std::fscanf(member.answer, "%lf %lld", &run.rate, &run.sum) != 2)
+    give_up("one of two processes did not answer");
   std::fclose(member.answer);
   std::fclose(member.told);
   ::waitpid(member.pid, nullptr, 0);
-  return rate;
+  return run;
 }
 
 void wait_ready(Member& member) {
@@ -76,15 +78,15 @@ void go(Member& member) {
 
 }  // namespace
 
-std::pair<double, double> run_pair(const std::string& path, double seconds) {
+std::pair<MemberRun, MemberRun> run_pair(const std::string& path, double seconds) {
   Member first = start_member(path, "first", seconds);
   Member second = start_member(path, "second", seconds);
   wait_ready(first);
   wait_ready(second);
   go(first);
   go(second);
-  const double one = answer_of(first);
-  const double two = answer_of(second);
+  const MemberRun one = answer_of(first);
+  const MemberRun two = answer_of(second);
   return {one, two};
 }
 
@@ -97,8 +99,8 @@ int run_pair_member(int argc, char** argv) {
   auto store = open_sqlite(std::move(options));
   if (!store) give_up(store.error().message);
   constexpr std::size_t kMoreThanEnough = 300'000;
-  const auto payloads = make_payloads(static_cast<std::size_t>(seconds * kMoreThanEnough),
-                                      Keys::kOrdered, name == "first" ? 1'001 : 1'002);
+  auto payloads = make_payloads(static_cast<std::size_t>(seconds * kMoreThanEnough), Keys::kOrdered,
+                                name == "first" ? 1'001 : 1'002);
   ConsumerRun run;
   run.name = name;
   run.handler = effect_handler();
@@ -106,8 +108,10 @@ int run_pair_member(int argc, char** argv) {
   std::putchar('r');
   std::fflush(stdout);
   if (std::getchar() != 'g') return 70;
-  const double rate = consume(**store, run, payloads);
-  std::printf("%f\n", rate);
+  Tally tally;
+  const double rate = consume(**store, run, payloads, &tally);
+  payloads.resize(tally.acked);
+  std::printf("%f %lld\n", rate, sum_of_amounts(payloads));
   std::fflush(stdout);
   return 0;
 }
@@ -116,11 +120,15 @@ FileRun run_file(const std::string& program, const std::string& folder, const st
                  std::size_t bytes) {
   const std::string messages = folder + "/messages.jsonl";
   const std::string config = folder + "/semel.yaml";
+  FileRun run;
   {
     std::ofstream out(messages, std::ios::binary);
-    constexpr std::size_t kPart = 50'000;
+    constexpr std::size_t kMost = 50'000;
+    const std::size_t part = std::min(kMost, bytes / kPayload);
     for (std::size_t written = 0, seed = 5'000; written < bytes; ++seed) {
-      for (const std::string& line : make_payloads(kPart, Keys::kOrdered, seed)) {
+      const auto lines = make_payloads(part, Keys::kOrdered, seed);
+      run.sum += sum_of_amounts(lines);
+      for (const std::string& line : lines) {
         out << line << '\n';
         written += line.size() + 1;
       }
@@ -147,7 +155,6 @@ FileRun run_file(const std::string& program, const std::string& folder, const st
   if (::posix_spawn(&pid, program.c_str(), nullptr, nullptr, arguments.data(), environ) != 0) {
     give_up(program + " cannot be run");
   }
-  FileRun run;
   int status = 0;
   while (::waitpid(pid, &status, WNOHANG) == 0) {
     run.peak_mib = std::max(run.peak_mib, peak_mib(pid));

@@ -10,13 +10,19 @@ namespace semel::bench {
 // First argument of a process that run_pair starts: this same program, as one of the two.
 inline constexpr char kPairMember[] = "--pair-member";
 
-// Two consumers on the store at `path`, for `seconds`. Yields the messages per second of each.
-std::pair<double, double> run_pair(const std::string& path, double seconds);
+struct MemberRun {
+  double rate = 0;    // messages per second
+  long long sum = 0;  // of the amounts in them
+};
+
+// Two consumers on the store at `path`, for `seconds`.
+std::pair<MemberRun, MemberRun> run_pair(const std::string& path, double seconds);
 int run_pair_member(int argc, char** argv);
 
 struct FileRun {
   double peak_mib = 0;
   double seconds = 0;
+  long long sum = 0;  // of the amounts in the file
 };
 
 // `semel run` over a file of about `bytes`, on the business file at `path`.

@@ -26,31 +26,34 @@
 namespace semel::bench {
 namespace {
 
+test::RabbitmqServer::Options broker_options() {
+  test::RabbitmqServer::Options options;
+  options.queues_outlive_kill = false;  // None is killed.
+  return options;
+}
+
 class RabbitmqBench {
  public:
   explicit RabbitmqBench(const Options& options)
       : options_(options),
         report_(options),
-        rounds_(options.quick ? 3 : 5),
-        many_(options.quick ? 50'000 : 300'000),
-        few_(options.quick ? 1'000 : 5'000),
-        stored_(options.quick ? 20'000 : 100'000) {}
+        rounds_(options.pick(1, 3, 5)),
+        many_(options.pick(1'000, 50'000, 300'000)),
+        few_(options.pick(20, 1'000, 5'000)),
+        stored_(options.pick(500, 20'000, 100'000)) {}
 
   void run() {
-    std::vector<std::string> lines = machine(options_.folder);
-    lines.push_back(
-        fmt::format("Semel {}; RabbitMQ, one node, prefetch {}, {} byte messages, {} rounds of {} "
-                    "(into a store: {}, naive: {})",
-                    version(), kPrefetch, kPayload, rounds_, many_, stored_, few_));
-    report_.header(lines);
+    report_.header(
+        {fmt::format("Semel {}; RabbitMQ, one node, prefetch {}, {} byte messages, {} rounds of {} "
+                     "(into a store: {}, naive: {})",
+                     version(), kPrefetch, kPayload, rounds_, many_, stored_, few_)});
     for (const char* type : {"quorum", "classic"}) sources(type);
     into("sqlite",
          [this] { return make_sqlite_place(fmt::format("{}/{}.db", options_.folder, ++files_)); });
-    test::PostgresServer::Options server_options;
-    server_options.settings = {"shared_buffers=1GB", "max_wal_size=8GB"};
     if (report_.wanted("quorum-postgres")) {
-      const test::PostgresServer server(server_options);
-      into("postgres", [&] { return make_postgres_place(server, kRows); });
+      const test::PostgresServer server(postgres_options(options_));
+      DatabasePool databases(server);
+      into("postgres", [&] { return make_postgres_place(databases, kRows); });
     }
     report_.finish();
   }
@@ -130,15 +133,20 @@ class RabbitmqBench {
     one.naive = [&] {
       const auto place = make_place();
       const auto hand = place->by_hand(setting.work);
-      return with_queue("quorum", first, [&](const Queue& queue) {
+      const double rate = with_queue("quorum", first, [&](const Queue& queue) {
         return consume_naively(queue, [&](const std::string& body) { hand->consume({body}, 1); });
       });
+      StoreBench::check_sum(*place, first);
+      return rate;
     };
     one.semel = [&] {
       const auto place = make_place();
       const double rate = with_queue("quorum", payloads, [&](const Queue& queue) {
-        return through_consumer(*place->open(), StoreBench::run_of(setting), open_source(queue),
-                                queue.messages);
+        const auto store = place->open();
+        const ConsumerRun run = StoreBench::run_of(setting);
+        const double taken = through_consumer(*store, run, open_source(queue), queue.messages);
+        if (options_.smoke()) redeliver(*store, run, payloads);
+        return taken;
       });
       StoreBench::check_sum(*place, payloads);
       return rate;
@@ -153,12 +161,14 @@ class RabbitmqBench {
   const std::size_t few_;
   const std::size_t stored_;
   std::size_t files_ = 0;
-  const test::RabbitmqServer broker_;
+  const test::RabbitmqServer broker_{broker_options()};
 };
 
 }  // namespace
 }  // namespace semel::bench
 
 int main(int argc, char** argv) {
-  semel::bench::RabbitmqBench(semel::bench::parse_options(argc, argv)).run();
+  return semel::bench::run_benchmark(argc, argv, [](const semel::bench::Options& options) {
+    semel::bench::RabbitmqBench(options).run();
+  });
 }

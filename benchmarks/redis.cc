@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -53,29 +56,30 @@ class RedisBench {
  public:
   explicit RedisBench(const Options& options)
       : report_(options),
-        rounds_(options.quick ? 3 : 5),
-        many_(options.quick ? 50'000 : 500'000),
-        few_(options.quick ? 3'000 : 20'000) {}
+        smoke_(options.smoke()),
+        rounds_(options.pick(1, 3, 5)),
+        many_(options.pick(400, 50'000, 500'000)),
+        few_(options.pick(10, 3'000, 20'000)) {}
 
-  void run(const Options& options) {
-    std::vector<std::string> lines = machine(options.folder);
-    lines.push_back(
-        fmt::format("Semel {}; Redis, appendonly yes, a server by its unix socket, a Cluster of 3 "
-                    "masters with a "
-                    "replica each by TCP; {} byte messages, {} rounds of {} (naive: {})",
-                    version(), kPayload, rounds_, many_, few_));
-    report_.header(lines);
-    for (const char* sync : {"everysec", "always"}) {
-      const std::vector<std::string> arguments = {"--appendfsync", sync, kNoRewrite, "0"};
-      const test::RedisServer server({.arguments = arguments});
-      measure(place_of(server), sync);
-      if (std::string_view(sync) == "everysec") bytes(place_of(server));
+  void run() {
+    report_.header({fmt::format(
+        "Semel {}; Redis, appendonly yes, a server by its unix socket, a Cluster of 3 "
+        "masters with a replica each by TCP; {} byte messages, {} rounds of {} (naive: "
+        "{})",
+        version(), kPayload, rounds_, many_, few_)});
+    std::optional<test::RedisServer> server;
+    for (const char* sync : kSyncs) {
+      if (!server || !smoke_) server.emplace(test::RedisServer::Options{log_arguments(sync)});
+      measure(place_of(*server), sync);
+      if (sync == kSyncs.front()) bytes(place_of(*server));
     }
-    for (const char* sync : {"everysec", "always"}) {
-      const test::RedisCluster cluster(
-          test::RedisCluster::kCalmTimeoutMs,
-          {"--appendonly", "yes", "--appendfsync", sync, kNoRewrite, "0"});
-      measure(place_of(cluster), fmt::format("cluster-{}", sync));
+    server.reset();
+    std::optional<test::RedisCluster> cluster;
+    for (const char* sync : kSyncs) {
+      if (!cluster || !smoke_) {
+        cluster.emplace(test::RedisCluster::kCalmTimeoutMs, log_arguments(sync));
+      }
+      measure(place_of(*cluster), fmt::format("cluster-{}", sync));
     }
     report_.finish();
   }
@@ -83,10 +87,23 @@ class RedisBench {
  private:
   // Whenever the log grows, the server would write it anew beside what is measured.
   static constexpr const char* kNoRewrite = "--auto-aof-rewrite-percentage";
+  // Under everysec a server writes its log to the disk so long after it was changed.
+  static constexpr std::chrono::milliseconds kLogPatience{1'500};
+  static constexpr std::array<const char*, 2> kSyncs = {"everysec", "always"};
+
+  // For smoke one server serves the cases of both, and waits for no disk.
+  std::vector<std::string> log_arguments(const char* sync) const {
+    return {"--appendonly", "yes", "--appendfsync", smoke_ ? "no" : sync, kNoRewrite, "0"};
+  }
 
   void measure(const RedisPlace& place, const std::string& where) {
     for (const std::size_t connections : {1U, 4U}) two_phase(place, where, connections);
     latency(place, where);
+  }
+
+  void begin_side(const RedisPlace& place) const {
+    forget_all(place);
+    if (!smoke_) std::this_thread::sleep_for(kLogPatience);
   }
 
   std::vector<std::string> messages(std::size_t count) {
@@ -94,7 +111,7 @@ class RedisBench {
   }
 
   double by_hand(const RedisPlace& place, Style style, std::size_t connections, std::size_t count) {
-    forget_all(place);
+    begin_side(place);
     std::vector<std::vector<std::string>> parts;
     std::vector<std::unique_ptr<RedisByHand>> hands;
     for (std::size_t i = 0; i < connections; ++i) {
@@ -113,17 +130,20 @@ class RedisBench {
   static ConsumerRun plain_run() {
     ConsumerRun run;
     run.strategy = core::StrategyKind::kStateMachine;
-    run.handler = no_effect(false);
+    run.set_idle_handler(false);
     run.batch = kBatch;
     return run;
   }
 
   double with_semel(const RedisPlace& place, std::size_t connections) {
-    forget_all(place);
+    begin_side(place);
     const auto store = open_at(place);
     ConsumerRun run = plain_run();
     run.workers = static_cast<int>(connections);
-    return consume(*store, run, messages(many_));
+    const auto payloads = messages(many_);
+    const double rate = consume(*store, run, payloads);
+    if (smoke_) redeliver(*store, run, payloads);
+    return rate;
   }
 
   void two_phase(const RedisPlace& place, const std::string& where, std::size_t connections) {
@@ -148,7 +168,7 @@ class RedisBench {
     one.batch = 1;
     one.what = "1 / p50 of one message at a time; raw: a claim and a completion by scripts";
     one.raw = [&] {
-      forget_all(place);
+      begin_side(place);
       const auto hand = make_redis_by_hand(place, Style::kScripts);
       std::vector<double> all;
       for (const std::string& payload : messages(few_)) {
@@ -159,7 +179,7 @@ class RedisBench {
       return 1 / median(all);
     };
     one.semel = [&] {
-      forget_all(place);
+      begin_side(place);
       const auto store = open_at(place);
       ConsumerRun run = plain_run();
       run.at_a_time = 1;
@@ -174,7 +194,8 @@ class RedisBench {
   void bytes(const RedisPlace& place) {
     const std::string name = "bytes-per-record";
     if (!report_.wanted(name)) return;
-    forget_all(place);
+    set_running(name);
+    begin_side(place);
     const auto store = open_at(place);
     consume(*store, plain_run(), messages(few_));
     const long long before = memory_of(place);
@@ -186,6 +207,7 @@ class RedisBench {
   }
 
   Report report_;
+  const bool smoke_;
   const std::size_t rounds_;
   const std::size_t many_;
   const std::size_t few_;
@@ -196,6 +218,7 @@ class RedisBench {
 }  // namespace semel::bench
 
 int main(int argc, char** argv) {
-  const semel::bench::Options options = semel::bench::parse_options(argc, argv);
-  semel::bench::RedisBench(options).run(options);
+  return semel::bench::run_benchmark(argc, argv, [](const semel::bench::Options& options) {
+    semel::bench::RedisBench(options).run();
+  });
 }

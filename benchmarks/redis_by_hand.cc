@@ -4,12 +4,10 @@
 #include <hiredis/hiredis.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <string_view>
-#include <thread>
 
 #include "benchmarks/measure.h"
 #include "benchmarks/message_fields.h"
@@ -20,8 +18,6 @@ namespace {
 constexpr const char* kLeaseMs = "60000";
 constexpr const char* kTtlMs = "604800000";
 constexpr std::size_t kPrint = 16;
-// Under everysec a server writes its log to the disk so long after it was changed.
-constexpr std::chrono::milliseconds kLogPatience{1'500};
 
 constexpr const char* kClaim = R"lua(
 local time = redis.call('TIME')
@@ -220,7 +216,6 @@ void forget_all(const RedisPlace& place) {
       give_up("a replica of the Cluster does not follow");
     }
   }
-  std::this_thread::sleep_for(kLogPatience);
 }
 
 long long memory_of(const RedisPlace& place) {

@@ -45,8 +45,7 @@ class RedisByHand {
 
 std::unique_ptr<RedisByHand> make_redis_by_hand(const RedisPlace& place, Style style);
 
-// Returns when replicas and logs have nothing left to do. Ends the benchmark where the server
-// refuses it.
+// Returns when the replicas have followed. Ends the benchmark where the server refuses it.
 void forget_all(const RedisPlace& place);
 long long memory_of(const RedisPlace& place);
 

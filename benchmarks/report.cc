@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 
 #include "base/json.h"
 #include "benchmarks/measure.h"
@@ -35,8 +37,10 @@ Options parse_options(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const auto value = [&] { return i + 1 < argc ? std::string(argv[++i]) : std::string(); };
-    if (word == "--quick") {
-      options.quick = true;
+    if (word == "--smoke") {
+      options.length = Length::kSmoke;
+    } else if (word == "--quick") {
+      options.length = Length::kQuick;
     } else if (word == "-o" && value() == "json") {
       options.json = true;
     } else if (word == "--folder") {
@@ -49,8 +53,8 @@ Options parse_options(int argc, char** argv) {
       continue;
     } else {
       fmt::print(stderr,
-                 "usage: {} [--quick] [-o json] [--only CASE] [--preload RECORDS] --folder FOLDER "
-                 "[--program SEMEL]\nRECORDS: 1000000, 500k, 10M\n",
+                 "usage: {} [--quick | --smoke] [-o json] [--only CASE] [--preload RECORDS] "
+                 "--folder FOLDER [--program SEMEL]\nRECORDS: 1000000, 500k, 10M\n",
                  argv[0]);
       std::exit(64);
     }
@@ -58,7 +62,26 @@ Options parse_options(int argc, char** argv) {
   return options;
 }
 
+int run_benchmark(int argc, char** argv, const std::function<void(const Options&)>& benchmark) {
+  const Options options = parse_options(argc, argv);
+  try {
+    benchmark(options);
+  } catch (const std::exception& failed) {
+    give_up(failed.what());
+  }
+  return 0;
+}
+
 namespace {
+
+// A side that yields no rate did not do its work.
+double checked(const Case& measured, const char* name, const Side& side) {
+  set_running(fmt::format("{}, {}", measured.name, name));
+  const double rate = side();
+  if (!std::isfinite(rate) || rate <= 0) give_up(fmt::format("a rate of {}", rate));
+  set_running({});
+  return rate;
+}
 
 std::string rate(const std::optional<double>& value) {
   if (!value) return "-";
@@ -79,7 +102,13 @@ bool Report::wanted(const std::string& name) const {
 
 // The table goes where the document does not.
 void Report::header(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) fmt::print(options_.json ? stderr : stdout, "{}\n", line);
+  std::FILE* const out = options_.json ? stderr : stdout;
+  for (const std::string& line : machine(options_.folder)) fmt::print(out, "{}\n", line);
+  for (const std::string& line : lines) fmt::print(out, "{}\n", line);
+  if (options_.smoke()) fmt::print(out, "smoke: every case once; the figures mean nothing\n");
+#ifndef __OPTIMIZE__
+  fmt::print(out, "built without optimisation: the figures mean nothing\n");
+#endif
 }
 
 void Report::print_titles() {
@@ -103,9 +132,9 @@ void Report::run(const Case& measured, std::size_t rounds) {
   if (!wanted(measured.name)) return;
   std::vector<double> raw, naive, semel;
   for (std::size_t round = 0; round < rounds; ++round) {
-    if (measured.raw) raw.push_back(measured.raw());
-    if (measured.semel) semel.push_back(measured.semel());
-    if (measured.naive) naive.push_back(measured.naive());
+    if (measured.raw) raw.push_back(checked(measured, "raw", measured.raw));
+    if (measured.semel) semel.push_back(checked(measured, "semel", measured.semel));
+    if (measured.naive) naive.push_back(checked(measured, "naive", measured.naive));
   }
   const auto middle = [](const std::vector<double>& values) {
     return values.empty() ? std::nullopt : std::optional(median(values));
@@ -121,12 +150,21 @@ void Report::run(const Case& measured, std::size_t rounds) {
 void Report::add(const std::string& name, std::size_t batch, std::optional<double> raw,
                  std::optional<double> semel, std::optional<double> of_raw,
                  const std::string& what) {
+  for (const auto& value : {raw, semel}) {
+    if (value && (!std::isfinite(*value) || *value <= 0)) {
+      give_up(fmt::format("{}: {} is no result", name, *value));
+    }
+  }
   Row row{name, batch, raw, std::nullopt, semel, of_raw, std::nullopt};
   print(row, what);
   rows_.push_back(std::move(row));
 }
 
 void Report::finish() const {
+  if (rows_.empty()) give_up("no case has such a name");
+  if (options_.smoke()) {
+    fmt::print(stderr, "smoke: {} cases in {:.1f} s\n", rows_.size(), watch_.seconds());
+  }
   if (!options_.json) return;
   json::Writer out;
   const auto number = [&](std::string_view name, const std::optional<double>& value,

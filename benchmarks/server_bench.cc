@@ -16,31 +16,42 @@
 namespace semel::bench {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr Setting kEffects{};
+constexpr double kPatience = 60;  // seconds
+
+double seconds_of(std::chrono::milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
 
 }  // namespace
 
 ServerBench::ServerBench(const Options& options, MakePlace make_place)
     : options_(options),
+      rows_(options.pick<std::size_t>(1'000, 10'000, 10'000)),
       make_place_(std::move(make_place)),
       report_(options),
-      sizes_{options.quick ? 3U : 5U, options.quick ? 20'000U : 200'000U,
-             options.quick ? 1'500U : 10'000U, kRows},
-      stores_(report_, sizes_, [this] { return make_place_(kRows); }) {}
+      sizes_{.rounds = options.pick<std::size_t>(1, 3, 5),
+             .many = options.pick<std::size_t>(300, 20'000, 200'000),
+             .few = options.pick<std::size_t>(10, 1'500, 10'000),
+             .hot_rows = rows_,
+             .redeliver = options.smoke()},
+      stores_(report_, sizes_, [this] { return make_place_(rows_); }) {}
 
 void ServerBench::run(const std::string& server) {
-  std::vector<std::string> lines = machine(options_.folder);
-  lines.push_back(server);
-  lines.push_back(fmt::format(
-      "Semel {}; unix socket, {} byte messages, {} hot rows, {} rounds of {} (naive: {})",
-      version(), kPayload, kRows, sizes_.rounds, sizes_.many, sizes_.few));
-  report_.header(lines);
+  report_.header(
+      {server,
+       fmt::format(
+           "Semel {}; unix socket, {} byte messages, {} hot rows, {} rounds of {} (naive: {})",
+           version(), kPayload, rows_, sizes_.rounds, sizes_.many, sizes_.few)});
   stores_.fresh();
   constexpr std::size_t kEight = 8;
   stores_.naive_on(kEight);
   stores_.latency();
   for (const std::size_t rows : {10U, 100U, 1'000U, 10'000U}) hot_rows(rows);
-  const std::size_t there = options_.preload.value_or(options_.quick ? 200'000 : 10'000'000);
+  const std::size_t there =
+      options_.preload.value_or(options_.pick<std::size_t>(1'000, 200'000, 10'000'000));
   stores_.preloaded("preloaded-ordered", there, Keys::kOrdered);
   stores_.preloaded("preloaded-random", there, Keys::kRandom);
   purge();
@@ -88,37 +99,42 @@ void ServerBench::hot_rows(std::size_t rows) {
 void ServerBench::purge() {
   const std::string name = "purge-seconds";
   if (!report_.wanted(name)) return;
-  const auto place = make_place_(kRows);
+  set_running(name);
+  const auto place = make_place_(rows_);
   const auto store = place->open();
   // An eighth of it is one generation.
-  const std::chrono::seconds ttl(options_.quick ? 16 : 80);
+  const auto ttl = options_.pick<std::chrono::milliseconds>(800ms, 16s, 80s);
   constexpr int kGenerations = 8;
   ConsumerRun old =
       StoreBench::run_of({Work::kClaims, core::StrategyKind::kDedupTable, Keys::kOrdered});
   old.name = "old";
   old.ttl = ttl;
-  old.seconds = static_cast<double>(ttl.count()) / kGenerations + 1;
-  const std::size_t most = options_.quick ? 300'000 : 2'000'000;
+  old.seconds = seconds_of(ttl) / kGenerations + options_.pick(0.1, 1.0, 1.0);
+  const auto most = options_.pick<std::size_t>(20'000, 300'000, 2'000'000);
   Tally loaded;
   consume(*store, old, stores_.messages(most, Keys::kOrdered), &loaded);
   // It is sealed by a purge; from then on its time runs.
-  if (const auto sealed = store->purge(std::chrono::seconds(1)); !sealed) {
-    give_up(sealed.error().message);
-  }
-  std::this_thread::sleep_for(ttl + std::chrono::seconds(1));
+  const auto sealed = store->purge(std::chrono::seconds(1));
+  if (!sealed) give_up(sealed.error().message);
+  std::this_thread::sleep_for(ttl + ttl / kGenerations);
 
-  const auto fresh = stores_.messages(most, Keys::kOrdered);
+  auto fresh = stores_.messages(most, Keys::kOrdered);
   ConsumerRun other = StoreBench::run_of(kEffects);
-  other.seconds = 3;
-  double alone = 0, beside = 0;
-  alone = consume(*store, other, fresh);
-  const auto more = stores_.messages(most, Keys::kOrdered);
+  other.seconds = options_.pick(0.2, 3.0, 3.0);
+  Tally first, second;
+  double beside = 0;
+  const double alone = consume(*store, other, fresh, &first);
+  auto more = stores_.messages(most, Keys::kOrdered);
   const auto twin = place->open();
-  std::thread claims([&] { beside = consume(*twin, other, more); });
+  std::thread claims([&] { beside = consume(*twin, other, more, &second); });
   const Stopwatch watch;
-  std::size_t forgotten = 0;
+  std::size_t forgotten = sealed->records;
   double longest = 0;
-  while (watch.seconds() < 2 * other.seconds && forgotten < loaded.acked / 2) {
+  const std::size_t enough = options_.smoke() ? loaded.acked : loaded.acked / 2;
+  while (forgotten < enough) {
+    if (watch.seconds() > kPatience) {
+      give_up(fmt::format("{} of {} records were forgotten", forgotten, loaded.acked));
+    }
     const Stopwatch once;
     const auto report = store->purge(std::chrono::seconds(1));
     if (!report) give_up(report.error().message);
@@ -127,6 +143,9 @@ void ServerBench::purge() {
     if (report->records == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   claims.join();
+  fresh.resize(first.acked);
+  more.resize(second.acked);
+  StoreBench::check_sum(*place, more, sum_of_amounts(fresh));
   report_.add(
       name, kBatch, std::nullopt, longest, std::nullopt,
       fmt::format("s to forget {} of {} records; claims + UPDATE {:.0f}/s alone, {:.0f}/s beside",

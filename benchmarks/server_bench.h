@@ -28,6 +28,7 @@ class ServerBench {
   void purge();
 
   const Options options_;
+  const std::size_t rows_;
   const MakePlace make_place_;
   Report report_;
   const Sizes sizes_;

@@ -54,6 +54,11 @@ void SlowService::call(BytesView ordering_key, Completion completion) {
   ticks_[at].push_back({now, due, std::move(completion)});
 }
 
+std::size_t SlowService::answered() const {
+  const std::scoped_lock lock(mutex_);
+  return answered_;
+}
+
 double SlowService::asked_seconds() const {
   const std::scoped_lock lock(mutex_);
   return asked_seconds_;
@@ -81,6 +86,7 @@ void SlowService::take_due(Clock::time_point now, std::vector<Open>& due) {
     late_seconds_ += Seconds(now - open.due - std::max(in_completions, Clock::duration(0))).count();
   }
   open_ -= due.size();
+  answered_ += due.size();
 }
 
 void SlowService::serve() {

@@ -33,6 +33,8 @@ class SlowService {
   AsyncHandler handler();
   // Begins a call, which ends with `completion`.
   void call(BytesView ordering_key, Completion completion);
+  // How many calls were due and are answered, or are being answered.
+  std::size_t answered() const;
   // How long calls were to take, all of them together.
   double asked_seconds() const;
   // How much later they were answered, but for the time that completions took from this service's
@@ -61,6 +63,7 @@ class SlowService {
   std::size_t open_ = 0;
   std::uint64_t random_ = 1;
   Clock::time_point answered_from_, answered_until_;  // the last completions
+  std::size_t answered_ = 0;
   double asked_seconds_ = 0;
   double late_seconds_ = 0;
   bool ending_ = false;

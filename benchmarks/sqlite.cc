@@ -23,43 +23,48 @@ class SqliteBench {
   explicit SqliteBench(const Options& options)
       : options_(options),
         report_(options),
-        sizes_{options.quick ? 3U : 5U, options.quick ? 30'000U : 200'000U,
-               options.quick ? 1'500U : 20'000U, kHotRows},
+        sizes_{.rounds = options.pick<std::size_t>(1, 3, 5),
+               .many = options.pick<std::size_t>(300, 30'000, 200'000),
+               .few = options.pick<std::size_t>(10, 1'500, 20'000),
+               .hot_rows = kHotRows,
+               .redeliver = options.smoke()},
         stores_(report_, sizes_, [this] { return make_sqlite_place(new_path()); }) {}
 
-  int run() {
-    std::vector<std::string> lines = machine(options_.folder);
-    lines.push_back(
-        fmt::format("Semel {}, SQLite {}; WAL, synchronous=FULL, 32 MiB of cache each; {} byte "
-                    "messages, {} hot rows, {} rounds of {} (naive: {})",
-                    version(), sqlite3_libversion(), kPayload, kHotRows, sizes_.rounds, sizes_.many,
-                    sizes_.few));
-    report_.header(lines);
+  void run() {
+    report_.header(
+        {fmt::format("Semel {}, SQLite {}; WAL, synchronous=FULL, 32 MiB of cache each; {} byte "
+                     "messages, {} hot rows, {} rounds of {} (naive: {})",
+                     version(), sqlite3_libversion(), kPayload, kHotRows, sizes_.rounds,
+                     sizes_.many, sizes_.few)});
     stores_.fresh();
-    constexpr std::size_t kThere = 1'500'000;
-    stores_.preloaded("effects-preloaded", options_.preload.value_or(kThere), Keys::kRandom);
+    const auto there = options_.pick<std::size_t>(1'000, 1'500'000, 1'500'000);
+    stores_.preloaded("effects-preloaded", options_.preload.value_or(there), Keys::kRandom);
     stores_.latency();
     fairness();
     memory();
     report_.finish();
-    return 0;
   }
 
  private:
+  static void need(long long sum, long long expected) {
+    if (sum != expected) give_up(fmt::format("the accounts hold {} instead of {}", sum, expected));
+  }
   std::string new_path() { return fmt::format("{}/{}.db", options_.folder, ++files_); }
 
   // Two processes on one file, each with messages of its own: the slower one's part.
   void fairness() {
     const std::string name = "fairness-two-processes";
     if (!report_.wanted(name)) return;
+    set_running(name);
     std::vector<double> parts, totals, slower;
     for (std::size_t round = 0; round < sizes_.rounds; ++round) {
       const std::string path = new_path();
       const auto place = make_sqlite_place(path);
       place->open().reset();
-      const auto [first, second] = run_pair(path, options_.quick ? 1 : 5);
-      totals.push_back(first + second);
-      slower.push_back(std::min(first, second));
+      const auto [first, second] = run_pair(path, options_.pick(0.3, 1.0, 5.0));
+      need(place->sum(), first.sum + second.sum);
+      totals.push_back(first.rate + second.rate);
+      slower.push_back(std::min(first.rate, second.rate));
       parts.push_back(slower.back() / totals.back());
     }
     report_.add(name, kBatch, median(totals), median(slower), median(parts),
@@ -70,10 +75,12 @@ class SqliteBench {
   void memory() {
     const std::string name = "memory-file-mib";
     if (!report_.wanted(name)) return;
-    const std::size_t bytes = options_.quick ? 50'000'000 : 1'000'000'000;
+    set_running(name);
+    const auto bytes = options_.pick<std::size_t>(1'000'000, 50'000'000, 1'000'000'000);
     const std::string path = new_path();
     const auto place = make_sqlite_place(path);
     const FileRun run = run_file(options_.program, options_.folder, path, bytes);
+    need(place->sum(), run.sum);
     report_.add(name, kBatch, std::nullopt, run.peak_mib, std::nullopt,
                 fmt::format("MiB at most, semel run over {} MB in {:.1f} s", bytes / 1'000'000,
                             run.seconds));
@@ -93,5 +100,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == semel::bench::kPairMember) {
     return semel::bench::run_pair_member(argc, argv);
   }
-  return semel::bench::SqliteBench(semel::bench::parse_options(argc, argv)).run();
+  return semel::bench::run_benchmark(argc, argv, [](const semel::bench::Options& options) {
+    semel::bench::SqliteBench(options).run();
+  });
 }

@@ -138,6 +138,7 @@ class SqliteByHand final : public ByHand {
     for (std::size_t i = 0; i < count; ++i) parser_.parse(payloads[i], fields_[i]);
     if (work_ == Work::kTwoPhase) claim_all(count);
     begin_->run();
+    std::size_t handled = 0;
     const long long time = now();
     for (std::size_t i = 0; i < count; ++i) {
       Fields& fields = fields_[i];
@@ -156,11 +157,17 @@ class SqliteByHand final : public ByHand {
         effect_->number(2, fields.account);
         effect_->run();
       }
+      ++handled;
     }
     commit_->run();
+    need(handled, count);
   }
 
  private:
+  static void need(std::size_t handled, std::size_t count) {
+    if (handled != count) bench::give_up(fmt::format("{} of {} keys were new", handled, count));
+  }
+
   static std::unique_ptr<Prepared> prepare(SqliteConnection& connection, const char* sql) {
     return std::make_unique<Prepared>(connection, sql);
   }
@@ -198,6 +205,7 @@ class SqliteByHand final : public ByHand {
 class SqlitePlace final : public Place {
  public:
   explicit SqlitePlace(std::string path) : path_(std::move(path)) {
+    remove_files();  // A run that failed leaves them.
     SqliteConnection connection(path_, "FULL");
     connection.run("CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)");
     connection.run(
@@ -205,13 +213,7 @@ class SqlitePlace final : public Place {
                     "INSERT INTO account SELECT i, 0 FROM n",
                     kHotRows - 1));
   }
-  ~SqlitePlace() override {
-    std::error_code ignored;
-    const std::filesystem::path file(path_);
-    for (const auto& entry : std::filesystem::directory_iterator(file.parent_path(), ignored)) {
-      if (entry.path().string().starts_with(path_)) std::filesystem::remove(entry.path(), ignored);
-    }
-  }
+  ~SqlitePlace() override { remove_files(); }
 
   std::unique_ptr<ByHand> by_hand(Work work) const override {
     return std::make_unique<SqliteByHand>(path_, work);
@@ -226,8 +228,20 @@ class SqlitePlace final : public Place {
   long long sum() const override {
     return SqliteConnection(path_, "FULL").number("SELECT sum(balance) FROM account");
   }
+  std::size_t processed() const override {
+    return static_cast<std::size_t>(
+        SqliteConnection(path_, "FULL").number("SELECT count(*) FROM processed"));
+  }
 
  private:
+  void remove_files() const {
+    std::error_code ignored;
+    const std::filesystem::path file(path_);
+    for (const auto& entry : std::filesystem::directory_iterator(file.parent_path(), ignored)) {
+      if (entry.path().string().starts_with(path_)) std::filesystem::remove(entry.path(), ignored);
+    }
+  }
+
   const std::string path_;
 };
 

@@ -19,8 +19,9 @@ bool has_effect(const Setting& setting) {
 
 }  // namespace
 
-void StoreBench::check_sum(const Place& place, const std::vector<std::string>& payloads) {
-  const long long sum = place.sum();
+void StoreBench::check_sum(const Place& place, const std::vector<std::string>& payloads,
+                           long long before) {
+  const long long sum = place.sum() - before;
   const long long expected = sum_of_amounts(payloads);
   if (sum != expected) give_up(fmt::format("the accounts hold {} instead of {}", sum, expected));
 }
@@ -28,7 +29,11 @@ void StoreBench::check_sum(const Place& place, const std::vector<std::string>& p
 ConsumerRun StoreBench::run_of(const Setting& setting) {
   ConsumerRun run;
   run.strategy = setting.strategy;
-  run.handler = has_effect(setting) ? effect_handler() : no_effect(setting.work == Work::kClaims);
+  if (has_effect(setting)) {
+    run.handler = effect_handler();
+  } else {
+    run.set_idle_handler(setting.work == Work::kClaims);
+  }
   run.batch = kBatch;
   return run;
 }
@@ -38,6 +43,17 @@ double StoreBench::by_hand(const Setting& setting, std::size_t count, std::size_
   const auto payloads = messages(count, setting.keys);
   const double rate = place->by_hand(setting.work)->consume(payloads, batch);
   if (has_effect(setting)) check_sum(*place, payloads);
+  if (const std::size_t processed = place->processed(); processed != count) {
+    give_up(fmt::format("{} of {} messages were recorded", processed, count));
+  }
+  return rate;
+}
+
+double StoreBench::deliver(Store& store, const Setting& setting,
+                           const std::vector<std::string>& payloads) {
+  const ConsumerRun run = run_of(setting);
+  const double rate = consume(store, run, payloads);
+  if (sizes_.redeliver) redeliver(store, run, payloads);
   return rate;
 }
 
@@ -45,7 +61,7 @@ double StoreBench::with_semel(const Setting& setting, std::size_t count) {
   const auto place = make_place_();
   const auto payloads = messages(count, setting.keys);
   auto store = place->open();
-  const double rate = consume(*store, run_of(setting), payloads);
+  const double rate = deliver(*store, setting, payloads);
   store.reset();
   if (has_effect(setting)) check_sum(*place, payloads);
   return rate;
@@ -113,9 +129,22 @@ void StoreBench::among(const std::string& name, const Place& place, Store& store
   one.batch = kBatch;
   one.what = fmt::format("{}, {} records there before", what, there);
   const auto hand = place.by_hand(setting.work);
-  one.raw = [&] { return hand->consume(messages(sizes_.many, setting.keys), kBatch); };
-  one.naive = [&] { return hand->consume(messages(sizes_.few, setting.keys), 1); };
-  one.semel = [&] { return consume(store, run_of(setting), messages(sizes_.many, setting.keys)); };
+  const auto checked = [&](std::size_t count, const auto& side) {
+    const auto payloads = messages(count, setting.keys);
+    const long long before = place.sum();
+    const double rate = side(payloads);
+    if (has_effect(setting)) check_sum(place, payloads, before);
+    return rate;
+  };
+  const auto hand_in = [&](std::size_t batch) {
+    return [&hand, batch](const auto& payloads) { return hand->consume(payloads, batch); };
+  };
+  one.raw = [&] { return checked(sizes_.many, hand_in(kBatch)); };
+  one.naive = [&] { return checked(sizes_.few, hand_in(1)); };
+  one.semel = [&] {
+    return checked(sizes_.many,
+                   [&](const auto& payloads) { return deliver(store, setting, payloads); });
+  };
   report_.run(one, sizes_.rounds);
   one.name += "-of-empty";
   one.what = fmt::format("{}; raw: Semel on an empty table", what);
@@ -144,7 +173,11 @@ void StoreBench::naive_on(std::size_t connections) {
       threads.emplace_back([&, i] { hands[i]->consume(parts[i], 1); });
     }
     for (std::thread& thread : threads) thread.join();
-    return static_cast<double>(connections * sizes_.few) / watch.seconds();
+    const double rate = static_cast<double>(connections * sizes_.few) / watch.seconds();
+    std::vector<std::string> all;
+    for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+    check_sum(*place, all);
+    return rate;
   };
   one.semel = [&] { return with_semel(setting, sizes_.many); };
   report_.run(one, sizes_.rounds);
@@ -158,7 +191,10 @@ void StoreBench::latency() {
   one.what = "1 / p50 of one message at a time, raw: one transaction";
   one.raw = [&] {
     const auto place = make_place_();
-    return 1 / median(place->by_hand(setting.work)->latencies(messages(sizes_.few, setting.keys)));
+    const auto payloads = messages(sizes_.few, setting.keys);
+    const double middle = median(place->by_hand(setting.work)->latencies(payloads));
+    check_sum(*place, payloads);
+    return 1 / middle;
   };
   one.semel = [&] {
     const auto place = make_place_();
@@ -166,7 +202,10 @@ void StoreBench::latency() {
     ConsumerRun run = run_of(setting);
     run.at_a_time = 1;
     Tally tally;
-    consume(*store, run, messages(sizes_.few, setting.keys), &tally);
+    const auto payloads = messages(sizes_.few, setting.keys);
+    consume(*store, run, payloads, &tally);
+    store.reset();
+    check_sum(*place, payloads);
     return 1 / median(tally.latencies);
   };
   report_.run(one, sizes_.rounds);

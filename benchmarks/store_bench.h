@@ -32,6 +32,7 @@ struct Sizes {
   std::size_t many = 0;      // messages of a round in batches
   std::size_t few = 0;       // of a round one by one
   std::size_t hot_rows = 0;  // accounts the effects fall on
+  bool redeliver = false;    // after the measurement every message comes again, and changes nothing
 };
 
 // Each round has a place of its own.
@@ -54,8 +55,10 @@ class StoreBench {
     return make_payloads(count, keys, ++seed_, sizes_.hot_rows);
   }
   static ConsumerRun run_of(const Setting& setting);
-  // Ends the benchmark where the effects are not those of these messages, each once.
-  static void check_sum(const Place& place, const std::vector<std::string>& payloads);
+  // Ends the benchmark unless the effects are those of these messages, each once, on accounts that
+  // held `before`.
+  static void check_sum(const Place& place, const std::vector<std::string>& payloads,
+                        long long before = 0);
 
  private:
   void fill(const Place& place, Store& store, std::size_t there, Keys keys);
@@ -63,6 +66,7 @@ class StoreBench {
              std::size_t there);
   double by_hand(const Setting& setting, std::size_t count, std::size_t batch);
   double with_semel(const Setting& setting, std::size_t count);
+  double deliver(Store& store, const Setting& setting, const std::vector<std::string>& payloads);
 
   Report& report_;
   const Sizes sizes_;

@@ -33,7 +33,7 @@ class TimedSource final : public Source {
   Result<void> settle(std::span<const Settlement> settlements) override {
     auto settled = source_->settle(settlements);
     const std::scoped_lock lock(mutex_);
-    if (!watch_) return settled;
+    if (!watch_ || !settled) return settled;
     times_.settled += settlements.size();
     times_.seconds = watch_->seconds();
     return settled;
@@ -55,7 +55,10 @@ class TimedSource final : public Source {
   std::optional<Stopwatch> watch_;
 };
 
-void wait_for_more(Source& source) {
+constexpr double kPatience = 30;  // seconds
+
+void wait_for_more(Source& source, const Stopwatch& idle) {
+  if (idle.seconds() > kPatience) give_up("the source brings nothing");
   const Wakeup wakeup = source.wakeup();
   pollfd entry{wakeup.fd, POLLIN, 0};
   ::poll(&entry, 1, wakeup.due_in ? static_cast<int>(wakeup.due_in->count()) : 1'000);
@@ -71,20 +74,26 @@ double source_alone(std::unique_ptr<Source> source, std::size_t messages) {
   SourceTimes times;
   const auto watched = timed(std::move(source), times);
   std::vector<Settlement> settlements;
+  Stopwatch idle;
   while (times.settled < messages) {
     auto received = watched->receive({});
     if (!received) give_up(received.error().message);
     if (received->arrivals.empty()) {
-      wait_for_more(*watched);
+      wait_for_more(*watched, idle);
       continue;
     }
+    idle = Stopwatch();
     settlements.clear();
     for (const Arrival& arrival : received->arrivals) {
       settlements.push_back({arrival.tag, Settlement::Kind::kAck, {}});
     }
-    (void)watched->settle(settlements);
+    if (const auto settled = watched->settle(settlements); !settled) {
+      give_up(settled.error().message);
+    }
   }
-  (void)watched->close(std::chrono::seconds(5));
+  if (const auto closed = watched->close(std::chrono::seconds(5)); !closed) {
+    give_up(closed.error().message);
+  }
   return times.rate();
 }
 
@@ -102,8 +111,13 @@ double through_engine(std::unique_ptr<Source> source, std::size_t messages) {
   const auto store = make_memory_store({kBatch, nullptr});
   ConsumerRun run;
   run.strategy = core::StrategyKind::kNatural;
-  run.handler = no_effect(false);
-  return through_consumer(*store, run, std::move(source), messages);
+  run.set_idle_handler(false);
+  const double rate = through_consumer(*store, run, std::move(source), messages);
+  if (*run.calls < messages) {
+    give_up(
+        fmt::format("the handler was called for {} of {} messages", run.calls->load(), messages));
+  }
+  return rate;
 }
 
 }  // namespace semel::bench

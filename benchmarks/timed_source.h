@@ -21,7 +21,8 @@ struct SourceTimes {
 std::unique_ptr<Source> timed(std::unique_ptr<Source> source, SourceTimes& times);
 
 // Both: messages per second, from the first that came to the last of `messages` that was settled.
-// Received and settled at once, as an engine does that has nothing to do.
+// Received and settled at once, as an engine does that has nothing to do. Gives up if the source
+// brings nothing for long.
 double source_alone(std::unique_ptr<Source> source, std::size_t messages);
 // Through a consumer, to the source's end.
 double through_consumer(Store& store, const ConsumerRun& run, std::unique_ptr<Source> source,
