@@ -5,6 +5,7 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -25,6 +26,7 @@ std::string& running() {
 void set_running(std::string what) { running() = std::move(what); }
 
 void give_up(const std::string& why) {
+  std::fflush(stdout);  // The message comes last.
   const std::string& where = running();
   fmt::print(stderr, "benchmark failed: {}{}{}\n", where, where.empty() ? "" : ": ", why);
   std::exit(70);
