@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Setting kEffects{};
-constexpr double kPatience = 60;  // seconds
+constexpr double kLongestCase = 60;  // seconds
 
 double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
@@ -132,7 +132,7 @@ void ServerBench::purge() {
   double longest = 0;
   const std::size_t enough = options_.smoke() ? loaded.acked : loaded.acked / 2;
   while (forgotten < enough) {
-    if (watch.seconds() > kPatience) {
+    if (watch.seconds() > kLongestCase) {
       give_up(fmt::format("{} of {} records were forgotten", forgotten, loaded.acked));
     }
     const Stopwatch once;

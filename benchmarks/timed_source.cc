@@ -55,10 +55,10 @@ class TimedSource final : public Source {
   std::optional<Stopwatch> watch_;
 };
 
-constexpr double kPatience = 30;  // seconds
+constexpr double kLongestSilence = 30;  // seconds
 
 void wait_for_more(Source& source, const Stopwatch& idle) {
-  if (idle.seconds() > kPatience) give_up("the source brings nothing");
+  if (idle.seconds() > kLongestSilence) give_up("the source brings nothing");
   const Wakeup wakeup = source.wakeup();
   pollfd entry{wakeup.fd, POLLIN, 0};
   ::poll(&entry, 1, wakeup.due_in ? static_cast<int>(wakeup.due_in->count()) : 1'000);

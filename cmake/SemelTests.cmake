@@ -1,6 +1,6 @@
 # Tests: suites, the programs that hold them, and the builds that run these.
 #
-#   semel_test_suite(core PROGRAM unit SOURCES a_test.cc DEPENDS core test_support BUILDS asan)
+#   semel_test_suite(core PROGRAM unit SOURCES x_test.cc DEPENDS core test_support BUILDS asan)
 #   semel_test_program(unit LABEL unit BUILDS asan tsan)
 #
 # A suite is compiled once in a build, whichever programs hold it. A program has several suites, since
