@@ -27,7 +27,7 @@ function(semel_test_code target)
   if(NOT TARGET semel_test_pch)
     file(WRITE ${CMAKE_BINARY_DIR}/semel_test_pch.cc "")
     add_library(semel_test_pch OBJECT ${CMAKE_BINARY_DIR}/semel_test_pch.cc)
-    target_link_libraries(semel_test_pch PRIVATE semel_flags fmt::fmt GTest::gtest)
+    target_link_libraries(semel_test_pch PRIVATE semel_flags semel_contract tl::expected fmt::fmt GTest::gtest)
     target_compile_options(semel_test_pch PRIVATE -O0)
     target_precompile_headers(semel_test_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h <gtest/gtest.h>)
     # The compiler takes a precompiled header only where code is placed in the same way.

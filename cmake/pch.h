@@ -17,8 +17,9 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <tl/expected.hpp>
 #include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include <semel/result.h>

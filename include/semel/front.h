@@ -57,7 +57,7 @@ struct MemoryFrontOptions {
 };
 
 // In this process alone, and forgotten with it. Its memory is taken when it is made.
-std::unique_ptr<FrontWindow> make_memory_front(MemoryFrontOptions options = {});
+[[nodiscard]] std::unique_ptr<FrontWindow> make_memory_front(MemoryFrontOptions options = {});
 
 // For how long a process goes by the secret it last saw in the store.
 inline constexpr std::chrono::milliseconds kFrontTrusted{3'000};

@@ -31,7 +31,7 @@
 namespace semel {
 
 // The digest that stands for `content` when a key is met again.
-Fingerprint fingerprint_of(BytesView content) noexcept;
+[[nodiscard]] Fingerprint fingerprint_of(BytesView content) noexcept;
 
 struct GuardOptions {
   std::string consumer;  // first half of every record's key; [a-z][a-z0-9_-]{0,62}

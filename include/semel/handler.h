@@ -67,7 +67,7 @@ using ApplyHandler = std::function<Verdict(const Message&, const Bytes& answer, 
 // Makes a Handler of any callable taking (Message), (Message, Attempt), (Message, Transaction),
 // (Message, Attempt, Completion) or (span of messages, span of attempts).
 template <class F>
-Handler make_handler(F f) {
+[[nodiscard]] Handler make_handler(F f) {
   if constexpr (std::is_invocable_r_v<Verdict, F&, const Message&, Transaction&>) {
     return TransactionalHandler(std::move(f));
   } else if constexpr (std::is_invocable_v<F&, const Message&, const Attempt&, Completion>) {

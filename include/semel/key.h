@@ -39,7 +39,7 @@ struct Key {
   // lower case. Each is greater than those that this process made before it, as text and as id; a
   // child of fork() repeats none of its parent's. It tells when it was made, and is no secret. Safe
   // from any thread.
-  static Bytes random();
+  [[nodiscard]] static Bytes random();
 };
 
 // A digest of what a message says; compared before anything else when a key is met again. All zero

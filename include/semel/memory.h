@@ -18,6 +18,6 @@ struct MemoryOptions {
 };
 
 // Loses everything with the process. Facets: all but `transactional`, `runs` and `live`.
-std::unique_ptr<Store> make_memory_store(MemoryOptions options = {});
+[[nodiscard]] std::unique_ptr<Store> make_memory_store(MemoryOptions options = {});
 
 }  // namespace semel

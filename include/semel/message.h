@@ -23,7 +23,8 @@ struct Header {
 using Headers = std::vector<Header>;
 
 // The value of `name` in `headers`, or nothing. The first one wins where a name repeats.
-std::optional<BytesView> find_header(const Headers& headers, std::string_view name) noexcept;
+[[nodiscard]] std::optional<BytesView> find_header(const Headers& headers,
+                                                   std::string_view name) noexcept;
 
 // Thrown by Message's JSON accessors: the payload lacks the member or it has another type. Uncaught
 // in a handler it makes the message a dead letter with reason `payload.invalid`, at once: the same

@@ -22,10 +22,9 @@
 #include <string_view>
 #include <vector>
 
-#include <tl/expected.hpp>
-
 #include <semel/held_message.h>
 #include <semel/message.h>
+#include <semel/result.h>
 #include <semel/store.h>
 
 namespace semel {
@@ -119,7 +118,7 @@ class Producer {
   SendResult send(const HeldMessage& message);
   // Many at a time, which costs little more than one: a result for each, in their order. Those that
   // need a second try may come after later ones.
-  std::vector<SendResult> send(std::span<const HeldMessage> messages);
+  [[nodiscard]] std::vector<SendResult> send(std::span<const HeldMessage> messages);
 
  private:
   class Impl;

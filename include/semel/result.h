@@ -1,10 +1,22 @@
 // Result<T>: a value, or the Error that kept it from being made. Ports return it and never throw.
 #pragma once
 
-#include <tl/expected.hpp>
 #include <utility>
 
 #include <semel/error.h>
+
+// An alias cannot be [[nodiscard]], and the class behind it is not: it is declared so here, before
+// its own header defines it. A discarded Result is then a warning of the compiler wherever it comes
+// from: a function, a lambda, a std::function. In a file that includes <tl/expected.hpp> before any
+// header of Semel it is too late for the attribute, and the compiler says nothing.
+#ifndef TL_EXPECTED_HPP
+namespace tl {
+template <class T, class E>
+class [[nodiscard]] expected;
+}  // namespace tl
+#endif
+
+#include <tl/expected.hpp>
 
 namespace semel {
 
@@ -12,7 +24,7 @@ template <class T>
 using Result = tl::expected<T, Error>;
 
 // `return failure(...)` from a function that returns any Result.
-inline tl::unexpected<Error> failure(Error error) {
+[[nodiscard]] inline tl::unexpected<Error> failure(Error error) {
   return tl::unexpected<Error>(std::move(error));
 }
 

@@ -26,8 +26,8 @@ using KeyFunction = std::function<std::optional<Bytes>(const Arrival&)>;
 class Runner {
  public:
   // Reads a config. Throws SemelError whose message holds every error of the file.
-  static Runner from_file(const std::string& path);
-  static Runner from_text(std::string_view yaml);
+  [[nodiscard]] static Runner from_file(const std::string& path);
+  [[nodiscard]] static Runner from_text(std::string_view yaml);
 
   ~Runner();
   Runner(Runner&&) noexcept;
@@ -61,7 +61,7 @@ class Runner {
 
   // Runs until stopped, or SIGTERM or SIGINT, drains, and returns an exit code: 0, 69 the store or
   // a source is unreachable, 70 a transactional handler hung, 78 the config cannot be run.
-  int run();
+  [[nodiscard]] int run();
   // Begins the drain; from any thread. A second call hurries it.
   void stop() noexcept;
 

@@ -98,7 +98,7 @@ struct RecordedStatement {
 using StatementList = std::vector<RecordedStatement>;
 
 // What a statement that did `count` and `rows` has missed of what was declared for it.
-std::optional<Otherwise> miss_of(const RecordedStatement& recorded, std::int64_t count,
-                                 const Rows& rows) noexcept;
+[[nodiscard]] std::optional<Otherwise> miss_of(const RecordedStatement& recorded,
+                                               std::int64_t count, const Rows& rows) noexcept;
 
 }  // namespace semel

@@ -22,7 +22,8 @@ struct Publication {
   HeldMessage message;
 };
 
-struct Verdict {
+// [[nodiscard]]: a verdict that is not returned changes nothing.
+struct [[nodiscard]] Verdict {
   enum class Kind {
     kDone,     // the effect is made; record it
     kRetry,    // not this time; run it again later
@@ -48,7 +49,7 @@ struct Verdict {
   std::vector<Publication> publications;
 
   // done().publish("mails", {…}).publish("audit", {…})
-  Verdict&& publish(std::string destination, HeldMessage message) && {
+  [[nodiscard]] Verdict&& publish(std::string destination, HeldMessage message) && {
     publications.push_back({std::move(destination), std::move(message)});
     return std::move(*this);
   }

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include <tl/expected.hpp>
+#include <semel/result.h>
 
 namespace semel::cli {
 

@@ -115,6 +115,7 @@ std::function<Result<bool>(const Message&)> look_of(const ConsumerBuild& build, 
       Rows query(const RecordedStatement&, StatementList&) override { return {}; }
     } none;
     Transaction recording(none, Attempt{});
+    // Its verdict is the same always: it only records.
     (void)record(message, recording);
     UnitOptions options;
     options.only_looks = true;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tl/expected.hpp>
+#include <semel/result.h>
 
 namespace semel::core {
 

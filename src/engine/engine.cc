@@ -131,6 +131,7 @@ void RunningEngine::begin_marker() {
 
 // What waits in the store must be known before anything that stands behind it is received.
 void RunningEngine::load_lines() {
+  // Where it was not answered the run has ended, and receives nothing.
   (void)ask_store([&] { return order_.load(); }, IfRejected::kEnd);
 }
 
@@ -144,6 +145,7 @@ bool RunningEngine::look_after_order() {
 void RunningEngine::end_marker(bool suspects_left) {
   RunMarkers* runs = parts_.store->facets().runs;
   if (runs == nullptr || options_.dry_run || suspects_left) return;
+  // A marker that stays makes the next run careful, and nothing else.
   (void)runs->end(options_.number);
 }
 

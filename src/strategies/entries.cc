@@ -60,6 +60,7 @@ std::optional<Claim> ConfirmEntry::look_again(const Message& message) noexcept {
   if (!claims || claims->size() != 1) return std::nullopt;
   if (const auto* acquired = std::get_if<Acquired>(&claims->front())) {
     const Finish finish = not_started(acquired->lease);
+    // Where this fails the lease ends by itself.
     (void)context_.store->finish({&finish, 1});
   }
   return std::move(claims->front());

@@ -54,7 +54,7 @@ OWNERS = {
     "fmt/": ("src/", "tests/", "benchmarks/", "cmake/"),
     "gtest/": ("tests/",),
     "benchmark/": ("benchmarks/",),
-    "tl/": ("",),
+    "tl/": ("include/semel/result.h",),  # marks what it declares as [[nodiscard]]
     "semel/": ("",),
 }
 # Headers of the system: fine anywhere but in the pure rooms, which have a list of their own.
@@ -135,7 +135,7 @@ def purity(tree):
 
 # What stands in the first column: clang-format indents nothing in a namespace, and all else.
 SCOPE = re.compile(r"^(?:(?:inline )?namespace(?P<space> [a-z0-9_:]+)? \{|(?P<end>\}  // namespace))|"
-                   r"^(?:class|struct|enum class|union) (?P<type>[A-Z]\w*)\b(?!::)[^;(]*\{", re.MULTILINE)
+                   r"^(?:class|struct|enum class|union) (?:SEMEL_\w+(?:\([^)]*\))? |\[\[\w+\]\] )*(?P<type>[A-Z]\w*)\b(?!::)[^;(]*\{", re.MULTILINE)
 
 
 def twins(tree):

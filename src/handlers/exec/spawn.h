@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-#include <tl/expected.hpp>
+#include <semel/result.h>
 
 #include "system/descriptor.h"
 

@@ -68,6 +68,7 @@ Result<RowGuard> make_lock_guard(const core::LockSpec& spec, core::RowLocks lock
   if (!record) return failure(std::move(record.error()));
   return RowGuard([record = *std::move(record), rule = core::done_rule()](
                       const Message& message, Transaction& transaction) {
+    // Its verdict is the same always: it only records.
     (void)record(message, transaction);
     RecordedStatement& recorded = transaction.recorded().back();
     recorded.lock = name_of(recorded);
@@ -88,6 +89,7 @@ Result<RowGuard> make_version_guard(const core::VersionSpec& spec, core::RowLock
        missing = spec.missing,
        written = core::written_rule()](const Message& message, Transaction& transaction) {
         const std::int64_t version = version_of(from, message);
+        // Its verdict is the same always: it only records.
         (void)record(message, transaction);
         transaction.recorded().back().rule = core::version_rule(version, missing);
         transaction.judge_first_write(table, written);
