@@ -3,19 +3,19 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 
 #include <semel/environment.h>
 #include <semel/key.h>
 
 #include "base/uuid7.h"
+#include "system/mutex.h"
 
 namespace semel {
 namespace {
 
 struct Keys {
-  std::mutex mutex;
-  Uuid7Sequence sequence;
+  system::Mutex mutex;
+  Uuid7Sequence sequence SEMEL_GUARDED_BY(mutex);
 };
 
 Keys& keys() noexcept {
@@ -25,9 +25,9 @@ Keys& keys() noexcept {
 
 // A child begins a sequence of its own: in the millisecond of the fork its counter would go on from
 // the parent's, which the parent does too. Held over the fork, so that no other thread has it.
-void hold() { keys().mutex.lock(); }
-void let_go() { keys().mutex.unlock(); }
-void begin_anew() {
+void hold() SEMEL_ACQUIRE(keys().mutex) { keys().mutex.lock(); }
+void let_go() SEMEL_RELEASE(keys().mutex) { keys().mutex.unlock(); }
+void begin_anew() SEMEL_RELEASE(keys().mutex) {
   keys().sequence = Uuid7Sequence();
   keys().mutex.unlock();
 }
@@ -48,7 +48,7 @@ Bytes Key::random() {
   const Uuid7Sequence::Chance chance{random.next(), random.next()};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto time = std::chrono::duration_cast<milliseconds>(now).count();
-  const std::scoped_lock lock(keys().mutex);
+  const system::MutexLock lock(keys().mutex);
   return keys().sequence.next(static_cast<std::uint64_t>(time), chance);
 }
 
