@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <mutex>
 #include <utility>
 #include <variant>
 
@@ -13,6 +12,7 @@
 #include "handlers/sql/sql_handler.h"
 #include "sources/sources.h"
 #include "strategies/strategies.h"
+#include "system/mutex.h"
 
 namespace semel::bench {
 
@@ -56,7 +56,7 @@ std::pair<double, engine::Ended> run_engine(Store& store, const ConsumerRun& run
 
   Silent silent;
   Observer& observer = run.observer != nullptr ? *run.observer : silent;
-  std::mutex suspect_gate;
+  system::Mutex suspect_gate;
   engine::EngineParts parts;
   parts.store = &store;
   parts.sources.push_back(std::move(source));

@@ -13,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "sources/sources.h"
+#include "system/mutex.h"
 #include "tests/support/builders.h"
 #include "tests/support/fault_store.h"
 #include "tests/support/memory_source.h"
@@ -84,7 +85,7 @@ class HeldRoomTest : public testing::Test {
   ConsumerNumber number_{};
   test::MemoryTopic topic_;
   test::RecordingObserver observer_;
-  std::mutex gate_;
+  system::Mutex gate_;
 };
 
 TEST_F(HeldRoomTest, WhatTheSourcesHaveWaitsThereWhileTheStoreHasEnough) {

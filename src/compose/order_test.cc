@@ -12,6 +12,7 @@
 #include "core/intake.h"
 #include "engine/engine.h"
 #include "sources/sources.h"
+#include "system/mutex.h"
 #include "tests/support/builders.h"
 #include "tests/support/fault_store.h"
 #include "tests/support/memory_source.h"
@@ -115,7 +116,7 @@ class EngineOrderTest : public testing::Test {
   ConsumerNumber number_{};
   MemoryTopic topic_;
   test::RecordingObserver observer_;
-  std::mutex gate_;
+  system::Mutex gate_;
   std::mutex mutex_;
   std::map<std::string, std::pair<int, milliseconds>> failing_;
   Names tries_, effects_;

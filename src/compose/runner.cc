@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <mutex>
 
 #include <semel/guarantee.h>
 
 #include "compose/compose.h"
 #include "compose/signals.h"
 #include "core/step_key.h"
+#include "system/mutex.h"
 
 namespace semel {
 
@@ -49,9 +49,9 @@ class Runner::Impl {
 
   config::Config config;
   compose::ServiceOptions options;
-  std::mutex mutex;
-  compose::Service* running = nullptr;
-  int stops = 0;
+  system::Mutex mutex;
+  compose::Service* running SEMEL_GUARDED_BY(mutex) = nullptr;
+  int stops SEMEL_GUARDED_BY(mutex) = 0;
 };
 
 Runner Runner::from_file(const std::string& path) {
@@ -145,19 +145,19 @@ int Runner::run() {
     return error.kind == ErrorKind::kRejected ? kExitConfig : compose::kExitUnavailable;
   }
   {
-    std::lock_guard lock(impl_->mutex);
+    const system::MutexLock lock(impl_->mutex);
     impl_->running = service->get();
     for (int i = 0; i < impl_->stops; ++i) impl_->running->stop();
   }
   const int code = (*service)->run();
-  std::lock_guard lock(impl_->mutex);
+  const system::MutexLock lock(impl_->mutex);
   impl_->running = nullptr;
   std::erase(impl_->options.observers, &complaints);
   return code;
 }
 
 void Runner::stop() noexcept {
-  std::lock_guard lock(impl_->mutex);
+  const system::MutexLock lock(impl_->mutex);
   ++impl_->stops;
   if (impl_->running != nullptr) impl_->running->stop();
 }

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstdio>
 #include <deque>
-#include <mutex>
 #include <thread>
 
 #include <semel/held_messages.h>
@@ -20,6 +18,7 @@
 #include "compose/outbox.h"
 #include "compose/purge_pace.h"
 #include "engine/engine.h"
+#include "system/mutex.h"
 
 namespace semel::compose {
 
@@ -71,7 +70,7 @@ class Housekeeper {
       : store_(store), freed_(std::move(freed)), thread_([this] { loop(); }) {}
   ~Housekeeper() {
     {
-      std::lock_guard lock(mutex_);
+      const system::MutexLock lock(mutex_);
       ending_ = true;
     }
     wake_.notify_all();
@@ -81,11 +80,12 @@ class Housekeeper {
   Housekeeper& operator=(const Housekeeper&) = delete;
 
  private:
-  void loop() {
+  void loop() SEMEL_EXCLUDES(mutex_) {
     RunMarkers* runs = store_.facets().runs;
-    std::unique_lock lock(mutex_);
+    system::RelockableLock lock(mutex_);
     PurgePace pace;
-    while (!wake_.wait_for(lock, PurgePace::kTurn, [&] { return ending_; })) {
+    while (!wake_.wait_for(mutex_, PurgePace::kTurn,
+                           [&]() SEMEL_REQUIRES(mutex_) { return ending_; })) {
       lock.unlock();
       // What fails here is tried again at the next turn; the engines tell of a store that is away.
       if (runs != nullptr && runs->sweep().value_or(false)) freed_();
@@ -99,9 +99,9 @@ class Housekeeper {
 
   Store& store_;
   std::function<void()> freed_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool ending_ = false;
+  system::Mutex mutex_;
+  system::CondVar wake_;
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
@@ -125,7 +125,7 @@ class RunningService final : public Service {
   std::unique_ptr<Store> store_;
   ServiceOptions options_;
   FanOut observer_;
-  std::mutex suspect_gate_;
+  system::Mutex suspect_gate_;
   std::vector<std::unique_ptr<engine::Engine>> engines_;
   std::vector<std::string> consumers_;  // of the engines
   std::deque<std::atomic<bool>> over_;  // likewise: their runs

@@ -13,6 +13,7 @@
 #include <semel/run_markers.h>
 
 #include "engine/engine.h"
+#include "system/mutex.h"
 #include "tests/support/builders.h"
 #include "tests/support/memory_source.h"
 #include "tests/support/recording_observer.h"
@@ -129,7 +130,7 @@ class AsyncEngineTest : public testing::Test {
   RetryPolicy retry_;
   MemoryTopic topic_;
   test::RecordingObserver seen_;
-  std::mutex gate_;
+  system::Mutex gate_;
   std::atomic<bool> hung_{false};
 };
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <vector>
 
 #include <semel/strategy.h>
 
 #include "engine/flight.h"
+#include "system/mutex.h"
 
 namespace semel::engine {
 
@@ -24,7 +24,7 @@ class BatchSink final : public EndingSink {
 
   void ended(Delivery& delivery, Outcome outcome) noexcept override {
     {
-      std::lock_guard lock(mutex_);
+      const system::MutexLock lock(mutex_);
       Landing landing = make_(delivery, outcome);
       (landing.keep == nullptr ? landings_ : kept_).push_back(landing);
     }
@@ -32,13 +32,13 @@ class BatchSink final : public EndingSink {
   }
 
   // Adds to `landings` what has ended since.
-  void collect(std::vector<Landing>& landings) {
-    std::lock_guard lock(mutex_);
+  void collect(std::vector<Landing>& landings) SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
     move_to(landings, landings_);
   }
   // The same at the batch's end.
-  void collect_all(std::vector<Landing>& landings) {
-    std::lock_guard lock(mutex_);
+  void collect_all(std::vector<Landing>& landings) SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
     move_to(landings, landings_);
     move_to(landings, kept_);
   }
@@ -51,9 +51,9 @@ class BatchSink final : public EndingSink {
 
   const Make make_;
   const Told told_;
-  std::mutex mutex_;
-  std::vector<Landing> landings_;
-  std::vector<Landing> kept_;
+  system::Mutex mutex_;
+  std::vector<Landing> landings_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<Landing> kept_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::engine

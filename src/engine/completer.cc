@@ -7,7 +7,7 @@ namespace semel::engine {
 void ThreadCompleter::post(std::function<void()> work) {
   // Told with the lock held: once it is free the work may be done, and all of this gone, before a
   // thread of the user's comes back from here.
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   work_.push_back(std::move(work));
   if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
   wake_.notify_one();
@@ -15,7 +15,7 @@ void ThreadCompleter::post(std::function<void()> work) {
 
 void ThreadCompleter::end() noexcept {
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     ending_ = true;
   }
   wake_.notify_one();
@@ -23,9 +23,9 @@ void ThreadCompleter::end() noexcept {
 }
 
 void ThreadCompleter::loop() {
-  std::unique_lock lock(mutex_);
+  system::RelockableLock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return ending_ || !work_.empty(); });
+    wake_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) { return ending_ || !work_.empty(); });
     if (work_.empty()) return;
     std::vector<std::function<void()>> work;
     work.swap(work_);

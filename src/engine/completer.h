@@ -1,14 +1,13 @@
 // ThreadCompleter: the thread that records what asynchronous handlers came to.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "strategies/strategies.h"
+#include "system/mutex.h"
 
 namespace semel::engine {
 
@@ -27,18 +26,18 @@ class ThreadCompleter final : public strategies::Completer {
   void post(std::function<void()> work) override;
   void answered() noexcept override { answered_(); }
   // Returns when all that was posted has run; nothing may be posted after.
-  void end() noexcept;
+  void end() noexcept SEMEL_EXCLUDES(mutex_);
 
  private:
-  void loop();
+  void loop() SEMEL_EXCLUDES(mutex_);
 
   const std::function<void()> answered_;
   const std::function<void()> begins_;
   const std::function<void()> recorded_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::vector<std::function<void()>> work_;
-  bool ending_ = false;
+  system::Mutex mutex_;
+  system::CondVar wake_;
+  std::vector<std::function<void()>> work_ SEMEL_GUARDED_BY(mutex_);
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

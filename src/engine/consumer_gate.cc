@@ -29,7 +29,7 @@ void ConsumerGate::change(Mode mode, News news) {
 void ConsumerGate::shut(milliseconds time, std::string_view why) noexcept {
   const TimePoint until = options_.clock->now() + std::max(time, milliseconds{0});
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (mode_ == Mode::kPaused || (mode_ == Mode::kShut && until <= until_)) return;
     until_ = until;
     change(Mode::kShut, {Mode::kShut, std::string(why), time});
@@ -40,7 +40,7 @@ void ConsumerGate::shut(milliseconds time, std::string_view why) noexcept {
 
 void ConsumerGate::open() noexcept {
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (mode_ != Mode::kTrying) return;
     change(Mode::kOpen, {Mode::kOpen, {}, {}});
   }
@@ -50,7 +50,7 @@ void ConsumerGate::open() noexcept {
 
 void ConsumerGate::pause(std::string_view why) noexcept {
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (mode_ == Mode::kPaused) return;
     change(Mode::kPaused, {Mode::kPaused, std::string(why), {}});
   }
@@ -60,7 +60,7 @@ void ConsumerGate::pause(std::string_view why) noexcept {
 }
 
 ConsumerGate::Room ConsumerGate::room() const {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   switch (mode_) {
     case Mode::kOpen:
       return Room::kAll;
@@ -72,18 +72,18 @@ ConsumerGate::Room ConsumerGate::room() const {
 }
 
 std::uint64_t ConsumerGate::tries() {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (mode_ == Mode::kShut) mode_ = Mode::kTrying;
   return ++trials_;
 }
 
 void ConsumerGate::tried(std::uint64_t trial) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (mode_ == Mode::kTrying && trial == trials_) mode_ = Mode::kShut;
 }
 
 std::optional<ConsumerGate::TimePoint> ConsumerGate::until() const {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (mode_ == Mode::kShut) return until_;
   // Somebody else resumes it: only the store tells.
   if (mode_ == Mode::kPaused && looked_) return *looked_ + kLookEvery;
@@ -91,7 +91,7 @@ std::optional<ConsumerGate::TimePoint> ConsumerGate::until() const {
 }
 
 bool ConsumerGate::paused() const {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return mode_ == Mode::kPaused;
 }
 
@@ -110,12 +110,12 @@ void ConsumerGate::keep() {
   if (options_.gates == nullptr) return;
   std::optional<News> news;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     news.swap(news_);
   }
   if (!news || write(*news) || news->mode != Mode::kPaused) return;
   // A break that others do not see does no harm; a pause must not be forgotten.
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   news_ = std::move(news);
 }
 
@@ -123,17 +123,17 @@ void ConsumerGate::look() {
   if (options_.gates == nullptr) return;
   keep();
   const TimePoint now = options_.clock->now();
-  if (looked_ && now - *looked_ < kLookEvery) return;
   std::uint64_t changes = 0;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
+    if (looked_ && now - *looked_ < kLookEvery) return;
     changes = changes_;
   }
   const auto state = options_.gates->state(options_.number);
   bool resumed = false;
   bool paused = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     looked_ = now;
     // A store that cannot say changes nothing, nor does what it said before a handler said more.
     if (!state || changes != changes_ || news_) return;

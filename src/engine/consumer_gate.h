@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -14,6 +13,8 @@
 #include <semel/gate.h>
 #include <semel/gates.h>
 #include <semel/observer.h>
+
+#include "system/mutex.h"
 
 namespace semel::engine {
 
@@ -38,20 +39,20 @@ class ConsumerGate final : public Gate {
 
   // How many messages may begin now: none, one alone, or as many as there are.
   enum class Room { kNone, kOne, kAll };
-  Room room() const;
+  Room room() const SEMEL_EXCLUDES(mutex_);
   // The one begins; the number of its trial.
-  std::uint64_t tries();
+  std::uint64_t tries() SEMEL_EXCLUDES(mutex_);
   // It has ended; where nobody opened or shut the gate meanwhile, the next one tries.
-  void tried(std::uint64_t trial);
+  void tried(std::uint64_t trial) SEMEL_EXCLUDES(mutex_);
   // When room may change by itself.
-  std::optional<TimePoint> until() const;
-  bool paused() const;
+  std::optional<TimePoint> until() const SEMEL_EXCLUDES(mutex_);
+  bool paused() const SEMEL_EXCLUDES(mutex_);
 
   // For the receiving thread: handlers only note what they say, for they may hold the store's own
   // transaction. `keep` writes it to the store; `look` does too, and then sees, about once a
   // second, whether another process or a person paused or resumed the consumer.
-  void keep();
-  void look();
+  void keep() SEMEL_EXCLUDES(mutex_);
+  void look() SEMEL_EXCLUDES(mutex_);
 
  private:
   enum class Mode { kOpen, kShut, kTrying, kPaused };
@@ -62,18 +63,18 @@ class ConsumerGate final : public Gate {
     std::chrono::milliseconds time{0};
   };
   void notice(const std::string& text) const;
-  void change(Mode mode, News news);
+  void change(Mode mode, News news) SEMEL_REQUIRES(mutex_);
   // False where the store failed: whether it has the news is not known then.
   bool write(const News& news) const;
 
   const Options options_;
-  mutable std::mutex mutex_;
-  Mode mode_ = Mode::kOpen;
-  TimePoint until_{};
-  std::optional<TimePoint> looked_;
-  std::optional<News> news_;
-  std::uint64_t changes_ = 0;
-  std::uint64_t trials_ = 0;
+  mutable system::Mutex mutex_;
+  Mode mode_ SEMEL_GUARDED_BY(mutex_) = Mode::kOpen;
+  TimePoint until_ SEMEL_GUARDED_BY(mutex_){};
+  std::optional<TimePoint> looked_ SEMEL_GUARDED_BY(mutex_);
+  std::optional<News> news_ SEMEL_GUARDED_BY(mutex_);
+  std::uint64_t changes_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t trials_ SEMEL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace semel::engine

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -27,6 +26,7 @@
 #include "core/retention.h"
 #include "strategies/front.h"
 #include "strategies/strategies.h"
+#include "system/mutex.h"
 
 namespace semel::engine {
 
@@ -72,7 +72,7 @@ struct EngineParts {
   Observer* observer = nullptr;
   // Shared by the engines of a process: while a suspect message runs, no other suspect may, or a
   // crash would be counted against both.
-  std::mutex* suspect_gate = nullptr;
+  system::Mutex* suspect_gate = nullptr;
   // With `once`: whether something of this process may still put messages into its queue; empty:
   // nothing does. Whoever makes it false nudges the engine then.
   std::function<bool()> fed;

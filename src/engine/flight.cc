@@ -21,7 +21,7 @@ std::size_t weight(const Delivery& delivery) { return delivery.message.payload()
 }  // namespace
 
 Flight::Room Flight::room() const {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   const std::size_t have = messages_ + refused_;
   if (have >= limits_.messages || bytes_ >= limits_.bytes) return {0, 0};
   return {limits_.messages - have, limits_.bytes - bytes_};
@@ -29,7 +29,7 @@ Flight::Room Flight::room() const {
 
 void Flight::add(std::vector<Delivery> deliveries) {
   if (deliveries.empty()) return;
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   for (Delivery& delivery : deliveries) {
     if (may_run_now(delivery)) {
       add_locked(std::move(delivery));
@@ -56,12 +56,12 @@ void Flight::add_locked(Delivery&& delivery) {
 }
 
 void Flight::add_refused() {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   ++refused_;
 }
 
 void Flight::drop_refused(std::size_t count) {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   refused_ -= count;
 }
 
@@ -70,7 +70,7 @@ bool Flight::crowded_locked() const {
 }
 
 bool Flight::crowded() const {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return crowded_locked();
 }
 
@@ -130,7 +130,7 @@ std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
 }
 
 std::vector<Delivery> Flight::take(bool wait) {
-  std::unique_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   for (;;) {
     if (wait) waited_for_ = true;
     // The gate is not under this lock: what it said is asked for once.
@@ -138,7 +138,7 @@ std::vector<Delivery> Flight::take(bool wait) {
     const bool mine = !wait || workers_ > 0 || crowded_locked();
     if (mine && may_take(room)) return take_locked(room);
     if (!wait || closed_) return {};
-    ready_.wait(lock);
+    ready_.wait(mutex_);
   }
 }
 
@@ -146,12 +146,12 @@ void Flight::answered() {
   ++answered_;
   const std::size_t free = ++free_since_;
   if (!waited_for_ || free < limits_.running / kShare) return;
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   call_workers();
 }
 
 bool Flight::returned() {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   --in_strategy_;
   call_workers();
   return thin();
@@ -159,7 +159,7 @@ bool Flight::returned() {
 
 bool Flight::ran(std::size_t messages, bool suspect, std::uint64_t trial,
                  std::chrono::nanoseconds took) {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (trial != 0) gate_->tried(trial);
   --batches_;
   if (suspect) {
@@ -173,7 +173,7 @@ bool Flight::ran(std::size_t messages, bool suspect, std::uint64_t trial,
 }
 
 bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   bool kept = false;
   const bool in_lines = on_failure_ != OnFailure::kSkip;
   for (Landing& landing : landings) {
@@ -239,36 +239,36 @@ void Flight::put_back(std::vector<Delivery> followers) {
 }
 
 Flight::Aside Flight::take_aside() {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   aside_moved_ = false;
   return std::exchange(aside_, {});
 }
 
 void Flight::keep_aside(std::vector<Delivery> followers) {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   put_back(std::move(followers));
 }
 
 Flight::Waiting Flight::waiting_aside() {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return {!aside_.rows.empty(), !aside_.followers.empty(), aside_moved_,
           book_.size() > 2 * lines_known_ + kManyLines};
 }
 
 Flight::Question Flight::ask() {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return book_.ask();
 }
 
 void Flight::lines_held(const std::vector<Bytes>& lines, Question asked) {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   book_.only({lines.begin(), lines.end()}, asked);
   lines_known_ = book_.size();
 }
 
 std::vector<Delivery> Flight::line_free(BytesView line, std::vector<Delivery> followers,
                                         Question asked) {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (!book_.free(line, asked)) return followers;
   put_back(std::move(followers));
   const auto since = std::stable_partition(
@@ -281,14 +281,14 @@ std::vector<Delivery> Flight::line_free(BytesView line, std::vector<Delivery> fo
 }
 
 void Flight::look_again() {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   call_workers();
 }
 
 bool Flight::gate_is_shut() const { return gate_room() == ConsumerGate::Room::kNone; }
 
 std::optional<TimePoint> Flight::bring_back(TimePoint now) {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (later_.empty()) return std::nullopt;
   const auto due = std::stable_partition(later_.begin(), later_.end(),
                                          [&](const Later& later) { return later.due > now; });
@@ -306,7 +306,7 @@ std::optional<TimePoint> Flight::bring_back(TimePoint now) {
 }
 
 std::vector<Delivery> Flight::close() {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   closed_ = true;
   std::vector<Delivery> rest = sequencer_.drain();
   for (Later& later : later_) rest.push_back(std::move(later.delivery));
@@ -323,17 +323,17 @@ std::vector<Delivery> Flight::close() {
 }
 
 bool Flight::wait_landed(std::chrono::milliseconds deadline) {
-  std::unique_lock lock(mutex_);
-  return landed_.wait_for(lock, deadline, [&] { return batches_ == 0; });
+  const system::MutexLock lock(mutex_);
+  return landed_.wait_for(mutex_, deadline, [&]() SEMEL_REQUIRES(mutex_) { return batches_ == 0; });
 }
 
 bool Flight::ready() const {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return may_take(gate_room());
 }
 
 bool Flight::empty() const {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return messages_ == 0 && refused_ == 0 && aside_.rows.empty() && aside_.followers.empty();
 }
 

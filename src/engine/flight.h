@@ -3,11 +3,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -20,6 +18,7 @@
 #include "core/sequencer.h"
 #include "engine/batch_size.h"
 #include "engine/consumer_gate.h"
+#include "system/mutex.h"
 
 namespace semel::engine {
 
@@ -79,45 +78,46 @@ class Flight {
         defers_(defers) {}
 
   // How much more may be received now.
-  Room room() const;
+  Room room() const SEMEL_EXCLUDES(mutex_);
   // Takes deliveries in; what they weigh counts until they land.
-  void add(std::vector<Delivery> deliveries);
+  void add(std::vector<Delivery> deliveries) SEMEL_EXCLUDES(mutex_);
   // A refused arrival counts too, until it is kept.
-  void add_refused();
-  void drop_refused(std::size_t count);
+  void add_refused() SEMEL_EXCLUDES(mutex_);
+  void drop_refused(std::size_t count) SEMEL_EXCLUDES(mutex_);
 
   // The next batch, or nothing: none is ready, or a suspect must run alone first. With `wait`,
   // blocks until there is one or the flight is closed; without workers, until it is crowded.
-  std::vector<Delivery> take(bool wait);
+  std::vector<Delivery> take(bool wait) SEMEL_EXCLUDES(mutex_);
   // More waits than one batch takes: worth a thread of its own.
-  bool crowded() const;
+  bool crowded() const SEMEL_EXCLUDES(mutex_);
   // The call of a delivery, which is marked, is over: another may begin while it is recorded.
   // Called once for each call, by threads of the user's: it costs next to nothing. Who waits is
   // called when several places have come free; look_again calls for fewer.
-  void answered();
+  void answered() SEMEL_EXCLUDES(mutex_);
   // The strategy has returned from a batch, whose deliveries may end later. True: worth waking who
   // receives.
-  bool returned();
+  bool returned() SEMEL_EXCLUDES(mutex_);
   // A batch has ended whole; its landings were given before. True: worth waking who receives.
   // `trial`: of the gate, where it was one.
-  bool ran(std::size_t messages, bool suspect, std::uint64_t trial, std::chrono::nanoseconds took);
+  bool ran(std::size_t messages, bool suspect, std::uint64_t trial, std::chrono::nanoseconds took)
+      SEMEL_EXCLUDES(mutex_);
   // Frees keys and room. True: worth waking who receives.
-  bool land(std::vector<Landing>& landings, TimePoint now);
+  bool land(std::vector<Landing>& landings, TimePoint now) SEMEL_EXCLUDES(mutex_);
 
   // The gate may have changed.
-  void look_again();
+  void look_again() SEMEL_EXCLUDES(mutex_);
   bool gate_is_shut() const;
 
   // Moves what is due again to the sequencer; says when the next will be.
-  std::optional<TimePoint> bring_back(TimePoint now);
+  std::optional<TimePoint> bring_back(TimePoint now) SEMEL_EXCLUDES(mutex_);
 
   // No batch is handed out any more; returns what had not been, suspects still marked.
-  std::vector<Delivery> close();
+  std::vector<Delivery> close() SEMEL_EXCLUDES(mutex_);
   // Waits until no batch runs; false at `deadline`.
-  bool wait_landed(std::chrono::milliseconds deadline);
+  bool wait_landed(std::chrono::milliseconds deadline) SEMEL_EXCLUDES(mutex_);
 
-  bool ready() const;
-  bool empty() const;
+  bool ready() const SEMEL_EXCLUDES(mutex_);
+  bool empty() const SEMEL_EXCLUDES(mutex_);
 
   // Where lines are kept, these are not handed out though they were received: what is of a line
   // that has stopped. They do not count as room taken.
@@ -127,65 +127,66 @@ class Flight {
     std::vector<Delivery>
         followers;  // from outside: to go behind what the store holds of their line
   };
-  Aside take_aside();
+  Aside take_aside() SEMEL_EXCLUDES(mutex_);
   // Followers that could go nowhere, before any that came meanwhile.
-  void keep_aside(std::vector<Delivery> followers);
+  void keep_aside(std::vector<Delivery> followers) SEMEL_EXCLUDES(mutex_);
   // A question about lines, or for more messages, begins; see LineBook.
-  Question ask();
-  void lines_held(const std::vector<Bytes>& lines, Question asked);
+  Question ask() SEMEL_EXCLUDES(mutex_);
+  void lines_held(const std::vector<Bytes>& lines, Question asked) SEMEL_EXCLUDES(mutex_);
   // These, all of one line, may run, and so may what was put aside of it since: the store has
   // nothing of it. What is returned must stay aside: the line has stopped since `asked`.
-  std::vector<Delivery> line_free(BytesView line, std::vector<Delivery> followers, Question asked);
+  std::vector<Delivery> line_free(BytesView line, std::vector<Delivery> followers, Question asked)
+      SEMEL_EXCLUDES(mutex_);
   struct Waiting {
     bool rows = false;
     bool followers = false;
     bool moved = false;       // something of a follower's line has gone since it was last asked
     bool many_lines = false;  // more are remembered than were known to wait: worth asking for all
   };
-  Waiting waiting_aside();
+  Waiting waiting_aside() SEMEL_EXCLUDES(mutex_);
 
  private:
-  bool may_run_now(const Delivery& delivery) const;
-  void add_locked(Delivery&& delivery);
-  void put_aside(std::vector<Delivery> deliveries);
-  void put_back(std::vector<Delivery> followers);
-  void sort_followers();
-  void stop_line(const Landing& landing);
+  bool may_run_now(const Delivery& delivery) const SEMEL_REQUIRES(mutex_);
+  void add_locked(Delivery&& delivery) SEMEL_REQUIRES(mutex_);
+  void put_aside(std::vector<Delivery> deliveries) SEMEL_REQUIRES(mutex_);
+  void put_back(std::vector<Delivery> followers) SEMEL_REQUIRES(mutex_);
+  void sort_followers() SEMEL_REQUIRES(mutex_);
+  void stop_line(const Landing& landing) SEMEL_REQUIRES(mutex_);
   ConsumerGate::Room gate_room() const;
-  std::vector<Delivery> take_locked(ConsumerGate::Room room);
-  bool crowded_locked() const;
-  void call_workers();
-  bool thin() const;
-  bool may_take(ConsumerGate::Room room) const;
-  std::size_t may_run() const;  // how many more
+  std::vector<Delivery> take_locked(ConsumerGate::Room room) SEMEL_REQUIRES(mutex_);
+  bool crowded_locked() const SEMEL_REQUIRES(mutex_);
+  void call_workers() SEMEL_REQUIRES(mutex_);
+  bool thin() const SEMEL_REQUIRES(mutex_);
+  bool may_take(ConsumerGate::Room room) const SEMEL_REQUIRES(mutex_);
+  std::size_t may_run() const SEMEL_REQUIRES(mutex_);  // how many more
 
   const Limits limits_;
-  mutable std::mutex mutex_;
-  std::condition_variable ready_;
-  std::condition_variable landed_;
-  core::Sequencer sequencer_;
-  BatchSize batch_size_;
+  mutable system::Mutex mutex_;
+  system::CondVar ready_;
+  system::CondVar landed_;
+  core::Sequencer sequencer_ SEMEL_GUARDED_BY(mutex_);
+  BatchSize batch_size_ SEMEL_GUARDED_BY(mutex_);
   ConsumerGate* const gate_;
   const int workers_;  // 0: one batch at a time, by whoever takes it
   const OnFailure on_failure_;
   const bool defers_;
-  core::LineBook book_;
-  Aside aside_;
-  bool aside_moved_ = false;
-  std::size_t lines_known_ = 0;
+  core::LineBook book_ SEMEL_GUARDED_BY(mutex_);
+  Aside aside_ SEMEL_GUARDED_BY(mutex_);
+  bool aside_moved_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::size_t lines_known_ SEMEL_GUARDED_BY(mutex_) = 0;
   struct Later {
     TimePoint due;
     Delivery delivery;
   };
-  std::deque<Later> later_;
-  std::size_t messages_ = 0;
-  std::size_t bytes_ = 0;
-  std::size_t refused_ = 0;
-  std::size_t suspects_ = 0;  // in the sequencer
-  int batches_ = 0;           // taken and not ended
-  int in_strategy_ = 0;       // taken and not returned
-  bool alone_ = false;        // a suspect runs
-  bool closed_ = false;
+  std::deque<Later> later_ SEMEL_GUARDED_BY(mutex_);
+  std::size_t messages_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::size_t bytes_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::size_t refused_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::size_t suspects_ SEMEL_GUARDED_BY(mutex_) = 0;  // in the sequencer
+  int batches_ SEMEL_GUARDED_BY(mutex_) = 0;           // taken and not ended
+  int in_strategy_ SEMEL_GUARDED_BY(mutex_) = 0;       // taken and not returned
+  bool alone_ SEMEL_GUARDED_BY(mutex_) = false;        // a suspect runs
+  bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
   // Running in the sequencer, though their calls are over. Grows without the lock.
   std::atomic<std::size_t> answered_{0};
   std::atomic<std::size_t> free_since_{0};  // answered since a batch was taken

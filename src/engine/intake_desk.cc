@@ -20,7 +20,7 @@ std::vector<Delivery> IntakeDesk::take_in(std::vector<Arrival> arrivals,
   deliveries.reserve(arrivals.size());
   for (Arrival& arrival : arrivals) {
     if (window_ > 0 && traits.replays && !traits.in_store) {
-      std::lock_guard lock(mutex_);
+      const system::MutexLock lock(mutex_);
       auto [left, fresh] = suspect_left_.try_emplace(arrival.partition, window_);
       if (left->second > 0) {
         --left->second;
@@ -48,13 +48,13 @@ std::vector<Delivery> IntakeDesk::take_in(std::vector<Arrival> arrivals,
 }
 
 void IntakeDesk::suspect_one_more(const std::string& partition) {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   const auto left = suspect_left_.find(partition);
   if (left != suspect_left_.end()) ++left->second;
 }
 
 bool IntakeDesk::suspecting() {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return std::any_of(suspect_left_.begin(), suspect_left_.end(),
                      [](const auto& left) { return left.second > 0; });
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -14,6 +13,7 @@
 #include <semel/store.h>
 
 #include "core/intake.h"
+#include "system/mutex.h"
 
 namespace semel::engine {
 
@@ -37,9 +37,9 @@ class IntakeDesk {
   void suspect_first(std::size_t window) noexcept { window_ = window; }
   // A suspect of this partition turned out to have happened: the position that was kept lagged
   // behind, and the window reaches further. From any thread.
-  void suspect_one_more(const std::string& partition);
+  void suspect_one_more(const std::string& partition) SEMEL_EXCLUDES(mutex_);
   // The window of some partition has not been gone through.
-  bool suspecting();
+  bool suspecting() SEMEL_EXCLUDES(mutex_);
 
   // Makes deliveries of arrivals, in order. What is refused waits for keep_refused.
   std::vector<Delivery> take_in(std::vector<Arrival> arrivals, const SourceTraits& traits);
@@ -75,8 +75,8 @@ class IntakeDesk {
   Observer& observer_;
   core::Intake intake_;
   std::size_t window_ = 0;
-  std::mutex mutex_;
-  std::unordered_map<std::string, std::size_t> suspect_left_;
+  system::Mutex mutex_;
+  std::unordered_map<std::string, std::size_t> suspect_left_ SEMEL_GUARDED_BY(mutex_);
   std::vector<Refused> refused_;
   std::optional<std::string> fatal_;
 };

@@ -48,7 +48,7 @@ class ThreadKeeper::BatchWatch final : public strategies::Keeper::Watch {
       begins_no_more.request_stop();
       return begins_no_more.get_token();
     }
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     Entry& entry = entry_of(lease);
     const TimePoint now = keeper_.options_.environment->clock->now();
     // After a long stop of the process this thread may come before the one that would renew, and
@@ -64,19 +64,19 @@ class ThreadKeeper::BatchWatch final : public strategies::Keeper::Watch {
     return entry.stop.get_token();
   }
   void handler_ended(std::size_t lease) override {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     entry_of(lease).begun.reset();
   }
   void finished(std::size_t lease) override {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     entry_of(lease).lease.reset();
   }
   bool cancelled() const override {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     return stopped_;
   }
   void on_tick(std::function<void()> action) override {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     on_tick_ = std::move(action);
   }
 
@@ -94,14 +94,16 @@ class ThreadKeeper::BatchWatch final : public strategies::Keeper::Watch {
     return handlers_ == Handlers::kInTransaction || handlers_ == Handlers::kSecondPart;
   }
   // Handlers of a transaction run one after the other: without leases they share the one entry.
-  Entry& entry_of(std::size_t lease) { return entries_[lease < entries_.size() ? lease : 0]; }
+  Entry& entry_of(std::size_t lease) SEMEL_REQUIRES(mutex_) {
+    return entries_[lease < entries_.size() ? lease : 0];
+  }
 
   ThreadKeeper& keeper_;
   const Handlers handlers_;
-  mutable std::mutex mutex_;
-  std::vector<Entry> entries_;
-  std::function<void()> on_tick_;
-  bool stopped_ = false;
+  mutable system::Mutex mutex_;
+  std::vector<Entry> entries_ SEMEL_GUARDED_BY(mutex_);
+  std::function<void()> on_tick_ SEMEL_GUARDED_BY(mutex_);
+  bool stopped_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 ThreadKeeper::ThreadKeeper(KeeperOptions options)
@@ -109,7 +111,7 @@ ThreadKeeper::ThreadKeeper(KeeperOptions options)
 
 ThreadKeeper::~ThreadKeeper() {
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     ending_ = true;
   }
   wake_.notify_all();
@@ -123,8 +125,11 @@ std::unique_ptr<strategies::Keeper::Watch> ThreadKeeper::watch(std::span<const L
                                             options_.environment->clock->now());
   bool asleep = false;
   {
-    std::lock_guard lock(mutex_);
-    watch->stopped_ = stopping_all_;
+    const system::MutexLock lock(mutex_);
+    {
+      const system::MutexLock inner(watch->mutex_);
+      watch->stopped_ = stopping_all_;
+    }
     watches_.push_back(watch.get());
     asleep = idle_;
   }
@@ -133,18 +138,18 @@ std::unique_ptr<strategies::Keeper::Watch> ThreadKeeper::watch(std::span<const L
 }
 
 void ThreadKeeper::remove(BatchWatch* watch) noexcept {
-  std::unique_lock lock(mutex_);
-  looked_.wait(lock, [&] { return looking_at_ != watch; });
+  const system::MutexLock lock(mutex_);
+  looked_.wait(mutex_, [&]() SEMEL_REQUIRES(mutex_) { return looking_at_ != watch; });
   std::erase(watches_, watch);
 }
 
 void ThreadKeeper::stop_all() noexcept {
   std::vector<std::stop_source> stops;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     stopping_all_ = true;
     for (BatchWatch* watch : watches_) {
-      std::lock_guard inner(watch->mutex_);
+      const system::MutexLock inner(watch->mutex_);
       watch->stopped_ = true;
       for (auto& entry : watch->entries_) stops.push_back(entry.stop);
     }
@@ -153,14 +158,14 @@ void ThreadKeeper::stop_all() noexcept {
 }
 
 void ThreadKeeper::loop() {
-  std::unique_lock lock(mutex_);
+  system::RelockableLock lock(mutex_);
   while (!ending_) {
     if (watches_.empty()) {
       idle_ = true;
-      wake_.wait(lock, [&] { return ending_ || !watches_.empty(); });
+      wake_.wait(mutex_, [&]() SEMEL_REQUIRES(mutex_) { return ending_ || !watches_.empty(); });
       idle_ = false;
     }
-    wake_.wait_for(lock, tick_, [&] { return ending_; });
+    wake_.wait_for(mutex_, tick_, [&]() SEMEL_REQUIRES(mutex_) { return ending_; });
     if (ending_) return;
     // Work on a copy: a watch may end, and another begin, while one is looked after.
     const std::vector<BatchWatch*> now_watched = watches_;
@@ -189,7 +194,7 @@ void ThreadKeeper::look_after(BatchWatch& watch, TimePoint now) {
   std::function<void()> on_tick;
   std::vector<std::stop_source> stops;
   {
-    std::lock_guard lock(watch.mutex_);
+    const system::MutexLock lock(watch.mutex_);
     on_tick = watch.on_tick_;
     for (auto& entry : watch.entries_) {
       if (!entry.begun || !past(*entry.begun, now, milliseconds{0})) continue;
@@ -209,7 +214,7 @@ void ThreadKeeper::renew(BatchWatch& watch, TimePoint now) {
   std::vector<Lease> due;
   std::vector<std::size_t> which;
   {
-    std::lock_guard lock(watch.mutex_);
+    const system::MutexLock lock(watch.mutex_);
     const auto hangs = [&](const BatchWatch::Entry& entry) {
       return entry.begun && past(*entry.begun, now, options_.grace);
     };
@@ -231,7 +236,7 @@ void ThreadKeeper::renew(BatchWatch& watch, TimePoint now) {
   if (!applied) return;
   std::vector<std::stop_source> stops;
   {
-    std::lock_guard lock(watch.mutex_);
+    const system::MutexLock lock(watch.mutex_);
     for (std::size_t k = 0; k < which.size(); ++k) {
       auto& entry = watch.entries_[which[k]];
       if ((*applied)[k] == Applied::kYes) {

@@ -7,10 +7,8 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +17,7 @@
 #include <semel/store.h>
 
 #include "strategies/strategies.h"
+#include "system/mutex.h"
 
 namespace semel::engine {
 
@@ -45,28 +44,29 @@ class ThreadKeeper final : public strategies::Keeper {
                                std::size_t calls = 1) override;
 
   // Fires every stop token, those of handlers yet to begin too.
-  void stop_all() noexcept;
+  void stop_all() noexcept SEMEL_EXCLUDES(mutex_);
 
  private:
   class BatchWatch;
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  void loop();
+  void loop() SEMEL_EXCLUDES(mutex_);
   void look_after(BatchWatch& watch, TimePoint now);
   void renew(BatchWatch& watch, TimePoint now);
-  void remove(BatchWatch* watch) noexcept;
+  void remove(BatchWatch* watch) noexcept SEMEL_EXCLUDES(mutex_);
   bool past(TimePoint begun, TimePoint now, std::chrono::milliseconds more) const noexcept;
 
   KeeperOptions options_;
   std::chrono::milliseconds tick_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::condition_variable looked_;
-  std::vector<BatchWatch*> watches_;
-  BatchWatch* looking_at_ = nullptr;  // its destructor waits: the thread is inside it
-  bool idle_ = false;
-  bool ending_ = false;
-  bool stopping_all_ = false;
+  system::Mutex mutex_;
+  system::CondVar wake_;
+  system::CondVar looked_;
+  std::vector<BatchWatch*> watches_ SEMEL_GUARDED_BY(mutex_);
+  // its destructor waits: the thread is inside it
+  BatchWatch* looking_at_ SEMEL_GUARDED_BY(mutex_) = nullptr;
+  bool idle_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool stopping_all_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "engine/dry_run.h"
 #include "engine/running_engine.h"
+#include "system/mutex.h"
 
 namespace semel::engine {
 
@@ -54,7 +55,7 @@ void RunningEngine::process(std::vector<Delivery> batch) {
   Running& running = *made;
   const TimePoint began = running.progress.load(std::memory_order_relaxed);
   {
-    std::lock_guard lock(running_mutex_);
+    const system::MutexLock lock(running_mutex_);
     running_.push_back(std::move(made));
   }
   if (running.suspect) {
@@ -72,7 +73,7 @@ void RunningEngine::one_less(Running& running) {
   if (running.suspect) {
     // Whoever handles a suspect waits for its delivery. Told with the lock held: free, the batch
     // may be gone.
-    const std::lock_guard lock(running_mutex_);
+    const system::MutexLock lock(running_mutex_);
     before = running.open.fetch_sub(1, std::memory_order_acq_rel);
     suspect_ended_.notify_all();
   } else {
@@ -88,7 +89,8 @@ void RunningEngine::end_batch(Running& running) {
   std::unique_ptr<Running> ended;
   {
     // Who flushes may have landings of it in hand.
-    const std::scoped_lock lock(flush_mutex_, running_mutex_);
+    const system::MutexLock flushing(flush_mutex_);
+    const system::MutexLock lock(running_mutex_);
     const auto at = std::find_if(running_.begin(), running_.end(),
                                  [&](const auto& one) { return one.get() == &running; });
     ended = std::move(*at);
@@ -103,7 +105,7 @@ void RunningEngine::process_suspect(Running& running) {
     strategy_->process(running.batch, running.sink);
     return;
   }
-  std::lock_guard gate(*parts_.suspect_gate);
+  const system::MutexLock gate(*parts_.suspect_gate);
   Delivery& delivery = running.batch.front();
   const auto crashes =
       ask_store([&] { return runs->count_crash(delivery.message); }, IfRejected::kAskAgain);
@@ -122,8 +124,9 @@ void RunningEngine::process_suspect(Running& running) {
   const Message counted = delivery.message;
   strategy.process(running.batch, running.sink);
   {
-    std::unique_lock lock(running_mutex_);
-    suspect_ended_.wait(lock, [&] { return running.open <= 1; });
+    const system::MutexLock lock(running_mutex_);
+    suspect_ended_.wait(running_mutex_,
+                        [&]() SEMEL_REQUIRES(running_mutex_) { return running.open <= 1; });
   }
   // A count that stays behind does no harm but to a message that is suspect again.
   const int left = running.busy.load(std::memory_order_relaxed) ? *crashes - 1 : 0;
@@ -211,7 +214,7 @@ std::unordered_set<std::uint64_t> RunningEngine::rows_that_hang() {
   std::unordered_set<std::uint64_t> rows;
   if (options_.handler_timeout.count() == 0) return rows;
   const TimePoint before = now() - options_.handler_timeout - options_.grace;
-  std::lock_guard lock(running_mutex_);
+  const system::MutexLock lock(running_mutex_);
   for (const auto& running : running_) {
     if (running->progress.load(std::memory_order_relaxed) > before) continue;
     for (const Delivery& delivery : running->batch) rows.insert(delivery.arrival.tag.value);
@@ -221,10 +224,10 @@ std::unordered_set<std::uint64_t> RunningEngine::rows_that_hang() {
 
 // All together: calls that end at about the same time are of many batches.
 void RunningEngine::flush_running() {
-  const std::scoped_lock flushing(flush_mutex_);
+  const system::MutexLock flushing(flush_mutex_);
   std::vector<Landing> landings;
   {
-    std::lock_guard lock(running_mutex_);
+    const system::MutexLock lock(running_mutex_);
     for (const auto& running : running_) running->sink.collect(landings);
   }
   if (!landings.empty()) land(landings);

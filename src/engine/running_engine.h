@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +26,7 @@
 #include "engine/source_desk.h"
 #include "engine/store_watch.h"
 #include "system/event_fd.h"
+#include "system/mutex.h"
 
 namespace semel::engine {
 
@@ -97,16 +96,16 @@ class RunningEngine final : public Engine {
   bool keep_refused();
   void wait();
   void work();
-  void process(std::vector<Delivery> batch);
-  void one_less(Running& running);
-  void end_batch(Running& running);
-  void process_suspect(Running& running);
+  void process(std::vector<Delivery> batch) SEMEL_EXCLUDES(running_mutex_);
+  void one_less(Running& running) SEMEL_EXCLUDES(running_mutex_);
+  void end_batch(Running& running) SEMEL_EXCLUDES(flush_mutex_, running_mutex_);
+  void process_suspect(Running& running) SEMEL_EXCLUDES(running_mutex_);
   void would_process(std::vector<Delivery> batch);
   Landing landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended);
   void land(std::vector<Landing>& landings);
   void tick();
-  void flush_running();
-  std::unordered_set<std::uint64_t> rows_that_hang();
+  void flush_running() SEMEL_EXCLUDES(flush_mutex_, running_mutex_);
+  std::unordered_set<std::uint64_t> rows_that_hang() SEMEL_EXCLUDES(running_mutex_);
   void note_store(const Outcome& outcome);
   void drain();
   void finish_run(Ended ended) noexcept {
@@ -135,10 +134,11 @@ class RunningEngine final : public Engine {
   OrderDesk order_;
   HeldRoom held_room_;
   bool told_of_held_ = false;  // that it has none left
-  std::mutex flush_mutex_;     // before the next one; no batch goes while it is held
-  std::mutex running_mutex_;
-  std::condition_variable suspect_ended_;
-  std::vector<std::unique_ptr<Running>> running_;
+  // No batch goes while it is held.
+  system::Mutex flush_mutex_ SEMEL_ACQUIRED_BEFORE(running_mutex_);
+  system::Mutex running_mutex_;
+  system::CondVar suspect_ended_;
+  std::vector<std::unique_ptr<Running>> running_ SEMEL_GUARDED_BY(running_mutex_);
   std::thread::id receiver_;
   ThreadKeeper keeper_;
   ThreadCompleter completer_;

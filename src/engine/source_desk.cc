@@ -81,7 +81,7 @@ Result<void> SourceDesk::receive_from(Desk& desk, std::uint32_t index, Flight::R
   }
   room.messages -= std::min(room.messages, received->arrivals.size());
   if (desk.source->traits().redelivers) {
-    std::lock_guard lock(desk.mutex);
+    const system::MutexLock lock(desk.mutex);
     for (const Arrival& arrival : received->arrivals) desk.in_flight.insert(arrival.tag.value);
   }
   into.push_back({std::move(received->arrivals), &desk.source->traits()});
@@ -91,7 +91,7 @@ Result<void> SourceDesk::receive_from(Desk& desk, std::uint32_t index, Flight::R
 // Rows that are to be given back stand in this process's hand until the store was told: it would go
 // on giving what is behind them.
 bool SourceDesk::told_all(Desk& desk) {
-  std::lock_guard lock(desk.mutex);
+  const system::MutexLock lock(desk.mutex);
   tell(desk);
   return desk.open.empty() || options_.dry_run;
 }
@@ -150,7 +150,7 @@ void SourceDesk::wait(int event_fd, Listen listen, std::optional<TimePoint> unti
   const auto at_latest = [&](TimePoint when) { until = until ? std::min(*until, when) : when; };
   for (const auto& desk : desks_) {
     {
-      std::lock_guard lock(desk->mutex);
+      const system::MutexLock lock(desk->mutex);
       if (!desk->open.empty()) at_latest(now + kAgainWhenAway);
     }
     if (desk->away()) at_latest(desk->again);
@@ -171,7 +171,7 @@ void SourceDesk::wait(int event_fd, Listen listen, std::optional<TimePoint> unti
 
 void SourceDesk::settle(const std::vector<Landing>& landings) {
   for (const auto& desk : desks_) {
-    std::lock_guard lock(desk->mutex);
+    const system::MutexLock lock(desk->mutex);
     for (const Landing& landing : landings) {
       if (desks_[landing.source] != desk || landing.keep != nullptr) continue;
       desk->in_flight.erase(landing.settlement.tag.value);
@@ -192,7 +192,7 @@ void SourceDesk::give_back(const std::vector<Delivery>& rest) {
 
 void SourceDesk::settle_open() {
   for (const auto& desk : desks_) {
-    std::lock_guard lock(desk->mutex);
+    const system::MutexLock lock(desk->mutex);
     tell(*desk);
   }
 }
@@ -208,7 +208,7 @@ void SourceDesk::extend(const std::unordered_set<std::uint64_t>& but) {
     if (!desk->source->traits().redelivers) continue;
     std::vector<Tag> tags;
     {
-      std::lock_guard lock(desk->mutex);
+      const system::MutexLock lock(desk->mutex);
       if (now - desk->extended < options_.hidden / 3) continue;
       desk->extended = now;
       for (const std::uint64_t value : desk->in_flight) {

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,6 +20,7 @@
 #include "engine/engine.h"
 #include "engine/flight.h"
 #include "engine/store_watch.h"
+#include "system/mutex.h"
 
 namespace semel::engine {
 
@@ -86,17 +86,18 @@ class SourceDesk {
     std::set<std::string> away_for;  // codes of why, each told once
     bool away() const noexcept { return !away_for.empty(); }
     TimePoint again{};
-    std::mutex mutex;
-    std::vector<Settlement> open;                 // to be told
-    std::unordered_set<std::uint64_t> in_flight;  // tags to keep hidden; only where redelivers
-    TimePoint extended{};
+    system::Mutex mutex;
+    std::vector<Settlement> open SEMEL_GUARDED_BY(mutex);  // to be told
+    // tags to keep hidden; only where redelivers
+    std::unordered_set<std::uint64_t> in_flight SEMEL_GUARDED_BY(mutex);
+    TimePoint extended SEMEL_GUARDED_BY(mutex){};
   };
   Result<void> receive_from(Desk& desk, std::uint32_t index, Flight::Room& room, std::size_t most,
                             bool sure, std::vector<Batch>& into);
   Result<void> judge(const Horizon& horizon);
   void note_away(Desk& desk, const Error& error, TimePoint now);
   void note_back(Desk& desk);
-  void tell(Desk& desk);
+  void tell(Desk& desk) SEMEL_REQUIRES(desk.mutex);
   bool told_all(Desk& desk);
 
   const Options options_;

@@ -8,7 +8,7 @@ std::optional<std::chrono::steady_clock::time_point> StoreWatch::note(const Outc
   const bool away = outcome.reason == reason::kStoreUnavailable;
   // The mutex is not taken for every message of a store that is well.
   if (!away && !away_.load(std::memory_order_relaxed)) return std::nullopt;
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (away == since_.has_value()) return since_;
   away_ = away;
   if (away) {
@@ -22,13 +22,13 @@ std::optional<std::chrono::steady_clock::time_point> StoreWatch::note(const Outc
 }
 
 void StoreWatch::source_away(const Error& error) {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (!source_away_ && !since_) tell_away(error);
   source_away_ = true;
 }
 
 void StoreWatch::source_back() {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (source_away_ && !since_) tell_back();
   source_away_ = false;
 }

@@ -3,13 +3,14 @@
 
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include <semel/environment.h>
 #include <semel/observer.h>
 #include <semel/outcome.h>
+
+#include "system/mutex.h"
 
 namespace semel::engine {
 
@@ -21,11 +22,12 @@ class StoreWatch {
       : consumer_(std::move(consumer)), observer_(observer), clock_(clock) {}
 
   // Looks at how a delivery ended. Since when they end so, where this one says that it is away.
-  std::optional<std::chrono::steady_clock::time_point> note(const Outcome& outcome);
+  std::optional<std::chrono::steady_clock::time_point> note(const Outcome& outcome)
+      SEMEL_EXCLUDES(mutex_);
 
   // Of a source that is in the store.
-  void source_away(const Error& error);
-  void source_back();
+  void source_away(const Error& error) SEMEL_EXCLUDES(mutex_);
+  void source_back() SEMEL_EXCLUDES(mutex_);
 
  private:
   void tell_away(const Error& error);
@@ -35,9 +37,9 @@ class StoreWatch {
   Observer& observer_;
   Clock& clock_;
   std::atomic<bool> away_{false};
-  std::mutex mutex_;
-  std::optional<std::chrono::steady_clock::time_point> since_;
-  bool source_away_ = false;
+  system::Mutex mutex_;
+  std::optional<std::chrono::steady_clock::time_point> since_ SEMEL_GUARDED_BY(mutex_);
+  bool source_away_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace semel::engine

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 
@@ -15,6 +14,7 @@
 #include <semel/reason.h>
 
 #include "engine/engine.h"
+#include "system/mutex.h"
 #include "tests/support/builders.h"
 #include "tests/support/memory_source.h"
 #include "tests/support/recording_observer.h"
@@ -110,7 +110,7 @@ class EngineTest : public testing::Test {
   EngineOptions options_;
   MemoryTopic topic_;
   test::RecordingObserver seen_;
-  std::mutex gate_;
+  system::Mutex gate_;
   std::atomic<bool> hung_{false};
 };
 
