@@ -255,11 +255,10 @@ class Guard::Impl {
     if (claimed.given_back_for) return failure(*std::move(claimed.given_back_for));
     strategies::run_calls(context, strategies::calls_of(claimed), finisher, ending);
     caught.rethrow();
-    if (finisher.given_back_for()) {
-      Error error = *finisher.given_back_for();
-      error.kind = ErrorKind::kInDoubt;
-      error.message = "the work ran, and its record could not be written: " + error.message;
-      return failure(std::move(error));
+    if (auto error = finisher.given_back_for()) {
+      error->kind = ErrorKind::kInDoubt;
+      error->message = "the work ran, and its record could not be written: " + error->message;
+      return failure(*std::move(error));
     }
     return std::move(ending.outcome());
   }

@@ -19,9 +19,12 @@ constexpr milliseconds kShortestTick{1};
 
 // Shared by the call and the thread: a call may end while its lease is being renewed.
 struct LeaseKeeper::Watched {
-  std::mutex mutex;
-  std::vector<Lease> leases;
-  std::chrono::steady_clock::time_point renewed;
+  Watched(std::span<const Lease> held, std::chrono::steady_clock::time_point now)
+      : leases(held.begin(), held.end()), renewed(now) {}
+
+  system::Mutex mutex;
+  std::vector<Lease> leases SEMEL_GUARDED_BY(mutex);
+  std::chrono::steady_clock::time_point renewed SEMEL_GUARDED_BY(mutex);
   std::stop_source stop;
 };
 
@@ -34,7 +37,7 @@ class LeaseKeeper::LeaseWatch final : public Watch {
   std::stop_token handler_begins(std::size_t) override { return watched_->stop.get_token(); }
   void handler_ended(std::size_t) override {}
   void finished(std::size_t) override {
-    std::lock_guard lock(watched_->mutex);
+    const system::MutexLock lock(watched_->mutex);
     watched_->leases.clear();
   }
   // One call has one ending: nobody waits behind it.
@@ -50,7 +53,7 @@ LeaseKeeper::LeaseKeeper(Store& store, Clock& clock, milliseconds lease)
 
 LeaseKeeper::~LeaseKeeper() {
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     ending_ = true;
   }
   wake_.notify_all();
@@ -60,13 +63,11 @@ LeaseKeeper::~LeaseKeeper() {
 std::unique_ptr<strategies::Keeper::Watch> LeaseKeeper::watch(std::span<const Lease> leases,
                                                               Handlers /*handlers*/,
                                                               std::size_t /*calls*/) {
-  auto watched = std::make_shared<Watched>();
-  watched->leases.assign(leases.begin(), leases.end());
-  watched->renewed = clock_.now();
+  auto watched = std::make_shared<Watched>(leases, clock_.now());
   auto watch = std::make_unique<LeaseWatch>(*this, watched);
   bool asleep = false;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     watched_.push_back(std::move(watched));
     if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
     asleep = std::exchange(asleep_, false);
@@ -76,21 +77,21 @@ std::unique_ptr<strategies::Keeper::Watch> LeaseKeeper::watch(std::span<const Le
 }
 
 void LeaseKeeper::forget(const Watched* watched) noexcept {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   std::erase_if(watched_, [watched](const auto& one) { return one.get() == watched; });
 }
 
 void LeaseKeeper::loop() {
   const milliseconds tick = std::max(lease_ / kLooksPerLease, kShortestTick);
-  std::unique_lock lock(mutex_);
+  system::RelockableLock lock(mutex_);
   while (!ending_) {
     // Calls that end within a tick never wake this thread.
     if (watched_.empty()) {
       asleep_ = true;
-      wake_.wait(lock, [&] { return ending_ || !asleep_; });
+      wake_.wait(mutex_, [&]() SEMEL_REQUIRES(mutex_) { return ending_ || !asleep_; });
       asleep_ = false;
     }
-    wake_.wait_for(lock, tick, [&] { return ending_; });
+    wake_.wait_for(mutex_, tick, [&]() SEMEL_REQUIRES(mutex_) { return ending_; });
     if (ending_) return;
     const auto now_watched = watched_;
     lock.unlock();
@@ -103,14 +104,14 @@ void LeaseKeeper::loop() {
 void LeaseKeeper::renew(Watched& watched, std::chrono::steady_clock::time_point now) {
   std::vector<Lease> leases;
   {
-    std::lock_guard lock(watched.mutex);
+    const system::MutexLock lock(watched.mutex);
     if (watched.leases.empty() || now - watched.renewed < lease_ / kRenewAt) return;
     leases = watched.leases;
   }
   const auto applied = store_.renew(leases, lease_);
   // A store that is away is no reason to stop the work: the lease may outlive the trouble.
   if (!applied) return;
-  std::lock_guard lock(watched.mutex);
+  const system::MutexLock lock(watched.mutex);
   // It was finished meanwhile.
   if (watched.leases.empty()) return;
   watched.renewed = now;

@@ -4,9 +4,7 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include <semel/store.h>
 
 #include "strategies/strategies.h"
+#include "system/mutex.h"
 
 namespace semel::guard {
 
@@ -29,18 +28,18 @@ class LeaseKeeper final : public strategies::Keeper {
   struct Watched;
   class LeaseWatch;
 
-  void loop();
+  void loop() SEMEL_EXCLUDES(mutex_);
   void renew(Watched& watched, std::chrono::steady_clock::time_point now);
-  void forget(const Watched* watched) noexcept;
+  void forget(const Watched* watched) noexcept SEMEL_EXCLUDES(mutex_);
 
   Store& store_;
   Clock& clock_;
   const std::chrono::milliseconds lease_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::vector<std::shared_ptr<Watched>> watched_;
-  bool asleep_ = false;
-  bool ending_ = false;
+  system::Mutex mutex_;
+  system::CondVar wake_;
+  std::vector<std::shared_ptr<Watched>> watched_ SEMEL_GUARDED_BY(mutex_);
+  bool asleep_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -27,9 +27,9 @@ class AsyncCalls::Begun {
 
   // Unwinding drops the completion before what was thrown is caught: so as long as the handler has
   // not returned, a drop is only remembered.
-  void told(std::optional<Verdict> verdict) {
+  void told(std::optional<Verdict> verdict) SEMEL_EXCLUDES(mutex_) {
     {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       dropped_ = !verdict;
       if (answered_ || (dropped_ && beginning_)) return;
       answered_ = true;
@@ -37,9 +37,9 @@ class AsyncCalls::Begun {
     answer(decide_answer(calls_.context_, batch_->attempts[index_], std::move(verdict)));
   }
 
-  void returned(std::optional<Decision> thrown) {
+  void returned(std::optional<Decision> thrown) SEMEL_EXCLUDES(mutex_) {
     {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       beginning_ = false;
       if (answered_ || (!thrown && !dropped_)) return;
       answered_ = true;
@@ -60,10 +60,10 @@ class AsyncCalls::Begun {
   AsyncCalls& calls_;
   std::shared_ptr<Batch> batch_;
   const std::size_t index_;
-  std::mutex mutex_;
-  bool beginning_ = true;
-  bool dropped_ = false;
-  bool answered_ = false;
+  system::Mutex mutex_;
+  bool beginning_ SEMEL_GUARDED_BY(mutex_) = true;
+  bool dropped_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool answered_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 void AsyncCalls::begin(std::vector<Call> calls, EndingSink& sink) {
@@ -108,7 +108,7 @@ void AsyncCalls::take_down(Answered answered) {
   answered.batch->calls[answered.index].delivery->arrival.answered = true;
   context_.services.completer->answered();
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     answered_.push_back(std::move(answered));
     if (std::exchange(posted_, true)) return;
   }
@@ -119,7 +119,7 @@ void AsyncCalls::take_down(Answered answered) {
 void AsyncCalls::record_all() {
   std::vector<Answered> answered;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     answered.swap(answered_);
     posted_ = false;
   }

@@ -6,10 +6,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "strategies/calls.h"
+#include "system/mutex.h"
 
 namespace semel::strategies {
 
@@ -31,13 +31,13 @@ class AsyncCalls {
   };
 
   void begin_one(const std::shared_ptr<Batch>& batch, std::size_t index);
-  void take_down(Answered answered);
-  void record_all();
+  void take_down(Answered answered) SEMEL_EXCLUDES(mutex_);
+  void record_all() SEMEL_EXCLUDES(mutex_);
 
   const Context& context_;
-  std::mutex mutex_;
-  std::vector<Answered> answered_;
-  bool posted_ = false;
+  system::Mutex mutex_;
+  std::vector<Answered> answered_ SEMEL_GUARDED_BY(mutex_);
+  bool posted_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace semel::strategies

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -11,6 +10,7 @@
 #include "strategies/entries.h"
 #include "strategies/pipeline.h"
 #include "strategies/step_run.h"
+#include "system/mutex.h"
 
 namespace semel::strategies {
 
@@ -43,11 +43,11 @@ class Running {
     return std::nullopt;
   }
 
-  void ended(std::size_t i, Decision decision) {
+  void ended(std::size_t i, Decision decision) SEMEL_EXCLUDES(mutex_) {
     if (watch_ != nullptr) watch_->handler_ended(i);
     forgive_if_cancelled(decision, watch_);
     if (context_.apply && decision.has_effect()) {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       made_.push_back(
           {calls_[i], std::move(decision.result), std::move(decision.publications), &sink_});
       numbers_.push_back(i);
@@ -56,28 +56,29 @@ class Running {
     }
   }
 
-  void flush_if_due() {
+  void flush_if_due() SEMEL_EXCLUDES(mutex_) {
     finisher_.flush_if_due();
     if (!context_.apply) return;
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (due()) apply_locked();
   }
   // The same from the keeper's thread, while a handler runs: a slow one holds back nobody's ending.
   void flush_beside_handler() {
     finisher_.flush_beside_handler();
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock && due()) apply_locked();
+    if (!mutex_.try_lock()) return;
+    const system::MutexLock lock(mutex_, std::adopt_lock);
+    if (due()) apply_locked();
   }
-  void apply() {
-    const std::scoped_lock lock(mutex_);
+  void apply() SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
     apply_locked();
   }
 
  private:
-  bool due() const {
+  bool due() const SEMEL_REQUIRES(mutex_) {
     return !made_.empty() && context_.environment->clock->now() - applied_at_ >= kApplyAfter;
   }
-  void apply_locked() {
+  void apply_locked() SEMEL_REQUIRES(mutex_) {
     if (made_.empty()) return;
     // The transaction watches over the leases of those it completes.
     for (const std::size_t i : numbers_) {
@@ -94,10 +95,10 @@ class Running {
   Finisher& finisher_;
   EndingSink& sink_;
   Keeper::Watch* const watch_;
-  std::mutex mutex_;
-  std::vector<Made> made_;
-  std::vector<std::size_t> numbers_;  // of the made ones
-  std::chrono::steady_clock::time_point applied_at_;
+  system::Mutex mutex_;
+  std::vector<Made> made_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<std::size_t> numbers_ SEMEL_GUARDED_BY(mutex_);  // of the made ones
+  std::chrono::steady_clock::time_point applied_at_ SEMEL_GUARDED_BY(mutex_);
 };
 
 void run_in_turn(const Context& context, std::span<const Call> calls, Running& running,

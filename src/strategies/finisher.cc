@@ -29,13 +29,13 @@ bool is_final(const Error& error) {
 }  // namespace
 
 void Finisher::add(Delivery& delivery, Ending ending, std::optional<std::size_t> lease) {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   collect(std::move(ending), {&delivery, {}, &sink_, lease ? watch_ : nullptr, lease.value_or(0)});
 }
 
 void Finisher::add(Delivery& delivery, Ending ending, EndingSink& sink, Keeper::Watch* watch,
                    std::size_t lease) {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   collect(std::move(ending), {&delivery, {}, &sink, watch, lease});
 }
 
@@ -55,17 +55,18 @@ bool Finisher::due() const {
 }
 
 void Finisher::flush_if_due() {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (due()) tell(true);
 }
 
 void Finisher::flush_beside_handler() noexcept {
-  std::unique_lock lock(mutex_, std::try_to_lock);
-  if (lock && due()) tell(false);
+  if (!mutex_.try_lock()) return;
+  const system::MutexLock lock(mutex_, std::adopt_lock);
+  if (due()) tell(false);
 }
 
 void Finisher::flush() {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   tell(true);
 }
 

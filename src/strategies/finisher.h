@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -16,6 +15,7 @@
 
 #include "strategies/endings.h"
 #include "strategies/strategies.h"
+#include "system/mutex.h"
 
 namespace semel::strategies {
 
@@ -25,26 +25,30 @@ class Finisher {
       : context_(context), sink_(sink), told_at_(context.environment->clock->now()) {}
 
   // Whose leases are ended with it; null where there is none.
-  void watch(Keeper::Watch* watch) {
-    std::lock_guard lock(mutex_);
+  void watch(Keeper::Watch* watch) SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
     watch_ = watch;
   }
 
   // The delivery ends so once the store has applied its Finish; at once where there is none.
   // `lease`: its number in the watch.
-  void add(Delivery& delivery, Ending ending, std::optional<std::size_t> lease = std::nullopt);
+  void add(Delivery& delivery, Ending ending, std::optional<std::size_t> lease = std::nullopt)
+      SEMEL_EXCLUDES(mutex_);
   // The same for a delivery of another batch, with its own sink and watch.
   void add(Delivery& delivery, Ending ending, EndingSink& sink, Keeper::Watch* watch,
            std::size_t lease);
 
   // Tells the store when what was collected has waited long enough.
-  void flush_if_due();
+  void flush_if_due() SEMEL_EXCLUDES(mutex_);
   // The same, from the keeper's thread while a handler runs: tries once.
   void flush_beside_handler() noexcept;
   // Tells the store; what it will not take in bounded time is given back.
-  void flush();
+  void flush() SEMEL_EXCLUDES(mutex_);
   // For which error deliveries were given back, if any were.
-  const std::optional<Error>& given_back_for() const noexcept { return given_back_for_; }
+  std::optional<Error> given_back_for() const SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    return given_back_for_;
+  }
 
  private:
   struct Item {
@@ -57,28 +61,28 @@ class Finisher {
       if (watch != nullptr) watch->finished(lease);
     }
   };
-  void collect(Ending&& ending, Item item);
+  void collect(Ending&& ending, Item item) SEMEL_REQUIRES(mutex_);
 
-  bool due() const;
-  void tell(bool patient);
+  bool due() const SEMEL_REQUIRES(mutex_);
+  void tell(bool patient) SEMEL_REQUIRES(mutex_);
   // False where the store could not say.
-  bool try_tell(std::size_t first, std::size_t count);
-  void end(std::size_t at, Applied applied);
+  bool try_tell(std::size_t first, std::size_t count) SEMEL_REQUIRES(mutex_);
+  void end(std::size_t at, Applied applied) SEMEL_REQUIRES(mutex_);
   // A finish whose answer was lost was applied, or the lease is gone: the record knows.
-  void resolve(std::size_t at);
-  void give_back(std::size_t first, std::size_t count);
-  void clear();
+  void resolve(std::size_t at) SEMEL_REQUIRES(mutex_);
+  void give_back(std::size_t first, std::size_t count) SEMEL_REQUIRES(mutex_);
+  void clear() SEMEL_REQUIRES(mutex_);
 
   const Context& context_;
   EndingSink& sink_;
-  Keeper::Watch* watch_ = nullptr;
-  std::mutex mutex_;
-  std::vector<Finish> finishes_;
-  std::vector<Item> items_;  // beside finishes_
-  std::chrono::steady_clock::time_point told_at_;
-  bool in_doubt_ = false;
-  Error error_;
-  std::optional<Error> given_back_for_;
+  mutable system::Mutex mutex_;
+  Keeper::Watch* watch_ SEMEL_GUARDED_BY(mutex_) = nullptr;
+  std::vector<Finish> finishes_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<Item> items_ SEMEL_GUARDED_BY(mutex_);  // beside finishes_
+  std::chrono::steady_clock::time_point told_at_ SEMEL_GUARDED_BY(mutex_);
+  bool in_doubt_ SEMEL_GUARDED_BY(mutex_) = false;
+  Error error_ SEMEL_GUARDED_BY(mutex_);
+  std::optional<Error> given_back_for_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::strategies

@@ -45,7 +45,7 @@ Front::Front(FrontOptions options) : options_(std::move(options)) {
 
 Front::~Front() {
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     ending_ = true;
   }
   wake_.notify_all();
@@ -53,8 +53,8 @@ Front::~Front() {
 }
 
 void Front::loop() {
-  std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, kTurnEvery, [this] { return ending_; })) {
+  system::RelockableLock lock(mutex_);
+  while (!wake_.wait_for(mutex_, kTurnEvery, [this]() SEMEL_REQUIRES(mutex_) { return ending_; })) {
     lock.unlock();
     turn();
     lock.lock();
@@ -69,7 +69,7 @@ void Front::turn() {
 void Front::look_at_secret() {
   bool reseal = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     reseal = std::exchange(reseal_, false);
   }
   bool well =
@@ -82,7 +82,7 @@ void Front::look_at_secret() {
     well = loaded && *loaded && (*loaded)->size() == kSecretSize;
     if (well) found = **std::move(loaded);
   }
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (!well) {
     reseal_ = true;
     trusted_until_ = {};
@@ -93,7 +93,7 @@ void Front::look_at_secret() {
 }
 
 void Front::doubt() noexcept {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   reseal_ = true;
   trusted_until_ = {};
 }
@@ -115,7 +115,7 @@ Front::Glance Front::look(std::span<const Message* const> messages) {
   glance.completed.resize(messages.size());
   TimePoint until;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     glance.secret = secret_;
     until = trusted_until_;
   }
@@ -171,14 +171,14 @@ void Front::keep(BytesView secret, const Message& message) noexcept {
 }
 
 void Front::away(const Error& error) {
-  const std::scoped_lock lock(telling_);
+  const system::MutexLock lock(telling_);
   if (away_.exchange(true)) return;
   options_.observer->on_trouble(options_.consumer, "front window", error, false);
 }
 
 void Front::check_window() {
   if (!options_.window->check()) return;
-  const std::scoped_lock lock(telling_);
+  const system::MutexLock lock(telling_);
   away_ = false;
   options_.observer->on_trouble(options_.consumer, "front window",
                                 {ErrorKind::kUnavailable, {}, {}, {}}, true);

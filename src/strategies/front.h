@@ -10,10 +10,8 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
@@ -27,6 +25,8 @@
 #include <semel/outcome.h>
 #include <semel/run_markers.h>
 #include <semel/strategy.h>
+
+#include "system/mutex.h"
 
 namespace semel::strategies {
 
@@ -60,7 +60,7 @@ class Front {
   // After the record was found, or made, completed: by what was asked of it after that glance.
   void keep(BytesView secret, const Message& message) noexcept;
   // The store was away.
-  void doubt() noexcept;
+  void doubt() noexcept SEMEL_EXCLUDES(mutex_);
 
   // What the thread does each time: the secret, and a window that is away.
   void turn();
@@ -76,23 +76,23 @@ class Front {
   using TimePoint = std::chrono::steady_clock::time_point;
 
   FrontEntry entry_of(BytesView secret, const Message& message) const;
-  void look_at_secret();
-  void check_window();
-  void away(const Error& error);
-  void loop();
+  void look_at_secret() SEMEL_EXCLUDES(mutex_);
+  void check_window() SEMEL_EXCLUDES(telling_);
+  void away(const Error& error) SEMEL_EXCLUDES(telling_);
+  void loop() SEMEL_EXCLUDES(mutex_);
   TimePoint now() const { return options_.environment->clock->now(); }
 
   const FrontOptions options_;
   std::atomic<bool> away_{false};
   std::atomic<std::uint64_t> asked_{0};
   std::atomic<std::uint64_t> answered_{0};
-  std::mutex telling_;  // orders what is told of the window
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  Bytes secret_;  // empty: none was seen yet
-  TimePoint trusted_until_{};
-  bool reseal_ = true;
-  bool ending_ = false;
+  system::Mutex telling_;  // orders what is told of the window
+  system::Mutex mutex_;
+  system::CondVar wake_;
+  Bytes secret_ SEMEL_GUARDED_BY(mutex_);  // empty: none was seen yet
+  TimePoint trusted_until_ SEMEL_GUARDED_BY(mutex_){};
+  bool reseal_ SEMEL_GUARDED_BY(mutex_) = true;
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
