@@ -4,6 +4,7 @@
 
 #include "core/key_encoding.h"
 #include "stores/memory/state.h"
+#include "system/mutex.h"
 
 namespace semel::memory {
 namespace {
@@ -15,7 +16,7 @@ class Held final : public HeldMessages {
   explicit Held(State& state) : state_(state) {}
 
   Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const StoreTime now = state_.now();
     for (const HeldMessage& message : messages) {
       state_.held.add(row_of(consumer, message, now));
@@ -26,7 +27,7 @@ class Held final : public HeldMessages {
   Result<std::vector<Arrival>> take(ConsumerNumber consumer, std::size_t max_messages,
                                     std::size_t max_bytes, milliseconds hidden,
                                     const LineOf& line_of) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const StoreTime now = state_.now();
     return state_.held.take(consumer, max_messages, max_bytes, hidden, now, line_of);
   }
@@ -34,7 +35,7 @@ class Held final : public HeldMessages {
   Result<std::vector<Place>> hold_behind(ConsumerNumber consumer,
                                          std::span<const Follower> followers,
                                          std::size_t most_bytes) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const StoreTime now = state_.now();
     std::vector<Place> places;
     // What has found no room lets none of its line by.
@@ -55,38 +56,41 @@ class Held final : public HeldMessages {
   }
 
   Result<std::vector<Bytes>> lines(ConsumerNumber consumer) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     return state_.held.lines(consumer);
   }
 
   Result<void> release(std::span<const RowTag> rows, milliseconds delay) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const StoreTime now = state_.now();
     for (const RowTag row : rows) state_.held.release(row, delay, now);
     return {};
   }
 
   Result<void> extend(std::span<const RowTag> rows, milliseconds hidden) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const StoreTime now = state_.now();
     for (const RowTag row : rows) state_.held.extend(row, hidden, now);
     return {};
   }
 
   Result<void> remove(std::span<const RowTag> rows) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     for (const RowTag row : rows) state_.held.remove(row);
     return {};
   }
 
   Result<Depth> depth(ConsumerNumber consumer) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     return state_.held.depth(consumer, state_.now());
   }
 
-  int wake_fd() noexcept override { return state_.held.wake_fd(); }
+  int wake_fd() noexcept override {
+    const system::MutexLock lock(state_.mutex);
+    return state_.held.wake_fd();
+  }
   int wake_fd(ConsumerNumber consumer) noexcept override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     return state_.held.wake_fd(consumer);
   }
 
@@ -99,7 +103,7 @@ class MemoryPositions final : public Positions {
   explicit MemoryPositions(State& state) : state_(state) {}
 
   Result<std::optional<Bytes>> load(ConsumerNumber consumer, std::string_view partition) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const auto found = state_.positions.find({consumer, std::string(partition)});
     if (found == state_.positions.end()) return std::optional<Bytes>();
     return std::optional<Bytes>(found->second);
@@ -107,7 +111,7 @@ class MemoryPositions final : public Positions {
 
   Result<void> save(ConsumerNumber consumer, std::string_view partition,
                     BytesView position) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     state_.positions[{consumer, std::string(partition)}] = position;
     return {};
   }
@@ -115,7 +119,7 @@ class MemoryPositions final : public Positions {
   Result<std::unique_ptr<Reservation>> reserve(ConsumerNumber consumer,
                                                std::string_view partition) override {
     Name name{consumer, std::string(partition)};
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     if (!state_.reserved.insert(name).second) {
       return failure({ErrorKind::kBlocked, "R230",
                       "consumer \"" + state_.name_of(consumer) + "\" already reads \"" +
@@ -132,7 +136,7 @@ class MemoryPositions final : public Positions {
    public:
     Reserved(State& state, Name name) : state_(state), name_(std::move(name)) {}
     ~Reserved() override {
-      const std::scoped_lock lock(state_.mutex);
+      const system::MutexLock lock(state_.mutex);
       state_.reserved.erase(name_);
     }
 
@@ -149,7 +153,7 @@ class MemoryGates final : public Gates {
   explicit MemoryGates(State& state) : state_(state) {}
 
   Result<std::optional<ShutGate>> state(ConsumerNumber consumer) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const auto found = state_.gates.find(consumer);
     if (found == state_.gates.end()) return std::optional<ShutGate>();
     const ShutGate& gate = found->second;
@@ -159,7 +163,7 @@ class MemoryGates final : public Gates {
 
   Result<void> shut(ConsumerNumber consumer, std::string_view why,
                     std::optional<milliseconds> time) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const StoreTime now = state_.now();
     const auto found = state_.gates.find(consumer);
     if (found != state_.gates.end() && !found->second.until) return {};
@@ -170,14 +174,14 @@ class MemoryGates final : public Gates {
   }
 
   Result<void> open(ConsumerNumber consumer) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const auto found = state_.gates.find(consumer);
     if (found != state_.gates.end() && found->second.until) state_.gates.erase(found);
     return {};
   }
 
   Result<bool> resume(ConsumerNumber consumer) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     return state_.gates.erase(consumer) > 0;
   }
 

@@ -48,7 +48,7 @@ StoreTime first_seen(const Finish& finish, const std::optional<core::Record>& re
 }
 
 void keep_dead_letter(State& state, const Finish& finish, HeldRow row, StoreTime first,
-                      StoreTime now) {
+                      StoreTime now) SEMEL_REQUIRES(state.mutex) {
   if (!row.id) return;
   DeadLetterRow dead;
   dead.consumer = row.consumer;
@@ -71,7 +71,8 @@ void keep_dead_letter(State& state, const Finish& finish, HeldRow row, StoreTime
   state.dead_letters.keep(std::move(dead));
 }
 
-void hold(State& state, const Finish& finish, HeldRow row, StoreTime first, StoreTime now) {
+void hold(State& state, const Finish& finish, HeldRow row, StoreTime first, StoreTime now)
+    SEMEL_REQUIRES(state.mutex) {
   row.due = now + finish.delay;
   row.first_seen = first;
   state.held.add(std::move(row));
@@ -79,7 +80,7 @@ void hold(State& state, const Finish& finish, HeldRow row, StoreTime first, Stor
 
 // Where the payload goes, once the record says that this Finish applies.
 void store_payload(State& state, const Finish& finish, const std::optional<core::Record>& record,
-                   StoreTime now) {
+                   StoreTime now) SEMEL_REQUIRES(state.mutex) {
   if (finish.to == Finish::To::kNotStarted) {
     if (!finish.ack) return;
     state.held.release(*finish.ack, std::chrono::milliseconds(0), now);

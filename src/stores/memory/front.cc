@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <vector>
+
+#include "system/mutex.h"
 
 namespace semel {
 
@@ -24,7 +25,7 @@ class MemoryFront final : public FrontWindow {
     std::vector<Bytes> found(names.size());
     for (std::size_t i = 0; i < names.size(); ++i) {
       const Place place = place_of(names[i]);
-      const std::scoped_lock lock(place.mutex);
+      const system::MutexLock lock(place.mutex);
       for (const Slot& slot : place.slots) {
         if (slot.until <= now || slot.entry.name != names[i]) continue;
         found[i].assign(reinterpret_cast<const char*>(slot.entry.mark.data()),
@@ -38,7 +39,7 @@ class MemoryFront final : public FrontWindow {
     const std::int64_t until = milliseconds_now() + ttl_.count();
     for (const FrontEntry& entry : entries) {
       const Place place = place_of(entry.name);
-      const std::scoped_lock lock(place.mutex);
+      const system::MutexLock lock(place.mutex);
       Slot* chosen = &place.slots.front();
       for (Slot& slot : place.slots) {
         if (slot.entry.name == entry.name) {
@@ -61,7 +62,7 @@ class MemoryFront final : public FrontWindow {
   // As docs/front.md says.
   static_assert(sizeof(Slot) == 40);
   struct Place {
-    std::mutex& mutex;
+    system::Mutex& mutex;
     std::span<Slot> slots;
   };
 
@@ -80,7 +81,7 @@ class MemoryFront final : public FrontWindow {
 
   Clock& clock_;
   const std::chrono::milliseconds ttl_;
-  std::array<std::mutex, kLocks> locks_;
+  std::array<system::Mutex, kLocks> locks_;
   std::vector<Slot> buckets_;
 };
 

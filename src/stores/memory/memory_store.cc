@@ -6,6 +6,7 @@
 
 #include "core/record_machine.h"
 #include "stores/memory/state.h"
+#include "system/mutex.h"
 
 namespace semel {
 namespace memory {
@@ -47,8 +48,9 @@ class MemoryStore final : public Store {
   Result<PurgeReport> purge(milliseconds budget) override;
 
  private:
-  bool room_for(std::span<const Message* const> messages);
-  Claim claim_one(const Message& message, const ClaimOptions& options, StoreTime now);
+  bool room_for(std::span<const Message* const> messages) SEMEL_REQUIRES(state_.mutex);
+  Claim claim_one(const Message& message, const ClaimOptions& options, StoreTime now)
+      SEMEL_REQUIRES(state_.mutex);
 
   State state_;
   StoreTraits traits_;
@@ -61,7 +63,7 @@ class MemoryStore final : public Store {
 };
 
 Result<ConsumerNumber> MemoryStore::attach(const ConsumerSpec& consumer) {
-  const std::scoped_lock lock(state_.mutex);
+  const system::MutexLock lock(state_.mutex);
   const auto found = state_.numbers.find(consumer.name);
   if (found == state_.numbers.end()) {
     const ConsumerNumber number{static_cast<std::uint32_t>(state_.numbers.size() + 1)};
@@ -118,7 +120,7 @@ Claim MemoryStore::claim_one(const Message& message, const ClaimOptions& options
 
 Result<std::vector<Claim>> MemoryStore::claim(std::span<const Message* const> messages,
                                               const ClaimOptions& options) {
-  const std::scoped_lock lock(state_.mutex);
+  const system::MutexLock lock(state_.mutex);
   if (!room_for(messages)) {
     return failure({ErrorKind::kLimit, "R240",
                     "the memory store is full: every record it may keep is unfinished",
@@ -133,7 +135,7 @@ Result<std::vector<Claim>> MemoryStore::claim(std::span<const Message* const> me
 }
 
 Result<std::vector<Applied>> MemoryStore::renew(std::span<const Lease> leases, milliseconds lease) {
-  const std::scoped_lock lock(state_.mutex);
+  const system::MutexLock lock(state_.mutex);
   const StoreTime now = state_.now();
   std::vector<Applied> applied;
   applied.reserve(leases.size());
@@ -147,7 +149,7 @@ Result<std::vector<Applied>> MemoryStore::renew(std::span<const Lease> leases, m
 }
 
 Result<std::vector<Applied>> MemoryStore::finish(std::span<const Finish> batch) {
-  const std::scoped_lock lock(state_.mutex);
+  const system::MutexLock lock(state_.mutex);
   const StoreTime now = state_.now();
   std::vector<Applied> applied;
   applied.reserve(batch.size());
@@ -163,12 +165,12 @@ Result<std::vector<Applied>> MemoryStore::finish(std::span<const Finish> batch) 
 
 Result<PurgeReport> MemoryStore::purge(milliseconds budget) {
   constexpr std::size_t kBetweenLooks = 256;
-  const std::scoped_lock lock(state_.mutex);
+  const system::MutexLock lock(state_.mutex);
   const StoreTime now = state_.now();
   const auto end = state_.environment.clock->now() + budget;
   PurgeReport report;
   report.records = std::exchange(state_.forgotten, 0);
-  std::erase_if(state_.steps, [&](const auto& journal) {
+  std::erase_if(state_.steps, [&](const auto& journal) SEMEL_REQUIRES(state_.mutex) {
     return state_.live.find(journal.first) == nullptr && !state_.finished.contains(journal.first);
   });
   std::size_t looked = 0;

@@ -5,6 +5,7 @@
 #include "core/key_encoding.h"
 #include "core/record_machine.h"
 #include "stores/memory/state.h"
+#include "system/mutex.h"
 
 namespace semel::memory {
 namespace {
@@ -39,7 +40,7 @@ class Inspector final : public RecordInspector {
   explicit Inspector(State& state) : state_(state) {}
 
   Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const auto found = state_.numbers.find(name);
     if (found == state_.numbers.end()) return std::optional<ConsumerNumber>();
     return std::optional<ConsumerNumber>(found->second);
@@ -48,7 +49,7 @@ class Inspector final : public RecordInspector {
   Result<std::vector<RecordView>> list(std::optional<ConsumerNumber> consumer,
                                        std::optional<RecordState> state,
                                        std::size_t limit) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     std::vector<RecordView> views;
     const auto wanted = [&](const KeyId& id, RecordState its_state) {
       return (!consumer || id.consumer() == *consumer) && (!state || its_state == *state);
@@ -57,9 +58,10 @@ class Inspector final : public RecordInspector {
       if (live.record && wanted(live.id, live.record->state)) views.push_back(view_of(live));
     });
     if (state == RecordState::kDead) {
-      state_.finished.each_dead([&](const FinishedRecord& record, const FinishedDetail& detail) {
+      const FinishedRecords* const finished = &state_.finished;
+      finished->each_dead([&](const FinishedRecord& record, const FinishedDetail& detail) {
         if (!wanted(record.id, RecordState::kDead)) return;
-        views.push_back(view_of(record.id, *state_.finished.find(record.id, true), &detail));
+        views.push_back(view_of(record.id, *finished->find(record.id, true), &detail));
       });
     }
     std::ranges::sort(views, [](const RecordView& a, const RecordView& b) {
@@ -70,7 +72,7 @@ class Inspector final : public RecordInspector {
   }
 
   Result<std::optional<RecordView>> show(const KeyId& id) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     if (const LiveRecord* live = state_.live.find(id); live != nullptr && live->record) {
       return std::optional(view_of(*live));
     }
@@ -81,12 +83,12 @@ class Inspector final : public RecordInspector {
   }
 
   Result<bool> forget(const KeyId& id) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     return forget_locked(id);
   }
 
   Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const LiveRecord* live = state_.live.find(id);
     const auto record = live != nullptr ? live->record : state_.finished.find(id, true);
     if (!record || record->state != state) return false;
@@ -96,23 +98,27 @@ class Inspector final : public RecordInspector {
   }
 
   Result<std::vector<StoreFinding>> verify(bool) override {
-    const std::scoped_lock lock(state_.mutex);
-    std::vector<StoreFinding> findings;
+    const system::MutexLock lock(state_.mutex);
+    std::vector<ConsumerNumber> twice;
+    const FinishedRecords* const finished = &state_.finished;
     state_.live.each([&](const LiveRecord& live) {
-      if (!live.record || !state_.finished.contains(live.id)) return;
-      findings.push_back({true, "record.twice", "consumer " + state_.name_of(live.id.consumer()),
-                          "a record is finished and unfinished at once"});
+      if (live.record && finished->contains(live.id)) twice.push_back(live.id.consumer());
     });
+    std::vector<StoreFinding> findings;
+    for (const ConsumerNumber consumer : twice) {
+      findings.push_back({true, "record.twice", "consumer " + state_.name_of(consumer),
+                          "a record is finished and unfinished at once"});
+    }
     return findings;
   }
 
   Result<bool> unlock(const KeyId& id) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     return reopen_record(state_, id, state_.now());
   }
 
   Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     LiveRecord* live = state_.live.find(id);
     const Nonce nonce = core::draw_nonce(*state_.environment.random);
     if (live == nullptr || !live->record ||
@@ -125,7 +131,7 @@ class Inspector final : public RecordInspector {
   Result<StoreStats> stats() override;
 
  private:
-  Result<bool> forget_locked(const KeyId& id) {
+  Result<bool> forget_locked(const KeyId& id) SEMEL_REQUIRES(state_.mutex) {
     bool there = state_.finished.erase(id);
     if (const LiveRecord* live = state_.live.find(id); live != nullptr && live->record) {
       if (live->record->state == RecordState::kConsuming &&
@@ -150,7 +156,7 @@ class Inspector final : public RecordInspector {
 };
 
 Result<StoreStats> Inspector::stats() {
-  const std::scoped_lock lock(state_.mutex);
+  const system::MutexLock lock(state_.mutex);
   StoreStats stats;
   stats.epoch = state_.epoch;
   stats.bytes = state_.live.bytes() + state_.finished.bytes();
@@ -184,19 +190,19 @@ class DeadLetterBox final : public DeadLetters {
   explicit DeadLetterBox(State& state) : state_(state) {}
 
   Result<std::vector<DeadLetter>> list(const DeadLetterFilter& filter) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     return state_.dead_letters.list(filter);
   }
 
   Result<std::optional<DeadLetter>> show(std::int64_t id) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const DeadLetterRow* row = state_.dead_letters.find(id);
     if (row == nullptr) return std::optional<DeadLetter>();
     return std::optional<DeadLetter>(row->letter);
   }
 
   Result<ReplayReport> replay(std::span<const std::int64_t> ids) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const StoreTime now = state_.now();
     ReplayReport report;
     for (const std::int64_t id : ids) replay_one(id, now, report);
@@ -204,7 +210,7 @@ class DeadLetterBox final : public DeadLetters {
   }
 
   Result<std::size_t> discard(std::span<const std::int64_t> ids) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     std::size_t discarded = 0;
     for (const std::int64_t id : ids) discarded += state_.dead_letters.discard(id) ? 1U : 0U;
     return discarded;
@@ -214,7 +220,8 @@ class DeadLetterBox final : public DeadLetters {
   Result<AddReport> add(std::span<const ForeignLetter> letters) override;
 
  private:
-  void replay_one(std::int64_t id, StoreTime now, ReplayReport& report) {
+  void replay_one(std::int64_t id, StoreTime now, ReplayReport& report)
+      SEMEL_REQUIRES(state_.mutex) {
     DeadLetterRow* dead = state_.dead_letters.find(id);
     if (dead == nullptr) {
       ++report.missing;
@@ -246,7 +253,7 @@ class DeadLetterBox final : public DeadLetters {
 };
 
 Result<Edited> DeadLetterBox::edit(const LetterEdit& edit) {
-  const std::scoped_lock lock(state_.mutex);
+  const system::MutexLock lock(state_.mutex);
   const DeadLetterRow* dead = state_.dead_letters.find(edit.id);
   if (dead == nullptr) return Edited::kMissing;
   if (dead->letter.fingerprint != edit.before) return Edited::kMoved;
@@ -263,7 +270,7 @@ Result<Edited> DeadLetterBox::edit(const LetterEdit& edit) {
 }
 
 Result<AddReport> DeadLetterBox::add(std::span<const ForeignLetter> letters) {
-  const std::scoped_lock lock(state_.mutex);
+  const system::MutexLock lock(state_.mutex);
   for (const ForeignLetter& foreign : letters) {
     if (state_.numbers.contains(foreign.letter.consumer)) continue;
     return failure({ErrorKind::kRejected, "",

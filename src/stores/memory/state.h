@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,6 +23,7 @@
 #include "stores/memory/finished_records.h"
 #include "stores/memory/held_rows.h"
 #include "stores/memory/live_records.h"
+#include "system/mutex.h"
 
 namespace semel::memory {
 
@@ -33,7 +33,6 @@ struct Consumer {
   std::optional<std::chrono::milliseconds> ttl;
 };
 
-// Everything but the lock and the clock is guarded by `mutex`.
 struct State {
   State(Environment& environment, std::size_t max_records);
   State(const State&) = delete;
@@ -41,32 +40,32 @@ struct State {
 
   // The store's clock: the wall's at the start, then the environment's steady one.
   StoreTime now() const noexcept;
-  const std::string& name_of(ConsumerNumber number) const;
+  const std::string& name_of(ConsumerNumber number) const SEMEL_REQUIRES(mutex);
 
-  mutable std::mutex mutex;
+  mutable system::Mutex mutex;
   Environment& environment;
   const std::size_t max_records;
   const std::chrono::steady_clock::time_point started;
   const StoreTime started_at;
   const std::uint64_t epoch;
-  std::uint64_t counter = 0;  // of tokens, within the epoch
+  std::uint64_t counter SEMEL_GUARDED_BY(mutex) = 0;  // of tokens, within the epoch
 
-  std::map<ConsumerNumber, Consumer> consumers;
-  std::map<std::string, ConsumerNumber, std::less<>> numbers;
-  LiveRecords live;
-  FinishedRecords finished;
-  std::size_t forgotten = 0;  // since the last purge, for want of room
-  HeldRows held;
-  std::map<KeyId, HeldRow> parked;  // payloads that wait for a person, under their record's key
-  DeadLetterRows dead_letters;
-  std::map<std::pair<ConsumerNumber, std::string>, Bytes> positions;
-  std::set<std::pair<ConsumerNumber, std::string>> reserved;
-  std::map<ConsumerNumber, ShutGate> gates;
-  std::map<KeyId, StepJournal> steps;  // of records that are not completed
+  std::map<ConsumerNumber, Consumer> consumers SEMEL_GUARDED_BY(mutex);
+  std::map<std::string, ConsumerNumber, std::less<>> numbers SEMEL_GUARDED_BY(mutex);
+  LiveRecords live SEMEL_GUARDED_BY(mutex);
+  FinishedRecords finished SEMEL_GUARDED_BY(mutex);
+  std::size_t forgotten SEMEL_GUARDED_BY(mutex) = 0;  // since the last purge, for want of room
+  HeldRows held SEMEL_GUARDED_BY(mutex);
+  // Payloads that wait for a person, under their record's key.
+  std::map<KeyId, HeldRow> parked SEMEL_GUARDED_BY(mutex);
+  DeadLetterRows dead_letters SEMEL_GUARDED_BY(mutex);
+  std::map<std::pair<ConsumerNumber, std::string>, Bytes> positions SEMEL_GUARDED_BY(mutex);
+  std::set<std::pair<ConsumerNumber, std::string>> reserved SEMEL_GUARDED_BY(mutex);
+  std::map<ConsumerNumber, ShutGate> gates SEMEL_GUARDED_BY(mutex);
+  std::map<KeyId, StepJournal> steps SEMEL_GUARDED_BY(mutex);  // of records that are not completed
 };
 
-// Applies one Finish; the lock is held.
-Applied apply_finish(State& state, const Finish& finish, StoreTime now);
+Applied apply_finish(State& state, const Finish& finish, StoreTime now) SEMEL_REQUIRES(state.mutex);
 
 std::unique_ptr<HeldMessages> make_held(State& state);
 std::unique_ptr<DeadLetters> make_dead_letters(State& state);
@@ -75,11 +74,11 @@ std::unique_ptr<Positions> make_positions(State& state);
 std::unique_ptr<Gates> make_gates(State& state);
 std::unique_ptr<StepStore> make_steps(State& state);
 
-// What a Finish that applies does to the journal. The lock is held.
-void note_in_journal(State& state, const Finish& finish);
+// What a Finish that applies does to the journal.
+void note_in_journal(State& state, const Finish& finish) SEMEL_REQUIRES(state.mutex);
 
-// dead or parked → retrying, due now, its payload held where the store has it. The lock is held.
-bool reopen_record(State& state, const KeyId& id, StoreTime now);
+// dead or parked → retrying, due now, its payload held where the store has it.
+bool reopen_record(State& state, const KeyId& id, StoreTime now) SEMEL_REQUIRES(state.mutex);
 HeldRow row_of(const DeadLetterRow& dead, StoreTime due);
 HeldRow row_of(const Message& message, const Arrival* arrival);
 HeldRow row_of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now);

@@ -4,6 +4,7 @@
 
 #include "core/record_machine.h"
 #include "stores/memory/state.h"
+#include "system/mutex.h"
 
 namespace semel::memory {
 namespace {
@@ -13,13 +14,13 @@ class MemorySteps final : public StepStore {
   explicit MemorySteps(State& state) : state_(state) {}
 
   Result<StepJournal> read(const KeyId& record) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const auto found = state_.steps.find(record);
     return found == state_.steps.end() ? StepJournal() : found->second;
   }
 
   Result<Applied> keep(const Lease& lease, const StepEntry& entry) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     const LiveRecord* const live = state_.live.find(lease.key);
     if (live == nullptr || !live->record || live->record->nonce != lease.nonce ||
         live->record->state != RecordState::kConsuming) {
@@ -34,7 +35,7 @@ class MemorySteps final : public StepStore {
   }
 
   Result<bool> give_up(const KeyId& record, const GivingUp& note) override {
-    const std::scoped_lock lock(state_.mutex);
+    const system::MutexLock lock(state_.mutex);
     if (!reopen_record(state_, record, state_.now())) return false;
     state_.steps[record].giving_up = note;
     return true;

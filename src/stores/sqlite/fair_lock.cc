@@ -5,20 +5,21 @@
 namespace semel::sqlite {
 
 bool FairLock::lock(std::chrono::microseconds patience) {
-  std::unique_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (!held_) {
     held_ = true;
     return true;
   }
   Waiter waiter;
   line_.push_back(&waiter);
-  if (waiter.turn.wait_for(lock, patience, [&] { return waiter.mine; })) return true;
+  if (waiter.turn.wait_for(mutex_, patience, [&]() SEMEL_REQUIRES(mutex_) { return waiter.mine; }))
+    return true;
   line_.erase(std::ranges::find(line_, &waiter));
   return false;
 }
 
 void FairLock::unlock() noexcept {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (line_.empty()) {
     held_ = false;
     return;
@@ -31,7 +32,7 @@ void FairLock::unlock() noexcept {
 }
 
 std::size_t FairLock::waiting() const {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return line_.size();
 }
 

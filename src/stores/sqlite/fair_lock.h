@@ -2,9 +2,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
+
+#include "system/mutex.h"
 
 namespace semel::sqlite {
 
@@ -12,19 +12,19 @@ namespace semel::sqlite {
 class FairLock {
  public:
   // False where the patience ran out.
-  bool lock(std::chrono::microseconds patience);
-  void unlock() noexcept;
-  std::size_t waiting() const;
+  bool lock(std::chrono::microseconds patience) SEMEL_EXCLUDES(mutex_);
+  void unlock() noexcept SEMEL_EXCLUDES(mutex_);
+  std::size_t waiting() const SEMEL_EXCLUDES(mutex_);
 
  private:
   struct Waiter {
-    std::condition_variable turn;
+    system::CondVar turn;
     bool mine = false;
   };
 
-  mutable std::mutex mutex_;
-  std::deque<Waiter*> line_;
-  bool held_ = false;
+  mutable system::Mutex mutex_;
+  std::deque<Waiter*> line_ SEMEL_GUARDED_BY(mutex_);
+  bool held_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace semel::sqlite

@@ -44,24 +44,24 @@ std::shared_ptr<const IdFilter> filter_of(Connection& connection, std::int64_t n
 }  // namespace
 
 void Filters::want(std::int64_t generation) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (!rang_ || built_.contains(generation) || !wanted_.insert(generation).second) return;
   rang_();
 }
 
 void Filters::on_wanted(std::function<void()> rang) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   rang_ = std::move(rang);
 }
 
 void Filters::drop(std::int64_t generation) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   built_.erase(generation);
   wanted_.erase(generation);
 }
 
 std::shared_ptr<const IdFilter> Filters::find(std::int64_t generation) const {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   const auto found = built_.find(generation);
   return found == built_.end() ? nullptr : found->second;
 }
@@ -70,7 +70,7 @@ void Filters::build(Connection& connection, const std::function<bool()>& stopped
   for (;;) {
     std::int64_t number = 0;
     {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       if (wanted_.empty()) return;
       // The newest first: it is met most.
       number = *wanted_.rbegin();
@@ -79,7 +79,7 @@ void Filters::build(Connection& connection, const std::function<bool()>& stopped
     auto filter = filter_of(connection, number, stopped);
     if (stopped()) return;
     if (filter == nullptr) continue;
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     built_[number] = std::move(filter);
     version_.fetch_add(1, std::memory_order_release);
   }

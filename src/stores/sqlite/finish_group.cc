@@ -19,9 +19,9 @@ bool is_everyones(const Error& error) {
 std::vector<Applied> FinishGroup::finish(std::span<const Finish> batch) {
   Job job;
   job.batch = batch;
-  std::unique_lock lock(mutex_);
+  system::RelockableLock lock(mutex_);
   waiting_.push_back(&job);
-  changed_.wait(lock, [&] { return job.done || !writing_; });
+  changed_.wait(mutex_, [&]() SEMEL_REQUIRES(mutex_) { return job.done || !writing_; });
   while (!job.done) {
     writing_ = true;
     const std::vector<Job*> group = next_group();

@@ -1,16 +1,15 @@
 // FinishGroup: what several threads finish at a time goes into one commit, and so into one sync.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <exception>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include <semel/finish.h>
 
 #include "stores/sqlite/writer.h"
+#include "system/mutex.h"
 
 namespace semel::sqlite {
 
@@ -23,7 +22,7 @@ class FinishGroup {
       : writer_(writer), patience_(patience) {}
 
   // As Store::finish, of one caller. Throws Failure.
-  std::vector<Applied> finish(std::span<const Finish> batch);
+  std::vector<Applied> finish(std::span<const Finish> batch) SEMEL_EXCLUDES(mutex_);
 
  private:
   struct Job {
@@ -33,16 +32,16 @@ class FinishGroup {
     bool done = false;
   };
 
-  std::vector<Job*> next_group();
+  std::vector<Job*> next_group() SEMEL_REQUIRES(mutex_);
   void write(const std::vector<Job*>& group) noexcept;
   void write_together(const std::vector<Job*>& group);
 
   Writer& writer_;
   const std::chrono::milliseconds patience_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Job*> waiting_;
-  bool writing_ = false;
+  system::Mutex mutex_;
+  system::CondVar changed_;
+  std::deque<Job*> waiting_ SEMEL_GUARDED_BY(mutex_);
+  bool writing_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace semel::sqlite

@@ -42,9 +42,9 @@ Housekeeper::Housekeeper(const ConnectionOptions& options, Writer& writer, Filte
       long_pages_(long_log_on(options.path)) {
   connection_.set_sync(Sync::kProcessCrash);
   writer_.on_commit([this](int pages) {
-    if (pages >= long_pages_) ring(long_log_);
+    if (pages >= long_pages_) ring(&Housekeeper::long_log_);
   });
-  filters_.on_wanted([this] { ring(filter_wanted_); });
+  filters_.on_wanted([this] { ring(&Housekeeper::filter_wanted_); });
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
@@ -55,9 +55,9 @@ Housekeeper::~Housekeeper() {
   writer_.on_commit([](int) {});
 }
 
-void Housekeeper::ring(bool& what) {
-  const std::scoped_lock lock(mutex_);
-  what = true;
+void Housekeeper::ring(bool Housekeeper::*what) {
+  const system::MutexLock lock(mutex_);
+  this->*what = true;
   rang_.notify_one();
 }
 
@@ -65,8 +65,10 @@ void Housekeeper::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     bool long_log = false;
     {
-      std::unique_lock lock(mutex_);
-      if (!rang_.wait(lock, stop, [this] { return long_log_ || filter_wanted_; })) return;
+      const system::MutexLock lock(mutex_);
+      if (!rang_.wait(mutex_, stop,
+                      [this]() SEMEL_REQUIRES(mutex_) { return long_log_ || filter_wanted_; }))
+        return;
       long_log = std::exchange(long_log_, false);
       filter_wanted_ = false;
     }
@@ -75,7 +77,7 @@ void Housekeeper::run(const std::stop_token& stop) {
     if (long_log) {
       (void)contained([&] { shorten(stop); });
       // What the commits of meanwhile asked for is done.
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       long_log_ = false;
     }
     (void)contained([&] { filters_.build(connection_, [&] { return stop.stop_requested(); }); });

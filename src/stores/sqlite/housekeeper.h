@@ -3,12 +3,12 @@
 #pragma once
 
 #include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "stores/sqlite/connection.h"
 #include "stores/sqlite/filters.h"
 #include "stores/sqlite/writer.h"
+#include "system/mutex.h"
 
 namespace semel::sqlite {
 
@@ -25,8 +25,8 @@ class Housekeeper {
     int pages = 0;   // in the log
     int copied = 0;  // of these, already in the database
   };
-  void run(const std::stop_token& stop);
-  void ring(bool& what);
+  void run(const std::stop_token& stop) SEMEL_EXCLUDES(mutex_);
+  void ring(bool Housekeeper::*what) SEMEL_EXCLUDES(mutex_);
   void shorten(const std::stop_token& stop);
   Log copy();
 
@@ -34,10 +34,10 @@ class Housekeeper {
   Filters& filters_;
   Connection connection_;
   const int long_pages_;  // the log is copied when it has so many
-  std::mutex mutex_;
+  system::Mutex mutex_;
   std::condition_variable_any rang_;
-  bool long_log_ = false;
-  bool filter_wanted_ = false;
+  bool long_log_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool filter_wanted_ SEMEL_GUARDED_BY(mutex_) = false;
   std::jthread thread_;
 };
 

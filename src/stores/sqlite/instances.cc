@@ -7,7 +7,7 @@ namespace semel::sqlite {
 
 std::int64_t Instances::number() {
   if (const std::int64_t known = known_number(); known != 0) return known;
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (const std::int64_t known = known_number(); known != 0) return known;
   WriteTransaction transaction(writer_, Sync::kPowerLoss, patience_);
   transaction.tables().meta.raise_epoch();

@@ -5,12 +5,12 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <vector>
 
 #include "stores/sqlite/reader.h"
 #include "stores/sqlite/side_file.h"
 #include "stores/sqlite/writer.h"
+#include "system/mutex.h"
 
 namespace semel::sqlite {
 
@@ -22,7 +22,7 @@ class Instances {
       : file_(side_file), writer_(writer), reader_(reader), patience_(patience) {}
 
   // This store's number. The first call registers it and raises the store's epoch. Throws Failure.
-  std::int64_t number();
+  std::int64_t number() SEMEL_EXCLUDES(mutex_);
   // Zero where this store is not registered.
   std::int64_t known_number() const noexcept { return number_.load(std::memory_order_acquire); }
   bool alive(std::int64_t instance) const;
@@ -34,7 +34,7 @@ class Instances {
   Writer& writer_;
   Reader& reader_;
   const std::chrono::milliseconds patience_;
-  std::mutex mutex_;
+  system::Mutex mutex_;
   std::atomic<std::int64_t> number_{0};
 };
 

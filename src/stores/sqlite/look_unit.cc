@@ -77,7 +77,7 @@ Looks::Looks(ConnectionOptions options, std::chrono::milliseconds patience)
 
 std::unique_ptr<Looks::Lent> Looks::lend() {
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (!idle_.empty()) {
       auto lent = std::move(idle_.back());
       idle_.pop_back();
@@ -88,7 +88,7 @@ std::unique_ptr<Looks::Lent> Looks::lend() {
 }
 
 void Looks::give_back(std::unique_ptr<Lent> lent) noexcept {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (idle_.size() < kKept) idle_.push_back(std::move(lent));
 }
 

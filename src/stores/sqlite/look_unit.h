@@ -2,13 +2,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include <semel/unit_of_work.h>
 
 #include "stores/sqlite/connection.h"
 #include "stores/sqlite/handler_statements.h"
+#include "system/mutex.h"
 
 namespace semel::sqlite {
 
@@ -28,12 +28,12 @@ class Looks {
     HandlerStatements statements;
   };
   std::unique_ptr<Lent> lend();
-  void give_back(std::unique_ptr<Lent> lent) noexcept;
+  void give_back(std::unique_ptr<Lent> lent) noexcept SEMEL_EXCLUDES(mutex_);
 
   const ConnectionOptions options_;
   const std::chrono::milliseconds patience_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Lent>> idle_;
+  system::Mutex mutex_;
+  std::vector<std::unique_ptr<Lent>> idle_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::sqlite

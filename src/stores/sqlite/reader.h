@@ -2,11 +2,11 @@
 #pragma once
 
 #include <chrono>
-#include <mutex>
 #include <type_traits>
 
 #include "stores/sqlite/connection.h"
 #include "stores/sqlite/tables.h"
+#include "system/mutex.h"
 
 namespace semel::sqlite {
 
@@ -19,7 +19,7 @@ class Reader {
   // Runs `work(tables, connection)` on one state of the store. Throws Failure.
   template <class Work>
   auto look(Work&& work) -> std::invoke_result_t<Work&, Tables&, Connection&> {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     connection_.set_patience(patience_);
     const Snapshot snapshot(connection_);
     tables_.begin();
@@ -28,7 +28,7 @@ class Reader {
   // The same for a single statement, which needs no transaction of its own.
   template <class Work>
   auto glance(Work&& work) -> std::invoke_result_t<Work&, Tables&, Connection&> {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     connection_.set_patience(patience_);
     return work(tables_, connection_);
   }
@@ -48,9 +48,9 @@ class Reader {
   };
 
   const std::chrono::milliseconds patience_;
-  std::mutex mutex_;
-  Connection connection_;
-  Tables tables_;
+  system::Mutex mutex_;
+  Connection connection_ SEMEL_GUARDED_BY(mutex_);
+  Tables tables_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::sqlite

@@ -7,6 +7,7 @@
 #include "stores/sqlite/place.h"
 #include "stores/sqlite/purge.h"
 #include "stores/sqlite/schema.h"
+#include "system/mutex.h"
 
 namespace semel::sqlite {
 namespace {
@@ -48,7 +49,7 @@ class SqliteStore final : public Store {
   Result<std::vector<Applied>> finish(std::span<const Finish> batch) override;
   Result<PurgeReport> purge(milliseconds budget) override {
     return contained([&] {
-      const std::scoped_lock lock(purging_);
+      const system::MutexLock lock(purging_);
       return purge_.run(budget);
     });
   }
@@ -71,8 +72,8 @@ class SqliteStore final : public Store {
   std::unique_ptr<Gates> gates_;
   std::unique_ptr<LiveChecks> live_;
   std::unique_ptr<StepStore> steps_;
-  std::mutex purging_;
-  Purge purge_;
+  system::Mutex purging_;
+  Purge purge_ SEMEL_GUARDED_BY(purging_);
 };
 
 Result<ConsumerNumber> SqliteStore::attach(const ConsumerSpec& spec) {

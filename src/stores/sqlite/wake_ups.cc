@@ -33,7 +33,7 @@ WakeUps::~WakeUps() {
 }
 
 int WakeUps::fd(std::optional<ConsumerNumber> consumer) noexcept {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   const auto known = watches_.find(consumer);
   if (known != watches_.end()) return known->second;
   try {
@@ -44,7 +44,7 @@ int WakeUps::fd(std::optional<ConsumerNumber> consumer) noexcept {
 }
 
 void WakeUps::drain(ConsumerNumber consumer) noexcept {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   for (const auto& key : {std::optional(consumer), std::optional<ConsumerNumber>()}) {
     const auto known = watches_.find(key);
     if (known != watches_.end() && known->second >= 0) empty(known->second);

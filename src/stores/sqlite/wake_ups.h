@@ -4,11 +4,12 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include <semel/key.h>
+
+#include "system/mutex.h"
 
 namespace semel::sqlite {
 
@@ -21,14 +22,14 @@ class WakeUps {
   WakeUps& operator=(const WakeUps&) = delete;
 
   // One for all that name no consumer, and one for each consumer; -1 where the system gives none.
-  int fd(std::optional<ConsumerNumber> consumer) noexcept;
+  int fd(std::optional<ConsumerNumber> consumer) noexcept SEMEL_EXCLUDES(mutex_);
   // What was told until now is known.
-  void drain(ConsumerNumber consumer) noexcept;
+  void drain(ConsumerNumber consumer) noexcept SEMEL_EXCLUDES(mutex_);
 
  private:
   const std::string log_;
-  std::mutex mutex_;
-  std::map<std::optional<ConsumerNumber>, int> watches_;
+  system::Mutex mutex_;
+  std::map<std::optional<ConsumerNumber>, int> watches_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::sqlite
