@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 
 namespace semel::mysql {
 namespace {
@@ -48,7 +47,7 @@ std::int64_t Generations::active(Connection& connection, ConsumerNumber consumer
   for (;;) {
     std::uint64_t forgotten = 0;
     {
-      const std::shared_lock lock(mutex_);
+      const system::ReaderLock lock(mutex_);
       if (const auto known = known_.find(key); known != known_.end()) return known->second;
       forgotten = forgotten_;
     }
@@ -57,14 +56,14 @@ std::int64_t Generations::active(Connection& connection, ConsumerNumber consumer
       make(connection, consumer);
       continue;
     }
-    const std::unique_lock lock(mutex_);
+    const system::WriterLock lock(mutex_);
     if (forgotten == forgotten_) known_[key] = found.integer(0);
     return found.integer(0);
   }
 }
 
 void Generations::forget() {
-  const std::unique_lock lock(mutex_);
+  const system::WriterLock lock(mutex_);
   known_.clear();
   ++forgotten_;
 }

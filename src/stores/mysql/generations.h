@@ -8,12 +8,12 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <shared_mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "stores/mysql/connection.h"
 #include "stores/sql/consumers.h"
+#include "system/shared_mutex.h"
 
 namespace semel::mysql {
 
@@ -32,9 +32,9 @@ class Generations {
 
   // The one that takes new records of the consumer; made where there is none. Outside of a
   // transaction. Throws for a consumer that nobody attached.
-  std::int64_t active(Connection& connection, ConsumerNumber consumer);
+  std::int64_t active(Connection& connection, ConsumerNumber consumer) SEMEL_EXCLUDES(mutex_);
   // What is known may be old: that is safe, but keeps records for longer than is needed.
-  void forget();
+  void forget() SEMEL_EXCLUDES(mutex_);
   std::vector<Generation> look(Connection& connection);
 
   // In a transaction, to whose end nobody else makes or changes one.
@@ -54,9 +54,9 @@ class Generations {
   const sql::Text seal_;
   const sql::Text lengthen_;
 
-  std::shared_mutex mutex_;
-  std::unordered_map<std::uint32_t, std::int64_t> known_;  // by consumer
-  std::uint64_t forgotten_ = 0;                            // times
+  system::SharedMutex mutex_;
+  std::unordered_map<std::uint32_t, std::int64_t> known_ SEMEL_GUARDED_BY(mutex_);  // by consumer
+  std::uint64_t forgotten_ SEMEL_GUARDED_BY(mutex_) = 0;                            // times
 };
 
 }  // namespace semel::mysql

@@ -90,7 +90,7 @@ void Presence::unlock(const char* kind, std::int64_t number) noexcept {
 }
 
 std::int64_t Presence::number() {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   connected();
   if (number_ != 0) return number_;
   if (last_number_ == 0 || !still_known(last_number_)) last_number_ = enter();
@@ -150,7 +150,7 @@ std::int64_t Presence::enter() {
 std::vector<std::int64_t> Presence::gone(sql::Session& session) {
   std::int64_t own = 0;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     own = number_;
   }
   auto& connection = static_cast<Connection&>(session);
@@ -167,7 +167,7 @@ std::vector<std::int64_t> Presence::gone(sql::Session& session) {
 }
 
 std::unique_ptr<Positions::Reservation> Presence::try_take(std::int64_t number) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   connected();
   // A session may take its own lock as often as it likes.
   if (reserved_.contains(number) || !this->lock(kReservation, number)) return nullptr;
@@ -176,7 +176,7 @@ std::unique_ptr<Positions::Reservation> Presence::try_take(std::int64_t number) 
 }
 
 void Presence::free_reservation(std::int64_t number) noexcept {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   reserved_.erase(number);
   unlock(kReservation, number);
 }

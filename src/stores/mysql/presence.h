@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +13,7 @@
 #include "stores/sql/instances.h"
 #include "stores/sql/positions.h"
 #include "stores/sql/wake_ups.h"
+#include "system/mutex.h"
 
 namespace semel::mysql {
 
@@ -44,14 +44,13 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
  private:
   class Taken;
 
-  // With the mutex held.
-  Connection& connected();
-  bool lock(const char* kind, std::int64_t number);
-  void unlock(const char* kind, std::int64_t number) noexcept;
-  std::int64_t enter();
-  bool still_known(std::int64_t number);
+  Connection& connected() SEMEL_REQUIRES(mutex_);
+  bool lock(const char* kind, std::int64_t number) SEMEL_REQUIRES(mutex_);
+  void unlock(const char* kind, std::int64_t number) noexcept SEMEL_REQUIRES(mutex_);
+  std::int64_t enter() SEMEL_REQUIRES(mutex_);
+  bool still_known(std::int64_t number) SEMEL_REQUIRES(mutex_);
 
-  void free_reservation(std::int64_t number) noexcept;
+  void free_reservation(std::int64_t number) noexcept SEMEL_EXCLUDES(mutex_);
 
   const Place& place_;
   const std::chrono::milliseconds grace_;
@@ -62,11 +61,12 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   const sql::Text raise_;
   const sql::Text enter_;
 
-  std::mutex mutex_;
-  std::unique_ptr<Connection> connection_;
-  std::int64_t number_ = 0;       // zero: not registered on this connection
-  std::int64_t last_number_ = 0;  // it had; zero: none
-  std::set<std::int64_t> reserved_;
+  system::Mutex mutex_;
+  std::unique_ptr<Connection> connection_ SEMEL_GUARDED_BY(mutex_);
+  // zero: not registered on this connection
+  std::int64_t number_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::int64_t last_number_ SEMEL_GUARDED_BY(mutex_) = 0;  // it had; zero: none
+  std::set<std::int64_t> reserved_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::mysql

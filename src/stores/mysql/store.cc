@@ -1,6 +1,5 @@
 #include "stores/mysql/store.h"
 
-#include <mutex>
 #include <utility>
 
 #include "stores/mysql/core.h"
@@ -11,6 +10,7 @@
 #include "stores/sql/claims.h"
 #include "stores/sql/ports.h"
 #include "stores/sql/transacted.h"
+#include "system/mutex.h"
 
 namespace semel::mysql {
 namespace {
@@ -42,7 +42,7 @@ class MySqlStore final : public Store {
   Result<std::vector<Applied>> finish(std::span<const Finish> batch) override;
   Result<PurgeReport> purge(milliseconds budget) override {
     return sql::contained([&] {
-      const std::scoped_lock lock(purging_);
+      const system::MutexLock lock(purging_);
       return purge_.run(budget);
     });
   }
@@ -53,8 +53,8 @@ class MySqlStore final : public Store {
   Facts facts_;
   const sql::Ports ports_;
   std::unique_ptr<TransactionalStore> units_;
-  std::mutex purging_;
-  Purge purge_;
+  system::Mutex purging_;
+  Purge purge_ SEMEL_GUARDED_BY(purging_);
 };
 
 Result<std::vector<Claim>> MySqlStore::claim(std::span<const Message* const> messages,

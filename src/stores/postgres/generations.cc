@@ -112,12 +112,12 @@ std::optional<Generations::Active> Generations::active_in(const KnownGenerations
 }
 
 std::optional<Generations::Active> Generations::known_active(const Ttl& ttl) {
-  const std::shared_lock lock(mutex_);
+  const system::ReaderLock lock(mutex_);
   return known_ ? active_in(*known_, ttl) : std::nullopt;
 }
 
 std::optional<Generations::Active> Generations::known_active(ConsumerNumber consumer) {
-  const std::shared_lock lock(mutex_);
+  const system::ReaderLock lock(mutex_);
   const auto ttl = ttls_.find(static_cast<std::uint32_t>(consumer));
   return known_ && ttl != ttls_.end() ? active_in(*known_, ttl->second) : std::nullopt;
 }
@@ -143,7 +143,7 @@ KnownGenerations Generations::look(Connection& connection) {
 void Generations::load(Connection& connection) {
   KnownGenerations known = look(connection);
   const auto consumers = sql::Consumers(connection, consumers_).all();
-  const std::unique_lock lock(mutex_);
+  const system::WriterLock lock(mutex_);
   for (const Generation& one : known.all) texts_of(one.number);
   known_ = std::move(known);
   ttls_.clear();
@@ -151,7 +151,7 @@ void Generations::load(Connection& connection) {
 }
 
 void Generations::forget() {
-  const std::unique_lock lock(mutex_);
+  const system::WriterLock lock(mutex_);
   known_.reset();
   ttls_.clear();
 }
@@ -209,7 +209,7 @@ std::int64_t Generations::make(Connection& connection, const Ttl& ttl) {
 void Generations::lock_out(Connection& connection, const Generation& old) {
   const PartitionTexts* texts = nullptr;
   {
-    const std::unique_lock lock(mutex_);
+    const system::WriterLock lock(mutex_);
     texts = &texts_of(old.number);
   }
   connection.queue(texts->lock_out, {});

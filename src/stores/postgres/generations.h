@@ -11,15 +11,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "stores/postgres/connection.h"
 #include "stores/sql/consumers.h"
+#include "system/shared_mutex.h"
 
 namespace semel::postgres {
 
@@ -74,7 +73,7 @@ class Generations {
   // For new records of this consumer. Throws for one that nobody attached.
   Active active(Connection& connection, ConsumerNumber consumer);
   // What is known may be old.
-  void forget();
+  void forget() SEMEL_EXCLUDES(mutex_);
   // It was: the guard refused, or the generation has gone meanwhile.
   static bool moved(const sql::Failure& failed) noexcept;
   KnownGenerations look(Connection& connection);
@@ -99,15 +98,15 @@ class Generations {
   const sql::Text& guard() const noexcept { return guard_; }
 
  private:
-  std::optional<Active> known_active(const Ttl& ttl);
-  std::optional<Active> known_active(ConsumerNumber consumer);
-  // With the mutex held.
-  std::optional<Active> active_in(const KnownGenerations& known, const Ttl& ttl);
-  const PartitionTexts& texts_of(std::int64_t number);
+  std::optional<Active> known_active(const Ttl& ttl) SEMEL_EXCLUDES(mutex_);
+  std::optional<Active> known_active(ConsumerNumber consumer) SEMEL_EXCLUDES(mutex_);
+  std::optional<Active> active_in(const KnownGenerations& known, const Ttl& ttl)
+      SEMEL_REQUIRES_SHARED(mutex_);
+  const PartitionTexts& texts_of(std::int64_t number) SEMEL_REQUIRES(mutex_);
   std::int64_t make(Connection& connection, const Ttl& ttl);
   // Whoever inserts into it; those that do are waited for.
-  void lock_out(Connection& connection, const Generation& old);
-  void load(Connection& connection);
+  void lock_out(Connection& connection, const Generation& old) SEMEL_EXCLUDES(mutex_);
+  void load(Connection& connection) SEMEL_EXCLUDES(mutex_);
 
   const Dialect& dialect_;
   const std::string clock_;
@@ -123,11 +122,11 @@ class Generations {
   const sql::Text lengthen_;
   const sql::Text remove_;
 
-  std::shared_mutex mutex_;
-  std::optional<KnownGenerations> known_;
+  system::SharedMutex mutex_;
+  std::optional<KnownGenerations> known_ SEMEL_GUARDED_BY(mutex_);
   // Of consumers: not older than the version of what is known.
-  std::unordered_map<std::uint32_t, Ttl> ttls_;
-  std::map<std::int64_t, std::unique_ptr<PartitionTexts>> texts_;
+  std::unordered_map<std::uint32_t, Ttl> ttls_ SEMEL_GUARDED_BY(mutex_);
+  std::map<std::int64_t, std::unique_ptr<PartitionTexts>> texts_ SEMEL_GUARDED_BY(mutex_);
 };
 
 std::string partition_name(std::int64_t number);

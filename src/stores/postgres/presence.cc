@@ -135,7 +135,7 @@ void Presence::unlock(Kind kind, std::int64_t number) noexcept {
 
 std::int64_t Presence::number() {
   if (const std::int64_t known = number_.load(std::memory_order_acquire); known != 0) return known;
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (const std::int64_t known = number_.load(std::memory_order_acquire); known != 0) return known;
   connected();
   if (last_number_ == 0 || !still_known(last_number_)) last_number_ = enter();
@@ -197,7 +197,7 @@ std::vector<std::int64_t> Presence::gone(sql::Session& session) {
 }
 
 std::unique_ptr<Positions::Reservation> Presence::try_take(std::int64_t number) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   // A session may take its own lock as often as it likes.
   if (reserved_.contains(number) || !this->lock(Kind::kReservation, number)) return nullptr;
   reserved_.insert(number);
@@ -205,7 +205,7 @@ std::unique_ptr<Positions::Reservation> Presence::try_take(std::int64_t number) 
 }
 
 void Presence::free_reservation(std::int64_t number) noexcept {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   reserved_.erase(number);
   unlock(Kind::kReservation, number);
 }
@@ -214,7 +214,7 @@ int Presence::fd(std::optional<ConsumerNumber> consumer) noexcept {
   if (!options_.listens) return -1;
   {
     // From here on it tells; what rings because listening began has rung before.
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     try {
       connected();
     } catch (...) {
@@ -222,14 +222,14 @@ int Presence::fd(std::optional<ConsumerNumber> consumer) noexcept {
     }
   }
   if (!consumer) return bell_.get();
-  const std::scoped_lock lock(bells_mutex_);
+  const system::MutexLock lock(bells_mutex_);
   auto& bell = bells_[*consumer];
   if (!bell) bell = std::make_unique<system::EventFd>();
   return bell->get();
 }
 
 void Presence::drain(ConsumerNumber consumer) {
-  const std::scoped_lock lock(bells_mutex_);
+  const system::MutexLock lock(bells_mutex_);
   bell_.drain();
   const auto bell = bells_.find(consumer);
   if (bell != bells_.end()) bell->second->drain();
@@ -241,7 +241,7 @@ void Presence::ring(sql::Session& session, ConsumerNumber consumer) {
 }
 
 void Presence::ring_all() noexcept {
-  const std::scoped_lock lock(bells_mutex_);
+  const system::MutexLock lock(bells_mutex_);
   bell_.signal();
   for (auto& [consumer, bell] : bells_) bell->signal();
 }
@@ -257,7 +257,7 @@ void Presence::ring_heard() noexcept {
     const std::string_view text = word->extra;
     std::from_chars(text.data(), text.data() + text.size(), number);
     PQfreemem(word);
-    const std::scoped_lock lock(bells_mutex_);
+    const system::MutexLock lock(bells_mutex_);
     bell_.signal();
     const auto bell = bells_.find(ConsumerNumber{number});
     if (bell != bells_.end()) bell->second->signal();
@@ -268,7 +268,7 @@ void Presence::listen() {
   while (!ending_) {
     int socket = -1;
     {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       const bool anew = connection_ == nullptr;
       try {
         socket = PQsocket(connected());
@@ -283,7 +283,7 @@ void Presence::listen() {
     const int patience = socket >= 0 ? -1 : static_cast<int>(kAgain.count());
     ::poll(waiting.data(), socket >= 0 ? 2 : 1, patience);
     wake_.drain();
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (connection_ != nullptr && PQsocket(connection_) == socket) hear();
   }
 }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,6 +18,7 @@
 #include "stores/sql/positions.h"
 #include "stores/sql/wake_ups.h"
 #include "system/event_fd.h"
+#include "system/mutex.h"
 
 namespace semel::postgres {
 
@@ -48,21 +48,20 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   class Taken;
   enum class Kind : std::uint32_t { kInstance = 1, kReservation = 2, kSession = 3 };
 
-  // With the mutex held.
-  PGconn* connected();
-  ResultPtr execute(const std::string& sql);
-  bool lock(Kind kind, std::int64_t number);
-  void unlock(Kind kind, std::int64_t number) noexcept;
-  void hear() noexcept;
-  void ring_heard() noexcept;
+  PGconn* connected() SEMEL_REQUIRES(mutex_);
+  ResultPtr execute(const std::string& sql) SEMEL_REQUIRES(mutex_);
+  bool lock(Kind kind, std::int64_t number) SEMEL_REQUIRES(mutex_);
+  void unlock(Kind kind, std::int64_t number) noexcept SEMEL_REQUIRES(mutex_);
+  void hear() noexcept SEMEL_REQUIRES(mutex_);
+  void ring_heard() noexcept SEMEL_REQUIRES(mutex_) SEMEL_EXCLUDES(bells_mutex_);
   std::int64_t lock_key(Kind kind, std::int64_t number) const;
-  std::int64_t enter();
-  bool still_known(std::int64_t number);
-  void disconnected() noexcept;
+  std::int64_t enter() SEMEL_REQUIRES(mutex_);
+  bool still_known(std::int64_t number) SEMEL_REQUIRES(mutex_);
+  void disconnected() noexcept SEMEL_REQUIRES(mutex_);
 
-  void listen();
-  void ring_all() noexcept;
-  void free_reservation(std::int64_t number) noexcept;
+  void listen() SEMEL_EXCLUDES(mutex_);
+  void ring_all() noexcept SEMEL_EXCLUDES(bells_mutex_);
+  void free_reservation(std::int64_t number) noexcept SEMEL_EXCLUDES(mutex_);
 
   const Place place_;
   const std::string prefix_;
@@ -72,15 +71,15 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   const sql::Text share_;
   const sql::Text notify_;
 
-  std::mutex mutex_;
-  PGconn* connection_ = nullptr;
-  std::int64_t last_number_ = 0;  // it had; zero: none
-  std::set<std::int64_t> reserved_;
+  system::Mutex mutex_;
+  PGconn* connection_ SEMEL_GUARDED_BY(mutex_) = nullptr;
+  std::int64_t last_number_ SEMEL_GUARDED_BY(mutex_) = 0;  // it had; zero: none
+  std::set<std::int64_t> reserved_ SEMEL_GUARDED_BY(mutex_);
   std::atomic<std::int64_t> number_{0};  // zero: not registered on this connection
 
-  std::mutex bells_mutex_;
+  system::Mutex bells_mutex_;
   system::EventFd bell_;
-  std::map<ConsumerNumber, std::unique_ptr<system::EventFd>> bells_;
+  std::map<ConsumerNumber, std::unique_ptr<system::EventFd>> bells_ SEMEL_GUARDED_BY(bells_mutex_);
 
   system::EventFd wake_;
   std::atomic<bool> ending_{false};

@@ -1,7 +1,6 @@
 #include "stores/postgres/store.h"
 
 #include <libpq-fe.h>
-#include <mutex>
 #include <utility>
 
 #include "stores/postgres/core.h"
@@ -12,6 +11,7 @@
 #include "stores/postgres/schema.h"
 #include "stores/sql/claims.h"
 #include "stores/sql/ports.h"
+#include "system/mutex.h"
 
 namespace semel::postgres {
 namespace {
@@ -44,7 +44,7 @@ class PostgresStore final : public Store {
   Result<std::vector<Applied>> finish(std::span<const Finish> batch) override;
   Result<PurgeReport> purge(milliseconds budget) override {
     return sql::contained([&] {
-      const std::scoped_lock lock(purging_);
+      const system::MutexLock lock(purging_);
       return purge_.run(budget);
     });
   }
@@ -56,8 +56,8 @@ class PostgresStore final : public Store {
   Facts facts_;
   const sql::Ports ports_;
   std::unique_ptr<TransactionalStore> units_;
-  std::mutex purging_;
-  Purge purge_;
+  system::Mutex purging_;
+  Purge purge_ SEMEL_GUARDED_BY(purging_);
 };
 
 Result<std::vector<Claim>> PostgresStore::claim(std::span<const Message* const> messages,

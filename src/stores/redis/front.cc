@@ -3,10 +3,8 @@
 #include <semel/redis.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -15,6 +13,7 @@
 #include "stores/redis/error_table.h"
 #include "stores/redis/facts.h"
 #include "stores/redis/router.h"
+#include "system/mutex.h"
 
 namespace semel::redis {
 namespace {
@@ -44,7 +43,7 @@ class RedisFront final : public FrontWindow {
 
   ~RedisFront() override {
     {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       ending_ = true;
     }
     wake_.notify_all();
@@ -53,7 +52,7 @@ class RedisFront final : public FrontWindow {
 
   Result<std::vector<Bytes>> look(std::span<const FrontName> names) override {
     {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       if (refused_) return failure(*std::exchange(refused_, std::nullopt));
     }
     return told([&] { return look_now(names); });
@@ -61,7 +60,7 @@ class RedisFront final : public FrontWindow {
 
   void keep(std::span<const FrontEntry> entries) noexcept override {
     {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       waiting_.insert(waiting_.end(), entries.begin(), entries.end());
       while (waiting_.size() > kMostWaiting) waiting_.pop_front();
     }
@@ -73,7 +72,7 @@ class RedisFront final : public FrontWindow {
       const std::string name = options_.prefix + "check";
       router().ask({"SET", name, "1", "PX", ttl_}, Loss::kNothingDone);
       // What was refused before says nothing any more, also where it is heard of later.
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       refused_.reset();
       ++checks_;
     });
@@ -92,8 +91,8 @@ class RedisFront final : public FrontWindow {
   }
 
   // Whether it is a Cluster is known once it has answered.
-  Router& router() {
-    const std::scoped_lock lock(connecting_);
+  Router& router() SEMEL_EXCLUDES(connecting_) {
+    const system::MutexLock lock(connecting_);
     if (!router_) {
       Core::Place place{target_, options_.prefix, false, options_.connections, {}};
       (void)look_at(place, true, *environment_.random);
@@ -126,10 +125,10 @@ class RedisFront final : public FrontWindow {
     return found;
   }
 
-  void put_all() {
-    std::unique_lock lock(mutex_);
+  void put_all() SEMEL_EXCLUDES(mutex_) {
+    system::RelockableLock lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
+      wake_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) { return ending_ || !waiting_.empty(); });
       if (ending_) return;
       const auto count = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kMostTogether));
       const std::vector<FrontEntry> entries(waiting_.begin(), waiting_.begin() + count);
@@ -163,15 +162,15 @@ class RedisFront final : public FrontWindow {
   const RedisFrontOptions options_;
   Environment& environment_;
   const std::string ttl_;
-  std::mutex connecting_;
-  std::optional<Router> router_;
+  system::Mutex connecting_;
+  std::optional<Router> router_ SEMEL_GUARDED_BY(connecting_);
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<FrontEntry> waiting_;
-  std::optional<Error> refused_;  // the last that was to be put there
-  std::uint64_t checks_ = 0;      // that went well
-  bool ending_ = false;
+  system::Mutex mutex_;
+  system::CondVar wake_;
+  std::deque<FrontEntry> waiting_ SEMEL_GUARDED_BY(mutex_);
+  std::optional<Error> refused_ SEMEL_GUARDED_BY(mutex_);  // the last that was to be put there
+  std::uint64_t checks_ SEMEL_GUARDED_BY(mutex_) = 0;      // that went well
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -17,12 +17,12 @@ Bytes eight_bytes(Random& random) {
 Instance::Instance(Random& random) : random_(random), name_(eight_bytes(random)) {}
 
 Bytes Instance::name() const {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return name_;
 }
 
 void Instance::rename() {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   name_ = eight_bytes(random_);
 }
 
@@ -30,19 +30,19 @@ Nonce Instance::draw_nonce() {
   const std::uint64_t word = random_.next();
   Nonce nonce;
   static_assert(sizeof nonce.bytes == kSize + sizeof word);
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   std::memcpy(nonce.bytes.data(), name_.data(), kSize);
   std::memcpy(nonce.bytes.data() + kSize, &word, sizeof word);
   return nonce;
 }
 
 Bytes Instance::gone() const {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return gone_;
 }
 
 void Instance::set_gone(Bytes names) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   gone_ = std::move(names);
 }
 

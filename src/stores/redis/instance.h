@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +9,8 @@
 #include <semel/bytes.h>
 #include <semel/environment.h>
 #include <semel/lease.h>
+
+#include "system/mutex.h"
 
 namespace semel::redis {
 
@@ -24,18 +25,18 @@ class Instance {
   // Of kSize bytes.
   Bytes name() const;
   // Another name, after others took it for gone.
-  void rename();
-  Nonce draw_nonce();
+  void rename() SEMEL_EXCLUDES(mutex_);
+  Nonce draw_nonce() SEMEL_EXCLUDES(mutex_);
 
   // Those that are gone, of late: their names, one behind the other. A claim needs them.
-  Bytes gone() const;
-  void set_gone(Bytes names);
+  Bytes gone() const SEMEL_EXCLUDES(mutex_);
+  void set_gone(Bytes names) SEMEL_EXCLUDES(mutex_);
 
  private:
   Random& random_;
-  mutable std::mutex mutex_;
-  Bytes name_;
-  Bytes gone_;
+  mutable system::Mutex mutex_;
+  Bytes name_ SEMEL_GUARDED_BY(mutex_);
+  Bytes gone_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::redis

@@ -29,7 +29,7 @@ void Nodes::try_to_refresh(std::uint64_t seen) {
 }
 
 std::shared_ptr<Node> Nodes::at(const NodePlace& place) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   std::shared_ptr<Node>& node = nodes_[place];
   if (!node) {
     Target target = target_;
@@ -44,7 +44,7 @@ std::shared_ptr<Node> Nodes::at(const NodePlace& place) {
 std::shared_ptr<Node> Nodes::owner_of(std::uint16_t slot) {
   NodePlace place;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     const NodePlace* owner = map_.owner(slot);
     if (owner == nullptr) return nullptr;
     place = *owner;
@@ -53,7 +53,7 @@ std::shared_ptr<Node> Nodes::owner_of(std::uint16_t slot) {
 }
 
 std::uint64_t Nodes::version() {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return version_;
 }
 
@@ -62,13 +62,13 @@ void Nodes::need_map() {
 }
 
 void Nodes::moved(std::uint16_t slot, const NodePlace& to) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   map_.moved(slot, to);
 }
 
 Masters Nodes::to_be_asked() {
   Masters asked;
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   for (const auto& [place, node] : nodes_) asked.push_back(node);
   // Another one each time: one that is cut off from the others tells what was.
   if (!asked.empty()) {
@@ -80,7 +80,7 @@ Masters Nodes::to_be_asked() {
 }
 
 void Nodes::refresh(std::uint64_t seen) {
-  const std::scoped_lock one_at_a_time(refreshing_);
+  const system::MutexLock one_at_a_time(refreshing_);
   if (version() > seen) return;  // another thread was faster
   std::optional<core::Failure> failed;
   for (const auto& node : to_be_asked()) {
@@ -92,11 +92,11 @@ void Nodes::refresh(std::uint64_t seen) {
       }();
       if (map.masters().empty()) continue;
       for (const NodePlace& place : map.masters()) at(place);
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       map_ = std::move(map);
       ++version_;
       // What is no master any more may become one again in another life.
-      std::erase_if(nodes_, [&](const auto& one) {
+      std::erase_if(nodes_, [&](const auto& one) SEMEL_REQUIRES(mutex_) {
         return std::ranges::find(map_.masters(), one.first) == map_.masters().end();
       });
       return;
@@ -115,7 +115,7 @@ Masters Nodes::masters() {
   Masters all;
   std::vector<NodePlace> places;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     places = map_.masters();
   }
   for (const NodePlace& place : places) all.push_back(at(place));

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "stores/redis/slot_map.h"
 #include "stores/redis/url.h"
 #include "stores/redis/wire.h"
+#include "system/mutex.h"
 
 namespace semel::redis {
 
@@ -44,36 +44,36 @@ class Nodes {
 
   // What follows is about a Cluster. Who throws core::Failure does so where none of the nodes says
   // who has which slots.
-  Masters masters();
-  std::shared_ptr<Node> at(const NodePlace& place);
+  Masters masters() SEMEL_EXCLUDES(mutex_);
+  std::shared_ptr<Node> at(const NodePlace& place) SEMEL_EXCLUDES(mutex_);
   // By the map as it is; null where nobody has the slot.
-  std::shared_ptr<Node> owner_of(std::uint16_t slot);
+  std::shared_ptr<Node> owner_of(std::uint16_t slot) SEMEL_EXCLUDES(mutex_);
   // Of what is about this name. Throws core::Failure where there is none.
   std::shared_ptr<Node> owner(std::string_view name);
 
   // The version of the map; 0: there is none yet.
-  std::uint64_t version();
+  std::uint64_t version() SEMEL_EXCLUDES(mutex_);
   void need_map();
   // Asks for a map that is newer than version `seen`, if there is none by now.
-  void refresh(std::uint64_t seen);
+  void refresh(std::uint64_t seen) SEMEL_EXCLUDES(refreshing_, mutex_);
   // The same; where none tells, the map stays.
   void try_to_refresh(std::uint64_t seen);
   // Before a newer map is there.
-  void moved(std::uint16_t slot, const NodePlace& to);
+  void moved(std::uint16_t slot, const NodePlace& to) SEMEL_EXCLUDES(mutex_);
 
  private:
-  Masters to_be_asked();
+  Masters to_be_asked() SEMEL_EXCLUDES(mutex_);
 
   const Target target_;
   const std::size_t kept_;
   Random& random_;
   const Masters named_;
 
-  std::mutex refreshing_;
-  std::mutex mutex_;
-  SlotMap map_;
-  std::uint64_t version_ = 0;
-  std::map<NodePlace, std::shared_ptr<Node>> nodes_;
+  system::Mutex refreshing_;
+  system::Mutex mutex_;
+  SlotMap map_ SEMEL_GUARDED_BY(mutex_);
+  std::uint64_t version_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::map<NodePlace, std::shared_ptr<Node>> nodes_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::redis

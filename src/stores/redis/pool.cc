@@ -5,7 +5,7 @@
 namespace semel::redis {
 
 std::unique_ptr<Wire> Pool::idle() {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (idle_.empty()) return nullptr;
   auto wire = std::move(idle_.back());
   idle_.pop_back();
@@ -21,7 +21,7 @@ std::unique_ptr<Wire> Pool::lend() {
 
 void Pool::give_back(std::unique_ptr<Wire> wire) noexcept {
   if (!wire->whole()) return;
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (idle_.size() < kept_) idle_.push_back(std::move(wire));
 }
 

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "stores/redis/wire.h"
+#include "system/mutex.h"
 
 namespace semel::redis {
 
@@ -20,15 +20,15 @@ class Pool {
 
   // One that the server has ended meanwhile is not given: what is asked on it would be in doubt.
   std::unique_ptr<Wire> lend();
-  void give_back(std::unique_ptr<Wire> wire) noexcept;
+  void give_back(std::unique_ptr<Wire> wire) noexcept SEMEL_EXCLUDES(mutex_);
 
  private:
-  std::unique_ptr<Wire> idle();
+  std::unique_ptr<Wire> idle() SEMEL_EXCLUDES(mutex_);
 
   const Connect connect_;
   const std::size_t kept_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Wire>> idle_;
+  system::Mutex mutex_;
+  std::vector<std::unique_ptr<Wire>> idle_ SEMEL_GUARDED_BY(mutex_);
 };
 
 class Lent {

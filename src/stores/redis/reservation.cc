@@ -69,7 +69,7 @@ HeldName::HeldName(std::string name, Pool::Connect connect, std::shared_ptr<Name
 HeldName::~HeldName() {
   if (!thread_.joinable()) return;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     ending_ = true;
   }
   wake_.notify_all();
@@ -95,9 +95,9 @@ bool HeldName::free_of_the_dead() {
 }
 
 void HeldName::keep() {
-  std::unique_lock lock(mutex_);
+  system::RelockableLock lock(mutex_);
   milliseconds pause = times_.renew_every;
-  while (!wake_.wait_for(lock, pause, [&] { return ending_; })) {
+  while (!wake_.wait_for(mutex_, pause, [&]() SEMEL_REQUIRES(mutex_) { return ending_; })) {
     lock.unlock();
     pause = times_.renew_every;
     try {

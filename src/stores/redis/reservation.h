@@ -6,9 +6,7 @@
 // holder that was cut off may so meet a second one: what a name is held for must bear that.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -17,6 +15,7 @@
 
 #include "stores/redis/pool.h"
 #include "stores/redis/scripts.h"
+#include "system/mutex.h"
 
 namespace semel::redis {
 
@@ -53,7 +52,7 @@ class HeldName final : public Positions::Reservation {
 
   bool try_take();
   bool free_of_the_dead();
-  void keep();
+  void keep() SEMEL_EXCLUDES(mutex_);
   void renew();
   void release() noexcept;
 
@@ -65,9 +64,9 @@ class HeldName final : public Positions::Reservation {
   std::unique_ptr<Wire> wire_;
   bool refused_ = false;
   Bytes me_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool ending_ = false;
+  system::Mutex mutex_;
+  system::CondVar wake_;
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

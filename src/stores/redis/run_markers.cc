@@ -5,13 +5,13 @@
 #include <charconv>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "stores/redis/held_rows.h"
 #include "stores/redis/session.h"
+#include "system/mutex.h"
 
 namespace semel::redis {
 namespace {
@@ -36,7 +36,7 @@ class Runs final : public RunMarkers {
 
   Result<Begun> begin(ConsumerNumber consumer, std::size_t window) override {
     return core::contained([&] {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       keep_connected();
       sweep_now(Moment::kBegin);
       const std::int64_t died = mark(consumer, window, true);
@@ -47,7 +47,7 @@ class Runs final : public RunMarkers {
 
   Result<void> end(ConsumerNumber consumer) override {
     return core::contained([&] {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       Call call = about(core_.instance.name());
       call.arguments.push_back(text_of(consumer));
       core_.run_one(core_.scripts.end_run, call, Loss::kNothingDone);
@@ -58,7 +58,7 @@ class Runs final : public RunMarkers {
 
   Result<bool> sweep() override {
     return core::contained([&] {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       return sweep_now(Moment::kLater);
     });
   }
@@ -102,21 +102,22 @@ class Runs final : public RunMarkers {
     call.arguments = {core_.names.prefix, instance};
     return call;
   }
-  void keep_connected();
-  std::int64_t mark(ConsumerNumber consumer, std::size_t window, bool hear_of_deaths);
+  void keep_connected() SEMEL_REQUIRES(mutex_);
+  std::int64_t mark(ConsumerNumber consumer, std::size_t window, bool hear_of_deaths)
+      SEMEL_REQUIRES(mutex_);
   enum class Moment { kBegin, kLater };
-  bool sweep_now(Moment moment);
+  bool sweep_now(Moment moment) SEMEL_REQUIRES(mutex_);
   void look_for(std::span<const Bytes> sessions, std::span<Other> others);
   bool look_after(const Other& other, Moment moment);
   bool free_all_of(const Other& other);
   void show_rows(const Bytes& instance, const Bytes& consumer);
 
   Core& core_;
-  std::mutex mutex_;
-  std::map<ConsumerNumber, std::size_t> marked_;  // and their windows
-  std::unique_ptr<Wire> session_;                 // while there are any
-  std::shared_ptr<Node> session_node_;
-  Bytes session_name_;
+  system::Mutex mutex_;
+  std::map<ConsumerNumber, std::size_t> marked_ SEMEL_GUARDED_BY(mutex_);  // and their windows
+  std::unique_ptr<Wire> session_ SEMEL_GUARDED_BY(mutex_);                 // while there are any
+  std::shared_ptr<Node> session_node_ SEMEL_GUARDED_BY(mutex_);
+  Bytes session_name_ SEMEL_GUARDED_BY(mutex_);
 };
 
 // To the node that has the list of who runs: it is asked who is connected to it.

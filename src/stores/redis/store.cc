@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "base/digest.h"
@@ -26,6 +25,7 @@
 #include "stores/redis/record.h"
 #include "stores/redis/run_markers.h"
 #include "stores/redis/steps.h"
+#include "system/mutex.h"
 
 namespace semel::redis {
 namespace {
@@ -123,7 +123,7 @@ class RedisStore final : public Store {
               const std::vector<Nonce>& nonces);
   std::vector<Applied> applied(Script& script, const Parts& parts);
   void saw(Token token) noexcept;
-  std::string ttl_of(const KeyId& id);
+  std::string ttl_of(const KeyId& id) SEMEL_EXCLUDES(mutex_);
 
   Core core_;
   ClusterFinish finish_{core_};
@@ -135,8 +135,8 @@ class RedisStore final : public Store {
   // The greatest token that was ever given to this process: also a server that has forgotten all,
   // or whose clock stands behind, goes on above it.
   std::atomic<std::uint64_t> seen_{0};
-  std::mutex mutex_;
-  std::map<ConsumerNumber, std::optional<milliseconds>> ttls_;
+  system::Mutex mutex_;
+  std::map<ConsumerNumber, std::optional<milliseconds>> ttls_ SEMEL_GUARDED_BY(mutex_);
   const std::unique_ptr<RecordInspector> inspector_;
   const std::unique_ptr<Positions> positions_;
   const std::unique_ptr<Gates> gates_;
@@ -164,7 +164,7 @@ ConsumerNumber RedisStore::attach_now(const ConsumerSpec& spec) {
                 "use another prefix"});
   }
   const ConsumerNumber number{static_cast<std::uint32_t>(reply.number)};
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   ttls_[number] = spec.ttl;
   return number;
 }
@@ -276,7 +276,7 @@ std::vector<Applied> RedisStore::renew_now(std::span<const Lease> leases, millis
 }
 
 std::string RedisStore::ttl_of(const KeyId& id) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   const auto found = ttls_.find(id.consumer());
   if (found == ttls_.end() || !found->second) return {};
   return std::to_string(std::max<std::int64_t>(found->second->count(), 1));

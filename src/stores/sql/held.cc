@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "stores/sql/held_take.h"
 #include "stores/sql/transacted.h"
+#include "system/mutex.h"
 
 namespace semel::sql {
 namespace {
@@ -56,27 +56,27 @@ class Behind {
 // they would wait until they are due again. Any thread.
 class LostTakes {
  public:
-  void add(ConsumerNumber consumer, StoreTime until) {
-    const std::scoped_lock lock(mutex_);
+  void add(ConsumerNumber consumer, StoreTime until) SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
     lost_.emplace(consumer, until);
   }
-  std::vector<StoreTime> of(ConsumerNumber consumer) const {
-    const std::scoped_lock lock(mutex_);
+  std::vector<StoreTime> of(ConsumerNumber consumer) const SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
     std::vector<StoreTime> untils;
     const auto [first, last] = lost_.equal_range(consumer);
     for (auto one = first; one != last; ++one) untils.push_back(one->second);
     return untils;
   }
-  void forget(ConsumerNumber consumer, std::span<const StoreTime> untils) {
-    const std::scoped_lock lock(mutex_);
+  void forget(ConsumerNumber consumer, std::span<const StoreTime> untils) SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
     std::erase_if(lost_, [&](const auto& one) {
       return one.first == consumer && std::ranges::find(untils, one.second) != untils.end();
     });
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::multimap<ConsumerNumber, StoreTime> lost_;
+  mutable system::Mutex mutex_;
+  std::multimap<ConsumerNumber, StoreTime> lost_ SEMEL_GUARDED_BY(mutex_);
 };
 
 class Held final : public HeldMessages {

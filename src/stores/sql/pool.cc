@@ -4,7 +4,7 @@ namespace semel::sql {
 
 std::unique_ptr<Session> Pool::lend() {
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (!idle_.empty()) {
       auto session = std::move(idle_.back());
       idle_.pop_back();
@@ -16,7 +16,7 @@ std::unique_ptr<Session> Pool::lend() {
 
 void Pool::give_back(std::unique_ptr<Session> session) noexcept {
   if (!session->whole()) return;
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (idle_.size() < kept_) idle_.push_back(std::move(session));
 }
 

@@ -4,12 +4,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "stores/sql/session.h"
+#include "system/mutex.h"
 
 namespace semel::sql {
 
@@ -21,17 +21,17 @@ class Pool {
   Pool(Connect connect, std::size_t kept, std::chrono::milliseconds patience)
       : connect_(std::move(connect)), kept_(kept), patience_(patience) {}
 
-  std::unique_ptr<Session> lend();
+  std::unique_ptr<Session> lend() SEMEL_EXCLUDES(mutex_);
   // One that is not whole is closed.
-  void give_back(std::unique_ptr<Session> session) noexcept;
+  void give_back(std::unique_ptr<Session> session) noexcept SEMEL_EXCLUDES(mutex_);
   std::chrono::milliseconds patience() const noexcept { return patience_; }
 
  private:
   const Connect connect_;
   const std::size_t kept_;
   const std::chrono::milliseconds patience_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Session>> idle_;
+  system::Mutex mutex_;
+  std::vector<std::unique_ptr<Session>> idle_ SEMEL_GUARDED_BY(mutex_);
 };
 
 // A session for statements that each commit by themselves.

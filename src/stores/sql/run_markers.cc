@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 
 #include "stores/sql/transacted.h"
+#include "system/mutex.h"
 
 namespace semel::sql {
 namespace {
@@ -15,7 +15,7 @@ class ServerRuns final : public RunMarkers {
 
   Result<Begun> begin(ConsumerNumber consumer, std::size_t window) override {
     return contained([&] {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       const std::int64_t instance = core_.instances.number();
       sweep_gone();
       const RunRows::Died died = transacted(core_.pool, [&](Work& work) {
@@ -31,7 +31,7 @@ class ServerRuns final : public RunMarkers {
 
   Result<void> end(ConsumerNumber consumer) override {
     return contained([&] {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       const auto marked = marked_.find(consumer);
       const std::int64_t instance =
           marked != marked_.end() ? marked->second.instance : core_.instances.number();
@@ -44,7 +44,7 @@ class ServerRuns final : public RunMarkers {
 
   Result<bool> sweep() override {
     return contained([&] {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       mark_again();
       return sweep_gone();
     });
@@ -78,7 +78,7 @@ class ServerRuns final : public RunMarkers {
 
   // A process that lost its connection counts as gone under its old number, and goes on under
   // another: what it runs must not be missed when it dies, nor count as dead while it lives.
-  void mark_again() {
+  void mark_again() SEMEL_REQUIRES(mutex_) {
     if (marked_.empty()) return;
     const std::int64_t instance = core_.instances.number();
     for (auto& one : marked_) {
@@ -121,8 +121,8 @@ class ServerRuns final : public RunMarkers {
   }
 
   const Core core_;
-  std::mutex mutex_;
-  std::map<ConsumerNumber, Marked> marked_;
+  system::Mutex mutex_;
+  std::map<ConsumerNumber, Marked> marked_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
