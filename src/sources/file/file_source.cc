@@ -55,7 +55,10 @@ Result<void> FileSource::open() {
       notices_.push_back(fmt::format("{}: its kept position is not understood", path_));
     }
   }
-  saved_ = kept->value_or(Bytes());
+  {
+    const system::MutexLock saving(save_mutex_);
+    saved_ = kept->value_or(Bytes());
+  }
   resume(positions.value_or(std::vector<FilePosition>()),
          *opened ? std::move(**opened) : OpenFile{});
   save_when_due();
@@ -99,14 +102,14 @@ void FileSource::resume_renamed(const FilePosition& position) {
 void FileSource::add_segment(std::unique_ptr<Segment> segment) {
   next_number_ = segment->number + 1;
   if (options_.follow) watch_.add(segment->file.fd.get());
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   segments_.push_back(std::move(segment));
   dirty_ = save_now_ = true;
 }
 
 Result<Received> FileSource::receive(const ReceiveLimits& limits) {
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (closed_) return failure({ErrorKind::kRejected, "R235", path_ + " was closed", {}});
   }
   wake_.clear();
@@ -116,7 +119,7 @@ Result<Received> FileSource::receive(const ReceiveLimits& limits) {
   at_end_ = false;
   bool paused = false;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     paused = paused_;
   }
   if (paused) {
@@ -174,7 +177,7 @@ void FileSource::receive_given_back(Received& into, Room& room) {
     while (!room.full()) {
       std::optional<LineLedger::Line> line;
       {
-        std::lock_guard lock(mutex_);
+        const system::MutexLock lock(mutex_);
         line = segment->ledger.take_given_back();
       }
       if (!line) break;
@@ -190,12 +193,12 @@ void FileSource::receive_given_back(Received& into, Room& room) {
       notices_.push_back(
           fmt::format("{}: the line at {} was to be read again, but the file was changed there",
                       path_, arrival.position));
-      std::lock_guard lock(mutex_);
+      const system::MutexLock lock(mutex_);
       segment->ledger.drop(line->span.end);
       dirty_ = true;
     }
   }
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   for (const auto& segment : segments_) more_ = more_ || segment->ledger.given_back() > 0;
 }
 
@@ -254,7 +257,7 @@ bool FileSource::finish(Segment& segment, Received& into, Room& room) {
 }
 
 void FileSource::close_segment(Segment& segment, bool rewritten) {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   segment.closed = true;
   segment.rewritten = rewritten;
   dirty_ = true;
@@ -318,7 +321,7 @@ void FileSource::hand_out(Segment& segment, const LineSpan& span, BytesView text
     line.hash = line_hash(hashed);
   }
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     segment.ledger.handed_out(line);
   }
   room.take(arrival.payload.size());
@@ -326,7 +329,7 @@ void FileSource::hand_out(Segment& segment, const LineSpan& span, BytesView text
 }
 
 void FileSource::drop_read_segments() {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   while (segments_.size() > 1 && segments_.front()->closed &&
          segments_.front()->ledger.open() == 0) {
     segments_.pop_front();
@@ -341,7 +344,8 @@ Wakeup FileSource::wakeup() {
     const milliseconds due = std::max(left, milliseconds(0));
     wakeup.due_in = wakeup.due_in ? std::min(*wakeup.due_in, due) : due;
   };
-  std::scoped_lock locks(save_mutex_, mutex_);
+  const system::MutexLock saving(save_mutex_);
+  const system::MutexLock lock(mutex_);
   if (dirty_) at_latest(saved_at_ + kSaveEvery);
   if (paused_ || closed_) return wakeup;
   if (more_) wakeup.due_in = milliseconds(0);

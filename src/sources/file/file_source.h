@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "sources/line.h"
 #include "sources/sources.h"
 #include "sources/wake.h"
+#include "system/mutex.h"
 
 namespace semel::sources {
 
@@ -49,25 +49,26 @@ class FileSource final : public Source {
   // At open.
   void resume(std::span<const FilePosition> positions, OpenFile opened);
   void resume_renamed(const FilePosition& position);
-  void add_segment(std::unique_ptr<Segment> segment);
+  void add_segment(std::unique_ptr<Segment> segment) SEMEL_EXCLUDES(mutex_);
 
   // The receiving thread's, once in each receive.
   Result<void> look_at_path();
-  void receive_given_back(Received& into, Room& room);
+  void receive_given_back(Received& into, Room& room) SEMEL_EXCLUDES(mutex_);
   Result<void> read_segments(Received& into, Room& room);
   Result<void> read(Segment& segment, Received& into, Room& room, std::size_t& budget);
   bool finish(Segment& segment, Received& into, Room& room);
-  void drop_read_segments();
-  void hand_out(Segment& segment, const LineSpan& span, BytesView text, Received& into, Room& room);
+  void drop_read_segments() SEMEL_EXCLUDES(mutex_);
+  void hand_out(Segment& segment, const LineSpan& span, BytesView text, Received& into, Room& room)
+      SEMEL_EXCLUDES(mutex_);
   Arrival arrival_of(const Segment& segment, const LineSpan& span) const;
   bool fill(const Segment& segment, const LineSpan& span, Arrival& arrival) const;
   void changed(Segment& segment);
-  void close_segment(Segment& segment, bool rewritten);
+  void close_segment(Segment& segment, bool rewritten) SEMEL_EXCLUDES(mutex_);
 
   // How far everything is settled, and whether a store has not been told.
-  Bytes position() const;
-  Result<void> save_position();
-  void save_when_due();
+  Bytes position() const SEMEL_REQUIRES(mutex_);
+  Result<void> save_position() SEMEL_REQUIRES(save_mutex_) SEMEL_EXCLUDES(mutex_);
+  void save_when_due() SEMEL_EXCLUDES(mutex_);
 
   const FileOptions options_;
   const std::string path_;
@@ -84,18 +85,21 @@ class FileSource final : public Source {
   bool at_end_ = false;
   std::uint64_t next_number_ = 1;
 
-  mutable std::mutex mutex_;
-  std::deque<std::unique_ptr<Segment>> segments_;  // oldest first; changed by the receiving thread
-  std::unique_ptr<Positions::Reservation> reservation_;
-  bool paused_ = false;
-  bool closed_ = false;
-  bool dirty_ = false;  // settled further than saved
-  std::size_t settled_since_save_ = 0;
-  bool save_now_ = false;  // another file is read now: a crash must not forget that
+  mutable system::Mutex mutex_;
+  // Oldest first. The receiving thread changes it with the lock held, and reads it without. Other
+  // threads read it with the lock held. The ledgers in it need the lock on every thread.
+  std::deque<std::unique_ptr<Segment>> segments_;
+  std::unique_ptr<Positions::Reservation> reservation_ SEMEL_GUARDED_BY(mutex_);
+  bool paused_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool dirty_ SEMEL_GUARDED_BY(mutex_) = false;  // settled further than saved
+  std::size_t settled_since_save_ SEMEL_GUARDED_BY(mutex_) = 0;
+  // another file is read now: a crash must not forget that
+  bool save_now_ SEMEL_GUARDED_BY(mutex_) = false;
 
-  std::mutex save_mutex_;  // before mutex_
-  std::string saved_;
-  TimePoint saved_at_;
+  system::Mutex save_mutex_ SEMEL_ACQUIRED_BEFORE(mutex_);
+  std::string saved_ SEMEL_GUARDED_BY(save_mutex_);
+  TimePoint saved_at_ SEMEL_GUARDED_BY(save_mutex_);
 };
 
 }  // namespace semel::sources

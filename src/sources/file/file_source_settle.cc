@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 Result<void> FileSource::settle(std::span<const Settlement> settlements) {
   bool again = false;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (closed_) return {};
     for (const Settlement& settlement : settlements) {
       const auto segment = std::find_if(segments_.begin(), segments_.end(), [&](const auto& s) {
@@ -38,7 +38,7 @@ Result<void> FileSource::extend(std::span<const Tag>, milliseconds) {
 void FileSource::set_paused(std::string_view partition, bool paused) {
   if (!partition.empty() && partition != path_) return;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     paused_ = paused;
   }
   wake_.notify();
@@ -56,11 +56,10 @@ Bytes FileSource::position() const {
   return encode(positions);
 }
 
-// Under save_mutex_.
 Result<void> FileSource::save_position() {
   Bytes now;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     now = position();
     dirty_ = save_now_ = false;
     settled_since_save_ = 0;
@@ -72,18 +71,18 @@ Result<void> FileSource::save_position() {
     saved_ = now;
     return {};
   }
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   dirty_ = true;
   return saved;
 }
 
 // A position that cannot be saved now is saved later: it is only what a crash may bring again.
 void FileSource::save_when_due() {
-  std::unique_lock saving(save_mutex_, std::try_to_lock);
-  if (!saving.owns_lock()) return;
+  if (!save_mutex_.try_lock()) return;
+  const system::MutexLock saving(save_mutex_, std::adopt_lock);
   bool now = false;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (!dirty_ || closed_) return;
     now = save_now_ || settled_since_save_ >= kSaveEveryLines;
   }
@@ -91,14 +90,14 @@ void FileSource::save_when_due() {
 }
 
 Result<void> FileSource::close(milliseconds) {
-  std::lock_guard saving(save_mutex_);
+  const system::MutexLock saving(save_mutex_);
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (closed_) return {};
     closed_ = true;
   }
   auto saved = save_position();
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   reservation_.reset();
   return saved;
 }

@@ -2,13 +2,13 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <mutex>
 #include <unordered_map>
 
 #include <semel/environment.h>
 
 #include "sources/sources.h"
 #include "sources/wake.h"
+#include "system/mutex.h"
 
 namespace semel::sources {
 
@@ -67,10 +67,10 @@ class HeldSource final : public Source {
     milliseconds delay;
   };
 
-  Result<bool> something_due();
+  Result<bool> something_due() SEMEL_EXCLUDES(mutex_);
   Result<void> plan_next(const Received& received, const ReceiveLimits& limits);
   Result<void> look();
-  void dress(std::vector<Arrival>& arrivals);
+  void dress(std::vector<Arrival>& arrivals) SEMEL_EXCLUDES(mutex_);
   Result<void> give_back(std::vector<Delayed>& rows);
 
   HeldMessages& held_;
@@ -92,11 +92,13 @@ class HeldSource final : public Source {
   std::uint64_t takes_ = 0;
   bool listening_ = true;
 
-  std::mutex mutex_;
-  std::unordered_map<std::uint64_t, std::uint64_t> taken_;  // row → the take it came with
-  bool changed_ = false;  // rows were given back or removed since the last receive
-  bool paused_ = false;
-  bool closed_ = false;
+  system::Mutex mutex_;
+  // row → the take it came with
+  std::unordered_map<std::uint64_t, std::uint64_t> taken_ SEMEL_GUARDED_BY(mutex_);
+  // rows were given back or removed since the last receive
+  bool changed_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool paused_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 // Whether a take can find something. Asks the store only where its answer may have changed.
@@ -111,7 +113,7 @@ Result<bool> HeldSource::something_due() {
   if (rang_) return true;
   bool changed = false;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     changed = std::exchange(changed_, false);
   }
   if (!changed && (!next_look_ || now < *next_look_)) return false;
@@ -124,7 +126,7 @@ Result<Received> HeldSource::receive(const ReceiveLimits& limits) {
   Received received;
   wake_.clear();
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (closed_) return failure({ErrorKind::kRejected, "R235", "the queue was closed", {}});
     if (paused_) return received;
   }
@@ -197,7 +199,7 @@ Result<void> HeldSource::look() {
 void HeldSource::dress(std::vector<Arrival>& arrivals) {
   if (arrivals.empty()) return;
   ++takes_;
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   for (Arrival& arrival : arrivals) {
     const std::int64_t row = static_cast<std::int64_t>(*arrival.row);
     arrival.tag = {static_cast<std::uint64_t>(row), takes_};
@@ -209,7 +211,7 @@ void HeldSource::dress(std::vector<Arrival>& arrivals) {
 
 Wakeup HeldSource::wakeup() {
   Wakeup wakeup{wake_.fd(), std::nullopt};
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   // What comes while paused wakes nobody; only this source's own calls do.
   const bool open = !paused_ && !closed_;
   const bool listening = open && !deaf_until_;
@@ -237,7 +239,7 @@ Result<void> HeldSource::settle(std::span<const Settlement> settlements) {
   std::vector<Delayed> later;
   std::vector<Tag> told;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     for (const Settlement& settlement : settlements) {
       const auto taken = taken_.find(settlement.tag.value);
       if (taken == taken_.end() || taken->second != settlement.tag.generation) continue;
@@ -256,7 +258,7 @@ Result<void> HeldSource::settle(std::span<const Settlement> settlements) {
     if (auto released = give_back(later); !released) return released;
   }
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     for (const Tag& tag : told) taken_.erase(tag.value);
     changed_ = true;
   }
@@ -284,7 +286,7 @@ Result<void> HeldSource::extend(std::span<const Tag> tags, milliseconds by) {
   std::vector<RowTag> rows;
   rows.reserve(tags.size());
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     for (const Tag& tag : tags) {
       if (taken_.contains(tag.value)) rows.push_back(RowTag{static_cast<std::int64_t>(tag.value)});
     }
@@ -295,7 +297,7 @@ Result<void> HeldSource::extend(std::span<const Tag> tags, milliseconds by) {
 Result<void> HeldSource::close(milliseconds) {
   std::vector<Delayed> rest;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (std::exchange(closed_, true)) return {};
     for (const auto& [row, take] : taken_) {
       rest.push_back({RowTag{static_cast<std::int64_t>(row)}, milliseconds(0)});
@@ -308,7 +310,7 @@ Result<void> HeldSource::close(milliseconds) {
 void HeldSource::set_paused(std::string_view partition, bool paused) {
   if (!partition.empty() && partition != traits_.name) return;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     paused_ = paused;
   }
   wake_.notify();

@@ -2,11 +2,12 @@
 #include <algorithm>
 
 #include "sources/kafka/source.h"
+#include "system/mutex.h"
 
 namespace semel::kafka {
 
 std::vector<SourceFigure> KafkaSource::figures() {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   std::vector<SourceFigure> made;
   if (closed_ || !client_) return made;
   std::optional<std::int64_t> sum = 0;

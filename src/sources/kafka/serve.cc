@@ -6,6 +6,7 @@
 
 #include "brokers/kafka/errors.h"
 #include "sources/kafka/source.h"
+#include "system/mutex.h"
 
 namespace semel::kafka {
 
@@ -53,7 +54,7 @@ bool KafkaSource::connect() {
       if (!answered) answered = environment_.clock->now();
       if (subscribe(*wrong, *answered)) return true;
     } else if (brokers_down_ || environment_.clock->now() - began > kConnectPatience) {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       if (!away_) {
         away_ = brokers_away(spec_.brokers, last_said_);
         event_.signal();
@@ -67,7 +68,7 @@ bool KafkaSource::connect() {
 // Before anything is read: what is told of it may keep the run from beginning.
 void KafkaSource::ask_horizon() {
   Horizon horizon = client_->ask_horizon(kAskPatience);
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   horizon_ = std::move(horizon);
 }
 
@@ -78,7 +79,7 @@ void KafkaSource::look_for_begins() {
   if (now < ask_begins_at_) return;
   std::vector<TopicPartition> asked;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     for (const auto& partition : assignment_.all()) {
       if (std::exchange(partition->asked, true)) continue;
       asked.push_back(partition->id);
@@ -86,7 +87,7 @@ void KafkaSource::look_for_begins() {
   }
   if (asked.empty()) return;
   const Client::Offsets offsets = client_->committed(asked, kAskPatience);
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   for (const auto& [id, next] : offsets) {
     if (Partition* partition = assignment_.find(id)) partition->begin = next;
   }
@@ -101,7 +102,7 @@ void KafkaSource::look_for_begins() {
 bool KafkaSource::subscribe(const std::vector<std::pair<std::string, int>>& wrong,
                             TimePoint answered) {
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     connected_ = true;
     away_.reset();
     brokers_down_ = false;
@@ -133,7 +134,7 @@ void KafkaSource::commit_when_due() {
   committed_at_ = now;
   Client::Offsets offsets;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     offsets = offsets_to_commit(false);
   }
   client_->commit(offsets);
@@ -151,7 +152,7 @@ Client::Offsets KafkaSource::offsets_to_commit(bool leaving_only) {
 }
 
 void KafkaSource::on_committed(const Client::Offsets& offsets, std::optional<int> failed) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   for (const auto& [id, next] : offsets) {
     Partition* partition = assignment_.find(id);
     if (partition == nullptr) continue;
@@ -173,12 +174,12 @@ void KafkaSource::look_for_brokers() {
   const TimePoint now = environment_.clock->now();
   if (now < next_look_) return;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (!away_ && !brokers_down_) return;
   }
   const bool there = client_->look(kLook).has_value();
   next_look_ = environment_.clock->now() + kLookEvery;
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (there) {
     brokers_down_ = false;
     away_.reset();
@@ -190,7 +191,7 @@ void KafkaSource::look_for_brokers() {
 }
 
 void KafkaSource::on_assigned(const std::vector<TopicPartition>& partitions) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   for (const TopicPartition& id : partitions) {
     QueuePtr queue = client_->split(id, event_.get());
     if (!queue) {
@@ -207,13 +208,14 @@ void KafkaSource::on_assigned(const std::vector<TopicPartition>& partitions) {
 }
 
 void KafkaSource::on_revoked(const std::vector<TopicPartition>& partitions, bool lost) {
-  std::unique_lock lock(mutex_);
+  system::RelockableLock lock(mutex_);
   if (!lost) {
     for (const TopicPartition& id : partitions) {
       if (Partition* partition = assignment_.find(id)) partition->leaving = true;
     }
-    changed_.wait_for(lock, kDrainOnRevoke,
-                      [&] { return stop_ || assignment_.out_of_leaving() == 0; });
+    changed_.wait_for(mutex_, kDrainOnRevoke, [&]() SEMEL_REQUIRES(mutex_) {
+      return stop_ || assignment_.out_of_leaving() == 0;
+    });
     const Client::Offsets offsets = offsets_to_commit(true);
     lock.unlock();
     client_->commit(offsets);
@@ -234,7 +236,7 @@ void KafkaSource::on_revoked(const std::vector<TopicPartition>& partitions, bool
 
 void KafkaSource::on_error(int code, std::string_view said) {
   last_said_ = said;
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   take_error(code, said);
 }
 
@@ -247,7 +249,7 @@ void KafkaSource::leave() {
   TimePoint by;
   Client::Offsets offsets;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (!leave_by_) return;
     by = *leave_by_;
     // A broker that is away is not waited for: what is not told comes again.
@@ -258,12 +260,12 @@ void KafkaSource::leave() {
   client_->wait_committed(by);
   bool told = !client_->committing();
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     for (const auto& partition : assignment_.all()) told = told && !partition->ledger.to_commit();
   }
   // The queues hold the partitions.
   (void)client_->close(by);
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   all_told_ = told;
 }
 

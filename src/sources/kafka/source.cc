@@ -40,7 +40,7 @@ Result<void> KafkaSource::open() {
 
 Result<Received> KafkaSource::receive(const ReceiveLimits& limits) {
   event_.drain();
-  std::unique_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (closed_) return failure({ErrorKind::kRejected, "R235", "the Kafka source was closed", {}});
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   if (final_) return failure(*final_);
@@ -132,7 +132,7 @@ Wakeup KafkaSource::wakeup() {
 }
 
 Result<void> KafkaSource::settle(std::span<const Settlement> settlements) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   bool again = false;
   for (const Settlement& settlement : settlements) {
     Partition* partition = assignment_.find(settlement.tag.generation);
@@ -148,21 +148,25 @@ Result<void> KafkaSource::settle(std::span<const Settlement> settlements) {
 }
 
 void KafkaSource::set_paused(std::string_view partition, bool paused) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   pauses_.set(partition, paused);
   event_.signal();
 }
 
 Result<void> KafkaSource::close(milliseconds deadline) {
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (closed_) return {};
     closed_ = true;
     leave_by_ = environment_.clock->now() + deadline;
   }
   stop_thread();
-  assignment_.clear();
+  {
+    const system::MutexLock lock(mutex_);
+    assignment_.clear();
+  }
   client_.reset();
+  const system::MutexLock lock(mutex_);
   if (all_told_) return {};
   return failure({ErrorKind::kUnavailable,
                   "R300",
@@ -173,7 +177,7 @@ Result<void> KafkaSource::close(milliseconds deadline) {
 
 void KafkaSource::stop_thread() {
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     stop_ = true;
   }
   changed_.notify_all();
@@ -181,7 +185,7 @@ void KafkaSource::stop_thread() {
 }
 
 bool KafkaSource::stopping() {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return stop_ || final_;
 }
 

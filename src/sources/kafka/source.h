@@ -8,10 +8,8 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,6 +24,7 @@
 #include "sources/kafka/assignment.h"
 #include "sources/kafka/client.h"
 #include "system/event_fd.h"
+#include "system/mutex.h"
 
 namespace semel::kafka {
 
@@ -55,31 +54,34 @@ class KafkaSource final : public Source, private Client::Watcher {
 
   // The serving thread's.
   void run();
-  bool connect();
-  bool subscribe(const std::vector<std::pair<std::string, int>>& wrong, TimePoint answered);
-  void ask_horizon();
-  void look_for_begins();
-  void commit_when_due();
-  void look_for_brokers();
-  void leave();
+  bool connect() SEMEL_EXCLUDES(mutex_);
+  bool subscribe(const std::vector<std::pair<std::string, int>>& wrong, TimePoint answered)
+      SEMEL_EXCLUDES(mutex_);
+  void ask_horizon() SEMEL_EXCLUDES(mutex_);
+  void look_for_begins() SEMEL_EXCLUDES(mutex_);
+  void commit_when_due() SEMEL_EXCLUDES(mutex_);
+  void look_for_brokers() SEMEL_EXCLUDES(mutex_);
+  void leave() SEMEL_EXCLUDES(mutex_);
   void on_assigned(const std::vector<TopicPartition>& partitions) override;
   void on_revoked(const std::vector<TopicPartition>& partitions, bool lost) override;
   void on_error(int code, std::string_view said) override;
   void on_all_brokers_down(std::string_view said) override;
   void on_committed(const Client::Offsets& offsets, std::optional<int> failed) override;
 
-  // With the lock held.
-  void read(Partition& partition, const ReceiveLimits& limits, Received& into, std::size_t& bytes);
-  bool hand_out_again(Partition& partition, Received& into, std::size_t& bytes);
-  void hand_out(Partition& partition, MessagePtr message, Received& into, std::size_t& bytes);
-  void take_error(int code, std::string_view said);
-  void set_final(Error error);
-  std::optional<std::int64_t> lag_of(const Partition& partition) const;
-  void tell_once(std::string text);
-  Client::Offsets offsets_to_commit(bool leaving_only);
-  void stop_thread();
+  void read(Partition& partition, const ReceiveLimits& limits, Received& into, std::size_t& bytes)
+      SEMEL_REQUIRES(mutex_);
+  bool hand_out_again(Partition& partition, Received& into, std::size_t& bytes)
+      SEMEL_REQUIRES(mutex_);
+  void hand_out(Partition& partition, MessagePtr message, Received& into, std::size_t& bytes)
+      SEMEL_REQUIRES(mutex_);
+  void take_error(int code, std::string_view said) SEMEL_REQUIRES(mutex_);
+  void set_final(Error error) SEMEL_REQUIRES(mutex_);
+  std::optional<std::int64_t> lag_of(const Partition& partition) const SEMEL_REQUIRES(mutex_);
+  void tell_once(std::string text) SEMEL_REQUIRES(mutex_);
+  Client::Offsets offsets_to_commit(bool leaving_only) SEMEL_REQUIRES(mutex_);
+  void stop_thread() SEMEL_EXCLUDES(mutex_);
 
-  bool stopping();
+  bool stopping() SEMEL_EXCLUDES(mutex_);
 
   const core::KafkaSpec spec_;
   Environment& environment_;
@@ -98,26 +100,28 @@ class KafkaSource final : public Source, private Client::Watcher {
   // The receiving thread's.
   bool more_ = false;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Assignment assignment_;
-  Pauses pauses_;
-  bool connected_ = false;  // a broker has answered
-  bool joined_ = false;     // the group has given us partitions, perhaps none
-  bool blocked_ = false;    // a partition is not read until more of it is settled
-  std::optional<Error> away_;
-  bool told_away_ = false;
-  std::optional<Error> final_;
-  std::vector<std::string> notices_;
-  std::optional<Horizon> horizon_;  // to be told
-  std::int64_t rebalances_ = 0;
-  std::int64_t commit_errors_ = 0;
-  std::string commit_error_;  // the last
-  std::set<std::string> told_;
-  bool stop_ = false;
-  std::optional<TimePoint> leave_by_;
-  bool closed_ = false;
-  bool all_told_ = true;
+  system::Mutex mutex_;
+  system::CondVar changed_;
+  Assignment assignment_ SEMEL_GUARDED_BY(mutex_);
+  Pauses pauses_ SEMEL_GUARDED_BY(mutex_);
+  bool connected_ SEMEL_GUARDED_BY(mutex_) = false;  // a broker has answered
+  // the group has given us partitions, perhaps none
+  bool joined_ SEMEL_GUARDED_BY(mutex_) = false;
+  // a partition is not read until more of it is settled
+  bool blocked_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::optional<Error> away_ SEMEL_GUARDED_BY(mutex_);
+  bool told_away_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::optional<Error> final_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<std::string> notices_ SEMEL_GUARDED_BY(mutex_);
+  std::optional<Horizon> horizon_ SEMEL_GUARDED_BY(mutex_);  // to be told
+  std::int64_t rebalances_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::int64_t commit_errors_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::string commit_error_ SEMEL_GUARDED_BY(mutex_);  // the last
+  std::set<std::string> told_ SEMEL_GUARDED_BY(mutex_);
+  bool stop_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::optional<TimePoint> leave_by_ SEMEL_GUARDED_BY(mutex_);
+  bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool all_told_ SEMEL_GUARDED_BY(mutex_) = true;
 };
 
 }  // namespace semel::kafka

@@ -9,6 +9,7 @@
 
 #include "sources/rabbitmq/arrival.h"
 #include "sources/rabbitmq/source.h"
+#include "system/mutex.h"
 
 namespace semel::rabbitmq {
 
@@ -42,7 +43,7 @@ void RabbitmqSource::run() {
     }
   }
   leave();
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   cutter_.close();
   left_ = true;
   changed_.notify_all();
@@ -53,7 +54,7 @@ void RabbitmqSource::connect() {
   const core::RabbitmqNode& node = nodes[tries_ % nodes.size()];
   bool known = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     known = known_;
   }
   Client::Watcher& watcher = *this;
@@ -66,7 +67,7 @@ void RabbitmqSource::connect() {
   }
   client_ = std::move(client);
   std::string positions = fmt::format("{}-{:016x}-", spec_.queue, environment_.random->next());
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (!lost_.empty() && !away_) {
     notice(fmt::format("{}; it is there again, and what was in flight comes again", lost_));
   }
@@ -86,7 +87,7 @@ void RabbitmqSource::connect() {
 Result<void> RabbitmqSource::begin(Client& client, const core::RabbitmqNode& node) {
   if (auto opened = client.open(node); !opened) return opened;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     cutter_ = system::Descriptor(::fcntl(client.descriptor(), F_DUPFD_CLOEXEC, 0));
     if (stop_) cut();
   }
@@ -95,7 +96,7 @@ Result<void> RabbitmqSource::begin(Client& client, const core::RabbitmqNode& nod
 }
 
 void RabbitmqSource::note_failure(Error error) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   cutter_.close();
   if (stop_) return;
   if (is_final(error)) {
@@ -114,8 +115,8 @@ void RabbitmqSource::pause() {
   const milliseconds time =
       pause_before(tries_, spec_.address.nodes.size(), environment_.random->next());
   if (time.count() == 0) return;
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, time, [this] { return stop_ || final_; });
+  const system::MutexLock lock(mutex_);
+  changed_.wait_for(mutex_, time, [this]() SEMEL_REQUIRES(mutex_) { return stop_ || final_; });
 }
 
 void RabbitmqSource::serve() {
@@ -135,7 +136,7 @@ Result<void> RabbitmqSource::tell(bool all) {
   std::vector<Ledger::Ack> acks;
   bool ask = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     ask = to_ask_now(now());
     if (ask) asked_at_ = changes_;
     if (all || ask || acks_are_due(now())) acks = ledger_.take_acks();
@@ -143,7 +144,7 @@ Result<void> RabbitmqSource::tell(bool all) {
   for (const Ledger::Ack& ack : acks) {
     auto told = client_->ack(ack.tag, ack.multiple);
     if (told) continue;
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     in_vain_ = true;
     return told;
   }
@@ -171,7 +172,7 @@ bool RabbitmqSource::acks_are_due(TimePoint now) {
 void RabbitmqSource::wait_for_something() {
   milliseconds patience = client_->has_more() ? milliseconds(0) : client_->patience();
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (stop_) return;
     if (acks_due_) {
       const auto until = std::chrono::ceil<milliseconds>(*acks_due_ - now());
@@ -194,7 +195,7 @@ void RabbitmqSource::on_delivery(std::uint64_t tag, std::unique_ptr<Arrival> arr
 
 void RabbitmqSource::hand_over() {
   if (fresh_.empty()) return;
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   const bool told = ledger_.has_waiting();
   for (auto& [tag, arrival] : fresh_) {
     if (is_of_stream(arrival->headers)) {
@@ -221,7 +222,7 @@ void RabbitmqSource::hand_over() {
 void RabbitmqSource::on_depth(std::uint32_t messages, std::uint32_t consumers) {
   // What came before the answer is there before it.
   hand_over();
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   const bool same = std::exchange(asked_at_, std::nullopt) == changes_;
   const bool all_out = ledger_.untold() >= static_cast<std::size_t>(spec_.prefetch);
   // We consume: a quorum queue without a leader answers 0 and 0, whatever is in it.
@@ -239,7 +240,7 @@ void RabbitmqSource::on_depth(std::uint32_t messages, std::uint32_t consumers) {
 }
 
 void RabbitmqSource::on_blocked(std::optional<std::string> why) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   notice(why ? fmt::format("the broker takes nothing from publishers for now ({}); what is in its "
                            "queues comes as ever",
                            *why)
@@ -249,7 +250,7 @@ void RabbitmqSource::on_blocked(std::optional<std::string> why) {
 void RabbitmqSource::lose(Error error) {
   client_.reset();
   fresh_.clear();
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   cutter_.close();
   connected_ = false;
   in_vain_ = in_vain_ || ledger_.acks() > 0;
@@ -273,7 +274,7 @@ void RabbitmqSource::lose(Error error) {
 void RabbitmqSource::leave() {
   TimePoint by;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     by = leave_by_.value_or(TimePoint{});
     all_told_ = !in_vain_;
   }
@@ -283,7 +284,7 @@ void RabbitmqSource::leave() {
   told = told && client_->stop_consuming(by).has_value() && tell(true).has_value();
   told = client_->close(by).has_value() && told;
   client_.reset();
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   all_told_ = told && !in_vain_;
 }
 

@@ -24,7 +24,7 @@ RabbitmqSource::RabbitmqSource(RabbitmqOptions options, Environment& environment
 
 RabbitmqSource::~RabbitmqSource() {
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     stop_ = true;
     cut();
   }
@@ -35,7 +35,7 @@ RabbitmqSource::~RabbitmqSource() {
 
 Result<Received> RabbitmqSource::receive(const ReceiveLimits& limits) {
   event_.drain();
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (closed_) return failure({ErrorKind::kRejected, "R235", "the RabbitMQ source was closed", {}});
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   if (final_) return failure(*final_);
@@ -75,7 +75,7 @@ Wakeup RabbitmqSource::wakeup() {
 }
 
 Result<void> RabbitmqSource::settle(std::span<const Settlement> settlements) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   const bool none = ledger_.acks() == 0;
   const bool many = many_acks();
   for (const Settlement& settlement : settlements) {
@@ -93,7 +93,7 @@ Result<void> RabbitmqSource::settle(std::span<const Settlement> settlements) {
 }
 
 void RabbitmqSource::set_paused(std::string_view partition, bool paused) {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (partition.empty()) {
     paused_all_ = paused;
   } else if (partition == spec_.queue) {
@@ -104,7 +104,7 @@ void RabbitmqSource::set_paused(std::string_view partition, bool paused) {
 
 Result<void> RabbitmqSource::close(milliseconds deadline) {
   {
-    std::unique_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (closed_) return {};
     closed_ = true;
     leave_by_ = now() + deadline;
@@ -113,11 +113,13 @@ Result<void> RabbitmqSource::close(milliseconds deadline) {
     wake_.signal();
     if (thread_.joinable()) {
       // What it waits for may be a broker that does not answer.
-      if (!changed_.wait_for(lock, deadline + kWayOut, [this] { return left_; })) cut();
+      if (!changed_.wait_for(mutex_, deadline + kWayOut,
+                             [this]() SEMEL_REQUIRES(mutex_) { return left_; }))
+        cut();
     }
   }
   if (thread_.joinable()) thread_.join();
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (all_told_) return {};
   return failure({ErrorKind::kUnavailable,
                   "R310",
@@ -131,7 +133,7 @@ void RabbitmqSource::cut() {
 }
 
 bool RabbitmqSource::stopping() {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return stop_ || final_;
 }
 

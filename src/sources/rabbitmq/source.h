@@ -11,11 +11,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -30,6 +28,7 @@
 #include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "system/descriptor.h"
 #include "system/event_fd.h"
+#include "system/mutex.h"
 
 namespace semel::rabbitmq {
 
@@ -51,33 +50,33 @@ class RabbitmqSource final : public Source, private Client::Watcher {
   using TimePoint = std::chrono::steady_clock::time_point;
 
   // The serving thread's.
-  void run();
-  void connect();
-  Result<void> begin(Client& client, const core::RabbitmqNode& node);
-  void note_failure(Error error);
-  void pause();
+  void run() SEMEL_EXCLUDES(mutex_);
+  void connect() SEMEL_EXCLUDES(mutex_);
+  Result<void> begin(Client& client, const core::RabbitmqNode& node) SEMEL_EXCLUDES(mutex_);
+  void note_failure(Error error) SEMEL_EXCLUDES(mutex_);
+  void pause() SEMEL_EXCLUDES(mutex_);
   void serve();
   // All that is settled, or what is worth a frame by now.
-  Result<void> tell(bool all);
-  void wait_for_something();
-  void hand_over();
-  void lose(Error error);
-  void leave();
+  Result<void> tell(bool all) SEMEL_EXCLUDES(mutex_);
+  void wait_for_something() SEMEL_EXCLUDES(mutex_);
+  void hand_over() SEMEL_EXCLUDES(mutex_);
+  void lose(Error error) SEMEL_EXCLUDES(mutex_);
+  void leave() SEMEL_EXCLUDES(mutex_);
   void on_delivery(std::uint64_t tag, std::unique_ptr<Arrival> arrival) override;
   void on_depth(std::uint32_t messages, std::uint32_t consumers) override;
   void on_blocked(std::optional<std::string> why) override;
 
-  // With the lock held.
-  void hand_out(const Ledger::Taken& taken, std::vector<Arrival>& into) const;
-  bool many_acks() const;
-  bool acks_are_due(TimePoint now);
-  bool to_ask_now(TimePoint now) const;
-  bool is_at_end() const;
-  void set_final(Error error);
-  void notice(std::string text);
+  void hand_out(const Ledger::Taken& taken, std::vector<Arrival>& into) const
+      SEMEL_REQUIRES(mutex_);
+  bool many_acks() const SEMEL_REQUIRES(mutex_);
+  bool acks_are_due(TimePoint now) SEMEL_REQUIRES(mutex_);
+  bool to_ask_now(TimePoint now) const SEMEL_REQUIRES(mutex_);
+  bool is_at_end() const SEMEL_REQUIRES(mutex_);
+  void set_final(Error error) SEMEL_REQUIRES(mutex_);
+  void notice(std::string text) SEMEL_REQUIRES(mutex_);
 
-  void cut();
-  bool stopping();
+  void cut() SEMEL_REQUIRES(mutex_);
+  bool stopping() SEMEL_EXCLUDES(mutex_);
   TimePoint now() const { return environment_.clock->now(); }
 
   const RabbitmqOptions options_;
@@ -101,20 +100,23 @@ class RabbitmqSource final : public Source, private Client::Watcher {
   // The receiving thread's.
   bool more_ = false;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Ledger ledger_;
-  std::uint64_t generation_ = 0;
-  std::string positions_;  // what those of this connection begin with: tags count anew on each
-  bool connected_ = false;
-  bool known_ = false;  // it was, at least once
-  bool paused_all_ = false;
-  bool paused_queue_ = false;
-  std::optional<Error> away_;
-  std::optional<Error> final_;
-  std::vector<std::string> notices_;
-  system::Descriptor cutter_;  // the connection's socket, to end what waits on it
-  bool in_vain_ = false;       // something was settled that the broker will never be told
+  system::Mutex mutex_;
+  system::CondVar changed_;
+  Ledger ledger_ SEMEL_GUARDED_BY(mutex_);
+  std::uint64_t generation_ SEMEL_GUARDED_BY(mutex_) = 0;
+  // what those of this connection begin with: tags count anew on each
+  std::string positions_ SEMEL_GUARDED_BY(mutex_);
+  bool connected_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool known_ SEMEL_GUARDED_BY(mutex_) = false;  // it was, at least once
+  bool paused_all_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool paused_queue_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::optional<Error> away_ SEMEL_GUARDED_BY(mutex_);
+  std::optional<Error> final_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<std::string> notices_ SEMEL_GUARDED_BY(mutex_);
+  // the connection's socket, to end what waits on it
+  system::Descriptor cutter_ SEMEL_GUARDED_BY(mutex_);
+  // something was settled that the broker will never be told
+  bool in_vain_ SEMEL_GUARDED_BY(mutex_) = false;
 
   // The end of the queue is asked for: twice, since what is on its way to us stands in no count
   // and comes before the second answer. Whatever happens in between begins it anew.

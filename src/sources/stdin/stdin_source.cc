@@ -7,11 +7,11 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
-#include <mutex>
 
 #include "sources/line.h"
 #include "sources/sources.h"
 #include "sources/wake.h"
+#include "system/mutex.h"
 
 namespace semel::sources {
 
@@ -36,7 +36,7 @@ class StdinSource final : public Source {
   Result<void> extend(std::span<const Tag>, std::chrono::milliseconds) override { return {}; }
   void set_paused(std::string_view partition, bool paused) override;
   Result<void> close(std::chrono::milliseconds) override {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     closed_ = true;
     return {};
   }
@@ -52,12 +52,12 @@ class StdinSource final : public Source {
 
   enum class Read { kSome, kNothingNow, kEnd };
   Result<Read> read_chunk();
-  void receive_given_back(Received& into, Room& room);
+  void receive_given_back(Received& into, Room& room) SEMEL_EXCLUDES(mutex_);
   void split(Received& into, Room& room);
   void add_to_line(BytesView part);
-  void end_line(Received& into, Room& room);
+  void end_line(Received& into, Room& room) SEMEL_EXCLUDES(mutex_);
   Arrival arrival_of(const Open& open) const;
-  Open* find(std::uint64_t number);
+  Open* find(std::uint64_t number) SEMEL_REQUIRES(mutex_);
 
   const int fd_;
   SourceTraits traits_;
@@ -73,18 +73,19 @@ class StdinSource final : public Source {
   bool end_ = false;
   bool more_ = true;
 
-  std::mutex mutex_;
-  std::deque<Open> open_;  // by number; settled ones are removed from the front
-  std::size_t given_back_ = 0;
-  bool paused_ = false;
-  bool closed_ = false;
+  system::Mutex mutex_;
+  // by number; settled ones are removed from the front
+  std::deque<Open> open_ SEMEL_GUARDED_BY(mutex_);
+  std::size_t given_back_ SEMEL_GUARDED_BY(mutex_) = 0;
+  bool paused_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 Result<Received> StdinSource::receive(const ReceiveLimits& limits) {
   Received received;
   wake_.clear();
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (closed_) return failure({ErrorKind::kRejected, "R235", "standard input was closed", {}});
     if (paused_) return received;
   }
@@ -108,7 +109,7 @@ Result<Received> StdinSource::receive(const ReceiveLimits& limits) {
       waited_for_ = false;
     }
   }
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   more_ = more_ || given_back_ > 0;
   received.at_end = end_ && !more_;
   return received;
@@ -136,7 +137,7 @@ Result<StdinSource::Read> StdinSource::read_chunk() {
 }
 
 void StdinSource::receive_given_back(Received& into, Room& room) {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   for (Open& open : open_) {
     if (given_back_ == 0 || room.full()) return;
     if (open.state != Open::State::kGivenBack) continue;
@@ -181,7 +182,7 @@ void StdinSource::end_line(Received& into, Room& room) {
   if (size <= kMaxLine) line.resize(without_ending(line).size());
   if (is_blank(line) && size <= kMaxLine) return;
   room.take(line.size());
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   open_.push_back({number, std::move(line), size, Open::State::kOut});
   into.arrivals.push_back(arrival_of(open_.back()));
 }
@@ -200,7 +201,7 @@ Arrival StdinSource::arrival_of(const Open& open) const {
 }
 
 Wakeup StdinSource::wakeup() {
-  std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   Wakeup wakeup{wake_.fd(), std::nullopt};
   const bool waiting = !end_ && !paused_ && !closed_;
   if (waiting != waited_for_) {
@@ -223,7 +224,7 @@ StdinSource::Open* StdinSource::find(std::uint64_t number) {
 Result<void> StdinSource::settle(std::span<const Settlement> settlements) {
   bool again = false;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     for (const Settlement& settlement : settlements) {
       Open* open = find(settlement.tag.value);
       if (open == nullptr || open->state != Open::State::kOut) continue;
@@ -245,7 +246,7 @@ Result<void> StdinSource::settle(std::span<const Settlement> settlements) {
 void StdinSource::set_paused(std::string_view partition, bool paused) {
   if (!partition.empty() && partition != traits_.name) return;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     paused_ = paused;
   }
   wake_.notify();
