@@ -1,13 +1,12 @@
 // Tries by a handler that publishes.
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <stop_token>
 #include <utility>
 
 #include "core/key_encoding.h"
 #include "producer/sender.h"
+#include "system/mutex.h"
 
 namespace semel::producer {
 
@@ -58,7 +57,8 @@ class CallRound : public std::enable_shared_from_this<CallRound> {
     }
   }
 
-  std::vector<TryEnd> run(const AsyncHandler& handler, std::size_t most, Deadline deadline) {
+  std::vector<TryEnd> run(const AsyncHandler& handler, std::size_t most, Deadline deadline)
+      SEMEL_EXCLUDES(mutex_) {
     for (Call& call : calls_) {
       if (!wait_for_room(most, deadline)) break;
       handler(call.message, call.attempt,
@@ -67,7 +67,7 @@ class CallRound : public std::enable_shared_from_this<CallRound> {
               }));
     }
     wait_for_all(deadline);
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     std::vector<TryEnd> ends;
     for (Call& call : calls_) {
       ends.push_back(!call.begun ? not_begun()
@@ -87,26 +87,28 @@ class CallRound : public std::enable_shared_from_this<CallRound> {
   };
 
   // Room for the next call, which is begun then.
-  bool wait_for_room(std::size_t most, Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    if (!answered_.wait_until(lock, deadline, [&] { return running_ < most; })) return false;
+  bool wait_for_room(std::size_t most, Deadline deadline) SEMEL_EXCLUDES(mutex_) {
+    system::RelockableLock lock(mutex_);
+    if (!answered_.wait_until(mutex_, deadline,
+                              [&]() SEMEL_REQUIRES(mutex_) { return running_ < most; }))
+      return false;
     ++running_;
     calls_[begun_++].begun = true;
     return true;
   }
 
-  void wait_for_all(Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    const auto all = [this] { return running_ == 0; };
-    if (answered_.wait_until(lock, deadline, all)) return;
+  void wait_for_all(Deadline deadline) SEMEL_EXCLUDES(mutex_) {
+    system::RelockableLock lock(mutex_);
+    const auto all = [this]() SEMEL_REQUIRES(mutex_) { return running_ == 0; };
+    if (answered_.wait_until(mutex_, deadline, all)) return;
     lock.unlock();
     stop_.request_stop();
     lock.lock();
-    answered_.wait_for(lock, kLastWord, all);
+    answered_.wait_for(mutex_, kLastWord, all);
   }
 
-  void take(Call& call, std::optional<Verdict> verdict) {
-    const std::scoped_lock lock(mutex_);
+  void take(Call& call, std::optional<Verdict> verdict) SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
     call.end = verdict ? end_of(*std::move(verdict)) : no_answer();
     --running_;
     answered_.notify_all();
@@ -114,10 +116,10 @@ class CallRound : public std::enable_shared_from_this<CallRound> {
 
   std::stop_source stop_;
   std::deque<Call> calls_;  // each stays where it is
-  std::mutex mutex_;
-  std::condition_variable answered_;
-  std::size_t running_ = 0;
-  std::size_t begun_ = 0;
+  system::Mutex mutex_;
+  system::CondVar answered_;
+  std::size_t running_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::size_t begun_ SEMEL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace

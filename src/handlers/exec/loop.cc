@@ -106,7 +106,7 @@ void Loop::begin(const Message& message, const Attempt& attempt, Completion comp
     wake();
   });
   {
-    const std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     incoming_.push_back(std::move(call));
   }
   wake();
@@ -129,7 +129,7 @@ void Loop::run() {
     heed_times();
     start_some();
     if (closing_.load() && calls_.empty()) {
-      const std::lock_guard lock(mutex_);
+      const system::MutexLock lock(mutex_);
       if (incoming_.empty()) return;
     }
     wait_for_events();
@@ -139,7 +139,7 @@ void Loop::run() {
 void Loop::take_incoming() {
   std::vector<std::unique_ptr<Call>> taken;
   {
-    const std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     taken.swap(incoming_);
   }
   for (auto& call : taken) {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -16,6 +15,7 @@
 
 #include "core/exec_spec.h"
 #include "system/descriptor.h"
+#include "system/mutex.h"
 
 namespace semel::handlers::exec {
 
@@ -41,13 +41,14 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
 
   // Any thread.
-  void begin(const Message& message, const Attempt& attempt, Completion completion);
+  void begin(const Message& message, const Attempt& attempt, Completion completion)
+      SEMEL_EXCLUDES(mutex_);
   // Any thread: kills what runs, answers everything, then `run` returns.
   void close() noexcept;
 
   // The thread: all signals blocked, and alive for as long as a command runs, because the kernel
   // kills commands when the thread that started them ends.
-  void run();
+  void run() SEMEL_EXCLUDES(mutex_);
 
  private:
   struct Call;
@@ -56,7 +57,7 @@ class Loop {
   explicit Loop(Plan plan);
 
   void wake() const noexcept;
-  void take_incoming();
+  void take_incoming() SEMEL_EXCLUDES(mutex_);
   void wait_for_events();
   int patience() const;
 
@@ -77,8 +78,8 @@ class Loop {
   system::Descriptor epoll_;
   system::Descriptor wake_;
 
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Call>> incoming_;
+  system::Mutex mutex_;
+  std::vector<std::unique_ptr<Call>> incoming_ SEMEL_GUARDED_BY(mutex_);
   std::atomic<bool> closing_{false};
   std::atomic<bool> some_stopped_{false};
 

@@ -10,7 +10,6 @@
 #include <exception>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -24,6 +23,7 @@
 #include "handlers/http/judge.h"
 #include "handlers/http/request.h"
 #include "handlers/http/transfer.h"
+#include "system/mutex.h"
 
 namespace semel::handlers {
 
@@ -60,7 +60,8 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   bool ready() const noexcept { return multi_ != nullptr; }
-  void begin(const HttpRequest& request, const Attempt& attempt, Completion completion);
+  void begin(const HttpRequest& request, const Attempt& attempt, Completion completion)
+      SEMEL_EXCLUDES(mutex_);
 
  private:
   struct Stop {
@@ -80,13 +81,14 @@ class Client {
     std::optional<std::stop_callback<Stop>> on_stop;
   };
 
-  void stop(core::Breaker::Ticket call) noexcept;
-  void work() noexcept;
+  void stop(core::Breaker::Ticket call) noexcept SEMEL_EXCLUDES(mutex_);
+  void work() noexcept SEMEL_EXCLUDES(mutex_);
   void start(std::unique_ptr<Call> call);
   void reap();
   void give_up(core::Breaker::Ticket ticket, const char* why);
   void end(std::unique_ptr<Call> call, Answer answer);
-  void tell_gate(Gate* gate, core::Breaker::Ticket ticket, const Judged& judged);
+  void tell_gate(Gate* gate, core::Breaker::Ticket ticket, const Judged& judged)
+      SEMEL_EXCLUDES(mutex_);
 
   LibraryInUse library_;
   const core::HttpSpec spec_;
@@ -96,11 +98,11 @@ class Client {
   std::unique_ptr<CURLM, FreeMulti> multi_;
   std::map<core::Breaker::Ticket, std::unique_ptr<Call>> running_;  // the thread's own
 
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Call>> begun_;
-  std::vector<core::Breaker::Ticket> stopped_;
-  core::Breaker breaker_;
-  bool ending_ = false;
+  system::Mutex mutex_;
+  std::vector<std::unique_ptr<Call>> begun_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<core::Breaker::Ticket> stopped_ SEMEL_GUARDED_BY(mutex_);
+  core::Breaker breaker_ SEMEL_GUARDED_BY(mutex_);
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;
 };
@@ -121,7 +123,7 @@ Client::Client(core::HttpSpec spec, Environment& environment)
 Client::~Client() {
   if (!thread_.joinable()) return;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     ending_ = true;
   }
   curl_multi_wakeup(multi_.get());
@@ -142,7 +144,7 @@ void Client::begin(const HttpRequest& request, const Attempt& attempt, Completio
                                      std::move(completion));
   call->begun = environment_.clock->now();
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     call->ticket = breaker_.begin();
     begun_.push_back(std::move(call));
   }
@@ -151,7 +153,7 @@ void Client::begin(const HttpRequest& request, const Attempt& attempt, Completio
 
 void Client::stop(core::Breaker::Ticket call) noexcept {
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     stopped_.push_back(call);
   }
   curl_multi_wakeup(multi_.get());
@@ -170,7 +172,7 @@ void Client::work() noexcept {
     std::vector<core::Breaker::Ticket> stopped;
     bool ending = false;
     {
-      std::lock_guard lock(mutex_);
+      const system::MutexLock lock(mutex_);
       begun.swap(begun_);
       stopped.swap(stopped_);
       ending = ending_;
@@ -240,7 +242,7 @@ void Client::tell_gate(Gate* gate, core::Breaker::Ticket ticket, const Judged& j
   std::optional<milliseconds> shut;
   bool open = false;
   {
-    std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     switch (judged.endpoint) {
       case Endpoint::kWorks:
         open = breaker_.answered(ticket);

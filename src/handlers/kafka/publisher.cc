@@ -34,7 +34,7 @@ KafkaPublisher::KafkaPublisher(core::KafkaPublishSpec spec, Environment& environ
 
 Result<void> KafkaPublisher::open() {
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     if (auto made = make(producer_, false); !made) return made;
   }
   thread_ = std::thread([this] { work(); });
@@ -44,7 +44,7 @@ Result<void> KafkaPublisher::open() {
 KafkaPublisher::~KafkaPublisher() {
   if (!thread_.joinable()) return;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     ending_ = true;
     if (producer_) producer_->wake();
   }
@@ -73,7 +73,7 @@ void KafkaPublisher::begin(const Message& message, const Attempt& attempt, Compl
   call->begun = environment_.clock->now();
   Ticket ticket = 0;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     ticket = breaker_.begin();
   }
   if (!core::is_kafka_topic(call->record.topic)) {
@@ -84,7 +84,7 @@ void KafkaPublisher::begin(const Message& message, const Attempt& attempt, Compl
   call->on_stop.emplace(attempt.stop, Stop{this, ticket});
   std::optional<Report> refused;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     refused = produce(producer_, ticket, *call);
     if (!refused) {
       if (attempt.stop.stop_requested()) stopped_.push_back(ticket);
@@ -113,7 +113,7 @@ std::optional<Report> KafkaPublisher::produce(std::shared_ptr<Producer>& produce
 
 void KafkaPublisher::stop(Ticket call) noexcept {
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     stopped_.push_back(call);
     if (producer_) producer_->wake();
   }
@@ -127,8 +127,10 @@ void KafkaPublisher::work() noexcept {
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   for (;;) {
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return ending_ || producer_ || alone_ || !stopped_.empty(); });
+      const system::MutexLock lock(mutex_);
+      changed_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) {
+        return ending_ || producer_ || alone_ || !stopped_.empty();
+      });
       if (ending_) break;
     }
     poll();
@@ -142,7 +144,7 @@ void KafkaPublisher::poll() {
   std::shared_ptr<Producer> usual;
   std::shared_ptr<Producer> alone;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     usual = producer_;
     alone = alone_;
   }
@@ -153,7 +155,7 @@ void KafkaPublisher::poll() {
 void KafkaPublisher::take_stopped() {
   std::vector<std::pair<Ticket, std::unique_ptr<Call>>> stopped;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     for (const Ticket ticket : stopped_) {
       // It may have ended by itself.
       if (auto node = calls_.extract(ticket)) {
@@ -174,7 +176,7 @@ void KafkaPublisher::retire() {
   std::shared_ptr<Producer> ended;
   std::shared_ptr<Producer> idle;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     const bool busy = std::any_of(calls_.begin(), calls_.end(),
                                   [](const auto& entry) { return entry.second->alone; });
     if (alone_ && !busy) idle = std::move(alone_);
@@ -190,7 +192,7 @@ void KafkaPublisher::retire() {
   if (!ended) return;
   ended->give_up();
   ended.reset();
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   ended_by_.reset();
 }
 
@@ -199,7 +201,7 @@ void KafkaPublisher::say_farewell() {
   std::shared_ptr<Producer> alone;
   bool open = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     usual = producer_;
     alone = alone_;
     open = !calls_.empty();
@@ -208,7 +210,7 @@ void KafkaPublisher::say_farewell() {
   if (open && alone) alone->flush(kFarewell);
   std::map<Ticket, std::unique_ptr<Call>> left;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     left.swap(calls_);
     producer_.reset();
     alone_.reset();
@@ -218,7 +220,7 @@ void KafkaPublisher::say_farewell() {
 void KafkaPublisher::on_report(std::uint64_t ticket, Report report) {
   std::unique_ptr<Call> call;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     const auto found = calls_.find(ticket);
     if (found == calls_.end()) return;  // it was stopped
     Call& waiting = *found->second;
@@ -238,7 +240,7 @@ void KafkaPublisher::on_error(int code, std::string_view said) {
   // Which say no more than what was said before them.
   if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || code == RD_KAFKA_RESP_ERR__FATAL) return;
   const Error error = error_of(code, said, false);
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   said_ = is_final(error) ? fmt::format("{}; {}", error.message, error.hint) : error.message;
 }
 
@@ -256,7 +258,7 @@ int KafkaPublisher::cause_of(int code) const {
 }
 
 ReportContext KafkaPublisher::context() {
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return {spec_.timeout, spec_.topic_of != nullptr, said_};
 }
 
@@ -264,7 +266,7 @@ void KafkaPublisher::end(Ticket ticket, std::unique_ptr<Call> call, Judged judge
   call->on_stop.reset();
   core::GateNews news;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     news = core::GateNews::of(breaker_, ticket, judged.broker);
   }
   news.tell(call->attempt.gate, judged.why);

@@ -5,11 +5,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -23,6 +21,7 @@
 #include "core/breaker.h"
 #include "core/kafka_publish_spec.h"
 #include "handlers/kafka/producer.h"
+#include "system/mutex.h"
 
 namespace semel::kafka {
 
@@ -33,7 +32,8 @@ class KafkaPublisher final : private Producer::Watcher {
 
   // The first producer, which is refused where the spec is.
   Result<void> open();
-  void begin(const Message& message, const Attempt& attempt, Completion completion);
+  void begin(const Message& message, const Attempt& attempt, Completion completion)
+      SEMEL_EXCLUDES(mutex_);
 
  private:
   using Ticket = core::Breaker::Ticket;
@@ -54,39 +54,40 @@ class KafkaPublisher final : private Producer::Watcher {
     std::optional<std::stop_callback<Stop>> on_stop;
   };
 
-  void stop(Ticket call) noexcept;
+  void stop(Ticket call) noexcept SEMEL_EXCLUDES(mutex_);
   // The thread's.
-  void work() noexcept;
-  void poll();
-  void take_stopped();
-  void retire();
-  void say_farewell();
+  void work() noexcept SEMEL_EXCLUDES(mutex_);
+  void poll() SEMEL_EXCLUDES(mutex_);
+  void take_stopped() SEMEL_EXCLUDES(mutex_);
+  void retire() SEMEL_EXCLUDES(mutex_);
+  void say_farewell() SEMEL_EXCLUDES(mutex_);
   void on_report(std::uint64_t ticket, Report report) override;
   void on_error(int code, std::string_view said) override;
-  void end(Ticket ticket, std::unique_ptr<Call> call, Judged judged);
+  void end(Ticket ticket, std::unique_ptr<Call> call, Judged judged) SEMEL_EXCLUDES(mutex_);
 
-  // With the lock held. What librdkafka does not take, as the report that there would have been.
+  // What librdkafka does not take, as the report that there would have been.
   std::optional<Report> produce(std::shared_ptr<Producer>& producer, Ticket ticket,
-                                const Call& call);
-  Result<void> make(std::shared_ptr<Producer>& producer, bool alone);
-  int cause_of(int code) const;
+                                const Call& call) SEMEL_REQUIRES(mutex_);
+  Result<void> make(std::shared_ptr<Producer>& producer, bool alone) SEMEL_REQUIRES(mutex_);
+  int cause_of(int code) const SEMEL_REQUIRES(mutex_);
 
-  ReportContext context();
+  ReportContext context() SEMEL_EXCLUDES(mutex_);
 
   const core::KafkaPublishSpec spec_;
   Environment& environment_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  system::Mutex mutex_;
+  system::CondVar changed_;
   // Each is made anew by the next call after it came to its end.
-  std::shared_ptr<Producer> producer_;
-  std::shared_ptr<Producer> alone_;
-  std::map<Ticket, std::unique_ptr<Call>> calls_;
-  std::vector<Ticket> stopped_;
-  core::Breaker breaker_;
-  std::string said_;             // what last went wrong on the way
-  std::optional<int> ended_by_;  // while a producer that has ended gives up what it has
-  bool ending_ = false;
+  std::shared_ptr<Producer> producer_ SEMEL_GUARDED_BY(mutex_);
+  std::shared_ptr<Producer> alone_ SEMEL_GUARDED_BY(mutex_);
+  std::map<Ticket, std::unique_ptr<Call>> calls_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<Ticket> stopped_ SEMEL_GUARDED_BY(mutex_);
+  core::Breaker breaker_ SEMEL_GUARDED_BY(mutex_);
+  std::string said_ SEMEL_GUARDED_BY(mutex_);  // what last went wrong on the way
+  // while a producer that has ended gives up what it has
+  std::optional<int> ended_by_ SEMEL_GUARDED_BY(mutex_);
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;
 };

@@ -31,11 +31,13 @@ RabbitmqPublisher::RabbitmqPublisher(core::RabbitmqPublishSpec spec, Environment
 
 RabbitmqPublisher::~RabbitmqPublisher() {
   {
-    std::unique_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     ending_ = true;
     wake_.signal();
     // What it waits for may be a broker that does not read.
-    if (!changed_.wait_for(lock, kFarewellAndOut, [this] { return left_; })) cut();
+    if (!changed_.wait_for(mutex_, kFarewellAndOut,
+                           [this]() SEMEL_REQUIRES(mutex_) { return left_; }))
+      cut();
   }
   thread_.join();
 }
@@ -53,7 +55,7 @@ void RabbitmqPublisher::begin(const Message& message, const Attempt& attempt,
   }
   call->begun = now();
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     call->ticket = breaker_.begin();
     begun_.push_back(std::move(call));
   }
@@ -62,7 +64,7 @@ void RabbitmqPublisher::begin(const Message& message, const Attempt& attempt,
 
 void RabbitmqPublisher::stop(Ticket call) noexcept {
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     stopped_.push_back(call);
     if (sending_ && now() - *sending_ > kStuck) cut();
   }
@@ -90,7 +92,7 @@ void RabbitmqPublisher::work() noexcept {
     }
   }
   say_farewell();
-  const std::scoped_lock lock(mutex_);
+  const system::MutexLock lock(mutex_);
   cutter_.close();
   left_ = true;
   changed_.notify_all();
@@ -102,7 +104,7 @@ bool RabbitmqPublisher::take_begun() {
   std::vector<Ticket> stopped;
   bool ending = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     begun.swap(begun_);
     stopped.swap(stopped_);
     ending = ending_;
@@ -147,7 +149,7 @@ void RabbitmqPublisher::end(Ticket ticket, Judged judged) {
   call->on_stop.reset();
   core::GateNews news;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     news = core::GateNews::of(breaker_, ticket, judged.broker);
   }
   news.tell(call->attempt.gate, judged.why);

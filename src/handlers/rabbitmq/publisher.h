@@ -8,12 +8,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -30,6 +28,7 @@
 #include "handlers/rabbitmq/confirm_channel.h"
 #include "system/descriptor.h"
 #include "system/event_fd.h"
+#include "system/mutex.h"
 
 namespace semel::rabbitmq {
 
@@ -38,7 +37,8 @@ class RabbitmqPublisher final : private ConfirmChannel::Watcher {
   RabbitmqPublisher(core::RabbitmqPublishSpec spec, Environment& environment);
   ~RabbitmqPublisher() override;
 
-  void begin(const Message& message, const Attempt& attempt, Completion completion);
+  void begin(const Message& message, const Attempt& attempt, Completion completion)
+      SEMEL_EXCLUDES(mutex_);
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -63,26 +63,26 @@ class RabbitmqPublisher final : private ConfirmChannel::Watcher {
   };
   using Calls = std::map<Ticket, std::unique_ptr<Call>>;
 
-  void stop(Ticket call) noexcept;
-  void cut();
+  void stop(Ticket call) noexcept SEMEL_EXCLUDES(mutex_);
+  void cut() SEMEL_REQUIRES(mutex_);
   TimePoint now() const { return environment_.clock->now(); }
 
   // The thread's, in publisher.cc.
-  void work() noexcept;
-  bool take_begun();
+  void work() noexcept SEMEL_EXCLUDES(mutex_);
+  bool take_begun() SEMEL_EXCLUDES(mutex_);
   void take_late();
   void give_up(Ticket ticket);
-  void end(Ticket ticket, Judged judged);
+  void end(Ticket ticket, Judged judged) SEMEL_EXCLUDES(mutex_);
 
   // The thread's, in serve.cc.
-  void connect();
+  void connect() SEMEL_EXCLUDES(mutex_);
   void serve();
   Result<void> publish_waiting();
-  Result<void> publish_one(Call& call);
+  Result<void> publish_one(Call& call) SEMEL_EXCLUDES(mutex_);
   void wait_for_something(std::chrono::milliseconds most);
   bool has_room() const;
-  void lose(const Error& error);
-  void say_farewell();
+  void lose(const Error& error) SEMEL_EXCLUDES(mutex_);
+  void say_farewell() SEMEL_EXCLUDES(mutex_);
   std::chrono::milliseconds until_late() const;
   bool one_route() const noexcept { return spec_.route_of == nullptr; }
   void on_confirm(std::uint64_t number, bool multiple, bool taken) override;
@@ -105,15 +105,17 @@ class RabbitmqPublisher final : private ConfirmChannel::Watcher {
   TimePoint connected_at_{};
   TimePoint not_before_{};  // of the next try
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::unique_ptr<Call>> begun_;
-  std::vector<Ticket> stopped_;
-  core::Breaker breaker_;
-  system::Descriptor cutter_;         // the connection's socket, to end what waits on it
-  std::optional<TimePoint> sending_;  // since when a message is being written
-  bool ending_ = false;
-  bool left_ = false;
+  system::Mutex mutex_;
+  system::CondVar changed_;
+  std::vector<std::unique_ptr<Call>> begun_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<Ticket> stopped_ SEMEL_GUARDED_BY(mutex_);
+  core::Breaker breaker_ SEMEL_GUARDED_BY(mutex_);
+  // the connection's socket, to end what waits on it
+  system::Descriptor cutter_ SEMEL_GUARDED_BY(mutex_);
+  // since when a message is being written
+  std::optional<TimePoint> sending_ SEMEL_GUARDED_BY(mutex_);
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool left_ SEMEL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;
 };

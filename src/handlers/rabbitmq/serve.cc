@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "handlers/rabbitmq/publisher.h"
+#include "system/mutex.h"
 
 namespace semel::rabbitmq {
 
@@ -42,7 +43,7 @@ void RabbitmqPublisher::connect() {
   auto begun = channel->open(nodes[tries_ % nodes.size()]);
   if (begun) {
     {
-      const std::scoped_lock lock(mutex_);
+      const system::MutexLock lock(mutex_);
       cutter_ = system::Descriptor(::fcntl(channel->descriptor(), F_DUPFD_CLOEXEC, 0));
     }
     begun = channel->begin();
@@ -56,7 +57,7 @@ void RabbitmqPublisher::connect() {
   ++tries_;
   not_before_ = now() + pause_before(tries_, nodes.size(), environment_.random->next());
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     cutter_.close();
   }
   if (tries_ % nodes.size() != 0) return;
@@ -114,12 +115,12 @@ Result<void> RabbitmqPublisher::publish_one(Call& call) {
     proven_.insert(exchange);
   }
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     sending_ = now();
   }
   const auto number = channel_->publish(outgoing, call.message.payload());
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     sending_.reset();
   }
   // Some of it may have gone.
@@ -198,7 +199,7 @@ void RabbitmqPublisher::lose(const Error& error) {
   proven_.clear();
   blocked_.clear();
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     cutter_.close();
   }
   tries_ = now() - connected_at_ < kWorks ? tries_ + 1 : 0;
@@ -233,11 +234,12 @@ void RabbitmqPublisher::say_farewell() {
     }
     if (!well) lose(well.error());
   }
+  // All that was answered is known by now; a broker that does not answer the close changes nothing.
   if (channel_) (void)channel_->close(std::chrono::steady_clock::now() + kToClose);
   channel_.reset();
   std::vector<std::unique_ptr<Call>> begun;
   {
-    const std::scoped_lock lock(mutex_);
+    const system::MutexLock lock(mutex_);
     begun.swap(begun_);
   }
   // Dropped: nobody knows.
