@@ -66,7 +66,7 @@ Console::~Console() { flush(); }
 bool Console::in_is_terminal() const noexcept { return ::isatty(STDIN_FILENO) == 1; }
 
 void Console::out(std::string_view text) {
-  const std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (settings_.format == Format::kNone || out_errno_ != 0) return;
   buffer_ += text;
   if (out_is_terminal_ || buffer_.size() >= kBuffered) flush_locked();
@@ -75,7 +75,7 @@ void Console::out(std::string_view text) {
 void Console::out(const json::Writer& document) { out(document.text() + "\n"); }
 
 void Console::flush() {
-  const std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   flush_locked();
 }
 
@@ -90,12 +90,12 @@ void Console::flush_locked() {
 }
 
 bool Console::out_broken() const noexcept {
-  const std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   return out_errno_ != 0;
 }
 
 void Console::write_err(std::string_view text) {
-  const std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   flush_locked();
   if (progress_shown_) write_all(err_, kWipeLine);
   progress_shown_ = false;
@@ -110,7 +110,7 @@ void Console::warn(std::string_view line) { write_err(std::string(line) + "\n");
 
 void Console::progress(std::string_view line) {
   if (!err_is_terminal_ || settings_.quiet > 0) return;
-  const std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   write_all(err_, std::string(kWipeLine) + std::string(line));
   progress_shown_ = true;
 }
@@ -152,7 +152,7 @@ std::string Console::time(StoreTime time) const {
 int Console::close(int code) {
   int failed = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     flush_locked();
     if (progress_shown_) write_all(err_, kWipeLine);
     progress_shown_ = false;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "base/json.h"
 #include "cli/exit_code.h"
 #include "cli/text.h"
+#include "system/mutex.h"
 
 namespace semel::cli {
 
@@ -53,16 +53,16 @@ class Console {
   void out(std::string_view text);
   // A whole JSON value on a line of its own.
   void out(const json::Writer& document);
-  void flush();
+  void flush() SEMEL_EXCLUDES(mutex_);
   // stdout is closed or full: nothing more goes there.
-  bool out_broken() const noexcept;
+  bool out_broken() const noexcept SEMEL_EXCLUDES(mutex_);
 
   // A line on stderr that -q silences.
   void note(std::string_view line);
   // A line on stderr that nothing silences.
   void warn(std::string_view line);
   // A line on stderr that the next one replaces; only on a terminal and without -q.
-  void progress(std::string_view line);
+  void progress(std::string_view line) SEMEL_EXCLUDES(mutex_);
 
   // Says what went wrong, in the form of all errors; returns the exit code that belongs to it.
   int fail(const Error& error);
@@ -78,11 +78,11 @@ class Console {
   std::string time(StoreTime time) const;
 
   // Flushes; `code`, unless the answer could not be written although someone wanted it.
-  int close(int code);
+  int close(int code) SEMEL_EXCLUDES(mutex_);
 
  private:
-  void write_err(std::string_view text);
-  void flush_locked();
+  void write_err(std::string_view text) SEMEL_EXCLUDES(mutex_);
+  void flush_locked() SEMEL_REQUIRES(mutex_);
 
   Settings settings_;
   int out_;
@@ -91,10 +91,10 @@ class Console {
   bool err_is_terminal_;
   bool color_out_;
   bool color_err_;
-  mutable std::mutex mutex_;
-  std::string buffer_;
-  int out_errno_ = 0;
-  bool progress_shown_ = false;
+  mutable system::Mutex mutex_;
+  std::string buffer_ SEMEL_GUARDED_BY(mutex_);
+  int out_errno_ SEMEL_GUARDED_BY(mutex_) = 0;
+  bool progress_shown_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 // A document begun: `{"schema":"semel.v1.<name>"`; the caller adds members and ends the object.

@@ -2,9 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <variant>
@@ -16,6 +14,7 @@
 #include "cli/text.h"
 #include "compose/compose.h"
 #include "compose/signals.h"
+#include "system/mutex.h"
 #include "tap/server.h"
 
 namespace semel::cli {
@@ -42,7 +41,7 @@ class Ticker {
   }
   ~Ticker() {
     {
-      const std::lock_guard lock(mutex_);
+      const system::MutexLock lock(mutex_);
       ending_ = true;
     }
     wake_.notify_all();
@@ -52,10 +51,10 @@ class Ticker {
   Ticker& operator=(const Ticker&) = delete;
 
  private:
-  void loop() {
+  void loop() SEMEL_EXCLUDES(mutex_) {
     const auto began = steady_clock::now();
-    std::unique_lock lock(mutex_);
-    while (!wake_.wait_for(lock, kTick, [&] { return ending_; })) {
+    const system::MutexLock lock(mutex_);
+    while (!wake_.wait_for(mutex_, kTick, [&]() SEMEL_REQUIRES(mutex_) { return ending_; })) {
       console_.flush();
       if (console_.out_broken() && !told_) {
         told_ = true;
@@ -75,38 +74,38 @@ class Ticker {
 
   Console& console_;
   const RunReport& report_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool ending_ = false;
-  bool told_ = false;
+  system::Mutex mutex_;
+  system::CondVar wake_;
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool told_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
 // Signals may come before there is a service to stop.
 class Stopper {
  public:
-  void signalled(int signal) {
-    const std::lock_guard lock(mutex_);
+  void signalled(int signal) SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
     ++stops_;
     if (signal == SIGINT) ++interrupts_;
     if (service_ != nullptr) service_->stop();
   }
-  void serve(compose::Service* service) {
-    const std::lock_guard lock(mutex_);
+  void serve(compose::Service* service) SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
     service_ = service;
     if (service == nullptr) return;
     for (int i = 0; i < stops_; ++i) service->stop();
   }
-  bool interrupted() {
-    const std::lock_guard lock(mutex_);
+  bool interrupted() SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
     return interrupts_ >= kHurry;
   }
 
  private:
-  std::mutex mutex_;
-  compose::Service* service_ = nullptr;
-  int stops_ = 0;
-  int interrupts_ = 0;
+  system::Mutex mutex_;
+  compose::Service* service_ SEMEL_GUARDED_BY(mutex_) = nullptr;
+  int stops_ SEMEL_GUARDED_BY(mutex_) = 0;
+  int interrupts_ SEMEL_GUARDED_BY(mutex_) = 0;
 };
 
 std::size_t longest_name(const config::Config& config) {

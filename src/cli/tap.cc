@@ -6,10 +6,8 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,6 +18,7 @@
 #include "cli/text.h"
 #include "compose/signals.h"
 #include "system/event_fd.h"
+#include "system/mutex.h"
 
 namespace semel::cli {
 
@@ -47,7 +46,7 @@ class Stop {
  public:
   Stop() : signals_([this](int) { stop(); }) {}
   ~Stop() {
-    const std::lock_guard lock(mutex_);
+    const system::MutexLock lock(mutex_);
     ended_ = true;
     changed_.notify_all();
   }
@@ -57,16 +56,17 @@ class Stop {
   int fd() const noexcept { return event_.get(); }
 
  private:
-  void stop() {
+  void stop() SEMEL_EXCLUDES(mutex_) {
     event_.signal();
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, kStopWithin, [this] { return ended_; })) ::_exit(kOk);
+    const system::MutexLock lock(mutex_);
+    if (!changed_.wait_for(mutex_, kStopWithin, [this]() SEMEL_REQUIRES(mutex_) { return ended_; }))
+      ::_exit(kOk);
   }
 
   system::EventFd event_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
+  system::Mutex mutex_;
+  system::CondVar changed_;
+  bool ended_ SEMEL_GUARDED_BY(mutex_) = false;
   compose::SignalDrain signals_;
 };
 

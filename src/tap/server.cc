@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <mutex>
 #include <utility>
 
 #include "tap/connection.h"
@@ -52,7 +51,7 @@ Server::~Server() {
 }
 
 void Server::serve_figures(std::function<Figures()> figures) {
-  const std::lock_guard lock(figures_mutex_);
+  const system::MutexLock lock(figures_mutex_);
   figures_ = std::move(figures);
 }
 
@@ -72,7 +71,7 @@ void Server::tell(const EndingView& ending) noexcept {
   const auto at = std::chrono::time_point_cast<milliseconds>(std::chrono::system_clock::now());
   std::shared_ptr<const Ending> plain, whole;
   bool wake = false;
-  const std::shared_lock lock(mutex_);
+  const system::ReaderLock lock(mutex_);
   for (const auto& subscriber : subscribers_) {
     const bool payload = subscriber->request().payload;
     if (!subscriber->request().wants(ending.consumer, ending.outcome)) continue;
@@ -142,13 +141,13 @@ void Server::welcome(Connection& connection, Request request) {
       std::ranges::find(options_.consumers, request.consumer) != options_.consumers.end();
   std::string more;
   if (request.figures) {
-    const std::lock_guard lock(figures_mutex_);
+    const system::MutexLock lock(figures_mutex_);
     more = line_of(figures_ ? figures_() : Figures());
   }
   auto subscriber = std::make_shared<Subscriber>(std::move(request), options_.most_waiting);
   {
     // Before the hello: what ends after that was read is shown.
-    const std::unique_lock lock(mutex_);
+    const system::WriterLock lock(mutex_);
     subscribers_.push_back(subscriber);
     watchers_.store(subscribers_.size(), std::memory_order_relaxed);
   }
@@ -159,7 +158,7 @@ void Server::drop_ended() {
   std::erase_if(connections_, [this](const std::unique_ptr<Connection>& connection) {
     if (!connection->ended()) return false;
     if (connection->subscriber() != nullptr) {
-      const std::unique_lock lock(mutex_);
+      const system::WriterLock lock(mutex_);
       std::erase(subscribers_, connection->subscriber());
       watchers_.store(subscribers_.size(), std::memory_order_relaxed);
     }

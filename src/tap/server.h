@@ -9,8 +9,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +17,8 @@
 #include <semel/result.h>
 
 #include "system/event_fd.h"
+#include "system/mutex.h"
+#include "system/shared_mutex.h"
 #include "tap/place.h"
 #include "tap/subscriber.h"
 
@@ -48,7 +48,7 @@ class Server final : public Observer {
 
   // What is said of the run's sources from now on; empty: nothing. It is asked on the server's
   // thread, and not any more when this has returned.
-  void serve_figures(std::function<Figures()> figures);
+  void serve_figures(std::function<Figures()> figures) SEMEL_EXCLUDES(figures_mutex_);
 
   void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
                 std::chrono::nanoseconds took) noexcept override;
@@ -58,12 +58,12 @@ class Server final : public Observer {
  private:
   Server(ServerOptions options, Place place, Place::Listening listening);
 
-  void tell(const EndingView& ending) noexcept;
+  void tell(const EndingView& ending) noexcept SEMEL_EXCLUDES(mutex_);
   void loop();
   void accept_all();
   void attend(Connection& connection, short events);
-  void welcome(Connection& connection, Request request);
-  void drop_ended();
+  void welcome(Connection& connection, Request request) SEMEL_EXCLUDES(figures_mutex_, mutex_);
+  void drop_ended() SEMEL_EXCLUDES(mutex_);
   void say_goodbye();
 
   const ServerOptions options_;
@@ -74,11 +74,11 @@ class Server final : public Observer {
 
   // How many subscribers there are: what an ending looks at first, without the lock.
   std::atomic<std::size_t> watchers_{0};
-  std::shared_mutex mutex_;
-  std::vector<std::shared_ptr<Subscriber>> subscribers_;
+  system::SharedMutex mutex_;
+  std::vector<std::shared_ptr<Subscriber>> subscribers_ SEMEL_GUARDED_BY(mutex_);
 
-  std::mutex figures_mutex_;
-  std::function<Figures()> figures_;
+  system::Mutex figures_mutex_;
+  std::function<Figures()> figures_ SEMEL_GUARDED_BY(figures_mutex_);
 
   // Of the thread alone.
   std::vector<std::unique_ptr<Connection>> connections_;

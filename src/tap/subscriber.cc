@@ -18,20 +18,20 @@ std::size_t size_of(const Ending& ending) noexcept {
 }  // namespace
 
 bool Subscriber::has_room(std::size_t payload) noexcept {
-  const std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (fits(sizeof(Ending) + payload)) return true;
   ++not_shown_;
   return false;
 }
 
 void Subscriber::count_one() noexcept {
-  const std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   ++not_shown_;
 }
 
 bool Subscriber::put(std::shared_ptr<const Ending> ending) {
   const std::size_t size = size_of(*ending);
-  const std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (!fits(size)) {
     ++not_shown_;
     return false;
@@ -46,7 +46,7 @@ bool Subscriber::put(std::shared_ptr<const Ending> ending) {
 bool Subscriber::fetch() {
   taken_.clear();
   next_ = 0;
-  const std::lock_guard lock(mutex_);
+  const system::MutexLock lock(mutex_);
   if (waiting_.empty()) {
     if (not_shown_ == 0) return false;
     taken_.push_back({std::exchange(not_shown_, 0), nullptr});

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "system/mutex.h"
 #include "tap/wire.h"
 
 namespace semel::tap {
@@ -27,11 +27,11 @@ class Subscriber {
 
   // Whether an ending with so long a payload has room; where it has none it is counted, and need
   // not be made.
-  bool has_room(std::size_t payload) noexcept;
+  bool has_room(std::size_t payload) noexcept SEMEL_EXCLUDES(mutex_);
   // True where nothing waited before, so that the writer must be woken.
-  bool put(std::shared_ptr<const Ending> ending);
+  bool put(std::shared_ptr<const Ending> ending) SEMEL_EXCLUDES(mutex_);
   // An ending that could not even be copied.
-  void count_one() noexcept;
+  void count_one() noexcept SEMEL_EXCLUDES(mutex_);
 
   // From one thread at a time: some of what waits, as lines; empty where nothing does. What was not
   // shown is told in its place among the rest.
@@ -43,18 +43,18 @@ class Subscriber {
     std::shared_ptr<const Ending> ending;  // null: only that
   };
 
-  bool fits(std::size_t bytes) const noexcept {
+  bool fits(std::size_t bytes) const noexcept SEMEL_REQUIRES(mutex_) {
     return waiting_.empty() || bytes_ + bytes <= most_;
   }
-  bool fetch();
+  bool fetch() SEMEL_EXCLUDES(mutex_);
 
   const Request request_;
   const std::size_t most_;
 
-  std::mutex mutex_;
-  std::vector<Waiting> waiting_;
-  std::size_t bytes_ = 0;        // of `waiting_`
-  std::uint64_t not_shown_ = 0;  // since its end
+  system::Mutex mutex_;
+  std::vector<Waiting> waiting_ SEMEL_GUARDED_BY(mutex_);
+  std::size_t bytes_ SEMEL_GUARDED_BY(mutex_) = 0;        // of `waiting_`
+  std::uint64_t not_shown_ SEMEL_GUARDED_BY(mutex_) = 0;  // since its end
 
   // Of the one who takes.
   std::vector<Waiting> taken_;

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include "cli/demo/storm.h"
 #include "cli/demo/trial_store.h"
 #include "cli/tally.h"
+#include "system/mutex.h"
 
 namespace semel::cli::demo {
 
@@ -127,11 +127,11 @@ int run_calls(const OwnWorkOptions& options) {
   Tally tally(options.tally);
   Database service(ledger(options.folder));
   service.run("PRAGMA synchronous = NORMAL");
-  std::mutex one_at_a_time;
+  system::Mutex one_at_a_time;
   const bool honours_key = options.kind == OwnWork::kKeyed;
   Runner runner = Runner::from_file(queue_config(options.folder));
   runner.on("payments", [&](const Message& message, const Attempt&) -> Verdict {
-    const std::scoped_lock lock(one_at_a_time);
+    const system::MutexLock lock(one_at_a_time);
     service.run(call_sql(number_of(message.payload()), honours_key));
     return done();
   });
