@@ -13,8 +13,10 @@ import unittest.mock
 import docs
 import lint
 import passed
+import results
 import rooms
 import style
+import thread_safety
 import truth
 import truth_numbers
 import unity
@@ -89,6 +91,8 @@ class Checks(unittest.TestCase):
         unnamed = "namespace {{\n{}\n}}  // namespace\n".format
         self.refused(rooms.twins, "semel::a::B is in src/x/a.h too",
                      src__x__a_h=of("struct B {"), src__y__b_cc=of("class B final : public C {"))
+        self.refused(rooms.twins, "semel::a::B is in src/x/a.h too", src__x__a_h=of("struct B {"),
+                     src__y__b_h=of('class SEMEL_CAPABILITY("a lock") [[nodiscard]] B {'))
         self.fine(rooms.twins, src__x__a_h=of("struct B {"), src__y__b_cc=of(unnamed("struct B {")),
                   src__z__c_h=of("struct B;\nstruct B make(int);").replace("::a", "::c"),
                   src__y__d_test_cc=of("struct B {"))
@@ -374,6 +378,38 @@ class Checks(unittest.TestCase):
         header["include__semel__a_h"] = "#pragma once\n#include <string>\nstd::string a();\n"
         self.assertEqual(self.checked(style.headers, compiler, **header), ([], 1))
         self.assertEqual(self.checked(style.headers, compiler, **header), ([], 0))
+    def test_results(self):
+        headers = {f"include__semel__{name}_h": (REPOSITORY / f"include/semel/{name}.h").read_text()
+                   for name in ("error", "result")}
+        self.fine(results.results, **headers)
+        headers["include__semel__result_h"] = headers["include__semel__result_h"].replace(
+            "class [[nodiscard]] expected;", "class expected;")
+        self.assertIn("g++ is silent about: nothing();",
+                      "\n".join(self.found(results.results, **headers)))
+
+    def test_thread_safety(self):
+        check = thread_safety.thread_safety
+        room = {f"src__system__{name}_h": (REPOSITORY / f"src/system/{name}.h").read_text()
+                for name in ("mutex", "shared_mutex", "thread_annotations")}
+        room["src__engine__a_h"] = (
+            '#pragma once\n#include "system/mutex.h"\nnamespace semel {\nclass A {\n public:\n'
+            "  void grow() SEMEL_EXCLUDES(mutex_);\n  void both();\n\n private:\n"
+            "  system::Mutex mutex_;\n  int size_ SEMEL_GUARDED_BY(mutex_) = 0;\n};\n}  // namespace semel\n")
+
+        def body(grow, both):
+            return (f'#include "engine/a.h"\nnamespace semel {{\nvoid A::grow() {{ {grow} }}\n'
+                    f"void A::both() {{ {both} }}\n}}  // namespace semel\n")
+
+        lock = "const system::MutexLock lock(mutex_); "
+        self.fine(check, src__engine__a_cc=body(lock + "++size_;", "grow();"), **room)
+        self.refused(check, "requires holding mutex", src__engine__a_cc=body("++size_;", ""), **room)
+        self.refused(check, "while mutex 'mutex_' is held",
+                     src__engine__a_cc=body(lock + "++size_;", lock + "grow();"), **room)
+        self.refused(check, "std::mutex", src__engine__b_cc="#include <mutex>\nstd::mutex m;\n", **room)
+        self.refused(check, "std::condition_variable",
+                     src__engine__b_h="#include <condition_variable>\nstd::condition_variable c;\n", **room)
+        self.fine(check, src__engine__b_cc="// std::mutex\nstd::condition_variable_any c;\n",
+                  src__engine__c_test_cc="std::mutex m;\n", **room)
 
 
 if __name__ == "__main__":

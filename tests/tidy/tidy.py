@@ -5,8 +5,10 @@ import sys
 
 import docs
 import lint
+import results
 import rooms
 import style
+import thread_safety
 import truth
 import truth_numbers
 import unity
@@ -34,6 +36,8 @@ CHECKS = {
     "page_facts": truth_numbers.page_facts,
     "lint": lint.lint,
     "unity": unity.unity,
+    "results": results.results,
+    "thread_safety": thread_safety.thread_safety,
 }
 
 
