@@ -27,7 +27,7 @@ class FaultTest : public StrategyFixture,
   FaultTest() {
     context_.handler = TransactionalHandler([this](const Message& message, Transaction& tx) {
       ++ran;
-      effect(message, tx);
+      make_effect(message, tx);
       return done();
     });
   }
@@ -98,7 +98,7 @@ TEST_F(DoubtTest, ACommitWhoseAnswerWasLostIsAskedAboutAndNeitherRunAgainNorGive
     int ran = 0;
     handle([&](const Message& message, Transaction& tx) -> Verdict {
       ++ran;
-      effect(message, tx);
+      make_effect(message, tx);
       const Bytes& key = message.key().text;
       if (key == "k1") throw std::runtime_error("no");
       if (key == "k2") return dead("never");

@@ -66,7 +66,7 @@ TEST_F(PipelineTest, ARowOfTheStoreGoesWithTheCommit) {
 
 TEST_F(PipelineTest, AThrowCostsItsOwnMessageAnAttemptAndNobodyElseAnything) {
   handle([](const Message& message, Transaction& tx) {
-    effect(message, tx);
+    make_effect(message, tx);
     if (message.key().text == "k1") throw std::runtime_error("no stock\nat all");
     return done();
   });
@@ -99,7 +99,7 @@ TEST_F(PipelineTest, AThrowCostsItsOwnMessageAnAttemptAndNobodyElseAnything) {
 
 TEST_F(PipelineTest, EveryVerdictAndEveryThrowHasItsEnd) {
   handle([](const Message& message, Transaction& tx) -> Verdict {
-    effect(message, tx);
+    make_effect(message, tx);
     const Bytes& key = message.key().text;
     if (key == "discard") return discard("nothing to do\nreally");
     if (key == "dead") return dead("never");
@@ -159,7 +159,7 @@ TEST_F(PipelineTest, AConflictIsADeadLetterOfItsOwnAndTheRecordStays) {
 TEST_F(PipelineTest, DeclaredMissesEndAsDeclaredAndShrinkNothing) {
   handle([](const Message& message, Transaction& tx) {
     const Bytes& key = message.key().text;
-    effect(message, tx);
+    make_effect(message, tx);
     if (key == "k0") tx.exec("UPDATE nothing SET x = 1").expect_rows(1, discard("gone already"));
     if (key == "k1") tx.exec("UPDATE nothing SET x = 1").expect_rows(1, dead("no account"));
     if (key == "k2")
@@ -184,7 +184,7 @@ TEST_F(PipelineTest, WhatWasRecordedIsSentAgainWithoutTheBadOne) {
   std::map<Bytes, int> ran;
   handle([&](const Message& message, Transaction& tx) {
     ++ran[message.key().text];
-    effect(message, tx);
+    make_effect(message, tx);
     if (message.key().text == "k7") tx.exec("UPDATE broken SET x = 1");
     return done();
   });
@@ -200,7 +200,7 @@ TEST_F(PipelineTest, WhatWasRecordedIsSentAgainWithoutTheBadOne) {
 TEST_F(PipelineTest, AfterTwoUndoneTransactionsEachHasItsMarkThenItsTransaction) {
   store_.always_undoes_all = true;
   handle([](const Message& message, Transaction& tx) {
-    effect(message, tx);
+    make_effect(message, tx);
     if (message.key().text < "k5") tx.exec("UPDATE broken SET x = 1");
     return done();
   });
@@ -221,7 +221,7 @@ TEST_F(PipelineTest, OnlyHandlersThatReadRunAgainAndThatIsNoAttempt) {
   handle([&](const Message& message, Transaction& tx) {
     attempts[message.key().text].push_back(tx.attempt().number);
     if (message.key().text == "k1") tx.query("SELECT effects");
-    effect(message, tx);
+    make_effect(message, tx);
     if (message.key().text == "k3") tx.exec("UPDATE broken SET x = 1");
     return done();
   });
@@ -235,7 +235,7 @@ TEST_F(PipelineTest, OnlyHandlersThatReadRunAgainAndThatIsNoAttempt) {
 TEST_F(PipelineTest, AQuerySeesWhatCameBeforeItAndAFailureAfterItIsUndone) {
   std::int64_t seen = -1;
   handle([&](const Message& message, Transaction& tx) -> Verdict {
-    effect(message, tx);
+    make_effect(message, tx);
     if (message.key().text != "k2") return done();
     seen = std::get<std::int64_t>(tx.query("SELECT effects").rows.at(0).at(0));
     tx.exec("INSERT INTO effect VALUES (?)", "late");
@@ -250,7 +250,7 @@ TEST_F(PipelineTest, AQuerySeesWhatCameBeforeItAndAFailureAfterItIsUndone) {
 
 TEST_F(PipelineTest, AQuerysOwnErrorIsItsHandlers) {
   handle([](const Message& message, Transaction& tx) {
-    effect(message, tx);
+    make_effect(message, tx);
     if (message.key().text == "k1") tx.query("SELECT broken");
     return done();
   });
@@ -269,7 +269,7 @@ TEST_P(PoisonTest, ANeighboursErrorIsNeverThrownIntoTheInnocent) {
   int saw_exception = 0;
   int swallowed = 0;
   handle([&](const Message& message, Transaction& tx) -> Verdict {
-    effect(message, tx);
+    make_effect(message, tx);
     if (message.key().text == "k0") tx.exec("UPDATE broken SET x = 1");
     if (message.key().text == "k2") {
       try {
@@ -303,7 +303,7 @@ TEST_P(PoisonTest, AVerdictOverABrokenTransactionIsNotLookedAt) {
   store_.sparse_undoes_all = GetParam();
   int swallowed = 0;
   handle([&](const Message& message, Transaction& tx) -> Verdict {
-    effect(message, tx);
+    make_effect(message, tx);
     if (message.key().text == "k0") tx.exec("UPDATE broken SET x = 1");
     if (message.key().text != "k1") return done();
     try {
@@ -334,7 +334,7 @@ TEST_F(PipelineTest, TheInboxKeepsEveryMessageThatRan) {
 TEST_F(PipelineTest, WithoutHoldingARetryLeavesNothing) {
   context_.hold = false;
   handle([](const Message& message, Transaction& tx) {
-    effect(message, tx);
+    make_effect(message, tx);
     return message.key().text == "k0" ? done() : retry("again");
   });
   const auto sink = process(kDedup, keys(2));

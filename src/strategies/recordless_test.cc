@@ -54,7 +54,7 @@ TEST_F(RecordlessTest, NaturalCountsTriesInTheHeldRow) {
 
 TEST_F(RecordlessTest, ATransactionalNaturalCommitsItsWorkWithTheRow) {
   context_.handler = TransactionalHandler([](const Message& message, Transaction& tx) -> Verdict {
-    effect(message, tx);
+    make_effect(message, tx);
     if (message.key().text == "k1") throw std::runtime_error("no");
     return done();
   });

@@ -291,7 +291,7 @@ TEST_F(StepsTest, ASecondPartThatSaysDeadUndoesToo) {
 TEST_F(StepsTest, ASecondPartThatFailsCallsNoStepAgain) {
   int tries = 0;
   context_.apply = [&](const Message& m, const Bytes&, Transaction& tx) {
-    effect(m, tx);
+    make_effect(m, tx);
     return ++tries == 1 ? retry("locked") : done();
   };
   EXPECT_EQ(once().kind, Kind::kRetry);

@@ -32,7 +32,7 @@ class TwoPartTest : public StrategyFixture {
     context_.apply = [this](const Message& message, const Bytes& answer, Transaction& tx) {
       ++applied_[message.key().text];
       EXPECT_EQ(answer, "answer " + message.key().text);
-      effect(message, tx);
+      make_effect(message, tx);
       return apply_(message);
     };
   }

@@ -137,7 +137,7 @@ TEST(CondVar, SaysWhenTheTimeIsOver) {
 }
 
 TEST(SharedMutex, LetsReadersInTogetherAndWritersAlone) {
-  constexpr int kLooks = 1'000;
+  constexpr int kLooks = 10;
   SharedMutex mutex;
   std::atomic<bool> comes{false};
   std::atomic<bool> wrote{false};

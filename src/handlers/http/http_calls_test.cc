@@ -87,10 +87,10 @@ TEST_F(HttpCallsTest, AnAnswerThatNobodyGaveIsRefused) {
 }
 
 TEST_F(HttpCallsTest, TheContentTypeIsTheMessagesOrNone) {
-  call();
+  EXPECT_EQ(call().kind, Verdict::Kind::kDone);
   auto parts = test::make_parts(ConsumerNumber{1}, "k", "<a/>");
   parts.content_type = "application/xml";
-  begin(Message(std::move(parts)))->verdict();
+  EXPECT_EQ(begin(Message(std::move(parts)))->verdict().kind, Verdict::Kind::kDone);
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 2U);
   EXPECT_EQ(requests[0].header("content-type"), "(none)") << "and not a form";
@@ -103,7 +103,7 @@ TEST_F(HttpCallsTest, MethodAndFixedHeadersComeFromTheConfig) {
       {"Authorization", "Bearer abc"}, {"X-Empty", ""}, {"Content-Type", "text/plain"}};
   auto parts = test::make_parts(ConsumerNumber{1}, "k", Bytes("\0\r\n\xFF", 4));
   parts.content_type = "application/json";
-  begin(Message(std::move(parts)))->verdict();
+  EXPECT_EQ(begin(Message(std::move(parts)))->verdict().kind, Verdict::Kind::kDone);
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 1U);
   EXPECT_EQ(requests[0].method, "PUT");

@@ -98,8 +98,13 @@ class StrategyFixture : public ::testing::Test {
 
   // A transactional handler with one effect named by the message's key.
   static Verdict effect(const Message& message, Transaction& tx) {
-    tx.exec("INSERT INTO effect VALUES (?)", message.key().text);
+    make_effect(message, tx);
     return done();
+  }
+
+  // The effect alone, for a handler with more to say.
+  static void make_effect(const Message& message, Transaction& tx) {
+    tx.exec("INSERT INTO effect VALUES (?)", message.key().text);
   }
 
   static std::vector<Delivery> batch(const std::vector<std::string>& keys) {
