@@ -1,0 +1,56 @@
+// PooledDatabase: a database that one test after another uses, where each would make its own.
+//
+//   const PooledDatabase database(PostgresServer::shared(), [](const std::string& url) {
+//     open_postgres({.url = url}).value();
+//   });
+//   const auto store = open_postgres({.url = database.url()});
+//
+// A test finds it as a new one in which a store has made its tables: no rows, no tables but the
+// store's, every number to be drawn from its first. What it leaves is removed when it gives the
+// database back, which it does after its own connections are closed.
+//
+// A test that needs a database without the store's tables calls DatabaseServer::new_database().
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "tests/support/database_server.h"
+
+namespace semel::test {
+
+class PostgresServer;
+class MySqlFamilyServer;
+
+class PooledDatabase {
+ public:
+  // Makes the store's tables in the database at this URL.
+  using MakeTables = std::function<void(const std::string& url)>;
+
+  PooledDatabase(const PostgresServer& server, const MakeTables& make_tables);
+  PooledDatabase(const MySqlFamilyServer& server, const MakeTables& make_tables);
+  // Says on stderr why no other test can use it: a session is still open in it, or it differs from
+  // a new one after all was removed that a test may leave.
+  ~PooledDatabase();
+  PooledDatabase(const PooledDatabase&) = delete;
+  PooledDatabase& operator=(const PooledDatabase&) = delete;
+
+  const std::string& name() const noexcept { return name_; }
+  std::string url() const { return server_.url(name_); }
+
+ private:
+  using Describe = std::string (*)(const DatabaseServer& server, const std::string& database);
+  using Empty = void (*)(const DatabaseServer& server, const std::string& database);
+
+  PooledDatabase(const DatabaseServer& server, const MakeTables& make_tables, Describe describe,
+                 Empty empty);
+
+  const DatabaseServer& server_;
+  const Describe describe_;
+  const Empty empty_;
+  std::string name_;
+  // What it was like before the first test.
+  std::string pristine_;
+};
+
+}  // namespace semel::test
