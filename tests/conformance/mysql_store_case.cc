@@ -1,4 +1,4 @@
-// MariaDB and MySQL join the suites: each place is a database of its own on a real server.
+// MariaDB and MySQL join the suites: each place has a database of a real server to itself.
 #include <mysql.h>
 #include <semel/mysql.h>
 
@@ -13,6 +13,7 @@
 #include "stores/mysql/url.h"
 #include "tests/conformance/unit_model.h"
 #include "tests/support/mysql_servers.h"
+#include "tests/support/pooled_database.h"
 #include "tests/support/test_environment.h"
 
 namespace semel::conformance {
@@ -75,14 +76,14 @@ class MySqlPlace final : public StorePlace {
  public:
   enum class Flavour { kMariaDb, kMySql };
   MySqlPlace(const test::MySqlFamilyServer& server, Flavour flavour)
-      : flavour_(flavour), url_(server.url(server.new_database())), other_(url_) {
+      : flavour_(flavour), database_(server, make_tables), other_(database_.url()) {
     other_.run("CREATE TABLE moved (micros BIGINT NOT NULL, since DATETIME(6) NOT NULL)");
     other_.run("INSERT INTO moved VALUES (0, NOW(6))");
   }
 
   std::unique_ptr<Store> open() override {
     MySqlOptions options;
-    options.url = url_;
+    options.url = database_.url();
     options.environment = &environment_;
     mysql::InnerOptions inner;
     // By itself it passes slowly: on a busy machine a test takes longer than what it measures.
@@ -133,8 +134,14 @@ class MySqlPlace final : public StorePlace {
   }
 
  private:
+  static void make_tables(const std::string& url) {
+    MySqlOptions options;
+    options.url = url;
+    const auto made = open_mysql(std::move(options)).value();
+  }
+
   Flavour flavour_;
-  std::string url_;
+  const test::PooledDatabase database_;
   OtherMySqlProgram other_;
   test::PassingClock clock_;
   Environment environment_{&clock_, system_environment().random, system_environment().failpoints};

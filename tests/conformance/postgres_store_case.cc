@@ -1,4 +1,4 @@
-// The PostgreSQL store joins the suites: each place is a database of its own on a real server.
+// The PostgreSQL store joins the suites: each place has a database of a real server to itself.
 #include <libpq-fe.h>
 #include <semel/postgres.h>
 
@@ -10,6 +10,7 @@
 
 #include "stores/postgres/store.h"
 #include "tests/conformance/unit_model.h"
+#include "tests/support/pooled_database.h"
 #include "tests/support/postgres_server.h"
 #include "tests/support/test_environment.h"
 
@@ -75,16 +76,14 @@ class OtherPostgresProgram {
 
 class PostgresPlace final : public StorePlace {
  public:
-  PostgresPlace()
-      : url_(test::PostgresServer::shared().url(test::PostgresServer::shared().new_database())),
-        other_(url_) {
+  PostgresPlace() {
     other_.run("CREATE TABLE public.moved (by interval NOT NULL)");
     other_.run("INSERT INTO public.moved VALUES ('0')");
   }
 
   std::unique_ptr<Store> open() override {
     PostgresOptions options;
-    options.url = url_;
+    options.url = database_.url();
     options.environment = &environment_;
     postgres::InnerOptions inner;
     inner.clock = "(clock_timestamp() + (SELECT by FROM public.moved))";
@@ -127,8 +126,14 @@ class PostgresPlace final : public StorePlace {
   }
 
  private:
-  std::string url_;
-  OtherPostgresProgram other_;
+  static void make_tables(const std::string& url) {
+    PostgresOptions options;
+    options.url = url;
+    const auto made = open_postgres(std::move(options)).value();
+  }
+
+  const test::PooledDatabase database_{test::PostgresServer::shared(), make_tables};
+  OtherPostgresProgram other_{database_.url()};
   test::PassingClock clock_;
   Environment environment_{&clock_, system_environment().random, system_environment().failpoints};
 };

@@ -5,6 +5,7 @@
 
 #include "tests/conformance/strategy/row_guard_suite.h"
 #include "tests/support/mysql_servers.h"
+#include "tests/support/pooled_database.h"
 
 namespace semel::conformance {
 namespace {
@@ -12,8 +13,7 @@ namespace {
 class MySqlPlace final : public StrategyPlace {
  public:
   explicit MySqlPlace(const test::MySqlFamilyServer& server)
-      : server_(server), database_(server.new_database()) {
-    const auto made = open();
+      : server_(server), database_(server, open_at) {
     sql("CREATE TABLE effect (name TEXT NOT NULL)");
     sql("CREATE TABLE taken (id BIGINT UNIQUE)");
     sql("CREATE TABLE ending (id BIGINT)");
@@ -22,9 +22,10 @@ class MySqlPlace final : public StrategyPlace {
         "SQLSTATE 'HY000' SET MYSQL_ERRNO = 3819; END IF");
   }
 
-  std::unique_ptr<Store> open() override {
+  std::unique_ptr<Store> open() override { return open_at(database_.url()); }
+  static std::unique_ptr<Store> open_at(const std::string& url) {
     MySqlOptions options;
-    options.url = server_.url(database_);
+    options.url = url;
     auto store = open_mysql(std::move(options));
     if (!store) {
       ADD_FAILURE() << store.error().message;
@@ -34,13 +35,13 @@ class MySqlPlace final : public StrategyPlace {
   }
 
   std::int64_t sql(const std::string& text) override {
-    return std::atoll(server_.query(database_, text).c_str());
+    return std::atoll(server_.query(database_.name(), text).c_str());
   }
   std::string inbox() override { return "semel_messages_received"; }
 
  private:
   const test::MySqlFamilyServer& server_;
-  std::string database_;
+  const test::PooledDatabase database_;
 };
 
 using PlaceMaker = std::unique_ptr<StrategyPlace> (*)();

@@ -4,6 +4,7 @@
 #include <semel/guard.h>
 
 #include "tests/conformance/strategy/mysql_caller.h"
+#include "tests/support/pooled_database.h"
 
 namespace semel::conformance {
 namespace {
@@ -13,19 +14,22 @@ using Kind = Outcome::Kind;
 class MySqlGuardPlace final : public GuardPlace {
  public:
   explicit MySqlGuardPlace(const test::MySqlFamilyServer& server, unsigned long flags = 0)
-      : server_(server), database_(server.new_database()), flags_(flags) {}
+      : server_(server),
+        database_(server, [](const std::string& url) { (void)open_at(url).value(); }),
+        flags_(flags) {}
   std::unique_ptr<Caller> connect() override {
-    return std::make_unique<MySqlCaller>(server_, database_, flags_);
+    return std::make_unique<MySqlCaller>(server_, database_.name(), flags_);
   }
-  Result<std::unique_ptr<Store>> open() override {
+  Result<std::unique_ptr<Store>> open() override { return open_at(database_.url()); }
+  static Result<std::unique_ptr<Store>> open_at(const std::string& url) {
     MySqlOptions options;
-    options.url = server_.url(database_);
+    options.url = url;
     return open_mysql(std::move(options));
   }
 
  private:
   const test::MySqlFamilyServer& server_;
-  const std::string database_;
+  const test::PooledDatabase database_;
   const unsigned long flags_;
 };
 

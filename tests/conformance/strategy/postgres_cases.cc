@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tests/conformance/strategy/row_guard_suite.h"
+#include "tests/support/pooled_database.h"
 #include "tests/support/postgres_server.h"
 
 namespace semel::conformance {
@@ -13,19 +14,17 @@ namespace {
 
 class PostgresPlace final : public StrategyPlace {
  public:
-  PostgresPlace()
-      : url_(test::PostgresServer::shared().url(test::PostgresServer::shared().new_database())),
-        connection_(PQconnectdb(url_.c_str())) {
-    const auto made = open();
+  PostgresPlace() {
     sql("CREATE TABLE effect (name text NOT NULL)");
     sql("CREATE TABLE taken (id bigint UNIQUE)");
     sql("CREATE TABLE ending (id bigint CHECK (id <> 1))");
   }
   ~PostgresPlace() override { PQfinish(connection_); }
 
-  std::unique_ptr<Store> open() override {
+  std::unique_ptr<Store> open() override { return open_at(database_.url()); }
+  static std::unique_ptr<Store> open_at(const std::string& url) {
     PostgresOptions options;
-    options.url = url_;
+    options.url = url;
     auto store = open_postgres(std::move(options));
     if (!store) {
       ADD_FAILURE() << store.error().message;
@@ -49,8 +48,8 @@ class PostgresPlace final : public StrategyPlace {
 
  private:
   std::mutex mutex_;
-  std::string url_;
-  PGconn* connection_;
+  const test::PooledDatabase database_{test::PostgresServer::shared(), open_at};
+  PGconn* const connection_ = PQconnectdb(database_.url().c_str());
 };
 
 std::unique_ptr<StrategyPlace> make_postgres_place() { return std::make_unique<PostgresPlace>(); }

@@ -4,6 +4,7 @@
 #include <semel/postgres.h>
 
 #include "tests/conformance/strategy/guard_suite.h"
+#include "tests/support/pooled_database.h"
 #include "tests/support/postgres_server.h"
 
 namespace semel::conformance {
@@ -44,17 +45,20 @@ class PostgresCaller final : public Caller {
 
 class PostgresGuardPlace final : public GuardPlace {
  public:
-  std::unique_ptr<Caller> connect() override { return std::make_unique<PostgresCaller>(url_); }
-  Result<std::unique_ptr<Store>> open() override {
+  std::unique_ptr<Caller> connect() override {
+    return std::make_unique<PostgresCaller>(database_.url());
+  }
+  Result<std::unique_ptr<Store>> open() override { return open_at(database_.url()); }
+  static Result<std::unique_ptr<Store>> open_at(const std::string& url) {
     PostgresOptions options;
-    options.url = url_;
+    options.url = url;
     return open_postgres(std::move(options));
   }
   bool may_ask_again() const override { return true; }
 
  private:
-  const std::string url_ =
-      test::PostgresServer::shared().url(test::PostgresServer::shared().new_database());
+  const test::PooledDatabase database_{test::PostgresServer::shared(),
+                                       [](const std::string& url) { (void)open_at(url).value(); }};
 };
 
 INSTANTIATE_TEST_SUITE_P(Postgres, GuardSuite,
