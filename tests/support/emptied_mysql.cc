@@ -79,9 +79,14 @@ std::string tables_with_rows(const DatabaseServer& server, const std::string& da
 
 }  // namespace
 
+std::string describe_mysql(const DatabaseServer& server, const std::string& database) {
+  return server.query(database, kSet + std::string(kDescribe)) + '\n' +
+         server.query(database, tables_with_rows(server, database));
+}
+
 // Truncated, not deleted from: a row that is deleted and not purged yet is locked by whoever looks
 // for its key, and its number would not be given again.
-void empty_mysql(const DatabaseServer& server, const std::string& database) {
+std::string empty_mysql(const DatabaseServer& server, const std::string& database) {
   wait_for_sessions(server, database);
   const std::string statements = server.query(
       database, kSet + std::string("SELECT GROUP_CONCAT(text SEPARATOR '') FROM (") + kDropOthers +
@@ -91,11 +96,7 @@ void empty_mysql(const DatabaseServer& server, const std::string& database) {
                kSet + statements +
                    "UPDATE semel_meta SET epoch = 0, clock_seen = '1970-01-01', clock_doubted = "
                    "'1970-01-01' WHERE one = 1");
-}
-
-std::string describe_mysql(const DatabaseServer& server, const std::string& database) {
-  return server.query(database, kSet + std::string(kDescribe)) + '\n' +
-         server.query(database, tables_with_rows(server, database));
+  return describe_mysql(server, database);
 }
 
 }  // namespace semel::test

@@ -7,10 +7,11 @@
 
 namespace semel::test {
 
-// Waits for sessions that are closing. Throws std::runtime_error where one stays.
-void empty_postgres(const DatabaseServer& server, const std::string& database);
-
 // All that tests may have changed: equal texts are equal databases.
 std::string describe_postgres(const DatabaseServer& server, const std::string& database);
+
+// Returns the description of what it has emptied. Waits for sessions that are closing; throws
+// std::runtime_error where one stays.
+std::string empty_postgres(const DatabaseServer& server, const std::string& database);
 
 }  // namespace semel::test

@@ -56,8 +56,8 @@ class IdleDatabases {
 }  // namespace
 
 PooledDatabase::PooledDatabase(const DatabaseServer& server, const MakeTables& make_tables,
-                               Describe describe, Empty empty)
-    : server_(server), describe_(describe), empty_(empty) {
+                               Look describe, Look empty)
+    : server_(server), empty_(empty) {
   if (auto idle = IdleDatabases::of_this_process().take(server)) {
     name_ = std::move(idle->first);
     pristine_ = std::move(idle->second);
@@ -76,8 +76,7 @@ PooledDatabase::PooledDatabase(const MySqlFamilyServer& server, const MakeTables
 
 PooledDatabase::~PooledDatabase() {
   try {
-    empty_(server_, name_);
-    if (describe_(server_, name_) != pristine_) throw std::runtime_error("its tables were altered");
+    if (empty_(server_, name_) != pristine_) throw std::runtime_error("its tables were altered");
     IdleDatabases::of_this_process().give(server_, {name_, pristine_});
   } catch (const std::exception& e) {
     // Its server drops it at the end, as every other one.

@@ -39,15 +39,14 @@ class PooledDatabase {
   std::string url() const { return server_.url(name_); }
 
  private:
-  using Describe = std::string (*)(const DatabaseServer& server, const std::string& database);
-  using Empty = void (*)(const DatabaseServer& server, const std::string& database);
+  // Both return a description of the database.
+  using Look = std::string (*)(const DatabaseServer& server, const std::string& database);
 
-  PooledDatabase(const DatabaseServer& server, const MakeTables& make_tables, Describe describe,
-                 Empty empty);
+  PooledDatabase(const DatabaseServer& server, const MakeTables& make_tables, Look describe,
+                 Look empty);
 
   const DatabaseServer& server_;
-  const Describe describe_;
-  const Empty empty_;
+  const Look empty_;
   std::string name_;
   // What it was like before the first test.
   std::string pristine_;

@@ -2,13 +2,17 @@
 
 #include <stdexcept>
 
+#include "stores/mysql/url.h"
+
 namespace semel::conformance {
 
 MySqlCaller::MySqlCaller(const test::MySqlFamilyServer& server, const std::string& database,
                          unsigned long flags)
     : connection_(mysql_init(nullptr)) {
-  if (mysql_real_connect(connection_, nullptr, "root", "", database.c_str(), 0,
-                         server.socket().c_str(), flags) == nullptr) {
+  const mysql::Target target = mysql::target_of(server.url(database));
+  if (mysql_real_connect(connection_, target.host.c_str(), target.user.c_str(),
+                         target.password.c_str(), target.database.c_str(), target.port, nullptr,
+                         flags) == nullptr) {
     throw std::runtime_error(mysql_error(connection_));
   }
 }

@@ -2,7 +2,9 @@
 #include <semel/mysql.h>
 
 #include <cstdlib>
+#include <mutex>
 
+#include "tests/conformance/strategy/mysql_caller.h"
 #include "tests/conformance/strategy/row_guard_suite.h"
 #include "tests/support/mysql_servers.h"
 #include "tests/support/pooled_database.h"
@@ -13,7 +15,7 @@ namespace {
 class MySqlPlace final : public StrategyPlace {
  public:
   explicit MySqlPlace(const test::MySqlFamilyServer& server)
-      : server_(server), database_(server, open_at) {
+      : database_(server, open_at), other_program_(server, database_.name()) {
     sql("CREATE TABLE effect (name TEXT NOT NULL)");
     sql("CREATE TABLE taken (id BIGINT UNIQUE)");
     sql("CREATE TABLE ending (id BIGINT)");
@@ -35,13 +37,15 @@ class MySqlPlace final : public StrategyPlace {
   }
 
   std::int64_t sql(const std::string& text) override {
-    return std::atoll(server_.query(database_.name(), text).c_str());
+    const std::scoped_lock lock(mutex_);
+    return std::atoll(other_program_.ask(text).c_str());
   }
   std::string inbox() override { return "semel_messages_received"; }
 
  private:
-  const test::MySqlFamilyServer& server_;
+  std::mutex mutex_;
   const test::PooledDatabase database_;
+  MySqlCaller other_program_;
 };
 
 using PlaceMaker = std::unique_ptr<StrategyPlace> (*)();
