@@ -183,8 +183,14 @@ void guard_behind_a_window(Store& store, std::shared_ptr<FrontWindow> window) {
   const ConsumerNumber number = store.attach(spec).value();
   EXPECT_TRUE(store.facets().records->forget(core::encode_key(number, "a")).value());
   EXPECT_TRUE(reseal_fronts(store, number, system_environment()).value());
-  std::this_thread::sleep_for(kFrontTrusted);
-  EXPECT_EQ(guard.run_once("a", body, work)->kind, Ended::kDone);
+  const auto trusted_until = std::chrono::steady_clock::now() + kFrontTrusted;
+  Ended ended = Ended::kDuplicate;
+  for (bool last = false; ended == Ended::kDuplicate && !last;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    last = std::chrono::steady_clock::now() >= trusted_until;
+    ended = guard.run_once("a", body, work)->kind;
+  }
+  EXPECT_EQ(ended, Ended::kDone) << "no window is believed for longer";
   EXPECT_EQ(ran, 3);
   EXPECT_TRUE(comes_from_window("a"));
 }
