@@ -173,6 +173,10 @@ std::string table_at(const std::vector<Token>& tokens, std::size_t& i) {
   return last.kind == Token::Kind::kWord ? last.written : last.text;
 }
 
+Error statement_error(std::string message, std::string hint) {
+  return {ErrorKind::kRejected, "", std::move(message), std::move(hint)};
+}
+
 Result<Tokens> tokenize(std::string_view sql) { return Tokenizer(sql).run(); }
 
 }  // namespace semel::sql

@@ -38,7 +38,7 @@ constexpr const char* kDropOthers =
     "text FROM information_schema.tables WHERE table_schema = DATABASE() AND LEFT(table_name, 6) "
     "<> 'semel_'";
 
-constexpr const char* kDescribe = R"sql(
+constexpr const char* kMySqlDescription = R"sql(
 SELECT GROUP_CONCAT(line ORDER BY line SEPARATOR '\n') FROM (
   SELECT CONCAT_WS(' ', 'table', table_name, table_type, engine, row_format, table_collation,
                    create_options, IF(auto_increment > 1, auto_increment, '')) AS line
@@ -80,7 +80,7 @@ std::string tables_with_rows(const DatabaseServer& server, const std::string& da
 }  // namespace
 
 std::string describe_mysql(const DatabaseServer& server, const std::string& database) {
-  return server.query(database, kSet + std::string(kDescribe)) + '\n' +
+  return server.query(database, kSet + std::string(kMySqlDescription)) + '\n' +
          server.query(database, tables_with_rows(server, database));
 }
 

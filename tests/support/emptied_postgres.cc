@@ -40,7 +40,7 @@ BEGIN
   WHERE relnamespace = 'semel'::regnamespace AND relkind = 'S';
 END $$)sql";
 
-constexpr const char* kDescribe = R"sql(
+constexpr const char* kPostgresDescription = R"sql(
 WITH schemas AS (
   SELECT oid, nspname, nspowner, nspacl FROM pg_namespace
   WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'),
@@ -80,11 +80,11 @@ SELECT string_agg(line, E'\n' ORDER BY line COLLATE "C") FROM lines)sql";
 }  // namespace
 
 std::string empty_postgres(const DatabaseServer& server, const std::string& database) {
-  return server.query(database, kEmpty + std::string(";") + kDescribe);
+  return server.query(database, kEmpty + std::string(";") + kPostgresDescription);
 }
 
 std::string describe_postgres(const DatabaseServer& server, const std::string& database) {
-  return server.query(database, kDescribe);
+  return server.query(database, kPostgresDescription);
 }
 
 }  // namespace semel::test

@@ -23,10 +23,10 @@ namespace {
 using Statements = std::vector<std::string>;
 
 // A session that stays open, and ends with this.
-using Session = std::unique_ptr<void, void (*)(void*)>;
+using OtherSession = std::unique_ptr<void, void (*)(void*)>;
 
-Session postgres_session(const PostgresServer& server, const std::string& database,
-                         const Statements& statements) {
+OtherSession postgres_session(const PostgresServer& server, const std::string& database,
+                              const Statements& statements) {
   PGconn* const connection = PQconnectdb(server.url(database).c_str());
   for (const std::string& sql : statements) {
     PGresult* const result = PQexec(connection, sql.c_str());
@@ -36,8 +36,8 @@ Session postgres_session(const PostgresServer& server, const std::string& databa
   return {connection, [](void* open) { PQfinish(static_cast<PGconn*>(open)); }};
 }
 
-Session mysql_session(const MySqlFamilyServer& server, const std::string& database,
-                      const Statements& statements) {
+OtherSession mysql_session(const MySqlFamilyServer& server, const std::string& database,
+                           const Statements& statements) {
   MYSQL* const connection = mysql_init(nullptr);
   EXPECT_NE(mysql_real_connect(connection, "127.0.0.1", "root", "", database.c_str(),
                                static_cast<unsigned>(server.port()), nullptr, 0),
@@ -49,12 +49,12 @@ Session mysql_session(const MySqlFamilyServer& server, const std::string& databa
   return {connection, [](void* open) { mysql_close(static_cast<MYSQL*>(open)); }};
 }
 
-struct Kind {
+struct PooledKind {
   std::string name;
   const DatabaseServer& (*server)();
   std::unique_ptr<PooledDatabase> (*borrow)();
   std::unique_ptr<Store> (*open)(const std::string& url);
-  Session (*session)(const std::string& database, const Statements& statements);
+  OtherSession (*session)(const std::string& database, const Statements& statements);
   // Before the name of a table of the store.
   std::string prefix;
 };
@@ -72,7 +72,7 @@ std::unique_ptr<Store> open_on_mysql(const std::string& url) {
 }
 
 template <class Server>
-Kind mysql_kind(std::string name) {
+PooledKind mysql_kind(std::string name) {
   return {std::move(name),
           []() -> const DatabaseServer& { return Server::shared(); },
           [] { return std::make_unique<PooledDatabase>(Server::shared(), open_on_mysql); },
@@ -84,8 +84,8 @@ Kind mysql_kind(std::string name) {
 }
 
 // Where there is no MySQL 8, servers.mysql8.absent says so.
-std::vector<Kind> kinds() {
-  std::vector<Kind> all = {
+std::vector<PooledKind> pooled_kinds() {
+  std::vector<PooledKind> all = {
       {"Postgres", []() -> const DatabaseServer& { return PostgresServer::shared(); },
        [] { return std::make_unique<PooledDatabase>(PostgresServer::shared(), open_on_postgres); },
        open_on_postgres,
@@ -98,14 +98,14 @@ std::vector<Kind> kinds() {
   return all;
 }
 
-class PooledDatabaseTest : public testing::TestWithParam<Kind> {
+class PooledDatabaseTest : public testing::TestWithParam<PooledKind> {
  protected:
   static std::unique_ptr<PooledDatabase> borrow() { return GetParam().borrow(); }
   static std::string query(const PooledDatabase& database, const std::string& sql) {
     return GetParam().server().query(database.name(), sql);
   }
   static std::string table(const std::string& name) { return GetParam().prefix + name; }
-  static Session session(const PooledDatabase& database, const Statements& statements) {
+  static OtherSession session(const PooledDatabase& database, const Statements& statements) {
     return GetParam().session(database.name(), statements);
   }
 
@@ -123,7 +123,7 @@ class PooledDatabaseTest : public testing::TestWithParam<Kind> {
             static_cast<std::uint64_t>(acquired->attempt)};
   }
 };
-INSTANTIATE_TEST_SUITE_P(Each, PooledDatabaseTest, testing::ValuesIn(kinds()),
+INSTANTIATE_TEST_SUITE_P(Each, PooledDatabaseTest, testing::ValuesIn(pooled_kinds()),
                          [](const auto& named) { return named.param.name; });
 
 TEST_P(PooledDatabaseTest, IsAsNewForTheNextTest) {
@@ -141,8 +141,9 @@ TEST_P(PooledDatabaseTest, IsAsNewForTheNextTest) {
     query(*first, "UPDATE " + table("semel_meta") + " SET epoch = 77");
     query(*first, "DELETE FROM " + table("semel_record"));
     // Undone when its session ends, which is before the database is given back.
-    const Session open = session(*first, {"BEGIN", "INSERT INTO effect VALUES (2)",
-                                          "UPDATE " + table("semel_consumer") + " SET ttl = 5"});
+    const OtherSession open =
+        session(*first, {"BEGIN", "INSERT INTO effect VALUES (2)",
+                         "UPDATE " + table("semel_consumer") + " SET ttl = 5"});
   }
   const auto second = borrow();
   EXPECT_EQ(second->name(), name);
@@ -164,8 +165,8 @@ TEST_P(PooledDatabaseTest, IsNotUsedAgainWhileASessionIsOpenInIt) {
   const std::string name = used->name();
   query(*used, "CREATE TABLE effect (id int PRIMARY KEY)");
   query(*used, "INSERT INTO effect VALUES (1)");
-  const Session open = session(*used, {"BEGIN", "UPDATE effect SET id = 2",
-                                       "UPDATE " + table("semel_meta") + " SET epoch = 77"});
+  const OtherSession open = session(*used, {"BEGIN", "UPDATE effect SET id = 2",
+                                            "UPDATE " + table("semel_meta") + " SET epoch = 77"});
   used.reset();
   const auto next = borrow();
   EXPECT_NE(next->name(), name);
