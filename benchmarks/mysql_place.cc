@@ -191,7 +191,7 @@ class MySqlPlace final : public Place {
   MySqlPlace(DatabasePool& databases, std::size_t rows)
       : databases_(databases), socket_(databases.socket()), database_(databases.take()) {
     MySqlConnection connection(socket_, database_);
-    connection.run(kTables);
+    connection.run(kMySqlTables);
     connection.run(
         "CREATE TABLE IF NOT EXISTS account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)");
     connection.run(
