@@ -130,8 +130,8 @@ def _stands_alone(tree, path):
 
 def headers(tree):
     """Every header compiles with nothing before it. Each costs most of a second: those that users
-    include always, the others in the long run (SEMEL_SOAK=1); and only where one has changed."""
-    inside = ("include", "src", "tests", "benchmarks") if "SEMEL_SOAK" in os.environ else ("include",)
+    include always, the others at night (SEMEL_NIGHTLY=1); and only where one has changed."""
+    inside = ("include", "src", "tests", "benchmarks") if "SEMEL_NIGHTLY" in os.environ else ("include",)
     paths = [p for p in tree.code(*inside) if p.endswith(".h")]
     for path in paths:
         if "#pragma once" not in tree.text(path):
