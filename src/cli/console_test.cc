@@ -84,7 +84,7 @@ TEST(Console, OutputNoneSaysNothing) {
 }
 
 TEST(Console, AReaderThatLeftIsNoFailure) {
-  std::signal(SIGPIPE, SIG_IGN);
+  auto* const before = std::signal(SIGPIPE, SIG_IGN);
   Pipe out;
   Pipe err;
   out.close_far();
@@ -93,6 +93,7 @@ TEST(Console, AReaderThatLeftIsNoFailure) {
   EXPECT_EQ(console.close(kOk), kOk);
   EXPECT_TRUE(console.out_broken());
   EXPECT_EQ(err.text(), "");
+  std::signal(SIGPIPE, before);
 }
 
 TEST(Console, AFullDiskIsAFailure) {

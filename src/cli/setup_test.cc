@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "tests/support/set_variable.h"
 
 namespace semel::cli {
 namespace {
@@ -55,9 +56,6 @@ class Setup : public testing::Test {
     std::string name = (fs::temp_directory_path() / "semel-setup-XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     path_ = name;
-    ::unsetenv("STATE_DIRECTORY");
-    ::unsetenv("SEMEL_CONFIG");
-    ::unsetenv("SEMEL_OUTPUT");
   }
   void TearDown() override { fs::remove_all(path_); }
   std::string write(const std::string& name, std::string_view text) {
@@ -65,6 +63,9 @@ class Setup : public testing::Test {
     return (path_ / name).string();
   }
   fs::path path_;
+  const test::SetVariable state_{"STATE_DIRECTORY", std::nullopt};
+  const test::SetVariable config_{"SEMEL_CONFIG", std::nullopt};
+  const test::SetVariable output_{"SEMEL_OUTPUT", std::nullopt};
 };
 
 constexpr std::string_view kGood = R"(

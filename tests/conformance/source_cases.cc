@@ -81,12 +81,12 @@ class HeldPlace final : public WithStore {
 class StdinPlace final : public SourcePlace {
  public:
   StdinPlace() {
-    std::signal(SIGPIPE, SIG_IGN);  // a test may end before its writer
     if (::pipe2(ends_.data(), O_CLOEXEC) != 0) std::abort();
   }
   ~StdinPlace() override {
     ::close(ends_[0]);
     finish();
+    std::signal(SIGPIPE, before_);
   }
   void add(const std::vector<Bytes>& payloads) override {
     Bytes lines;
@@ -113,6 +113,7 @@ class StdinPlace final : public SourcePlace {
     }
   }
 
+  void (*const before_)(int) = std::signal(SIGPIPE, SIG_IGN);  // a test may end before its writer
   std::array<int, 2> ends_{};
   std::jthread writer_;
 };

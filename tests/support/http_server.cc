@@ -1,6 +1,5 @@
 #include "tests/support/http_server.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -15,10 +14,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
-#include "tests/support/must.h"
+
+#include "tests/support/server_address.h"
 
 namespace semel::test {
 
@@ -28,7 +26,6 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kRequestPatience{30};
-constexpr int kHttpBacklog = 1'024;
 constexpr std::size_t kPiece = 64 << 10;
 
 std::string lower_case(std::string_view text) {
@@ -99,16 +96,9 @@ HttpReply raw(std::string bytes, HttpReply::Then then) {
 }
 
 HttpServer::HttpServer(const TlsIdentity* identity) : identity_(identity) {
-  listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  must(listener_ >= 0, "socket");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  must(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size) == 0, "bind");
-  must(::listen(listener_, kHttpBacklog) == 0, "listen");
-  must(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) == 0, "getsockname");
-  port_ = ntohs(address.sin_port);
+  OwnListener own = own_listener(SOCK_NONBLOCK);
+  listener_ = std::move(own.fd);
+  port_ = own.port;
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   thread_ = std::thread([this] { serve(); });
 }
@@ -121,7 +111,6 @@ HttpServer::~HttpServer() {
   wake();
   thread_.join();
   for (Connection& connection : open_) close(connection, false);
-  ::close(listener_);
   ::close(wake_);
 }
 
@@ -196,7 +185,7 @@ void HttpServer::close(Connection& connection, bool reset) {
 
 void HttpServer::accept_all() {
   for (;;) {
-    const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int fd = ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) return;
     const int on = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -322,7 +311,7 @@ void HttpServer::serve() {
       if (ending_) return;
       seen = released_ ? SIZE_MAX : requests_.size();
     }
-    std::vector<pollfd> fds = {{listener_, POLLIN, 0}, {wake_, POLLIN, 0}};
+    std::vector<pollfd> fds = {{listener_.get(), POLLIN, 0}, {wake_, POLLIN, 0}};
     for (const Connection& connection : open_) {
       const bool writes = connection.due(seen);
       fds.push_back({connection.fd, static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0});

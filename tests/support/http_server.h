@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "system/descriptor.h"
 #include "tests/support/tls.h"
 
 namespace semel::test {
@@ -87,7 +88,7 @@ class HttpServer {
   void close(Connection& connection, bool reset);
 
   const TlsIdentity* identity_;
-  int listener_ = -1;
+  system::Descriptor listener_;
   int wake_ = -1;
   int port_ = 0;
   std::list<Connection> open_;  // the thread's own

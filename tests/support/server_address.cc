@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <pwd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,7 +26,8 @@ namespace {
 constexpr int kFirstPort = 10'000;
 constexpr int kBlock = 50;
 constexpr int kTries = 1'000;
-constexpr int kBacklog = 256;
+constexpr int kBacklog = 1'024;
+constexpr int kClientPatienceMs = 60'000;
 
 // The first port that the system may give to a client.
 int first_clients_port() {
@@ -143,9 +145,28 @@ system::Descriptor listener_at(int port, int flags) {
   return fd;
 }
 
+bool turn_away(int port, int clients) {
+  const auto listener = listener_at(port);
+  for (int i = 0; i < clients; ++i) {
+    pollfd comes{listener.get(), POLLIN, 0};
+    if (!listener.valid() || ::poll(&comes, 1, kClientPatienceMs) != 1) return false;
+    const system::Descriptor client(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  }
+  return true;
+}
+
 int free_port() {
   static OwnPorts ports;
   return ports.next();
+}
+
+OwnListener own_listener(int flags) {
+  for (int i = 0; i < kTries; ++i) {
+    const int port = free_port();
+    // Another program may take it first.
+    if (auto fd = listener_at(port, flags); fd.valid()) return {std::move(fd), port};
+  }
+  throw std::runtime_error("nobody can listen on 127.0.0.1");
 }
 
 PlainUser plain_user(const std::string& preferred) {

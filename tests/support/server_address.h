@@ -39,10 +39,22 @@ sockaddr_in loopback(int port);
 // socket(), beside SOCK_CLOEXEC.
 system::Descriptor listener_at(int port, int flags = 0);
 
+// Takes so many connections at this port, where nobody else listens, and hangs up on each: returns
+// when that many clients have tried to reach a server that is away. False where too few came.
+bool turn_away(int port, int clients);
+
 // A port that nobody listens on, and that no other test is given while this process lives. None of
 // those that the system gives to clients: one that tries to reach a killed server would at times be
 // given its port, and meet itself.
 int free_port();
+
+// A listener at a port as free_port() gives them.
+struct OwnListener {
+  system::Descriptor fd;
+  int port = 0;
+};
+// `flags`: as listener_at() takes them.
+OwnListener own_listener(int flags = 0);
 
 // As whom a server is run that refuses to be run as root.
 struct PlainUser {

@@ -27,7 +27,6 @@ using system::Descriptor;
 
 constexpr std::chrono::seconds kFaultPatience{30};
 constexpr std::size_t kRelayedPiece = 64 << 10;
-constexpr int kPorts = 20;
 
 void send_at_once(int fd) {
   const int on = 1;
@@ -79,11 +78,9 @@ TcpProxy::TcpProxy(std::string socket) : TcpProxy(0, std::move(socket)) {}
 
 TcpProxy::TcpProxy(int server_port, std::string socket)
     : server_port_(server_port), server_socket_(std::move(socket)) {
-  for (int i = 0; i < kPorts && !listener_.valid(); ++i) {
-    port_ = free_port();
-    listen();
-  }
-  if (!listener_.valid()) throw std::runtime_error("the proxy cannot listen");
+  OwnListener own = own_listener(SOCK_NONBLOCK);
+  listener_ = std::move(own.fd);
+  port_ = own.port;
   thread_ = std::thread([this] { serve(); });
 }
 

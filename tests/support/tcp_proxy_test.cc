@@ -1,5 +1,4 @@
 // Faults of the network fire where they are told to, and nowhere else.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 #include <netinet/in.h>
@@ -56,23 +55,10 @@ class Socket {
 // A server that the test plays itself.
 class TcpProxyTest : public testing::Test {
  protected:
-  static Socket listener() {
-    Socket made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const auto any = loopback(0);
-    EXPECT_EQ(::bind(made.fd(), reinterpret_cast<const sockaddr*>(&any), sizeof any), 0);
-    EXPECT_EQ(::listen(made.fd(), 8), 0);
-    return made;
-  }
-  static int port_of(const Socket& socket) {
-    sockaddr_in address{};
-    socklen_t size = sizeof address;
-    ::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size);
-    return ntohs(address.sin_port);
-  }
-  Socket accept() const { return Socket(::accept(listener_.fd(), nullptr, nullptr)); }
+  Socket accept() const { return Socket(::accept(listener_.fd.get(), nullptr, nullptr)); }
 
-  Socket listener_ = listener();
-  TcpProxy proxy_{port_of(listener_)};
+  OwnListener listener_ = own_listener();
+  TcpProxy proxy_{listener_.port};
 };
 
 TEST_F(TcpProxyTest, ForwardsUntilEachSideHasEnded) {

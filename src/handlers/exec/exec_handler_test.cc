@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 
 #include <semel/reason.h>
 
 #include "handlers/exec/test_calls.h"
+#include "tests/support/set_variable.h"
 #include "tests/support/temp_dir.h"
 
 namespace semel::handlers::exec {
@@ -79,11 +79,9 @@ TEST(ExecHandler, ASignalIsARetryWithUnknownOutcome) {
 }
 
 TEST(ExecHandler, TheEnvironmentTellsOfTheMessage) {
-  ::setenv("SEMEL_TYPE", "of another message", 1);
-  ::setenv("SEMEL_TEST_OWN", "kept", 1);
+  const test::SetVariable type("SEMEL_TYPE", "of another message");
+  const test::SetVariable own("SEMEL_TEST_OWN", "kept");
   const auto handler = handler_of(shell("env"));
-  ::unsetenv("SEMEL_TYPE");
-  ::unsetenv("SEMEL_TEST_OWN");
   Message::Parts parts;
   parts.key.text = std::string("k\0%", 3);
   parts.content_type = "image/png";

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/support/set_variable.h"
+
 namespace semel::handlers::exec {
 namespace {
 
@@ -79,11 +81,9 @@ TEST(MessageEnvironment, OnlyATraceparentIsPassedOn) {
 }
 
 TEST(OwnEnvironment, IsThisProcessOwn) {
-  ::setenv("SEMEL_KEY", "inherited", 1);
-  ::setenv("SEMEL_KEY_FILE", "another thing", 1);
+  const test::SetVariable key("SEMEL_KEY", "inherited");
+  const test::SetVariable file("SEMEL_KEY_FILE", "another thing");
   const auto own = own_environment();
-  ::unsetenv("SEMEL_KEY");
-  ::unsetenv("SEMEL_KEY_FILE");
   EXPECT_EQ(value_in(own, "SEMEL_KEY"), "");
   EXPECT_EQ(value_in(own, "SEMEL_KEY_FILE"), "another thing");
   EXPECT_NE(value_in(own, "PATH"), "");

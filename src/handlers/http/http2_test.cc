@@ -1,13 +1,11 @@
 // The handler against a server of HTTP/2 (nghttpd), over TLS: many calls, one connection.
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <set>
 
 #include "handlers/http/test_calls.h"
 #include "tests/support/child_process.h"
+#include "tests/support/server_address.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tls.h"
 
@@ -16,38 +14,20 @@ namespace {
 
 using Kind = Verdict::Kind;
 
-// One that nobody listens on now.
-std::uint16_t free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&address), size), 0);
-  EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
-
 class Http2Test : public HttpCalls {
  protected:
   void SetUp() override {
     test::write_file(folder_.file("key.pem"), identity_.private_key());
     test::write_file(folder_.file("cert.pem"), identity_.certificate());
     spec_.ca_file = folder_.file("cert.pem");
-    // Another program may take the port first.
-    for (int tries = 0; tries < 5; ++tries) {
-      const std::uint16_t port = free_port();
-      server_process_.emplace(test::ChildProcess::run(
-          {"nghttpd", "-v", "--echo-upload", "-a", "127.0.0.1", std::to_string(port),
-           folder_.file("key.pem"), folder_.file("cert.pem")}));
-      spec_.url = fmt::format("https://127.0.0.1:{}/send", port);
-      if (const auto line = server_process_->line(); line && line->find("listen") != line->npos) {
-        return;
-      }
-      server_process_.reset();
-    }
-    FAIL() << "nghttpd does not listen; it is in the package nghttp2-server";
+    const int port = test::free_port();
+    server_process_.emplace(test::ChildProcess::run(
+        {"nghttpd", "-v", "--echo-upload", "-a", "127.0.0.1", std::to_string(port),
+         folder_.file("key.pem"), folder_.file("cert.pem")}));
+    spec_.url = fmt::format("https://127.0.0.1:{}/send", port);
+    const auto line = server_process_->line(std::chrono::seconds(60));
+    ASSERT_TRUE(line && line->find("listen") != line->npos)
+        << "nghttpd does not listen; it is in the package nghttp2-server";
   }
 
   test::TempDir folder_;

@@ -233,11 +233,10 @@ TEST_F(HttpCallsTest, ACompletionMayBeginTheNextCall) {
 }
 
 TEST_F(HttpCallsTest, AProxyOfTheEnvironmentIsUsed) {
-  ::unsetenv("no_proxy");
-  ::setenv("http_proxy", server_.url("").c_str(), 1);
+  const test::SetVariable without("no_proxy", std::nullopt);
+  const test::SetVariable proxy("http_proxy", server_.url(""));
   spec_.url = "http://semel.invalid/send";
   EXPECT_EQ(call().kind, Kind::kDone);
-  ::unsetenv("http_proxy");
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 1U);
   EXPECT_EQ(requests[0].target, "http://semel.invalid/send");

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -19,6 +18,7 @@
 #include "handlers/http/http_handler.h"
 #include "tests/support/builders.h"
 #include "tests/support/http_server.h"
+#include "tests/support/set_variable.h"
 
 namespace semel::handlers {
 
@@ -70,7 +70,6 @@ struct Call {
 class HttpCalls : public testing::Test {
  protected:
   HttpCalls() {
-    ::setenv("no_proxy", "127.0.0.1", 1);
     spec_.consumer = "emails";
     spec_.source = "queue";
     spec_.timeout = std::chrono::seconds(20);
@@ -112,6 +111,7 @@ class HttpCalls : public testing::Test {
     return call();
   }
 
+  const test::SetVariable no_proxy_{"no_proxy", "127.0.0.1"};
   test::HttpServer server_;
   core::HttpSpec spec_;
   RecordingGate gate_;
