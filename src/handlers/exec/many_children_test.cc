@@ -75,19 +75,23 @@ TEST(ManyChildren, AllRunAtOnceAndEachGetsItsOwn) {
 
 TEST(ManyChildren, AllTimeOutAtOnce) {
   auto spec = shell("trap '' TERM; sleep 600");
-  spec.timeout = spec.grace = std::chrono::milliseconds(500);
-  const auto handler = handler_of(spec);
-  const Calls calls = make_calls(kMany);
-  for (const auto& call : calls) call->begin(handler);
+  spec.grace = std::chrono::milliseconds(200);
   int started = 0;
-  for (const auto& call : calls) {
-    const Verdict verdict = *call->wait();
-    EXPECT_EQ(verdict.kind, Kind::kRetry);
-    if (verdict.code == reason::kHandlerTimeout) ++started;
+  // What a busy machine cannot start in its time is told so: then all of them get more.
+  for (spec.timeout = std::chrono::milliseconds(200);
+       started < kMany / 2 && spec.timeout < std::chrono::minutes(1); spec.timeout *= 2) {
+    started = 0;
+    const auto handler = handler_of(spec);
+    const Calls calls = make_calls(kMany);
+    for (const auto& call : calls) call->begin(handler);
+    for (const auto& call : calls) {
+      const Verdict verdict = *call->wait();
+      EXPECT_EQ(verdict.kind, Kind::kRetry);
+      if (verdict.code == reason::kHandlerTimeout) ++started;
+    }
+    EXPECT_FALSE(has_children());
   }
-  // On a machine that is too busy to start them in their time the rest is told so.
-  EXPECT_GT(started, 0);
-  EXPECT_FALSE(has_children());
+  EXPECT_GE(started, kMany / 2);
 }
 
 TEST(ManyChildren, AreStoppedFromManyThreads) {
@@ -147,23 +151,32 @@ TEST(ManyChildren, WithoutAnyRoomNoneIsToBlame) {
 }
 
 TEST(ManyChildren, DoNotWaitForRoomPastTheirTime) {
-  // The first holds the only room for longer than the second's time.
-  auto spec = shell("trap '' TERM; exec sleep 600");
-  spec.timeout = std::chrono::milliseconds(2'000);
-  spec.grace = std::chrono::milliseconds(5'000);
-  const auto handler = handler_of(spec);
+  const test::TempDir folder;
+  const std::string deaf = folder.file("deaf");
+  // The first holds the only room for as long as its handler lives: once it is deaf to SIGTERM.
+  auto spec = shell(fmt::format("trap '' TERM; : > {}; exec sleep 600", deaf));
+  spec.grace = std::chrono::minutes(10);
   constexpr int kRoomForOne = 9;
   const FewDescriptors few(kRoomForOne);
-  TestCall first;
-  TestCall second;
-  first.begin(handler);
-  second.begin(handler);
-  const Verdict late = *second.wait();
-  EXPECT_FALSE(first.answered());
-  EXPECT_EQ(late.code, "handler.exec.start");
-  EXPECT_FALSE(late.counted);
-  EXPECT_NE(late.reason.find("no room"), std::string::npos) << late.reason;
-  EXPECT_EQ(first.wait()->code, reason::kHandlerTimeout);
+  for (spec.timeout = std::chrono::milliseconds(200);; spec.timeout *= 2) {
+    auto handler = handler_of(spec);
+    TestCall first;
+    TestCall second;
+    first.begin(handler);
+    ASSERT_TRUE(
+        test::comes_true([&] { return first.answered() || ::access(deaf.c_str(), F_OK) == 0; }));
+    // On a busy machine its time may be over before.
+    if (first.answered() && spec.timeout < std::chrono::minutes(1)) continue;
+    second.begin(handler);
+    const Verdict late = *second.wait();
+    EXPECT_FALSE(first.answered());
+    EXPECT_EQ(late.code, "handler.exec.start");
+    EXPECT_FALSE(late.counted);
+    EXPECT_NE(late.reason.find("no room"), std::string::npos) << late.reason;
+    handler = nullptr;
+    EXPECT_TRUE(first.wait()->unknown);
+    return;
+  }
 }
 
 }  // namespace
