@@ -76,7 +76,10 @@ class MySqlPlace final : public StorePlace {
  public:
   enum class Flavour { kMariaDb, kMySql };
   MySqlPlace(const test::MySqlFamilyServer& server, Flavour flavour)
-      : flavour_(flavour), database_(server, make_tables), other_(database_.url()) {
+      : flavour_(flavour),
+        server_(server),
+        database_(server, make_tables),
+        other_(database_.url()) {
     other_.run("CREATE TABLE moved (micros BIGINT NOT NULL, since DATETIME(6) NOT NULL)");
     other_.run("INSERT INTO moved VALUES (0, NOW(6))");
   }
@@ -123,6 +126,7 @@ class MySqlPlace final : public StorePlace {
       std::this_thread::sleep_for(1ms);
     }
   }
+  bool somebody_waits() override { return server_.lock_waiters(database_.name()) > 0; }
   bool may_return_rows() override { return flavour_ == Flavour::kMariaDb; }
   std::vector<std::string> own_tables() override {
     std::vector<std::string> names;
@@ -141,6 +145,7 @@ class MySqlPlace final : public StorePlace {
   }
 
   Flavour flavour_;
+  const test::MySqlFamilyServer& server_;
   const test::PooledDatabase database_;
   OtherMySqlProgram other_;
   test::PassingClock clock_;

@@ -44,6 +44,8 @@ class StorePlace {
   // A process that had it open was killed: returns when the database has noticed. On one machine
   // that is at once; a server hears of it a moment later.
   virtual void notice_death(pid_t pid) { static_cast<void>(pid); }
+  // Whether a session waits for what another has locked. True at once where nobody can tell.
+  virtual bool somebody_waits() { return true; }
   // Runs SQL outside of every store, as another program would. Empty where there is no SQL.
   virtual std::function<Rows(const std::string& sql)> other_program() { return {}; }
   // Names of the store's own tables. Empty where there is no SQL.

@@ -41,6 +41,8 @@ class StrategyPlace {
   // transactions; there are the tables effect(name), taken(id UNIQUE) and ending(id), an insert
   // into which ends the transaction where a schema can do that, and else fails.
   virtual std::int64_t sql(const std::string& text) = 0;
+  // Whether a session waits for what another has locked. True at once where nobody can tell.
+  virtual bool somebody_waits() { return true; }
   // Where a person reads what was received.
   virtual std::string inbox() { return "semel_inbox"; }
 };

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/conformance/unit_test_base.h"
+#include "tests/support/waiting.h"
 
 namespace semel::conformance {
 namespace {
@@ -145,8 +146,7 @@ TEST_P(UnitStatementSuite, ALockOnANameEndsWithItsTransaction) {
       EXPECT_TRUE(over) << "it must wait for the first";
       EXPECT_EQ(report.missed.size(), committed ? 1U : 0U) << "and see what that did";
     });
-    while (!begun) std::this_thread::yield();
-    std::this_thread::sleep_for(100ms);
+    EXPECT_TRUE(test::comes_true([&] { return begun && place().somebody_waits(); }));
     finish_all(first);
     over = true;
     if (committed) commit(first);

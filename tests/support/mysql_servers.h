@@ -22,6 +22,8 @@ class MySqlFamilyServer : public DatabaseServer {
   std::string url(std::string_view database) const override;
   const std::string& socket() const noexcept { return address().socket; }
   std::string query(const std::string& database, const std::string& sql) const override;
+  // How many sessions of this database wait for another's row.
+  int lock_waiters(const std::string& database) const;
 
  protected:
   MySqlFamilyServer(std::string name, PlainUser user, Options options);

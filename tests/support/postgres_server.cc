@@ -81,6 +81,12 @@ std::string PostgresServer::query(const std::string& database, const std::string
   return rows_text(result.get());
 }
 
+int PostgresServer::lock_waiters(const std::string& database) const {
+  return std::stoi(query(database,
+                         "SELECT count(*) FROM pg_stat_activity WHERE datname = "
+                         "current_database() AND wait_event_type = 'Lock'"));
+}
+
 std::vector<std::string> PostgresServer::maker() const {
   return {programs() + "/initdb",
           "-D",

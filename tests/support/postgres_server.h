@@ -25,6 +25,8 @@ class PostgresServer final : public DatabaseServer {
 
   // Of a user that may do everything and has no password.
   std::string url(std::string_view database) const override;
+  // How many sessions of this database wait for another's lock.
+  int lock_waiters(const std::string& database) const;
   const std::string& socket_dir() const noexcept { return address().socket; }
   std::string query(const std::string& database, const std::string& sql) const override;
 

@@ -13,6 +13,7 @@
 #include "stores/mysql/url.h"
 #include "tests/support/builders.h"
 #include "tests/support/mysql_servers.h"
+#include "tests/support/waiting.h"
 
 namespace semel::mysql {
 namespace {
@@ -139,13 +140,10 @@ TEST_P(MySqlMigration, WaitsUntilNoOlderProcessWorksOnTheTables) {
   EXPECT_EQ(indexes(), "2");
   older.end();
   // The server frees the lock when it has seen that the session is gone.
-  for (int tries = 0; tries < 500; ++tries) {
-    if (sql("SELECT IS_FREE_LOCK(CONCAT('semel.instance.', LEFT(SHA1(DATABASE()), 16), '.', 7))") ==
-        "1") {
-      break;
-    }
-    std::this_thread::sleep_for(10ms);
-  }
+  EXPECT_TRUE(test::comes_true([&] {
+    return sql("SELECT IS_FREE_LOCK(CONCAT('semel.instance.', LEFT(SHA1(DATABASE()), 16), '.', "
+               "7))") == "1";
+  }));
   EXPECT_TRUE(open().has_value());
 }
 

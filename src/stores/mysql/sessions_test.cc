@@ -6,15 +6,11 @@
 #include <semel/unit_of_work.h>
 
 #include <future>
-#include <iterator>
 #include <ostream>
-#include <regex>
-#include <set>
-#include <sstream>
-#include <thread>
 
 #include "tests/support/builders.h"
 #include "tests/support/mysql_servers.h"
+#include "tests/support/waiting.h"
 
 namespace semel {
 namespace {
@@ -86,7 +82,7 @@ class MySqlSessions : public testing::TestWithParam<Served> {
   // Not begun again: what the store cannot solve itself is an error here.
   static Held claim_in_unit(Store& store, const Message& message) {
     UnitOptions options;
-    options.patience = 20s;
+    options.patience = 60s;
     const Message* const one = &message;
     auto unit = store.facets().transactional->begin(options).value();
     auto claims = unit->claim({&one, 1});
@@ -108,34 +104,9 @@ class MySqlSessions : public testing::TestWithParam<Served> {
     return std::holds_alternative<T>(claim);
   }
 
-  // How many sessions wait for another's lock. information_schema.innodb_trx has it too, but keeps
-  // an answer until nobody asked for a while: two tests that ask in turn would see an old one for
-  // ever.
-  int waiting() const {
-    std::istringstream sessions(
-        sql("SELECT id FROM information_schema.processlist WHERE db = DATABASE()"));
-    const std::set<std::string> here{std::istream_iterator<std::string>(sessions), {}};
-    std::string state = sql("SHOW ENGINE INNODB STATUS");
-    const std::string_view begin = "---TRANSACTION ";
-    int count = 0;
-    for (std::size_t at = state.find(begin); at != std::string::npos;) {
-      const std::size_t next = state.find(begin, at + 1);
-      const std::string one = state.substr(at, next - at);
-      std::smatch thread;
-      if (one.find("\nLOCK WAIT ") != std::string::npos &&
-          std::regex_search(one, thread, std::regex(" thread id ([0-9]+),"))) {
-        count += static_cast<int>(here.count(thread.str(1)));
-      }
-      at = next;
-    }
-    return count;
-  }
   void wait_for_waiters(int count) const {
-    const auto end = std::chrono::steady_clock::now() + 20s;
-    while (waiting() != count) {
-      ASSERT_LT(std::chrono::steady_clock::now(), end) << "they do not wait";
-      std::this_thread::sleep_for(1ms);
-    }
+    ASSERT_TRUE(test::comes_true([&] { return server_.lock_waiters(database_) == count; }))
+        << "they do not wait";
   }
 
   const test::MySqlFamilyServer& server_;
@@ -200,7 +171,7 @@ TEST_P(MySqlSessions, KeysBesideOneInAnothersHandsAreFree) {
   for (int i = 0; i < 20; ++i) {
     const Message beside = message("beside" + std::to_string(i));
     auto other = claiming(*second_, beside);
-    ASSERT_TRUE(ready(other, 30s)) << i;
+    ASSERT_TRUE(ready(other, 60s)) << i;
     Held held = other.get();
     ASSERT_TRUE(is<Acquired>(held.claim)) << i;
     held.complete();

@@ -15,9 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Far more than a sweep takes that waits for nobody.
-constexpr std::chrono::milliseconds kBusy = 40s;
-
 // Passes when it is looked at: what a budget buys is the same on any machine.
 class SteppingClock final : public Clock {
  public:
@@ -45,7 +42,6 @@ class MySqlSweep : public testing::TestWithParam<test::SharedMySqlServer> {
     MySqlOptions options;
     options.url = server().url(database_);
     options.environment = &environment_;
-    options.busy = kBusy;
     auto store = open_mysql(options);
     EXPECT_TRUE(store.has_value()) << store.error().message;
     return *std::move(store);
@@ -154,9 +150,8 @@ TEST_P(MySqlSweep, WhatOthersHaveInHandHoldsNobodyUp) {
       static_cast<std::uint32_t>(consumer_)));
   ASSERT_FALSE(other.run(Loss::kNothingDone).refused.has_value());
   add(1min, "n % 1000 = 1 AND n <> 4001");
-  const auto before = std::chrono::steady_clock::now();
+  // The other never lets its key go: a purge that waits for it is refused in the end.
   EXPECT_EQ(purge(*store_), 5000U);
-  EXPECT_LT(std::chrono::steady_clock::now() - before, kBusy / 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, MySqlSweep, testing::ValuesIn(test::shared_mysql_servers()),

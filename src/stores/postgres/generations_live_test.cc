@@ -14,6 +14,7 @@
 
 #include "stores/postgres/test_live_place.h"
 #include "tests/support/test_environment.h"
+#include "tests/support/waiting.h"
 
 namespace semel::postgres {
 namespace {
@@ -108,7 +109,10 @@ TEST_F(GenerationsLive, AUnitThatIsOpenWhileTheTtlChangesIsMet) {
     attach(*young, kTtl * 2);
     return claim(*young, m);
   });
-  std::this_thread::sleep_for(200ms);
+  EXPECT_TRUE(test::comes_true([&] {
+    return sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+               "wait_event_type = 'Lock'") != "0";
+  })) << "it does not wait for the first";
   first.complete();
   EXPECT_TRUE(is<Completed>(second.get()));
   EXPECT_EQ(twice(), "0");

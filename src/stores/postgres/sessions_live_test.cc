@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <future>
-#include <thread>
 
 #include "stores/postgres/test_live_place.h"
+#include "tests/support/waiting.h"
 
 namespace semel::postgres {
 namespace {
@@ -27,18 +27,14 @@ class SessionsLive : public LiveTest, public testing::WithParamInterface<const c
 
   // Returns when so many sessions wait for another's lock.
   void wait_for_waiters(int count) const {
-    const auto end = std::chrono::steady_clock::now() + 20s;
-    while (std::chrono::steady_clock::now() < end) {
-      const std::string waiting =
-          sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
-              "wait_event_type = 'Lock'");
-      if (waiting == std::to_string(count)) return;
-      std::this_thread::sleep_for(2ms);
-    }
-    FAIL() << "nobody waits";
+    const std::string waiting =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+        "wait_event_type = 'Lock'";
+    EXPECT_TRUE(test::comes_true([&] { return sql(waiting) == std::to_string(count); }))
+        << "nobody waits";
   }
   static std::future<Held> claiming(Store& store, const Message& message) {
-    return std::async(std::launch::async, [&] { return claim_in_unit(store, message, 20s); });
+    return std::async(std::launch::async, [&] { return claim_in_unit(store, message, 60s); });
   }
   static bool ready(std::future<Held>& one, milliseconds patience = 0ms) {
     return one.wait_for(patience) == std::future_status::ready;

@@ -5,9 +5,9 @@
 #include <semel/live_checks.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "stores/redis/test_place.h"
+#include "tests/support/waiting.h"
 
 namespace semel::redis {
 namespace {
@@ -75,9 +75,7 @@ TEST(RedisLiveChecks, TellOfReplicasThatNobodyWaitsFor) {
   const auto follows = [&] {
     return master.query("INFO replication").find("state=online") != std::string::npos;
   };
-  const auto until = std::chrono::steady_clock::now() + 30s;
-  while (!follows() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(20ms);
-  ASSERT_TRUE(follows());
+  ASSERT_TRUE(test::comes_true(follows));
   EXPECT_EQ(told_by(master).back(), "min-replicas-to-write = 0 !");
   master.query("CONFIG SET min-replicas-to-write 1");
   EXPECT_EQ(told_by(master).back(), "min-replicas-to-write = 1");

@@ -152,7 +152,7 @@ TEST_F(MovedSlot, WhatReachesBeyondItsKeysWaitsUntilItHasMoved) {
 TEST(RedisRouterConfirms, AWriteCountsWhenReplicasHaveIt) {
   const auto& cluster = RedisCluster::shared();
   const auto all = names(cluster.new_prefix(), 20);
-  Router one(routed(cluster, {}, {1, milliseconds(5'000)}));
+  Router one(routed(cluster, {}, {1, milliseconds(60'000)}));
   EXPECT_EQ(one.ask_all(sets(all, "1"), Loss::kInDoubt).size(), all.size());
   Router two(routed(cluster, {}, {2, milliseconds(50)}));
   const Error error = error_from([&] { two.ask_all(sets(all, "2"), Loss::kInDoubt); });

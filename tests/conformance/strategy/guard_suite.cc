@@ -3,11 +3,11 @@
 #include <semel/guard.h>
 
 #include <atomic>
-#include <chrono>
 #include <stdexcept>
 #include <thread>
 
 #include "tests/conformance/strategy/guard_steps.h"
+#include "tests/support/waiting.h"
 
 namespace semel::conformance {
 
@@ -150,7 +150,7 @@ TEST_P(GuardSuite, RaceOfTwoCallersAtEveryIsolationMakesOneEffect) {
       }
       other->run(outcome ? "COMMIT" : "ROLLBACK");
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_TRUE(test::comes_true([this] { return place_->somebody_waits(); }));
     run("COMMIT");
     twin.join();
     EXPECT_FALSE(done_twice);

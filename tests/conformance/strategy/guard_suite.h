@@ -39,6 +39,8 @@ class GuardPlace {
   virtual ~GuardPlace() = default;
   virtual std::unique_ptr<Caller> connect() = 0;
   virtual Result<std::unique_ptr<Store>> open() = 0;
+  // Whether a session waits for what another has locked.
+  virtual bool somebody_waits() = 0;
   // Whether at the stricter isolations the server may ask for the whole transaction once more.
   virtual bool may_ask_again() const { return false; }
 };

@@ -15,7 +15,7 @@ namespace {
 class MySqlPlace final : public StrategyPlace {
  public:
   explicit MySqlPlace(const test::MySqlFamilyServer& server)
-      : database_(server, open_at), other_program_(server, database_.name()) {
+      : server_(server), database_(server, open_at), other_program_(server, database_.name()) {
     sql("CREATE TABLE effect (name TEXT NOT NULL)");
     sql("CREATE TABLE taken (id BIGINT UNIQUE)");
     sql("CREATE TABLE ending (id BIGINT)");
@@ -40,10 +40,12 @@ class MySqlPlace final : public StrategyPlace {
     const std::scoped_lock lock(mutex_);
     return std::atoll(other_program_.ask(text).c_str());
   }
+  bool somebody_waits() override { return server_.lock_waiters(database_.name()) > 0; }
   std::string inbox() override { return "semel_messages_received"; }
 
  private:
   std::mutex mutex_;
+  const test::MySqlFamilyServer& server_;
   const test::PooledDatabase database_;
   MySqlCaller other_program_;
 };

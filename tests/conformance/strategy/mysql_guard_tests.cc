@@ -26,6 +26,7 @@ class MySqlGuardPlace final : public GuardPlace {
     options.url = url;
     return open_mysql(std::move(options));
   }
+  bool somebody_waits() override { return server_.lock_waiters(database_.name()) > 0; }
 
  private:
   const test::MySqlFamilyServer& server_;

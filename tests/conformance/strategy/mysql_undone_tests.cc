@@ -3,25 +3,28 @@
 #include <fmt/format.h>
 #include <semel/guard.h>
 
-#include <chrono>
+#include <functional>
 #include <stdexcept>
 #include <thread>
 
 #include "tests/conformance/strategy/mysql_caller.h"
+#include "tests/support/waiting.h"
 
 namespace semel::conformance {
 namespace {
 
-using namespace std::chrono_literals;
 using Kind = Outcome::Kind;
 
-class UndoneOnMySql : public GuardOnMySql {};
+class UndoneOnMySql : public GuardOnMySql {
+ protected:
+  bool somebody_waits() const { return server_.lock_waiters(database_) > 0; }
+};
 
 // Two rows, of which this one has the second and the other the first; each wants both. The
 // other has changed more: this one is undone.
 class Deadlock {
  public:
-  explicit Deadlock(MySqlCaller& other) {
+  Deadlock(MySqlCaller& other, const std::function<bool()>& waits) {
     other.run("START TRANSACTION");
     for (int i = 0; i < 50; ++i) {
       other.run(fmt::format("INSERT INTO stock VALUES ({}, 0)", 100 + i));
@@ -31,7 +34,7 @@ class Deadlock {
       EXPECT_EQ(other.refused("UPDATE stock SET amount = 0 WHERE item = 2"), 0U);
       other.run("ROLLBACK");
     });
-    std::this_thread::sleep_for(200ms);
+    EXPECT_TRUE(test::comes_true(waits));
   }
 
  private:
@@ -89,7 +92,7 @@ TEST_P(UndoneOnMySql, ADeadlockIsToldAsTheEndOfTheWholeTransaction) {
     run("INSERT INTO effect(name) VALUES ('the caller''s own')");
     run("UPDATE stock SET amount = 5 WHERE item = 2");
     {
-      const Deadlock deadlock(other_);
+      const Deadlock deadlock(other_, [this] { return somebody_waits(); });
       int ran = 0;
       expect_r208(guard.run_once("k", kBody, [&ran](Transaction& tx) {
         ++ran;
@@ -112,7 +115,7 @@ TEST_P(UndoneOnMySql, AfterADeadlockThatTheWorkHidNothingIsRecorded) {
     run("START TRANSACTION");
     run("UPDATE stock SET amount = 5 WHERE item = 2");
     {
-      const Deadlock deadlock(other_);
+      const Deadlock deadlock(other_, [this] { return somebody_waits(); });
       expect_r208(guard.run_once("k", kBody, [&] {
         EXPECT_EQ(caller_.refused("UPDATE stock SET amount = amount - 1 WHERE item = 1"), 1213U);
         return closes ? dead("never") : done();

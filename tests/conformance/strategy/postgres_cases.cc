@@ -44,6 +44,9 @@ class PostgresPlace final : public StrategyPlace {
     PQclear(result);
     return first;
   }
+  bool somebody_waits() override {
+    return test::PostgresServer::shared().lock_waiters(database_.name()) > 0;
+  }
   std::string inbox() override { return "semel.semel_messages_received"; }
 
  private:

@@ -54,6 +54,9 @@ class PostgresGuardPlace final : public GuardPlace {
     options.url = url;
     return open_postgres(std::move(options));
   }
+  bool somebody_waits() override {
+    return test::PostgresServer::shared().lock_waiters(database_.name()) > 0;
+  }
   bool may_ask_again() const override { return true; }
 
  private:

@@ -2,11 +2,12 @@
 // made, and the disk is full.
 #include <gtest/gtest.h>
 
-#include <thread>
+#include <memory>
 
 #include <semel/reason.h>
 #include <semel/sqlite.h>
 
+#include "stores/sqlite/store.h"
 #include "tests/conformance/strategy/strategy_fixture.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/unsynced_vfs.h"
@@ -21,7 +22,7 @@ using Settle = Outcome::Settle;
 class OnAFailingDisk : public StrategyFixture, public testing::WithParamInterface<StrategyKind> {
  protected:
   OnAFailingDisk() {
-    context_.claim.lease = std::chrono::milliseconds(300);
+    context_.claim.lease = kLease;
     context_.handler = PlainHandler([this](const Message& message, const Attempt&) {
       ++calls_[message.key().text];
       if (in_mid_call_) std::exchange(in_mid_call_, nullptr)();
@@ -35,7 +36,7 @@ class OnAFailingDisk : public StrategyFixture, public testing::WithParamInterfac
     SqliteOptions options;
     options.path = folder_.file("store.db");
     options.vfs = semel::test::UnsyncedVfs::name();
-    auto opened = open_sqlite(std::move(options));
+    auto opened = sqlite::open_store(std::move(options), clock_);
     ASSERT_TRUE(opened.has_value()) << opened.error().message;
     store_of_disk_ = *std::move(opened);
     context_.store = store_of_disk_.get();
@@ -48,13 +49,10 @@ class OnAFailingDisk : public StrategyFixture, public testing::WithParamInterfac
   }
   // Until the lease of who did not come to its end is over.
   Outcome handle_at_last(const std::string& key) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    Outcome outcome = handle(key);
-    while (outcome.kind == Kind::kBusy && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      outcome = handle(key);
-    }
-    return outcome;
+    const Outcome outcome = handle(key);
+    if (outcome.kind != Kind::kBusy) return outcome;
+    clock_->advance(kLease);
+    return handle(key);
   }
   void lose_power() { lost_ += disk_.cut_power(); }
   void power_again() {
@@ -63,6 +61,9 @@ class OnAFailingDisk : public StrategyFixture, public testing::WithParamInterfac
     open();
   }
 
+  static constexpr std::chrono::minutes kLease{1};
+  const std::shared_ptr<sqlite::MovedStoreClock> clock_ =
+      std::make_shared<sqlite::MovedStoreClock>();
   semel::test::TempDir folder_;
   semel::test::UnsyncedVfs disk_;
   std::unique_ptr<Store> store_of_disk_;

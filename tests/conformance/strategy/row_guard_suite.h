@@ -16,6 +16,7 @@
 #include "core/row_select.h"
 #include "handlers/sql/row_guards.h"
 #include "tests/conformance/strategy_suite.h"
+#include "tests/support/waiting.h"
 
 namespace semel::conformance {
 
@@ -117,6 +118,9 @@ class RowGuardSuite : public StrategySuite {
     const Finish end = test::completed(lease_);
     ASSERT_TRUE(unit->finish({&end, 1}).has_value());
     ASSERT_TRUE(unit->commit().has_value());
+  }
+  bool somebody_waits() {
+    return test::comes_true([this] { return place_->somebody_waits(); });
   }
   std::int64_t changes() { return place_->sql("SELECT SUM(n) FROM orders"); }
 

@@ -12,7 +12,6 @@ namespace semel::conformance {
 namespace {
 
 using Kind = Outcome::Kind;
-using std::chrono::milliseconds;
 
 TEST_P(PessimisticLockSuite, ARowThatIsDoneMakesADuplicateOfAnyKey) {
   place_->sql("INSERT INTO orders VALUES (1, 'NEW', 0, 0)");
@@ -69,7 +68,7 @@ TEST_P(PessimisticLockSuite, OneWhoWaitsForTheRowSeesItDone) {
     EXPECT_TRUE(over) << "it must wait for the row";
     return last(outcomes, "b").kind;
   });
-  std::this_thread::sleep_for(milliseconds(150));
+  EXPECT_TRUE(somebody_waits());
   over = true;
   commit(std::move(unit));
   EXPECT_EQ(waiting.get(), Kind::kDuplicate);
@@ -95,7 +94,7 @@ TEST_P(PessimisticLockSuite, RaceToMakeTheRowIsSeenByTheSecond) {
     EXPECT_TRUE(over) << "it must wait for what makes the row";
     return last(outcomes, "b").kind;
   });
-  std::this_thread::sleep_for(milliseconds(150));
+  EXPECT_TRUE(somebody_waits());
   over = true;
   may_end.set_value();
   EXPECT_EQ(last(ending.get(), "a").kind, Kind::kDone);
@@ -170,9 +169,9 @@ TEST_P(OptimisticLockSuite, RaceForOneVersionHasOneWinner) {
   // Its guard reads version 1, which is committed still, and its write waits for the row.
   auto ending = std::async(std::launch::async, [&] { return one(*strategy, about("late", 1)); });
   if (!inner_->traits().single_writer) {
-    EXPECT_EQ(begun.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    EXPECT_EQ(begun.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+    EXPECT_TRUE(somebody_waits());
   }
-  std::this_thread::sleep_for(milliseconds(150));
   commit(std::move(unit));
   const Outcome late = last(ending.get(), "late");
   if (inner_->traits().single_writer) {
