@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <string>
-#include <thread>
 
 #include <semel/memory.h>
 
@@ -18,6 +17,7 @@
 #include "tests/support/fault_store.h"
 #include "tests/support/memory_source.h"
 #include "tests/support/recording_observer.h"
+#include "tests/support/waiting.h"
 
 namespace semel::engine {
 namespace {
@@ -41,10 +41,7 @@ class HeldRoomTest : public testing::Test {
   }
 
   void wait_until_told() {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (observer_.notices().empty() && std::chrono::steady_clock::now() < until) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
+    EXPECT_TRUE(test::comes_true([&] { return !observer_.notices().empty(); }));
   }
 
   Ended run(PlainHandler handler) {

@@ -1,4 +1,5 @@
-// Files made to break the reader: each is an error, in time and without a crash.
+// Files made to break the reader: each is an error, without a crash. A reader that took more than
+// linear time of one would not come to an end within the test's own time.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -11,8 +12,6 @@
 
 namespace semel::config {
 namespace {
-
-constexpr std::chrono::seconds kLongEnough{30};
 
 LoadOptions no_env() {
   LoadOptions options;
@@ -29,9 +28,7 @@ std::string repeated(std::string_view text, std::size_t times) {
 
 // The code of its first error.
 std::string refused(const std::string& yaml) {
-  const auto begin = std::chrono::steady_clock::now();
   const auto loaded = load_text(yaml, "semel.yaml", no_env());
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, kLongEnough);
   EXPECT_FALSE(loaded.config);
   for (const auto& each : loaded.diagnostics) {
     if (each.severity == Diagnostic::Severity::kError) return each.code;
@@ -177,7 +174,6 @@ TEST(Hostile, RandomChangesNeverCrashOrHang) {
   ASSERT_TRUE(load_text(kGood, "semel.yaml", no_env()).config);
   std::mt19937_64 random(seed);
   std::size_t refusals = 0;
-  const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 3'000; ++i) {
     const auto text = mutated(random);
     const auto loaded = load_text(text, "semel.yaml", no_env());
@@ -189,7 +185,6 @@ TEST(Hostile, RandomChangesNeverCrashOrHang) {
     refusals += errors ? 1 : 0;
   }
   EXPECT_GT(refusals, 500U);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 }  // namespace

