@@ -222,13 +222,13 @@ TEST_P(HeldSuite, TheDescriptorTellsOfNewRows) {
   if (fd < 0) GTEST_SKIP() << "trait: it cannot tell";
   take();
   append({held_message({}, "one")});
-  EXPECT_TRUE(readable(fd, 10s));
+  EXPECT_TRUE(readable(fd, 60s));
   EXPECT_EQ(take().size(), 1U);
   EXPECT_FALSE(readable(fd, 0ms)) << "drained by take";
 
   const Message m = message("m-1");
   ASSERT_EQ(finish(test::retrying(acquire(m).lease, 0ms, &m)), Applied::kYes);
-  EXPECT_TRUE(readable(fd, 10s)) << "a retry is a row too";
+  EXPECT_TRUE(readable(fd, 60s)) << "a retry is a row too";
 }
 
 TEST_P(HeldSuite, AConsumersDescriptorIsDrainedByItsOwnTakesAlone) {
@@ -239,7 +239,7 @@ TEST_P(HeldSuite, AConsumersDescriptorIsDrainedByItsOwnTakesAlone) {
   take_for(other, 10, 1min);
   append({held_message({}, "one")});
   take_for(other, 10, 1min);
-  EXPECT_TRUE(readable(fd, 10s)) << "another consumer's take does not silence it";
+  EXPECT_TRUE(readable(fd, 60s)) << "another consumer's take does not silence it";
   EXPECT_EQ(take().size(), 1U);
   EXPECT_FALSE(readable(fd, 0ms));
 }
@@ -252,7 +252,7 @@ TEST_P(HeldSuite, TheDescriptorTellsOfRowsOfAnotherStore) {
   take();
   const HeldMessage one = held_message({}, "one");
   ASSERT_TRUE(other->facets().held->append(consumer(), {&one, 1}).has_value());
-  EXPECT_TRUE(readable(fd, 10s));
+  EXPECT_TRUE(readable(fd, 60s));
   EXPECT_EQ(take().size(), 1U);
 }
 

@@ -1,8 +1,10 @@
 // RabbitMQ joins the source suite, on a real broker; and what only a source of its kind does.
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <thread>
 
@@ -12,6 +14,7 @@
 #include "tests/support/server_address.h"
 #include "tests/support/tcp_proxy.h"
 #include "tests/support/tls.h"
+#include "tests/support/waiting.h"
 
 namespace semel::conformance {
 namespace {
@@ -28,7 +31,7 @@ core::RabbitmqSpec spec_for(const std::string& queue) {
 
 // Connects, and waits until what is there has come.
 void wait_until_it_has_come(Source& source) {
-  const auto end = std::chrono::steady_clock::now() + 10s;
+  const auto end = std::chrono::steady_clock::now() + 60s;
   for (bool told = false; std::chrono::steady_clock::now() < end;) {
     ASSERT_TRUE(source.receive({0, 1}).has_value());
     pollfd entry{source.wakeup().fd, POLLIN, 0};
@@ -75,31 +78,30 @@ INSTANTIATE_TEST_SUITE_P(Rabbitmq, SourceSuite,
 class Consumer : public Receiver {
  public:
   explicit Consumer(core::RabbitmqSpec spec)
-      : Receiver(rabbitmq::make_rabbitmq_source({std::move(spec), true}), 10s) {}
+      : Receiver(rabbitmq::make_rabbitmq_source({std::move(spec), true}), 60s) {}
 
   // What comes first, though no broker may have answered before.
   std::size_t come_after_all() {
-    const auto end = std::chrono::steady_clock::now() + 15s;
-    while (std::chrono::steady_clock::now() < end) {
+    std::size_t count = 0;
+    test::comes_true([&] {
       const auto received = source().receive({});
-      if (!received && received.error().kind == ErrorKind::kRejected) {
-        ADD_FAILURE() << received.error().message;
-        return 0;
-      }
-      if (received && !received->arrivals.empty()) return received->arrivals.size();
-      std::this_thread::sleep_for(20ms);
-    }
-    return 0;
+      const bool refused = !received && received.error().kind == ErrorKind::kRejected;
+      if (refused) ADD_FAILURE() << received.error().message;
+      if (received) count = received->arrivals.size();
+      return refused || count > 0;
+    });
+    return count;
   }
   // The first thing that goes wrong for good.
   Error failure_of() {
-    const auto end = std::chrono::steady_clock::now() + 15s;
-    while (std::chrono::steady_clock::now() < end) {
+    Error error;
+    test::comes_true([&] {
       const auto received = source().receive({});
-      if (!received && received.error().kind == ErrorKind::kRejected) return received.error();
-      std::this_thread::sleep_for(20ms);
-    }
-    return {};
+      if (received || received.error().kind != ErrorKind::kRejected) return false;
+      error = received.error();
+      return true;
+    });
+    return error;
   }
 };
 
@@ -125,7 +127,7 @@ TEST(RabbitmqSource, ASlowMessageKeepsNoPlaceButItsOwn) {
     consumer.settle(next);
   }
   consumer.settle(slow);
-  EXPECT_TRUE(consumer.source().close(5s).has_value());
+  EXPECT_TRUE(consumer.source().close(60s).has_value());
   EXPECT_EQ(RabbitmqServer::shared().depth(spec.queue), 0);
 }
 
@@ -134,8 +136,8 @@ TEST(RabbitmqSource, ThePrefetchIsTheMostThatIsOut) {
   spec.prefetch = 4;
   Consumer consumer(spec);
   EXPECT_EQ(consumer.receive(4).size(), 4U);
-  EXPECT_TRUE(consumer.receive(1, 1s).empty());
-  EXPECT_EQ(RabbitmqServer::shared().depth(spec.queue), 6);
+  EXPECT_EQ(RabbitmqServer::shared().depth(spec.queue), 6) << "they wait at the broker";
+  EXPECT_TRUE(consumer.receive(1, 50ms).empty());
 }
 
 // Put back, it would be dropped at last by a queue with a delivery limit.
@@ -148,27 +150,36 @@ TEST(RabbitmqSource, WhatIsReleasedIsNotCountedByTheBroker) {
     EXPECT_FALSE(find_header(taken[0].headers, "x-delivery-count").has_value()) << i;
     consumer.settle(taken, Settlement::Kind::kRelease);
   }
-  EXPECT_TRUE(consumer.source().close(5s).has_value());
+  EXPECT_TRUE(consumer.source().close(60s).has_value());
   Consumer next(spec);
   const auto again = next.receive(1);
   ASSERT_EQ(again.size(), 1U);
   EXPECT_EQ(find_header(again[0].headers, "x-delivery-count"), "1") << "by the close";
 }
 
+// The broker hangs up on a client that keeps silent for longer than its heartbeat, and not on a
+// source from which nobody receives. A machine that stands still as long silences a source too: one
+// of some tries is enough.
 TEST(RabbitmqSource, HeartbeatsAreKeptThoughNobodyReceives) {
-  auto spec = spec_for(queue_of(4));
-  spec.heartbeat = 3s;
-  Consumer consumer(spec);
-  const auto first = consumer.receive(2);
-  ASSERT_EQ(first.size(), 2U);
-  std::this_thread::sleep_for(8s);
-  consumer.settle(first);
-  const auto rest = consumer.receive(2);
-  ASSERT_EQ(rest.size(), 2U);
-  EXPECT_EQ(rest[0].tag.generation, first[0].tag.generation) << "the same connection";
-  consumer.settle(rest);
-  EXPECT_TRUE(consumer.source().close(5s).has_value());
-  EXPECT_EQ(RabbitmqServer::shared().depth(spec.queue), 0);
+  constexpr std::chrono::seconds kHeartbeat{1};
+  constexpr int kTries = 5;
+  for (int tries = 0; tries < kTries; ++tries) {
+    auto spec = spec_for(queue_of(4));
+    spec.heartbeat = kHeartbeat;
+    Consumer consumer(spec);
+    const auto first = consumer.receive(2);
+    ASSERT_EQ(first.size(), 2U);
+    ASSERT_TRUE(RabbitmqServer::shared().hangs_up_on_the_silent(kHeartbeat));
+    consumer.settle(first);
+    const auto rest = consumer.receive(2);
+    ASSERT_EQ(rest.size(), 2U);
+    if (rest[0].tag.generation != first[0].tag.generation) continue;
+    consumer.settle(rest);
+    EXPECT_TRUE(consumer.source().close(60s).has_value());
+    EXPECT_EQ(RabbitmqServer::shared().depth(spec.queue), 0);
+    return;
+  }
+  FAIL() << "never the same connection";
 }
 
 TEST(RabbitmqSource, AMessageBringsItsPropertiesAndItsHeaders) {
@@ -200,18 +211,50 @@ TEST(RabbitmqSource, AStreamIsRefused) {
   server.delete_queue(queue);
 }
 
+// A broker that takes connections and says nothing.
+class DeafBroker {
+ public:
+  core::RabbitmqSpec spec() const {
+    auto spec = spec_for("any");
+    spec.address.nodes = {{"127.0.0.1", static_cast<unsigned>(listener_.port)}};
+    return spec;
+  }
+  // Returns when a client has begun its login.
+  void wait_for_login() {
+    client_ = system::Descriptor(::accept(listener_.fd.get(), nullptr, nullptr));
+    pollfd begun{client_.get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&begun, 1, 60'000), 1);
+  }
+  // Whether that client still waits for an answer.
+  bool is_waited_for() const {
+    std::array<char, 64> said{};
+    ssize_t got = 0;
+    while ((got = ::recv(client_.get(), said.data(), said.size(), MSG_DONTWAIT)) > 0) {
+    }
+    return got < 0;
+  }
+
+ private:
+  test::OwnListener listener_ = test::own_listener();
+  system::Descriptor client_;
+};
+
+// Where a login that began before it is still open when the close returns, the close has not waited
+// for its own. A machine that stands still for longer than a login may take proves nothing.
 TEST(RabbitmqSource, ABrokerThatDoesNotAnswerKeepsNoCloseWaiting) {
-  // A listener that takes connections and says nothing.
-  const int port = test::free_port();
-  const auto deaf = test::listener_at(port);
-  ASSERT_TRUE(deaf.valid());
-  auto spec = spec_for("any");
-  spec.address.nodes = {{"127.0.0.1", static_cast<unsigned>(port)}};
-  Consumer consumer(spec);
-  EXPECT_TRUE(consumer.receive(1, 300ms).empty());
-  const auto before = std::chrono::steady_clock::now();
-  (void)consumer.source().close(500ms);
-  EXPECT_LT(std::chrono::steady_clock::now() - before, 4s) << "the login has five seconds";
+  constexpr int kTries = 5;
+  bool waited_for = false;
+  for (int tries = 0; tries < kTries && !waited_for; ++tries) {
+    DeafBroker before, deaf;
+    Consumer longer(before.spec()), closed(deaf.spec());
+    EXPECT_TRUE(longer.receive(1, 1ms).empty());
+    before.wait_for_login();
+    EXPECT_TRUE(closed.receive(1, 1ms).empty());
+    deaf.wait_for_login();
+    (void)closed.source().close(100ms);
+    waited_for = before.is_waited_for();
+  }
+  EXPECT_TRUE(waited_for) << "the close waits for as long as the login may take";
 }
 
 // One test: it has a broker of its own.
@@ -256,7 +299,7 @@ TEST(RabbitmqTls, MessagesComeWhereTheCertificateIsGoodAndNowhereElse) {
   ASSERT_EQ(arrivals.size(), 2U);
   EXPECT_EQ(arrivals[1].payload.size(), 300'000U);
   consumer.settle(arrivals);
-  EXPECT_TRUE(consumer.source().close(5s).has_value());
+  EXPECT_TRUE(consumer.source().close(60s).has_value());
   EXPECT_EQ(server.depth(queue), 0);
 }
 

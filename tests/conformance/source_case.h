@@ -62,7 +62,7 @@ class SourceSuite : public testing::TestWithParam<SourceCase> {
   // Receives until `count` arrivals are there, waiting as an engine waits; fewer when it takes too
   // long.
   std::vector<Arrival> receive(std::size_t count, const ReceiveLimits& limits = {},
-                               milliseconds patience = 10s);
+                               milliseconds patience = 60s);
   // What is there at once, and a little later.
   std::vector<Arrival> receive_whatever();
   void settle(const std::vector<Arrival>& arrivals, Settlement::Kind kind = Settlement::Kind::kAck,

@@ -11,7 +11,6 @@
 #include <functional>
 #include <memory>
 #include <stdexcept>
-#include <thread>
 
 #include "tests/support/waiting.h"
 
@@ -349,6 +348,15 @@ std::int64_t KafkaServer::end_of(const std::string& topic, int partition) const 
   return high;
 }
 
+int KafkaServer::members(const std::string& group) const {
+  const auto handle = client(RD_KAFKA_CONSUMER, brokers(), {});
+  const struct rd_kafka_group_list* told = nullptr;
+  check(rd_kafka_list_groups(handle.get(), group.c_str(), &told, kBrokerPatience), "groups");
+  const int count = told->group_cnt == 0 ? 0 : told->groups[0].member_cnt;
+  rd_kafka_group_list_destroy(told);
+  return count;
+}
+
 void KafkaServer::reset_offsets(const std::string& group, const std::string& topic,
                                 int partitions) const {
   const auto handle = client(RD_KAFKA_CONSUMER, brokers(), group);
@@ -358,11 +366,10 @@ void KafkaServer::reset_offsets(const std::string& group, const std::string& top
   }
   // The members of a moment ago may still be on their way out.
   rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
-  for (int i = 0; i < 50; ++i) {
+  comes_true([&] {
     code = rd_kafka_commit(handle.get(), list.get(), 0);
-    if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return;
-    std::this_thread::sleep_for(milliseconds(200));
-  }
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR;
+  });
   check(code, "reset");
 }
 

@@ -69,6 +69,8 @@ class KafkaServer final : public DatabaseServer {
   // The group's next offset; -1 where it has none. And how many records the partition has.
   std::int64_t committed(const std::string& group, const std::string& topic, int partition) const;
   std::int64_t end_of(const std::string& topic, int partition) const;
+  // How many members the group has, as its broker counts them.
+  int members(const std::string& group) const;
   // As the tool does for a group without members.
   void reset_offsets(const std::string& group, const std::string& topic, int partitions) const;
 

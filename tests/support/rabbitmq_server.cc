@@ -4,8 +4,11 @@
 #include <amqp_framing.h>
 #include <amqp_tcp_socket.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -32,7 +35,8 @@ struct AmqpDestroyed {
 // A connection as owner, with its one channel open.
 class AmqpSession {
  public:
-  explicit AmqpSession(int port) : connection_(amqp_new_connection()) {
+  explicit AmqpSession(int port, std::chrono::seconds heartbeat = {})
+      : connection_(amqp_new_connection()) {
     amqp_socket_t* const socket = amqp_tcp_socket_new(get());
     const timeval patience{60, 0};
     amqp_set_handshake_timeout(get(), &patience);
@@ -40,7 +44,9 @@ class AmqpSession {
     if (amqp_socket_open_noblock(socket, "127.0.0.1", port, &patience) != AMQP_STATUS_OK) {
       throw std::runtime_error("no RabbitMQ answers");
     }
-    check(amqp_login(get(), "/", 0, 131'072, 0, AMQP_SASL_METHOD_PLAIN, "owner", "right"), "login");
+    check(amqp_login(get(), "/", 0, 131'072, static_cast<int>(heartbeat.count()),
+                     AMQP_SASL_METHOD_PLAIN, "owner", "right"),
+          "login");
     amqp_channel_open(get(), kOneChannel);
     check_last("channel");
   }
@@ -284,6 +290,16 @@ std::vector<RabbitmqServer::Post> RabbitmqServer::take_all(const std::string& qu
     posts.push_back(post_of(message));
     amqp_destroy_message(&message);
     amqp_maybe_release_buffers(session.get());
+  }
+}
+
+bool RabbitmqServer::hangs_up_on_the_silent(std::chrono::seconds heartbeat) const {
+  constexpr int kPatienceMs = 60'000;
+  const AmqpSession session(port(), heartbeat);
+  std::array<char, 4096> heard{};
+  for (pollfd says{amqp_get_sockfd(session.get()), POLLIN, 0};;) {
+    if (::poll(&says, 1, kPatienceMs) != 1) return false;
+    if (::recv(says.fd, heard.data(), heard.size(), 0) <= 0) return true;
   }
 }
 

@@ -2,6 +2,7 @@
 // to it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -72,6 +73,10 @@ class RabbitmqServer final : public DatabaseServer {
 
   // All that is ready in it, in its order, and gone from it then.
   std::vector<Post> take_all(const std::string& queue) const;
+
+  // Returns when the broker has hung up on a client that agreed on this heartbeat and keeps silent.
+  // False where it takes too long.
+  bool hangs_up_on_the_silent(std::chrono::seconds heartbeat) const;
 
   // rabbitmqctl, which takes a second; what it says.
   std::string ctl(const std::vector<std::string>& words) const;
