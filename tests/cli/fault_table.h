@@ -34,11 +34,8 @@ class FaultTable : public testing::TestWithParam<Column> {
  protected:
   using Answer = Gateway::Answer;
 
-  explicit FaultTable(std::string_view source = "queue: {}",
-                      Gateway::Clock::duration remembers = Gateway::Clock::duration::max(),
-                      std::string_view lease = "20s")
-      : gateway_(GetParam() == Column::kFence ? Gateway::Keys::kHonoured : Gateway::Keys::kIgnored,
-                 remembers),
+  explicit FaultTable(std::string_view source = "queue: {}", std::string_view lease = "20s")
+      : gateway_(GetParam() == Column::kFence ? Gateway::Keys::kHonoured : Gateway::Keys::kIgnored),
         scene_(consumer(source, lease)) {}
 
   std::string consumer(std::string_view source, std::string_view lease) const {

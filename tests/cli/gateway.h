@@ -1,10 +1,10 @@
 // A service that is paid for each call: what counts effects where no record can reach.
 #pragma once
 
-#include <chrono>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -15,8 +15,6 @@ namespace semel::test {
 // Does its work for each call to /charge, unless it honours keys and remembers this one.
 class Gateway {
  public:
-  using Clock = std::chrono::steady_clock;
-
   enum class Keys { kHonoured, kIgnored };
   enum class Answer {
     kCharged,   // the work is done, and said to be
@@ -31,8 +29,7 @@ class Gateway {
     kDeclined,  // 422
   };
 
-  explicit Gateway(Keys keys = Keys::kHonoured, Clock::duration remembers = Clock::duration::max())
-      : keys_(keys), remembers_(remembers) {
+  explicit Gateway(Keys keys = Keys::kHonoured) : keys_(keys) {
     server_.on("/charge",
                [this](const HttpRequest& request, std::size_t) { return answer(request); });
   }
@@ -58,9 +55,10 @@ class Gateway {
     for (const auto& [key, times] : effects_of_) all += times;
     return all;
   }
-  bool remembers(const std::string& key) const {
+  // All keys, as a service does after a while.
+  void forget() {
     const std::scoped_lock lock(mutex_);
-    return knows("\"" + key + "\"");
+    done_.clear();
   }
   // Of the newest call.
   std::string header(std::string_view name) const { return server_.requests().back().header(name); }
@@ -70,10 +68,6 @@ class Gateway {
     const std::scoped_lock lock(mutex_);
     const auto found = counts.find("\"" + key + "\"");
     return found == counts.end() ? 0 : found->second;
-  }
-  bool knows(const std::string& key) const {
-    const auto found = done_.find(key);
-    return found != done_.end() && Clock::now() - found->second < remembers_;
   }
 
   HttpReply answer(const HttpRequest& request) {
@@ -100,9 +94,9 @@ class Gateway {
       default:
         break;
     }
-    if (keys_ == Keys::kIgnored || !knows(key)) {
+    if (keys_ == Keys::kIgnored || !done_.contains(key)) {
       ++effects_of_[key];
-      done_.insert_or_assign(key, Clock::now());
+      done_.insert(key);
     }
     HttpReply charged = reply(200, "charged");
     if (answer == Answer::kHeld) charged.after_requests = kUntilReleased;
@@ -115,13 +109,12 @@ class Gateway {
   static constexpr std::size_t kUntilReleased = 1'000'000;
 
   const Keys keys_;
-  const Clock::duration remembers_;
   mutable std::mutex mutex_;
   std::deque<Answer> next_;
   int calls_ = 0;
   std::map<std::string, int> calls_of_;
   std::map<std::string, int> effects_of_;
-  std::map<std::string, Clock::time_point> done_;
+  std::set<std::string> done_;
   HttpServer server_;
 };
 

@@ -18,9 +18,9 @@ namespace {
 constexpr std::string_view kConsumer = R"(
     source: {{ queue: {{}} }}
     key: json:/id
-    dedup: {{ lease: 20s }}
+    dedup: {{ lease: 60s }}
     retry: {{ attempts: 5, backoff: 10ms..100ms }}
-    handler: {{ http: {{ url: "{}", timeout: 10s }} }}
+    handler: {{ http: {{ url: "{}", timeout: 60s }} }}
 )";
 
 class HttpProgramTest : public testing::Test {

@@ -6,7 +6,6 @@
 #include <csignal>
 #include <set>
 #include <string>
-#include <thread>
 
 #include "tests/cli/kafka_scene.h"
 #include "tests/support/kafka_records.h"
@@ -28,10 +27,13 @@ std::string grave(const std::string& brokers, const std::string& topic) {
       brokers, topic);
 }
 
-// Payments that have no amount, and one that has no key.
-void produce_dead(const KafkaScene& scene) {
-  std::vector<std::string> values{R"({"account":1,"amount":1})"};
-  for (int i = 1; i < kDead; ++i) values.push_back(fmt::format(R"({{"id":"dead-{}"}})", i));
+// Payments that have no amount, and the first one has no key.
+void produce_dead(const KafkaScene& scene, int first = 0, int count = kDead) {
+  std::vector<std::string> values;
+  for (int i = first; i < first + count; ++i) {
+    values.push_back(i == 0 ? R"({"account":1,"amount":1})"
+                            : fmt::format(R"({{"id":"dead-{}"}})", i));
+  }
   scene.server().produce_values(scene.topic(), values);
 }
 
@@ -82,16 +84,19 @@ TEST_P(KafkaDeadLetters, HoweverOftenTheRunIsKilledNoneIsMissing) {
   KafkaScene scene(GetParam(), server,
                    {.properties = "session.timeout.ms: 1500, heartbeat.interval.ms: 300",
                     .others = grave(server.brokers(), topic)});
-  scene.produce(500);
-  produce_dead(scene);
-  int killed = 0;
-  for (int i = 0; i < 5; ++i) {
+  constexpr int kKills = 5;
+  const auto dead = [&] {
+    return scene.semel({"dlq", "list", "-o", "json"}).out.find("dead-") != std::string::npos;
+  };
+  for (int i = 0; i < kKills; ++i) {
+    const auto before = scene.sum();
+    scene.produce(100);
+    produce_dead(scene, i * kDead / kKills, kDead / kKills);
     Program runner({"run", scene.config(), "-q"});
-    std::this_thread::sleep_for(std::chrono::milliseconds(400 + 200 * i));
+    ASSERT_TRUE(comes_true([&] { return scene.sum() > before && dead(); })) << runner.err();
     runner.signal(SIGKILL);
-    if (runner.wait().signal == SIGKILL) ++killed;
+    EXPECT_EQ(runner.wait().signal, SIGKILL) << "the fault must have fired";
   }
-  EXPECT_GT(killed, 0) << "the fault must have fired";
   const Ran ran = scene.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   scene.expect_each_once();

@@ -1,6 +1,7 @@
 #include "tests/cli/payments.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +15,8 @@
 
 namespace semel::test {
 
-Payments make_payments(std::size_t count, std::size_t reused, std::uint64_t seed) {
+Payments make_payments(std::size_t count, std::size_t reused, std::uint64_t seed,
+                       std::size_t first) {
   std::mt19937_64 random(seed);
   std::vector<std::pair<double, std::string>> order;
   std::uniform_real_distribution<double> later(0.5, static_cast<double>(count) / 10 + 1);
@@ -23,7 +25,7 @@ Payments make_payments(std::size_t count, std::size_t reused, std::uint64_t seed
   for (std::size_t i = 0; i < count; ++i) {
     const int account = 1 + static_cast<int>(i % 100);
     const int amount = 1 + static_cast<int>(random() % 1'000);
-    const std::string id = fmt::format("pay-{}", i);
+    const std::string id = fmt::format("pay-{}", first + i);
     const double at = static_cast<double>(i);
     order.emplace_back(at, payment(id, account, amount));
     made.sum += amount;
@@ -37,19 +39,30 @@ Payments make_payments(std::size_t count, std::size_t reused, std::uint64_t seed
   return made;
 }
 
-int kill_runs(const std::string& config, const Payments& made, int kills, std::uint64_t seed,
-              const std::function<std::int64_t()>& sum) {
+KilledRuns kill_runs(const std::string& config, const std::string& file, std::size_t each,
+                     std::size_t reused, int kills, std::uint64_t seed,
+                     const std::function<std::int64_t()>& sum) {
   std::mt19937_64 random(seed);
-  int killed = 0;
-  for (int i = 0; i < kills; ++i) {
-    const std::int64_t goal = i == 0 ? 0 : sum() + made.sum / (kills + 2);
-    Program runner({"run", config, "--once", "-q"});
-    while (runner.runs() && sum() < goal) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % (i == 0 ? 30'000 : 3'000)));
+  KilledRuns all;
+  const int most = 10 * kills;
+  for (int killed = 0; all.in_mid_work < kills && killed < most; ++killed) {
+    const Payments more =
+        make_payments(each, reused, random(), each * static_cast<std::size_t>(killed));
+    append_file(file, more.lines);
+    all.sum += more.sum;
+    all.deliveries += more.deliveries;
+    all.reused += reused;
+    const std::int64_t before = sum();
+    Program runner({"run", config, "-q"});
+    const bool begins = killed == 0;
+    EXPECT_TRUE(begins || comes_true([&] { return sum() > before; })) << runner.err();
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % (begins ? 30'000 : 3'000)));
     runner.signal(SIGKILL);
-    if (runner.wait().signal == SIGKILL) ++killed;
+    EXPECT_EQ(runner.wait().signal, SIGKILL) << runner.err();
+    if (sum() < all.sum) ++all.in_mid_work;
   }
-  return killed;
+  EXPECT_EQ(all.in_mid_work, kills) << "the kills come too late";
+  return all;
 }
 
 }  // namespace semel::test

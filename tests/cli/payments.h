@@ -15,13 +15,24 @@ struct Payments {
 };
 
 // Each payment once, every eighth or so once more, and `reused` keys once more with another body.
-// The first one under a key always comes first. Accounts are 1 to 100.
-Payments make_payments(std::size_t count, std::size_t reused, std::uint64_t seed);
+// The first one under a key always comes first. Accounts are 1 to 100. `first`: number of the first
+// payment.
+Payments make_payments(std::size_t count, std::size_t reused, std::uint64_t seed,
+                       std::size_t first = 0);
 
-// Starts a run to the end of `made` again and again, and kills it: as it begins, then each time
-// when it got some way, at no certain place of a batch. `sum`: of what is paid so far. How many of
-// `kills` hit: on a busy machine a run may be through before its progress is seen.
-int kill_runs(const std::string& config, const Payments& made, int kills, std::uint64_t seed,
-              const std::function<std::int64_t()>& sum);
+// What the runs that were killed had to do.
+struct KilledRuns {
+  std::int64_t sum = 0;
+  std::size_t deliveries = 0;
+  std::size_t reused = 0;
+  int in_mid_work = 0;  // kills that came before all was done
+};
+// Adds payments to the file, starts a run and kills it: as it begins, then each time when it got
+// some way, at no certain place of a batch. Goes on until `kills` of them were in mid-work: a kill
+// that comes too late, as on a busy machine, is made up for. `each`, `reused`: of what is added.
+// `sum`: of what is paid so far.
+KilledRuns kill_runs(const std::string& config, const std::string& file, std::size_t each,
+                     std::size_t reused, int kills, std::uint64_t seed,
+                     const std::function<std::int64_t()>& sum);
 
 }  // namespace semel::test

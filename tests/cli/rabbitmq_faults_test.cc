@@ -6,7 +6,6 @@
 #include <csignal>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "tests/cli/rabbitmq_scene.h"
 
@@ -23,6 +22,9 @@ RabbitmqServer& own_broker() {
   return server;
 }
 
+// So often a run asks a broker that is away before it is looked at what it said of it.
+constexpr int kAskedOfRabbitmq = 3;
+
 TEST(RabbitmqBroker, ThatIsAwayIsSaidOnceAndWaitedFor) {
   RabbitmqServer& server = own_broker();
   RabbitmqScene scene(server);
@@ -32,7 +34,7 @@ TEST(RabbitmqBroker, ThatIsAwayIsSaidOnceAndWaitedFor) {
   server.stop();
   Program runner({"run", scene.config()});
   EXPECT_TRUE(tells(runner, "R310"));
-  std::this_thread::sleep_for(seconds(2));
+  EXPECT_TRUE(turn_away(server.port(), kAskedOfRabbitmq)) << "it asks again";
   EXPECT_EQ(count_of(runner.err(), "R310]"), 1U) << runner.err();
   server.start();
   EXPECT_TRUE(comes_true([&] { return scene.all_done(); }, seconds(60))) << runner.err();
@@ -63,9 +65,13 @@ TEST(RabbitmqBroker, ThatClosesTheConnectionIsAskedAgain) {
 TEST(RabbitmqBroker, ThatLosesPatienceIsToldOfAndTheMessageIsDoneOnce) {
   RabbitmqScene scene(own_broker(), {.more = "    timeout: 60s\n", .slow = true});
   scene.server().publish_bodies(scene.queue(), {payment("a", 1, 1)});
-  Program runner(
-      {"run", scene.config(), "--set", "consumers[0].handler.exec.command=[sleep, '6']"});
+  const TempDir folder;
+  const std::string waits =
+      fmt::format("cat > /dev/null; while [ ! -e {} ]; do sleep 0.05; done", folder.file("go"));
+  Program runner({"run", scene.config(), "--set",
+                  fmt::format("consumers[0].handler.exec.command=[sh, -c, '{}']", waits)});
   EXPECT_TRUE(tells(runner, "consumer_timeout")) << runner.err();
+  write_file(folder.file("go"), "");
   EXPECT_TRUE(comes_true(
       [&] {
         return json_at(scene.semel({"records", "show", "a", "-o", "json"}).out,

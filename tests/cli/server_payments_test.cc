@@ -99,17 +99,16 @@ TEST_P(ServerPayments, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
   const ServerScene scene(GetParam().kind, consumer("{ file: { path: in.jsonl } }"));
   scene.sql(kPaidTable);
   const std::uint64_t seed = new_seed();
-  const Payments made = make_payments(server_run_size().payments, server_run_size().reused, seed);
-  write_file(scene.file("in.jsonl"), made.lines);
   ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
-  const int killed =
-      kill_runs(scene.config(), made, server_run_size().kills, seed, [&] { return scene.sum(); });
-  EXPECT_GE(killed, 1) << "the kills did not hit";
+  const auto parts = static_cast<std::size_t>(server_run_size().kills);
+  const KilledRuns made = kill_runs(
+      scene.config(), scene.file("in.jsonl"), server_run_size().payments / parts,
+      server_run_size().reused / parts, server_run_size().kills, seed, [&] { return scene.sum(); });
   const Ran last = scene.semel({"run", "--once", "-q"});
   EXPECT_EQ(last.code, 0) << last.err;
   EXPECT_EQ(last.out, "");
   EXPECT_EQ(scene.sum(), made.sum);
-  EXPECT_EQ(conflicts(scene), std::to_string(server_run_size().reused));
+  EXPECT_EQ(conflicts(scene), std::to_string(made.reused));
 
   const Ran again =
       scene.semel({"run", "--once", "-o", "json", "--set", "consumers[0].source.file.from=start"});
