@@ -12,7 +12,6 @@
 #include "tests/chaos/commit_fault.h"
 #include "tests/chaos/scene.h"
 #include "tests/support/builders.h"
-#include "tests/support/test_environment.h"
 #include "tests/support/waiting.h"
 
 namespace semel::test {
@@ -60,9 +59,6 @@ Claimed worked(Store& store, const Message& message) {
 
 TEST(CommitDoubt, EffectsHappenOnceAndTheNextClaimTellsWhether) {
   using Then = TcpProxy::Then;
-  const std::uint64_t seed = test_seed();
-  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
-  SeededRandom random(seed);
   const int doubts = static_cast<int>(24 * soak_factor());
   TcpProxy proxy(shared_server().port());
   const auto database = make_database_on_shared(proxy.port());
@@ -75,7 +71,7 @@ TEST(CommitDoubt, EffectsHappenOnceAndTheNextClaimTellsWhether) {
     const Message m = make_message(consumer, name);
     proxy.cut_all();
     constexpr Then kThens[] = {Then::kWithhold, Then::kLose, Then::kCut};
-    const Then then = kThens[random.below(std::size(kThens))];
+    const Then then = kThens[static_cast<std::size_t>(round) % std::size(kThens)];
     const CommitFault fault(proxy, then);
     Claimed held = worked(*store, m);
     ASSERT_TRUE(held.acquired());

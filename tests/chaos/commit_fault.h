@@ -1,12 +1,11 @@
 // CommitFault: what happens to the next commit that a proxy hears of.
 #pragma once
 
-#include <chrono>
-#include <thread>
 #include <vector>
 
 #include "tests/chaos/server_under_test.h"
 #include "tests/support/tcp_proxy.h"
+#include "tests/support/waiting.h"
 
 namespace semel::test {
 
@@ -26,11 +25,7 @@ class CommitFault {
   }
   // False where it took too long.
   bool wait_fired() const {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (fired() == 0 && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return fired() > 0;
+    return comes_true([this] { return fired() > 0; });
   }
 
  private:

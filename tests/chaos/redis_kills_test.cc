@@ -104,20 +104,25 @@ class RedisForgets : public testing::Test {
     scene.write_lines(scene.file("messages"), ids(kLines));
     const auto settings =
         plain(folder_, {"source=file", "from=start", "file=" + scene.file("messages"), "batch=20",
-                        "lease=2s", "slow=300"});
-    std::size_t times = 0;
+                        "lease=2s", "slow=300", "hold=" + ids(kLines).back(),
+                        "hold_file=" + scene.file("go")});
     ChildProcess worker = scene.start(settings);
     // One that cannot have its store at its start says so and ends.
-    while (ledger().balance().keys == 0 && !worker.wait(milliseconds(5))) {
-    }
-    for (; times < 10'000; ++times) {
-      if (worker.wait(milliseconds(20))) break;
+    ASSERT_TRUE(comes_true([&] { return ledger().balance().keys > 0; }));
+    // Its last line waits until there was enough of it.
+    constexpr std::size_t kEnough = 10;
+    std::size_t times = 0;
+    bool at_last_line = false;
+    while (times < kEnough || !at_last_line) {
+      ASSERT_FALSE(worker.wait(milliseconds(0)));
+      if (worker.line(milliseconds(20)) == "holding") at_last_line = true;
       what();
+      ++times;
     }
+    write_file(scene.file("go"), {});
     const auto ended = worker.wait();
     ASSERT_TRUE(ended);
     EXPECT_EQ(ended->code, 0);
-    EXPECT_GE(times, 10U) << "it was over too soon";
     const auto balance = ledger().balance();
     EXPECT_EQ(balance.keys, kLines) << "lost";
     fmt::print("{} times: of {} effects {} came again\n", times, kLines,

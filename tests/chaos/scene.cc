@@ -84,9 +84,14 @@ void Scene::send(const std::vector<std::string>& ids) {
 }
 
 void Scene::write_lines(const std::string& path, const std::vector<std::string>& ids) {
+  write_file(path, {});
+  add_lines(path, ids);
+}
+
+void Scene::add_lines(const std::string& path, const std::vector<std::string>& ids) const {
   std::string text;
   for (const std::string& id : ids) text += payload_of(id) + "\n";
-  write_file(path, text);
+  append_file(path, text);
 }
 
 ChildProcess Scene::start(std::vector<std::string> settings, const std::string& failpoint) const {
@@ -144,9 +149,9 @@ std::string Scene::ask(const std::string& sql) const {
 
 void Scene::execute(const std::string& sql) const { (void)rows(sql); }
 
-std::vector<std::string> with_twins(std::size_t count) {
+std::vector<std::string> with_twins(std::size_t count, std::size_t first) {
   std::vector<std::string> ids;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = first; i < first + count; ++i) {
     ids.push_back("m" + std::to_string(i));
     if (i % 3 == 0) ids.push_back("m" + std::to_string(i / 2));
   }

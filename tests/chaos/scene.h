@@ -23,8 +23,9 @@ class Scene {
 
   // Puts messages with these ids into the embedded queue of the consumer, durably.
   void send(const std::vector<std::string>& ids);
-  // Writes them as JSON lines.
+  // Writes them as JSON lines; adds them behind what the file has.
   void write_lines(const std::string& path, const std::vector<std::string>& ids);
+  void add_lines(const std::string& path, const std::vector<std::string>& ids) const;
 
   // Starts a worker on the store. `failpoint` as SEMEL_FAILPOINT; empty: none.
   ChildProcess start(std::vector<std::string> settings, const std::string& failpoint = {}) const;
@@ -60,8 +61,8 @@ class Scene {
   std::unique_ptr<Database> database_;
 };
 
-// "m0", "m1", …, and every third once more.
-std::vector<std::string> with_twins(std::size_t count);
+// "m0", "m1", …, and every third once more. `first`: number of the first one.
+std::vector<std::string> with_twins(std::size_t count, std::size_t first = 0);
 
 // 1 in ./test, 10 with --soak.
 std::size_t soak_factor();

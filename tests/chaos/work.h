@@ -16,6 +16,7 @@
 #include "tests/chaos/scene.h"
 #include "tests/support/tcp_proxy.h"
 #include "tests/support/test_environment.h"
+#include "tests/support/waiting.h"
 
 namespace semel::test {
 
@@ -25,7 +26,8 @@ class Work {
  public:
   Work(std::unique_ptr<Database> database, std::vector<std::string> settings, std::size_t count)
       : scene_(std::move(database)), settings_(std::move(settings)), workers_(count) {
-    settings_.insert(settings_.end(), {"batch=20", "lease=2s", "slow=500"});
+    // What is given counts before these.
+    settings_.insert(settings_.begin(), {"batch=20", "lease=2s", "slow=500"});
     // Its tables, before the first kill.
     send(1);
   }
@@ -59,14 +61,11 @@ class Work {
   // all of it may be done by now. False where it took too long.
   template <class Count>
   bool goes_on(const Count& count, std::size_t before) {
-    using std::chrono::steady_clock;
-    const auto end = steady_clock::now() + std::chrono::seconds(30);
-    while (steady_clock::now() < end) {
+    return comes_true([&] {
       if (count() > before) return true;
       tend();
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return false;
+      return false;
+    });
   }
   // What is left is done by one that ends when nothing is.
   void finish() {
