@@ -39,6 +39,10 @@ TEST_P(ServerAway, ARunSaysItOnceGoesOnAndLosesNothing) {
     const std::int64_t before = scene_.sum();
     send(2'000);
     ASSERT_TRUE(comes_true([&] { return scene_.sum() > before; })) << runner.err();
+    // A commit is seen before its run knows of it.
+    ASSERT_TRUE(comes_true([&] {
+      return count_of(runner.err(), "works again") == static_cast<std::size_t>(times - 1);
+    })) << runner.err();
     times == 1 ? server_->stop() : server_->kill();
     EXPECT_TRUE(comes_true([&] {
       return count_of(runner.err(), "payments: store: error") == static_cast<std::size_t>(times);
