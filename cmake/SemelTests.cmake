@@ -39,6 +39,15 @@ function(semel_test_code target)
   target_precompile_headers(${target} REUSE_FROM semel_test_pch)
 endfunction()
 
+# ThreadSanitizer crashes at librdkafka's threads unless the program itself, where librdkafka looks
+# first, says what they are.
+function(semel_sees_librdkafka program)
+  if(SEMEL_SANITIZE MATCHES "thread")
+    target_sources(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/tsan_c11_threads.cc)
+    target_link_options(${program} PRIVATE -rdynamic)
+  endif()
+endfunction()
+
 # semel_test_suite(NAME PROGRAM... SOURCES... DEPENDS... LINK... BUILDS...)
 function(semel_test_suite name)
   cmake_parse_arguments(S "" "" "PROGRAM;SOURCES;DEPENDS;LINK;BUILDS" ${ARGN})
@@ -69,11 +78,7 @@ function(semel_test_program name)
   add_executable(${program} ${CMAKE_CURRENT_BINARY_DIR}/${program}.cc)
   set_target_properties(${program} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_link_libraries(${program} PRIVATE semel_flags ${suites} GTest::gtest_main)
-  if(SEMEL_SANITIZE MATCHES "thread")
-    # In the program itself, where librdkafka looks first.
-    target_sources(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/tsan_c11_threads.cc)
-    target_link_options(${program} PRIVATE -rdynamic)
-  endif()
+  semel_sees_librdkafka(${program})
   set_property(GLOBAL APPEND PROPERTY SEMEL_TEST_PROGRAMS ${program})
 
   semel_servers(server_properties ${name} ${P_SERVERS})
