@@ -105,7 +105,7 @@ ChildProcess Scene::start(std::vector<std::string> settings, const std::string& 
 
 int Scene::run(std::vector<std::string> settings, const std::string& failpoint) const {
   ChildProcess worker = start(std::move(settings), failpoint);
-  const auto ended = worker.wait();
+  const auto ended = worker.wait(std::chrono::minutes(5));
   if (!ended) throw std::runtime_error("a worker did not end");
   return ended->signal ? -*ended->signal : *ended->code;
 }
