@@ -241,12 +241,18 @@ RedisServer& RedisCluster::node_at(int port) {
 }
 
 int RedisCluster::replica_of(int master) const {
-  const auto known = nodes_known_to(master);
-  const auto own = std::ranges::find(known, master, &NodeLine::port);
-  const auto found = std::ranges::find_if(known, [&](const NodeLine& node) {
-    return node.master == own->id && node.flags.find("fail") == std::string::npos;
+  int replica = 0;
+  // On a busy machine a replica is listed as failed for a moment.
+  wait_for("a replica", [&] {
+    const auto known = nodes_known_to(master);
+    const auto own = std::ranges::find(known, master, &NodeLine::port);
+    const auto found = std::ranges::find_if(known, [&](const NodeLine& node) {
+      return node.master == own->id && node.flags.find("fail") == std::string::npos;
+    });
+    if (found != known.end()) replica = found->port;
+    return replica != 0;
   });
-  return found == known.end() ? 0 : found->port;
+  return replica;
 }
 
 bool RedisCluster::is_whole() const {
