@@ -1,4 +1,4 @@
-# How tests and benchmarks are compiled and linked quicker. What users build is left alone.
+# How tests and benchmarks are compiled and linked quicker. A build without them is left alone.
 if(NOT SEMEL_TESTS AND NOT SEMEL_BENCHMARKS)
   return()
 endif()

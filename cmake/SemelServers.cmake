@@ -56,7 +56,7 @@ function(semel_add_servers)
   foreach(server postgres mariadb mysql8 redis redis_cluster kafka rabbitmq)
     get_property(fixtures GLOBAL PROPERTY SEMEL_SERVER_${server})
     set(test ${SEMEL_TEST_PREFIX}servers.${server})
-    # Its tests' programs are not even built then, so nothing asks for it.
+    # No program asks for it then, so that its absence would be silent.
     semel_find_fetched(kafka)
     if(server STREQUAL kafka AND NOT SEMEL_KAFKA)
       semel_absent_server(${test} "${SEMEL_KAFKA_ABSENT}")

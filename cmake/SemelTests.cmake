@@ -8,7 +8,6 @@
 # a suite's own list narrows it. RACES names those that run only its tests with "Race" in their names,
 # and all of it in ./test --nightly. The dev preset has everything.
 include(GoogleTest OPTIONAL)
-include(SemelServers)
 
 set(SEMEL_BUILD "dev" CACHE STRING "Which programs this build has: dev (all), release, asan or tsan")
 option(SEMEL_NIGHTLY "Also what runs in this build only at night" OFF)
@@ -116,5 +115,10 @@ function(semel_test_shards program name filter)
     endif()
     # The long ones first: the last to end ends alone.
     set_tests_properties(${test} PROPERTIES TIMEOUT 1500 COST 100 ENVIRONMENT_MODIFICATION "${how}" ${ARGN})
+    if(NOT filter STREQUAL "*")
+      # A filter that fits nothing must not pass.
+      set_tests_properties(${test} PROPERTIES PASS_REGULAR_EXPRESSION "\\[  PASSED  \\] [1-9]"
+                                              FAIL_REGULAR_EXPRESSION "FAILED|Sanitizer")
+    endif()
   endforeach()
 endfunction()

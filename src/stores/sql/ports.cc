@@ -20,7 +20,7 @@ StoreFacets Ports::facets(TransactionalStore& units) const noexcept {
           runs_.get(), gates_.get(), live_.get(),         steps_.get()};
 }
 
-std::vector<Applied> finish_in_one(const Core& core, [[maybe_unused]] Environment& environment,
+std::vector<Applied> finish_in_one(const Core& core, Environment& environment,
                                    const MakeManyRecords& make_records,
                                    std::span<const Finish> batch) {
   if (batch.empty()) return {};

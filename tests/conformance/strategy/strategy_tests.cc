@@ -199,7 +199,7 @@ TEST_P(RecordStrategySuite, RaceOfTwoThreads) {
   for (const auto& key : all) EXPECT_EQ(effects(key), 1) << key;
 }
 
-TEST_P(RecordStrategySuite, TwoStoresOnOnePlace) {
+TEST_P(RecordStrategySuite, RaceOfTwoStoresOnOnePlace) {
   if (!inner_->traits().durable) GTEST_SKIP() << "trait: not durable, so nobody else can open it";
   lease_ = kLongLease;
   const auto other = place_->open();
