@@ -161,9 +161,9 @@ TEST(ManyChildren, DoNotWaitForRoomPastTheirTime) {
   auto spec = shell(fmt::format("trap '' TERM; : > {}; exec sleep 600", deaf));
   spec.grace = std::chrono::minutes(10);
   constexpr int kRoomForOne = 9;
-  const FewDescriptors few(kRoomForOne);
   for (spec.timeout = std::chrono::milliseconds(200);; spec.timeout *= 2) {
     auto handler = handler_of(spec);
+    const FewDescriptors few(kRoomForOne);
     TestCall first;
     TestCall second;
     first.begin(handler);
