@@ -160,10 +160,9 @@ TEST_P(FaultTable, TheDatabaseIsLocked) {
   send(message("p-1"));
   {
     const Lock lock(scene_.database());
-    Program program(running(), {.environment = kNoProxy});
-    EXPECT_TRUE(tells(program, "R206")) << program.err();
-    program.signal(SIGKILL);
-    EXPECT_EQ(program.wait().signal, SIGKILL);
+    const Ran refused = run_once();
+    EXPECT_EQ(refused.code, 69);
+    EXPECT_NE(refused.err.find("R206"), std::string::npos) << refused.err;
   }
   EXPECT_EQ(gateway_.calls(), 0);
   ends_well();
