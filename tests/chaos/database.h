@@ -45,7 +45,7 @@ class SqlDatabase : public Database {
   const SqlDatabase* sql() const final { return this; }
   std::size_t held() const final;
   std::map<std::string, std::string> dead() const final;
-  std::size_t completed() const final;
+  std::size_t completed() const override;
   void notice_deaths() const final;
 
   // By the database's own client: the account must not pass through what is on trial.
