@@ -23,6 +23,10 @@ class App;
 
 namespace semel::cli {
 
+// A list as text has so many rows where no --limit is given, and so many characters of an error.
+inline constexpr std::size_t kRowsShown = 100;
+inline constexpr std::size_t kRowErrorShown = 60;
+
 struct BulkFlags {
   std::optional<std::string> where;
   std::size_t limit = 0;  // 0: none

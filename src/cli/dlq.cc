@@ -17,10 +17,8 @@ namespace semel::cli {
 
 namespace {
 
-constexpr std::size_t kLettersShown = 100;
 constexpr std::size_t kPage = 1'000;
 constexpr std::size_t kLetterKeyShown = 40;
-constexpr std::size_t kLetterErrorShown = 60;
 constexpr std::size_t kEverything = std::numeric_limits<std::size_t>::max();
 
 using Kind = WhereField::Kind;
@@ -30,7 +28,7 @@ constexpr WhereField kLetterFields[] = {{"consumer"},       {"reason"}, {"key"},
 
 std::size_t limit_of(const Console& console, const DlqFlags& flags) {
   if (flags.bulk.limit > 0) return flags.bulk.limit;
-  return console.text() ? kLettersShown : kEverything;
+  return console.text() ? kRowsShown : kEverything;
 }
 
 int list_letters_text(Console& console, DeadLetters& letters, const DlqFlags& flags,
@@ -44,7 +42,7 @@ int list_letters_text(Console& console, DeadLetters& letters, const DlqFlags& fl
     table.row({std::to_string(letter.id), letter.consumer,
                letter.key.empty() ? "-" : printable(letter.key, kLetterKeyShown), letter.reason,
                std::to_string(letter.attempts), std::to_string(letter.replayed),
-               console.time(letter.dead_at), printable(letter.error, kLetterErrorShown)});
+               console.time(letter.dead_at), printable(letter.error, kRowErrorShown)});
   });
   if (!seen) return console.fail(seen.error());
   if (*seen == 0) {

@@ -17,9 +17,6 @@ namespace semel::cli {
 
 namespace {
 
-constexpr std::size_t kRecordsShown = 100;
-constexpr std::size_t kRecordErrorShown = 60;
-
 constexpr RecordState kUnfinished[] = {RecordState::kConsuming, RecordState::kRetrying,
                                        RecordState::kParked, RecordState::kDead};
 
@@ -48,7 +45,7 @@ int list_records(Console& console, const RecordFlags& flags) {
   if (!consumers) return consumers.error().code;
   const std::size_t everything = std::numeric_limits<std::int32_t>::max();
   const std::size_t limit = flags.bulk.limit > 0 ? flags.bulk.limit
-                            : console.text()     ? kRecordsShown
+                            : console.text()     ? kRowsShown
                                                  : everything;
   std::vector<FoundRecord> found;
   for (const auto& consumer : *consumers) {
@@ -81,7 +78,7 @@ int list_records(Console& console, const RecordFlags& flags) {
                  one.key.empty() ? "id " + hex_of(one.record.id.view())
                                  : printable(one.key, kRecordKeyShown),
                  to_string(one.record.state), std::to_string(one.record.attempt), one.record.reason,
-                 printable(one.record.error, kRecordErrorShown)});
+                 printable(one.record.error, kRowErrorShown)});
     }
     if (!found.empty()) console.out(table.text());
     if (found.empty())
