@@ -68,8 +68,8 @@ class PlainRecords {
   std::string padded_;
 };
 
-void need(std::size_t done, std::size_t wanted) {
-  if (done != wanted) give_up(fmt::format("{} of {} messages were handled", done, wanted));
+void check_handled(std::size_t handled, std::size_t messages) {
+  check_count(handled, messages, "messages were handled");
 }
 
 double plain_loop(const std::vector<std::string>& payloads) {
@@ -77,7 +77,7 @@ double plain_loop(const std::vector<std::string>& payloads) {
   const ProcessorWatch watch;
   for (const std::string& payload : payloads) records.put(payload);
   const double rate = static_cast<double>(payloads.size()) / watch.seconds();
-  need(records.size(), payloads.size());
+  check_handled(records.size(), payloads.size());
   return rate;
 }
 
@@ -115,7 +115,7 @@ void calls_by_hand(SlowService& service, const std::vector<std::string>& payload
     if (open > 0) some_ended.wait(lock, [&] { return !ended.empty(); });
     taken.swap(ended);
   }
-  need(records.size(), payloads.size());
+  check_handled(records.size(), payloads.size());
 }
 
 // Hundreds of calls of a slow service in flight: how much of the time each place is taken.
@@ -150,7 +150,7 @@ void calls_in_flight(Report& report, const Options& options) {
   run.most_running = kInFlight;
   const Stopwatch watch;
   consume(*store, run, payloads);
-  need(service.answered(), payloads.size());
+  check_handled(service.answered(), payloads.size());
   add("calls-500", service, watch.seconds(), false);
 }
 
@@ -176,7 +176,7 @@ void busy_threads(Report& report, const Options& options) {
   });
   const Stopwatch watch;
   const double rate = consume(*store, run, payloads);
-  need(calls, payloads.size());
+  check_handled(calls, payloads.size());
   const double share = static_cast<double>(busy.load()) * 1e-9 / (watch.seconds() * kThreads);
   report.add("threads-16", kThreads, std::nullopt, rate, share,
              "handlers of 0-5 ms; of raw: the share of the time that each of 16 threads is in one");
@@ -220,10 +220,10 @@ double others_p99(const std::vector<std::string>& payloads, bool slow) {
   run.observer = &latencies;
   consume(*store, run, payloads);
   const std::string its = fmt::format("\"account\":{},", slow_key);
-  need(latencies.count(),
-       static_cast<std::size_t>(std::ranges::count_if(payloads, [&](const std::string& payload) {
-         return payload.find(its) == std::string::npos;
-       })));
+  check_handled(latencies.count(), static_cast<std::size_t>(std::ranges::count_if(
+                                       payloads, [&](const std::string& payload) {
+                                         return payload.find(its) == std::string::npos;
+                                       })));
   return latencies.p99();
 }
 

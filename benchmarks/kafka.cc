@@ -93,9 +93,8 @@ class KafkaBench {
     sources("source", kPartitions);
     sources("one-partition", 1);
     const test::PostgresServer server(postgres_options(options));
-    DatabasePool databases(server);
-    inbox(databases);
-    failing_key(databases);
+    inbox(server);
+    failing_key(server);
     report_.finish();
   }
 
@@ -123,7 +122,7 @@ class KafkaBench {
     report_.run(one, rounds_);
   }
 
-  void inbox(DatabasePool& databases) {
+  void inbox(const test::PostgresServer& server) {
     if (!report_.wanted("inbox-effects")) return;
     const Setting setting{Work::kInbox, StrategyKind::kInbox, Keys::kOrdered};
     const auto payloads = make_payloads(stored_, Keys::kOrdered, 2, kRows);
@@ -135,13 +134,13 @@ class KafkaBench {
         "inbox + UPDATE; raw: the same from memory, goal 0.8; naive: a transaction and a commit "
         "each, goal 10";
     one.raw = [&] {
-      const auto place = make_postgres_place(databases, kRows);
+      const auto place = make_postgres_place(server, kRows);
       const double rate = consume(*place->open(), StoreBench::run_of(setting), payloads);
       StoreBench::check_sum(*place, payloads);
       return rate;
     };
     one.naive = [&] {
-      const auto place = make_postgres_place(databases, kRows);
+      const auto place = make_postgres_place(server, kRows);
       const auto hand = place->by_hand(Work::kEffects);
       std::vector<std::string> handled;
       const double rate = poll_naively(topic, few_, [&](const std::string& payload) {
@@ -152,7 +151,7 @@ class KafkaBench {
       return rate;
     };
     one.semel = [&] {
-      const auto place = make_postgres_place(databases, kRows);
+      const auto place = make_postgres_place(server, kRows);
       const auto store = place->open();
       const ConsumerRun run = StoreBench::run_of(setting);
       const double rate = through_consumer(*store, run, open_source(topic), topic.messages);
@@ -163,9 +162,9 @@ class KafkaBench {
     report_.run(one, rounds_);
   }
 
-  static double others_p99(DatabasePool& databases, const Topic& topic, const std::string& failing,
-                           std::size_t others) {
-    const auto place = make_postgres_place(databases, kRows);
+  static double others_p99(const test::PostgresServer& server, const Topic& topic,
+                           const std::string& failing, std::size_t others) {
+    const auto place = make_postgres_place(server, kRows);
     const auto store = place->open();
     Others watched(failing, others);
     ConsumerRun run;
@@ -184,7 +183,7 @@ class KafkaBench {
     return watched.p99();
   }
 
-  void failing_key(DatabasePool& databases) {
+  void failing_key(const test::PostgresServer& server) {
     if (!report_.wanted("failing-key")) return;
     const auto payloads = make_payloads(stored_, Keys::kOrdered, 3, kOrderingKeys);
     const Topic topic = topic_of(payloads);
@@ -197,8 +196,8 @@ class KafkaBench {
     one.name = "failing-key";
     one.batch = kBatch;
     one.what = "1 / p99 of the other 999 ordering keys, one failing; raw: none failing";
-    one.raw = [&] { return 1 / others_p99(databases, topic, "none", payloads.size()); };
-    one.semel = [&] { return 1 / others_p99(databases, topic, failing, others); };
+    one.raw = [&] { return 1 / others_p99(server, topic, "none", payloads.size()); };
+    one.semel = [&] { return 1 / others_p99(server, topic, failing, others); };
     report_.run(one, rounds_);
   }
 

@@ -13,11 +13,10 @@ void run_mariadb(const Options& options) {
     server_options.arguments = {"--innodb-buffer-pool-size=1G", "--innodb-log-file-size=1G"};
   }
   const test::MariaDbServer server(server_options);
-  DatabasePool databases(server, options.smoke());
   const auto said = [&](const char* setting) {
     return server.query("mysql", fmt::format("SELECT @@{}", setting));
   };
-  ServerBench(options, [&](std::size_t rows) { return make_mysql_place(databases, rows); })
+  ServerBench(options, [&](std::size_t rows) { return make_mysql_place(server, rows); })
       .run(fmt::format("MariaDB {}; innodb_flush_log_at_trx_commit={}, innodb_doublewrite={}, "
                        "innodb_buffer_pool_size={}",
                        said("version"), said("innodb_flush_log_at_trx_commit"),

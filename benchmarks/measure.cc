@@ -32,6 +32,10 @@ void give_up(const std::string& why) {
   std::exit(70);
 }
 
+void check_count(std::size_t done, std::size_t wanted, std::string_view what) {
+  if (done != wanted) give_up(fmt::format("{} of {} {}", done, wanted, what));
+}
+
 double ProcessorWatch::now() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

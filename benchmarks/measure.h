@@ -4,12 +4,15 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace semel::bench {
 
 // Discards the run: prints where it failed and why, and exits.
 [[noreturn]] void give_up(const std::string& why);
+// Gives up unless the counts are equal: "3 of 5 keys were new", with `what` behind the numbers.
+void check_count(std::size_t done, std::size_t wanted, std::string_view what);
 // Names the case and side that run from now on, for give_up(). Not thread-safe.
 void set_running(std::string what);
 

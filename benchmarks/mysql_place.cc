@@ -10,6 +10,7 @@
 #include "benchmarks/measure.h"
 #include "benchmarks/message_fields.h"
 #include "benchmarks/server_place.h"
+#include "tests/support/pooled_database.h"
 
 namespace semel::bench {
 namespace {
@@ -98,7 +99,7 @@ class MySqlByHand final : public ByHand {
     fields_.resize(count);
     for (std::size_t i = 0; i < count; ++i) parser_.parse(payloads[i], fields_[i]);
     if (work_ == Work::kTwoPhase) return handle_twice();
-    need(connection_.run("BEGIN;" + records(fields_, 0, count)), count);
+    check_new(connection_.run("BEGIN;" + records(fields_, 0, count)), count);
     std::string packet;
     if (work_ == Work::kInbox) append_kept(packet, payloads, count);
     if (work_ != Work::kClaims) {
@@ -112,7 +113,7 @@ class MySqlByHand final : public ByHand {
     fields_.resize(1);
     parser_.parse(payload, fields_.front());
     connection_.run("BEGIN");
-    need(connection_.run(records(fields_, 0, 1)), 1);
+    check_new(connection_.run(records(fields_, 0, 1)), 1);
     if (work_ == Work::kEffects) {
       std::string effect;
       append_effect(effect, fields_.front());
@@ -125,8 +126,8 @@ class MySqlByHand final : public ByHand {
  private:
   static constexpr std::size_t kPrint = 16, kIdAt = 7, kIdSize = 36;
 
-  static void need(std::size_t claimed, std::size_t count) {
-    if (claimed != count) give_up(fmt::format("{} of {} keys were new", claimed, count));
+  static void check_new(std::size_t claimed, std::size_t count) {
+    check_count(claimed, count, "keys were new");
   }
   // What is there already is counted as no change.
   static std::string records(const std::vector<Fields>& fields, std::size_t first,
@@ -172,12 +173,12 @@ class MySqlByHand final : public ByHand {
       append_hex(nonces, fields.digest + kPrint, kPrint);
     }
     ids += ')', nonces += ')';
-    need(connection_.run(claims + " ON DUPLICATE KEY UPDATE id = claimed.id"), fields_.size());
+    check_new(connection_.run(claims + " ON DUPLICATE KEY UPDATE id = claimed.id"), fields_.size());
     const std::size_t changed = connection_.run(fmt::format(
         "BEGIN; INSERT INTO processed SELECT id, fingerprint, NOW(6) FROM claimed WHERE id IN {0} "
         "AND nonce IN {1}; DELETE FROM claimed WHERE id IN {0} AND nonce IN {1}; COMMIT",
         ids, nonces));
-    need(changed, 2 * fields_.size());
+    check_new(changed, 2 * fields_.size());
   }
 
   const Work work_;
@@ -188,45 +189,35 @@ class MySqlByHand final : public ByHand {
 
 class MySqlPlace final : public Place {
  public:
-  MySqlPlace(DatabasePool& databases, std::size_t rows)
-      : databases_(databases), socket_(databases.socket()), database_(databases.take()) {
-    MySqlConnection connection(socket_, database_);
-    connection.run(kMySqlTables);
-    connection.run(
-        "CREATE TABLE IF NOT EXISTS account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)");
-    connection.run(
-        "DELETE FROM account; DELETE FROM processed; DELETE FROM claimed; DELETE FROM inbox");
-    if (connection.number("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = "
-                          "DATABASE() AND table_name = 'semel_record'") > 0) {
-      connection.run("DELETE FROM semel_record");
-    }
+  MySqlPlace(const test::MySqlFamilyServer& server, std::size_t rows)
+      : socket_(server.address().socket), database_(server) {
+    MySqlConnection connection(socket_, database_.name());
+    connection.run("CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)");
     std::string values;
     for (std::size_t i = 0; i < rows; ++i) values += fmt::format("{}({},0)", i == 0 ? "" : ",", i);
     connection.run("INSERT INTO account VALUES " + values);
   }
 
-  ~MySqlPlace() override { databases_.give_back(database_); }
-
   std::unique_ptr<ByHand> by_hand(Work work) const override {
-    return std::make_unique<MySqlByHand>(socket_, database_, work);
+    return std::make_unique<MySqlByHand>(socket_, database_.name(), work);
   }
   std::unique_ptr<Store> open() const override {
     MySqlOptions options;
-    options.url = fmt::format("mysql://root@localhost/{}?socket={}", database_, socket_);
+    options.url = fmt::format("mysql://root@localhost/{}?socket={}", database_.name(), socket_);
     auto store = open_mysql(std::move(options));
     if (!store) give_up(store.error().message);
     return std::move(*store);
   }
   long long sum() const override {
-    return MySqlConnection(socket_, database_).number("SELECT SUM(balance) FROM account");
+    return MySqlConnection(socket_, database_.name()).number("SELECT SUM(balance) FROM account");
   }
   std::size_t processed() const override {
     return static_cast<std::size_t>(
-        MySqlConnection(socket_, database_).number("SELECT COUNT(*) FROM processed"));
+        MySqlConnection(socket_, database_.name()).number("SELECT COUNT(*) FROM processed"));
   }
 
   bool fill(Keys keys, std::size_t count) const override {
-    MySqlConnection connection(socket_, database_);
+    MySqlConnection connection(socket_, database_.name());
     // An empty table is filled page by page then.
     connection.run(
         "SET SESSION unique_checks = 0, foreign_key_checks = 0, sort_buffer_size = 536870912");
@@ -238,8 +229,7 @@ class MySqlPlace final : public Place {
         count - 1);
     constexpr const char* kPrintOfId = "LEFT(UNHEX(SHA2(made.id, 256)), 16)";
     const auto insert = [&](const std::string& sql) {
-      const std::size_t made = connection.run(sql);
-      if (made != count) give_up(fmt::format("{} of {} records were made", made, count));
+      check_count(connection.run(sql), count, "records were made");
     };
     insert(
         fmt::format("INSERT INTO processed SELECT made.id, {}, NOW(6) FROM {} ORDER BY "
@@ -256,15 +246,14 @@ class MySqlPlace final : public Place {
   }
 
  private:
-  DatabasePool& databases_;
   const std::string socket_;
-  const std::string database_;
+  const test::PooledDatabase database_;
 };
 
 }  // namespace
 
-std::unique_ptr<Place> make_mysql_place(DatabasePool& databases, std::size_t rows) {
-  return std::make_unique<MySqlPlace>(databases, rows);
+std::unique_ptr<Place> make_mysql_place(const test::MySqlFamilyServer& server, std::size_t rows) {
+  return std::make_unique<MySqlPlace>(server, rows);
 }
 
 }  // namespace semel::bench

@@ -9,11 +9,10 @@ namespace {
 
 void run_postgres(const Options& options) {
   const test::PostgresServer server(postgres_options(options));
-  DatabasePool databases(server);
   const auto said = [&](const char* setting) {
     return server.query("postgres", fmt::format("SHOW {}", setting));
   };
-  ServerBench(options, [&](std::size_t rows) { return make_postgres_place(databases, rows); })
+  ServerBench(options, [&](std::size_t rows) { return make_postgres_place(server, rows); })
       .run(fmt::format("PostgreSQL {}; synchronous_commit={}, fsync={}, full_page_writes={}, "
                        "shared_buffers={}",
                        said("server_version"), said("synchronous_commit"), said("fsync"),

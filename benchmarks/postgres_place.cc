@@ -15,6 +15,7 @@
 #include "benchmarks/measure.h"
 #include "benchmarks/message_fields.h"
 #include "benchmarks/server_place.h"
+#include "tests/support/pooled_database.h"
 
 namespace semel::bench {
 namespace {
@@ -220,15 +221,15 @@ class PostgresByHand final : public ByHand {
     connection_.pipeline(true);
     if (work_ == Work::kTwoPhase) {
       connection_.send("claim", {ids.text(), prints.text(), nonces.text()});
-      need(connection_.sync(), count);
+      check_new(connection_.sync(), count);
       connection_.send("complete", {ids.text(), nonces.text()});
-      need(connection_.sync(), count);
+      check_new(connection_.sync(), count);
       connection_.pipeline(false);
       return;
     }
     connection_.send("begin", {});
     connection_.send("record", {ids.text(), prints.text()});
-    need(connection_.sync(), count);
+    check_new(connection_.sync(), count);
     if (work_ == Work::kInbox) connection_.send("keep", {keys.text(), bodies.text()});
     if (work_ != Work::kClaims) {
       for (const Fields& fields : fields_) {
@@ -258,8 +259,8 @@ class PostgresByHand final : public ByHand {
  private:
   static constexpr std::size_t kPrint = 16, kIdAt = 7, kIdSize = 36;
 
-  static void need(std::size_t claimed, std::size_t count) {
-    if (claimed != count) give_up(fmt::format("{} of {} keys were new", claimed, count));
+  static void check_new(std::size_t claimed, std::size_t count) {
+    check_count(claimed, count, "keys were new");
   }
 
   const Work work_;
@@ -270,21 +271,15 @@ class PostgresByHand final : public ByHand {
 
 class PostgresPlace final : public Place {
  public:
-  PostgresPlace(DatabasePool& databases, std::size_t rows)
-      : databases_(databases),
-        database_(databases.take()),
-        url_(fmt::format("{}?host={}", databases.server().url(database_), databases.socket())) {
+  PostgresPlace(const test::PostgresServer& server, std::size_t rows)
+      : database_(server),
+        url_(fmt::format("{}?host={}", database_.url(), server.address().socket)) {
     PostgresConnection connection(url_);
-    connection.run(
-        "SET client_min_messages = error; DROP SCHEMA IF EXISTS semel, public CASCADE; "
-        "CREATE SCHEMA public");
     connection.run("CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL)");
     connection.run(
         fmt::format("INSERT INTO account SELECT i, 0 FROM generate_series(0, {}) AS i", rows - 1));
     connection.run("VACUUM ANALYZE account");
   }
-
-  ~PostgresPlace() override { databases_.give_back(database_); }
 
   std::unique_ptr<ByHand> by_hand(Work work) const override {
     return std::make_unique<PostgresByHand>(url_, work);
@@ -315,8 +310,7 @@ class PostgresPlace final : public Place {
                     fmt::format("{}::bigint", count - 1));
     constexpr const char* kPrintOfId = "substring(sha256(made.id) FROM 1 FOR 16)";
     const auto insert = [&](const std::string& sql) {
-      const auto made = static_cast<std::size_t>(connection.run(sql));
-      if (made != count) give_up(fmt::format("{} of {} records were made", made, count));
+      check_count(static_cast<std::size_t>(connection.run(sql)), count, "records were made");
     };
     insert(fmt::format("INSERT INTO processed SELECT made.id, {}, clock_timestamp() FROM {}",
                        kPrintOfId, ids));
@@ -332,8 +326,7 @@ class PostgresPlace final : public Place {
   }
 
  private:
-  DatabasePool& databases_;
-  const std::string database_;
+  const test::PooledDatabase database_;
   const std::string url_;
 };
 
@@ -344,8 +337,8 @@ test::PostgresServer::Options postgres_options(const Options& options) {
   return {.settings = {"shared_buffers=1GB", "max_wal_size=8GB"}};
 }
 
-std::unique_ptr<Place> make_postgres_place(DatabasePool& databases, std::size_t rows) {
-  return std::make_unique<PostgresPlace>(databases, rows);
+std::unique_ptr<Place> make_postgres_place(const test::PostgresServer& server, std::size_t rows) {
+  return std::make_unique<PostgresPlace>(server, rows);
 }
 
 }  // namespace semel::bench

@@ -52,8 +52,7 @@ class RabbitmqBench {
          [this] { return make_sqlite_place(fmt::format("{}/{}.db", options_.folder, ++files_)); });
     if (report_.wanted("quorum-postgres")) {
       const test::PostgresServer server(postgres_options(options_));
-      DatabasePool databases(server);
-      into("postgres", [&] { return make_postgres_place(databases, kRows); });
+      into("postgres", [&] { return make_postgres_place(server, kRows); });
     }
     report_.finish();
   }

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "benchmarks/by_hand.h"
-#include "benchmarks/database_pool.h"
 #include "benchmarks/report.h"
 #include "tests/support/mysql_servers.h"
 #include "tests/support/postgres_server.h"
@@ -15,9 +14,8 @@ namespace semel::bench {
 // As durable as it comes and large enough for millions of records; as quick as it can be for smoke.
 test::PostgresServer::Options postgres_options(const Options& options);
 
-// With `rows` accounts. Its database goes back to the pool.
-std::unique_ptr<Place> make_postgres_place(DatabasePool& databases, std::size_t rows);
-// A database that has served another place keeps Semel's tables.
-std::unique_ptr<Place> make_mysql_place(DatabasePool& databases, std::size_t rows);
+// With `rows` accounts, in a pooled database.
+std::unique_ptr<Place> make_postgres_place(const test::PostgresServer& server, std::size_t rows);
+std::unique_ptr<Place> make_mysql_place(const test::MySqlFamilyServer& server, std::size_t rows);
 
 }  // namespace semel::bench

@@ -46,9 +46,6 @@ class SqliteBench {
   }
 
  private:
-  static void need(long long sum, long long expected) {
-    if (sum != expected) give_up(fmt::format("the accounts hold {} instead of {}", sum, expected));
-  }
   std::string new_path() { return fmt::format("{}/{}.db", options_.folder, ++files_); }
 
   // Two processes on one file, each with messages of its own: the slower one's part.
@@ -62,7 +59,7 @@ class SqliteBench {
       const auto place = make_sqlite_place(path);
       place->open().reset();
       const auto [first, second] = run_pair(path, options_.pick(0.3, 1.0, 5.0));
-      need(place->sum(), first.sum + second.sum);
+      StoreBench::check_sum(*place, first.sum + second.sum);
       totals.push_back(first.rate + second.rate);
       slower.push_back(std::min(first.rate, second.rate));
       parts.push_back(slower.back() / totals.back());
@@ -80,7 +77,7 @@ class SqliteBench {
     const std::string path = new_path();
     const auto place = make_sqlite_place(path);
     const FileRun run = run_file(options_.program, options_.folder, path, bytes);
-    need(place->sum(), run.sum);
+    StoreBench::check_sum(*place, run.sum);
     report_.add(name, kBatch, std::nullopt, run.peak_mib, std::nullopt,
                 fmt::format("MiB at most, semel run over {} MB in {:.1f} s", bytes / 1'000'000,
                             run.seconds));

@@ -160,14 +160,10 @@ class SqliteByHand final : public ByHand {
       ++handled;
     }
     commit_->run();
-    need(handled, count);
+    bench::check_count(handled, count, "keys were new");
   }
 
  private:
-  static void need(std::size_t handled, std::size_t count) {
-    if (handled != count) bench::give_up(fmt::format("{} of {} keys were new", handled, count));
-  }
-
   static std::unique_ptr<Prepared> prepare(SqliteConnection& connection, const char* sql) {
     return std::make_unique<Prepared>(connection, sql);
   }

@@ -59,6 +59,7 @@ class StoreBench {
   // held `before`.
   static void check_sum(const Place& place, const std::vector<std::string>& payloads,
                         long long before = 0);
+  static void check_sum(const Place& place, long long expected);
 
  private:
   void fill(const Place& place, Store& store, std::size_t there, Keys keys);
