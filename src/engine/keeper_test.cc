@@ -97,7 +97,16 @@ class KeeperTest : public testing::Test {
     };
     return o;
   }
+  // Time passes by clock_.advance() alone.
+  KeeperOptions manual_options(milliseconds lease, milliseconds timeout) {
+    KeeperOptions o = options(lease, timeout);
+    o.environment = &manual_;
+    return o;
+  }
+
   RenewingStore store_;
+  test::ManualClock clock_;
+  Environment manual_{&clock_, system_environment().random, system_environment().failpoints};
   std::atomic<bool> hung_{false};
   const std::vector<Lease> leases_{lease_of(1), lease_of(2)};
 };
@@ -133,67 +142,48 @@ TEST_F(KeeperTest, ALostLeaseStopsItsHandlerAndThoseThatBeginLater) {
 
 // As after SIGSTOP: the batch's thread wakes before the keeper's.
 TEST_F(KeeperTest, NothingBeginsUnderALeaseThatMayHaveEnded) {
-  test::ManualClock clock;
-  Environment environment = system_environment();
-  environment.clock = &clock;
-  KeeperOptions o = options(seconds(60), milliseconds(0));
-  o.environment = &environment;
-  ThreadKeeper keeper(o);
+  ThreadKeeper keeper(manual_options(seconds(60), milliseconds(0)));
   store_.away = true;
   auto watch = keeper.watch(leases_, Handlers::kInTurn);
   EXPECT_FALSE(watch->handler_begins(0).stop_requested());
-  clock.advance(seconds(61));
+  clock_.advance(seconds(61));
   EXPECT_TRUE(watch->handler_begins(1).stop_requested());
 }
 
 TEST_F(KeeperTest, AStoreThatIsAwayStopsNobody) {
-  test::ManualClock clock;
-  Environment environment = system_environment();
-  environment.clock = &clock;
-  KeeperOptions o = options(milliseconds(60), milliseconds(0));
-  o.environment = &environment;
-  ThreadKeeper keeper(o);
+  ThreadKeeper keeper(manual_options(milliseconds(60), milliseconds(0)));
   auto watch = keeper.watch(leases_, Handlers::kInTurn);
   const std::stop_token running = watch->handler_begins(0);
   store_.away = true;
   for (std::size_t tries = 2; tries <= 6; tries += 2) {
-    clock.advance(milliseconds(30));
+    clock_.advance(milliseconds(30));
     ASSERT_TRUE(store_.wait_renewed(tries));
   }
   EXPECT_FALSE(running.stop_requested());
 }
 
 TEST_F(KeeperTest, TheTimeoutStopsOnlyTheHandlerItIsAbout) {
-  test::ManualClock clock;
-  Environment environment = system_environment();
-  environment.clock = &clock;
-  KeeperOptions o = options(seconds(60), milliseconds(40));
-  o.environment = &environment;
-  ThreadKeeper keeper(o);
+  ThreadKeeper keeper(manual_options(seconds(60), milliseconds(40)));
   auto watch = keeper.watch(leases_, Handlers::kInTurn);
   const std::stop_token slow = watch->handler_begins(0);
-  clock.advance(milliseconds(40));
+  clock_.advance(milliseconds(40));
   EXPECT_TRUE(wait_stopped(slow));
   watch->handler_ended(0);
   EXPECT_FALSE(watch->handler_begins(1).stop_requested());
 }
 
 TEST_F(KeeperTest, AHungHandlersLeaseLapses) {
-  test::ManualClock clock;
-  Environment environment = system_environment();
-  environment.clock = &clock;
-  KeeperOptions o = options(milliseconds(30), milliseconds(10));
-  o.environment = &environment;
+  const KeeperOptions o = manual_options(milliseconds(30), milliseconds(10));
   ThreadKeeper keeper(o);
   auto watch = keeper.watch(std::span(leases_).first(1), Handlers::kInTurn);
   const std::stop_token hung = watch->handler_begins(0);
-  clock.advance(o.timeout + o.grace);
+  clock_.advance(o.timeout + o.grace);
   ASSERT_TRUE(wait_stopped(hung));
   const std::size_t before = store_.renewed_of(leases_[0]);
   // Renewals of another lease show that the keeper's thread goes round.
   auto alive = keeper.watch(std::span(leases_).last(1), Handlers::kInTurn);
   for (std::size_t round = 1; round <= 4; ++round) {
-    clock.advance(o.lease);
+    clock_.advance(o.lease);
     ASSERT_TRUE(store_.wait_renewed_of(leases_[1], round));
   }
   EXPECT_EQ(store_.renewed_of(leases_[0]), before) << "the hung handler's lease was renewed";
