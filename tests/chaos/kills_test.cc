@@ -62,18 +62,13 @@ TEST(Kills, TransactionalEffectsHappenOnceUnderRandomKills) {
   SeededRandom random(seed);
   const std::size_t kills = 60 * soak_factor() / share_of_rounds();
   Scene scene;
-  std::size_t sent = 0;
-  const auto send = [&](std::size_t count) {
-    scene.send(with_twins(count, sent));
-    sent += count;
-  };
-  send(kills * 1'000);
+  scene.send_new(kills * 1'000);
   kill_again_and_again(scene, {"strategy=dedup_table", "handler=native"}, kills, random,
-                       [&] { send(10'000); });
+                       [&] { scene.send_new(10'000); });
   const auto effects = scene.effects();
-  EXPECT_EQ(effects.size(), sent);
+  EXPECT_EQ(effects.size(), scene.sent());
   for (const auto& [key, count] : effects) ASSERT_EQ(count, 1u) << key;
-  EXPECT_EQ(scene.total(), sent);
+  EXPECT_EQ(scene.total(), scene.sent());
   EXPECT_EQ(scene.dead(), kNone) << "an innocent message was given up";
 }
 
@@ -83,17 +78,12 @@ TEST(Kills, OutsideEffectsAreNeverLostUnderRandomKills) {
   SeededRandom random(seed);
   const std::size_t kills = 40 * soak_factor() / share_of_rounds();
   Scene scene;
-  std::size_t sent = 0;
-  const auto send = [&](std::size_t count) {
-    scene.send(with_twins(count, sent));
-    sent += count;
-  };
-  send(kills * 200);
+  scene.send_new(kills * 200);
   kill_again_and_again(scene,
                        {"strategy=state_machine", "handler=plain", "ledger=" + scene.ledger_path()},
-                       kills, random, [&] { send(2'000); });
+                       kills, random, [&] { scene.send_new(2'000); });
   const auto balance = Ledger(scene.ledger_path()).balance();
-  EXPECT_EQ(balance.keys, sent);
+  EXPECT_EQ(balance.keys, scene.sent());
   // Each kill can have caught what ran and was not yet recorded; never more than a batch.
   EXPECT_LE(balance.doubled, kills * 100);
   EXPECT_EQ(scene.dead(), kNone);

@@ -83,6 +83,11 @@ void Scene::send(const std::vector<std::string>& ids) {
   value_of(store->facets().held->append(number, messages));
 }
 
+void Scene::send_new(std::size_t keys) {
+  send(with_twins(keys, sent_));
+  sent_ += keys;
+}
+
 void Scene::write_lines(const std::string& path, const std::vector<std::string>& ids) {
   write_file(path, {});
   add_lines(path, ids);

@@ -23,6 +23,10 @@ class Scene {
 
   // Puts messages with these ids into the embedded queue of the consumer, durably.
   void send(const std::vector<std::string>& ids);
+  // The same with new keys and their twins, as with_twins() numbers them.
+  void send_new(std::size_t keys);
+  // The number of keys that send_new() has sent.
+  std::size_t sent() const noexcept { return sent_; }
   // Writes them as JSON lines; adds them behind what the file has.
   void write_lines(const std::string& path, const std::vector<std::string>& ids);
   void add_lines(const std::string& path, const std::vector<std::string>& ids) const;
@@ -59,6 +63,7 @@ class Scene {
 
   TempDir dir_;
   std::unique_ptr<Database> database_;
+  std::size_t sent_ = 0;
 };
 
 // "m0", "m1", …, and every third once more. `first`: number of the first one.

@@ -168,29 +168,24 @@ TEST(StandsStill, InItsTransactionItHoldsUpItsOwnKeysAlone) {
 TEST(Together, EightProcessesOnOneQueueMakeEachEffectOnce) {
   constexpr std::size_t kProcesses = 8;
   Scene scene;
-  std::size_t sent = 0;
-  const auto send = [&](std::size_t count) {
-    scene.send(with_twins(count, sent));
-    sent += count;
-  };
   std::vector<ChildProcess> workers;
   for (std::size_t i = 0; i < kProcesses; ++i) {
     workers.push_back(
         scene.start({"strategy=dedup_table", "handler=native", "batch=20", "once=0"}));
   }
   EXPECT_TRUE(comes_true([&] {
-    send(500);
+    scene.send_new(500);
     return scene.effects_by_process().size() == kProcesses;
   })) << scene.effects_by_process().size()
       << " of them have a part";
-  send(4'000 * soak_factor());
-  EXPECT_TRUE(comes_true([&] { return scene.completed() == sent && scene.held() == 0; },
+  scene.send_new(4'000 * soak_factor());
+  EXPECT_TRUE(comes_true([&] { return scene.completed() == scene.sent() && scene.held() == 0; },
                          std::chrono::minutes(5)));
   for (ChildProcess& worker : workers) {
     worker.terminate();
     ASSERT_TRUE(worker.wait());
   }
-  expect_once(scene, sent);
+  expect_once(scene, scene.sent());
 }
 
 }  // namespace

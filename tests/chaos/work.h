@@ -26,24 +26,16 @@ class Work {
  public:
   Work(std::unique_ptr<Database> database, std::vector<std::string> settings, std::size_t count)
       : scene_(std::move(database)), settings_(std::move(settings)), workers_(count) {
-    // What is given counts before these.
+    // The worker takes the last value of a setting: the given ones override these.
     settings_.insert(settings_.begin(), {"batch=20", "lease=2s", "slow=500"});
     // Its tables, before the first kill.
     send(1);
   }
 
   Scene& scene() noexcept { return scene_; }
-  std::size_t sent() const noexcept { return sent_; }
+  std::size_t sent() const noexcept { return scene_.sent(); }
 
-  // So many new keys, and a twin of every third.
-  void send(std::size_t keys) {
-    std::vector<std::string> ids;
-    for (const std::size_t end = sent_ + keys; sent_ < end; ++sent_) {
-      ids.push_back("m" + std::to_string(sent_));
-      if (sent_ % 3 == 0) ids.push_back("m" + std::to_string(sent_ / 2));
-    }
-    scene_.send(ids);
-  }
+  void send(std::size_t keys) { scene_.send_new(keys); }
   void tend() {
     std::vector<std::string> endless = settings_;
     endless.push_back("once=0");
@@ -81,7 +73,6 @@ class Work {
   Scene scene_;
   std::vector<std::string> settings_;
   std::vector<std::optional<ChildProcess>> workers_;
-  std::size_t sent_ = 0;
 };
 
 // Cuts connections through the proxy wherever in what is said, until so many were.
