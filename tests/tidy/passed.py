@@ -1,4 +1,4 @@
-"""What a check found nothing in before: files that are as they were, with all that they include."""
+"""Remembers the files that have passed a check, by their text and the text of all that they include."""
 
 import hashlib
 import os
@@ -27,7 +27,7 @@ def _output_of(*command):
 
 
 def versions(*tools):
-    """Of the tools, and of the packages whose headers they read."""
+    """The versions of the tools, and of the packages whose headers they read."""
     try:
         packages = _output_of("dpkg-query", "-W", "*-dev")
     except FileNotFoundError:
@@ -105,8 +105,8 @@ class Passed:
             pass
 
     def add_unless_found(self, paths, findings):
-        """Those of the files that no finding is in, nor in anything that they include. None, where
-        a finding is in no file of the repository."""
+        """Adds the files that have no finding, neither in them nor in anything that they include. Adds
+        none if a finding is in no file of the repository."""
         found = {finding.path for finding in findings}
         for path in paths if found <= self._paths else []:
             if not found & self.closure(path):

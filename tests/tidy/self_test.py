@@ -5,6 +5,7 @@ import io
 import os
 import pathlib
 import shutil
+import subprocess
 import tempfile
 import time
 import unittest
@@ -37,7 +38,7 @@ class Checks(unittest.TestCase):
             shutil.copy(REPOSITORY / name, self.root / name)
 
     def tree(self, **files):
-        """Of these files; `__` in a name stands for a slash."""
+        """A tree of these files; `__` in a name stands for a slash."""
         paths = []
         for name, text in files.items():
             path = name.replace("__", "/")
@@ -313,7 +314,7 @@ class Checks(unittest.TestCase):
                      src__core__b_cc=same + "int BadName() { return same(); }\n")
 
     def stale(self, how="", **files):
-        """Of these files, those that have not passed; then all of them have."""
+        """The files that have not passed yet. Afterwards all of them have."""
         tree = self.tree(**files)
         known = passed.Passed(tree, how)
         stale = [path for path in tree.paths if not known.has(path)]
@@ -354,8 +355,7 @@ class Checks(unittest.TestCase):
 
     def checked(self, check, program, **files):
         """The findings, and how often the check started the program."""
-        module = lint if check == lint.lint else style
-        with unittest.mock.patch.object(module.subprocess, "run", wraps=module.subprocess.run) as run:
+        with unittest.mock.patch.object(subprocess, "run", wraps=subprocess.run) as run:
             found = self.found(check, **files)
         return found, sum(call.args[0][0] == program and "--version" not in call.args[0]
                           for call in run.call_args_list)
@@ -378,6 +378,7 @@ class Checks(unittest.TestCase):
         header["include__semel__a_h"] = "#pragma once\n#include <string>\nstd::string a();\n"
         self.assertEqual(self.checked(style.headers, compiler, **header), ([], 1))
         self.assertEqual(self.checked(style.headers, compiler, **header), ([], 0))
+
     def test_results(self):
         headers = {f"include__semel__{name}_h": (REPOSITORY / f"include/semel/{name}.h").read_text()
                    for name in ("error", "result")}

@@ -50,7 +50,7 @@ class Tree:
 
 _NOISE = re.compile(
     r'R"(?P<d>[^ ()\\\t\n]*)\(.*?\)(?P=d)"|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-fA-F])\'(?:[^\'\\\n]|\\.)+\''
-    r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+    r"|(?P<said>(?://[^\n]*(?:\n[ \t]*(?=//))?)+|/\*.*?\*/)", re.DOTALL)
 
 
 def without_noise(text):
@@ -60,6 +60,18 @@ def without_noise(text):
         kept = '""' if whole[0] in 'R"' else ("0" if whole[0] == "'" else " ")
         return kept + "\n" * whole.count("\n")
     return _NOISE.sub(blank, text)
+
+
+def without_comments(text):
+    """The text with a space for each comment."""
+    return _NOISE.sub(lambda match: " " if match["said"] else match[0], text)
+
+
+def comments(text):
+    """(line, text) of each comment of C++ text; lines that follow each other are one comment."""
+    for match in _NOISE.finditer(text):
+        if match["said"]:
+            yield text.count("\n", 0, match.start()) + 1, re.sub(r"(?m)^[ \t]*//", "  ", match["said"])
 
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

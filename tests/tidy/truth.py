@@ -4,16 +4,13 @@ import posixpath
 import re
 
 import rooms
-from tree import Finding
+from tree import Finding, comments, without_comments
 
 CODE = ("include", "src", "tests", "benchmarks", "examples", "cmake")
 CONTRACT = "docs/contract.md"
 
 # --- What is read: comments of code, lines of pages.
 
-_COMMENT = re.compile(
-    r'R"(?P<d>[^ ()\\\t\n]*)\(.*?\)(?P=d)"|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-fA-F])\'(?:[^\'\\\n]|\\.)+\''
-    r"|(?P<said>(?://[^\n]*(?:\n[ \t]*(?=//))?)+|/\*.*?\*/)", re.DOTALL)
 _SCRIPT = re.compile(r"(?:^|(?<=\s))#(?P<said>[^\n]*)", re.MULTILINE)
 _BLOCK = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
@@ -21,14 +18,6 @@ _BLOCK = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 def _is_script(tree, path):
     return path.endswith((".py", ".cmake", ".cmake.in", "CMakeLists.txt", ".sh")) or \
         re.match(r"#!.*\b(ba)?sh\b", tree.text(path)[:40])
-
-
-def comments(text):
-    """(line, text) of each comment of C++ text; lines that follow each other are one comment."""
-    for match in _COMMENT.finditer(text):
-        if match["said"]:
-            said = re.sub(r"(?m)^[ \t]*//", "  ", match["said"])
-            yield text.count("\n", 0, match.start()) + 1, said
 
 
 def spoken(tree, *, pages=True):
@@ -39,7 +28,7 @@ def spoken(tree, *, pages=True):
             for line, said in comments(text):
                 yield path, line, said
         elif path.endswith(".md"):
-            # What a changelog says was so when it was written.
+            # An entry of a changelog was true when it was written.
             if pages and path != "CHANGELOG.md":
                 yield path, 1, _BLOCK.sub(lambda m: "\n" * m[0].count("\n"), text)
         # The self test is full of examples of what is refused.
@@ -113,7 +102,7 @@ def _words_of_code(tree):
             continue
         text = tree.text(path)
         if path.endswith((".h", ".cc")):
-            text = _COMMENT.sub(lambda m: " " if m["said"] else m[0], text)
+            text = without_comments(text)
         elif _is_script(tree, path):
             text = _SCRIPT.sub(" ", text)
         words.update(re.findall(r"\w+", text))
@@ -150,7 +139,7 @@ def _defines(text, test):
 
 
 def _held(tree, text, line):
-    """What is wrong with the tests that a rule names."""
+    """The errors in the tests that a rule names."""
     named = _TESTS.search(text)
     if not named:
         yield Finding(CONTRACT, line, "a rule without its tests: Tests: `file`: `Suite.Name`")
@@ -198,7 +187,7 @@ _LINK = re.compile(r"\]\(([^)#\s]*)#([^)\s]+)\)")
 
 
 def _anchors_of(text):
-    """Those that a page has: its own, and GitHub's of its headings."""
+    """The anchors of a page: its own, and GitHub's of its headings."""
     yield from _ANCHOR.findall(text)
     for heading in re.findall(r"^#+ (.*)$", _BLOCK.sub("", text), re.MULTILINE):
         plain = re.sub(r"\]\([^)]*\)|<[^>]*>", "", heading).lower().strip()

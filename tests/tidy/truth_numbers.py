@@ -2,8 +2,7 @@
 
 import re
 
-from tree import Finding, is_test
-from truth import comments
+from tree import Finding, comments, is_test
 
 _TIMES = r"(?:milli|micro|nano)?seconds?|ms|µs|us|s|minutes?|min|hours?|h|days?|d|weeks?|months?|years?"
 _SIZES = r"[kKMG]i?B|(?:kilo|mega|giga)bytes?"
@@ -24,7 +23,7 @@ _NUMBER = re.compile(
     r" (?:[2-9]|\d{2,})(?![\w.]))")
 # Examples, in quotes or backticks; layouts of bytes, whose parts stand between dots.
 _EXAMPLE = re.compile(r'"[^"\n]*"|`[^`\n]*`|“[^”\n]*”')
-# What others have laid down: a standard, a protocol, a product's version.
+# A standard, a protocol or a product's version fixes these numbers.
 _STANDARD = re.compile(r"\b(?:RFC|ISO|IEEE|FIPS|POSIX|HTTP|AMQP|RESP|UTF-8|SHA-\d+|HMAC|UUIDs?|ULIDs?|"
                        r"(?i:version|section)) ?\d*")
 
@@ -50,7 +49,7 @@ def page_defaults(tree):
                               f"{match['field']} is not {match['said']} in {REFERENCE}")
 
 
-# What a page says in numbers, and what the code has for it. Where either changes, so must the other.
+# A number on a page, and the code that it comes from. If one changes, the other must.
 FACTS = [
     ("docs/guarantees.md", "`auto` is a week,", "src/config/config.h", "kAutoTtl{7 * 24}"),
     ("docs/guarantees.md", "two weeks for [Kafka]", "src/config/config.h", "kAutoTtlOnKafka{14 * 24}"),

@@ -90,7 +90,7 @@ def _kind_and_name(statement):
 
 
 def names(path, text):
-    """What a file defines, or declares, in its namespaces."""
+    """The names that a file defines, or declares, in its namespaces."""
     for line, spaces, statement in _statements(text):
         plain = re.sub(r"^template <.*?> (?=\w)", "", statement)
         if not (found := _kind_and_name(plain)):
@@ -138,7 +138,7 @@ def _units(tree):
 
 
 def _collisions(paths, defined):
-    """Of the sources of one unit, with one another and with the headers beside them."""
+    """Names of the sources of one unit that are defined there twice, or in the headers beside them."""
     seen = collections.defaultdict(list)
     for path in sorted(paths, key=lambda p: (p.endswith(".cc"), p)):
         for name in defined[path]:
@@ -150,7 +150,7 @@ def _collisions(paths, defined):
 
 
 def _leaks(path, text):
-    """What a source leaves to those that are compiled behind it."""
+    """Macros and using directives that a source leaves to those compiled behind it."""
     code = without_noise(text)
     for match in re.finditer(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", code, re.MULTILINE):
         if not re.search(rf"^[ \t]*#[ \t]*undef[ \t]+{match[1]}\b", code[match.end():], re.MULTILINE):
@@ -181,7 +181,7 @@ def _suites(tree, tests, shared):
 
 
 def _exported_by_tests(tests, defined, declared):
-    """What a test's source exports is declared in a header, or is defined once in all tests."""
+    """A name that a test's source exports is declared in a header, or is defined once in all tests."""
     seen = {}
     for path in tests:
         for name in defined[path]:
