@@ -174,7 +174,7 @@ TEST_P(KafkaGroups, WhatIsSettledBeforeARebalanceDoesNotComeAgain) {
     return figure_of(first.source(), "partitions") == 1 &&
            figure_of(second.source(), "partitions") == 1;
   })) << "each has one";
-  // Of each partition the next that comes is what came last.
+  // The next message of each partition is the one that was produced last.
   KafkaServer::shared().produce(
       topic, {{.value = "mark", .partition = 0}, {.value = "mark", .partition = 1}});
   for (Member* member : {&first, &second}) {

@@ -76,10 +76,7 @@ class MySqlPlace final : public StorePlace {
  public:
   enum class Flavour { kMariaDb, kMySql };
   MySqlPlace(const test::MySqlFamilyServer& server, Flavour flavour)
-      : flavour_(flavour),
-        server_(server),
-        database_(server, make_tables),
-        other_(database_.url()) {
+      : flavour_(flavour), server_(server), database_(server), other_(database_.url()) {
     other_.run("CREATE TABLE moved (micros BIGINT NOT NULL, since DATETIME(6) NOT NULL)");
     other_.run("INSERT INTO moved VALUES (0, NOW(6))");
   }
@@ -138,12 +135,6 @@ class MySqlPlace final : public StorePlace {
   }
 
  private:
-  static void make_tables(const std::string& url) {
-    MySqlOptions options;
-    options.url = url;
-    const auto made = open_mysql(std::move(options)).value();
-  }
-
   Flavour flavour_;
   const test::MySqlFamilyServer& server_;
   const test::PooledDatabase database_;

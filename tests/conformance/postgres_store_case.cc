@@ -130,13 +130,7 @@ class PostgresPlace final : public StorePlace {
   }
 
  private:
-  static void make_tables(const std::string& url) {
-    PostgresOptions options;
-    options.url = url;
-    const auto made = open_postgres(std::move(options)).value();
-  }
-
-  const test::PooledDatabase database_{test::PostgresServer::shared(), make_tables};
+  const test::PooledDatabase database_{test::PostgresServer::shared()};
   OtherPostgresProgram other_{database_.url()};
   test::PassingClock clock_;
   Environment environment_{&clock_, system_environment().random, system_environment().failpoints};

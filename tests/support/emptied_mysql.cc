@@ -1,16 +1,17 @@
 #include "tests/support/emptied_mysql.h"
 
+#include <semel/mysql.h>
+
 #include <chrono>
 #include <stdexcept>
-#include <thread>
+#include <utility>
+
+#include "tests/support/waiting.h"
 
 namespace semel::test {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::steady_clock;
-
-constexpr milliseconds kPatience{2'000};
+constexpr std::chrono::milliseconds kPatience{2'000};
 
 constexpr const char* kSessions =
     "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND id <> "
@@ -28,7 +29,7 @@ constexpr const char* kLookForRows =
     "DATABASE() AND table_type = 'BASE TABLE' AND LEFT(table_name, 6) = 'semel_' AND table_name "
     "NOT IN ('semel_meta', 'semel_schema')";
 
-// Of tables that are empty some have numbered rows.
+// Empty tables may have drawn numbers too.
 constexpr const char* kNumbered =
     "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() AND "
     "LEFT(table_name, 6) = 'semel_' AND auto_increment > 1";
@@ -66,10 +67,8 @@ SELECT GROUP_CONCAT(line ORDER BY line SEPARATOR '\n') FROM (
 ) AS lines_of_all)sql";
 
 void wait_for_sessions(const DatabaseServer& server, const std::string& database) {
-  const auto end = steady_clock::now() + kPatience;
-  while (server.query(database, kSessions) != "0") {
-    if (steady_clock::now() > end) throw std::runtime_error("a session is open in it");
-    std::this_thread::sleep_for(milliseconds(1));
+  if (!comes_true([&] { return server.query(database, kSessions) == "0"; }, kPatience)) {
+    throw std::runtime_error("a session is open in it");
   }
 }
 
@@ -77,11 +76,20 @@ std::string tables_with_rows(const DatabaseServer& server, const std::string& da
   return server.query(database, kSet + std::string(kLookForRows));
 }
 
-}  // namespace
-
 std::string describe_mysql(const DatabaseServer& server, const std::string& database) {
   return server.query(database, kSet + std::string(kMySqlDescription)) + '\n' +
          server.query(database, tables_with_rows(server, database));
+}
+
+}  // namespace
+
+std::string fill_mysql(const DatabaseServer& server, const std::string& database) {
+  MySqlOptions options;
+  options.url = server.url(database);
+  if (const auto store = open_mysql(std::move(options)); !store) {
+    throw std::runtime_error(store.error().message);
+  }
+  return describe_mysql(server, database);
 }
 
 // Truncated, not deleted from: a row that is deleted and not purged yet is locked by whoever looks

@@ -7,11 +7,13 @@
 
 namespace semel::test {
 
-// All that tests may have changed: equal texts are equal databases.
-std::string describe_mysql(const DatabaseServer& server, const std::string& database);
+// Both describe the database as they leave it, with all that a test may change: two with the same
+// description are the same. They throw std::runtime_error.
 
-// Returns the description of what it has emptied. Waits for sessions that are closing; throws
-// std::runtime_error where one stays.
+// A store makes its tables in a new database.
+std::string fill_mysql(const DatabaseServer& server, const std::string& database);
+
+// Waits for sessions that are closing; throws where one stays.
 std::string empty_mysql(const DatabaseServer& server, const std::string& database);
 
 }  // namespace semel::test

@@ -1,5 +1,10 @@
 #include "tests/support/emptied_postgres.h"
 
+#include <semel/postgres.h>
+
+#include <stdexcept>
+#include <utility>
+
 namespace semel::test {
 namespace {
 
@@ -79,12 +84,17 @@ SELECT string_agg(line, E'\n' ORDER BY line COLLATE "C") FROM lines)sql";
 
 }  // namespace
 
-std::string empty_postgres(const DatabaseServer& server, const std::string& database) {
-  return server.query(database, kEmpty + std::string(";") + kPostgresDescription);
+std::string fill_postgres(const DatabaseServer& server, const std::string& database) {
+  PostgresOptions options;
+  options.url = server.url(database);
+  if (const auto store = open_postgres(std::move(options)); !store) {
+    throw std::runtime_error(store.error().message);
+  }
+  return server.query(database, kPostgresDescription);
 }
 
-std::string describe_postgres(const DatabaseServer& server, const std::string& database) {
-  return server.query(database, kPostgresDescription);
+std::string empty_postgres(const DatabaseServer& server, const std::string& database) {
+  return server.query(database, kEmpty + std::string(";") + kPostgresDescription);
 }
 
 }  // namespace semel::test

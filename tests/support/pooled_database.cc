@@ -55,8 +55,7 @@ class IdleDatabases {
 
 }  // namespace
 
-PooledDatabase::PooledDatabase(const DatabaseServer& server, const MakeTables& make_tables,
-                               Look describe, Look empty)
+PooledDatabase::PooledDatabase(const DatabaseServer& server, Look fill, Look empty)
     : server_(server), empty_(empty) {
   if (auto idle = IdleDatabases::of_this_process().take(server)) {
     name_ = std::move(idle->first);
@@ -64,15 +63,14 @@ PooledDatabase::PooledDatabase(const DatabaseServer& server, const MakeTables& m
     return;
   }
   name_ = server.new_database();
-  make_tables(url());
-  pristine_ = describe(server, name_);
+  pristine_ = fill(server, name_);
 }
 
-PooledDatabase::PooledDatabase(const PostgresServer& server, const MakeTables& make_tables)
-    : PooledDatabase(server, make_tables, describe_postgres, empty_postgres) {}
+PooledDatabase::PooledDatabase(const PostgresServer& server)
+    : PooledDatabase(server, fill_postgres, empty_postgres) {}
 
-PooledDatabase::PooledDatabase(const MySqlFamilyServer& server, const MakeTables& make_tables)
-    : PooledDatabase(server, make_tables, describe_mysql, empty_mysql) {}
+PooledDatabase::PooledDatabase(const MySqlFamilyServer& server)
+    : PooledDatabase(server, fill_mysql, empty_mysql) {}
 
 PooledDatabase::~PooledDatabase() {
   try {

@@ -1,18 +1,15 @@
 // PooledDatabase: a database that one test after another uses, where each would make its own.
 //
-//   const PooledDatabase database(PostgresServer::shared(), [](const std::string& url) {
-//     open_postgres({.url = url}).value();
-//   });
+//   const PooledDatabase database(PostgresServer::shared());
 //   const auto store = open_postgres({.url = database.url()});
 //
 // A test finds it as a new one in which a store has made its tables: no rows, no tables but the
-// store's, every number to be drawn from its first. What it leaves is removed when it gives the
-// database back, which it does after its own connections are closed.
+// store's, every number to be drawn from its first. All that it leaves is removed when it gives
+// the database back, which it does after its own connections are closed.
 //
 // A test that needs a database without the store's tables calls DatabaseServer::new_database().
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "tests/support/database_server.h"
@@ -24,11 +21,8 @@ class MySqlFamilyServer;
 
 class PooledDatabase {
  public:
-  // Makes the store's tables in the database at this URL.
-  using MakeTables = std::function<void(const std::string& url)>;
-
-  PooledDatabase(const PostgresServer& server, const MakeTables& make_tables);
-  PooledDatabase(const MySqlFamilyServer& server, const MakeTables& make_tables);
+  explicit PooledDatabase(const PostgresServer& server);
+  explicit PooledDatabase(const MySqlFamilyServer& server);
   // Says on stderr why no other test can use it: a session is still open in it, or it differs from
   // a new one after all was removed that a test may leave.
   ~PooledDatabase();
@@ -42,13 +36,12 @@ class PooledDatabase {
   // Both return a description of the database.
   using Look = std::string (*)(const DatabaseServer& server, const std::string& database);
 
-  PooledDatabase(const DatabaseServer& server, const MakeTables& make_tables, Look describe,
-                 Look empty);
+  PooledDatabase(const DatabaseServer& server, Look fill, Look empty);
 
   const DatabaseServer& server_;
   const Look empty_;
   std::string name_;
-  // What it was like before the first test.
+  // Its description from before the first test.
   std::string pristine_;
 };
 

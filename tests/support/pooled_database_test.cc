@@ -75,7 +75,7 @@ template <class Server>
 PooledKind mysql_kind(std::string name) {
   return {std::move(name),
           []() -> const DatabaseServer& { return Server::shared(); },
-          [] { return std::make_unique<PooledDatabase>(Server::shared(), open_on_mysql); },
+          [] { return std::make_unique<PooledDatabase>(Server::shared()); },
           open_on_mysql,
           [](const std::string& database, const Statements& statements) {
             return mysql_session(Server::shared(), database, statements);
@@ -87,8 +87,7 @@ PooledKind mysql_kind(std::string name) {
 std::vector<PooledKind> pooled_kinds() {
   std::vector<PooledKind> all = {
       {"Postgres", []() -> const DatabaseServer& { return PostgresServer::shared(); },
-       [] { return std::make_unique<PooledDatabase>(PostgresServer::shared(), open_on_postgres); },
-       open_on_postgres,
+       [] { return std::make_unique<PooledDatabase>(PostgresServer::shared()); }, open_on_postgres,
        [](const std::string& database, const Statements& statements) {
          return postgres_session(PostgresServer::shared(), database, statements);
        },
@@ -109,7 +108,8 @@ class PooledDatabaseTest : public testing::TestWithParam<PooledKind> {
     return GetParam().session(database.name(), statements);
   }
 
-  // What a store answers that works in it as the first: the numbers it draws, the rows it finds.
+  // The answers of a store that is the first to work in it: the numbers it draws, the rows it
+  // finds.
   static std::vector<std::uint64_t> first_answers(const PooledDatabase& database) {
     const auto store = GetParam().open(database.url());
     const ConsumerNumber consumer =

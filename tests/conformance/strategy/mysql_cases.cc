@@ -15,7 +15,7 @@ namespace {
 class MySqlPlace final : public StrategyPlace {
  public:
   explicit MySqlPlace(const test::MySqlFamilyServer& server)
-      : server_(server), database_(server, open_at), other_program_(server, database_.name()) {
+      : server_(server), database_(server), other_program_(server, database_.name()) {
     sql("CREATE TABLE effect (name TEXT NOT NULL)");
     sql("CREATE TABLE taken (id BIGINT UNIQUE)");
     sql("CREATE TABLE ending (id BIGINT)");
@@ -24,10 +24,9 @@ class MySqlPlace final : public StrategyPlace {
         "SQLSTATE 'HY000' SET MYSQL_ERRNO = 3819; END IF");
   }
 
-  std::unique_ptr<Store> open() override { return open_at(database_.url()); }
-  static std::unique_ptr<Store> open_at(const std::string& url) {
+  std::unique_ptr<Store> open() override {
     MySqlOptions options;
-    options.url = url;
+    options.url = database_.url();
     auto store = open_mysql(std::move(options));
     if (!store) {
       ADD_FAILURE() << store.error().message;

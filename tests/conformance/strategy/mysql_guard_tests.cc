@@ -14,26 +14,16 @@ using Kind = Outcome::Kind;
 class MySqlGuardPlace final : public GuardPlace {
  public:
   explicit MySqlGuardPlace(const test::MySqlFamilyServer& server, unsigned long flags = 0)
-      : server_(server),
-        database_(server, [](const std::string& url) { (void)open_at(url).value(); }),
-        flags_(flags) {}
+      : server_(server), database_(server), flags_(flags) {}
   std::unique_ptr<Caller> connect() override {
     return std::make_unique<MySqlCaller>(server_, database_.name(), flags_);
   }
-  Result<std::unique_ptr<Store>> open() override { return open_at(database_.url()); }
-  static Result<std::unique_ptr<Store>> open_at(const std::string& url) {
+  Result<std::unique_ptr<Store>> open() override {
     MySqlOptions options;
-    options.url = url;
+    options.url = database_.url();
     return open_mysql(std::move(options));
   }
-  // Or is within a statement: MySQL 8 does not list a transaction that waits before its first
-  // write.
-  bool somebody_waits() override {
-    return server_.query(
-               database_.name(),
-               "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() "
-               "AND command = 'Query' AND id <> connection_id()") != "0";
-  }
+  bool somebody_waits() override { return server_.lock_waiters(database_.name()) > 0; }
 
  private:
   const test::MySqlFamilyServer& server_;

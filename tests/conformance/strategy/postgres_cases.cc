@@ -21,10 +21,9 @@ class PostgresPlace final : public StrategyPlace {
   }
   ~PostgresPlace() override { PQfinish(connection_); }
 
-  std::unique_ptr<Store> open() override { return open_at(database_.url()); }
-  static std::unique_ptr<Store> open_at(const std::string& url) {
+  std::unique_ptr<Store> open() override {
     PostgresOptions options;
-    options.url = url;
+    options.url = database_.url();
     auto store = open_postgres(std::move(options));
     if (!store) {
       ADD_FAILURE() << store.error().message;
@@ -51,7 +50,7 @@ class PostgresPlace final : public StrategyPlace {
 
  private:
   std::mutex mutex_;
-  const test::PooledDatabase database_{test::PostgresServer::shared(), open_at};
+  const test::PooledDatabase database_{test::PostgresServer::shared()};
   PGconn* const connection_ = PQconnectdb(database_.url().c_str());
 };
 

@@ -48,10 +48,9 @@ class PostgresGuardPlace final : public GuardPlace {
   std::unique_ptr<Caller> connect() override {
     return std::make_unique<PostgresCaller>(database_.url());
   }
-  Result<std::unique_ptr<Store>> open() override { return open_at(database_.url()); }
-  static Result<std::unique_ptr<Store>> open_at(const std::string& url) {
+  Result<std::unique_ptr<Store>> open() override {
     PostgresOptions options;
-    options.url = url;
+    options.url = database_.url();
     return open_postgres(std::move(options));
   }
   bool somebody_waits() override {
@@ -60,8 +59,7 @@ class PostgresGuardPlace final : public GuardPlace {
   bool may_ask_again() const override { return true; }
 
  private:
-  const test::PooledDatabase database_{test::PostgresServer::shared(),
-                                       [](const std::string& url) { (void)open_at(url).value(); }};
+  const test::PooledDatabase database_{test::PostgresServer::shared()};
 };
 
 INSTANTIATE_TEST_SUITE_P(Postgres, GuardSuite,
