@@ -11,6 +11,11 @@ include(GoogleTest OPTIONAL)
 
 set(SEMEL_BUILD "dev" CACHE STRING "Which programs this build has: dev (all), release, asan or tsan")
 option(SEMEL_NIGHTLY "Also what runs in this build only at night" OFF)
+# Before each test's name, to tell builds apart in one run.
+set(SEMEL_TEST_PREFIX "")
+if(SEMEL_SANITIZE)
+  set(SEMEL_TEST_PREFIX "${SEMEL_BUILD}:")
+endif()
 
 # semel_runs_here(VARIABLE BUILD...): whether this build is one of them. None named: any is.
 function(semel_runs_here variable)
@@ -63,13 +68,15 @@ function(semel_test_suite name)
   endif()
 endfunction()
 
-# semel_test_program(NAME LABEL... BUILDS... RACES... SERVERS... TIMEOUT SECONDS PREFIX TEXT): the program
-# semel_NAME_test, of the suites that name it. Call it after theirs.
+# semel_test_program(NAME LABEL... BUILDS... RACES... SERVERS... NEEDS SERVER TIMEOUT SECONDS PREFIX TEXT):
+# the program semel_NAME_test, of the suites that name it. Call it after theirs. NEEDS: there is none where
+# that server is absent.
 function(semel_test_program name)
-  cmake_parse_arguments(P "" "LABEL;TIMEOUT;PREFIX" "SERVERS;BUILDS;RACES" ${ARGN})
+  cmake_parse_arguments(P "" "LABEL;TIMEOUT;PREFIX;NEEDS" "SERVERS;BUILDS;RACES" ${ARGN})
   get_property(suites GLOBAL PROPERTY SEMEL_SUITES_${name})
   semel_runs_here(here ${P_BUILDS} ${P_RACES})
-  if(NOT here OR NOT suites)
+  semel_why_absent(absent "${P_NEEDS}")
+  if(NOT here OR absent OR NOT suites)
     return()
   endif()
   set(program semel_${name}_test)

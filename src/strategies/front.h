@@ -3,9 +3,9 @@
 // The secret stands in the store. Each process puts a new one there when it begins and when the
 // store was away, for then it may be another than it was (a backup, a replica that took over);
 // forgetting a record does too. A process reads it again and again (kTurnEvery), and believes it
-// for kFrontTrusted from before that look. What is kept in the window was made with the secret that
-// was known before the record was asked: so nothing under the present secret is older than the
-// secret is.
+// for kFrontTrusted from before that look. The window's entries are made with the secret that was
+// known before the record was asked: so nothing under the present secret is older than the secret
+// is.
 #pragma once
 
 #include <atomic>

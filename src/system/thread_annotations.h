@@ -1,5 +1,5 @@
-// What Clang's -Wthread-safety checks: which mutex guards a field, and which locks a function
-// needs. Other compilers see nothing of it. tests/tidy/thread_safety.py runs the check.
+// Annotations for Clang's -Wthread-safety: they name the mutex that guards a field, and the locks
+// that a function needs. Other compilers ignore them. tests/tidy/thread_safety.py runs the check.
 #pragma once
 
 #if defined(__clang__)
@@ -12,12 +12,10 @@
 #define SEMEL_CAPABILITY(name) SEMEL_THREAD_ANNOTATION(capability(name))
 #define SEMEL_SCOPED_CAPABILITY SEMEL_THREAD_ANNOTATION(scoped_lockable)
 
-// A field: it, or what it points to, is used only with the mutex held.
+// A field: it is used only with the mutex held.
 #define SEMEL_GUARDED_BY(mutex) SEMEL_THREAD_ANNOTATION(guarded_by(mutex))
-#define SEMEL_PT_GUARDED_BY(mutex) SEMEL_THREAD_ANNOTATION(pt_guarded_by(mutex))
-// A mutex: it is locked before, or after, the named one.
+// A mutex: it is locked before the named one.
 #define SEMEL_ACQUIRED_BEFORE(...) SEMEL_THREAD_ANNOTATION(acquired_before(__VA_ARGS__))
-#define SEMEL_ACQUIRED_AFTER(...) SEMEL_THREAD_ANNOTATION(acquired_after(__VA_ARGS__))
 
 // A function or a lambda: its caller holds the mutex; its caller does not, because it locks.
 #define SEMEL_REQUIRES(...) SEMEL_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
@@ -29,10 +27,7 @@
 #define SEMEL_ACQUIRE_SHARED(...) SEMEL_THREAD_ANNOTATION(acquire_shared_capability(__VA_ARGS__))
 #define SEMEL_RELEASE(...) SEMEL_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
 #define SEMEL_RELEASE_SHARED(...) SEMEL_THREAD_ANNOTATION(release_shared_capability(__VA_ARGS__))
-#define SEMEL_RELEASE_GENERIC(...) SEMEL_THREAD_ANNOTATION(release_generic_capability(__VA_ARGS__))
 #define SEMEL_TRY_ACQUIRE(...) SEMEL_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
 
-// A function that returns a mutex.
-#define SEMEL_RETURN_CAPABILITY(mutex) SEMEL_THREAD_ANNOTATION(lock_returned(mutex))
 // A function that the check cannot follow. A comment beside it says why it is right.
 #define SEMEL_NO_THREAD_SAFETY_ANALYSIS SEMEL_THREAD_ANNOTATION(no_thread_safety_analysis)

@@ -1,4 +1,4 @@
-// What a scene on Redis must have when all is done.
+// Checks of a scene on Redis after all work is done.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace semel::test {
 
-// All that was sent is there. Returns how often a key came again.
+// Nothing that was sent is lost. Returns how many effects came more than once.
 inline std::size_t expect_none_lost(const Scene& scene, const Ledger& ledger, std::size_t sent) {
   const auto balance = ledger.balance();
   EXPECT_EQ(balance.keys, sent) << "lost";

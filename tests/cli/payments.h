@@ -20,7 +20,7 @@ struct Payments {
 Payments make_payments(std::size_t count, std::size_t reused, std::uint64_t seed,
                        std::size_t first = 0);
 
-// What the runs that were killed had to do.
+// The work of the runs that were killed.
 struct KilledRuns {
   std::int64_t sum = 0;
   std::size_t deliveries = 0;

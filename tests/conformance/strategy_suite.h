@@ -70,7 +70,7 @@ std::vector<StrategyCase> cases_of(const std::string& store,
                                    std::function<std::unique_ptr<StrategyPlace>()> make,
                                    bool transactions);
 
-// Those that are wanted, on a store with transactions.
+// The wanted cases of cases_of(), on a store with transactions.
 std::vector<StrategyCase> cases_where(const std::string& store,
                                       std::function<std::unique_ptr<StrategyPlace>()> make,
                                       bool (*wanted)(const StrategyCase&));

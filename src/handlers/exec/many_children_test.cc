@@ -81,7 +81,7 @@ TEST(ManyChildren, AllTimeOutAtOnce) {
   auto spec = shell("trap '' TERM; sleep 600");
   spec.grace = std::chrono::milliseconds(200);
   int started = 0;
-  // What a busy machine cannot start in its time is told so: then all of them get more.
+  // A busy machine may not start all of them in their time: then they get more.
   for (spec.timeout = std::chrono::milliseconds(200);
        started < kMany / 2 && spec.timeout < std::chrono::minutes(1); spec.timeout *= 2) {
     started = 0;

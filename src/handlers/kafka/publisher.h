@@ -65,7 +65,7 @@ class KafkaPublisher final : private Producer::Watcher {
   void on_error(int code, std::string_view said) override;
   void end(Ticket ticket, std::unique_ptr<Call> call, Judged judged) SEMEL_EXCLUDES(mutex_);
 
-  // What librdkafka does not take, as the report that there would have been.
+  // A message that librdkafka refuses is reported as if it had been sent and had failed.
   std::optional<Report> produce(std::shared_ptr<Producer>& producer, Ticket ticket,
                                 const Call& call) SEMEL_REQUIRES(mutex_);
   Result<void> make(std::shared_ptr<Producer>& producer, bool alone) SEMEL_REQUIRES(mutex_);

@@ -74,7 +74,7 @@ std::unique_ptr<Positions> make_positions(State& state);
 std::unique_ptr<Gates> make_gates(State& state);
 std::unique_ptr<StepStore> make_steps(State& state);
 
-// What a Finish that applies does to the journal.
+// Changes the journal as a Finish that applies does.
 void note_in_journal(State& state, const Finish& finish) SEMEL_REQUIRES(state.mutex);
 
 // dead or parked → retrying, due now, its payload held where the store has it.

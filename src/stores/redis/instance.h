@@ -22,7 +22,7 @@ class Instance {
 
   explicit Instance(Random& random);
 
-  // Of kSize bytes.
+  // The name has kSize bytes.
   Bytes name() const;
   // Another name, after others took it for gone.
   void rename() SEMEL_EXCLUDES(mutex_);
