@@ -68,11 +68,12 @@ function(semel_test_suite name)
   endif()
 endfunction()
 
-# semel_test_program(NAME LABEL... BUILDS... RACES... SERVERS... NEEDS SERVER TIMEOUT SECONDS PREFIX TEXT):
+# semel_test_program(NAME LABEL... BUILDS... RACES... SERVERS... NEEDS SERVER TIMEOUT SECONDS PREFIX TEXT
+#                    AT_NIGHT BUILD:FILTER...):
 # the program semel_NAME_test, of the suites that name it. Call it after theirs. NEEDS: there is none where
-# that server is absent.
+# that server is absent. AT_NIGHT: tests that run in that build only in ./test --nightly.
 function(semel_test_program name)
-  cmake_parse_arguments(P "" "LABEL;TIMEOUT;PREFIX;NEEDS" "SERVERS;BUILDS;RACES" ${ARGN})
+  cmake_parse_arguments(P "" "LABEL;TIMEOUT;PREFIX;NEEDS" "SERVERS;BUILDS;RACES;AT_NIGHT" ${ARGN})
   get_property(suites GLOBAL PROPERTY SEMEL_SUITES_${name})
   semel_runs_here(here ${P_BUILDS} ${P_RACES})
   semel_why_absent(absent "${P_NEEDS}")
@@ -91,26 +92,32 @@ function(semel_test_program name)
   if(NOT P_TIMEOUT)
     set(P_TIMEOUT 120)
   endif()
-  if(SEMEL_SANITIZE)
-    set(filter "*")
-    if(SEMEL_BUILD IN_LIST P_RACES AND NOT SEMEL_NIGHTLY)
+  set(filter "*")
+  set(shards 4)
+  if(NOT SEMEL_NIGHTLY)
+    if(SEMEL_BUILD IN_LIST P_RACES)
       set(filter "*Race*")
+      set(shards 1)
     endif()
-    semel_test_shards(${program} ${name} "${filter}" LABELS ${P_LABEL} ${server_properties})
+    list(FILTER P_AT_NIGHT INCLUDE REGEX "^${SEMEL_BUILD}:")
+    list(TRANSFORM P_AT_NIGHT REPLACE "^${SEMEL_BUILD}:" "")
+    list(JOIN P_AT_NIGHT ":" at_night)
+    if(at_night)
+      string(APPEND filter "-${at_night}")
+    endif()
+  endif()
+  if(SEMEL_SANITIZE)
+    semel_test_shards(${program} ${name} ${shards} "${filter}" LABELS ${P_LABEL} ${server_properties})
   else()
-    gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
+    gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES TEST_FILTER "${filter}"
                          TEST_PREFIX "${SEMEL_TEST_PREFIX}${P_PREFIX}"
                          PROPERTIES TIMEOUT ${P_TIMEOUT} LABELS ${P_LABEL} ${server_properties})
   endif()
 endfunction()
 
-# semel_test_shards(PROGRAM NAME FILTER PROPERTY...): a sanitized program runs in a few shares, not a
-# process for each test.
-function(semel_test_shards program name filter)
-  set(shards 4)
-  if(NOT filter STREQUAL "*")
-    set(shards 1)
-  endif()
+# semel_test_shards(PROGRAM NAME SHARDS FILTER PROPERTY...): a sanitized program runs in a few shares, not
+# a process for each test.
+function(semel_test_shards program name shards filter)
   foreach(share RANGE 1 ${shards})
     math(EXPR index "${share} - 1")
     set(test "${SEMEL_TEST_PREFIX}${name}.${share}")
@@ -122,7 +129,7 @@ function(semel_test_shards program name filter)
     endif()
     # The long ones first: the last to end ends alone.
     set_tests_properties(${test} PROPERTIES TIMEOUT 1500 COST 100 ENVIRONMENT_MODIFICATION "${how}" ${ARGN})
-    if(NOT filter STREQUAL "*")
+    if(filter STREQUAL "*Race*")
       # A filter that fits nothing must not pass.
       set_tests_properties(${test} PROPERTIES PASS_REGULAR_EXPRESSION "\\[  PASSED  \\] [1-9]"
                                               FAIL_REGULAR_EXPRESSION "FAILED|Sanitizer")

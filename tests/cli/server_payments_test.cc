@@ -22,7 +22,7 @@ struct ServerRunSize {
   std::size_t reused;
   int kills;
 };
-constexpr ServerRunSize kShortServerRun = {4'000, 10, 5};
+constexpr ServerRunSize kShortServerRun = {2'400, 6, 3};
 constexpr ServerRunSize kLongServerRun = {60'000, 50, 25};
 
 // The long one is for the soak: SEMEL_SOAK=1.
