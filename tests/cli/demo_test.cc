@@ -76,13 +76,17 @@ TEST(Demo, AFenceCallsAgainUnderTheSameKeyAndNothingIsDoubled) {
 }
 
 TEST(Demo, AtMostOnceKnowsOfEachThatItDidNotFinish) {
-  const Ran ran = run({"demo", "--strategy", "at_most_once", "--messages", "900", "-o", "json"});
-  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
-  EXPECT_EQ(json_at(ran.out, "/doubled"), "0") << ran.out;
-  const auto parked = std::stoll(json_at(ran.out, "/parked"));
-  EXPECT_GT(parked, 0) << ran.out;
-  EXPECT_LE(std::stoll(json_at(ran.out, "/lost")), parked) << ran.out;
-  EXPECT_EQ(json_at(ran.out, "/calls"), json_at(ran.out, "/effects"));
+  // A kill between two calls leaves nothing to park.
+  long long parked = 0;
+  for (int round = 0; round < 10 && parked == 0; ++round) {
+    const Ran ran = run({"demo", "--strategy", "at_most_once", "--messages", "900", "-o", "json"});
+    EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+    EXPECT_EQ(json_at(ran.out, "/doubled"), "0") << ran.out;
+    parked = std::stoll(json_at(ran.out, "/parked"));
+    EXPECT_LE(std::stoll(json_at(ran.out, "/lost")), parked) << ran.out;
+    EXPECT_EQ(json_at(ran.out, "/calls"), json_at(ran.out, "/effects"));
+  }
+  EXPECT_GT(parked, 0);
 }
 
 TEST(Demo, WithoutARedisServerItSaysWhatItDoesNotShow) {
