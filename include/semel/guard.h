@@ -70,11 +70,14 @@ class Guard {
   //   kDone       it ran and is recorded (on a borrowed connection: with the caller's COMMIT)
   //   kDuplicate  it had been done; `result` is the stored one
   //   kBusy       someone else holds the key; try again after `delay`
-  //   kConflict   the key was used with another fingerprint; nothing ran
+  //   kConflict   the key was used with another fingerprint; nothing ran and nothing is kept:
+  //               keep the message yourself, or let its source bring it again (settle is kLater)
   //   kRetry      work said retry; nothing is recorded but the steps that are done. Or it said
   //               dead, and its steps are still to be undone. Call again, after `delay`
-  //   kDead       work said dead, now or before; the record is closed. Or it waits for a person:
-  //               see at_most_once, and docs/steps.md
+  //   kDead       work said dead, now or before; the record is closed (settle is kAck). Or it
+  //               waits for a person, who may let it run again (settle is kLater): see
+  //               at_most_once, and docs/steps.md
+  // A guard never has the payload. `settle` is kAck only where the message is not needed again.
   // Throws what `work` throws: its record is undone, and finished steps stay. With a Transaction
   // that includes StatementRefused, and StatementFailed: recorded statements run after `work` has
   // returned, so run_once itself throws StatementFailed if one of them fails. An Error means that

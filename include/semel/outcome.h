@@ -15,9 +15,11 @@ struct Outcome {
     kDone,       // its effect happened now, and is recorded
     kDuplicate,  // its effect had happened before
     kBusy,       // someone else holds the key: come back later
-    kConflict,   // same key, other payload: not executed, kept as a dead letter
+    kConflict,   // same key, other payload: not executed. Kept as a dead letter; by a Guard, which
+                 // has no payload to keep, not: then it is kLater
     kRetry,      // not now: will be run again
-    kDead,       // given up: kept as a dead letter, or had been before
+    kDead,       // given up: kept as a dead letter, or had been before. A Guard closes the record
+                 // and keeps no letter
     kDiscarded,  // the handler said that there was nothing to do
   };
 
@@ -35,7 +37,7 @@ struct Outcome {
   std::string reason;  // from semel::reason; empty for kDone
   std::string error;   // what was said about it, for people
   int attempt = 0;     // which try of the handler this was; 0 when it did not run
-  std::chrono::milliseconds delay{0};  // kRetry and kBusy: until the next try
+  std::chrono::milliseconds delay{0};  // kRetry, kBusy and every kLater: until the next try
   // kDuplicate: when its effect was recorded, by the store's clock; zero where that is not known.
   std::chrono::system_clock::time_point completed_at{};
 };

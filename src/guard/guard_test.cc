@@ -59,11 +59,14 @@ TEST_F(GuardTest, TransactionalWorkRunsOnceAndItsResultIsGivenAgain) {
   EXPECT_EQ(guard_.run_once("b", kBody, effect("x"))->kind, Kind::kDone) << "another key";
 }
 
-TEST_F(GuardTest, AnotherFingerprintIsAConflictAndNothingIsKept) {
+TEST_F(GuardTest, AConflictThatNothingKeepsIsLeftWithItsSource) {
   ASSERT_TRUE(guard_.run_once("a", kBody, effect("x")));
   const auto other = guard_.run_once("a", fingerprint_of("other"), effect("y"));
   ASSERT_TRUE(other);
   EXPECT_EQ(other->kind, Kind::kConflict);
+  EXPECT_EQ(other->settle, Outcome::Settle::kLater);
+  EXPECT_GT(other->delay, milliseconds(0));
+  EXPECT_NE(other->error.find("nothing keeps this message"), std::string::npos) << other->error;
   EXPECT_EQ(store_.state.effects.count("y"), 0U);
   EXPECT_TRUE(store_.state.dead_letters.empty());
 }

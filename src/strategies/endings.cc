@@ -111,6 +111,18 @@ void Endings::start(Finish::To to, const Right& right, const Delivery& delivery,
   if (inbox_) finish.keep = &delivery.message;
 }
 
+Outcome Endings::not_over(Outcome::Kind kind, const Delivery& delivery) const {
+  Outcome outcome = settled(kind, delivery);
+  if (!context_.hold) outcome.settle = Outcome::Settle::kLater;
+  return outcome;
+}
+
+Outcome Endings::for_person(Outcome::Kind kind, const Delivery& delivery) const {
+  Outcome outcome = not_over(kind, delivery);
+  if (!context_.hold) outcome.delay = kAskPersonAgain;
+  return outcome;
+}
+
 Ending Endings::of_claim(const Claim& claim, const Delivery& delivery) const {
   return std::visit(
       Overload{
@@ -129,30 +141,31 @@ Ending Endings::of_claim(const Claim& claim, const Delivery& delivery) const {
             return ending;
           },
           [&](const Waiting& waiting) {
-            Ending ending{settled(Outcome::Kind::kRetry, delivery), row_only(delivery)};
+            Ending ending{not_over(Outcome::Kind::kRetry, delivery), row_only(delivery)};
             ending.outcome.delay = waiting.next_in;
             return ending;
           },
           [&](const Closed& closed) {
             Ending ending{settled(Outcome::Kind::kDead, delivery), row_only(delivery)};
+            if (closed.parked) ending.outcome = for_person(Outcome::Kind::kDead, delivery);
             ending.outcome.reason = closed.reason;
             return ending;
           },
           [&](const Conflict&) {
-            Ending ending;
-            ending.outcome.kind = Outcome::Kind::kConflict;
+            Ending ending{for_person(Outcome::Kind::kConflict, delivery), std::nullopt};
+            ending.outcome.error = "the key was used before, with another payload";
             if (context_.hold) {
-              ending.outcome = settled(Outcome::Kind::kConflict, delivery);
               Finish finish;
               finish.to = Finish::To::kDead;
               finish.reason = reason::kKeyConflict;
-              finish.error = "the key was used before, with another payload";
+              finish.error = ending.outcome.error;
               finish.keep = &delivery.message;
               finish.arrival = &delivery.arrival;
               finish.ack = delivery.arrival.row;
-              ending.outcome.error = finish.error;
               copy(finish);
               ending.finish = std::move(finish);
+            } else {
+              ending.outcome.error += ": nothing keeps this message but its source";
             }
             ending.outcome.reason = reason::kKeyConflict;
             return ending;
@@ -264,12 +277,11 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
     return of_death(right, over, delivery);
   }
   const auto* again = std::get_if<core::RetryAfter>(&next);
-  Ending ending{settled(Outcome::Kind::kRetry, delivery), std::nullopt};
+  Ending ending{not_over(Outcome::Kind::kRetry, delivery), std::nullopt};
   ending.outcome.reason = decision.reason;
   ending.outcome.error = decision.error;
   if (again != nullptr) ending.outcome.delay = again->delay;
   if (!context_.hold) {
-    ending.outcome.settle = Outcome::Settle::kLater;
     if (right.lease) {
       Finish& finish = ending.finish.emplace();
       start(Finish::To::kNotStarted, right, delivery, finish);
@@ -313,9 +325,9 @@ Ending Endings::of_death(const Right& right, const Decision& decision,
   return later(right, undo, delivery);
 }
 
-Ending Endings::kept(Outcome::Kind kind, Finish::To to, const Right& right,
-                     const Decision& decision, const Delivery& delivery) const {
-  Ending ending{settled(kind, delivery), std::nullopt};
+Ending Endings::kept(Outcome outcome, Finish::To to, const Right& right, const Decision& decision,
+                     const Delivery& delivery) const {
+  Ending ending{std::move(outcome), std::nullopt};
   Finish& finish = ending.finish.emplace();
   start(to, right, delivery, finish);
   finish.keep = context_.hold ? &delivery.message : nullptr;
@@ -328,14 +340,16 @@ Ending Endings::kept(Outcome::Kind kind, Finish::To to, const Right& right,
 
 Ending Endings::later(const Right& right, const Decision& decision,
                       const Delivery& delivery) const {
-  Ending ending = kept(Outcome::Kind::kRetry, Finish::To::kRetrying, right, decision, delivery);
+  Ending ending = kept(not_over(Outcome::Kind::kRetry, delivery), Finish::To::kRetrying, right,
+                       decision, delivery);
   ending.finish->delay = ending.outcome.delay = decision.after.value_or(milliseconds{0});
   return ending;
 }
 
 Ending Endings::left_to_person(const Right& right, const Decision& decision,
                                const Delivery& delivery) const {
-  return kept(Outcome::Kind::kDead, Finish::To::kParked, right, decision, delivery);
+  return kept(for_person(Outcome::Kind::kDead, delivery), Finish::To::kParked, right, decision,
+              delivery);
 }
 
 Ending Endings::given_up(const Right& right, const Decision& decision,

@@ -44,6 +44,8 @@ struct Ending {
 inline constexpr std::chrono::milliseconds kAskStoreAgain{1'000};
 // When a message whose lease was lost comes again, to learn what the other holder made of it.
 inline constexpr std::chrono::milliseconds kAskHolderAgain{1'000};
+// When a message that waits for a person comes again, where only its source keeps it.
+inline constexpr std::chrono::milliseconds kAskPersonAgain{60'000};
 
 class Endings {
  public:
@@ -60,6 +62,10 @@ class Endings {
   Ending of_dark_try(const Right& right, const Delivery& delivery) const;
 
  private:
+  // For what comes again, or waits for a person: settled where the store keeps the message, and
+  // otherwise left with its source.
+  Outcome not_over(Outcome::Kind kind, const Delivery& delivery) const;
+  Outcome for_person(Outcome::Kind kind, const Delivery& delivery) const;
   void start(Finish::To to, const Right& right, const Delivery& delivery, Finish& finish) const;
   Ending of_success(const Right& right, const Decision& decision, const Delivery& delivery) const;
   Ending of_failure(const Right& right, const Decision& decision, const Delivery& delivery) const;
@@ -68,7 +74,7 @@ class Endings {
   Ending in_the_dark(const Right& right, std::string_view reason, std::string error,
                      const Delivery& delivery) const;
   // With its message, for a time or for a person.
-  Ending kept(Outcome::Kind kind, Finish::To to, const Right& right, const Decision& decision,
+  Ending kept(Outcome outcome, Finish::To to, const Right& right, const Decision& decision,
               const Delivery& delivery) const;
   Ending later(const Right& right, const Decision& decision, const Delivery& delivery) const;
   Ending left_to_person(const Right& right, const Decision& decision,

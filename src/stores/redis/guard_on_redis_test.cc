@@ -41,6 +41,7 @@ TEST(GuardOnRedis, StepsThatAreDoneStayAndWhatMayHaveHappenedIsParked) {
   conformance::guard_keeps_steps(place.store());
   conformance::guard_undoes_steps(place.store());
   conformance::guard_tries_at_most_once(place.store());
+  conformance::guard_leaves_what_nobody_keeps(place.store());
 }
 
 TEST(GuardOnRedis, AWindowAnswersWhatIsCompletedAndNothingElse) {

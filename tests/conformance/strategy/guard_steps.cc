@@ -148,6 +148,43 @@ void guard_tries_at_most_once(Store& store) {
   EXPECT_EQ(mails, 5);
 }
 
+void guard_leaves_what_nobody_keeps(Store& store) {
+  const Fingerprint body = fingerprint_of("body");
+  Guard guard(store, {.consumer = "leaving"});
+  EXPECT_EQ(guard.run_once("paid", body, [] {})->settle, Outcome::Settle::kAck);
+  EXPECT_EQ(guard.run_once("paid", body, [] {})->settle, Outcome::Settle::kAck);
+  const auto conflict = guard.run_once("paid", fingerprint_of("other"), [] {});
+  ASSERT_TRUE(conflict.has_value()) << conflict.error().message;
+  EXPECT_EQ(conflict->kind, Ended::kConflict);
+  EXPECT_EQ(conflict->reason, reason::kKeyConflict);
+  EXPECT_EQ(conflict->settle, Outcome::Settle::kLater);
+  EXPECT_FALSE(conflict->error.empty());
+  const auto no = [] { return dead("no"); };
+  EXPECT_EQ(guard.run_once("no", body, no)->settle, Outcome::Settle::kAck) << "the work said so";
+  EXPECT_EQ(guard.run_once("no", body, [] {})->settle, Outcome::Settle::kAck);
+
+  // A person may let it run again.
+  Guard once(store, {.consumer = "leaving-once", .at_most_once = true});
+  EXPECT_THROW((void)once.run_once("dark", body, [] { throw std::domain_error("no"); }),
+               std::domain_error);
+  const auto parked = once.run_once("dark", body, [] {});
+  ASSERT_TRUE(parked.has_value()) << parked.error().message;
+  EXPECT_EQ(parked->kind, Ended::kDead);
+  EXPECT_EQ(parked->settle, Outcome::Settle::kLater);
+
+  // It said dead, and the undo of its step comes with the next call.
+  const UndoHandler undo = [](const Message&, const StepUndo&, const Attempt&) { return done(); };
+  Guard undoing(store, {.consumer = "leaving-steps", .steps = StepSpecs{{"lock", undo}}});
+  const auto work = [&](const Attempt& attempt) {
+    attempt.step("lock", "", [](const Bytes&) { return Bytes("locked"); });
+    return dead("no such order");
+  };
+  const auto first = undoing.run_once("o-1", body, work);
+  ASSERT_TRUE(first.has_value()) << first.error().message;
+  EXPECT_EQ(first->kind, Ended::kRetry);
+  EXPECT_EQ(first->settle, Outcome::Settle::kLater);
+}
+
 void guard_behind_a_window(Store& store, std::shared_ptr<FrontWindow> window) {
   const Fingerprint body = fingerprint_of("body");
   GuardOptions options{.consumer = "fronted"};

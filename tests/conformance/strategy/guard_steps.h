@@ -12,6 +12,8 @@ namespace semel::conformance {
 void guard_keeps_steps(Store& store);
 void guard_undoes_steps(Store& store);
 void guard_tries_at_most_once(Store& store);
+// It answers kAck only for what is not needed again.
+void guard_leaves_what_nobody_keeps(Store& store);
 // `window`: empty.
 void guard_behind_a_window(Store& store, std::shared_ptr<FrontWindow> window);
 

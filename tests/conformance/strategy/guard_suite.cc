@@ -53,6 +53,19 @@ TEST_P(GuardSuite, AWindowAnswersWhatIsCompletedAndNothingElse) {
   guard_behind_a_window(*store, make_memory_front());
 }
 
+TEST_P(GuardSuite, WhatNobodyKeepsIsLeftWithItsSource) {
+  const auto store = own_store();
+  guard_leaves_what_nobody_keeps(*store);
+  const auto theirs = borrowed();
+  Guard guard(*theirs, orders());
+  run("START TRANSACTION");
+  EXPECT_EQ(guard.run_once("a", kBody, [] {})->settle, Outcome::Settle::kAck);
+  const auto conflict = guard.run_once("a", fingerprint_of("other"), [] {});
+  run("COMMIT");
+  EXPECT_EQ(conflict->kind, Kind::kConflict);
+  EXPECT_EQ(conflict->settle, Outcome::Settle::kLater);
+}
+
 TEST_P(GuardSuite, WhatMayHaveHappenedIsParked) {
   const auto store = own_store();
   guard_tries_at_most_once(*store);

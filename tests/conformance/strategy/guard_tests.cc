@@ -77,6 +77,22 @@ TEST_F(GuardOnSqlite, WhatMayHaveHappenedIsParked) {
   conformance::guard_tries_at_most_once(*store);
 }
 
+TEST_F(GuardOnSqlite, WhatNobodyKeepsIsLeftWithItsSource) {
+  const auto store = own_store();
+  conformance::guard_leaves_what_nobody_keeps(*store);
+}
+
+TEST_F(GuardOnSqlite, AConflictOnABorrowedConnectionIsLeftWithItsSource) {
+  const auto store = borrowed();
+  run("BEGIN IMMEDIATE");
+  Guard guard(*store, orders());
+  EXPECT_EQ(guard.run_once("a", kBody, [] {})->settle, Outcome::Settle::kAck);
+  const auto conflict = guard.run_once("a", fingerprint_of("other"), [] {});
+  run("COMMIT");
+  EXPECT_EQ(conflict->kind, Kind::kConflict);
+  EXPECT_EQ(conflict->settle, Outcome::Settle::kLater);
+}
+
 TEST_F(GuardOnSqlite, AWindowAnswersWhatIsCompletedAndNothingElse) {
   const auto store = own_store();
   conformance::guard_behind_a_window(*store, make_memory_front());
