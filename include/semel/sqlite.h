@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <semel/environment.h>
 #include <semel/result.h>
@@ -26,6 +27,9 @@ struct SqliteOptions {
   std::chrono::milliseconds busy{5'000};
   // How many bytes of database pages each connection may cache.
   std::size_t cache_bytes = 32 << 20;
+  // Have SQLite enforce the foreign keys of your tables, which it does not by itself. A row whose
+  // parent is missing is refused, and ON DELETE acts. False: neither.
+  bool foreign_keys = true;
   // Run checkpoints on a thread of the store, off the commit path. A process that only looks needs
   // none.
   bool checkpoints = true;
@@ -43,6 +47,17 @@ Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options);
 // What open_sqlite would do to the tables; it only looks, and a file that is missing stays missing.
 // Errors: as there, but for R207.
 Result<SchemaChange> sqlite_schema_change(const SqliteOptions& options);
+
+// Rows that break a foreign key of their table already: they were written where none is enforced.
+// SQLite leaves them until something touches them.
+struct SqliteFlaw {
+  std::string text;
+  std::string fix;
+};
+
+// Reads all rows that have a foreign key, and only looks. None where `options.foreign_keys` is off,
+// or the file is not there. Errors: as open_sqlite.
+Result<std::vector<SqliteFlaw>> sqlite_flaws(const SqliteOptions& options);
 
 // A store over the caller's connection, for Guard: begin marks a savepoint in the caller's open
 // transaction, commit releases it, and the caller's COMMIT or ROLLBACK decides about record and

@@ -39,6 +39,22 @@ struct Checked {
   std::size_t warnings = 0;
 };
 
+// A file beside the config is there to be looked at; one that cannot be is the business of doctor.
+void warn_of_flaws(const config::Config& config, const std::string& file,
+                   std::vector<Diagnostic>& all) {
+  const auto flaws = compose::standing_flaws(config.store);
+  if (!flaws) return;
+  for (const SqliteFlaw& flaw : *flaws) {
+    Diagnostic& made = all.emplace_back();
+    made.severity = Diagnostic::Severity::kWarning;
+    made.code = "D136";
+    made.message = flaw.text;
+    made.path = "store.sqlite.path";
+    made.file = file;
+    made.help = flaw.fix;
+  }
+}
+
 Checked check_file(const Console& console, const std::string& file) {
   Checked made;
   made.file = file;
@@ -47,6 +63,7 @@ Checked check_file(const Console& console, const std::string& file) {
   made.loaded = config::load_file(file, options);
   made.all = made.loaded.diagnostics;
   made.all.insert(made.all.end(), made.loaded.notes.begin(), made.loaded.notes.end());
+  if (made.loaded.config) warn_of_flaws(*made.loaded.config, file, made.all);
   for (const auto& each : made.all) {
     ++(each.severity == Diagnostic::Severity::kError ? made.errors : made.warnings);
   }

@@ -100,6 +100,12 @@ void add_settings(const compose::Live& live, std::vector<Finding>& findings) {
   }
 }
 
+void add_flaws(const config::StoreConfig& store, std::vector<Finding>& findings) {
+  const auto flaws = compose::standing_flaws(store);
+  if (!flaws) return findings.push_back(failed("D136", flaws.error()));
+  for (const SqliteFlaw& flaw : *flaws) findings.push_back({"D136", false, flaw.text, flaw.fix});
+}
+
 // What is fine is told once for a consumer.
 void add_tables(const compose::Live& live, std::vector<Finding>& findings) {
   std::map<std::string, int> fine;
@@ -203,6 +209,7 @@ int doctor(Console& console) {
   if (!live) return console.fail(live.error());
   add_settings(*live, findings);
   add_tables(*live, findings);
+  add_flaws(session->config.store, findings);
   for (const auto& one : compose::look_horizons(session->config)) {
     findings.push_back(ttl_is_enough(one));
   }

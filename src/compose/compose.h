@@ -14,6 +14,7 @@
 #include <semel/runner.h>
 #include <semel/schema_change.h>
 #include <semel/source.h>
+#include <semel/sqlite.h>
 #include <semel/step_spec.h>
 #include <semel/store.h>
 
@@ -32,6 +33,10 @@ Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store,
 
 // What opening it with `create` would do to its tables; it only looks.
 Result<SchemaChange> schema_change(const config::StoreConfig& store);
+
+// Rows of the user's tables that break a foreign key already, on SQLite: reads them all. A server
+// has none.
+Result<std::vector<SqliteFlaw>> standing_flaws(const config::StoreConfig& store);
 
 // The store as people name it, without a password: "sqlite ./semel.db".
 std::string store_name(const config::StoreConfig& store);

@@ -27,6 +27,7 @@ SqliteOptions options_of(const config::SqliteStore& store) {
   SqliteOptions options;
   options.path = store.path;
   if (store.generation_rows > 0) options.generation_rows = store.generation_rows;
+  options.foreign_keys = store.foreign_keys;
   return options;
 }
 
@@ -149,6 +150,12 @@ Result<SchemaChange> schema_change(const config::StoreConfig& store) {
     return SchemaChange{.from = kRedisVersion, .to = kRedisVersion, .sql = {}};
   }
   return SchemaChange{};
+}
+
+Result<std::vector<SqliteFlaw>> standing_flaws(const config::StoreConfig& store) {
+  const auto* sqlite = std::get_if<config::SqliteStore>(&store.kind);
+  if (sqlite == nullptr) return std::vector<SqliteFlaw>();
+  return sqlite_flaws(options_of(*sqlite));
 }
 
 std::string store_name(const config::StoreConfig& store) {

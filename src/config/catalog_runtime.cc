@@ -180,6 +180,13 @@ constexpr CodePage kRuntimePages[] = {
      "MEMORY), would break that: its changes stay where the record is undone, and are made again.",
      "Make the table where the store is; ALTER TABLE … ENGINE = InnoDB.",
      "store: { mysql: { url: \"${DATABASE_URL}\" } }"},
+    {"D136", "rows that break a foreign key already",
+     "SQLite enforces foreign keys only where a connection asks for it, and Semel's do. Rows that "
+     "were written without may have no parent. SQLite leaves them as they are until something "
+     "touches them; a statement that changes one, or its key, then fails.",
+     "Delete those rows, or put their parents in. Or leave foreign keys off, as other programs on "
+     "the file may do: store.sqlite.foreign_keys: false.",
+     "sqlite3 bank.db 'PRAGMA foreign_key_check'"},
     {"R260", "a handler does not end",
      "A handler ran past its timeout and its grace and did not end when it was asked to. Inside a "
      "transaction it holds the store's write lock, and nothing but the end of its process frees "

@@ -50,6 +50,7 @@ struct Diagnostic {
 struct SqliteStore {
   std::string path;                 // relative to the config file's folder unless absolute
   std::size_t generation_rows = 0;  // 0: the store's own default
+  bool foreign_keys = true;         // enforced
 };
 struct PostgresStore {
   std::string url;

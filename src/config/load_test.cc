@@ -17,7 +17,7 @@ using std::chrono::seconds;
 constexpr std::string_view kWhole = R"yaml(
 version: 1
 store:
-  sqlite: { path: data/x.db, generation_rows: 5000 }
+  sqlite: { path: data/x.db, generation_rows: 5000, foreign_keys: false }
   on_unavailable: fail
 drain_timeout: 5s
 defaults:
@@ -63,6 +63,7 @@ TEST(Load, EveryFieldReachesTheConfig) {
   const auto& store = std::get<SqliteStore>(config.store.kind);
   EXPECT_EQ(store.path, "/etc/semel/data/x.db");
   EXPECT_EQ(store.generation_rows, 5000U);
+  EXPECT_FALSE(store.foreign_keys);
   EXPECT_EQ(config.store.on_unavailable, StoreConfig::OnUnavailable::kFail);
   EXPECT_EQ(config.drain_timeout, seconds(5));
   ASSERT_EQ(config.consumers.size(), 2U);
@@ -216,6 +217,7 @@ TEST(Load, DefaultsAreThoseOfTheStructs) {
   EXPECT_EQ(c.batch_max, StoreTraits{}.best_batch);
   EXPECT_EQ(std::get<SqliteStore>(config.store.kind).generation_rows,
             SqliteOptions{}.generation_rows);
+  EXPECT_EQ(std::get<SqliteStore>(config.store.kind).foreign_keys, SqliteOptions{}.foreign_keys);
   const auto memory = good(R"({store: {memory: {}}, consumers: [{name: a, source: {stdin: {}},
                                key: json:/id}]})");
   EXPECT_EQ(std::get<MemoryStore>(memory.store.kind).max_records, MemoryOptions{}.max_records);

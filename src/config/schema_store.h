@@ -19,6 +19,11 @@ inline constexpr Field kSqliteFields[] = {
      .fallback = "1000000",
      .low = 1,
      .high = kMany},
+    {.name = "foreign_keys",
+     .shape = Shape::kBoolean,
+     .meaning = "Whether SQLite enforces the foreign keys of your tables: a row whose parent is "
+                "missing is refused, and ON DELETE acts. SQLite itself leaves them off.",
+     .fallback = "true"},
 };
 
 // Of a server's store.

@@ -163,7 +163,8 @@ StoreConfig build_store(const View& store, const std::string& folder, Report& re
   }
   const auto sqlite = store.in("sqlite");
   made.kind = SqliteStore{resolve_path(folder, sqlite.text("path")),
-                          static_cast<std::size_t>(sqlite.number("generation_rows"))};
+                          static_cast<std::size_t>(sqlite.number("generation_rows")),
+                          sqlite.flag("foreign_keys")};
   return made;
 }
 

@@ -255,6 +255,42 @@ TEST_F(OperateTest, ATableThatIsMissingStopsARunBeforeItBegins) {
   EXPECT_EQ(sum(), 5);
 }
 
+TEST_F(OperateTest, RowsThatBreakAForeignKeyAlreadyAreTold) {
+  scene_.sql("CREATE TABLE entry (account REFERENCES account(id)); INSERT INTO entry VALUES (777)");
+  ASSERT_EQ(scene_.semel({"store", "init", "-q"}).code, 0);
+  const Ran told = scene_.semel({"doctor"});
+  EXPECT_EQ(told.code, 1) << told.out << told.err;
+  EXPECT_NE(told.out.find("[fail] D136"), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find("1 row of table entry has no parent in account"), std::string::npos)
+      << told.out;
+  const Ran checked = scene_.semel({"check"});
+  EXPECT_EQ(checked.code, 0) << checked.err;
+  EXPECT_NE(checked.out.find("warning[D136]"), std::string::npos) << checked.out;
+  const Ran off = scene_.semel({"doctor", "--set", "store.sqlite.foreign_keys=false"});
+  EXPECT_EQ(off.code, 0) << off.out << off.err;
+  EXPECT_NE(off.out.find("foreign_keys = off"), std::string::npos) << off.out;
+}
+
+// A reference to what is not there fails its own message, also where SQLite would say so at the
+// commit: the message is counted and given up, and the run ends.
+TEST_F(OperateTest, AnOrphanIsItsMessagesOwnError) {
+  const std::string keys[] = {"", " DEFERRABLE INITIALLY DEFERRED"};
+  for (const std::string& deferred : keys) {
+    SCOPED_TRACE(deferred);
+    scene_.sql(
+        "DROP TABLE account; CREATE TABLE IF NOT EXISTS limits (amount INTEGER PRIMARY KEY);"
+        "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER REFERENCES limits(amount)" +
+        deferred + "); INSERT INTO account VALUES (1, NULL), (2, 0)");
+    scene_.sql("INSERT OR IGNORE INTO limits VALUES (0), (7)");
+    send(payment("good" + deferred, 2, 7) + payment("orphan" + deferred, 2, 5));
+    const Ran ran = scene_.semel({"run", "--once", "--set", "consumers[0].retry.attempts=1", "-q"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(sum(), 7);
+  }
+  const Ran list = scene_.semel({"dlq", "list", "-o", "json"});
+  EXPECT_EQ(count_of(list.out, "FOREIGN KEY constraint failed"), 2U) << list.out;
+}
+
 TEST_F(OperateTest, AStoreThatMayNotBeWrittenIsSaid) {
   ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
   ASSERT_EQ(::chmod(scene_.database().c_str(), 0444), 0);

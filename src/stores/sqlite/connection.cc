@@ -69,6 +69,8 @@ void Connection::configure(const ConnectionOptions& options) {
   execute(fmt::format("PRAGMA cache_size = -{}", options.cache_bytes / 1024).c_str());
   if (!options.own_checkpoints) execute("PRAGMA wal_autocheckpoint = 0");
   execute("PRAGMA synchronous = FULL");
+  // Said either way: SQLite may be built with another default.
+  execute(options.foreign_keys ? "PRAGMA foreign_keys = ON" : "PRAGMA foreign_keys = OFF");
   if (options.only_look) execute("PRAGMA query_only = ON");
 }
 
@@ -110,6 +112,13 @@ std::int64_t Connection::last_row() const noexcept { return sqlite3_last_insert_
 bool Connection::in_transaction() const noexcept { return sqlite3_get_autocommit(handle_) == 0; }
 
 bool Connection::read_only() const noexcept { return sqlite3_db_readonly(handle_, "main") == 1; }
+
+bool Connection::misses_parents() const noexcept {
+  int now = 0;
+  int highest = 0;
+  sqlite3_db_status(handle_, SQLITE_DBSTATUS_DEFERRED_FKS, &now, &highest, 0);
+  return now != 0;
+}
 
 void Connection::set_sync(Sync sync) {
   if (sync == sync_) return;

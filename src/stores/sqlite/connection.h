@@ -22,6 +22,7 @@ struct ConnectionOptions {
   bool make = false;       // the file, where it is missing
   bool only_look = false;  // a write is refused
   bool own_checkpoints = false;
+  bool foreign_keys = true;  // enforced
   // For the opening itself: a process that closes the file just now holds all of it for a moment.
   std::chrono::milliseconds patience{0};
 };
@@ -58,6 +59,8 @@ class Connection {
   bool in_transaction() const noexcept;
   bool read_only() const noexcept;
   void set_sync(Sync sync);
+  // Whether rows were written whose parents are still missing: a commit would fail.
+  bool misses_parents() const noexcept;
   // How long statements wait for a lock from now on.
   void set_patience(std::chrono::milliseconds patience) noexcept { patience_ = Patience(patience); }
 

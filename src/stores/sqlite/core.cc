@@ -116,6 +116,7 @@ ConnectionOptions connection_options(const SqliteOptions& options) {
   connection.vfs = options.vfs;
   connection.cache_bytes = options.cache_bytes;
   connection.own_checkpoints = !options.checkpoints;
+  connection.foreign_keys = options.foreign_keys;
   connection.patience = options.busy;
   return connection;
 }

@@ -30,8 +30,10 @@ class FileLiveChecks final : public LiveChecks {
   Result<std::vector<LiveSetting>> settings() override {
     return contained([&] {
       return core_.reader.glance([](Tables&, Connection& connection) {
+        const bool enforced = connection.ask("PRAGMA foreign_keys") == "1";
         return std::vector<LiveSetting>{
-            {"journal_mode", connection.ask("PRAGMA journal_mode"), {}, {}}};
+            {"journal_mode", connection.ask("PRAGMA journal_mode"), {}, {}},
+            {"foreign_keys", enforced ? "on" : "off", {}, {}}};
       });
     });
   }

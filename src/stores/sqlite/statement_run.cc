@@ -7,6 +7,8 @@ namespace semel::sqlite {
 namespace {
 
 constexpr const char* kEnded = "the statement ended the transaction";
+constexpr const char* kNoParent =
+    "FOREIGN KEY constraint failed: a deferred one, of a row whose parent is still missing";
 
 [[noreturn]] void ask_for_another_run() {
   fail({ErrorKind::kRetryTransaction, "R200", "a statement before this query failed", {}});
@@ -43,6 +45,8 @@ void StatementRun::add(std::size_t message, const StatementList& statements) {
 FlushReport StatementRun::flush() {
   run_pending(used_);
   used_ = 0;
+  // One that has asked keeps its mark: it may be undone yet.
+  if (marked_ && !all_undone_) (void)has_parents(*marked_);
   report_.all_undone = all_undone_;
   return std::exchange(report_, {});
 }
@@ -65,12 +69,26 @@ void StatementRun::run_group(std::size_t first, std::size_t end) {
   const std::size_t message = pending_[first].message;
   const RecordedStatement& one = pending_[first].statement;
   const bool plain = end - first == 1 && !one.expect_rows && !one.rule;
-  if (marked_ && marked_ != message) release_mark();
+  if (marked_ != message) end_mark();
+  if (all_undone_) return;
   if (!marked_ && (savepoints_ == Savepoints::kEach || !plain)) open_mark(message);
   for (std::size_t at = first; at < end; ++at) {
     if (!run_one(pending_[at])) return;
   }
-  if (queried_ != message) release_mark();
+  if (queried_ != message && has_parents(message)) release_mark();
+}
+
+bool StatementRun::has_parents(std::size_t message) {
+  // On a borrowed connection the caller may still bring them.
+  if (connection_.borrowed() || !connection_.misses_parents()) return true;
+  report_.failed.push_back(
+      {message, "constraint", {ErrorKind::kRejected, "handler.sql.constraint", kNoParent, {}}});
+  undo_group(true);
+  return false;
+}
+
+void StatementRun::end_mark() {
+  if (marked_ && has_parents(*marked_)) release_mark();
 }
 
 bool StatementRun::run_one(const Pending& one) {
@@ -141,10 +159,8 @@ Rows StatementRun::query(std::size_t message, const RecordedStatement& statement
   while (own > 0 && pending_[own - 1].message == message) --own;
   const std::size_t end = used_;
   run_pending(own);
-  if (marked_ != message && !all_undone_) {
-    release_mark();
-    open_mark(message);
-  }
+  if (marked_ != message && !all_undone_) end_mark();
+  if (marked_ != message && !all_undone_) open_mark(message);
   queried_ = message;
   if (!all_undone_ && own < end) run_group(own, end);
   used_ = 0;

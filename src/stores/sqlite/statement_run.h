@@ -1,6 +1,7 @@
 // StatementRun: the deferred statements of a batch, and the marks that let one message fail alone.
 //
-// A mark is a savepoint. A single plain statement needs none: SQLite undoes what failed.
+// A mark is a savepoint. A single plain statement needs none: SQLite undoes what failed. A deferred
+// foreign key fails at the commit, for all of the batch: so it is looked at behind each message.
 #pragma once
 
 #include <functional>
@@ -42,6 +43,10 @@ class StatementRun {
   void run_group(std::size_t first, std::size_t end);
   // False where the message is over.
   bool run_one(const Pending& one);
+  // False where it left rows without their parents, and is undone.
+  bool has_parents(std::size_t message);
+  // Behind the last statement of the message whose mark is open.
+  void end_mark();
   void open_mark(std::size_t message);
   void undo_group(bool something_done);
   void note_ended(std::size_t message, const HandlerStatements::Broke* broke);
