@@ -41,7 +41,7 @@ struct SqliteOptions {
 // Opens `path`. All facets are there. Errors: R201 cannot open, R202 not a database or damaged,
 // R203 read-only, R204 on a network file system, R205 disk full, R206 locked by another program
 // (names its pid where known), R207 tables missing and `create` is off, R210 schema newer than this
-// library.
+// library. R209 where the file has several names (hard links); links to it are followed.
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options);
 
 // What open_sqlite would do to the tables; it only looks, and a file that is missing stays missing.

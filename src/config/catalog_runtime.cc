@@ -53,6 +53,12 @@ constexpr CodePage kRuntimePages[] = {
      "Begin a transaction before run_once, and commit after it. After a deadlock begin it again, "
      "with all that it did before.",
      "BEGIN IMMEDIATE"},
+    {"R209", "the store's file has several names",
+     "Hard links give one file several names. SQLite's log and the locks by which processes know "
+     "of "
+     "each other stand beside the name that a process uses: two processes with two names would "
+     "take each other for dead and damage the file. A symbolic link does no harm: it is followed.",
+     "Leave the file one name, or copy it to a file of its own.", "find / -xdev -samefile bank.db"},
     {"R210", "the store is newer than this program",
      "Its tables were made by a later version. Writing to them could break what that version "
      "relies on.",

@@ -75,13 +75,15 @@ void prepare_once(const SqliteOptions& options, StoreClock& clock) {
   }
 }
 
-// Made and checked by a connection of its own, so that the writer never meets half a file.
-const SqliteOptions& prepared(const SqliteOptions& options, StoreClock& clock) {
+// Made and checked by a connection of its own, so that the writer never meets half a file. From
+// then on the file is opened by its one name.
+SqliteOptions prepared(SqliteOptions options, StoreClock& clock) {
   check_place(options);
   const auto until = clock.steady() + options.busy;
   for (;;) {
     try {
       prepare_once(options, clock);
+      options.path = real_path(options.path);
       return options;
     } catch (const Failure& failed) {
       // Two that turn a new file at the same time: SQLite refuses one without any wait.
@@ -122,10 +124,9 @@ ConnectionOptions connection_options(const SqliteOptions& options) {
 }
 
 Core::Core(SqliteOptions wanted, Environment& environment, StoreClock& the_clock)
-    : options(std::move(wanted)),
+    : options(prepared(std::move(wanted), the_clock)),
       clock(the_clock),
-      writer(connection_options(prepared(options, the_clock)), options.generation_rows, environment,
-             the_clock),
+      writer(connection_options(options), options.generation_rows, environment, the_clock),
       reader(
           [&] {
             ConnectionOptions look = connection_options(options);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "stores/sqlite/test_place.h"
 #include "tests/support/child_process.h"
@@ -36,6 +37,40 @@ class InstancesTest : public SqliteTest {
     return store.facets().held->take(consumer, 10, 1 << 20, 1h).value();
   }
 };
+
+// Under another name the locks would be beside another name, and the living would be taken for
+// dead.
+TEST_F(InstancesTest, WhoComesByALinkMeetsTheOthers) {
+  const std::string real = path_;
+  // Made through a link that leads nowhere yet, in a folder that is a link too.
+  std::filesystem::create_directory(folder_.file("links"));
+  std::filesystem::create_directory_symlink(folder_.file("links"), folder_.file("folder"));
+  std::filesystem::create_symlink(real, folder_.file("links/first.db"));
+  std::filesystem::create_symlink("first.db", folder_.file("links/second.db"));
+  path_ = folder_.file("folder/first.db");
+  { attach(*open()); }
+  {
+    const auto store = open();
+    append(*store, attach(*store), 2);
+  }
+  for (const char* link : {"folder/first.db", "folder/second.db", "store.db"}) {
+    SCOPED_TRACE(link);
+    path_ = folder_.file(link);
+    ChildProcess child = holder(17);
+    ASSERT_TRUE(child.wait_ready());
+    path_ = link == std::string("store.db") ? folder_.file("links/first.db") : real;
+    const auto store = open();
+    const ConsumerNumber consumer = attach(*store);
+    EXPECT_EQ(stats(*store).running_pids, std::vector<std::int64_t>{child.pid()});
+    EXPECT_FALSE(store->facets().runs->sweep().value()) << "it lives";
+    EXPECT_TRUE(
+        std::holds_alternative<Busy>(claim(*store, test::make_message(consumer, "leased"))));
+    child.kill();
+    ASSERT_TRUE(child.wait().has_value());
+    EXPECT_TRUE(store->facets().runs->sweep().value());
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("links/first.db-semel")));
+}
 
 TEST_F(InstancesTest, ADeadProcessIsFreedAtOnce) {
   { attach(*open()); }

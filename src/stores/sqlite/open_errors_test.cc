@@ -47,6 +47,24 @@ TEST_F(OpenTest, WhatIsNoFile) {
   }
 }
 
+TEST_F(OpenTest, AFileWithSeveralNamesIsRefusedByEach) {
+  { open(); }
+  const std::string other = folder_.file("other.db");
+  std::filesystem::create_hard_link(path_, other);
+  for (const std::string& path : {path_, other}) {
+    path_ = path;
+    for (const SqliteOptions& wanted : {options(), without_create()}) {
+      const Error error = open_error(wanted);
+      EXPECT_EQ(error.code, "R209");
+      EXPECT_EQ(error.kind, ErrorKind::kRejected);
+      expect_useful(error, path);
+    }
+  }
+  std::filesystem::remove(other);
+  path_ = folder_.file("store.db");
+  EXPECT_TRUE(open_store(options(), clock_).has_value());
+}
+
 TEST_F(OpenTest, WhatIsNoDatabase) {
   test::write_file(path_, std::string(5000, 'x'));
   const Error error = open_error(options());

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include "stores/sqlite/failure.h"
@@ -81,6 +83,16 @@ void check_place(const SqliteOptions& options) {
     fail({ErrorKind::kRejected, "R201", fmt::format("{} is not a file", path),
           "name a file as store.sqlite.path"});
   }
+  if (there && about.st_nlink > 1) {
+    fail({ErrorKind::kRejected, "R209",
+          fmt::format("{} has {} names (hard links): who opens it by another one has other locks "
+                      "and another log",
+                      path, about.st_nlink),
+          fmt::format(
+              "find / -xdev -samefile {} lists them: remove the others, or make it a file of "
+              "its own with cp",
+              path)});
+  }
   if (!there && errno == EACCES) {
     fail({ErrorKind::kUnavailable, "R201", fmt::format("{} may not be reached by this user", path),
           "let this user enter its directory"});
@@ -101,6 +113,15 @@ void check_place(const SqliteOptions& options) {
           fmt::format("{} lies on a network file system, whose locks cannot be relied on", path),
           "put the database on a local disk"});
   }
+}
+
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  if (real != nullptr) return real.get();
+  fail({ErrorKind::kUnavailable, "R201",
+        fmt::format("{} cannot be used: {}", path, std::strerror(errno)),
+        "check its directory, and where links in its path lead"});
 }
 
 }  // namespace semel::sqlite
