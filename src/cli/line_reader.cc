@@ -6,6 +6,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/text_line.h"
 
 namespace semel::cli {
 
@@ -20,9 +24,10 @@ Result<std::optional<std::string>> LineReader::next() {
     const std::size_t end = buffer_.find('\n', scanned_);
     if (end != std::string::npos || (at_end_ && begin_ < buffer_.size())) {
       const std::size_t stop = end == std::string::npos ? buffer_.size() : end;
-      std::string line = buffer_.substr(begin_, stop - begin_);
+      std::string_view line = std::string_view(buffer_).substr(begin_, stop - begin_);
+      if (std::exchange(first_, false)) line = text_line::without_mark(line);
       begin_ = scanned_ = end == std::string::npos ? stop : stop + 1;
-      return line;
+      return std::string(text_line::without_ending(line));
     }
     if (at_end_) return std::nullopt;
     buffer_.erase(0, begin_);

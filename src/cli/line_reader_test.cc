@@ -27,10 +27,17 @@ class InputLineReaderTest : public ::testing::Test {
 };
 
 TEST_F(InputLineReaderTest, LinesComeWithoutTheirEnds) {
-  write("a\n\nb\nlast");
+  write(
+      "\xEF\xBB\xBF"
+      "a\n\nb\r\n\xEF\xBB\xBF"
+      "c\nlast\r");
   end();
   LineReader reader(ends_[0], 1 << 20);
-  for (const char* line : {"a", "", "b", "last"}) EXPECT_EQ(reader.next().value(), line);
+  for (const char* line : {"a", "", "b",
+                           "\xEF\xBB\xBF"
+                           "c",
+                           "last"})
+    EXPECT_EQ(reader.next().value(), line);
   EXPECT_EQ(reader.next().value(), std::nullopt);
   EXPECT_EQ(reader.next().value(), std::nullopt);
 }
@@ -60,7 +67,7 @@ TEST_F(InputLineReaderTest, BytesAreBytes) {
   write(std::string("a\0b\xff\r\n", 6));
   end();
   LineReader reader(ends_[0], 1 << 10);
-  EXPECT_EQ(reader.next().value(), std::string("a\0b\xff\r", 5));
+  EXPECT_EQ(reader.next().value(), std::string("a\0b\xff", 4));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include <semel/held_messages.h>
 
+#include "base/text_line.h"
 #include "cli/command.h"
 #include "cli/line_reader.h"
 #include "cli/session.h"
@@ -109,7 +110,7 @@ Result<void> send_all(Sender& sender, const SendFlags& flags, const HeldMessage&
     auto line = lines.next();
     if (!line) return failure(std::move(line.error()));
     if (!*line) return sender.flush();
-    if ((*line)->empty() || **line == "\r") continue;
+    if (text_line::is_blank(**line)) continue;
     auto sent = send(std::move(**line));
     if (sent && lines.would_wait()) sent = sender.flush();
     if (!sent) return sent;
@@ -125,7 +126,7 @@ Result<void> send_under_key(Sender& sender, SendFlags flags, const HeldMessage& 
       auto line = lines.next();
       if (!line) return failure(std::move(line.error()));
       if (!*line) break;
-      if ((*line)->empty()) continue;
+      if (text_line::is_blank(**line)) continue;
       if (only) {
         return failure({ErrorKind::kRejected,
                         {},

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/passwords.h"
+#include "base/text_line.h"
 #include "config/build.h"
 #include "config/config.h"
 #include "config/conform.h"
@@ -31,8 +32,7 @@ std::string folder_of(const std::string& name) {
 
 // Without a byte order mark and with one kind of line end, so that every column counts the same.
 std::string clean(std::string_view text) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  text = text_line::without_mark(text);
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -1,4 +1,4 @@
-// What the sources of lines agree on: how a line ends, which lines say nothing, what is too long.
+// What the sources of lines agree on: what a line is, and what is too long.
 #pragma once
 
 #include <algorithm>
@@ -10,22 +10,16 @@
 #include <semel/delivery.h>
 #include <semel/source.h>
 
+#include "base/text_line.h"
+
 namespace semel::sources {
 
 // Of a line that is too long only this much goes to the dead letters: enough to recognise it.
 inline constexpr std::size_t kExcerpt = 64 << 10;
 
-// Without the line feed at its end, and without a carriage return before that.
-constexpr BytesView without_ending(BytesView line) noexcept {
-  if (line.ends_with('\n')) line.remove_suffix(1);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
-
-constexpr bool is_blank(BytesView line) noexcept {
-  return std::all_of(line.begin(), line.end(),
-                     [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
-}
+using text_line::is_blank;
+using text_line::without_ending;
+using text_line::without_mark;
 
 // Makes `arrival` one that could not be read whole. `where`: names the line for people.
 void refuse_too_long(Arrival& arrival, std::string_view where, std::size_t size,

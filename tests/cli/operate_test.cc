@@ -42,6 +42,23 @@ TEST_F(OperateTest, SendCountsWhatItSends) {
   EXPECT_EQ(sum(), 10);
 }
 
+// As a file of messages from another system begins and ends its lines.
+TEST_F(OperateTest, SendTakesALineAsTheFileSourceDoes) {
+  const Words send = {"send", "payments", "-", "-o", "json"};
+  const std::string mark = "\xEF\xBB\xBF";
+  const std::string body = "{\"id\":\"p-1\",\"account\":1,\"amount\":5}";
+  const Ran ran = scene_.semel(send, {.input = mark + body + "\r\n \t\r\n" + body + "\r"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/sent"), "2");
+  EXPECT_EQ(
+      scene_.semel({"send", "payments", "-", "--key", "p-1"}, {.input = mark + body + "\r\n"}).code,
+      0);
+  work();
+  EXPECT_EQ(sum(), 5) << "three copies, alike to the byte";
+  EXPECT_EQ(json_at(scene_.semel({"dlq", "list", "-o", "json"}).out, "/dead_letters/0/id"),
+            "(absent)");
+}
+
 TEST_F(OperateTest, SendTakesOneMessageFromTheCommandLineAndAKey) {
   EXPECT_EQ(scene_
                 .semel({"send", "payments", "{\"account\":1,\"amount\":4}", "--key", "given",

@@ -19,7 +19,6 @@ constexpr milliseconds kRenamedFor{5'000};
 constexpr milliseconds kLookAgain{1'000};
 // Bytes looked through in one receive, so that it returns also from the middle of a long line.
 constexpr std::size_t kScanBudget = 64 << 20;
-constexpr BytesView kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
@@ -293,8 +292,8 @@ bool FileSource::fill(const Segment& segment, const LineSpan& span, Arrival& arr
     refuse_too_long(arrival, path_ + " at " + arrival.position, span.size(), options_.max_line);
   } else {
     arrival.payload.resize(without_ending(arrival.payload).size());
-    if (span.begin == 0 && arrival.payload.starts_with(kByteOrderMark)) {
-      arrival.payload.erase(0, kByteOrderMark.size());
+    if (span.begin == 0) {
+      arrival.payload.erase(0, arrival.payload.size() - without_mark(arrival.payload).size());
     }
   }
   return true;
@@ -302,8 +301,7 @@ bool FileSource::fill(const Segment& segment, const LineSpan& span, Arrival& arr
 
 void FileSource::hand_out(Segment& segment, const LineSpan& span, BytesView text, Received& into,
                           Room& room) {
-  if (span.begin == 0 && text.starts_with(kByteOrderMark))
-    text.remove_prefix(kByteOrderMark.size());
+  if (span.begin == 0) text = without_mark(text);
   if (!text.empty() && is_blank(text)) return;
   Arrival arrival = arrival_of(segment, span);
   LineLedger::Line line{span, 0};

@@ -179,6 +179,7 @@ void StdinSource::end_line(Received& into, Room& room) {
   const std::uint64_t number = ++lines_;
   const std::size_t size = std::exchange(line_size_, 0);
   Bytes line = std::exchange(line_, {});
+  if (number == 1) line.erase(0, line.size() - without_mark(line).size());
   if (size <= kMaxLine) line.resize(without_ending(line).size());
   if (is_blank(line) && size <= kMaxLine) return;
   room.take(line.size());

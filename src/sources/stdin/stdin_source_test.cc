@@ -67,6 +67,13 @@ TEST_F(StdinSourceTest, LinesAsTheyCome) {
   EXPECT_FALSE(wakes(0)) << "an ended source must not be polled in a circle";
 }
 
+TEST_F(StdinSourceTest, BlankLinesAndForeignEndingsAreNoMessages) {
+  type("\xEF\xBB\xBF{\"a\":1}\r\n\r\n   \t\n\n\xEF\xBB\xBF{\"b\":2}\r\n{\"c\":3}\r");
+  end();
+  EXPECT_EQ(payloads(receive()), (Lines{"{\"a\":1}", "\xEF\xBB\xBF{\"b\":2}", "{\"c\":3}"}))
+      << "a mark is one before the first line only";
+}
+
 TEST_F(StdinSourceTest, GivenBackLinesComeAgain) {
   type("1\n2\n");
   end();
