@@ -24,8 +24,15 @@ struct Blob {
   Bytes bytes;
   bool operator==(const Blob&) const = default;
 };
-// A parameter or a column: NULL, integer, double, text or blob.
-using Value = std::variant<Null, std::int64_t, double, std::string, Blob>;
+// A number with all its digits, as `-12.50` or `1e3`: NUMERIC or DECIMAL to a server. A parameter
+// only: such a column comes back as text. SQLite has no such type; there it is an integer or a
+// double where that is the same number, and refused where it would be rounded.
+struct Decimal {
+  std::string text;
+  bool operator==(const Decimal&) const = default;
+};
+// A parameter or a column: NULL, integer, double, text, blob or decimal.
+using Value = std::variant<Null, std::int64_t, double, std::string, Blob, Decimal>;
 
 // What becomes of the message when a declared miss happens. `duplicate`: its effect is known to
 // have happened before (a named unique violation); then the verdict is not looked at.

@@ -41,6 +41,7 @@ struct StoreTraits {
   bool forgets = false;          // bounded memory: may lose finished records before their ttl
   bool single_writer = false;    // one write transaction at a time in the whole database
   std::size_t best_batch = 100;  // messages a transaction where throughput is flat
+  bool decimals = false;         // its columns can keep a decimal number digit by digit
   bool borrowed = false;  // the caller's own connection: all work belongs in its open transaction
 };
 

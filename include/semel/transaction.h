@@ -74,7 +74,7 @@ class Transaction {
   Transaction& operator=(const Transaction&) = delete;
 
   // Records `sql`, with a value for each `?`. Integers, floating point, bool (0 or 1), strings,
-  // Blob, Null and Value are taken. Throws StatementRefused.
+  // Blob, Decimal, Null and Value are taken. Throws StatementRefused.
   template <class... Args>
   Recorded exec(std::string_view sql, Args&&... args) {
     return record(sql, pack(std::forward<Args>(args)...));
@@ -117,7 +117,8 @@ class Transaction {
       return static_cast<std::int64_t>(v);
     } else if constexpr (std::floating_point<D>) {
       return static_cast<double>(v);
-    } else if constexpr (std::same_as<D, Null> || std::same_as<D, Blob>) {
+    } else if constexpr (std::same_as<D, Null> || std::same_as<D, Blob> ||
+                         std::same_as<D, Decimal>) {
       return Value(std::forward<T>(v));
     } else {
       return std::string(std::forward<T>(v));

@@ -41,6 +41,10 @@ Error rejected(std::string code, std::string message, std::string hint) {
   return {ErrorKind::kRejected, std::move(code), std::move(message), std::move(hint)};
 }
 
+core::Decimals decimals_of(const ConsumerBuild& build) {
+  return build.store->traits().decimals ? core::Decimals::kKept : core::Decimals::kDoubles;
+}
+
 const NativeWork* find_native(const ConsumerBuild& build, const std::string& name) {
   const auto found = build.options->natives.find(name);
   return found == build.options->natives.end() ? nullptr : &found->second;
@@ -66,7 +70,7 @@ Result<Handler> handler_of(const ConsumerBuild& build, std::optional<StepSpecs>&
   }
   const bool once = build.consumer->strategy == core::StrategyKind::kAtMostOnce;
   if (const auto* sql = std::get_if<config::SqlHandler>(&handler)) {
-    auto made = handlers::make_sql_handler(sql->spec);
+    auto made = handlers::make_sql_handler(sql->spec, decimals_of(build));
     if (!made) return failure(std::move(made.error()));
     return Handler(*std::move(made));
   }
@@ -104,7 +108,7 @@ std::function<Result<bool>(const Message&)> look_of(const ConsumerBuild& build, 
     spec.params = sql->spec.params;
   }
   spec.statements.push_back({*build.consumer->look, std::nullopt, {}});
-  auto record = handlers::make_sql_handler(spec);
+  auto record = handlers::make_sql_handler(spec, decimals_of(build));
   if (!record) {
     error = std::move(record.error());
     return nullptr;
@@ -133,10 +137,10 @@ Result<handlers::RowGuard> guard_of(const ConsumerBuild& build, core::StrategyKi
   const auto locks =
       build.store->traits().single_writer ? core::RowLocks::kOneWriter : core::RowLocks::kForUpdate;
   if (strategy == core::StrategyKind::kPessimisticLock && consumer.lock) {
-    return handlers::make_lock_guard(*consumer.lock, locks);
+    return handlers::make_lock_guard(*consumer.lock, locks, decimals_of(build));
   }
   if (strategy == core::StrategyKind::kOptimisticLock && consumer.version) {
-    return handlers::make_version_guard(*consumer.version, locks);
+    return handlers::make_version_guard(*consumer.version, locks, decimals_of(build));
   }
   return handlers::RowGuard();
 }
@@ -249,7 +253,9 @@ Handler giving_up(bool transactional, int crashes) {
 
 // The second part of the consumer's work; empty: there is none.
 Result<ApplyHandler> apply_of(const ConsumerBuild& build) {
-  if (build.consumer->apply) return handlers::make_sql_apply(*build.consumer->apply);
+  if (build.consumer->apply) {
+    return handlers::make_sql_apply(*build.consumer->apply, decimals_of(build));
+  }
   const auto* native = std::get_if<config::NativeHandler>(&build.consumer->handler);
   if (native == nullptr) return ApplyHandler();
   const NativeWork* work = find_native(build, native->name);

@@ -18,9 +18,11 @@ inline constexpr Field kParamFields[] = {
      .required = true},
     {.name = "type",
      .shape = Shape::kWord,
-     .meaning = "What the value must be. `as_written`: what the JSON says.",
+     .meaning = "What the value must be. `as_written`: what the JSON says, a number with all its "
+                "digits; `decimal`: the same of a text too; `real`: the nearest double; `json`: "
+                "an object, an array or any other value as JSON.",
      .fallback = "as_written",
-     .words = "as_written|integer|real|text|boolean"},
+     .words = "as_written|integer|real|decimal|text|boolean|json"},
     {.name = "optional",
      .shape = Shape::kBoolean,
      .meaning = "A missing one is NULL instead of `payload.invalid`.",

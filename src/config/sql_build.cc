@@ -37,8 +37,10 @@ core::SqlParam build_param(const View& param) {
       {"as_written", core::SqlParam::Type::kAsWritten},
       {"integer", core::SqlParam::Type::kInteger},
       {"real", core::SqlParam::Type::kReal},
+      {"decimal", core::SqlParam::Type::kDecimal},
       {"text", core::SqlParam::Type::kText},
-      {"boolean", core::SqlParam::Type::kBoolean}};
+      {"boolean", core::SqlParam::Type::kBoolean},
+      {"json", core::SqlParam::Type::kJson}};
   core::SqlParam made;
   if (const auto* from = param.find("from")) {
     constexpr std::string_view kAnswer = "answer:";

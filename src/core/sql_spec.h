@@ -13,8 +13,14 @@
 
 namespace semel::core {
 
+// What the store's database makes of a decimal number.
+enum class Decimals {
+  kKept,     // NUMERIC, DECIMAL: every digit
+  kDoubles,  // floating point: a number that it would round is refused
+};
+
 struct SqlParam {
-  enum class Type { kAsWritten, kInteger, kReal, kText, kBoolean };
+  enum class Type { kAsWritten, kInteger, kReal, kDecimal, kText, kBoolean, kJson };
   json::Pointer pointer;
   Type type = Type::kAsWritten;  // kAsWritten: what the JSON says
   bool optional = false;         // a missing one is NULL, not payload.invalid

@@ -23,6 +23,9 @@ std::weak_ordering order_of(const Value& one, const Value& other) noexcept {
   if (const auto* blob = std::get_if<Blob>(&one)) {
     return blob->bytes <=> std::get_if<Blob>(&other)->bytes;
   }
+  if (const auto* decimal = std::get_if<Decimal>(&one)) {
+    return decimal->text <=> std::get_if<Decimal>(&other)->text;
+  }
   return std::weak_ordering::equivalent;
 }
 

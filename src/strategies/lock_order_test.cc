@@ -105,8 +105,9 @@ TEST(LockOrder, ListsOfOtherStatementsStandApart) {
 
 TEST(LockOrder, OrdersWhateverValuesThereAre) {
   const double kNan = std::numeric_limits<double>::quiet_NaN();
-  std::vector<Value> values = {Null{}, 3,  -1,  1.5, kNan,      -0.0,
-                               0.0,    "", "b", "a", Blob{"x"}, Blob{""}};
+  std::vector<Value> values = {
+      Null{}, 3,   -1,  1.5,       kNan,     -0.0,           0.0,
+      "",     "b", "a", Blob{"x"}, Blob{""}, Decimal{"2.5"}, Decimal{"1.5"}};
   std::vector<StatementList> lists;
   for (const Value& value : values)
     lists.push_back(list({{"DELETE FROM a WHERE id = ?", {value}}}));

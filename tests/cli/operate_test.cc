@@ -308,6 +308,20 @@ TEST_F(OperateTest, AnOrphanIsItsMessagesOwnError) {
   EXPECT_EQ(count_of(list.out, "FOREIGN KEY constraint failed"), 2U) << list.out;
 }
 
+TEST_F(OperateTest, ANumberThatSqliteWouldRoundIsRefusedUnlessItIsAskedFor) {
+  const std::string message = "{\"id\":\"p-1\",\"account\":1,\"amount\":12345678901234567.89}\n";
+  send(message);
+  work();
+  EXPECT_EQ(sum(), 0);
+  const Ran list = scene_.semel({"dlq", "list", "-o", "json"});
+  EXPECT_EQ(json_at(list.out, "/dead_letters/0/reason"), "payload.invalid") << list.out;
+  EXPECT_EQ(scene_.semel({"dlq", "replay", "--all", "--yes"}).code, 0);
+  const Ran ran = scene_.semel(
+      {"run", "--once", "-q", "--set", "consumers[0].handler.sql.params.amount.type=real"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(sum(), 12345678901234568);
+}
+
 TEST_F(OperateTest, AStoreThatMayNotBeWrittenIsSaid) {
   ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
   ASSERT_EQ(::chmod(scene_.database().c_str(), 0444), 0);

@@ -197,6 +197,28 @@ TEST_P(UnitStatementSuite, ValuesComeBackAsTheyWent) {
   EXPECT_EQ(rows->rows[0], values);
 }
 
+TEST_P(UnitStatementSuite, ADecimalKeepsItsDigitsOrIsRefused) {
+  sql("CREATE TABLE wallet (id INTEGER, balance DECIMAL(50, 20))");
+  sql("INSERT INTO wallet VALUES (1, 12345678901234567.5), (2, 0)");
+  const RecordedStatement many =
+      statement("UPDATE wallet SET balance = balance + ? WHERE id = ?",
+                {Value(Decimal{"0.25000000000000000001"}), Value(std::int64_t{1})});
+  const RecordedStatement few =
+      statement("UPDATE wallet SET balance = balance + ?, id = ? WHERE id = 2",
+                {Value(Decimal{"1.25"}), Value(Decimal{"3.0e0"})});
+  Batch batch = claim_in_unit({message("many"), message("few")}, each());
+  batch.unit->run(0, {many});
+  batch.unit->run(1, {few});
+  const bool kept = store().traits().decimals;
+  EXPECT_EQ(flushed(batch).failed.size(), kept ? 0U : 1U);
+  finish_all(batch);
+  commit(batch);
+  EXPECT_EQ(count("wallet WHERE balance = 1.25 AND id = 3"), 1)
+      << "a whole number is one for an integer column too";
+  const char* const sum = kept ? "12345678901234567.75000000000000000001" : "12345678901234567.5";
+  EXPECT_EQ(count(std::string("wallet WHERE balance = ") + sum), 1);
+}
+
 TEST_P(UnitStatementSuite, AFailedQueryIsItsMessagesOwn) {
   Batch batch = five({4}, {});
   const auto rows = batch.unit->query(4, statement("SELECT nothing FROM nowhere"));

@@ -7,6 +7,8 @@
 
 #include <semel/message.h>
 
+#include "base/decimal.h"
+
 namespace semel::handlers {
 
 namespace {
@@ -22,10 +24,13 @@ const char* wanted(Type type) {
       return "an integer";
     case Type::kReal:
       return "a number";
+    case Type::kDecimal:
+      return "a decimal number";
     case Type::kText:
       return "a text";
     case Type::kBoolean:
       return "true or false";
+    case Type::kJson:
     case Type::kAsWritten:
       break;
   }
@@ -81,19 +86,63 @@ bool counts_singly(double number) {
   return std::fabs(number) < kEvery;
 }
 
+constexpr std::string_view kRounded =
+    ", which the store's database would round: type: real takes the nearest number, type: text "
+    "keeps the digits";
+
+// A number that no other type holds; nothing where the database has no place for all its digits.
+std::optional<Value> exact_number(std::string_view written, core::Decimals decimals) {
+  if (decimals == core::Decimals::kKept) return Decimal{std::string(written)};
+  if (const auto real = decimal::exact_double(written)) return *real;
+  return std::nullopt;
+}
+
 // What the JSON says, and nothing declared.
-Value as_written(std::string_view name, const core::SqlParam& param, json::Scalar& scalar) {
+Value as_written(std::string_view name, const core::SqlParam& param, core::Decimals decimals,
+                 json::Scalar& scalar) {
   if (auto* text = std::get_if<std::string>(&scalar)) return std::move(*text);
   if (const auto* integer = std::get_if<json::Integer>(&scalar)) {
-    if (!integer->value) refuse(name, param, scalar, ", which does not fit 64 bits");
-    return *integer->value;
+    if (integer->value) return *integer->value;
+    if (decimals == core::Decimals::kKept) return Decimal{std::string(integer->written)};
+    refuse(name, param, scalar, ", which does not fit 64 bits");
   }
   if (const auto* real = std::get_if<json::Float>(&scalar)) {
-    if (!std::isfinite(real->value)) refuse(name, param, scalar, ", which no number holds");
-    return real->value;
+    if (auto value = exact_number(real->written, decimals)) return *std::move(value);
+    refuse(name, param, scalar, kRounded);
   }
   if (const bool* truth = std::get_if<bool>(&scalar)) return std::int64_t{*truth};
   refuse(name, param, scalar);
+}
+
+// Also in a text, as money often is.
+Value declared_decimal(std::string_view name, const core::SqlParam& param, core::Decimals decimals,
+                       const json::Scalar& scalar) {
+  std::string_view written;
+  if (const auto* integer = std::get_if<json::Integer>(&scalar)) written = integer->written;
+  if (const auto* real = std::get_if<json::Float>(&scalar)) written = real->written;
+  if (const auto* text = std::get_if<std::string>(&scalar)) written = *text;
+  if (!decimal::parse(written)) refuse(name, param, scalar);
+  if (decimals == core::Decimals::kDoubles) {
+    if (const auto number = decimal::exact_integer(written)) return *number;
+  }
+  if (auto value = exact_number(written, decimals)) return *std::move(value);
+  refuse(name, param, scalar, kRounded);
+}
+
+// As it is written, for a column of JSON.
+std::optional<Value> json_of(const json::Scalar& scalar) {
+  if (const auto* composite = std::get_if<json::Composite>(&scalar)) {
+    return std::string(composite->written);
+  }
+  if (const auto* integer = std::get_if<json::Integer>(&scalar)) {
+    return std::string(integer->written);
+  }
+  if (const auto* real = std::get_if<json::Float>(&scalar)) return std::string(real->written);
+  if (const auto* text = std::get_if<std::string>(&scalar)) {
+    return json::Writer().value(*text).text();
+  }
+  if (const bool* truth = std::get_if<bool>(&scalar)) return std::string(*truth ? "true" : "false");
+  return std::nullopt;
 }
 
 std::optional<Value> declared(Type type, json::Scalar& scalar) {
@@ -124,6 +173,9 @@ std::optional<Value> declared(Type type, json::Scalar& scalar) {
       if (integer != nullptr && (integer->value == 0 || integer->value == 1))
         return *integer->value;
       return std::nullopt;
+    case Type::kJson:
+      return json_of(scalar);
+    case Type::kDecimal:
     case Type::kAsWritten:
       break;
   }
@@ -132,13 +184,15 @@ std::optional<Value> declared(Type type, json::Scalar& scalar) {
 
 }  // namespace
 
-Value param_value(std::string_view name, const core::SqlParam& param, json::Scalar scalar) {
+Value param_value(std::string_view name, const core::SqlParam& param, core::Decimals decimals,
+                  json::Scalar scalar) {
   if (std::holds_alternative<json::Absent>(scalar)) {
     if (param.optional) return Null{};
     refuse(name, param, scalar);
   }
   if (std::holds_alternative<json::JsonNull>(scalar)) return Null{};
-  if (param.type == Type::kAsWritten) return as_written(name, param, scalar);
+  if (param.type == Type::kAsWritten) return as_written(name, param, decimals, scalar);
+  if (param.type == Type::kDecimal) return declared_decimal(name, param, decimals, scalar);
   auto value = declared(param.type, scalar);
   if (!value) refuse(name, param, scalar);
   return std::move(*value);

@@ -10,8 +10,9 @@
 
 namespace semel::handlers {
 
-// Converts only where nothing is lost. Throws PayloadInvalid, naming the parameter and what stands
-// there.
-Value param_value(std::string_view name, const core::SqlParam& param, json::Scalar scalar);
+// Converts only where nothing is lost; type `real` alone takes the nearest double. Throws
+// PayloadInvalid, naming the parameter and what stands there.
+Value param_value(std::string_view name, const core::SqlParam& param, core::Decimals decimals,
+                  json::Scalar scalar);
 
 }  // namespace semel::handlers

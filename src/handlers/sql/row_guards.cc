@@ -22,6 +22,7 @@ std::string text_of(const Value& value) {
   if (const auto* real = std::get_if<double>(&value)) return fmt::format("={}", *real);
   if (const auto* text = std::get_if<std::string>(&value)) return '=' + *text;
   if (const auto* blob = std::get_if<Blob>(&value)) return '=' + blob->bytes;
+  if (const auto* decimal = std::get_if<Decimal>(&value)) return '=' + decimal->text;
   return "";
 }
 
@@ -34,11 +35,12 @@ LockName name_of(const RecordedStatement& recorded) {
 }
 
 Result<TransactionalHandler> recorder_of(std::string sql,
-                                         const std::map<std::string, core::SqlParam>& params) {
+                                         const std::map<std::string, core::SqlParam>& params,
+                                         core::Decimals decimals) {
   core::SqlSpec spec;
   spec.params = params;
   spec.statements.push_back({std::move(sql), std::nullopt, {}});
-  return make_sql_handler(spec);
+  return make_sql_handler(spec, decimals);
 }
 
 std::int64_t version_of(const core::SqlParam& from, const Message& message) {
@@ -53,7 +55,7 @@ std::int64_t version_of(const core::SqlParam& from, const Message& message) {
     throw PayloadInvalid(
         {ErrorKind::kRejected, {}, "parameter :version: " + scalar.error().message, {}});
   }
-  const Value value = param_value("version", from, *std::move(scalar));
+  const Value value = param_value("version", from, core::Decimals::kDoubles, *std::move(scalar));
   if (const auto* number = std::get_if<std::int64_t>(&value)) return *number;
   throw PayloadInvalid(
       {ErrorKind::kRejected, {}, "parameter :version must be an integer, and is null", {}});
@@ -61,10 +63,11 @@ std::int64_t version_of(const core::SqlParam& from, const Message& message) {
 
 }  // namespace
 
-Result<RowGuard> make_lock_guard(const core::LockSpec& spec, core::RowLocks locks) {
+Result<RowGuard> make_lock_guard(const core::LockSpec& spec, core::RowLocks locks,
+                                 core::Decimals decimals) {
   auto select = core::lock_select(spec.select, spec.done_when, locks);
   if (!select) return failure(std::move(select.error()));
-  auto record = recorder_of(*std::move(select), spec.params);
+  auto record = recorder_of(*std::move(select), spec.params, decimals);
   if (!record) return failure(std::move(record.error()));
   return RowGuard([record = *std::move(record), rule = core::done_rule()](
                       const Message& message, Transaction& transaction) {
@@ -76,10 +79,11 @@ Result<RowGuard> make_lock_guard(const core::LockSpec& spec, core::RowLocks lock
   });
 }
 
-Result<RowGuard> make_version_guard(const core::VersionSpec& spec, core::RowLocks locks) {
+Result<RowGuard> make_version_guard(const core::VersionSpec& spec, core::RowLocks locks,
+                                    core::Decimals decimals) {
   auto select = core::version_select(spec.current, locks);
   if (!select) return failure(std::move(select.error()));
-  auto record = recorder_of(std::move(select->sql), spec.params);
+  auto record = recorder_of(std::move(select->sql), spec.params, decimals);
   if (!record) return failure(std::move(record.error()));
   core::SqlParam from = spec.from;
   from.type = core::SqlParam::Type::kInteger;

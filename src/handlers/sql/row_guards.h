@@ -19,9 +19,11 @@ using RowGuard = std::function<void(const Message&, Transaction&)>;
 
 // Of pessimistic_lock. Locks the row's name too, made of the SELECT and its values: two messages
 // about a row that is not there yet come one after the other. kRejected, saying what is wrong.
-Result<RowGuard> make_lock_guard(const core::LockSpec& spec, core::RowLocks locks);
+Result<RowGuard> make_lock_guard(const core::LockSpec& spec, core::RowLocks locks,
+                                 core::Decimals decimals = core::Decimals::kDoubles);
 
 // Of optimistic_lock. What first writes the version's table must change a row.
-Result<RowGuard> make_version_guard(const core::VersionSpec& spec, core::RowLocks locks);
+Result<RowGuard> make_version_guard(const core::VersionSpec& spec, core::RowLocks locks,
+                                    core::Decimals decimals = core::Decimals::kDoubles);
 
 }  // namespace semel::handlers

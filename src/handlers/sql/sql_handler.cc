@@ -38,6 +38,7 @@ struct Plan {
   std::vector<Param> params;  // those that a statement names
   std::vector<PlannedStatement> statements;
   std::shared_ptr<const std::vector<UniqueRule>> unique_rules;
+  core::Decimals decimals = core::Decimals::kDoubles;
 };
 
 // "statement 2 of 3", and nothing where there is only one to mean.
@@ -98,12 +99,13 @@ void mark_last_uses(Plan& plan) {
   }
 }
 
-Result<Plan> make_plan(const core::SqlSpec& spec) {
+Result<Plan> make_plan(const core::SqlSpec& spec, core::Decimals decimals) {
   if (spec.statements.empty()) {
     return failure(
         {ErrorKind::kRejected, "R282", "a SQL handler needs at least one statement", {}});
   }
   Plan plan;
+  plan.decimals = decimals;
   for (std::size_t i = 0; i < spec.statements.size(); ++i) {
     auto planned = plan_statement(plan, spec, spec.statements[i]);
     if (!planned) return refused(spec, i, std::move(planned.error()));
@@ -147,7 +149,7 @@ std::vector<Value> values_of(const Plan& plan, const Message& message, const Byt
   for (const Param& param : plan.params) {
     auto scalar = (param.spec.of_answer ? answered : document).at(param.spec.pointer);
     if (!scalar) invalid(fmt::format("parameter :{}: {}", param.name, scalar.error().message));
-    values.push_back(param_value(param.name, param.spec, std::move(*scalar)));
+    values.push_back(param_value(param.name, param.spec, plan.decimals, std::move(*scalar)));
   }
   return values;
 }
@@ -172,8 +174,8 @@ Verdict handle(const Plan& plan, const Message& message, const Bytes* answer,
 
 }  // namespace
 
-Result<TransactionalHandler> make_sql_handler(const core::SqlSpec& spec) {
-  auto plan = make_plan(spec);
+Result<TransactionalHandler> make_sql_handler(const core::SqlSpec& spec, core::Decimals decimals) {
+  auto plan = make_plan(spec, decimals);
   if (!plan) return failure(std::move(plan.error()));
   return TransactionalHandler([plan = std::make_shared<const Plan>(std::move(*plan))](
                                   const Message& message, Transaction& transaction) {
@@ -181,8 +183,8 @@ Result<TransactionalHandler> make_sql_handler(const core::SqlSpec& spec) {
   });
 }
 
-Result<ApplyHandler> make_sql_apply(const core::SqlSpec& spec) {
-  auto plan = make_plan(spec);
+Result<ApplyHandler> make_sql_apply(const core::SqlSpec& spec, core::Decimals decimals) {
+  auto plan = make_plan(spec, decimals);
   if (!plan) return failure(std::move(plan.error()));
   return ApplyHandler([plan = std::make_shared<const Plan>(std::move(*plan))](
                           const Message& message, const Bytes& answer, Transaction& transaction) {

@@ -48,7 +48,7 @@ class SqlHandlerTest : public testing::Test {
  protected:
   // Handles `payload`; what was recorded, or the refusal's text.
   StatementList run(std::string_view payload) {
-    auto handler = make_sql_handler(spec_);
+    auto handler = make_sql_handler(spec_, decimals_);
     EXPECT_TRUE(handler) << handler.error().message;
     if (!handler) return {};
     NoQueries queries;
@@ -80,6 +80,7 @@ class SqlHandlerTest : public testing::Test {
   }
 
   core::SqlSpec spec_;
+  core::Decimals decimals_ = core::Decimals::kDoubles;
   std::string invalid_;
 };
 
@@ -118,6 +119,54 @@ TEST_F(SqlHandlerTest, AsWritten) {
   for (const char* const json : {"{}", "[1]", "9223372036854775808", "1e999"}) {
     EXPECT_TRUE(refused(json, Type::kAsWritten)) << json;
   }
+}
+
+constexpr const char* kLong = "12345678901234567.89";
+
+TEST_F(SqlHandlerTest, ANumberKeepsItsDigitsOrIsRefused) {
+  decimals_ = core::Decimals::kKept;
+  for (const char* const json :
+       {"1.50", "1e2", "-0.1234567890123456789", kLong, "9223372036854775808", "1e999"}) {
+    EXPECT_EQ(value(json), Value(Decimal{json})) << "a server keeps it";
+  }
+  EXPECT_EQ(value("7"), Value(std::int64_t{7}));
+  decimals_ = core::Decimals::kDoubles;
+  EXPECT_EQ(value("0.1"), Value(0.1));
+  EXPECT_EQ(value("0.10000000000000001"), Value(0.1)) << "all that tells a double from others";
+  for (const char* const json : {kLong, "-0.1234567890123456789"}) {
+    EXPECT_TRUE(refused(json, Type::kAsWritten)) << json;
+    EXPECT_NE(invalid_.find("type: real"), std::string::npos) << invalid_;
+    EXPECT_FALSE(refused(json, Type::kReal)) << "it was asked for";
+    EXPECT_EQ(value(json, Type::kText), Value(json));
+  }
+}
+
+TEST_F(SqlHandlerTest, ADecimalMayStandInAText) {
+  decimals_ = core::Decimals::kKept;
+  for (const char* const json : {"7", "1.50", kLong}) {
+    EXPECT_EQ(value(json, Type::kDecimal), Value(Decimal{json}));
+    EXPECT_EQ(value('"' + std::string(json) + '"', Type::kDecimal), Value(Decimal{json}));
+  }
+  decimals_ = core::Decimals::kDoubles;
+  EXPECT_EQ(value("\"7.0\"", Type::kDecimal), Value(std::int64_t{7}));
+  EXPECT_EQ(value("\"1.50\"", Type::kDecimal), Value(1.5));
+  EXPECT_TRUE(refused(kLong, Type::kDecimal));
+  EXPECT_TRUE(refused('"' + std::string(kLong) + '"', Type::kDecimal));
+  for (const core::Decimals decimals : {core::Decimals::kKept, core::Decimals::kDoubles}) {
+    decimals_ = decimals;
+    for (const char* const json : {"\"\"", "\"1,5\"", "\"NaN\"", "\"1 \"", "true", "[1]", "{}"}) {
+      EXPECT_TRUE(refused(json, Type::kDecimal)) << json;
+    }
+    EXPECT_EQ(value("null", Type::kDecimal), Value(Null{}));
+  }
+}
+
+TEST_F(SqlHandlerTest, AnyValueIsJson) {
+  for (const char* const json : {R"({"a": [1, 2.50], "b": null})", "[]", "1.50", "true", "false",
+                                 R"("it's \"quoted\"")", "12345678901234567890"}) {
+    EXPECT_EQ(value(json, Type::kJson), Value(std::string(json)));
+  }
+  EXPECT_EQ(value("null", Type::kJson), Value(Null{}));
 }
 
 TEST_F(SqlHandlerTest, DeclaredTypesConvertOnlyWithoutLoss) {

@@ -173,7 +173,10 @@ std::optional<sql::Broke> HandlerWire::send(const RecordedStatement& statement, 
       return refused({ErrorKind::kRejected, "", "a placeholder has no value", {}}, "syntax");
     }
     if (!append(text, statement.values[at - 1], wire_.literals())) {
-      return refused({ErrorKind::kRejected, "", "a value is no number that MySQL can hold", {}},
+      return refused({ErrorKind::kRejected,
+                      "",
+                      "a value is no number that MySQL can hold with all its digits",
+                      {}},
                      "constraint");
     }
     text += known.parts[at];

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <variant>
 
+#include "base/decimal.h"
 #include "base/overloaded.h"
 
 namespace semel::mysql {
@@ -48,6 +49,30 @@ void append_string(std::string& out, BytesView bytes, Literals literals) {
   if (literals == Literals::kAnyones) return append_hex(out, bytes);
   out += "_binary";
   append_quoted(out, bytes);
+}
+
+bool append_double(std::string& out, double number) {
+  if (!std::isfinite(number)) return false;
+  const std::string text = fmt::format("{}", number);
+  // Without an exponent it would be a decimal.
+  const bool exponent = text.find('e') != std::string::npos;
+  out += fmt::format(fmt::runtime(exponent ? "({})" : "({}e0)"), text);
+  return true;
+}
+
+// A literal with an exponent is a double to these servers, and so is all that is computed with it.
+bool append_decimal(std::string& out, std::string_view text) {
+  // Of DECIMAL, where both servers keep all of it.
+  constexpr std::size_t kDigits = 65;
+  constexpr std::size_t kBehindPoint = 30;
+  const auto number = decimal::parse(text);
+  if (number && number->behind_point() <= kBehindPoint &&
+      number->before_point() + number->behind_point() <= kDigits) {
+    out += fmt::format("({})", decimal::plain(*number));
+    return true;
+  }
+  const auto real = decimal::exact_double(text);
+  return real && append_double(out, *real);
 }
 
 int digits_at(std::string_view text, std::size_t at, std::size_t count) noexcept {
@@ -105,21 +130,14 @@ void append(std::string& out, const sql::Param& param, Literals literals) {
 }
 
 bool append(std::string& out, const Value& value, Literals literals) {
-  const auto number = [&](double d) {
-    if (!std::isfinite(d)) return false;
-    const std::string text = fmt::format("{}", d);
-    // Without an exponent it would be a decimal.
-    const bool exponent = text.find('e') != std::string::npos;
-    out += fmt::format(fmt::runtime(exponent ? "({})" : "({}e0)"), text);
-    return true;
-  };
   return std::visit(
       Overloaded{
           [&](const Null&) { return out += "NULL", true; },
           [&](std::int64_t n) { return append_integer(out, n), true; },
-          number,
+          [&](double d) { return append_double(out, d); },
           [&](const std::string& text) { return append_text(out, text, literals), true; },
           [&](const Blob& blob) { return append_string(out, blob.bytes, literals), true; },
+          [&](const Decimal& number) { return append_decimal(out, number.text); },
       },
       value);
 }

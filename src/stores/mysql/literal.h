@@ -27,7 +27,8 @@ void append_bytes(std::string& out, BytesView bytes, Literals literals);
 void append_text(std::string& out, std::string_view text, Literals literals);
 void append_time(std::string& out, StoreTime time);
 void append(std::string& out, const sql::Param& param, Literals literals);
-// False where it cannot be written: a double that is no number.
+// False where it cannot be written: a double that is no number, a decimal with more digits than
+// DECIMAL has.
 bool append(std::string& out, const Value& value, Literals literals);
 
 // `text` with its ?1, ?2 … written in. No text of ours has a ? in quotes.

@@ -28,6 +28,7 @@ class MySqlStore final : public Store {
         purge_(core_) {
     traits_.name = "mysql";
     traits_.durable = true;
+    traits_.decimals = true;
   }
 
   const StoreTraits& traits() const noexcept override { return traits_; }

@@ -78,6 +78,23 @@ TEST(MySqlLiteral, NumbersAreReadAsTheyAre) {
   EXPECT_FALSE(append(out, Value(1.0 / 0.0 * 1.0), Literals::kOurs));
 }
 
+// A literal with an exponent, and a text beside a number, are doubles to these servers.
+TEST(MySqlLiteral, ADecimalHasNoExponentAndAllItsDigits) {
+  const auto written = [](const char* text) {
+    std::string out;
+    return append(out, Value(Decimal{text}), Literals::kOurs) ? out : "(refused)";
+  };
+  EXPECT_EQ(written("-12.50"), "(-12.5)");
+  EXPECT_EQ(written("1.5e3"), "(1500)");
+  EXPECT_EQ(written("25e-4"), "(0.0025)");
+  EXPECT_EQ(written("12345678901234567890.123456789"), "(12345678901234567890.123456789)");
+  EXPECT_EQ(written("1e100"), "(1e+100)") << "past DECIMAL, and a double's own text";
+  EXPECT_EQ(written("5e-40"), "(5e-40)");
+  const std::string digits(66, '1');
+  EXPECT_EQ(written(digits.c_str()), "(refused)");
+  EXPECT_EQ(written("1e999"), "(refused)");
+}
+
 TEST(MySqlLiteral, TimesAreWrittenAndReadAgain) {
   for (const std::int64_t millis : {0LL, 1LL, 999LL, 1'700'000'000'123LL, 253'402'214'400'000LL}) {
     const StoreTime time{std::chrono::milliseconds(millis)};

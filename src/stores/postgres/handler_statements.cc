@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 #include "base/overloaded.h"
 #include "base/sql_lexer.h"
 #include "stores/postgres/error_table.h"
@@ -81,6 +82,15 @@ std::string_view field(const PGresult* result, int code) {
   return text != nullptr ? text : "";
 }
 
+// Its own text. A whole number goes without a point and an exponent where it is short, so that an
+// integer column takes it too.
+std::string literal_of(const Decimal& number) {
+  constexpr std::size_t kShort = 40;
+  const auto read = decimal::parse(number.text);
+  const bool plain = read && read->whole() && read->before_point() <= kShort;
+  return plain ? decimal::plain(*read) : number.text;
+}
+
 }  // namespace
 
 const HandlerTexts::Known& HandlerTexts::known(const Statement& statement) {
@@ -129,6 +139,7 @@ std::optional<sql::Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedSt
                    [&](double d) { params.add_kept_literal(fmt::format("{}", d)); },
                    [&](const std::string& s) { params.add_literal(s.c_str()); },
                    [&](const Blob& blob) { params.add_kept_literal(hex_of(blob.bytes)); },
+                   [&](const Decimal& number) { params.add_kept_literal(literal_of(number)); },
                },
                value);
   }

@@ -30,6 +30,7 @@ class PostgresStore final : public Store {
         purge_(core_) {
     traits_.name = "postgres";
     traits_.durable = true;
+    traits_.decimals = true;
   }
 
   const StoreTraits& traits() const noexcept override { return traits_; }

@@ -1,11 +1,13 @@
 #include "stores/sqlite/handler_statements.h"
 
+#include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 #include "stores/sqlite/error_table.h"
 
 namespace semel::sqlite {
@@ -21,6 +23,15 @@ struct Overload : Ts... {
 template <class... Ts>
 Overload(Ts...) -> Overload<Ts...>;
 
+// SQLITE_MISMATCH where it would be rounded.
+int bind(sqlite3_stmt* statement, int at, const Decimal& number) {
+  if (const auto whole = decimal::exact_integer(number.text)) {
+    return sqlite3_bind_int64(statement, at, *whole);
+  }
+  const auto real = decimal::exact_double(number.text);
+  return real ? sqlite3_bind_double(statement, at, *real) : SQLITE_MISMATCH;
+}
+
 int bind(sqlite3_stmt* statement, int at, const Value& value) {
   return std::visit(Overload{
                         [&](const Null&) { return sqlite3_bind_null(statement, at); },
@@ -34,6 +45,7 @@ int bind(sqlite3_stmt* statement, int at, const Value& value) {
                           return sqlite3_bind_blob64(statement, at, blob.bytes.data(),
                                                      blob.bytes.size(), SQLITE_STATIC);
                         },
+                        [&](const Decimal& number) { return bind(statement, at, number); },
                     },
                     value);
 }
@@ -112,6 +124,16 @@ std::string constraint_in(std::string_view said) {
   return plain(name);
 }
 
+HandlerStatements::Broke rounded(const Decimal& number) {
+  constexpr std::size_t kShown = 80;
+  return {"constraint",
+          {ErrorKind::kRejected, "handler.sql.constraint",
+           fmt::format("SQLite would round the number {}", number.text.substr(0, kShown)),
+           "give it as a text, or as a double"},
+          false,
+          nullptr};
+}
+
 }  // namespace
 
 const UniqueRule* rule_for(const std::vector<UniqueRule>* rules, std::string_view said) {
@@ -188,9 +210,9 @@ std::variant<HandlerStatements::Ran, HandlerStatements::Broke> HandlerStatements
   }
   int at = 0;
   for (const Value& value : recorded.values) {
-    if (const int code = bind(statement, ++at, value); code != SQLITE_OK) {
-      return broke(recorded, code, false);
-    }
+    const int code = bind(statement, ++at, value);
+    if (code == SQLITE_MISMATCH) return rounded(std::get<Decimal>(value));
+    if (code != SQLITE_OK) return broke(recorded, code, false);
   }
   const std::int64_t before = sqlite3_total_changes64(handle);
   Ran ran;

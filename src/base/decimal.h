@@ -1,0 +1,38 @@
+// Decimal numbers by their digits, as JSON writes them, and when another form holds the same
+// number.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace semel::decimal {
+
+// ±digits × 10^exponent. One number has one form.
+struct Number {
+  bool negative = false;
+  std::string digits;         // neither end is a zero; empty: the number is zero
+  std::int64_t exponent = 0;  // of the last digit
+  bool operator==(const Number&) const = default;
+
+  bool whole() const noexcept { return exponent >= 0; }
+  // Digits before and behind the point, where it is written without an exponent.
+  std::size_t before_point() const noexcept;
+  std::size_t behind_point() const noexcept;
+};
+
+// Nothing where `text` is no number: a sign, digits with at most one point, an exponent.
+std::optional<Number> parse(std::string_view text);
+
+// Without an exponent: as long as before_point() and behind_point() say.
+std::string plain(const Number& number);
+
+// The same number in 64 bits.
+std::optional<std::int64_t> exact_integer(std::string_view text);
+// The double that `text` is the text of: all of its digits are known from it. What has more digits
+// than a double keeps is none.
+std::optional<double> exact_double(std::string_view text);
+
+}  // namespace semel::decimal
