@@ -33,10 +33,13 @@ if(TARGET semel_cli)
   add_dependencies(semel_package semel_cli)
 endif()
 install(EXPORT SemelTargets NAMESPACE Semel:: DESTINATION ${package_directory})
-configure_package_config_file(cmake/SemelConfig.cmake.in ${CMAKE_BINARY_DIR}/SemelConfig.cmake
+configure_package_config_file(cmake/SemelConfig.cmake.in ${PROJECT_BINARY_DIR}/SemelConfig.cmake
                               INSTALL_DESTINATION ${package_directory})
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/SemelConfigVersion.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/SemelConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/SemelConfig.cmake ${CMAKE_BINARY_DIR}/SemelConfigVersion.cmake
+install(FILES ${PROJECT_BINARY_DIR}/SemelConfig.cmake ${PROJECT_BINARY_DIR}/SemelConfigVersion.cmake
         DESTINATION ${package_directory})
+# find_package() finds the package in the folder of a build too: with the targets of that build.
+set_target_properties(semel_flags PROPERTIES EXPORT_NAME flags)
+export(TARGETS semel_all semel_flags ${libraries} NAMESPACE Semel:: FILE ${PROJECT_BINARY_DIR}/SemelTargets.cmake)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

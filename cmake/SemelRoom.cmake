@@ -9,7 +9,10 @@ include(GNUInstallDirs)
 add_library(semel_flags INTERFACE)
 target_compile_features(semel_flags INTERFACE cxx_std_20)
 target_compile_options(semel_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Werror>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>)
+if(SEMEL_WERROR)
+  target_compile_options(semel_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
 if(CMAKE_UNITY_BUILD)
   # A private Impl that uses a local type is fine in a source file, also when it is included.
   target_compile_options(semel_flags INTERFACE -Wno-subobject-linkage)

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <semel/standard.h>
+
 namespace semel {
 
 using Bytes = std::string;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include <semel/standard.h>
+
 namespace semel {
 
 // Steady time, for durations within the process. What expires in a store is decided by the store.

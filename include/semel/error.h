@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include <semel/standard.h>
+
 namespace semel {
 
 enum class ErrorKind {

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <string_view>
 
+#include <semel/standard.h>
+
 namespace semel {
 
 class Gate {

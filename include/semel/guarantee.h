@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <semel/standard.h>
+
 namespace semel {
 
 struct Guarantee {

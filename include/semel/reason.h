@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include <semel/standard.h>
+
 namespace semel::reason {
 
 inline constexpr std::string_view kKeyMissing = "key.missing";

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <optional>
 
+#include <semel/standard.h>
+
 namespace semel {
 
 struct RetryPolicy {

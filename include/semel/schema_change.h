@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include <semel/standard.h>
+
 namespace semel {
 
 struct SchemaChange {

@@ -1,6 +1,8 @@
 // The version of this library (semantic versioning).
 #pragma once
 
+#include <semel/standard.h>
+
 #define SEMEL_VERSION_MAJOR 0
 #define SEMEL_VERSION_MINOR 1
 #define SEMEL_VERSION_PATCH 0

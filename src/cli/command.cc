@@ -10,6 +10,7 @@
 
 #include <semel/version.h>
 
+#include "cli/internal_error.h"
 #include "cli/text.h"
 
 namespace semel::cli {
@@ -305,7 +306,7 @@ int Program::run(int argc, char** argv) {
   } catch (const SemelError& error) {
     return Console({}).fail(error.error());
   } catch (const std::exception& error) {
-    return Console({}).fail(kInternal, fmt::format("internal error: {}", error.what()),
+    return Console({}).fail(kInternal, internal_error_text(error),
                             "tell us how to make it happen again");
   }
 }

@@ -3,10 +3,12 @@
 #include <csignal>
 
 #include "cli/command.h"
+#include "cli/internal_error.h"
 
 namespace semel::cli {
 
 int run_program(int argc, char** argv) {
+  end_with_exit_code_where_nobody_catches();
   // The parent process may have left SIGCHLD ignored: then no handler's command could be waited
   // for.
   std::signal(SIGCHLD, SIG_DFL);

@@ -247,6 +247,12 @@ constexpr CodePage kRuntimePages[] = {
      "Start the missing replica, or lower wait_replicas and know that a failover may forget the "
      "last writes.",
      "redis-cli INFO replication"},
+    {"R270", "too few file descriptors",
+     "A file, a connection or an event needed one more descriptor than this process, or the "
+     "machine, may have. Messages wait; nothing was handled or acknowledged without its record.",
+     "Raise the limit: ulimit -n, LimitNOFILE= in a unit, fs.file-max for the machine. Or need "
+     "fewer: a smaller pool in store:, fewer consumers in one process.",
+     "ulimit -n 65536"},
     {"R280", "the command cannot be run",
      "An exec handler runs a program for each message. At the start this one was not found, is no "
      "file that can be run, or this user may not run it. No message was begun.",

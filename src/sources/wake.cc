@@ -4,18 +4,23 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include <semel/error.h>
+
+#include "system/descriptor_limit.h"
 
 namespace semel::sources {
 
 Wake::Wake()
     : poll_(::epoll_create1(EPOLL_CLOEXEC)), event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (!poll_.valid() || !event_.valid() || !watch(event_.get())) {
-    std::perror("semel: no descriptor left to wait on");
-    std::abort();
-  }
+  if (poll_.valid() && event_.valid() && watch(event_.get())) return;
+  auto none = system::descriptor_limit(errno, "an event to wait on");
+  if (none) throw SemelError(*std::move(none));
+  throw std::bad_alloc();  // the kernel has no memory for it
 }
 
 bool Wake::watch(int fd) noexcept {

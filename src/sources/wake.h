@@ -7,7 +7,7 @@ namespace semel::sources {
 
 class Wake {
  public:
-  // Aborts where the process has no descriptors left to make it.
+  // Throws SemelError (R270) where the process has no descriptors left to make it.
   Wake();
   Wake(const Wake&) = delete;
   Wake& operator=(const Wake&) = delete;

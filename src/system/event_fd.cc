@@ -3,11 +3,23 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <new>
+#include <utility>
+
+#include <semel/error.h>
+
+#include "system/descriptor_limit.h"
 
 namespace semel::system {
 
-EventFd::EventFd() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+EventFd::EventFd() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (fd_ >= 0) return;
+  auto none = descriptor_limit(errno, "an event to wait on");
+  if (none) throw SemelError(*std::move(none));
+  throw std::bad_alloc();  // the kernel has no memory for it
+}
 
 EventFd::~EventFd() { ::close(fd_); }
 

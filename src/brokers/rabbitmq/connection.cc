@@ -13,6 +13,7 @@
 
 #include "brokers/rabbitmq/amqp_values.h"
 #include "brokers/rabbitmq/tls.h"
+#include "system/descriptor_limit.h"
 
 namespace semel::rabbitmq {
 
@@ -98,6 +99,7 @@ Result<void> Connection::open(const core::RabbitmqNode& node) {
   int status = amqp_socket_open_noblock(amqp_get_socket(connection_.get()), node.host.c_str(),
                                         static_cast<int>(node.port), &connect);
   if (status == AMQP_STATUS_OK) return {};
+  if (auto none = system::descriptor_limit_now(place_)) return failure(*std::move(none));
   if (status == AMQP_STATUS_SSL_CONNECTION_FAILED && was_hung_up_on()) {
     status = AMQP_STATUS_CONNECTION_CLOSED;
   }

@@ -10,6 +10,9 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <utility>
+
+#include "system/descriptor_limit.h"
 
 namespace semel::sources {
 
@@ -31,6 +34,7 @@ Error cannot_open(const std::string& path, int reason) {
     return {ErrorKind::kRejected, "R233", fmt::format("{} may not be read by this user", path),
             fmt::format("chmod +r {}, or run as a user who may read it", path)};
   }
+  if (auto none = system::descriptor_limit(reason, path)) return *std::move(none);
   return {ErrorKind::kUnavailable,
           "R234",
           fmt::format("{} cannot be opened: {}", path, std::strerror(reason)),

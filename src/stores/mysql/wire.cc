@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "stores/mysql/literal.h"
+#include "system/descriptor_limit.h"
 
 namespace semel::mysql {
 namespace {
@@ -127,6 +128,8 @@ Wire::Wire(const Target& target) : owned_(true) {
     if (mysql_real_connect(connection_, or_null(target.host), target.user.c_str(),
                            target.password.c_str(), target.database.c_str(), target.port,
                            or_null(target.socket), CLIENT_MULTI_STATEMENTS) == nullptr) {
+      auto none = system::descriptor_limit_now("the MySQL server");
+      if (none) sql::fail(*std::move(none), 1);
       throw failure_of(refusal_of(connection_));
     }
     set_up();

@@ -8,6 +8,7 @@
 
 #include "base/passwords.h"
 #include "stores/postgres/error_table.h"
+#include "system/descriptor_limit.h"
 
 namespace semel::postgres {
 namespace {
@@ -97,7 +98,10 @@ PGconn* connect(const Place& place) {
     sql::fail(std::move(error), 1);
   };
   if (connection == nullptr) throw std::bad_alloc();
-  if (PQstatus(connection) != CONNECTION_OK) refuse(refusal_of(connection));
+  if (PQstatus(connection) != CONNECTION_OK) {
+    auto none = system::descriptor_limit_now("the PostgreSQL server");
+    refuse(none ? *std::move(none) : refusal_of(connection));
+  }
   if (PQserverVersion(connection) < kOldestServer) {
     refuse({ErrorKind::kRejected, "R258", "the PostgreSQL server is older than version 12",
             "use a newer server"});

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "core/failure.h"
+#include "system/descriptor_limit.h"
 
 namespace semel::redis {
 namespace {
@@ -24,8 +25,9 @@ using std::chrono::milliseconds;
 std::string words(int error) { return std::generic_category().message(error); }
 
 [[noreturn]] void unreachable(const Target& target, const std::string& why) {
-  core::fail({ErrorKind::kUnavailable, "R250",
-              fmt::format("the Redis server at {} cannot be reached: {}", place_of(target), why),
+  const std::string who = "the Redis server at " + place_of(target);
+  if (auto none = system::descriptor_limit_now(who)) core::fail(*std::move(none));
+  core::fail({ErrorKind::kUnavailable, "R250", fmt::format("{} cannot be reached: {}", who, why),
               "check host and port in store.redis.url, and that the server runs"});
 }
 

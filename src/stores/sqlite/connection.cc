@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "stores/sqlite/error_table.h"
+#include "system/descriptor_limit.h"
 
 namespace semel::sqlite {
 namespace {
@@ -127,9 +128,13 @@ void Connection::set_sync(Sync sync) {
 }
 
 Failure Connection::failure_now(int code) const {
+  const int primary = code & 0xff;
+  if (primary == SQLITE_CANTOPEN || primary == SQLITE_IOERR) {
+    if (auto none = system::descriptor_limit_now(path_)) return {*std::move(none), code};
+  }
   const int extended = sqlite3_extended_errcode(handle_);
   // After a call that failed before it reached the connection the code alone is right.
-  const bool fits = (extended & 0xff) == (code & 0xff);
+  const bool fits = (extended & 0xff) == primary;
   const char* const said = fits ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
   return {error_of(fits ? extended : code, path_, said), fits ? extended : code};
 }

@@ -9,6 +9,7 @@
 #include "stores/sqlite/schema.h"
 #include "stores/sqlite/test_place.h"
 #include "tests/support/child_process.h"
+#include "tests/support/no_descriptors.h"
 
 namespace semel::sqlite {
 namespace {
@@ -63,6 +64,23 @@ TEST_F(OpenTest, AFileWithSeveralNamesIsRefusedByEach) {
   std::filesystem::remove(other);
   path_ = folder_.file("store.db");
   EXPECT_TRUE(open_store(options(), clock_).has_value());
+}
+
+TEST_F(OpenTest, TooFewDescriptorsAreCalledThat) {
+  bool opened = false;
+  std::size_t refused = 0;
+  for (std::size_t left = 0; !opened && left < 64; ++left) {
+    path_ = folder_.file("store" + std::to_string(left) + ".db");
+    const test::NoDescriptors few(left);
+    const auto store = open_store(options(), clock_);
+    opened = store.has_value();
+    if (opened) break;
+    ++refused;
+    EXPECT_EQ(store.error().code, "R270") << left << ": " << store.error().message;
+    EXPECT_EQ(store.error().kind, ErrorKind::kUnavailable);
+  }
+  EXPECT_TRUE(opened);
+  EXPECT_GE(refused, 3U) << "the file, its log, the file of locks";
 }
 
 TEST_F(OpenTest, WhatIsNoDatabase) {

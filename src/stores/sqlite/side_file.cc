@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "stores/sqlite/failure.h"
+#include "system/descriptor_limit.h"
 
 namespace semel::sqlite {
 namespace {
@@ -27,6 +28,7 @@ constexpr std::size_t kPage = 4096;
     fail({ErrorKind::kUnavailable, "R205", fmt::format("{}: the disk is full", path),
           "free space on its disk"});
   }
+  if (auto none = system::descriptor_limit(error, path)) fail(*std::move(none));
   fail({ErrorKind::kUnavailable, "R201",
         fmt::format("{} cannot be used: {}", path, std::strerror(error)),
         "it holds the locks beside the database; check its directory and its disk"});

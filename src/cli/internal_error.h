@@ -1,0 +1,16 @@
+// How the program ends when something that must not happen has happened.
+#pragma once
+
+#include <exception>
+#include <string>
+
+namespace semel::cli {
+
+// What is told of it: "internal error: …", and of memory that ran out "out of memory".
+std::string internal_error_text(const std::exception& thrown);
+
+// An exception that nobody catches, in any thread, ends the process with exit code 70 and a line on
+// stderr. Nothing runs any more: it is as a kill, and the next start takes over what was in hand.
+void end_with_exit_code_where_nobody_catches() noexcept;
+
+}  // namespace semel::cli
