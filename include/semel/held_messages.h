@@ -15,6 +15,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <semel/delivery.h>
@@ -43,7 +44,9 @@ class HeldMessages {
   // Takes due rows, oldest due first, and hides them from every process for `hidden`. Rows hidden
   // by a process that is proven gone come back at once, marked suspect. `line_of`: appended rows
   // are put at the end of their line when they are first met, oldest due first; empty: they are in
-  // none.
+  // none. A row that another session has locked is not waited for, nor is what follows it in its
+  // line given. A call looks at a limited number of rows: where all of those wait in their lines it
+  // returns none, and a later call goes on behind them.
   virtual Result<std::vector<Arrival>> take(ConsumerNumber consumer, std::size_t max_messages,
                                             std::size_t max_bytes, std::chrono::milliseconds hidden,
                                             const LineOf& line_of = {}) = 0;
@@ -76,6 +79,17 @@ class HeldMessages {
         next_due;  // until the next one shows; none: not known, or no rows
   };
   virtual Result<Depth> depth(ConsumerNumber consumer) = 0;
+
+  // Depth without the count, which costs more the more rows there are.
+  struct Peek {
+    bool any = false;  // the consumer has rows, hidden and not yet due ones too
+    std::optional<std::chrono::milliseconds> next_due;  // as in Depth
+  };
+  virtual Result<Peek> peek(ConsumerNumber consumer) {
+    auto counted = depth(consumer);
+    if (!counted) return failure(std::move(counted.error()));
+    return Peek{counted->rows > 0, counted->next_due};
+  }
 
   // A descriptor that becomes readable when any process may have added a row; drained by take.
   // Owned by the store. -1 where the store cannot tell.

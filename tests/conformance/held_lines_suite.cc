@@ -2,6 +2,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <thread>
 
 #include "tests/conformance/store_case.h"
 
@@ -174,6 +175,42 @@ TEST_P(HeldLinesSuite, LinesOfConsumersAreApart) {
   ASSERT_TRUE(held().append(other, {&theirs, 1}).has_value());
   EXPECT_EQ(held().take(other, 10, 1 << 20, 30s, line_of).value().size(), 1U);
   EXPECT_EQ(held().lines(other).value(), std::vector<Bytes>{"a"});
+}
+
+TEST_P(HeldLinesSuite, WhatFollowsARowThatAnotherSessionLocksIsNotHadBeforeIt) {
+  send({"a:1", "b:1", "a:2", "a:3"});
+  std::vector<Arrival> taken;
+  if (place().lock_oldest_held()) {
+    taken = take_lines();
+    EXPECT_EQ(payloads(taken), Payloads{"b:1"}) << "the others of its line wait for a:1";
+    place().let_go();
+    for (Arrival& arrival : take_lines()) taken.push_back(std::move(arrival));
+    EXPECT_EQ(payloads(taken), (Payloads{"b:1", "a:1", "a:2", "a:3"}));
+    return;
+  }
+  // All of a store that locks no single row waits.
+  std::jthread taker([&] { taken = take_lines(); });
+  place().let_go();
+  taker.join();
+  EXPECT_EQ(payloads(taken), (Payloads{"a:1", "b:1", "a:2", "a:3"}));
+}
+
+TEST_P(HeldLinesSuite, ABacklogThatWaitsHidesNoOtherLine) {
+  constexpr std::size_t kBacklog = 3'000;
+  Payloads backlog;
+  for (std::size_t i = 0; i < kBacklog; ++i) backlog.push_back("a:" + std::to_string(i));
+  send(backlog);
+  send({"b:1"});
+  const auto first = take_lines(1);
+  ASSERT_EQ(payloads(first), Payloads{"a:0"});
+  release(first[0], 20s);
+  Payloads taken;
+  for (int takes = 0; taken.empty() && takes < 100; ++takes) taken = payloads(take_lines(1));
+  EXPECT_EQ(taken, Payloads{"b:1"});
+  EXPECT_TRUE(take_lines().empty()) << "what is behind a:0 waits";
+  EXPECT_EQ(held().depth(consumer()).value().rows, kBacklog + 1);
+  advance(21s);
+  EXPECT_EQ(payloads(take_lines(3)), (Payloads{"a:0", "a:1", "a:2"}));
 }
 
 // Two takers, rows given back, put off and removed at random: at any time what is taken of a line

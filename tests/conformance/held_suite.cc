@@ -190,6 +190,22 @@ TEST_P(HeldSuite, DepthCountsAllRowsAndSaysWhenTheNextShows) {
   EXPECT_LE(*depth.next_due, 30s) << "the hidden one shows first";
 }
 
+TEST_P(HeldSuite, APeekSaysWhetherThereAreRowsAndWhenTheNextShows) {
+  EXPECT_FALSE(held().peek(consumer()).value().any);
+  append({held_message({}, "later", 60s)});
+  auto peek = held().peek(consumer()).value();
+  EXPECT_TRUE(peek.any);
+  ASSERT_TRUE(peek.next_due.has_value());
+  EXPECT_GT(*peek.next_due, 55s);
+  EXPECT_LE(*peek.next_due, 60s);
+  append({held_message({}, "now")});
+  EXPECT_LE(*held().peek(consumer()).value().next_due, 0ms);
+  const auto taken = take();
+  ASSERT_EQ(taken.size(), 1U);
+  ASSERT_TRUE(held().remove({&*taken[0].row, 1}).has_value());
+  EXPECT_GT(*held().peek(consumer()).value().next_due, 55s);
+}
+
 TEST_P(HeldSuite, RaceOfTakersGivesEachOtherRows) {
   constexpr std::size_t kRows = 300;
   std::vector<HeldMessage> messages;

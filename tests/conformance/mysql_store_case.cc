@@ -125,6 +125,12 @@ class MySqlPlace final : public StorePlace {
   }
   bool somebody_waits() override { return server_.lock_waiters(database_.name()) > 0; }
   bool may_return_rows() override { return flavour_ == Flavour::kMariaDb; }
+  bool lock_oldest_held() override {
+    other_.run("BEGIN");
+    other_.run("SELECT row_id FROM semel_held ORDER BY row_id LIMIT 1 FOR UPDATE");
+    return true;
+  }
+  void let_go() override { other_.run("COMMIT"); }
   std::vector<std::string> own_tables() override {
     std::vector<std::string> names;
     const Rows rows = other_.run(

@@ -120,6 +120,12 @@ class PostgresPlace final : public StorePlace {
   std::function<Rows(const std::string&)> other_program() override {
     return [this](const std::string& sql) { return other_.run(sql); };
   }
+  bool lock_oldest_held() override {
+    other_.run("BEGIN");
+    other_.run("SELECT row_id FROM semel_held ORDER BY row_id LIMIT 1 FOR UPDATE");
+    return true;
+  }
+  void let_go() override { other_.run("COMMIT"); }
   std::vector<std::string> own_tables() override {
     std::vector<std::string> names;
     const Rows rows = other_.run(

@@ -84,6 +84,11 @@ class SqlitePlace final : public StorePlace {
     if (!other_) other_ = std::make_unique<OtherSqliteProgram>(path_);
     return [this](const std::string& sql) { return other_->run(sql); };
   }
+  bool lock_oldest_held() override {
+    other_program()("BEGIN IMMEDIATE");
+    return false;
+  }
+  void let_go() override { other_program()("COMMIT"); }
   std::vector<std::string> own_tables() override {
     std::vector<std::string> names;
     const Rows rows = other_program()(

@@ -48,6 +48,10 @@ class StorePlace {
   virtual bool somebody_waits() { return true; }
   // Runs SQL outside of every store, as another program would. Empty where there is no SQL.
   virtual std::function<Rows(const std::string& sql)> other_program() { return {}; }
+  // Locks the oldest held row in a transaction of another program, until let_go(). False where that
+  // locks the whole store, or where there is no SQL.
+  virtual bool lock_oldest_held() { return false; }
+  virtual void let_go() {}
   // Names of the store's own tables. Empty where there is no SQL.
   virtual std::vector<std::string> own_tables() { return {}; }
   // Asks for values of these types: any integer, an integer, a real, a text, bytes, a text.

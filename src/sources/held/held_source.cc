@@ -173,13 +173,13 @@ Result<void> HeldSource::plan_next(const Received& received, const ReceiveLimits
 
 // Asks what there is, which does not write, and plans the next time to ask.
 Result<void> HeldSource::look() {
-  auto depth = held_.depth(consumer_);
-  if (!depth) {
+  auto peek = held_.peek(consumer_);
+  if (!peek) {
     may_have_more_ = true;
-    return failure(std::move(depth.error()));
+    return failure(std::move(peek.error()));
   }
-  empty_ = depth->rows == 0;
-  may_have_more_ = depth->next_due && *depth->next_due <= milliseconds(0);
+  empty_ = !peek->any;
+  may_have_more_ = peek->next_due && *peek->next_due <= milliseconds(0);
   const bool blind = wake_fd_ < 0;
   next_look_.reset();
   if (empty_) {
@@ -191,7 +191,7 @@ Result<void> HeldSource::look() {
   }
   milliseconds after = blind ? std::min(look_after_, kLookBlind) : look_after_;
   look_after_ = std::min(look_after_ * 2, kRareLook);
-  if (depth->next_due && !may_have_more_) after = std::min(after, *depth->next_due);
+  if (peek->next_due && !may_have_more_) after = std::min(after, *peek->next_due);
   next_look_ = clock_.now() + after;
   return {};
 }

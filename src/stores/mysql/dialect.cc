@@ -44,15 +44,21 @@ std::string with_upsert(const std::string& text) {
   return text.substr(0, at) + "ON DUPLICATE KEY UPDATE " + changes;
 }
 
-// The server reads, and locks, the whole of a table that is still small, and waits for what others
-// have locked in it: so each statement that locks is told its index. The last ones take what the
-// first have made.
+// The server reads the whole of a table that is still small, or whose statistics are old. It locks
+// what it reads for a change, for a moment at least, and waits for what others have locked: so each
+// statement about held rows is told its index. The last ones take what the first have made.
 constexpr const char* kByIndex[][2] = {
     {"FROM semel_held WHERE row_id IN ", "FROM semel_held FORCE INDEX (PRIMARY) WHERE row_id IN "},
     {"FROM semel_held AS this WHERE row_id IN ",
      "FROM semel_held AS this FORCE INDEX (PRIMARY) WHERE row_id IN "},
-    {"FROM semel_held WHERE consumer = ?1 AND due_at <= ",
-     "FROM semel_held FORCE INDEX (semel_held_due) WHERE consumer = ?1 AND due_at <= "},
+    {"UPDATE semel_held SET ", "UPDATE semel_held FORCE INDEX (PRIMARY) SET "},
+    {"FROM semel_held WHERE consumer = ?1 AND due_at ",
+     "FROM semel_held FORCE INDEX (semel_held_due) WHERE consumer = ?1 AND due_at "},
+    {"FROM semel_held WHERE consumer = ?1 AND line ",
+     "FROM semel_held FORCE INDEX (semel_held_line) WHERE consumer = ?1 AND line "},
+    {"FROM semel_held AS other WHERE other.consumer = this.consumer AND other.line ",
+     "FROM semel_held AS other FORCE INDEX (semel_held_line) WHERE other.consumer = this.consumer "
+     "AND other.line "},
     {"DELETE FROM semel_held FORCE ", "DELETE semel_held FROM semel_held FORCE "},
 };
 

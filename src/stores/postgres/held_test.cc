@@ -11,6 +11,7 @@
 #include "stores/postgres/connection.h"
 #include "stores/postgres/schema.h"
 #include "stores/sql/held.h"
+#include "stores/sql/held_take.h"
 #include "tests/support/postgres_server.h"
 
 namespace semel::postgres {
@@ -196,6 +197,36 @@ TEST_F(HeldTest, MoreRowsThanALookHas) {
   EXPECT_EQ(process.take(1000, line_of).size(), 700U);
   ASSERT_TRUE(process.held->remove(rows).has_value());
   EXPECT_EQ(process.depth(), 0U);
+}
+
+TEST_F(HeldTest, ABacklogThatWaitsCostsFewRoundTripsWhateverRoomIsLeft) {
+  Process process(place_, 1);
+  process.append(numbered(2'000, 1));
+  process.append({"other:1"});
+  const auto first = process.take(1, line_of);
+  ASSERT_EQ(payloads(first), numbered(1, 1));
+  ASSERT_TRUE(process.held->release(tags_of(first), 1h).has_value());
+  process.waits = 0;
+  EXPECT_EQ(payloads(process.take(1, line_of)), std::vector<Bytes>{"other:1"});
+  EXPECT_LE(process.waits, 40) << "a few for each few hundred rows";
+}
+
+TEST_F(HeldTest, OneTransactionLooksAtALimitedNumberOfRows) {
+  Process process(place_, 1);
+  process.append(numbered(6'000, 1));
+  process.append({"other:1"});
+  const auto first = process.take(1, line_of);
+  ASSERT_TRUE(process.held->release(tags_of(first), 1h).has_value());
+  sql::Work work(process.pool);
+  sql::HeldRows held(work.session(), process.texts.held, process.wake_ups);
+  held.lines().lock(kConsumer);
+  sql::HeldTake::Wanted wanted{kConsumer, 1, kMuch, 1, work.now(), work.now() + 10min};
+  const auto taken = sql::HeldTake(held, wanted).run(line_of);
+  ASSERT_TRUE(taken.has_value());
+  EXPECT_TRUE(taken->rows.empty());
+  EXPECT_TRUE(taken->more);
+  work.commit();
+  EXPECT_LT(std::stoul(query("SELECT count(*) FROM semel_held WHERE line IS NOT NULL")), 5'000U);
 }
 
 TEST_F(HeldTest, LargePayloadsComeWholeAndOnlyAsManyAsAreWanted) {

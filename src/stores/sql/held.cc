@@ -1,6 +1,7 @@
 #include "stores/sql/held.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 #include <utility>
@@ -14,6 +15,10 @@ namespace semel::sql {
 namespace {
 
 using std::chrono::milliseconds;
+
+// Where all rows looked at wait in their lines, a take goes on for as long, in a transaction each
+// time: others have their turns in between.
+constexpr milliseconds kLongestTake{250};
 
 // Holding back what comes to lines that have rows, within its transaction.
 class Behind {
@@ -116,10 +121,15 @@ class Held final : public HeldMessages {
         });
       };
       try {
-        auto taken = attempt(static_cast<bool>(line_of));
-        if (!taken) taken = attempt(true);
-        if (!lost.empty()) lost_.forget(consumer, lost);
-        return *std::move(taken);
+        const auto end = std::chrono::steady_clock::now() + kLongestTake;
+        for (;;) {
+          auto taken = attempt(static_cast<bool>(line_of));
+          if (!taken) taken = attempt(true);
+          const bool again = taken->rows.empty() && taken->more;
+          if (again && std::chrono::steady_clock::now() < end) continue;
+          if (!lost.empty()) lost_.forget(consumer, lost);
+          return std::move(taken->rows);
+        }
       } catch (const Failure& failed) {
         if (failed.error().kind == ErrorKind::kInDoubt) lost_.add(consumer, wanted.until);
         throw;
@@ -171,6 +181,14 @@ class Held final : public HeldMessages {
     });
   }
 
+  Result<Peek> peek(ConsumerNumber consumer) override {
+    return contained([&] {
+      Lent session(core_.pool);
+      const StoreTime now = session->now();
+      return rows(*session).peek(consumer, now);
+    });
+  }
+
   Result<Depth> depth(ConsumerNumber consumer) override {
     return contained([&] {
       Lent session(core_.pool);
@@ -194,12 +212,12 @@ class Held final : public HeldMessages {
   }
 
   // None where it can only be said with the lines locked.
-  std::optional<std::vector<Arrival>> take(Work& work, HeldTake::Wanted& wanted,
-                                           milliseconds hidden, const LineOf& line_of, bool lined) {
+  std::optional<HeldTake::Taken> take(Work& work, HeldTake::Wanted& wanted, milliseconds hidden,
+                                      const LineOf& line_of, bool lined) {
     HeldRows held = rows(work.session());
     if (lined) {
       // No turn is waited for where nothing is due.
-      if (!held.any_due(wanted.consumer, work.session().now())) return std::vector<Arrival>();
+      if (!held.any_due(wanted.consumer, work.session().now())) return HeldTake::Taken();
       held.lines().lock(wanted.consumer);
     }
     wanted.now = work.now();

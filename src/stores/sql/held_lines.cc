@@ -4,10 +4,11 @@
 #include <array>
 #include <utility>
 
+#include "stores/sql/many.h"
+
 namespace semel::sql {
 namespace {
 
-constexpr std::size_t kLinesAtOnce = 16;
 // After the consumer in the parameters.
 constexpr std::size_t kFirstName = 2;
 
@@ -31,6 +32,38 @@ std::string text_of_before(const std::string& order) {
   return "(SELECT taken_by, due_at FROM semel_held WHERE consumer = ?1 AND line = ?2 AND place < "
          "(SELECT place FROM semel_held WHERE row_id = ?3) ORDER BY " +
          order + " LIMIT 1)";
+}
+
+std::string number_of(std::size_t parameter) { return "?" + std::to_string(parameter); }
+
+// In the parameters of `join` the rows come first, then their lines, places and bytes, kMany of
+// each, and at last what all of the rows get.
+std::string value_for_each_row(std::size_t first_value) {
+  std::string text = "CASE row_id";
+  for (std::size_t i = 0; i < kMany; ++i) {
+    text += " WHEN " + number_of(1 + i) + " THEN " + number_of(first_value + i);
+  }
+  return text + " END";
+}
+
+std::string text_of_join() {
+  return "UPDATE semel_held SET line = " + value_for_each_row(1 + kMany) +
+         ", place = " + value_for_each_row(1 + 2 * kMany) +
+         ", line_bytes = " + value_for_each_row(1 + 3 * kMany) +
+         ", taken_by = " + number_of(1 + 4 * kMany) + ", due_at = " + number_of(2 + 4 * kMany) +
+         " WHERE row_id IN " + list();
+}
+
+void queue_joins(Session& session, const Text& text, std::span<const Joining> rows,
+                 std::optional<std::int64_t> taken_by, StoreTime due) {
+  const auto row = [&](std::size_t i) -> const Joining& {
+    return rows[std::min(i, rows.size() - 1)];
+  };
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    session.queue(text, {Param(row(I).row)..., Param(row(I).line)..., Param(row(I).seat.place)...,
+                         Param(row(I).seat.bytes)..., Param(taken_by), Param(due)});
+  }
+  (std::make_index_sequence<kMany>());
 }
 
 Answer ask_ends(Session& session, const Text& text, ConsumerNumber consumer,
@@ -68,15 +101,12 @@ Seat seat_behind(const Line* line, RowTag row, std::size_t size) {
 LineTexts::LineTexts(const Dialect& dialect)
     : lock(dialect, "SELECT number FROM semel_consumer WHERE number = ?1 FOR UPDATE"),
       ends(dialect, text_of_ends()),
-      join(dialect,
-           "UPDATE semel_held SET line = ?2, place = ?3, line_bytes = ?4, taken_by = ?5, "
-           "due_at = ?6 WHERE row_id = ?1"),
+      join(dialect, text_of_join()),
       waits(dialect, text_of_before("place") + " UNION ALL " + text_of_before("place DESC")),
-      put_behind(dialect, "UPDATE semel_held SET due_at = ?2, taken_by = NULL WHERE row_id = ?1"),
-      move_up(dialect,
-              "UPDATE semel_held SET due_at = ready_at WHERE due_at = ?3 AND row_id = "
-              "(SELECT row_id FROM (SELECT row_id FROM semel_held WHERE consumer = ?1 "
-              "AND line = ?2 ORDER BY place LIMIT 1) AS first_row)"),
+      put_behind(dialect, "UPDATE semel_held SET due_at = " + std::string(kAfterMany) +
+                              ", taken_by = NULL WHERE row_id IN " + list()),
+      show_first(dialect, "UPDATE semel_held SET due_at = ready_at WHERE row_id IN " + list() +
+                              " AND due_at = " + std::string(kAfterMany)),
       all(dialect,
           "SELECT DISTINCT line FROM semel_held WHERE consumer = ?1 AND line IS NOT NULL") {}
 
@@ -103,9 +133,11 @@ void HeldLines::find(ConsumerNumber consumer, std::span<const Bytes> names, Line
   }
 }
 
-void HeldLines::join(RowTag row, BytesView line, const Seat& seat,
-                     std::optional<std::int64_t> taken_by, StoreTime due) {
-  session_.queue(texts_.join, {row, line, seat.place, seat.bytes, taken_by, due});
+void HeldLines::join(std::span<const Joining> rows, std::optional<std::int64_t> taken_by,
+                     StoreTime due) {
+  in_parts(rows, [&](std::span<const Joining> part) {
+    queue_joins(session_, texts_.join, part, taken_by, due);
+  });
 }
 
 // What is between the first and the one right before it was in this hand when that was taken, and
@@ -119,10 +151,16 @@ bool HeldLines::waits(RowTag row, ConsumerNumber consumer, BytesView line, std::
   return false;
 }
 
-void HeldLines::put_behind(RowTag row) { session_.queue(texts_.put_behind, {row, kBehind}); }
+void HeldLines::put_behind(std::span<const RowTag> rows) {
+  in_parts(rows, [&](std::span<const RowTag> part) {
+    queue_many(session_, texts_.put_behind, part, kBehind);
+  });
+}
 
-void HeldLines::move_up(ConsumerNumber consumer, BytesView line) {
-  session_.queue(texts_.move_up, {consumer, line, kBehind});
+void HeldLines::show_first(std::span<const RowTag> rows) {
+  in_parts(rows, [&](std::span<const RowTag> part) {
+    queue_many(session_, texts_.show_first, part, kBehind);
+  });
 }
 
 std::vector<Bytes> HeldLines::all(ConsumerNumber consumer) {

@@ -56,15 +56,25 @@ struct Line {
   void note(RowTag row, std::optional<std::int64_t> taken_by, StoreTime due);
 };
 
+// Names in one statement that asks for the ends of lines.
+inline constexpr std::size_t kLinesAtOnce = 16;
+
 // Lines by name, as they stand while their consumer is locked.
 using Lines = std::map<Bytes, Line, std::less<>>;
 
 // The end of `line`, for a row of that many bytes.
 Seat seat_behind(const Line* line, RowTag row, std::size_t size);
 
+// A row that gets a seat in a line.
+struct Joining {
+  RowTag row{};
+  Bytes line;
+  Seat seat;
+};
+
 struct LineTexts {
   explicit LineTexts(const Dialect& dialect);
-  Text lock, ends, join, waits, put_behind, move_up, all;
+  Text lock, ends, join, waits, put_behind, show_first, all;
 };
 
 // For one transaction.
@@ -85,15 +95,14 @@ class HeldLines {
 
   // Those of `names` that have rows.
   void find(ConsumerNumber consumer, std::span<const Bytes> names, Lines& found);
-  // Puts a row that is in no line at a seat, taken or behind.
-  void join(RowTag row, BytesView line, const Seat& seat, std::optional<std::int64_t> taken_by,
-            StoreTime due);
+  // Seats rows that are in no line. All of them are taken, or all are behind.
+  void join(std::span<const Joining> rows, std::optional<std::int64_t> taken_by, StoreTime due);
   // True where the row may not be had yet by this process: not all before it is in its hand.
   bool waits(RowTag row, ConsumerNumber consumer, BytesView line, std::int64_t instance,
              StoreTime now);
-  void put_behind(RowTag row);
-  // Something of the line has gone: its first row shows.
-  void move_up(ConsumerNumber consumer, BytesView line);
+  void put_behind(std::span<const RowTag> rows);
+  // What was before these rows has gone. Those that are behind show.
+  void show_first(std::span<const RowTag> rows);
   std::vector<Bytes> all(ConsumerNumber consumer);
 
  private:

@@ -1,6 +1,7 @@
 #include "stores/sql/held_rows.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/headers_text.h"
@@ -11,9 +12,6 @@ namespace semel::sql {
 namespace {
 
 using std::chrono::milliseconds;
-
-// Rows in one look.
-constexpr std::size_t kLook = 256;
 
 // What a broker says need not be a time that every database can have.
 std::optional<StoreTime> sane(std::optional<std::chrono::system_clock::time_point> time) {
@@ -67,9 +65,9 @@ struct HeldRows::Standing {
   RowTag row{};
   ConsumerNumber consumer{};
   std::optional<std::int64_t> inbox;
-  std::optional<Bytes> line;
   bool behind_others = false;
-  bool others_behind = false;  // that wait for it, or for what is before it
+  std::optional<RowTag> next;   // in its line
+  bool next_is_behind = false;  // it waits for this row, or for what is before this row
 };
 
 void HeldRows::ring(ConsumerNumber consumer) {
@@ -150,6 +148,14 @@ HeldRows::Due HeldRows::due(ConsumerNumber consumer, std::size_t max_messages,
   return due;
 }
 
+std::vector<RowTag> HeldRows::due_numbers(ConsumerNumber consumer, std::size_t most,
+                                          StoreTime now) {
+  std::vector<RowTag> rows;
+  Answer answer = session_.ask(texts_.due_numbers, {consumer, now, most});
+  while (answer.next()) rows.push_back(RowTag{answer.integer(0)});
+  return rows;
+}
+
 bool HeldRows::any_due(ConsumerNumber consumer, StoreTime now) {
   return session_.ask(texts_.any_due, {consumer, now}).next();
 }
@@ -168,8 +174,10 @@ std::vector<Arrival> HeldRows::behind(RowTag row, ConsumerNumber consumer, Bytes
   return rows;
 }
 
-void HeldRows::take(RowTag row, std::int64_t instance, StoreTime until) {
-  session_.queue(texts_.take, {row, instance, until});
+void HeldRows::take(std::span<const RowTag> rows, std::int64_t instance, StoreTime until) {
+  in_parts(rows, [&](std::span<const RowTag> part) {
+    queue_many(session_, texts_.take, part, instance, until);
+  });
 }
 
 std::vector<RowTag> HeldRows::taken(ConsumerNumber consumer, std::int64_t instance,
@@ -205,10 +213,16 @@ void HeldRows::add_lined(std::span<const RowTag> rows, std::vector<Standing>& fo
   Answer whose = ask_many(session_, texts_.whose, rows);
   if (whose.changed() == 0) return;
   while (whose.next()) lines_.lock(whose.consumer(0));
-  Answer lined = ask_many(session_, texts_.lined, rows, kBehind);
+  Answer lined = ask_many(session_, texts_.lined, rows);
   while (lined.next()) {
-    found.push_back({RowTag{lined.integer(0)}, lined.consumer(1), lined.maybe_integer(2),
-                     lined.bytes(3), lined.boolean(4), lined.boolean(5)});
+    Standing standing;
+    standing.row = RowTag{lined.integer(0)};
+    standing.consumer = lined.consumer(1);
+    standing.inbox = lined.maybe_integer(2);
+    standing.behind_others = !lined.null(3) && RowTag{lined.integer(3)} != standing.row;
+    if (!lined.null(4)) standing.next = RowTag{lined.integer(4)};
+    standing.next_is_behind = lined.maybe_time(5) == kBehind;
+    found.push_back(std::move(standing));
   }
 }
 
@@ -218,14 +232,16 @@ void HeldRows::release(std::span<const RowTag> rows, milliseconds delay, StoreTi
     return;
   }
   // What goes back without delay stands again where it stood: its order is kept.
+  std::vector<RowTag> behind;
   for (const Standing& row : standing(rows)) {
     if (row.behind_others) {
-      lines_.put_behind(row.row);
+      behind.push_back(row.row);
     } else {
       session_.queue(texts_.release, {row.row});
       ring(row.consumer);
     }
   }
+  lines_.put_behind(behind);
 }
 
 void HeldRows::hide(RowTag row, StoreTime until, StoreTime now) {
@@ -235,19 +251,37 @@ void HeldRows::hide(RowTag row, StoreTime until, StoreTime now) {
 std::vector<HeldRows::Gone> HeldRows::take_out(std::span<const RowTag> rows) {
   std::vector<Gone> gone;
   std::vector<RowTag> numbers;
-  std::set<std::pair<ConsumerNumber, Bytes>> moved;
-  for (Standing& row : standing(rows)) {
+  const std::vector<Standing> found = standing(rows);
+  for (const Standing& row : found) {
     gone.push_back({row.row, row.inbox});
     numbers.push_back(row.row);
-    if (row.others_behind) moved.emplace(row.consumer, *std::move(row.line));
   }
   in_parts(std::span<const RowTag>(numbers),
            [&](std::span<const RowTag> part) { queue_many(session_, texts_.remove, part); });
-  for (const auto& [consumer, line] : moved) {
-    lines_.move_up(consumer, line);
-    ring(consumer);
-  }
+  move_up(found);
   return gone;
+}
+
+// What becomes first of a line stands right behind one of those that go, and has none before it
+// that stays.
+void HeldRows::move_up(std::span<const Standing> gone) {
+  std::map<RowTag, const Standing*> by_number;
+  for (const Standing& row : gone) by_number.emplace(row.row, &row);
+  std::vector<RowTag> first;
+  for (const Standing& row : gone) {
+    if (row.behind_others) continue;
+    const Standing* last = &row;
+    while (last->next) {
+      const auto next = by_number.find(*last->next);
+      if (next == by_number.end()) break;
+      last = next->second;
+    }
+    if (!last->next_is_behind) continue;
+    first.push_back(*last->next);
+    ring(row.consumer);
+  }
+  std::ranges::sort(first);
+  lines_.show_first(first);
 }
 
 std::optional<HeldRows::Gone> HeldRows::take_out(RowTag row) {
@@ -277,11 +311,37 @@ std::optional<std::int64_t> HeldRows::move(RowTag row, const Move& move) {
   return static_cast<std::int64_t>(moved);
 }
 
+std::vector<RowTag> HeldRows::taken_from(ConsumerNumber consumer, std::int64_t instance) {
+  std::vector<RowTag> rows;
+  Answer answer = session_.ask(texts_.taken_from, {consumer, kBehind, instance});
+  while (answer.next()) rows.push_back(RowTag{answer.integer(0)});
+  std::ranges::sort(rows);
+  return rows;
+}
+
+// The rows are found without a lock, then changed by their numbers. A statement that looked for
+// them would lock each row it passes for a moment, and takes would pass that row by.
 std::int64_t HeldRows::show_again(std::int64_t instance, StoreTime now) {
-  Answer from = session_.ask(texts_.taken_from, {instance});
-  if (from.changed() == 0) return 0;
-  while (from.next()) ring(from.consumer(0));
-  return static_cast<std::int64_t>(session_.ask(texts_.show, {instance, now}).changed());
+  std::int64_t shown = 0;
+  Answer consumers = session_.ask(texts_.consumers, {});
+  while (consumers.next()) {
+    const std::vector<RowTag> rows = taken_from(consumers.consumer(0), instance);
+    if (!rows.empty()) ring(consumers.consumer(0));
+    in_parts(std::span<const RowTag>(rows), [&](std::span<const RowTag> part) {
+      shown +=
+          static_cast<std::int64_t>(ask_many(session_, texts_.show, part, instance, now).changed());
+    });
+  }
+  return shown;
+}
+
+HeldMessages::Peek HeldRows::peek(ConsumerNumber consumer, StoreTime now) {
+  HeldMessages::Peek peek;
+  Answer answer = session_.ask(texts_.peek, {consumer, kNever});
+  if (!answer.next()) return peek;
+  peek.any = true;
+  if (answer.time(0) != kBehind) peek.next_due = std::max(answer.time(0) - now, milliseconds(0));
+  return peek;
 }
 
 HeldMessages::Depth HeldRows::depth(ConsumerNumber consumer, StoreTime now) {

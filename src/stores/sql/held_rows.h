@@ -43,11 +43,15 @@ struct HeldContent {
   static HeldContent of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now);
 };
 
+// Rows in one look, at most.
+inline constexpr std::size_t kLook = 256;
+
 struct HeldTexts {
   explicit HeldTexts(const Dialect& dialect);
   LineTexts lines;
-  Text add, due, any_due, behind, take, taken, release, release_later, hide, free, whose, lined,
-      remove, find, payload, inbox, move, there, taken_from, show, depth, count;
+  Text add, due, due_numbers, any_due, behind, take, taken, release, release_later, hide, free,
+      whose, lined, remove, find, payload, inbox, move, there, consumers, taken_from, show, peek,
+      depth, count;
 };
 
 // For one transaction. Who waits for rows hears with its commit of those that came.
@@ -69,11 +73,13 @@ class HeldRows {
   };
   // Due rows, oldest due first, locked; rows that others have locked are passed by.
   Due due(ConsumerNumber consumer, std::size_t max_messages, std::size_t max_bytes, StoreTime now);
+  // The first due rows in the same order, those that others have locked among them. Locks nothing.
+  std::vector<RowTag> due_numbers(ConsumerNumber consumer, std::size_t most, StoreTime now);
   bool any_due(ConsumerNumber consumer, StoreTime now);
   // Rows right behind this one that wait for nothing else, in order.
   std::vector<Arrival> behind(RowTag row, ConsumerNumber consumer, BytesView line,
                               std::size_t max_messages, std::size_t max_bytes, StoreTime now);
-  void take(RowTag row, std::int64_t instance, StoreTime until);
+  void take(std::span<const RowTag> rows, std::int64_t instance, StoreTime until);
   // What was taken so. Locks nothing.
   std::vector<RowTag> taken(ConsumerNumber consumer, std::int64_t instance, StoreTime until);
   HeldLines& lines() noexcept { return lines_; }
@@ -108,6 +114,7 @@ class HeldRows {
   // Shows what a process that died had in hand, marked suspect; how many.
   std::int64_t show_again(std::int64_t instance, StoreTime now);
 
+  HeldMessages::Peek peek(ConsumerNumber consumer, StoreTime now);
   HeldMessages::Depth depth(ConsumerNumber consumer, StoreTime now);
   std::size_t count(ConsumerNumber consumer);
 
@@ -118,6 +125,9 @@ class HeldRows {
   Arrival whole(FoundArrival found);
   std::vector<Standing> standing(std::span<const RowTag> rows);
   void add_lined(std::span<const RowTag> rows, std::vector<Standing>& found);
+  // Shows what is first in the lines that these rows have left.
+  void move_up(std::span<const Standing> gone);
+  std::vector<RowTag> taken_from(ConsumerNumber consumer, std::int64_t instance);
   void ring(ConsumerNumber consumer);
 
   Session& session_;

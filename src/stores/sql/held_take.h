@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "stores/sql/held_rows.h"
@@ -18,28 +20,51 @@ class HeldTake {
     StoreTime now{};
     StoreTime until{};
   };
+  struct Taken {
+    std::vector<Arrival> rows;
+    bool more = false;  // it looked at as many rows as one transaction may, and others are due
+  };
   HeldTake(HeldRows& held, const Wanted& wanted) : held_(held), wanted_(wanted) {}
 
   // None where a row stands in a line and the consumer is not locked: to be begun again with it.
-  std::optional<std::vector<Arrival>> run(const LineOf& line_of);
+  std::optional<Taken> run(const LineOf& line_of);
 
  private:
   struct Looked {
     Arrival arrival;
-    bool fresh = false;  // was in no line before
+    bool fresh = false;      // was in no line before
+    bool by_others = false;  // another session has locked it
+  };
+  // What a look found, in its order.
+  struct Look {
+    std::vector<Looked> rows;
+    bool all = true;  // nothing else was due
   };
   bool full() const { return taken_.size() >= wanted_.max_messages || bytes_ >= wanted_.max_bytes; }
-  std::vector<Looked> in_line(std::vector<Arrival> rows, const LineOf& line_of);
+  std::size_t look_size(bool in_lines) const;
+  std::optional<Look> look(std::size_t most, bool in_lines);
+  Look in_order(std::span<const RowTag> numbers, std::vector<Arrival> locked);
+  void find_lines(std::vector<Looked>& rows, const LineOf& line_of);
   void look_at(Looked row);
+  void look_in_line(Arrival arrival);
   void join(Arrival arrival);
   void take(Arrival arrival, Line* line);
   void add(Arrival arrival);
+  // Queues what was decided: each kind of change in as few statements as it takes.
+  void write();
 
   HeldRows& held_;
   const Wanted wanted_;
-  Lines lines_;  // of what was looked at
+  Lines lines_;                           // of what was looked at
+  std::set<Bytes, std::less<>> stopped_;  // lines with a row that another session has locked
+  bool left_ = false;                     // the last look left rows due
   std::vector<Arrival> taken_;
   std::size_t bytes_ = 0;
+  // Not written yet.
+  std::vector<Joining> joining_behind_;
+  std::vector<Joining> joining_taken_;
+  std::vector<RowTag> taking_;
+  std::vector<RowTag> putting_behind_;
 };
 
 }  // namespace semel::sql

@@ -3,6 +3,19 @@
 #include "stores/sql/many.h"
 
 namespace semel::sql {
+namespace {
+
+// A column of the first row of the line of `this` that `which` is true of. In order of the index: a
+// server that takes no bound from `this` stops at that row nevertheless.
+std::string in_line(const std::string& column, const std::string& which = {}) {
+  return "(SELECT other." + column +
+         " FROM semel_held AS other WHERE other.consumer = this.consumer "
+         "AND other.line = this.line" +
+         which + " ORDER BY other.place LIMIT 1)";
+}
+constexpr const char* kBehindThis = " AND other.place > this.place";
+
+}  // namespace
 
 HeldTexts::HeldTexts(const Dialect& dialect)
     : lines(dialect),
@@ -15,6 +28,9 @@ HeldTexts::HeldTexts(const Dialect& dialect)
       due(dialect, "SELECT " + arrival_columns() +
                        " FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 "
                        "ORDER BY due_at, row_id LIMIT ?3 FOR UPDATE SKIP LOCKED"),
+      due_numbers(dialect,
+                  "SELECT row_id FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 "
+                  "ORDER BY due_at, row_id LIMIT ?3"),
       // In order: the index has it.
       any_due(dialect,
               "SELECT 1 FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 "
@@ -23,9 +39,10 @@ HeldTexts::HeldTexts(const Dialect& dialect)
                           ", due_at FROM semel_held WHERE consumer = ?1 AND line = ?2 AND place > "
                           "(SELECT place FROM semel_held WHERE row_id = ?3) "
                           "ORDER BY place LIMIT ?4"),
-      take(dialect, "UPDATE semel_held SET due_at = ?3, taken_by = ?2 WHERE row_id = ?1"),
+      take(dialect, "UPDATE semel_held SET taken_by = " + std::string(kAfterMany) + ", due_at = " +
+                        std::string(kSecondAfterMany) + " WHERE row_id IN " + list()),
       taken(dialect,
-            "SELECT row_id FROM semel_held WHERE consumer = ?1 AND taken_by = ?2 AND due_at = ?3"),
+            "SELECT row_id FROM semel_held WHERE consumer = ?1 AND due_at = ?3 AND taken_by = ?2"),
       release(dialect,
               "UPDATE semel_held SET taken_by = NULL, due_at = ready_at WHERE row_id = ?1"),
       release_later(dialect,
@@ -39,16 +56,10 @@ HeldTexts::HeldTexts(const Dialect& dialect)
                         " AND line IS NULL FOR UPDATE"),
       whose(dialect, "SELECT DISTINCT consumer FROM semel_held WHERE row_id IN " + list() +
                          " AND line IS NOT NULL ORDER BY consumer"),
-      lined(dialect,
-            "SELECT row_id, consumer, inbox, line, "
-            "EXISTS (SELECT 1 FROM semel_held AS other WHERE other.consumer = this.consumer "
-            "AND other.line = this.line AND other.place < this.place), "
-            "EXISTS (SELECT 1 FROM semel_held AS other WHERE other.consumer = this.consumer "
-            "AND other.line = this.line AND other.place > this.place AND other.due_at = " +
-                std::string(kAfterMany) +
-                ") "
-                "FROM semel_held AS this WHERE row_id IN " +
-                list() + " AND line IS NOT NULL FOR UPDATE"),
+      lined(dialect, "SELECT row_id, consumer, inbox, " + in_line("row_id") + ", " +
+                         in_line("row_id", kBehindThis) + ", " + in_line("due_at", kBehindThis) +
+                         " FROM semel_held AS this WHERE row_id IN " + list() +
+                         " AND line IS NOT NULL FOR UPDATE"),
       remove(dialect, "DELETE FROM semel_held WHERE row_id IN " + list()),
       find(dialect, "SELECT " + arrival_columns() + " FROM semel_held WHERE row_id = ?1"),
       payload(dialect, "SELECT payload FROM semel_held WHERE row_id = ?1"),
@@ -62,11 +73,19 @@ HeldTexts::HeldTexts(const Dialect& dialect)
            "source_partition, source_position, broker_key, broker_time, headers, payload, line, "
            "place, line_bytes, CASE WHEN ?8 THEN inbox END FROM semel_held WHERE row_id = ?1"),
       there(dialect, "SELECT consumer FROM semel_held WHERE row_id = ?1 FOR UPDATE"),
-      taken_from(dialect, "SELECT DISTINCT consumer FROM semel_held WHERE taken_by = ?1"),
+      consumers(dialect, "SELECT number FROM semel_consumer ORDER BY number"),
+      // Each row that is taken will show again, so it is due before those that are behind others.
+      taken_from(dialect,
+                 "SELECT row_id FROM semel_held WHERE consumer = ?1 AND due_at < ?2 "
+                 "AND taken_by = ?3"),
       // Where it stood: a younger copy of it, of which nothing is suspected, does not pass it.
-      show(dialect,
-           "UPDATE semel_held SET due_at = least(ready_at, ?2), taken_by = NULL, suspect = TRUE "
-           "WHERE taken_by = ?1"),
+      show(dialect, "UPDATE semel_held SET due_at = least(ready_at, " +
+                        std::string(kSecondAfterMany) +
+                        "), taken_by = NULL, suspect = TRUE WHERE row_id IN " + list() +
+                        " AND taken_by = " + std::string(kAfterMany)),
+      peek(dialect,
+           "SELECT due_at FROM semel_held WHERE consumer = ?1 AND due_at < ?2 "
+           "ORDER BY due_at LIMIT 1"),
       depth(dialect,
             "SELECT min(due_at), count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2"),
       count(dialect, "SELECT count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2") {}

@@ -15,8 +15,9 @@ namespace semel::sql {
 // Values in one statement. Fewer are told by repeating the last: one text serves, and is prepared
 // once.
 inline constexpr std::size_t kMany = 32;
-// The next parameter.
+// The next parameters.
 inline constexpr std::string_view kAfterMany = "?33";
+inline constexpr std::string_view kSecondAfterMany = "?34";
 
 // "(?1, ?2 …)", for kMany values.
 inline std::string list() {
@@ -46,10 +47,11 @@ Answer ask_many(Session& session, const Text& text, std::span<const T> values,
   (std::make_index_sequence<kMany>());
 }
 
-template <class T>
-void queue_many(Session& session, const Text& text, std::span<const T> values) {
+template <class T, class... More>
+void queue_many(Session& session, const Text& text, std::span<const T> values,
+                const More&... more) {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    session.queue(text, {Param(values[std::min(I, values.size() - 1)])...});
+    session.queue(text, {Param(values[std::min(I, values.size() - 1)])..., Param(more)...});
   }
   (std::make_index_sequence<kMany>());
 }

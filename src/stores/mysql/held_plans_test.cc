@@ -1,0 +1,83 @@
+// No statement about held rows reads all of them.
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "stores/mysql/connection.h"
+#include "stores/mysql/url.h"
+#include "stores/sql/tables.h"
+#include "stores/sql/test_held_plans.h"
+#include "tests/support/mysql_servers.h"
+#include "tests/support/pooled_database.h"
+
+namespace semel::mysql {
+namespace {
+
+struct Access {
+  std::string table;
+  std::string way;
+};
+
+// How a plan in JSON reads the tables. One that it only inserts into is none of them.
+std::vector<Access> accesses(const std::string& plan) {
+  static const std::regex kAccess(
+      R"re(("insert": (true|1),\s*)?"table_name": "([^"]*)",\s*("partitions": \[[^\]]*\],\s*)?"access_type": "([^"]*)")re");
+  std::vector<Access> found;
+  for (std::sregex_iterator at(plan.begin(), plan.end(), kAccess), end; at != end; ++at) {
+    if (!(*at)[1].matched) found.push_back({(*at)[3], (*at)[5]});
+  }
+  return found;
+}
+
+class MySqlHeldPlans : public testing::TestWithParam<test::SharedMySqlServer> {};
+
+TEST_P(MySqlHeldPlans, EachStatementGoesByAnIndex) {
+  const test::PooledDatabase database(GetParam()());
+  Place place;
+  place.target = target_of(database.url());
+  const Dialect dialect;
+  const sql::TableTexts texts(dialect);
+  Connection session(place);
+  sql::HeldPlans plans(session, dialect, "EXPLAIN FORMAT=JSON ");
+  plans.fill(texts.held);
+  // While the server's figures about the table are old, and when they are new.
+  for (const bool analyzed : {false, true}) {
+    SCOPED_TRACE(analyzed ? "analyzed" : "not analyzed");
+    if (analyzed) session.ask("ANALYZE TABLE semel_held");
+    for (const auto& [statement, plan] : plans.all(texts.held)) {
+      SCOPED_TRACE(statement);
+      std::size_t of_held = 0;
+      for (const Access& access : accesses(plan)) {
+        if (access.table.starts_with('<')) continue;  // the server's own, of what it has found
+        ++of_held;
+        EXPECT_NE(access.way, "ALL") << access.table << '\n' << plan;
+        EXPECT_NE(access.way, "index") << access.table << '\n' << plan;
+      }
+      EXPECT_GT(of_held, 0U) << plan;
+    }
+  }
+}
+
+TEST_P(MySqlHeldPlans, ARowThatGoesReadsItsNeighboursInTheLineAlone) {
+  const test::PooledDatabase database(GetParam()());
+  Place place;
+  place.target = target_of(database.url());
+  const Dialect dialect;
+  const sql::TableTexts texts(dialect);
+  Connection session(place);
+  sql::HeldPlans plans(session, dialect, "EXPLAIN FORMAT=JSON ");
+  const auto rows = plans.fill_line(texts.held, 2'000);
+  session.ask("FLUSH STATUS");
+  plans.take_out(texts.held, std::span(rows).first(3));
+  sql::Answer read = session.ask("SHOW SESSION STATUS LIKE 'Handler_read_next'");
+  ASSERT_TRUE(read.next());
+  EXPECT_LT(std::stoul(read.bytes(1)), 100U) << "index entries behind the first one read";
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, MySqlHeldPlans, testing::ValuesIn(test::shared_mysql_servers()),
+                         [](const auto& server) {
+                           return std::string(server.index == 0 ? "mariadb" : "mysql8");
+                         });
+
+}  // namespace
+}  // namespace semel::mysql
