@@ -1,4 +1,6 @@
 // HeldMessages over the table.
+#include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
@@ -11,6 +13,17 @@ using std::chrono::milliseconds;
 
 // How many rows behind one that shows are taken with it, at most: a long line is not all of a take.
 constexpr std::size_t kWithTheFirst = 32;
+// Rows in one look. In lines a row looked at may have to wait, so a look is never smaller than the
+// least: the places left say little of how many rows to look at.
+constexpr std::size_t kLeastLook = 32;
+constexpr std::size_t kLook = 256;
+// Payloads that one look in lines reads where less is wanted.
+constexpr std::size_t kLookBytes = 1 << 20;
+// Rows that one transaction looks at: all other writers wait for it.
+constexpr std::size_t kMostLookedAt = 4 * kLook;
+// Where all rows looked at wait in their lines, a take goes on for as long, in a transaction each
+// time: others have their turns in between.
+constexpr milliseconds kLongestTake{250};
 
 // One take, within its transaction.
 class Take {
@@ -27,16 +40,32 @@ class Take {
 
   // Each row looked at is due no more after it: taken, or put behind.
   std::vector<Arrival> run(const LineOf& line_of) {
-    for (;;) {
-      if (full()) return std::move(taken_);
-      auto due = held_.due(consumer_, max_messages_ - taken_.size(), max_bytes_ - bytes_, now_);
-      if (due.empty()) return std::move(taken_);
-      for (Arrival& arrival : due) look_at(std::move(arrival), line_of);
+    for (std::size_t looked = 0; !full();) {
+      more_ = looked >= kMostLookedAt;
+      if (more_) break;
+      auto due = look(static_cast<bool>(line_of), looked == 0);
+      if (due.empty()) break;
+      looked += due.size();
+      for (Arrival& arrival : due) {
+        if (full()) break;
+        look_at(std::move(arrival), line_of);
+      }
     }
+    return std::move(taken_);
   }
+  // It looked at as many rows as one transaction may, and others are due.
+  bool more() const { return more_; }
 
  private:
   bool full() const { return taken_.size() >= max_messages_ || bytes_ >= max_bytes_; }
+
+  std::vector<Arrival> look(bool in_lines, bool first) {
+    const std::size_t left = max_messages_ - taken_.size();
+    const std::size_t bytes = max_bytes_ - bytes_;
+    if (!in_lines) return held_.due(consumer_, left, bytes, now_);
+    const std::size_t most = first ? std::clamp(left, kLeastLook, kLook) : kLook;
+    return held_.due(consumer_, most, std::max(bytes, kLookBytes), now_);
+  }
 
   void look_at(Arrival arrival, const LineOf& line_of) {
     const RowTag row = *arrival.row;
@@ -45,8 +74,11 @@ class Take {
       arrival.line = line_of(arrival);
       if (arrival.line) held_.lines().join(row, consumer_, *arrival.line);
     }
-    if (arrival.line && held_.lines().waits(row, instance_, now_)) {
+    // What comes to the end of a line waits where the one before it does.
+    const bool at_the_end = !was_in_line && arrival.line && waiting_.contains(*arrival.line);
+    if (arrival.line && (at_the_end || held_.lines().waits(row, instance_, now_))) {
       held_.lines().put_behind(row);
+      waiting_.insert(*std::move(arrival.line));
       return;
     }
     add(std::move(arrival));
@@ -70,6 +102,8 @@ class Take {
   const std::int64_t instance_;
   const StoreTime now_;
   const StoreTime until_;
+  std::set<Bytes> waiting_;  // lines with a row that this take has put behind
+  bool more_ = false;
   std::vector<Arrival> taken_;
   std::size_t bytes_ = 0;
 };
@@ -97,16 +131,24 @@ class Held final : public HeldMessages {
       // Before the look: what comes during it wakes again.
       core_.wake_ups.drain(consumer);
       std::vector<Arrival> taken;
-      // Nothing is written, and no turn is waited for, where nothing is due.
-      if (max_messages == 0 || !any_due(consumer)) return taken;
-      const std::int64_t instance = core_.instances.number();
-      WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
-      HeldRows& held = transaction.tables().held;
-      const StoreTime now = transaction.now();
-      taken = Take(held, consumer, max_messages, max_bytes, instance, now, after(now, hidden))
-                  .run(line_of);
-      // This commit wakes nobody here: what others had added before it was looked at.
-      transaction.commit([&] { core_.wake_ups.drain(consumer); });
+      if (max_messages == 0) return taken;
+      const auto end = std::chrono::steady_clock::now() + kLongestTake;
+      bool more = true;
+      while (more && taken.empty()) {
+        // Nothing is written, and no turn is waited for, where nothing is due.
+        if (!any_due(consumer)) break;
+        const std::int64_t instance = core_.instances.number();
+        WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
+        HeldRows& held = transaction.tables().held;
+        const StoreTime now = transaction.now();
+        Take take(held, consumer, max_messages, max_bytes, instance, now, after(now, hidden));
+        taken = take.run(line_of);
+        more = take.more() && std::chrono::steady_clock::now() < end;
+        // This commit wakes nobody here: what others had added before it was looked at.
+        transaction.commit([&] {
+          if (!take.more()) core_.wake_ups.drain(consumer);
+        });
+      }
       return taken;
     });
   }
@@ -165,6 +207,14 @@ class Held final : public HeldMessages {
   Result<void> remove(std::span<const RowTag> rows) override {
     return change(
         rows, [](HeldRows& held, RowTag row, StoreTime) { held.remove(row); }, Sync::kPowerLoss);
+  }
+
+  Result<Peek> peek(ConsumerNumber consumer) override {
+    return contained([&] {
+      return core_.reader.glance([&](Tables& tables, Connection&) {
+        return tables.held.peek(consumer, core_.clock.now());
+      });
+    });
   }
 
   Result<Depth> depth(ConsumerNumber consumer) override {

@@ -247,16 +247,20 @@ std::int64_t HeldRows::show_again(std::int64_t instance, StoreTime now) {
   return show_.bind(1, instance).bind(2, now).change();
 }
 
-HeldMessages::Depth HeldRows::depth(ConsumerNumber consumer, StoreTime now) {
-  HeldMessages::Depth depth;
+HeldMessages::Peek HeldRows::peek(ConsumerNumber consumer, StoreTime now) {
+  HeldMessages::Peek peek;
   next_.bind(1, consumer);
-  {
-    const Reading reading(next_);
-    if (!next_.next() || next_.null(0) || next_.time(0) == kNever) return depth;
-    if (next_.time(0) != kBehind) depth.next_due = std::max(next_.time(0) - now, milliseconds(0));
-  }
-  depth.rows = count(consumer);
-  return depth;
+  const Reading reading(next_);
+  if (!next_.next() || next_.null(0) || next_.time(0) == kNever) return peek;
+  peek.any = true;
+  if (next_.time(0) != kBehind) peek.next_due = std::max(next_.time(0) - now, milliseconds(0));
+  return peek;
+}
+
+HeldMessages::Depth HeldRows::depth(ConsumerNumber consumer, StoreTime now) {
+  const HeldMessages::Peek first = peek(consumer, now);
+  if (!first.any) return {};
+  return {count(consumer), first.next_due};
 }
 
 std::size_t HeldRows::count(ConsumerNumber consumer) {

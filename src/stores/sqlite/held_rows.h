@@ -76,6 +76,7 @@ class HeldRows {
   // Shows what a process that died had in hand, marked suspect; how many.
   std::int64_t show_again(std::int64_t instance, StoreTime now);
 
+  HeldMessages::Peek peek(ConsumerNumber consumer, StoreTime now);
   HeldMessages::Depth depth(ConsumerNumber consumer, StoreTime now);
   std::size_t count(ConsumerNumber consumer);
 
