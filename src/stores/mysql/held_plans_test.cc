@@ -66,7 +66,7 @@ TEST_P(MySqlHeldPlans, ARowThatGoesReadsItsNeighboursInTheLineAlone) {
   const sql::TableTexts texts(dialect);
   Connection session(place);
   sql::HeldPlans plans(session, dialect, "EXPLAIN FORMAT=JSON ");
-  const auto rows = plans.fill_line(texts.held, 2'000);
+  const auto rows = plans.fill_line(texts.held, 500);
   session.ask("FLUSH STATUS");
   plans.take_out(texts.held, std::span(rows).first(3));
   sql::Answer read = session.ask("SHOW SESSION STATUS LIKE 'Handler_read_next'");

@@ -5,13 +5,13 @@
 namespace semel::sql {
 namespace {
 
-// A column of the first row of the line of `this` that `which` is true of. In order of the index: a
-// server that takes no bound from `this` stops at that row nevertheless.
+// A column of the first row of the line of `this` that `which` is true of. It is ordered by all
+// columns of the index, whatever of them is given: else MySQL reads the whole line and sorts it.
 std::string in_line(const std::string& column, const std::string& which = {}) {
   return "(SELECT other." + column +
          " FROM semel_held AS other WHERE other.consumer = this.consumer "
          "AND other.line = this.line" +
-         which + " ORDER BY other.place LIMIT 1)";
+         which + " ORDER BY other.consumer, other.line, other.place LIMIT 1)";
 }
 constexpr const char* kBehindThis = " AND other.place > this.place";
 
@@ -54,12 +54,13 @@ HeldTexts::HeldTexts(const Dialect& dialect)
            "WHERE row_id = ?1 AND taken_by IS NOT NULL AND due_at > ?3"),
       free(dialect, "SELECT row_id, consumer, inbox FROM semel_held WHERE row_id IN " + list() +
                         " AND line IS NULL FOR UPDATE"),
+      // Asked of rows that stand in lines. To say so would lead PostgreSQL to read the index of all
+      // that do.
       whose(dialect, "SELECT DISTINCT consumer FROM semel_held WHERE row_id IN " + list() +
-                         " AND line IS NOT NULL ORDER BY consumer"),
+                         " ORDER BY consumer"),
       lined(dialect, "SELECT row_id, consumer, inbox, " + in_line("row_id") + ", " +
                          in_line("row_id", kBehindThis) + ", " + in_line("due_at", kBehindThis) +
-                         " FROM semel_held AS this WHERE row_id IN " + list() +
-                         " AND line IS NOT NULL FOR UPDATE"),
+                         " FROM semel_held AS this WHERE row_id IN " + list() + " FOR UPDATE"),
       remove(dialect, "DELETE FROM semel_held WHERE row_id IN " + list()),
       find(dialect, "SELECT " + arrival_columns() + " FROM semel_held WHERE row_id = ?1"),
       payload(dialect, "SELECT payload FROM semel_held WHERE row_id = ?1"),
