@@ -11,6 +11,11 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMostTaken = 4 << 20;  // bytes
+// Rows that are met at once, at least: they may have to wait in their lines, so the places left say
+// little of how many to look at.
+constexpr std::size_t kLeastMet = 32;
+// Calls of one take. Where all that it met waits, a later one goes on behind it.
+constexpr int kMostRounds = 16;
 
 std::string text_of(ConsumerNumber consumer) {
   return std::to_string(static_cast<std::uint32_t>(consumer));
@@ -72,8 +77,9 @@ class Held final : public HeldMessages {
   void append_now(ConsumerNumber consumer, std::span<const HeldMessage> messages);
   std::vector<Arrival> take_now(ConsumerNumber consumer, std::size_t max_messages,
                                 std::size_t max_bytes, milliseconds hidden, const LineOf& line_of);
-  bool take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::size_t most,
-                 std::size_t most_bytes, milliseconds hidden, const LineOf& line_of);
+  bool take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::size_t looked_at,
+                 std::size_t most, std::size_t most_bytes, milliseconds hidden,
+                 const LineOf& line_of);
   std::vector<Bytes> meet(ConsumerNumber consumer, std::size_t most, std::size_t most_bytes,
                           const LineOf& line_of);
   std::vector<Place> hold_behind_now(ConsumerNumber consumer, std::span<const Follower> followers,
@@ -115,10 +121,11 @@ std::vector<Bytes> Held::meet(ConsumerNumber consumer, std::size_t most, std::si
 }
 
 // False where nothing more is due.
-bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::size_t most,
-                     std::size_t most_bytes, milliseconds hidden, const LineOf& line_of) {
+bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::size_t looked_at,
+                     std::size_t most, std::size_t most_bytes, milliseconds hidden,
+                     const LineOf& line_of) {
   std::vector<Bytes> met;
-  if (line_of) met = meet(consumer, most, most_bytes, line_of);
+  if (line_of) met = meet(consumer, looked_at, std::max(most_bytes, kMostBytes), line_of);
   const bool any_met = !met.empty();
   Call call = about(consumer);
   call.arguments.push_back(core_.instance.name());
@@ -140,13 +147,15 @@ std::vector<Arrival> Held::take_now(ConsumerNumber consumer, std::size_t max_mes
                                     const LineOf& line_of) {
   std::vector<Arrival> taken;
   std::size_t bytes = 0;
-  while (taken.size() < max_messages && (bytes < max_bytes || taken.empty())) {
+  for (int round = 0; round < kMostRounds; ++round) {
+    if (taken.size() >= max_messages || (bytes >= max_bytes && !taken.empty())) break;
     const std::size_t most = std::min(max_messages - taken.size(), kMostKeys);
     const std::size_t most_bytes = std::min(max_bytes - std::min(bytes, max_bytes), kMostTaken);
     const std::size_t before = taken.size();
     bool more = false;
     try {
-      more = take_some(taken, consumer, most, most_bytes, hidden, line_of);
+      const std::size_t looked_at = round == 0 ? std::max(most, kLeastMet) : kMostKeys;
+      more = take_some(taken, consumer, looked_at, most, most_bytes, hidden, line_of);
     } catch (const core::Failure&) {
       // What is in hand already is hidden from all others.
       if (taken.empty()) throw;
