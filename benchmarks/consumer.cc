@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 #include <variant>
 
+#include <semel/held_messages.h>
+
 #include "benchmarks/measure.h"
 #include "benchmarks/workload.h"
+#include "core/intake.h"
 #include "engine/engine.h"
 #include "handlers/sql/sql_handler.h"
 #include "sources/sources.h"
@@ -46,22 +50,35 @@ engine::EngineOptions options_of(const ConsumerRun& run, ConsumerNumber number,
   return options;
 }
 
-// Until the source's end; yields the seconds that it took, and how it ended.
+ConsumerNumber attach(Store& store, const ConsumerRun& run) {
+  const auto number = store.attach({run.name, recipe().hash(), false, run.ttl});
+  if (!number) give_up(number.error().message);
+  return *number;
+}
+
+LineOf line_of(const ConsumerRun& run, ConsumerNumber number) {
+  if (!core::keeps_lines(run.order)) return {};
+  auto intake = std::make_shared<core::Intake>(number, recipe(), core::Limits{}, run.order);
+  return [intake](const Arrival& arrival) { return intake->line_of(arrival); };
+}
+
+// Until the end of the source, or of the queue where there is none; yields the seconds that it
+// took, and how it ended.
 std::pair<double, engine::Ended> run_engine(Store& store, const ConsumerRun& run,
                                             std::unique_ptr<Source> source) {
   using namespace std::chrono_literals;
   const core::KeyRecipe keys = recipe();
-  auto number = store.attach({run.name, keys.hash(), false, run.ttl});
-  if (!number) give_up(number.error().message);
+  const ConsumerNumber number = attach(store, run);
 
   Silent silent;
   Observer& observer = run.observer != nullptr ? *run.observer : silent;
   system::Mutex suspect_gate;
   engine::EngineParts parts;
   parts.store = &store;
-  parts.sources.push_back(std::move(source));
+  if (source) parts.sources.push_back(std::move(source));
   if (auto* const held = store.facets().held) {
-    parts.sources.push_back(sources::make_held_source(*held, *number, 60s));
+    parts.sources.push_back(
+        sources::make_held_source(*held, number, 60s, system_environment(), line_of(run, number)));
   }
   parts.environment = &system_environment();
   parts.observer = &observer;
@@ -78,7 +95,7 @@ std::pair<double, engine::Ended> run_engine(Store& store, const ConsumerRun& run
     context.services = services;
     return strategies::make_strategy(run.strategy, std::move(context));
   };
-  auto engine = engine::Engine::create(options_of(run, *number, keys), std::move(parts));
+  auto engine = engine::Engine::create(options_of(run, number, keys), std::move(parts));
   const Stopwatch watch;
   const engine::Ended ended = engine->run();
   return {watch.seconds(), ended};
@@ -109,6 +126,25 @@ double consume(Store& store, const ConsumerRun& run, const std::vector<std::stri
 void consume_from(Store& store, const ConsumerRun& run, std::unique_ptr<Source> source) {
   const auto [seconds, ended] = run_engine(store, run, std::move(source));
   if (ended != engine::Ended::kFinished) give_up("the consumer did not come to its end");
+}
+
+double consume_queue(Store& store, const ConsumerRun& run,
+                     const std::vector<std::string>& payloads) {
+  HeldMessages& held = *store.facets().held;
+  const ConsumerNumber number = attach(store, run);
+  constexpr std::size_t kPart = 1'000;
+  for (std::size_t first = 0; first < payloads.size(); first += kPart) {
+    std::vector<HeldMessage> part(std::min(kPart, payloads.size() - first));
+    for (std::size_t i = 0; i < part.size(); ++i) part[i].payload = payloads[first + i];
+    const auto appended = held.append(number, part);
+    if (!appended) give_up(appended.error().message);
+  }
+  const auto [seconds, ended] = run_engine(store, run, nullptr);
+  if (ended != engine::Ended::kFinished) give_up("the consumer did not come to its end");
+  const auto depth = held.depth(number);
+  if (!depth) give_up(depth.error().message);
+  check_count(depth->rows, 0, "messages were left in the queue");
+  return static_cast<double>(payloads.size()) / seconds;
 }
 
 void redeliver(Store& store, ConsumerRun run, const std::vector<std::string>& payloads) {

@@ -47,6 +47,10 @@ double consume(Store& store, const ConsumerRun& run, const std::vector<std::stri
 
 // Handles all that a source brings until its end.
 void consume_from(Store& store, const ConsumerRun& run, std::unique_ptr<Source> source);
+// Puts `payloads` into the consumer's queue, then handles all that is in it. The benchmark ends
+// with a message unless the queue is empty then. Yields messages per second of the handling.
+double consume_queue(Store& store, const ConsumerRun& run,
+                     const std::vector<std::string>& payloads);
 // Delivers once more what `run` has handled. The benchmark ends with a message if a handler is
 // called for any of them.
 void redeliver(Store& store, ConsumerRun run, const std::vector<std::string>& payloads);

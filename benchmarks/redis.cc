@@ -59,7 +59,8 @@ class RedisBench {
         smoke_(options.smoke()),
         rounds_(options.pick(1, 3, 5)),
         many_(options.pick(400, 50'000, 500'000)),
-        few_(options.pick(10, 3'000, 20'000)) {}
+        few_(options.pick(10, 3'000, 20'000)),
+        waiting_(options.pick(300, 10'000, 100'000)) {}
 
   void run() {
     report_.header({fmt::format(
@@ -90,6 +91,8 @@ class RedisBench {
   // Under everysec a server writes its log to the disk so long after it was changed.
   static constexpr std::chrono::milliseconds kLogPatience{1'500};
   static constexpr std::array<const char*, 2> kSyncs = {"everysec", "always"};
+  // As the program has them for such a store.
+  static constexpr int kWorkers = 8;
 
   // For smoke one server serves the cases of both, and waits for no disk.
   std::vector<std::string> log_arguments(const char* sync) const {
@@ -99,6 +102,7 @@ class RedisBench {
   void measure(const RedisPlace& place, const std::string& where) {
     for (const std::size_t connections : {1U, 4U}) two_phase(place, where, connections);
     latency(place, where);
+    queue_order_backlog(place, where);
   }
 
   void begin_side(const RedisPlace& place) const {
@@ -190,6 +194,28 @@ class RedisBench {
     report_.run(one, rounds_);
   }
 
+  // A queue with few ordering keys, against the same queue without an order.
+  void queue_order_backlog(const RedisPlace& place, const std::string& where) {
+    constexpr std::size_t kOrderingKeys = 10;
+    const auto handled = [&](const std::optional<core::Order>& order) {
+      begin_side(place);
+      const auto store = open_at(place);
+      ConsumerRun run = plain_run();
+      run.order = order;
+      run.workers = kWorkers;
+      const auto payloads = make_payloads(waiting_, Keys::kRandom, ++seed_, kOrderingKeys);
+      return consume_queue(*store, run, payloads);
+    };
+    Case one;
+    one.name = "queue-order-backlog-" + where;
+    one.batch = kBatch;
+    one.what = fmt::format("{} wait in the queue with {} ordering keys; raw: without an order",
+                           waiting_, kOrderingKeys);
+    one.raw = [&] { return handled(std::nullopt); };
+    one.semel = [&] { return handled(core::Order{core::KeyPart::parse("json:/account").value()}); };
+    report_.run(one, rounds_);
+  }
+
   // What the server holds more than before, for each record that is completed.
   void bytes(const RedisPlace& place) {
     const std::string name = "bytes-per-record";
@@ -211,6 +237,7 @@ class RedisBench {
   const std::size_t rounds_;
   const std::size_t many_;
   const std::size_t few_;
+  const std::size_t waiting_;
   std::uint64_t seed_ = 0;
 };
 

@@ -49,6 +49,7 @@ void ServerBench::run(const std::string& server) {
   constexpr std::size_t kEight = 8;
   stores_.naive_on(kEight);
   stores_.latency();
+  stores_.queue_order_backlog(options_.pick<std::size_t>(300, 10'000, 100'000), kEight);
   for (const std::size_t rows : {10U, 100U, 1'000U, 10'000U}) hot_rows(rows);
   const std::size_t there =
       options_.preload.value_or(options_.pick<std::size_t>(1'000, 200'000, 10'000'000));

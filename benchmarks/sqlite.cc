@@ -40,6 +40,7 @@ class SqliteBench {
     const auto there = options_.pick<std::size_t>(1'000, 1'500'000, 1'500'000);
     stores_.preloaded("effects-preloaded", options_.preload.value_or(there), Keys::kRandom);
     stores_.latency();
+    stores_.queue_order_backlog(options_.pick<std::size_t>(300, 10'000, 100'000), 0);
     fairness();
     memory();
     report_.finish();

@@ -184,6 +184,30 @@ void StoreBench::naive_on(std::size_t connections) {
   report_.run(one, sizes_.rounds);
 }
 
+void StoreBench::queue_order_backlog(std::size_t waiting, int workers) {
+  constexpr std::size_t kOrderingKeys = 10;
+  const Setting setting{Work::kEffects, StrategyKind::kDedupTable, Keys::kOrdered};
+  const auto handled = [&](const std::optional<core::Order>& order) {
+    const auto place = make_place_();
+    const auto store = place->open();
+    const auto payloads = make_payloads(waiting, setting.keys, ++seed_, kOrderingKeys);
+    ConsumerRun run = run_of(setting);
+    run.order = order;
+    run.workers = workers;
+    const double rate = consume_queue(*store, run, payloads);
+    check_sum(*place, payloads);
+    return rate;
+  };
+  Case one;
+  one.name = "queue-order-backlog";
+  one.batch = kBatch;
+  one.what = fmt::format("{} wait in the queue with {} ordering keys; raw: without an order",
+                         waiting, kOrderingKeys);
+  one.raw = [&] { return handled(std::nullopt); };
+  one.semel = [&] { return handled(core::Order{core::KeyPart::parse("json:/account").value()}); };
+  report_.run(one, sizes_.rounds);
+}
+
 void StoreBench::latency() {
   const Setting setting{Work::kEffects, StrategyKind::kDedupTable, Keys::kOrdered};
   Case one;

@@ -48,6 +48,9 @@ class StoreBench {
   void preloaded(const std::string& name, std::size_t there, Keys keys);
   // What people write by hand, on so many connections at once.
   void naive_on(std::size_t connections);
+  // A queue of `waiting` messages with few ordering keys, against the same queue without an order.
+  // `workers`: as the program has them for such a store.
+  void queue_order_backlog(std::size_t waiting, int workers);
   // Messages that come one at a time: the median from receive to settled, as a rate.
   void latency();
 
