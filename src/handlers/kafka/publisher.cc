@@ -33,10 +33,7 @@ KafkaPublisher::KafkaPublisher(core::KafkaPublishSpec spec, Environment& environ
     : spec_(std::move(spec)), environment_(environment), breaker_(kPatience) {}
 
 Result<void> KafkaPublisher::open() {
-  {
-    const system::MutexLock lock(mutex_);
-    if (auto made = make(producer_, false); !made) return made;
-  }
+  if (auto made = usable(false); !made) return failure(std::move(made.error()));
   thread_ = std::thread([this] { work(); });
   return {};
 }
@@ -52,12 +49,20 @@ KafkaPublisher::~KafkaPublisher() {
   thread_.join();
 }
 
-Result<void> KafkaPublisher::make(std::shared_ptr<Producer>& producer, bool alone) {
+KafkaPublisher::Usable KafkaPublisher::usable(bool alone) {
+  {
+    const system::MutexLock lock(mutex_);
+    if (const auto& there = alone ? alone_ : producer_) return there;
+  }
   auto made = Producer::create(spec_, *this, alone);
   if (!made) return failure(std::move(made.error()));
-  producer = *std::move(made);
+  // One that is not needed ends after the lock.
+  std::shared_ptr<Producer> spare = *std::move(made);
+  const system::MutexLock lock(mutex_);
+  auto& place = alone ? alone_ : producer_;
+  if (!place) place = std::move(spare);
   changed_.notify_all();
-  return {};
+  return place;
 }
 
 void KafkaPublisher::begin(const Message& message, const Attempt& attempt, Completion completion) {
@@ -82,10 +87,11 @@ void KafkaPublisher::begin(const Message& message, const Attempt& attempt, Compl
   }
   // Before the thread may answer it: a stop that fires from here on is seen below.
   call->on_stop.emplace(attempt.stop, Stop{this, ticket});
+  const Usable producer = usable(false);
   std::optional<Report> refused;
   {
     const system::MutexLock lock(mutex_);
-    refused = produce(producer_, ticket, *call);
+    refused = produce(producer, ticket, *call);
     if (!refused) {
       if (attempt.stop.stop_requested()) stopped_.push_back(ticket);
       calls_.emplace(ticket, std::move(call));
@@ -94,18 +100,16 @@ void KafkaPublisher::begin(const Message& message, const Attempt& attempt, Compl
   if (refused) end(ticket, std::move(call), judge(*refused, context()));
 }
 
-std::optional<Report> KafkaPublisher::produce(std::shared_ptr<Producer>& producer, Ticket ticket,
+std::optional<Report> KafkaPublisher::produce(const Usable& producer, Ticket ticket,
                                               const Call& call) {
   Report report;
   report.topic = call.record.topic;
   if (!producer) {
-    if (auto made = make(producer, call.alone); !made) {
-      said_ = made.error().message;
-      report.code = RD_KAFKA_RESP_ERR__FATAL;
-      return report;
-    }
+    said_ = producer.error().message;
+    report.code = RD_KAFKA_RESP_ERR__FATAL;
+    return report;
   }
-  const auto code = producer->produce(ticket, call.record, call.message.payload());
+  const auto code = (*producer)->produce(ticket, call.record, call.message.payload());
   if (!code) return std::nullopt;
   report.code = cause_of(*code);
   return report;
@@ -218,22 +222,33 @@ void KafkaPublisher::say_farewell() {
 }
 
 void KafkaPublisher::on_report(std::uint64_t ticket, Report report) {
-  std::unique_ptr<Call> call;
+  bool again = false;
   {
     const system::MutexLock lock(mutex_);
     const auto found = calls_.find(ticket);
     if (found == calls_.end()) return;  // it was stopped
-    Call& waiting = *found->second;
     report.code = cause_of(report.code);
     if (report.code == RD_KAFKA_RESP_ERR_NO_ERROR) said_.clear();
-    if (speaks_for_a_batch(report.code) && !std::exchange(waiting.alone, true)) {
-      auto refused = produce(alone_, ticket, waiting);
-      if (!refused) return;
-      report = *std::move(refused);
-    }
-    call = std::move(calls_.extract(found).mapped());
+    again = speaks_for_a_batch(report.code) && !std::exchange(found->second->alone, true);
+  }
+  if (again) {
+    auto refused = send_alone(ticket);
+    if (!refused) return;
+    report = *std::move(refused);
+  }
+  std::unique_ptr<Call> call;
+  {
+    const system::MutexLock lock(mutex_);
+    call = std::move(calls_.extract(ticket).mapped());
   }
   end(ticket, std::move(call), judge(report, context()));
+}
+
+// The call is there: only this thread takes calls out.
+std::optional<Report> KafkaPublisher::send_alone(Ticket ticket) {
+  const Usable producer = usable(true);
+  const system::MutexLock lock(mutex_);
+  return produce(producer, ticket, *calls_.at(ticket));
 }
 
 void KafkaPublisher::on_error(int code, std::string_view said) {

@@ -65,10 +65,14 @@ class KafkaPublisher final : private Producer::Watcher {
   void on_error(int code, std::string_view said) override;
   void end(Ticket ticket, std::unique_ptr<Call> call, Judged judged) SEMEL_EXCLUDES(mutex_);
 
+  using Usable = Result<std::shared_ptr<Producer>>;
+  // The producer that is there, or a new one, which takes long: librdkafka reads certificates and
+  // begins threads for it. Of those that several calls make at once, one stays.
+  Usable usable(bool alone) SEMEL_EXCLUDES(mutex_);
   // A message that librdkafka refuses is reported as if it had been sent and had failed.
-  std::optional<Report> produce(std::shared_ptr<Producer>& producer, Ticket ticket,
-                                const Call& call) SEMEL_REQUIRES(mutex_);
-  Result<void> make(std::shared_ptr<Producer>& producer, bool alone) SEMEL_REQUIRES(mutex_);
+  std::optional<Report> produce(const Usable& producer, Ticket ticket, const Call& call)
+      SEMEL_REQUIRES(mutex_);
+  std::optional<Report> send_alone(Ticket ticket) SEMEL_EXCLUDES(mutex_);
   int cause_of(int code) const SEMEL_REQUIRES(mutex_);
 
   ReportContext context() SEMEL_EXCLUDES(mutex_);

@@ -1,12 +1,20 @@
 // The Kafka handler while its broker goes and comes.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <future>
 #include <map>
 
 #include "handlers/kafka/make_kafka_publisher.h"
+#include "system/descriptor.h"
 #include "tests/support/kafka_records.h"
 #include "tests/support/publish_calls.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tls.h"
+#include "tests/support/waiting.h"
 
 namespace semel::kafka {
 namespace {
@@ -96,6 +104,56 @@ TEST(KafkaPublishFaults, AStoppedCallIsAnsweredAtOnceWithItsOutcomeUnknown) {
   handler(late->message, late->attempt,
           Completion([raw = late.get()](auto told) { raw->promise.set_value(std::move(told)); }));
   EXPECT_TRUE(late->verdict().unknown);
+}
+
+// Its certificate's file stands for whatever a new producer waits for.
+TEST(KafkaPublishFaults, OneThatIsBeingMadeKeepsNoCallWaiting) {
+  const test::TlsIdentity identity;
+  const test::TempDir folder;
+  const std::string ca = folder.file("ca.pem");
+  test::write_file(ca, identity.certificate());
+  test::write_file(folder.file("broker.pem"), identity.private_key() + identity.certificate());
+  KafkaServer::Listener listener{.port = test::free_port(), .protocol = "SSL"};
+  listener.properties = {"ssl.keystore.type=PEM",
+                         "ssl.keystore.location=" + folder.file("broker.pem")};
+  KafkaServer server({.listener = listener});
+  core::KafkaPublishSpec spec;
+  spec.brokers = server.listener_brokers();
+  spec.topic = server.new_topic(1, {{"max.message.bytes", "20000"}});
+  spec.timeout = std::chrono::seconds(40);
+  spec.properties = {{"security.protocol", "ssl"}, {"ssl.ca.location", ca}, {"linger.ms", "500"}};
+  auto made = make_kafka_publisher(spec);
+  ASSERT_TRUE(made) << made.error().message;
+  test::ToldGate gate;
+  EXPECT_EQ(publish(*made, gate, keyed_message("first"))->verdict().kind, Kind::kDone);
+  // A batch is refused, and each of its records gets a producer that sends it alone.
+  ASSERT_EQ(::unlink(ca.c_str()), 0);
+  ASSERT_EQ(::mkfifo(ca.c_str(), 0600), 0);
+  std::vector<std::unique_ptr<PublishCall>> calls;
+  for (const std::size_t size : {1'500U, 50'000U, 1'500U}) {
+    calls.push_back(publish(*made, gate, keyed_message("batch", std::string(size, 'x'))));
+  }
+  system::Descriptor reads;
+  ASSERT_TRUE(test::comes_true([&] {
+    reads = system::Descriptor(::open(ca.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    return reads.valid();
+  })) << "no producer is made";
+  auto begun = std::async(std::launch::async, [&] {
+    auto call = publish(*made, gate, keyed_message("meanwhile"));
+    call->stop.request_stop();
+    return call;
+  });
+  EXPECT_EQ(begun.wait_for(std::chrono::seconds(10)), std::future_status::ready)
+      << "it waits for the new producer";
+  const std::string pem = identity.certificate();
+  EXPECT_EQ(::write(reads.get(), pem.data(), pem.size()), static_cast<ssize_t>(pem.size()));
+  ASSERT_EQ(::unlink(ca.c_str()), 0);
+  test::write_file(ca, pem);
+  reads.close();
+  EXPECT_EQ(calls[0]->verdict().kind, Kind::kDone);
+  EXPECT_EQ(calls[1]->verdict().code, "handler.kafka.too_large");
+  EXPECT_EQ(calls[2]->verdict().kind, Kind::kDone);
+  (void)begun.get()->answer();
 }
 
 TEST(KafkaPublishFaults, WhatHasNoReportAtTheEndIsDropped) {
