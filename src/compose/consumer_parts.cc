@@ -225,7 +225,9 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
     if (!made) return failure(std::move(made.error()));
     sources.push_back(*std::move(made));
   } else if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
-    auto made = kafka::make_kafka_source(kafka->spec, *build.options->environment);
+    auto made = kafka::make_kafka_source(
+        kafka->spec, *build.options->environment,
+        build.options->dry_run ? kafka::Commits::kNever : kafka::Commits::kYes);
     if (!made) return failure(std::move(made.error()));
     sources.push_back(*std::move(made));
   } else if (const auto* rabbitmq = std::get_if<config::RabbitmqSource>(&consumer.source)) {

@@ -307,7 +307,7 @@ constexpr CodePage kRuntimePages[] = {
      "properties: { security.protocol: ssl, ssl.ca.location: /etc/ssl/kafka-ca.pem }"},
     {"R303", "a Kafka topic is not there",
      "The cluster does not know a topic of source.kafka.topics, or this user may not see it. Semel "
-     "makes none.",
+     "makes none. A topic that is deleted under a run is waited for.",
      "Make the topic, or mend its name.",
      "kafka-topics --create --topic orders --partitions 12 --bootstrap-server kafka:9092"},
     {"R304", "a right is missing in Kafka",
@@ -326,7 +326,7 @@ constexpr CodePage kRuntimePages[] = {
      "properties: { partition.assignment.strategy: cooperative-sticky }"},
     {"R307", "the Kafka group has no offset that is still there",
      "from: fail says that nobody shall guess where to begin. The group is new, or the broker has "
-     "deleted what it had not read.",
+     "deleted what it had not read, or the topic was deleted and created anew.",
      "Set the group's offsets with Kafka's own tool; or choose from: earliest or latest.",
      "kafka-consumer-groups --reset-offsets --to-earliest --group billing --topic orders "
      "--execute"},

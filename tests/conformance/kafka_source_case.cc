@@ -7,31 +7,10 @@
 #include <set>
 #include <thread>
 
-#include "sources/kafka/make_kafka_source.h"
-#include "tests/conformance/source_case.h"
-#include "tests/support/kafka_server.h"
-#include "tests/support/waiting.h"
+#include "tests/conformance/kafka_member.h"
 
 namespace semel::conformance {
 namespace {
-
-using test::KafkaServer;
-
-core::KafkaSpec spec_of(const std::string& topic) {
-  core::KafkaSpec spec;
-  spec.brokers = KafkaServer::shared().brokers();
-  spec.group = topic + "-group";
-  spec.topics = {topic};
-  // A member that dies is missed after a session.
-  spec.properties = {{"session.timeout.ms", "3000"}, {"heartbeat.interval.ms", "300"}};
-  return spec;
-}
-
-std::unique_ptr<Source> opened_kafka(const core::KafkaSpec& spec) {
-  auto source = kafka::make_kafka_source(spec);
-  EXPECT_TRUE(source.has_value()) << (source ? "" : source.error().message);
-  return source ? *std::move(source) : nullptr;
-}
 
 // Joins the group, and waits until its descriptor tells of messages.
 void wait_for_messages(Source& source) {
@@ -72,30 +51,6 @@ INSTANTIATE_TEST_SUITE_P(Kafka, SourceSuite,
                              "kafka",
                              [] { return std::unique_ptr<SourcePlace>(new KafkaPlace()); }}),
                          testing::PrintToStringParamName());
-
-class Member : public Receiver {
- public:
-  explicit Member(const core::KafkaSpec& spec) : Receiver(opened_kafka(spec), 60s) {}
-};
-
-std::optional<std::int64_t> figure_of(Source& source, std::string_view name,
-                                      std::string_view partition = {}) {
-  for (const SourceFigure& figure : source.figures()) {
-    if (figure.name == name && figure.partition == partition) return figure.value;
-  }
-  return std::nullopt;
-}
-
-std::string topic_with(std::size_t messages, int partitions) {
-  const std::string topic = KafkaServer::shared().new_topic(partitions);
-  std::vector<KafkaServer::Record> records;
-  for (std::size_t i = 0; i < messages; ++i) {
-    records.push_back(
-        {.value = fmt::format("{{\"n\":{}}}", i), .partition = static_cast<int>(i) % partitions});
-  }
-  KafkaServer::shared().produce(topic, records);
-  return topic;
-}
 
 TEST(KafkaSource, OffsetsAreCommittedUpToTheContiguousPrefixAlsoWhileItRuns) {
   const KafkaServer& server = KafkaServer::shared();
@@ -266,7 +221,9 @@ TEST(KafkaSource, OnlyWhatWasCommittedInATransactionIsSeenAndItsMarksAreNoLag) {
     return figure_of(member.source(), "lag") == 0;
   });
   EXPECT_EQ(figure_of(member.source(), "lag"), 0);
-  EXPECT_EQ(figure_of(member.source(), "committed", topic + "-0"), 6);
+  EXPECT_TRUE(test::comes_true([&] {
+    return figure_of(member.source(), "committed", topic + "-0") == 7;
+  })) << "the mark behind the last record too";
 }
 
 TEST(KafkaSource, HowLongTheTopicIsKeptComesBeforeItsFirstMessage) {

@@ -36,6 +36,7 @@ struct Destroyed {
   }
   void operator()(rd_kafka_queue_t* queue) const { rd_kafka_queue_destroy(queue); }
   void operator()(rd_kafka_event_t* event) const { rd_kafka_event_destroy(event); }
+  void operator()(rd_kafka_DeleteTopic_t* topic) const { rd_kafka_DeleteTopic_destroy(topic); }
   void operator()(rd_kafka_NewTopic_t* topic) const { rd_kafka_NewTopic_destroy(topic); }
   void operator()(rd_kafka_AclBinding_t* acl) const { rd_kafka_AclBinding_destroy(acl); }
 };
@@ -229,6 +230,13 @@ std::string KafkaServer::new_topic(
   static std::atomic<int> count{0};
   const auto now = std::chrono::system_clock::now().time_since_epoch().count() / 1'000'000;
   const std::string name = fmt::format("test_{}_{}_{}", ::getpid(), now, count++);
+  make_topic(name, partitions, settings);
+  return name;
+}
+
+void KafkaServer::make_topic(
+    const std::string& name, int partitions,
+    const std::vector<std::pair<std::string, std::string>>& settings) const {
   const auto handle = client(RD_KAFKA_CONSUMER, brokers(), {});
   std::array<char, 512> why{};
   const Owned<rd_kafka_NewTopic_t> topic(
@@ -237,15 +245,33 @@ std::string KafkaServer::new_topic(
     check(rd_kafka_NewTopic_set_config(topic.get(), setting.c_str(), value.c_str()), setting);
   }
   rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
-  // So a broker answers that stood still for longer than its session, and is not missed for long.
+  // So a broker answers that stood still for longer than its session, and is not missed for long;
+  // or one whose topic of that name is on its way out.
   comes_true(
       [&] {
         code = create_topic(handle.get(), topic.get());
-        return code != RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR;
+        return code != RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR &&
+               code != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS;
       },
       milliseconds(kBrokerPatience));
   check(code, kNoTopic);
-  return name;
+}
+
+void KafkaServer::delete_topic(const std::string& name) const {
+  const auto handle = client(RD_KAFKA_CONSUMER, brokers(), {});
+  const Owned<rd_kafka_DeleteTopic_t> topic(rd_kafka_DeleteTopic_new(name.c_str()));
+  rd_kafka_DeleteTopic_t* one = topic.get();
+  const Owned<rd_kafka_queue_t> queue(rd_kafka_queue_new(handle.get()));
+  rd_kafka_DeleteTopics(handle.get(), &one, 1, nullptr, queue.get());
+  const Owned<rd_kafka_event_t> event(rd_kafka_queue_poll(queue.get(), kBrokerPatience));
+  if (!event) throw std::runtime_error("no topic is deleted");
+  check(rd_kafka_event_error(event.get()), "no topic is deleted");
+  const bool gone = comes_true([&] {
+    return number_told(brokers(), kBrokerPatience, [&](const rd_kafka_metadata_t& told) {
+             return topic_in(told, name) == nullptr ? 1 : 0;
+           }) == 1;
+  });
+  if (!gone) throw std::runtime_error("the topic is not deleted: " + name);
 }
 
 void KafkaServer::let_read(const std::string& user, const std::string& topic,

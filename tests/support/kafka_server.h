@@ -51,6 +51,11 @@ class KafkaServer final : public DatabaseServer {
   // With settings of its own: {"retention.ms", "1000"}.
   std::string new_topic(int partitions,
                         const std::vector<std::pair<std::string, std::string>>& settings) const;
+  // One of that name, also where it was deleted just now.
+  void make_topic(const std::string& name, int partitions,
+                  const std::vector<std::pair<std::string, std::string>>& settings = {}) const;
+  // Returns when the brokers do not know it any more.
+  void delete_topic(const std::string& name) const;
   // The user may read the topic as a member of the group, and no more.
   void let_read(const std::string& user, const std::string& topic, const std::string& group) const;
 

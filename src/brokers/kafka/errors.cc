@@ -90,6 +90,11 @@ Error error_of(int code, std::string_view said, bool connected) {
           row->hint};
 }
 
+bool is_missing(int code) noexcept {
+  return code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
+         code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC || code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+}
+
 std::string what_is(int code) { return rd_kafka_err2str(static_cast<rd_kafka_resp_err_t>(code)); }
 
 Error brokers_away(std::string_view brokers, std::string_view said) {

@@ -16,6 +16,9 @@ Error error_of(int code, std::string_view said, bool connected);
 // Wrong in a way that no waiting mends.
 inline bool is_final(const Error& error) noexcept { return error.kind != ErrorKind::kUnavailable; }
 
+// The topic or the partition is not there.
+bool is_missing(int code) noexcept;
+
 // In librdkafka's words.
 std::string what_is(int code);
 

@@ -14,5 +14,9 @@ void Freed::operator()(rd_kafka_queue_s* queue) const noexcept { rd_kafka_queue_
 void Freed::operator()(rd_kafka_topic_partition_list_s* list) const noexcept {
   rd_kafka_topic_partition_list_destroy(list);
 }
+void Freed::operator()(rd_kafka_topic_partition_s* partition) const noexcept {
+  rd_kafka_topic_partition_destroy(partition);
+}
+void Freed::operator()(rd_kafka_topic_s* topic) const noexcept { rd_kafka_topic_destroy(topic); }
 
 }  // namespace semel::kafka

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <string>
+#include <utility>
 
 namespace semel::kafka {
 namespace {
@@ -42,9 +43,28 @@ std::string position_of(const std::string& name, std::int64_t offset) {
 
 }  // namespace
 
-MessagePtr take(const Partition& partition) {
-  // One at a time: the batch call of this library's version skips messages.
-  return MessagePtr(rd_kafka_consume_queue(partition.queue.get(), 0));
+Taken take(const Partition& partition) {
+  Taken taken;
+  // One at a time: the batch call of this library's version skips messages. As an event: the calls
+  // that return messages give some errors to the client's callback.
+  EventPtr event(rd_kafka_queue_poll(partition.queue.get(), 0));
+  if (!event) return taken;
+  rd_kafka_event_t* const raw = event.get();
+  if (rd_kafka_event_type(raw) == RD_KAFKA_EVENT_FETCH) {
+    const rd_kafka_message_t* const record = rd_kafka_event_message_next(raw);
+    taken.record = RecordPtr(record, FreedWithItsEvent{std::move(event)});
+    return taken;
+  }
+  const auto code = rd_kafka_event_error(raw);
+  if (code == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+    const PartitionPtr place(rd_kafka_event_topic_partition(raw));
+    if (place) taken.end = place->offset;
+  }
+  if (!taken.end) {
+    taken.failure = {rd_kafka_event_error_is_fatal(raw) != 0 ? RD_KAFKA_RESP_ERR__FATAL : code,
+                     rd_kafka_event_error_string(raw)};
+  }
+  return taken;
 }
 
 void fill(Arrival& arrival, const rd_kafka_message_s& record, const Partition& partition) {

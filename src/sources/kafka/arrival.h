@@ -1,15 +1,28 @@
 // What stands in a partition's queue, and a record of it as an arrival.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
+
 #include <semel/delivery.h>
 
 #include "sources/kafka/assignment.h"
 
 namespace semel::kafka {
 
-// The next one of the partition's queue: a record, its end or an error. Null: there is none. Never
-// waits.
-MessagePtr take(const Partition& partition);
+// What stood next in a partition's queue: one of the three. None of them: it is empty.
+struct Taken {
+  struct Failure {
+    int code = 0;
+    std::string said;
+  };
+  RecordPtr record;
+  std::optional<std::int64_t> end;  // the partition was fetched to its end, which is there
+  std::optional<Failure> failure;
+};
+// Never waits. An error comes as an event, not by the client's callback, so a lock may be held.
+Taken take(const Partition& partition);
 
 // A record. Without a value its payload is empty. Its tag is the partition's. Only a time that the
 // broker gave is its time.

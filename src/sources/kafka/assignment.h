@@ -4,6 +4,7 @@
 // is settled after a partition was taken away finds nothing here. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,11 +33,17 @@ struct Partition {
   QueuePtr queue;
   Ledger ledger;
   bool at_end = false;    // as of the last fetch
+  bool missing = false;   // it does not exist, and that is told
   std::int64_t end = -1;  // its end, as of the fetch that met it
   // The group's offset when it was assigned; -1: it had none; nothing: not known yet.
   std::optional<std::int64_t> begin;
   bool asked = false;    // for that
   bool leaving = false;  // it is being taken away: nothing more is read
+
+  // The group's offset, as far as it was committed or asked for; -1: none.
+  std::int64_t committed() const noexcept {
+    return std::max(ledger.committed(), begin.value_or(-1));
+  }
 };
 
 class Assignment {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <future>
+#include <thread>
 
 #include "brokers/kafka/conf.h"
 #include "brokers/kafka/errors.h"
@@ -17,6 +19,7 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr milliseconds kStep{100};
+constexpr milliseconds kDestroyPatience{2'000};
 
 std::vector<TopicPartition> partitions_of(const rd_kafka_topic_partition_list_t& list) {
   std::vector<TopicPartition> made;
@@ -66,6 +69,7 @@ Result<std::unique_ptr<Client>> Client::create(const core::KafkaSpec& spec, Watc
   rd_kafka_conf_set_rebalance_cb(conf->get(), &Callbacks::rebalance);
   rd_kafka_conf_set_error_cb(conf->get(), &Callbacks::error);
   set_log(conf->get(), spec.properties.contains("debug"));
+  client->connections_->watch(conf->get());
   std::array<char, 512> why{};
   client->handle_ = rd_kafka_new(RD_KAFKA_CONSUMER, conf->get(), why.data(), why.size());
   if (client->handle_ == nullptr) {
@@ -83,7 +87,15 @@ Result<std::unique_ptr<Client>> Client::create(const core::KafkaSpec& spec, Watc
 Client::~Client() {
   if (handle_ == nullptr) return;
   commits_.reset();
-  rd_kafka_destroy_flags(handle_, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+  // This version waits for ever for a partition that it gave up while its topic was deleted. A
+  // thread that is left waiting calls nothing but the connections.
+  std::promise<void> done;
+  const auto ended = done.get_future();
+  std::thread([handle = handle_, connections = connections_, done = std::move(done)]() mutable {
+    rd_kafka_destroy_flags(handle, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    done.set_value();
+  }).detach();
+  ended.wait_for(kDestroyPatience);
 }
 
 int Client::cause_of(int code) const {
@@ -195,6 +207,17 @@ QueuePtr Client::split(const TopicPartition& partition, int fd) {
   constexpr std::uint64_t kOne = 1;
   rd_kafka_queue_io_event_enable(queue.get(), fd, &kOne, sizeof kOne);
   return queue;
+}
+
+bool Client::begin_again(const TopicPartition& partition, milliseconds patience) {
+  const TopicPtr topic(rd_kafka_topic_new(handle_, partition.topic.c_str(), nullptr));
+  // Not "the beginning": librdkafka would take it for that of the old log. Where the new one begins
+  // further on, the broker refuses, and `from` applies.
+  const std::int64_t offset =
+      spec_.from == core::KafkaSpec::From::kLatest ? RD_KAFKA_OFFSET_END : 0;
+  return topic != nullptr &&
+         rd_kafka_seek(topic.get(), partition.number, offset, static_cast<int>(patience.count())) ==
+             RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 void Client::commit(const Offsets& offsets) {

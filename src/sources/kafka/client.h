@@ -15,6 +15,7 @@
 #include "brokers/kafka/handles.h"
 #include "core/kafka_spec.h"
 #include "sources/kafka/assignment.h"
+#include "sources/kafka/connections.h"
 #include "sources/kafka/retention.h"
 
 namespace semel::kafka {
@@ -41,6 +42,7 @@ class Client {
 
   static Result<std::unique_ptr<Client>> create(const core::KafkaSpec& spec, Watcher& watcher);
   // Without a farewell to the group, as a process that dies. All queues must be given back before.
+  // Where librdkafka does not end in time, its threads are left to the process.
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -69,6 +71,9 @@ class Client {
   };
   Edges edges(const TopicPartition& partition) const;
 
+  // From any thread.
+  bool none_is_up() const { return connections_->none_is_up(); }
+
   // Joins the group. A code, where librdkafka refuses.
   std::optional<int> subscribe();
   void serve(std::chrono::milliseconds patience);
@@ -76,6 +81,10 @@ class Client {
   // The partition's messages, apart from all others'. `fd` becomes readable when some come to an
   // empty queue.
   QueuePtr split(const TopicPartition& partition, int fd);
+
+  // Reads a log that was begun anew from where `from` begins a group; nothing comes any more of
+  // what was fetched before. Waits. False: librdkafka does not fetch the partition now.
+  bool begin_again(const TopicPartition& partition, std::chrono::milliseconds patience);
 
   // Returns at once; on_committed tells, from `serve`.
   void commit(const Offsets& offsets);
@@ -94,6 +103,7 @@ class Client {
 
   const core::KafkaSpec spec_;
   Watcher& watcher_;
+  std::shared_ptr<Connections> connections_ = std::make_shared<Connections>();
   rd_kafka_s* handle_ = nullptr;
   QueuePtr commits_;
   int open_commits_ = 0;

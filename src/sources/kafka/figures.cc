@@ -15,7 +15,7 @@ std::vector<SourceFigure> KafkaSource::figures() {
     const auto lag = lag_of(*partition);
     if (lag) made.push_back({"lag", partition->name, *lag, {}});
     sum = lag && sum ? std::optional(*sum + *lag) : std::nullopt;
-    const auto committed = std::max(partition->ledger.committed(), partition->begin.value_or(-1));
+    const auto committed = partition->committed();
     if (committed >= 0) made.push_back({"committed", partition->name, committed, {}});
   }
   if (sum) made.push_back({"lag", {}, *sum, {}});
@@ -31,9 +31,9 @@ std::optional<std::int64_t> KafkaSource::lag_of(const Partition& partition) cons
   const Client::Edges edges = client_->edges(partition.id);
   if (edges.high < 0) return std::nullopt;
   if (!partition.begin && partition.ledger.committed() < 0) return std::nullopt;
-  std::int64_t done = std::max(partition.ledger.committed(), partition.begin.value_or(-1));
+  std::int64_t done = partition.committed();
   if (done < 0 && spec_.from == core::KafkaSpec::From::kEarliest) done = edges.low;
-  // Marks of transactions stand behind the last record, and are nobody's to commit.
+  // Marks of transactions may stand behind the last record; the commit of them is on its way.
   if (partition.ledger.clear()) done = std::max(done, partition.end);
   if (done < 0) return std::nullopt;
   return std::max<std::int64_t>(edges.high - std::max(done, edges.low), 0);

@@ -62,12 +62,22 @@ bool Ledger::settle(std::int64_t offset, Settlement::Kind kind) {
   return true;
 }
 
+bool Ledger::met_end(std::int64_t offset) noexcept {
+  if (offset <= last_ || offset < end_) return false;
+  end_ = offset;
+  return true;
+}
+
+std::int64_t Ledger::position() const noexcept {
+  return entries_.empty() ? std::max(next_, end_) : next_;
+}
+
 std::optional<std::int64_t> Ledger::take_commit() {
   if (!to_commit()) return std::nullopt;
-  asked_ = next_;
+  asked_ = position();
   return asked_;
 }
 
-bool Ledger::to_commit() const noexcept { return next_ > asked_; }
+bool Ledger::to_commit() const noexcept { return position() > asked_; }
 
 }  // namespace semel::kafka

@@ -21,7 +21,7 @@ namespace semel::kafka {
 
 // One of both, while it is not settled.
 struct Kept {
-  MessagePtr message;
+  RecordPtr message;
   std::unique_ptr<Arrival> copy;
 };
 
@@ -29,7 +29,13 @@ class Ledger {
  public:
   // Whether `offset` comes after all that came before. Where not, the log was cut or begun anew
   // and what is known here means other messages: the assignment's rest needs a ledger of its own.
-  bool grows(std::int64_t offset) const noexcept { return offset > last_; }
+  bool grows(std::int64_t offset) const noexcept { return offset > last_ && offset >= end_; }
+
+  // The partition was read to its end: what stands before `offset` and never came is no record, but
+  // a transaction's mark, or was aborted. False where the end is not behind all that came.
+  bool met_end(std::int64_t offset) noexcept;
+  // Where a group begins that has no offset, so that a crash does not begin it anew behind this.
+  void begin_at(std::int64_t offset) noexcept { next_ = next_ < 0 ? offset : next_; }
 
   // `size`: of the message, in bytes.
   void handed_out(std::int64_t offset, Kept kept, std::size_t size);
@@ -74,6 +80,8 @@ class Ledger {
     bool settled = false;
     Kept kept;
   };
+  // What is read next after a crash; -1: not known.
+  std::int64_t position() const noexcept;
   // None where `offset` is not open.
   Entry* find(std::int64_t offset);
 
@@ -84,6 +92,7 @@ class Ledger {
   std::set<std::int64_t> given_back_;
   std::int64_t last_ = -1;       // that came
   std::int64_t next_ = -1;       // behind all that is settled without a gap; -1: nothing is
+  std::int64_t end_ = -1;        // of the partition, when it was last read to it
   std::int64_t asked_ = -1;      // next offset of the last commit that was asked for
   std::int64_t committed_ = -1;  // and of the last that the broker took
 };

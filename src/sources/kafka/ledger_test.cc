@@ -89,6 +89,46 @@ TEST(KafkaLedger, SpanTellsHowFarOneOpenMessageIsLeftBehind) {
   EXPECT_TRUE(ledger.grows(901));
 }
 
+// Where nothing is open, the end that was met is where the next one reads on.
+TEST(KafkaLedger, ThePartitionsEndIsCommittedBehindWhatIsNoRecord) {
+  Ledger ledger;
+  EXPECT_FALSE(ledger.to_commit());
+  EXPECT_TRUE(ledger.met_end(4));
+  EXPECT_EQ(ledger.take_commit(), 4) << "nothing but aborted records";
+  ledger.handed_out(4, {}, 1);
+  EXPECT_TRUE(ledger.met_end(6));
+  EXPECT_FALSE(ledger.to_commit()) << "4 is open";
+  ledger.settle(4, Kind::kAck);
+  EXPECT_EQ(ledger.take_commit(), 6) << "behind a mark";
+  EXPECT_TRUE(ledger.met_end(6));
+  EXPECT_FALSE(ledger.to_commit());
+  ledger.handed_out(7, {}, 1);
+  ledger.handed_out(8, {}, 1);
+  ledger.settle(7, Kind::kAck);
+  EXPECT_EQ(ledger.take_commit(), 8);
+}
+
+TEST(KafkaLedger, AnEndThatIsNotBehindAllIsOfAnotherLog) {
+  Ledger ledger = with({1, 2});
+  EXPECT_FALSE(ledger.met_end(2));
+  EXPECT_TRUE(ledger.met_end(5));
+  EXPECT_FALSE(ledger.met_end(4));
+  EXPECT_FALSE(ledger.grows(4)) << "there was no record";
+  EXPECT_TRUE(ledger.grows(5));
+}
+
+TEST(KafkaLedger, WhereANewGroupBeginsIsCommittedBeforeItsFirstIsSettled) {
+  Ledger ledger;
+  ledger.begin_at(7);
+  ledger.handed_out(7, {}, 1);
+  EXPECT_EQ(ledger.take_commit(), 7);
+  ledger.begin_at(8);
+  ledger.handed_out(8, {}, 1);
+  EXPECT_FALSE(ledger.to_commit());
+  ledger.settle(7, Kind::kAck);
+  EXPECT_EQ(ledger.take_commit(), 8);
+}
+
 TEST(KafkaLedger, FullIsSoFarBehindTheFirstThatIsOpen) {
   Ledger ledger = with({1, 2, Ledger::kMostBehindOpen});
   EXPECT_FALSE(ledger.full());

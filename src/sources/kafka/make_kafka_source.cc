@@ -44,8 +44,8 @@ Error cannot_be_read(const std::string& topic, int code) {
 }  // namespace
 
 Result<std::unique_ptr<Source>> make_kafka_source(const core::KafkaSpec& spec,
-                                                  Environment& environment) {
-  auto source = std::make_unique<KafkaSource>(spec, environment);
+                                                  Environment& environment, Commits commits) {
+  auto source = std::make_unique<KafkaSource>(spec, environment, commits);
   if (auto opened = source->open(); !opened) return failure(std::move(opened.error()));
   return source;
 }

@@ -14,11 +14,15 @@
 
 namespace semel::kafka {
 
+// Whether the group is told what is settled. A dry run tells it nothing, not even where it begins.
+enum class Commits { kYes, kNever };
+
 // Topics of a Kafka cluster, read as a member of a consumer group. Offsets are committed up to
 // where everything is settled. It joins the group at the first receive and reconnects by itself.
 // kRejected (R308): librdkafka does not know a property, or refuses its value.
 Result<std::unique_ptr<Source>> make_kafka_source(const core::KafkaSpec& spec,
-                                                  Environment& environment = system_environment());
+                                                  Environment& environment = system_environment(),
+                                                  Commits commits = Commits::kYes);
 
 // Whether librdkafka takes all properties; asks no broker.
 Result<void> check_properties(const core::KafkaSpec& spec);

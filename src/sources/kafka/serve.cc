@@ -19,6 +19,8 @@ constexpr milliseconds kServe{50};
 constexpr milliseconds kCommitEvery{500};
 constexpr milliseconds kLook{500};
 constexpr milliseconds kLookEvery{500};
+// Time for lost connections to come back before the source asks whether a broker answers.
+constexpr milliseconds kReconnect{1'000};
 // So long may a broker take to answer at first before it is called away.
 constexpr milliseconds kConnectPatience{5'000};
 // A topic that was just made is not known to every broker at once.
@@ -28,8 +30,9 @@ constexpr milliseconds kDrainOnRevoke{5'000};
 constexpr milliseconds kCommitPatience{5'000};
 // Of what is only looked at.
 constexpr milliseconds kAskPatience{2'000};
-constexpr milliseconds kAskBeginsAgain{5'000};
 constexpr milliseconds kCommitPatienceAway{1'000};
+// Interval of the check of the logs while there is nothing to commit.
+constexpr milliseconds kCheckEvery{2'000};
 
 }  // namespace
 
@@ -72,33 +75,6 @@ void KafkaSource::ask_horizon() {
   horizon_ = std::move(horizon);
 }
 
-// Where the group stood in what was just assigned: only for figures, so one question for all is
-// enough.
-void KafkaSource::look_for_begins() {
-  const TimePoint now = environment_.clock->now();
-  if (now < ask_begins_at_) return;
-  std::vector<TopicPartition> asked;
-  {
-    const system::MutexLock lock(mutex_);
-    for (const auto& partition : assignment_.all()) {
-      if (std::exchange(partition->asked, true)) continue;
-      asked.push_back(partition->id);
-    }
-  }
-  if (asked.empty()) return;
-  const Client::Offsets offsets = client_->committed(asked, kAskPatience);
-  const system::MutexLock lock(mutex_);
-  for (const auto& [id, next] : offsets) {
-    if (Partition* partition = assignment_.find(id)) partition->begin = next;
-  }
-  if (offsets.size() == asked.size()) return;
-  ask_begins_at_ = now + kAskBeginsAgain;
-  for (const TopicPartition& id : asked) {
-    Partition* partition = assignment_.find(id);
-    if (partition != nullptr && !partition->begin) partition->asked = false;
-  }
-}
-
 bool KafkaSource::subscribe(const std::vector<std::pair<std::string, int>>& wrong,
                             TimePoint answered) {
   {
@@ -132,6 +108,7 @@ void KafkaSource::commit_when_due() {
   const TimePoint now = environment_.clock->now();
   if (client_->committing() || now - committed_at_ < kCommitEvery) return;
   committed_at_ = now;
+  if (has_to_commit() || now - checked_at_ >= kCheckEvery) check_logs();
   Client::Offsets offsets;
   {
     const system::MutexLock lock(mutex_);
@@ -140,8 +117,16 @@ void KafkaSource::commit_when_due() {
   client_->commit(offsets);
 }
 
+bool KafkaSource::has_to_commit() {
+  const system::MutexLock lock(mutex_);
+  return commits_ == Commits::kYes &&
+         std::ranges::any_of(assignment_.all(),
+                             [](const auto& partition) { return partition->ledger.to_commit(); });
+}
+
 Client::Offsets KafkaSource::offsets_to_commit(bool leaving_only) {
   Client::Offsets offsets;
+  if (commits_ == Commits::kNever) return offsets;
   for (const auto& partition : assignment_.all()) {
     if (leaving_only && !partition->leaving) continue;
     if (const auto next = partition->ledger.take_commit()) {
@@ -172,10 +157,18 @@ void KafkaSource::on_committed(const Client::Offsets& offsets, std::optional<int
 
 void KafkaSource::look_for_brokers() {
   const TimePoint now = environment_.clock->now();
+  if (!client_->none_is_up()) {
+    none_up_since_.reset();
+  } else if (!none_up_since_) {
+    none_up_since_ = now;
+  }
   if (now < next_look_) return;
+  // librdkafka does not report every outage: it miscounts where it has given up the coordinator's
+  // connection before it loses the last of the others.
+  const bool lost = none_up_since_ && now - *none_up_since_ >= kReconnect;
   {
     const system::MutexLock lock(mutex_);
-    if (!away_ && !brokers_down_) return;
+    if (!away_ && !brokers_down_ && !lost) return;
   }
   const bool there = client_->look(kLook).has_value();
   next_look_ = environment_.clock->now() + kLookEvery;
@@ -216,6 +209,9 @@ void KafkaSource::on_revoked(const std::vector<TopicPartition>& partitions, bool
     changed_.wait_for(mutex_, kDrainOnRevoke, [&]() SEMEL_REQUIRES(mutex_) {
       return stop_ || assignment_.out_of_leaving() == 0;
     });
+    lock.unlock();
+    if (has_to_commit()) check_logs();
+    lock.lock();
     const Client::Offsets offsets = offsets_to_commit(true);
     lock.unlock();
     client_->commit(offsets);
@@ -247,22 +243,22 @@ void KafkaSource::on_all_brokers_down(std::string_view said) {
 
 void KafkaSource::leave() {
   TimePoint by;
-  Client::Offsets offsets;
   {
     const system::MutexLock lock(mutex_);
     if (!leave_by_) return;
     by = *leave_by_;
     // A broker that is away is not waited for: what is not told comes again.
     if (away_) by = std::min(by, environment_.clock->now() + kCommitPatienceAway);
+  }
+  if (has_to_commit()) check_logs();
+  Client::Offsets offsets;
+  {
+    const system::MutexLock lock(mutex_);
     offsets = offsets_to_commit(false);
   }
   client_->commit(offsets);
   client_->wait_committed(by);
-  bool told = !client_->committing();
-  {
-    const system::MutexLock lock(mutex_);
-    for (const auto& partition : assignment_.all()) told = told && !partition->ledger.to_commit();
-  }
+  const bool told = !client_->committing() && !has_to_commit();
   // The queues hold the partitions.
   (void)client_->close(by);
   const system::MutexLock lock(mutex_);

@@ -20,8 +20,8 @@ constexpr std::size_t kReserved = 128;
 
 }  // namespace
 
-KafkaSource::KafkaSource(core::KafkaSpec spec, Environment& environment)
-    : spec_(std::move(spec)), environment_(environment) {
+KafkaSource::KafkaSource(core::KafkaSpec spec, Environment& environment, Commits commits)
+    : spec_(std::move(spec)), commits_(commits), environment_(environment) {
   traits_.name = "kafka";
   traits_.ends = true;
 }
@@ -79,18 +79,43 @@ void KafkaSource::read(Partition& partition, const ReceiveLimits& limits, Receiv
       blocked_ = true;
       return;
     }
-    MessagePtr message = take(partition);
-    if (!message) return;
-    partition.at_end = message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
-    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-      hand_out(partition, std::move(message), into, bytes);
-    } else if (partition.at_end) {
-      partition.end = message->offset;
+    Taken taken = take(partition);
+    if (taken.record) {
+      partition.at_end = partition.missing = false;
+      hand_out(partition, std::move(taken.record), into, bytes);
+    } else if (taken.end) {
+      meet_end(partition, *taken.end);
+    } else if (taken.failure) {
+      take_failure(partition, *taken.failure);
     } else {
-      const char* const said = rd_kafka_message_errstr(message.get());
-      take_error(message->err, said == nullptr ? "" : said);
+      return;
     }
   }
+}
+
+void KafkaSource::meet_end(Partition& partition, std::int64_t end) {
+  if (!partition.ledger.met_end(end)) {
+    tell_going_back(partition, end);
+    (void)partition.ledger.met_end(end);  // of an empty ledger it always is the end
+  }
+  partition.end = end;
+  partition.at_end = true;
+  partition.missing = false;
+}
+
+void KafkaSource::take_failure(Partition& partition, const Taken::Failure& failure) {
+  // A partition that does not exist has no more records: a run that ends does not wait for it.
+  partition.at_end = is_missing(failure.code);
+  if (!partition.at_end) return take_error(failure.code, failure.said);
+  // librdkafka repeats it while it looks for the topic.
+  if (std::exchange(partition.missing, true)) return;
+  notices_.push_back(error_of(failure.code, failure.said, true).message);
+}
+
+void KafkaSource::tell_going_back(Partition& partition, std::int64_t offset) {
+  notices_.push_back(fmt::format("{} goes back to offset {}: its log was cut or begun anew",
+                                 partition.name, offset));
+  assignment_.begin_anew(partition);
 }
 
 bool KafkaSource::hand_out_again(Partition& partition, Received& into, std::size_t& bytes) {
@@ -106,17 +131,14 @@ bool KafkaSource::hand_out_again(Partition& partition, Received& into, std::size
   return true;
 }
 
-void KafkaSource::hand_out(Partition& partition, MessagePtr message, Received& into,
+void KafkaSource::hand_out(Partition& partition, RecordPtr record, Received& into,
                            std::size_t& bytes) {
-  const std::int64_t offset = message->offset;
-  if (!partition.ledger.grows(offset)) {
-    notices_.push_back(fmt::format("{} goes back to offset {}: its log was cut or begun anew",
-                                   partition.name, offset));
-    assignment_.begin_anew(partition);
-  }
-  fill(into.arrivals.emplace_back(), *message, partition);
-  bytes -= std::min(bytes, message->len);
-  partition.ledger.handed_out(offset, {std::move(message), nullptr},
+  const std::int64_t offset = record->offset;
+  if (!partition.ledger.grows(offset)) tell_going_back(partition, offset);
+  if (spec_.from == core::KafkaSpec::From::kLatest) partition.ledger.begin_at(offset);
+  fill(into.arrivals.emplace_back(), *record, partition);
+  bytes -= std::min(bytes, record->len);
+  partition.ledger.handed_out(offset, {std::move(record), nullptr},
                               into.arrivals.back().payload.size());
   while (Kept* const behind = partition.ledger.left_behind()) {
     behind->copy = std::make_unique<Arrival>();

@@ -21,8 +21,10 @@
 #include <semel/source.h>
 
 #include "core/kafka_spec.h"
+#include "sources/kafka/arrival.h"
 #include "sources/kafka/assignment.h"
 #include "sources/kafka/client.h"
+#include "sources/kafka/make_kafka_source.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
 
@@ -30,7 +32,7 @@ namespace semel::kafka {
 
 class KafkaSource final : public Source, private Client::Watcher {
  public:
-  KafkaSource(core::KafkaSpec spec, Environment& environment);
+  KafkaSource(core::KafkaSpec spec, Environment& environment, Commits commits = Commits::kYes);
   // As a process that dies: commits nothing and tells nobody.
   ~KafkaSource() override;
 
@@ -59,6 +61,9 @@ class KafkaSource final : public Source, private Client::Watcher {
       SEMEL_EXCLUDES(mutex_);
   void ask_horizon() SEMEL_EXCLUDES(mutex_);
   void look_for_begins() SEMEL_EXCLUDES(mutex_);
+  void check_logs() SEMEL_EXCLUDES(mutex_);
+  void follow_new_log(const TopicPartition& id, std::uint64_t generation) SEMEL_EXCLUDES(mutex_);
+  bool has_to_commit() SEMEL_EXCLUDES(mutex_);
   void commit_when_due() SEMEL_EXCLUDES(mutex_);
   void look_for_brokers() SEMEL_EXCLUDES(mutex_);
   void leave() SEMEL_EXCLUDES(mutex_);
@@ -72,8 +77,11 @@ class KafkaSource final : public Source, private Client::Watcher {
       SEMEL_REQUIRES(mutex_);
   bool hand_out_again(Partition& partition, Received& into, std::size_t& bytes)
       SEMEL_REQUIRES(mutex_);
-  void hand_out(Partition& partition, MessagePtr message, Received& into, std::size_t& bytes)
+  void hand_out(Partition& partition, RecordPtr record, Received& into, std::size_t& bytes)
       SEMEL_REQUIRES(mutex_);
+  void meet_end(Partition& partition, std::int64_t end) SEMEL_REQUIRES(mutex_);
+  void take_failure(Partition& partition, const Taken::Failure& failure) SEMEL_REQUIRES(mutex_);
+  void tell_going_back(Partition& partition, std::int64_t offset) SEMEL_REQUIRES(mutex_);
   void take_error(int code, std::string_view said) SEMEL_REQUIRES(mutex_);
   void set_final(Error error) SEMEL_REQUIRES(mutex_);
   std::optional<std::int64_t> lag_of(const Partition& partition) const SEMEL_REQUIRES(mutex_);
@@ -84,6 +92,7 @@ class KafkaSource final : public Source, private Client::Watcher {
   bool stopping() SEMEL_EXCLUDES(mutex_);
 
   const core::KafkaSpec spec_;
+  const Commits commits_;
   Environment& environment_;
   SourceTraits traits_;
   system::EventFd event_;
@@ -94,7 +103,9 @@ class KafkaSource final : public Source, private Client::Watcher {
   std::string last_said_;
   bool brokers_down_ = false;  // librdkafka says so
   TimePoint next_look_{};
+  std::optional<TimePoint> none_up_since_;
   TimePoint committed_at_{};
+  TimePoint checked_at_{};
   TimePoint ask_begins_at_{};
 
   // The receiving thread's.

@@ -1,0 +1,97 @@
+// A topic that is deleted, or deleted and created anew, under a run; and the offsets of a group
+// where nothing was a message.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+
+#include "tests/cli/kafka_scene.h"
+
+namespace semel::test {
+namespace {
+
+bool all_is_done(const KafkaScene& scene) {
+  return comes_true([&] { return scene.sum() == scene.produced_sum() && scene.all_committed(); });
+}
+
+void expect_to_end_at_its_signal(Program& runner) {
+  runner.signal(SIGTERM);
+  const Ran ran = runner.wait(std::chrono::seconds(30));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+}
+
+TEST(KafkaLogsOfARun, ATopicThatIsDeletedIsToldAndWaitedFor) {
+  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 2});
+  scene.produce(60);
+  Program runner({"run", scene.config()});
+  ASSERT_TRUE(all_is_done(scene)) << runner.err();
+  scene.server().delete_topic(scene.topic());
+  EXPECT_TRUE(tells(runner, "is not there any more"));
+  scene.server().make_topic(scene.topic(), 2);
+  scene.produce(60);
+  EXPECT_TRUE(all_is_done(scene)) << runner.err();
+  expect_to_end_at_its_signal(runner);
+  scene.expect_each_once();
+}
+
+TEST(KafkaLogsOfARun, TheSignalIsHeardWhileTheTopicIsGone) {
+  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 2});
+  scene.produce(60);
+  Program runner({"run", scene.config()});
+  ASSERT_TRUE(all_is_done(scene)) << runner.err();
+  scene.server().delete_topic(scene.topic());
+  EXPECT_TRUE(tells(runner, "is not there any more"));
+  expect_to_end_at_its_signal(runner);
+}
+
+class KafkaNewLog : public ::testing::TestWithParam<bool> {};
+
+// Longer than the old one was read: librdkafka alone would go on at the old position.
+TEST_P(KafkaNewLog, IsReadFromItsBeginningThoughItReachesTheOldPosition) {
+  const bool stopped = GetParam();
+  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 1});
+  scene.produce(500);
+  Program runner({"run", scene.config()});
+  ASSERT_TRUE(all_is_done(scene)) << runner.err();
+  // One that stands still sees nothing of it; one that runs may see the topic missing.
+  if (stopped) runner.signal(SIGSTOP);
+  scene.server().delete_topic(scene.topic());
+  scene.server().make_topic(scene.topic(), 1);
+  scene.produce(2'000);
+  if (stopped) runner.signal(SIGCONT);
+  EXPECT_TRUE(all_is_done(scene)) << runner.err();
+  expect_to_end_at_its_signal(runner);
+  scene.expect_each_once();
+}
+
+INSTANTIATE_TEST_SUITE_P(Members, KafkaNewLog, ::testing::Bool(), [](const auto& info) {
+  return info.param ? "thatStandsStill" : "thatRuns";
+});
+
+TEST(KafkaLogsOfARun, WhatComesBetweenTwoRunsFromLatestIsNotSkipped) {
+  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 2});
+  const auto run_once = [&] {
+    return scene.semel(
+        {"run", "--once", "-o", "json", "-q", "--set", "consumers[0].source.kafka.from=latest"});
+  };
+  const Ran first = run_once();
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(json_at(first.out, "/deliveries"), "0") << first.out;
+  EXPECT_TRUE(scene.server().committed(scene.group(), scene.topic(), 1) == 0);
+  scene.produce(30);
+  const Ran second = run_once();
+  EXPECT_EQ(second.code, 0) << second.err;
+  scene.expect_each_once();
+}
+
+TEST(KafkaLogsOfARun, ADryRunLeavesTheGroupWithoutAnOffset) {
+  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 1});
+  const Ran dry =
+      scene.semel({"run", "--dry-run", "-q", "--set", "consumers[0].source.kafka.from=latest"});
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_EQ(scene.server().committed(scene.group(), scene.topic(), 0), -1);
+}
+
+}  // namespace
+}  // namespace semel::test

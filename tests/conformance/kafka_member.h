@@ -1,0 +1,62 @@
+// Members of a group on the shared Kafka, for the tests of its source.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sources/kafka/make_kafka_source.h"
+#include "tests/conformance/source_case.h"
+#include "tests/support/kafka_server.h"
+#include "tests/support/waiting.h"
+
+namespace semel::conformance {
+
+using test::KafkaServer;
+
+inline core::KafkaSpec spec_of(const std::string& topic) {
+  core::KafkaSpec spec;
+  spec.brokers = KafkaServer::shared().brokers();
+  spec.group = topic + "-group";
+  spec.topics = {topic};
+  // A member that dies is missed after a session.
+  spec.properties = {{"session.timeout.ms", "3000"}, {"heartbeat.interval.ms", "300"}};
+  return spec;
+}
+
+inline std::unique_ptr<Source> opened_kafka(const core::KafkaSpec& spec) {
+  auto source = kafka::make_kafka_source(spec);
+  EXPECT_TRUE(source.has_value()) << (source ? "" : source.error().message);
+  return source ? *std::move(source) : nullptr;
+}
+
+class Member : public Receiver {
+ public:
+  explicit Member(const core::KafkaSpec& spec) : Receiver(opened_kafka(spec), 60s) {}
+};
+
+inline std::optional<std::int64_t> figure_of(Source& source, std::string_view name,
+                                             std::string_view partition = {}) {
+  for (const SourceFigure& figure : source.figures()) {
+    if (figure.name == name && figure.partition == partition) return figure.value;
+  }
+  return std::nullopt;
+}
+
+inline std::string topic_with(std::size_t messages, int partitions) {
+  const std::string topic = KafkaServer::shared().new_topic(partitions);
+  std::vector<KafkaServer::Record> records;
+  for (std::size_t i = 0; i < messages; ++i) {
+    records.push_back(
+        {.value = fmt::format("{{\"n\":{}}}", i), .partition = static_cast<int>(i) % partitions});
+  }
+  KafkaServer::shared().produce(topic, records);
+  return topic;
+}
+
+}  // namespace semel::conformance
