@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,6 +40,8 @@ using Value = std::variant<Null, std::int64_t, double, std::string, Blob, Decima
 struct Otherwise {
   Verdict verdict;
   bool duplicate = false;
+  // The version of the business row, where the message came too early for it.
+  std::optional<std::int64_t> early_for = {};
 };
 
 // A unique constraint named by table and columns, as `reservations(order_id)`.
@@ -88,7 +91,13 @@ class RowsRule {
 struct LockName {
   static constexpr std::size_t kSize = 16;
   std::array<unsigned char, kSize> bytes{};
-  bool operator==(const LockName&) const = default;
+  auto operator<=>(const LockName&) const = default;
+};
+
+// A business row, and the version of it that a message's change is based on.
+struct RowVersion {
+  LockName row;
+  std::int64_t version = 0;
 };
 
 struct RecordedStatement {
@@ -101,6 +110,8 @@ struct RecordedStatement {
   // Taken before the statement runs, waited for as a row is, and held until the transaction ends:
   // what a row lock does, for a row that may not be there. A store with one writer has it already.
   std::optional<LockName> lock = {};
+  // Messages about one row run in the order of these versions.
+  std::optional<RowVersion> version = {};
 };
 using StatementList = std::vector<RecordedStatement>;
 

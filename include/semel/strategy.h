@@ -8,6 +8,8 @@
 // (tests/chaos/crash_matrix_test.cc).
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <span>
 
 #include <semel/delivery.h>
@@ -21,6 +23,9 @@ class EndingSink {
   virtual ~EndingSink() = default;
   // Once, and only once, for each delivery of the batch; the reference is one of the batch's.
   virtual void ended(Delivery& delivery, Outcome outcome) noexcept = 0;
+  // The batch has waited so long for other transactions; nullopt: it has, and nobody knows how
+  // long. That time says nothing about its messages. Not after the last delivery has ended.
+  virtual void waited(std::optional<std::chrono::nanoseconds> time) noexcept { (void)time; }
 };
 
 class Strategy {

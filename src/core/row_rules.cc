@@ -67,10 +67,12 @@ class VersionRule final : public RowsRule {
     }
     if (*current > version_) return duplicate();
     if (*current == version_) return std::nullopt;
-    return coded(
+    Otherwise early = coded(
         retry(fmt::format("the message is based on version {}, and the row has version {} yet",
                           version_, *current)),
         reason::kVersionEarly);
+    early.early_for = *current;
+    return early;
   }
 
  private:

@@ -1,7 +1,10 @@
 // BatchSink: turns a batch's endings into settlements, as they come.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <semel/strategy.h>
@@ -31,6 +34,22 @@ class BatchSink final : public EndingSink {
     told_();
   }
 
+  void waited(std::optional<std::chrono::nanoseconds> time) noexcept override {
+    const system::MutexLock lock(mutex_);
+    if (!time) {
+      waited_.reset();
+    } else if (waited_) {
+      *waited_ += *time;
+    }
+  }
+  // What is left of `took` without the time for which the batch waited; nullopt: not known.
+  std::optional<std::chrono::nanoseconds> own_time(std::chrono::nanoseconds took) const
+      SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    if (!waited_) return std::nullopt;
+    return std::max(took - *waited_, std::chrono::nanoseconds{0});
+  }
+
   // Adds to `landings` what has ended since.
   void collect(std::vector<Landing>& landings) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
@@ -51,7 +70,9 @@ class BatchSink final : public EndingSink {
 
   const Make make_;
   const Told told_;
-  system::Mutex mutex_;
+  mutable system::Mutex mutex_;
+  std::optional<std::chrono::nanoseconds> waited_ SEMEL_GUARDED_BY(mutex_) =
+      std::chrono::nanoseconds{0};
   std::vector<Landing> landings_ SEMEL_GUARDED_BY(mutex_);
   std::vector<Landing> kept_ SEMEL_GUARDED_BY(mutex_);
 };

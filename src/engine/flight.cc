@@ -158,14 +158,14 @@ bool Flight::returned() {
 }
 
 bool Flight::ran(std::size_t messages, bool suspect, std::uint64_t trial,
-                 std::chrono::nanoseconds took) {
+                 std::optional<std::chrono::nanoseconds> took) {
   const system::MutexLock lock(mutex_);
   if (trial != 0) gate_->tried(trial);
   --batches_;
   if (suspect) {
     alone_ = false;
-  } else {
-    batch_size_.ran(messages, took);
+  } else if (took) {
+    batch_size_.ran(messages, *took);
   }
   call_workers();
   landed_.notify_all();

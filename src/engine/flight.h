@@ -98,9 +98,9 @@ class Flight {
   // receives.
   bool returned() SEMEL_EXCLUDES(mutex_);
   // A batch has ended whole; its landings were given before. True: worth waking who receives.
-  // `trial`: of the gate, where it was one.
-  bool ran(std::size_t messages, bool suspect, std::uint64_t trial, std::chrono::nanoseconds took)
-      SEMEL_EXCLUDES(mutex_);
+  // `trial`: of the gate, where it was one. `took`: what its own work took; nullopt: not known.
+  bool ran(std::size_t messages, bool suspect, std::uint64_t trial,
+           std::optional<std::chrono::nanoseconds> took) SEMEL_EXCLUDES(mutex_);
   // Frees keys and room. True: worth waking who receives.
   bool land(std::vector<Landing>& landings, TimePoint now) SEMEL_EXCLUDES(mutex_);
 

@@ -96,7 +96,8 @@ void RunningEngine::end_batch(Running& running) {
     ended = std::move(*at);
     running_.erase(at);
   }
-  if (flight_.ran(ended->batch.size(), ended->suspect, ended->trial, ended->took)) wake_receiver();
+  const auto took = ended->sink.own_time(ended->took);
+  if (flight_.ran(ended->batch.size(), ended->suspect, ended->trial, took)) wake_receiver();
 }
 
 void RunningEngine::process_suspect(Running& running) {

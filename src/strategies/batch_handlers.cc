@@ -197,8 +197,18 @@ bool BatchRun::note(const FlushReport& report) {
     const char* sql_class =
         slot.list.empty() || expects_rows(slot.list) ? "expect_rows" : "constraint";
     slot.missed = decide_miss(context_, one.otherwise, sql_class);
+    forgive_early(slot, one.otherwise);
   }
   return told;
+}
+
+void BatchRun::forgive_early(Slot& slot, const Otherwise& otherwise) {
+  if (options_.versions == nullptr || !otherwise.early_for) return;
+  const KeyId& key = slot.delivery->message.key().id;
+  const auto wait = options_.versions->forgive(key, *otherwise.early_for);
+  if (!wait) return;
+  slot.missed->counted = false;
+  slot.missed->after = *wait;
 }
 
 }  // namespace semel::strategies

@@ -47,6 +47,7 @@ class BatchRun {
   void send_waiting(UnitOfWork& unit);
   Went take_in(Result<FlushReport> report);
   bool note(const FlushReport& report);
+  void forgive_early(Slot& slot, const Otherwise& otherwise);
 
   static bool doubt_came_true(const Slot& slot, const Claim& claim);
   Ending ending_of(const Slot& slot, const Claim& claim) const;

@@ -10,7 +10,8 @@ namespace semel::strategies {
 
 std::unique_ptr<Strategy> make_natural(Context context);
 std::unique_ptr<Strategy> make_query(Context context);
-std::unique_ptr<Strategy> make_row_guarded(Context context);  // pessimistic_lock, optimistic_lock
+std::unique_ptr<Strategy> make_pessimistic_lock(Context context);
+std::unique_ptr<Strategy> make_optimistic_lock(Context context);
 std::unique_ptr<Strategy> make_dedup_table(Context context);
 std::unique_ptr<Strategy> make_inbox(Context context);
 std::unique_ptr<Strategy> make_state_machine(Context context);

@@ -6,6 +6,8 @@
 #include <string>
 #include <variant>
 
+#include "strategies/row_versions.h"
+
 namespace semel::strategies {
 namespace {
 
@@ -59,6 +61,10 @@ std::weak_ordering order_of(const StatementList& one, const StatementList& other
       });
 }
 
+const RowVersion* version_of(const StatementList& list) noexcept {
+  return !list.empty() && list.front().version ? &*list.front().version : nullptr;
+}
+
 }  // namespace
 
 void LockOrder::sort(std::vector<std::size_t>& places,
@@ -79,6 +85,7 @@ void LockOrder::sort(std::vector<std::size_t>& places,
     }
     return order_of(one, other) < 0;
   });
+  sort_by_version(places, [&](std::size_t place) { return version_of(*lists[place]); });
 }
 
 void LockOrder::learn(const std::vector<std::size_t>& places,

@@ -20,7 +20,8 @@ namespace semel::strategies {
 // rows stand in the same order for all. Any thread.
 class LockOrder {
  public:
-  // Sorts `places`, whose lists are `lists` by place. What is alike keeps its order.
+  // Sorts `places`, whose lists are `lists` by place. What is alike keeps its order, and messages
+  // about one row's versions stand in the order of these, whatever else they lock.
   void sort(std::vector<std::size_t>& places, std::span<const StatementList* const> lists);
 
  private:

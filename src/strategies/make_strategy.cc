@@ -12,8 +12,9 @@ std::unique_ptr<Strategy> make_strategy(core::StrategyKind kind, Context context
     case core::StrategyKind::kQuery:
       return make_query(std::move(context));
     case core::StrategyKind::kPessimisticLock:
+      return make_pessimistic_lock(std::move(context));
     case core::StrategyKind::kOptimisticLock:
-      return make_row_guarded(std::move(context));
+      return make_optimistic_lock(std::move(context));
     case core::StrategyKind::kDedupTable:
       return make_dedup_table(std::move(context));
     case core::StrategyKind::kInbox:

@@ -19,6 +19,7 @@
 
 #include "strategies/endings.h"
 #include "strategies/lock_order.h"
+#include "strategies/row_versions.h"
 #include "strategies/strategies.h"
 
 namespace semel::strategies {
@@ -54,6 +55,9 @@ struct PipelineOptions {
   bool always_rerun = false;
   // Of work in two: the call was made, and must not be made again for the sake of a drain.
   bool second_part = false;
+  // Says whether a message that is early for its row's version has had a try; borrowed, may be
+  // null.
+  RowVersions* versions = nullptr;
 };
 
 // What a run came to beside its endings.

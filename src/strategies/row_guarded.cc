@@ -3,10 +3,15 @@
 // what makes a message a duplicate or too early, is the context's row guard; all else is as in
 // dedup_table.
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <variant>
 
+#include "strategies/decision.h"
+#include "strategies/entries.h"
 #include "strategies/kinds.h"
+#include "strategies/pipeline.h"
+#include "strategies/row_versions.h"
 
 namespace semel::strategies {
 
@@ -37,10 +42,92 @@ Context with_guard(Context context) {
   return context;
 }
 
+// A guard only records.
+struct NoQueries final : Transaction::Queries {
+  Rows query(const RecordedStatement&, StatementList&) override { throw BatchBroken{}; }
+};
+
+class OptimisticLock final : public Strategy {
+ public:
+  explicit OptimisticLock(Context context)
+      : guard_(context.row_guard),
+        context_(with_guard(std::move(context))),
+        versions_(*context_.environment->clock, context_.retry.first, context_.retry.longest),
+        pipeline_(context_, PipelineOptions{.versions = &versions_}) {}
+
+  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+    std::vector<Item> items;
+    items.reserve(batch.size());
+    for (Delivery& delivery : batch) items.push_back({&delivery, version_of(delivery.message)});
+    sort_by_version(items, [](const Item& item) -> const RowVersion* {
+      return item.version ? &*item.version : nullptr;
+    });
+    std::vector<Delivery*> deliveries;
+    std::vector<VersionedMessage> messages;
+    for (const Item& item : items) {
+      deliveries.push_back(item.delivery);
+      if (!item.version) continue;
+      messages.push_back({item.delivery->message.key().id, *item.version});
+    }
+    const auto asked = context_.environment->clock->now();
+    const RowVersions::Turn turn = versions_.take_turn(messages);
+    sink.waited(context_.environment->clock->now() - asked);
+    NotingSink noting(versions_, sink);
+    ClaimEntry entry;
+    pipeline_.run(deliveries, entry, noting);
+  }
+
+ private:
+  struct Item {
+    Delivery* delivery;
+    std::optional<RowVersion> version;
+  };
+  class NotingSink final : public EndingSink {
+   public:
+    NotingSink(RowVersions& versions, EndingSink& sink) : versions_(versions), sink_(sink) {}
+    void ended(Delivery& delivery, Outcome outcome) noexcept override {
+      versions_.ended(delivery.message.key().id, outcome);
+      sink_.ended(delivery, std::move(outcome));
+    }
+    void waited(std::optional<std::chrono::nanoseconds> time) noexcept override {
+      sink_.waited(time);
+    }
+
+   private:
+    RowVersions& versions_;
+    EndingSink& sink_;
+  };
+
+  // None for a message that its handler will refuse, with a reason.
+  std::optional<RowVersion> version_of(const Message& message) const noexcept {
+    try {
+      NoQueries none;
+      Transaction transaction(none, Attempt{});
+      guard_(message, transaction);
+      const StatementList& list = transaction.recorded();
+      return list.empty() ? std::nullopt : list.front().version;
+    } catch (...) {
+      return std::nullopt;
+    }
+  }
+
+  const std::function<void(const Message&, Transaction&)> guard_;
+  const Context context_;
+  RowVersions versions_;
+  Pipeline pipeline_;
+};
+
 }  // namespace
 
-std::unique_ptr<Strategy> make_row_guarded(Context context) {
+std::unique_ptr<Strategy> make_pessimistic_lock(Context context) {
   return make_dedup_table(with_guard(std::move(context)));
+}
+
+std::unique_ptr<Strategy> make_optimistic_lock(Context context) {
+  const bool guarded =
+      context.row_guard != nullptr && std::holds_alternative<TransactionalHandler>(context.handler);
+  if (!guarded) return make_dedup_table(std::move(context));
+  return std::make_unique<OptimisticLock>(std::move(context));
 }
 
 }  // namespace semel::strategies

@@ -95,7 +95,9 @@ Result<RowGuard> make_version_guard(const core::VersionSpec& spec, core::RowLock
         const std::int64_t version = version_of(from, message);
         // Its verdict is the same always: it only records.
         (void)record(message, transaction);
-        transaction.recorded().back().rule = core::version_rule(version, missing);
+        RecordedStatement& recorded = transaction.recorded().back();
+        recorded.rule = core::version_rule(version, missing);
+        recorded.version = RowVersion{name_of(recorded), version};
         transaction.judge_first_write(table, written);
       });
 }

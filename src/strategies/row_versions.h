@@ -1,0 +1,126 @@
+// RowVersions: what a process knows of the versions that its messages are based on
+// (optimistic_lock).
+//
+// A message is early where its business row still has an older version. That is no failure of the
+// message while a message that raises the version is in hand, or waits for its next try.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/key.h>
+#include <semel/outcome.h>
+#include <semel/statement.h>
+
+#include "system/mutex.h"
+
+namespace semel::strategies {
+
+// A message, by its key, and the version that it is based on.
+struct VersionedMessage {
+  KeyId key;
+  RowVersion based_on;
+};
+
+// Thread-safe.
+class RowVersions {
+ public:
+  // `grace`: how long a row may keep its version before an early message's tries count.
+  // `longest_wait`: between two tries that do not, at most. `clock` is borrowed.
+  RowVersions(Clock& clock, std::chrono::milliseconds grace, std::chrono::milliseconds longest_wait)
+      : clock_(clock), grace_(grace), longest_wait_(longest_wait) {}
+
+  // A batch's turn with the rows of its messages. Its end lets the next batch go on.
+  class [[nodiscard]] Turn {
+   public:
+    Turn(RowVersions& versions, std::uint64_t ticket, std::vector<LockName> rows)
+        : versions_(versions), ticket_(ticket), rows_(std::move(rows)) {}
+    ~Turn() { versions_.end_turn(ticket_, rows_); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    RowVersions& versions_;
+    const std::uint64_t ticket_;
+    const std::vector<LockName> rows_;
+  };
+
+  // Waits for the batches that came before with one of these rows: two batches about one row run
+  // one after the other, so that the versions of the second are not early.
+  Turn take_turn(std::span<const VersionedMessage> messages) SEMEL_EXCLUDES(mutex_);
+
+  // The message of this key is early for a row that has `version`. Returns how long to wait before
+  // the next try where this one does not count: the row got that version within the grace, or
+  // another message that may raise it is not settled yet. What this process has not seen before
+  // counts as got now.
+  std::optional<std::chrono::milliseconds> forgive(const KeyId& key, std::int64_t version)
+      SEMEL_EXCLUDES(mutex_);
+
+  // How a message of a turn ended.
+  void ended(const KeyId& key, const Outcome& outcome) SEMEL_EXCLUDES(mutex_);
+
+  // Batches that wait for their turn, and messages that are remembered.
+  std::size_t waiting() const SEMEL_EXCLUDES(mutex_);
+  std::size_t known() const SEMEL_EXCLUDES(mutex_);
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  struct Known {
+    RowVersion based_on;
+    bool early = false;               // at its last try
+    std::optional<std::int64_t> met;  // the row's version then
+    TimePoint since;                  // when it was first met
+    int waits = 0;                    // since then
+    TimePoint until = TimePoint::max();
+  };
+  struct Row {
+    std::deque<std::uint64_t> tickets;                  // the first has its turn
+    std::set<std::pair<std::int64_t, KeyId>> messages;  // by version
+  };
+
+  void end_turn(std::uint64_t ticket, const std::vector<LockName>& rows) SEMEL_EXCLUDES(mutex_);
+  void remember(const VersionedMessage& message) SEMEL_REQUIRES(mutex_);
+  bool predecessor_waits(const Known& known, std::int64_t version) SEMEL_REQUIRES(mutex_);
+  void forget(std::map<KeyId, Known>::iterator known) SEMEL_REQUIRES(mutex_);
+  void forget_expired() SEMEL_REQUIRES(mutex_);
+
+  Clock& clock_;
+  const std::chrono::milliseconds grace_;
+  const std::chrono::milliseconds longest_wait_;
+  mutable system::Mutex mutex_;
+  system::CondVar turned_;
+  std::uint64_t next_ticket_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::size_t waiting_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::map<LockName, Row> rows_ SEMEL_GUARDED_BY(mutex_);
+  std::map<KeyId, Known> known_ SEMEL_GUARDED_BY(mutex_);
+};
+
+// Items about one row keep their places as a group, and stand there in the order of their versions.
+// `version_of` returns a pointer to an item's RowVersion, or null.
+template <class Item, class VersionOf>
+void sort_by_version(std::vector<Item>& items, VersionOf version_of) {
+  std::map<LockName, std::vector<std::size_t>> rows;
+  for (std::size_t at = 0; at < items.size(); ++at) {
+    if (const RowVersion* const version = version_of(items[at])) rows[version->row].push_back(at);
+  }
+  for (const auto& [row, places] : rows) {
+    if (places.size() < 2) continue;
+    std::vector<Item> group;
+    for (const std::size_t at : places) group.push_back(items[at]);
+    std::ranges::stable_sort(group, {},
+                             [&](const Item& item) { return version_of(item)->version; });
+    for (std::size_t i = 0; i < places.size(); ++i) items[places[i]] = group[i];
+  }
+}
+
+}  // namespace semel::strategies

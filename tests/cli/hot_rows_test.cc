@@ -1,0 +1,98 @@
+// Messages that change the same few rows, on a database server: they end, each once, and none is
+// given up because of another.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/cli/server_scene.h"
+
+namespace semel::test {
+namespace {
+
+constexpr int kMessages = 1'000;
+constexpr int kAccounts = 10;
+constexpr int kBills = 25;
+
+class HotRows : public ::testing::TestWithParam<ServerKind> {};
+
+// The account is chosen by a step that shares no factor with the number of bills.
+std::string versions_in_order() {
+  std::string lines;
+  for (int i = 0; i < kMessages; ++i) {
+    lines += fmt::format("{{\"id\":\"m{}\",\"bill\":{},\"version\":{},\"account\":{}}}\n", i,
+                         i % kBills, i / kBills, 1 + i * 7 % kAccounts);
+  }
+  return lines;
+}
+
+// An early version that counts as a try is a dead letter at once.
+constexpr const char* kVersionedBill =
+    "    key: { from: [json:/id] }\n"
+    "    source: { queue: {} }\n"
+    "    strategy: optimistic_lock\n"
+    "    version:\n"
+    "      from: json:/version\n"
+    "      current: SELECT version FROM bill WHERE id = :bill\n"
+    "    retry: { attempts: 1 }\n"
+    "    handler:\n"
+    "      sql:\n"
+    "        params: { bill: json:/bill, version: json:/version, account: json:/account }\n"
+    "        statements:\n"
+    "          - UPDATE bill SET version = version + 1 WHERE id = :bill AND version = :version\n"
+    "          - UPDATE account SET balance = balance + 1 WHERE id = :account\n";
+
+class VersionedRows : public HotRows {
+ protected:
+  VersionedRows() {
+    std::string bills;
+    for (int id = 0; id < kBills; ++id) bills += fmt::format("{}({}, 0)", id == 0 ? "" : ",", id);
+    scene_.sql(
+        "CREATE TABLE bill(id integer PRIMARY KEY, version bigint NOT NULL);"
+        "INSERT INTO bill VALUES " +
+        bills);
+    const Ran sent =
+        scene_.semel({"send", "payments", "-", "-o", "json"}, {.input = versions_in_order()});
+    EXPECT_EQ(json_at(sent.out, "/sent"), std::to_string(kMessages)) << sent.err;
+  }
+  void expect_each_done() const {
+    EXPECT_EQ(scene_.sum(), kMessages);
+    EXPECT_EQ(scene_.number("SELECT sum(version) FROM bill"), kMessages);
+    EXPECT_EQ(json_at(scene_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+  }
+
+  const ServerScene scene_{GetParam(), kVersionedBill};
+};
+
+TEST_P(VersionedRows, OfOneWorkerComeInTheirOrder) {
+  const Ran ran =
+      scene_.semel({"run", "--once", "-o", "json", "--set", "consumers[0].concurrency=1"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/outcomes/retry"), "0") << ran.out;
+  expect_each_done();
+}
+
+TEST_P(VersionedRows, OfManyWorkersWaitForEachOther) {
+  const Ran ran = scene_.semel({"run", "--once", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  expect_each_done();
+}
+
+TEST_P(VersionedRows, OfTwoProcessesWaitForEachOther) {
+  // Neither knows what the other one has in hand: only that the rows move.
+  const std::string attempts = "consumers[0].retry.attempts=8";
+  Program other({"run", scene_.config(), "-q", "--set", attempts});
+  const Ran ran = scene_.semel({"run", "--once", "-q", "--set", attempts});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(comes_true([&] { return scene_.sum() == kMessages; }));
+  other.signal(SIGTERM);
+  EXPECT_EQ(other.wait().code, 0);
+  expect_each_done();
+}
+
+const auto kKinds = ::testing::ValuesIn(server_kinds());
+constexpr auto name_of = [](const auto& info) { return name_of_kind(info.param); };
+INSTANTIATE_TEST_SUITE_P(Server, VersionedRows, kKinds, name_of);
+
+}  // namespace
+}  // namespace semel::test
