@@ -31,6 +31,15 @@ struct UnitOptions {
   std::chrono::milliseconds patience{5'000};
   bool inbox = false;        // finish will keep every message in the inbox table
   bool want_result = false;  // as ClaimOptions::want_result
+  // Transactions of one group are known to each other: while one that is `alone` runs, no other of
+  // its group does, in any process. Where a store has no lock that can be shared, that holds for
+  // those that are `alone` too; where it has none, for nobody. kBlocked from claim or confirm:
+  // another one does not end.
+  std::optional<LockName> group = {};
+  bool alone = false;
+  // How long a statement waits for what another transaction has locked, before kBlocked; nullopt:
+  // as long as claim. A store that finds deadlocks at once ignores it.
+  std::optional<std::chrono::milliseconds> row_patience = {};
   // Only query is called: no claim, no write, no commit. It waits for nobody, and nobody for it.
   bool only_looks = false;
 };

@@ -50,7 +50,7 @@ Ran BatchRun::run() {
         options_.second_part ? Keeper::Handlers::kSecondPart : Keeper::Handlers::kInTransaction);
   }
   while (first_ < slots_.size()) {
-    switch (transact()) {
+    switch (transact_in_turn()) {
       case Went::kWell:
         break;
       case Went::kUndone:
@@ -79,6 +79,7 @@ BatchRun::Went BatchRun::transact() {
   options.savepoints = marks_;
   options.inbox = options_.inbox;
   options.want_result = context_.claim.want_result;
+  choose_company(options);
   auto begun = context_.store->facets().transactional->begin(options);
   if (!begun) return fail(std::move(begun.error()), true);
   std::unique_ptr<UnitOfWork> unit = *std::move(begun);
@@ -256,6 +257,7 @@ void BatchRun::look_again(Slot& slot) {
 }
 
 void BatchRun::end_window() {
+  leave_window();
   for (Slot& slot : window_) {
     if (slot.lost) look_again(slot);
     sink_.ended(*slot.delivery, std::move(slot.outcome));
@@ -272,6 +274,7 @@ void BatchRun::after_undone() {
 }
 
 void BatchRun::after_error() {
+  if (goes_alone()) return;
   const std::size_t count = window_.size();
   switch (error_.kind) {
     case ErrorKind::kRejected:
@@ -304,6 +307,7 @@ void BatchRun::after_error() {
 }
 
 void BatchRun::give_back(std::size_t count) {
+  leave_window();
   const bool busy = error_.kind == ErrorKind::kBlocked && !at_begin_ && count == 1;
   bool doubtful = false;
   for (std::size_t i = 0; i < count; ++i) {

@@ -1,6 +1,7 @@
 // BatchRun: one batch through as many transactions as it takes.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -56,6 +57,13 @@ class BatchRun {
   void look_again(Slot& slot);
   void note_doubt();
 
+  // Beside the consumer's other transactions.
+  Went transact_in_turn();
+  bool in_turn() const;
+  void choose_company(UnitOptions& options) const;
+  bool goes_alone();
+  void leave_window();
+
   // What follows a transaction that did not go well.
   void after_undone();
   void after_error();
@@ -79,6 +87,11 @@ class BatchRun {
   int undone_ = 0;  // transactions, by an error of one message
   int tries_ = 0;   // transactions of this window that the store failed
   Backoff backoff_;
+  TransactionLimit::Place* place_ = nullptr;  // of the transaction that runs
+  bool was_alone_ = false;                    // the last transaction
+  bool conflicted_ = false;                   // this window has, with the consumer's others
+  bool stranger_ = false;                     // has what the batch needs
+  std::chrono::nanoseconds waited_{0};        // and not told yet
   Error error_;
   bool at_begin_ = false;
   Ran ran_;

@@ -1,8 +1,21 @@
 #include "strategies/pipeline.h"
 
+#include "base/digest.h"
 #include "strategies/batch_run.h"
 
 namespace semel::strategies {
+
+namespace {
+
+LockName group_of(std::string_view consumer) {
+  const BytesView parts[] = {consumer};
+  return {digest::shortened(digest::sha256_parts("semel.group", parts))};
+}
+
+}  // namespace
+
+Pipeline::Pipeline(const Context& context, PipelineOptions options)
+    : context_(context), options_(options), habits_(group_of(context.consumer)) {}
 
 Ran Pipeline::run(std::span<Delivery* const> batch, Entry& entry, EndingSink& sink) {
   if (batch.empty()) return {};

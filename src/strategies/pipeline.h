@@ -21,6 +21,7 @@
 #include "strategies/lock_order.h"
 #include "strategies/row_versions.h"
 #include "strategies/strategies.h"
+#include "strategies/transaction_limit.h"
 
 namespace semel::strategies {
 
@@ -68,7 +69,10 @@ struct Ran {
 
 // What the batches of a pipeline tell those that come. Any thread.
 struct Habits {
+  explicit Habits(LockName the_group) : group(the_group) {}
+  const LockName group;  // of the consumer's transactions, in whichever process
   LockOrder lock_order;
+  TransactionLimit limit;
   // Batches that go step by step, for one before them broke where nothing told who had broken it.
   std::atomic<int> careful{0};
 };
@@ -76,8 +80,7 @@ struct Habits {
 class Pipeline {
  public:
   // `context` is borrowed; its store is transactional and its handler too.
-  Pipeline(const Context& context, PipelineOptions options)
-      : context_(context), options_(options) {}
+  Pipeline(const Context& context, PipelineOptions options);
 
   // Ends every delivery of `batch` at `sink`. Several threads may call it.
   Ran run(std::span<Delivery* const> batch, Entry& entry, EndingSink& sink);

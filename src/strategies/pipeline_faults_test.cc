@@ -181,17 +181,26 @@ TEST_F(PlainFaultsTest, ABlockedKeyAloneIsBusyWhereOthersMayWrite) {
   EXPECT_EQ(sink.count(Kind::kBusy), 2U);
 }
 
-TEST_F(PlainFaultsTest, ATransactionThatMetAnotherComesAgainSmaller) {
+TEST_F(PlainFaultsTest, ATransactionThatMetAnotherComesAgainAloneAndThenSmaller) {
   faults_.fail(StoreCall::kUnitFlush, 1, ErrorKind::kRetryTransaction, When::kBefore);
+  faults_.fail(StoreCall::kUnitFlush, 2, ErrorKind::kRetryTransaction, When::kBefore);
   EXPECT_EQ(process(StrategyKind::kDedupTable, keys(16)).count(Kind::kDone), 16U);
-  ASSERT_GT(store_.claimed_count.size(), 1U);
+  ASSERT_GT(store_.claimed_count.size(), 2U);
   EXPECT_EQ(store_.claimed_count[0], 16U);
-  EXPECT_EQ(store_.claimed_count[1], 8U);
+  EXPECT_EQ(store_.claimed_count[1], 16U);
+  EXPECT_EQ(store_.claimed_count[2], 8U);
+}
+
+TEST_F(PlainFaultsTest, ATransactionThatWaitsForAStrangersRowComesAgainSmallerUntilOneIsBusy) {
+  faults_.fail_always(StoreCall::kUnitFlush, ErrorKind::kBlocked, When::kBefore);
+  const auto sink = process(StrategyKind::kDedupTable, keys(4));
+  EXPECT_EQ(sink.count(Kind::kBusy), 4U);
+  EXPECT_EQ(store_.claimed_count, std::vector<std::size_t>({4, 4, 2, 1, 1, 1, 1}));
 }
 
 TEST_F(PlainFaultsTest,
        ATransactionThatMeetsOthersAllTheTimeIsMadeAsSmallAsCanBeBeforeItIsGivenBack) {
-  // From 16 to one, and five times more.
+  // Twice as 16, from there to one, and four times more.
   for (std::size_t n = 1; n < 10; ++n) {
     faults_.fail(StoreCall::kUnitFlush, n, ErrorKind::kRetryTransaction, When::kBefore);
   }

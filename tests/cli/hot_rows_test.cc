@@ -13,6 +13,8 @@ namespace {
 constexpr int kMessages = 1'000;
 constexpr int kAccounts = 10;
 constexpr int kBills = 25;
+// As many as run at a time where the config does not say.
+constexpr int kWorkers = 8;
 
 class HotRows : public ::testing::TestWithParam<ServerKind> {};
 
@@ -90,9 +92,59 @@ TEST_P(VersionedRows, OfTwoProcessesWaitForEachOther) {
   expect_each_done();
 }
 
+constexpr const char* kTransfer =
+    "    key: { from: [json:/id] }\n"
+    "    source: { queue: {} }\n"
+    "    handler:\n"
+    "      sql:\n"
+    "        params: { from: json:/from, to: json:/to }\n"
+    "        statements:\n"
+    "          - UPDATE account SET balance = balance - 1 WHERE id = :from\n"
+    "          - UPDATE account SET balance = balance + 3 WHERE id = :to\n";
+
+class Transfers : public HotRows {
+ protected:
+  Transfers() {
+    std::string lines;
+    for (int i = 0; i < kMessages; ++i) {
+      const int from = i * 7 % kAccounts;
+      const int to = (from + 1 + i / 3 % (kAccounts - 1)) % kAccounts;
+      lines += fmt::format("{{\"id\":\"m{}\",\"from\":{},\"to\":{}}}\n", i, 1 + from, 1 + to);
+    }
+    const Ran sent = scene_.semel({"send", "payments", "-", "-o", "json"}, {.input = lines});
+    EXPECT_EQ(json_at(sent.out, "/sent"), std::to_string(kMessages)) << sent.err;
+  }
+  // Those that PostgreSQL has found, each after a second; the others find them at once.
+  std::int64_t deadlocks() const {
+    if (GetParam().store != kPostgres.store) return 0;
+    return scene_.number(
+        "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()");
+  }
+
+  const ServerScene scene_{GetParam(), kTransfer};
+};
+
+TEST_P(Transfers, MakeNoStormOfDeadlocks) {
+  const Ran ran = scene_.semel({"run", "--once", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(scene_.sum(), 2 * kMessages);
+  EXPECT_LE(deadlocks(), kWorkers) << "after the first they run one at a time";
+}
+
+TEST_P(Transfers, OfTwoProcessesMakeNone) {
+  Program other({"run", scene_.config(), "-q"});
+  const Ran ran = scene_.semel({"run", "--once", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(comes_true([&] { return scene_.sum() == 2 * kMessages; }));
+  other.signal(SIGTERM);
+  EXPECT_EQ(other.wait().code, 0);
+  EXPECT_LE(deadlocks(), 2 * kWorkers);
+}
+
 const auto kKinds = ::testing::ValuesIn(server_kinds());
 constexpr auto name_of = [](const auto& info) { return name_of_kind(info.param); };
 INSTANTIATE_TEST_SUITE_P(Server, VersionedRows, kKinds, name_of);
+INSTANTIATE_TEST_SUITE_P(Server, Transfers, kKinds, name_of);
 
 }  // namespace
 }  // namespace semel::test

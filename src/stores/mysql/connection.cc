@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
+#include "base/digest.h"
 #include "stores/mysql/literal.h"
+#include "stores/mysql/presence.h"
 
 namespace semel::mysql {
 namespace {
@@ -15,6 +18,13 @@ using std::chrono::milliseconds;
 // The server counts in seconds; less than one would be none.
 std::int64_t seconds_of(milliseconds patience) {
   return std::max<std::int64_t>(std::chrono::ceil<std::chrono::seconds>(patience).count(), 1);
+}
+
+// Short: the server limits the length of a lock's name.
+std::string group_lock(const LockName& group) {
+  constexpr std::size_t kBytes = 8;
+  const BytesView name = digest::view(std::span(group.bytes).first(kBytes));
+  return lock_name("g", fmt::format("'{}'", digest::hex(name)));
 }
 
 }  // namespace
@@ -124,6 +134,25 @@ void Connection::begin_inside() {
 void Connection::begin_look() {
   open_ = true;
   queue("START TRANSACTION READ ONLY");
+}
+
+void Connection::lock_group(const LockName& group) {
+  constexpr int kSeconds = 1;
+  sql::Answer taken = ask(fmt::format("SELECT GET_LOCK({}, {})", group_lock(group), kSeconds));
+  if (taken.next() && taken.integer(0) == 1) return;
+  sql::fail({ErrorKind::kBlocked,
+             "R206",
+             "another process has a transaction of the consumer that does not end",
+             {}},
+            1);
+}
+
+void Connection::free_group(const LockName& group) noexcept {
+  try {
+    ask(fmt::format("SELECT RELEASE_LOCK({})", group_lock(group)));
+  } catch (...) {
+    // The wire knows that it is not whole.
+  }
 }
 
 void Connection::commit() { commit_all(); }

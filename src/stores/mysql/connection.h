@@ -47,6 +47,10 @@ class Connection final : public sql::Session {
 
   // A transaction that may only look.
   void begin_look();
+  // Outside of transactions. Throws kBlocked where another session has the group's lock for long.
+  void lock_group(const LockName& group);
+  // At the latest it is free once the session ends.
+  void free_group(const LockName& group) noexcept;
   // Queues what draws a number; its answer has it. Each number stands for kNumbers, which follow
   // it times kNumbers.
   static constexpr std::int64_t kNumbers = 1 << 16;

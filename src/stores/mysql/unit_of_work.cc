@@ -20,6 +20,9 @@ class UnitWork final : public sql::UnitWork {
         claims_(connection_, core.place.clock, core.trend) {
     if (connection_.borrowed()) connection_.need_transaction();
   }
+  ~UnitWork() override {
+    if (alone_) connection_.free_group(*options_.group);
+  }
 
   sql::Session& session() override { return connection_; }
   sql::HandlerWire& wire() override { return wire_; }
@@ -30,16 +33,25 @@ class UnitWork final : public sql::UnitWork {
   }
 
   std::vector<Claim> claim(std::span<const Message* const> messages) override {
+    go_alone();
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
     return claims_.claim(messages, options_, core_.generations.active(connection_, consumer));
   }
 
   std::vector<Applied> confirm(std::span<const Lease> leases) override {
+    go_alone();
     connection_.begin(options_.patience);
     return sql::applied(leases, RecordBatch(connection_, core_.place.clock).lock_held(leases));
   }
 
  private:
+  // Its locks know no sharing: those of its group that do not go alone themselves are not kept out.
+  void go_alone() {
+    if (!options_.alone || !options_.group || connection_.borrowed()) return;
+    connection_.lock_group(*options_.group);
+    alone_ = true;
+  }
+
   Core& core_;
   const UnitOptions options_;
   sql::Lent lent_;
@@ -47,6 +59,7 @@ class UnitWork final : public sql::UnitWork {
   ManyRecords records_;
   HandlerWire wire_;
   UnitClaims claims_;
+  bool alone_ = false;
 };
 
 class LookWork final : public sql::LookWork {

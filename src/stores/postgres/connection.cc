@@ -123,6 +123,8 @@ SessionTexts::SessionTexts(const Dialect& dialect, const std::string& clock)
       commit("COMMIT"),
       roll_back("ROLLBACK"),
       patience("SELECT set_config('lock_timeout', $1::text, true)"),
+      share_group("SELECT pg_catalog.pg_advisory_xact_lock_shared($1)"),
+      lock_group("SELECT pg_catalog.pg_advisory_xact_lock($1)"),
       mark("SAVEPOINT semel_unit"),
       release("RELEASE SAVEPOINT semel_unit"),
       back_to_mark("ROLLBACK TO SAVEPOINT semel_unit"),
@@ -219,12 +221,26 @@ void Connection::begin(milliseconds patience) {
   mark_ = borrowed() && PQtransactionStatus(pipe_.connection()) != PQTRANS_IDLE;
   pipe_.send(mark_ ? texts_.mark : texts_.begin, {});
   // How long its owner waits for locks is its owner's to say.
-  if (!borrowed() && patience != usual_patience_) {
-    WireParams params;
-    params.add_kept_literal(std::to_string(std::max<std::int64_t>(patience.count(), 1)));
-    pipe_.send(texts_.patience, params);
-  }
+  if (!borrowed() && patience != usual_patience_) wait_for_locks(patience);
   open_ = true;
+}
+
+void Connection::wait_for_locks(milliseconds patience) {
+  WireParams params;
+  params.add_kept_literal(std::to_string(std::max<std::int64_t>(patience.count(), 1)));
+  pipe_.send(texts_.patience, params);
+}
+
+void Connection::share_group(const LockName& group) {
+  WireParams params;
+  params.add_integer(number_of(group));
+  pipe_.send(texts_.share_group, params);
+}
+
+void Connection::lock_group(const LockName& group) {
+  WireParams params;
+  params.add_integer(number_of(group));
+  pipe_.send(texts_.lock_group, params);
 }
 
 void Connection::begin_look() {

@@ -26,7 +26,7 @@ struct Place {
 struct SessionTexts {
   SessionTexts(const Dialect& dialect, const std::string& clock);
 
-  std::string begin, begin_look, commit, roll_back, patience;
+  std::string begin, begin_look, commit, roll_back, patience, share_group, lock_group;
   std::string mark, release, back_to_mark;
   sql::Text now;
   std::string numbers[4];  // by Counter
@@ -68,6 +68,12 @@ class Connection final : public sql::Session {
 
   // A transaction that may only look.
   void begin_look();
+  // Until the transaction ends. Not on a borrowed connection, whose owner says it.
+  void wait_for_locks(std::chrono::milliseconds patience);
+  // Both keep the other out until the transaction ends, and are queued. kBlocked: the patience is
+  // over.
+  void share_group(const LockName& group);
+  void lock_group(const LockName& group);
 
   bool borrowed() const noexcept override { return !pipe_.owned(); }
   Pipe& pipe() noexcept { return pipe_; }

@@ -93,6 +93,12 @@ std::string literal_of(const Decimal& number) {
 
 }  // namespace
 
+std::int64_t number_of(const LockName& name) noexcept {
+  std::uint64_t number = 0;
+  for (std::size_t at = 0; at < sizeof number; ++at) number = number << 8U | name.bytes[at];
+  return static_cast<std::int64_t>(number);
+}
+
 const HandlerTexts::Known& HandlerTexts::known(const Statement& statement) {
   if (last_ != nullptr && last_->first == statement.sql) return last_->second;
   const auto [at, anew] = texts_.try_emplace(statement.sql);
@@ -189,11 +195,8 @@ void HandlerWire::send(sql::Mark mark) {
 
 void HandlerWire::send(const LockName& name) {
   static const std::string text = "SELECT pg_catalog.pg_advisory_xact_lock($1)";
-  // Half of it: two names that are one here wait for each other, and no more.
-  std::uint64_t number = 0;
-  for (std::size_t at = 0; at < sizeof number; ++at) number = number << 8U | name.bytes[at];
   WireParams params;
-  params.add_integer(static_cast<std::int64_t>(number));
+  params.add_integer(number_of(name));
   pipe_.send(text, params);
   sent_.push_back({nullptr, false, true});
 }

@@ -47,6 +47,10 @@ std::variant<sql::Ran, sql::Broke> judge(const PGresult* result, const RecordedS
 std::optional<sql::Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
                                bool text_rows);
 
+// As PostgreSQL's advisory locks are named: half of it. Two names that are one there wait for each
+// other, and no more.
+std::int64_t number_of(const LockName& name) noexcept;
+
 Rows rows_of(const PGresult* result);
 // Throws Failure where it is no COMMIT that went well: the server ends a transaction that has
 // failed without a word of error.

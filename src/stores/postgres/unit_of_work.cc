@@ -1,3 +1,4 @@
+#include <chrono>
 #include <utility>
 
 #include "stores/postgres/core.h"
@@ -6,6 +7,9 @@
 
 namespace semel::postgres {
 namespace {
+
+// For the transactions of a group to end.
+constexpr std::chrono::milliseconds kGroupPatience{1'000};
 
 class UnitWork final : public sql::UnitWork {
  public:
@@ -29,26 +33,50 @@ class UnitWork final : public sql::UnitWork {
 
   std::vector<Claim> claim(std::span<const Message* const> messages) override {
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
-    return claim_patiently(core_.generations.active(connection_, consumer), messages);
+    auto claims = claim_patiently(core_.generations.active(connection_, consumer), messages);
+    limit_row_waits();
+    return claims;
   }
 
   std::vector<Applied> confirm(std::span<const Lease> leases) override {
-    connection_.begin(options_.patience);
-    return sql::applied(leases, held_by(connection_, core_.batch_texts.confirm, leases));
+    begin(options_.patience);
+    auto applied = sql::applied(leases, held_by(connection_, core_.batch_texts.confirm, leases));
+    limit_row_waits();
+    return applied;
   }
 
  private:
+  // The group's lock comes first, so that who waits for it has locked nothing.
+  void begin(std::chrono::milliseconds patience) {
+    if (!options_.group || connection_.borrowed()) return connection_.begin(patience);
+    connection_.begin(options_.alone ? kGroupPatience : options_.patience);
+    if (options_.alone) {
+      connection_.lock_group(*options_.group);
+    } else {
+      connection_.share_group(*options_.group);
+    }
+    if (!options_.alone && patience == options_.patience) return;
+    connection_.settle();
+    connection_.wait_for_locks(patience);
+  }
+
+  void limit_row_waits() {
+    if (options_.row_patience && !connection_.borrowed()) {
+      connection_.wait_for_locks(*options_.row_patience);
+    }
+  }
+
   // A key that another transaction holds for longer than the patience is busy, and it alone.
   std::vector<Claim> claim_patiently(const Generations::Active& active,
                                      std::span<const Message* const> messages) {
-    connection_.begin(options_.patience);
+    begin(options_.patience);
     try {
       return claims_.claim(connection_, active, messages, options_);
     } catch (const sql::Failure& failed) {
       if (failed.error().kind != ErrorKind::kBlocked) throw;
     }
     connection_.roll_back();
-    connection_.begin(kSingleClaimPatience);
+    begin(kSingleClaimPatience);
     return claims_.claim_singly(connection_, active, messages, options_);
   }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "tests/conformance/strategy/deadlock_suite.h"
 #include "tests/conformance/strategy/mysql_caller.h"
 #include "tests/conformance/strategy/row_guard_suite.h"
 #include "tests/support/mysql_servers.h"
@@ -97,6 +98,9 @@ INSTANTIATE_TEST_SUITE_P(MySql, PessimisticLockSuite,
                          kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, OptimisticLockSuite,
                          testing::ValuesIn(each(StrategyKind::kOptimisticLock, true)),
+                         kStrategyCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, DeadlockSuite,
+                         testing::ValuesIn(each(StrategyKind::kDedupTable, true)),
                          kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, LeaseStrategySuite,
                          testing::ValuesIn(each(StrategyKind::kStateMachine, false)),

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "tests/conformance/strategy/deadlock_suite.h"
 #include "tests/conformance/strategy/row_guard_suite.h"
 #include "tests/support/pooled_database.h"
 #include "tests/support/postgres_server.h"
@@ -78,6 +79,14 @@ INSTANTIATE_TEST_SUITE_P(Postgres, PessimisticLockSuite,
 INSTANTIATE_TEST_SUITE_P(Postgres, OptimisticLockSuite,
                          testing::Values(StrategyCase{"postgres", make_postgres_place,
                                                       StrategyKind::kOptimisticLock, true}),
+                         kStrategyCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, DeadlockSuite,
+                         testing::Values(StrategyCase{"postgres", make_postgres_place,
+                                                      StrategyKind::kDedupTable, true}),
+                         kStrategyCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, DeadlockOfProcessesSuite,
+                         testing::Values(StrategyCase{"postgres", make_postgres_place,
+                                                      StrategyKind::kDedupTable, true}),
                          kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, LeaseStrategySuite,
                          testing::Values(StrategyCase{"postgres", make_postgres_place,

@@ -1,0 +1,122 @@
+#include "strategies/transaction_limit.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/support/waiting.h"
+
+namespace semel::strategies {
+namespace {
+
+using std::chrono::milliseconds;
+using Conflict = TransactionLimit::Conflict;
+
+constexpr std::size_t kNoLimit = TransactionLimit::kNoLimit;
+
+// Returns how many transactions in turn go well before more may run at a time.
+std::size_t calm_until_wider(TransactionLimit& limit) {
+  const std::size_t before = limit.limit();
+  std::size_t well = 0;
+  while (limit.limit() == before) {
+    auto place = limit.enter();
+    place.went_well(milliseconds(1));
+    ++well;
+  }
+  return well;
+}
+
+TEST(TransactionLimit, AtFirstThereIsNone) {
+  TransactionLimit limit;
+  const auto one = limit.enter();
+  const auto other = limit.enter();
+  EXPECT_FALSE(one.alone());
+  EXPECT_FALSE(other.alone());
+  EXPECT_EQ(limit.limit(), kNoLimit);
+}
+
+TEST(TransactionLimit, AfterADeadlockTheNextIsAloneOnceTheOthersAreOver) {
+  TransactionLimit limit;
+  std::thread next;
+  {
+    const auto survivor = limit.enter();
+    limit.met(Conflict::kDeadlock);
+    EXPECT_TRUE(survivor.disturbed());
+    EXPECT_EQ(limit.limit(), 1U);
+    next = std::thread([&] { EXPECT_TRUE(limit.enter().alone()); });
+  }
+  next.join();
+}
+
+TEST(TransactionLimit, GivesBackSlowlyAndMoreSlowlyEachTime) {
+  TransactionLimit limit;
+  limit.met(Conflict::kDeadlock);
+  const std::size_t first = calm_until_wider(limit);
+  EXPECT_EQ(limit.limit(), 2U);
+  EXPECT_FALSE(limit.enter().alone());
+  limit.met(Conflict::kDeadlock);
+  EXPECT_EQ(limit.limit(), 1U);
+  const std::size_t second = calm_until_wider(limit);
+  EXPECT_GT(second, first);
+  while (limit.limit() != kNoLimit) calm_until_wider(limit);
+}
+
+TEST(TransactionLimit, WhatDidNotGoWellGivesNothingBack) {
+  TransactionLimit limit;
+  limit.met(Conflict::kDeadlock);
+  const std::size_t calm = calm_until_wider(limit);
+  TransactionLimit other;
+  other.met(Conflict::kDeadlock);
+  for (std::size_t i = 0; i < 2 * calm; ++i) (void)other.enter();
+  EXPECT_EQ(other.limit(), 1U);
+}
+
+TEST(TransactionLimit, ALongWaitForAStrangerIsTakenBack) {
+  TransactionLimit limit;
+  limit.met(Conflict::kLongWait);
+  EXPECT_TRUE(limit.enter().alone());
+  limit.met_stranger();
+  EXPECT_EQ(limit.limit(), kNoLimit);
+
+  limit.met(Conflict::kLongWait);
+  limit.met(Conflict::kDeadlock);  // the server has found it by now
+  limit.met_stranger();
+  EXPECT_EQ(limit.limit(), 1U);
+}
+
+TEST(TransactionLimit, ALongWaitThatEndsOnceAloneWasADeadlock) {
+  TransactionLimit limit;
+  limit.met(Conflict::kLongWait);
+  {
+    auto place = limit.enter();
+    place.went_well(milliseconds(1));
+  }
+  limit.met_stranger();
+  EXPECT_EQ(limit.limit(), 1U);
+}
+
+TEST(TransactionLimit, WhereItCannotBeAloneItIsOneAtATimeStill) {
+  TransactionLimit limit;
+  limit.met(Conflict::kDeadlock);
+  limit.cannot_be_alone();
+  EXPECT_FALSE(limit.enter().alone());
+  EXPECT_EQ(limit.limit(), 1U);
+  calm_until_wider(limit);
+  limit.met(Conflict::kDeadlock);
+  EXPECT_TRUE(limit.enter().alone()) << "it is tried again";
+}
+
+TEST(TransactionLimit, PatienceGrowsWithWhatTransactionsTake) {
+  TransactionLimit quick;
+  TransactionLimit slow;
+  for (int i = 0; i < 100; ++i) {
+    quick.enter().went_well(milliseconds(1));
+    slow.enter().went_well(milliseconds(20));
+  }
+  EXPECT_LT(quick.row_patience(), slow.row_patience());
+  for (int i = 0; i < 100; ++i) slow.enter().went_well(std::chrono::hours(1));
+  EXPECT_LT(slow.row_patience(), std::chrono::seconds(1)) << "before PostgreSQL's deadlock_timeout";
+}
+
+}  // namespace
+}  // namespace semel::strategies
