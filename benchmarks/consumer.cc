@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <utility>
 #include <variant>
 
@@ -155,12 +156,24 @@ void redeliver(Store& store, ConsumerRun run, const std::vector<std::string>& pa
   if (*calls > 0) give_up(fmt::format("{} messages were handled a second time", calls->load()));
 }
 
-Handler effect_handler() {
+namespace {
+
+Handler sql_handler(std::initializer_list<const char*> params,
+                    std::initializer_list<const char*> statements) {
   core::SqlSpec spec;
-  spec.params["amount"].pointer = json::Pointer::parse("/amount").value();
-  spec.params["account"].pointer = json::Pointer::parse("/account").value();
-  spec.statements.push_back({kEffect, std::nullopt, {}});
+  for (const std::string name : params) {
+    spec.params[name].pointer = json::Pointer::parse("/" + name).value();
+  }
+  for (const char* const sql : statements) spec.statements.push_back({sql, std::nullopt, {}});
   return handlers::make_sql_handler(spec).value();
+}
+
+}  // namespace
+
+Handler effect_handler() { return sql_handler({"amount", "account"}, {kEffect}); }
+
+Handler transfer_handler() {
+  return sql_handler({"amount", "account", "to"}, {kWithdrawal, kDeposit});
 }
 
 void ConsumerRun::set_idle_handler(bool transactional) {

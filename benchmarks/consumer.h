@@ -57,5 +57,7 @@ void redeliver(Store& store, ConsumerRun run, const std::vector<std::string>& pa
 
 // The SQL handler a config would make of the effect.
 Handler effect_handler();
+// The same of a transfer.
+Handler transfer_handler();
 
 }  // namespace semel::bench

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -20,6 +19,8 @@ using namespace std::chrono_literals;
 
 constexpr Setting kEffects{};
 constexpr double kLongestCase = 60;  // seconds
+// As many as a consumer of a database server has where its config does not say.
+constexpr int kWorkers = 8;
 
 double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
@@ -51,12 +52,36 @@ void ServerBench::run(const std::string& server) {
   stores_.latency();
   stores_.queue_order_backlog(options_.pick<std::size_t>(300, 10'000, 100'000), kEight);
   for (const std::size_t rows : {10U, 100U, 1'000U, 10'000U}) hot_rows(rows);
+  for (const std::size_t rows : {10U, 100U, 1'000U}) transfers(rows);
   const std::size_t there =
       options_.preload.value_or(options_.pick<std::size_t>(1'000, 200'000, 10'000'000));
   stores_.preloaded("preloaded-ordered", there, Keys::kOrdered);
   stores_.preloaded("preloaded-random", there, Keys::kRandom);
   purge();
   report_.finish();
+}
+
+double ServerBench::together(const std::vector<ConsumerRun>& runs, std::size_t rows,
+                             const MakePayloads& make) {
+  const auto place = make_place_(rows);
+  std::vector<std::unique_ptr<Store>> stores;
+  std::vector<std::vector<std::string>> parts;
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    stores.push_back(place->open());
+    parts.push_back(make(sizes_.many / runs.size()));
+    all.insert(all.end(), parts.back().begin(), parts.back().end());
+  }
+  const Stopwatch watch;
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    threads.emplace_back([&, i] { consume(*stores[i], runs[i], parts[i]); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const double rate = static_cast<double>(all.size()) / watch.seconds();
+  stores.clear();
+  StoreBench::check_sum(*place, all);
+  return rate;
 }
 
 // Two consumers at once whose messages change the same rows.
@@ -67,33 +92,38 @@ void ServerBench::hot_rows(std::size_t rows) {
   one.what = "claim + UPDATE; raw: one consumer, semel: two on the same rows";
   std::uint64_t seed = 1'000 * rows;
   const auto consumers = [&](std::size_t count) {
-    const auto place = make_place_(rows);
-    std::vector<std::unique_ptr<Store>> stores;
-    std::vector<std::vector<std::string>> parts;
-    std::vector<std::string> all;
-    for (std::size_t i = 0; i < count; ++i) {
-      stores.push_back(place->open());
-      parts.push_back(make_payloads(sizes_.many / count, Keys::kOrdered, ++seed, rows));
-      all.insert(all.end(), parts.back().begin(), parts.back().end());
-    }
-    const Stopwatch watch;
-    std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < count; ++i) {
-      threads.emplace_back([&, i] {
-        ConsumerRun run = StoreBench::run_of(kEffects);
-        run.name = fmt::format("bench{}", i);
-        consume(*stores[i], run, parts[i]);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    const double rate = static_cast<double>(all.size()) / watch.seconds();
-    stores.clear();
-    StoreBench::check_sum(*place, all);
-    return rate;
+    std::vector<ConsumerRun> runs(count, StoreBench::run_of(kEffects));
+    for (std::size_t i = 0; i < count; ++i) runs[i].name = fmt::format("bench{}", i);
+    return together(runs, rows, [&](std::size_t part) {
+      return make_payloads(part, Keys::kOrdered, ++seed, rows);
+    });
   };
   one.raw = [&] { return consumers(1); };
   one.semel = [&] { return consumers(2); };
   report_.run(one, sizes_.rounds);
+}
+
+// Messages that each lock two of the same rows: one worker alone against the usual number of them,
+// in one process and in two.
+void ServerBench::transfers(std::size_t rows) {
+  std::uint64_t seed = 2'000 * rows;
+  const auto processes = [&](std::size_t count, int workers) {
+    ConsumerRun run = StoreBench::run_of(kEffects);
+    run.handler = transfer_handler();
+    run.workers = workers;
+    return together(std::vector<ConsumerRun>(count, run), rows,
+                    [&](std::size_t part) { return make_transfers(part, ++seed, rows); });
+  };
+  for (const std::size_t count : {1U, 2U}) {
+    Case one;
+    one.name = fmt::format("transfers-{}{}", rows, count == 1 ? "" : "-two");
+    one.batch = kBatch;
+    one.what = fmt::format("claim + two UPDATEs; raw: one worker, semel: {} of {}",
+                           count == 1 ? "a process" : "two processes", kWorkers);
+    one.raw = [&] { return processes(1, 0); };
+    one.semel = [&] { return processes(count, kWorkers); };
+    report_.run(one, sizes_.rounds);
+  }
 }
 
 // A generation whose records are all past their ttl is forgotten, while another consumer goes on.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "benchmarks/by_hand.h"
 #include "benchmarks/report.h"
@@ -24,7 +25,12 @@ class ServerBench {
   void run(const std::string& server);
 
  private:
+  using MakePayloads = std::function<std::vector<std::string>(std::size_t count)>;
+
   void hot_rows(std::size_t rows);
+  void transfers(std::size_t rows);
+  // The rate of consumers that each have a store and an equal part of the messages, together.
+  double together(const std::vector<ConsumerRun>& runs, std::size_t rows, const MakePayloads& make);
   void purge();
 
   const Options options_;

@@ -34,8 +34,12 @@ unsigned nibble(char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 
 
 }  // namespace
 
-std::vector<std::string> make_payloads(std::size_t count, Keys keys, std::uint64_t seed,
-                                       std::size_t hot_rows) {
+namespace {
+
+// `more`: writes further members, each behind a comma, from a random number.
+template <class More>
+std::vector<std::string> make_messages(std::size_t count, Keys keys, std::uint64_t seed,
+                                       std::size_t hot_rows, More more) {
   constexpr std::uint64_t kFirstMillisecond = 1'700'000'000'000;
   constexpr std::size_t kPerMillisecond = 100;
   Numbers numbers(seed);
@@ -49,12 +53,29 @@ std::vector<std::string> make_payloads(std::size_t count, Keys keys, std::uint64
                                                   : uuid(random, numbers.next(), 4);
     std::string& payload = payloads.emplace_back();
     payload.reserve(kPayload);
-    fmt::format_to(std::back_inserter(payload), R"({{"id":"{}","account":{},"amount":{},"note":")",
-                   id, random % hot_rows, 1 + (random >> 32) % 99);
+    fmt::format_to(std::back_inserter(payload), R"({{"id":"{}","account":{},"amount":{})", id,
+                   random % hot_rows, 1 + (random >> 32) % 99);
+    more(payload, random);
+    payload += R"(,"note":")";
     payload.resize(kPayload - 2, 'n');
     payload.append("\"}");
   }
   return payloads;
+}
+
+}  // namespace
+
+std::vector<std::string> make_payloads(std::size_t count, Keys keys, std::uint64_t seed,
+                                       std::size_t hot_rows) {
+  return make_messages(count, keys, seed, hot_rows, [](std::string&, std::uint64_t) {});
+}
+
+std::vector<std::string> make_transfers(std::size_t count, std::uint64_t seed, std::size_t rows) {
+  return make_messages(
+      count, Keys::kOrdered, seed, rows, [rows](std::string& payload, std::uint64_t random) {
+        const std::size_t steps = 1 + (random >> 16) % (rows - 1);
+        fmt::format_to(std::back_inserter(payload), R"(,"to":{})", (random % rows + steps) % rows);
+      });
 }
 
 Id id_of(std::string_view uuid) {

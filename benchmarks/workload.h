@@ -15,6 +15,12 @@ inline constexpr std::size_t kBatch = 100;      // messages of a hand-made trans
 inline constexpr char kEffect[] =
     "UPDATE account SET balance = balance + :amount WHERE id = :account";
 
+// Of a transfer; the accounts together get its amount.
+inline constexpr char kWithdrawal[] =
+    "UPDATE account SET balance = balance - :amount WHERE id = :account";
+inline constexpr char kDeposit[] =
+    "UPDATE account SET balance = balance + 2 * :amount WHERE id = :to";
+
 enum class Keys {
   kOrdered,  // UUIDs of version 7: they grow with time
   kRandom,   // UUIDs of version 4
@@ -23,6 +29,10 @@ enum class Keys {
 // `count` payloads with keys that no other `seed` has, for accounts from 0 on.
 std::vector<std::string> make_payloads(std::size_t count, Keys keys, std::uint64_t seed,
                                        std::size_t hot_rows = kHotRows);
+
+// Messages that move an amount between two of `rows` accounts, at least two: they lock both, in no
+// order that holds for all.
+std::vector<std::string> make_transfers(std::size_t count, std::uint64_t seed, std::size_t rows);
 
 // The 16 bytes of a canonical UUID.
 struct Id {
