@@ -75,7 +75,7 @@ struct ProducerOptions {
   // to a second more.
   std::chrono::milliseconds time_limit{30'000};
   // Between two tries: doubled each time, up to the longest, and spread by chance. An endpoint that
-  // says when to come again (Retry-After) is obeyed.
+  // asks for a longer pause (Retry-After) is obeyed.
   std::chrono::milliseconds first_pause{100};
   std::chrono::milliseconds longest_pause{5'000};
 };

@@ -44,6 +44,10 @@ struct [[nodiscard]] Verdict {
   // kRetry, kDead: from semel::reason, for metrics and filters; empty: what the handler's kind
   // says.
   std::string code;
+  // kRetry: `after` is what the other end asked for. The retry policy's own delay is kept where it
+  // is longer, and max_elapsed bounds it: no answer of a receiver uses up the tries at once, or
+  // keeps the message for longer than the policy does.
+  bool asked = false;
   // kDone: sent once this is recorded, and not before (the outbox). What every other verdict says
   // here is forgotten with it.
   std::vector<Publication> publications;

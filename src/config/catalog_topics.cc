@@ -27,7 +27,8 @@ What an HTTP handler's answer means:
 410                          retry, not counted; the consumer is paused
 429 502 503 504              retry; several in a row, and the consumer waits
 any other                    retry
-Retry-After                  the retry waits so long; with 429 and 503 the consumer too
+Retry-After                  the retry waits so long, if retry.backoff is not longer; with
+                             429 and 503 the consumer waits too
 no connection, no TLS        retry, not counted; several in a row, and the consumer waits
 no whole answer              retry; the record remembers that the effect may have happened
 

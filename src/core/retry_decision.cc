@@ -39,8 +39,13 @@ std::variant<RetryAfter, GiveUp> decide_retry(const RetryPolicy& policy, const V
   if (policy.max_elapsed.count() > 0 && since_first >= policy.max_elapsed) {
     return GiveUp{reason::kElapsedExhausted};
   }
-  if (verdict.after) return RetryAfter{std::max(*verdict.after, milliseconds(0))};
-  return RetryAfter{spread(backoff(policy, attempt), policy.jitter, random)};
+  const milliseconds own = spread(backoff(policy, attempt), policy.jitter, random);
+  if (!verdict.after) return RetryAfter{own};
+  const milliseconds wanted = std::max(*verdict.after, milliseconds(0));
+  if (!verdict.asked) return RetryAfter{wanted};
+  const bool bounded = policy.max_elapsed.count() > 0;
+  const milliseconds left = bounded ? policy.max_elapsed - since_first : wanted;
+  return RetryAfter{std::max(own, std::min(wanted, left))};
 }
 
 }  // namespace semel::core

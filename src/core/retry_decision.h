@@ -18,6 +18,9 @@ struct GiveUp {
   std::string_view reason;  // attempts.exhausted, elapsed.exhausted
 };
 
+// A delay that the handler itself wants is kept; one that the other end asked for stands between
+// the policy's own delay and what is left of its time.
+//
 // `attempt`: the one that failed, from 1. `random`: 64 uniform bits for the jitter.
 std::variant<RetryAfter, GiveUp> decide_retry(const RetryPolicy& policy, const Verdict& verdict,
                                               int attempt, std::chrono::milliseconds since_first,

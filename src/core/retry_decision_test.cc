@@ -101,6 +101,31 @@ TEST(DecideRetry, TheHandlersDelayIsKept) {
             reason::kAttemptsExhausted);
 }
 
+Verdict asked_for(milliseconds after) {
+  Verdict verdict = retry("x", after);
+  verdict.asked = true;
+  return verdict;
+}
+
+TEST(DecideRetry, NoReceiverMakesItComeSoonerThanThePolicy) {
+  for (const milliseconds hint : {milliseconds(0), milliseconds(-60'000), milliseconds(1)}) {
+    EXPECT_EQ(delay(policy(), 1, kMiddle, asked_for(hint)), milliseconds(100));
+    EXPECT_EQ(delay(policy(), 4, kMiddle, asked_for(hint)), milliseconds(800));
+  }
+  EXPECT_EQ(delay(policy(), 4, kMiddle, asked_for(milliseconds(799))), milliseconds(800));
+  EXPECT_EQ(delay(policy(), 4, kMiddle, asked_for(milliseconds(801))), milliseconds(801));
+}
+
+TEST(DecideRetry, AReceiversHintEndsWithThePolicysTime) {
+  EXPECT_EQ(delay(policy(), 1, kMiddle, asked_for(hours(9))), hours(1));
+  RetryPolicy unlimited = policy();
+  unlimited.max_elapsed = milliseconds(0);
+  EXPECT_EQ(delay(unlimited, 1, kMiddle, asked_for(hours(9))), hours(9));
+  const auto late =
+      decide_retry(policy(), asked_for(hours(9)), 1, hours(1) - milliseconds(50), kMiddle);
+  EXPECT_EQ(std::get<RetryAfter>(late).delay, milliseconds(100)) << "no sooner than the policy";
+}
+
 TEST(DecideRetry, JitterReachesItsBoundsAndNotPast) {
   const std::uint64_t seed = std::random_device{}();
   std::cout << "seed " << seed << '\n';

@@ -70,9 +70,10 @@ milliseconds Sender::take_ends(std::vector<Item*>& open, std::vector<TryEnd> end
     } else if (end.kind != TryEnd::Kind::kAgain) {
       results[item.index] = tl::unexpected(send_error(*item.message.key, end, item.unknown));
     } else {
-      Verdict asked = retry({}, end.after);
+      Verdict wanted = retry({}, end.after);
+      wanted.asked = end.asked;
       const auto decided =
-          core::decide_retry(policy, asked, number, milliseconds(0), environment_.random->next());
+          core::decide_retry(policy, wanted, number, milliseconds(0), environment_.random->next());
       pause = std::max(pause, std::get<core::RetryAfter>(decided).delay);
       item.last = std::move(end);
       again.push_back(&item);

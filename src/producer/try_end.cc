@@ -60,6 +60,7 @@ TryEnd end_of(Verdict verdict) {
                  : had_its_time(end.reason) ? Kind::kTooLate
                                             : Kind::kAgain;
       end.after = verdict.after;
+      end.asked = verdict.asked;
       break;
   }
   end.error.kind = end.kind == Kind::kFinal ? refusal(end.reason) : ErrorKind::kUnavailable;

@@ -21,6 +21,7 @@ struct TryEnd {
   Kind kind = Kind::kSent;
   bool unknown = false;                            // unless kSent: it may have arrived all the same
   std::optional<std::chrono::milliseconds> after;  // kAgain: not before
+  bool asked = false;                              // the receiver asked for `after`
   Bytes answer;                                    // kSent
   Error error;                                     // unless kSent; its code may be empty
   std::string reason;

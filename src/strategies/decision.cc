@@ -70,6 +70,7 @@ Decision decide_verdict(const Context& context, Verdict&& verdict, std::string_v
     case Verdict::Kind::kRetry:
       decision = failed(reason_or(retry_reason), first_line(verdict.reason));
       if (verdict.after) decision.after = std::max(*verdict.after, std::chrono::milliseconds{0});
+      decision.asked = verdict.asked;
       decision.counted = verdict.counted;
       decision.unknown = verdict.unknown;
       return decision;

@@ -33,6 +33,7 @@ struct Decision {
   std::string reason;                              // from semel::reason; empty where it went well
   std::string error;                               // for people
   std::optional<std::chrono::milliseconds> after;  // kFailed: the handler asked for this delay
+  bool asked = false;                              // kFailed: the other end asked for it
   bool counted = true;
   bool unknown = false;                   // kFailed, kDead: the effect may have happened
   std::vector<Publication> publications;  // kDone: to known destinations

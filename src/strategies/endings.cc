@@ -267,6 +267,7 @@ void Endings::send(const Decision& decision, const Delivery& delivery, Finish& f
 Ending Endings::of_failure(const Right& right, const Decision& decision,
                            const Delivery& delivery) const {
   Verdict verdict = retry({}, decision.after);
+  verdict.asked = decision.asked;
   verdict.counted = decision.counted;
   const auto next = core::decide_retry(context_.retry, verdict, right.attempt, right.since_first,
                                        context_.environment->random->next());

@@ -105,6 +105,11 @@ TEST_F(PipelineTest, EveryVerdictAndEveryThrowHasItsEnd) {
     if (key == "dead") return dead("never");
     if (key == "retry") return retry("later", std::chrono::milliseconds(77));
     if (key == "negative") return retry("later", std::chrono::milliseconds(-5));
+    if (key == "asked") {
+      Verdict verdict = retry("Retry-After: 0", std::chrono::milliseconds(0));
+      verdict.asked = true;
+      return verdict;
+    }
     if (key == "payload") throw PayloadInvalid({ErrorKind::kRejected, {}, "no /amount", {}});
     if (key == "large") return done(Bytes(2U << 20U, 'x'));
     if (key == "number") throw 42;
@@ -116,8 +121,8 @@ TEST_F(PipelineTest, EveryVerdictAndEveryThrowHasItsEnd) {
     }
     return done();
   });
-  const auto sink = process(kDedup, {"discard", "dead", "retry", "negative", "payload", "large",
-                                     "number", "ddl", "nonsense", "good"});
+  const auto sink = process(kDedup, {"discard", "dead", "retry", "negative", "asked", "payload",
+                                     "large", "number", "ddl", "nonsense", "good"});
   EXPECT_EQ(sink.of("discard").kind, Kind::kDiscarded);
   EXPECT_EQ(sink.of("discard").error, "nothing to do");
   EXPECT_EQ(record_of("discard"), RecordState::kCompleted);
@@ -125,6 +130,7 @@ TEST_F(PipelineTest, EveryVerdictAndEveryThrowHasItsEnd) {
   EXPECT_EQ(sink.of("dead").reason, reason::kHandlerNative);
   EXPECT_EQ(sink.of("retry").delay.count(), 77);
   EXPECT_EQ(sink.of("negative").delay.count(), 0);
+  EXPECT_GT(sink.of("asked").delay.count(), 77) << "the policy's own delay is longer";
   EXPECT_EQ(sink.of("payload").kind, Kind::kDead);
   EXPECT_EQ(sink.of("payload").reason, reason::kPayloadInvalid);
   EXPECT_EQ(sink.of("large").kind, Kind::kDead);

@@ -318,6 +318,7 @@ Decision StepRun::undo_failed(const StepEntry& entry, const Verdict& verdict) {
   const bool counts = verdict.counted && !(watch_ != nullptr && watch_->cancelled());
   if (counts) ++note.undo_tries;
   Verdict again = retry({}, verdict.after);
+  again.asked = verdict.asked;
   again.counted = counts;
   // How long ago the message was first met says nothing about its undo: tries alone end it.
   const auto next = core::decide_retry(context_.retry, again, std::max(note.undo_tries, 1),

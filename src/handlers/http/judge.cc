@@ -46,6 +46,7 @@ Judged again(const Answer& answer, std::string why, Endpoint endpoint,
              system_clock::time_point now) {
   Judged made;
   made.verdict = retry(why, retry_after(answer.retry_after, now));
+  made.verdict.asked = made.verdict.after.has_value();
   made.verdict.code = reason::http_reason(std::to_string(answer.status));
   made.endpoint = endpoint;
   made.why = std::move(why);
@@ -122,7 +123,10 @@ Judged judge_status(Answer answer, system_clock::time_point now) {
       return not_counted(again(answer, said(answer), Endpoint::kAtFault, now));
     case 409: {
       Judged made = not_counted(again(answer, said(answer), Endpoint::kWorks, now));
-      if (!made.verdict.after) made.verdict.after = kSoon;
+      if (made.verdict.after.value_or(milliseconds(0)).count() <= 0) {
+        made.verdict.after = kSoon;
+        made.verdict.asked = false;
+      }
       return made;
     }
     case 410:

@@ -131,6 +131,24 @@ TEST(Judge, HonoursRetryAfter) {
   EXPECT_EQ(judge_status(503, "", "soon").verdict.after, std::nullopt);
 }
 
+TEST(Judge, ARetryAfterIsTheReceiversWish) {
+  for (const int status : {200, 408, 429, 500, 502, 503, 504}) {
+    Answer answer;
+    answer.status = status;
+    answer.retry_after = "Tue, 14 Nov 2023 22:13:00 GMT";
+    answer.content_type = "application/json";
+    answer.body = R"({"status":"RETRY"})";
+    const Verdict past = judge(answer, kLimit, kNow).verdict;
+    EXPECT_EQ(past.kind, Kind::kRetry) << status;
+    EXPECT_EQ(past.after, milliseconds(0)) << status;
+    EXPECT_TRUE(past.asked) << status << ": the policy's own delay is kept where it is longer";
+  }
+  EXPECT_FALSE(judge_status(503).verdict.asked);
+  EXPECT_GT(judge_status(409, "", "0").verdict.after, milliseconds(0)) << "a busy receiver: soon";
+  EXPECT_FALSE(judge_status(409, "", "0").verdict.asked);
+  EXPECT_TRUE(judge_status(409, "", "9").verdict.asked);
+}
+
 TEST(RetryAfter, InSecondsAndInTheThreeFormsOfADate) {
   EXPECT_EQ(retry_after("0", kNow), seconds(0));
   EXPECT_EQ(retry_after("3600", kNow), hours(1));
