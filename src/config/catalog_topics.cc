@@ -25,12 +25,14 @@ What an HTTP handler's answer means:
 401 403 404 405 407          retry, not counted; the consumer waits: the endpoint is at fault
 409                          retry soon, not counted: it is still busy with this key
 410                          retry, not counted; the consumer is paused
-429 502 503 504              retry; several in a row, and the consumer waits
-any other                    retry
+any other                    retry; for many messages in a row, and the consumer waits
 Retry-After                  the retry waits so long, if retry.backoff is not longer; with
                              429 and 503 the consumer waits too
 no connection, no TLS        retry, not counted; several in a row, and the consumer waits
 no whole answer              retry; the record remembers that the effect may have happened
+
+While most messages fail in the same way none is spent: each loses one try at most, and
+waits until the endpoint works or retry.max_elapsed is over.
 
   semel dlq list             what is dead, and why
   semel records show KEY     what is known about a key

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <vector>
 
 namespace semel::core {
@@ -11,29 +12,115 @@ using std::chrono::milliseconds;
 
 constexpr Breaker::Options kOptions = {3, milliseconds(100), milliseconds(500)};
 
+// Failures of a message each, which use up no try: calls that are refused.
+std::optional<milliseconds> refused(Breaker& breaker, Breaker::Ticket call) {
+  return breaker.failed(call, 1, false).shut;
+}
+std::optional<milliseconds> refused(Breaker& breaker) { return refused(breaker, breaker.begin()); }
+// An answer of 5xx to a message.
+Breaker::Failure broken(Breaker& breaker, Breaker::MessageId message) {
+  return breaker.failed(breaker.begin(), message, true);
+}
+
 TEST(Breaker, ShutsAfterSeveralFailuresInARow) {
   Breaker breaker(kOptions);
-  EXPECT_FALSE(breaker.failed(breaker.begin()));
-  EXPECT_FALSE(breaker.failed(breaker.begin()));
+  EXPECT_FALSE(refused(breaker));
+  EXPECT_FALSE(refused(breaker));
   EXPECT_TRUE(breaker.answered(breaker.begin()));
-  EXPECT_FALSE(breaker.failed(breaker.begin()));
-  EXPECT_FALSE(breaker.failed(breaker.begin()));
-  EXPECT_EQ(breaker.failed(breaker.begin()), milliseconds(100));
+  EXPECT_FALSE(refused(breaker));
+  EXPECT_FALSE(refused(breaker));
+  EXPECT_EQ(refused(breaker), milliseconds(100));
+}
+
+TEST(Breaker, ShutsWhereMostCallsFailThoughOneGoesWellNowAndThen) {
+  Breaker breaker;
+  int shut = 0;
+  for (Breaker::MessageId i = 1; i <= 60; ++i) {
+    if (i % 8 == 0) {
+      breaker.answered(breaker.begin(), i);
+    } else if (broken(breaker, i).shut) {
+      ++shut;
+    }
+  }
+  EXPECT_GT(shut, 0) << "never ten in a row";
+  Breaker half;
+  for (Breaker::MessageId i = 1; i <= 60; ++i) {
+    if (i % 2 == 0) {
+      half.answered(half.begin(), i);
+    } else {
+      EXPECT_FALSE(broken(half, i).shut) << "one in two may be the messages' own fault";
+    }
+  }
+}
+
+TEST(Breaker, AFailureThatMostMessagesShareIsNoMessagesOwn) {
+  Breaker breaker(kOptions);
+  for (Breaker::MessageId i = 1; i <= 3; ++i) EXPECT_FALSE(broken(breaker, i).shared) << i;
+  const auto fourth = broken(breaker, 4);
+  EXPECT_TRUE(fourth.shared);
+  EXPECT_GT(fourth.again_after, fourth.shut.value()) << "others at the gate come before it";
+  EXPECT_TRUE(broken(breaker, 1).shared) << "whichever it is";
+  EXPECT_TRUE(breaker.answered(breaker.begin(), 8));
+  EXPECT_TRUE(breaker.answered(breaker.begin(), 9));
+  EXPECT_FALSE(broken(breaker, 5).shared) << "it works for others";
+}
+
+TEST(Breaker, FewMessagesThatFailAgainAndAgainAreSpent) {
+  Breaker breaker(kOptions);
+  for (Breaker::MessageId i = 0; i < 100; ++i) {
+    const auto failure = broken(breaker, 1 + i % 2);
+    EXPECT_FALSE(failure.shared) << i;
+    EXPECT_FALSE(failure.shut) << i;
+  }
+}
+
+// Those that cannot go well are left over when all others have.
+TEST(Breaker, WhatFailsWhereOthersGoWellIsNoEvidence) {
+  Breaker breaker(kOptions);
+  for (Breaker::MessageId i = 1; i <= 20; ++i) {
+    EXPECT_FALSE(broken(breaker, i).shut) << i;
+    EXPECT_TRUE(breaker.answered(breaker.begin(), 100 + i));
+  }
+  for (int round = 0; round < 8; ++round) {
+    for (Breaker::MessageId i = 1; i <= 20; ++i) {
+      const auto failure = broken(breaker, i);
+      EXPECT_FALSE(failure.shut) << i;
+      EXPECT_FALSE(failure.shared) << i;
+    }
+  }
+}
+
+TEST(Breaker, AMessageThatWentWellAfterAllIsEvidenceAnew) {
+  Breaker breaker(kOptions);
+  for (Breaker::MessageId i = 1; i <= 2; ++i) broken(breaker, i);
+  for (Breaker::MessageId i = 1; i <= 9; ++i) breaker.answered(breaker.begin(), i);
+  for (Breaker::MessageId i = 1; i <= 2; ++i) EXPECT_FALSE(broken(breaker, i).shut) << i;
+  EXPECT_TRUE(broken(breaker, 3).shut);
+}
+
+TEST(Breaker, ACallFromBeforeTheShutIsLate) {
+  Breaker breaker(kOptions);
+  const auto early = breaker.begin();
+  for (int i = 0; i < 3; ++i) refused(breaker);
+  EXPECT_TRUE(breaker.failed(early, 7, true).late);
+  EXPECT_FALSE(broken(breaker, 8).late) << "the trial";
 }
 
 TEST(Breaker, GrowsWithEachTrialThatFailsUpToItsCap) {
   Breaker breaker(kOptions);
-  breaker.failed(breaker.begin());
-  breaker.failed(breaker.begin());
+  refused(breaker);
+  refused(breaker);
   std::vector<int> lengths;
   for (int i = 0; i < 6; ++i) {
-    lengths.push_back(static_cast<int>(breaker.failed(breaker.begin())->count()));
+    lengths.push_back(static_cast<int>(refused(breaker)->count()));
   }
   EXPECT_EQ(lengths, (std::vector<int>{100, 200, 400, 500, 500, 500}));
   EXPECT_TRUE(breaker.answered(breaker.begin()));
-  EXPECT_FALSE(breaker.failed(breaker.begin())) << "a success begins anew";
-  EXPECT_FALSE(breaker.failed(breaker.begin()));
-  EXPECT_EQ(breaker.failed(breaker.begin()), milliseconds(100));
+  EXPECT_EQ(refused(breaker), milliseconds(100)) << "most of the last answers were failures";
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(breaker.answered(breaker.begin()));
+  EXPECT_FALSE(refused(breaker)) << "successes begin anew";
+  EXPECT_FALSE(refused(breaker));
+  EXPECT_EQ(refused(breaker), milliseconds(100));
 }
 
 TEST(Breaker, CallsThatFailTogetherShutItOnce) {
@@ -41,9 +128,9 @@ TEST(Breaker, CallsThatFailTogetherShutItOnce) {
   std::vector<Breaker::Ticket> calls(500);
   for (auto& call : calls) call = breaker.begin();
   int shut = 0;
-  for (const auto call : calls) shut += breaker.failed(call) ? 1 : 0;
+  for (const auto call : calls) shut += refused(breaker, call) ? 1 : 0;
   EXPECT_EQ(shut, 1);
-  EXPECT_EQ(breaker.failed(breaker.begin()), milliseconds(200)) << "the trial";
+  EXPECT_EQ(refused(breaker), milliseconds(200)) << "the trial";
 }
 
 TEST(Breaker, ASuccessFromBeforeTheShutDoesNotOpen) {
@@ -58,7 +145,7 @@ TEST(Breaker, ASuccessFromBeforeTheShutDoesNotOpen) {
 TEST(Breaker, AFaultShutsAtOnceAndItsTrialMayNotFail) {
   Breaker breaker(kOptions);
   EXPECT_EQ(breaker.at_fault(breaker.begin()), milliseconds(100));
-  EXPECT_EQ(breaker.failed(breaker.begin()), milliseconds(200));
+  EXPECT_EQ(refused(breaker), milliseconds(200));
 }
 
 TEST(Breaker, WaitsAsLongAsAskedWithinBounds) {

@@ -71,6 +71,7 @@ FACTS = [
     ("docs/sources/rabbitmq.md", "past 30 minutes (W044)", "src/core/rabbitmq_spec.h", "kRabbitmqAckTimeout{30}"),
     ("docs/sources/file.md", "(R230) after two seconds", "src/sources/sources.h", "patience{2000}"),
     ("docs/handlers/http.md", "up to five minutes", "src/core/breaker.h", "longest{300'000}"),
+    ("docs/handlers/http.md", "ten different messages fail in a row", "src/core/breaker.h", "failures = 10"),
     ("docs/handlers/http.md", "bounded by a day", "src/handlers/http/judge.cc", "kLongestWait{24}"),
     ("docs/front.md", "up to three seconds after the record is gone", "include/semel/front.h",
      "kFrontTrusted{3'000}"),

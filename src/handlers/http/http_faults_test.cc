@@ -194,10 +194,45 @@ TEST_F(HttpFaultsTest, TheGateFollowsTheEndpoint) {
   status = 200;
   EXPECT_EQ(call().kind, Verdict::Kind::kDone);
   const auto told = gate_.told();
-  EXPECT_EQ(told, (std::vector<std::string>{"shut 7000 the endpoint answered 503", "open",
-                                            "shut 1000 the endpoint answered 401",
-                                            "shut 2000 the endpoint answered 401",
-                                            "pause the endpoint answered 410", "open"}));
+  EXPECT_EQ(told,
+            (std::vector<std::string>{
+                "shut 7000 the endpoint answered 503", "shut 1000 the endpoint answered 401",
+                "shut 2000 the endpoint answered 401", "pause the endpoint answered 410", "open"}));
+}
+
+// Each message loses a try at most, whoever else fails.
+TEST_F(HttpFaultsTest, AnEndpointThatBreaksForAllSpendsNobodysTries) {
+  server_.on("/send", test::reply(500));
+  spec_.url = server_.url("/send");
+  constexpr int kMessages = 30;
+  for (int i = 0; i < kMessages; ++i) {
+    EXPECT_TRUE(call(fmt::format("k-{}", i)).counted) << "its first try";
+  }
+  ASSERT_FALSE(gate_.told().empty());
+  EXPECT_TRUE(gate_.told().front().starts_with("shut 1000 ")) << gate_.told().front();
+  for (int attempt = 2; attempt < 4; ++attempt) {
+    for (int i = 0; i < kMessages; ++i) {
+      const Verdict verdict = call(fmt::format("k-{}", i), "{}", attempt);
+      EXPECT_FALSE(verdict.counted) << i;
+      EXPECT_GT(verdict.after, milliseconds(1'000)) << "those that wait at the gate come before it";
+    }
+  }
+}
+
+TEST_F(HttpFaultsTest, AMessageThatBreaksWhereOthersGoWellIsSpent) {
+  server_.on("/send", [](const test::HttpRequest& request, std::size_t) {
+    return test::reply(request.header("idempotency-key").find("good") == std::string::npos ? 500
+                                                                                           : 200);
+  });
+  spec_.url = server_.url("/send");
+  for (int attempt = 1; attempt < 4; ++attempt) {
+    for (int i = 0; i < 30; ++i) {
+      EXPECT_TRUE(call(fmt::format("bad-{}", i), "{}", attempt).counted) << i;
+      if (attempt > 1) continue;
+      EXPECT_EQ(call(fmt::format("good-{}", i)).kind, Kind::kDone);
+    }
+  }
+  for (const std::string& told : gate_.told()) EXPECT_EQ(told, "open");
 }
 
 TEST_F(HttpFaultsTest, WithoutAGateAllIsTheSame) {

@@ -5,9 +5,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -77,6 +79,7 @@ class Client {
     const Attempt& attempt;
     Completion completion;
     core::Breaker::Ticket ticket = 0;
+    core::Breaker::MessageId message = 0;
     steady_clock::time_point begun;
     std::optional<std::stop_callback<Stop>> on_stop;
   };
@@ -87,8 +90,8 @@ class Client {
   void reap();
   void give_up(core::Breaker::Ticket ticket, const char* why);
   void end(std::unique_ptr<Call> call, Answer answer);
-  void tell_gate(Gate* gate, core::Breaker::Ticket ticket, const Judged& judged)
-      SEMEL_EXCLUDES(mutex_);
+  void tell_gate(const Call& call, Judged& judged) SEMEL_EXCLUDES(mutex_);
+  core::Breaker::Failure failed(const Call& call, const Judged& judged) SEMEL_REQUIRES(mutex_);
 
   LibraryInUse library_;
   const core::HttpSpec spec_;
@@ -143,6 +146,7 @@ void Client::begin(const HttpRequest& request, const Attempt& attempt, Completio
   auto call = std::make_unique<Call>(spec_, url, headers, plan_.body(request.sent), attempt,
                                      std::move(completion));
   call->begun = environment_.clock->now();
+  call->message = std::hash<Bytes>{}(request.message.key().text);
   {
     const system::MutexLock lock(mutex_);
     call->ticket = breaker_.begin();
@@ -229,40 +233,59 @@ void Client::end(std::unique_ptr<Call> call, Answer answer) {
   call->on_stop.reset();
   const bool doubt = spec_.failure_is_doubt && leaves_doubt(answer.status);
   Judged judged = judge(std::move(answer), spec_.response_limit, system_clock::now());
+  tell_gate(*call, judged);
   judged.verdict.unknown = judged.verdict.unknown || doubt;
-  tell_gate(call->attempt.gate, call->ticket, judged);
   Completion completion = std::move(call->completion);
   // Message and attempt, which it borrows from, may go with the answer.
   call.reset();
   completion(std::move(judged.verdict));
 }
 
-void Client::tell_gate(Gate* gate, core::Breaker::Ticket ticket, const Judged& judged) {
+core::Breaker::Failure Client::failed(const Call& call, const Judged& judged) {
+  return breaker_.failed(call.ticket, call.message, judged.verdict.counted);
+}
+
+// A message whose neighbours fail in the same way loses one try and no more. The exception is a
+// call that broke while it was the only one: its message may be what breaks the endpoint, and must
+// come to an end.
+void spare(Verdict& verdict, const core::Breaker::Failure& failure, int attempt) {
+  if (!failure.shared || attempt == 1 || (verdict.unknown && !failure.late)) return;
+  verdict.counted = false;
+  verdict.after = std::max(verdict.after.value_or(milliseconds(0)), failure.again_after);
+  verdict.asked = true;
+}
+
+void Client::tell_gate(const Call& call, Judged& judged) {
   using Endpoint = Judged::Endpoint;
-  std::optional<milliseconds> shut;
+  Gate* const gate = call.attempt.gate;
+  core::Breaker::Failure failure;
   bool open = false;
   {
     const system::MutexLock lock(mutex_);
     switch (judged.endpoint) {
       case Endpoint::kWorks:
-        open = breaker_.answered(ticket);
+        open = breaker_.answered(call.ticket, call.message);
         break;
       case Endpoint::kFails:
-        shut = breaker_.failed(ticket);
+        failure = failed(call, judged);
         break;
       case Endpoint::kAtFault:
-        shut = breaker_.at_fault(ticket);
+        failure.shut = breaker_.at_fault(call.ticket);
         break;
       case Endpoint::kWaits:
-        shut = breaker_.asked_to_wait(judged.wait);
+        failure = failed(call, judged);
+        failure.shut = breaker_.asked_to_wait(judged.wait);
+        failure.again_after = 2 * *failure.shut;
         break;
       case Endpoint::kGone:
         break;
     }
   }
+  // Without a gate nobody waits for the endpoint: the caller's own tries are all there are.
   if (gate == nullptr) return;
+  if (judged.verdict.counted) spare(judged.verdict, failure, call.attempt.number);
   if (open) gate->open();
-  if (shut) gate->shut(*shut, judged.why);
+  if (failure.shut) gate->shut(*failure.shut, judged.why);
   if (judged.endpoint == Endpoint::kGone) gate->pause(judged.why);
 }
 

@@ -131,11 +131,6 @@ Judged judge_status(Answer answer, system_clock::time_point now) {
     }
     case 410:
       return not_counted(again(answer, said(answer), Endpoint::kGone, now));
-    case 429:
-    case 502:
-    case 503:
-    case 504:
-      return judge_waiting(answer, now);
     default:
       break;
   }
@@ -146,7 +141,7 @@ Judged judge_status(Answer answer, system_clock::time_point now) {
         answer.location.empty() ? said(answer) : "endpoint moved to " + shown(answer.location),
         Endpoint::kAtFault, now));
   }
-  Judged made = again(answer, said(answer), Endpoint::kWorks, now);
+  Judged made = judge_waiting(answer, now);
   if (status > 599) made.verdict.code = reason::http_reason("invalid");
   return made;
 }

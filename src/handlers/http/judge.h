@@ -37,7 +37,7 @@ struct Answer {
 struct Judged {
   enum class Endpoint {
     kWorks,
-    kFails,    // which a call may meet by chance
+    kFails,    // which a call may meet by chance, or by a flaw of its message
     kAtFault,  // every call would fail
     kWaits,    // it asked to be left alone for `wait`
     kGone,     // for good: a person is asked

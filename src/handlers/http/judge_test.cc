@@ -59,16 +59,16 @@ TEST(Judge, EveryStatusOfTheTable) {
                       {407, Kind::kRetry, false, Endpoint::kAtFault},
                       {409, Kind::kRetry, false, Endpoint::kWorks},
                       {410, Kind::kRetry, false, Endpoint::kGone},
-                      {408, Kind::kRetry, true, Endpoint::kWorks},
-                      {425, Kind::kRetry, true, Endpoint::kWorks},
+                      {408, Kind::kRetry, true, Endpoint::kFails},
+                      {425, Kind::kRetry, true, Endpoint::kFails},
                       {429, Kind::kRetry, true, Endpoint::kFails},
-                      {500, Kind::kRetry, true, Endpoint::kWorks},
-                      {501, Kind::kRetry, true, Endpoint::kWorks},
+                      {500, Kind::kRetry, true, Endpoint::kFails},
+                      {501, Kind::kRetry, true, Endpoint::kFails},
                       {502, Kind::kRetry, true, Endpoint::kFails},
                       {503, Kind::kRetry, true, Endpoint::kFails},
                       {504, Kind::kRetry, true, Endpoint::kFails},
-                      {418, Kind::kRetry, true, Endpoint::kWorks},
-                      {599, Kind::kRetry, true, Endpoint::kWorks}};
+                      {418, Kind::kRetry, true, Endpoint::kFails},
+                      {599, Kind::kRetry, true, Endpoint::kFails}};
   for (const Row& row : rows) {
     const Judged made = judge_status(row.status);
     EXPECT_EQ(made.verdict.kind, row.kind) << row.status;

@@ -86,11 +86,12 @@ class HttpCalls : public testing::Test {
     }
     return handler_;
   }
-  std::unique_ptr<Call> begin(Message message) {
+  std::unique_ptr<Call> begin(Message message, int attempt = 1) {
     auto call = std::make_unique<Call>(std::move(message));
     call->attempt.stop = call->stop.get_token();
     call->attempt.gate = &gate_;
     call->attempt.position = "17";
+    call->attempt.number = attempt;
     handler()(call->message, call->attempt, Completion([raw = call.get()](auto verdict) {
                 raw->promise.set_value(std::move(verdict));
               }));
@@ -99,8 +100,8 @@ class HttpCalls : public testing::Test {
   std::unique_ptr<Call> begin(std::string_view key = "k-1", std::string_view payload = "{}") {
     return begin(test::make_message(ConsumerNumber{1}, key, payload));
   }
-  Verdict call(std::string_view key = "k-1", std::string_view payload = "{}") {
-    return begin(key, payload)->verdict();
+  Verdict call(std::string_view key = "k-1", std::string_view payload = "{}", int attempt = 1) {
+    return begin(test::make_message(ConsumerNumber{1}, key, payload), attempt)->verdict();
   }
   // With `reply` as the answer to everything at a path of its own.
   Verdict call_answered(test::HttpReply reply) {
