@@ -20,7 +20,7 @@ struct Outcome {
     kRetry,      // not now: will be run again
     kDead,       // given up: kept as a dead letter, or had been before. A Guard closes the record
                  // and keeps no letter
-    kDiscarded,  // the handler said that there was nothing to do
+    kDiscarded,  // there was nothing to do: the handler said so, or the config of empty payloads
   };
 
   // What is left to do at the source. Never kAck before the record is durable.

@@ -237,6 +237,24 @@ class Validator {
   std::string_view why_;
 };
 
+// A wrapper that senders put around a payload, by the bytes it begins with.
+std::string framing_of(std::string_view text) {
+  constexpr std::string_view kGzip = "\x1F\x8B";
+  constexpr std::string_view kZstd = "\x28\xB5\x2F\xFD";
+  constexpr std::size_t kSchemaFrame = 5;  // a zero, and the id of a schema
+  if (text.starts_with(kGzip)) return "it is compressed with gzip";
+  if (text.starts_with(kZstd)) return "it is compressed with zstd";
+  if (text.size() <= kSchemaFrame || text.front() != '\0') return {};
+  std::uint32_t schema = 0;
+  for (const char c : text.substr(1, kSchemaFrame - 1)) {
+    schema = schema << 8 | static_cast<unsigned char>(c);
+  }
+  return fmt::format(
+      "it begins with the five bytes of Confluent's framing (schema {}): the producer's serializer "
+      "writes them, and one for plain JSON does not",
+      schema);
+}
+
 void append_utf8(std::string& out, std::uint32_t code) {
   if (code < 0x80) {
     out += static_cast<char>(code);
@@ -258,12 +276,15 @@ void append_utf8(std::string& out, std::uint32_t code) {
 }  // namespace
 
 Result<void> validate(std::string_view text) {
-  if (!simdjson::validate_utf8(text.data(), text.size())) {
-    return failure({ErrorKind::kRejected, "", "not JSON: it is not valid UTF-8", ""});
-  }
+  const bool utf8 = simdjson::validate_utf8(text.data(), text.size());
   Validator validator(text);
-  if (!validator.run()) return failure(validator.error());
-  return {};
+  if (utf8 && validator.run()) return {};
+  std::string framing = framing_of(text);
+  if (!framing.empty()) {
+    return failure({ErrorKind::kRejected, "", "not JSON: " + std::move(framing), ""});
+  }
+  if (utf8) return failure(validator.error());
+  return failure({ErrorKind::kRejected, "", "not JSON: it is not valid UTF-8", ""});
 }
 
 Scan::Scan(std::string_view text) noexcept : at_(text.data()), end_(text.data() + text.size()) {

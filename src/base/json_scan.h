@@ -16,7 +16,8 @@ namespace semel::json {
 // Objects and arrays inside one another; deeper ones are refused.
 inline constexpr std::size_t kMaxDepth = 256;
 
-// Refuses what is not one JSON value in UTF-8, with what is wrong and at which byte.
+// Refuses what is not one JSON value in UTF-8, with what is wrong and at which byte. Framing and
+// compression are named.
 Result<void> validate(std::string_view text);
 
 // What stands between a string's quotes.

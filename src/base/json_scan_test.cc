@@ -24,6 +24,18 @@ TEST(Validate, TakesJson) {
   }
 }
 
+TEST(Validate, NamesTheFramingThatASenderPutAround) {
+  const auto error = [](std::string_view text) { return validate(text).error().message; };
+  using namespace std::string_view_literals;
+  EXPECT_NE(error("\0\0\0\x01\x02{\"id\":1}"sv).find("Confluent's framing (schema 258)"),
+            std::string::npos);
+  EXPECT_NE(error("\0\xFF\xFF\xFF\xFF\x06payload"sv).find("schema 4294967295"), std::string::npos);
+  EXPECT_NE(error("\x1F\x8B\x08\0"sv).find("compressed with gzip"), std::string::npos);
+  EXPECT_NE(error("\x28\xB5\x2F\xFD\x04"sv).find("compressed with zstd"), std::string::npos);
+  EXPECT_EQ(error("\0"sv).find("Confluent"), std::string::npos) << "too short for it";
+  EXPECT_NE(error("\xFF\xFE"sv).find("UTF-8"), std::string::npos);
+}
+
 TEST(Validate, RefusesAllElse) {
   for (const char* text : {"",
                            " ",

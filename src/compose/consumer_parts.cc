@@ -286,6 +286,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   options.number = number;
   options.recipe = recipe_of(build);
   options.limits = consumer.limits;
+  options.empty = consumer.empty;
   options.order = consumer.order;
   options.retention = retention_of(consumer);
   // The fence: a message is in the store, with its payload, before anybody is called for it.

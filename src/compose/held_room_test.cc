@@ -50,6 +50,7 @@ class HeldRoomTest : public testing::Test {
     options.consumer = "orders";
     options.number = number_;
     options.recipe = recipe_;
+    options.empty = empty_;
     options.once = true;
     options.defers = true;
     options.max_held = 20;
@@ -79,6 +80,7 @@ class HeldRoomTest : public testing::Test {
 
   std::unique_ptr<Store> store_;
   core::KeyRecipe recipe_;
+  core::EmptyPayload empty_ = core::EmptyPayload::kHandle;
   ConsumerNumber number_{};
   test::MemoryTopic topic_;
   test::RecordingObserver observer_;
@@ -102,6 +104,23 @@ TEST_F(HeldRoomTest, WhatTheSourcesHaveWaitsThereWhileTheStoreHasEnough) {
   EXPECT_EQ(observer_.held().size(), 200U) << "each was kept first";
   EXPECT_LE(most, 20U);
   EXPECT_GT(most, 7U) << "and it is made use of";
+}
+
+TEST_F(HeldRoomTest, AnEmptyRowGoesWhereEmptyPayloadsAreDiscarded) {
+  empty_ = core::EmptyPayload::kDiscard;
+  std::vector<HeldMessage> messages(3);
+  for (std::size_t i = 0; i < messages.size(); ++i) messages[i].key = "k" + std::to_string(i);
+  messages[1].payload = "{}";
+  ASSERT_TRUE(held().append(number_, messages));
+  std::atomic<int> handled{0};
+  EXPECT_EQ(run([&](const Message&, const Attempt&) {
+              ++handled;
+              return done();
+            }),
+            Ended::kFinished);
+  EXPECT_EQ(handled, 1);
+  EXPECT_EQ(observer_.count(Outcome::Kind::kDiscarded), 2U);
+  EXPECT_EQ(depth(), 0U);
 }
 
 TEST_F(HeldRoomTest, IsLookedAtAgainOnceItIsUsedUp) {

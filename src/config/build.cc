@@ -156,6 +156,8 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, const
                 view.settings().place_of(view.path()).column};
   made.source = build_source(view.in("source"), folder, report);
   made.key = build_key(view.in("key"));
+  if (view.text("empty") == "dead_letter") made.empty = core::EmptyPayload::kDeadLetter;
+  if (view.text("empty") == "discard") made.empty = core::EmptyPayload::kDiscard;
   made.handler = build_handler(view, folder, made.source, report);
   const auto apply = view.in("handler").in("apply");
   if (view.in("handler").written("apply")) made.apply = build_sql(apply.in("sql"), report);

@@ -11,7 +11,7 @@ busy        another worker holds the key; it comes back later and is never ackno
 conflict    the key was used with another payload; not executed, kept as a dead letter
 retry       not this time; kept by the store and run again when it is due
 dead        given up, with a reason; kept as a dead letter for a person
-discarded   the handler said that there was nothing to do
+discarded   there was nothing to do: the handler said so, or empty: discard
 
 A handler says a verdict: done, retry, dead or discard. It cannot say duplicate:
 the record decides that. A duplicate is normal and no error.
@@ -166,6 +166,11 @@ lists and maps are refused (key.invalid), and so is a header that stands twice w
 values. A message without a key is a dead letter (key.missing), never handled silently;
 missing: fail ends the run instead, and missing: hash_body takes a digest of the body,
 so that two events which say the same are one.
+
+A payload without any bytes, as a tombstone of Kafka, has nothing at any pointer: the
+next place of key.from is looked at. empty: says whether such a message is handled,
+discarded or a dead letter. Framing and compression (Confluent's five bytes, gzip) are
+not taken off: the message is a dead letter (payload.invalid) that names them.
 
 The fingerprint is a digest of the body, or of chosen fields. When a key comes again
 with another fingerprint it is a conflict, not a duplicate.

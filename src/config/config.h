@@ -172,6 +172,7 @@ struct ConsumerConfig {
   std::string name;
   SourceConfig source;
   core::KeyRecipe key;
+  core::EmptyPayload empty = core::EmptyPayload::kHandle;
   core::StrategyKind strategy{};
   bool strategy_named = false;  // false: chosen by default_strategy
   bool unsafe = false;

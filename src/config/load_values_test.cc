@@ -61,6 +61,28 @@ consumers:
   EXPECT_EQ(config.consumers[0].accept, (std::set<std::string>{"W041", "W042"}));
 }
 
+TEST(LoadValues, EmptyPayloads) {
+  const auto config = good(R"(
+consumers:
+  - name: a
+    source: { queue: {} }
+    key: json:/id
+    empty: discard
+  - name: b
+    source: { queue: {} }
+    key: json:/id
+    empty: dead_letter
+  - name: c
+    source: { queue: {} }
+    key: json:/id
+)",
+                           with_env({}));
+  using core::EmptyPayload;
+  EXPECT_EQ(config.consumers.at(0).empty, EmptyPayload::kDiscard);
+  EXPECT_EQ(config.consumers.at(1).empty, EmptyPayload::kDeadLetter);
+  EXPECT_EQ(config.consumers.at(2).empty, EmptyPayload::kHandle);
+}
+
 TEST(LoadValues, VariablesAreReplacedInValuesAndThenTyped) {
   const auto config = good(R"(
 consumers:

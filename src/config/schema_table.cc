@@ -251,6 +251,13 @@ constexpr Field kConsumerFields[] = {
      .meaning = "What identifies the effect. A plain value is `from`.",
      .fields = kKeyFields,
      .short_form = "from"},
+    {.name = "empty",
+     .shape = Shape::kWord,
+     .meaning = "What becomes of a message whose payload has no bytes, as a tombstone of Kafka. "
+                "`handle`: its handler is called, where it has a key; `dead_letter`: it is one, "
+                "with reason `payload.invalid`; `discard`: it is settled, and leaves no record.",
+     .fallback = "handle",
+     .words = "handle|dead_letter|discard"},
     {.name = "order",
      .shape = Shape::kMap,
      .meaning = "Which messages come one after the other, also where one of them has to wait, over "

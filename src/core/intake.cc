@@ -64,6 +64,11 @@ tl::expected<std::optional<Bytes>, Refusal> invalid_at(const KeyPart& part, Foun
   return refuse(reason::kKeyInvalid, fmt::format("the key at {}: {}", part.text, found.error()));
 }
 
+std::string missing_at(string_view places, const Arrival& arrival) {
+  return fmt::format("no key at {}{}", places,
+                     arrival.payload.empty() ? ": the payload is empty" : "");
+}
+
 // What was held without a key, because it had none, is read anew.
 bool held_key(const Arrival& arrival) noexcept { return arrival.key && !arrival.key->empty(); }
 
@@ -159,7 +164,7 @@ Intake::KeyText Intake::key_or_digest_of(const Arrival& arrival) {
   }
   if (key.error().reason != reason::kKeyMissing) return key;
   if (arrival.payload.empty()) {
-    return refuse(reason::kKeyMissing, key.error().error + ", and the body is empty");
+    return refuse(reason::kKeyMissing, key.error().error);
   }
   return body_key(arrival.payload);
 }
@@ -185,7 +190,7 @@ Intake::KeyText Intake::key_of(const Arrival& arrival) {
     if (!looked.empty()) looked += ", ";
     looked += part.text;
   }
-  return refuse(reason::kKeyMissing, "no key at " + looked);
+  return refuse(reason::kKeyMissing, missing_at(looked, arrival));
 }
 
 Intake::KeyText Intake::joined_key_of(const Arrival& arrival) {
@@ -194,7 +199,7 @@ Intake::KeyText Intake::joined_key_of(const Arrival& arrival) {
   for (const KeyPart& part : recipe_.parts) {
     PartText text = text_of(part, arrival);
     if (!text) return tl::unexpected(std::move(text.error()));
-    if (!*text) return refuse(reason::kKeyMissing, "no key at " + part.text);
+    if (!*text) return refuse(reason::kKeyMissing, missing_at(part.text, arrival));
     if (&part != &recipe_.parts.front()) key += kSeparator;
     append_escaped(key, **text, kSeparator);
   }
@@ -229,6 +234,7 @@ Intake::PartText Intake::text_of(const KeyPart& part, const Arrival& arrival) {
 }
 
 Intake::PartText Intake::json_text_of(const KeyPart& part, const Arrival& arrival) {
+  if (arrival.payload.empty()) return std::optional<Bytes>();
   if (std::optional<Refusal> bad = parse(arrival)) return tl::unexpected(std::move(*bad));
   Result<json::Scalar> found = document_.at(std::get<KeyPart::JsonPart>(part.what).pointer);
   if (!found) return refuse(reason::kKeyInvalid, std::move(found.error().message));
@@ -278,6 +284,7 @@ Intake::PartText Intake::event_text_of(const Arrival& arrival) {
 
 // `declared`: its content type says so. Else it is one where it has the three members.
 Intake::PartText Intake::structured_event_of(const Arrival& arrival, bool declared) {
+  if (arrival.payload.empty()) return std::optional<Bytes>();
   if (std::optional<Refusal> bad = parse(arrival)) {
     if (declared) return tl::unexpected(std::move(*bad));
     return std::optional<Bytes>();
@@ -342,11 +349,14 @@ tl::expected<Fingerprint, Refusal> Intake::fingerprint_of_message(const Arrival&
   if (recipe_.fingerprint == KeyRecipe::FingerprintOf::kBody) {
     return fingerprint_of(arrival.payload);
   }
-  if (std::optional<Refusal> bad = parse(arrival)) return tl::unexpected(std::move(*bad));
+  const bool empty = arrival.payload.empty();
+  if (std::optional<Refusal> bad = empty ? std::nullopt : parse(arrival)) {
+    return tl::unexpected(std::move(*bad));
+  }
   std::vector<Bytes> fields;
   fields.reserve(recipe_.fingerprint_fields.size());
   for (const json::Pointer& pointer : recipe_.fingerprint_fields) {
-    Result<json::Scalar> found = document_.at(pointer);
+    Result<json::Scalar> found = empty ? json::Scalar(json::Absent{}) : document_.at(pointer);
     if (!found) return refuse(reason::kPayloadInvalid, std::move(found.error().message));
     fields.push_back(field_text(*found));
   }

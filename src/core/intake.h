@@ -25,8 +25,8 @@ struct Refusal {
 // left whole. A string key is taken unescaped, an integer as written; floats, null, empty, objects
 // and arrays are refused (key.invalid), and so is a header that stands twice with two values;
 // nothing at any part is key.missing; a payload that is not JSON where a part looks into it is
-// payload.invalid. A CloudEvent's `type` is the message's where the source said none. One thread at
-// a time.
+// payload.invalid. An empty payload has nothing at any pointer. A CloudEvent's `type` is the
+// message's where the source said none. One thread at a time.
 //
 // With an order the message has its ordering key, and the arrival the line it stands in, where it
 // brings none from the store.

@@ -73,10 +73,10 @@ TEST_F(IntakeTest, WhatIsNoKeyIsRefused) {
         R"({"id":{}})", R"({"id":[1]})", R"({"id":1,"id":2})"}) {
     EXPECT_EQ(refused(bad), reason::kKeyInvalid) << bad;
   }
-  for (const char* missing : {"{}", "[]", R"({"ID":1})", "1", "\"id\""}) {
+  for (const char* missing : {"", "{}", "[]", R"({"ID":1})", "1", "\"id\""}) {
     EXPECT_EQ(refused(missing), reason::kKeyMissing) << missing;
   }
-  for (const char* broken : {"", "{", "not json", "\xFF", R"({"id":1)", "{\"id\":1}\n{}"}) {
+  for (const char* broken : {" ", "{", "not json", "\xFF", R"({"id":1)", "{\"id\":1}\n{}"}) {
     EXPECT_EQ(refused(broken), reason::kPayloadInvalid) << broken;
   }
   EXPECT_EQ(refused(std::string(100'000, '[')), reason::kPayloadInvalid);
@@ -102,6 +102,42 @@ TEST_F(IntakeTest, TheFirstPartPresentMakesTheKey) {
   EXPECT_EQ(make(a)->key().text, "from broker");
   a = file_arrival(R"({"id":"from json"})");
   EXPECT_EQ(make(a)->key().text, "from json");
+}
+
+TEST_F(IntakeTest, AnEmptyPayloadHasNothingAtAnyPointer) {
+  r = recipe({"header:id", "cloudevents", "json:/id", "broker_key"});
+  Arrival tombstone = file_arrival("");
+  tombstone.content_type = "application/cloudevents+json";
+  tombstone.broker_key = "order-1";
+  EXPECT_EQ(make(tombstone)->key().text, "order-1");
+  Arrival nowhere = file_arrival("");
+  const auto made = make(nowhere);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().reason, reason::kKeyMissing);
+  EXPECT_NE(made.error().error.find("the payload is empty"), std::string::npos);
+  Arrival broken = file_arrival("{");
+  broken.broker_key = "order-1";
+  EXPECT_EQ(make(broken).error().reason, reason::kPayloadInvalid) << "it is not passed over";
+}
+
+TEST_F(IntakeTest, AnEmptyPayloadHasAFingerprintOfFields) {
+  r = recipe({"json:/id", "broker_key"});
+  r.fingerprint = KeyRecipe::FingerprintOf::kFields;
+  r.fingerprint_fields = {json::Pointer::parse("/a").value()};
+  Arrival tombstone = file_arrival("");
+  tombstone.broker_key = "order-1";
+  const auto made = make(tombstone);
+  ASSERT_TRUE(made) << made.error().error;
+  EXPECT_NE(made->fingerprint(), make(R"({"id":"order-1","a":1})")->fingerprint());
+}
+
+TEST_F(IntakeTest, FramingAndCompressionAreNamed) {
+  const auto error = [&](std::string payload) {
+    Arrival arrival = file_arrival(std::move(payload));
+    return make(arrival).error().error;
+  };
+  EXPECT_NE(error("\x1F\x8B\x08 and more").find("gzip"), std::string::npos);
+  EXPECT_NE(error(std::string("\0\0\0\1\2{\"id\":1}", 13)).find("Confluent"), std::string::npos);
 }
 
 TEST_F(IntakeTest, AnEmptyPartIsNotPassedOver) {
@@ -272,6 +308,14 @@ TEST(IntakeOrder, WhatHasNoneStandsInNoLine) {
   const auto message = intake.make(a);
   ASSERT_TRUE(message);
   EXPECT_EQ(message->ordering_key(), "m-1");
+  EXPECT_FALSE(a.line);
+}
+
+TEST(IntakeOrder, AnEmptyPayloadStandsInNoLine) {
+  Intake intake(kIntakeConsumer, recipe({"broker_key"}), {}, ordered_by("json:/sku"));
+  Arrival a = file_arrival("");
+  a.broker_key = "order-1";
+  ASSERT_TRUE(intake.make(a));
   EXPECT_FALSE(a.line);
 }
 

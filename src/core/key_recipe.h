@@ -59,6 +59,9 @@ struct KeyRecipe {
   KeyId id_of(ConsumerNumber consumer, BytesView key) const noexcept;
 };
 
+// What becomes of a message whose payload has no bytes, as a tombstone of Kafka.
+enum class EmptyPayload { kHandle, kDeadLetter, kDiscard };
+
 // Sizes past which a message becomes a dead letter with reason `too_large`, never a cut.
 struct Limits {
   std::size_t key = 64 << 10;

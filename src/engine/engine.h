@@ -35,6 +35,7 @@ struct EngineOptions {
   ConsumerNumber number{};
   core::KeyRecipe recipe;
   core::Limits limits;
+  core::EmptyPayload empty = core::EmptyPayload::kHandle;
   core::Retention retention;                  // of finished records
   std::optional<core::Order> order;           // keeping lines needs a store that holds messages
   std::optional<ConsumerNumber> copies_to{};  // in whose queue each dead letter leaves a copy

@@ -294,6 +294,43 @@ TEST_F(EngineTest, RefusedMessagesAreKeptThoughTheyFillTheRoom) {
   EXPECT_EQ(store_->facets().dead_letters->list({})->size(), 10u);
 }
 
+Arrival tombstone(std::string_view key) {
+  Arrival arrival;
+  arrival.broker_key = Bytes(key);
+  return arrival;
+}
+
+TEST_F(EngineTest, AnEmptyPayloadBecomesWhatTheConfigSays) {
+  options_.recipe.parts.push_back(core::KeyPart::parse("broker_key").value());
+  for (const core::EmptyPayload empty : {core::EmptyPayload::kDiscard, core::EmptyPayload::kHandle,
+                                         core::EmptyPayload::kDeadLetter}) {
+    options_.empty = empty;
+    MemoryTopic topic;
+    topic.add(tombstone("order-1"));
+    topic.add(payload_with_id("order-2"));
+    topic.finish();
+    std::vector<Bytes> handled;
+    const std::size_t discarded = seen_.count(Outcome::Kind::kDiscarded);
+    auto e = engine_over(std::make_unique<MemorySource>(topic, test::MemorySourceOptions{}),
+                         [&](Delivery& delivery, std::size_t) {
+                           handled.push_back(delivery.message.key().text);
+                           return ended(Outcome::Kind::kDone);
+                         });
+    EXPECT_EQ(e->run(), Ended::kFinished);
+    EXPECT_EQ(topic.unsettled(), 0u);
+    const bool handles = empty == core::EmptyPayload::kHandle;
+    const bool discards = empty == core::EmptyPayload::kDiscard;
+    EXPECT_EQ(handled.size(), handles ? 2u : 1u);
+    EXPECT_EQ(seen_.count(Outcome::Kind::kDiscarded) - discarded, discards ? 1u : 0u);
+    const auto letters = store_->facets().dead_letters->list({}).value();
+    EXPECT_EQ(letters.size(), empty == core::EmptyPayload::kDeadLetter ? 1u : 0u);
+    if (!letters.empty()) {
+      EXPECT_EQ(letters[0].reason, reason::kPayloadInvalid);
+      EXPECT_EQ(letters[0].error, "the payload is empty");
+    }
+  }
+}
+
 // Its source fails so, one call after the other, and then gives what the topic has.
 class AwayEngineTest : public EngineTest {
  protected:

@@ -1,6 +1,8 @@
 #include "engine/intake_desk.h"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 #include <semel/reason.h>
 
@@ -32,6 +34,10 @@ std::vector<Delivery> IntakeDesk::take_in(std::vector<Arrival> arrivals,
       refuse(std::move(arrival), std::move(why));
       continue;
     }
+    if (auto why = refuses_empty(arrival)) {
+      refuse(std::move(arrival), *std::move(why), options_.empty == core::EmptyPayload::kDiscard);
+      continue;
+    }
     auto message = intake_.make(arrival);
     if (message) {
       deliveries.emplace_back(*std::move(message), std::move(arrival));
@@ -59,49 +65,83 @@ bool IntakeDesk::suspecting() {
                      [](const auto& left) { return left.second > 0; });
 }
 
-std::size_t IntakeDesk::tell_refused() {
-  for (const Refused& refused : refused_) {
-    observer_.on_refused(options_.consumer, refused.arrival, refused.why.reason, refused.why.error);
-  }
-  return give_back().size();
+std::size_t IntakeDesk::tell_refused() { return tell_all().size(); }
+
+// A message that was tried before has a record, which must come to its own end.
+std::optional<core::Refusal> IntakeDesk::refuses_empty(const Arrival& arrival) const {
+  const bool refuses = options_.empty != core::EmptyPayload::kHandle;
+  if (!refuses || !arrival.payload.empty() || arrival.since_first) return std::nullopt;
+  return core::Refusal{std::string(reason::kPayloadInvalid), "the payload is empty"};
 }
 
-void IntakeDesk::refuse(Arrival arrival, core::Refusal why) {
+void IntakeDesk::refuse(Arrival arrival, core::Refusal why, bool discarded) {
   Message message = core::refused_message(options_.number, arrival);
-  refused_.push_back({std::move(arrival), std::move(message), std::move(why)});
+  refused_.push_back({std::move(arrival), std::move(message), std::move(why), discarded});
+}
+
+Finish IntakeDesk::finish_of(const Refused& refused) const {
+  Finish finish;
+  finish.ack = refused.arrival.row;
+  if (refused.discarded) {
+    finish.to = Finish::To::kAckOnly;
+    return finish;
+  }
+  finish.to = Finish::To::kDead;
+  finish.reason = refused.why.reason;
+  finish.error = refused.why.error;
+  finish.keep = &refused.message;
+  finish.arrival = &refused.arrival;
+  if (options_.copies_to) {
+    finish.outgoing.push_back(
+        core::dead_letter_copy(*options_.copies_to, options_.consumer, finish));
+  }
+  return finish;
 }
 
 Result<std::vector<IntakeDesk::Kept>> IntakeDesk::keep_refused() {
   std::vector<Finish> finishes;
   finishes.reserve(refused_.size());
   for (const Refused& refused : refused_) {
-    Finish finish;
-    finish.to = Finish::To::kDead;
-    finish.reason = refused.why.reason;
-    finish.error = refused.why.error;
-    finish.keep = &refused.message;
-    finish.arrival = &refused.arrival;
-    finish.ack = refused.arrival.row;
-    if (options_.copies_to) {
-      finish.outgoing.push_back(
-          core::dead_letter_copy(*options_.copies_to, options_.consumer, finish));
-    }
-    finishes.push_back(std::move(finish));
+    const bool nothing_kept = refused.discarded && !refused.arrival.row;
+    if (!nothing_kept) finishes.push_back(finish_of(refused));
   }
-  auto applied = store_.finish(finishes);
-  if (!applied) return failure(std::move(applied.error()));
-  for (const Refused& refused : refused_) {
+  if (!finishes.empty()) {
+    auto applied = store_.finish(finishes);
+    if (!applied) return failure(std::move(applied.error()));
+  }
+  return tell_all();
+}
+
+void IntakeDesk::tell(Refused refused) {
+  if (!refused.discarded) {
     observer_.on_refused(options_.consumer, refused.arrival, refused.why.reason, refused.why.error);
+    return;
   }
-  return give_back();
+  Outcome outcome;
+  outcome.kind = Outcome::Kind::kDiscarded;
+  outcome.error = std::move(refused.why.error);
+  const Delivery delivery(std::move(refused.message), std::move(refused.arrival));
+  observer_.on_ended(options_.consumer, delivery, outcome, std::chrono::nanoseconds{0});
+}
+
+std::vector<IntakeDesk::Kept> IntakeDesk::tell_all() {
+  std::vector<Kept> kept = kept_of(refused_);
+  std::vector<Refused> ended = std::exchange(refused_, {});
+  for (Refused& one : ended) tell(std::move(one));
+  return kept;
+}
+
+std::vector<IntakeDesk::Kept> IntakeDesk::kept_of(std::span<const Refused> refused) {
+  std::vector<Kept> kept;
+  kept.reserve(refused.size());
+  for (const Refused& one : refused) {
+    kept.push_back({one.arrival.source, one.arrival.tag, one.arrival.row.has_value()});
+  }
+  return kept;
 }
 
 std::vector<IntakeDesk::Kept> IntakeDesk::give_back() {
-  std::vector<Kept> kept;
-  kept.reserve(refused_.size());
-  for (const Refused& refused : refused_) {
-    kept.push_back({refused.arrival.source, refused.arrival.tag, refused.arrival.row.has_value()});
-  }
+  std::vector<Kept> kept = kept_of(refused_);
   refused_.clear();
   return kept;
 }

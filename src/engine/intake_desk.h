@@ -1,9 +1,10 @@
 // IntakeDesk: from a source's arrivals to deliveries; what cannot become one goes to the dead
-// letters.
+// letters, or is discarded where the config says so of empty payloads.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,6 +26,7 @@ class IntakeDesk {
     ConsumerNumber number{};
     core::KeyRecipe recipe;
     core::Limits limits;
+    core::EmptyPayload empty = core::EmptyPayload::kHandle;
     std::optional<core::Order> order;
     // In whose queue each dead letter leaves a copy; nobody's.
     std::optional<ConsumerNumber> copies_to{};
@@ -56,8 +58,8 @@ class IntakeDesk {
     bool in_store;  // it was a row of the store, and went with the dead letter
   };
   std::size_t refused() const noexcept { return refused_.size(); }
-  // Writes the refused ones as dead letters; on an error they stay and the call is made again
-  // later.
+  // Writes the refused ones as dead letters, but for those that are discarded; on an error they
+  // stay and the call is made again later.
   Result<std::vector<Kept>> keep_refused();
   // Gives them back: neither kept nor settled.
   std::vector<Kept> give_back();
@@ -67,8 +69,15 @@ class IntakeDesk {
     Arrival arrival;
     Message message;
     core::Refusal why;
+    bool discarded = false;
   };
-  void refuse(Arrival arrival, core::Refusal why);
+  // Of an empty payload that is not to be handled.
+  std::optional<core::Refusal> refuses_empty(const Arrival& arrival) const;
+  void refuse(Arrival arrival, core::Refusal why, bool discarded = false);
+  Finish finish_of(const Refused& refused) const;
+  void tell(Refused refused);
+  static std::vector<Kept> kept_of(std::span<const Refused> refused);
+  std::vector<Kept> tell_all();
 
   const Options options_;
   Store& store_;
