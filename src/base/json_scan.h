@@ -51,6 +51,9 @@ class Scan {
 // What an escaped string of validated text means.
 std::string unescape(std::string_view raw);
 
+// A string in quotes. Each byte that is not UTF-8 is replaced by U+FFFD.
+void append_quoted(std::string& out, std::string_view text);
+
 // A first look at a number's text: only digits and a sign.
 bool is_integer(std::string_view number) noexcept;
 

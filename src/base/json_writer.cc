@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/json_scan.h"
 #include "base/text_encoding.h"
 #include "base/utf8.h"
 
@@ -25,6 +26,8 @@ void append_ascii(std::string& out, char c) {
   }
 }
 
+}  // namespace
+
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
@@ -40,8 +43,6 @@ void append_quoted(std::string& out, std::string_view text) {
   }
   out += '"';
 }
-
-}  // namespace
 
 std::string compact(std::string_view valid) {
   std::string out;

@@ -52,8 +52,9 @@ core::KeyRecipe build_key(const View& key) {
   if (key.text("missing") == "fail") made.missing = core::KeyRecipe::Missing::kFail;
   if (key.text("missing") == "hash_body") made.missing = core::KeyRecipe::Missing::kHashBody;
   if (const auto* word = key.find("fingerprint")) {
-    made.fingerprint = word->text == "none" ? core::KeyRecipe::FingerprintOf::kNone
-                                            : core::KeyRecipe::FingerprintOf::kBody;
+    made.fingerprint = word->text == "none"   ? core::KeyRecipe::FingerprintOf::kNone
+                       : word->text == "json" ? core::KeyRecipe::FingerprintOf::kJson
+                                              : core::KeyRecipe::FingerprintOf::kBody;
     return made;
   }
   for (std::size_t i = 0; i < settings.size(key.path("fingerprint")); ++i) {

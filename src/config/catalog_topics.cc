@@ -172,8 +172,13 @@ next place of key.from is looked at. empty: says whether such a message is handl
 discarded or a dead letter. Framing and compression (Confluent's five bytes, gzip) are
 not taken off: the message is a dead letter (payload.invalid) that names them.
 
-The fingerprint is a digest of the body, or of chosen fields. When a key comes again
-with another fingerprint it is a conflict, not a duplicate.
+The fingerprint tells whether a key that comes again says the same. When it does not, it
+is a conflict, not a duplicate. Which one to take:
+
+  body                each byte. A producer or outbox that sends the stored bytes again
+  json                what is said: a producer that writes the JSON anew at each send
+  [json:/a, json:/b]  these alone: something else differs at each send, as a time sent
+  none                nothing: every message of one key is the same, whatever it says
 
 The recipe is remembered by the store. Changing it would make every message new, so it
 takes accept: [key_recipe] on the consumer.

@@ -61,12 +61,12 @@ consumers:
   EXPECT_EQ(config.consumers[0].accept, (std::set<std::string>{"W041", "W042"}));
 }
 
-TEST(LoadValues, EmptyPayloads) {
+TEST(LoadValues, EmptyPayloadsAndTheFingerprintOfJson) {
   const auto config = good(R"(
 consumers:
   - name: a
     source: { queue: {} }
-    key: json:/id
+    key: { from: json:/id, fingerprint: json }
     empty: discard
   - name: b
     source: { queue: {} }
@@ -78,9 +78,12 @@ consumers:
 )",
                            with_env({}));
   using core::EmptyPayload;
+  using Of = core::KeyRecipe::FingerprintOf;
   EXPECT_EQ(config.consumers.at(0).empty, EmptyPayload::kDiscard);
+  EXPECT_EQ(config.consumers[0].key.fingerprint, Of::kJson);
   EXPECT_EQ(config.consumers.at(1).empty, EmptyPayload::kDeadLetter);
   EXPECT_EQ(config.consumers.at(2).empty, EmptyPayload::kHandle);
+  EXPECT_EQ(config.consumers[2].key.fingerprint, Of::kBody);
 }
 
 TEST(LoadValues, VariablesAreReplacedInValuesAndThenTyped) {

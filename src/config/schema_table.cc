@@ -35,10 +35,12 @@ constexpr Field kKeyFields[] = {
      .words = "dead_letter|fail|hash_body"},
     {.name = "fingerprint",
      .shape = Shape::kList,
-     .meaning = "What must be the same when a key comes again, else it is a conflict: the whole "
-                "body, nothing, or a list of `json:/pointer`.",
+     .meaning = "What must be the same when a key comes again, else it is a conflict. `body`: each "
+                "byte; `json`: what the payload says as JSON, whatever its spaces, the order of "
+                "its members and the spelling of its numbers; a list of `json:/pointer`: what "
+                "stands there, as it is written; `none`: nothing.",
      .fallback = "body",
-     .words = "body|none",
+     .words = "body|json|none",
      .fields = kPointerField,
      .comma = true},
 };

@@ -8,6 +8,7 @@
 #include <semel/reason.h>
 
 #include "base/digest.h"
+#include "base/json_canonical.h"
 #include "core/key_encoding.h"
 #include "core/standard_keys.h"
 
@@ -350,8 +351,12 @@ tl::expected<Fingerprint, Refusal> Intake::fingerprint_of_message(const Arrival&
     return fingerprint_of(arrival.payload);
   }
   const bool empty = arrival.payload.empty();
+  if (empty && recipe_.fingerprint == KeyRecipe::FingerprintOf::kJson) return fingerprint_of("");
   if (std::optional<Refusal> bad = empty ? std::nullopt : parse(arrival)) {
     return tl::unexpected(std::move(*bad));
+  }
+  if (recipe_.fingerprint == KeyRecipe::FingerprintOf::kJson) {
+    return fingerprint_of(json::canonical(arrival.payload));
   }
   std::vector<Bytes> fields;
   fields.reserve(recipe_.fingerprint_fields.size());

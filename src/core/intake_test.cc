@@ -245,6 +245,27 @@ TEST_F(IntakeTest, AFingerprintOfFieldsSeesOnlyThem) {
   EXPECT_EQ(refused(R"({"id":1,"a":1,"a":2})"), reason::kPayloadInvalid);
 }
 
+TEST_F(IntakeTest, AFingerprintOfJsonSeesWhatIsSaidAndNotHowItIsWritten) {
+  r.fingerprint = KeyRecipe::FingerprintOf::kJson;
+  const auto of = [&](std::string payload) { return make(std::move(payload))->fingerprint(); };
+  const Fingerprint base = of(R"({"id":1,"a":{"x":1.5,"y":"\u0041"}})");
+  EXPECT_EQ(base, of("{ \"a\" : {\"y\":\"A\", \"x\": 1.50},\r\n \"id\" : 1 }"));
+  EXPECT_NE(base, of(R"({"id":1,"a":{"x":1.5,"y":"B"}})"));
+  EXPECT_NE(base, of(R"({"id":1,"a":{"x":"1.5","y":"A"}})"));
+  EXPECT_NE(of(R"({"id":1,"a":[1,2]})"), of(R"({"id":1,"a":[2,1]})"));
+}
+
+TEST_F(IntakeTest, AFingerprintOfJsonNeedsJsonOrNothingAtAll) {
+  r = recipe({"header:id"});
+  r.fingerprint = KeyRecipe::FingerprintOf::kJson;
+  Arrival a = file_arrival("not json");
+  a.headers = {{"id", "1"}};
+  EXPECT_EQ(make(a).error().reason, reason::kPayloadInvalid);
+  a = file_arrival("");
+  a.headers = {{"id", "1"}};
+  EXPECT_EQ(make(a)->fingerprint(), fingerprint_of(""));
+}
+
 TEST_F(IntakeTest, NoFingerprintIsAllZero) {
   r.fingerprint = KeyRecipe::FingerprintOf::kNone;
   EXPECT_EQ(make(R"({"id":1})")->fingerprint(), Fingerprint{});

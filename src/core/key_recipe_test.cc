@@ -49,6 +49,10 @@ TEST(KeyRecipeHash, ChangesWithWhatMakesKeysNew) {
   KeyRecipe none = base;
   none.fingerprint = KeyRecipe::FingerprintOf::kNone;
   EXPECT_NE(base.hash(), none.hash());
+  KeyRecipe said = base;
+  said.fingerprint = KeyRecipe::FingerprintOf::kJson;
+  EXPECT_NE(base.hash(), said.hash());
+  EXPECT_NE(none.hash(), said.hash());
   KeyRecipe fields = base;
   fields.fingerprint = KeyRecipe::FingerprintOf::kFields;
   fields.fingerprint_fields = {json::Pointer::parse("/x").value()};

@@ -1,0 +1,159 @@
+#include "base/json_canonical.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/json_scan.h"
+
+namespace semel::json {
+namespace {
+
+// A member as it stands in the output, its name apart from that.
+struct Part {
+  std::string name;
+  std::size_t begin;
+  std::size_t end;
+};
+
+bool by_name(const Part& a, const Part& b) { return a.name < b.name; }
+
+// An exponent of more digits is left as it is written: no text of a message can reach it.
+constexpr std::size_t kLongestExponent = 15;
+
+void append_number(std::string& out, std::string_view written) {
+  const std::size_t mark = written.find_first_of("eE");
+  std::int64_t exponent = 0;
+  if (mark != std::string_view::npos) {
+    std::string_view text = written.substr(mark + 1);
+    if (text.starts_with('+')) text.remove_prefix(1);
+    if (text.size() > kLongestExponent) {
+      out += written;
+      return;
+    }
+    std::from_chars(text.data(), text.data() + text.size(), exponent);
+  }
+  std::string digits;
+  bool fraction = false;
+  for (const char c : written.substr(0, mark)) {
+    if (c == '.') fraction = true;
+    if (c < '0' || c > '9') continue;
+    if (fraction) --exponent;
+    if (c != '0' || !digits.empty()) digits += c;
+  }
+  if (digits.empty()) {
+    out += '0';
+    return;
+  }
+  const std::size_t last = digits.find_last_not_of('0');
+  exponent += static_cast<std::int64_t>(digits.size() - 1 - last);
+  digits.resize(last + 1);
+  if (written.starts_with('-')) out += '-';
+  out += digits;
+  if (exponent != 0) fmt::format_to(std::back_inserter(out), "e{}", exponent);
+}
+
+class Canonical {
+ public:
+  explicit Canonical(std::string_view valid) : scan_(valid) {}
+
+  std::string text() {
+    value();
+    return std::move(out_);
+  }
+
+ private:
+  // As deep as a document that was found good may be.
+  void value() {
+    switch (scan_.peek()) {
+      case '{':
+        object();
+        break;
+      case '[':
+        array();
+        break;
+      case '"':
+        append_quoted(out_, string());
+        break;
+      case 't':
+      case 'f':
+      case 'n':
+        out_ += scan_.skip_value();
+        break;
+      default:
+        append_number(out_, scan_.skip_value());
+    }
+  }
+
+  std::string string() {
+    const RawString raw = scan_.raw_string();
+    return raw.escaped ? unescape(raw.text) : std::string(raw.text);
+  }
+
+  // To the next item of a list that ends with `end`, or past the end.
+  bool next(char end) {
+    scan_.skip_space();
+    if (scan_.peek() == end) {
+      scan_.step();
+      return false;
+    }
+    if (scan_.peek() == ',') scan_.step();
+    scan_.skip_space();
+    return true;
+  }
+
+  void array() {
+    scan_.step();
+    out_ += '[';
+    for (bool first = true; next(']'); first = false) {
+      if (!first) out_ += ',';
+      value();
+    }
+    out_ += ']';
+  }
+
+  void object() {
+    scan_.step();
+    out_ += '{';
+    const std::size_t begin = out_.size();
+    std::vector<Part> parts;
+    while (next('}')) {
+      Part part{string(), out_.size(), 0};
+      append_quoted(out_, part.name);
+      out_ += ':';
+      scan_.skip_space();
+      scan_.step();
+      scan_.skip_space();
+      value();
+      out_ += ',';
+      part.end = out_.size();
+      parts.push_back(std::move(part));
+    }
+    if (!std::is_sorted(parts.begin(), parts.end(), by_name)) sort(parts, begin);
+    if (!parts.empty()) out_.pop_back();
+    out_ += '}';
+  }
+
+  void sort(std::vector<Part>& parts, std::size_t begin) {
+    std::stable_sort(parts.begin(), parts.end(), by_name);
+    std::string sorted;
+    sorted.reserve(out_.size() - begin);
+    for (const Part& part : parts) sorted.append(out_, part.begin, part.end - part.begin);
+    out_.replace(begin, std::string::npos, sorted);
+  }
+
+  Scan scan_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string canonical(std::string_view valid) { return Canonical(valid).text(); }
+
+}  // namespace semel::json
