@@ -37,8 +37,9 @@ struct Attempt {
   template <class F>
   Bytes step(std::string_view name, BytesView id, F&& work, BytesView input = {}) const {
     if (steps == nullptr) {
-      throw std::logic_error("step \"" + std::string(name) +
-                             "\": there is no journal here (docs/steps.md says where there is)");
+      throw std::logic_error(
+          "step \"" + std::string(name) +
+          "\": there is no journal here (semel explain E063 says where there is)");
     }
     Steps::Begun begun = steps->begin(name, id, input);
     if (begun.result) return *std::move(begun.result);

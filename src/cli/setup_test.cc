@@ -144,6 +144,18 @@ TEST_F(Setup, CheckCanDenyWarnings) {
   EXPECT_EQ(run({"check", "--deny-warnings", quiet}).code, 0);
 }
 
+TEST_F(Setup, WhatInitPrintsHasNoWarning) {
+  for (const char* parts : {"queue/sql/sqlite", "file/sql/postgres", "kafka/sql/mysql",
+                            "stdin/exec/sqlite", "rabbitmq/http/redis"}) {
+    for (const bool small : {false, true}) {
+      const auto printed = small ? run({"init", "--small", parts}) : run({"init", parts});
+      ASSERT_EQ(printed.code, 0) << parts;
+      const auto checked = run({"check", "--deny-warnings", write("semel.yaml", printed.out)});
+      EXPECT_EQ(checked.code, 0) << parts << '\n' << checked.out;
+    }
+  }
+}
+
 TEST_F(Setup, CheckAsJsonNamesEverything) {
   const auto good = run({"check", "-o", "json", write("semel.yaml", kGood)});
   EXPECT_EQ(good.code, 0);

@@ -113,6 +113,13 @@ std::string policy_lines(const StarterParts& parts) {
       sql ? "record and effect commit together" : "consuming, with a lease, then completed");
 }
 
+std::string accept_lines(const StarterParts& parts, bool small) {
+  if (parts.handler != "sql") return "";
+  return small ? "    accept: [L101]\n"
+               : "    accept: [L101]              # the statement adds; the record keeps it from "
+                 "running twice\n";
+}
+
 std::string publisher_lines(const StarterParts& parts, bool small) {
   const bool kafka = parts.handler == "kafka";
   std::string text = kafka ? "    handler:\n"
@@ -213,6 +220,7 @@ std::string compose_text(const StarterParts& parts, bool small) {
   text += small ? "    key: json:/id\n"
                 : "    key: json:/id               # the producer's id: the same on every send\n";
   if (!small) text += policy_lines(parts);
+  text += accept_lines(parts, small);
   return text + handler_lines(parts, small);
 }
 

@@ -32,6 +32,8 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
           EXPECT_TRUE(loaded.config) << *text;
           EXPECT_TRUE(loaded.diagnostics.empty())
               << *text << config::format(loaded.diagnostics.front(), false);
+          EXPECT_TRUE(loaded.notes.empty())
+              << "check --deny-warnings refuses it: " << loaded.notes.front().message;
           EXPECT_EQ(small, text->find('#') == std::string::npos) << *text;
           ++accepted;
         }

@@ -160,7 +160,7 @@ constexpr CodePage kConsumerPages[] = {
      "What a finished step came to is journalled in the store, under the lease of its message. The "
      "strategy has no lease, or the steps themselves cannot be: two of one name, or an undo of "
      "none.",
-     "Use a strategy that has one; docs/steps.md names them.",
+     "Use fence or state_machine, and a name of its own for each step.",
      "strategy: fence\n"
      "handler: { steps: [ { name: lock_stock, http: { url: http://stock/lock } } ] }"},
 };

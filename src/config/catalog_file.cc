@@ -53,12 +53,12 @@ constexpr CodePage kFilePages[] = {
     {"E011", "a value of the wrong kind",
      "A map stands where a plain value or a list belongs, or the other way round, or nothing at "
      "all.",
-     "Write it in the form shown; docs/config.md has one for every field.",
+     "Write it in the form shown; semel init prints a whole file.",
      "source:\n  file: { path: payments.jsonl }"},
     {"E012", "unknown field",
      "There is no field of this name here. It is an error, not a note: a misspelt setting that is "
      "silently ignored is the worst kind.",
-     "Use the name that was meant; docs/config.md lists all fields.", ""},
+     "Use the name that was meant: the message lists those of the map.", ""},
     {"E013", "a field in the wrong place",
      "The name is right, but it belongs to another map. Mostly the line is indented too far or "
      "not far enough.",

@@ -129,7 +129,7 @@ constexpr CodePage kRuntimePages[] = {
      "schema, and the tables and sequences in it; to begin and drop generations it must own them. "
      "MariaDB and MySQL: to make the tables CREATE, CREATE VIEW and INDEX; to work SELECT, INSERT, "
      "UPDATE and DELETE. Redis: certain commands, on all names that begin with the prefix.",
-     "Grant what the message names: docs/stores/postgres.md, mysql.md and redis.md list it.",
+     "Grant what the message names: semel explain rights lists it for each store.",
      "GRANT USAGE ON SCHEMA semel TO worker"},
     {"R254", "the database server takes no more connections",
      "All of max_connections are in use. Each process has as many as the store's pool says, and "

@@ -88,13 +88,54 @@ TEST(Catalog, ReasonsAreAllExplained) {
   EXPECT_GT(seen, 8);
 }
 
+// A program that is installed has its own pages (semel explain), and no folder docs.
+TEST(Catalog, NoTextNamesAFileThatIsNotInstalled) {
+  const std::regex text("\"[^\"]*\\b[a-z_-]+\\.md\\b[^\"]*\"");
+  int seen = 0;
+  for (const char* folder : {"src", "include"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(source_root() / folder)) {
+      const auto name = entry.path().filename().string();
+      if ((!name.ends_with(".cc") && !name.ends_with(".h")) || name.ends_with("_test.cc")) continue;
+      ++seen;
+      std::istringstream lines(read(entry.path()));
+      for (std::string line; std::getline(lines, line);) {
+        if (line.find("//") < line.find('"')) continue;
+        EXPECT_FALSE(std::regex_search(line, text)) << entry.path() << ": " << line;
+      }
+    }
+  }
+  EXPECT_GT(seen, 300);
+}
+
+TEST(Catalog, RightsAreThoseOfTheStoresPages) {
+  const auto page = read(source_root() / "docs" / "stores" / "redis.md");
+  const auto begin = page.find("\n## Rights");
+  const auto section = page.substr(begin, page.find("\n## ", begin + 1) - begin);
+  const std::string text(find_topic("rights")->text);
+  const std::regex command("\\+[a-z]+(\\|[a-z]+)?");
+  int seen = 0;
+  for (std::sregex_iterator at(section.begin(), section.end(), command), end; at != end; ++at) {
+    EXPECT_NE(text.find(at->str()), std::string::npos) << at->str();
+    ++seen;
+  }
+  EXPECT_GT(seen, 40);
+  for (const char* store : {"postgres", "mysql"}) {
+    const auto grants = read(source_root() / "tests" / "cli" / store / "grants.sql");
+    const std::regex grant("GRANT [^;]*;");
+    ASSERT_TRUE(std::regex_search(grants, grant)) << store;
+    for (std::sregex_iterator at(grants.begin(), grants.end(), grant), end; at != end; ++at) {
+      EXPECT_NE(text.find(at->str()), std::string::npos) << at->str();
+    }
+  }
+}
+
 TEST(Catalog, ExplainsCodesInAnyCaseAndTopics) {
   const auto page = explain("e012");
   ASSERT_TRUE(page);
   EXPECT_TRUE(page->starts_with("E012: unknown field\n\n")) << *page;
   EXPECT_NE(page->find("\n\nfix: "), std::string::npos);
   for (const auto* topic :
-       {"outcomes", "guarantees", "exit-codes", "strategies", "reasons", "keys"}) {
+       {"outcomes", "guarantees", "exit-codes", "strategies", "reasons", "keys", "rights"}) {
     EXPECT_TRUE(explain(topic)) << topic;
   }
   for (const auto* reason : {"key.conflict", "too_large", "handler.exec.65", "handler.http.410"}) {

@@ -145,6 +145,40 @@ quote in quotes is doubled. Completed records match only where the filter says k
 --dry-run shows how many, the oldest, the newest and three samples; --limit N and
 --rate 50/s hold back.
 )"},
+    {"rights", "Rights: what a store's user needs",
+     R"(The simplest: the user of the config owns the schema, the database or the prefix. One
+without rights to make tables works too: somebody who has them runs semel store init
+first, with the same config, and again when a consumer, or its ttl, is new in it.
+
+PostgreSQL, by the owner of the tables:
+
+  GRANT USAGE ON SCHEMA semel TO worker;
+  GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA semel TO worker;
+  GRANT USAGE ON ALL SEQUENCES IN SCHEMA semel TO worker;
+  ALTER DEFAULT PRIVILEGES IN SCHEMA semel
+    GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO worker;
+
+Such a user cannot begin or drop generations: the owner runs semel store sweep now and
+then, at least once in an eighth of the ttl.
+
+MariaDB and MySQL, in the store's database:
+
+  GRANT SELECT, INSERT, UPDATE, DELETE ON * TO 'worker'@'%';
+
+Redis, on the names that begin with the prefix:
+
+  ACL SETUSER worker on >password ~semel:* -@all +info +select +client|setname +evalsha
+    +eval +time +get +mget +set +msetnx +getrange +setrange +del +exists +incr +pexpire
+    +pttl +hget +hset +hsetnx +hdel +hlen +hkeys +hgetall +hmget +hexists +hincrby +zadd
+    +zrem +zrange +zrevrange +zrangebyscore +zrevrangebyscore +zscore +zscan
+    +zremrangebyscore +sadd +srem +scard
+
+On a Cluster also +cluster|slots +asking; for wait_replicas +wait; for an operator's
+commands, run and doctor +hscan +scan +sismember +memory|usage +config|get +client|id
++client|list.
+
+What the statements of a handler do needs its own rights on the business's tables.
+)"},
     {"keys", "Keys: what tells a message from its duplicate",
      R"(The key is the producer's own id of the event: the same on every send, different for
 every event. It is looked for at the places of key.from; the first one present wins,

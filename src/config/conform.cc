@@ -337,6 +337,10 @@ class Conformer {
     if (auto flaw = read_value(setting)) {
       auto& made = wrong(flaw->code, node.place, path, flaw->message);
       made.help = std::move(flaw->help);
+      if (node.text.empty() && !node.emptied.empty()) {
+        made.help = fmt::format("export {0}, or give a default that is not empty: ${{{0}:-value}}",
+                                node.emptied);
+      }
       return;
     }
     settings_.add(std::move(setting));

@@ -59,8 +59,8 @@ class Interpolator {
       made.detail.push_back(fmt::format("{:{}}  {:{}}  {}{}", each.name, name_width, each.path,
                                         path_width, report_.spot(each.place), why));
     }
-    made.help =
-        fmt::format("export {}, or give a default: ${{{}:-}}", one ? "it" : "them", first.name);
+    made.help = fmt::format("export {}, or give a default: ${{{}:-value}}", one ? "it" : "them",
+                            first.name);
   }
 
  private:
@@ -113,7 +113,10 @@ class Interpolator {
       return *found;
     }
     const auto text = form.empty() ? std::string_view{} : inside.substr(colon + 2);
-    if (form == ":-") return std::string(text);
+    if (form == ":-") {
+      if (text.empty()) node.emptied = name;
+      return std::string(text);
+    }
     node.unresolved = true;
     missing_.push_back({name, path, std::string(text), node.place});
     return {};

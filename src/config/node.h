@@ -19,6 +19,7 @@ struct Node {
   std::vector<Node> items;
   std::vector<Member> members;
   std::string variables;    // those its text came from
+  std::string emptied;      // one that is not set, and whose default is empty
   bool secret = false;      // its text came from ${file:…} or ${cred:…}
   bool unresolved = false;  // its text lacks a part, which is reported already
 

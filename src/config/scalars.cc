@@ -188,34 +188,47 @@ std::optional<Flaw> read_size(Setting& setting) {
   return bounded(setting, *value, show_size);
 }
 
-std::optional<Flaw> read_pointer(const Setting& setting) {
-  constexpr std::string_view kPrefix = "json:";
-  const std::string_view text = setting.text;
-  if (!text.starts_with(kPrefix)) {
-    const bool word = std::all_of(text.begin(), text.end(), [](char c) {
-      return is_digit(c) || c == '_' || c == '-' || c == '/' || (c >= 'a' && c <= 'z') ||
-             (c >= 'A' && c <= 'Z');
-    });
-    const auto guess = setting.secret || text.empty() || !word ? "json:/field"
-                       : text.starts_with('/')                 ? "json:" + setting.text
-                                                               : "json:/" + setting.text;
-    return Flaw{"E032", fmt::format("{} is not a place in the payload", shown(setting)),
-                "write " + guess};
+constexpr std::string_view kJson = "json:";
+constexpr std::string_view kAnswer = "answer:";
+
+// The pointer behind `prefix` that a name without a slash, or a path with dots, most likely means.
+std::optional<std::string> meant_pointer(const Setting& setting, std::string_view prefix) {
+  std::string_view rest = setting.text;
+  if (rest.starts_with(prefix)) rest.remove_prefix(prefix.size());
+  if (rest.starts_with("$.")) rest.remove_prefix(2);
+  const bool path = std::all_of(rest.begin(), rest.end(), [](char c) {
+    return is_digit(c) || c == '_' || c == '-' || c == '/' || c == '.' || (c >= 'a' && c <= 'z') ||
+           (c >= 'A' && c <= 'Z');
+  });
+  if (setting.secret || rest.empty() || !path) return std::nullopt;
+  std::string pointer(rest);
+  if (!pointer.starts_with('/')) {
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    pointer.insert(0, "/");
   }
-  const auto pointer = json::Pointer::parse(text.substr(kPrefix.size()));
+  return std::string(prefix) + pointer;
+}
+
+std::optional<Flaw> read_pointer_behind(std::string_view prefix, const Setting& setting) {
+  const auto pointer = json::Pointer::parse(std::string_view(setting.text).substr(prefix.size()));
   if (pointer) return std::nullopt;
+  const bool bare = !std::string_view(setting.text).substr(prefix.size()).starts_with('/');
+  const auto guess = bare ? meant_pointer(setting, prefix) : std::nullopt;
+  std::string help = guess ? "write " + *guess : bare ? "" : pointer.error().hint;
+  if (help.empty()) help = fmt::format("write {}/field", prefix);
   return Flaw{"E032", fmt::format("{}: {}", shown(setting), pointer.error().message),
-              pointer.error().hint.empty() ? "write json:/field" : pointer.error().hint};
+              std::move(help)};
+}
+
+std::optional<Flaw> read_pointer(const Setting& setting) {
+  if (setting.text.starts_with(kJson)) return read_pointer_behind(kJson, setting);
+  return Flaw{"E032", fmt::format("{} is not a place in the payload", shown(setting)),
+              "write " + meant_pointer(setting, kJson).value_or("json:/field")};
 }
 
 std::optional<Flaw> read_answer_pointer(const Setting& setting) {
-  constexpr std::string_view kPrefix = "answer:";
-  const std::string_view text = setting.text;
-  if (!text.starts_with(kPrefix)) return read_pointer(setting);
-  const auto pointer = json::Pointer::parse(text.substr(kPrefix.size()));
-  if (pointer) return std::nullopt;
-  return Flaw{"E032", fmt::format("{}: {}", shown(setting), pointer.error().message),
-              "write answer:/field"};
+  if (setting.text.starts_with(kAnswer)) return read_pointer_behind(kAnswer, setting);
+  return read_pointer(setting);
 }
 
 std::optional<Flaw> read_key_part(const Setting& setting) {
@@ -223,8 +236,17 @@ std::optional<Flaw> read_key_part(const Setting& setting) {
   if (part) return std::nullopt;
   constexpr std::string_view kWords[] = {
       "cloudevents", "idempotency-key", "webhook-id", "broker_key", "auto", "position", "function"};
+  // What follows json: or $. is a pointer without its slash, and nothing else.
+  const bool pointer = setting.text.starts_with(kJson) || setting.text.starts_with("$.");
+  const auto place =
+      setting.text.starts_with("json:/") ? std::nullopt : meant_pointer(setting, kJson);
+  if (pointer && place) {
+    return Flaw{"E032", fmt::format("{} is not a part of a key", shown(setting)),
+                "write " + *place};
+  }
   std::string help = "write json:/pointer, header:Name, " + list_words(kWords);
-  const auto meant = setting.secret ? std::nullopt : nearest(setting.text, kWords);
+  auto meant = setting.secret ? std::nullopt : nearest(setting.text, kWords);
+  if (!meant) meant = place;
   if (meant) help += fmt::format(" (did you mean \"{}\"?)", *meant);
   return Flaw{"E032", fmt::format("{} is not a part of a key", shown(setting)), std::move(help)};
 }

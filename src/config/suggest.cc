@@ -17,6 +17,13 @@ std::string plain(std::string_view word) {
   return out;
 }
 
+// "retries" and "retry" are one word, as are "topic" and "topics".
+std::string singular(std::string word) {
+  if (word.ends_with("ies")) return word.replace(word.size() - 3, 3, "y");
+  if (word.ends_with('s') && !word.ends_with("ss")) word.pop_back();
+  return word;
+}
+
 // Insertions, deletions, replacements and swaps of neighbours.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -45,7 +52,7 @@ std::optional<std::string> nearest(std::string_view written,
   std::size_t best_cost = 0;
   for (const auto candidate : known) {
     const auto other = plain(candidate);
-    const auto cost = distance(word, other);
+    const auto cost = singular(word) == singular(other) ? 0 : distance(word, other);
     const auto most = std::max<std::size_t>(1, std::min(word.size(), other.size()) / 3);
     if (cost > most || (best && cost >= best_cost)) continue;
     best = std::string(candidate);

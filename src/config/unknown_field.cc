@@ -43,6 +43,45 @@ std::vector<std::string_view> names_of(const Field& map) {
   return names;
 }
 
+// Words of other programs for what is named otherwise here.
+struct OtherWord {
+  std::string_view written;
+  std::string_view meant;
+};
+constexpr OtherWord kOtherWords[] = {
+    {"retries", "attempts"},        {"tries", "attempts"},        {"max_attempts", "attempts"},
+    {"max_retries", "attempts"},    {"retry_count", "attempts"},  {"workers", "concurrency"},
+    {"parallelism", "concurrency"}, {"threads", "concurrency"},   {"delay", "backoff"},
+    {"dlq", "dead_letter"},         {"deadletter", "dead_letter"}};
+
+std::optional<std::string> other_word(std::string_view written,
+                                      const std::vector<std::string_view>& known) {
+  for (const OtherWord& word : kOtherWords) {
+    const bool here = std::find(known.begin(), known.end(), word.meant) != known.end();
+    if (word.written == written && here) return std::string(word.meant);
+  }
+  return std::nullopt;
+}
+
+// Of this map: by another program's word, or by a slip.
+std::optional<std::string> meant_here(std::string_view written,
+                                      const std::vector<std::string_view>& names) {
+  if (auto word = other_word(written, names)) return word;
+  return nearest(written, names);
+}
+
+// Of some other map. A word that only looks alike is no help there: it has to begin alike.
+std::optional<std::string> meant_elsewhere(std::string_view written) {
+  std::vector<std::string_view> alike, all;
+  each_field([&](const std::string&, const Field& field) {
+    if (field.name.empty()) return;
+    all.push_back(field.name);
+    if (!written.empty() && field.name.front() == written.front()) alike.push_back(field.name);
+  });
+  if (auto word = other_word(written, all)) return word;
+  return nearest(written, alike);
+}
+
 std::string written_at(const std::string& path) { return path.empty() ? "the file" : path; }
 
 // The nearest map around `path` in which the field may stand, and how many levels up it is.
@@ -114,15 +153,11 @@ void report_unknown_field(const Field& map, const Node::Member& member, const st
       report.error("E012", member.place, join_path(path, member.name),
                    fmt::format("unknown field {} in {}", in_quotes(member.name), written_at(path)));
   const auto names = names_of(map);
-  if (const auto meant = nearest(member.name, names)) {
+  if (const auto meant = meant_here(member.name, names)) {
     made.detail.push_back(fmt::format("did you mean \"{}\"?", *meant));
     return;
   }
-  std::vector<std::string_view> all;
-  each_field([&](const std::string&, const Field& field) {
-    if (!field.name.empty()) all.push_back(field.name);
-  });
-  if (const auto meant = nearest(member.name, all)) {
+  if (const auto meant = meant_elsewhere(member.name)) {
     made.detail.push_back(fmt::format("did you mean \"{}\"? it belongs in {}", *meant,
                                       list_homes(homes_of(*meant), *meant)));
   }

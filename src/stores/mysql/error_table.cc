@@ -72,7 +72,7 @@ constexpr Row kRows[] = {
     {ER_BAD_DB_ERROR, ErrorKind::kUnavailable, "R252", "has no such database",
      "CREATE DATABASE, or name another one in store.mysql.url", "other", true},
     {ER_TABLEACCESS_DENIED_ERROR, ErrorKind::kRejected, "R253", "does not give this user the right",
-     "grant it: docs/stores/mysql.md lists what is needed", "refused", false},
+     "grant it: semel explain rights lists what is needed", "refused", false},
     {ER_COLUMNACCESS_DENIED_ERROR, ErrorKind::kRejected, "R253",
      "does not give this user the right", kNoHint, "refused", false},
     {ER_SPECIFIC_ACCESS_DENIED_ERROR, ErrorKind::kRejected, "R253",

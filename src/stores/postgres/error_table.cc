@@ -40,7 +40,7 @@ constexpr Row kRows[] = {
     {"3D", ErrorKind::kUnavailable, "R252", "has no such database",
      "make it (createdb), or name another one in store.postgres.url", "other", true},
     {"42501", ErrorKind::kRejected, "R253", "does not give this user the right",
-     "grant it: docs/stores/postgres.md lists what is needed", "refused", false},
+     "grant it: semel explain rights lists what is needed", "refused", false},
     {"53100", ErrorKind::kUnavailable, "R205", "has a full disk", "free space on the server's disk",
      "other", true},
     {"53300", ErrorKind::kUnavailable, "R254", "takes no more connections",

@@ -23,7 +23,7 @@ constexpr const char* kLogin = "check user and password in store.redis.url";
 constexpr const char* kNoDatabases = "leave out the number, and give the store a prefix of its own";
 constexpr const char* kMoving = "redis-cli --cluster check tells which slots are on their way";
 constexpr const char* kRights =
-    "docs/stores/redis.md lists the commands and keys that the user needs";
+    "semel explain rights lists the commands and keys that the user needs";
 constexpr auto kAway = ErrorKind::kUnavailable;
 constexpr auto kWrong = ErrorKind::kRejected;
 
