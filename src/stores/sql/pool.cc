@@ -1,23 +1,79 @@
 #include "stores/sql/pool.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace semel::sql {
+namespace {
+
+constexpr std::string_view kNoMoreSessions = "R254";
+// How long no other session is asked for after that.
+constexpr std::chrono::milliseconds kShortage{5'000};
+
+}  // namespace
+
+Failure with_wanted(const Failure& failed, std::size_t wanted, std::optional<std::size_t> open) {
+  Error error = failed.error();
+  error.message += open ? fmt::format("; this process has {} of the {} it wants", *open, wanted)
+                        : fmt::format("; this process wants {}", wanted);
+  error.message += ": as many as the pool, and one to be known by";
+  return {std::move(error), failed.code()};
+}
 
 std::unique_ptr<Session> Pool::lend() {
   {
     const system::MutexLock lock(mutex_);
+    // A stop gives sessions back, so nobody has to hear it here.
+    if (lent_ > 0) {
+      returned_.wait_for(mutex_, patience_,
+                         [this]() SEMEL_REQUIRES(mutex_) { return !must_wait(); });
+    }
+    if (must_wait()) throw Failure(*shortage_);
+    ++lent_;
     if (!idle_.empty()) {
       auto session = std::move(idle_.back());
       idle_.pop_back();
       return session;
     }
   }
-  return connect_();
+  return connect();
+}
+
+std::unique_ptr<Session> Pool::connect() {
+  try {
+    auto session = connect_();
+    {
+      const system::MutexLock lock(mutex_);
+      shortage_.reset();
+    }
+    returned_.notify_all();
+    return session;
+  } catch (const Failure& failed) {
+    const system::MutexLock lock(mutex_);
+    --lent_;
+    if (failed.error().code != kNoMoreSessions) throw;
+    shortage_.emplace(with_wanted(failed, kept_ + 1, lent_ + idle_.size() + 1));
+    shortage_until_ = Clock::now() + kShortage;
+    throw Failure(*shortage_);
+  } catch (...) {
+    const system::MutexLock lock(mutex_);
+    --lent_;
+    throw;
+  }
 }
 
 void Pool::give_back(std::unique_ptr<Session> session) noexcept {
-  if (!session->whole()) return;
-  const system::MutexLock lock(mutex_);
-  if (idle_.size() < kept_) idle_.push_back(std::move(session));
+  const bool whole = session->whole();
+  if (!whole) session.reset();
+  {
+    const system::MutexLock lock(mutex_);
+    --lent_;
+    // The place of one that was closed is free.
+    if (!whole) shortage_.reset();
+    if (whole && idle_.size() < kept_) idle_.push_back(std::move(session));
+  }
+  returned_.notify_one();
 }
 
 }  // namespace semel::sql

@@ -13,7 +13,12 @@
 
 namespace semel::sql {
 
-// Sessions that are open, lent to one user at a time. Any thread.
+// R254, with the number of sessions that this process wants and, where it is known, has.
+Failure with_wanted(const Failure& failed, std::size_t wanted,
+                    std::optional<std::size_t> open = std::nullopt);
+
+// Sessions that are open, lent to one user at a time. Any thread. No lock is held while one is
+// opened.
 class Pool {
  public:
   using Connect = std::function<std::unique_ptr<Session>()>;  // throws Failure
@@ -21,17 +26,30 @@ class Pool {
   Pool(Connect connect, std::size_t kept, std::chrono::milliseconds patience)
       : connect_(std::move(connect)), kept_(kept), patience_(patience) {}
 
+  // Where the server gives no more of them (R254) it fails; for a while after that the sessions
+  // there are have to do, and are waited for.
   std::unique_ptr<Session> lend() SEMEL_EXCLUDES(mutex_);
   // One that is not whole is closed.
   void give_back(std::unique_ptr<Session> session) noexcept SEMEL_EXCLUDES(mutex_);
   std::chrono::milliseconds patience() const noexcept { return patience_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  bool must_wait() const SEMEL_REQUIRES(mutex_) {
+    return idle_.empty() && shortage_ && Clock::now() < shortage_until_;
+  }
+  std::unique_ptr<Session> connect() SEMEL_EXCLUDES(mutex_);
+
   const Connect connect_;
   const std::size_t kept_;
   const std::chrono::milliseconds patience_;
   system::Mutex mutex_;
+  system::CondVar returned_;
   std::vector<std::unique_ptr<Session>> idle_ SEMEL_GUARDED_BY(mutex_);
+  std::size_t lent_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::optional<Failure> shortage_ SEMEL_GUARDED_BY(mutex_);
+  Clock::time_point shortage_until_ SEMEL_GUARDED_BY(mutex_);
 };
 
 // A session for statements that each commit by themselves.
