@@ -31,6 +31,9 @@ struct PostgresOptions {
   std::size_t connections = 8;
   // A process that only looks needs no thread that listens for new rows.
   bool listens = true;
+  // A descriptor that becomes readable when the process is to stop, and stays so, as an eventfd
+  // does: from then on nothing waits long for the server. -1: none.
+  int stop_fd = -1;
   Environment* environment = nullptr;  // null: system_environment()
 };
 
@@ -55,9 +58,9 @@ struct PostgresBorrow {
 // open transaction, commit releases it, and the caller's COMMIT or ROLLBACK decides about record
 // and work together. The connection is borrowed: between two calls it is out of pipeline mode, and
 // its settings, how long it waits for locks among them, stay as they are. kRejected (R208) when a
-// call finds no open transaction, or one that has failed. A consumer must be attached outside of a
-// transaction, or in one that is committed. Only the transactional facet is there. One thread at a
-// time, like the connection itself.
+// call finds no open transaction, or one that has failed; at once where the connection does not
+// speak UTF-8. A consumer must be attached outside of a transaction, or in one that is committed.
+// Only the transactional facet is there. One thread at a time, like the connection itself.
 Result<std::unique_ptr<Store>> borrow_postgres(pg_conn* connection, PostgresBorrow options = {});
 
 }  // namespace semel

@@ -1,4 +1,5 @@
 // A store over a connection that the caller lends, inside the caller's own transaction.
+#include <fmt/format.h>
 #include <libpq-fe.h>
 
 #include <utility>
@@ -11,6 +12,19 @@
 
 namespace semel::postgres {
 namespace {
+
+// What is no UTF-8 would be changed on its way. A session without an encoding changes nothing:
+// right where the database has none either.
+void need_utf8(PGconn* connection) {
+  const std::string_view client = pg_encoding_to_char(PQclientEncoding(connection));
+  const char* const known = PQparameterStatus(connection, "server_encoding");
+  const std::string_view server = known != nullptr ? known : "";
+  constexpr std::string_view kUtf8 = "UTF8";
+  constexpr std::string_view kNone = "SQL_ASCII";
+  if (client == kUtf8 || (client == kNone && (server == kNone || server == kUtf8))) return;
+  sql::fail({ErrorKind::kRejected, "R208", fmt::format("the connection speaks {}", client),
+             "PQsetClientEncoding(connection, \"UTF8\") before it is borrowed"});
+}
 
 class BorrowedStore final : public sql::BorrowedStore {
  public:
@@ -53,6 +67,7 @@ Result<std::unique_ptr<Store>> borrow_postgres(PGconn* connection, PostgresBorro
     if (connection == nullptr || PQstatus(connection) != CONNECTION_OK) {
       sql::fail({ErrorKind::kRejected, "R208", "no open connection was given", "open it first"});
     }
+    postgres::need_utf8(connection);
     if (options.create_tables) {
       postgres::make_schema(connection, options.schema);
     } else {

@@ -6,116 +6,20 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/passwords.h"
 #include "stores/postgres/error_table.h"
-#include "system/descriptor_limit.h"
 
 namespace semel::postgres {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kOldestServer = 120'000;
 constexpr std::size_t kMostAtOnce = 128;
-// A transaction that stands still for so long is another's to do: its process hangs, or was
-// stopped.
-constexpr const char* kIdleInTransaction = "300s";
-
-// What the user's own words in the URL may say otherwise: a peer that vanished is noticed in time.
-constexpr const char* kDefaults[][2] = {
-    {"connect_timeout", "10"},     {"keepalives_idle", "10"},
-    {"keepalives_interval", "5"},  {"keepalives_count", "3"},
-    {"tcp_user_timeout", "20000"}, {"fallback_application_name", "semel"}};
-
-// Statements are planned once for a session, which may begin on empty tables: a plan that reads
-// them whole would be kept when they are large.
-void set_up(PGconn* connection, const Place& place) {
-  const std::string sql = fmt::format(
-      "SET lock_timeout = {}; SET idle_in_transaction_session_timeout = '{}'; "
-      "SET default_transaction_isolation = 'read committed'; SET jit = off; "
-      "SET client_min_messages = error; SET bytea_output = hex; SET extra_float_digits = 1; "
-      "SET enable_seqscan = off",
-      std::max<std::int64_t>(place.patience.count(), 1), kIdleInTransaction);
-  const ResultPtr result(PQexec(connection, sql.c_str()));
-  if (!went_well(result.get())) throw failure_of(result.get());
-}
-
-// A connection that failed has no SQLSTATE; its message has what the server said.
-Error refusal_of(PGconn* connection) {
-  const std::string said = PQerrorMessage(connection);
-  const auto says = [&](const char* words) { return said.find(words) != std::string::npos; };
-  if (says("password") || says("authentication") || says("pg_hba") ||
-      (says("role \"") && says("does not exist"))) {
-    return error_of("28000", said);
-  }
-  if (says("database \"") && says("does not exist")) return error_of("3D000", said);
-  if (says("too many clients") || says("remaining connection slots")) {
-    return error_of("53300", said);
-  }
-  if (says("starting up") || says("shutting down") || says("recovery mode")) {
-    return error_of("57P03", said);
-  }
-  return unreachable(said);
-}
-
-// The library's own words repeat the URL, or a part of it.
-void check_url(const std::string& url) {
-  char* said = nullptr;
-  PQconninfoOption* const options = PQconninfoParse(url.c_str(), &said);
-  if (options != nullptr) {
-    PQconninfoFree(options);
-    return;
-  }
-  const std::string why = said != nullptr ? said : "out of memory";
-  PQfreemem(said);
-  const bool shows = !passwords_in(url).empty();
-  sql::fail({ErrorKind::kRejected, "R259",
-             shows ? "the address of the PostgreSQL database cannot be read"
-                   : fmt::format("the address of the PostgreSQL database cannot be read ({})",
-                                 why.substr(0, why.find_last_not_of('\n') + 1)),
-             "write store.postgres.url as postgresql://user@host/database; what is special in a "
-             "password as %40"});
-}
+// How long a statement of ours may take, and how long once the process is to stop. A handler's
+// statements may take as long as its timeout.
+constexpr milliseconds kLongestAnswer = std::chrono::minutes(5);
+constexpr milliseconds kLongestAfterStop{5'000};
 
 }  // namespace
-
-PGconn* connect(const Place& place) {
-  check_url(place.url);
-  std::vector<const char*> names;
-  std::vector<const char*> values;
-  for (const auto& [name, value] : kDefaults) {
-    names.push_back(name);
-    values.push_back(value);
-  }
-  // Last, and so it has the last word.
-  names.push_back("dbname");
-  values.push_back(place.url.c_str());
-  names.push_back(nullptr);
-  values.push_back(nullptr);
-  PGconn* const connection = PQconnectdbParams(names.data(), values.data(), 1);
-  const auto refuse = [&](Error error) {
-    PQfinish(connection);
-    sql::fail(std::move(error), 1);
-  };
-  if (connection == nullptr) throw std::bad_alloc();
-  if (PQstatus(connection) != CONNECTION_OK) {
-    auto none = system::descriptor_limit_now("the PostgreSQL server");
-    refuse(none ? *std::move(none) : refusal_of(connection));
-  }
-  if (PQserverVersion(connection) < kOldestServer) {
-    refuse({ErrorKind::kRejected, "R258", "the PostgreSQL server is older than version 12",
-            "use a newer server"});
-  }
-  PQsetNoticeReceiver(
-      connection, [](void*, const PGresult*) {}, nullptr);
-  try {
-    set_up(connection, place);
-  } catch (...) {
-    PQfinish(connection);
-    throw;
-  }
-  return connection;
-}
 
 SessionTexts::SessionTexts(const Dialect& dialect, const std::string& clock)
     : begin("BEGIN ISOLATION LEVEL READ COMMITTED"),
@@ -141,14 +45,23 @@ Connection::Connection(const Place& place, const Dialect& dialect, const Session
     : dialect_(dialect),
       texts_(texts),
       usual_patience_(place.patience),
+      stops_(place.stops),
       pipe_(connect(place), true) {}
 
 Connection::Connection(PGconn* borrowed, const Dialect& dialect, const SessionTexts& texts)
-    : dialect_(dialect), texts_(texts), usual_patience_(0), pipe_(borrowed, false) {}
+    : dialect_(dialect),
+      texts_(texts),
+      usual_patience_(0),
+      stops_(system::Deadline::kNoStops),
+      pipe_(borrowed, false) {}
+
+system::Deadline Connection::deadline() const noexcept {
+  return {kLongestAnswer, stops_, kLongestAfterStop};
+}
 
 std::vector<ResultPtr> Connection::run() {
   // Outside of a transaction each segment commits by itself.
-  auto segments = pipe_.run(open_ ? Loss::kNothingDone : Loss::kInDoubt);
+  auto segments = pipe_.run(open_ ? Loss::kNothingDone : Loss::kInDoubt, deadline());
   std::vector<ResultPtr> all;
   for (Pipe::Segment& segment : segments) {
     for (ResultPtr& result : segment.results) {
@@ -271,7 +184,7 @@ void Connection::roll_back() noexcept {
     } else {
       pipe_.send(texts_.roll_back, {});
     }
-    pipe_.run(Loss::kNothingDone);
+    pipe_.run(Loss::kNothingDone, deadline());
   } catch (...) {
     // The pipe knows that it is not whole.
   }

@@ -11,6 +11,7 @@
 #include "stores/postgres/handler_statements.h"
 #include "stores/postgres/pipe.h"
 #include "stores/sql/session.h"
+#include "system/deadline.h"
 
 namespace semel::postgres {
 
@@ -20,6 +21,8 @@ struct Place {
   // The server's clock, as an expression.
   std::string clock = "clock_timestamp()";
   std::chrono::milliseconds patience{5'000};  // with locks
+  // Nothing is waited for any more when one of them is readable.
+  system::Deadline::Stops stops = system::Deadline::kNoStops;
 };
 
 // What every session of one store says alike.
@@ -80,9 +83,12 @@ class Connection final : public sql::Session {
   HandlerTexts& handler_texts() noexcept { return handler_texts_; }
 
  private:
+  system::Deadline deadline() const noexcept;
+
   const Dialect& dialect_;
   const SessionTexts& texts_;
   const std::chrono::milliseconds usual_patience_;
+  const system::Deadline::Stops stops_;
   HandlerTexts handler_texts_;
   Pipe pipe_;
   bool open_ = false;  // a transaction, or
@@ -95,7 +101,10 @@ class Connection final : public sql::Session {
   Block blocks_[4];
 };
 
-// Opens a connection and sets it up. Throws Failure.
+// Opens a connection and sets it up, each within the URL's connect_timeout. Throws Failure: R254
+// where there is a connection and no session behind it.
 PGconn* connect(const Place& place);
+// Bounds a statement on it, or whatever else a session waits for that is no handler's statement.
+system::Deadline short_deadline(const Place& place) noexcept;
 
 }  // namespace semel::postgres

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 namespace semel::postgres {
@@ -105,6 +106,17 @@ Error unreachable(std::string_view said) {
   return {ErrorKind::kUnavailable, "R250",
           fmt::format("the PostgreSQL server cannot be reached ({})", one_line(said)),
           "check host and port in store.postgres.url, and that the server runs"};
+}
+
+bool may_be_outdated(std::string_view sqlstate) noexcept {
+  // A cached plan that must not change its result; a statement that is not there any more; a type
+  // that is not; and every error of a value or a type: the types of the parameters are those of the
+  // columns as they were.
+  constexpr std::string_view kStates[] = {"0A000", "26000", "XX000", "22", "42"};
+  constexpr std::string_view kRight = "42501";
+  if (sqlstate == kRight) return false;
+  return std::ranges::any_of(kStates,
+                             [&](std::string_view one) { return sqlstate.starts_with(one); });
 }
 
 std::string_view sql_class_of(std::string_view sqlstate) noexcept {

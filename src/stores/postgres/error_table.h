@@ -16,6 +16,9 @@ int code_of(std::string_view sqlstate) noexcept;
 Error error_of(std::string_view sqlstate, std::string_view said);
 // The connection ended, or never began.
 Error unreachable(std::string_view said);
+// True for what a prepared statement says when the types or tables it was prepared for have
+// changed, and a statement that was prepared just now does not.
+bool may_be_outdated(std::string_view sqlstate) noexcept;
 // The last part of a handler's reason: constraint, syntax, refused, busy, other.
 std::string_view sql_class_of(std::string_view sqlstate) noexcept;
 // True where not the statement but the store, or another transaction, is at fault.

@@ -11,12 +11,6 @@
 namespace semel::postgres {
 namespace {
 
-void wait_for(int fd, short events) {
-  pollfd waiting{fd, events, 0};
-  while (::poll(&waiting, 1, -1) < 0 && errno == EINTR) {
-  }
-}
-
 std::string primary_of(const PGresult* result) {
   const char* const said = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
   return said != nullptr ? said : PQresultErrorMessage(result);
@@ -52,6 +46,23 @@ ResultPtr execute(PGconn* connection, const std::string& sql) {
   throw failure_of(result.get());
 }
 
+ResultPtr exchange(PGconn* connection, const std::string& sql, system::Deadline& deadline) {
+  const auto gone = [&]() { sql::fail(unreachable(PQerrorMessage(connection)), 1); };
+  if (PQsendQuery(connection, sql.c_str()) == 0) gone();
+  ResultPtr last;
+  for (;;) {
+    while (PQisBusy(connection) != 0) {
+      if (!deadline.wait(PQsocket(connection), POLLIN)) return nullptr;
+      if (PQconsumeInput(connection) == 0) gone();
+    }
+    ResultPtr next(PQgetResult(connection));
+    if (next == nullptr) break;
+    if (last == nullptr || went_well(last.get())) last = std::move(next);
+  }
+  if (last == nullptr || (!went_well(last.get()) && state_of(last.get()).empty())) gone();
+  return last;
+}
+
 Pipe::Pipe(PGconn* connection, bool owned) : connection_(connection), owned_(owned) {}
 
 Pipe::~Pipe() {
@@ -75,23 +86,34 @@ void Pipe::check_sent(int sent) {
   if (sent == 0) lost(Loss::kNothingDone);
 }
 
-const std::string& Pipe::prepared(const std::string& sql, const WireParams& params) {
+const Pipe::Prepared& Pipe::prepared(const std::string& sql, const WireParams& params) {
   Prepared& known = names_[&sql];
-  if (known.sql == sql) return known.name;
-  known = {fmt::format("semel_{}", ++named_), sql};
-  const std::string& name = known.name;
-  check_sent(PQsendPrepare(connection_, name.c_str(), sql.c_str(), params.count(), params.types()));
+  if (known.sql == sql) return known;
+  known = {fmt::format("semel_{}", ++named_), sql, transactions_};
+  check_sent(
+      PQsendPrepare(connection_, known.name.c_str(), sql.c_str(), params.count(), params.types()));
   sent_.push_back({Kind::kPrepare, &sql});
-  return name;
+  return known;
+}
+
+// In a transaction that has failed the server forgets nothing.
+void Pipe::forget_prepared() {
+  if (!sent_.empty() || PQtransactionStatus(connection_) != PQTRANS_IDLE) return;
+  forgets_ = false;
+  names_.clear();
+  check_sent(
+      PQsendQueryParams(connection_, "DEALLOCATE ALL", 0, nullptr, nullptr, nullptr, nullptr, 0));
+  sent_.push_back({Kind::kForget});
 }
 
 void Pipe::send(const std::string& sql, const WireParams& params, bool text_rows) {
   if (!owned_) return send_once(sql, params, text_rows);
   start();
-  const std::string& name = prepared(sql, params);
-  check_sent(PQsendQueryPrepared(connection_, name.c_str(), params.count(), params.values(),
+  if (forgets_) forget_prepared();
+  const Prepared& known = prepared(sql, params);
+  check_sent(PQsendQueryPrepared(connection_, known.name.c_str(), params.count(), params.values(),
                                  params.lengths(), params.formats(), text_rows ? 0 : 1));
-  sent_.push_back({Kind::kRun, &sql});
+  sent_.push_back({Kind::kRun, &sql, known.transaction != transactions_});
 }
 
 void Pipe::send_once(const std::string& sql, const WireParams& params, bool text_rows) {
@@ -113,7 +135,7 @@ void Pipe::flush(Loss loss) {
     const int left = PQflush(connection_);
     if (left == 0) return;
     if (left < 0) lost(loss);
-    wait_for(PQsocket(connection_), POLLIN | POLLOUT);
+    if (!deadline_.wait(PQsocket(connection_), POLLIN | POLLOUT)) lost(loss);
     if (PQconsumeInput(connection_) == 0) lost(loss);
   }
 }
@@ -122,7 +144,7 @@ void Pipe::wait_for_answer(Loss loss) {
   pollfd waiting{PQsocket(connection_), POLLIN, 0};
   system::ShortWait& wait = loss == Loss::kInDoubt ? commits_soon_ : soon_;
   if (wait.look([&] { return ::poll(&waiting, 1, 0) > 0; })) return;
-  wait_for(waiting.fd, POLLIN);
+  if (!deadline_.wait(waiting.fd, POLLIN)) lost(loss);
 }
 
 ResultPtr Pipe::next_result(Loss loss) {
@@ -146,6 +168,7 @@ void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments)
     return;
   }
   if (next_result(loss) != nullptr) lost(loss);
+  if (sent.kind == Kind::kForget) return;
   if (sent.kind == Kind::kPrepare) {
     if (went_well(result.get())) return;
     // Prepared again when it is sent again. Its failure stands for the statement's own.
@@ -158,11 +181,15 @@ void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments)
       result.swap(failed_preparation_);
     failed_preparation_.reset();
   }
+  if (sent.prepared_before && !outdated_ && may_be_outdated(state_of(result.get()))) {
+    outdated_ = failure_of(result.get());
+  }
   segments.back().results.push_back(std::move(result));
 }
 
-std::vector<Pipe::Segment> Pipe::run(Loss loss) {
+std::vector<Pipe::Segment> Pipe::run(Loss loss, const system::Deadline& deadline) {
   std::vector<Segment> segments;
+  deadline_ = deadline;
   if (broken_) lost(Loss::kNothingDone);
   if (sent_.empty()) return segments;
   if (sent_.back().kind != Kind::kSync) sync();
@@ -172,7 +199,13 @@ std::vector<Pipe::Segment> Pipe::run(Loss loss) {
   for (const Sent& one : sent) read_one(one, loss, segments);
   segments.pop_back();
   stop();
-  return segments;
+  if (PQtransactionStatus(connection_) == PQTRANS_IDLE) ++transactions_;
+  if (!outdated_) return segments;
+  const sql::Failure failed = *std::exchange(outdated_, std::nullopt);
+  forgets_ = true;
+  Error error = failed.error();
+  error.kind = ErrorKind::kRetryTransaction;
+  throw sql::Failure(std::move(error), failed.code());
 }
 
 bool Pipe::whole() const noexcept {
@@ -185,7 +218,8 @@ bool Pipe::whole() const noexcept {
 void Pipe::lost(Loss loss) {
   broken_ = true;
   sent_.clear();
-  Error error = unreachable(PQerrorMessage(connection_));
+  const char* const said = PQerrorMessage(connection_);
+  Error error = unreachable(*said != '\0' ? said : "it did not answer in time");
   if (loss == Loss::kInDoubt) error.kind = ErrorKind::kInDoubt;
   throw sql::Failure(std::move(error), 1);
 }

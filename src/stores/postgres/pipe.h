@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "stores/postgres/pq.h"
 #include "stores/postgres/wire.h"
 #include "stores/sql/failure.h"
+#include "system/deadline.h"
 #include "system/short_wait.h"
 
 namespace semel::postgres {
@@ -29,6 +31,9 @@ bool went_well(const PGresult* result) noexcept;
 sql::Failure failure_of(const PGresult* result);
 // Runs one statement on a connection that is not in pipeline mode; throws its failure.
 ResultPtr execute(PGconn* connection, const std::string& sql);
+// Sends `sql` on such a connection and returns its last result, or the first that went wrong; null
+// where none came in time. Throws where the connection is lost and the server has not said why.
+ResultPtr exchange(PGconn* connection, const std::string& sql, system::Deadline& deadline);
 
 // What a lost connection means for what was just sent.
 enum class Loss {
@@ -38,6 +43,9 @@ enum class Loss {
 
 class Pipe {
  public:
+  inline static const system::Deadline kWithoutEnd{
+      system::Deadline::kNever, system::Deadline::kNoStops, std::chrono::milliseconds(0)};
+
   // Takes an open connection, and closes it where it is `owned`. One that is not is another's
   // between two runs: it is in pipeline mode for a run only, and no statement stays prepared.
   Pipe(PGconn* connection, bool owned);
@@ -56,9 +64,11 @@ class Pipe {
   struct Segment {
     std::vector<ResultPtr> results;  // of each statement sent, in order
   };
-  // Ends the segment and reads all results, segment by segment. Throws only where the connection is
-  // lost, and says then what `loss` says.
-  std::vector<Segment> run(Loss loss);
+  // Ends the segment and reads all results, segment by segment. Throws where the connection is
+  // lost, or the deadline over, which loses it: the error says then what `loss` says. Throws
+  // kRetryTransaction, once all is read, where a statement failed for what may have changed since
+  // it was prepared: all are prepared anew then, and what fails again fails by itself.
+  std::vector<Segment> run(Loss loss, const system::Deadline& deadline = kWithoutEnd);
 
   bool owned() const noexcept { return owned_; }
   // Open, and nothing came that nobody asked for. Does not wait.
@@ -66,14 +76,21 @@ class Pipe {
   PGconn* connection() const noexcept { return connection_; }
 
  private:
-  enum class Kind { kPrepare, kRun, kSync };
+  enum class Kind { kForget, kPrepare, kRun, kSync };
   struct Sent {
     Kind kind;
     const std::string* sql = nullptr;
+    bool prepared_before = false;  // this transaction
   };
 
-  const std::string& prepared(const std::string& sql, const WireParams& params);
+  struct Prepared {
+    std::string name;
+    std::string sql;  // another text may stand at its address by now
+    std::size_t transaction = 0;
+  };
+  const Prepared& prepared(const std::string& sql, const WireParams& params);
   void start();
+  void forget_prepared();
   void stop() noexcept;
   void check_sent(int sent);
   void flush(Loss loss);
@@ -90,12 +107,12 @@ class Pipe {
   // What may be a commit waits for a disk, and its time says nothing about the others'.
   system::ShortWait soon_;
   system::ShortWait commits_soon_;
-  struct Prepared {
-    std::string name;
-    std::string sql;  // another text may stand at its address by now
-  };
   std::unordered_map<const std::string*, Prepared> names_;
   std::size_t named_ = 0;
+  std::size_t transactions_ = 0;
+  std::optional<sql::Failure> outdated_;  // in this run
+  bool forgets_ = false;                  // what is prepared, as soon as no transaction is open
+  system::Deadline deadline_ = kWithoutEnd;
 };
 
 }  // namespace semel::postgres

@@ -19,6 +19,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kAgain{500};
+constexpr milliseconds kLongestTurn{10'000};
+constexpr milliseconds kTurnAfterStop{500};
 constexpr unsigned kBitsOfNumber = 32;
 
 // Schemas of one database must not meet in its advisory locks.
@@ -29,6 +31,11 @@ std::uint32_t tag_of(std::string_view schema, std::uint32_t kind) {
   std::uint32_t tag = 0;
   for (std::size_t i = 0; i < sizeof tag; ++i) tag = tag << 8U | bits[i];
   return tag;
+}
+
+Place ended_by(Place place, int ending) {
+  place.stops[1] = ending;
+  return place;
 }
 
 std::string host_name() {
@@ -50,7 +57,7 @@ class Presence::Taken final : public Positions::Reservation {
 };
 
 Presence::Presence(Place place, const Dialect& dialect, PresenceOptions options)
-    : place_(std::move(place)),
+    : place_(ended_by(std::move(place), ending_.get())),
       prefix_(dialect.prefix()),
       channel_("semel." + place_.schema),
       options_(options),
@@ -70,8 +77,7 @@ Presence::Presence(Place place, const Dialect& dialect, PresenceOptions options)
 }
 
 Presence::~Presence() {
-  ending_ = true;
-  wake_.signal();
+  ending_.signal();
   if (listener_.joinable()) listener_.join();
   if (connection_ != nullptr) PQfinish(connection_);
 }
@@ -82,16 +88,29 @@ std::int64_t Presence::lock_key(Kind kind, std::int64_t number) const {
   return static_cast<std::int64_t>(tag << kBitsOfNumber | low);
 }
 
+// Each call of the one who has the turn is bounded; together they are a few.
+system::Deadline Presence::turn_deadline() const noexcept {
+  return {2 * (place_.patience + kLongestTurn), place_.stops, kTurnAfterStop};
+}
+
 ResultPtr Presence::execute(const std::string& sql) {
-  ResultPtr result(PQexec(connected(), sql.c_str()));
+  system::Deadline deadline = short_deadline(place_);
+  PGconn* const connection = connected();
+  ResultPtr result;
+  std::string lost = "it did not answer in time";
+  try {
+    result = exchange(connection, sql, deadline);
+  } catch (const sql::Failure&) {
+    lost = PQerrorMessage(connection);
+  }
+  if (result == nullptr) {
+    disconnected();
+    sql::fail(unreachable(lost), 1);
+  }
   // Words that came with the answer make the socket readable no more.
   ring_heard();
   if (went_well(result.get())) return result;
-  if (PQstatus(connection_) != CONNECTION_OK) {
-    const std::string said = PQerrorMessage(connection_);
-    disconnected();
-    sql::fail(unreachable(said), 1);
-  }
+  if (PQstatus(connection) == CONNECTION_BAD) disconnected();
   throw failure_of(result.get());
 }
 
@@ -102,21 +121,33 @@ void Presence::disconnected() noexcept {
 
 PGconn* Presence::connected() {
   if (connection_ != nullptr) return connection_;
-  connection_ = connect(place_);
+  failed_.check();
+  failed_.watch([this]() SEMEL_REQUIRES(turn_) { open(); });
+  return connection_;
+}
+
+void Presence::open() {
   try {
+    connection_ = connect(place_);
     need_own_session(connection_, place_);
-  } catch (...) {
+    if (options_.listens) {
+      execute("LISTEN " + quoted(channel_));
+      // What came while nobody listened was told to nobody.
+      ring_all();
+    }
+    std::set<std::int64_t> reserved;
+    {
+      const system::MutexLock lock(reserved_mutex_);
+      reserved = reserved_;
+      freed_.clear();
+    }
+    for (const std::int64_t number : reserved) lock(Kind::kReservation, number);
+  } catch (const sql::Failure& failed) {
     disconnected();
+    if (failed.error().code == "R254") throw sql::with_wanted(failed, options_.wanted);
     throw;
   }
-  if (options_.listens) {
-    execute("LISTEN " + quoted(channel_));
-    // What came while nobody listened was told to nobody.
-    ring_all();
-  }
-  for (const std::int64_t number : reserved_) lock(Kind::kReservation, number);
   wake_.signal();
-  return connection_;
 }
 
 bool Presence::lock(Kind kind, std::int64_t number) {
@@ -125,17 +156,23 @@ bool Presence::lock(Kind kind, std::int64_t number) {
   return std::string_view(PQgetvalue(result.get(), 0, 0)) == "t";
 }
 
-void Presence::unlock(Kind kind, std::int64_t number) noexcept {
+void Presence::unlock(Kind kind, std::int64_t number) {
   if (connection_ == nullptr) return;
-  const std::string sql =
-      fmt::format("SELECT pg_advisory_unlock({}::bigint)", lock_key(kind, number));
-  const ResultPtr result(PQexec(connection_, sql.c_str()));
-  ring_heard();
+  execute(fmt::format("SELECT pg_advisory_unlock({}::bigint)", lock_key(kind, number)));
+}
+
+void Presence::unlock_freed() {
+  std::vector<std::int64_t> freed;
+  {
+    const system::MutexLock lock(reserved_mutex_);
+    freed.swap(freed_);
+  }
+  for (const std::int64_t number : freed) unlock(Kind::kReservation, number);
 }
 
 std::int64_t Presence::number() {
   if (const std::int64_t known = number_.load(std::memory_order_acquire); known != 0) return known;
-  const system::MutexLock lock(mutex_);
+  const sql::TurnLock turn(turn_, turn_deadline());
   if (const std::int64_t known = number_.load(std::memory_order_acquire); known != 0) return known;
   connected();
   if (last_number_ == 0 || !still_known(last_number_)) last_number_ = enter();
@@ -197,29 +234,41 @@ std::vector<std::int64_t> Presence::gone(sql::Session& session) {
 }
 
 std::unique_ptr<Positions::Reservation> Presence::try_take(std::int64_t number) {
-  const system::MutexLock lock(mutex_);
-  // A session may take its own lock as often as it likes.
-  if (reserved_.contains(number) || !this->lock(Kind::kReservation, number)) return nullptr;
+  const sql::TurnLock turn(turn_, turn_deadline());
+  unlock_freed();
+  {
+    const system::MutexLock lock(reserved_mutex_);
+    // A session may take its own lock as often as it likes.
+    if (reserved_.contains(number)) return nullptr;
+  }
+  if (!lock(Kind::kReservation, number)) return nullptr;
+  const system::MutexLock lock(reserved_mutex_);
   reserved_.insert(number);
   return std::make_unique<Taken>(*this, number);
 }
 
 void Presence::free_reservation(std::int64_t number) noexcept {
-  const system::MutexLock lock(mutex_);
-  reserved_.erase(number);
-  unlock(Kind::kReservation, number);
+  {
+    const system::MutexLock lock(reserved_mutex_);
+    reserved_.erase(number);
+    freed_.push_back(number);
+  }
+  try {
+    const sql::TurnLock turn(turn_, turn_deadline());
+    unlock_freed();
+  } catch (...) {
+    // The next one to take one frees it, or the end of the connection.
+  }
 }
 
 int Presence::fd(std::optional<ConsumerNumber> consumer) noexcept {
   if (!options_.listens) return -1;
-  {
+  try {
     // From here on it tells; what rings because listening began has rung before.
-    const system::MutexLock lock(mutex_);
-    try {
-      connected();
-    } catch (...) {
-      // The listener goes on trying.
-    }
+    const sql::TurnLock turn(turn_, turn_deadline());
+    connected();
+  } catch (...) {
+    // The listener goes on trying.
   }
   if (!consumer) return bell_.get();
   const system::MutexLock lock(bells_mutex_);
@@ -265,26 +314,38 @@ void Presence::ring_heard() noexcept {
 }
 
 void Presence::listen() {
-  while (!ending_) {
-    int socket = -1;
-    {
-      const system::MutexLock lock(mutex_);
-      const bool anew = connection_ == nullptr;
-      try {
-        socket = PQsocket(connected());
-        if (anew && last_number_ != 0 && number_ == 0 && still_known(last_number_)) {
-          number_ = last_number_;
-        }
-      } catch (const sql::Failure&) {
-        socket = -1;
-      }
-    }
-    std::array<pollfd, 2> waiting = {{{wake_.get(), POLLIN, 0}, {socket, POLLIN, 0}}};
+  const auto ending = [this] {
+    pollfd waiting{ending_.get(), POLLIN, 0};
+    return ::poll(&waiting, 1, 0) > 0;
+  };
+  while (!ending()) {
+    const int socket = listened_socket();
+    std::array<pollfd, 3> waiting = {
+        {{ending_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}, {socket, POLLIN, 0}}};
     const int patience = socket >= 0 ? -1 : static_cast<int>(kAgain.count());
-    ::poll(waiting.data(), socket >= 0 ? 2 : 1, patience);
+    ::poll(waiting.data(), waiting.size(), patience);
     wake_.drain();
-    const system::MutexLock lock(mutex_);
-    if (connection_ != nullptr && PQsocket(connection_) == socket) hear();
+    try {
+      const sql::TurnLock turn(turn_, turn_deadline());
+      if (connection_ != nullptr && PQsocket(connection_) == socket) hear();
+    } catch (const sql::Failure&) {
+      // Another call waits for the server; its turn ends.
+    }
+  }
+}
+
+// -1: none.
+int Presence::listened_socket() noexcept {
+  try {
+    const sql::TurnLock turn(turn_, turn_deadline());
+    const bool anew = connection_ == nullptr;
+    const int socket = PQsocket(connected());
+    if (anew && last_number_ != 0 && number_ == 0 && still_known(last_number_)) {
+      number_ = last_number_;
+    }
+    return socket;
+  } catch (const sql::Failure&) {
+    return -1;
   }
 }
 

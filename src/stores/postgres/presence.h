@@ -11,11 +11,14 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "stores/postgres/connection.h"
 #include "stores/postgres/pq.h"
+#include "stores/sql/failed_connect.h"
 #include "stores/sql/instances.h"
 #include "stores/sql/positions.h"
+#include "stores/sql/turn.h"
 #include "stores/sql/wake_ups.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
@@ -27,6 +30,7 @@ struct PresenceOptions {
   // So long after the server's start nobody counts as gone: all have lost their locks with it, and
   // are coming back.
   std::chrono::milliseconds grace{10'000};
+  std::size_t wanted = 1;  // sessions of this process, with this one
 };
 
 class Presence final : public sql::Instances, public sql::WakeUps, public sql::Reservations {
@@ -48,21 +52,26 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   class Taken;
   enum class Kind : std::uint32_t { kInstance = 1, kReservation = 2, kSession = 3 };
 
-  PGconn* connected() SEMEL_REQUIRES(mutex_);
-  ResultPtr execute(const std::string& sql) SEMEL_REQUIRES(mutex_);
-  bool lock(Kind kind, std::int64_t number) SEMEL_REQUIRES(mutex_);
-  void unlock(Kind kind, std::int64_t number) noexcept SEMEL_REQUIRES(mutex_);
-  void hear() noexcept SEMEL_REQUIRES(mutex_);
-  void ring_heard() noexcept SEMEL_REQUIRES(mutex_) SEMEL_EXCLUDES(bells_mutex_);
+  PGconn* connected() SEMEL_REQUIRES(turn_);
+  ResultPtr execute(const std::string& sql) SEMEL_REQUIRES(turn_);
+  void open() SEMEL_REQUIRES(turn_);
+  system::Deadline turn_deadline() const noexcept;
+  bool lock(Kind kind, std::int64_t number) SEMEL_REQUIRES(turn_);
+  void unlock(Kind kind, std::int64_t number) SEMEL_REQUIRES(turn_);
+  void unlock_freed() SEMEL_REQUIRES(turn_) SEMEL_EXCLUDES(reserved_mutex_);
+  void hear() noexcept SEMEL_REQUIRES(turn_);
+  void ring_heard() noexcept SEMEL_REQUIRES(turn_) SEMEL_EXCLUDES(bells_mutex_);
   std::int64_t lock_key(Kind kind, std::int64_t number) const;
-  std::int64_t enter() SEMEL_REQUIRES(mutex_);
-  bool still_known(std::int64_t number) SEMEL_REQUIRES(mutex_);
-  void disconnected() noexcept SEMEL_REQUIRES(mutex_);
+  std::int64_t enter() SEMEL_REQUIRES(turn_);
+  bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
+  void disconnected() noexcept SEMEL_REQUIRES(turn_);
 
-  void listen() SEMEL_EXCLUDES(mutex_);
+  void listen() SEMEL_EXCLUDES(turn_);
+  int listened_socket() noexcept SEMEL_EXCLUDES(turn_);
   void ring_all() noexcept SEMEL_EXCLUDES(bells_mutex_);
-  void free_reservation(std::int64_t number) noexcept SEMEL_EXCLUDES(mutex_);
+  void free_reservation(std::int64_t number) noexcept SEMEL_EXCLUDES(turn_);
 
+  system::EventFd ending_;
   const Place place_;
   const std::string prefix_;
   const std::string channel_;
@@ -71,10 +80,13 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   const sql::Text share_;
   const sql::Text notify_;
 
-  system::Mutex mutex_;
-  PGconn* connection_ SEMEL_GUARDED_BY(mutex_) = nullptr;
-  std::int64_t last_number_ SEMEL_GUARDED_BY(mutex_) = 0;  // it had; zero: none
-  std::set<std::int64_t> reserved_ SEMEL_GUARDED_BY(mutex_);
+  sql::Turn turn_;
+  PGconn* connection_ SEMEL_GUARDED_BY(turn_) = nullptr;
+  std::int64_t last_number_ SEMEL_GUARDED_BY(turn_) = 0;  // it had; zero: none
+  sql::FailedConnect failed_ SEMEL_GUARDED_BY(turn_);
+  system::Mutex reserved_mutex_;
+  std::set<std::int64_t> reserved_ SEMEL_GUARDED_BY(reserved_mutex_);
+  std::vector<std::int64_t> freed_ SEMEL_GUARDED_BY(reserved_mutex_);  // and locked on the server
   std::atomic<std::int64_t> number_{0};  // zero: not registered on this connection
 
   system::Mutex bells_mutex_;
@@ -82,7 +94,6 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   std::map<ConsumerNumber, std::unique_ptr<system::EventFd>> bells_ SEMEL_GUARDED_BY(bells_mutex_);
 
   system::EventFd wake_;
-  std::atomic<bool> ending_{false};
   std::thread listener_;
 };
 

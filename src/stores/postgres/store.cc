@@ -20,8 +20,8 @@ using std::chrono::milliseconds;
 
 class PostgresStore final : public Store {
  public:
-  PostgresStore(PostgresOptions options, Place place, const InnerOptions& inner)
-      : core_(std::move(options), std::move(place), {options.listens, inner.grace},
+  PostgresStore(const PostgresOptions& options, Place place, const InnerOptions& inner)
+      : core_(options, std::move(place), {options.listens, inner.grace, options.connections + 1},
               options.environment != nullptr ? *options.environment : system_environment()),
         leases_(core_.generations, core_.batch_texts, core_.session_texts, core_.pool.patience()),
         facts_(core_.dialect, core_.place.schema),
@@ -120,6 +120,7 @@ Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOp
     place.schema = options.schema;
     place.clock = inner.clock;
     place.patience = options.busy;
+    place.stops[0] = options.stop_fd;
     {
       const Opened first(place);
       need_own_session(first.get(), place);
@@ -129,7 +130,7 @@ Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOp
         need_schema(first.get(), place.schema);
       }
     }
-    return std::make_unique<PostgresStore>(std::move(options), std::move(place), inner);
+    return std::make_unique<PostgresStore>(options, std::move(place), inner);
   });
 }
 
