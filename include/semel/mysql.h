@@ -38,6 +38,9 @@ struct MySqlOptions {
   std::chrono::milliseconds busy{5'000};
   // Idle connections that stay open. One more is open for as long as this process claims.
   std::size_t connections = 8;
+  // A descriptor that becomes readable when the process is to stop, and stays so, as an eventfd
+  // does: from then on nothing waits long for the server. -1: none.
+  int stop_fd = -1;
   Environment* environment = nullptr;  // null: system_environment()
 };
 

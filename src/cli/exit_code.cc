@@ -9,7 +9,7 @@ namespace {
 // What only a change of config, program or machine mends: a service manager must not start again.
 constexpr std::string_view kNeedsChange[] = {"R204", "R209", "R210", "R220", "R251", "R252",
                                              "R257", "R258", "R259", "R263", "R264", "R265",
-                                             "R267", "R280", "R282", "R308"};
+                                             "R267", "R269", "R280", "R282", "R308"};
 constexpr std::string_view kNotPermitted[] = {"R203", "R253", "R291"};
 
 }  // namespace

@@ -132,10 +132,12 @@ constexpr CodePage kRuntimePages[] = {
      "Grant what the message names: semel explain rights lists it for each store.",
      "GRANT USAGE ON SCHEMA semel TO worker"},
     {"R254", "the database server takes no more connections",
-     "All of max_connections are in use. Each process has as many as the store's pool says, and "
-     "one "
-     "more.",
-     "Lower the pool, run fewer processes, or raise the server's max_connections.",
+     "All of max_connections are in use, or a pooler before the server accepts this process and "
+     "has no session for it. Each process has as many as the store's pool says, and one more, by "
+     "which it is known to be alive; the message says how many it has. Until there are more, it "
+     "works with those.",
+     "Lower the pool, run fewer processes, or raise the server's max_connections and the pooler's "
+     "size (PgBouncer: default_pool_size).",
      "store: { postgres: { url: \"${DATABASE_URL}\", pool: 4 } }"},
     {"R255", "a handler that cannot be made",
      "Its URL cannot be called, a header or secret has not the form it needs, the file of "
@@ -247,6 +249,11 @@ constexpr CodePage kRuntimePages[] = {
      "Start the missing replica, or lower wait_replicas and know that a failover may forget the "
      "last writes.",
      "redis-cli INFO replication"},
+    {"R269", "the server logs statements, and no rows",
+     "With binlog_format = STATEMENT InnoDB refuses whatever a transaction at READ COMMITTED "
+     "writes (error 1665). Semel's sessions log rows instead, and this user may not set that.",
+     "Set MIXED or ROW for the server, or give the user the right.",
+     "SET GLOBAL binlog_format = 'MIXED'"},
     {"R270", "too few file descriptors",
      "A file, a connection or an event needed one more descriptor than this process, or the "
      "machine, may have. Messages wait; nothing was handled or acknowledged without its record.",

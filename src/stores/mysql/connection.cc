@@ -15,6 +15,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// How long a statement of ours may take once the process is to stop.
+constexpr milliseconds kLongestAfterStop{5'000};
+
 // The server counts in seconds; less than one would be none.
 std::int64_t seconds_of(milliseconds patience) {
   return std::max<std::int64_t>(std::chrono::ceil<std::chrono::seconds>(patience).count(), 1);
@@ -29,12 +32,16 @@ std::string group_lock(const LockName& group) {
 
 }  // namespace
 
-Connection::Connection(const Place& place) : place_(place), wire_(place.target) {
+Connection::Connection(const Place& place) : place_(place), wire_(place.target, place.stops) {
   wait_for(place.patience);
   run();
 }
 
 Connection::Connection(const Place& place, st_mysql* borrowed) : place_(place), wire_(borrowed) {}
+
+system::Deadline Connection::deadline() const noexcept {
+  return {place_.longest_answer, place_.stops, kLongestAfterStop};
+}
 
 void Connection::need_transaction() const {
   if (wire_.in_transaction() || !wire_.commits_each()) return;
@@ -58,7 +65,7 @@ void Connection::wait_for(milliseconds patience) {
 }
 
 std::vector<Said> Connection::run() {
-  Answers answers = wire_.run(loss());
+  Answers answers = wire_.run(loss(), deadline());
   if (answers.refused) throw wire_.told(*answers.refused);
   return std::move(answers.said);
 }
@@ -125,7 +132,7 @@ void Connection::begin_inside() {
   if (!wire_.in_transaction()) queue("START TRANSACTION");
   const std::string mark = unique_mark("semel_unit");
   queue("SAVEPOINT " + mark);
-  Answers answers = wire_.run(Loss::kNothingDone);
+  Answers answers = wire_.run(Loss::kNothingDone, deadline());
   if (answers.refused) throw wire_.told(*answers.refused);
   open_ = true;
   mark_ = mark;
@@ -168,7 +175,7 @@ std::vector<Said> Connection::commit_all() {
   // Whatever the session would do behind it.
   queue(borrowed() ? "COMMIT AND NO CHAIN NO RELEASE" : "COMMIT");
   // The answer to what is in the same packet may be lost with that to the commit.
-  Answers answers = wire_.run(Loss::kInDoubt);
+  Answers answers = wire_.run(Loss::kInDoubt, deadline());
   if (answers.refused) throw failure_of(*answers.refused);
   open_ = false;
   return std::move(answers.said);
@@ -184,7 +191,7 @@ void Connection::roll_back() noexcept {
     wire_.forget();
     if (!mark.empty()) return back_to(mark);
     wire_.send(borrowed() ? "ROLLBACK AND NO CHAIN NO RELEASE" : "ROLLBACK");
-    wire_.run(Loss::kNothingDone);
+    wire_.run(Loss::kNothingDone, deadline());
   } catch (...) {
     // The wire knows that it is not whole. Its owner's commit must not keep what cannot be undone.
     if (borrowed()) wire_.end();
@@ -196,7 +203,7 @@ void Connection::back_to(const std::string& mark) {
   constexpr unsigned kNoSuchMark = 1305;
   wire_.send("ROLLBACK TO SAVEPOINT " + mark);
   wire_.send("RELEASE SAVEPOINT " + mark);
-  const Answers answers = wire_.run(Loss::kNothingDone);
+  const Answers answers = wire_.run(Loss::kNothingDone, deadline());
   if (answers.refused && answers.refused->code != kNoSuchMark) wire_.end();
 }
 

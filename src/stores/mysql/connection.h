@@ -11,6 +11,7 @@
 #include "stores/mysql/handler_statements.h"
 #include "stores/mysql/wire.h"
 #include "stores/sql/session.h"
+#include "system/deadline.h"
 
 namespace semel::mysql {
 
@@ -19,6 +20,10 @@ struct Place {
   // The server's clock, as an expression: when the statement began.
   std::string clock = "NOW(6)";
   std::chrono::milliseconds patience{5'000};  // with locks
+  // Nothing is waited for any more when one of them is readable.
+  system::Deadline::Stops stops = system::Deadline::kNoStops;
+  // How long a statement of ours may take. A handler's may take as long as its timeout.
+  std::chrono::milliseconds longest_answer = std::chrono::minutes(5);
 };
 
 class Connection final : public sql::Session {
@@ -69,6 +74,7 @@ class Connection final : public sql::Session {
   HandlerTexts& handler_texts() noexcept { return handler_texts_; }
 
  private:
+  system::Deadline deadline() const noexcept;
   // Outside of a transaction each statement commits by itself.
   Loss loss() const noexcept { return open_ ? Loss::kNothingDone : Loss::kInDoubt; }
 

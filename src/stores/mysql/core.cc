@@ -18,7 +18,7 @@ Core::Core(const MySqlOptions& options, Place where, std::chrono::milliseconds g
       environment(the_environment),
       texts(dialect),
       generations(dialect, place.clock),
-      presence(place, dialect, grace),
+      presence(place, dialect, grace, options.connections + 1),
       pool([this] { return std::make_unique<Connection>(place); }, options.connections,
            options.busy) {}
 
@@ -27,7 +27,7 @@ Core::Core(st_mysql* borrowed)
       environment(system_environment()),
       texts(dialect),
       generations(dialect, place.clock),
-      presence(place, dialect, {}),
+      presence(place, dialect, {}, 1),
       pool([this, borrowed] { return std::make_unique<Connection>(place, borrowed); }, 0,
            place.patience) {}
 

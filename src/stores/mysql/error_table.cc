@@ -24,6 +24,8 @@ constexpr unsigned kStatementTimeoutMariaDb = 1969;
 constexpr unsigned kStatementTimeoutMySql = 3024;
 constexpr unsigned kPasswordPlugin = 2059;
 constexpr unsigned kTls = 2026;
+constexpr unsigned kPreparedAnew = 1615;  // inside of a stored program
+constexpr unsigned kLogsStatements = 1665;
 
 struct Row {
   unsigned code;
@@ -56,6 +58,10 @@ constexpr Row kRows[] = {
      "ended a statement that took too long", "give it more time: max_execution_time", "busy", true},
     {ER_TABLE_DEF_CHANGED, ErrorKind::kRetryTransaction, "R200", "had its tables changed meanwhile",
      kNoHint, "busy", true},
+    {kPreparedAnew, ErrorKind::kRetryTransaction, "R200", "had its tables changed meanwhile",
+     kNoHint, "busy", true},
+    {kLogsStatements, ErrorKind::kRejected, "R269", "logs statements and no rows",
+     "SET binlog_format = 'ROW' in this session", "refused", false},
     {ER_ACCESS_DENIED_ERROR, ErrorKind::kUnavailable, "R251", "refused the login", kLogin, "other",
      true},
     {ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ErrorKind::kUnavailable, "R251", "refused the login",

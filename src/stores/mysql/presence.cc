@@ -9,9 +9,17 @@
 namespace semel::mysql {
 namespace {
 
+constexpr std::chrono::milliseconds kLongestTurn{10'000};
+constexpr std::chrono::milliseconds kTurnAfterStop{500};
 constexpr const char* kReservation = "reserved";
 // Short: the server limits the length of a lock's name.
 constexpr const char* kSession = "s";
+
+// What it asks takes no time, and others wait for their turn meanwhile.
+Place answered_soon(Place place) {
+  place.longest_answer = place.patience + kLongestTurn;
+  return place;
+}
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -40,8 +48,10 @@ class Presence::Taken final : public Positions::Reservation {
   std::int64_t number_;
 };
 
-Presence::Presence(const Place& place, const Dialect& dialect, std::chrono::milliseconds grace)
-    : place_(place),
+Presence::Presence(Place place, const Dialect& dialect, std::chrono::milliseconds grace,
+                   std::size_t wanted)
+    : place_(answered_soon(std::move(place))),
+      wanted_(wanted),
       grace_(grace),
       gone_(dialect, "SELECT number FROM semel_instance WHERE IS_FREE_LOCK(" +
                          lock_name(kInstance, "number") + ") = 1"),
@@ -53,13 +63,29 @@ Presence::Presence(const Place& place, const Dialect& dialect, std::chrono::mill
       enter_(dialect,
              fmt::format("INSERT INTO semel_instance (number, pid, host, started_at) VALUES "
                          "(?1, ?2, ?3, {})",
-                         place.clock)) {}
+                         place_.clock)) {}
+
+// Each call of the one who has the turn is bounded; together they are a few.
+system::Deadline Presence::turn_deadline() const noexcept {
+  return {2 * place_.longest_answer, place_.stops, kTurnAfterStop};
+}
 
 Connection& Presence::connected() {
   if (connection_ != nullptr && connection_->wire().alive()) return *connection_;
   number_ = 0;
   connection_.reset();
-  connection_ = std::make_unique<Connection>(place_);
+  failed_.check();
+  failed_.watch([this]() SEMEL_REQUIRES(turn_) { open(); });
+  return *connection_;
+}
+
+void Presence::open() {
+  try {
+    connection_ = std::make_unique<Connection>(place_);
+  } catch (const sql::Failure& failed) {
+    if (failed.error().code == "R254") throw sql::with_wanted(failed, wanted_);
+    throw;
+  }
   sql::Answer session = connection_->ask("SELECT CONNECTION_ID()");
   session.next();
   if (static_cast<unsigned long>(session.integer(0)) != connection_->wire().session()) {
@@ -68,8 +94,13 @@ Connection& Presence::connected() {
                "a proxy stands before the MySQL server: locks of a session do not last behind it",
                "connect to the server itself, or let the proxy keep sessions"});
   }
-  for (const std::int64_t number : reserved_) lock(kReservation, number);
-  return *connection_;
+  std::set<std::int64_t> reserved;
+  {
+    const system::MutexLock lock(reserved_mutex_);
+    reserved = reserved_;
+    freed_.clear();
+  }
+  for (const std::int64_t number : reserved) lock(kReservation, number);
 }
 
 bool Presence::lock(const char* kind, std::int64_t number) {
@@ -78,19 +109,28 @@ bool Presence::lock(const char* kind, std::int64_t number) {
   return taken.next() && taken.integer(0) == 1;
 }
 
-void Presence::unlock(const char* kind, std::int64_t number) noexcept {
+void Presence::unlock(const char* kind, std::int64_t number) {
   if (connection_ == nullptr || !connection_->wire().alive()) return;
+  connection_->ask(fmt::format("SELECT RELEASE_LOCK({})", lock_name(kind, std::to_string(number))));
+}
+
+void Presence::unlock_freed() {
+  std::vector<std::int64_t> freed;
+  {
+    const system::MutexLock lock(reserved_mutex_);
+    freed.swap(freed_);
+  }
   try {
-    connection_->ask(
-        fmt::format("SELECT RELEASE_LOCK({})", lock_name(kind, std::to_string(number))));
+    for (const std::int64_t number : freed) unlock(kReservation, number);
   } catch (...) {
-    // It goes with the connection.
+    // They go with the connection.
     connection_.reset();
+    throw;
   }
 }
 
 std::int64_t Presence::number() {
-  const system::MutexLock lock(mutex_);
+  const sql::TurnLock turn(turn_, turn_deadline());
   connected();
   if (number_ != 0) return number_;
   if (last_number_ == 0 || !still_known(last_number_)) last_number_ = enter();
@@ -150,7 +190,7 @@ std::int64_t Presence::enter() {
 std::vector<std::int64_t> Presence::gone(sql::Session& session) {
   std::int64_t own = 0;
   {
-    const system::MutexLock lock(mutex_);
+    const sql::TurnLock turn(turn_, turn_deadline());
     own = number_;
   }
   auto& connection = static_cast<Connection&>(session);
@@ -167,18 +207,32 @@ std::vector<std::int64_t> Presence::gone(sql::Session& session) {
 }
 
 std::unique_ptr<Positions::Reservation> Presence::try_take(std::int64_t number) {
-  const system::MutexLock lock(mutex_);
+  const sql::TurnLock turn(turn_, turn_deadline());
   connected();
-  // A session may take its own lock as often as it likes.
-  if (reserved_.contains(number) || !this->lock(kReservation, number)) return nullptr;
+  unlock_freed();
+  {
+    const system::MutexLock lock(reserved_mutex_);
+    // A session may take its own lock as often as it likes.
+    if (reserved_.contains(number)) return nullptr;
+  }
+  if (!lock(kReservation, number)) return nullptr;
+  const system::MutexLock lock(reserved_mutex_);
   reserved_.insert(number);
   return std::make_unique<Taken>(*this, number);
 }
 
 void Presence::free_reservation(std::int64_t number) noexcept {
-  const system::MutexLock lock(mutex_);
-  reserved_.erase(number);
-  unlock(kReservation, number);
+  {
+    const system::MutexLock lock(reserved_mutex_);
+    reserved_.erase(number);
+    freed_.push_back(number);
+  }
+  try {
+    const sql::TurnLock turn(turn_, turn_deadline());
+    unlock_freed();
+  } catch (...) {
+    // The next one to take one frees it, or the end of the connection.
+  }
 }
 
 }  // namespace semel::mysql

@@ -8,10 +8,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "stores/mysql/connection.h"
+#include "stores/sql/failed_connect.h"
 #include "stores/sql/instances.h"
 #include "stores/sql/positions.h"
+#include "stores/sql/turn.h"
 #include "stores/sql/wake_ups.h"
 #include "system/mutex.h"
 
@@ -28,7 +31,9 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
  public:
   // So long after the server's start nobody counts as gone: all have lost their locks with it, and
   // are coming back.
-  Presence(const Place& place, const Dialect& dialect, std::chrono::milliseconds grace);
+  // `wanted`: sessions of this process, with this one.
+  Presence(Place place, const Dialect& dialect, std::chrono::milliseconds grace,
+           std::size_t wanted = 1);
 
   std::int64_t number() override;
   std::int64_t number_for(sql::Session& session) override;
@@ -44,15 +49,19 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
  private:
   class Taken;
 
-  Connection& connected() SEMEL_REQUIRES(mutex_);
-  bool lock(const char* kind, std::int64_t number) SEMEL_REQUIRES(mutex_);
-  void unlock(const char* kind, std::int64_t number) noexcept SEMEL_REQUIRES(mutex_);
-  std::int64_t enter() SEMEL_REQUIRES(mutex_);
-  bool still_known(std::int64_t number) SEMEL_REQUIRES(mutex_);
+  Connection& connected() SEMEL_REQUIRES(turn_);
+  void open() SEMEL_REQUIRES(turn_);
+  system::Deadline turn_deadline() const noexcept;
+  bool lock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);
+  void unlock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);
+  void unlock_freed() SEMEL_REQUIRES(turn_) SEMEL_EXCLUDES(reserved_mutex_);
+  std::int64_t enter() SEMEL_REQUIRES(turn_);
+  bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
 
-  void free_reservation(std::int64_t number) noexcept SEMEL_EXCLUDES(mutex_);
+  void free_reservation(std::int64_t number) noexcept SEMEL_EXCLUDES(turn_);
 
-  const Place& place_;
+  const Place place_;
+  const std::size_t wanted_;
   const std::chrono::milliseconds grace_;
   const sql::Text gone_;
   const sql::Text lives_;
@@ -61,12 +70,15 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   const sql::Text raise_;
   const sql::Text enter_;
 
-  system::Mutex mutex_;
-  std::unique_ptr<Connection> connection_ SEMEL_GUARDED_BY(mutex_);
+  sql::Turn turn_;
+  std::unique_ptr<Connection> connection_ SEMEL_GUARDED_BY(turn_);
   // zero: not registered on this connection
-  std::int64_t number_ SEMEL_GUARDED_BY(mutex_) = 0;
-  std::int64_t last_number_ SEMEL_GUARDED_BY(mutex_) = 0;  // it had; zero: none
-  std::set<std::int64_t> reserved_ SEMEL_GUARDED_BY(mutex_);
+  std::int64_t number_ SEMEL_GUARDED_BY(turn_) = 0;
+  std::int64_t last_number_ SEMEL_GUARDED_BY(turn_) = 0;  // it had; zero: none
+  sql::FailedConnect failed_ SEMEL_GUARDED_BY(turn_);
+  system::Mutex reserved_mutex_;
+  std::set<std::int64_t> reserved_ SEMEL_GUARDED_BY(reserved_mutex_);
+  std::vector<std::int64_t> freed_ SEMEL_GUARDED_BY(reserved_mutex_);  // and locked on the server
 };
 
 }  // namespace semel::mysql

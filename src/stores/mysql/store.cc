@@ -108,8 +108,9 @@ Result<std::unique_ptr<Store>> open_store(MySqlOptions options, const InnerOptio
     place.target = target_of(options.url);
     place.clock = inner.clock;
     place.patience = options.busy;
+    place.stops[0] = options.stop_fd;
     {
-      Wire first(place.target);
+      Wire first(place.target, place.stops);
       if (options.create) {
         make_schema(first);
       } else {

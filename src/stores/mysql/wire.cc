@@ -1,5 +1,6 @@
 #include "stores/mysql/wire.h"
 
+#include <errmsg.h>
 #include <fmt/format.h>
 #include <mysql.h>
 #include <netinet/in.h>
@@ -12,6 +13,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/ascii.h"
 #include "stores/mysql/literal.h"
 #include "system/descriptor_limit.h"
 
@@ -42,6 +44,39 @@ Refusal refusal_of(MYSQL* connection) {
 
 // In them a byte of a longer character may look like a quote or a backslash.
 constexpr std::string_view kAmbiguous[] = {"big5", "cp932", "gb18030", "gbk", "sjis"};
+
+constexpr std::chrono::milliseconds kAfterStop{500};
+
+// The library knows no place for a word of ours beside a socket that it waits for.
+thread_local system::Deadline* waits_for = nullptr;
+
+class WaitScope {
+ public:
+  explicit WaitScope(system::Deadline& deadline) noexcept
+      : before_(std::exchange(waits_for, &deadline)) {}
+  ~WaitScope() { waits_for = before_; }
+  WaitScope(const WaitScope&) = delete;
+  WaitScope& operator=(const WaitScope&) = delete;
+
+ private:
+  system::Deadline* const before_;
+};
+
+// As the library asks: one, or zero where the time is over.
+int wait_io(my_socket socket, my_bool reads, int timeout) {
+  system::Deadline without_end = Wire::kWithoutEnd;
+  system::Deadline& deadline = waits_for != nullptr ? *waits_for : without_end;
+  const auto at_most = timeout > 0 ? std::chrono::milliseconds(timeout) : system::Deadline::kNever;
+  if (deadline.wait(static_cast<int>(socket), reads != 0 ? POLLIN : POLLOUT, at_most)) return 1;
+  errno = ETIMEDOUT;
+  return 0;
+}
+
+[[noreturn]] void fail_for_stop() {
+  sql::fail(
+      {ErrorKind::kUnavailable, "R250", "the process is to stop, and waits for no connection", {}},
+      1);
+}
 
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
@@ -75,14 +110,23 @@ sql::Cell cell_of(const MYSQL_FIELD& field, const char* value, std::size_t size)
   return cell;
 }
 
-// "Rows matched: 3  Changed: 1  Warnings: 0", of an UPDATE.
-std::size_t matched(MYSQL* connection) {
+bool is_update(std::string_view statement) {
+  constexpr std::string_view kUpdate = "update";
+  statement.remove_prefix(std::min(statement.find_first_not_of(" \t\r\n"), statement.size()));
+  return ascii::lower(statement.substr(0, kUpdate.size())) == kUpdate;
+}
+
+// "Rows matched: 3  Changed: 1  Warnings: 0", of an UPDATE. A borrowed session may say it in
+// another language; the first number is the same.
+std::size_t matched(MYSQL* connection, bool update) {
   constexpr std::string_view kMatched = "Rows matched: ";
+  constexpr std::string_view kDigits = "0123456789";
   const char* const info = mysql_info(connection);
   const std::string_view text = info != nullptr ? info : "";
-  if (text.starts_with(kMatched)) {
+  const std::size_t number = text.find_first_of(kDigits);
+  if (number != std::string_view::npos && (update || text.starts_with(kMatched))) {
     std::size_t rows = 0;
-    std::from_chars(text.data() + kMatched.size(), text.data() + text.size(), rows);
+    std::from_chars(text.data() + number, text.data() + text.size(), rows);
     return rows;
   }
   const my_ulonglong changed = mysql_affected_rows(connection);
@@ -119,20 +163,14 @@ sql::Answer answer_of(const Said& said) {
   return {std::move(cells), columns, rows};
 }
 
-Wire::Wire(const Target& target) : owned_(true) {
+Wire::Wire(const Target& target, const system::Deadline::Stops& stops) : owned_(true) {
   [[maybe_unused]] static const int ready = mysql_library_init(0, nullptr, nullptr);
   connection_ = mysql_init(nullptr);
   if (connection_ == nullptr) throw std::bad_alloc();
   try {
     set_options(target);
-    if (mysql_real_connect(connection_, or_null(target.host), target.user.c_str(),
-                           target.password.c_str(), target.database.c_str(), target.port,
-                           or_null(target.socket), CLIENT_MULTI_STATEMENTS) == nullptr) {
-      auto none = system::descriptor_limit_now("the MySQL server");
-      if (none) sql::fail(*std::move(none), 1);
-      throw failure_of(refusal_of(connection_));
-    }
-    set_up();
+    connect(target, stops);
+    set_up({std::chrono::seconds(target.connect_timeout), stops, kAfterStop});
   } catch (...) {
     mysql_close(connection_);
     throw;
@@ -163,7 +201,23 @@ Wire::~Wire() {
   if (owned_) mysql_close(connection_);
 }
 
+void Wire::connect(const Target& target, const system::Deadline::Stops& stops) {
+  // The library bounds each of its waits by connect_timeout.
+  system::Deadline deadline(system::Deadline::kNever, stops, kAfterStop);
+  const WaitScope waiting(deadline);
+  if (mysql_real_connect(connection_, or_null(target.host), target.user.c_str(),
+                         target.password.c_str(), target.database.c_str(), target.port,
+                         or_null(target.socket), CLIENT_MULTI_STATEMENTS) != nullptr) {
+    return;
+  }
+  if (deadline.stopped()) fail_for_stop();
+  auto none = system::descriptor_limit_now("the MySQL server");
+  if (none) sql::fail(*std::move(none), 1);
+  throw failure_of(refusal_of(connection_));
+}
+
 void Wire::set_options(const Target& target) {
+  mysql_optionsv(connection_, MARIADB_OPT_IO_WAIT, reinterpret_cast<void*>(&wait_io));
   mysql_options(connection_, MYSQL_SET_CHARSET_NAME, "utf8mb4");
   mysql_options(connection_, MYSQL_OPT_CONNECT_TIMEOUT, &target.connect_timeout);
   const unsigned protocol = target.socket.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
@@ -194,7 +248,7 @@ void Wire::need_known_server() const {
 }
 
 // Nothing of what the server was set to counts: what statements mean must not depend on it.
-void Wire::set_up() {
+void Wire::set_up(const system::Deadline& deadline) {
   mariadb_ = mariadb_connection(connection_) != 0;
   need_known_server();
   watch_peer(static_cast<int>(mysql_get_socket(connection_)));
@@ -204,18 +258,46 @@ void Wire::set_up() {
       "lc_messages = 'en_US', autocommit = 1, completion_type = 0, sql_safe_updates = 0, "
       "sql_auto_is_null = 0, sql_select_limit = DEFAULT, lock_wait_timeout = 60, "
       "wait_timeout = 31536000, interactive_timeout = 31536000");
+  // A server may put its own character set in place of a client's, or change it for each
+  // connection.
+  send("SET NAMES utf8mb4");
   send("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
   // A transaction that stands still for so long is another's to do: its process hangs, or was
   // stopped.
   if (mariadb_) send("SET SESSION idle_transaction_timeout = 300");
   // Else it tells of sizes as they were a day ago.
   if (!mariadb_) send("SET SESSION information_schema_stats_expiry = 0");
-  send("SELECT @@max_allowed_packet");
-  Answers answers = run(Loss::kNothingDone);
+  send("SELECT @@max_allowed_packet, @@log_bin, @@binlog_format");
+  Answers answers;
+  try {
+    answers = run(Loss::kNothingDone, deadline);
+  } catch (const sql::Failure&) {
+    if (deadline_.stopped()) fail_for_stop();
+    if (!deadline_.over()) throw;
+    sql::fail({ErrorKind::kUnavailable, "R254",
+               "the MySQL server, or the proxy before it, gives no session in time",
+               "let it keep more sessions for this user, or lower store.mysql.pool"},
+              1);
+  }
   if (answers.refused) throw failure_of(*answers.refused);
-  sql::Answer most = answer_of(answers.said.back());
-  most.next();
-  most_ = static_cast<std::size_t>(most.integer(0));
+  sql::Answer facts = answer_of(answers.said.back());
+  facts.next();
+  most_ = static_cast<std::size_t>(facts.integer(0));
+  if (facts.integer(1) != 0) need_row_log(facts.bytes(2));
+}
+
+// InnoDB at READ COMMITTED writes nothing into a log of statements.
+void Wire::need_row_log(std::string_view format) {
+  if (format != "STATEMENT") return;
+  send("SET SESSION binlog_format = 'ROW'");
+  const Answers answers = run(Loss::kNothingDone);
+  if (!answers.refused) return;
+  sql::fail({ErrorKind::kRejected, "R269",
+             fmt::format("the MySQL server logs statements (binlog_format = STATEMENT), and this "
+                         "user may not log rows in its own sessions ({} {})",
+                         answers.refused->code, answers.refused->said),
+             "SET GLOBAL binlog_format = 'MIXED', or grant the user BINLOG ADMIN"},
+            static_cast<int>(answers.refused->code));
 }
 
 void Wire::send(std::string_view statement, Loss loss) {
@@ -241,12 +323,22 @@ void Wire::flush(Loss loss) {
   if (broken_) lost(Loss::kNothingDone);
   const std::string packet = std::exchange(packet_, {});
   if (packet.empty() || answers_.refused) return;
-  if (mysql_real_query(connection_, packet.data(), packet.size()) != 0) {
-    if (is_lost(mysql_errno(connection_))) lost(loss);
+  const WaitScope waiting(deadline_);
+  updates_ = !owned_ && is_update(packet);
+  if (!exchange(packet)) {
+    if (is_lost(mysql_errno(connection_)) || deadline_.over()) lost(loss);
     answers_.refused = refusal_of(connection_);
     return;
   }
   read_all(loss);
+}
+
+// Under TLS the library itself waits without end for what it reads: so the first answer is waited
+// for here.
+bool Wire::exchange(const std::string& packet) {
+  if (mysql_send_query(connection_, packet.data(), packet.size()) != 0) return false;
+  if (!deadline_.wait(static_cast<int>(mysql_get_socket(connection_)), POLLIN)) return false;
+  return mysql_read_query_result(connection_) == 0;
 }
 
 void Wire::read_all(Loss loss) {
@@ -269,7 +361,7 @@ void Wire::read_all(Loss loss) {
 bool Wire::read_one(Loss loss) {
   Said said;
   if (mysql_field_count(connection_) == 0) {
-    said.changed = matched(connection_);
+    said.changed = matched(connection_, updates_);
     said.number = static_cast<std::int64_t>(mysql_insert_id(connection_));
   } else {
     said.rows.reset(mysql_store_result(connection_));
@@ -284,8 +376,10 @@ bool Wire::read_one(Loss loss) {
   return true;
 }
 
-Answers Wire::run(Loss loss) {
+Answers Wire::run(Loss loss, const system::Deadline& deadline) {
+  deadline_ = deadline;
   flush(loss);
+  deadline_ = kWithoutEnd;
   sent_ = 0;
   return std::exchange(answers_, {});
 }
@@ -375,6 +469,7 @@ bool Wire::whole() const noexcept {
 
 void Wire::lost(Loss loss) {
   Refusal refusal = refusal_of(connection_);
+  if (deadline_.over()) refusal = Refusal{CR_SERVER_LOST, {}, "it did not answer in time"};
   if (refusal.said.empty()) refusal.said = "the connection was lost before";
   broken_ = true;
   packet_.clear();

@@ -13,6 +13,7 @@
 #include "stores/mysql/url.h"
 #include "stores/sql/answer.h"
 #include "stores/sql/failure.h"
+#include "system/deadline.h"
 
 struct st_mysql;      // MYSQL
 struct st_mysql_res;  // MYSQL_RES
@@ -43,8 +44,13 @@ enum class Loss {
 
 class Wire {
  public:
-  // Throws Failure.
-  explicit Wire(const Target& target);
+  inline static const system::Deadline kWithoutEnd{
+      system::Deadline::kNever, system::Deadline::kNoStops, std::chrono::milliseconds(0)};
+
+  // Throws Failure: R254 where there is a connection and no session behind it. `stops`: as in
+  // Place.
+  explicit Wire(const Target& target,
+                const system::Deadline::Stops& stops = system::Deadline::kNoStops);
   // Over a connection that is another's, and whose settings stay as they are: each statement goes
   // by itself. Asks the server how its session stands.
   explicit Wire(st_mysql* borrowed);
@@ -56,8 +62,9 @@ class Wire {
   void send(std::string_view statement, Loss loss = Loss::kNothingDone);
   // How many were sent since the last run.
   std::size_t sent() const noexcept { return sent_; }
-  // Throws only where the connection is lost, and says then what `loss` says.
-  Answers run(Loss loss);
+  // Throws only where the connection is lost, or the deadline over, which loses it; the error says
+  // then what `loss` says.
+  Answers run(Loss loss, const system::Deadline& deadline = kWithoutEnd);
 
   // What was sent and has not run yet does not run.
   void forget() noexcept;
@@ -90,7 +97,10 @@ class Wire {
   void need_nothing_unread() const;
   void take_back();
   void set_options(const Target& target);
-  void set_up();
+  void connect(const Target& target, const system::Deadline::Stops& stops);
+  void set_up(const system::Deadline& deadline);
+  void need_row_log(std::string_view format);
+  bool exchange(const std::string& packet);
   void flush(Loss loss);
   void read_all(Loss loss);
   bool read_one(Loss loss);
@@ -104,7 +114,9 @@ class Wire {
   std::size_t most_ = 0;  // bytes in one packet
   std::string packet_;
   std::size_t sent_ = 0;
-  Answers answers_;  // of what went ahead because it was much
+  bool updates_ = false;  // what was sent last
+  Answers answers_;       // of what went ahead because it was much
+  system::Deadline deadline_ = kWithoutEnd;
 };
 
 // A savepoint's name that no other has: of two with one name the server forgets the first.

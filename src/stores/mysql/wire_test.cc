@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <mysql.h>
 
+#include <memory>
 #include <random>
+#include <string_view>
 
 #include "stores/mysql/literal.h"
 #include "tests/support/mysql_servers.h"
@@ -51,6 +54,24 @@ TEST_F(MySqlWire, RowsThatWereFoundCountAsChanged) {
   EXPECT_EQ(answers.said[0].changed, 2U);
   EXPECT_EQ(answers.said[1].changed, 2U) << "also where they stay as they are";
   EXPECT_EQ(answers.said[2].changed, 1U) << "but one that an upsert meets does not";
+}
+
+TEST_F(MySqlWire, RowsThatWereFoundCountInEveryLanguage) {
+  run({"CREATE TABLE t (a INT PRIMARY KEY, b INT)", "INSERT INTO t VALUES (1, 1), (2, 2)"});
+  const auto& server = test::MariaDbServer::shared();
+  const std::unique_ptr<MYSQL, decltype(&mysql_close)> owners(mysql_init(nullptr), &mysql_close);
+  ASSERT_NE(mysql_real_connect(owners.get(), "127.0.0.1", "root", "", database_.c_str(),
+                               static_cast<unsigned>(server.port()), nullptr, 0),
+            nullptr);
+  ASSERT_EQ(mysql_query(owners.get(), "SET lc_messages = 'de_DE'"), 0);
+  Wire borrowed(owners.get());
+  for (const bool changes : {true, false}) {
+    borrowed.send("UPDATE t SET b = 1");
+    const Answers answers = borrowed.run(Loss::kNothingDone);
+    ASSERT_EQ(answers.said.size(), 1U);
+    EXPECT_EQ(answers.said[0].changed, 2U) << changes;
+    EXPECT_FALSE(std::string_view(mysql_info(owners.get())).starts_with("Rows matched"));
+  }
 }
 
 TEST_F(MySqlWire, EveryByteArrivesAsItIs) {
