@@ -8,6 +8,8 @@ namespace semel::sql {
 namespace {
 
 constexpr std::string_view kNoMoreSessions = "R254";
+// Short: whoever waits hears of no stop.
+constexpr std::chrono::milliseconds kLongestWait{900};
 // How long no other session is asked for after that.
 constexpr std::chrono::milliseconds kShortage{5'000};
 
@@ -24,9 +26,8 @@ Failure with_wanted(const Failure& failed, std::size_t wanted, std::optional<std
 std::unique_ptr<Session> Pool::lend() {
   {
     const system::MutexLock lock(mutex_);
-    // A stop gives sessions back, so nobody has to hear it here.
     if (lent_ > 0) {
-      returned_.wait_for(mutex_, patience_,
+      returned_.wait_for(mutex_, std::min(patience_, kLongestWait),
                          [this]() SEMEL_REQUIRES(mutex_) { return !must_wait(); });
     }
     if (must_wait()) throw Failure(*shortage_);
