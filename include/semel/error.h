@@ -25,11 +25,19 @@ enum class ErrorKind {
 // The kind's name in lower case with underscores, as it appears in logs and JSON.
 const char* to_string(ErrorKind kind) noexcept;
 
+// What must change before a statement that failed can succeed.
+enum class Remedy {
+  kTime,       // perhaps nothing: the same may succeed later
+  kMessage,    // the message: its values do not fit
+  kStatement,  // the statement, the tables or the rights: no message succeeds before
+};
+
 struct Error {
   ErrorKind kind = ErrorKind::kRejected;
   std::string code;     // "R210": the page `semel explain R210` prints
   std::string message;  // what is wrong, in the user's words; names the file, key or table
   std::string hint;     // one concrete change that mends it; empty when there is none
+  Remedy remedy = Remedy::kTime;  // of a handler's statement
 };
 
 // The exception of the user-facing side (Transaction, Message, Runner): an Error that was thrown.

@@ -42,6 +42,8 @@ struct StoreTraits {
   bool single_writer = false;    // one write transaction at a time in the whole database
   std::size_t best_batch = 100;  // messages a transaction where throughput is flat
   bool decimals = false;         // its columns can keep a decimal number digit by digit
+  // Bytes of the largest message that it keeps, with its headers; all ones: nobody said.
+  std::size_t largest_message = static_cast<std::size_t>(-1);
   bool borrowed = false;  // the caller's own connection: all work belongs in its open transaction
 };
 

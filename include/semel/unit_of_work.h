@@ -40,6 +40,9 @@ struct UnitOptions {
   // How long a statement waits for what another transaction has locked, before kBlocked; nullopt:
   // as long as claim. A store that finds deadlocks at once ignores it.
   std::optional<std::chrono::milliseconds> row_patience = {};
+  // The unit has one message, whose transaction has failed before. A store that checks constraints
+  // at the commit checks them in flush, where it reports what they refuse as that message's own.
+  bool check_deferred = false;
   // Only query is called: no claim, no write, no commit. It waits for nobody, and nobody for it.
   bool only_looks = false;
 };

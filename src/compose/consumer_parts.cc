@@ -27,6 +27,8 @@ namespace semel::compose {
 
 namespace {
 
+// Of a message: its key, its headers as they usually are, and the statement that keeps it.
+constexpr std::size_t kBesidePayload = 8 << 10;
 constexpr std::size_t kFirstBatchInTransaction = 32;
 constexpr int kWorkersOutside = 8;
 // A handler that times its calls itself is given so much longer before it is told to stop.
@@ -152,12 +154,32 @@ core::KeyRecipe recipe_of(const ConsumerBuild& build) {
   return recipe;
 }
 
+// What the store cannot keep is refused when it arrives.
+core::Limits limits_of(const ConsumerBuild& build) {
+  core::Limits limits = build.consumer->limits;
+  const std::size_t most = build.store->traits().largest_message;
+  limits.payload = std::min(limits.payload, most - std::min(most, kBesidePayload));
+  return limits;
+}
+
+// A limit that was asked for and does not hold is reported.
+void tell_of_limits(const ConsumerBuild& build) {
+  const std::size_t asked = build.consumer->limits.payload;
+  const std::size_t held = limits_of(build).payload;
+  if (asked == held || asked == core::Limits().payload || build.observer == nullptr) return;
+  build.observer->on_notice(
+      build.consumer->name,
+      fmt::format("limits.payload is {} bytes, and the {} store takes {}: a larger message becomes "
+                  "a dead letter without its payload",
+                  asked, build.store->traits().name, held));
+}
+
 // Rows of the queue are put in line as they are taken: who sent them need not know the order.
 LineOf line_of(const ConsumerBuild& build, ConsumerNumber number) {
   const config::ConsumerConfig& consumer = *build.consumer;
   if (build.options->dry_run || !core::keeps_lines(consumer.order)) return {};
   auto intake =
-      std::make_shared<core::Intake>(number, recipe_of(build), consumer.limits, consumer.order);
+      std::make_shared<core::Intake>(number, recipe_of(build), limits_of(build), consumer.order);
   return [intake](const Arrival& arrival) { return intake->line_of(arrival); };
 }
 
@@ -271,7 +293,7 @@ strategies::Context context_of(const ConsumerBuild& build, Handler handler) {
   context.store = build.store;
   context.handler = std::move(handler);
   context.retry = consumer.retry;
-  context.limits = consumer.limits;
+  context.limits = limits_of(build);
   context.claim.lease = consumer.dedup.lease;
   context.environment = build.options->environment;
   context.observer = build.observer;
@@ -285,7 +307,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   options.consumer = consumer.name;
   options.number = number;
   options.recipe = recipe_of(build);
-  options.limits = consumer.limits;
+  options.limits = limits_of(build);
   options.empty = consumer.empty;
   options.order = consumer.order;
   options.retention = retention_of(consumer);
@@ -387,6 +409,7 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   condemned.already_done = working.already_done;
   condemned.dead_reason = reason::kCrash;
 
+  tell_of_limits(build);
   ConsumerParts made;
   if (auto put = add_front(build, *number, made.parts); !put) return failure(put.error());
   made.options = engine_options(build, *number, *handler);

@@ -72,7 +72,8 @@ inline constexpr Field kSqlFields[] = {
     {.name = "on_unique_violation",
      .shape = Shape::kDictionary,
      .meaning = "What a message becomes that violates a unique constraint named as "
-                "`table(column, …)`. One that is not named is an error of the handler.",
+                "`table(column, …)` or by its own name. One that is not named is an error of the "
+                "handler.",
      .fields = kOtherwiseField},
 };
 

@@ -67,22 +67,37 @@ std::string trimmed(std::string_view text) {
   return from == std::string_view::npos ? "" : std::string(text.substr(from, to - from + 1));
 }
 
-// `order_log(order_id, sku)` in one spelling, or nothing.
+// `order_log(order_id, lower(sku))` in one spelling, or nothing.
+std::optional<std::string> table_and_columns(std::string_view written, std::size_t open) {
+  if (open == 0 || !written.ends_with(')')) return std::nullopt;
+  std::string made = trimmed(written.substr(0, open)) + "(";
+  std::string_view columns = written.substr(open + 1, written.size() - open - 2);
+  int depth = 0;
+  std::size_t from = 0;
+  for (std::size_t at = 0; at <= columns.size(); ++at) {
+    const char c = at < columns.size() ? columns[at] : ',';
+    if (c == '(') ++depth;
+    if (c == ')') --depth;
+    if (depth < 0 || (at == columns.size() && depth != 0)) return std::nullopt;
+    if (c != ',' || depth != 0) continue;
+    const std::string column = trimmed(columns.substr(from, at - from));
+    if (column.empty()) return std::nullopt;
+    made += (from == 0 ? "" : ", ") + column;
+    from = at + 1;
+  }
+  return made + ")";
+}
+
+// The same, or the name of a constraint.
 std::optional<std::string> constraint_of(std::string_view written) {
   const auto open = written.find('(');
-  if (open == std::string_view::npos || !written.ends_with(')')) return std::nullopt;
-  const auto table = trimmed(written.substr(0, open));
-  auto columns = written.substr(open + 1, written.size() - open - 2);
-  if (table.empty() || columns.find_first_of("()") != std::string_view::npos) return std::nullopt;
-  std::string made = table + "(";
-  for (bool first = true;; first = false) {
-    const auto comma = columns.find(',');
-    const auto column = trimmed(columns.substr(0, comma));
-    if (column.empty()) return std::nullopt;
-    made += (first ? "" : ", ") + column;
-    if (comma == std::string_view::npos) return made + ")";
-    columns.remove_prefix(comma + 1);
+  if (open != std::string_view::npos) return table_and_columns(written, open);
+  std::string name = trimmed(written);
+  const bool quoted = name.find('"') != std::string::npos;
+  if (name.empty() || (!quoted && name.find_first_of(" ),;") != std::string::npos)) {
+    return std::nullopt;
   }
+  return name;
 }
 
 void build_unique_rules(const View& sql, core::SqlSpec& spec, Report& report) {
@@ -94,7 +109,9 @@ void build_unique_rules(const View& sql, core::SqlSpec& spec, Report& report) {
           .error("E037", name.place, path,
                  fmt::format("{}: {} names no unique constraint", sql.path("on_unique_violation"),
                              in_quotes(name.text)))
-          .help = "write table(column, …), for example order_log(order_id): duplicate";
+          .help =
+          "write table(column, …), for example order_log(order_id): duplicate, or the "
+          "constraint's name";
       continue;
     }
     const auto* word = sql.settings().find(path);

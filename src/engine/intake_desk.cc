@@ -1,5 +1,7 @@
 #include "engine/intake_desk.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -7,6 +9,7 @@
 #include <semel/reason.h>
 
 #include "core/dead_letter_copy.h"
+#include "core/unkept_payload.h"
 
 namespace semel::engine {
 
@@ -98,17 +101,44 @@ Finish IntakeDesk::finish_of(const Refused& refused) const {
   return finish;
 }
 
-Result<std::vector<IntakeDesk::Kept>> IntakeDesk::keep_refused() {
+bool IntakeDesk::leaves_something(const Refused& refused) {
+  return !refused.discarded || refused.arrival.row.has_value();
+}
+
+Result<void> IntakeDesk::write_refused() {
   std::vector<Finish> finishes;
   finishes.reserve(refused_.size());
   for (const Refused& refused : refused_) {
-    const bool nothing_kept = refused.discarded && !refused.arrival.row;
-    if (!nothing_kept) finishes.push_back(finish_of(refused));
+    if (leaves_something(refused)) finishes.push_back(finish_of(refused));
   }
-  if (!finishes.empty()) {
-    auto applied = store_.finish(finishes);
-    if (!applied) return failure(std::move(applied.error()));
+  if (finishes.empty()) return {};
+  auto applied = store_.finish(finishes);
+  if (applied) return {};
+  if (applied.error().kind != ErrorKind::kLimit) return failure(std::move(applied.error()));
+  // The store does not take one of them as it is. To write one twice makes one dead letter.
+  for (Refused& refused : refused_) {
+    if (!leaves_something(refused)) continue;
+    const Finish whole = finish_of(refused);
+    auto alone = store_.finish({&whole, 1});
+    if (!alone && alone.error().kind == ErrorKind::kLimit) {
+      leave_out_payload(refused, alone.error().message);
+      const Finish bare = finish_of(refused);
+      alone = store_.finish({&bare, 1});
+    }
+    if (!alone) return failure(std::move(alone.error()));
   }
+  return {};
+}
+
+void IntakeDesk::leave_out_payload(Refused& refused, const std::string& why) {
+  if (core::unkept_payload(refused.message)) return;
+  const std::size_t size = refused.message.payload().size();
+  refused.why.error = fmt::format("{}; {}", refused.why.error, core::unkept_text(size, why));
+  refused.message = core::without_payload(refused.message);
+}
+
+Result<std::vector<IntakeDesk::Kept>> IntakeDesk::keep_refused() {
+  if (auto written = write_refused(); !written) return failure(std::move(written.error()));
   return tell_all();
 }
 

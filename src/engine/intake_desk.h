@@ -74,7 +74,12 @@ class IntakeDesk {
   // Of an empty payload that is not to be handled.
   std::optional<core::Refusal> refuses_empty(const Arrival& arrival) const;
   void refuse(Arrival arrival, core::Refusal why, bool discarded = false);
+  // Borrows it.
   Finish finish_of(const Refused& refused) const;
+  // False: it is discarded, and the store knows nothing of it.
+  static bool leaves_something(const Refused& refused);
+  Result<void> write_refused();
+  static void leave_out_payload(Refused& refused, const std::string& why);
   void tell(Refused refused);
   static std::vector<Kept> kept_of(std::span<const Refused> refused);
   std::vector<Kept> tell_all();

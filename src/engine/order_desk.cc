@@ -4,6 +4,10 @@
 #include <map>
 #include <unordered_set>
 
+#include <semel/reason.h>
+
+#include "core/unkept_payload.h"
+
 namespace semel::engine {
 
 namespace {
@@ -150,8 +154,29 @@ Result<std::vector<Place>> OrderDesk::keep_all(const std::vector<Delivery>& foll
     finish.inbox = options_.inbox;
   }
   auto applied = store_.finish(finishes);
-  if (!applied) return failure(std::move(applied.error()));
+  if (!applied && applied.error().kind == ErrorKind::kLimit) {
+    if (auto kept = keep_each(finishes); !kept) return failure(std::move(kept.error()));
+  } else if (!applied) {
+    return failure(std::move(applied.error()));
+  }
   return std::vector<Place>(followers.size(), Place::kHeld);
+}
+
+// The store does not take one of them: it becomes a dead letter without its payload.
+Result<void> OrderDesk::keep_each(std::vector<Finish>& finishes) {
+  for (Finish& finish : finishes) {
+    auto applied = store_.finish({&finish, 1});
+    if (!applied && applied.error().kind == ErrorKind::kLimit) {
+      const Message bare = core::without_payload(*finish.keep);
+      finish.to = Finish::To::kDead;
+      finish.reason = reason::kTooLarge;
+      finish.error = core::unkept_text(finish.keep->payload().size(), applied.error().message);
+      finish.keep = &bare;
+      applied = store_.finish({&finish, 1});
+    }
+    if (!applied) return failure(std::move(applied.error()));
+  }
+  return {};
 }
 
 OrderDesk::Sorted OrderDesk::sort(std::vector<Delivery> followers,

@@ -58,6 +58,7 @@ class OrderDesk {
   Result<std::vector<HeldMessages::Place>> keep(const std::vector<Delivery>& followers);
   Result<std::vector<HeldMessages::Place>> look(const std::vector<Delivery>& followers);
   Result<std::vector<HeldMessages::Place>> keep_all(const std::vector<Delivery>& followers);
+  Result<void> keep_each(std::vector<Finish>& finishes);
   Sorted sort(std::vector<Delivery> followers, const std::vector<HeldMessages::Place>& places);
   void stay(std::vector<Delivery> followers, std::optional<TimePoint> again_at);
 

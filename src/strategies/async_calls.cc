@@ -85,7 +85,9 @@ void AsyncCalls::begin_one(const std::shared_ptr<Batch>& batch, std::size_t inde
     take_down({batch, index, std::nullopt});
     return;
   }
-  if (auto refused = refuse_journalled(context_, batch->calls[index])) {
+  auto refused = refuse_unkept(batch->calls[index].delivery->message);
+  if (!refused) refused = refuse_journalled(context_, batch->calls[index]);
+  if (refused) {
     if (batch->watch) batch->watch->handler_ended(index);
     take_down({batch, index, std::move(refused)});
     return;

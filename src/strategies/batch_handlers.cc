@@ -101,11 +101,7 @@ void BatchRun::send_waiting(UnitOfWork& unit) {
 
 bool BatchRun::stopped_before_start(Slot& slot, const std::stop_token& stop) {
   if (!stop.stop_requested() || options_.second_part) return false;
-  slot.acquired = false;
-  slot.returned = true;
-  slot.outcome = Outcome{};
-  slot.outcome.kind = Outcome::Kind::kBusy;
-  slot.outcome.settle = Outcome::Settle::kRelease;
+  release(slot);
   return true;
 }
 
@@ -132,6 +128,7 @@ BatchRun::Went BatchRun::call(UnitOfWork& unit, std::size_t at) {
     slot.reads = reading.asked() || options_.always_rerun;
     if (!reading.met()) {
       slot.decision = std::move(decision);
+      withhold_if_hopeless(slot);
       slot.list = std::move(transaction.recorded());
       return send_rest(unit, at, reading);
     }
@@ -187,7 +184,11 @@ bool BatchRun::note(const FlushReport& report) {
     told = told || !slot.failed;
     slot.failed = true;
     slot.list.clear();
-    slot.decision = failed(reason::sql_reason(one.sql_class), one.error.message);
+    const std::string reason = reason::sql_reason(one.sql_class);
+    // Who calls without a place for dead letters decides for himself how often.
+    slot.decision =
+        context_.hold ? failed_statement(reason, one.error) : failed(reason, one.error.message);
+    withhold_if_hopeless(slot);
     ran_.failed = one;
   }
   for (const FlushReport::Missed& one : report.missed) {

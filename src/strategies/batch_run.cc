@@ -15,8 +15,6 @@ using std::chrono::milliseconds;
 // its own; and after which each gets a transaction of its own.
 constexpr int kMarkEachAfter = 2;
 constexpr int kSinglyAfter = 4;
-// Transactions of one window that may fail before its messages are given back.
-constexpr int kMostTransactionTries = 6;
 // Batches behind one that broke as a whole.
 constexpr int kCareful = 16;
 constexpr milliseconds kFirstTransactionWait{1};
@@ -73,9 +71,11 @@ BatchRun::Went BatchRun::fail(Error error, bool at_begin) {
 BatchRun::Went BatchRun::transact() {
   window_ = std::span(slots_).subspan(first_, std::min(size_, slots_.size() - first_));
   sent_ = false;
+  reached_ = Reached::kNothing;
   parts_.clear();
   waiting_.clear();
   UnitOptions options;
+  options.check_deferred = window_.size() == 1 && window_.front().checked;
   options.savepoints = marks_;
   options.inbox = options_.inbox;
   options.want_result = context_.claim.want_result;
@@ -84,7 +84,10 @@ BatchRun::Went BatchRun::transact() {
   if (!begun) return fail(std::move(begun.error()), true);
   std::unique_ptr<UnitOfWork> unit = *std::move(begun);
   Went went = enter(*unit);
-  if (went == Went::kWell) went = run_handlers(*unit);
+  if (went == Went::kWell) {
+    reached_ = Reached::kEntered;
+    went = run_handlers(*unit);
+  }
   if (went != Went::kWell) return went;
   send_waiting(*unit);
   plan();
@@ -118,6 +121,7 @@ BatchRun::Went BatchRun::enter(UnitOfWork& unit) {
     }
     slot.acquired = true;
     slot.doubt.reset();
+    if (slot.withheld) release(slot);
   }
   return Went::kWell;
 }
@@ -173,7 +177,7 @@ bool BatchRun::doubt_came_true(const Slot& slot, const Claim& claim) {
 Ending BatchRun::ending_of(const Slot& slot, const Claim& claim) const {
   if (slot.acquired) {
     return endings_.of_decision(slot.right, slot.missed ? *slot.missed : *slot.decision,
-                                *slot.delivery);
+                                slot.recorded());
   }
   if (slot.returned) {
     Ending ending{slot.outcome, std::nullopt};
@@ -218,6 +222,7 @@ void BatchRun::plan() {
 }
 
 BatchRun::Went BatchRun::commit(std::unique_ptr<UnitOfWork> unit) {
+  reached_ = Reached::kFlushed;
   if (!nothing_to_commit()) {
     if (!finishes_.empty()) {
       auto applied = unit->finish(finishes_);
@@ -227,6 +232,7 @@ BatchRun::Went BatchRun::commit(std::unique_ptr<UnitOfWork> unit) {
         return fail({ErrorKind::kRetryTransaction, {}, "a record changed hands meanwhile", {}});
       }
     }
+    reached_ = Reached::kFinished;
     auto committed = unit->commit();
     if (!committed) {
       if (committed.error().kind == ErrorKind::kInDoubt) note_doubt();
@@ -260,6 +266,7 @@ void BatchRun::end_window() {
   leave_window();
   for (Slot& slot : window_) {
     if (slot.lost) look_again(slot);
+    if (slot.outcome.kind == Outcome::Kind::kDone) habits_.hopeless = 0;
     sink_.ended(*slot.delivery, std::move(slot.outcome));
   }
   first_ += window_.size();
@@ -281,7 +288,10 @@ void BatchRun::after_error() {
     case ErrorKind::kLimit:
       // Perhaps for the sake of one message: find out which.
       if (at_begin_) return give_back_rest();
-      if (count == 1) return give_back(1);
+      if (count == 1) {
+        if (!find_culprit()) give_back(1);
+        return;
+      }
       size_ = count / 2;
       return;
     case ErrorKind::kBlocked:
@@ -301,6 +311,7 @@ void BatchRun::after_error() {
       break;
   }
   if (++tries_ < kMostTransactionTries) return backoff_.wait();
+  if (find_culprit()) return;
   if (error_.kind != ErrorKind::kRetryTransaction) return give_back_rest();
   give_back(count);
   tries_ = kMostTransactionTries - 1;

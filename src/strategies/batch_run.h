@@ -23,6 +23,8 @@ class BatchRun {
   Ran run();
 
  private:
+  // Transactions of one window that may fail before its messages are given back.
+  static constexpr int kMostTransactionTries = 6;
   enum class Went {
     kWell,
     kUndone,  // by an error of one message, which is known now: send the others again
@@ -67,6 +69,12 @@ class BatchRun {
   // What follows a transaction that did not go well.
   void after_undone();
   void after_error();
+  bool find_culprit();
+  bool may_be_a_messages_own() const;
+  bool blame(Slot& slot);
+  void leave_out_payload(Slot& slot);
+  void withhold_if_hopeless(Slot& slot);
+  static void release(Slot& slot);
   void give_back(std::size_t count);
   void give_back_rest() { give_back(slots_.size() - first_); }
   Went fail(Error error, bool at_begin = false);
@@ -94,6 +102,9 @@ class BatchRun {
   std::chrono::nanoseconds waited_{0};        // and not told yet
   Error error_;
   bool at_begin_ = false;
+  // How far the newest transaction came.
+  enum class Reached { kNothing, kEntered, kFlushed, kFinished };
+  Reached reached_ = Reached::kNothing;
   Ran ran_;
 
   // Of the current transaction.

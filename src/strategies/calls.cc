@@ -121,7 +121,9 @@ void run_at_once(const Context& context, std::span<const Call> calls, Running& r
   for (std::size_t i = 0; i < calls.size(); ++i) {
     auto attempt = running.begin(i);
     if (!attempt) continue;
-    if (auto refused = refuse_journalled(context, calls[i])) {
+    auto refused = refuse_unkept(calls[i].delivery->message);
+    if (!refused) refused = refuse_journalled(context, calls[i]);
+    if (refused) {
       running.ended(i, *std::move(refused));
       continue;
     }

@@ -12,6 +12,8 @@
 #include <semel/environment.h>
 #include <semel/reason.h>
 
+#include "core/unkept_payload.h"
+
 namespace semel::strategies {
 
 namespace {
@@ -116,7 +118,7 @@ Decision decide_caught(const Attempt& attempt) {
   } catch (const StatementRefused& thrown) {
     return failed(reason::sql_reason("refused"), shown(text_of(thrown)));
   } catch (const StatementFailed& thrown) {
-    return failed(reason::sql_reason(thrown.sql_class()), shown(text_of(thrown)));
+    return failed_statement(reason::sql_reason(thrown.sql_class()), thrown.error());
   } catch (const BatchBroken&) {
     // The pipeline knows: what is decided here is not looked at.
     return failed(std::string(reason::kStoreUnavailable), {});
@@ -146,18 +148,36 @@ Decision dead_for(std::string reason, std::string error) {
   return decision;
 }
 
+Decision failed_statement(std::string reason, const Error& error) {
+  const bool lasting = error.remedy != Remedy::kTime || error.kind == ErrorKind::kLimit;
+  std::string text = shown(error.message);
+  Decision decision = lasting ? dead_for(std::move(reason), std::move(text))
+                              : failed(std::move(reason), std::move(text));
+  decision.remedy = error.remedy;
+  return decision;
+}
+
 void forgive_if_cancelled(Decision& decision, const Keeper::Watch* watch) {
   if (decision.kind == Decision::Kind::kFailed && watch != nullptr && watch->cancelled()) {
     decision.counted = false;
   }
 }
 
+std::optional<Decision> refuse_unkept(const Message& message) {
+  const auto size = core::unkept_payload(message);
+  if (!size) return std::nullopt;
+  return dead_for(std::string(reason::kPayloadInvalid),
+                  fmt::format("its payload of {} bytes was not kept", *size));
+}
+
 Decision call_handler(const Context& context, const Message& message, const Attempt& attempt) {
+  if (auto refused = refuse_unkept(message)) return *std::move(refused);
   const auto& handler = std::get<PlainHandler>(context.handler);
   return decide_call(context, attempt, [&] { return handler(message, attempt); });
 }
 
 Decision call_handler(const Context& context, const Message& message, Transaction& transaction) {
+  if (auto refused = refuse_unkept(message)) return *std::move(refused);
   const auto& handler = std::get<TransactionalHandler>(context.handler);
   return decide_call(context, transaction.attempt(), [&] {
     Verdict verdict = handler(message, transaction);

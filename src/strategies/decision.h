@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <semel/attempt.h>
+#include <semel/error.h>
 #include <semel/finish.h>
 #include <semel/message.h>
 #include <semel/transaction.h>
@@ -42,8 +43,9 @@ struct Decision {
   // kDead: what could be undone of its steps is undone; and how many tries its handler had.
   std::optional<int> undone_after{};
 
-  bool thrown = false;   // nobody said whether the effect had happened by then
-  bool stepped = false;  // its journal has steps that are done
+  Remedy remedy = Remedy::kTime;  // kFailed, kDead: of the statement that failed
+  bool thrown = false;            // nobody said whether the effect had happened by then
+  bool stepped = false;           // its journal has steps that are done
 
   bool has_effect() const noexcept { return kind == Kind::kDone; }
   bool in_doubt() const noexcept { return unknown || (thrown && kind == Kind::kFailed); }
@@ -57,8 +59,13 @@ struct StepsOver {};
 
 Decision failed(std::string reason, std::string error);
 Decision dead_for(std::string reason, std::string error);
+// What an error of a handler's statement comes to: dead at once where no time mends it.
+Decision failed_statement(std::string reason, const Error& error);
 // A try that was cancelled is no attempt.
 void forgive_if_cancelled(Decision& decision, const Keeper::Watch* watch);
+
+// For a dead letter that was kept without its payload and is replayed: no handler sees it.
+std::optional<Decision> refuse_unkept(const Message& message);
 
 // The one place where a handler is called and where what it throws is caught. `context.handler`
 // must be of the kind that is asked for.

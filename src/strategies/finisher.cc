@@ -1,10 +1,16 @@
 #include "strategies/finisher.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 #include <utility>
 #include <variant>
 
+#include <semel/reason.h>
+
+#include "core/dead_letter_copy.h"
+#include "core/unkept_payload.h"
 #include "strategies/backoff.h"
 
 namespace semel::strategies {
@@ -80,7 +86,9 @@ void Finisher::tell(bool patient) {
     if (is_final(error_)) {
       // One of them is refused: each for itself, so that no other suffers for it.
       for (std::size_t i = 0; i < items_.size(); ++i) {
-        if (!try_tell(i, 1)) give_back(i, 1);
+        if (try_tell(i, 1)) continue;
+        const bool smaller = error_.kind == ErrorKind::kLimit && leave_out_payload(i);
+        if (!smaller || !try_tell(i, 1)) give_back(i, 1);
       }
       break;
     }
@@ -140,6 +148,40 @@ void Finisher::resolve(std::size_t at) {
   }
   if (!ours) item.outcome = lease_lost(item.outcome.attempt);
   item.sink->ended(*item.delivery, std::move(item.outcome));
+}
+
+// The store will never take it as it is: a dead letter says what it was. False where nothing was to
+// be kept.
+bool Finisher::leave_out_payload(std::size_t at) {
+  Item& item = items_[at];
+  Finish& finish = finishes_[at];
+  if (!context_.hold || finish.to == Finish::To::kNotStarted || finish.to == Finish::To::kAckOnly) {
+    return false;
+  }
+  const Message& message = item.delivery->message;
+  item.unkept = std::make_unique<Message>(core::without_payload(message));
+  const bool was_done = finish.to == Finish::To::kCompleted;
+  const bool copied = context_.copies_to.has_value();
+  const std::string why = core::unkept_text(message.payload().size(), error_.message);
+  finish.error = finish.error.empty() ? why : fmt::format("{}; {}", finish.error, why);
+  if (finish.reason.empty()) finish.reason = reason::kTooLarge;
+  finish.unknown = finish.unknown || was_done;
+  finish.to = Finish::To::kDead;
+  finish.keep = item.unkept.get();
+  finish.result.clear();
+  finish.outgoing.clear();
+  finish.giving_up.reset();
+  if (copied) {
+    finish.outgoing.push_back(
+        core::dead_letter_copy(*context_.copies_to, context_.consumer, finish));
+  }
+  const bool row = item.delivery->arrival.row.has_value();
+  item.outcome.kind = Outcome::Kind::kDead;
+  item.outcome.settle = row ? Outcome::Settle::kAcked : Outcome::Settle::kAck;
+  item.outcome.reason = finish.reason;
+  item.outcome.error = finish.error;
+  item.outcome.result.clear();
+  return true;
 }
 
 void Finisher::give_back(std::size_t first, std::size_t count) {

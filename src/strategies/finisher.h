@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -57,6 +58,7 @@ class Finisher {
     EndingSink* sink;
     Keeper::Watch* watch;  // null: no lease
     std::size_t lease;
+    std::unique_ptr<Message> unkept = nullptr;  // what is kept of it without its payload
     void lease_ended() const {
       if (watch != nullptr) watch->finished(lease);
     }
@@ -70,6 +72,7 @@ class Finisher {
   void end(std::size_t at, Applied applied) SEMEL_REQUIRES(mutex_);
   // A finish whose answer was lost was applied, or the lease is gone: the record knows.
   void resolve(std::size_t at) SEMEL_REQUIRES(mutex_);
+  bool leave_out_payload(std::size_t at) SEMEL_REQUIRES(mutex_);
   void give_back(std::size_t first, std::size_t count) SEMEL_REQUIRES(mutex_);
   void clear() SEMEL_REQUIRES(mutex_);
 

@@ -75,6 +75,8 @@ struct Habits {
   TransactionLimit limit;
   // Batches that go step by step, for one before them broke where nothing told who had broken it.
   std::atomic<int> careful{0};
+  // Messages in a row for which a statement failed that no message can make succeed.
+  std::atomic<int> hopeless{0};
 };
 
 class Pipeline {

@@ -1,15 +1,27 @@
 // query: look whether the effect is there, then make it. Wrong as soon as two look at a time: kept
 // because people start there.
+#include <chrono>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <semel/reason.h>
+
+#include "strategies/backoff.h"
+#include "strategies/calls.h"
+#include "strategies/decision.h"
 #include "strategies/endings.h"
+#include "strategies/finisher.h"
 #include "strategies/kinds.h"
 #include "strategies/recordless.h"
 
 namespace semel::strategies {
 
 namespace {
+
+constexpr int kMostLooks = 6;
+constexpr std::chrono::milliseconds kFirstLookWait{1};
+constexpr std::chrono::milliseconds kLongestLookWait{100};
 
 class Query final : public Strategy {
  public:
@@ -18,9 +30,13 @@ class Query final : public Strategy {
   void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
     std::vector<Delivery*> absent;
     absent.reserve(batch.size());
+    Finisher finisher(context_, sink);
     for (Delivery& delivery : batch) {
-      const Result<bool> there = look(delivery.message);
-      if (!there) {
+      const Result<bool> there = look_patiently(delivery.message);
+      if (!there && is_its_own(there.error())) {
+        const Call call{&delivery, Right::without_record(delivery.arrival)};
+        finisher.add(delivery, ending_of(context_, call, failed_look(there.error())));
+      } else if (!there) {
         sink.ended(delivery, store_away(there.error()));
       } else if (*there) {
         Outcome outcome;
@@ -30,10 +46,35 @@ class Query final : public Strategy {
         absent.push_back(&delivery);
       }
     }
+    finisher.flush();
     recordless_.run(absent, sink);
   }
 
  private:
+  // The look has a transaction of its own: nothing but its message can make it fail again and again
+  // while the store answers.
+  static bool is_its_own(const Error& error) noexcept {
+    return error.kind == ErrorKind::kRejected || error.kind == ErrorKind::kLimit ||
+           error.kind == ErrorKind::kRetryTransaction;
+  }
+  static Decision failed_look(const Error& error) {
+    constexpr std::string_view kFamily = "handler.sql.";
+    const bool known = error.code.starts_with(kFamily);
+    const bool busy = error.kind == ErrorKind::kRetryTransaction;
+    return failed_statement(known ? error.code : reason::sql_reason(busy ? "busy" : "other"),
+                            error);
+  }
+
+  Result<bool> look_patiently(const Message& message) const {
+    Backoff backoff(*context_.environment->random, kFirstLookWait, kLongestLookWait);
+    for (int tries = 1;; ++tries) {
+      Result<bool> there = look(message);
+      const bool again = !there && there.error().kind == ErrorKind::kRetryTransaction;
+      if (!again || tries == kMostLooks) return there;
+      backoff.wait();
+    }
+  }
+
   Result<bool> look(const Message& message) const noexcept {
     if (!context_.already_done) return false;
     try {

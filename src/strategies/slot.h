@@ -1,6 +1,7 @@
 // Slot: one message on its way through the pipeline's transactions.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include <semel/delivery.h>
@@ -21,12 +22,21 @@ struct Slot {
   std::optional<Decision> decision;  // none: the handler has not run, or must run again
   bool reads = false;                // its decision dies with the transaction it was made in
   bool failed = false;               // by an error of its own statements: nothing of it is sent
+  bool withheld = false;  // given back, for its consumer is paused: no message can succeed
   // Of a commit whose answer was lost: what it would have made true.
   struct Doubt {
     Finish::To to;
     Outcome outcome;
   };
   std::optional<Doubt> doubt;
+  // Its transaction failed with nobody else in it: constraints are checked before the commit.
+  bool checked = false;
+  // It is recorded as failed for an error that named no statement of it.
+  bool blamed = false;
+  // The message without the payload that the store does not take; what is recorded instead of it.
+  std::unique_ptr<Delivery> unkept;
+
+  const Delivery& recorded() const noexcept { return unkept ? *unkept : *delivery; }
 
   // Of the current transaction.
   bool acquired = false;

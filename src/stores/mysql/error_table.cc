@@ -76,7 +76,7 @@ constexpr Row kRows[] = {
      "does not give this user the right to the database", "GRANT ALL ON database.* TO user",
      "refused", false},
     {ER_BAD_DB_ERROR, ErrorKind::kUnavailable, "R252", "has no such database",
-     "CREATE DATABASE, or name another one in store.mysql.url", "other", true},
+     "CREATE DATABASE, or name another one in store.mysql.url", "other", false},
     {ER_TABLEACCESS_DENIED_ERROR, ErrorKind::kRejected, "R253", "does not give this user the right",
      "grant it: semel explain rights lists what is needed", "refused", false},
     {ER_COLUMNACCESS_DENIED_ERROR, ErrorKind::kRejected, "R253",
@@ -182,6 +182,33 @@ bool is_lost(unsigned code) noexcept {
 
 std::string_view sql_class_of(const Refusal& refusal) noexcept {
   return row_of(refusal.code, refusal.state).sql_class;
+}
+
+Remedy remedy_of(unsigned code) noexcept {
+  constexpr unsigned kInvalidJson = 3140;  // MySQL
+  constexpr unsigned kValues[] = {ER_TRUNCATED_WRONG_VALUE_FOR_FIELD,
+                                  ER_TRUNCATED_WRONG_VALUE,
+                                  WARN_DATA_TRUNCATED,
+                                  ER_DATA_TOO_LONG,
+                                  ER_BAD_NULL_ERROR,
+                                  ER_NO_DEFAULT_FOR_FIELD,
+                                  ER_INVALID_CHARACTER_STRING,
+                                  kInvalidJson};
+  constexpr unsigned kStatements[] = {ER_BAD_FIELD_ERROR,
+                                      ER_NO_SUCH_TABLE,
+                                      ER_BAD_DB_ERROR,
+                                      ER_PARSE_ERROR,
+                                      ER_SP_DOES_NOT_EXIST,
+                                      ER_NON_UNIQ_ERROR,
+                                      ER_WRONG_VALUE_COUNT_ON_ROW,
+                                      ER_DBACCESS_DENIED_ERROR,
+                                      ER_TABLEACCESS_DENIED_ERROR,
+                                      ER_COLUMNACCESS_DENIED_ERROR,
+                                      ER_SPECIFIC_ACCESS_DENIED_ERROR,
+                                      ER_PROCACCESS_DENIED_ERROR};
+  if (std::ranges::find(kValues, code) != std::end(kValues)) return Remedy::kMessage;
+  const bool statement = std::ranges::find(kStatements, code) != std::end(kStatements);
+  return statement ? Remedy::kStatement : Remedy::kTime;
 }
 
 bool is_store_failure(const Refusal& refusal) noexcept {

@@ -181,6 +181,7 @@ std::optional<sql::Broke> HandlerWire::send(const RecordedStatement& statement, 
     }
     text += known.parts[at];
   }
+  if (!wire_.takes(text.size())) return refused(wire_.too_large(text.size()), "other");
   if (statement.lock) send(*statement.lock);
   note({&statement, with_rows});
   wire_.send(text);
@@ -221,7 +222,11 @@ sql::Broke HandlerWire::broke(const Refusal& refusal, const RecordedStatement& s
   sql::Broke broke;
   broke.sql_class = sql_class_of(refusal);
   // Told of the statement, not of the server: it is the handler's own.
-  broke.error = {ErrorKind::kRejected, "handler.sql." + broke.sql_class, refusal.said, {}};
+  broke.error = {ErrorKind::kRejected,
+                 "handler.sql." + broke.sql_class,
+                 refusal.said,
+                 {},
+                 remedy_of(refusal.code)};
   if (refusal.code == kDuplicate || refusal.code == kDuplicateWithKey) {
     broke.rule = rule(refusal, statement);
   }
@@ -233,20 +238,37 @@ const UniqueRule* HandlerWire::rule(const Refusal& refusal, const RecordedStatem
   if (rules == nullptr || rules->empty()) return nullptr;
   const std::string key = key_of(refusal.said);
   for (const std::string& table : texts_.of(*statement.statement).tables) {
-    std::string look =
-        "SELECT GROUP_CONCAT(column_name ORDER BY seq_in_index) FROM information_schema.statistics "
-        "WHERE table_schema = DATABASE() AND table_name = ";
-    append_text(look, table, wire_.literals());
-    look += " AND index_name = ";
-    append_text(look, key, wire_.literals());
-    wire_.send(look);
-    Answers answers = wire_.run(Loss::kNothingDone);
-    if (answers.refused) throw wire_.told(*answers.refused);
-    sql::Answer columns = answer_of(answers.said.back());
-    const std::string named = columns.next() ? columns.bytes(0) : "";
-    if (const UniqueRule* const found = sql::rule_for(rules, key, table, named)) return found;
+    const std::vector<core::UniqueName> names = names_of(table, key);
+    if (const UniqueRule* const found = core::rule_for(*rules, names)) return found;
   }
-  return sql::rule_for(rules, key, "", "");
+  const core::UniqueName by_name{"", "", key, ""};
+  return core::rule_for(*rules, {&by_name, 1});
+}
+
+// The server tells the key's name alone. Tables are known without their database: the session's own
+// comes first, and of others there must be one alone.
+std::vector<core::UniqueName> HandlerWire::names_of(const std::string& table,
+                                                    const std::string& key) {
+  std::string look = fmt::format(
+      "SELECT table_schema, table_name, GROUP_CONCAT({} ORDER BY seq_in_index), "
+      "table_schema = DATABASE() FROM information_schema.statistics WHERE table_name = ",
+      wire_.mariadb() ? "column_name" : "COALESCE(column_name, expression)");
+  append_text(look, table, wire_.literals());
+  look += " AND index_name = ";
+  append_text(look, key, wire_.literals());
+  look += " GROUP BY table_schema, table_name ORDER BY 4 DESC LIMIT 2";
+  wire_.send(look);
+  Answers answers = wire_.run(Loss::kNothingDone);
+  if (answers.refused) throw wire_.told(*answers.refused);
+  sql::Answer rows = answer_of(answers.said.back());
+  std::vector<core::UniqueName> names;
+  while (rows.next()) {
+    const bool own = rows.boolean(3);
+    names.push_back({rows.bytes(0), rows.bytes(1), key, rows.bytes(2)});
+    if (own) return names;
+  }
+  if (names.size() > 1) names.clear();
+  return names;
 }
 
 }  // namespace semel::mysql

@@ -9,6 +9,7 @@
 
 #include <semel/unit_of_work.h>
 
+#include "core/unique_rules.h"
 #include "stores/mysql/wire.h"
 #include "stores/sql/handler_wire.h"
 
@@ -51,6 +52,7 @@ class HandlerWire final : public sql::HandlerWire {
   void note(Sent sent);
   sql::Broke broke(const Refusal& refusal, const RecordedStatement& statement);
   const UniqueRule* rule(const Refusal& refusal, const RecordedStatement& statement);
+  std::vector<core::UniqueName> names_of(const std::string& table, const std::string& key);
 
   Wire& wire_;
   HandlerTexts& texts_;

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 class MySqlStore final : public Store {
  public:
-  MySqlStore(const MySqlOptions& options, Place place, milliseconds grace)
+  MySqlStore(const MySqlOptions& options, Place place, milliseconds grace, std::size_t most)
       : core_(options, std::move(place), grace,
               options.environment != nullptr ? *options.environment : system_environment()),
         facts_(core_.dialect),
@@ -29,6 +29,7 @@ class MySqlStore final : public Store {
     traits_.name = "mysql";
     traits_.durable = true;
     traits_.decimals = true;
+    traits_.largest_message = most;
   }
 
   const StoreTraits& traits() const noexcept override { return traits_; }
@@ -109,15 +110,17 @@ Result<std::unique_ptr<Store>> open_store(MySqlOptions options, const InnerOptio
     place.clock = inner.clock;
     place.patience = options.busy;
     place.stops[0] = options.stop_fd;
+    std::size_t most = 0;
     {
       Wire first(place.target, place.stops);
+      most = first.most();
       if (options.create) {
         make_schema(first);
       } else {
         need_schema(first);
       }
     }
-    return std::make_unique<MySqlStore>(options, std::move(place), inner.grace);
+    return std::make_unique<MySqlStore>(options, std::move(place), inner.grace, most);
   });
 }
 

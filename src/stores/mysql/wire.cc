@@ -22,6 +22,8 @@ namespace {
 
 constexpr unsigned long kOldestMariaDb = 100'600;
 constexpr unsigned long kOldestMySql = 80'001;
+// What goes with a statement in its packet.
+constexpr std::size_t kRoomInPacket = 1024;
 // More is not kept waiting for company.
 constexpr std::size_t kEnough = 1 << 20;
 
@@ -300,16 +302,21 @@ void Wire::need_row_log(std::string_view format) {
             static_cast<int>(answers.refused->code));
 }
 
+bool Wire::takes(std::size_t size) const noexcept {
+  return most_ == 0 || size + kRoomInPacket <= most_;
+}
+
+Error Wire::too_large(std::size_t size) const {
+  return {
+      ErrorKind::kLimit, "R200",
+      fmt::format("a statement of {} bytes is more than the MySQL server takes: {}", size, most_),
+      "raise max_allowed_packet on the server"};
+}
+
 void Wire::send(std::string_view statement, Loss loss) {
-  constexpr std::size_t kRoom = 1024;
   need_nothing_unread();
   if (!handed_over_.empty()) take_back();
-  if (most_ != 0 && statement.size() + kRoom > most_) {
-    sql::fail({ErrorKind::kLimit, "R200",
-               fmt::format("a statement of {} bytes is more than the MySQL server takes: {}",
-                           statement.size(), most_),
-               "raise max_allowed_packet on the server"});
-  }
+  if (!takes(statement.size())) sql::fail(too_large(statement.size()));
   const std::size_t enough = most_ != 0 ? std::min(kEnough, most_ / 2) : kEnough;
   const bool alone = !owned_;
   if (!packet_.empty() && (alone || packet_.size() + statement.size() > enough)) flush(loss);

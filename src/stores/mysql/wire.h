@@ -60,6 +60,11 @@ class Wire {
 
   // One statement, without a semicolon. Throws where the server takes none this big.
   void send(std::string_view statement, Loss loss = Loss::kNothingDone);
+  // Whether a statement of `size` bytes fits into a packet, and the error where it does not.
+  bool takes(std::size_t size) const noexcept;
+  Error too_large(std::size_t size) const;
+  // Bytes in one packet, as the server said when the session began.
+  std::size_t most() const noexcept { return most_; }
   // How many were sent since the last run.
   std::size_t sent() const noexcept { return sent_; }
   // Throws only where the connection is lost, or the deadline over, which loses it; the error says

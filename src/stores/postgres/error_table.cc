@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 namespace semel::postgres {
@@ -31,27 +32,33 @@ constexpr Row kRows[] = {
      "give it more time: statement_timeout", "busy", true},
     {"57P", ErrorKind::kUnavailable, "R250", "is being stopped, or not ready yet", kNoHint, "other",
      true},
-    {"08", ErrorKind::kUnavailable, "R250", "cannot be reached", kNoHint, "other", true},
+    {"08", ErrorKind::kUnavailable, "R250", "cannot be reached", kNoHint, "other", false},
     {"25006", ErrorKind::kUnavailable, "R203", "only reads: it is a replica, or set to read only",
      "name the primary server in store.postgres.url", "other", true},
     {"25P03", ErrorKind::kRetryTransaction, "R200", "ended a transaction that stood idle", kNoHint,
      "busy", true},
     {"28", ErrorKind::kUnavailable, "R251", "refused the login",
-     "check user and password in store.postgres.url, and the server's pg_hba.conf", "other", true},
+     "check user and password in store.postgres.url, and the server's pg_hba.conf", "other", false},
     {"3D", ErrorKind::kUnavailable, "R252", "has no such database",
-     "make it (createdb), or name another one in store.postgres.url", "other", true},
+     "make it (createdb), or name another one in store.postgres.url", "other", false},
     {"42501", ErrorKind::kRejected, "R253", "does not give this user the right",
      "grant it: semel explain rights lists what is needed", "refused", false},
     {"53100", ErrorKind::kUnavailable, "R205", "has a full disk", "free space on the server's disk",
      "other", true},
     {"53300", ErrorKind::kUnavailable, "R254", "takes no more connections",
-     "raise max_connections, or run fewer workers", "other", true},
-    {"53", ErrorKind::kUnavailable, "R200", "lacks memory or another resource", kNoHint, "other",
-     true},
-    {"58", ErrorKind::kUnavailable, "R201", "cannot read or write its files",
+     "raise max_connections, or run fewer workers", "other", false},
+    {"53200", ErrorKind::kUnavailable, "R200", "lacks memory", kNoHint, "other", true},
+    {"53", ErrorKind::kUnavailable, "R200", "lacks a resource", kNoHint, "other", false},
+    {"58030", ErrorKind::kUnavailable, "R201", "cannot read or write its files",
      "look into the server's log", "other", true},
-    {"XX", ErrorKind::kUnavailable, "R202", "found its data damaged", "look into the server's log",
-     "other", true},
+    {"58", ErrorKind::kUnavailable, "R200", "met an error of its system",
+     "look into the server's log", "other", false},
+    {"XX001", ErrorKind::kUnavailable, "R202", "found its data damaged",
+     "look into the server's log", "other", true},
+    {"XX002", ErrorKind::kUnavailable, "R202", "found an index damaged",
+     "look into the server's log", "other", true},
+    {"XX", ErrorKind::kUnavailable, "R200", "met an error inside it", "look into the server's log",
+     "other", false},
     {"26000", ErrorKind::kRetryTransaction, "R257",
      "does not know a statement that was prepared: something stands between",
      "connect to the server itself, or let the pooler keep sessions (pool_mode = session)", "busy",
@@ -121,6 +128,19 @@ bool may_be_outdated(std::string_view sqlstate) noexcept {
 
 std::string_view sql_class_of(std::string_view sqlstate) noexcept {
   return row_of(sqlstate).sql_class;
+}
+
+Remedy remedy_of(std::string_view sqlstate) noexcept {
+  // Values that do not fit whatever the tables hold: texts that are no numbers, dates or JSON, that
+  // are too long or not in the encoding, and a NULL where none may be.
+  constexpr std::string_view kValues[] = {"22P02", "22P03", "22P05", "22001", "22007", "22008",
+                                          "22018", "22021", "22030", "22032", "23502"};
+  // A column, table, function, type or schema that is missing, a syntax error, a missing right.
+  constexpr std::string_view kStatements[] = {"42703", "42P01", "42883", "42804", "42704", "42601",
+                                              "42846", "42P18", "42702", "42725", "42501", "3F000"};
+  if (std::ranges::find(kValues, sqlstate) != std::end(kValues)) return Remedy::kMessage;
+  const bool statement = std::ranges::find(kStatements, sqlstate) != std::end(kStatements);
+  return statement ? Remedy::kStatement : Remedy::kTime;
 }
 
 bool is_store_failure(std::string_view sqlstate) noexcept { return row_of(sqlstate).of_the_store; }

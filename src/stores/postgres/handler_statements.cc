@@ -91,6 +91,12 @@ std::string literal_of(const Decimal& number) {
   return plain ? decimal::plain(*read) : number.text;
 }
 
+// By RAISE, in a function of the user's: whatever its state is named after, it speaks of the
+// message.
+bool raised(const PGresult* result) {
+  return field(result, PG_DIAG_SOURCE_FUNCTION) == "exec_stmt_raise";
+}
+
 }  // namespace
 
 std::int64_t number_of(const LockName& name) noexcept {
@@ -153,44 +159,38 @@ std::optional<sql::Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedSt
   return std::nullopt;
 }
 
-std::variant<sql::Ran, sql::Broke> judge(const PGresult* result,
-                                         const RecordedStatement& recorded) {
+std::variant<sql::Ran, sql::Broke> judge(const PGresult* result, bool returns_rows) {
   if (went_well(result)) {
-    if (recorded.statement->returns_rows) return sql::Ran{PQntuples(result)};
+    if (returns_rows) return sql::Ran{PQntuples(result)};
     const std::string_view text = PQcmdTuples(const_cast<PGresult*>(result));
     sql::Ran ran;
     std::from_chars(text.data(), text.data() + text.size(), ran.rows);
     return ran;
   }
   const std::string_view state = state_of(result);
-  if (state.empty() || is_store_failure(state)) throw failure_of(result);
+  if (state.empty() || (is_store_failure(state) && !raised(result))) throw failure_of(result);
   sql::Broke broke;
   broke.sql_class = sql_class_of(state);
   // Told of the statement, not of the server: it is the handler's own.
   broke.error = {ErrorKind::kRejected,
                  "handler.sql." + broke.sql_class,
                  std::string(field(result, PG_DIAG_MESSAGE_PRIMARY)),
-                 {}};
+                 {},
+                 raised(result) ? Remedy::kTime : remedy_of(state)};
   const std::string_view detail = field(result, PG_DIAG_MESSAGE_DETAIL);
   if (!detail.empty()) broke.error.message += fmt::format(" ({})", detail);
-  if (state == kUniqueViolation) {
-    // "Key (a, b)=(1, 2) already exists.", in whatever language.
-    const std::size_t open = detail.find('(');
-    const std::size_t close = detail.find(")=");
-    std::string_view columns;
-    if (open != std::string_view::npos && close != std::string_view::npos && open < close) {
-      columns = detail.substr(open + 1, close - open - 1);
-    }
-    broke.rule = sql::rule_for(recorded.unique_rules.get(), field(result, PG_DIAG_CONSTRAINT_NAME),
-                               field(result, PG_DIAG_TABLE_NAME), columns);
-  }
   return broke;
 }
 
 void HandlerWire::send(sql::Mark mark) {
+  using sql::Mark;
   pipe_.send(sql::text_of(mark), {});
-  sent_.push_back({});
-  commits_ = mark == sql::Mark::kCommit;
+  if (mark == Mark::kFlush) back_ = Mark::kBackToFlush;
+  if (mark == Mark::kMessage || mark == Mark::kReleaseQuestion) back_ = Mark::kBackToMessage;
+  if (mark == Mark::kQuestion) back_ = Mark::kBackToQuestion;
+  if (mark == Mark::kReleaseMessage) back_.reset();
+  sent_.push_back({.check = mark == Mark::kCheck, .back = back_});
+  commits_ = mark == Mark::kCommit;
 }
 
 void HandlerWire::send(const LockName& name) {
@@ -198,14 +198,17 @@ void HandlerWire::send(const LockName& name) {
   WireParams params;
   params.add_integer(number_of(name));
   pipe_.send(text, params);
-  sent_.push_back({nullptr, false, true});
+  sent_.push_back({.lock = true});
 }
 
 std::optional<sql::Broke> HandlerWire::send(const RecordedStatement& statement, bool with_rows) {
   if (statement.lock) send(*statement.lock);
   auto refused = postgres::send(pipe_, texts_, statement, with_rows);
-  if (!refused) sent_.push_back({&statement, with_rows, false});
-  return refused;
+  if (refused) return refused;
+  sent_.push_back({.statement = &statement, .with_rows = with_rows, .back = back_});
+  const Rules& rules = statement.unique_rules;
+  if (rules != nullptr && std::ranges::find(rules_, rules) == rules_.end()) rules_.push_back(rules);
+  return std::nullopt;
 }
 
 std::vector<sql::Told> HandlerWire::run() {
@@ -226,13 +229,45 @@ std::vector<sql::Told> HandlerWire::run() {
   for (std::size_t at = 0; at < sent.size(); ++at) {
     const PGresult* const result = results[first + at].get();
     if (sent[at].lock && !went_well(result)) throw failure_of(result);
-    if (sent[at].statement == nullptr) continue;
-    sql::Told& one = told.emplace_back(sql::Told{judge(result, *sent[at].statement), {}});
-    if (std::holds_alternative<sql::Broke>(one.how)) return told;
+    if (sent[at].check ? went_well(result) : sent[at].statement == nullptr) continue;
+    sql::Told& one = told.emplace_back(told_of(sent[at], result));
+    if (std::holds_alternative<sql::Broke>(one.how)) {
+      if (!commits) std::get<sql::Broke>(one.how).rule = rule_in(sent[at], result);
+      return told;
+    }
     if (sent[at].with_rows) one.rows = rows_of(result);
   }
   if (commits) need_commit(results.back().get());
   return told;
+}
+
+sql::Told HandlerWire::told_of(const Sent& sent, const PGresult* result) {
+  return {judge(result, sent.statement != nullptr && sent.statement->statement->returns_rows), {}};
+}
+
+const UniqueRule* HandlerWire::rule_in(const Sent& sent, const PGresult* result) {
+  if (state_of(result) != kUniqueViolation) return nullptr;
+  if (!sent.check) return rule_for(sent.statement->unique_rules, sent, result);
+  // Which statement the check means is not told: all of them are the message's.
+  for (const Rules& rules : rules_) {
+    if (const UniqueRule* const found = rule_for(rules, sent, result)) return found;
+  }
+  return nullptr;
+}
+
+const UniqueRule* HandlerWire::rule_for(const Rules& rules, const Sent& sent,
+                                        const PGresult* result) {
+  if (rules == nullptr || rules->empty()) return nullptr;
+  const std::string name(field(result, PG_DIAG_CONSTRAINT_NAME));
+  const std::string schema(field(result, PG_DIAG_SCHEMA_NAME));
+  const auto* known = texts_.constraints().find(schema, name);
+  if (known == nullptr && sent.back) {
+    // The server answers nothing more before the transaction is whole again.
+    pipe_.send(sql::text_of(*sent.back), {});
+    known = &texts_.constraints().look_up(pipe_, schema, name);
+  }
+  if (known == nullptr) return nullptr;
+  return core::rule_for(*rules, *known);
 }
 
 void need_commit(const PGresult* result) {

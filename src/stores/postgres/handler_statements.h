@@ -10,6 +10,7 @@
 
 #include <semel/unit_of_work.h>
 
+#include "stores/postgres/constraints.h"
 #include "stores/postgres/pipe.h"
 #include "stores/sql/handler_wire.h"
 
@@ -26,6 +27,7 @@ class HandlerTexts {
     params_.clear();
     return params_;
   }
+  Constraints& constraints() noexcept { return constraints_; }
 
  private:
   struct Known {
@@ -38,10 +40,12 @@ class HandlerTexts {
   Texts texts_;
   const Texts::value_type* last_ = nullptr;  // that was asked for: most batches have few
   WireParams params_;
+  Constraints constraints_;
 };
 
-// What a result means. Throws Failure where the store, or another transaction, is at fault.
-std::variant<sql::Ran, sql::Broke> judge(const PGresult* result, const RecordedStatement& recorded);
+// What a result means, but for the rule of a violation. Throws Failure where the store, or another
+// transaction, is at fault.
+std::variant<sql::Ran, sql::Broke> judge(const PGresult* result, bool returns_rows);
 // Sends a recorded statement. The server finds the types of its values, as it does for literals.
 // Nothing is sent, and why is returned, where that cannot be done.
 std::optional<sql::Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
@@ -62,22 +66,32 @@ class HandlerWire final : public sql::HandlerWire {
   HandlerWire(Pipe& pipe, HandlerTexts& texts) : pipe_(pipe), texts_(texts) {}
 
   void send(sql::Mark mark) override;
+  bool checks_deferred() const noexcept override { return true; }
   std::optional<sql::Broke> send(const RecordedStatement& statement, bool with_rows) override;
   std::vector<sql::Told> run() override;
 
  private:
-  void send(const LockName& name);
-
+  using Rules = std::shared_ptr<const std::vector<UniqueRule>>;
   struct Sent {
     const RecordedStatement* statement = nullptr;  // null: a mark, or a lock
     bool with_rows = false;
     bool lock = false;
+    bool check = false;                  // Mark::kCheck
+    std::optional<sql::Mark> back = {};  // to where an error of it can be undone
   };
+
+  void send(const LockName& name);
+  // What its error means.
+  sql::Told told_of(const Sent& sent, const PGresult* result);
+  const UniqueRule* rule_in(const Sent& sent, const PGresult* result);
+  const UniqueRule* rule_for(const Rules& rules, const Sent& sent, const PGresult* result);
 
   Pipe& pipe_;
   HandlerTexts& texts_;
   std::vector<Sent> sent_;
-  bool commits_ = false;  // behind them
+  bool commits_ = false;           // behind them
+  std::optional<sql::Mark> back_;  // to the newest mark
+  std::vector<Rules> rules_;       // of all that was sent, each once
 };
 
 }  // namespace semel::postgres

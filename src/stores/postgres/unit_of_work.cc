@@ -104,7 +104,8 @@ class LookWork final : public sql::LookWork {
     const auto segments = pipe.run(Loss::kNothingDone);
     const PGresult* const answer = segments.back().results.back().get();
     const bool writes = state_of(answer) == "25006";
-    auto judged = writes ? std::variant<sql::Ran, sql::Broke>() : judge(answer, statement);
+    auto judged = writes ? std::variant<sql::Ran, sql::Broke>()
+                         : judge(answer, statement.statement->returns_rows);
     std::optional<Rows> rows;
     if (!writes && std::holds_alternative<sql::Ran>(judged)) rows = rows_of(answer);
     connection_.roll_back();

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
 namespace semel::redis {
 namespace {
 
@@ -22,6 +26,17 @@ Facts facts_of(const Bytes& info, const std::string& server, bool accept_evictio
   return facts;
 }
 
+std::size_t largest_value(Wire& wire) {
+  wire.send({"CONFIG", "GET", "proto-max-bulk-len"});
+  const std::vector<Reply> replies = wire.run(Loss::kNothingDone);
+  std::size_t largest = Facts{}.largest;
+  const Reply& told = replies.front();
+  if (told.list.size() < 2) return largest;
+  const Bytes& text = told.list[1].bytes;
+  std::from_chars(text.data(), text.data() + text.size(), largest);
+  return largest;
+}
+
 Facts look_at_masters(const Core::Place& place, bool accept_eviction, Random& random) {
   if (!place.target.socket.empty()) {
     core::fail({ErrorKind::kRejected, "R264",
@@ -35,6 +50,7 @@ Facts look_at_masters(const Core::Place& place, bool accept_eviction, Random& ra
     const Facts facts =
         facts_of(wire->ask({"INFO"}, Loss::kNothingDone).bytes,
                  fmt::format("the Redis server {}", place_of(master->target)), accept_eviction);
+    all.largest = std::min(all.largest, largest_value(*wire));
     all.keeps_log = all.keeps_log && facts.keeps_log;
     all.evicts = all.evicts || facts.evicts;
     all.evicts_all = all.evicts_all || facts.evicts_all;
@@ -43,11 +59,14 @@ Facts look_at_masters(const Core::Place& place, bool accept_eviction, Random& ra
 }
 
 // Of the first that answers.
-Bytes info_of_any(const Target& target) {
+Bytes info_of_any(const Target& target, std::size_t& largest) {
   const std::vector<Target> all = each_of(target);
   for (std::size_t i = 0;; ++i) {
     try {
-      return Wire(all[i]).ask({"INFO"}, Loss::kNothingDone).bytes;
+      Wire wire(all[i]);
+      Bytes info = wire.ask({"INFO"}, Loss::kNothingDone).bytes;
+      largest = largest_value(wire);
+      return info;
     } catch (const core::Failure& failed) {
       if (failed.error().code != "R250" || i + 1 == all.size()) throw;
     }
@@ -57,7 +76,8 @@ Bytes info_of_any(const Target& target) {
 }  // namespace
 
 Facts look_at(Core::Place& place, bool accept_eviction, Random& random) {
-  const Bytes info = info_of_any(place.target);
+  std::size_t largest = 0;
+  const Bytes info = info_of_any(place.target, largest);
   place.cluster = info_field(info, "cluster_enabled") == "1";
   if (place.cluster) return look_at_masters(place, accept_eviction, random);
   if (!place.target.others.empty()) {
@@ -68,7 +88,9 @@ Facts look_at(Core::Place& place, bool accept_eviction, Random& random) {
     core::fail({ErrorKind::kUnavailable, "R203", "the Redis server is a replica",
                 "name the master in store.redis.url"});
   }
-  return facts_of(info, "the Redis server", accept_eviction);
+  Facts facts = facts_of(info, "the Redis server", accept_eviction);
+  facts.largest = largest;
+  return facts;
 }
 
 }  // namespace semel::redis

@@ -220,6 +220,19 @@ TEST(HeldOnFullRedis, NothingIsHalfKeptAndWhatGoesMayGo) {
   EXPECT_EQ(place.finish(test::completed(lease)).value(), Applied::kYes);
 }
 
+TEST(HeldOnSmallRedis, WhatIsTooLargeForAValueIsALimitAndTheConnectionLives) {
+  constexpr std::size_t kMost = 1 << 20;  // the least that the server may be set to
+  const RedisServer small({.arguments = {"--proto-max-bulk-len", std::to_string(kMost)}});
+  TestPlace place(small);
+  EXPECT_EQ(place.store().traits().largest_message, kMost);
+  const Message m = test::make_message(place.consumer(), "k", Bytes(2 * kMost, 'x'));
+  const Lease lease = place.acquire(m);
+  for (const Finish& refused : {test::retrying(lease, 0ms, &m), test::dead(lease, &m)}) {
+    EXPECT_EQ(place.finish(refused).error().kind, ErrorKind::kLimit);
+  }
+  EXPECT_EQ(place.finish(test::dead(lease, nullptr)).value(), Applied::kYes);
+}
+
 class RunsOnRedis : public HeldOnRedis {
  protected:
   RunMarkers& runs() { return *store().facets().runs; }

@@ -35,6 +35,9 @@ using std::chrono::milliseconds;
 // A replica that is well has a write within a millisecond or two.
 constexpr milliseconds kReplicaPatience{2'000};
 
+// What is written with a message's payload and headers in one value.
+constexpr std::size_t kBesideMessage = 1 << 10;
+
 BytesView nonce_bytes(const Nonce& nonce) {
   return {reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size()};
 }
@@ -60,6 +63,23 @@ void need_no_messages(std::span<const Finish> batch) {
               "set maxmemory-policy to noeviction, or to one that evicts only what expires"});
 }
 
+// The server ends the connection at a larger value, and says nothing that is sure to arrive.
+void need_room(std::span<const Finish> batch, std::size_t largest) {
+  for (const Finish& one : batch) {
+    std::size_t size = one.result.size();
+    if (one.keep != nullptr) {
+      size = std::max(size, one.keep->payload().size());
+      for (const Header& header : one.keep->headers())
+        size += header.name.size() + header.value.size();
+    }
+    if (size <= largest - std::min(largest, kBesideMessage)) continue;
+    core::fail({ErrorKind::kLimit, "R200",
+                fmt::format("a message of {} bytes is more than the Redis server takes: {}", size,
+                            largest),
+                "raise proto-max-bulk-len on the server"});
+  }
+}
+
 class RedisStore final : public Store {
  public:
   RedisStore(Environment& environment, const Core::Place& place, const Facts& facts,
@@ -76,6 +96,7 @@ class RedisStore final : public Store {
     traits_.name = "redis";
     traits_.durable = facts.keeps_log;
     traits_.forgets = facts.evicts;
+    traits_.largest_message = facts.largest;
     keeps_messages_ = !facts.evicts_all;
   }
 
@@ -105,7 +126,10 @@ class RedisStore final : public Store {
     return core::contained([&] { return renew_now(leases, lease); });
   }
   Result<std::vector<Applied>> finish(std::span<const Finish> batch) override {
-    return core::contained([&] { return finish_now(batch); });
+    return core::contained([&] {
+      need_room(batch, traits_.largest_message);
+      return finish_now(batch);
+    });
   }
   // The server lets records go by itself.
   Result<PurgeReport> purge(milliseconds) override { return PurgeReport{}; }

@@ -23,7 +23,8 @@ struct Told {
   Rows rows;  // where they were asked for
 };
 
-// Marks in a transaction: of a flush, of a message that asks, of one question, and its end.
+// Marks in a transaction: of a flush, of a message that asks, of one question, and its end; and the
+// check of its constraints.
 enum class Mark {
   kFlush,
   kBackToFlush,
@@ -33,7 +34,8 @@ enum class Mark {
   kQuestion,
   kBackToQuestion,
   kReleaseQuestion,
-  kCommit
+  kCommit,
+  kCheck  // constraints that would be checked at the commit are checked now
 };
 // As a statement; it stays where it is.
 const std::string& text_of(Mark mark) noexcept;
@@ -43,16 +45,13 @@ class HandlerWire {
  public:
   virtual ~HandlerWire() = default;
   virtual void send(Mark mark) = 0;
+  // Whether Mark::kCheck means anything there. What it refuses is one more Told of `run`.
+  virtual bool checks_deferred() const noexcept { return false; }
   // Nothing is sent, and why is returned, where that cannot be done.
   virtual std::optional<Broke> send(const RecordedStatement& statement, bool with_rows) = 0;
   // What became of each statement sent, up to the first that broke: behind it nothing ran, and no
   // commit. Throws Failure where the store, or another transaction, is at fault.
   virtual std::vector<Told> run() = 0;
 };
-
-// The rule that a violation falls under: of `constraint`, or, where they are known, of `columns` of
-// `table` ("a, b").
-const UniqueRule* rule_for(const std::vector<UniqueRule>* rules, std::string_view constraint,
-                           std::string_view table, std::string_view columns);
 
 }  // namespace semel::sql

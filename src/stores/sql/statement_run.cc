@@ -27,12 +27,27 @@ FlushReport StatementRun::flush() {
     batch.push_back(&one);
   }
   run_all(std::move(batch));
+  if (check_) check_constraints();
   pending_.clear();
   return std::exchange(report_, {});
 }
 
+void StatementRun::check_constraints() {
+  if (!asked_ && pending_.empty()) return;
+  const std::size_t message = asked_ ? *asked_ : pending_.front().message;
+  if (told_of(message)) return;
+  wire_.send(Mark::kCheck);
+  for (Told& told : wire_.run()) {
+    auto* const broke = std::get_if<Broke>(&told.how);
+    if (broke == nullptr) continue;
+    note(message, std::move(*broke));
+    wire_.send(asked_ ? Mark::kBackToMessage : Mark::kBackToFlush);
+    return;
+  }
+}
+
 bool StatementRun::needs_no_answers() const noexcept {
-  return savepoints_ == Savepoints::kSparse && !asked_ &&
+  return savepoints_ == Savepoints::kSparse && !asked_ && !check_ &&
          std::ranges::none_of(pending_, [](const Pending& one) {
            return one.statement.expect_rows || one.statement.rule != nullptr;
          });

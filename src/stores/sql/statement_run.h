@@ -16,7 +16,9 @@ namespace semel::sql {
 
 class StatementRun {
  public:
-  StatementRun(HandlerWire& wire, Savepoints savepoints) : wire_(wire), savepoints_(savepoints) {}
+  // `check`: constraints are checked at the end of a flush. It has one message then.
+  StatementRun(HandlerWire& wire, Savepoints savepoints, bool check)
+      : wire_(wire), savepoints_(savepoints), check_(check && wire.checks_deferred()) {}
 
   void add(std::size_t message, const StatementList& statements);
   bool pending() const noexcept { return !pending_.empty(); }
@@ -39,6 +41,7 @@ class StatementRun {
   using Batch = std::vector<const Pending*>;
 
   void run_all(Batch batch);
+  void check_constraints();
   static Batch whole_messages(const Batch& batch, std::size_t most);
   // The message that must be left out, where what was sent must be undone for its sake.
   std::optional<std::size_t> run_once(const Batch& batch);
@@ -52,6 +55,7 @@ class StatementRun {
 
   HandlerWire& wire_;
   const Savepoints savepoints_;
+  const bool check_;
   std::vector<Pending> pending_;
   std::optional<std::size_t> asked_;  // the message whose mark is open: it has asked
   FlushReport report_;

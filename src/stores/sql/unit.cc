@@ -20,7 +20,9 @@ class Unit final : public UnitOfWork {
         work_(std::move(work)),
         session_(work_->session()),
         tables_(core.tables(session_)),
-        statements_(work_->wire(), options.savepoints) {
+        statements_(work_->wire(), options.savepoints,
+                    // A borrowed transaction's constraints are its owner's to set.
+                    options.check_deferred && !session_.borrowed()) {
     failpoint::hit(environment_, failpoint::kBegun);
   }
   ~Unit() override { session_.roll_back(); }

@@ -80,6 +80,22 @@ Error error_of(int extended, std::string_view path, std::string_view said) {
 
 std::string_view sql_class_of(int extended) noexcept { return row_of(extended).sql_class; }
 
+Remedy remedy_of(int extended, Met met) noexcept {
+  switch (extended) {
+    case SQLITE_CONSTRAINT_NOTNULL:
+    case SQLITE_CONSTRAINT_DATATYPE:
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG:
+      return Remedy::kMessage;
+    case SQLITE_ERROR:
+    case SQLITE_AUTH:
+      // A table or a column that is missing is met first of all.
+      return met == Met::kCompiling ? Remedy::kStatement : Remedy::kTime;
+    default:
+      return Remedy::kTime;
+  }
+}
+
 bool is_store_failure(int extended) noexcept { return row_of(extended).of_the_store; }
 
 }  // namespace semel::sqlite

@@ -14,6 +14,10 @@ Error error_of(int extended, std::string_view path, std::string_view said);
 // The last part of the reason `handler.sql.<class>` for a handler's statement.
 std::string_view sql_class_of(int extended) noexcept;
 
+// What mends an error of a handler's statement, met when it was compiled or when it ran.
+enum class Met { kCompiling, kRunning };
+Remedy remedy_of(int extended, Met met) noexcept;
+
 // True where the error says something about the store, not about the statement that met it: then no
 // message is at fault.
 bool is_store_failure(int extended) noexcept;

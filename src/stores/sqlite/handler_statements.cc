@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/ascii.h"
 #include "base/decimal.h"
 #include "stores/sqlite/error_table.h"
+#include "stores/sqlite/unique_names.h"
 
 namespace semel::sqlite {
 namespace {
@@ -86,44 +86,6 @@ void take_columns(sqlite3_stmt* statement, Rows& rows) {
   }
 }
 
-// Names are compared without quotes, spaces and case.
-std::string plain(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (std::string_view(" \t\n\"`[]").find(c) != std::string_view::npos) continue;
-    out += ascii::lower(c);
-  }
-  constexpr std::string_view kMain = "main.";
-  if (out.starts_with(kMain)) out.erase(0, kMain.size());
-  return out;
-}
-
-// "t.a, t.b" → "t(a,b)"; "index 'name'" → "name".
-std::string constraint_in(std::string_view said) {
-  constexpr std::string_view kUnique = "UNIQUE constraint failed: ";
-  if (!said.starts_with(kUnique)) return {};
-  said.remove_prefix(kUnique.size());
-  constexpr std::string_view kIndex = "index '";
-  if (said.starts_with(kIndex))
-    return plain(said.substr(kIndex.size(), said.size() - kIndex.size() - 1));
-  const std::size_t dot = said.find('.');
-  if (dot == std::string_view::npos) return {};
-  const std::string_view table = said.substr(0, dot + 1);
-  std::string name(said.substr(0, dot));
-  name += '(';
-  while (!said.empty()) {
-    const std::size_t end = said.find(", " + std::string(table));
-    std::string_view column = said.substr(0, end);
-    if (column.starts_with(table)) column.remove_prefix(table.size());
-    name += column;
-    if (end == std::string_view::npos) break;
-    name += ',';
-    said.remove_prefix(end + 2);
-  }
-  name += ')';
-  return plain(name);
-}
-
 HandlerStatements::Broke rounded(const Decimal& number) {
   constexpr std::size_t kShown = 80;
   return {"constraint",
@@ -135,15 +97,6 @@ HandlerStatements::Broke rounded(const Decimal& number) {
 }
 
 }  // namespace
-
-const UniqueRule* rule_for(const std::vector<UniqueRule>* rules, std::string_view said) {
-  if (rules == nullptr || rules->empty()) return nullptr;
-  const std::string violated = constraint_in(said);
-  if (violated.empty()) return nullptr;
-  const auto found = std::ranges::find_if(
-      *rules, [&](const UniqueRule& rule) { return plain(rule.constraint) == violated; });
-  return found == rules->end() ? nullptr : &*found;
-}
 
 HandlerStatements::~HandlerStatements() { clear(); }
 
@@ -167,21 +120,34 @@ sqlite3_stmt* HandlerStatements::compiled(const RecordedStatement& recorded) {
   return last_compiled_;
 }
 
-HandlerStatements::Broke HandlerStatements::broke(const RecordedStatement& recorded, int code,
-                                                  bool partly_done) const {
+HandlerStatements::Broke HandlerStatements::broke(int code, bool partly_done) const {
   const Failure failed = connection_.failure_now(code);
   if (is_store_failure(failed.code())) throw Failure(failed);
   Broke broke;
   broke.sql_class = sql_class_of(failed.code());
   broke.partly_done = partly_done;
   const char* const said = sqlite3_errmsg(connection_.handle());
-  broke.rule = rule_for(recorded.unique_rules.get(), said);
   // Told of the statement, not of the file: it is the handler's own.
-  broke.error = {ErrorKind::kRejected, "handler.sql." + broke.sql_class, said, {}};
+  broke.error = {ErrorKind::kRejected,
+                 "handler.sql." + broke.sql_class,
+                 said,
+                 {},
+                 remedy_of(failed.code(), Met::kRunning)};
   return broke;
 }
 
 std::variant<HandlerStatements::Ran, HandlerStatements::Broke> HandlerStatements::run(
+    const RecordedStatement& recorded, Rows* rows) {
+  auto went = run_as_handler(recorded, rows);
+  auto* const broke = std::get_if<Broke>(&went);
+  const auto* const rules = recorded.unique_rules.get();
+  if (broke != nullptr && rules != nullptr && !rules->empty()) {
+    broke->rule = rule_for(*rules, broke->error.message, connection_);
+  }
+  return went;
+}
+
+std::variant<HandlerStatements::Ran, HandlerStatements::Broke> HandlerStatements::run_as_handler(
     const RecordedStatement& recorded, Rows* rows) {
   const Connection::HandlerRights rights(connection_);
   sqlite3* const handle = connection_.handle();
@@ -194,7 +160,8 @@ std::variant<HandlerStatements::Ran, HandlerStatements::Broke> HandlerStatements
                  {ErrorKind::kRejected,
                   "handler.sql." + std::string(sql_class_of(failed.code())),
                   sqlite3_errmsg(handle),
-                  {}},
+                  {},
+                  remedy_of(failed.code(), Met::kCompiling)},
                  false,
                  nullptr};
   }
@@ -212,7 +179,7 @@ std::variant<HandlerStatements::Ran, HandlerStatements::Broke> HandlerStatements
   for (const Value& value : recorded.values) {
     const int code = bind(statement, ++at, value);
     if (code == SQLITE_MISMATCH) return rounded(std::get<Decimal>(value));
-    if (code != SQLITE_OK) return broke(recorded, code, false);
+    if (code != SQLITE_OK) return broke(code, false);
   }
   const std::int64_t before = sqlite3_total_changes64(handle);
   Ran ran;
@@ -229,7 +196,7 @@ std::variant<HandlerStatements::Ran, HandlerStatements::Broke> HandlerStatements
       sqlite3_stmt* statement;
       ~Reset() { sqlite3_reset(statement); }
     } const reset{statement};
-    return broke(recorded, code, partly);
+    return broke(code, partly);
   }
   sqlite3_reset(statement);
   if (!recorded.statement->returns_rows) ran.rows = sqlite3_changes64(handle);

@@ -42,9 +42,10 @@ class HandlerStatements {
       return std::hash<std::string_view>{}(text);
     }
   };
+  std::variant<Ran, Broke> run_as_handler(const RecordedStatement& recorded, Rows* rows);
   sqlite3_stmt* compiled(const RecordedStatement& recorded);
   void clear() noexcept;
-  Broke broke(const RecordedStatement& recorded, int code, bool partly_done) const;
+  Broke broke(int code, bool partly_done) const;
 
   Connection& connection_;
   std::unordered_map<std::string, sqlite3_stmt*, Hash, std::equal_to<>> compiled_;
@@ -52,8 +53,5 @@ class HandlerStatements {
   std::shared_ptr<const Statement> last_;
   sqlite3_stmt* last_compiled_ = nullptr;
 };
-
-// The rule that names the unique constraint of SQLite's message `said`; null where none does.
-const UniqueRule* rule_for(const std::vector<UniqueRule>* rules, std::string_view said);
 
 }  // namespace semel::sqlite

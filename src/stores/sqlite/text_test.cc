@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "stores/sqlite/handler_statements.h"
 #include "stores/sqlite/lock_holder.h"
 #include "stores/sqlite/place.h"
 #include "stores/sqlite/prepared.h"
+#include "stores/sqlite/unique_names.h"
 
 namespace semel::sqlite {
 namespace {
@@ -28,7 +28,8 @@ TEST(UniqueRule, IsFoundByTableAndColumns) {
   const std::vector<UniqueRule> rules = {
       {"seats(row, number)", {}}, {"main.Reservations ( Order_Id )", {}}, {"by_expression", {}}};
   const auto found = [&](std::string_view said) {
-    const UniqueRule* rule = rule_for(&rules, said);
+    const auto name = unique_name_in(said);
+    const UniqueRule* const rule = name ? core::rule_for(rules, {&*name, 1}) : nullptr;
     return rule == nullptr ? -1 : static_cast<int>(rule - rules.data());
   };
   EXPECT_EQ(found("UNIQUE constraint failed: seats.row, seats.number"), 0);
@@ -38,7 +39,7 @@ TEST(UniqueRule, IsFoundByTableAndColumns) {
   EXPECT_EQ(found("UNIQUE constraint failed: seats.number, seats.row"), -1);
   EXPECT_EQ(found("NOT NULL constraint failed: seats.row"), -1);
   EXPECT_EQ(found("no such table: seats"), -1);
-  EXPECT_EQ(rule_for(nullptr, "UNIQUE constraint failed: seats.row"), nullptr);
+  EXPECT_EQ(core::rule_for({}, {}), nullptr);
 }
 
 TEST(Place, NetworkFileSystemsAreKnown) {

@@ -27,11 +27,19 @@ Applied apply(ScriptedState& state, const Finish& finish, StoreTime now) {
   if (finish.ack) state.rows.erase(static_cast<std::int64_t>(*finish.ack));
   if (finish.keep == nullptr) return Applied::kYes;
   const ScriptedState::Kept kept{finish.keep->key().text, finish.reason, finish.error,
-                                 finish.attempts};
+                                 finish.attempts, Bytes(finish.keep->payload())};
   if (finish.to == Finish::To::kRetrying) state.held.push_back(kept);
   if (finish.to == Finish::To::kDead) state.dead_letters.push_back(kept);
   if (finish.inbox) state.inbox.push_back(kept.key);
   return Applied::kYes;
+}
+
+std::optional<Error> too_large(const ScriptedStore& store, std::span<const Finish> batch) {
+  for (const Finish& finish : batch) {
+    if (finish.keep == nullptr || finish.keep->payload().size() <= store.largest) continue;
+    return Error{ErrorKind::kLimit, "R200", "more than the store takes", {}};
+  }
+  return std::nullopt;
 }
 
 Error sql_error(std::string what) { return {ErrorKind::kRejected, {}, std::move(what), {}}; }
@@ -97,6 +105,7 @@ class ScriptedUnit final : public UnitOfWork {
 
   Result<FlushReport> flush() override {
     run_pending();
+    if (lethal_) return failure(store_.lethal);
     gone_ = gone_ || report_.all_undone;
     return std::exchange(report_, {});
   }
@@ -112,6 +121,7 @@ class ScriptedUnit final : public UnitOfWork {
     EXPECT_TRUE(pending_.empty()) << "finished without a flush";
     EXPECT_FALSE(finished_ || gone_);
     finished_ = true;
+    if (auto refused = too_large(store_, batch)) return failure(*std::move(refused));
     std::vector<Applied> answers;
     for (const Finish& finish : batch) {
       answers.push_back(apply(staged_, finish, store_.now));
@@ -123,6 +133,7 @@ class ScriptedUnit final : public UnitOfWork {
   Result<void> commit() override {
     EXPECT_TRUE(entered_ && !gone_);
     EXPECT_TRUE(open_.empty()) << "a claim was left open";
+    if (deferred_) return failure(sql_error("a constraint that was deferred"));
     for (const auto& [message, names] : done_) {
       for (const std::string& name : names) ++staged_.effects[name];
     }
@@ -150,6 +161,16 @@ class ScriptedUnit final : public UnitOfWork {
         return fail(message, "UNIQUE constraint failed: taken.id");
       } else if (sql.find("broken") != std::string::npos) {
         return fail(message, "CHECK constraint failed: broken");
+      } else if (sql.find("missing") != std::string::npos) {
+        return fail(message, "no such column", Remedy::kStatement);
+      } else if (sql.find("lethal") != std::string::npos) {
+        lethal_ = true;
+        return;
+      } else if (sql.find("deferred") != std::string::npos) {
+        deferred_ = !options_.check_deferred;
+        if (deferred_) continue;
+        if (one.unique_rules) return miss(message, one.unique_rules->front().otherwise);
+        return fail(message, "a constraint that was deferred");
       }
     }
   }
@@ -157,9 +178,11 @@ class ScriptedUnit final : public UnitOfWork {
     done_[message].clear();
     report_.missed.push_back({message, otherwise});
   }
-  void fail(std::size_t message, std::string what) {
+  void fail(std::size_t message, std::string what, Remedy remedy = Remedy::kTime) {
     done_[message].clear();
-    report_.failed.push_back({message, "constraint", sql_error(std::move(what))});
+    Error error = sql_error(std::move(what));
+    error.remedy = remedy;
+    report_.failed.push_back({message, "constraint", std::move(error)});
     report_.all_undone = store_.always_undoes_all ||
                          (store_.sparse_undoes_all && options_.savepoints == Savepoints::kSparse);
   }
@@ -175,6 +198,8 @@ class ScriptedUnit final : public UnitOfWork {
   bool entered_ = false;
   bool finished_ = false;
   bool gone_ = false;
+  bool lethal_ = false;
+  bool deferred_ = false;  // something that the commit refuses
 };
 
 }  // namespace
@@ -243,6 +268,7 @@ Result<std::vector<Applied>> ScriptedStore::renew(std::span<const Lease> leases,
 }
 
 Result<std::vector<Applied>> ScriptedStore::finish(std::span<const Finish> batch) {
+  if (auto refused = too_large(*this, batch)) return failure(*std::move(refused));
   std::vector<Applied> answers;
   for (const Finish& finish : batch) answers.push_back(apply(state, finish, now));
   return answers;

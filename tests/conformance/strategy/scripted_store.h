@@ -5,6 +5,9 @@
 //   UPDATE broken …                 fails with class constraint
 //   INSERT INTO taken …             violates taken(id)
 //   UPDATE nothing …                changes no row
+//   UPDATE lethal …                 breaks its transaction: `lethal`
+//   UPDATE missing …                fails as no message can mend
+//   INSERT INTO deferred …          violates a constraint that is checked at the commit
 //   SELECT effects, SELECT broken   the number of effects; an error
 #pragma once
 
@@ -30,6 +33,7 @@ struct ScriptedState {
     std::string reason;
     std::string error;
     int attempts;
+    Bytes payload = {};
   };
   std::vector<Kept> held;
   std::vector<Kept> dead_letters;
@@ -47,6 +51,9 @@ class ScriptedStore final : public Store, private TransactionalStore, private St
   bool always_undoes_all = false;
   // A claim that names this key is refused.
   Bytes refuse_key;
+  Error lethal{ErrorKind::kUnavailable, "R200", "the server closed the connection", {}};
+  // A larger payload is not kept.
+  std::size_t largest = 1 << 20;
   std::vector<Savepoints> begun;           // the marks of each transaction
   std::vector<std::size_t> claimed_count;  // the size of each claim
 

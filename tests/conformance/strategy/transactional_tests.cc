@@ -25,7 +25,8 @@ TEST_P(TransactionalStrategySuite, AStatementThatFailsAmong99CostsNobodyElse) {
   const auto outcomes = process(*one, batch(keys(100)));
   EXPECT_EQ(count(outcomes, Kind::kDone), 98U);
   EXPECT_EQ(last(outcomes, "k042").reason, "handler.sql.constraint");
-  EXPECT_EQ(last(outcomes, "k055").kind, Kind::kRetry);
+  EXPECT_EQ(last(outcomes, "k042").kind, Kind::kDead) << "no time mends a NULL";
+  EXPECT_EQ(last(outcomes, "k055").kind, Kind::kDead) << "nor a table that is missing";
   EXPECT_EQ(effects("half"), 0) << "half of a message's statements";
   EXPECT_EQ(effects(), 98);
   for (const auto& key : keys(100)) EXPECT_EQ(runs(key), 1) << key;
@@ -119,7 +120,7 @@ TEST_P(TransactionalStrategySuite, AQuerysOwnErrorIsItsHandlers) {
     return std::nullopt;
   });
   const auto outcomes = process(*one, batch(keys(3)));
-  EXPECT_EQ(last(outcomes, "k001").kind, Kind::kRetry);
+  EXPECT_EQ(last(outcomes, "k001").kind, Kind::kDead) << "no time mends it";
   EXPECT_TRUE(last(outcomes, "k001").reason.starts_with("handler.sql.")) << "and names its class";
   EXPECT_EQ(count(outcomes, Kind::kDone), 2U);
 }

@@ -1,0 +1,25 @@
+// Which rule of a handler a violated unique constraint falls under.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <semel/statement.h>
+
+namespace semel::core {
+
+// A unique constraint as the store's catalog has it. What is not known is empty.
+struct UniqueName {
+  std::string schema;
+  std::string table;
+  std::string constraint;
+  std::string columns;  // "a,b"; expressions as the store writes them
+};
+
+// The first rule that means one of `names`: by its constraint's name, or by table and columns, each
+// with its schema or without. Names are compared without quotes, spaces and case; expressions also
+// without the parentheses and casts that a store adds. Null: none does.
+const UniqueRule* rule_for(const std::vector<UniqueRule>& rules, std::span<const UniqueName> names);
+
+}  // namespace semel::core

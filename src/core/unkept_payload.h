@@ -1,0 +1,24 @@
+// What is kept of a message whose payload the store does not take.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <semel/message.h>
+
+namespace semel::core {
+
+// Header of such a message: how many bytes its payload had.
+inline constexpr std::string_view kUnkeptPayload = "semel-unkept-payload";
+
+// The message with its key, fingerprint and headers, and with kUnkeptPayload in place of the
+// payload.
+Message without_payload(const Message& message);
+// The size of the payload that was not kept; none where the payload is whole.
+std::optional<std::string> unkept_payload(const Message& message);
+// For people: why a payload of `size` bytes is missing.
+std::string unkept_text(std::size_t size, std::string_view why);
+
+}  // namespace semel::core

@@ -1,0 +1,32 @@
+// Constraints: what the catalog says of a unique constraint that was violated, asked once a
+// session.
+//
+// The server's error names the partition, and not the table that a person writes; it names the
+// columns only to who may read them. The catalog says both to everybody.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/unique_rules.h"
+#include "stores/postgres/pipe.h"
+
+namespace semel::postgres {
+
+class Constraints {
+ public:
+  // Null: not looked up yet.
+  const std::vector<core::UniqueName>* find(const std::string& schema,
+                                            const std::string& constraint) const;
+  // In the transaction that is open. From the violated one up to that of the root table. Throws
+  // Failure.
+  const std::vector<core::UniqueName>& look_up(Pipe& pipe, const std::string& schema,
+                                               const std::string& constraint);
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::vector<core::UniqueName>> known_;
+};
+
+}  // namespace semel::postgres

@@ -1,0 +1,24 @@
+// By what names a unique constraint goes that SQLite says was violated.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <semel/statement.h>
+
+#include "core/unique_rules.h"
+#include "stores/sqlite/connection.h"
+
+namespace semel::sqlite {
+
+// From SQLite's own message alone: table and columns, or, of an index over an expression, its name.
+// Nothing where it tells of no such violation.
+std::optional<core::UniqueName> unique_name_in(std::string_view said);
+
+// The rule that means it; null where none does. The schema is read only where the message does not
+// decide: for the names of indexes, and for the expressions of one. Throws Failure.
+const UniqueRule* rule_for(const std::vector<UniqueRule>& rules, std::string_view said,
+                           Connection& connection);
+
+}  // namespace semel::sqlite

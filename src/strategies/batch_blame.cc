@@ -1,0 +1,128 @@
+// BatchRun's part with errors that name no message: whether the store is at fault or a message is.
+//
+// A transaction that came past its claims found the store working. Where it fails again and again,
+// the window is halved until one message is alone in it. Then a transaction that runs none of its
+// statements records it as failed. Where that one commits, the store works and the error was the
+// message's own; where it fails too, the message is given back as before.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <semel/gate.h>
+#include <semel/reason.h>
+
+#include "core/unkept_payload.h"
+#include "strategies/batch_run.h"
+#include "strategies/decision.h"
+
+namespace semel::strategies {
+
+namespace {
+
+// Errors of the machine below the store: its files, its data, its disk.
+constexpr std::array<std::string_view, 4> kOfTheMachine = {"R201", "R202", "R203", "R205"};
+
+// Dead letters of one cause before the consumer pauses.
+constexpr int kMostHopeless = 3;
+
+std::string_view sql_class_of(const Error& error, bool at_commit) {
+  switch (error.kind) {
+    case ErrorKind::kRetryTransaction:
+    case ErrorKind::kBlocked:
+      return "busy";
+    case ErrorKind::kRejected:
+      return at_commit ? "constraint" : "other";
+    case ErrorKind::kUnavailable:
+    case ErrorKind::kInDoubt:
+    case ErrorKind::kLimit:
+      break;
+  }
+  return "other";
+}
+
+}  // namespace
+
+bool BatchRun::may_be_a_messages_own() const {
+  if (reached_ == Reached::kNothing) return false;
+  if (error_.kind == ErrorKind::kRejected || error_.kind == ErrorKind::kLimit) return true;
+  // In a database of one process nothing but the machine makes the others.
+  if (context_.store->traits().single_writer) return false;
+  return std::ranges::find(kOfTheMachine, error_.code) == kOfTheMachine.end();
+}
+
+// True where there is more to try before messages are given back.
+bool BatchRun::find_culprit() {
+  if (!may_be_a_messages_own()) return false;
+  const std::size_t count = window_.size();
+  if (count == 1) return blame(window_.front());
+  size_ = count / 2;
+  tries_ = kMostTransactionTries - 1;
+  return true;
+}
+
+bool BatchRun::blame(Slot& slot) {
+  if (!slot.acquired) return false;
+  const bool too_large = error_.kind == ErrorKind::kLimit;
+  if (!slot.checked && !slot.blamed && !too_large) {
+    slot.checked = true;
+    tries_ = kMostTransactionTries - 1;
+    return true;
+  }
+  // Without a place for it whoever brought the message is told the error itself.
+  if (!context_.hold) return false;
+  const bool in_keeping = too_large && reached_ == Reached::kFlushed;
+  if (!slot.blamed && (!in_keeping || slot.decision->has_effect())) {
+    const auto sql_class = sql_class_of(error_, reached_ == Reached::kFinished);
+    slot.decision = failed_statement(
+        in_keeping ? std::string(reason::kTooLarge) : reason::sql_reason(sql_class), error_);
+  } else if (too_large && !slot.unkept) {
+    leave_out_payload(slot);
+  } else {
+    return false;
+  }
+  slot.blamed = true;
+  slot.failed = true;
+  slot.list.clear();
+  tries_ = 0;
+  return true;
+}
+
+// The store will never take it as it is: a dead letter says what it was.
+void BatchRun::leave_out_payload(Slot& slot) {
+  const Message& message = slot.delivery->message;
+  const std::string reason = slot.blamed ? slot.decision->reason : std::string(reason::kTooLarge);
+  const std::string why = core::unkept_text(message.payload().size(), error_.message);
+  slot.decision = dead_for(reason, slot.decision->error.empty()
+                                       ? why
+                                       : fmt::format("{}; {}", slot.decision->error, why));
+  slot.unkept = std::make_unique<Delivery>(core::without_payload(message), slot.delivery->arrival);
+}
+
+// A missing column, table or right fails every message. After a few the consumer pauses, so that
+// a source does not turn into dead letters.
+void BatchRun::withhold_if_hopeless(Slot& slot) {
+  if (slot.withheld || options_.second_part) return;
+  if (slot.decision->remedy != Remedy::kStatement) return;
+  if (slot.decision->kind != Decision::Kind::kDead || context_.services.gate == nullptr) return;
+  if (habits_.hopeless.fetch_add(1) < kMostHopeless) return;
+  slot.withheld = true;
+  release(slot);
+  context_.services.gate->pause(fmt::format(
+      "{} messages in a row failed at what no message can mend: {}; mend the statement, "
+      "the tables or the rights, then resume it",
+      kMostHopeless, slot.decision->error));
+}
+
+// Its claim is given back in the same transaction.
+void BatchRun::release(Slot& slot) {
+  slot.acquired = false;
+  slot.returned = true;
+  slot.outcome = Outcome{};
+  slot.outcome.kind = Outcome::Kind::kBusy;
+  slot.outcome.settle = Outcome::Settle::kRelease;
+}
+
+}  // namespace semel::strategies
