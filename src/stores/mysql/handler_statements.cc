@@ -238,16 +238,17 @@ const UniqueRule* HandlerWire::rule(const Refusal& refusal, const RecordedStatem
   if (rules == nullptr || rules->empty()) return nullptr;
   const std::string key = key_of(refusal.said);
   for (const std::string& table : texts_.of(*statement.statement).tables) {
-    const std::vector<core::UniqueName> names = names_of(table, key);
+    const std::vector<core::UniqueName> names = names_of(statement.statement->sql, table, key);
     if (const UniqueRule* const found = core::rule_for(*rules, names)) return found;
   }
   const core::UniqueName by_name{"", "", key, ""};
   return core::rule_for(*rules, {&by_name, 1});
 }
 
-// The server tells the key's name alone. Tables are known without their database: the session's own
-// comes first, and of others there must be one alone.
-std::vector<core::UniqueName> HandlerWire::names_of(const std::string& table,
+// The server tells the key's name alone, and tables are known without their database: it is the one
+// that the statement names, else the session's own.
+std::vector<core::UniqueName> HandlerWire::names_of(const std::string& sql,
+                                                    const std::string& table,
                                                     const std::string& key) {
   std::string look = fmt::format(
       "SELECT table_schema, table_name, GROUP_CONCAT({} ORDER BY seq_in_index), "
@@ -256,19 +257,21 @@ std::vector<core::UniqueName> HandlerWire::names_of(const std::string& table,
   append_text(look, table, wire_.literals());
   look += " AND index_name = ";
   append_text(look, key, wire_.literals());
-  look += " GROUP BY table_schema, table_name ORDER BY 4 DESC LIMIT 2";
+  look += " GROUP BY table_schema, table_name";
   wire_.send(look);
   Answers answers = wire_.run(Loss::kNothingDone);
   if (answers.refused) throw wire_.told(*answers.refused);
   sql::Answer rows = answer_of(answers.said.back());
-  std::vector<core::UniqueName> names;
+  std::vector<core::UniqueName> own;
+  std::vector<core::UniqueName> named;
   while (rows.next()) {
-    const bool own = rows.boolean(3);
-    names.push_back({rows.bytes(0), rows.bytes(1), key, rows.bytes(2)});
-    if (own) return names;
+    const std::string& schema = rows.bytes(0);
+    const bool is_named =
+        sql.find(schema + '.') != std::string::npos || sql.find(schema + "`.") != std::string::npos;
+    if (!is_named && !rows.boolean(3)) continue;
+    (is_named ? named : own).push_back({schema, rows.bytes(1), key, rows.bytes(2)});
   }
-  if (names.size() > 1) names.clear();
-  return names;
+  return named.empty() ? own : named;
 }
 
 }  // namespace semel::mysql

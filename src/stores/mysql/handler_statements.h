@@ -52,7 +52,8 @@ class HandlerWire final : public sql::HandlerWire {
   void note(Sent sent);
   sql::Broke broke(const Refusal& refusal, const RecordedStatement& statement);
   const UniqueRule* rule(const Refusal& refusal, const RecordedStatement& statement);
-  std::vector<core::UniqueName> names_of(const std::string& table, const std::string& key);
+  std::vector<core::UniqueName> names_of(const std::string& sql, const std::string& table,
+                                         const std::string& key);
 
   Wire& wire_;
   HandlerTexts& texts_;
