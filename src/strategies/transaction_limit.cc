@@ -48,6 +48,7 @@ void TransactionLimit::leave(bool alone, bool well) {
 void TransactionLimit::met(Conflict conflict) {
   const system::MutexLock lock(mutex_);
   ++deadlocks_;
+  alone_works_ = true;  // else two processes that cannot be alone once would meet for ever
   if (limit_ == 1) {
     if (conflict == Conflict::kDeadlock) before_wait_ = 0;
     well_ = 0;
@@ -57,7 +58,6 @@ void TransactionLimit::met(Conflict conflict) {
   calm_ = again ? std::min(calm_ * 2, kLongestCalm) : kFirstCalm;
   before_wait_ = conflict == Conflict::kLongWait ? limit_ : 0;
   limit_ = 1;
-  alone_works_ = true;
   well_ = 0;
 }
 

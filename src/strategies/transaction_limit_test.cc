@@ -101,7 +101,6 @@ TEST(TransactionLimit, WhereItCannotBeAloneItIsOneAtATimeStill) {
   limit.cannot_be_alone();
   EXPECT_FALSE(limit.enter().alone());
   EXPECT_EQ(limit.limit(), 1U);
-  calm_until_wider(limit);
   limit.met(Conflict::kDeadlock);
   EXPECT_TRUE(limit.enter().alone()) << "it is tried again";
 }
