@@ -72,13 +72,14 @@ Result<std::unique_ptr<Client>> Client::create(const core::KafkaSpec& spec, Watc
   client->connections_->watch(conf->get());
   std::array<char, 512> why{};
   client->handle_ = rd_kafka_new(RD_KAFKA_CONSUMER, conf->get(), why.data(), why.size());
+  // It is the handle's now. Where there is none, librdkafka has already freed what watches the
+  // connections, and the rest cannot be freed without it.
+  [[maybe_unused]] auto* const taken = conf->release();
   if (client->handle_ == nullptr) {
     return failure({ErrorKind::kRejected, "R308",
                     std::string("librdkafka cannot begin: ") + why.data(),
                     "mend what it names in kafka.properties"});
   }
-  // It is the handle's now.
-  [[maybe_unused]] auto* const taken = conf->release();
   rd_kafka_poll_set_consumer(client->handle_);
   client->commits_.reset(rd_kafka_queue_new(client->handle_));
   return client;
