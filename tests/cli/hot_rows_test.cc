@@ -142,9 +142,9 @@ TEST_P(Transfers, OfTwoProcessesMakeNone) {
 }
 
 const auto kKinds = ::testing::ValuesIn(server_kinds());
-constexpr auto name_of = [](const auto& info) { return name_of_kind(info.param); };
-INSTANTIATE_TEST_SUITE_P(Server, VersionedRows, kKinds, name_of);
-INSTANTIATE_TEST_SUITE_P(Server, Transfers, kKinds, name_of);
+constexpr auto kind_name = [](const auto& info) { return name_of_kind(info.param); };
+INSTANTIATE_TEST_SUITE_P(Server, VersionedRows, kKinds, kind_name);
+INSTANTIATE_TEST_SUITE_P(Server, Transfers, kKinds, kind_name);
 
 }  // namespace
 }  // namespace semel::test

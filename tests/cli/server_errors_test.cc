@@ -98,10 +98,10 @@ struct Trouble {
   const char* kind;
   const char* trigger;
 };
-std::string name_of(const Trouble& trouble) {
+std::string trouble_name(const Trouble& trouble) {
   return std::string(trouble.trigger == kAtOnce ? "AtOnce_" : "AtCommit_") + trouble.kind;
 }
-void PrintTo(const Trouble& trouble, std::ostream* out) { *out << name_of(trouble); }
+void PrintTo(const Trouble& trouble, std::ostream* out) { *out << trouble_name(trouble); }
 
 class PostgresTrouble : public ::testing::TestWithParam<Trouble> {};
 
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, PostgresTrouble,
                                            Trouble{"53000", kAtCommit},
                                            Trouble{"inside", kAtCommit},
                                            Trouble{"killer", kAtCommit}),
-                         [](const auto& info) { return name_of(info.param); });
+                         [](const auto& info) { return trouble_name(info.param); });
 
 TEST(PostgresDeferred, AForeignKeyThatFailsAtTheCommitIsItsMessagesOwn) {
   const ServerErrors errors(kPostgres,

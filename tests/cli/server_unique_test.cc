@@ -14,7 +14,7 @@
 namespace semel::test {
 namespace {
 
-std::string consumer(std::string_view table, std::string_view rule) {
+std::string uniqueness(std::string_view table, std::string_view rule) {
   return fmt::format(
       "    source: {{ queue: {{}} }}\n"
       "    key: {{ from: [json:/id] }}\n"
@@ -65,7 +65,7 @@ void prepare(const ServerScene& scene, const Case& one) {
 }
 
 void run_case(const ServerKind& kind, const Case& one) {
-  const ServerScene scene(kind, consumer(one.table, one.rule));
+  const ServerScene scene(kind, uniqueness(one.table, one.rule));
   prepare(scene, one);
   expect_duplicate(scene, one, scene.semel({"run", "--once"}));
 }
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(PostgresUniqueRights, AUserWhoMayOnlyInsertHasTheRuleToo) {
   const Case one{"", "entry", "CREATE TABLE entry(id text, kind text, number int UNIQUE)",
                  "entry(number)"};
-  const ServerScene scene(kPostgres, consumer(one.table, one.rule));
+  const ServerScene scene(kPostgres, uniqueness(one.table, one.rule));
   prepare(scene, one);
   const std::string user = "u_" + scene.database();
   std::ifstream file(std::string(SEMEL_SOURCE) + "/tests/cli/postgres/grants.sql");
@@ -153,7 +153,7 @@ TEST_P(MySqlFamilyUnique, AlsoInAnotherDatabase) {
   const std::string rule =
       one.rule == std::string("one_number") ? "one_number" : table + "(number, kind)";
   const Case there{one.name, table.c_str(), "SELECT 1", rule.c_str()};
-  const ServerScene scene(kind, consumer(table, rule));
+  const ServerScene scene(kind, uniqueness(table, rule));
   kind.shared().query(other, kInMySql);
   prepare(scene, there);
   expect_duplicate(scene, there, scene.semel({"run", "--once"}));
