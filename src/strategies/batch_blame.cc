@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 4> kOfTheMachine = {"R201", "R202", "R203
 // Dead letters of one cause before the consumer pauses.
 constexpr int kMostHopeless = 3;
 
-std::string_view sql_class_of(const Error& error, bool at_commit) {
+std::string_view class_of_culprit(const Error& error, bool at_commit) {
   switch (error.kind) {
     case ErrorKind::kRetryTransaction:
     case ErrorKind::kBlocked:
@@ -75,7 +75,7 @@ bool BatchRun::blame(Slot& slot) {
   if (!context_.hold) return false;
   const bool in_keeping = too_large && reached_ == Reached::kFlushed;
   if (!slot.blamed && (!in_keeping || slot.decision->has_effect())) {
-    const auto sql_class = sql_class_of(error_, reached_ == Reached::kFinished);
+    const auto sql_class = class_of_culprit(error_, reached_ == Reached::kFinished);
     slot.decision = failed_statement(
         in_keeping ? std::string(reason::kTooLarge) : reason::sql_reason(sql_class), error_);
   } else if (too_large && !slot.unkept) {

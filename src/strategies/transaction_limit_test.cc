@@ -10,7 +10,7 @@ namespace semel::strategies {
 namespace {
 
 using std::chrono::milliseconds;
-using Conflict = TransactionLimit::Conflict;
+using Met = TransactionLimit::Conflict;
 
 constexpr std::size_t kNoLimit = TransactionLimit::kNoLimit;
 
@@ -40,7 +40,7 @@ TEST(TransactionLimit, AfterADeadlockTheNextIsAloneOnceTheOthersAreOver) {
   std::thread next;
   {
     const auto survivor = limit.enter();
-    limit.met(Conflict::kDeadlock);
+    limit.met(Met::kDeadlock);
     EXPECT_TRUE(survivor.disturbed());
     EXPECT_EQ(limit.limit(), 1U);
     next = std::thread([&] { EXPECT_TRUE(limit.enter().alone()); });
@@ -50,11 +50,11 @@ TEST(TransactionLimit, AfterADeadlockTheNextIsAloneOnceTheOthersAreOver) {
 
 TEST(TransactionLimit, GivesBackSlowlyAndMoreSlowlyEachTime) {
   TransactionLimit limit;
-  limit.met(Conflict::kDeadlock);
+  limit.met(Met::kDeadlock);
   const std::size_t first = calm_until_wider(limit);
   EXPECT_EQ(limit.limit(), 2U);
   EXPECT_FALSE(limit.enter().alone());
-  limit.met(Conflict::kDeadlock);
+  limit.met(Met::kDeadlock);
   EXPECT_EQ(limit.limit(), 1U);
   const std::size_t second = calm_until_wider(limit);
   EXPECT_GT(second, first);
@@ -63,30 +63,30 @@ TEST(TransactionLimit, GivesBackSlowlyAndMoreSlowlyEachTime) {
 
 TEST(TransactionLimit, WhatDidNotGoWellGivesNothingBack) {
   TransactionLimit limit;
-  limit.met(Conflict::kDeadlock);
+  limit.met(Met::kDeadlock);
   const std::size_t calm = calm_until_wider(limit);
   TransactionLimit other;
-  other.met(Conflict::kDeadlock);
+  other.met(Met::kDeadlock);
   for (std::size_t i = 0; i < 2 * calm; ++i) (void)other.enter();
   EXPECT_EQ(other.limit(), 1U);
 }
 
 TEST(TransactionLimit, ALongWaitForAStrangerIsTakenBack) {
   TransactionLimit limit;
-  limit.met(Conflict::kLongWait);
+  limit.met(Met::kLongWait);
   EXPECT_TRUE(limit.enter().alone());
   limit.met_stranger();
   EXPECT_EQ(limit.limit(), kNoLimit);
 
-  limit.met(Conflict::kLongWait);
-  limit.met(Conflict::kDeadlock);  // the server has found it by now
+  limit.met(Met::kLongWait);
+  limit.met(Met::kDeadlock);  // the server has found it by now
   limit.met_stranger();
   EXPECT_EQ(limit.limit(), 1U);
 }
 
 TEST(TransactionLimit, ALongWaitThatEndsOnceAloneWasADeadlock) {
   TransactionLimit limit;
-  limit.met(Conflict::kLongWait);
+  limit.met(Met::kLongWait);
   {
     auto place = limit.enter();
     place.went_well(milliseconds(1));
@@ -97,11 +97,11 @@ TEST(TransactionLimit, ALongWaitThatEndsOnceAloneWasADeadlock) {
 
 TEST(TransactionLimit, WhereItCannotBeAloneItIsOneAtATimeStill) {
   TransactionLimit limit;
-  limit.met(Conflict::kDeadlock);
+  limit.met(Met::kDeadlock);
   limit.cannot_be_alone();
   EXPECT_FALSE(limit.enter().alone());
   EXPECT_EQ(limit.limit(), 1U);
-  limit.met(Conflict::kDeadlock);
+  limit.met(Met::kDeadlock);
   EXPECT_TRUE(limit.enter().alone()) << "it is tried again";
 }
 

@@ -10,7 +10,7 @@
 namespace semel::sqlite {
 namespace {
 
-constexpr const char* kMain = "main";
+constexpr const char* kMainDatabase = "main";
 
 struct Finalize {
   void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
@@ -58,7 +58,7 @@ std::vector<core::UniqueName> names_in_schema(const core::UniqueName& told,
                                       "SELECT tbl_name, sql FROM main.sqlite_schema "
                                       "WHERE type = 'index' AND name = ?",
                                       {told.constraint})) {
-      names.push_back({kMain, std::move(table), told.constraint, columns_in(sql)});
+      names.push_back({kMainDatabase, std::move(table), told.constraint, columns_in(sql)});
     }
     return names;
   }
@@ -68,7 +68,7 @@ std::vector<core::UniqueName> names_in_schema(const core::UniqueName& told,
                "(SELECT name FROM pragma_index_info(l.name) ORDER BY seqno) AS i) AS columns "
                "FROM pragma_index_list(?) AS l WHERE l.\"unique\" AND columns = ?",
                {told.table, told.columns})) {
-    names.push_back({kMain, told.table, std::move(index), std::move(columns)});
+    names.push_back({kMainDatabase, told.table, std::move(index), std::move(columns)});
   }
   return names;
 }
@@ -83,12 +83,12 @@ std::optional<core::UniqueName> unique_name_in(std::string_view said) {
   constexpr std::string_view kIndex = "index '";
   if (said.starts_with(kIndex)) {
     const std::string_view name = said.substr(kIndex.size(), said.size() - kIndex.size() - 1);
-    return core::UniqueName{kMain, "", std::string(name), ""};
+    return core::UniqueName{kMainDatabase, "", std::string(name), ""};
   }
   const std::size_t dot = said.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
   const std::string_view table = said.substr(0, dot + 1);
-  core::UniqueName name{kMain, std::string(said.substr(0, dot)), "", ""};
+  core::UniqueName name{kMainDatabase, std::string(said.substr(0, dot)), "", ""};
   while (!said.empty()) {
     const std::size_t end = said.find(", " + std::string(table));
     std::string_view column = said.substr(0, end);
