@@ -183,8 +183,9 @@ std::variant<HandlerStatements::Ran, HandlerStatements::Broke> HandlerStatements
   }
   const std::int64_t before = sqlite3_total_changes64(handle);
   Ran ran;
-  if (rows != nullptr) take_columns(statement, *rows);
   int code = sqlite3_step(statement);
+  // Only now: where a table has changed, that step has compiled the statement anew.
+  if (rows != nullptr) take_columns(statement, *rows);
   for (; code == SQLITE_ROW; code = sqlite3_step(statement)) {
     ++ran.rows;
     if (rows != nullptr) take_row(statement, *rows);
