@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -14,6 +15,7 @@
 #include "cli/text.h"
 #include "compose/compose.h"
 #include "compose/signals.h"
+#include "system/event_fd.h"
 #include "system/mutex.h"
 #include "tap/server.h"
 
@@ -26,6 +28,8 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kTick{200};
 constexpr int kHurry = 2;
+constexpr milliseconds kStartPatience{800};
+constexpr const char* kStoppedAtStart = "semel: stopped before it had received anything";
 
 struct RunFlags {
   bool once = false;
@@ -84,17 +88,33 @@ class Ticker {
 // Signals may come before there is a service to stop.
 class Stopper {
  public:
+  explicit Stopper(Console& console) : console_(console) {}
+
   void signalled(int signal) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     ++stops_;
     if (signal == SIGINT) ++interrupts_;
-    if (service_ != nullptr) service_->stop();
+    event_.signal();
+    if (service_ != nullptr) return service_->stop();
+    if (!built_.wait_for(mutex_, kStartPatience,
+                         [this]() SEMEL_REQUIRES(mutex_) { return !building_; })) {
+      end_at_start();
+    }
   }
+  // The service is built; null where it could not be.
   void serve(compose::Service* service) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
+    building_ = false;
+    built_.notify_all();
     service_ = service;
     if (service == nullptr) return;
     for (int i = 0; i < stops_; ++i) service->stop();
+  }
+  // Readable from the first signal on.
+  int fd() const noexcept { return event_.get(); }
+  bool stopped() SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    return stops_ > 0;
   }
   bool interrupted() SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
@@ -102,7 +122,18 @@ class Stopper {
   }
 
  private:
+  // Something waits for a resolver or a server, and cannot be told. Nothing was received yet.
+  [[noreturn]] void end_at_start() {
+    console_.note(kStoppedAtStart);
+    console_.flush();
+    ::_exit(kOk);
+  }
+
+  Console& console_;
+  system::EventFd event_;
   system::Mutex mutex_;
+  system::CondVar built_;
+  bool building_ SEMEL_GUARDED_BY(mutex_) = true;
   compose::Service* service_ SEMEL_GUARDED_BY(mutex_) = nullptr;
   int stops_ SEMEL_GUARDED_BY(mutex_) = 0;
   int interrupts_ SEMEL_GUARDED_BY(mutex_) = 0;
@@ -188,7 +219,7 @@ int run(Console& console, const RunFlags& flags) {
 
   RunReport report(console, longest_name(*config), console.settings().dry_run);
   std::optional<Tally> tally;
-  Stopper stopper;
+  Stopper stopper(console);
   compose::SignalDrain signals([&](int signal) { stopper.signalled(signal); });
   compose::ServiceOptions options;
   options.observers.push_back(&report);
@@ -197,8 +228,14 @@ int run(Console& console, const RunFlags& flags) {
   if (server && *server) options.observers.push_back(server->get());
   options.once = flags.once;
   options.dry_run = console.settings().dry_run;
+  options.stop_fd = stopper.fd();
   auto service = compose::Service::build(*config, std::move(options));
-  if (!service) return build_failed(console, service.error());
+  if (!service) {
+    stopper.serve(nullptr);
+    if (!stopper.stopped()) return build_failed(console, service.error());
+    console.note(kStoppedAtStart);
+    return kOk;
+  }
   if (!server) tell_unwatched(console, server.error());
 
   if (console.settings().quiet == 0) {

@@ -27,6 +27,7 @@ struct OpenOptions {
   bool create = false;  // tables, and a file, where they are missing
   bool runs = false;    // consumers: it has to hear of new messages
   Environment* environment = nullptr;
+  int stop_fd = -1;  // readable once the process is to stop
 };
 Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store,
                                           const OpenOptions& options);
@@ -75,6 +76,8 @@ struct ServiceOptions {
   bool dry_run =
       false;  // receive and say what would be handled; nothing is claimed, handled or settled
   Environment* environment = nullptr;
+  // Readable once the process is to stop; also before there is a service. -1: none.
+  int stop_fd = -1;
 };
 
 // Exit code of a run whose store, source or handler is not available.

@@ -10,6 +10,7 @@
 #include "compose/compose.h"
 #include "compose/signals.h"
 #include "core/step_key.h"
+#include "system/event_fd.h"
 #include "system/mutex.h"
 
 namespace semel {
@@ -47,8 +48,14 @@ class Runner::Impl {
  public:
   explicit Impl(config::Config c) : config(std::move(c)) {}
 
+  bool was_stopped() SEMEL_EXCLUDES(mutex) {
+    const system::MutexLock lock(mutex);
+    return stops > 0;
+  }
+
   config::Config config;
   compose::ServiceOptions options;
+  system::EventFd stopped;
   system::Mutex mutex;
   compose::Service* running SEMEL_GUARDED_BY(mutex) = nullptr;
   int stops SEMEL_GUARDED_BY(mutex) = 0;
@@ -135,7 +142,12 @@ int Runner::run() {
   compose::SignalDrain signals([this](int) { stop(); });
   Complaints complaints;
   if (impl_->options.observers.empty()) impl_->options.observers.push_back(&complaints);
+  impl_->options.stop_fd = impl_->stopped.get();
   auto service = compose::Service::build(impl_->config, impl_->options);
+  if (!service && impl_->was_stopped()) {
+    std::erase(impl_->options.observers, &complaints);
+    return 0;
+  }
   if (!service) {
     const Error& error = service.error();
     for (Observer* observer : impl_->options.observers) {
@@ -159,6 +171,7 @@ int Runner::run() {
 void Runner::stop() noexcept {
   const system::MutexLock lock(impl_->mutex);
   ++impl_->stops;
+  impl_->stopped.signal();
   if (impl_->running != nullptr) impl_->running->stop();
 }
 

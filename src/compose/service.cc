@@ -228,8 +228,10 @@ int RunningService::run() {
 Result<std::unique_ptr<Service>> Service::build(const config::Config& config,
                                                 ServiceOptions options) {
   if (options.environment == nullptr) options.environment = &system_environment();
-  auto store =
-      open_store(config.store, {.create = true, .runs = true, .environment = options.environment});
+  auto store = open_store(config.store, {.create = true,
+                                         .runs = true,
+                                         .environment = options.environment,
+                                         .stop_fd = options.stop_fd});
   if (!store) return failure(std::move(store.error()));
   auto service = std::make_unique<RunningService>(std::move(*store), std::move(options));
   if (auto looked = service->look(config); !looked) return failure(std::move(looked.error()));

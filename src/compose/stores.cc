@@ -109,12 +109,14 @@ Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store,
     options.create = wanted.create;
     options.listens = wanted.runs;
     options.environment = wanted.environment;
+    options.stop_fd = wanted.stop_fd;
     return open_postgres(std::move(options));
   }
   if (const auto* mysql = std::get_if<config::MySqlStore>(&store.kind)) {
     MySqlOptions options = options_of(*mysql);
     options.create = wanted.create;
     options.environment = wanted.environment;
+    options.stop_fd = wanted.stop_fd;
     return open_mysql(std::move(options));
   }
   if (const auto* redis = std::get_if<config::RedisStore>(&store.kind)) {
