@@ -68,6 +68,13 @@ constexpr CodePage kRuntimePages[] = {
      "the time at which the store was last purged, or far behind it: a purge now could forget what "
      "is still needed.",
      "Check that clock; where it is right, the purge goes on by itself in a while.", "timedatectl"},
+    {"R215", "a statement was prepared before its tables changed",
+     "Statements are prepared once for a session. Where a column was added or has another type "
+     "now, "
+     "the server refuses the old statement. It is prepared anew and run again; the message has not "
+     "used up a try. A value that does not fit looks the same the first time it is met.",
+     "Nothing, unless it comes again and again: then the message's own error is told.",
+     "ALTER TABLE account ADD COLUMN note text"},
     {"R220", "the key recipe changed",
      "The store remembers how this consumer's keys are made. Under another recipe, other "
      "fingerprint fields or another name, every message of the past would be new, and what is "

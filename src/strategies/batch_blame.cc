@@ -83,6 +83,8 @@ bool BatchRun::blame(Slot& slot) {
   } else {
     return false;
   }
+  // Without a record nothing tells later whether a commit without an answer had happened.
+  if (error_.kind == ErrorKind::kInDoubt && !entry_.has_records()) slot.decision->unknown = true;
   slot.blamed = true;
   slot.failed = true;
   slot.list.clear();
@@ -101,15 +103,41 @@ void BatchRun::leave_out_payload(Slot& slot) {
   slot.unkept = std::make_unique<Delivery>(core::without_payload(message), slot.delivery->arrival);
 }
 
-// A missing column, table or right fails every message. After a few the consumer pauses, so that
-// a source does not turn into dead letters.
-void BatchRun::withhold_if_hopeless(Slot& slot) {
-  if (slot.withheld || options_.second_part) return;
-  if (slot.decision->remedy != Remedy::kStatement) return;
-  if (slot.decision->kind != Decision::Kind::kDead || context_.services.gate == nullptr) return;
-  if (habits_.hopeless.fetch_add(1) < kMostHopeless) return;
-  slot.withheld = true;
-  release(slot);
+bool BatchRun::is_hopeless(const Slot& slot) {
+  return slot.acquired && slot.decision && slot.decision->kind == Decision::Kind::kDead &&
+         slot.decision->remedy == Remedy::kStatement;
+}
+
+// A missing column, table or right fails every message. After a few in a row, none of them done,
+// the consumer pauses, so that a source does not turn into dead letters. A second part is not
+// withheld: its call was made.
+void BatchRun::withhold_if_hopeless() {
+  if (context_.services.gate == nullptr || options_.second_part) return;
+  const bool one_succeeds = std::ranges::any_of(window_, [](const Slot& slot) {
+    return slot.acquired && !slot.missed && slot.decision && slot.decision->has_effect();
+  });
+  if (one_succeeds) return;
+  int in_a_row = habits_.hopeless.load();
+  for (Slot& slot : window_) {
+    if (!is_hopeless(slot) || ++in_a_row <= kMostHopeless) continue;
+    slot.withheld = true;
+    release(slot);
+    pause(slot);
+  }
+}
+
+// In the order of the messages.
+void BatchRun::count_hopeless(const Slot& slot) {
+  if (slot.outcome.kind == Outcome::Kind::kDone) {
+    habits_.hopeless = 0;
+  } else if (is_hopeless(slot)) {
+    const int in_a_row = ++habits_.hopeless;
+    if (options_.second_part && in_a_row >= kMostHopeless) pause(slot);
+  }
+}
+
+void BatchRun::pause(const Slot& slot) {
+  if (context_.services.gate == nullptr) return;
   context_.services.gate->pause(fmt::format(
       "{} messages in a row failed at what no message can mend: {}; mend the statement, "
       "the tables or the rights, then resume it",

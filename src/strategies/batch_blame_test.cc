@@ -18,6 +18,14 @@ using Kind = Outcome::Kind;
 using Settle = Outcome::Settle;
 using std::chrono::milliseconds;
 
+class PausedGate final : public Gate {
+ public:
+  void shut(milliseconds, std::string_view) noexcept override {}
+  void open() noexcept override {}
+  void pause(std::string_view why) noexcept override { reasons.emplace_back(why); }
+  std::vector<std::string> reasons;
+};
+
 class BlameTest : public StrategyFixture {
  protected:
   // Messages whose key begins with "bad" run `statement` behind an effect.
@@ -187,13 +195,20 @@ TEST_F(BlameTest, ALookThatItsMessageBreaksIsCounted) {
   EXPECT_EQ(process(StrategyKind::kQuery, {"a"}).of("a").reason, reason::kStoreUnavailable);
 }
 
-class PausedGate final : public Gate {
- public:
-  void shut(milliseconds, std::string_view) noexcept override {}
-  void open() noexcept override {}
-  void pause(std::string_view why) noexcept override { reasons.emplace_back(why); }
-  std::vector<std::string> reasons;
-};
+TEST_F(BlameTest, ALookThatFailsForEveryMessagePausesItsConsumer) {
+  PausedGate gate;
+  context_.services.gate = &gate;
+  context_.handler = TransactionalHandler(effect);
+  context_.already_done = [](const Message&) -> Result<bool> {
+    return failure(
+        {ErrorKind::kRejected, "handler.sql.other", "no such table: paid", {}, Remedy::kStatement});
+  };
+  const auto sink = process(StrategyKind::kQuery, keys(5));
+  EXPECT_EQ(sink.count(Kind::kBusy), 5U);
+  EXPECT_TRUE(store_.state.dead_letters.empty());
+  ASSERT_FALSE(gate.reasons.empty());
+  EXPECT_NE(gate.reasons.front().find("no such table: paid"), std::string::npos);
+}
 
 TEST_F(BlameTest, AStatementThatNoMessageCanMendPausesItsConsumerAfterAFew) {
   PausedGate gate;
@@ -214,6 +229,9 @@ TEST_F(BlameTest, WhereOthersAreDoneBetweenThemItGoesOn) {
   PausedGate gate;
   context_.services.gate = &gate;
   bad_ones_run("UPDATE missing SET a = 1");
+  const auto mixed = process_mixed(20, {"bad a", "bad b", "bad c", "bad d", "bad e"});
+  expect_good(mixed, 20);
+  EXPECT_EQ(mixed.count(Kind::kDead), 5U);
   const auto strategy = make_strategy(StrategyKind::kDedupTable, context_);
   for (int n = 0; n < 10; ++n) {
     auto deliveries = batch({fmt::format("bad{}", n)});

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/outdated_statement.h"
 #include "strategies/batch_run.h"
 
 namespace semel::strategies {
@@ -23,11 +24,13 @@ BatchRun::Went BatchRun::transact_in_turn() {
   waited_ += began - asked;
   was_alone_ = place.alone();
   place_ = &place;
+  const bool again = conflicted_;
   const Went went = transact();
   place_ = nullptr;
   const auto took = clock.now() - began;
   if (went == Went::kWell) {
     place.went_well(took);
+    if (again) place.confirms_deadlock();
   } else if (went == Went::kFailed) {
     waited_ += took;
   }
@@ -48,6 +51,7 @@ bool BatchRun::goes_alone() {
   if (!in_turn() || at_begin_ || (!blocked && error_.kind != ErrorKind::kRetryTransaction)) {
     return false;
   }
+  if (error_.code == core::kOutdatedStatement) return false;
   const bool entered = !claims_.empty();
   if (was_alone_ && blocked && !entered) {
     habits_.limit.cannot_be_alone();

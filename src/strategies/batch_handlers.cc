@@ -128,7 +128,6 @@ BatchRun::Went BatchRun::call(UnitOfWork& unit, std::size_t at) {
     slot.reads = reading.asked() || options_.always_rerun;
     if (!reading.met()) {
       slot.decision = std::move(decision);
-      withhold_if_hopeless(slot);
       slot.list = std::move(transaction.recorded());
       return send_rest(unit, at, reading);
     }
@@ -165,7 +164,8 @@ BatchRun::Went BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading& re
 BatchRun::Went BatchRun::mend(UnitOfWork& unit, std::size_t at, Error met) {
   if (met.kind != ErrorKind::kRetryTransaction) return fail(std::move(met));
   auto report = unit.flush();
-  if (!report) return fail(std::move(report.error()));
+  // Where the query's error ended the unit, that error is the cause.
+  if (!report) return fail(std::move(met));
   const bool told = note(*report);
   if (!told) return fail(std::move(met));
   if (report->all_undone) return Went::kUndone;
@@ -188,7 +188,6 @@ bool BatchRun::note(const FlushReport& report) {
     // Who calls without a place for dead letters decides for himself how often.
     slot.decision =
         context_.hold ? failed_statement(reason, one.error) : failed(reason, one.error.message);
-    withhold_if_hopeless(slot);
     ran_.failed = one;
   }
   for (const FlushReport::Missed& one : report.missed) {

@@ -204,6 +204,7 @@ bool BatchRun::nothing_to_commit() const {
 // How each is to end, as far as it is known.
 void BatchRun::plan() {
   finishes_.clear();
+  withhold_if_hopeless();
   for (std::size_t i = 0; i < window_.size(); ++i) {
     Slot& slot = window_[i];
     slot.planned = Finish::To::kAckOnly;
@@ -266,7 +267,7 @@ void BatchRun::end_window() {
   leave_window();
   for (Slot& slot : window_) {
     if (slot.lost) look_again(slot);
-    if (slot.outcome.kind == Outcome::Kind::kDone) habits_.hopeless = 0;
+    count_hopeless(slot);
     sink_.ended(*slot.delivery, std::move(slot.outcome));
   }
   first_ += window_.size();

@@ -73,7 +73,10 @@ class BatchRun {
   bool may_be_a_messages_own() const;
   bool blame(Slot& slot);
   void leave_out_payload(Slot& slot);
-  void withhold_if_hopeless(Slot& slot);
+  static bool is_hopeless(const Slot& slot);
+  void withhold_if_hopeless();
+  void count_hopeless(const Slot& slot);
+  void pause(const Slot& slot);
   static void release(Slot& slot);
   void give_back(std::size_t count);
   void give_back_rest() { give_back(slots_.size() - first_); }

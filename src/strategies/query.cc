@@ -1,10 +1,13 @@
 // query: look whether the effect is there, then make it. Wrong as soon as two look at a time: kept
 // because people start there.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <semel/gate.h>
 #include <semel/reason.h>
 
 #include "strategies/backoff.h"
@@ -33,7 +36,9 @@ class Query final : public Strategy {
     Finisher finisher(context_, sink);
     for (Delivery& delivery : batch) {
       const Result<bool> there = look_patiently(delivery.message);
-      if (!there && is_its_own(there.error())) {
+      if (!there && fails_for_all(there.error())) {
+        sink.ended(delivery, withheld(there.error()));
+      } else if (!there && is_its_own(there.error())) {
         const Call call{&delivery, Right::without_record(delivery.arrival)};
         finisher.add(delivery, ending_of(context_, call, failed_look(there.error())));
       } else if (!there) {
@@ -56,6 +61,20 @@ class Query final : public Strategy {
   static bool is_its_own(const Error& error) noexcept {
     return error.kind == ErrorKind::kRejected || error.kind == ErrorKind::kLimit ||
            error.kind == ErrorKind::kRetryTransaction;
+  }
+  // A missing column, table or right: the look is the same for every message.
+  bool fails_for_all(const Error& error) const noexcept {
+    return context_.services.gate != nullptr && error.remedy == Remedy::kStatement;
+  }
+  Outcome withheld(const Error& error) const {
+    context_.services.gate->pause(
+        fmt::format("the look of strategy query fails: {}; mend the statement, the tables or the "
+                    "rights, then resume the consumer",
+                    error.message));
+    Outcome outcome;
+    outcome.kind = Outcome::Kind::kBusy;
+    outcome.settle = Outcome::Settle::kRelease;
+    return outcome;
   }
   static Decision failed_look(const Error& error) {
     constexpr std::string_view kFamily = "handler.sql.";

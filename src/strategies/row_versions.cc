@@ -1,5 +1,6 @@
 #include "strategies/row_versions.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace semel::strategies {
@@ -13,6 +14,8 @@ constexpr milliseconds kFirstWait{50};
 constexpr int kMostDoublings = 16;
 // A message that comes again so long after it was due has ended elsewhere.
 constexpr std::chrono::minutes kOverdue{1};
+// A delay is whatever a handler says.
+constexpr milliseconds kLongestDelay = std::chrono::hours(24);
 // Beyond so many none is remembered, and an early version counts as a try.
 constexpr std::size_t kMostKnown = 100'000;
 
@@ -104,7 +107,7 @@ void RowVersions::ended(const KeyId& key, const Outcome& outcome) {
   const auto at = known_.find(key);
   if (at == known_.end()) return;
   if (is_settled(outcome)) return forget(at);
-  at->second.until = clock_.now() + outcome.delay + kOverdue;
+  at->second.until = clock_.now() + std::min(outcome.delay, kLongestDelay) + kOverdue;
 }
 
 void RowVersions::forget(std::map<KeyId, Known>::iterator known) {

@@ -29,12 +29,13 @@ TransactionLimit::Place TransactionLimit::enter() {
   return {*this, limit_ == 1 && alone_works_, deadlocks_};
 }
 
-void TransactionLimit::leave(bool alone, bool well) {
+void TransactionLimit::leave(bool confirmed, bool well) {
   const system::MutexLock lock(mutex_);
   --running_;
+  const std::size_t before = limit_;
   if (well) {
     ++well_;
-    if (alone) before_wait_ = 0;
+    if (confirmed) before_wait_ = 0;
     if (limit_ == kNoLimit) {
       if (well_ >= kForgetAfter * calm_) calm_ = kFirstCalm;
     } else if (well_ >= calm_) {
@@ -42,7 +43,8 @@ void TransactionLimit::leave(bool alone, bool well) {
       well_ = 0;
     }
   }
-  if (limit_ != kNoLimit) left_.notify_all();
+  // Also those who waited when it was lifted.
+  if (before != kNoLimit) left_.notify_all();
 }
 
 void TransactionLimit::met(Conflict conflict) {

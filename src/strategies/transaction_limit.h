@@ -26,7 +26,7 @@ class TransactionLimit {
    public:
     Place(TransactionLimit& limit, bool alone, std::uint64_t deadlocks)
         : limit_(limit), alone_(alone), deadlocks_(deadlocks) {}
-    ~Place() { limit_.leave(alone_, well_); }
+    ~Place() { limit_.leave(confirmed_, well_); }
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
@@ -34,6 +34,8 @@ class TransactionLimit {
     bool alone() const noexcept { return alone_; }
     // It was committed. `took`: from its begin.
     void went_well(std::chrono::nanoseconds took) noexcept;
+    // It had waited long for a row, ran again alone, and went well: it was a deadlock.
+    void confirms_deadlock() noexcept { confirmed_ = alone_; }
     // Others deadlocked meanwhile: it may have waited for them.
     bool disturbed() const;
 
@@ -42,6 +44,7 @@ class TransactionLimit {
     const bool alone_;
     const std::uint64_t deadlocks_;
     bool well_ = false;
+    bool confirmed_ = false;
   };
 
   // Waits for a place.
@@ -66,7 +69,7 @@ class TransactionLimit {
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
  private:
-  void leave(bool alone, bool well) SEMEL_EXCLUDES(mutex_);
+  void leave(bool confirmed, bool well) SEMEL_EXCLUDES(mutex_);
   void note_time(std::chrono::nanoseconds took) SEMEL_EXCLUDES(mutex_);
   std::uint64_t deadlocks() const SEMEL_EXCLUDES(mutex_);
 

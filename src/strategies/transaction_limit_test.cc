@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "tests/support/waiting.h"
 
@@ -37,13 +40,18 @@ TEST(TransactionLimit, AtFirstThereIsNone) {
 
 TEST(TransactionLimit, AfterADeadlockTheNextIsAloneOnceTheOthersAreOver) {
   TransactionLimit limit;
+  std::atomic<bool> over = false;
   std::thread next;
   {
     const auto survivor = limit.enter();
     limit.met(Met::kDeadlock);
     EXPECT_TRUE(survivor.disturbed());
     EXPECT_EQ(limit.limit(), 1U);
-    next = std::thread([&] { EXPECT_TRUE(limit.enter().alone()); });
+    next = std::thread([&] {
+      EXPECT_TRUE(limit.enter().alone());
+      EXPECT_TRUE(over.load());
+    });
+    over = true;
   }
   next.join();
 }
@@ -90,9 +98,46 @@ TEST(TransactionLimit, ALongWaitThatEndsOnceAloneWasADeadlock) {
   {
     auto place = limit.enter();
     place.went_well(milliseconds(1));
+    place.confirms_deadlock();
   }
   limit.met_stranger();
   EXPECT_EQ(limit.limit(), 1U);
+}
+
+TEST(TransactionLimit, WhatGoesWellForAnotherConfirmsNoDeadlock) {
+  TransactionLimit limit;
+  limit.met(Met::kLongWait);
+  limit.enter().went_well(milliseconds(1));
+  limit.met_stranger();
+  EXPECT_EQ(limit.limit(), kNoLimit);
+}
+
+// Nobody else leaves meanwhile, so nobody else would wake it.
+TEST(TransactionLimit, ATransactionThatWaitsGoesOnWhenTheLimitIsLifted) {
+  struct Held {
+    TransactionLimit::Place place;
+  };
+  TransactionLimit limit;
+  limit.met(Met::kDeadlock);
+  std::size_t widest = 1;
+  std::size_t calm = 0;
+  for (; limit.limit() != kNoLimit; calm = calm_until_wider(limit)) widest = limit.limit();
+  limit.met(Met::kDeadlock);
+  while (limit.limit() != widest) calm = calm_until_wider(limit);
+  for (std::size_t i = 0; i + 1 < calm; ++i) limit.enter().went_well(milliseconds(1));
+  ASSERT_EQ(limit.limit(), widest);
+  std::vector<std::unique_ptr<Held>> held;
+  for (std::size_t i = 0; i < widest; ++i) held.emplace_back(new Held{limit.enter()});
+  std::atomic<bool> asks = false;
+  std::thread waits([&] {
+    asks = true;
+    (void)limit.enter();
+  });
+  ASSERT_TRUE(test::comes_true([&] { return asks.load(); }));
+  held.back()->place.went_well(milliseconds(1));
+  held.pop_back();
+  EXPECT_EQ(limit.limit(), kNoLimit);
+  waits.join();
 }
 
 TEST(TransactionLimit, WhereItCannotBeAloneItIsOneAtATimeStill) {

@@ -1,4 +1,5 @@
 #include "stores/postgres/pipe.h"
+#include "core/outdated_statement.h"
 
 #include <fmt/format.h>
 #include <libpq-fe.h>
@@ -205,6 +206,7 @@ std::vector<Pipe::Segment> Pipe::run(Loss loss, const system::Deadline& deadline
   forgets_ = true;
   Error error = failed.error();
   error.kind = ErrorKind::kRetryTransaction;
+  error.code = core::kOutdatedStatement;
   throw sql::Failure(std::move(error), failed.code());
 }
 
