@@ -82,14 +82,19 @@ Connection& Presence::connected() {
 void Presence::open() {
   try {
     connection_ = std::make_unique<Connection>(place_);
+    take_over_reservations();
   } catch (const sql::Failure& failed) {
+    // Half of its locks are not enough.
+    connection_.reset();
     if (failed.error().code == "R254") throw sql::with_wanted(failed, wanted_);
     throw;
   }
+}
+
+void Presence::take_over_reservations() {
   sql::Answer session = connection_->ask("SELECT CONNECTION_ID()");
   session.next();
   if (static_cast<unsigned long>(session.integer(0)) != connection_->wire().session()) {
-    connection_.reset();
     sql::fail({ErrorKind::kRejected, "R257",
                "a proxy stands before the MySQL server: locks of a session do not last behind it",
                "connect to the server itself, or let the proxy keep sessions"});

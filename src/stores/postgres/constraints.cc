@@ -2,6 +2,7 @@
 
 #include <libpq-fe.h>
 
+#include <chrono>
 #include <utility>
 
 namespace semel::postgres {
@@ -26,12 +27,17 @@ const char* const kLookUp =
     "JOIN pg_catalog.pg_class AS c ON c.oid = up.indexrelid "
     "JOIN pg_catalog.pg_namespace AS n ON n.oid = t.relnamespace";
 
+// A constraint may be made anew under its name, on other columns.
+constexpr std::chrono::seconds kKnownFor{30};
+
 }  // namespace
 
 const std::vector<core::UniqueName>* Constraints::find(const std::string& schema,
                                                        const std::string& constraint) const {
   const auto found = known_.find({schema, constraint});
-  return found == known_.end() ? nullptr : &found->second;
+  const bool fresh =
+      found != known_.end() && std::chrono::steady_clock::now() < found->second.known_until;
+  return fresh ? &found->second.names : nullptr;
 }
 
 const std::vector<core::UniqueName>& Constraints::look_up(Pipe& pipe, const std::string& schema,
@@ -52,7 +58,8 @@ const std::vector<core::UniqueName>& Constraints::look_up(Pipe& pipe, const std:
   for (int row = 0; row < PQntuples(answer); ++row) {
     names.push_back({word(row, 0), word(row, 1), word(row, 2), word(row, 3)});
   }
-  return known_.insert_or_assign({schema, constraint}, std::move(names)).first->second;
+  Known known{std::move(names), std::chrono::steady_clock::now() + kKnownFor};
+  return known_.insert_or_assign({schema, constraint}, std::move(known)).first->second.names;
 }
 
 }  // namespace semel::postgres

@@ -1,10 +1,11 @@
-// Constraints: what the catalog says of a unique constraint that was violated, asked once a
-// session.
+// Constraints: what the catalog says of a unique constraint that was violated, kept for a short
+// time.
 //
 // The server's error names the partition, and not the table that a person writes; it names the
 // columns only to who may read them. The catalog says both to everybody.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
@@ -17,7 +18,7 @@ namespace semel::postgres {
 
 class Constraints {
  public:
-  // Null: not looked up yet.
+  // Null: not looked up, or too long ago.
   const std::vector<core::UniqueName>* find(const std::string& schema,
                                             const std::string& constraint) const;
   // In the transaction that is open. From the violated one up to that of the root table. Throws
@@ -26,7 +27,11 @@ class Constraints {
                                                const std::string& constraint);
 
  private:
-  std::map<std::pair<std::string, std::string>, std::vector<core::UniqueName>> known_;
+  struct Known {
+    std::vector<core::UniqueName> names;
+    std::chrono::steady_clock::time_point known_until;
+  };
+  std::map<std::pair<std::string, std::string>, Known> known_;
 };
 
 }  // namespace semel::postgres

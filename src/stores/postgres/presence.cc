@@ -167,7 +167,13 @@ void Presence::unlock_freed() {
     const system::MutexLock lock(reserved_mutex_);
     freed.swap(freed_);
   }
-  for (const std::int64_t number : freed) unlock(Kind::kReservation, number);
+  try {
+    for (const std::int64_t number : freed) unlock(Kind::kReservation, number);
+  } catch (...) {
+    // The end of the connection frees them all.
+    disconnected();
+    throw;
+  }
 }
 
 std::int64_t Presence::number() {
@@ -271,10 +277,14 @@ int Presence::fd(std::optional<ConsumerNumber> consumer) noexcept {
     // The listener goes on trying.
   }
   if (!consumer) return bell_.get();
-  const system::MutexLock lock(bells_mutex_);
-  auto& bell = bells_[*consumer];
-  if (!bell) bell = std::make_unique<system::EventFd>();
-  return bell->get();
+  try {
+    const system::MutexLock lock(bells_mutex_);
+    auto& bell = bells_[*consumer];
+    if (!bell) bell = std::make_unique<system::EventFd>();
+    return bell->get();
+  } catch (...) {
+    return -1;  // no descriptor is left: whoever asked looks from time to time
+  }
 }
 
 void Presence::drain(ConsumerNumber consumer) {

@@ -4,11 +4,23 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <new>
+#include <utility>
+
+#include <semel/error.h>
+
+#include "system/descriptor_limit.h"
 
 namespace semel::sql {
 
-Turn::Turn() : free_(::eventfd(1, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC)) {}
+Turn::Turn() : free_(::eventfd(1, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (free_ >= 0) return;
+  auto none = system::descriptor_limit(errno, "a turn at a session");
+  if (none) throw SemelError(*std::move(none));
+  throw std::bad_alloc();  // the kernel has no memory for it
+}
 
 Turn::~Turn() { ::close(free_); }
 

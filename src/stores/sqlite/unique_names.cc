@@ -70,6 +70,8 @@ std::vector<core::UniqueName> names_in_schema(const core::UniqueName& told,
                {told.table, told.columns})) {
     names.push_back({kMainDatabase, told.table, std::move(index), std::move(columns)});
   }
+  // SQLite tells columns alone: of several indexes on them, partial ones perhaps, it tells none.
+  if (names.size() > 1) names.clear();
   return names;
 }
 
@@ -106,7 +108,11 @@ const UniqueRule* rule_for(const std::vector<UniqueRule>& rules, std::string_vie
   const auto told = unique_name_in(said);
   if (!told) return nullptr;
   if (const UniqueRule* const found = core::rule_for(rules, {&*told, 1})) return found;
-  return core::rule_for(rules, names_in_schema(*told, connection));
+  try {
+    return core::rule_for(rules, names_in_schema(*told, connection));
+  } catch (...) {
+    return nullptr;  // the owner of a borrowed connection may forbid the look
+  }
 }
 
 }  // namespace semel::sqlite
