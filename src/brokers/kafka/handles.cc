@@ -10,7 +10,12 @@ void Freed::operator()(rd_kafka_message_s* message) const noexcept {
   rd_kafka_message_destroy(message);
 }
 void Freed::operator()(rd_kafka_op_s* event) const noexcept { rd_kafka_event_destroy(event); }
-void Freed::operator()(rd_kafka_queue_s* queue) const noexcept { rd_kafka_queue_destroy(queue); }
+void Freed::operator()(rd_kafka_queue_s* queue) const noexcept {
+  // A partition keeps its queue, which would go on writing to a descriptor that is another's by
+  // then.
+  rd_kafka_queue_io_event_enable(queue, -1, nullptr, 0);
+  rd_kafka_queue_destroy(queue);
+}
 void Freed::operator()(rd_kafka_topic_partition_list_s* list) const noexcept {
   rd_kafka_topic_partition_list_destroy(list);
 }

@@ -23,7 +23,7 @@ void Assignment::begin_anew(Partition& partition) {
   partition.generation = ++generations_;
   partition.ledger = Ledger();
   partition.begin = partition.end = -1;
-  partition.at_end = false;
+  partition.at_end = partition.checked = false;
 }
 
 Partition* Assignment::find(const TopicPartition& id) {

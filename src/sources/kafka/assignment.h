@@ -39,6 +39,10 @@ struct Partition {
   std::optional<std::int64_t> begin;
   bool asked = false;    // for that
   bool leaving = false;  // it is being taken away: nothing more is read
+  // Its log is another one, and the reader does not stand at its beginning yet: nothing is read.
+  bool strays = false;
+  // Since the last commit it was found to be the log that the group's offset belongs to.
+  bool checked = false;
 
   // The group's offset, as far as it was committed or asked for; -1: none.
   std::int64_t committed() const noexcept {

@@ -210,14 +210,12 @@ QueuePtr Client::split(const TopicPartition& partition, int fd) {
   return queue;
 }
 
-bool Client::begin_again(const TopicPartition& partition, milliseconds patience) {
+bool Client::go_to_begin(const TopicPartition& partition, milliseconds patience) {
   const TopicPtr topic(rd_kafka_topic_new(handle_, partition.topic.c_str(), nullptr));
   // Not "the beginning": librdkafka would take it for that of the old log. Where the new one begins
   // further on, the broker refuses, and `from` applies.
-  const std::int64_t offset =
-      spec_.from == core::KafkaSpec::From::kLatest ? RD_KAFKA_OFFSET_END : 0;
   return topic != nullptr &&
-         rd_kafka_seek(topic.get(), partition.number, offset, static_cast<int>(patience.count())) ==
+         rd_kafka_seek(topic.get(), partition.number, 0, static_cast<int>(patience.count())) ==
              RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 

@@ -82,9 +82,9 @@ class Client {
   // empty queue.
   QueuePtr split(const TopicPartition& partition, int fd);
 
-  // Reads a log that was begun anew from where `from` begins a group; nothing comes any more of
-  // what was fetched before. Waits. False: librdkafka does not fetch the partition now.
-  bool begin_again(const TopicPartition& partition, std::chrono::milliseconds patience);
+  // Reads a log that was begun anew from its beginning; nothing comes any more of what was fetched
+  // before. Waits. False: librdkafka does not fetch the partition now.
+  bool go_to_begin(const TopicPartition& partition, std::chrono::milliseconds patience);
 
   // Returns at once; on_committed tells, from `serve`.
   void commit(const Offsets& offsets);

@@ -58,46 +58,66 @@ void KafkaSource::look_for_begins() {
 // A broker deletes a group's offsets with the topic, and keeps them while the group has members. So
 // an offset that is gone means another log under the same name, in which a position of the old one
 // means other records. librdkafka does not tell: it goes on at the position where the new log
-// reaches it. Before each commit, for a commit would hide it.
+// reaches it. Before each commit, for a commit would hide it: what was not checked is not
+// committed.
 void KafkaSource::check_logs() {
   checked_at_ = environment_.clock->now();
   std::vector<TopicPartition> asked;
+  std::vector<TopicPartition> strays;
   std::map<TopicPartition, std::uint64_t> generations;
   {
     const system::MutexLock lock(mutex_);
-    if (away_ || brokers_down_) return;
+    const bool away = away_ || brokers_down_;
     for (const auto& partition : assignment_.all()) {
-      if (partition->committed() < 0) continue;
-      asked.push_back(partition->id);
+      // Where the group has no offset there is no old log.
+      partition->checked = !partition->strays && partition->committed() < 0;
+      if (away || partition->checked) continue;
+      (partition->strays ? strays : asked).push_back(partition->id);
       generations.emplace(partition->id, partition->generation);
     }
   }
+  for (const TopicPartition& id : strays) go_to_begin(id, generations.at(id));
   if (asked.empty()) return;
   for (const auto& [id, next] : client_->committed(asked, kCheckPatience)) {
-    if (next < 0) follow_new_log(id, generations.at(id));
+    if (next < 0) {
+      follow_new_log(id, generations.at(id));
+      continue;
+    }
+    const system::MutexLock lock(mutex_);
+    if (Partition* const partition = assignment_.find(generations.at(id))) {
+      partition->checked = true;
+    }
   }
 }
 
 void KafkaSource::follow_new_log(const TopicPartition& id, std::uint64_t generation) {
-  const bool fails = spec_.from == core::KafkaSpec::From::kFail;
-  const bool latest = spec_.from == core::KafkaSpec::From::kLatest;
   {
-    // Not where it is being taken away, or the reader has met the new log by itself.
     const system::MutexLock lock(mutex_);
-    if (assignment_.find(generation) == nullptr) return;
+    // Not where it is being taken away, or the reader has met the new log by itself.
+    Partition* const partition = assignment_.find(generation);
+    if (partition == nullptr) return;
+    // Nothing that is settled from here on is committed into the new log, and nothing is read until
+    // the reader stands at its beginning.
+    assignment_.begin_anew(*partition);
+    generation = partition->generation;
+    if (spec_.from == core::KafkaSpec::From::kFail) {
+      return set_final(no_offset_in(partition->name));
+    }
+    partition->strays = true;
+    notices_.push_back(fmt::format(
+        "{}: the topic was deleted or created anew, for the group's offset is gone; the new log is "
+        "read from its beginning",
+        partition->name));
   }
-  // What is refused is tried again at the next check.
-  if (!fails && !client_->begin_again(id, kCheckPatience)) return;
+  event_.signal();
+  go_to_begin(id, generation);
+}
+
+// What is refused is tried again at the next check.
+void KafkaSource::go_to_begin(const TopicPartition& id, std::uint64_t generation) {
+  if (!client_->go_to_begin(id, kCheckPatience)) return;
   const system::MutexLock lock(mutex_);
-  Partition* const partition = assignment_.find(generation);
-  if (partition == nullptr) return;
-  // Nothing that is settled from here on is committed into the new log.
-  assignment_.begin_anew(*partition);
-  if (fails) return set_final(no_offset_in(partition->name));
-  notices_.push_back(fmt::format(
-      "{}: the topic was deleted or created anew, for the group's offset is gone; the new log is "
-      "read from {}",
-      partition->name, latest ? "its end" : "its beginning"));
+  if (Partition* const partition = assignment_.find(generation)) partition->strays = false;
   event_.signal();
 }
 

@@ -129,6 +129,7 @@ Client::Offsets KafkaSource::offsets_to_commit(bool leaving_only) {
   if (commits_ == Commits::kNever) return offsets;
   for (const auto& partition : assignment_.all()) {
     if (leaving_only && !partition->leaving) continue;
+    if (!std::exchange(partition->checked, false)) continue;
     if (const auto next = partition->ledger.take_commit()) {
       offsets.emplace_back(partition->id, *next);
     }

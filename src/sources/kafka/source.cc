@@ -55,7 +55,7 @@ Result<Received> KafkaSource::receive(const ReceiveLimits& limits) {
   blocked_ = false;
   for (const auto& partition : assignment_.all()) {
     if (full()) break;
-    if (!partition->leaving && !pauses_.holds(partition->name)) {
+    if (!partition->leaving && !partition->strays && !pauses_.holds(partition->name)) {
       read(*partition, limits, received, bytes);
     }
   }

@@ -63,6 +63,7 @@ class KafkaSource final : public Source, private Client::Watcher {
   void look_for_begins() SEMEL_EXCLUDES(mutex_);
   void check_logs() SEMEL_EXCLUDES(mutex_);
   void follow_new_log(const TopicPartition& id, std::uint64_t generation) SEMEL_EXCLUDES(mutex_);
+  void go_to_begin(const TopicPartition& id, std::uint64_t generation) SEMEL_EXCLUDES(mutex_);
   bool has_to_commit() SEMEL_EXCLUDES(mutex_);
   void commit_when_due() SEMEL_EXCLUDES(mutex_);
   void look_for_brokers() SEMEL_EXCLUDES(mutex_);
