@@ -31,8 +31,9 @@ TEST(ExitCode, OfAnotherUsersRunIsNoPermission) {
 }
 
 TEST(ExitCode, OfWhatOnlyAChangeMendsIsConfig) {
-  for (const char* code : {"R204", "R209", "R210", "R220", "R251", "R252", "R257", "R258", "R259",
-                           "R263", "R264", "R265", "R267", "R280", "R282", "E012", "E061"}) {
+  for (const char* code :
+       {"R204", "R209", "R210", "R220", "R251", "R252", "R257", "R258", "R259", "R263", "R264",
+        "R265", "R267", "R269", "R280", "R282", "R308", "E012", "E061"}) {
     EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, code)), kConfig) << code;
   }
 }

@@ -232,7 +232,9 @@ int run(Console& console, const RunFlags& flags) {
   auto service = compose::Service::build(*config, std::move(options));
   if (!service) {
     stopper.serve(nullptr);
-    if (!stopper.stopped()) return build_failed(console, service.error());
+    // Another error than a wait that was broken off would come again at the next start.
+    const bool waited = service.error().kind == ErrorKind::kUnavailable;
+    if (!stopper.stopped() || !waited) return build_failed(console, service.error());
     console.note(kStoppedAtStart);
     return kOk;
   }

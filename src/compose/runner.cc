@@ -144,7 +144,7 @@ int Runner::run() {
   if (impl_->options.observers.empty()) impl_->options.observers.push_back(&complaints);
   impl_->options.stop_fd = impl_->stopped.get();
   auto service = compose::Service::build(impl_->config, impl_->options);
-  if (!service && impl_->was_stopped()) {
+  if (!service && impl_->was_stopped() && service.error().kind == ErrorKind::kUnavailable) {
     std::erase(impl_->options.observers, &complaints);
     return 0;
   }
