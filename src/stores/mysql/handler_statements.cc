@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/sql_lexer.h"
 #include "stores/mysql/literal.h"
 
@@ -105,6 +106,31 @@ std::string key_of(std::string_view said) {
   if (begin == std::string_view::npos) return "";
   const std::string_view name = said.substr(begin + 1, end - begin - 1);
   return std::string(name.substr(name.rfind('.') + 1));
+}
+
+bool is_of_a_word(char c) noexcept {
+  return c == '_' || c == '$' || (static_cast<unsigned char>(c) & 0x80U) != 0 ||
+         ascii::lower(c) != ascii::upper(c) || (c >= '0' && c <= '9');
+}
+
+// Whether the statement says schema.table, quoted or not.
+bool names_in_full(std::string_view sql, std::string_view schema, std::string_view table) {
+  const auto skip = [](std::string_view& rest, std::string_view what) {
+    while (!rest.empty() && what.find(rest.front()) != std::string_view::npos)
+      rest.remove_prefix(1);
+  };
+  for (auto at = sql.find(schema); at != std::string_view::npos; at = sql.find(schema, at + 1)) {
+    if (at > 0 && is_of_a_word(sql[at - 1])) continue;
+    std::string_view rest = sql.substr(at + schema.size());
+    skip(rest, "` \t\r\n");
+    if (!rest.starts_with('.')) continue;
+    rest.remove_prefix(1);
+    skip(rest, "` \t\r\n");
+    if (!rest.starts_with(table)) continue;
+    rest.remove_prefix(table.size());
+    if (rest.empty() || !is_of_a_word(rest.front())) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -266,8 +292,7 @@ std::vector<core::UniqueName> HandlerWire::names_of(const std::string& sql,
   std::vector<core::UniqueName> named;
   while (rows.next()) {
     const std::string& schema = rows.bytes(0);
-    const bool is_named =
-        sql.find(schema + '.') != std::string::npos || sql.find(schema + "`.") != std::string::npos;
+    const bool is_named = names_in_full(sql, schema, table);
     if (!is_named && !rows.boolean(3)) continue;
     (is_named ? named : own).push_back({schema, rows.bytes(1), key, rows.bytes(2)});
   }
