@@ -64,7 +64,7 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
               *parts_.store, *parts_.observer),
       order_({options_.consumer, options_.number,
               options_.dry_run ? std::optional<core::Order>() : options_.order,
-              options_.defers && !options_.dry_run, options_.inbox},
+              options_.defers && !options_.dry_run, options_.inbox, options_.copies_to},
              *parts_.store, parts_.front.get(), flight_, sources_, *parts_.environment,
              *parts_.observer),
       held_room_(parts_.store->facets().held, options_.number,

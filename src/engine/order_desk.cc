@@ -3,9 +3,11 @@
 #include <iterator>
 #include <map>
 #include <unordered_set>
+#include <utility>
 
 #include <semel/reason.h>
 
+#include "core/dead_letter_copy.h"
 #include "core/unkept_payload.h"
 
 namespace semel::engine {
@@ -21,8 +23,15 @@ constexpr milliseconds kAskAgainWhenAway{1'000};
 
 }  // namespace
 
+// Where each follower has its place.
+struct OrderDesk::Placed {
+  std::vector<Place> places;
+  std::map<std::size_t, Outcome> dead;  // by their number: the store did not take them
+};
+
 struct OrderDesk::Sorted {
   std::vector<Delivery> held;
+  std::vector<std::pair<Delivery, Outcome>> dead;
   std::map<Bytes, std::vector<Delivery>> free;  // by line
   std::vector<Delivery> full;
 };
@@ -74,15 +83,19 @@ Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
     return {};
   }
   const Flight::Question asked = flight_.ask();
-  auto places = options_.defers ? keep_all(followers) : keep(followers);
-  if (!places) {
+  auto placed = options_.defers ? keep_all(followers) : keep(followers);
+  if (!placed) {
     stay(std::move(followers), now + kAskAgainWhenAway);
-    return failure(std::move(places.error()));
+    return failure(std::move(placed.error()));
   }
-  Sorted sorted = sort(std::move(followers), *places);
+  Sorted sorted = sort(std::move(followers), *placed);
   std::vector<Landing> landings;
   for (const Delivery& delivery : sorted.held) {
     observer_.on_held(options_.consumer, delivery);
+    landings.push_back(Landing::of(delivery, Settlement::Kind::kAck));
+  }
+  for (const auto& [delivery, outcome] : sorted.dead) {
+    observer_.on_ended(options_.consumer, delivery, outcome, now - delivery.arrival.received);
     landings.push_back(Landing::of(delivery, Settlement::Kind::kAck));
   }
   if (!landings.empty()) {
@@ -119,31 +132,38 @@ std::vector<Delivery> OrderDesk::answer(std::vector<Delivery> followers, TimePoi
   return rest;
 }
 
-Result<std::vector<Place>> OrderDesk::keep(const std::vector<Delivery>& followers) {
+Result<OrderDesk::Placed> OrderDesk::keep(const std::vector<Delivery>& followers) {
   if (options_.order->on_failure == core::Order::OnFailure::kBlock) return look(followers);
   std::vector<Follower> asked_for;
   asked_for.reserve(followers.size());
   for (const Delivery& delivery : followers) {
     asked_for.push_back({&delivery.message, &delivery.arrival});
   }
-  return store_.facets().held->hold_behind(options_.number, asked_for, options_.order->most_held);
+  HeldMessages& held = *store_.facets().held;
+  auto places = held.hold_behind(options_.number, asked_for, options_.order->most_held);
+  if (places) return Placed{*std::move(places), {}};
+  return each_alone(followers, std::move(places.error()), [&](std::size_t at) -> Result<Place> {
+    auto place = held.hold_behind(options_.number, {&asked_for[at], 1}, options_.order->most_held);
+    if (!place) return failure(std::move(place.error()));
+    return place->front();
+  });
 }
 
 // Where partitions are blocked nothing goes behind another: what cannot run stays aside.
-Result<std::vector<Place>> OrderDesk::look(const std::vector<Delivery>& followers) {
+Result<OrderDesk::Placed> OrderDesk::look(const std::vector<Delivery>& followers) {
   auto held = store_.facets().held->lines(options_.number);
   if (!held) return failure(std::move(held.error()));
   const std::unordered_set<Bytes> lines(held->begin(), held->end());
-  std::vector<Place> places;
-  places.reserve(followers.size());
+  Placed placed;
+  placed.places.reserve(followers.size());
   for (const Delivery& delivery : followers) {
-    places.push_back(lines.contains(*delivery.arrival.line) ? Place::kFull : Place::kFree);
+    placed.places.push_back(lines.contains(*delivery.arrival.line) ? Place::kFull : Place::kFree);
   }
-  return places;
+  return placed;
 }
 
 // Whatever its line holds: it is due, and in line it has its place.
-Result<std::vector<Place>> OrderDesk::keep_all(const std::vector<Delivery>& followers) {
+Result<OrderDesk::Placed> OrderDesk::keep_all(const std::vector<Delivery>& followers) {
   std::vector<Finish> finishes;
   finishes.reserve(followers.size());
   for (const Delivery& delivery : followers) {
@@ -154,37 +174,67 @@ Result<std::vector<Place>> OrderDesk::keep_all(const std::vector<Delivery>& foll
     finish.inbox = options_.inbox;
   }
   auto applied = store_.finish(finishes);
-  if (!applied && applied.error().kind == ErrorKind::kLimit) {
-    if (auto kept = keep_each(finishes); !kept) return failure(std::move(kept.error()));
-  } else if (!applied) {
-    return failure(std::move(applied.error()));
-  }
-  return std::vector<Place>(followers.size(), Place::kHeld);
+  if (applied) return Placed{std::vector<Place>(followers.size(), Place::kHeld), {}};
+  return each_alone(followers, std::move(applied.error()), [&](std::size_t at) -> Result<Place> {
+    auto alone = store_.finish({&finishes[at], 1});
+    if (!alone) return failure(std::move(alone.error()));
+    return Place::kHeld;
+  });
 }
 
-// The store does not take one of them: it becomes a dead letter without its payload.
-Result<void> OrderDesk::keep_each(std::vector<Finish>& finishes) {
-  for (Finish& finish : finishes) {
-    auto applied = store_.finish({&finish, 1});
-    if (!applied && applied.error().kind == ErrorKind::kLimit) {
-      const Message bare = core::without_payload(*finish.keep);
-      finish.to = Finish::To::kDead;
-      finish.reason = reason::kTooLarge;
-      finish.error = core::unkept_text(finish.keep->payload().size(), applied.error().message);
-      finish.keep = &bare;
-      applied = store_.finish({&finish, 1});
+// After the store refused all of them for the size of one. To keep a message twice keeps it once.
+template <class PlaceOne>
+Result<OrderDesk::Placed> OrderDesk::each_alone(const std::vector<Delivery>& followers, Error met,
+                                                PlaceOne place_one) {
+  if (met.kind != ErrorKind::kLimit) return failure(std::move(met));
+  Placed placed;
+  for (std::size_t i = 0; i < followers.size(); ++i) {
+    auto place = place_one(i);
+    if (!place && place.error().kind == ErrorKind::kLimit) {
+      auto dead = leave_letter(followers[i], place.error());
+      if (!dead) return failure(std::move(dead.error()));
+      placed.dead.emplace(i, *std::move(dead));
+      place = Place::kHeld;
     }
-    if (!applied) return failure(std::move(applied.error()));
+    if (!place) return failure(std::move(place.error()));
+    placed.places.push_back(*place);
   }
-  return {};
+  return placed;
 }
 
-OrderDesk::Sorted OrderDesk::sort(std::vector<Delivery> followers,
-                                  const std::vector<Place>& places) {
+// The store does not take the message as it is: a dead letter without its payload says what it was.
+Result<Outcome> OrderDesk::leave_letter(const Delivery& delivery, const Error& refusal) {
+  const Message bare = core::without_payload(delivery.message);
+  Finish finish;
+  finish.to = Finish::To::kDead;
+  finish.reason = reason::kTooLarge;
+  finish.error = core::unkept_text(delivery.message.payload().size(), refusal.message);
+  finish.keep = &bare;
+  finish.arrival = &delivery.arrival;
+  finish.inbox = options_.inbox;
+  if (options_.copies_to) {
+    finish.outgoing.push_back(
+        core::dead_letter_copy(*options_.copies_to, options_.consumer, finish));
+  }
+  auto applied = store_.finish({&finish, 1});
+  if (!applied) return failure(std::move(applied.error()));
+  Outcome outcome;
+  outcome.kind = Outcome::Kind::kDead;
+  outcome.settle = Outcome::Settle::kAck;
+  outcome.reason = finish.reason;
+  outcome.error = finish.error;
+  return outcome;
+}
+
+OrderDesk::Sorted OrderDesk::sort(std::vector<Delivery> followers, const Placed& placed) {
   Sorted sorted;
   for (std::size_t i = 0; i < followers.size(); ++i) {
     Delivery& delivery = followers[i];
-    switch (places[i]) {
+    if (const auto dead = placed.dead.find(i); dead != placed.dead.end()) {
+      sorted.dead.emplace_back(std::move(delivery), dead->second);
+      continue;
+    }
+    switch (placed.places[i]) {
       case Place::kHeld:
         sorted.held.push_back(std::move(delivery));
         break;

@@ -34,6 +34,7 @@ class OrderDesk {
     std::optional<core::Order> order;
     bool defers = false;  // all that comes from outside goes to the store first
     bool inbox = false;   // and stands in its inbox from then on
+    std::optional<ConsumerNumber> copies_to{};  // in whose queue each dead letter leaves a copy
   };
   // The store holds messages, where lines are kept. `front` may be null.
   OrderDesk(Options options, Store& store, strategies::Front* front, Flight& flight,
@@ -51,15 +52,18 @@ class OrderDesk {
   std::optional<TimePoint> again_at() const noexcept { return again_at_; }
 
  private:
+  struct Placed;
   struct Sorted;
   Result<void> place(std::vector<Delivery> followers, TimePoint now);
   // Those that are completed end here, unless they must be asked about in the store.
   std::vector<Delivery> answer(std::vector<Delivery> followers, TimePoint now);
-  Result<std::vector<HeldMessages::Place>> keep(const std::vector<Delivery>& followers);
-  Result<std::vector<HeldMessages::Place>> look(const std::vector<Delivery>& followers);
-  Result<std::vector<HeldMessages::Place>> keep_all(const std::vector<Delivery>& followers);
-  Result<void> keep_each(std::vector<Finish>& finishes);
-  Sorted sort(std::vector<Delivery> followers, const std::vector<HeldMessages::Place>& places);
+  Result<Placed> keep(const std::vector<Delivery>& followers);
+  Result<Placed> look(const std::vector<Delivery>& followers);
+  Result<Placed> keep_all(const std::vector<Delivery>& followers);
+  template <class PlaceOne>
+  Result<Placed> each_alone(const std::vector<Delivery>& followers, Error met, PlaceOne place_one);
+  Result<Outcome> leave_letter(const Delivery& delivery, const Error& refusal);
+  static Sorted sort(std::vector<Delivery> followers, const Placed& placed);
   void stay(std::vector<Delivery> followers, std::optional<TimePoint> again_at);
 
   const Options options_;

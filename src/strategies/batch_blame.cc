@@ -10,6 +10,7 @@
 #include <array>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <semel/gate.h>
 #include <semel/reason.h>
@@ -64,8 +65,8 @@ bool BatchRun::find_culprit() {
 }
 
 bool BatchRun::blame(Slot& slot) {
-  if (!slot.acquired) return false;
   const bool too_large = error_.kind == ErrorKind::kLimit;
+  if (!slot.acquired) return too_large && shrink_letter(slot);
   if (!slot.checked && !slot.blamed && !too_large) {
     slot.checked = true;
     tries_ = kMostTransactionTries - 1;
@@ -94,13 +95,27 @@ bool BatchRun::blame(Slot& slot) {
 
 // The store will never take it as it is: a dead letter says what it was.
 void BatchRun::leave_out_payload(Slot& slot) {
-  const Message& message = slot.delivery->message;
   const std::string reason = slot.blamed ? slot.decision->reason : std::string(reason::kTooLarge);
-  const std::string why = core::unkept_text(message.payload().size(), error_.message);
-  slot.decision = dead_for(reason, slot.decision->error.empty()
-                                       ? why
-                                       : fmt::format("{}; {}", slot.decision->error, why));
+  keep_without_payload(slot);
+  slot.decision =
+      dead_for(reason, slot.decision->error.empty()
+                           ? slot.why_unkept
+                           : fmt::format("{}; {}", slot.decision->error, slot.why_unkept));
+}
+
+// A conflict has no claim: the dead letter is all that is written of its message.
+bool BatchRun::shrink_letter(Slot& slot) {
+  if (slot.unkept || !context_.hold) return false;
+  if (!std::holds_alternative<Conflict>(claims_.front())) return false;
+  keep_without_payload(slot);
+  tries_ = 0;
+  return true;
+}
+
+void BatchRun::keep_without_payload(Slot& slot) const {
+  const Message& message = slot.delivery->message;
   slot.unkept = std::make_unique<Delivery>(core::without_payload(message), slot.delivery->arrival);
+  slot.why_unkept = core::unkept_text(message.payload().size(), error_.message);
 }
 
 bool BatchRun::is_hopeless(const Slot& slot) {

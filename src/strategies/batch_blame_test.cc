@@ -165,6 +165,24 @@ TEST_F(BlameTest, OutsideOfATransactionToo) {
   }
 }
 
+TEST_F(BlameTest, ThePayloadOfAConflictToo) {
+  context_.handler = TransactionalHandler(effect);
+  ASSERT_EQ(process(StrategyKind::kDedupTable, {"k"}).of("k").kind, Kind::kDone);
+  store_.largest = 10;
+  auto deliveries = batch({"other"});
+  deliveries.push_back(semel::test::make_delivery(kConsumer, "k", R"({"text":"0123456789"})"));
+  const auto sink = process(StrategyKind::kDedupTable, deliveries);
+  EXPECT_EQ(sink.of("other").kind, Kind::kDone);
+  EXPECT_EQ(sink.of("k").kind, Kind::kConflict);
+  EXPECT_EQ(sink.of("k").settle, Settle::kAck);
+  ASSERT_EQ(store_.state.dead_letters.size(), 1U);
+  const auto& letter = store_.state.dead_letters.front();
+  EXPECT_EQ(letter.reason, reason::kKeyConflict);
+  EXPECT_EQ(letter.payload, "");
+  EXPECT_NE(letter.error.find("payload of 21 bytes is not kept"), std::string::npos)
+      << letter.error;
+}
+
 TEST_F(BlameTest, NoHandlerSeesAMessageWhosePayloadWasNotKept) {
   int ran = 0;
   context_.handler = TransactionalHandler([&](const Message&, Transaction&) {

@@ -185,7 +185,7 @@ Ending BatchRun::ending_of(const Slot& slot, const Claim& claim) const {
     return ending;
   }
   if (slot.lost) return {lease_lost(slot.right.attempt), std::nullopt};
-  Ending ending = endings_.of_claim(claim, *slot.delivery);
+  Ending ending = endings_.of_claim(claim, slot.recorded(), slot.why_unkept);
   if (!doubt_came_true(slot, claim)) return ending;
   ending.outcome = slot.doubt->outcome;
   // The row is what the retry is kept in now.

@@ -73,6 +73,8 @@ class BatchRun {
   bool may_be_a_messages_own() const;
   bool blame(Slot& slot);
   void leave_out_payload(Slot& slot);
+  bool shrink_letter(Slot& slot);
+  void keep_without_payload(Slot& slot) const;
   static bool is_hopeless(const Slot& slot);
   void withhold_if_hopeless();
   void count_hopeless(const Slot& slot);

@@ -123,7 +123,8 @@ Outcome Endings::for_person(Outcome::Kind kind, const Delivery& delivery) const 
   return outcome;
 }
 
-Ending Endings::of_claim(const Claim& claim, const Delivery& delivery) const {
+Ending Endings::of_claim(const Claim& claim, const Delivery& delivery,
+                         std::string_view unkept) const {
   return std::visit(
       Overload{
           [&](const Acquired&) { return Ending{}; },
@@ -154,6 +155,7 @@ Ending Endings::of_claim(const Claim& claim, const Delivery& delivery) const {
           [&](const Conflict&) {
             Ending ending{for_person(Outcome::Kind::kConflict, delivery), std::nullopt};
             ending.outcome.error = "the key was used before, with another payload";
+            if (!unkept.empty()) ending.outcome.error += fmt::format("; {}", unkept);
             if (context_.hold) {
               Finish finish;
               finish.to = Finish::To::kDead;

@@ -52,7 +52,8 @@ class Endings {
   Endings(const Context& context, bool inbox) : context_(context), inbox_(inbox) {}
 
   // For a claim that lets nothing run: anything but Acquired. The Finish borrows the delivery.
-  Ending of_claim(const Claim& claim, const Delivery& delivery) const;
+  // `unkept`: why its payload is missing, where it is.
+  Ending of_claim(const Claim& claim, const Delivery& delivery, std::string_view unkept = {}) const;
   // For a handler that ran. The Finish borrows the delivery.
   Ending of_decision(const Right& right, const Decision& decision, const Delivery& delivery) const;
   // The same for a success under a lease, written in place: what most messages come to.

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include <semel/delivery.h>
 #include <semel/finish.h>
@@ -35,6 +36,7 @@ struct Slot {
   bool blamed = false;
   // The message without the payload that the store does not take; what is recorded instead of it.
   std::unique_ptr<Delivery> unkept;
+  std::string why_unkept;
 
   const Delivery& recorded() const noexcept { return unkept ? *unkept : *delivery; }
 
