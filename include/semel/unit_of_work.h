@@ -33,8 +33,8 @@ struct UnitOptions {
   bool want_result = false;  // as ClaimOptions::want_result
   // Transactions of one group are known to each other: while one that is `alone` runs, no other of
   // its group does, in any process. Where a store has no lock that can be shared, that holds for
-  // those that are `alone` too; where it has none, for nobody. kBlocked from claim or confirm:
-  // another one does not end.
+  // those that are `alone` too; where it has none, for nobody. Where another one does not end,
+  // claim and confirm return kBlocked to one that is to be `alone`; the others run beside it.
   std::optional<LockName> group = {};
   bool alone = false;
   // How long a statement waits for what another transaction has locked, before kBlocked; nullopt:

@@ -20,7 +20,8 @@ class UnitWork final : public sql::UnitWork {
         connection_(static_cast<Connection&>(*lent_)),
         records_(connection_, core.batch_texts),
         wire_(connection_.pipe(), connection_.handler_texts()),
-        claims_(core.generations, core.batch_texts) {}
+        claims_(core.generations, core.batch_texts),
+        in_group_(options.group && !connection_.borrowed()) {}
 
   sql::Session& session() override { return connection_; }
   sql::HandlerWire& wire() override { return wire_; }
@@ -40,15 +41,21 @@ class UnitWork final : public sql::UnitWork {
 
   std::vector<Applied> confirm(std::span<const Lease> leases) override {
     begin(options_.patience);
-    auto applied = sql::applied(leases, held_by(connection_, core_.batch_texts.confirm, leases));
-    limit_row_waits();
-    return applied;
+    try {
+      return confirm_begun(leases);
+    } catch (const sql::Failure& failed) {
+      if (failed.error().kind != ErrorKind::kBlocked || !in_group_ || options_.alone) throw;
+    }
+    connection_.roll_back();
+    leave_group();
+    begin(options_.patience);
+    return confirm_begun(leases);
   }
 
  private:
   // The group's lock comes first, so that who waits for it has locked nothing.
   void begin(std::chrono::milliseconds patience) {
-    if (!options_.group || connection_.borrowed()) return connection_.begin(patience);
+    if (!in_group_) return connection_.begin(patience);
     connection_.begin(options_.alone ? kGroupPatience : options_.patience);
     if (options_.alone) {
       connection_.lock_group(*options_.group);
@@ -58,6 +65,18 @@ class UnitWork final : public sql::UnitWork {
     if (!options_.alone && patience == options_.patience) return;
     connection_.settle();
     connection_.wait_for_locks(patience);
+  }
+
+  // A process that was stopped while it ran alone keeps the lock until its session ends. The others
+  // need not wait for that: the lock prevents deadlocks, and nothing else.
+  void leave_group() {
+    if (!options_.alone) in_group_ = false;
+  }
+
+  std::vector<Applied> confirm_begun(std::span<const Lease> leases) {
+    auto applied = sql::applied(leases, held_by(connection_, core_.batch_texts.confirm, leases));
+    limit_row_waits();
+    return applied;
   }
 
   void limit_row_waits() {
@@ -76,6 +95,7 @@ class UnitWork final : public sql::UnitWork {
       if (failed.error().kind != ErrorKind::kBlocked) throw;
     }
     connection_.roll_back();
+    leave_group();
     begin(kSingleClaimPatience);
     return claims_.claim_singly(connection_, active, messages, options_);
   }
@@ -87,6 +107,7 @@ class UnitWork final : public sql::UnitWork {
   ManyRecords records_;
   HandlerWire wire_;
   UnitClaims claims_;
+  bool in_group_;
 };
 
 class LookWork final : public sql::LookWork {
