@@ -26,9 +26,6 @@ namespace {
 // Errors of the machine below the store: its files, its data, its disk.
 constexpr std::array<std::string_view, 4> kOfTheMachine = {"R201", "R202", "R203", "R205"};
 
-// Dead letters of one cause before the consumer pauses.
-constexpr int kMostHopeless = 3;
-
 std::string_view class_of_culprit(const Error& error, bool at_commit) {
   switch (error.kind) {
     case ErrorKind::kRetryTransaction:
@@ -127,27 +124,34 @@ bool BatchRun::is_hopeless(const Slot& slot) {
 // the consumer pauses, so that a source does not turn into dead letters. A second part is not
 // withheld: its call was made.
 void BatchRun::withhold_if_hopeless() {
+  forget_hopeless();
   if (context_.services.gate == nullptr || options_.second_part) return;
   const bool one_succeeds = std::ranges::any_of(window_, [](const Slot& slot) {
     return slot.acquired && !slot.missed && slot.decision && slot.decision->has_effect();
   });
   if (one_succeeds) return;
-  int in_a_row = habits_.hopeless.load();
   for (Slot& slot : window_) {
-    if (!is_hopeless(slot) || ++in_a_row <= kMostHopeless) continue;
+    if (!is_hopeless(slot)) continue;
+    if (habits_.hopeless.take()) {
+      ++hopeless_;
+      continue;
+    }
     slot.withheld = true;
     release(slot);
     pause(slot);
   }
 }
 
+void BatchRun::forget_hopeless() { habits_.hopeless.give_back(std::exchange(hopeless_, 0)); }
+
 // In the order of the messages.
 void BatchRun::count_hopeless(const Slot& slot) {
-  if (slot.outcome.kind == Outcome::Kind::kDone) {
-    habits_.hopeless = 0;
-  } else if (is_hopeless(slot)) {
-    const int in_a_row = ++habits_.hopeless;
-    if (options_.second_part && in_a_row >= kMostHopeless) pause(slot);
+  if (slot.outcome.kind == Outcome::Kind::kDone) return habits_.hopeless.end();
+  if (!is_hopeless(slot)) return;
+  if (hopeless_ > 0) {
+    --hopeless_;
+  } else if (habits_.hopeless.add() >= HopelessRun::kMost && options_.second_part) {
+    pause(slot);
   }
 }
 
@@ -156,7 +160,7 @@ void BatchRun::pause(const Slot& slot) {
   context_.services.gate->pause(fmt::format(
       "{} messages in a row failed at what no message can mend: {}; mend the statement, "
       "the tables or the rights, then resume it",
-      kMostHopeless, slot.decision->error));
+      HopelessRun::kMost, slot.decision->error));
 }
 
 // Its claim is given back in the same transaction.

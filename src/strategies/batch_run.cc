@@ -320,6 +320,7 @@ void BatchRun::after_error() {
 
 void BatchRun::give_back(std::size_t count) {
   leave_window();
+  forget_hopeless();
   const bool busy = error_.kind == ErrorKind::kBlocked && !at_begin_ && count == 1;
   bool doubtful = false;
   for (std::size_t i = 0; i < count; ++i) {

@@ -77,6 +77,7 @@ class BatchRun {
   void keep_without_payload(Slot& slot) const;
   static bool is_hopeless(const Slot& slot);
   void withhold_if_hopeless();
+  void forget_hopeless();
   void count_hopeless(const Slot& slot);
   void pause(const Slot& slot);
   static void release(Slot& slot);
@@ -96,9 +97,10 @@ class BatchRun {
   std::size_t first_ = 0;  // of the window: what is before it has ended
   std::size_t size_;       // of the window, at most
   Savepoints marks_ = Savepoints::kSparse;
-  bool at_once_;    // a transaction is tried to be ended in one step
-  int undone_ = 0;  // transactions, by an error of one message
-  int tries_ = 0;   // transactions of this window that the store failed
+  bool at_once_;      // a transaction is tried to be ended in one step
+  int undone_ = 0;    // transactions, by an error of one message
+  int tries_ = 0;     // transactions of this window that the store failed
+  int hopeless_ = 0;  // messages of this window that habits_ counts
   Backoff backoff_;
   TransactionLimit::Place* place_ = nullptr;  // of the transaction that runs
   bool was_alone_ = false;                    // the last transaction

@@ -67,7 +67,7 @@ class Running {
     finisher_.flush_beside_handler();
     if (!mutex_.try_lock()) return;
     const system::MutexLock lock(mutex_, std::adopt_lock);
-    if (due()) apply_locked();
+    if (due() && !takes_turns()) apply_locked();
   }
   void apply() SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
@@ -75,6 +75,10 @@ class Running {
   }
 
  private:
+  // Who watches over leases must not wait for its turn.
+  bool takes_turns() const {
+    return context_.habits && context_.habits->limit.limit() != TransactionLimit::kNoLimit;
+  }
   bool due() const SEMEL_REQUIRES(mutex_) {
     return !made_.empty() && context_.environment->clock->now() - applied_at_ >= kApplyAfter;
   }

@@ -1,11 +1,13 @@
 #include <utility>
 
+#include "strategies/habits.h"
 #include "strategies/kinds.h"
 #include "strategies/strategies.h"
 
 namespace semel::strategies {
 
 std::unique_ptr<Strategy> make_strategy(core::StrategyKind kind, Context context) {
+  if (!context.habits) context.habits = make_habits(context.consumer);
   switch (kind) {
     case core::StrategyKind::kNatural:
       return make_natural(std::move(context));

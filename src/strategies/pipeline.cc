@@ -1,25 +1,17 @@
 #include "strategies/pipeline.h"
 
-#include "base/digest.h"
 #include "strategies/batch_run.h"
 
 namespace semel::strategies {
 
-namespace {
-
-LockName group_of(std::string_view consumer) {
-  const BytesView parts[] = {consumer};
-  return {digest::shortened(digest::sha256_parts("semel.group", parts))};
-}
-
-}  // namespace
-
 Pipeline::Pipeline(const Context& context, PipelineOptions options)
-    : context_(context), options_(options), habits_(group_of(context.consumer)) {}
+    : context_(context),
+      options_(options),
+      habits_(context.habits ? context.habits : make_habits(context.consumer)) {}
 
 Ran Pipeline::run(std::span<Delivery* const> batch, Entry& entry, EndingSink& sink) {
   if (batch.empty()) return {};
-  return BatchRun(context_, options_, habits_, entry, batch, sink).run();
+  return BatchRun(context_, options_, *habits_, entry, batch, sink).run();
 }
 
 std::vector<Delivery*> pointers(std::span<Delivery> batch) {

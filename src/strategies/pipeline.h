@@ -7,7 +7,7 @@
 // a batch enters its transaction, and by what right its handlers run.
 #pragma once
 
-#include <atomic>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -18,10 +18,9 @@
 #include <semel/unit_of_work.h>
 
 #include "strategies/endings.h"
-#include "strategies/lock_order.h"
+#include "strategies/habits.h"
 #include "strategies/row_versions.h"
 #include "strategies/strategies.h"
-#include "strategies/transaction_limit.h"
 
 namespace semel::strategies {
 
@@ -67,18 +66,6 @@ struct Ran {
   std::optional<FlushReport::Failed> failed;  // the newest statement of a handler's that failed
 };
 
-// What the batches of a pipeline tell those that come. Any thread.
-struct Habits {
-  explicit Habits(LockName the_group) : group(the_group) {}
-  const LockName group;  // of the consumer's transactions, in whichever process
-  LockOrder lock_order;
-  TransactionLimit limit;
-  // Batches that go step by step, for one before them broke where nothing told who had broken it.
-  std::atomic<int> careful{0};
-  // Messages in a row for which a statement failed that no message can make succeed.
-  std::atomic<int> hopeless{0};
-};
-
 class Pipeline {
  public:
   // `context` is borrowed; its store is transactional and its handler too.
@@ -90,7 +77,7 @@ class Pipeline {
  private:
   const Context& context_;
   const PipelineOptions options_;
-  Habits habits_;
+  const std::shared_ptr<Habits> habits_;
 };
 
 // The pointers of a batch, for those who process parts of it.

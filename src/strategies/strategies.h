@@ -79,6 +79,8 @@ struct Services {
   Gate* gate = nullptr;            // for handlers; null: there is none
 };
 
+struct Habits;
+
 struct Context {
   std::string consumer;
   Store* store = nullptr;  // borrowed
@@ -117,6 +119,8 @@ struct Context {
   bool condemned = false;
   // In whose queue each dead letter leaves a copy; nobody's.
   std::optional<ConsumerNumber> copies_to{};
+  // Shared by all that runs for the consumer. Null: each pipeline has its own.
+  std::shared_ptr<Habits> habits{};
 };
 
 std::unique_ptr<Strategy> make_strategy(core::StrategyKind kind, Context context);
