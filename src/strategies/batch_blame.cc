@@ -44,7 +44,8 @@ std::string_view class_of_culprit(const Error& error, bool at_commit) {
 }  // namespace
 
 bool BatchRun::may_be_a_messages_own() const {
-  if (reached_ == Reached::kNothing) return false;
+  // What is undone on a borrowed connection is its owner's transaction.
+  if (reached_ == Reached::kNothing || context_.store->traits().borrowed) return false;
   if (error_.kind == ErrorKind::kRejected || error_.kind == ErrorKind::kLimit) return true;
   // In a database of one process nothing but the machine makes the others.
   if (context_.store->traits().single_writer) return false;

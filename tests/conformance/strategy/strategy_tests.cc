@@ -163,6 +163,7 @@ TEST_P(StrategySuite, AStoreThatFailsAtAnyCallLosesNothing) {
         fired += faults_.fired(call);
         faults_.clear();
         deliver(*one, batch(mine));
+        if (store_->facets().held != nullptr) deliver_held(*one);  // a try that was counted waits
         for (const auto& key : mine) {
           EXPECT_GE(effects(key), 1) << key;
           if (once) {
