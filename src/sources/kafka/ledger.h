@@ -72,6 +72,11 @@ class Ledger {
   void commit_failed() noexcept { asked_ = committed_; }
   void committed(std::int64_t next) noexcept { committed_ = next; }
   bool to_commit() const noexcept;
+  // The broker says what it has for the group: that is not committed once more. A commit that is
+  // not needed may meet a topic that was made anew since.
+  void stands_at(std::int64_t next) noexcept {
+    if (next == position()) asked_ = committed_ = next;
+  }
 
  private:
   struct Entry {

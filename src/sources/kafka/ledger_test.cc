@@ -185,5 +185,18 @@ TEST(KafkaLedger, OffsetsAreFoundAcrossGapsWhateverIsSettled) {
   }
 }
 
+TEST(KafkaLedger, CommitsNothingThatTheBrokerHasAlready) {
+  Ledger ledger;
+  EXPECT_TRUE(ledger.met_end(5));
+  EXPECT_TRUE(ledger.to_commit());
+  ledger.stands_at(4);
+  EXPECT_TRUE(ledger.to_commit());
+  ledger.stands_at(5);
+  EXPECT_FALSE(ledger.to_commit());
+  EXPECT_EQ(ledger.committed(), 5);
+  EXPECT_TRUE(ledger.met_end(6));
+  EXPECT_EQ(ledger.take_commit(), 6);
+}
+
 }  // namespace
 }  // namespace semel::kafka

@@ -86,6 +86,7 @@ void KafkaSource::check_logs() {
     const system::MutexLock lock(mutex_);
     if (Partition* const partition = assignment_.find(generations.at(id))) {
       partition->checked = true;
+      partition->ledger.stands_at(next);
     }
   }
 }
