@@ -253,7 +253,7 @@ TEST_F(BlameTest, WhereOthersAreDoneBetweenThemItGoesOn) {
   const auto strategy = make_strategy(StrategyKind::kDedupTable, context_);
   for (int n = 0; n < 10; ++n) {
     auto deliveries = batch({fmt::format("bad{}", n)});
-    deliveries.push_back(semel::test::make_delivery(kConsumer, fmt::format("k{}", n), "{}"));
+    deliveries.push_back(semel::test::make_delivery(kConsumer, fmt::format("fresh{}", n), "{}"));
     RememberingSink sink;
     strategy->process(deliveries, sink);
     EXPECT_EQ(sink.count(Kind::kDead), 1U);
