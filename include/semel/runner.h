@@ -60,7 +60,8 @@ class Runner {
   Runner& once(bool on = true);
 
   // Runs until stopped, or SIGTERM or SIGINT, drains, and returns an exit code: 0, 69 the store or
-  // a source is unreachable, 70 a transactional handler hung, 78 the config cannot be run.
+  // a source is unreachable, 70 a transactional handler hung, 77 this user may not use one of them,
+  // 78 the config cannot be run.
   [[nodiscard]] int run();
   // Begins the drain; from any thread. A second call hurries it.
   void stop() noexcept;

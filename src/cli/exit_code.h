@@ -18,6 +18,7 @@ enum ExitCode : int {
   kInterrupted = 130,
 };
 
-ExitCode exit_code_of(const Error& error) noexcept;
+// Its page in the catalog says it; without a page, its kind.
+ExitCode exit_code_of(const Error& error);
 
 }  // namespace semel::cli

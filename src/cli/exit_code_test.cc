@@ -2,43 +2,85 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "config/catalog.h"
+
 namespace semel::cli {
 namespace {
 
+constexpr ErrorKind kEveryKind[] = {ErrorKind::kUnavailable,      ErrorKind::kInDoubt,
+                                    ErrorKind::kRetryTransaction, ErrorKind::kBlocked,
+                                    ErrorKind::kRejected,         ErrorKind::kLimit};
+
 Error error(ErrorKind kind, std::string code) { return {kind, std::move(code), "…", {}}; }
 
-TEST(ExitCode, OfAStoreThatIsAwayIsUnavailable) {
-  EXPECT_EQ(exit_code_of(error(ErrorKind::kUnavailable, "R201")), kUnavailable);
-  EXPECT_EQ(exit_code_of(error(ErrorKind::kBlocked, "R206")), kUnavailable);
-  EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, "R207")), kUnavailable);
+// The numbers with which lines of `semel explain exit-codes` begin.
+std::set<int> documented_codes() {
+  std::set<int> codes;
+  std::istringstream lines{std::string(config::find_topic("exit-codes")->text)};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.front() >= '0' && line.front() <= '9') codes.insert(std::stoi(line));
+  }
+  return codes;
 }
 
-TEST(ExitCode, OfARedisServerThatIsFullOrBusyIsUnavailable) {
-  for (const char* code : {"R205", "R250", "R254", "R261", "R262", "R266"}) {
-    EXPECT_EQ(exit_code_of(error(ErrorKind::kUnavailable, code)), kUnavailable) << code;
+TEST(ExitCode, OfEachCodeOfTheCatalogIsThatOfItsPage) {
+  const auto documented = documented_codes();
+  ASSERT_TRUE(documented.contains(kConfig));
+  int seen = 0;
+  for (const auto& page : config::all_codes()) {
+    if (page.exit == 0) continue;
+    ++seen;
+    EXPECT_TRUE(documented.contains(page.exit)) << page.code << " " << page.exit;
+    for (const ErrorKind kind : kEveryKind) {
+      EXPECT_EQ(exit_code_of(error(kind, std::string(page.code))), page.exit) << page.code;
+    }
+    const auto text = config::explain(page.code);
+    EXPECT_NE(text->find("\nexit code: " + std::to_string(page.exit) + "\n"), std::string::npos)
+        << page.code;
+  }
+  EXPECT_GT(seen, 100);
+}
+
+// Only a warning, and what lint-sql says of a statement, ends no command.
+TEST(ExitCode, IsThereForEachCodeThatIsAnError) {
+  for (const auto& page : config::all_codes()) {
+    const bool ends = page.code.front() != 'W' && page.code.front() != 'L';
+    EXPECT_EQ(page.exit != 0, ends) << page.code;
   }
 }
 
-TEST(ExitCode, OfAReadOnlyStoreIsNoPermission) {
-  EXPECT_EQ(exit_code_of(error(ErrorKind::kUnavailable, "R203")), kNoPermission);
-  EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, "R203")), kNoPermission);
-  EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, "R253")), kNoPermission);
-}
-
-TEST(ExitCode, OfAnotherUsersRunIsNoPermission) {
-  EXPECT_EQ(exit_code_of(error(ErrorKind::kUnavailable, "R291")), kNoPermission);
-  EXPECT_EQ(exit_code_of(error(ErrorKind::kUnavailable, "R292")), kUnavailable);
-}
-
-TEST(ExitCode, OfWhatOnlyAChangeMendsIsConfig) {
-  for (const char* code :
-       {"R204", "R209", "R210", "R220", "R251", "R252", "R257", "R258", "R259", "R263", "R264",
-        "R265", "R267", "R269", "R280", "R282", "R308", "E012", "E061"}) {
-    EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, code)), kConfig) << code;
+// A service manager must not start again what only a change mends, nor give up what may pass.
+TEST(ExitCode, FitsWhatThePageSays) {
+  const auto says = [](const config::CodePage& page, std::string_view word) {
+    return page.title.find(word) != std::string_view::npos;
+  };
+  int logins = 0, rights = 0, away = 0;
+  for (const auto& page : config::all_codes()) {
+    if (says(page, "the login")) {
+      EXPECT_EQ(page.exit, kConfig) << page.code;
+      ++logins;
+    }
+    if (says(page, "a right is missing") || says(page, "may not be")) {
+      EXPECT_EQ(page.exit, kNoPermission) << page.code;
+      ++rights;
+    }
+    if (says(page, "answers") || says(page, "cannot be reached")) {
+      EXPECT_EQ(page.exit, kUnavailable) << page.code;
+      ++away;
+    }
   }
+  EXPECT_GE(logins, 3);
+  EXPECT_GE(rights, 4);
+  EXPECT_GE(away, 3);
 }
 
-TEST(ExitCode, OfARequestThatIsWrongIsBad) {
+TEST(ExitCode, WithoutAPageIsThatOfItsKind) {
+  EXPECT_EQ(exit_code_of(error(ErrorKind::kUnavailable, "")), kUnavailable);
+  EXPECT_EQ(exit_code_of(error(ErrorKind::kBlocked, "")), kUnavailable);
   EXPECT_EQ(exit_code_of(error(ErrorKind::kRejected, "")), kBad);
   EXPECT_EQ(exit_code_of(error(ErrorKind::kLimit, "")), kBad);
 }

@@ -47,6 +47,7 @@ void page_json(Console& console, const std::string& word) {
         .member("why", page->why)
         .member("fix", page->fix)
         .member("example", page->example);
+    if (page->exit != 0) writer.member("exit_code", page->exit);
   } else if (const auto topic = config::find_topic(word)) {
     writer.member("topic", topic->name).member("title", topic->title).member("text", topic->text);
   }

@@ -9,6 +9,7 @@
 
 #include "compose/compose.h"
 #include "compose/signals.h"
+#include "config/catalog.h"
 #include "core/step_key.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
@@ -23,6 +24,7 @@ namespace {
                     "give one handler: { native: " + std::string(name) + " }"});
 }
 
+constexpr int kExitBad = 1;
 constexpr int kExitConfig = 78;
 
 // What a program that observes nothing must be told all the same.
@@ -154,7 +156,9 @@ int Runner::run() {
       observer->on_trouble("start", "store or source", error, false);
     }
     std::erase(impl_->options.observers, &complaints);
-    return error.kind == ErrorKind::kRejected ? kExitConfig : compose::kExitUnavailable;
+    const int code = config::exit_code_of(error);
+    // Whatever else is rejected while building comes from the config.
+    return code == kExitBad ? kExitConfig : code;
   }
   {
     const system::MutexLock lock(impl_->mutex);

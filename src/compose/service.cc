@@ -17,6 +17,7 @@
 #include "compose/live.h"
 #include "compose/outbox.h"
 #include "compose/purge_pace.h"
+#include "config/catalog.h"
 #include "engine/engine.h"
 #include "system/mutex.h"
 
@@ -216,9 +217,11 @@ int RunningService::run() {
     for (std::thread& thread : threads) thread.join();
   }
   int code = 0;
-  for (const engine::Ended one : ended) {
-    if (one == engine::Ended::kUnavailable) code = kExitUnavailable;
-    if (one == engine::Ended::kFailed && code == 0) code = kExitFailed;
+  for (std::size_t i = 0; i < engines_.size(); ++i) {
+    // What no waiting mends goes before what may pass: it would end the next run too.
+    if (const auto error = engines_[i]->final_error()) return config::exit_code_of(*error);
+    if (ended[i] == engine::Ended::kUnavailable) code = kExitUnavailable;
+    if (ended[i] == engine::Ended::kFailed && code == 0) code = kExitFailed;
   }
   return code;
 }

@@ -11,6 +11,9 @@
 namespace semel::config {
 namespace {
 
+// Exit codes, as the topic exit-codes lists them.
+constexpr int kBad = 1, kUnreachable = 69, kDefect = 70, kConfigInvalid = 78;
+
 std::string indented(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -49,7 +52,26 @@ std::vector<CodePage> all_codes() {
                           catalog::warning_codes(), catalog::runtime_codes()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
+  for (CodePage& page : all) {
+    if (page.code.starts_with('E')) page.exit = kConfigInvalid;
+  }
   return all;
+}
+
+int exit_code_of(const Error& error) {
+  const auto page = error.code.empty() ? std::nullopt : find_code(error.code);
+  if (page && page->exit != 0) return page->exit;
+  switch (error.kind) {
+    case ErrorKind::kUnavailable:
+    case ErrorKind::kInDoubt:
+    case ErrorKind::kRetryTransaction:
+    case ErrorKind::kBlocked:
+      return kUnreachable;
+    case ErrorKind::kRejected:
+    case ErrorKind::kLimit:
+      return kBad;
+  }
+  return kDefect;
 }
 
 std::optional<CodePage> find_code(std::string_view code) {
@@ -88,6 +110,7 @@ std::optional<std::string> explain(std::string_view word) {
     std::string out = fmt::format("{}: {}\n\n{}\n\nfix: {}\n", page->code, page->title,
                                   wrapped(page->why), wrapped(page->fix));
     if (!page->example.empty()) out += "\n" + indented(page->example);
+    if (page->exit != 0) out += fmt::format("\nexit code: {}\n", page->exit);
     return out;
   }
   const auto page = is_reason(word) ? find_topic("reasons") : find_topic(word);

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <semel/error.h>
+
 namespace semel::config {
 
 struct CodePage {
@@ -15,6 +17,7 @@ struct CodePage {
   std::string_view why;      // what it means, why it matters
   std::string_view fix;      // how to mend it
   std::string_view example;  // lines to write; may be empty
+  int exit = 0;              // exit code of a command that ends on it; 0: none does
 };
 
 struct TopicPage {
@@ -22,6 +25,9 @@ struct TopicPage {
   std::string_view title;
   std::string_view text;
 };
+
+// The exit code of a command that ends on this error: its page's; without one, its kind's.
+int exit_code_of(const Error& error);
 
 // In the order of their codes: the file, fields, values, combinations, warnings, lint, run time.
 std::vector<CodePage> all_codes();

@@ -13,7 +13,7 @@ constexpr CodePage kConsumerPages[] = {
      "ttl is written that is too short, and warns where ttl is auto.",
      "Raise dedup.ttl, or lower retry.max_elapsed, or what the source keeps. Knowingly: "
      "accept: [D102].",
-     "dedup: { ttl: 7d }"},
+     "dedup: { ttl: 7d }", 78},
     {"E025", "two consumers of one name",
      "A record belongs to (consumer, key). Two consumers of one name would take each other's "
      "messages for duplicates.",

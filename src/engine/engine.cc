@@ -250,7 +250,7 @@ bool RunningEngine::receive(bool sure) {
   auto batches = sources_.receive(room, options_.batch_max, sure, question, outside);
   if (!batches) {
     parts_.observer->on_trouble(options_.consumer, "source", batches.error(), false);
-    finish_run(Ended::kFailed);
+    finish_run(Ended::kFailed, std::move(batches.error()));
     return false;
   }
   for (SourceDesk::Batch& batch : *batches) {
@@ -262,9 +262,9 @@ bool RunningEngine::receive(bool sure) {
     for (std::size_t i = refused_before; i < intake_.refused(); ++i) flight_.add_refused();
   }
   if (intake_.fatal()) {
-    parts_.observer->on_trouble(options_.consumer, "key",
-                                Error{ErrorKind::kRejected, "E031", *intake_.fatal(), {}}, false);
-    finish_run(Ended::kFailed);
+    Error error{ErrorKind::kRejected, "E031", *intake_.fatal(), {}};
+    parts_.observer->on_trouble(options_.consumer, "key", error, false);
+    finish_run(Ended::kFailed, std::move(error));
     return false;
   }
   return !batches->empty();

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -99,6 +100,9 @@ class Engine {
 
   // Runs on the caller's thread until it ends. Once.
   virtual Ended run() = 0;
+  // The error that no waiting mends and that ended the run; nothing where it ended otherwise. After
+  // run.
+  [[nodiscard]] virtual std::optional<Error> final_error() const = 0;
   // Begins the drain; a second call hurries it. Async-signal-safe, from any thread.
   virtual void stop() noexcept = 0;
   // Look at the sources again: something may have come free. From any thread.

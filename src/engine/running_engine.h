@@ -11,6 +11,7 @@
 #include <thread>
 #include <type_traits>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <semel/run_markers.h>
@@ -41,6 +42,7 @@ class RunningEngine final : public Engine {
   RunningEngine(EngineOptions options, EngineParts parts);
 
   Ended run() override;
+  std::optional<Error> final_error() const override { return final_error_; }
   void stop() noexcept override {
     stops_.fetch_add(1, std::memory_order_relaxed);
     event_.signal();
@@ -78,7 +80,7 @@ class RunningEngine final : public Engine {
       note_store(answer ? Outcome() : store_away(answer.error()));
       if (answer) break;
       if (then == IfRejected::kEnd && answer.error().kind == ErrorKind::kRejected) {
-        finish_run(Ended::kUnavailable);
+        finish_run(Ended::kUnavailable, answer.error());
       }
       pause();
     }
@@ -111,6 +113,11 @@ class RunningEngine final : public Engine {
   void finish_run(Ended ended) noexcept {
     int running = kRunning;
     ended_.compare_exchange_strong(running, static_cast<int>(ended));
+  }
+  // On the receiving thread only.
+  void finish_run(Ended ended, Error error) {
+    if (!final_error_) final_error_ = std::move(error);
+    finish_run(ended);
   }
   bool has_ended() const noexcept { return ended_.load() != kRunning; }
   // The receiving thread may be waiting for what others land.
@@ -146,6 +153,7 @@ class RunningEngine final : public Engine {
   std::unique_ptr<Strategy> condemned_;
   static constexpr int kRunning = -1;
   std::atomic<int> ended_{kRunning};
+  std::optional<Error> final_error_;  // of the receiving thread
   std::optional<TimePoint> bring_back_at_;
   std::optional<TimePoint> gate_at_;  // when the gate's time is over
   std::optional<TimePoint> keep_refused_at_;

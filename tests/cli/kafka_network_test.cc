@@ -91,7 +91,7 @@ TEST(KafkaTls, TheRightOneIsLetInAndEachOtherToldWhy) {
   const auto refused = [&](const std::string& code, const std::string& properties) {
     const Ran ran = scene.semel({"run", "--once", "-q", "--set",
                                  "consumers[0].source.kafka.properties={" + properties + "}"});
-    EXPECT_NE(ran.code, 0);
+    EXPECT_EQ(ran.code, 78) << ran.err;
     EXPECT_EQ(count_of(ran.err, "error[" + code + "]"), 1U) << ran.err;
     EXPECT_NE(ran.err.find("fix: "), std::string::npos) << ran.err;
     EXPECT_EQ(ran.err.find("hunter2"), std::string::npos) << ran.err;
@@ -150,7 +150,7 @@ TEST(KafkaStatic, TwoOfOneNameAreToldAndTheSecondGoesOn) {
   Program second(run_named(scene, "same"));
   EXPECT_TRUE(tells(first, "error[R305]")) << first.err();
   const Ran ended = first.wait();
-  EXPECT_NE(ended.code, 0);
+  EXPECT_EQ(ended.code, 78);
   EXPECT_EQ(count_of(ended.err, "error["), 1U) << ended.err;
   scene.produce(60);
   EXPECT_TRUE(catches_up(scene)) << second.err();

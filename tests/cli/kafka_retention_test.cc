@@ -35,7 +35,7 @@ TEST(KafkaRetentionOfARun, ATtlThatSomebodyWroteTooShortRefusesToRun) {
                    kept_for(kWeek, "2h", "    retry: { max_elapsed: 1h }\n"));
   scene.produce(3);
   const Ran ran = scene.semel({"run", "--once", "-q"});
-  EXPECT_NE(ran.code, 0);
+  EXPECT_EQ(ran.code, 78) << ran.err;
   EXPECT_EQ(count_of(ran.err, "error[D102]"), 1U) << ran.err;
   EXPECT_NE(ran.err.find("kept for 2h"), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("retention.ms=604800000 (7d)"), std::string::npos) << ran.err;

@@ -64,7 +64,7 @@ std::string login(const std::string& user, const std::string& password) {
 }
 
 void expect_refused_with(const Ran& ran, const std::string& code, const std::string& what) {
-  EXPECT_NE(ran.code, 0);
+  EXPECT_EQ(ran.code, code == "R304" ? 77 : 78) << ran.err;
   EXPECT_EQ(count_of(ran.err, "error["), 1U) << ran.err;
   EXPECT_NE(ran.err.find("error[" + code + "]"), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find(what), std::string::npos) << ran.err;

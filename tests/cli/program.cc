@@ -99,7 +99,10 @@ Program::Program(const Words& words, const StartOptions& options) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
     if (!options.folder.empty() && ::chdir(options.folder.c_str()) != 0) ::_exit(126);
-    if (options.ordinary) ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE);
+    if (options.ordinary) {
+      ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE);
+      ::prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH);
+    }
     ::signal(SIGPIPE, SIG_DFL);
     ::dup2(input[0], STDIN_FILENO);
     ::dup2(options.out.value_or(out_), STDOUT_FILENO);
