@@ -45,7 +45,7 @@ struct GuardOptions {
   // work says dead. Nothing: it may have any, and none is undone. Not on a borrowed connection.
   std::optional<StepSpecs> steps{};
   // Work outside of a transaction is not repeated where it may have had its effect: it threw, said
-  // so (Verdict::unknown), or was begun by a process that is gone. The key is parked (kDead, with
+  // so (Verdict::unknown), or was begun by a process that is gone. The key is parked (kParked, with
   // reason outcome.unknown or lease.parked) until `semel records unlock --as` says what became of
   // it. Not with steps.
   bool at_most_once = false;
@@ -74,8 +74,8 @@ class Guard {
   //               keep the message yourself, or let its source bring it again (settle is kLater)
   //   kRetry      work said retry; nothing is recorded but the steps that are done. Or it said
   //               dead, and its steps are still to be undone. Call again, after `delay`
-  //   kDead       work said dead, now or before; the record is closed (settle is kAck). Or it
-  //               waits for a person, who may let it run again (settle is kLater): see
+  //   kDead       work said dead, now or before; the record is closed (settle is kAck)
+  //   kParked     it waits for a person, who may let it run again (settle is kLater): see
   //               at_most_once, and docs/steps.md
   // A guard never has the payload. `settle` is kAck only where the message is not needed again.
   // Throws what `work` throws: its record is undone, and finished steps stay. With a Transaction

@@ -21,6 +21,7 @@ struct Outcome {
     kDead,       // given up: kept as a dead letter, or had been before. A Guard closes the record
                  // and keeps no letter
     kDiscarded,  // there was nothing to do: the handler said so, or the config of empty payloads
+    kParked,     // its record waits for a person to decide: nothing runs it again before
   };
 
   // What is left to do at the source. Never kAck before the record is durable.

@@ -121,6 +121,7 @@ std::string summary_text(const RunCounts& counts, bool dry_run) {
   also(counts.of(Outcome::Kind::kRetry), "retry", "retries");
   also(counts.of(Outcome::Kind::kBusy), "busy", "busy");
   also(counts.of(Outcome::Kind::kDead) + counts.refused, "dead", "dead");
+  also(counts.of(Outcome::Kind::kParked), "parked", "parked");
   also(counts.of(Outcome::Kind::kDiscarded), "discarded", "discarded");
   also(counts.held, "held", "held");
   return text;

@@ -16,7 +16,7 @@
 namespace semel::cli {
 
 struct RunCounts {
-  static constexpr std::size_t kKinds = 7;
+  static constexpr std::size_t kKinds = 8;
   std::uint64_t received = 0;
   std::uint64_t refused = 0;
   std::uint64_t held = 0;                     // kept in the store: each comes again as a delivery

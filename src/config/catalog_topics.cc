@@ -11,6 +11,7 @@ busy        another worker holds the key; it comes back later and is never ackno
 conflict    the key was used with another payload; not executed, kept as a dead letter
 retry       not this time; kept by the store and run again when it is due
 dead        given up, with a reason; kept as a dead letter for a person
+parked      waits for a person to decide; nothing runs it again before
 discarded   there was nothing to do: the handler said so, or empty: discard
 
 A handler says a verdict: done, retry, dead or discard. It cannot say duplicate:
@@ -35,6 +36,7 @@ While most messages fail in the same way none is spent: each loses one try at mo
 waits until the endpoint works or retry.max_elapsed is over.
 
   semel dlq list             what is dead, and why
+  semel records list --state parked
   semel records show KEY     what is known about a key
   semel tap CONSUMER         deliveries as they end
 )"},
@@ -90,10 +92,15 @@ difference.
 4     nothing matched
 69    store or source unreachable
 70    internal error, or a transactional handler that hung
-77    not permitted: the store may not be written, or a right is missing in it
-78    configuration invalid, or a login, database or version that only a person can
-      mend; starting again will not
+77    not permitted: this user may not write the store, or read the source, or a right
+      is missing there
+78    configuration invalid, or a login, database, topic, queue or version that only a
+      person can mend; starting again will not
 130   interrupted twice
+
+semel explain CODE says with which of them a command ends on that code. A source or a
+store that a run waits for, and gives up (--once, on_unavailable: fail), is 69 always;
+semel doctor ends with 1 where it found something.
 )"},
     {"reasons", "Reasons: why a message is among the dead letters",
      R"(key.missing          no key at any of the places of key.from
@@ -117,7 +124,7 @@ handler.rabbitmq.WORD  likewise: too_large, invalid; of tries: connect, reset, t
                      blocked, unroutable, exchange, denied, nack, broker
 handler.native       the C++ handler failed, or said dead
 handler.timeout      the handler took too long
-attempts.exhausted   retry.attempts tries have failed
+attempts.exhausted   retry.attempts tries have failed; cause says why the last one did
 elapsed.exhausted    retry.max_elapsed is over
 steps.changed        the journal of its steps and the handler disagree: parked
 steps.undo           an undo of its steps failed; given up, it is parked
@@ -128,6 +135,7 @@ store.unavailable    the store could not be reached
 front                a duplicate: the window in front of the records knew it (E054)
 
   semel dlq list --reason crash      semel dlq replay ID
+  semel dlq list --reason handler.http.500      the reason, or the cause
 )"},
     {"filters", "Filters: which dead letters or records --where means",
      R"(Conditions, joined by and:

@@ -16,6 +16,8 @@ const char* to_string(Outcome::Kind kind) noexcept {
       return "retry";
     case Outcome::Kind::kDead:
       return "dead";
+    case Outcome::Kind::kParked:
+      return "parked";
     case Outcome::Kind::kDiscarded:
       return "discarded";
   }

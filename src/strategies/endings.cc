@@ -148,7 +148,7 @@ Ending Endings::of_claim(const Claim& claim, const Delivery& delivery,
           },
           [&](const Closed& closed) {
             Ending ending{settled(Outcome::Kind::kDead, delivery), row_only(delivery)};
-            if (closed.parked) ending.outcome = for_person(Outcome::Kind::kDead, delivery);
+            if (closed.parked) ending.outcome = for_person(Outcome::Kind::kParked, delivery);
             ending.outcome.reason = closed.reason;
             return ending;
           },
@@ -351,7 +351,7 @@ Ending Endings::later(const Right& right, const Decision& decision,
 
 Ending Endings::left_to_person(const Right& right, const Decision& decision,
                                const Delivery& delivery) const {
-  return kept(for_person(Outcome::Kind::kDead, delivery), Finish::To::kParked, right, decision,
+  return kept(for_person(Outcome::Kind::kParked, delivery), Finish::To::kParked, right, decision,
               delivery);
 }
 

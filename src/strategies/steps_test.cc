@@ -166,7 +166,7 @@ TEST_F(StepsTest, AnUndoThatFailsIsTriedAgainByItself) {
   EXPECT_EQ(outcome.delay, milliseconds(100));
   outcome = once();
   EXPECT_EQ(outcome.delay, milliseconds(200)) << "its own tries";
-  EXPECT_EQ(once().kind, Kind::kDead);
+  EXPECT_EQ(once().kind, Kind::kParked);
   EXPECT_EQ(calls_, (Calls{"o/lock", "o/charge", "o/mail", "o/charge/undo", "o/lock/undo",
                            "o/lock/undo", "o/lock/undo"}));
 }
@@ -182,7 +182,7 @@ TEST_F(StepsTest, AnUndoThatIsGivenUpParksWithWhatIsStillDone) {
   EXPECT_EQ(outcome.reason, reason::kStepsUndo);
   EXPECT_EQ(record_error(), "the undo of step lock failed: 503; still done: lock, mail");
   EXPECT_TRUE(store_.state.dead_letters.empty());
-  EXPECT_EQ(once().kind, Kind::kDead) << "closed";
+  EXPECT_EQ(once().kind, Kind::kParked) << "closed";
   EXPECT_EQ(tries_, 1);
   // A person lets it try again.
   core::decide_unlock(*store_.state.records.at(id()), store_.now);
@@ -309,7 +309,7 @@ TEST_F(StepsTest, OneThatEndedTheProcessIsUndoneAndParkedWhereItEndsItAgain) {
   context_.handler = PlainHandler([](const Message&, const Attempt&) { return dead("it died"); });
   EXPECT_EQ(once().kind, Kind::kRetry);
   ASSERT_TRUE(journal().giving_up);
-  EXPECT_EQ(once().kind, Kind::kDead);
+  EXPECT_EQ(once().kind, Kind::kParked);
   EXPECT_EQ(record_of("o"), RecordState::kParked);
   EXPECT_EQ(record_error(), "the process died while its steps were undone; still done: lock");
   core::decide_unlock(*store_.state.records.at(id()), store_.now);

@@ -13,9 +13,9 @@
 namespace semel::tap {
 
 inline constexpr Outcome::Kind kAllOutcomes[] = {
-    Outcome::Kind::kDone,     Outcome::Kind::kDuplicate, Outcome::Kind::kBusy,
-    Outcome::Kind::kConflict, Outcome::Kind::kRetry,     Outcome::Kind::kDead,
-    Outcome::Kind::kDiscarded};
+    Outcome::Kind::kDone,      Outcome::Kind::kDuplicate, Outcome::Kind::kBusy,
+    Outcome::Kind::kConflict,  Outcome::Kind::kRetry,     Outcome::Kind::kDead,
+    Outcome::Kind::kDiscarded, Outcome::Kind::kParked};
 
 // Nothing where it is none of their words.
 std::optional<Outcome::Kind> outcome_of(std::string_view word) noexcept;

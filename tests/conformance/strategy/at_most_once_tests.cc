@@ -31,7 +31,7 @@ TEST_P(AtMostOnceSuite, WhatIsInDoubtIsParkedAndARedeliveryDoesNotRunIt) {
   });
   for (int i = 0; i < 2; ++i) {
     const auto outcomes = deliver(*one, batch(keys(3)));
-    EXPECT_EQ(last(outcomes, "k001").kind, Kind::kDead);
+    EXPECT_EQ(last(outcomes, "k001").kind, Kind::kParked);
     EXPECT_EQ(last(outcomes, "k001").reason, reason::kOutcomeUnknown);
   }
   EXPECT_EQ(runs("k001"), 1);
@@ -73,6 +73,7 @@ TEST_P(AtMostOnceSuite, ATryThatWasBegunAndNeverEndedIsParked) {
   ASSERT_TRUE(claims && std::holds_alternative<Acquired>(claims->front()));
   const auto one = strategy();
   const auto outcomes = deliver(*one, batch({"a"}));
+  EXPECT_EQ(last(outcomes, "a").kind, Kind::kParked);
   EXPECT_EQ(last(outcomes, "a").reason, reason::kLeaseParked);
   EXPECT_EQ(runs("a"), 0);
   Finish late;

@@ -107,7 +107,7 @@ void guard_tries_at_most_once(Store& store) {
   EXPECT_THROW((void)guard.run_once("dark", body, breaks), std::domain_error);
   const auto again = guard.run_once("dark", body, mail);
   ASSERT_TRUE(again.has_value()) << again.error().message;
-  EXPECT_EQ(again->kind, Ended::kDead);
+  EXPECT_EQ(again->kind, Ended::kParked);
   EXPECT_EQ(again->reason, reason::kOutcomeUnknown);
 
   // As a process leaves it that is killed while the mail is on its way.
@@ -123,7 +123,7 @@ void guard_tries_at_most_once(Store& store) {
     taken = guard.run_once("killed", killed.fingerprint(), mail);
   }
   ASSERT_TRUE(taken.has_value()) << taken.error().message;
-  EXPECT_EQ(taken->kind, Ended::kDead);
+  EXPECT_EQ(taken->kind, Ended::kParked);
   EXPECT_EQ(taken->reason, reason::kLeaseParked);
   EXPECT_EQ(mails, 3);
 
@@ -169,7 +169,7 @@ void guard_leaves_what_nobody_keeps(Store& store) {
                std::domain_error);
   const auto parked = once.run_once("dark", body, [] {});
   ASSERT_TRUE(parked.has_value()) << parked.error().message;
-  EXPECT_EQ(parked->kind, Ended::kDead);
+  EXPECT_EQ(parked->kind, Ended::kParked);
   EXPECT_EQ(parked->settle, Outcome::Settle::kLater);
 
   // It said dead, and the undo of its step comes with the next call.
