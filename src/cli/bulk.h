@@ -23,9 +23,8 @@ class App;
 
 namespace semel::cli {
 
-// A list as text has so many rows where no --limit is given, and so many characters of an error.
+// A list as text has so many rows where no --limit is given.
 inline constexpr std::size_t kRowsShown = 100;
-inline constexpr std::size_t kRowErrorShown = 60;
 
 struct BulkFlags {
   std::optional<std::string> where;

@@ -1,6 +1,7 @@
 #include "cli/console.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,7 +45,10 @@ int write_all(int fd, std::string_view text) {
   return 0;
 }
 
-std::size_t width(std::string_view text) {
+constexpr std::size_t kUsualWidth = 80;
+constexpr std::size_t kLeastShown = 20;  // of a last column
+
+std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
@@ -64,6 +68,13 @@ Console::Console(Settings settings, int out, int err)
 Console::~Console() { flush(); }
 
 bool Console::in_is_terminal() const noexcept { return ::isatty(STDIN_FILENO) == 1; }
+
+std::optional<std::size_t> Console::width() const noexcept {
+  if (!out_is_terminal_) return std::nullopt;
+  winsize size{};
+  const bool told = ::ioctl(out_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return told ? size.ws_col : kUsualWidth;
+}
 
 void Console::out(std::string_view text) {
   const system::MutexLock lock(mutex_);
@@ -181,18 +192,27 @@ void Table::row(std::vector<std::string> cells) {
 
 void Table::align_right(std::size_t column) { right_.at(column) = true; }
 
-std::string Table::text() const {
+std::string Table::text(std::optional<std::size_t> width) const {
+  constexpr std::string_view kBetween = "  ";
   std::vector<std::size_t> widths(right_.size(), 0);
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  if (width) {
+    std::size_t before = 0;
+    for (std::size_t i = 0; i + 1 < widths.size(); ++i) before += widths[i] + kBetween.size();
+    const std::size_t left = *width > before ? *width - before : 0;
+    widths.back() = std::min(widths.back(), std::max(left, kLeastShown));
   }
   std::string out;
   for (const auto& row : rows_) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - width(row[i]), ' ');
-      if (i > 0) line += "  ";
-      line += right_[i] ? padding + row[i] : row[i] + padding;
+      const std::size_t length = width_of(row[i]);
+      const std::string cell = length > widths[i] ? printable(row[i], widths[i] - 1) : row[i];
+      const std::string padding(widths[i] - width_of(cell), ' ');
+      if (i > 0) line += kBetween;
+      line += right_[i] ? padding + cell : cell + padding;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";

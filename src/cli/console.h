@@ -46,6 +46,10 @@ class Console {
   bool out_is_terminal() const noexcept { return out_is_terminal_; }
   bool err_is_terminal() const noexcept { return err_is_terminal_; }
   bool in_is_terminal() const noexcept;
+  // The columns of the terminal that stdout is; none where it is no terminal.
+  std::optional<std::size_t> width() const noexcept;
+  // How much of a text a line on stdout shows: `most` characters on a terminal; elsewhere 0, all.
+  std::size_t shown(std::size_t most) const noexcept { return out_is_terminal_ ? most : 0; }
   bool color_out() const noexcept { return color_out_; }
   bool color_err() const noexcept { return color_err_; }
 
@@ -108,7 +112,8 @@ class Table {
   void row(std::vector<std::string> cells);
   // Figures stand at the right of their column.
   void align_right(std::size_t column);
-  std::string text() const;
+  // With a width the last column is cut, so that lines fit into it; it keeps a readable part.
+  std::string text(std::optional<std::size_t> width = std::nullopt) const;
 
  private:
   std::vector<std::vector<std::string>> rows_;

@@ -164,6 +164,32 @@ TEST(Console, ADocumentSaysItsSchema) {
   EXPECT_EQ(document("version").end_object().text(), "{\"schema\":\"semel.v1.version\"}");
 }
 
+TEST(Console, OnlyATerminalHasAWidth) {
+  Pipe pipe;
+  EXPECT_FALSE(Console({}, pipe.fd(), pipe.fd()).width());
+  EXPECT_EQ(Console({}, pipe.fd(), pipe.fd()).shown(40), 0U) << "all of it";
+  const winsize size{.ws_row = 24, .ws_col = 132, .ws_xpixel = 0, .ws_ypixel = 0};
+  int far = -1, terminal = -1;
+  ASSERT_EQ(::openpty(&far, &terminal, nullptr, nullptr, &size), 0);
+  EXPECT_EQ(Console({}, terminal, terminal).width(), 132U);
+  EXPECT_EQ(Console({}, terminal, terminal).shown(40), 40U);
+  ::close(terminal);
+  ::close(far);
+}
+
+TEST(Table, ItsLastColumnIsCutToTheWidth) {
+  Table table({"KEY", "ERROR"});
+  table.row({"k-1", "grün und blau und rot und so weiter"});
+  table.row({"k-2", "short"});
+  EXPECT_EQ(table.text(30),
+            "KEY  ERROR\n"
+            "k-1  grün und blau und rot un…\n"
+            "k-2  short\n");
+  EXPECT_EQ(table.text(3), table.text(25)) << "a part of it stays";
+  EXPECT_NE(table.text().find("weiter"), std::string::npos);
+  EXPECT_EQ(table.text(80), table.text());
+}
+
 TEST(Table, ColumnsAreAsWideAsTheirWidestCell) {
   Table table({"NAME", "N"});
   table.align_right(1);

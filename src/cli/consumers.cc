@@ -24,8 +24,6 @@ struct ConsumerFlags {
   std::string reason;
 };
 
-constexpr std::size_t kWhyShown = 80;
-
 struct ConsumerGate {
   std::string name;
   std::optional<ShutGate> gate;
@@ -66,9 +64,9 @@ int list_consumers(Console& console) {
   Table table({"CONSUMER", "GATE", "SINCE", "WHY"});
   for (const ConsumerGate& row : *rows) {
     table.row({row.name, gate_word(row.gate), row.gate ? console.time(row.gate->since) : "",
-               row.gate ? printable(row.gate->why, kWhyShown) : ""});
+               row.gate ? printable(row.gate->why) : ""});
   }
-  console.out(table.text());
+  console.out(table.text(console.width()));
   return kOk;
 }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/cause.h"
+#include "cli/letter_walk.h"
 #include "cli/session.h"
 #include "cli/text.h"
 #include "cli/views.h"
@@ -17,7 +19,6 @@ namespace semel::cli {
 
 namespace {
 
-constexpr std::size_t kPage = 1'000;
 constexpr std::size_t kLetterKeyShown = 40;
 constexpr std::size_t kEverything = std::numeric_limits<std::size_t>::max();
 
@@ -31,27 +32,29 @@ std::size_t limit_of(const Console& console, const DlqFlags& flags) {
   return console.text() ? kRowsShown : kEverything;
 }
 
-int list_letters_text(Console& console, DeadLetters& letters, const DlqFlags& flags,
+int list_letters_text(Console& console, const Session& session, const DlqFlags& flags,
                       const Where& where) {
   Table table({"ID", "CONSUMER", "KEY", "REASON", "ATTEMPTS", "REPLAYED", "DEAD AT", "ERROR"});
   table.align_right(0);
   table.align_right(4);
   table.align_right(5);
   const std::size_t limit = limit_of(console, flags);
-  const auto seen = walk_letters(letters, flags, where, limit, [&](const DeadLetter& letter) {
+  const std::size_t key_shown = console.shown(kLetterKeyShown);
+  const auto walk = walk_letters(session, flags, where, limit, [&](const DeadLetter& letter) {
     table.row({std::to_string(letter.id), letter.consumer,
-               letter.key.empty() ? "-" : printable(letter.key, kLetterKeyShown), letter.reason,
+               letter.key.empty() ? "-" : printable(letter.key, key_shown), letter.reason,
                std::to_string(letter.attempts), std::to_string(letter.replayed),
-               console.time(letter.dead_at), printable(letter.error, kRowErrorShown)});
+               console.time(letter.dead_at), printable(letter.error)});
   });
-  if (!seen) return console.fail(seen.error());
-  if (*seen == 0) {
+  if (!walk) return console.fail(walk.error());
+  if (walk->seen == 0) {
     console.note("no dead letters");
-    return kOk;
+  } else {
+    console.out(table.text(console.width()));
   }
-  console.out(table.text());
-  if (*seen == limit) console.note("there may be more: --limit N");
-  console.next("semel dlq show ID");
+  note_left_out(console, *walk);
+  if (walk->seen == limit) console.note("there may be more: --limit N");
+  if (walk->seen > 0) console.next("semel dlq show ID");
   return kOk;
 }
 
@@ -60,8 +63,7 @@ int list_letters(Console& console, const DlqFlags& flags) {
   if (!where) return where.error().code;
   auto session = need_messages(console, open_session(console));
   if (!session) return session.error().code;
-  DeadLetters& letters = *session->facets.dead_letters;
-  if (console.text()) return list_letters_text(console, letters, flags, *where);
+  if (console.text()) return list_letters_text(console, *session, flags, *where);
   const bool lines = console.format() == Format::kJsonl;
   json::Writer whole = document("dead_letters").name("dead_letters").begin_array();
   const auto see = [&](const DeadLetter& letter) {
@@ -73,9 +75,10 @@ int list_letters(Console& console, const DlqFlags& flags) {
     add_dead_letter(line, console, letter, false);
     console.out(line.end_object());
   };
-  const auto seen = walk_letters(letters, flags, *where, limit_of(console, flags), see);
-  if (!seen) return console.fail(seen.error());
-  if (!lines) console.out(whole.end_array().member("count", *seen).end_object());
+  const auto walk = walk_letters(*session, flags, *where, limit_of(console, flags), see);
+  if (!walk) return console.fail(walk.error());
+  if (!lines) console.out(whole.end_array().member("count", walk->seen).end_object());
+  note_left_out(console, *walk);
   return kOk;
 }
 
@@ -109,10 +112,10 @@ void add_to(Plan& plan, const DeadLetter& letter) {
 
 std::optional<std::string> flaw_of(const DlqFlags& flags, Unnamed unnamed) {
   const bool narrowed = !flags.consumer.empty() || !flags.reason.empty() || flags.bulk.limit > 0;
-  const bool filtered = flags.bulk.where || flags.all;
+  const bool filtered = flags.bulk.where || flags.all || flags.replayed;
   if (!flags.ids.empty() && (filtered || narrowed)) return "ids and a filter do not go together";
   if (!flags.ids.empty() || filtered || unnamed == Unnamed::kAll) return std::nullopt;
-  return "say which dead letters: their ids, --where FILTER, or --all";
+  return "say which dead letters: their ids, --where FILTER, --replayed or --all";
 }
 
 }  // namespace
@@ -122,39 +125,13 @@ std::span<const WhereField> letter_fields() noexcept { return kLetterFields; }
 bool matches(const Where& where, const DeadLetter& letter, StoreTime now) {
   return where.matches([&](std::string_view field) -> WhereValue {
     if (field == "consumer") return std::string_view(letter.consumer);
-    if (field == "reason") return std::string_view(letter.reason);
+    if (field == "reason") return EitherText{letter.reason, cause_of(letter.reason, letter.error)};
     if (field == "key") return std::string_view(letter.key);
     if (field == "type") return std::string_view(letter.type);
     if (field == "error") return std::string_view(letter.error);
     if (field == "attempts") return std::int64_t{letter.attempts};
     return (now - letter.dead_at).count();
   });
-}
-
-Result<std::size_t> walk_letters(DeadLetters& letters, const DlqFlags& flags, const Where& where,
-                                 std::size_t limit,
-                                 const std::function<void(const DeadLetter&)>& see) {
-  const auto now =
-      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  DeadLetterFilter filter;
-  filter.consumer = where.equal_to("consumer");
-  filter.reason = where.equal_to("reason");
-  if (!flags.consumer.empty()) filter.consumer = flags.consumer;
-  if (!flags.reason.empty()) filter.reason = flags.reason;
-  filter.limit = kPage;
-  std::size_t seen = 0;
-  while (seen < limit) {
-    auto page = letters.list(filter);
-    if (!page) return failure(std::move(page.error()));
-    for (const DeadLetter& letter : *page) {
-      if (!matches(where, letter, now)) continue;
-      see(letter);
-      if (++seen == limit) break;
-    }
-    if (page->size() < filter.limit) break;
-    filter.after = page->back().id;
-  }
-  return seen;
 }
 
 OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, Unnamed unnamed) {
@@ -172,11 +149,13 @@ OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, U
   DeadLetters& letters = *chosen.session.facets.dead_letters;
   if (flags.ids.empty()) {
     const std::size_t limit = flags.bulk.limit > 0 ? flags.bulk.limit : kEverything;
-    const auto seen = walk_letters(letters, flags, *where, limit, [&](const DeadLetter& letter) {
+    const auto see = [&](const DeadLetter& letter) {
       add_to(chosen.plan, letter);
       chosen.ids.push_back(letter.id);
-    });
-    if (!seen) return ended(console.fail(seen.error()));
+    };
+    const auto walk = walk_letters(chosen.session, flags, *where, limit, see);
+    if (!walk) return ended(console.fail(walk.error()));
+    note_left_out(console, *walk);
     return chosen;
   }
   for (const std::int64_t id : flags.ids) {
@@ -195,13 +174,17 @@ OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, U
 
 void letter_filter_options(CLI::App& command, DlqFlags& flags) {
   command.add_option("--consumer", flags.consumer, "Of this consumer only")->type_name("NAME");
-  command.add_option("--reason", flags.reason, "With this reason only, as key.conflict")
+  command
+      .add_option("--reason", flags.reason,
+                  "With this reason or cause only, as key.conflict or handler.http.500")
       ->type_name("REASON");
+  command.add_flag("--replayed", flags.replayed, "Those that were replayed and are done since");
 }
 
 void letter_bulk_options(CLI::App& command, DlqFlags& flags) {
   command.add_option("ID", flags.ids, "Their numbers, from semel dlq list")->type_name("N");
-  command.add_flag("--all", flags.all, "All of them, narrowed by the flags below");
+  command.add_flag("--all", flags.all,
+                   "All of the config's consumers, narrowed by the flags below");
   bulk_options(command, flags.bulk, letter_fields());
   letter_filter_options(command, flags);
 }

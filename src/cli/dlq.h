@@ -16,17 +16,13 @@ struct DlqFlags {
   std::string reason;
   std::vector<std::int64_t> ids;
   bool all = false;
+  bool replayed = false;  // those that were replayed and are done, and no others
   BulkFlags bulk;
 };
 
 std::span<const WhereField> letter_fields() noexcept;
 // Whether the filter matches the letter, whose age is told by `now`.
 bool matches(const Where& where, const DeadLetter& letter, StoreTime now);
-
-// Walks through what the flags match, oldest first, until the limit; `see` says whether to go on.
-Result<std::size_t> walk_letters(DeadLetters& letters, const DlqFlags& flags, const Where& where,
-                                 std::size_t limit,
-                                 const std::function<void(const DeadLetter&)>& see);
 
 // Opened, and chosen; or an end.
 struct ChosenLetters {
@@ -42,7 +38,7 @@ OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, U
 // Chosen and agreed to; or an end. `verb`: "Replay".
 OrEnded<ChosenLetters> begin_bulk(Console& console, const DlqFlags& flags, std::string_view verb);
 
-// --consumer, --reason: what a list and the bulk verbs share.
+// --consumer, --reason, --replayed: what a list and the bulk verbs share.
 void letter_filter_options(CLI::App& command, DlqFlags& flags);
 void letter_bulk_options(CLI::App& command, DlqFlags& flags);
 

@@ -27,39 +27,49 @@ std::optional<RecordState> state_from(const std::string& word) {
   return std::nullopt;
 }
 
-int list_records(Console& console, const RecordFlags& flags) {
-  const auto where = read_where(console, flags.bulk.where, record_fields());
-  if (!where) return where.error().code;
-  const auto state = state_from(flags.state);
+// What a list is asked for; an end where the flags make no sense.
+struct ListRequest {
+  Where where;
+  std::optional<RecordState> state;
+  std::optional<Bytes> key;  // then completed records are found too
+};
+
+OrEnded<ListRequest> read_list(Console& console, const RecordFlags& flags) {
+  auto where = read_where(console, flags.bulk.where, record_fields());
+  if (!where) return ended(where.error().code);
+  ListRequest request;
+  request.key = where->equal_to("key");
+  request.state = state_from(flags.state);
   const std::string completed = to_string(RecordState::kCompleted);
   const bool done = flags.state == completed || where->equal_to("state") == completed;
-  if (done || (!flags.state.empty() && !state)) {
-    return console.fail(kUsage,
-                        done ? "completed records are found by their key only"
-                             : fmt::format("--state cannot be \"{}\"", flags.state),
-                        done ? "semel records show KEY" : "consuming, retrying, parked or dead");
+  if (done && request.key) {
+    if (flags.state == completed) request.state = RecordState::kCompleted;
+  } else if (done) {
+    return ended(console.fail(kUsage, "completed records are found by their key only",
+                              "semel records show KEY"));
+  } else if (!flags.state.empty() && !request.state) {
+    return ended(console.fail(kUsage, fmt::format("--state cannot be \"{}\"", flags.state),
+                              "consuming, retrying, parked or dead"));
   }
-  auto session = open_session(console);
-  if (!session) return session.error().code;
-  const auto consumers = consumers_of(console, *session, flags.consumer);
-  if (!consumers) return consumers.error().code;
-  const std::size_t everything = std::numeric_limits<std::int32_t>::max();
-  const std::size_t limit = flags.bulk.limit > 0 ? flags.bulk.limit
-                            : console.text()     ? kRowsShown
-                                                 : everything;
+  request.where = *std::move(where);
+  return request;
+}
+
+// The records of one consumer that may match, at most `most`.
+Result<std::vector<FoundRecord>> candidates(const Session& session, const ListRequest& request,
+                                            const std::string& consumer, std::size_t most) {
+  if (request.key) return find_records(session, {consumer}, *request.key);
   std::vector<FoundRecord> found;
-  for (const auto& consumer : *consumers) {
-    const auto number = session->facets.records->consumer(consumer);
-    if (!number) return console.fail(number.error());
-    if (!*number || found.size() >= limit) continue;
-    const std::size_t left = flags.bulk.where ? everything : limit - found.size();
-    auto records = session->facets.records->list(**number, state, left);
-    if (!records) return console.fail(records.error());
-    for (auto& record : *records) {
-      if (found.size() == limit || !matches(*where, consumer, record)) continue;
-      found.push_back({consumer, record.key, std::move(record)});
-    }
-  }
+  const auto number = session.facets.records->consumer(consumer);
+  if (!number) return failure(number.error());
+  if (!*number) return found;
+  auto records = session.facets.records->list(**number, request.state, most);
+  if (!records) return failure(std::move(records.error()));
+  for (auto& record : *records) found.push_back({consumer, record.key, std::move(record)});
+  return found;
+}
+
+void print_records(Console& console, const std::vector<FoundRecord>& found) {
   if (console.format() == Format::kJsonl) {
     for (const auto& one : found) {
       json::Writer line = document("record").name("record");
@@ -70,21 +80,53 @@ int list_records(Console& console, const RecordFlags& flags) {
     json::Writer writer = document("records").name("records").begin_array();
     for (const auto& one : found) add_record(writer, console, one.consumer, one.record);
     console.out(writer.end_array().end_object());
-  } else {
+  } else if (!found.empty()) {
     Table table({"CONSUMER", "KEY", "STATE", "ATTEMPT", "REASON", "ERROR"});
     table.align_right(3);
+    const std::size_t key_shown = console.shown(kRecordKeyShown);
     for (const auto& one : found) {
-      table.row({one.consumer,
-                 one.key.empty() ? "id " + hex_of(one.record.id.view())
-                                 : printable(one.key, kRecordKeyShown),
-                 to_string(one.record.state), std::to_string(one.record.attempt), one.record.reason,
-                 printable(one.record.error, kRowErrorShown)});
+      table.row(
+          {one.consumer,
+           one.key.empty() ? "id " + hex_of(one.record.id.view()) : printable(one.key, key_shown),
+           to_string(one.record.state), std::to_string(one.record.attempt), one.record.reason,
+           printable(one.record.error)});
     }
-    if (!found.empty()) console.out(table.text());
-    if (found.empty())
-      console.note("no unfinished records; a completed one: semel records show KEY");
-    if (found.size() == limit) console.note("there may be more: --limit N");
+    console.out(table.text(console.width()));
   }
+}
+
+int list_records(Console& console, const RecordFlags& flags) {
+  const auto request = read_list(console, flags);
+  if (!request) return request.error().code;
+  auto session = open_session(console);
+  if (!session) return session.error().code;
+  const auto consumers = consumers_of(console, *session, flags.consumer);
+  if (!consumers) return consumers.error().code;
+  const std::size_t everything = std::numeric_limits<std::int32_t>::max();
+  const std::size_t limit = flags.bulk.limit > 0 ? flags.bulk.limit
+                            : console.text()     ? kRowsShown
+                                                 : everything;
+  std::vector<FoundRecord> found;
+  for (const auto& consumer : *consumers) {
+    if (found.size() >= limit) continue;
+    const std::size_t left = flags.bulk.where ? everything : limit - found.size();
+    auto records = candidates(*session, *request, consumer, left);
+    if (!records) return console.fail(records.error());
+    for (auto& one : *records) {
+      const bool fits = !request->state || one.record.state == *request->state;
+      if (found.size() == limit || !fits) continue;
+      if (matches(request->where, consumer, one.record)) found.push_back(std::move(one));
+    }
+  }
+  print_records(console, found);
+  if (!console.text()) return kOk;
+  if (found.empty()) console.note("no such records");
+  if (!request->key) {
+    console.note(
+        "completed records are not listed: the store keeps no text of their keys; one by its key: "
+        "semel records show KEY");
+  }
+  if (found.size() == limit) console.note("there may be more: --limit N");
   return kOk;
 }
 

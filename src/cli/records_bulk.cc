@@ -17,6 +17,7 @@
 #include <semel/front.h>
 #include <semel/reason.h>
 
+#include "cli/cause.h"
 #include "cli/records.h"
 #include "cli/text.h"
 
@@ -250,7 +251,7 @@ Result<bool> decide_seen(const Session& session, std::string_view as, const Reco
   if (finish.to != Finish::To::kCompleted) {
     finish.reason = as == kRetry ? std::string(seen.reason) : std::string(reason::kOperator);
     finish.error = as == kRetry ? "an operator said that it did not happen: to be tried again"
-                                : "an operator gave it up: " + seen.error;
+                                : given_up_text(seen.error);
   }
   const auto applied = session.store->finish({&finish, 1});
   if (!applied) return failure(applied.error());
@@ -317,7 +318,7 @@ bool matches(const Where& where, std::string_view consumer, const RecordView& re
     if (field == "consumer") return consumer;
     if (field == "state") return std::string_view(to_string(record.state));
     if (field == "key") return std::string_view(record.key);
-    if (field == "reason") return std::string_view(record.reason);
+    if (field == "reason") return EitherText{record.reason, cause_of(record.reason, record.error)};
     if (field == "error") return std::string_view(record.error);
     if (field == "attempt") return std::int64_t{record.attempt};
     const auto since = record.completed_at ? record.completed_at : record.first_seen;

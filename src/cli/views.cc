@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "base/text_encoding.h"
 #include "base/utf8.h"
+#include "cli/cause.h"
 #include "cli/text.h"
 #include "core/step_key.h"
 
@@ -15,6 +16,11 @@ namespace {
 void add_time(json::Writer& writer, const Console& console, std::string_view name,
               const std::optional<StoreTime>& time) {
   if (time) writer.member(name, console.time(*time));
+}
+
+void add_cause(json::Writer& writer, std::string_view reason, std::string_view error) {
+  const std::string_view cause = cause_of(reason, error);
+  if (!cause.empty()) writer.member("cause", cause);
 }
 
 // The lines of a detail view, their names aligned.
@@ -88,6 +94,7 @@ void add_record(json::Writer& writer, const Console& console, std::string_view c
   writer.member("fingerprint", hex_of(record.fingerprint.view()));
   writer.member("attempt", record.attempt).member("token", record.token);
   if (!record.reason.empty()) writer.member("reason", record.reason);
+  add_cause(writer, record.reason, record.error);
   if (!record.error.empty()) writer.member("error", record.error);
   if (record.outcome_unknown) writer.member("outcome_unknown", true);
   add_time(writer, console, "first_seen", record.first_seen);
@@ -106,6 +113,7 @@ std::string record_text(const Console& console, std::string_view consumer, const
   lines.add("key", record.key.empty() ? "id " + hex_of(record.id.view()) : printable(record.key));
   lines.add("state", to_string(record.state));
   lines.add_unless_empty("reason", record.reason);
+  lines.add_unless_empty("cause", cause_of(record.reason, record.error));
   lines.add_unless_empty("error", printable(record.error));
   if (record.outcome_unknown) lines.add("outcome", "unknown: its effect may have been made");
   if (record.attempt > 0) lines.add("attempts", std::to_string(record.attempt));
@@ -131,7 +139,9 @@ void add_dead_letter(json::Writer& writer, const Console& console, const DeadLet
   } else {
     add_bytes(writer, "key", letter.key);
   }
-  writer.member("reason", letter.reason).member("error", letter.error);
+  writer.member("reason", letter.reason);
+  add_cause(writer, letter.reason, letter.error);
+  writer.member("error", letter.error);
   writer.member("attempts", letter.attempts).member("replayed", letter.replayed);
   writer.member("fingerprint", hex_of(letter.fingerprint.view()));
   writer.member("partition", letter.partition).member("position", letter.position);
@@ -158,6 +168,7 @@ std::string dead_letter_text(const Console& console, const DeadLetter& letter) {
   lines.add("consumer", letter.consumer);
   lines.add("key", letter.key.empty() ? "none" : printable(letter.key));
   lines.add("reason", letter.reason);
+  lines.add_unless_empty("cause", cause_of(letter.reason, letter.error));
   lines.add_unless_empty("error", printable(letter.error));
   lines.add("attempts", std::to_string(letter.attempts));
   if (letter.replayed > 0) lines.add("replayed", fmt::format("{} times", letter.replayed));

@@ -202,6 +202,12 @@ bool Where::holds(const Condition& condition, const WhereValue& value) {
     if (condition.op == Operator::kContains) return contains(*text, condition.text);
     return (*text == condition.text) == (condition.op == Operator::kEqual);
   }
+  if (const auto* texts = std::get_if<EitherText>(&value)) {
+    const bool first = holds(condition, texts->one);
+    if (texts->other.empty()) return first;
+    const bool second = holds(condition, texts->other);
+    return condition.op == Operator::kNotEqual ? first && second : first || second;
+  }
   const std::int64_t number = std::get<std::int64_t>(value);
   switch (condition.op) {
     case Operator::kEqual:

@@ -25,8 +25,14 @@ struct WhereField {
   std::string_view words = {};  // of a text: what it can be, as "parked|dead"; empty: anything
 };
 
-// A text, or a number; an age in milliseconds.
-using WhereValue = std::variant<std::string_view, std::int64_t>;
+// A field with two texts has the value of each. Where it has one, `other` is empty.
+struct EitherText {
+  std::string_view one;
+  std::string_view other;
+};
+
+// A text, or two, or a number; an age in milliseconds.
+using WhereValue = std::variant<std::string_view, std::int64_t, EitherText>;
 
 class Where {
  public:

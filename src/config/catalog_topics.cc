@@ -149,6 +149,10 @@ records         consumer, state, key, reason, error, attempt, age (since it was 
 Texts take = and != and ~ (contains, upper and lower case alike); numbers take = != >
 < >= <= and ages the last four of these. A value with blanks stands in quotes, and a
 quote in quotes is doubled. Completed records match only where the filter says key=…
+reason is the reason or the cause: handler.http.500 finds what attempts.exhausted ended.
+
+Dead letters are those that semel dlq list shows: of the config's consumers, or of the
+one that is named; with --replayed those that were replayed and are done.
 
 --dry-run shows how many, the oldest, the newest and three samples; --limit N and
 --rate 50/s hold back.

@@ -251,9 +251,11 @@ TEST_F(OperateTest, AReplayThatCanSucceedDoes) {
   EXPECT_EQ(json_at(replayed.out, "/replayed"), "1");
   work();
   EXPECT_EQ(sum(), 5);
-  const Ran list = scene_.semel({"dlq", "list", "-o", "json"});
+  EXPECT_EQ(json_at(scene_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+  const Ran list = scene_.semel({"dlq", "list", "--replayed", "-o", "json"});
   EXPECT_EQ(json_at(list.out, "/dead_letters/0/replayed"), "1") << "it stays, and says so";
-  const Ran again = scene_.semel({"dlq", "replay", "--all", "--yes", "-o", "json"});
+  EXPECT_EQ(scene_.semel({"dlq", "replay", "--all", "--yes"}).code, 4) << "none is left";
+  const Ran again = scene_.semel({"dlq", "replay", "--replayed", "--yes", "-o", "json"});
   EXPECT_EQ(again.code, 3) << "what is completed meanwhile is skipped";
   EXPECT_EQ(json_at(again.out, "/skipped_completed"), "1") << again.out;
 }

@@ -1,0 +1,180 @@
+// What operators see of messages that ended badly: reasons and causes, parked ones, replayed ones.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace semel::test {
+namespace {
+
+constexpr std::string_view kLongError =
+    "the gateway said that it would rather not do this today, nor on any other day of this week";
+
+// Two consumers of one queue's worth of messages each; their command fails until `mended` is there.
+class LettersTest : public ::testing::Test {
+ protected:
+  LettersTest() : scene_(consumer()) {
+    write_file(scene_.file("other.yaml"),
+               fmt::format("store: {{ sqlite: {{ path: {} }} }}\nconsumers:\n  - name: others\n{}",
+                           scene_.database(), consumer()));
+  }
+  std::string consumer() const {
+    return fmt::format(
+        "    source: {{ queue: {{}} }}\n"
+        "    key: json:/id\n"
+        "    strategy: state_machine\n"
+        "    retry: {{ attempts: 1 }}\n"
+        "    handler: {{ exec: {{ command: [/bin/sh, -c, \"test -f {} || {{ echo {} >&2; exit 3; "
+        "}}\"] }} }}\n",
+        folder_.file("mended"), kLongError);
+  }
+  void handle(const Words& sends, const std::string& config) {
+    for (const std::string& id : sends) {
+      const std::string name = config == scene_.config() ? "payments" : "others";
+      const Ran sent = run({"send", name, "-c", config, fmt::format(R"({{"id":"{}"}})", id)});
+      ASSERT_EQ(sent.code, 0) << sent.err;
+    }
+    work(config);
+  }
+  void work(const std::string& config) {
+    const Ran ran = run({"run", "--once", "-q", "-c", config});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+  }
+  void mend() { write_file(folder_.file("mended"), ""); }
+  std::string count(Words words) const {
+    words.insert(words.begin(), {"dlq", "list", "-o", "json"});
+    return json_at(scene_.semel(words).out, "/count");
+  }
+  std::string other() const { return scene_.file("other.yaml"); }
+
+  TempDir folder_;
+  Scene scene_;
+};
+
+TEST_F(LettersTest, TheCauseOfTheLastTryIsShownAndFound) {
+  handle({"a"}, scene_.config());
+  const Ran listed = scene_.semel({"dlq", "list", "-o", "json"});
+  EXPECT_EQ(json_at(listed.out, "/dead_letters/0/reason"), "attempts.exhausted");
+  EXPECT_EQ(json_at(listed.out, "/dead_letters/0/cause"), "handler.exec.3");
+  EXPECT_EQ(count({"--where", "reason=handler.exec.3"}), "1");
+  EXPECT_EQ(count({"--reason", "handler.exec.3"}), "1");
+  EXPECT_EQ(count({"--where", "reason=attempts.exhausted"}), "1");
+  EXPECT_EQ(count({"--where", "reason=handler.exec.4"}), "0");
+  const Ran records =
+      scene_.semel({"records", "list", "-o", "json", "--where", "reason=handler.exec.3"});
+  EXPECT_EQ(json_at(records.out, "/records/0/cause"), "handler.exec.3") << records.out;
+  EXPECT_EQ(scene_.semel({"dlq", "replay", "--yes", "--where", "reason=handler.exec.3"}).code, 0);
+  EXPECT_EQ(scene_.semel({"dlq", "discard", "--yes", "--where", "reason=handler.exec.3"}).code, 0);
+  EXPECT_EQ(count({}), "0");
+}
+
+TEST_F(LettersTest, AnErrorIsWholeWhereStdoutIsAPipe) {
+  handle({"a"}, scene_.config());
+  for (const char* family : {"dlq", "records"}) {
+    const Ran listed = scene_.semel({family, "list"});
+    EXPECT_NE(listed.out.find(kLongError), std::string::npos) << listed.out;
+  }
+}
+
+TEST_F(LettersTest, AReplayedOneThatIsDoneLeavesTheList) {
+  handle({"a", "b"}, scene_.config());
+  ASSERT_EQ(count({}), "2");
+  EXPECT_EQ(scene_.semel({"dlq", "replay", "--where", "key=b", "--yes"}).code, 0);
+  work(scene_.config());
+  EXPECT_EQ(count({}), "2") << "it failed again";
+  mend();
+  EXPECT_EQ(scene_.semel({"dlq", "replay", "--where", "key=a", "--yes"}).code, 0);
+  EXPECT_EQ(count({}), "2") << "it is not done yet";
+  work(scene_.config());
+  EXPECT_EQ(count({}), "1");
+  const Ran listed = scene_.semel({"dlq", "list"});
+  EXPECT_NE(listed.err.find("1 replayed and done: --replayed"), std::string::npos) << listed.err;
+  const Ran done = scene_.semel({"dlq", "list", "--replayed", "-o", "json"});
+  EXPECT_EQ(json_at(done.out, "/count"), "1");
+  EXPECT_EQ(json_at(done.out, "/dead_letters/0/key"), "a");
+  const Ran plan = scene_.semel({"dlq", "replay", "--all", "--dry-run", "-o", "json"});
+  EXPECT_EQ(json_at(plan.out, "/matched"), "1") << plan.out;
+  EXPECT_EQ(scene_.semel({"dlq", "discard", "--replayed", "--yes"}).code, 0);
+  EXPECT_EQ(count({"--replayed"}), "0");
+  EXPECT_EQ(count({}), "1");
+}
+
+TEST_F(LettersTest, AllMeansTheConfigsConsumers) {
+  handle({"a"}, scene_.config());
+  handle({"b", "c"}, other());
+  EXPECT_EQ(count({}), "1");
+  EXPECT_EQ(count({"--consumer", "others"}), "2") << "it is named";
+  EXPECT_EQ(count({"--where", "consumer=others"}), "2");
+  const Ran listed = scene_.semel({"dlq", "list"});
+  EXPECT_NE(listed.err.find("2 of consumers that are not in the config"), std::string::npos)
+      << listed.err;
+  const Ran gone = scene_.semel({"dlq", "discard", "--all", "--yes", "-o", "json"});
+  EXPECT_EQ(json_at(gone.out, "/discarded"), "1") << gone.out;
+  EXPECT_EQ(count({"--consumer", "others"}), "2");
+}
+
+TEST_F(LettersTest, RecordsListFindsACompletedOneByItsKey) {
+  mend();
+  handle({"a"}, scene_.config());
+  const Ran all = scene_.semel({"records", "list"});
+  EXPECT_EQ(all.code, 0);
+  EXPECT_EQ(all.out, "");
+  EXPECT_NE(all.err.find("semel records show KEY"), std::string::npos) << all.err;
+  EXPECT_EQ(scene_.semel({"records", "list", "--state", "completed"}).code, 2);
+  for (const char* filter : {"key=a", "key=a and state=completed"}) {
+    const Ran listed = scene_.semel({"records", "list", "-o", "json", "--where", filter});
+    EXPECT_EQ(json_at(listed.out, "/records/0/key"), "a") << listed.out << listed.err;
+    EXPECT_EQ(json_at(listed.out, "/records/0/state"), "completed");
+  }
+  const Ran none =
+      scene_.semel({"records", "list", "-o", "json", "--where", "key=a", "--state", "dead"});
+  EXPECT_EQ(json_at(none.out, "/records/0/key"), "(absent)");
+}
+
+TEST(ParkedOutcome, IsSaidAsParked) {
+  const Scene scene(
+      "    source: { queue: {} }\n"
+      "    key: json:/id\n"
+      "    strategy: at_most_once\n"
+      "    handler: { exec: { command: [/bin/sh, -c, \"exit 3\"] } }\n");
+  for (const char* format : {"text", "jsonl", "json"}) {
+    ASSERT_EQ(scene.semel({"send", "payments", fmt::format(R"({{"id":"{}"}})", format)}).code, 0);
+    const Ran ran = scene.semel({"run", "--once", "-o", format});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_NE(ran.out.find("parked"), std::string::npos) << ran.out;
+    if (std::string_view(format) == "json") {
+      EXPECT_EQ(json_at(ran.out, "/outcomes/parked"), "1") << ran.out;
+      EXPECT_EQ(json_at(ran.out, "/outcomes/dead"), "0") << ran.out;
+    } else {
+      EXPECT_EQ(ran.out.find("dead"), std::string::npos) << ran.out;
+    }
+  }
+  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+}
+
+// The exit code of a run whose source has an error that no waiting mends.
+TEST(FinalErrors, EndARunWithTheExitCodeOfTheirPage) {
+  const TempDir folder;
+  const auto ended = [&](const std::string& path, const StartOptions& options = {}) {
+    const Scene scene(payments(fmt::format("{{ file: {{ path: \"{}\" }} }}", path)));
+    return scene.semel({"run", "--once", "-q"}, options);
+  };
+  const Ran absent = ended(folder.file("absent.jsonl"));
+  EXPECT_NE(absent.err.find("error[R231]"), std::string::npos) << absent.err;
+  EXPECT_EQ(absent.code, 69) << absent.err;
+  ASSERT_EQ(::mkdir(folder.file("a-folder").c_str(), 0755), 0);
+  const Ran no_file = ended(folder.file("a-folder"));
+  EXPECT_NE(no_file.err.find("error[R232]"), std::string::npos) << no_file.err;
+  EXPECT_EQ(no_file.code, 78) << no_file.err;
+  write_file(folder.file("secret.jsonl"), "{}\n");
+  ASSERT_EQ(::chmod(folder.file("secret.jsonl").c_str(), 0), 0);
+  const Ran secret = ended(folder.file("secret.jsonl"), {.ordinary = true});
+  EXPECT_NE(secret.err.find("error[R233]"), std::string::npos) << secret.err;
+  EXPECT_EQ(secret.code, 77) << secret.err;
+}
+
+}  // namespace
+}  // namespace semel::test
