@@ -10,6 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <iterator>
+
+#include "base/printable.h"
 
 namespace semel::cli {
 
@@ -18,6 +21,7 @@ namespace {
 constexpr std::size_t kBuffered = 32 << 10;
 constexpr std::string_view kRed = "\x1b[1;31m";
 constexpr std::string_view kReset = "\x1b[0m";
+constexpr std::string_view kPaints[] = {kRed, "\x1b[1;33m", kReset};
 constexpr std::string_view kWipeLine = "\r\x1b[K";
 
 bool environment_set(const char* name) {
@@ -43,6 +47,29 @@ int write_all(int fd, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return 0;
+}
+
+// Text of the program around words of others. Only its own colors, where they are wanted, are not
+// shown by their numbers.
+std::string for_terminal(std::string_view text, bool color) {
+  constexpr std::string_view kLayout = "\n\t";
+  if (!color) return printable_text(text, kLayout);
+  std::string out;
+  for (;;) {
+    const std::size_t escape = text.find('\x1b');
+    out += printable_text(text.substr(0, escape), kLayout);
+    if (escape == std::string_view::npos) return out;
+    text.remove_prefix(escape);
+    const auto own = std::ranges::find_if(
+        kPaints, [&](std::string_view sequence) { return text.starts_with(sequence); });
+    const std::size_t length = own == std::end(kPaints) ? 1 : own->size();
+    out += own == std::end(kPaints) ? printable_text(text.substr(0, 1)) : std::string(*own);
+    text.remove_prefix(length);
+  }
+}
+
+StoreTime now() {
+  return std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
 }
 
 constexpr std::size_t kUsualWidth = 80;
@@ -76,14 +103,16 @@ std::optional<std::size_t> Console::width() const noexcept {
   return told ? size.ws_col : kUsualWidth;
 }
 
-void Console::out(std::string_view text) {
+void Console::out(std::string_view text) { put(for_terminal(text, color_out_)); }
+
+void Console::out(const json::Writer& document) { put(printable_json(document.text()) + "\n"); }
+
+void Console::put(std::string_view text) {
   const system::MutexLock lock(mutex_);
   if (settings_.format == Format::kNone || out_errno_ != 0) return;
   buffer_ += text;
   if (out_is_terminal_ || buffer_.size() >= kBuffered) flush_locked();
 }
-
-void Console::out(const json::Writer& document) { out(document.text() + "\n"); }
 
 void Console::flush() {
   const system::MutexLock lock(mutex_);
@@ -106,11 +135,12 @@ bool Console::out_broken() const noexcept {
 }
 
 void Console::write_err(std::string_view text) {
+  const std::string when = stamp();
   const system::MutexLock lock(mutex_);
   flush_locked();
   if (progress_shown_) write_all(err_, kWipeLine);
   progress_shown_ = false;
-  write_all(err_, text);
+  write_all(err_, when + for_terminal(text, color_err_));
 }
 
 void Console::note(std::string_view line) {
@@ -122,7 +152,7 @@ void Console::warn(std::string_view line) { write_err(std::string(line) + "\n");
 void Console::progress(std::string_view line) {
   if (!err_is_terminal_ || settings_.quiet > 0) return;
   const system::MutexLock lock(mutex_);
-  write_all(err_, std::string(kWipeLine) + std::string(line));
+  write_all(err_, std::string(kWipeLine) + printable(line));
   progress_shown_ = true;
 }
 
@@ -154,10 +184,19 @@ std::optional<int> Console::confirm(std::string_view question) {
   return kBad;
 }
 
-std::string Console::time(StoreTime time) const {
-  const auto now =
-      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  return time_text(time, settings_.time, now);
+std::string Console::time(StoreTime time) const { return time_text(time, settings_.time, now()); }
+
+void Console::begin_log() {
+  const system::MutexLock lock(mutex_);
+  log_began_ = now();
+}
+
+std::string Console::stamp() const {
+  const system::MutexLock lock(mutex_);
+  if (!log_began_) return {};
+  const StoreTime time = now();
+  if (settings_.time != TimeStyle::kRelative) return time_text(time, settings_.time, time) + "  ";
+  return "+" + duration_text(std::max(time - *log_began_, std::chrono::milliseconds(0))) + "  ";
 }
 
 int Console::close(int code) {
@@ -187,6 +226,7 @@ Table::Table(std::vector<std::string> titles) : right_(titles.size(), false) {
 
 void Table::row(std::vector<std::string> cells) {
   cells.resize(right_.size());
+  for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }
 
@@ -221,11 +261,12 @@ std::string Table::text(std::optional<std::size_t> width) const {
 }
 
 std::string format_error(const Error& error, bool color) {
+  constexpr std::string_view kKept = "\n\t";
   const std::string tag =
       error.code.empty() ? std::string("error:") : fmt::format("error[{}]", error.code);
   std::string out = color ? fmt::format("{}{}{} ", kRed, tag, kReset) : tag + " ";
-  out += error.message + "\n";
-  if (!error.hint.empty()) out += "  fix: " + error.hint + "\n";
+  out += printable_text(error.message, kKept) + "\n";
+  if (!error.hint.empty()) out += "  fix: " + printable_text(error.hint, kKept) + "\n";
   if (!error.code.empty()) out += "  explain: semel explain " + error.code + "\n";
   return out;
 }

@@ -32,7 +32,8 @@ struct Settings {
   bool dry_run = false;
 };
 
-// Safe for several threads.
+// Safe for several threads. Words of others (messages, errors, names) cannot act on a terminal:
+// what it prints is in the form of base/printable.h, but for line ends, tabs and its own colors.
 class Console {
  public:
   explicit Console(Settings settings, int out = 1, int err = 2);
@@ -61,6 +62,11 @@ class Console {
   // stdout is closed or full: nothing more goes there.
   bool out_broken() const noexcept SEMEL_EXCLUDES(mutex_);
 
+  // From here on all on stderr begins with the time, and `stamp` gives it for other lines.
+  void begin_log() SEMEL_EXCLUDES(mutex_);
+  // The time as --time has it, and two blanks; `relative`: since begin_log. Empty before that.
+  std::string stamp() const SEMEL_EXCLUDES(mutex_);
+
   // A line on stderr that -q silences.
   void note(std::string_view line);
   // A line on stderr that nothing silences.
@@ -85,6 +91,7 @@ class Console {
   int close(int code) SEMEL_EXCLUDES(mutex_);
 
  private:
+  void put(std::string_view text) SEMEL_EXCLUDES(mutex_);
   void write_err(std::string_view text) SEMEL_EXCLUDES(mutex_);
   void flush_locked() SEMEL_REQUIRES(mutex_);
 
@@ -99,6 +106,7 @@ class Console {
   std::string buffer_ SEMEL_GUARDED_BY(mutex_);
   int out_errno_ SEMEL_GUARDED_BY(mutex_) = 0;
   bool progress_shown_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::optional<StoreTime> log_began_ SEMEL_GUARDED_BY(mutex_);
 };
 
 // A document begun: `{"schema":"semel.v1.<name>"`; the caller adds members and ends the object.

@@ -19,7 +19,7 @@ std::string name_of(const tap::EndingView& ending) {
 }
 
 std::string why(const tap::EndingView& ending) {
-  std::string text(ending.reason);
+  std::string text = printable(ending.reason, kDeliveryErrorShown);
   if (!ending.error.empty()) {
     if (!text.empty()) text += ": ";
     text += printable(ending.error, kDeliveryErrorShown);

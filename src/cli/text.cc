@@ -1,14 +1,13 @@
 #include "cli/text.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <ctime>
 
-#include "base/utf8.h"
+#include "base/iso_time.h"
+#include "base/printable.h"
 
 namespace semel::cli {
 
@@ -50,17 +49,7 @@ std::string printable(BytesView bytes, std::size_t longest) {
   std::size_t characters = 0;
   while (!bytes.empty()) {
     if (longest != 0 && characters == longest) return out + "…";
-    const std::size_t length = utf8_length(bytes);
-    const std::size_t step = std::max<std::size_t>(length, 1);
-    const BytesView character = bytes.substr(0, step);
-    if (length == 0 || is_control(character)) {
-      for (const char c : character) {
-        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-      }
-    } else {
-      out += character;
-    }
-    bytes.remove_prefix(step);
+    take_printable(out, bytes);
     ++characters;
   }
   return out;
@@ -105,11 +94,7 @@ std::string time_text(StoreTime time, TimeStyle style, StoreTime now) {
   if (style == TimeStyle::kRelative) {
     return time > now ? "in " + duration_text(time - now) : duration_text(now - time) + " ago";
   }
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  const std::time_t whole = seconds.time_since_epoch().count();
-  std::tm parts{};
-  if (gmtime_r(&whole, &parts) == nullptr) return std::to_string(ms);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03d}Z", parts, (time - seconds).count());
+  return iso_time(time);
 }
 
 std::optional<std::string> nearest(std::string_view word,

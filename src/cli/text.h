@@ -18,8 +18,8 @@ std::string grouped(std::uint64_t number);
 // "1 delivery", "2 deliveries".
 std::string counted(std::uint64_t number, std::string_view one, std::string_view many);
 
-// Bytes for a terminal: control characters and what is not UTF-8 become \xNN; what is longer than
-// `longest` characters is cut, with an ellipsis. 0: never cut.
+// Bytes for one line of a terminal, in the form of base/printable.h; what is longer than `longest`
+// characters is cut, with an ellipsis. 0: never cut.
 std::string printable(BytesView bytes, std::size_t longest = 0);
 
 // "2.1 ms", "340 µs", "12 s".

@@ -20,7 +20,11 @@ TEST(TerminalText, NumbersAreGroupedByThousands) {
 TEST(TerminalText, ATerminalNeverSeesControlCharacters) {
   EXPECT_EQ(printable("p-1 ä €"), "p-1 ä €");
   EXPECT_EQ(printable(std::string_view("a\0b\x1b[31m", 8)), "a\\x00b\\x1b[31m");
-  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");
+  EXPECT_EQ(printable("\xc2\x9b"), "\\u009b");
+  EXPECT_EQ(printable("a\xe2\x80\xae"
+                      "b\xe2\x80\xa8",
+                      3),
+            "a\\u202eb…");
   EXPECT_EQ(printable("\xff\xfe"), "\\xff\\xfe");
   EXPECT_EQ(printable("\xe4\xb8"), "\\xe4\\xb8");
 }

@@ -27,7 +27,7 @@ void add_cause(json::Writer& writer, std::string_view reason, std::string_view e
 class Lines {
  public:
   void add(std::string_view name, std::string_view value) {
-    text_ += fmt::format("{:<13}{}\n", name, value);
+    text_ += fmt::format("{:<13}{}\n", name, printable(value));
   }
   void add_unless_empty(std::string_view name, std::string_view value) {
     if (!value.empty()) add(name, value);
@@ -110,11 +110,11 @@ std::string record_text(const Console& console, std::string_view consumer, const
                         const StepJournal& journal) {
   Lines lines;
   lines.add("consumer", consumer);
-  lines.add("key", record.key.empty() ? "id " + hex_of(record.id.view()) : printable(record.key));
+  lines.add("key", record.key.empty() ? "id " + hex_of(record.id.view()) : record.key);
   lines.add("state", to_string(record.state));
   lines.add_unless_empty("reason", record.reason);
   lines.add_unless_empty("cause", cause_of(record.reason, record.error));
-  lines.add_unless_empty("error", printable(record.error));
+  lines.add_unless_empty("error", record.error);
   if (record.outcome_unknown) lines.add("outcome", "unknown: its effect may have been made");
   if (record.attempt > 0) lines.add("attempts", std::to_string(record.attempt));
   lines.add(console, "first seen", record.first_seen);
@@ -122,7 +122,7 @@ std::string record_text(const Console& console, std::string_view consumer, const
   lines.add(console, "next try", record.next_at);
   lines.add(console, "completed", record.completed_at);
   lines.add("fingerprint", hex_of(record.fingerprint.view()));
-  lines.add_unless_empty("result", printable(record.result));
+  lines.add_unless_empty("result", record.result);
   for (const StepEntry& entry : journal.entries) {
     lines.add("step",
               fmt::format("{}: {}", core::step_name(entry.name, entry.id), state_word(entry)));
@@ -166,21 +166,21 @@ std::string dead_letter_text(const Console& console, const DeadLetter& letter) {
   Lines lines;
   lines.add("id", std::to_string(letter.id));
   lines.add("consumer", letter.consumer);
-  lines.add("key", letter.key.empty() ? "none" : printable(letter.key));
+  lines.add("key", letter.key.empty() ? "none" : letter.key);
   lines.add("reason", letter.reason);
   lines.add_unless_empty("cause", cause_of(letter.reason, letter.error));
-  lines.add_unless_empty("error", printable(letter.error));
+  lines.add_unless_empty("error", letter.error);
   lines.add("attempts", std::to_string(letter.attempts));
   if (letter.replayed > 0) lines.add("replayed", fmt::format("{} times", letter.replayed));
   lines.add(console, "first seen", letter.first_seen);
   lines.add(console, "dead at", letter.dead_at);
-  lines.add("from", printable(letter.partition + " " + letter.position));
+  lines.add("from", letter.partition + " " + letter.position);
   lines.add_unless_empty("type", letter.type);
   lines.add_unless_empty("content type", letter.content_type);
   for (const auto& header : letter.headers) {
-    lines.add("header", printable(header.name + ": " + header.value));
+    lines.add("header", header.name + ": " + header.value);
   }
-  lines.add("payload", printable(letter.payload));
+  lines.add("payload", letter.payload);
   return lines.text();
 }
 

@@ -7,6 +7,7 @@
 
 #include <semel/guarantee.h>
 
+#include "base/printable.h"
 #include "compose/compose.h"
 #include "compose/signals.h"
 #include "config/catalog.h"
@@ -36,11 +37,11 @@ class Complaints final : public Observer {
       fmt::print(stderr, "semel: {}: the {} is back\n", consumer, where);
       return;
     }
-    fmt::print(stderr, "semel: {}: {}: {}\n", consumer, where, error.message);
-    if (!error.hint.empty()) fmt::print(stderr, "  fix: {}\n", error.hint);
+    fmt::print(stderr, "semel: {}: {}: {}\n", consumer, where, printable_text(error.message));
+    if (!error.hint.empty()) fmt::print(stderr, "  fix: {}\n", printable_text(error.hint));
   }
   void on_notice(std::string_view consumer, std::string_view text) noexcept override {
-    fmt::print(stderr, "semel: {}: {}\n", consumer, text);
+    fmt::print(stderr, "semel: {}: {}\n", consumer, printable_text(text));
   }
 };
 

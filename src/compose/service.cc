@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <deque>
 #include <thread>
@@ -12,6 +13,8 @@
 #include <semel/run_markers.h>
 #include <semel/unit_of_work.h>
 
+#include "base/iso_time.h"
+#include "base/printable.h"
 #include "compose/compose.h"
 #include "compose/consumer_parts.h"
 #include "compose/live.h"
@@ -163,9 +166,11 @@ Result<void> RunningService::add(const config::Config& config,
   parts->parts.hung = [name = consumer.name](const std::string& what) {
     // Neither destructors nor the drain may run: the handler still uses what they would take away.
     fmt::print(stderr,
-               "error[{}] {}: {}; this process ends, the next start handles what was in "
+               "{}  error[{}] {}: {}; this process ends, the next start handles what was in "
                "flight one by one\n",
-               kHung, name, what);
+               iso_time(std::chrono::time_point_cast<std::chrono::milliseconds>(
+                   std::chrono::system_clock::now())),
+               kHung, name, printable_text(what));
     std::fflush(stderr);
     ::_exit(kExitHung);
   };

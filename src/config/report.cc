@@ -7,6 +7,8 @@
 
 #include "base/ascii.h"
 #include "base/passwords.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 
 namespace semel::config {
 namespace {
@@ -43,18 +45,43 @@ std::string_view cut(std::string_view text, std::size_t most) {
   return text.substr(0, most);
 }
 
+// One character for one, so that what is marked below an excerpt stays below it.
 std::string printable(std::string_view text) {
-  std::string out(text);
-  std::replace_if(out.begin(), out.end(), ascii::is_control, ' ');
+  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = std::max<std::size_t>(utf8_length(text), 1);
+    const std::string_view character = text.substr(0, length);
+    if (length == 1 && ascii::is_control(character[0])) {
+      out += ' ';
+    } else if (utf8_length(text) == 0 || is_unprintable(character)) {
+      out += kReplacement;
+    } else {
+      out += character;
+    }
+    text.remove_prefix(length);
+  }
   return out;
 }
+
+// Parts of a message, which may have lines.
+std::string printable_lines(std::string_view text) { return printable_text(text, "\n\t"); }
 
 }  // namespace
 
 std::string in_quotes(std::string_view text) {
   const auto told = without_passwords(text);
   const auto shown = cut(told, kQuotedMost);
-  return fmt::format("\"{}{}\"", printable(shown), shown.size() < told.size() ? "…" : "");
+  std::string out;
+  for (std::string_view rest = shown; !rest.empty();) {
+    if (ascii::is_control(rest[0])) {
+      out += ' ';
+      rest.remove_prefix(1);
+    } else {
+      take_printable(out, rest);
+    }
+  }
+  return fmt::format("\"{}{}\"", out, shown.size() < told.size() ? "…" : "");
 }
 
 Report::Report(std::string file, std::string_view text) {
@@ -156,11 +183,12 @@ std::vector<Diagnostic> Report::take() {
 std::string format(const Diagnostic& diagnostic, bool color) {
   const bool error = diagnostic.severity == Diagnostic::Severity::kError;
   const std::string_view word = error ? "error" : "warning";
-  std::string spot = diagnostic.file;
+  std::string spot = printable_text(diagnostic.file);
   if (diagnostic.where.line > 0) {
     spot += fmt::format(":{}:{}", diagnostic.where.line, diagnostic.where.column);
   }
-  const auto head = fmt::format("{}[{}] {}", word, diagnostic.code, diagnostic.message);
+  const auto head =
+      fmt::format("{}[{}] {}", word, diagnostic.code, printable_lines(diagnostic.message));
   const auto used = characters(head);
   const auto gap = used + 2 < kSpotColumn ? kSpotColumn - used : 2;
   std::string out;
@@ -174,8 +202,8 @@ std::string format(const Diagnostic& diagnostic, bool color) {
   if (!spot.empty()) out += fmt::format("{:{}}{}", "", gap, spot);
   out += '\n';
   if (!diagnostic.excerpt.empty()) out += diagnostic.excerpt + '\n';
-  for (const auto& line : diagnostic.detail) out += "  " + line + '\n';
-  if (!diagnostic.help.empty()) out += "  fix: " + diagnostic.help + '\n';
+  for (const auto& line : diagnostic.detail) out += "  " + printable_lines(line) + '\n';
+  if (!diagnostic.help.empty()) out += "  fix: " + printable_lines(diagnostic.help) + '\n';
   return out;
 }
 

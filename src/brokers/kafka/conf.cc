@@ -4,9 +4,13 @@
 #include <librdkafka/rdkafka.h>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
+#include <string>
 #include <utility>
 
+#include "base/iso_time.h"
+#include "base/printable.h"
 #include "core/kafka_spec.h"
 
 namespace semel::kafka {
@@ -21,7 +25,10 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kOfEachClient = {{
 }};
 
 void show_line(const rd_kafka_t*, int, const char* facility, const char* text) {
-  std::fprintf(stderr, "librdkafka %s: %s\n", facility, text);
+  const std::string line = printable_text(text);
+  const std::string when = iso_time(
+      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now()));
+  std::fprintf(stderr, "%s  librdkafka %s: %s\n", when.c_str(), facility, line.c_str());
 }
 void show_nothing(const rd_kafka_t*, int, const char*, const char*) {}
 

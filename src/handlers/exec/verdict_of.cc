@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
@@ -10,7 +9,7 @@
 
 #include <semel/reason.h>
 
-#include "base/utf8.h"
+#include "base/printable.h"
 
 namespace semel::handlers::exec {
 namespace {
@@ -119,20 +118,15 @@ std::string last_line(std::string_view text) {
   text.remove_prefix(text.find_last_of('\n') + 1);
   std::string made;
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
-    std::string next(character);
-    if (character == "\t") {
+    std::string next;
+    if (text[0] == '\t') {
       next = " ";
-    } else if (length == 0 || is_control(character)) {
-      next.clear();
-      for (const char c : character) {
-        next += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-      }
+      text.remove_prefix(1);
+    } else {
+      take_printable(next, text);
     }
     if (made.size() + next.size() > kLongestReason) break;
     made += next;
-    text.remove_prefix(character.size());
   }
   return made;
 }
