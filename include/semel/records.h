@@ -48,6 +48,12 @@ struct StoreStats {
     std::string name;
     ConsumerNumber number{};
     std::size_t consuming = 0, retrying = 0, parked = 0, dead = 0, held = 0, dead_letters = 0;
+    std::vector<std::int64_t> running_pids;  // processes that run it now
+    // When the oldest of what is consuming, retrying or held was first met.
+    std::optional<StoreTime> oldest_waiting;
+    // When a message, a record or a dead letter of it last came or changed; none: never, or there
+    // are more records than a look can read.
+    std::optional<StoreTime> last_change;
   };
   struct Generation {
     std::int64_t number = 0;

@@ -5,10 +5,13 @@
 #include <chrono>
 #include <csignal>
 #include <optional>
+#include <string>
 #include <thread>
 #include <variant>
+#include <vector>
 
 #include "cli/command.h"
+#include "cli/run_health.h"
 #include "cli/run_report.h"
 #include "cli/session.h"
 #include "cli/tally.h"
@@ -65,7 +68,8 @@ class Ticker {
         console_.note("semel: nobody reads stdout any more; the work goes on");
       }
       // Lines of deliveries on the same terminal are progress enough.
-      if (console_.out_is_terminal() && console_.text()) continue;
+      const bool lines = console_.text() && console_.settings().verbose > 0;
+      if (console_.out_is_terminal() && lines) continue;
       const RunCounts counts = report_.counts();
       const std::chrono::duration<double> so_far = steady_clock::now() - began;
       console_.progress(
@@ -139,6 +143,12 @@ class Stopper {
   int interrupts_ SEMEL_GUARDED_BY(mutex_) = 0;
 };
 
+std::vector<std::string> names_of(const config::Config& config) {
+  std::vector<std::string> names;
+  for (const auto& consumer : config.consumers) names.push_back(consumer.name);
+  return names;
+}
+
 std::size_t longest_name(const config::Config& config) {
   std::size_t longest = 0;
   for (const auto& consumer : config.consumers) longest = std::max(longest, consumer.name.size());
@@ -163,12 +173,13 @@ Result<std::unique_ptr<tap::Server>> let_watch(Console& console, const config::C
   if (path->empty()) return nullptr;
   tap::ServerOptions options;
   options.database = *std::move(path);
-  for (const auto& consumer : config.consumers) options.consumers.push_back(consumer.name);
+  options.consumers = names_of(config);
   return tap::Server::open(std::move(options));
 }
 
-tap::Figures figures_of(compose::Service& service) {
+tap::Figures figures_of(compose::Service& service, const RunHealth& health) {
   tap::Figures made;
+  health.add_to(made);
   for (auto& source : service.figures()) {
     for (SourceFigure& figure : source.figures) {
       made.all.push_back({source.consumer, source.source, std::move(figure)});
@@ -215,6 +226,7 @@ int run(Console& console, const RunFlags& flags) {
     }
     config->drain_timeout = *timeout;
   }
+  console.begin_log();
   greet_terminal(console, *config);
 
   RunReport report(console, longest_name(*config), console.settings().dry_run);
@@ -223,6 +235,8 @@ int run(Console& console, const RunFlags& flags) {
   compose::SignalDrain signals([&](int signal) { stopper.signalled(signal); });
   compose::ServiceOptions options;
   options.observers.push_back(&report);
+  RunHealth health(names_of(*config));
+  options.observers.push_back(&health);
   if (!flags.tally.empty()) options.observers.push_back(&tally.emplace(flags.tally));
   const auto server = let_watch(console, *config);
   if (server && *server) options.observers.push_back(server->get());
@@ -248,7 +262,7 @@ int run(Console& console, const RunFlags& flags) {
 
   stopper.serve(service->get());
   if (server && *server) {
-    (*server)->serve_figures([&] { return figures_of(**service); });
+    (*server)->serve_figures([&] { return figures_of(**service, health); });
   }
   const auto began = steady_clock::now();
   int code = 0;
@@ -282,6 +296,8 @@ void add_run(Program& program) {
   // Counts that outlive a kill, for `semel demo`, which kills what it runs.
   command.add_option("--tally", flags->tally)->group("");
   command.footer(
+      "It says what went wrong, and at its end how much was done; -v says of each message how it "
+      "ended, and -vv the attempt and its place too. "
       "SIGTERM or SIGINT drains: what runs is finished, the rest given back. A second one "
       "hurries.");
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/run_health.h"
 #include "cli/text.h"
 #include "engine/engine.h"
 
@@ -13,11 +14,15 @@ constexpr std::size_t kTextShown = 120;
 
 std::vector<SourceView> views_of(const std::vector<tap::RunFigures>& runs,
                                  std::string_view consumer, bool windows) {
+  const auto is_asked_for = [&](const tap::Figures::One& one) {
+    if (one.consumer != consumer || one.source == kRunHealth) return false;
+    return (one.source == engine::kFrontFigures) == windows;
+  };
   std::vector<SourceView> views;
   for (const tap::RunFigures& run : runs) {
     const std::size_t first = views.size();
     for (const tap::Figures::One& one : run.figures.all) {
-      if (one.consumer != consumer || (one.source == engine::kFrontFigures) != windows) continue;
+      if (!is_asked_for(one)) continue;
       if (views.size() == first || views.back().source != one.source) {
         views.push_back({run.pid, one.source, {}});
       }
@@ -37,6 +42,26 @@ std::vector<SourceView> sources_of(const std::vector<tap::RunFigures>& runs,
 std::vector<SourceView> windows_of(const std::vector<tap::RunFigures>& runs,
                                    std::string_view consumer) {
   return views_of(runs, consumer, true);
+}
+
+std::vector<HealthView> health_of(const std::vector<tap::RunFigures>& runs,
+                                  std::string_view consumer) {
+  const auto time_of = [](const SourceFigure& figure) {
+    return StoreTime(std::chrono::milliseconds(figure.value));
+  };
+  std::vector<HealthView> views;
+  for (const tap::RunFigures& run : runs) {
+    HealthView view;
+    view.pid = run.pid;
+    for (const tap::Figures::One& one : run.figures.all) {
+      if (one.consumer != consumer || one.source != kRunHealth) continue;
+      if (one.figure.name == kLastEndFigure) view.last_end = time_of(one.figure);
+      if (one.figure.name != kTroubleFigure) continue;
+      view.troubles.push_back({one.figure.partition, time_of(one.figure), one.figure.text});
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
 }
 
 std::string source_text(const SourceView& view) {

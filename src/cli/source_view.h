@@ -2,9 +2,12 @@
 // text and as JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <semel/records.h>
 
 #include "base/json.h"
 #include "tap/figures.h"
@@ -22,6 +25,20 @@ std::vector<SourceView> sources_of(const std::vector<tap::RunFigures>& runs,
                                    std::string_view consumer);
 std::vector<SourceView> windows_of(const std::vector<tap::RunFigures>& runs,
                                    std::string_view consumer);
+
+// What one process says of its own work on a consumer.
+struct HealthView {
+  struct Trouble {
+    std::string where;  // "store", or the name of a source
+    StoreTime since;
+    std::string text;
+  };
+  std::int64_t pid = 0;
+  std::optional<StoreTime> last_end;  // when it last ended a delivery
+  std::vector<Trouble> troubles;      // those that last
+};
+std::vector<HealthView> health_of(const std::vector<tap::RunFigures>& runs,
+                                  std::string_view consumer);
 
 // "kafka in process 17: lag 3, partitions 6": what is of all that it reads; partitions are JSON's.
 std::string source_text(const SourceView& view);

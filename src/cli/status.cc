@@ -15,12 +15,17 @@
 #include "cli/text.h"
 #include "cli/views.h"
 #include "compose/compose.h"
+#include "compose/live.h"
 
 namespace semel::cli {
 
 namespace {
 
 constexpr std::chrono::milliseconds kAskWithin{500};
+
+constexpr const char* kDown = "down";
+constexpr const char* kFailing = "failing";
+constexpr const char* kUnknown = "unknown";
 
 // One consumer as the screen shows it.
 struct ConsumerStatus {
@@ -31,8 +36,13 @@ struct ConsumerStatus {
   std::string state;
   StoreStats::Consumer counts;
   std::optional<ShutGate> gate;
-  std::vector<SourceView> sources;  // of the processes that run it here
-  std::vector<SourceView> windows;  // likewise
+  std::vector<SourceView> sources;      // of the processes that run it here
+  std::vector<SourceView> windows;      // likewise
+  std::vector<HealthView> health;       // likewise
+  std::optional<compose::LiveLag> lag;  // asked for where nobody runs it
+  std::optional<StoreTime> last;        // when something last happened to it
+
+  bool bad() const { return state == kDown || state == kFailing; }
 };
 
 std::string source_name(const config::SourceConfig& source) {
@@ -45,11 +55,31 @@ std::size_t waiting(const StoreStats::Consumer& counts) {
   return counts.consuming + std::max(counts.retrying, counts.held);
 }
 
-// Down: something waits for it and no process runs on the store.
-std::string state_of(const StoreStats::Consumer* counts, bool running) {
-  if (counts == nullptr) return running ? "running" : "new";
-  if (running) return "running";
-  return waiting(*counts) > 0 ? "down" : "idle";
+// Whether none of the processes that run it gets on: each has answered and told of a trouble. Those
+// of other machines and users cannot be asked.
+bool all_fail(const ConsumerStatus& row) {
+  return std::ranges::all_of(row.counts.running_pids, [&](std::int64_t pid) {
+    return std::ranges::any_of(row.health, [&](const HealthView& view) {
+      return view.pid == pid && !view.troubles.empty();
+    });
+  });
+}
+
+// Down: something waits for it and no process runs it.
+std::string state_of(const ConsumerStatus& row, bool known) {
+  if (row.gate) return gate_word(row.gate);
+  if (!row.counts.running_pids.empty()) return all_fail(row) ? kFailing : "running";
+  if (waiting(row.counts) > 0 || (row.lag && row.lag->messages > 0)) return kDown;
+  if (row.lag && row.lag->error) return kUnknown;
+  return known ? "idle" : "new";
+}
+
+std::optional<StoreTime> last_of(const ConsumerStatus& row) {
+  std::optional<StoreTime> last = row.counts.last_change;
+  for (const HealthView& view : row.health) {
+    if (view.last_end) last = std::max(*view.last_end, last.value_or(*view.last_end));
+  }
+  return last;
 }
 
 // Of the runs that can be asked: this user's, on this machine. Nobody else is waited for.
@@ -60,37 +90,61 @@ std::vector<tap::RunFigures> ask_runs(const config::Config& config, const StoreS
   return tap::ask_figures(*path, kAskWithin).value_or(std::vector<tap::RunFigures>());
 }
 
+Result<ConsumerStatus> status_of(const config::Config& config,
+                                 const config::ConsumerConfig& consumer,
+                                 const StoreStats::Consumer* counts,
+                                 const std::vector<tap::RunFigures>& runs, Gates& gates) {
+  ConsumerStatus row;
+  row.name = consumer.name;
+  row.source = source_name(consumer.source);
+  row.strategy = core::to_string(consumer.strategy);
+  row.guarantee = to_string(compose::guarantee_of(config, consumer).name);
+  row.sources = sources_of(runs, consumer.name);
+  row.windows = windows_of(runs, consumer.name);
+  row.health = health_of(runs, consumer.name);
+  if (counts != nullptr) {
+    row.counts = *counts;
+    auto gate = gates.state(counts->number);
+    if (!gate) return failure(std::move(gate.error()));
+    row.gate = *std::move(gate);
+  }
+  if (row.counts.running_pids.empty()) row.lag = compose::look_lag(consumer);
+  row.state = state_of(row, counts != nullptr);
+  row.last = last_of(row);
+  return row;
+}
+
 Result<std::vector<ConsumerStatus>> statuses_of(const config::Config& config,
                                                 const StoreStats& stats, Gates& gates) {
   const auto runs = ask_runs(config, stats);
-  const bool running = !stats.running_pids.empty();
   std::vector<ConsumerStatus> rows;
   for (const auto& consumer : config.consumers) {
-    const auto found = std::find_if(stats.consumers.begin(), stats.consumers.end(),
-                                    [&](const auto& c) { return c.name == consumer.name; });
+    const auto found =
+        std::ranges::find(stats.consumers, consumer.name, &StoreStats::Consumer::name);
     const auto* counts = found == stats.consumers.end() ? nullptr : &*found;
-    ConsumerStatus row;
-    row.name = consumer.name;
-    row.source = source_name(consumer.source);
-    row.strategy = core::to_string(consumer.strategy);
-    row.guarantee = to_string(compose::guarantee_of(config, consumer).name);
-    row.state = state_of(counts, running);
-    row.sources = sources_of(runs, consumer.name);
-    row.windows = windows_of(runs, consumer.name);
-    if (counts != nullptr) {
-      row.counts = *counts;
-      auto gate = gates.state(counts->number);
-      if (!gate) return failure(std::move(gate.error()));
-      row.gate = *std::move(gate);
-      if (row.gate) row.state = gate_word(row.gate);
-    }
-    rows.push_back(std::move(row));
+    auto row = status_of(config, consumer, counts, runs, gates);
+    if (!row) return failure(std::move(row.error()));
+    rows.push_back(*std::move(row));
   }
   for (const auto& counts : stats.consumers) {
     if (config.find(counts.name) != nullptr) continue;
-    rows.push_back({counts.name, "-", "-", "-", "not in the config", counts, std::nullopt, {}, {}});
+    ConsumerStatus row;
+    row.name = counts.name;
+    row.source = row.strategy = row.guarantee = "-";
+    row.state = "not in the config";
+    row.counts = counts;
+    row.last = counts.last_change;
+    rows.push_back(std::move(row));
   }
   return rows;
+}
+
+// How long the oldest waits, by this machine's clock.
+std::optional<std::chrono::milliseconds> age_of_oldest(const ConsumerStatus& row) {
+  if (!row.counts.oldest_waiting) return std::nullopt;
+  const auto now =
+      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  return std::max(now - *row.counts.oldest_waiting, std::chrono::milliseconds(0));
 }
 
 std::size_t completed(const StoreStats& stats) {
@@ -99,18 +153,40 @@ std::size_t completed(const StoreStats& stats) {
   return sum;
 }
 
+void show_trouble(Console& console, const ConsumerStatus& row) {
+  constexpr std::size_t kErrorShown = 200;
+  for (const HealthView& view : row.health) {
+    for (const HealthView::Trouble& trouble : view.troubles) {
+      console.out(fmt::format("{}: process {} has trouble with the {} since {}: {}\n", row.name,
+                              view.pid, trouble.where, console.time(trouble.since),
+                              printable(trouble.text, kErrorShown)));
+    }
+  }
+  if (!row.lag) return;
+  if (row.lag->error) {
+    console.out(fmt::format("{}: how much waits at the source is not known: {}\n", row.name,
+                            printable(row.lag->error->message, kErrorShown)));
+  } else if (row.lag->messages > 0) {
+    console.out(fmt::format(
+        "{}: {} at the source\n", row.name,
+        counted(static_cast<std::uint64_t>(row.lag->messages), "message waits", "messages wait")));
+  }
+}
+
 void show_status_text(Console& console, const Session& session, const StoreStats& stats,
                       const std::vector<ConsumerStatus>& rows) {
   Table table({"CONSUMER", "STATE", "SOURCE", "STRATEGY", "GUARANTEE", "CONSUMING", "RETRYING",
-               "PARKED", "HELD", "DEAD LETTERS"});
+               "PARKED", "HELD", "DEAD LETTERS", "OLDEST WAITS", "LAST CHANGE"});
   constexpr std::size_t kFirstFigure = 5;
-  constexpr std::size_t kColumns = 10;
+  constexpr std::size_t kColumns = 11;
   for (std::size_t i = kFirstFigure; i < kColumns; ++i) table.align_right(i);
   for (const auto& row : rows) {
+    const auto age = age_of_oldest(row);
     table.row({row.name, row.state, printable(row.source, 40), row.strategy, row.guarantee,
                grouped(row.counts.consuming), grouped(row.counts.retrying),
                grouped(row.counts.parked), grouped(row.counts.held),
-               grouped(row.counts.dead_letters)});
+               grouped(row.counts.dead_letters), age ? duration_text(*age) : "-",
+               row.last ? console.time(*row.last) : "-"});
   }
   console.out(fmt::format("{}: {} completed, {:.1f} MB, schema {}, epoch {}\n", session.where,
                           grouped(completed(stats)), static_cast<double>(stats.bytes) / 1e6,
@@ -126,6 +202,7 @@ void show_status_text(Console& console, const Session& session, const StoreStats
       }
     }
   }
+  for (const auto& row : rows) show_trouble(console, row);
   for (const auto& row : rows) {
     if (!row.gate) continue;
     const std::string until =
@@ -133,6 +210,31 @@ void show_status_text(Console& console, const Session& session, const StoreStats
     console.out(fmt::format("{} is {} since {}{}: {}\n", row.name, gate_word(row.gate),
                             console.time(row.gate->since), until, printable(row.gate->why, 200)));
   }
+}
+
+void add_times(json::Writer& writer, const Console& console, const ConsumerStatus& row) {
+  if (const auto age = age_of_oldest(row)) {
+    writer.member("oldest_waiting", console.time(*row.counts.oldest_waiting));
+    writer.member("oldest_waiting_ms", age->count());
+  }
+  if (row.last) writer.member("last_change", console.time(*row.last));
+}
+
+void add_health(json::Writer& writer, const Console& console, const ConsumerStatus& row) {
+  writer.name("running_pids").begin_array();
+  for (const auto pid : row.counts.running_pids) writer.value(pid);
+  writer.end_array();
+  if (row.lag && !row.lag->error) writer.member("lag", row.lag->messages);
+  if (row.lag && row.lag->error) writer.member("lag_error", row.lag->error->message);
+  writer.name("troubles").begin_array();
+  for (const HealthView& view : row.health) {
+    for (const HealthView::Trouble& trouble : view.troubles) {
+      writer.begin_object().member("pid", view.pid).member("where", trouble.where);
+      writer.member("since", console.time(trouble.since)).member("error", trouble.text);
+      writer.end_object();
+    }
+  }
+  writer.end_array();
 }
 
 void show_status_json(Console& console, const Session& session, const StoreStats& stats,
@@ -154,6 +256,8 @@ void show_status_json(Console& console, const Session& session, const StoreStats
     writer.member("consuming", row.counts.consuming).member("retrying", row.counts.retrying);
     writer.member("parked", row.counts.parked).member("dead", row.counts.dead);
     writer.member("held", row.counts.held).member("dead_letters", row.counts.dead_letters);
+    add_times(writer, console, row);
+    add_health(writer, console, row);
     writer.member("gate", gate_word(row.gate));
     if (row.gate) add_gate(writer, console, *row.gate);
     writer.name("sources");
@@ -164,6 +268,25 @@ void show_status_json(Console& console, const Session& session, const StoreStats
   }
   writer.end_array();
   console.out(writer.end_object());
+}
+
+// The first that is bad is told, and what could not be asked counts only where none is.
+int verdict_on(Console& console, const std::vector<ConsumerStatus>& rows) {
+  const auto bad = std::ranges::find_if(rows, &ConsumerStatus::bad);
+  if (bad != rows.end() && bad->state == kFailing) {
+    console.note(fmt::format("semel: {} is failing: no process that runs it gets on", bad->name));
+    return kBad;
+  }
+  if (bad != rows.end()) {
+    const auto at_source = bad->lag ? static_cast<std::size_t>(bad->lag->messages) : 0;
+    console.note(fmt::format("semel: {} is down: {} wait for it and nobody runs it", bad->name,
+                             grouped(waiting(bad->counts) + at_source)));
+    return kBad;
+  }
+  for (const ConsumerStatus& row : rows) {
+    if (row.state == kUnknown) return console.fail(*row.lag->error);
+  }
+  return kOk;
 }
 
 int status(Console& console) {
@@ -183,12 +306,7 @@ int status(Console& console) {
     if (row.counts.dead_letters > 0) console.next("semel dlq list --consumer " + row.name);
     if (row.counts.dead_letters > 0) break;
   }
-  const auto down = std::find_if(rows.begin(), rows.end(),
-                                 [](const ConsumerStatus& row) { return row.state == "down"; });
-  if (down == rows.end()) return kOk;
-  console.note(fmt::format("semel: {} is down: {} wait for it and nobody runs it", down->name,
-                           grouped(waiting(down->counts))));
-  return kBad;
+  return verdict_on(console, rows);
 }
 
 }  // namespace
@@ -202,7 +320,8 @@ void add_status(Program& program) {
                [](Console& console) { return status(console); })
       .footer(
           "Exit code 1: a consumer is down, which is to say that messages wait for it and no "
-          "process runs on the store.");
+          "process runs it, or failing: no process that runs it can go on. 69: nobody runs it and "
+          "its brokers do not answer.");
 }
 
 }  // namespace semel::cli

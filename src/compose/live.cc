@@ -78,6 +78,19 @@ std::vector<LiveHorizon> look_horizons(const config::Config& config) {
   return all;
 }
 
+std::optional<LiveLag> look_lag(const config::ConsumerConfig& consumer) {
+  const auto* source = std::get_if<config::KafkaSource>(&consumer.source);
+  if (source == nullptr) return std::nullopt;
+  LiveLag lag;
+  auto told = kafka::look_at_lag(source->spec, kBrokerPatience);
+  if (told) {
+    lag.messages = *told;
+  } else {
+    lag.error = std::move(told.error());
+  }
+  return lag;
+}
+
 Result<void> refuse(const Live::Checked& checked) {
   const LiveStatement& one = checked.statement;
   switch (one.state) {

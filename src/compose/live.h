@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,15 @@ struct LiveHorizon {
 };
 // Asks each broker, within some seconds; joins nothing. Sources that keep nothing are passed over.
 std::vector<LiveHorizon> look_horizons(const config::Config& config);
+
+// How many messages wait at the brokers for a consumer that nobody runs.
+struct LiveLag {
+  std::int64_t messages = 0;
+  std::optional<Error> error;  // nobody could be asked
+};
+// None where the consumer's source has no brokers that tell. Asks within some seconds; joins
+// nothing.
+std::optional<LiveLag> look_lag(const config::ConsumerConfig& consumer);
 
 // kRejected (D133) where its table is not there, or is in no transaction.
 Result<void> refuse(const Live::Checked& checked);

@@ -48,6 +48,27 @@ TEST_P(KafkaProgram, AKeyThatFailsDelaysNobodyAndPinsNoPartition) {
   scene.expect_each_once();
 }
 
+// Nothing of it is in the store yet: only the brokers know.
+TEST_P(KafkaProgram, AConsumerThatNobodyRunsIsDownWhereMessagesWait) {
+  KafkaScene scene(GetParam(), KafkaServer::shared());
+  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  const Ran empty = scene.semel({"status", "-o", "json"});
+  EXPECT_EQ(empty.code, 0) << empty.out << empty.err;
+  EXPECT_EQ(json_at(empty.out, "/consumers/0/lag"), "0") << empty.out;
+  scene.produce(10);
+  const Ran down = scene.semel({"status", "-o", "json"});
+  EXPECT_EQ(down.code, 1) << down.out;
+  EXPECT_EQ(json_at(down.out, "/consumers/0/state"), "down") << down.out;
+  EXPECT_EQ(json_at(down.out, "/consumers/0/lag"), std::to_string(scene.deliveries()));
+  EXPECT_NE(down.err.find("is down"), std::string::npos) << down.err;
+  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(scene.semel({"status"}).code, 0) << "all of it is done";
+  const Ran away = scene.semel(
+      {"status", "-o", "json", "--set", "consumers[0].source.kafka.brokers=127.0.0.1:1"});
+  EXPECT_EQ(away.code, 69) << away.out << away.err;
+  EXPECT_EQ(json_at(away.out, "/consumers/0/state"), "unknown") << away.out;
+}
+
 INSTANTIATE_TEST_SUITE_P(Stores, KafkaProgram,
                          ::testing::Values(Ground::kSqlite, Ground::kPostgres),
                          [](const auto& info) { return name_of_ground(info.param); });

@@ -233,6 +233,8 @@ TEST_P(RecordsSuite, StatsCount) {
   EXPECT_EQ(mine->dead, 4U);
   EXPECT_EQ(mine->dead_letters, 4U);
   EXPECT_EQ(mine->held, 3U) << "two retries and the appended one";
+  ASSERT_TRUE(mine->oldest_waiting && mine->last_change);
+  EXPECT_LE(*mine->oldest_waiting, *mine->last_change);
   const auto theirs = std::ranges::find(stats.consumers, "refunds", &StoreStats::Consumer::name);
   ASSERT_NE(theirs, stats.consumers.end());
   EXPECT_EQ(theirs->number, other);

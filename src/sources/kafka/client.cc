@@ -127,6 +127,45 @@ std::optional<std::vector<std::pair<std::string, int>>> Client::look(millisecond
   return wrong;
 }
 
+std::vector<TopicPartition> Client::partitions(milliseconds patience) {
+  std::vector<TopicPartition> all;
+  for (const std::string& name : spec_.topics) {
+    rd_kafka_topic_t* topic = rd_kafka_topic_new(handle_, name.c_str(), nullptr);
+    if (topic == nullptr) return {};
+    const struct rd_kafka_metadata* answer = nullptr;
+    const auto code =
+        rd_kafka_metadata(handle_, 0, topic, &answer, static_cast<int>(patience.count()));
+    rd_kafka_topic_destroy(topic);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return {};
+    for (int i = 0; i < answer->topic_cnt; ++i) {
+      for (int k = 0; k < answer->topics[i].partition_cnt; ++k) {
+        all.push_back({answer->topics[i].topic, answer->topics[i].partitions[k].id});
+      }
+    }
+    rd_kafka_metadata_destroy(answer);
+  }
+  return all;
+}
+
+std::optional<std::int64_t> Client::ask_lag(milliseconds patience) {
+  const auto all = partitions(patience);
+  const Offsets offsets = committed(all, patience);
+  if (offsets.empty() || offsets.size() != all.size()) return std::nullopt;
+  std::int64_t lag = 0;
+  for (const auto& [partition, offset] : offsets) {
+    std::int64_t low = 0, high = 0;
+    if (rd_kafka_query_watermark_offsets(handle_, partition.topic.c_str(), partition.number, &low,
+                                         &high, static_cast<int>(patience.count())) !=
+        RD_KAFKA_RESP_ERR_NO_ERROR) {
+      return std::nullopt;
+    }
+    // Without an offset the group begins behind all that is there, or at its beginning.
+    const bool at_end = offset < 0 && spec_.from == core::KafkaSpec::From::kLatest;
+    if (!at_end) lag += std::max<std::int64_t>(high - std::max(offset, low), 0);
+  }
+  return lag;
+}
+
 Client::Offsets Client::committed(const std::vector<TopicPartition>& partitions,
                                   milliseconds patience) {
   const ListPtr list(rd_kafka_topic_partition_list_new(static_cast<int>(partitions.size())));

@@ -61,6 +61,11 @@ class Client {
   std::optional<std::chrono::minutes> ask_offsets_retention(std::chrono::milliseconds patience) {
     return kafka::ask_offsets_retention(handle_, patience);
   }
+  // The partitions of its topics. Waits. Empty: no answer.
+  std::vector<TopicPartition> partitions(std::chrono::milliseconds patience);
+  // How many messages stand behind the group's offsets, by the brokers themselves; none: no answer.
+  // Waits, about `patience` for each partition.
+  std::optional<std::int64_t> ask_lag(std::chrono::milliseconds patience);
   // The next offset that the group has of each; -1 where it has none. Waits. Empty: no answer.
   Offsets committed(const std::vector<TopicPartition>& partitions,
                     std::chrono::milliseconds patience);

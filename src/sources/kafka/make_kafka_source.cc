@@ -41,6 +41,24 @@ Error cannot_be_read(const std::string& topic, int code) {
   return error.code == "R303" ? no_such_topic(topic) : error;
 }
 
+// A client that a broker has answered, whose topics can be read.
+Result<std::unique_ptr<Client>> answering(const core::KafkaSpec& spec, Looker& looker,
+                                          std::chrono::milliseconds patience) {
+  auto client = Client::create(spec, looker);
+  if (!client) return client;
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (std::chrono::steady_clock::now() < until) {
+    const auto wrong = (*client)->look(kLookStep);
+    if (wrong && !wrong->empty()) {
+      return failure(cannot_be_read(wrong->front().first, wrong->front().second));
+    }
+    if (wrong) return client;
+    (*client)->serve(kLookStep);
+    if (looker.final()) return failure(*looker.final());
+  }
+  return failure(brokers_away(spec.brokers, looker.said()));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Source>> make_kafka_source(const core::KafkaSpec& spec,
@@ -59,22 +77,19 @@ Result<void> check_properties(const core::KafkaSpec& spec) {
 Result<BrokerRetention> look_at_retention(const core::KafkaSpec& spec,
                                           std::chrono::milliseconds patience) {
   Looker looker;
-  auto client = Client::create(spec, looker);
+  auto client = answering(spec, looker, patience);
   if (!client) return failure(std::move(client.error()));
-  const auto until = std::chrono::steady_clock::now() + patience;
-  while (std::chrono::steady_clock::now() < until) {
-    const auto wrong = (*client)->look(kLookStep);
-    if (wrong && !wrong->empty()) {
-      return failure(cannot_be_read(wrong->front().first, wrong->front().second));
-    }
-    if (wrong) {
-      return BrokerRetention{(*client)->ask_horizon(patience),
-                             (*client)->ask_offsets_retention(patience)};
-    }
-    (*client)->serve(kLookStep);
-    if (looker.final()) return failure(*looker.final());
-  }
-  return failure(brokers_away(spec.brokers, looker.said()));
+  return BrokerRetention{(*client)->ask_horizon(patience),
+                         (*client)->ask_offsets_retention(patience)};
+}
+
+Result<std::int64_t> look_at_lag(const core::KafkaSpec& spec, std::chrono::milliseconds patience) {
+  Looker looker;
+  auto client = answering(spec, looker, patience);
+  if (!client) return failure(std::move(client.error()));
+  const auto lag = (*client)->ask_lag(patience);
+  if (!lag) return failure(brokers_away(spec.brokers, looker.said()));
+  return *lag;
 }
 
 }  // namespace semel::kafka

@@ -36,5 +36,7 @@ struct BrokerRetention {
 // answered within `patience`; kRejected: as a run would be refused (login, TLS, topics, rights).
 Result<BrokerRetention> look_at_retention(const core::KafkaSpec& spec,
                                           std::chrono::milliseconds patience);
+// How many messages wait behind the offsets of the group, in all. Errors as above.
+Result<std::int64_t> look_at_lag(const core::KafkaSpec& spec, std::chrono::milliseconds patience);
 
 }  // namespace semel::kafka

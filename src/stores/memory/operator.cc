@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/consumer_times.h"
 #include "core/key_encoding.h"
 #include "core/record_machine.h"
 #include "stores/memory/state.h"
@@ -178,6 +179,10 @@ Result<StoreStats> Inspector::stats() {
     const auto told =
         std::ranges::find(stats.consumers, live.id.consumer(), &StoreStats::Consumer::number);
     if (told == stats.consumers.end()) return;
+    core::note_change(*told, live.record->first_seen);
+    const bool waits = live.record->state == RecordState::kConsuming ||
+                       live.record->state == RecordState::kRetrying;
+    if (waits) core::note_waiting(*told, live.record->first_seen);
     if (live.record->state == RecordState::kConsuming) ++told->consuming;
     if (live.record->state == RecordState::kRetrying) ++told->retrying;
     if (live.record->state == RecordState::kParked) ++told->parked;

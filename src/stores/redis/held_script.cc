@@ -206,7 +206,7 @@ for lane = 0, 15 do
   end
 end
 if not first then return { rows } end
-return { rows, math.max(first - now, 0) }
+return { rows, math.max(first - now, 0), first }
 )lua";
 
 const char* const kLinesScript = R"lua(

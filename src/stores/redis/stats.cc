@@ -4,6 +4,8 @@
 #include <charconv>
 #include <map>
 
+#include "core/consumer_times.h"
+#include "stores/redis/cutter.h"
 #include "stores/redis/record.h"
 #include "stores/redis/record_view.h"
 #include "stores/redis/scan.h"
@@ -54,7 +56,15 @@ ByNumber consumers_of(Router& router, const Names& names) {
   return consumers;
 }
 
-void add(StoreStats::Consumer& told, char letter) {
+void add(StoreStats::Consumer& told, char letter, BytesView head) {
+  // Where its state and its times stand: see record.h.
+  constexpr std::size_t kFirstSeen = 14, kUntil = 20, kTime = 6;
+  const auto time_at = [&](std::size_t at) {
+    return std::optional(Cutter(head.substr(at, kTime)).time());
+  };
+  const bool completed = letter == state_letter(RecordState::kCompleted);
+  core::note_change(told, time_at(completed ? kUntil : kFirstSeen));
+  if (letter == 'C' || letter == 'R') core::note_waiting(told, time_at(kFirstSeen));
   switch (letter) {
     case 'C':
       ++told.consuming;
@@ -95,14 +105,18 @@ void count_messages(Core& core, ByNumber& consumers) {
     call.arguments = {core.names.prefix, text};
     const Reply depth = core.run_one(core.scripts.depth, call, Loss::kNothingDone);
     told.held = static_cast<std::size_t>(depth.list.at(0).number);
+    // What is due now waits since then; what was tried has a record, which says since when.
+    if (depth.list.size() > 2 && depth.list[1].number == 0) {
+      core::note_waiting(told, StoreTime(std::chrono::milliseconds(depth.list[2].number)));
+    }
     const std::string counts = core.names.of_store("letter-counts");
     const Bytes letters = core.router.ask({"HGET", counts, text}, Loss::kNothingDone).bytes;
     std::from_chars(letters.data(), letters.data() + letters.size(), told.dead_letters);
   }
 }
 
-// Those that gave a sign of life.
-std::vector<std::int64_t> running_pids(Router& router, const Names& names) {
+// Those that gave a sign of life, and what they run.
+std::vector<std::int64_t> running_pids(Router& router, const Names& names, ByNumber& consumers) {
   const Reply runs = router.ask({"HGETALL", names.runs}, Loss::kNothingDone);
   std::vector<std::int64_t> running;
   for (std::size_t i = 0; i + 1 < runs.list.size(); i += 2) {
@@ -112,6 +126,11 @@ std::vector<std::int64_t> running_pids(Router& router, const Names& names) {
     std::int64_t number = 0;
     std::from_chars(pid.data(), pid.data() + pid.size(), number);
     running.push_back(number);
+    const std::string run = names.of_store("run:") + runs.list[i].bytes;
+    for (const Reply& field : router.ask({"HKEYS", run}, Loss::kNothingDone).list) {
+      const auto told = consumers.find(number_in(field.bytes));
+      if (told != consumers.end()) told->second.running_pids.push_back(number);
+    }
   }
   return running;
 }
@@ -131,18 +150,18 @@ StoreStats stats_of(Core& core) {
     for (const std::string& name : page) {
       names.id_of(name) ? records.push_back(name) : others.saw(name);
     }
-    const std::vector<Reply> states = beginnings(router, records, 1);
+    const std::vector<Reply> states = beginnings(router, records, kHead - 1);
     for (std::size_t i = 0; i < records.size(); ++i) {
-      if (states[i].is_error() || states[i].bytes.size() < 2) continue;  // verify tells of it
+      if (states[i].is_error() || states[i].bytes.size() < kHead) continue;  // verify tells of it
       const char letter = states[i].bytes[1];
       const bool done = letter == state_letter(RecordState::kCompleted);
       (done ? completed : unfinished).saw(records[i]);
       const auto whose = consumers.find(names.id_of(records[i])->consumer());
-      if (whose != consumers.end()) add(whose->second, letter);
+      if (whose != consumers.end()) add(whose->second, letter, states[i].bytes);
     }
   });
   count_messages(core, consumers);
-  stats.running_pids = running_pids(router, names);
+  stats.running_pids = running_pids(router, names, consumers);
   stats.record_bytes = completed.each(router);
   for (const Measure* kind : {&completed, &unfinished, &others}) {
     stats.bytes += kind->count() * kind->each(router);

@@ -117,7 +117,8 @@ DeadLetterTexts::DeadLetterTexts(const Dialect& dialect)
                    "SELECT 1 FROM semel_dead_letter WHERE consumer = ?1 AND identity IS NULL "
                    "AND fingerprint = ?2 AND first_seen = ?3 AND dead_at = ?4"),
       discard(dialect, "DELETE FROM semel_dead_letter WHERE id = ?1"),
-      count(dialect, "SELECT count(*) FROM semel_dead_letter WHERE consumer = ?1") {}
+      count(dialect, "SELECT count(*) FROM semel_dead_letter WHERE consumer = ?1"),
+      last(dialect, "SELECT max(dead_at) FROM semel_dead_letter WHERE consumer = ?1") {}
 
 void DeadLetterRows::keep(const HeldContent& content, const std::optional<KeyId>& record,
                           const Finish& finish, StoreTime first_seen, StoreTime now) {
@@ -203,6 +204,11 @@ bool DeadLetterRows::discard(std::int64_t id) {
 std::size_t DeadLetterRows::count(ConsumerNumber consumer) {
   Answer answer = session_.ask(texts_.count, {consumer});
   return answer.next() ? static_cast<std::size_t>(answer.integer(0)) : 0;
+}
+
+std::optional<StoreTime> DeadLetterRows::last(ConsumerNumber consumer) {
+  Answer answer = session_.ask(texts_.last, {consumer});
+  return answer.next() ? answer.maybe_time(0) : std::nullopt;
 }
 
 HeldContent content_of(const DeadLetterRow& row, StoreTime due) {

@@ -21,7 +21,7 @@ struct DeadLetterRow {
 struct DeadLetterTexts {
   explicit DeadLetterTexts(const Dialect& dialect);
   Text keep, find, find_locked, find_named, find_record, record, list, list_whole, note, twin, edit,
-      lock_adding, add, same_unnamed, discard, count;
+      lock_adding, add, same_unnamed, discard, count, last;
 };
 
 class DeadLetterRows {
@@ -51,6 +51,7 @@ class DeadLetterRows {
   bool add(const DeadLetter& letter, ConsumerNumber consumer, const std::optional<KeyId>& record);
   bool discard(std::int64_t id);
   std::size_t count(ConsumerNumber consumer);
+  std::optional<StoreTime> last(ConsumerNumber consumer);
 
  private:
   Session& session_;

@@ -358,4 +358,10 @@ std::size_t HeldRows::count(ConsumerNumber consumer) {
   return answer.next() ? static_cast<std::size_t>(answer.integer(0)) : 0;
 }
 
+HeldRows::Ages HeldRows::ages(ConsumerNumber consumer) {
+  Answer answer = session_.ask(texts_.ages, {consumer, kNever});
+  if (!answer.next()) return {};
+  return {answer.maybe_time(0), answer.maybe_time(1)};
+}
+
 }  // namespace semel::sql

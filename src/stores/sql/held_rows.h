@@ -51,7 +51,7 @@ struct HeldTexts {
   LineTexts lines;
   Text add, due, due_numbers, any_due, behind, take, taken, release, release_later, hide, free,
       whose, lined, remove, find, payload, inbox, move, there, consumers, taken_from, show, peek,
-      depth, count;
+      depth, count, ages;
 };
 
 // For one transaction. Who waits for rows hears with its commit of those that came.
@@ -117,6 +117,11 @@ class HeldRows {
   HeldMessages::Peek peek(ConsumerNumber consumer, StoreTime now);
   HeldMessages::Depth depth(ConsumerNumber consumer, StoreTime now);
   std::size_t count(ConsumerNumber consumer);
+  struct Ages {
+    std::optional<StoreTime> oldest;  // first met
+    std::optional<StoreTime> newest;  // put there
+  };
+  Ages ages(ConsumerNumber consumer);
 
  private:
   struct Standing;

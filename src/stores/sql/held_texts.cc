@@ -89,6 +89,9 @@ HeldTexts::HeldTexts(const Dialect& dialect)
            "ORDER BY due_at LIMIT 1"),
       depth(dialect,
             "SELECT min(due_at), count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2"),
-      count(dialect, "SELECT count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2") {}
+      count(dialect, "SELECT count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2"),
+      ages(dialect,
+           "SELECT min(coalesce(first_seen, enqueued_at)), max(enqueued_at) FROM semel_held "
+           "WHERE consumer = ?1 AND due_at < ?2") {}
 
 }  // namespace semel::sql

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/consumer_times.h"
 #include "stores/sql/operator.h"
 #include "stores/sql/transacted.h"
 
@@ -31,6 +32,10 @@ void forget_row(Tables& tables, const KeyId& id, const RecordRow& row, StoreTime
 }
 
 void add_count(StoreStats::Consumer& told, const RecordRows::Count& count) {
+  core::note_change(told, count.newest);
+  const bool waits =
+      count.state == RecordState::kConsuming || count.state == RecordState::kRetrying;
+  if (waits) core::note_waiting(told, count.oldest);
   switch (count.state) {
     case RecordState::kConsuming:
       told.consuming += count.rows;
@@ -55,12 +60,30 @@ void count_consumers(Tables& tables, StoreStats& stats) {
     told.number = row.number;
     told.held = tables.held.count(row.number);
     told.dead_letters = tables.dead_letters.count(row.number);
+    const HeldRows::Ages ages = tables.held.ages(row.number);
+    core::note_waiting(told, ages.oldest);
+    core::note_change(told, ages.newest);
+    core::note_change(told, tables.dead_letters.last(row.number));
     stats.consumers.push_back(std::move(told));
   }
   for (const RecordRows::Count& count : tables.records.counts()) {
     const auto told =
         std::ranges::find(stats.consumers, count.consumer, &StoreStats::Consumer::number);
     if (told != stats.consumers.end()) add_count(*told, count);
+  }
+}
+
+void add_running(const std::vector<std::int64_t>& gone, const std::vector<RunRow>& rows,
+                 StoreStats& stats) {
+  std::int64_t last = 0;
+  for (const RunRow& row : rows) {
+    const auto [number, pid] = row.instance;
+    if (std::ranges::find(gone, number) != gone.end()) continue;
+    if (number != last) stats.running_pids.push_back(pid);
+    last = number;
+    const auto told =
+        std::ranges::find(stats.consumers, row.consumer, &StoreStats::Consumer::number);
+    if (told != stats.consumers.end()) told->running_pids.push_back(pid);
   }
 }
 
@@ -171,12 +194,7 @@ class ServerInspector final : public RecordInspector {
       stats.bytes = facts_.bytes(*lent);
       count_consumers(tables, stats);
       count_generations(*lent, stats);
-      const auto gone = core_.instances.gone(*lent);
-      for (const InstanceRow& row : tables.runs.running()) {
-        if (std::ranges::find(gone, row.number) == gone.end()) {
-          stats.running_pids.push_back(row.pid);
-        }
-      }
+      add_running(core_.instances.gone(*lent), tables.runs.running(), stats);
       return stats;
     });
   }
@@ -184,6 +202,7 @@ class ServerInspector final : public RecordInspector {
  private:
   void count_generations(Session& session, StoreStats& stats) {
     Answer answer = session.ask(texts_.generations, {});
+    bool unread = false;
     while (answer.next()) {
       StoreStats::Generation told;
       told.number = answer.integer(0);
@@ -191,12 +210,28 @@ class ServerInspector final : public RecordInspector {
       told.active = answer.bytes(2) == "active";
       told.created_at = answer.time(3);
       told.records = facts_.about_records(session, told.number).value_or(0);
-      if (told.records <= kCounted) {
-        told.records =
-            static_cast<std::size_t>(one_of(session.ask(texts_.completed, {told.number})));
-      }
+      const bool counted = told.records <= kCounted;
+      if (counted) told.records = count_completed(session, told.number, stats);
+      // What is not read may be younger than what is.
+      unread = unread || (!counted && told.active);
       stats.generations.push_back(told);
     }
+    if (!unread) return;
+    for (StoreStats::Consumer& one : stats.consumers) one.last_change.reset();
+  }
+
+  std::size_t count_completed(Session& session, std::int64_t generation, StoreStats& stats) {
+    std::size_t count = 0;
+    Answer answer = session.ask(texts_.completed, {generation});
+    while (answer.next()) {
+      KeyId head;
+      answer.bytes(0).copy(reinterpret_cast<char*>(head.bytes.data()), head.bytes.size());
+      count += static_cast<std::size_t>(answer.integer(1));
+      const auto told =
+          std::ranges::find(stats.consumers, head.consumer(), &StoreStats::Consumer::number);
+      if (told != stats.consumers.end()) core::note_change(*told, answer.maybe_time(2));
+    }
+    return count;
   }
 
   const Core core_;
@@ -214,7 +249,8 @@ InspectorTexts::InspectorTexts(const Dialect& dialect)
                   "SELECT number, ttl, state, created_at FROM semel_generation "
                   "ORDER BY number DESC"),
       completed(dialect,
-                "SELECT count(*) FROM semel_record WHERE generation = ?1 AND state = 'completed'"),
+                "SELECT substr(id, 1, 4), count(*), max(changed_at) FROM semel_record "
+                "WHERE generation = ?1 AND state = 'completed' GROUP BY substr(id, 1, 4)"),
       verify(dialect) {}
 
 std::unique_ptr<RecordInspector> make_inspector(const Core& core, const InspectorTexts& texts,

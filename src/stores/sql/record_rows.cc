@@ -110,9 +110,12 @@ RecordTexts::RecordTexts(const Dialect& dialect)
       list_state(dialect, select_where("state <> 'completed' AND state = CAST(?4 AS semel_state) "
                                        "AND id BETWEEN ?1 AND ?2 ORDER BY first_seen, id LIMIT ?3",
                                        dialect.open_records())),
-      counts(dialect, fmt::format("SELECT substr(id, 1, 4), state, count(*) FROM {} "
-                                  "WHERE state <> 'completed' GROUP BY substr(id, 1, 4), state",
-                                  dialect.open_records())) {
+      counts(
+          dialect,
+          fmt::format(
+              "SELECT substr(id, 1, 4), state, count(*), min(first_seen), "
+              "max(changed_at) FROM {} WHERE state <> 'completed' GROUP BY substr(id, 1, 4), state",
+              dialect.open_records())) {
   if (!dialect.list_open().empty()) list_open.emplace(dialect, dialect.list_open());
   if (!dialect.unlist_open().empty()) unlist_open.emplace(dialect, dialect.unlist_open());
 }
@@ -194,8 +197,9 @@ std::vector<RecordRows::Count> RecordRows::counts() {
   while (answer.next()) {
     KeyId head;
     answer.bytes(0).copy(reinterpret_cast<char*>(head.bytes.data()), head.bytes.size());
-    counts.push_back(
-        {head.consumer(), state_of(answer.bytes(1)), static_cast<std::size_t>(answer.integer(2))});
+    counts.push_back({head.consumer(), state_of(answer.bytes(1)),
+                      static_cast<std::size_t>(answer.integer(2)), answer.maybe_time(3),
+                      answer.maybe_time(4)});
   }
   return counts;
 }

@@ -58,6 +58,8 @@ class RecordRows {
     ConsumerNumber consumer{};
     RecordState state{};
     std::size_t rows = 0;
+    std::optional<StoreTime> oldest;  // first met
+    std::optional<StoreTime> newest;  // changed
   };
   // Of what is not completed. A consumer may have several of one state.
   std::vector<Count> counts();

@@ -9,8 +9,8 @@ RunTexts::RunTexts(const Dialect& dialect)
                      "SELECT number FROM semel_instance WHERE number = ?1 FOR UPDATE SKIP LOCKED"),
       remove_instance(dialect, "DELETE FROM semel_instance WHERE number = ?1"),
       running(dialect,
-              "SELECT i.number, i.pid FROM semel_instance i WHERE EXISTS "
-              "(SELECT 1 FROM semel_run r WHERE r.instance = i.number) ORDER BY i.number"),
+              "SELECT i.number, i.pid, r.consumer FROM semel_instance i JOIN semel_run r "
+              "ON r.instance = i.number ORDER BY i.number, r.consumer"),
       add(dialect,
           "INSERT INTO semel_run (instance, consumer, in_flight, started_at, died) "
           "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (instance, consumer) DO UPDATE SET "
@@ -39,10 +39,12 @@ void RunRows::remove_instance(std::int64_t number) {
   session_.queue(texts_.remove_instance, {number});
 }
 
-std::vector<InstanceRow> RunRows::running() {
-  std::vector<InstanceRow> rows;
+std::vector<RunRow> RunRows::running() {
+  std::vector<RunRow> rows;
   Answer answer = session_.ask(texts_.running, {});
-  while (answer.next()) rows.push_back({answer.integer(0), answer.integer(1)});
+  while (answer.next()) {
+    rows.push_back({{answer.integer(0), answer.integer(1)}, answer.consumer(2)});
+  }
   return rows;
 }
 

@@ -13,6 +13,11 @@ struct InstanceRow {
   std::int64_t pid = 0;
 };
 
+struct RunRow {
+  InstanceRow instance;
+  ConsumerNumber consumer{};
+};
+
 struct RunTexts {
   explicit RunTexts(const Dialect& dialect);
   Text claim_instance, remove_instance, running, add, remove, mark_died, died;
@@ -26,8 +31,8 @@ class RunRows {
   // Locks the row of an instance; false where it is gone, or another transaction has it.
   bool claim_instance(std::int64_t number);
   void remove_instance(std::int64_t number);
-  // Those that run, or ran, any consumer.
-  std::vector<InstanceRow> running();
+  // Those that run, or ran, any consumer: once for each, in the order of their numbers.
+  std::vector<RunRow> running();
 
   void add_run(std::int64_t instance, ConsumerNumber consumer, std::size_t window, StoreTime now);
   void remove_run(std::int64_t instance, ConsumerNumber consumer);

@@ -115,7 +115,8 @@ DeadLetterRows::DeadLetterRows(Connection& connection)
            "AND first_seen = ?6 AND dead_at = ?7) "
            "ON CONFLICT (consumer, identity, fingerprint) DO NOTHING"),
       discard_(connection, "DELETE FROM semel_dead_letter WHERE id = ?1"),
-      count_(connection, "SELECT count(*) FROM semel_dead_letter WHERE consumer = ?1") {}
+      count_(connection, "SELECT count(*) FROM semel_dead_letter WHERE consumer = ?1"),
+      last_(connection, "SELECT max(dead_at) FROM semel_dead_letter WHERE consumer = ?1") {}
 
 void DeadLetterRows::keep(const HeldContent& content, const std::optional<KeyId>& record,
                           const Finish& finish, StoreTime first_seen, StoreTime now) {
@@ -201,6 +202,12 @@ std::size_t DeadLetterRows::count(ConsumerNumber consumer) {
   count_.bind(1, consumer);
   const Reading reading(count_);
   return count_.next() ? static_cast<std::size_t>(count_.integer(0)) : 0;
+}
+
+std::optional<StoreTime> DeadLetterRows::last(ConsumerNumber consumer) {
+  last_.bind(1, consumer);
+  const Reading reading(last_);
+  return last_.next() ? last_.maybe_time(0) : std::nullopt;
 }
 
 HeldContent content_of(const DeadLetterRow& row, StoreTime due) {

@@ -36,6 +36,7 @@ class DeadLetterRows {
   bool add(const DeadLetter& letter, ConsumerNumber consumer, const std::optional<KeyId>& record);
   bool discard(std::int64_t id);
   std::size_t count(ConsumerNumber consumer);
+  std::optional<StoreTime> last(ConsumerNumber consumer);
 
  private:
   Prepared keep_;
@@ -48,6 +49,7 @@ class DeadLetterRows {
   Prepared add_;
   Prepared discard_;
   Prepared count_;
+  Prepared last_;
 };
 
 // What is held again when `row` is replayed. Borrows the row.

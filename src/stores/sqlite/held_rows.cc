@@ -112,6 +112,9 @@ HeldRows::HeldRows(Connection& connection)
             "WHERE taken_by = ?1)"),
       next_(connection, "SELECT min(due_at) FROM semel_held WHERE consumer = ?1"),
       count_(connection, "SELECT count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2"),
+      ages_(connection,
+            "SELECT min(coalesce(first_seen, enqueued_at)), max(enqueued_at) FROM semel_held "
+            "WHERE consumer = ?1 AND due_at < ?2"),
       inbox_(connection, "SELECT inbox FROM semel_held WHERE row = ?1") {}
 
 std::int64_t HeldRows::add(const HeldContent& content, StoreTime now) {
@@ -267,6 +270,13 @@ std::size_t HeldRows::count(ConsumerNumber consumer) {
   count_.bind(1, consumer).bind(2, kNever);
   const Reading reading(count_);
   return count_.next() ? static_cast<std::size_t>(count_.integer(0)) : 0;
+}
+
+HeldRows::Ages HeldRows::ages(ConsumerNumber consumer) {
+  ages_.bind(1, consumer).bind(2, kNever);
+  const Reading reading(ages_);
+  if (!ages_.next()) return {};
+  return {ages_.maybe_time(0), ages_.maybe_time(1)};
 }
 
 }  // namespace semel::sqlite

@@ -79,6 +79,11 @@ class HeldRows {
   HeldMessages::Peek peek(ConsumerNumber consumer, StoreTime now);
   HeldMessages::Depth depth(ConsumerNumber consumer, StoreTime now);
   std::size_t count(ConsumerNumber consumer);
+  struct Ages {
+    std::optional<StoreTime> oldest;  // first met
+    std::optional<StoreTime> newest;  // put there
+  };
+  Ages ages(ConsumerNumber consumer);
 
  private:
   Arrival arrival_at(const Prepared& row, StoreTime now) const;
@@ -98,6 +103,7 @@ class HeldRows {
   Prepared show_;
   Prepared next_;
   Prepared count_;
+  Prepared ages_;
   Prepared inbox_;
 };
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/consumer_times.h"
 #include "stores/sqlite/core.h"
 #include "stores/sqlite/operator.h"
 #include "stores/sqlite/schema.h"
@@ -116,11 +117,7 @@ class Inspector final : public RecordInspector {
                       number_in(connection.ask("PRAGMA page_size"));
         count_consumers(tables, stats);
         count_generations(tables, connection, stats);
-        for (const InstanceRow& row : tables.runs.instances()) {
-          if (core_.instances.alive(row.number) && tables.runs.runs_any(row.number)) {
-            stats.running_pids.push_back(row.pid);
-          }
-        }
+        add_running(tables, stats);
         return stats;
       });
     });
@@ -163,6 +160,23 @@ class Inspector final : public RecordInspector {
     return there;
   }
 
+  void add_running(Tables& tables, StoreStats& stats) {
+    for (const InstanceRow& row : tables.runs.instances()) {
+      if (!core_.instances.alive(row.number)) continue;
+      const auto consumers = tables.runs.consumers_of(row.number);
+      if (!consumers.empty()) stats.running_pids.push_back(row.pid);
+      for (const ConsumerNumber consumer : consumers) {
+        const auto told = told_of(stats, consumer);
+        if (told != nullptr) told->running_pids.push_back(row.pid);
+      }
+    }
+  }
+
+  static StoreStats::Consumer* told_of(StoreStats& stats, ConsumerNumber number) {
+    const auto told = std::ranges::find(stats.consumers, number, &StoreStats::Consumer::number);
+    return told == stats.consumers.end() ? nullptr : &*told;
+  }
+
   static void count_consumers(Tables& tables, StoreStats& stats) {
     for (ConsumerRow& row : tables.consumers.all()) {
       StoreStats::Consumer told;
@@ -170,12 +184,19 @@ class Inspector final : public RecordInspector {
       told.number = row.number;
       told.held = tables.held.count(row.number);
       told.dead_letters = tables.dead_letters.count(row.number);
+      const HeldRows::Ages ages = tables.held.ages(row.number);
+      core::note_waiting(told, ages.oldest);
+      core::note_change(told, ages.newest);
+      core::note_change(told, tables.dead_letters.last(row.number));
       stats.consumers.push_back(std::move(told));
     }
     for (const LiveRows::Count& count : tables.live.counts()) {
-      const auto told =
-          std::ranges::find(stats.consumers, count.consumer, &StoreStats::Consumer::number);
-      if (told == stats.consumers.end()) continue;
+      const auto told = told_of(stats, count.consumer);
+      if (told == nullptr) continue;
+      core::note_change(*told, count.newest);
+      const bool waits =
+          count.state == RecordState::kConsuming || count.state == RecordState::kRetrying;
+      if (waits) core::note_waiting(*told, count.oldest);
       switch (count.state) {
         case RecordState::kConsuming:
           told->consuming += count.rows;
@@ -205,6 +226,19 @@ class Inspector final : public RecordInspector {
       told.records = number_in(
           connection.ask(fmt::format("SELECT count(*) FROM {}", table_of(row.number)).c_str()));
       stats.generations.push_back(told);
+      if (row.active) note_completions(connection, row.number, stats);
+    }
+  }
+
+  // The last of each consumer; those of a sealed generation are older, but for one just sealed.
+  static void note_completions(Connection& connection, std::int64_t generation, StoreStats& stats) {
+    const std::string sql = fmt::format(
+        "SELECT id, max(completed_at) FROM {} GROUP BY substr(id, 1, 4)", table_of(generation));
+    Prepared last(connection, sql.c_str());
+    const Reading reading(last);
+    while (last.next()) {
+      const auto told = told_of(stats, last.key_id(0).consumer());
+      if (told != nullptr) core::note_change(*told, last.maybe_time(1));
     }
   }
 

@@ -102,6 +102,9 @@ TEST_F(InstancesTest, ADeadProcessIsFreedAtOnce) {
   EXPECT_TRUE(begun.unclean);
   EXPECT_EQ(begun.window, 17U);
   EXPECT_EQ(stats(*store).running_pids, std::vector<std::int64_t>{::getpid()});
+  EXPECT_EQ(stats(*store).consumers.at(0).running_pids, std::vector<std::int64_t>{::getpid()});
+  store->attach({"refunds", "recipe", false, {}}).value();
+  EXPECT_TRUE(stats(*store).consumers.at(1).running_pids.empty()) << "nobody runs that one";
   EXPECT_FALSE(store->facets().runs->begin(consumer, 5).value().unclean) << "told once";
 }
 

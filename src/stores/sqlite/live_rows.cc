@@ -75,7 +75,8 @@ LiveRows::LiveRows(Connection& connection)
           "WHERE id BETWEEN ?1 AND ?2 AND (?3 IS NULL OR state = ?3) "
           "ORDER BY first_seen, id LIMIT ?4"),
       counts_(connection,
-              "SELECT id, state, count(*) FROM semel_live GROUP BY substr(id, 1, 4), state") {}
+              "SELECT id, state, count(*), min(first_seen), max(changed_at) FROM semel_live "
+              "GROUP BY substr(id, 1, 4), state") {}
 
 bool LiveRows::any() {
   const Reading reading(any_);
@@ -167,7 +168,8 @@ std::vector<LiveRows::Count> LiveRows::counts() {
   const Reading reading(counts_);
   while (counts_.next()) {
     counts.push_back({counts_.key_id(0).consumer(), state_of(counts_.bytes(1)),
-                      static_cast<std::size_t>(counts_.integer(2))});
+                      static_cast<std::size_t>(counts_.integer(2)), counts_.maybe_time(3),
+                      counts_.maybe_time(4)});
   }
   return counts;
 }

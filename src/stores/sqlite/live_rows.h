@@ -46,6 +46,8 @@ class LiveRows {
     ConsumerNumber consumer{};
     RecordState state{};
     std::size_t rows = 0;
+    std::optional<StoreTime> oldest;  // first met
+    std::optional<StoreTime> newest;  // changed
   };
   std::vector<Count> counts();
 

@@ -8,7 +8,7 @@ RunRows::RunRows(Connection& connection)
     : add_instance_(connection, "INSERT INTO semel_instance (pid, started_at) VALUES (?1, ?2)"),
       remove_instance_(connection, "DELETE FROM semel_instance WHERE number = ?1"),
       instances_(connection, "SELECT number, pid FROM semel_instance ORDER BY number"),
-      runs_any_(connection, "SELECT 1 FROM semel_run WHERE instance = ?1 LIMIT 1"),
+      consumers_of_(connection, "SELECT consumer FROM semel_run WHERE instance = ?1"),
       add_run_(connection,
                "INSERT OR REPLACE INTO semel_run (instance, consumer, in_flight, started_at, died) "
                "VALUES (?1, ?2, ?3, ?4, 0)"),
@@ -38,10 +38,14 @@ std::vector<InstanceRow> RunRows::instances() {
   return rows;
 }
 
-bool RunRows::runs_any(std::int64_t instance) {
-  runs_any_.bind(1, instance);
-  const Reading reading(runs_any_);
-  return runs_any_.next();
+std::vector<ConsumerNumber> RunRows::consumers_of(std::int64_t instance) {
+  std::vector<ConsumerNumber> consumers;
+  consumers_of_.bind(1, instance);
+  const Reading reading(consumers_of_);
+  while (consumers_of_.next()) {
+    consumers.push_back(static_cast<ConsumerNumber>(consumers_of_.integer(0)));
+  }
+  return consumers;
 }
 
 void RunRows::add_run(std::int64_t instance, ConsumerNumber consumer, std::size_t window,

@@ -20,8 +20,8 @@ class RunRows {
   std::int64_t add_instance(std::int64_t pid, StoreTime now);
   void remove_instance(std::int64_t number);
   std::vector<InstanceRow> instances();
-  // Whether it runs, or ran, any consumer.
-  bool runs_any(std::int64_t instance);
+  // The consumers that it runs, or ran.
+  std::vector<ConsumerNumber> consumers_of(std::int64_t instance);
 
   void add_run(std::int64_t instance, ConsumerNumber consumer, std::size_t window, StoreTime now);
   void remove_run(std::int64_t instance, ConsumerNumber consumer);
@@ -41,7 +41,7 @@ class RunRows {
   Prepared add_instance_;
   Prepared remove_instance_;
   Prepared instances_;
-  Prepared runs_any_;
+  Prepared consumers_of_;
   Prepared add_run_;
   Prepared remove_run_;
   Prepared mark_died_;

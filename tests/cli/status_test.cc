@@ -1,0 +1,104 @@
+// semel status: how old, how long ago, and who really works.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <csignal>
+#include <memory>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace semel::test {
+namespace {
+
+// As another program that does not let go of the database: nothing can be written meanwhile.
+class WriteLock {
+ public:
+  explicit WriteLock(const std::string& database) {
+    EXPECT_EQ(sqlite3_open(database.c_str(), &connection_), SQLITE_OK);
+    sqlite3_busy_timeout(connection_, 30'000);
+    EXPECT_EQ(sqlite3_exec(connection_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  }
+  ~WriteLock() { sqlite3_close(connection_); }
+  WriteLock(const WriteLock&) = delete;
+  WriteLock& operator=(const WriteLock&) = delete;
+
+ private:
+  sqlite3* connection_ = nullptr;
+};
+
+std::string first(const Ran& status, const std::string& member) {
+  return json_at(status.out, "/consumers/0/" + member);
+}
+
+TEST(Status, SaysHowLongTheOldestWaitsAndWhenSomethingLastHappened) {
+  const Scene scene(payments(kQueue));
+  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  const Ran before = scene.semel({"status", "-o", "json"});
+  EXPECT_EQ(first(before, "last_change"), "(absent)") << "nothing ever";
+  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  // As if it waited since three hours.
+  scene.sql("UPDATE semel_held SET enqueued_at = enqueued_at - 3 * 3600 * 1000");
+  const Ran waits = scene.semel({"status", "-o", "json"});
+  EXPECT_EQ(waits.code, 1);
+  const std::string age = first(waits, "oldest_waiting_ms");
+  ASSERT_NE(age, "(absent)") << waits.out;
+  EXPECT_GE(std::stoll(age), 3 * 3'600'000) << waits.out;
+  EXPECT_LT(std::stoll(age), 4 * 3'600'000) << waits.out;
+  const Ran screen = scene.semel({"status"});
+  EXPECT_NE(screen.out.find("OLDEST WAITS"), std::string::npos) << screen.out;
+  EXPECT_NE(screen.out.find("3 h  "), std::string::npos) << screen.out;
+  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  const Ran done = scene.semel({"status", "-o", "json", "--time", "raw"});
+  EXPECT_EQ(first(done, "oldest_waiting"), "(absent)") << done.out;
+  EXPECT_EQ(first(done, "last_change"),
+            std::to_string(scene.number("SELECT max(completed_at) FROM semel_completed_1")))
+      << done.out;
+}
+
+TEST(Status, AProcessThatRunsAnotherConsumerRunsNotThisOne) {
+  const Scene scene(payments(kQueue));
+  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  write_file(scene.file("other.yaml"),
+             "version: 1\nstore: { sqlite: { path: semel.db } }\n"
+             "consumers:\n  - name: refunds\n" +
+                 payments(kQueue));
+  Program other({"run", scene.file("other.yaml"), "-q"});
+  ASSERT_TRUE(comes_true([&] {
+    return json_at(scene.semel({"status", "-o", "json"}).out, "/running_pids/0") ==
+           std::to_string(other.pid());
+  })) << other.err();
+  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  const Ran status = scene.semel({"status", "-o", "json"});
+  EXPECT_EQ(status.code, 1) << "a message waits and nobody runs its consumer";
+  EXPECT_EQ(first(status, "state"), "down") << status.out;
+  EXPECT_EQ(first(status, "running_pids/0"), "(absent)") << status.out;
+  const Ran theirs = run({"status", "-c", scene.file("other.yaml"), "-o", "json"});
+  EXPECT_EQ(first(theirs, "state"), "running") << theirs.out;
+}
+
+TEST(Status, ARunThatCannotWriteIsNotCalledRunning) {
+  const Scene scene(payments("{ stdin: {} }"));
+  Program runner({"run", scene.config(), "-v"}, {.held_input = true});
+  runner.say(payment("p-1", 1, 5));
+  ASSERT_TRUE(runner.says("p-1  done")) << runner.err();
+  const auto status = [&] { return scene.semel({"status", "-o", "json"}); };
+  EXPECT_EQ(first(status(), "state"), "running");
+  auto lock = std::make_unique<WriteLock>(scene.database());
+  runner.say(payment("p-2", 1, 7));
+  ASSERT_TRUE(comes_true([&] { return first(status(), "state") == "failing"; }))
+      << status().out << runner.err();
+  const Ran failing = status();
+  EXPECT_EQ(failing.code, 1) << failing.err;
+  EXPECT_NE(failing.err.find("payments is failing"), std::string::npos) << failing.err;
+  EXPECT_EQ(first(failing, "troubles/0/pid"), std::to_string(runner.pid()));
+  EXPECT_EQ(first(failing, "troubles/0/where"), "store");
+  EXPECT_NE(scene.semel({"status"}).out.find("has trouble with the store since 20"),
+            std::string::npos);
+  lock.reset();
+  EXPECT_TRUE(runner.says("p-2  done")) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return first(status(), "state") == "running"; }));
+}
+
+}  // namespace
+}  // namespace semel::test
