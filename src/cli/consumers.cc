@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <semel/gates.h>
@@ -21,8 +22,10 @@ namespace {
 
 struct ConsumerFlags {
   std::string name;
-  std::string reason;
+  std::optional<std::string> reason;
 };
+
+constexpr const char* kNoReason = "by an operator";
 
 struct ConsumerGate {
   std::string name;
@@ -88,13 +91,15 @@ OrEnded<ChosenConsumer> choose_consumer(Console& console, const ConsumerFlags& f
   return ChosenConsumer{*std::move(session), *number};
 }
 
-int report_gate(Console& console, const std::string& name, std::string_view word, bool changed) {
+// `text`: what is true of it now.
+int report_gate(Console& console, const std::string& name, std::string_view text, bool paused,
+                bool changed) {
   if (console.text()) {
-    console.out(fmt::format("{} {}{}\n", name, changed ? "" : "was ", word));
+    console.out(fmt::format("{} {}\n", name, text));
   } else {
     console.out(document("consumer")
                     .member("name", name)
-                    .member("gate", word == "paused" ? "paused" : "open")
+                    .member("gate", paused ? "paused" : "open")
                     .member("changed", changed)
                     .end_object());
   }
@@ -107,10 +112,16 @@ int pause(Console& console, const ConsumerFlags& flags) {
   Gates& gates = *chosen->session.facets.gates;
   const auto before = gates.state(chosen->number);
   if (!before) return console.fail(before.error());
-  const auto shut = gates.shut(chosen->number, flags.reason, std::nullopt);
-  if (!shut) return console.fail(shut.error());
-  const bool was = *before && !(*before)->until;
-  const int code = report_gate(console, flags.name, "paused", !was);
+  const bool paused = *before && !(*before)->until;
+  // A second pause keeps the reason and the time of the first one.
+  const bool same = paused && (!flags.reason || *flags.reason == (*before)->why);
+  if (!same) {
+    const auto shut = gates.shut(chosen->number, flags.reason.value_or(kNoReason), std::nullopt);
+    if (!shut) return console.fail(shut.error());
+  }
+  const char* text = "is paused";
+  if (paused) text = same ? "was paused already" : "was paused already; its reason is the new one";
+  const int code = report_gate(console, flags.name, text, true, !same);
   console.next("semel consumers resume " + flags.name);
   return code;
 }
@@ -118,9 +129,16 @@ int pause(Console& console, const ConsumerFlags& flags) {
 int resume(Console& console, const ConsumerFlags& flags) {
   auto chosen = choose_consumer(console, flags);
   if (!chosen) return chosen.error().code;
-  const auto was_shut = chosen->session.facets.gates->resume(chosen->number);
+  Gates& gates = *chosen->session.facets.gates;
+  const auto before = gates.state(chosen->number);
+  if (!before) return console.fail(before.error());
+  const auto was_shut = gates.resume(chosen->number);
   if (!was_shut) return console.fail(was_shut.error());
-  return report_gate(console, flags.name, "running", *was_shut);
+  const bool in_break = *before && (*before)->until;
+  const char* text = "was not paused: nothing to resume";
+  if (*was_shut) text = in_break ? "is open again, before the end of its break" : "is resumed";
+  report_gate(console, flags.name, text, false, *was_shut);
+  return *was_shut ? kOk : kNothing;
 }
 
 }  // namespace
@@ -143,8 +161,8 @@ void add_consumers(Program& program) {
                                    .parent = &family},
                                   [flags](Console& console) { return pause(console, *flags); });
   pausing.add_option("NAME", flags->name, "The consumer")->required();
-  flags->reason = "by an operator";
-  pausing.add_option("--reason", flags->reason, "Shown by status")->capture_default_str();
+  pausing.add_option("--reason", flags->reason, "Shown by status (default: by an operator)")
+      ->type_name("TEXT");
   auto& resuming = program.command({.name = "resume",
                                     .description = "Go on: after a pause, or without waiting for "
                                                    "the end of a break",

@@ -22,6 +22,7 @@
 #include "cli/dlq.h"
 #include "cli/text.h"
 #include "core/intake.h"
+#include "core/record_machine.h"
 
 namespace semel::cli {
 
@@ -259,10 +260,11 @@ Headers marked(const DeadLetter& letter) {
 int report_edit(Console& console, const DeadLetter& letter, const LetterEdit& edit, bool changed) {
   const bool dry_run = console.settings().dry_run;
   if (console.text()) {
+    const char* done = letter.key.empty() ? "edited" : "edited; its key stays";
     console.out(fmt::format("dead letter {}: {}\n", letter.id,
-                            changed && dry_run ? "would be edited"
-                            : changed          ? "edited; its key stays"
-                                               : "the payload is the same, nothing to do"));
+                            !changed  ? "the payload is the same, nothing to do"
+                            : dry_run ? "would be edited"
+                                      : done));
     if (changed && !dry_run) console.next(fmt::format("semel dlq replay {} --yes", letter.id));
     return kOk;
   }
@@ -276,16 +278,54 @@ int report_edit(Console& console, const DeadLetter& letter, const LetterEdit& ed
   return kOk;
 }
 
+Result<bool> has_twin(DeadLetters& letters, const DeadLetter& letter, const LetterEdit& edit) {
+  DeadLetterFilter filter;
+  filter.consumer = letter.consumer;
+  for (;;) {
+    auto page = letters.list(filter);
+    if (!page) return failure(std::move(page.error()));
+    for (const DeadLetter& other : *page) {
+      const bool alike = other.key == letter.key && other.fingerprint == edit.fingerprint;
+      if (alike && other.id != letter.id && !letter.key.empty()) return true;
+    }
+    if (page->size() < filter.limit) return false;
+    filter.after = page->back().id;
+  }
+}
+
+// What the store would answer, without a change.
+Result<Edited> foreseen(const Session& session, const DeadLetter& letter,
+                        const std::optional<KeyId>& key, const LetterEdit& edit) {
+  if (key) {
+    const auto record = session.facets.records->show(*key);
+    if (!record) return failure(record.error());
+    if (*record) {
+      core::Record as_stored;
+      as_stored.state = (*record)->state;
+      as_stored.fingerprint = (*record)->fingerprint;
+      as_stored.outcome_unknown = (*record)->outcome_unknown;
+      const Edited answer = core::decide_edit(as_stored, edit.before);
+      if (answer != Edited::kYes) return answer;
+    }
+  }
+  const auto twin = has_twin(*session.facets.dead_letters, letter, edit);
+  if (!twin) return failure(twin.error());
+  return *twin ? Edited::kTwin : Edited::kYes;
+}
+
 // Asks, and does it.
-int change(Console& console, DeadLetters& letters, const DeadLetter& letter,
-           const LetterEdit& edit) {
+int change(Console& console, const Session& session, const DeadLetter& letter,
+           const std::optional<KeyId>& key, const LetterEdit& edit) {
+  const bool dry_run = console.settings().dry_run;
   console.note(fmt::format("dead letter {}  {}  {}  {}: {} bytes become {}", letter.id,
                            letter.consumer, letter.key.empty() ? "-" : printable(letter.key, 40),
                            letter.reason, letter.payload.size(), edit.payload.size()));
-  if (console.settings().dry_run) return report_edit(console, letter, edit, true);
-  const auto refused = console.confirm("Replace its payload? Only an export keeps the old one.");
-  if (refused) return *refused;
-  const auto edited = letters.edit(edit);
+  if (!dry_run) {
+    const auto refused = console.confirm("Replace its payload? Only an export keeps the old one.");
+    if (refused) return *refused;
+  }
+  const auto edited =
+      dry_run ? foreseen(session, letter, key, edit) : session.facets.dead_letters->edit(edit);
   if (!edited) return console.fail(edited.error());
   if (const auto error = refusal_of(*edited, letter)) {
     console.fail(*error);
@@ -325,7 +365,11 @@ int edit(Console& console, const EditFlags& flags) {
   wanted.fingerprint = *fingerprint;
   wanted.payload = std::move(*payload);
   wanted.headers = marked(**letter);
-  return change(console, letters, **letter, wanted);
+  std::optional<KeyId> key;
+  if (!(*letter)->key.empty()) {
+    if (const auto kept = recipe.under_its_key(**letter, wanted.payload)) key = kept->key().id;
+  }
+  return change(console, *session, **letter, key, wanted);
 }
 
 }  // namespace

@@ -140,18 +140,56 @@ struct Verb {
   std::string_view asked;  // "Forget {}? …"
   std::string_view skipped;
   Change change;
+  // Whether a record is in a state that the verb is about. `now`: where nothing is done, a lease
+  // that is over then counts; else the store decides about leases, by its own clock.
+  bool (*fits)(const RecordView& record, std::optional<StoreTime> now) = nullptr;
   bool makes_new = false;  // what was completed may be handled again
 };
 
+bool leased(const RecordView& record, std::optional<StoreTime> now) {
+  return now && record.state == RecordState::kConsuming && record.lease_until > now;
+}
+bool can_forget(const RecordView& record, std::optional<StoreTime> now) {
+  return !leased(record, now);
+}
+bool can_unlock(const RecordView& record, std::optional<StoreTime>) {
+  return record.state == RecordState::kParked || record.state == RecordState::kDead;
+}
+bool can_decide(const RecordView& record, std::optional<StoreTime> now) {
+  const bool consuming = record.state == RecordState::kConsuming && !leased(record, now);
+  return consuming || record.state == RecordState::kParked;
+}
+
+// What the verb can do nothing with leaves the plan; how many those are.
+std::size_t leave_out_unfit(ChosenRecords& chosen, const Verb& verb, bool dry_run) {
+  std::optional<StoreTime> now;
+  if (dry_run) {
+    now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  }
+  ChosenRecords fit;
+  fit.plan.missing = chosen.plan.missing;
+  std::size_t unfit = 0;
+  for (FoundRecord& found : chosen.records) {
+    if (verb.fits(found.record, now)) {
+      fit.add(std::move(found));
+    } else {
+      ++unfit;
+    }
+  }
+  chosen = std::move(fit);
+  return unfit;
+}
+
 int report_changed(Console& console, const Verb& verb, const Plan& plan, std::size_t changed,
-                   std::size_t skipped) {
+                   std::size_t unfit, std::size_t skipped, bool failed) {
   const bool dry_run = console.settings().dry_run;
-  const std::size_t asked = plan.count + plan.missing;
+  const std::size_t asked = plan.count + plan.missing + unfit;
+  skipped += unfit;
   const std::size_t told = dry_run ? plan.count : changed;
   if (console.text()) {
     std::string text = fmt::format("{} {}{}", grouped(told), dry_run ? "would be " : "", verb.done);
     if (told != asked) text += fmt::format(" of {}", grouped(asked));
-    if (skipped > 0) text += fmt::format("; {} {}", grouped(skipped), verb.skipped);
+    if (skipped > 0) text += fmt::format("; {} skipped: {}", grouped(skipped), verb.skipped);
     console.out(text + "\n");
   } else {
     json::Writer writer = document(verb.name);
@@ -159,9 +197,9 @@ int report_changed(Console& console, const Verb& verb, const Plan& plan, std::si
     add_plan(writer, console, plan);
     console.out(writer.member(verb.done, changed).member("skipped", skipped).end_object());
   }
-  if (plan.count == 0) return kNothing;
-  if (told == asked) return kOk;
-  return told == 0 ? kBad : kPartly;
+  if (told == asked && told > 0) return kOk;
+  if (told > 0) return kPartly;
+  return failed ? kBad : kNothing;
 }
 
 // What windows in front of these records know is to mean nothing any more. True where there are
@@ -183,8 +221,9 @@ int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
   if (!rate) return rate.error().code;
   auto session = open_session(console);
   if (!session) return session.error().code;
-  const auto chosen = choose_records(console, *session, flags);
+  auto chosen = choose_records(console, *session, flags);
   if (!chosen) return chosen.error().code;
+  const std::size_t unfit = leave_out_unfit(*chosen, verb, console.settings().dry_run);
   const std::string question =
       fmt::format(fmt::runtime(verb.asked), counted(chosen->plan.count, "record", "records"));
   if (const auto code = agree(console, chosen->plan, question, "record", "records")) return *code;
@@ -227,7 +266,7 @@ int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
     // When this returns, none does.
     if (*windows) std::this_thread::sleep_for(kFrontTrusted);
   }
-  return report_changed(console, verb, chosen->plan, changed, skipped);
+  return report_changed(console, verb, chosen->plan, changed, unfit, skipped, told);
 }
 
 Result<bool> forget_seen(const Session& session, const RecordFlags&, const RecordView& seen) {
@@ -276,13 +315,16 @@ constexpr Verb kForget = {"forget",
                           "forgotten",
                           "Forget {}? What waits for its retry, or for a person, goes with its "
                           "record; the next delivery of such a key is handled as new.",
-                          "moved on, or are being worked on",
+                          "being worked on, or not what they were",
                           forget_seen,
+                          can_forget,
                           true};
-constexpr Verb kDecide = {"unlock", "unlocked", "Say of {} what you know?",
-                          "are not parked, nor left by who had them", unlock_seen};
-constexpr Verb kUnlock = {"unlock", "unlocked", "Let {} be tried again, now?",
-                          "are neither parked nor dead", unlock_seen};
+constexpr Verb kDecide = {
+    "unlock",    "unlocked", "Say of {} what you know?", "neither parked nor left by who had them",
+    unlock_seen, can_decide};
+constexpr Verb kUnlock = {
+    "unlock",    "unlocked", "Let {} be tried again, now?", "neither parked nor dead",
+    unlock_seen, can_unlock};
 
 void bulk_command(Program& program, CLI::App& family, const char* name, const char* description,
                   const Verb& verb) {

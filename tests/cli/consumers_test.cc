@@ -41,7 +41,7 @@ TEST_F(ConsumersTest, APausedConsumerBeginsNothingAndItsRunsSaySo) {
 }
 
 TEST_F(ConsumersTest, ARunningProcessStopsAndGoesOn) {
-  Program runner({"run", scene_.config()});
+  Program runner({"run", scene_.config(), "-v"});
   ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
   ASSERT_TRUE(runner.says("p-1  done"));
   ASSERT_EQ(scene_.semel({"consumers", "pause", "payments"}).code, 0);
@@ -50,6 +50,28 @@ TEST_F(ConsumersTest, ARunningProcessStopsAndGoesOn) {
   ASSERT_EQ(scene_.semel({"consumers", "resume", "payments"}).code, 0);
   EXPECT_TRUE(runner.says("p-2  done"));
   EXPECT_TRUE(tells(runner, "resumed"));
+}
+
+TEST_F(ConsumersTest, WhatIsSaidIsTrue) {
+  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
+  const Ran open = scene_.semel({"consumers", "resume", "payments"});
+  EXPECT_EQ(open.code, 4) << open.out << "nothing was paused";
+  EXPECT_NE(open.out.find("was not paused"), std::string::npos) << open.out;
+  EXPECT_EQ(open.out.find("running"), std::string::npos) << "nobody runs it: " << open.out;
+  const Words pause = {"consumers", "pause", "payments"};
+  const Words why = {"consumers", "pause", "payments", "--reason", "bank holiday"};
+  EXPECT_NE(scene_.semel(why).out.find("payments is paused\n"), std::string::npos);
+  const Ran again = scene_.semel(pause);
+  EXPECT_EQ(again.code, 0);
+  EXPECT_NE(again.out.find("was paused already\n"), std::string::npos) << again.out;
+  EXPECT_NE(scene_.semel({"status"}).out.find("bank holiday"), std::string::npos)
+      << "the reason that was given stays";
+  const Ran other = scene_.semel({"consumers", "pause", "payments", "--reason", "audit"});
+  EXPECT_NE(other.out.find("its reason is the new one"), std::string::npos) << other.out;
+  EXPECT_NE(scene_.semel({"status"}).out.find("audit"), std::string::npos);
+  const Ran resumed = scene_.semel({"consumers", "resume", "payments"});
+  EXPECT_EQ(resumed.code, 0);
+  EXPECT_NE(resumed.out.find("payments is resumed\n"), std::string::npos) << resumed.out;
 }
 
 TEST_F(ConsumersTest, AnUnknownNameIsAnswered) {

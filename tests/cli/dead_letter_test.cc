@@ -156,6 +156,24 @@ TEST_F(DeadLetterTest, AnEditThatWouldLieIsRefused) {
   EXPECT_EQ(dlq({"edit", dead, "--payload", scene_.file("nowhere"), "--yes"}).code, 2);
 }
 
+TEST_F(DeadLetterTest, AnEditForeseesWhatItWouldBe) {
+  const auto dry = [&](const std::string& id, const std::string& payload) {
+    return dlq({"edit", id, "--payload", "-", "--dry-run"}, {.input = payload});
+  };
+  const std::string dead = id_of("key=b-0");
+  EXPECT_EQ(dry(dead, payment("b-0", 1, 1)).code, 0);
+  const Ran completed = dry(id_of("reason=key.conflict"), payment("p-1", 1, 9));
+  EXPECT_EQ(completed.code, 1) << completed.out;
+  EXPECT_NE(completed.err.find("completed"), std::string::npos) << completed.err;
+  ASSERT_EQ(dlq({"replay", dead, "--yes"}).code, 0);
+  const Ran waits = dry(dead, payment("b-0", 1, 1));
+  EXPECT_EQ(waits.code, 1) << waits.out;
+  EXPECT_NE(waits.err.find("waits"), std::string::npos) << waits.err;
+  const Ran keyless =
+      dlq({"edit", id_of("key=''"), "--payload", "-", "--yes"}, {.input = payment("new", 1, 7)});
+  EXPECT_EQ(keyless.out.find("its key stays"), std::string::npos) << "it had none";
+}
+
 TEST_F(DeadLetterTest, AnEditGivesAKeyToWhatHadNone) {
   const std::string id = id_of("key=''");
   const Ran ran = dlq({"edit", id, "--payload", "-", "--yes"}, {.input = payment("new", 1, 7)});
@@ -284,8 +302,25 @@ TEST_F(DeadLetterTest, RecordsTakeTheSameGrammar) {
   EXPECT_EQ(scene_.semel({"records", "forget", "-y"}).code, 2);
 }
 
+// p-1 is completed: a verb that is about other states has nothing to do with it.
+TEST_F(DeadLetterTest, AnUnlockCountsOnlyWhatItCanUnlock) {
+  const Ran dry = scene_.semel({"records", "unlock", "p-1", "--dry-run"});
+  EXPECT_EQ(dry.code, 4) << dry.out << dry.err;
+  EXPECT_NE(dry.out.find("0 would be unlocked of 1; 1 skipped: neither parked nor dead"),
+            std::string::npos)
+      << dry.out;
+  const Ran asked = scene_.semel({"records", "unlock", "p-1"});
+  EXPECT_EQ(asked.code, 4) << "there is nothing to ask about: " << asked.err;
+  EXPECT_EQ(asked.err.find("confirmation"), std::string::npos) << asked.err;
+  EXPECT_EQ(scene_.semel({"records", "unlock", "p-1", "--as", "done", "--yes"}).code, 4);
+  const Ran part = scene_.semel({"records", "unlock", "p-1", "b-0", "--dry-run", "-o", "json"});
+  EXPECT_EQ(part.code, 3) << part.out;
+  EXPECT_EQ(json_at(part.out, "/matched"), "1") << part.out;
+  EXPECT_EQ(json_at(part.out, "/skipped"), "1") << part.out;
+}
+
 TEST_F(DeadLetterTest, AStoreVerifiesItselfBesideARunner) {
-  Program runner({"run", scene_.config()});
+  Program runner({"run", scene_.config(), "-v"});
   send(scene_, payment("p-7", 1, 1));
   ASSERT_TRUE(runner.says("p-7  done")) << runner.err();
   const Ran good = scene_.semel({"store", "verify", "--full", "-o", "json"});
