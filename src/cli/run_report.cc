@@ -4,6 +4,8 @@
 
 #include <iterator>
 
+#include <semel/reason.h>
+
 #include "cli/delivery_view.h"
 #include "cli/text.h"
 
@@ -12,6 +14,16 @@ namespace semel::cli {
 namespace {
 
 static_assert(std::size(tap::kAllOutcomes) == RunCounts::kKinds);
+
+// Asked for by so many -v.
+constexpr int kDetail = 2;
+
+// A store that is away is told once, by on_trouble, and not for each message that it delays.
+bool is_trouble(Outcome::Kind kind, std::string_view reason) noexcept {
+  if (reason == reason::kStoreUnavailable) return false;
+  return kind == Outcome::Kind::kConflict || kind == Outcome::Kind::kRetry ||
+         kind == Outcome::Kind::kDead;
+}
 
 }  // namespace
 
@@ -24,9 +36,12 @@ std::uint64_t RunCounts::deliveries() const {
 RunReport::RunReport(Console& console, std::size_t name_width, bool dry_run)
     : console_(console), name_width_(name_width), dry_run_(dry_run) {}
 
-bool RunReport::says_deliveries() const {
+bool RunReport::says(Outcome::Kind kind, std::string_view reason) const {
   const Format format = console_.format();
-  return format == Format::kJsonl || (format == Format::kText && console_.settings().quiet == 0);
+  if (format != Format::kText) return format == Format::kJsonl;
+  const Settings& settings = console_.settings();
+  if (settings.quiet > 0) return false;
+  return settings.verbose > 0 || dry_run_ || is_trouble(kind, reason);
 }
 
 void RunReport::on_received(std::string_view, std::size_t deliveries) noexcept {
@@ -34,7 +49,7 @@ void RunReport::on_received(std::string_view, std::size_t deliveries) noexcept {
 }
 
 void RunReport::say(const tap::EndingView& ending) {
-  if (!says_deliveries()) return;
+  if (!says(ending.outcome, ending.reason)) return;
   if (!console_.text()) {
     json::Writer line = document("delivery");
     add_delivery(line, console_, ending);
@@ -42,12 +57,12 @@ void RunReport::say(const tap::EndingView& ending) {
     return;
   }
   const bool would = dry_run_ && ending.key;
-  const bool verbose = console_.settings().verbose > 0;
+  const bool detail = console_.settings().verbose >= kDetail;
   console_.out(fmt::format(
-      "{:<{}}  {}\n", ending.consumer, name_width_,
+      "{}{:<{}}  {}\n", console_.stamp(), ending.consumer, name_width_,
       delivery_text(console_, ending,
                     fmt::format("{}{}", would ? "would be " : "", to_string(ending.outcome)),
-                    {.attempt = verbose, .place = verbose})));
+                    {.attempt = detail, .place = detail})));
 }
 
 void RunReport::on_ended(std::string_view consumer, const Delivery& delivery,
@@ -64,9 +79,11 @@ void RunReport::on_refused(std::string_view consumer, const Arrival& arrival,
 
 void RunReport::on_held(std::string_view consumer, const Delivery& delivery) noexcept {
   held_.fetch_add(1, std::memory_order_relaxed);
-  if (!says_deliveries()) return;
+  // No outcome yet: it is told as a busy one is.
+  if (!says(Outcome::Kind::kBusy, {})) return;
   if (console_.text()) {
-    console_.out(fmt::format("{:<{}}  {}  {:<9}  in the store, for later\n", consumer, name_width_,
+    console_.out(fmt::format("{}{:<{}}  {}  {:<9}  in the store, for later\n", console_.stamp(),
+                             consumer, name_width_,
                              printable(delivery.message.key().text, kDeliveryKeyShown), "held"));
     return;
   }

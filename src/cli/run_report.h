@@ -26,7 +26,8 @@ struct RunCounts {
   std::uint64_t deliveries() const;
 };
 
-// Safe for several threads.
+// As text it says how a delivery ended where that is trouble, and of all others with -v. Safe for
+// several threads.
 class RunReport final : public Observer {
  public:
   // `name_width`: of the longest consumer's name.
@@ -46,7 +47,7 @@ class RunReport final : public Observer {
   RunCounts counts() const;
 
  private:
-  bool says_deliveries() const;
+  bool says(Outcome::Kind kind, std::string_view reason) const;
   void say(const tap::EndingView& ending);
 
   Console& console_;

@@ -55,7 +55,7 @@ TEST_F(ExecTest, WhatIsHeldBehindAFailedOneIsTold) {
                "[ \"$SEMEL_KEY\" != 1 ] || [ \"$SEMEL_ATTEMPT\" -gt 1 ] || exit 75\n");
   write_file(scene.file("messages.jsonl"),
              "{\"id\":1,\"sku\":\"A\"}\n{\"id\":2,\"sku\":\"A\"}\n{\"id\":3,\"sku\":\"B\"}\n");
-  const Ran ran = scene.semel({"run", "--once"});
+  const Ran ran = scene.semel({"run", "--once", "-v"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("held       in the store, for later"), std::string::npos) << ran.out;
   EXPECT_NE((ran.out + ran.err).find("3 effects, 1 retry, 1 held"), std::string::npos)

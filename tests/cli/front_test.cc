@@ -39,7 +39,7 @@ TEST_F(FrontProgram, DuplicatesAreAnsweredByRedisUntilARecordIsForgottenOrItIsGo
   const Scene scene(consumer(fmt::format(
       "{{ redis: {{ url: \"{}\", prefix: \"f:\", timeout: 5s }}, ttl: 1h }}", redis.url())));
   add(scene, 0, 10);
-  Program run({"run", scene.config()});
+  Program run({"run", scene.config(), "-v"});
   ASSERT_TRUE(comes_true([&] { return sum(scene) == 10; })) << run.err();
   // What is kept, and what it was tried with.
   ASSERT_TRUE(comes_true([&] { return std::stoi(redis.query("DBSIZE")) >= 11; }));
@@ -70,7 +70,7 @@ TEST_F(FrontProgram, AFencedDuplicateIsAnsweredBeforeItIsKept) {
       "    front: { memory: {} }\n"
       "    handler: { exec: { command: [/bin/true], honours_key: true } }\n");
   add(scene, 0, 5);
-  Program run({"run", scene.config()});
+  Program run({"run", scene.config(), "-v"});
   ASSERT_TRUE(comes_true([&] { return endings_of(run).done >= 5; })) << run.err();
   EXPECT_TRUE(window_answers(run, 5, [&] { add(scene, 0, 5); })) << run.out() << run.err();
   const std::string answered = fmt::format("payments: front in process {}: answered {}, asked ",

@@ -148,7 +148,7 @@ TEST_F(OperateTest, StatusShowsOneScreenAndTheCodeTellsWhetherAnyoneIsDown) {
 }
 
 TEST_F(OperateTest, EverythingWorksBesideARunner) {
-  Program runner({"run", scene_.config()});
+  Program runner({"run", scene_.config(), "-v"});
   send(payment("p-1", 1, 5) + payment("p-1", 1, 6));
   ASSERT_TRUE(runner.says("p-1  conflict")) << runner.out() << runner.err();
   const Ran status = scene_.semel({"status", "-o", "json"});

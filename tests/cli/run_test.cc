@@ -15,12 +15,52 @@ namespace {
 TEST(Run, TheSameMessageThreeTimesIsOneEffect) {
   const Scene scene(payments("{ stdin: {} }"));
   const std::string line = payment("p-1", 1, 5);
-  const Ran ran = scene.semel({"run", "--once"}, {.input = line + line + line});
+  const Ran ran = scene.semel({"run", "--once", "-v"}, {.input = line + line + line});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(scene.number("SELECT balance FROM account WHERE id = 1"), 5);
   EXPECT_NE(ran.out.find("payments  p-1  done       "), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("payments  p-1  duplicate  of 20"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("3 deliveries, 1 effect, 2 duplicates\n"), std::string::npos) << ran.out;
+}
+
+// As the times of log lines are read by those who collect them.
+bool begins_with_iso_time(const std::string& line) {
+  const std::string form = "dddd-dd-ddTdd:dd:dd.dddZ  ";
+  if (line.size() < form.size()) return false;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    const bool digit = line[i] >= '0' && line[i] <= '9';
+    if (form[i] == 'd' ? !digit : line[i] != form[i]) return false;
+  }
+  return true;
+}
+
+TEST(Run, WithoutAWishItSaysTroublesAndTheSummary) {
+  const Scene scene(payments("{ stdin: {} }"));
+  const std::string good = payment("p-1", 1, 5);
+  const Ran ran = scene.semel({"run", "--once"}, {.input = good + good + "{\"id\":\"p-2\"}\n"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out.find("p-1"), std::string::npos) << "it went well: " << ran.out;
+  EXPECT_NE(ran.out.find("payments  p-2  dead"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("3 deliveries, 1 effect, 1 duplicate, 1 dead\n"), std::string::npos)
+      << ran.out;
+}
+
+TEST(Run, WhatItSaysWhileItRunsHasItsTime) {
+  const Scene scene(payments(kQueue));
+  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  ASSERT_EQ(scene.semel({"consumers", "pause", "payments"}).code, 0);
+  const Ran paused = scene.semel({"run", "--once"});
+  EXPECT_NE(paused.err.find("paused"), std::string::npos) << paused.err;
+  EXPECT_TRUE(begins_with_iso_time(paused.err)) << paused.err;
+  const Ran raw = scene.semel({"run", "--once", "--time", "raw"});
+  EXPECT_NE(raw.err.find("paused"), std::string::npos) << raw.err;
+  EXPECT_EQ(raw.err.find_first_not_of("0123456789"), 13U) << raw.err;
+  const Ran relative = scene.semel({"run", "--once", "--time", "relative"});
+  EXPECT_TRUE(relative.err.starts_with("+")) << relative.err;
+  ASSERT_EQ(scene.semel({"consumers", "resume", "payments"}).code, 0);
+  const Ran ran = scene.semel({"run", "--once", "-v"});
+  EXPECT_TRUE(begins_with_iso_time(ran.out)) << ran.out;
+  EXPECT_NE(ran.out.find("  payments  p-1  done"), std::string::npos) << ran.out;
 }
 
 TEST(Run, QuietSaysNothing) {
@@ -73,7 +113,7 @@ TEST(Run, BadMessagesAreDeadLettersAndTheGoodOnesAroundThemAreDone) {
 
 TEST(Run, AStopDrainsAndLeavesNothingBehind) {
   const Scene scene(payments(kQueue));
-  Program runner({"run", scene.config()});
+  Program runner({"run", scene.config(), "-v"});
   ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
   ASSERT_TRUE(runner.says("p-1  done")) << runner.err();
   runner.signal(SIGTERM);
@@ -84,7 +124,7 @@ TEST(Run, AStopDrainsAndLeavesNothingBehind) {
 
 TEST(Run, TwoInterruptsHurry) {
   const Scene scene(payments(kQueue));
-  Program runner({"run", scene.config()});
+  Program runner({"run", scene.config(), "-v"});
   ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
   ASSERT_TRUE(runner.says("p-1  done")) << runner.err();
   // Stopped while both arrive, so that the second one cannot come after the end.
@@ -118,7 +158,7 @@ TEST(Run, AReaderThatLeavesStopsTheLinesNotTheWork) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   ::close(ends[0]);
-  const Ran ran = scene.semel({"run", "--once"}, {.input = input, .out = ends[1]});
+  const Ran ran = scene.semel({"run", "--once", "-v"}, {.input = input, .out = ends[1]});
   ::close(ends[1]);
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(scene.number("SELECT balance FROM account WHERE id = 1"), 3'000);

@@ -62,7 +62,7 @@ class ServerErrors {
     ASSERT_EQ(ran.code, 0) << ran.err;
   }
   Ran run(const std::string& input = {}) const {
-    return scene.semel({"run", "--once"}, {.input = input});
+    return scene.semel({"run", "--once", "-v"}, {.input = input});
   }
   std::int64_t letters(std::string_view where = "1 = 1") const {
     const bool postgres = scene.kind().page == kPostgres.page;

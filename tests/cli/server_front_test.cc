@@ -168,7 +168,7 @@ class FrontedRun {
 
  private:
   static Words words(const FrontedScene& scene, const Words& more) {
-    Words all = {"run", scene.config()};
+    Words all = {"run", scene.config(), "-v"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }

@@ -67,7 +67,7 @@ void prepare(const ServerScene& scene, const Case& one) {
 void run_case(const ServerKind& kind, const Case& one) {
   const ServerScene scene(kind, uniqueness(one.table, one.rule));
   prepare(scene, one);
-  expect_duplicate(scene, one, scene.semel({"run", "--once"}));
+  expect_duplicate(scene, one, scene.semel({"run", "--once", "-v"}));
 }
 
 std::string name_of_case(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
@@ -105,7 +105,7 @@ TEST(PostgresUniqueRights, AUserWhoMayOnlyInsertHasTheRuleToo) {
   }
   scene.sql(fmt::format("CREATE USER {0}; GRANT INSERT ON entry TO {0}", user));
   scene.sql(grants);
-  expect_duplicate(scene, one, scene.semel_at(scene.url_of(user), {"run", "--once"}));
+  expect_duplicate(scene, one, scene.semel_at(scene.url_of(user), {"run", "--once", "-v"}));
   scene.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user));
 }
 
@@ -156,7 +156,7 @@ TEST_P(MySqlFamilyUnique, AlsoInAnotherDatabase) {
   const ServerScene scene(kind, uniqueness(table, rule));
   kind.shared().query(other, kInMySql);
   prepare(scene, there);
-  expect_duplicate(scene, there, scene.semel({"run", "--once"}));
+  expect_duplicate(scene, there, scene.semel({"run", "--once", "-v"}));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ Words TapTest::tap(const Words& more) const {
 }
 
 Words TapTest::run(const Words& more) const {
-  Words words = {"run", "-c", scene_.config()};
+  Words words = {"run", "-v", "-c", scene_.config()};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
