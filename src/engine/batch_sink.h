@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -33,6 +34,10 @@ class BatchSink final : public EndingSink {
     }
     told_();
   }
+
+  void waits(bool now) noexcept override { waits_.store(now, std::memory_order_relaxed); }
+  // Any thread.
+  bool waits() const noexcept { return waits_.load(std::memory_order_relaxed); }
 
   void waited(std::optional<std::chrono::nanoseconds> time) noexcept override {
     const system::MutexLock lock(mutex_);
@@ -70,6 +75,7 @@ class BatchSink final : public EndingSink {
 
   const Make make_;
   const Told told_;
+  std::atomic<bool> waits_{false};
   mutable system::Mutex mutex_;
   std::optional<std::chrono::nanoseconds> waited_ SEMEL_GUARDED_BY(mutex_) =
       std::chrono::nanoseconds{0};

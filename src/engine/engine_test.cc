@@ -124,6 +124,43 @@ TEST_F(EngineTest, AnEndingIsSettledWhileItsBatchStillRuns) {
   running.join();
 }
 
+// Waits for others before its handlers begin, until `go_on`.
+class WaitingStrategy final : public Strategy {
+ public:
+  WaitingStrategy(strategies::Keeper& keeper, std::function<void()> go_on)
+      : keeper_(keeper), go_on_(std::move(go_on)) {}
+  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+    const auto watch = keeper_.watch({}, Handlers::kInTurn);
+    sink.waits(true);
+    go_on_();
+    sink.waits(false);
+    for (Delivery& delivery : batch) sink.ended(delivery, ended(Outcome::Kind::kDone));
+  }
+
+ private:
+  strategies::Keeper& keeper_;
+  const std::function<void()> go_on_;
+};
+
+TEST_F(EngineTest, ABatchThatWaitsForOthersDoesNotHang) {
+  options_.handler_timeout = milliseconds(20);
+  options_.grace = milliseconds(20);
+  options_.lease = milliseconds(60);
+  auto source = std::make_unique<MemorySource>(topic_, test::MemorySourceOptions{});
+  const MemorySource& asked = *source;
+  send("a");
+  topic_.finish();
+  EngineParts parts = parts_over(std::move(source));
+  bool kept = false;
+  parts.strategy = [&](const strategies::Services& services) {
+    // So many times take longer than a handler may.
+    return std::make_unique<WaitingStrategy>(
+        *services.keeper, [&] { kept = test::comes_true([&] { return asked.extended() >= 10; }); });
+  };
+  EXPECT_EQ(Engine::create(options_, std::move(parts))->run(), Ended::kFinished);
+  EXPECT_TRUE(kept) << "another process may have its row";
+}
+
 TEST_F(EngineTest, WhatTheSourceCannotBringAgainTheEngineDoes) {
   for (const bool redelivers : {true, false}) {
     SCOPED_TRACE(redelivers);

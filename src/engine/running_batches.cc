@@ -214,9 +214,12 @@ void RunningEngine::tick() {
 std::unordered_set<std::uint64_t> RunningEngine::rows_that_hang() {
   std::unordered_set<std::uint64_t> rows;
   if (options_.handler_timeout.count() == 0) return rows;
-  const TimePoint before = now() - options_.handler_timeout - options_.grace;
+  const TimePoint at = now();
+  const TimePoint before = at - options_.handler_timeout - options_.grace;
   const system::MutexLock lock(running_mutex_);
   for (const auto& running : running_) {
+    // Its handlers' time begins when others let it go on.
+    if (running->sink.waits()) running->progress.store(at, std::memory_order_relaxed);
     if (running->progress.load(std::memory_order_relaxed) > before) continue;
     for (const Delivery& delivery : running->batch) rows.insert(delivery.arrival.tag.value);
   }

@@ -77,12 +77,18 @@ class EngineTest : public testing::Test {
   }
   std::unique_ptr<Engine> engine_over(std::unique_ptr<Source> source,
                                       ScriptedStrategy::Script script, Store* store = nullptr) {
-    EngineParts parts;
-    parts.store = store != nullptr ? store : store_.get();
-    parts.sources.push_back(std::move(source));
+    EngineParts parts = parts_over(std::move(source));
+    if (store != nullptr) parts.store = store;
     parts.strategy = [script](const strategies::Services& services) {
       return std::make_unique<ScriptedStrategy>(script, *services.keeper);
     };
+    return Engine::create(options_, std::move(parts));
+  }
+  // All but a strategy.
+  EngineParts parts_over(std::unique_ptr<Source> source) {
+    EngineParts parts;
+    parts.store = store_.get();
+    parts.sources.push_back(std::move(source));
     parts.condemned = [](const strategies::Services& services) {
       return std::make_unique<ScriptedStrategy>(
           [](Delivery&, std::size_t) {
@@ -96,7 +102,7 @@ class EngineTest : public testing::Test {
     parts.observer = &seen_;
     parts.suspect_gate = &gate_;
     parts.hung = [this](const std::string&) { hung_ = true; };
-    return Engine::create(options_, std::move(parts));
+    return parts;
   }
   // All that comes from there is done.
   Ended run_over(std::unique_ptr<Source> source) {

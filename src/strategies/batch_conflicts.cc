@@ -19,7 +19,9 @@ BatchRun::Went BatchRun::transact_in_turn() {
   if (!in_turn()) return transact();
   Clock& clock = *context_.environment->clock;
   const auto asked = clock.now();
+  sink_.waits(true);
   TransactionLimit::Place place = habits_.limit.enter();
+  sink_.waits(false);
   const auto began = clock.now();
   waited_ += began - asked;
   was_alone_ = place.alone();

@@ -34,6 +34,7 @@ class KeepingSink final : public EndingSink {
     if (open_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     const auto last = std::move(self_);
   }
+  void waits(bool now) noexcept override { sink_.waits(now); }
   void waited(std::optional<std::chrono::nanoseconds> time) noexcept override {
     sink_.waited(time);
   }

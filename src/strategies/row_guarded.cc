@@ -70,7 +70,9 @@ class OptimisticLock final : public Strategy {
       messages.push_back({item.delivery->message.key().id, *item.version});
     }
     const auto asked = context_.environment->clock->now();
+    sink.waits(true);
     const RowVersions::Turn turn = versions_.take_turn(messages);
+    sink.waits(false);
     sink.waited(context_.environment->clock->now() - asked);
     NotingSink noting(versions_, sink);
     ClaimEntry entry;
@@ -89,6 +91,7 @@ class OptimisticLock final : public Strategy {
       versions_.ended(delivery.message.key().id, outcome);
       sink_.ended(delivery, std::move(outcome));
     }
+    void waits(bool now) noexcept override { sink_.waits(now); }
     void waited(std::optional<std::chrono::nanoseconds> time) noexcept override {
       sink_.waited(time);
     }
