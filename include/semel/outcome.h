@@ -30,6 +30,7 @@ struct Outcome {
     kAcked,    // the source's row went with the record's own commit: nothing is left to do
     kLater,    // nobody keeps it but the source: bring it again after `delay`
     kRelease,  // not started: give it back as it came
+    kKeep,     // not started: who has it in hand keeps it, and tries it after `delay`
   };
 
   Kind kind = Kind::kDone;
@@ -38,7 +39,8 @@ struct Outcome {
   std::string reason;  // from semel::reason; empty for kDone
   std::string error;   // what was said about it, for people
   int attempt = 0;     // which try of the handler this was; 0 when it did not run
-  std::chrono::milliseconds delay{0};  // kRetry, kBusy and every kLater: until the next try
+  std::chrono::milliseconds delay{0};  // kRetry, kBusy, kLater and kKeep: until the next try
+  std::uint64_t waits_for = 0;         // kKeep: what may end the delay sooner; zero: nothing
   // kDuplicate: when its effect was recorded, by the store's clock; zero where that is not known.
   std::chrono::system_clock::time_point completed_at{};
 };

@@ -125,9 +125,9 @@ TEST_F(EngineTest, AnEndingIsSettledWhileItsBatchStillRuns) {
 }
 
 // Waits for others before its handlers begin, until `go_on`.
-class WaitingStrategy final : public Strategy {
+class HeldUpStrategy final : public Strategy {
  public:
-  WaitingStrategy(strategies::Keeper& keeper, std::function<void()> go_on)
+  HeldUpStrategy(strategies::Keeper& keeper, std::function<void()> go_on)
       : keeper_(keeper), go_on_(std::move(go_on)) {}
   void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
     const auto watch = keeper_.watch({}, Handlers::kInTurn);
@@ -154,11 +154,41 @@ TEST_F(EngineTest, ABatchThatWaitsForOthersDoesNotHang) {
   bool kept = false;
   parts.strategy = [&](const strategies::Services& services) {
     // So many times take longer than a handler may.
-    return std::make_unique<WaitingStrategy>(
+    return std::make_unique<HeldUpStrategy>(
         *services.keeper, [&] { kept = test::comes_true([&] { return asked.extended() >= 10; }); });
   };
   EXPECT_EQ(Engine::create(options_, std::move(parts))->run(), Ended::kFinished);
   EXPECT_TRUE(kept) << "another process may have its row";
+}
+
+TEST_F(EngineTest, WhatIsKeptComesAgainWhenItsDelayIsOverOrItIsRecalled) {
+  for (const bool recalled : {false, true}) {
+    SCOPED_TRACE(recalled);
+    send(recalled ? "by recall" : "by time");
+    topic_.finish();
+    EngineParts parts = parts_over(std::make_unique<MemorySource>(topic_));
+    strategies::Recaller* recaller = nullptr;
+    std::atomic<int> tries{0};
+    const auto script = [&](Delivery&, std::size_t) {
+      if (++tries == 2) return ended(Outcome::Kind::kDone);
+      Outcome outcome = ended(Outcome::Kind::kRetry, Outcome::Settle::kKeep);
+      outcome.delay = recalled ? std::chrono::hours(1) : milliseconds(5);
+      outcome.waits_for = 7;
+      return outcome;
+    };
+    parts.strategy = [&](const strategies::Services& services) {
+      recaller = services.recaller;
+      return std::make_unique<ScriptedStrategy>(script, *services.keeper);
+    };
+    const auto e = Engine::create(options_, std::move(parts));
+    std::thread running([&] { EXPECT_EQ(e->run(), Ended::kFinished); });
+    EXPECT_TRUE(test::comes_true([&] {
+      if (recalled) recaller->recall(7);
+      return tries == 2;
+    }));
+    running.join();
+    EXPECT_EQ(topic_.unsettled(), 0u);
+  }
 }
 
 TEST_F(EngineTest, WhatTheSourceCannotBringAgainTheEngineDoes) {

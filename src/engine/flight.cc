@@ -190,7 +190,8 @@ bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
       landing.keep->arrival.suspect = landing.still_suspect;
       landing.keep->arrival.trial = 0;
       landing.keep->arrival.answered = false;
-      later_.push_back({now + landing.settlement.delay, std::move(*landing.keep)});
+      later_.push_back(
+          {now + landing.settlement.delay, landing.waits_for, std::move(*landing.keep)});
     } else {
       --messages_;
       bytes_ -= landing.bytes;
@@ -303,6 +304,17 @@ std::optional<TimePoint> Flight::bring_back(TimePoint now) {
   return std::min_element(later_.begin(), later_.end(),
                           [](const Later& a, const Later& b) { return a.due < b.due; })
       ->due;
+}
+
+bool Flight::recall(std::uint64_t waited_for) {
+  const system::MutexLock lock(mutex_);
+  bool any = false;
+  for (Later& later : later_) {
+    if (later.waits_for != waited_for) continue;
+    later.due = TimePoint::min();
+    any = true;
+  }
+  return any;
 }
 
 std::vector<Delivery> Flight::close() {

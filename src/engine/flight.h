@@ -30,6 +30,7 @@ struct Landing {
   Settlement settlement;
   BytesView ordering_key;  // of the delivery, which outlives the landing
   std::size_t bytes = 0;
+  std::uint64_t waits_for = 0;    // that is kept: what may end its delay sooner
   Delivery* keep = nullptr;       // bring it again after settlement.delay: its source will not
   bool again = false;             // it comes again, from wherever
   bool still_suspect = false;     // it was not tried, and comes again as what it was
@@ -110,6 +111,8 @@ class Flight {
 
   // Moves what is due again to the sequencer; says when the next will be.
   std::optional<TimePoint> bring_back(TimePoint now) SEMEL_EXCLUDES(mutex_);
+  // What waits for this is due now. False where nothing does.
+  bool recall(std::uint64_t waited_for) SEMEL_EXCLUDES(mutex_);
 
   // No batch is handed out any more; returns what had not been, suspects still marked.
   std::vector<Delivery> close() SEMEL_EXCLUDES(mutex_);
@@ -176,6 +179,7 @@ class Flight {
   std::size_t lines_known_ SEMEL_GUARDED_BY(mutex_) = 0;
   struct Later {
     TimePoint due;
+    std::uint64_t waits_for;
     Delivery delivery;
   };
   std::deque<Later> later_ SEMEL_GUARDED_BY(mutex_);

@@ -164,6 +164,31 @@ TEST(Flight, WhatIsKeptComesBackWhenDueAndStaysCounted) {
   EXPECT_EQ(again[0].message.key().text, "a");
 }
 
+TEST(Flight, WhatIsKeptComesBackSoonerWhereWhatItWaitsForHasCome) {
+  Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 0);
+  f.add(one("a"));
+  f.add(one("b"));
+  auto batch = f.take(false);
+  ASSERT_EQ(batch.size(), 2u);
+  const TimePoint start{};
+  std::vector<Landing> landings;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    Landing& kept = landings.emplace_back(landing(batch[i]));
+    kept.keep = &batch[i];
+    kept.settlement.delay = milliseconds(10);
+    kept.waits_for = i + 1;
+  }
+  f.land(landings, start);
+  f.returned();
+  f.ran(2, false, false, milliseconds(1));
+  EXPECT_FALSE(f.recall(3));
+  EXPECT_TRUE(f.recall(2));
+  EXPECT_EQ(f.bring_back(start), start + milliseconds(10));
+  const auto again = f.take(false);
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].message.key().text, "b");
+}
+
 TEST(Flight, ClosingReturnsWhatWasNotHandedOutAndLetsWorkersGo) {
   Flight f({100, 1 << 20}, BatchSize(1, 1, milliseconds(20)), 1);
   f.add(one("a"));

@@ -17,7 +17,8 @@ constexpr milliseconds kDrainSaysItFirst{200};
 // Nothing is decided about it yet.
 bool comes_again(const Outcome& outcome) {
   return outcome.kind == Outcome::Kind::kRetry || outcome.kind == Outcome::Kind::kBusy ||
-         outcome.settle == Outcome::Settle::kLater || outcome.settle == Outcome::Settle::kRelease;
+         outcome.settle == Outcome::Settle::kLater || outcome.settle == Outcome::Settle::kRelease ||
+         outcome.settle == Outcome::Settle::kKeep;
 }
 
 }  // namespace
@@ -152,8 +153,11 @@ void RunningEngine::would_process(std::vector<Delivery> batch) {
 }
 
 Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended) {
-  parts_.observer->on_ended(options_.consumer, delivery, outcome,
-                            ended - delivery.arrival.received);
+  // What was kept has not ended: nobody tried it.
+  if (outcome.settle != Outcome::Settle::kKeep) {
+    parts_.observer->on_ended(options_.consumer, delivery, outcome,
+                              ended - delivery.arrival.received);
+  }
   // What the window answered says nothing about the store.
   if (outcome.reason != reason::kFront) note_store(outcome);
   Landing landing = Landing::of(delivery, Settlement::Kind::kAck);
@@ -174,6 +178,11 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
     case Outcome::Settle::kRelease:
       landing.settlement.kind = Settlement::Kind::kRelease;
       if (in_line && !stopping()) landing.keep = &delivery;
+      break;
+    case Outcome::Settle::kKeep:
+      landing.settlement.kind = Settlement::Kind::kLater;
+      landing.waits_for = outcome.waits_for;
+      if (!stopping()) landing.keep = &delivery;
       break;
     case Outcome::Settle::kLater:
       landing.settlement.kind = Settlement::Kind::kLater;

@@ -37,7 +37,7 @@ inline constexpr char kHandlerHangs[] =
 // What a store that cannot answer makes of a delivery, for whoever watches the store.
 Outcome store_away(const Error& error);
 
-class RunningEngine final : public Engine {
+class RunningEngine final : public Engine, private strategies::Recaller {
  public:
   RunningEngine(EngineOptions options, EngineParts parts);
 
@@ -59,14 +59,17 @@ class RunningEngine final : public Engine {
     std::vector<Delivery> batch;
     const bool suspect;
     const std::uint64_t trial;         // of the gate
-    std::atomic<TimePoint> progress;   // when it began, or a delivery of it ended
+    std::atomic<TimePoint> progress;   // its beginning, or the newest ending or wait for others
     std::chrono::nanoseconds took{0};  // in the strategy
     std::atomic<std::size_t> open;     // deliveries that have not ended, and the strategy
     std::atomic<bool> busy{false};     // another held the key of one
     BatchSink sink;
   };
 
-  strategies::Services services() noexcept { return {&keeper_, &completer_, &gate_}; }
+  strategies::Services services() noexcept { return {&keeper_, &completer_, &gate_, this}; }
+  void recall(std::uint64_t waited_for) noexcept override {
+    if (flight_.recall(waited_for)) event_.signal();
+  }
   std::unique_ptr<Strategy> behind_front();
   void begin_marker();
   void load_lines();

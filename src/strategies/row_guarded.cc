@@ -3,9 +3,16 @@
 // what makes a message a duplicate or too early, is the context's row guard; all else is as in
 // dedup_table.
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
 #include <functional>
+#include <set>
 #include <utility>
 #include <variant>
+#include <vector>
+
+#include <semel/reason.h>
 
 #include "strategies/decision.h"
 #include "strategies/entries.h"
@@ -62,10 +69,8 @@ class OptimisticLock final : public Strategy {
     sort_by_version(items, [](const Item& item) -> const RowVersion* {
       return item.version ? &*item.version : nullptr;
     });
-    std::vector<Delivery*> deliveries;
     std::vector<VersionedMessage> messages;
     for (const Item& item : items) {
-      deliveries.push_back(item.delivery);
       if (!item.version) continue;
       messages.push_back({item.delivery->message.key().id, *item.version});
     }
@@ -74,7 +79,8 @@ class OptimisticLock final : public Strategy {
     const RowVersions::Turn turn = versions_.take_turn(messages);
     sink.waits(false);
     sink.waited(context_.environment->clock->now() - asked);
-    NotingSink noting(versions_, sink);
+    NotingSink noting(versions_, context_.services.recaller, sink);
+    const std::vector<Delivery*> deliveries = without_early(items, noting);
     ClaimEntry entry;
     pipeline_.run(deliveries, entry, noting);
   }
@@ -86,10 +92,13 @@ class OptimisticLock final : public Strategy {
   };
   class NotingSink final : public EndingSink {
    public:
-    NotingSink(RowVersions& versions, EndingSink& sink) : versions_(versions), sink_(sink) {}
+    // `recaller` may be null: then nothing is kept.
+    NotingSink(RowVersions& versions, Recaller* recaller, EndingSink& sink)
+        : versions_(versions), recaller_(recaller), sink_(sink) {}
     void ended(Delivery& delivery, Outcome outcome) noexcept override {
-      versions_.ended(delivery.message.key().id, outcome);
+      const auto waited_for = versions_.ended(delivery.message.key().id, outcome);
       sink_.ended(delivery, std::move(outcome));
+      if (waited_for) recaller_->recall(name_of(*waited_for));
     }
     void waits(bool now) noexcept override { sink_.waits(now); }
     void waited(std::optional<std::chrono::nanoseconds> time) noexcept override {
@@ -98,8 +107,56 @@ class OptimisticLock final : public Strategy {
 
    private:
     RowVersions& versions_;
+    Recaller* const recaller_;
     EndingSink& sink_;
   };
+
+  // One that two rows share ends a wait too soon, which does no harm.
+  static std::uint64_t name_of(const LockName& row) {
+    std::uint64_t name = 0;
+    std::memcpy(&name, row.bytes.data(), sizeof name);
+    return name;
+  }
+
+  // Ends those that are foreseen to be early: a transaction that says so costs as much as one that
+  // does something. Returns the others. Those behind one that is not early go on with it.
+  std::vector<Delivery*> without_early(const std::vector<Item>& items, EndingSink& sink) {
+    std::vector<Delivery*> rest;
+    std::vector<std::pair<const Item*, std::chrono::milliseconds>> early;
+    std::set<LockName> going_on;
+    for (const Item& item : items) {
+      if (may_wait(item) && !going_on.contains(item.version->row)) {
+        const KeyId& key = item.delivery->message.key().id;
+        if (const auto wait = versions_.foresee(key)) {
+          early.emplace_back(&item, *wait);
+          continue;
+        }
+        if (!versions_.is_behind(key)) going_on.insert(item.version->row);
+      }
+      rest.push_back(item.delivery);
+    }
+    for (const auto& [item, wait] : early) sink.ended(*item->delivery, early_for(*item, wait));
+    return rest;
+  }
+
+  // What is to say something else at its end is tried: of a crash, of the consumer's gate. A
+  // message in a line keeps others from going on.
+  bool may_wait(const Item& item) const {
+    const Arrival& arrival = item.delivery->arrival;
+    return context_.services.recaller != nullptr && item.version && arrival.row && !arrival.line &&
+           !arrival.suspect && arrival.trial == 0;
+  }
+
+  static Outcome early_for(const Item& item, std::chrono::milliseconds wait) {
+    Outcome outcome;
+    outcome.kind = Outcome::Kind::kRetry;
+    outcome.settle = Outcome::Settle::kKeep;
+    outcome.reason = reason::kVersionEarly;
+    outcome.error = "the row is known to have an older version yet";
+    outcome.delay = wait;
+    outcome.waits_for = name_of(item.version->row);
+    return outcome;
+  }
 
   // None for a message that its handler will refuse, with a reason.
   std::optional<RowVersion> version_of(const Message& message) const noexcept {

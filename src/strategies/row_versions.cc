@@ -11,19 +11,43 @@ using std::chrono::milliseconds;
 
 // An early message is tried again soon at first: most predecessors are done within a batch's time.
 constexpr milliseconds kFirstWait{50};
-constexpr int kMostDoublings = 16;
+// A row that moves may be about to be faster, and one that does not move may be about to. Half of
+// the grace at most: else a row's next message lets the grace of those behind it pass.
+constexpr milliseconds kLongestSoon{500};
+// What is kept is brought back by its predecessor here, and is cheap to look after.
+constexpr milliseconds kLongestKept{2'000};
+// Of the time that the row needs: messages that all waited for the whole of it would never be
+// faster than the pace that they measure.
+constexpr int kPartOfPace = 2;
+// What was seen of a row is fresh for so long: then the message that may be the next one looks
+// again, and after the longer time any message does.
+constexpr milliseconds kFresh{250};
+constexpr milliseconds kOld{1'000};
 // A message that comes again so long after it was due has ended elsewhere.
 constexpr std::chrono::minutes kOverdue{1};
 // A delay is whatever a handler says.
 constexpr milliseconds kLongestDelay = std::chrono::hours(24);
 // Beyond so many none is remembered, and an early version counts as a try.
 constexpr std::size_t kMostKnown = 100'000;
+// Between two looks at all of them.
+constexpr milliseconds kForgetPause{1'000};
 
 bool is_settled(const Outcome& outcome) {
   return outcome.kind != Outcome::Kind::kRetry && outcome.kind != Outcome::Kind::kBusy;
 }
 
+// Then the row has a newer version than the message is based on.
+bool is_past(const Outcome& outcome) {
+  return outcome.kind == Outcome::Kind::kDone || outcome.kind == Outcome::Kind::kDuplicate;
+}
+
 }  // namespace
+
+RowVersions::RowVersions(Clock& clock, milliseconds grace, milliseconds longest_wait)
+    : clock_(clock),
+      grace_(grace),
+      longest_wait_(longest_wait),
+      soon_(std::min(std::clamp(grace / 2, kFirstWait, kLongestSoon), longest_wait)) {}
 
 RowVersions::Turn RowVersions::take_turn(std::span<const VersionedMessage> messages) {
   std::vector<LockName> rows;
@@ -68,6 +92,7 @@ void RowVersions::remember(const VersionedMessage& message) {
     at->second.based_on = message.based_on;
     rows_[message.based_on.row].messages.emplace(message.based_on.version, message.key);
   }
+  set_kept(at->second, false);
   at->second.early = false;
   at->second.until = TimePoint::max();
 }
@@ -79,38 +104,111 @@ std::optional<milliseconds> RowVersions::forgive(const KeyId& key, std::int64_t 
   Known& known = at->second;
   known.early = true;
   const TimePoint now = clock_.now();
+  rows_.find(known.based_on.row)->second.pace.saw(version, now);
   if (known.met != version) {
     known.met = version;
     known.since = now;
-    known.waits = 0;
-  } else if (now - known.since >= grace_ && !predecessor_waits(known, version)) {
-    return std::nullopt;
+    known.wait = by_pace(known, soon_);
+    return known.wait;
   }
-  const int doublings = std::min(known.waits++, kMostDoublings);
-  return std::min(kFirstWait * (1 << doublings), longest_wait_);
+  const auto longest = longest_wait_for(known, version);
+  if (!longest) return std::nullopt;
+  known.wait = std::min(std::max(known.wait * 2, kFirstWait), *longest);
+  return known.wait;
 }
 
-// One that is early itself waits for another: it alone gives no reason to wait for it.
-bool RowVersions::predecessor_waits(const Known& known, std::int64_t version) {
+milliseconds RowVersions::by_pace(const Known& known, milliseconds longest) {
+  const auto left =
+      rows_.find(known.based_on.row)->second.pace.time_to(known.based_on.version, clock_.now());
+  if (!left) return std::min(kFirstWait, longest);
+  const auto part = std::chrono::duration_cast<milliseconds>(*left / kPartOfPace);
+  return std::min(std::max(part, kFirstWait), longest);
+}
+
+// No message before it is in hand or kept here: those elsewhere are nobody's to wait for.
+bool RowVersions::is_next_here(const Known& known) {
+  const Row& row = rows_.find(known.based_on.row)->second;
+  for (const auto& [version, key] : row.messages) {
+    if (version >= known.based_on.version) break;
+    const Known& other = known_.find(key)->second;
+    if (other.kept || other.until == TimePoint::max()) return false;
+  }
+  return true;
+}
+
+std::optional<milliseconds> RowVersions::foresee(const KeyId& key) {
+  const system::MutexLock lock(mutex_);
+  const auto at = known_.find(key);
+  if (at == known_.end()) return std::nullopt;
+  Known& known = at->second;
+  const RowPace& pace = rows_.find(known.based_on.row)->second.pace;
+  const TimePoint now = clock_.now();
+  if (!pace.is_behind(known.based_on.version) || pace.rests(now)) return std::nullopt;
+  const bool next = is_next_here(known);
+  // The slower the rows of a busy store change, the less a look finds.
+  const auto fresh = std::max<std::chrono::nanoseconds>(next ? kFresh : kOld, pace.step_time());
+  if (now - pace.looked() > fresh) return std::nullopt;
+  const milliseconds wait = by_pace(known, std::min(kLongestKept, longest_wait_));
+  if (next && wait <= kFirstWait) return std::nullopt;
+  known.early = true;
+  return next ? wait : std::max(wait, soon_);
+}
+
+bool RowVersions::is_behind(const KeyId& key) const {
+  const system::MutexLock lock(mutex_);
+  const auto at = known_.find(key);
+  if (at == known_.end()) return false;
+  const RowVersion& based_on = at->second.based_on;
+  return rows_.find(based_on.row)->second.pace.is_behind(based_on.version);
+}
+
+// Of a row that does not move; nullopt: this try counts. One that is early itself waits for
+// another: it alone gives no reason to wait for it.
+std::optional<milliseconds> RowVersions::longest_wait_for(const Known& known,
+                                                          std::int64_t version) {
   const TimePoint now = clock_.now();
   const auto& messages = rows_.find(known.based_on.row)->second.messages;
   for (auto at = messages.lower_bound({version, KeyId{}});
        at != messages.end() && at->first < known.based_on.version; ++at) {
     const Known& other = known_.find(at->second)->second;
-    if (!other.early && other.until >= now) return true;
+    if (other.early || other.until < now) continue;
+    // One in hand may end at any time; one that waits for its next try may do so for hours.
+    const bool in_hand = other.until == TimePoint::max();
+    return in_hand ? soon_ : longest_wait_;
   }
-  return false;
+  if (now - known.since >= grace_) return std::nullopt;
+  return soon_;
 }
 
-void RowVersions::ended(const KeyId& key, const Outcome& outcome) {
+std::optional<LockName> RowVersions::ended(const KeyId& key, const Outcome& outcome) {
   const system::MutexLock lock(mutex_);
   const auto at = known_.find(key);
-  if (at == known_.end()) return;
-  if (is_settled(outcome)) return forget(at);
-  at->second.until = clock_.now() + std::min(outcome.delay, kLongestDelay) + kOverdue;
+  if (at == known_.end()) return std::nullopt;
+  Known& known = at->second;
+  if (!is_settled(outcome)) {
+    set_kept(known, outcome.settle == Outcome::Settle::kKeep);
+    known.until = clock_.now() + std::min(outcome.delay, kLongestDelay) + kOverdue;
+    return std::nullopt;
+  }
+  std::optional<LockName> waited_for;
+  if (is_past(outcome)) {
+    Row& row = rows_.find(known.based_on.row)->second;
+    row.pace.passed(known.based_on.version, clock_.now());
+    if (row.kept > 0) waited_for = known.based_on.row;
+  }
+  forget(at);
+  return waited_for;
+}
+
+void RowVersions::set_kept(Known& known, bool kept) {
+  if (known.kept == kept) return;
+  std::size_t& all = rows_.find(known.based_on.row)->second.kept;
+  kept ? ++all : --all;
+  known.kept = kept;
 }
 
 void RowVersions::forget(std::map<KeyId, Known>::iterator known) {
+  set_kept(known->second, false);
   const auto row = rows_.find(known->second.based_on.row);
   row->second.messages.erase({known->second.based_on.version, known->first});
   if (row->second.messages.empty() && row->second.tickets.empty()) rows_.erase(row);
@@ -119,11 +217,19 @@ void RowVersions::forget(std::map<KeyId, Known>::iterator known) {
 
 void RowVersions::forget_expired() {
   const TimePoint now = clock_.now();
+  if (now <= expires_) return;
+  // A message that ends from now on expires no sooner.
+  expires_ = now + kOverdue;
   for (auto at = known_.begin(); at != known_.end();) {
     const auto next = std::next(at);
-    if (at->second.until < now) forget(at);
+    if (at->second.until < now) {
+      forget(at);
+    } else {
+      expires_ = std::min(expires_, at->second.until);
+    }
     at = next;
   }
+  expires_ = std::max(expires_, now + kForgetPause);
 }
 
 std::size_t RowVersions::waiting() const {

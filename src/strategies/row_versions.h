@@ -22,6 +22,7 @@
 #include <semel/outcome.h>
 #include <semel/statement.h>
 
+#include "strategies/row_pace.h"
 #include "system/mutex.h"
 
 namespace semel::strategies {
@@ -37,8 +38,8 @@ class RowVersions {
  public:
   // `grace`: how long a row may keep its version before an early message's tries count.
   // `longest_wait`: between two tries that do not, at most. `clock` is borrowed.
-  RowVersions(Clock& clock, std::chrono::milliseconds grace, std::chrono::milliseconds longest_wait)
-      : clock_(clock), grace_(grace), longest_wait_(longest_wait) {}
+  RowVersions(Clock& clock, std::chrono::milliseconds grace,
+              std::chrono::milliseconds longest_wait);
 
   // A batch's turn with the rows of its messages. Its end lets the next batch go on.
   class [[nodiscard]] Turn {
@@ -62,12 +63,22 @@ class RowVersions {
   // The message of this key is early for a row that has `version`. Returns how long to wait before
   // the next try where this one does not count: the row got that version within the grace, or
   // another message that may raise it is not settled yet. What this process has not seen before
-  // counts as got now.
+  // counts as got now. The wait is as long as the row's pace says, or longer than the one before
+  // where the row does not move.
   std::optional<std::chrono::milliseconds> forgive(const KeyId& key, std::int64_t version)
       SEMEL_EXCLUDES(mutex_);
 
-  // How a message of a turn ended.
-  void ended(const KeyId& key, const Outcome& outcome) SEMEL_EXCLUDES(mutex_);
+  // The message of this key need not be tried: the row was looked at a moment ago, and either a
+  // message before it waits here too, or the row does not move so fast. Returns how long to wait.
+  // This is no try, and changes nothing in what tries count.
+  std::optional<std::chrono::milliseconds> foresee(const KeyId& key) SEMEL_EXCLUDES(mutex_);
+
+  // The row of this message had an older version when it was seen last.
+  bool is_behind(const KeyId& key) const SEMEL_EXCLUDES(mutex_);
+
+  // How a message of a turn ended. Returns its row where that has moved and messages that are kept
+  // here wait for it.
+  std::optional<LockName> ended(const KeyId& key, const Outcome& outcome) SEMEL_EXCLUDES(mutex_);
 
   // Batches that wait for their turn, and messages that are remembered.
   std::size_t waiting() const SEMEL_EXCLUDES(mutex_);
@@ -77,32 +88,43 @@ class RowVersions {
   using TimePoint = std::chrono::steady_clock::time_point;
   struct Known {
     RowVersion based_on;
-    bool early = false;               // at its last try
-    std::optional<std::int64_t> met;  // the row's version then
-    TimePoint since;                  // when it was first met
-    int waits = 0;                    // since then
+    bool early = false;                 // at its last try, or foreseen to be
+    bool kept = false;                  // by this process, since it was foreseen
+    std::optional<std::int64_t> met;    // the row's version then
+    TimePoint since;                    // when it was first met
+    std::chrono::milliseconds wait{0};  // the last one, since then
     TimePoint until = TimePoint::max();
   };
   struct Row {
     std::deque<std::uint64_t> tickets;                  // the first has its turn
     std::set<std::pair<std::int64_t, KeyId>> messages;  // by version
+    std::size_t kept = 0;                               // of them
+    RowPace pace;
   };
 
   void end_turn(std::uint64_t ticket, const std::vector<LockName>& rows) SEMEL_EXCLUDES(mutex_);
   void remember(const VersionedMessage& message) SEMEL_REQUIRES(mutex_);
-  bool predecessor_waits(const Known& known, std::int64_t version) SEMEL_REQUIRES(mutex_);
+  std::optional<std::chrono::milliseconds> longest_wait_for(const Known& known,
+                                                            std::int64_t version)
+      SEMEL_REQUIRES(mutex_);
+  std::chrono::milliseconds by_pace(const Known& known, std::chrono::milliseconds longest)
+      SEMEL_REQUIRES(mutex_);
+  bool is_next_here(const Known& known) SEMEL_REQUIRES(mutex_);
+  void set_kept(Known& known, bool kept) SEMEL_REQUIRES(mutex_);
   void forget(std::map<KeyId, Known>::iterator known) SEMEL_REQUIRES(mutex_);
   void forget_expired() SEMEL_REQUIRES(mutex_);
 
   Clock& clock_;
   const std::chrono::milliseconds grace_;
   const std::chrono::milliseconds longest_wait_;
+  const std::chrono::milliseconds soon_;  // the longest wait for what may happen at any time
   mutable system::Mutex mutex_;
   system::CondVar turned_;
   std::uint64_t next_ticket_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::size_t waiting_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::map<LockName, Row> rows_ SEMEL_GUARDED_BY(mutex_);
   std::map<KeyId, Known> known_ SEMEL_GUARDED_BY(mutex_);
+  TimePoint expires_ SEMEL_GUARDED_BY(mutex_) = TimePoint::min();  // none of them does before
 };
 
 // Items about one row keep their places as a group, and stand there in the order of their versions.

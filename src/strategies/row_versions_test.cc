@@ -28,7 +28,7 @@ class RowVersionsTest : public ::testing::Test {
   void ends(const VersionedMessage& message, Outcome::Kind kind) {
     Outcome outcome;
     outcome.kind = kind;
-    versions_.ended(message.key, outcome);
+    (void)versions_.ended(message.key, outcome);
   }
   // Takes a turn that is over at once.
   void handle(const std::vector<VersionedMessage>& messages) {
@@ -155,6 +155,108 @@ TEST_F(RowVersionsTest, WaitsGrowWhileNothingMoves) {
     before = *wait;
   }
   EXPECT_EQ(before, kLongest);
+}
+
+TEST_F(RowVersionsTest, AWaitIsAsLongAsTheRowsPaceSays) {
+  const VersionedMessage far = message("z", 5);
+  handle({far});
+  for (std::int64_t version = 0; version < 3; ++version) {
+    EXPECT_TRUE(versions_.forgive(far.key, version));
+    clock_.advance(milliseconds(100));
+  }
+  // Two versions are left, which take 200 ms: a part of that.
+  const auto wait = versions_.forgive(far.key, 3);
+  ASSERT_TRUE(wait);
+  EXPECT_GT(*wait, milliseconds(50));
+  EXPECT_LT(*wait, milliseconds(200));
+}
+
+TEST_F(RowVersionsTest, ARowThatRestsIsLookedAtWithinTheGrace) {
+  RowVersions patient(clock_, kGrace, std::chrono::hours(1));
+  const VersionedMessage late = message("z", 9);
+  const auto turn = patient.take_turn({&late, 1});
+  std::optional<milliseconds> wait;
+  const auto began = clock_.now();
+  while ((wait = patient.forgive(late.key, 1))) {
+    EXPECT_LE(*wait, kGrace / 2);
+    clock_.advance(*wait);
+  }
+  EXPECT_GE(clock_.now() - began, kGrace);
+  EXPECT_LE(clock_.now() - began, kGrace + kGrace / 2);
+}
+
+TEST_F(RowVersionsTest, WhatIsBehindAnEarlyMessageIsForeseen) {
+  const VersionedMessage second = message("b", 2);
+  const VersionedMessage third = message("c", 3);
+  handle({second, third});
+  EXPECT_FALSE(versions_.foresee(third.key)) << "nobody has looked at the row";
+  EXPECT_TRUE(versions_.forgive(second.key, 1));
+  EXPECT_TRUE(versions_.is_behind(second.key));
+  EXPECT_TRUE(versions_.foresee(third.key));
+  EXPECT_FALSE(versions_.foresee(second.key)) << "it is the next one: it looks";
+  clock_.advance(milliseconds(2'000));
+  EXPECT_FALSE(versions_.foresee(third.key)) << "what was seen is old";
+}
+
+TEST_F(RowVersionsTest, WhatTheRowMayHaveByNowIsNotForeseen) {
+  const VersionedMessage first = message("a", 1);
+  const VersionedMessage second = message("b", 2);
+  const VersionedMessage fourth = message("d", 4);
+  handle({first, second, fourth});
+  EXPECT_TRUE(versions_.forgive(fourth.key, 0));
+  EXPECT_TRUE(versions_.forgive(fourth.key, 1));
+  ends(first, Outcome::Kind::kDone);
+  EXPECT_FALSE(versions_.is_behind(second.key));
+  EXPECT_FALSE(versions_.foresee(second.key));
+  EXPECT_TRUE(versions_.foresee(fourth.key));
+}
+
+TEST_F(RowVersionsTest, ARowThatDoesNotMoveKeepsNobodyFromHisTries) {
+  const VersionedMessage second = message("b", 2);
+  const VersionedMessage third = message("c", 3);
+  bool foreseen = true;
+  for (int i = 0; i < 100 && foreseen; ++i) {
+    clock_.advance(milliseconds(100));
+    handle({second, third});
+    (void)versions_.forgive(second.key, 1);
+    foreseen = versions_.foresee(third.key).has_value();
+  }
+  EXPECT_FALSE(foreseen);
+  EXPECT_TRUE(is_forgiven(third, 1)) << "what was foreseen is no try";
+  EXPECT_FALSE(is_forgiven(third, 1));
+}
+
+TEST_F(RowVersionsTest, WhatIsKeptIsRecalledWhenItsRowMoves) {
+  const VersionedMessage first = message("a", 1);
+  const VersionedMessage second = message("b", 2);
+  const VersionedMessage other_row = message("c", 1, 2);
+  handle({first, second, other_row});
+  Outcome kept;
+  kept.kind = Outcome::Kind::kRetry;
+  kept.settle = Outcome::Settle::kKeep;
+  Outcome done;
+  EXPECT_FALSE(versions_.ended(second.key, kept));
+  EXPECT_FALSE(versions_.ended(other_row.key, done));
+  EXPECT_TRUE(versions_.ended(first.key, done));
+  handle({first});
+  Outcome dead;
+  dead.kind = Outcome::Kind::kDead;
+  EXPECT_FALSE(versions_.ended(first.key, dead)) << "the row has not moved";
+  handle({first, second});
+  EXPECT_FALSE(versions_.ended(first.key, done)) << "it is in hand again";
+}
+
+TEST_F(RowVersionsTest, WhoDoesNotComeBackIsForgottenWhereManyAreKnown) {
+  constexpr std::size_t kMost = 100'000;
+  std::vector<VersionedMessage> many;
+  for (std::size_t i = 0; i < kMost; ++i) many.push_back(message(std::to_string(i), 1));
+  handle(many);
+  for (const VersionedMessage& one : many) ends(one, Outcome::Kind::kRetry);
+  handle({message("a", 1)});
+  EXPECT_EQ(versions_.known(), kMost) << "they may come back";
+  clock_.advance(std::chrono::hours(1));
+  handle({message("a", 1)});
+  EXPECT_EQ(versions_.known(), 1U);
 }
 
 TEST_F(RowVersionsTest, WhatIsSettledIsForgotten) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -72,11 +73,20 @@ class Completer {
   virtual void answered() noexcept {}
 };
 
+// Brings back what a strategy let be kept. The engine implements it. Thread-safe.
+class Recaller {
+ public:
+  virtual ~Recaller() = default;
+  // What waits for this (Outcome::waits_for) is to be tried again now.
+  virtual void recall(std::uint64_t waited_for) noexcept = 0;
+};
+
 // What the engine gives a strategy; borrowed.
 struct Services {
   Keeper* keeper = nullptr;
   Completer* completer = nullptr;  // needed by asynchronous handlers only
   Gate* gate = nullptr;            // for handlers; null: there is none
+  Recaller* recaller = nullptr;    // null: nothing may be kept
 };
 
 struct Habits;

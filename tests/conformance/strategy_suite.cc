@@ -247,8 +247,9 @@ std::vector<std::string> StrategySuite::keys(std::size_t count, const std::strin
 StrategySuite::Outcomes StrategySuite::settle(EndingsSeen& seen, std::vector<Delivery*>* later) {
   Outcomes outcomes;
   for (auto& [delivery, outcome] : seen.take()) {
-    const bool again =
-        outcome.settle == Outcome::Settle::kLater || outcome.settle == Outcome::Settle::kRelease;
+    const bool again = outcome.settle == Outcome::Settle::kLater ||
+                       outcome.settle == Outcome::Settle::kRelease ||
+                       outcome.settle == Outcome::Settle::kKeep;
     if (delivery->arrival.row && store_->facets().held != nullptr) {
       HeldMessages& held = *inner_->facets().held;
       const RowTag row = *delivery->arrival.row;
