@@ -113,15 +113,15 @@ int pause(Console& console, const ConsumerFlags& flags) {
   const auto before = gates.state(chosen->number);
   if (!before) return console.fail(before.error());
   const bool paused = *before && !(*before)->until;
-  // A second pause keeps the reason and the time of the first one.
-  const bool same = paused && (!flags.reason || *flags.reason == (*before)->why);
-  if (!same) {
-    const auto shut = gates.shut(chosen->number, flags.reason.value_or(kNoReason), std::nullopt);
-    if (!shut) return console.fail(shut.error());
+  const auto shut = gates.shut(chosen->number, flags.reason.value_or(kNoReason), std::nullopt);
+  if (!shut) return console.fail(shut.error());
+  std::string text = "is paused";
+  if (paused) {
+    const bool other = flags.reason && *flags.reason != (*before)->why;
+    text = "was paused already";
+    if (other) text += ", and keeps its first reason: " + printable((*before)->why, kWhyShown);
   }
-  const char* text = "is paused";
-  if (paused) text = same ? "was paused already" : "was paused already; its reason is the new one";
-  const int code = report_gate(console, flags.name, text, true, !same);
+  const int code = report_gate(console, flags.name, text, true, !paused);
   console.next("semel consumers resume " + flags.name);
   return code;
 }

@@ -128,7 +128,10 @@ std::vector<std::int64_t> running_pids(Router& router, const Names& names, ByNum
     running.push_back(number);
     const std::string run = names.of_store("run:") + runs.list[i].bytes;
     for (const Reply& field : router.ask({"HKEYS", run}, Loss::kNothingDone).list) {
-      const auto told = consumers.find(number_in(field.bytes));
+      // One of them is no consumer but a note.
+      std::uint32_t consumer = 0;
+      std::from_chars(field.bytes.data(), field.bytes.data() + field.bytes.size(), consumer);
+      const auto told = consumers.find(ConsumerNumber{consumer});
       if (told != consumers.end()) told->second.running_pids.push_back(number);
     }
   }
