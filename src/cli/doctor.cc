@@ -100,6 +100,15 @@ void add_settings(const compose::Live& live, std::vector<Finding>& findings) {
   }
 }
 
+void add_idle_rules(const std::vector<compose::IdleRule>& idle, std::vector<Finding>& findings) {
+  for (const compose::IdleRule& one : idle) {
+    findings.push_back({"D137", false,
+                        fmt::format("{}: {}: the store's database has no unique constraint {}",
+                                    one.consumer, one.path, one.constraint),
+                        "name one as table(column, …) or by its own name, or make it"});
+  }
+}
+
 void add_flaws(const config::StoreConfig& store, std::vector<Finding>& findings) {
   const auto flaws = compose::standing_flaws(store);
   if (!flaws) return findings.push_back(failed("D136", flaws.error()));
@@ -107,14 +116,14 @@ void add_flaws(const config::StoreConfig& store, std::vector<Finding>& findings)
 }
 
 // What is fine is told once for a consumer.
-void add_tables(const compose::Live& live, std::vector<Finding>& findings) {
+void add_statements(const compose::Live& live, std::vector<Finding>& findings) {
   std::map<std::string, int> fine;
   for (const auto& checked : live.statements) {
     const auto refused = compose::refuse(checked);
     if (refused) {
       ++fine[checked.consumer];
     } else {
-      findings.push_back(failed("D133", refused.error()));
+      findings.push_back(failed(refused.error().code, refused.error()));
     }
   }
   for (const auto& [consumer, count] : fine) {
@@ -208,7 +217,10 @@ int doctor(Console& console) {
   auto live = compose::look_live(*session->store, session->config);
   if (!live) return console.fail(live.error());
   add_settings(*live, findings);
-  add_tables(*live, findings);
+  add_statements(*live, findings);
+  auto idle = compose::look_rules(*session->store, session->config);
+  if (!idle) return console.fail(idle.error());
+  add_idle_rules(*idle, findings);
   add_flaws(session->config.store, findings);
   for (const auto& one : compose::look_horizons(session->config)) {
     findings.push_back(ttl_is_enough(one));

@@ -10,6 +10,7 @@
 #include <semel/statement.h>
 
 #include "base/sql_lexer.h"
+#include "core/row_select.h"
 #include "sources/kafka/make_kafka_source.h"
 
 namespace semel::compose {
@@ -19,26 +20,69 @@ using State = LiveStatement::State;
 
 constexpr std::chrono::milliseconds kBrokerPatience{5'000};
 
-void add(std::string_view text, std::vector<Statement>& statements) {
+constexpr const char* kHandler = "handler.sql";
+constexpr const char* kApply = "handler.apply.sql";
+
+// A statement of the config as it would run, and where it is written.
+struct Written {
+  Statement statement;
+  std::string path;
+};
+
+void add(std::string_view text, std::string path, std::vector<Written>& written) {
   const auto lexed = sql::lex(text);
   if (!lexed) return;
-  if (const auto admitted = admit_statement(lexed->text)) statements.push_back(**admitted);
+  const auto admitted = admit_statement(lexed->text);
+  if (admitted) written.push_back({**admitted, std::move(path)});
 }
 
-void add(const core::SqlSpec& spec, std::vector<Statement>& statements) {
-  for (const auto& statement : spec.statements) add(statement.sql, statements);
-}
-
-std::vector<Statement> statements_of(const config::ConsumerConfig& consumer) {
-  std::vector<Statement> statements;
-  if (const auto* sql = std::get_if<config::SqlHandler>(&consumer.handler)) {
-    add(sql->spec, statements);
+void add(const core::SqlSpec& spec, std::string_view path, std::vector<Written>& written) {
+  for (std::size_t i = 0; i < spec.statements.size(); ++i) {
+    add(spec.statements[i].sql, fmt::format("{}.statements[{}]", path, i), written);
   }
-  if (consumer.apply) add(*consumer.apply, statements);
-  if (consumer.look) add(*consumer.look, statements);
-  if (consumer.lock) add(consumer.lock->select, statements);
-  if (consumer.version) add(consumer.version->current, statements);
+}
+
+std::vector<Written> written_in(const config::ConsumerConfig& consumer, core::RowLocks locks) {
+  std::vector<Written> written;
+  if (const auto* sql = std::get_if<config::SqlHandler>(&consumer.handler)) {
+    add(sql->spec, kHandler, written);
+  }
+  if (consumer.apply) add(*consumer.apply, kApply, written);
+  if (consumer.look) add(*consumer.look, "query.exists", written);
+  if (consumer.lock) {
+    const auto select = core::lock_select(consumer.lock->select, consumer.lock->done_when, locks);
+    if (select) add(*select, "lock.select", written);
+  }
+  if (consumer.version) {
+    const auto select = core::version_select(consumer.version->current, locks);
+    if (select) add(select->sql, "version.current", written);
+  }
+  return written;
+}
+
+std::vector<Statement> statements_in(const std::vector<Written>& written) {
+  std::vector<Statement> statements;
+  for (const Written& one : written) statements.push_back(one.statement);
   return statements;
+}
+
+core::RowLocks locks_of(const Store& store) {
+  return store.traits().single_writer ? core::RowLocks::kOneWriter : core::RowLocks::kForUpdate;
+}
+
+// Adds the idle rules of one part of a consumer.
+Result<void> add_idle(LiveChecks& checks, const core::SqlSpec& spec, const IdleRule& where,
+                      std::vector<IdleRule>& idle) {
+  if (spec.on_unique_violation.empty()) return {};
+  std::vector<Written> written;
+  add(spec, where.path, written);
+  auto told = checks.idle_rules(statements_in(written), spec.on_unique_violation);
+  if (!told) return failure(std::move(told.error()));
+  for (UniqueRule& rule : *told) {
+    idle.push_back(
+        {where.consumer, where.path + ".on_unique_violation", std::move(rule.constraint)});
+  }
+  return {};
 }
 
 }  // namespace
@@ -51,11 +95,31 @@ Result<Live> look_live(Store& store, const config::Config& config) {
   if (!settings) return failure(std::move(settings.error()));
   live.settings = *std::move(settings);
   for (const config::ConsumerConfig& consumer : config.consumers) {
-    auto told = checks->statements(statements_of(consumer));
+    std::vector<Written> written = written_in(consumer, locks_of(store));
+    auto told = checks->statements(statements_in(written));
     if (!told) return failure(std::move(told.error()));
-    for (LiveStatement& one : *told) live.statements.push_back({std::move(one), consumer.name});
+    for (std::size_t i = 0; i < told->size(); ++i) {
+      live.statements.push_back({std::move((*told)[i]), consumer.name, std::move(written[i].path)});
+    }
   }
   return live;
+}
+
+Result<std::vector<IdleRule>> look_rules(Store& store, const config::Config& config) {
+  std::vector<IdleRule> idle;
+  LiveChecks* const checks = store.facets().live;
+  if (checks == nullptr) return idle;
+  for (const config::ConsumerConfig& consumer : config.consumers) {
+    if (const auto* sql = std::get_if<config::SqlHandler>(&consumer.handler)) {
+      auto added = add_idle(*checks, sql->spec, {consumer.name, kHandler, {}}, idle);
+      if (!added) return failure(std::move(added.error()));
+    }
+    if (consumer.apply) {
+      auto added = add_idle(*checks, *consumer.apply, {consumer.name, kApply, {}}, idle);
+      if (!added) return failure(std::move(added.error()));
+    }
+  }
+  return idle;
 }
 
 std::vector<LiveHorizon> look_horizons(const config::Config& config) {
@@ -100,7 +164,7 @@ Result<void> refuse(const Live::Checked& checked) {
       return failure({ErrorKind::kRejected, "D133",
                       fmt::format("{}: a table of its statements is not in the store's database: "
                                   "{}",
-                                  checked.consumer, one.table),
+                                  checked.consumer, one.said),
                       "make the table, or name in store: the database that has it"});
     case State::kNotTransactional:
       return failure({ErrorKind::kRejected, "D133",
@@ -108,8 +172,23 @@ Result<void> refuse(const Live::Checked& checked) {
                                   "transaction: what is written stays where the record is undone",
                                   checked.consumer, one.table, one.kind),
                       fmt::format("ALTER TABLE {} ENGINE = InnoDB", one.table)});
+    case State::kRefused:
+      return failure(
+          {ErrorKind::kRejected, "D134",
+           fmt::format("{}: {} cannot run: {}", checked.consumer, checked.path, one.said),
+           "mend the statement, or the tables"});
+    case State::kForbidden:
+      return failure(
+          {ErrorKind::kRejected, "D135",
+           fmt::format("{}: {} may not run: {}", checked.consumer, checked.path, one.said),
+           "GRANT the right to the user of the store's url"});
   }
   return {};
+}
+
+bool stops_a_run(const Live::Checked& checked) noexcept {
+  const State state = checked.statement.state;
+  return state == State::kMissingTable || state == State::kNotTransactional;
 }
 
 std::vector<std::string> risks_of(const Live& live) {

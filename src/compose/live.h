@@ -20,6 +20,7 @@ struct Live {
   struct Checked {
     LiveStatement statement;
     std::string consumer;
+    std::string path;  // in the consumer: "handler.sql.statements[0]"
   };
   std::vector<Checked> statements;
 };
@@ -49,8 +50,20 @@ struct LiveLag {
 // nothing.
 std::optional<LiveLag> look_lag(const config::ConsumerConfig& consumer);
 
-// kRejected (D133) where its table is not there, or is in no transaction.
+// A rule of on_unique_violation under which nothing can fall.
+struct IdleRule {
+  std::string consumer;
+  std::string path;  // in the consumer: "handler.sql.on_unique_violation"
+  std::string constraint;
+};
+// Looks; changes nothing.
+Result<std::vector<IdleRule>> look_rules(Store& store, const config::Config& config);
+
+// kRejected where the database will not run it: D133, its table is not there or is in no
+// transaction; D134, it is refused; D135, a right is missing.
 Result<void> refuse(const Live::Checked& checked);
+// A run does not begin on it. What else is refused can be mended while the consumer waits.
+bool stops_a_run(const Live::Checked& checked) noexcept;
 
 // Of each setting that carries one: "synchronous_commit = off: …".
 std::vector<std::string> risks_of(const Live& live);

@@ -140,7 +140,7 @@ Result<void> RunningService::look(const config::Config& config) {
   const auto live = look_live(*store_, config);
   if (!live) return failure(live.error());
   for (const Live::Checked& checked : live->statements) {
-    if (auto fine = refuse(checked); !fine) return fine;
+    if (stops_a_run(checked)) return refuse(checked);
   }
   risks_ = risks_of(*live);
   return {};

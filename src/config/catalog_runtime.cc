@@ -198,6 +198,19 @@ constexpr CodePage kRuntimePages[] = {
      "MEMORY), would break that: its changes stay where the record is undone, and are made again.",
      "Make the table where the store is; ALTER TABLE … ENGINE = InnoDB.",
      "store: { mysql: { url: \"${DATABASE_URL}\" } }", 78},
+    {"D134", "a statement that the store's database refuses",
+     "semel doctor has the database prepare each statement of the config, and runs none. It refused "
+     "this one: a column or a function is not there, a type does not fit, or it cannot be read. No "
+     "message succeeds before that is mended: at the first one a run tells of it, and the consumer "
+     "waits.",
+     "Mend the statement, or the tables. The message has the database's own words.",
+     "ALTER TABLE account ADD COLUMN note text", 1},
+    {"D135", "a right is missing on the tables of the business",
+     "The user of the store's url may not do what a statement does. No message succeeds before "
+     "that is mended: at the first one a run tells of it, and the consumer waits. A trigger, a "
+     "foreign key's own action or a function may need more: that shows only when it runs.",
+     "Grant the right, to the user of the store's url.",
+     "GRANT SELECT, UPDATE ON account TO worker", 1},
     {"D136", "rows that break a foreign key already",
      "SQLite enforces foreign keys only where a connection asks for it, and Semel's do. Rows that "
      "were written without may have no parent. SQLite leaves them as they are until something "
@@ -205,6 +218,12 @@ constexpr CodePage kRuntimePages[] = {
      "Delete those rows, or put their parents in. Or leave foreign keys off, as other programs on "
      "the file may do: store.sqlite.foreign_keys: false.",
      "sqlite3 bank.db 'PRAGMA foreign_key_check'", 1},
+    {"D137", "a rule for a unique constraint that is not there",
+     "on_unique_violation names a constraint that no table of the store's database has. A "
+     "violation of another one does not fall under the rule: what was to be a duplicate would be "
+     "retried, and become a dead letter.",
+     "Name the constraint by its table and columns, in their order, or by its name; or make it.",
+     "on_unique_violation: { order_log(order_id): duplicate }", 1},
     {"R260", "a handler does not end",
      "A handler ran past its timeout and its grace and did not end when it was asked to. Inside a "
      "transaction it holds the store's write lock, and nothing but the end of its process frees "

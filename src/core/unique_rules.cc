@@ -61,4 +61,13 @@ const UniqueRule* rule_for(const std::vector<UniqueRule>& rules,
   return found == rules.end() ? nullptr : &*found;
 }
 
+std::vector<UniqueRule> idle_rules(const std::vector<UniqueRule>& rules,
+                                   std::span<const UniqueName> names) {
+  std::vector<UniqueRule> idle;
+  for (const UniqueRule& rule : rules) {
+    if (rule_for({rule}, names) == nullptr) idle.push_back(rule);
+  }
+  return idle;
+}
+
 }  // namespace semel::core

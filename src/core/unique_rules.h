@@ -22,4 +22,8 @@ struct UniqueName {
 // without the parentheses and casts that a store adds. Null: none does.
 const UniqueRule* rule_for(const std::vector<UniqueRule>& rules, std::span<const UniqueName> names);
 
+// The rules that mean none of `names`.
+std::vector<UniqueRule> idle_rules(const std::vector<UniqueRule>& rules,
+                                   std::span<const UniqueName> names);
+
 }  // namespace semel::core

@@ -56,6 +56,42 @@ TEST_P(ServerDoctor, LeavesNothingBehind) {
   EXPECT_EQ(records(), before);
 }
 
+TEST_P(ServerDoctor, NamesAStatementThatTheServerWillRefuse) {
+  scene_.sql("ALTER TABLE account DROP COLUMN balance");
+  const Ran told = scene_.semel({"doctor"});
+  EXPECT_EQ(told.code, 1) << told.out << told.err;
+  EXPECT_NE(told.out.find("[fail] D134  payments: handler.sql.statements[0] cannot run: the "),
+            std::string::npos)
+      << told.out;
+  EXPECT_NE(told.out.find("balance"), std::string::npos) << told.out;
+  scene_.sql("ALTER TABLE account ADD COLUMN balance bigint NOT NULL DEFAULT 0");
+  const Ran mended = scene_.semel({"doctor"});
+  EXPECT_EQ(mended.out.find("D134"), std::string::npos) << mended.out;
+  EXPECT_NE(mended.out.find("[ok  ] D133  payments: 1 of its statements"), std::string::npos)
+      << mended.out;
+}
+
+TEST_P(ServerDoctor, NamesTheConditionOfALockThatTheServerWillRefuse) {
+  const auto consumer = [](const char* condition) {
+    return payments(kQueue, "pessimistic_lock") +
+           fmt::format(
+               "    lock:\n"
+               "      select: SELECT id, balance FROM account WHERE id = :account FOR UPDATE\n"
+               "      done_when: {}\n",
+               condition);
+  };
+  const ServerScene good(GetParam(), consumer("balance > 10"));
+  ASSERT_EQ(good.semel({"store", "init", "-q"}).code, 0);
+  const Ran fine = good.semel({"doctor"});
+  EXPECT_NE(fine.out.find("[ok  ] D133  payments: 2 of its statements"), std::string::npos)
+      << fine.out << fine.err;
+  const ServerScene bad(GetParam(), consumer("paid > 10"));
+  ASSERT_EQ(bad.semel({"store", "init", "-q"}).code, 0);
+  const Ran told = bad.semel({"doctor"});
+  EXPECT_NE(told.out.find("[fail] D134  payments: lock.select cannot run: the "), std::string::npos)
+      << told.out << told.err;
+}
+
 // On PostgreSQL every table is in the transaction.
 class MySqlDoctor : public ServerDoctor {};
 

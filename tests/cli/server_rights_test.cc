@@ -53,6 +53,19 @@ class ServerRights : public ::testing::TestWithParam<ServerKind> {
   static bool postgres() { return GetParam().page == kPostgres.page; }
   std::string url() const { return scene_.url_of(postgres() ? user_ : user_ + ":right"); }
   Ran semel(const Words& words) const { return scene_.semel_at(url(), words); }
+  void grant_what_the_page_says() const {
+    std::string grants = source(fmt::format("tests/cli/{}/grants.sql", GetParam().page));
+    for (auto at = grants.find("worker"); at != std::string::npos; at = grants.find("worker", at)) {
+      grants.replace(at, std::string("worker").size(), user_);
+      at += user_.size();
+    }
+    scene_.sql(grants);
+  }
+  // GRANT or REVOKE.
+  void change_rights(std::string_view rights, std::string_view to_or_from) const {
+    scene_.sql(postgres() ? fmt::format("{} {} {}", rights, to_or_from, user_)
+                          : fmt::format("{} {} '{}'@'%'", rights, to_or_from, user_));
+  }
 
   ServerScene scene_;
   const std::string user_;
@@ -81,12 +94,7 @@ TEST_P(ServerRights, WithoutTheRightToMakeTablesItSaysWhatToGrant) {
 TEST_P(ServerRights, AUserWhoOwnsNothingWorksWithTheGrantsOfThePage) {
   ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
   expect_refusal(semel({"run", "--once"}), {77, "R253"});
-  std::string grants = source(fmt::format("tests/cli/{}/grants.sql", GetParam().page));
-  for (auto at = grants.find("worker"); at != std::string::npos; at = grants.find("worker", at)) {
-    grants.replace(at, std::string("worker").size(), user_);
-    at += user_.size();
-  }
-  scene_.sql(grants);
+  grant_what_the_page_says();
   const Ran sent = semel({"send", "payments", payment("p-1", 1, 5)});
   EXPECT_EQ(sent.code, 0) << sent.err;
   const Ran ran = semel({"run", "--once"});
@@ -97,6 +105,27 @@ TEST_P(ServerRights, AUserWhoOwnsNothingWorksWithTheGrantsOfThePage) {
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
   // What the owner does for it, now and then.
   EXPECT_EQ(scene_.semel({"store", "sweep"}).code, 0);
+}
+
+TEST_P(ServerRights, DoctorNamesARightThatAStatementLacks) {
+  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
+  grant_what_the_page_says();
+  const Ran fine = semel({"doctor"});
+  EXPECT_EQ(fine.out.find("D135"), std::string::npos) << fine.out << fine.err;
+  EXPECT_NE(fine.out.find("[ok  ] D101"), std::string::npos) << fine.out << fine.err;
+  EXPECT_NE(fine.out.find("[ok  ] D133"), std::string::npos) << fine.out << fine.err;
+  change_rights("REVOKE UPDATE ON account", "FROM");
+  const Ran told = semel({"doctor"});
+  EXPECT_EQ(told.code, 1) << told.out << told.err;
+  EXPECT_NE(told.out.find("[fail] D135  payments: handler.sql.statements[0] may not run: the "),
+            std::string::npos)
+      << told.out;
+  EXPECT_NE(told.out.find("account"), std::string::npos) << told.out;
+  // A right on one column, and not on the one that is written.
+  change_rights("GRANT UPDATE (id) ON account", "TO");
+  EXPECT_NE(semel({"doctor"}).out.find("[fail] D135"), std::string::npos);
+  change_rights("GRANT UPDATE (balance) ON account", "TO");
+  EXPECT_EQ(semel({"doctor"}).out.find("D135"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, ServerRights, ::testing::ValuesIn(server_kinds()),

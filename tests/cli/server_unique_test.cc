@@ -67,6 +67,9 @@ void prepare(const ServerScene& scene, const Case& one) {
 void run_case(const ServerKind& kind, const Case& one) {
   const ServerScene scene(kind, uniqueness(one.table, one.rule));
   prepare(scene, one);
+  const Ran doctor = scene.semel({"doctor"});
+  EXPECT_NE(doctor.out.find("[ok  ] D101"), std::string::npos) << doctor.out << doctor.err;
+  EXPECT_EQ(doctor.out.find("D137"), std::string::npos) << doctor.out;
   expect_duplicate(scene, one, scene.semel({"run", "--once", "-v"}));
 }
 
@@ -105,7 +108,36 @@ TEST(PostgresUniqueRights, AUserWhoMayOnlyInsertHasTheRuleToo) {
   }
   scene.sql(fmt::format("CREATE USER {0}; GRANT INSERT ON entry TO {0}", user));
   scene.sql(grants);
+  const Ran doctor = scene.semel_at(scene.url_of(user), {"doctor"});
+  EXPECT_EQ(doctor.out.find("D137"), std::string::npos) << doctor.out << doctor.err;
   expect_duplicate(scene, one, scene.semel_at(scene.url_of(user), {"run", "--once", "-v"}));
+  scene.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user));
+}
+
+// A column that a sequence fills in needs a right on that too, but for an identity column.
+TEST(PostgresRights, DoctorNamesASequenceThatTheUserMayNotDrawFrom) {
+  const ServerScene scene(kPostgres, uniqueness("entry", "entry_pkey"));
+  const std::string user = "u_" + scene.database();
+  scene.sql(
+      "CREATE SEQUENCE \"the line's\"; CREATE TABLE entry(id text PRIMARY KEY, kind text, "
+      "number int, line int DEFAULT nextval('\"the line''s\"'), "
+      "other int GENERATED ALWAYS AS IDENTITY)");
+  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
+  scene.sql(
+      fmt::format("CREATE USER {0}; GRANT INSERT ON entry TO {0}; "
+                  "GRANT USAGE ON SCHEMA semel TO {0}; "
+                  "GRANT ALL ON ALL TABLES IN SCHEMA semel TO {0}; "
+                  "GRANT ALL ON ALL SEQUENCES IN SCHEMA semel TO {0}",
+                  user));
+  const Ran told = scene.semel_at(scene.url_of(user), {"doctor"});
+  EXPECT_NE(told.out.find("[fail] D135  payments: handler.sql.statements[0] may not run: "
+                          "permission denied for sequence \"the line's\""),
+            std::string::npos)
+      << told.out << told.err;
+  scene.sql(fmt::format("GRANT USAGE ON SEQUENCE \"the line's\" TO {}", user));
+  const Ran fine = scene.semel_at(scene.url_of(user), {"doctor"});
+  EXPECT_EQ(fine.out.find("D135"), std::string::npos) << fine.out << fine.err;
+  EXPECT_NE(fine.out.find("[ok  ] D133"), std::string::npos) << fine.out << fine.err;
   scene.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user));
 }
 
@@ -156,8 +188,30 @@ TEST_P(MySqlFamilyUnique, AlsoInAnotherDatabase) {
   const ServerScene scene(kind, uniqueness(table, rule));
   kind.shared().query(other, kInMySql);
   prepare(scene, there);
+  EXPECT_EQ(scene.semel({"doctor"}).out.find("D137"), std::string::npos);
   expect_duplicate(scene, there, scene.semel({"run", "--once", "-v"}));
 }
+
+class UniqueDoctor : public ::testing::TestWithParam<ServerKind> {};
+
+TEST_P(UniqueDoctor, NamesARuleUnderWhichNothingFalls) {
+  for (const char* rule : {"entry(kind)", "entry_of_old", "others(id)"}) {
+    SCOPED_TRACE(rule);
+    const ServerScene scene(GetParam(), uniqueness("entry", rule));
+    scene.sql("CREATE TABLE entry(id varchar(20) PRIMARY KEY, kind varchar(20), number int)");
+    ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
+    const Ran told = scene.semel({"doctor"});
+    EXPECT_EQ(told.code, 1) << told.out << told.err;
+    EXPECT_NE(told.out.find(fmt::format("[fail] D137  payments: handler.sql.on_unique_violation: "
+                                        "the store's database has no unique constraint {}",
+                                        rule)),
+              std::string::npos)
+        << told.out << told.err;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, UniqueDoctor, ::testing::ValuesIn(server_kinds()),
+                         [](const auto& info) { return name_of_kind(info.param); });
 
 }  // namespace
 }  // namespace semel::test

@@ -1,5 +1,9 @@
 #include "stores/mysql/facts.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "stores/mysql/connection.h"
@@ -12,6 +16,19 @@ namespace {
 constexpr std::int64_t kMany = 1'000'000;
 
 constexpr int kNoSuchTable = 1146;
+// It could be run, and cannot be prepared.
+constexpr int kCannotPrepare = 1295;
+constexpr std::string_view kRightMissing = "R253";
+
+LiveStatement refused_by(const sql::Failure& refused) {
+  using State = LiveStatement::State;
+  const Error& error = refused.error();
+  if (error.kind != ErrorKind::kRejected && error.kind != ErrorKind::kLimit) return {};
+  State state = State::kRefused;
+  if (refused.code() == kNoSuchTable) state = State::kMissingTable;
+  if (error.code == kRightMissing) state = State::kForbidden;
+  return {.state = state, .said = error.message};
+}
 
 }  // namespace
 
@@ -113,15 +130,37 @@ LiveStatement Facts::statement(sql::Session& session, const Statement& statement
     connection.run();
   } catch (const sql::Failure& refused) {
     if (!connection.whole()) throw;
-    if (refused.code() == kNoSuchTable) return {State::kMissingTable, refused.error().message, {}};
+    if (refused.code() != kCannotPrepare) return refused_by(refused);
   }
   for (const std::string& table : statement.writes) {
     sql::Answer answer = session.ask(engine_, {sql::Word{table}});
     // A view has none, nor has a name that only the statement knows.
     const std::string engine = answer.next() ? answer.bytes(0) : "";
-    if (!engine.empty() && engine != "InnoDB") return {State::kNotTransactional, table, engine};
+    if (!engine.empty() && engine != "InnoDB") return {State::kNotTransactional, table, engine, {}};
   }
   return {};
+}
+
+// The session's own database counts, and another one where a statement names its table in full.
+std::vector<core::UniqueName> Facts::unique_names(sql::Session& session,
+                                                  std::span<const Statement> statements) {
+  auto& connection = static_cast<Connection&>(session);
+  std::vector<core::UniqueName> names;
+  sql::Answer answer = connection.ask(fmt::format(
+      "SELECT table_schema, table_name, index_name, GROUP_CONCAT({} ORDER BY seq_in_index), "
+      "table_schema = DATABASE() FROM information_schema.statistics WHERE non_unique = 0 GROUP BY "
+      "table_schema, table_name, index_name",
+      connection.wire().mariadb() ? "column_name" : "COALESCE(column_name, expression)"));
+  while (answer.next()) {
+    const std::string& schema = answer.bytes(0);
+    const std::string& table = answer.bytes(1);
+    const auto names_it = [&](const Statement& statement) {
+      return names_in_full(statement.sql, schema, table);
+    };
+    if (!answer.boolean(4) && std::ranges::none_of(statements, names_it)) continue;
+    names.push_back({schema, table, answer.bytes(2), answer.bytes(3)});
+  }
+  return names;
 }
 
 }  // namespace semel::mysql

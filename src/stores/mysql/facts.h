@@ -14,6 +14,8 @@ class Facts final : public sql::Facts {
   std::vector<StoreFinding> verify(sql::Session& session, bool full) override;
   std::vector<LiveSetting> settings(sql::Session& session) override;
   LiveStatement statement(sql::Session& session, const Statement& statement) override;
+  std::vector<core::UniqueName> unique_names(sql::Session& session,
+                                             std::span<const Statement> statements) override;
 
  private:
   const sql::Text bytes_;

@@ -113,7 +113,8 @@ bool is_of_a_word(char c) noexcept {
          ascii::lower(c) != ascii::upper(c) || (c >= '0' && c <= '9');
 }
 
-// Whether the statement says schema.table, quoted or not.
+}  // namespace
+
 bool names_in_full(std::string_view sql, std::string_view schema, std::string_view table) {
   const auto skip = [](std::string_view& rest, std::string_view what) {
     while (!rest.empty() && what.find(rest.front()) != std::string_view::npos)
@@ -132,8 +133,6 @@ bool names_in_full(std::string_view sql, std::string_view schema, std::string_vi
   }
   return false;
 }
-
-}  // namespace
 
 const HandlerTexts::Known& HandlerTexts::of(const Statement& statement) {
   auto& known = texts_[statement.sql];

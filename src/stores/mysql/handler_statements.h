@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -32,6 +33,9 @@ class HandlerTexts {
  private:
   std::unordered_map<std::string, std::unique_ptr<Known>> texts_;
 };
+
+// Whether the statement says schema.table, quoted or not.
+bool names_in_full(std::string_view sql, std::string_view schema, std::string_view table);
 
 class HandlerWire final : public sql::HandlerWire {
  public:

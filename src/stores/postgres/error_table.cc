@@ -120,8 +120,7 @@ bool may_be_outdated(std::string_view sqlstate) noexcept {
   // that is not; and every error of a value or a type: the types of the parameters are those of the
   // columns as they were.
   constexpr std::string_view kStates[] = {"0A000", "26000", "XX000", "22", "42"};
-  constexpr std::string_view kRight = "42501";
-  if (sqlstate == kRight) return false;
+  if (sqlstate == kForbidden) return false;
   return std::ranges::any_of(kStates,
                              [&](std::string_view one) { return sqlstate.starts_with(one); });
 }

@@ -8,6 +8,8 @@
 namespace semel::postgres {
 
 inline constexpr std::string_view kNoSuchTable = "42P01";
+inline constexpr std::string_view kForbidden = "42501";
+inline constexpr std::string_view kNotSupported = "0A000";  // or tables that changed meanwhile
 
 // A SQLSTATE as a number, as Failure carries it; zero for an empty one.
 int code_of(std::string_view sqlstate) noexcept;

@@ -1,11 +1,48 @@
 #include "stores/postgres/facts.h"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
+
+#include <string_view>
+#include <utility>
 
 #include "stores/postgres/error_table.h"
 #include "stores/postgres/generations.h"
 
 namespace semel::postgres {
+namespace {
+
+LiveStatement refused_by(const sql::Failure& refused) {
+  using State = LiveStatement::State;
+  const ErrorKind kind = refused.error().kind;
+  const bool of_the_statement = kind == ErrorKind::kRejected || kind == ErrorKind::kLimit ||
+                                refused.code() == code_of(kNotSupported);
+  if (!of_the_statement) return {};
+  State state = State::kRefused;
+  if (refused.code() == code_of(kNoSuchTable)) state = State::kMissingTable;
+  if (refused.code() == code_of(kForbidden)) state = State::kForbidden;
+  return {.state = state, .said = refused.error().message};
+}
+
+// Adds the sequences that a line of a plan draws from: nextval('shop.entry_id_seq'::regclass). The
+// sequence of an identity column is written otherwise, and needs no right.
+void add_sequences(std::string_view line, std::vector<std::string>& sequences) {
+  constexpr std::string_view kBegin = "nextval('";
+  constexpr std::string_view kEnd = "'::regclass)";
+  for (auto at = line.find(kBegin); at != std::string_view::npos; at = line.find(kBegin, at)) {
+    at += kBegin.size();
+    const auto end = line.find(kEnd, at);
+    if (end == std::string_view::npos) return;
+    std::string name(line.substr(at, end - at));
+    for (auto quote = name.find("''"); quote != std::string::npos;
+         quote = name.find("''", quote + 1)) {
+      name.erase(quote, 1);
+    }
+    sequences.push_back(std::move(name));
+  }
+}
+
+}  // namespace
 
 Facts::Facts(const Dialect& dialect, std::string_view schema)
     : schema_(schema),
@@ -30,7 +67,17 @@ Facts::Facts(const Dialect& dialect, std::string_view schema)
                "c.relnamespace WHERE n.nspname = ?1 AND c.relname = ?2 || g.number)"),
       settings_(dialect,
                 "SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('fsync', "
-                "'full_page_writes', 'synchronous_commit') ORDER BY name") {}
+                "'full_page_writes', 'synchronous_commit') ORDER BY name"),
+      unique_names_(dialect,
+                    "SELECT n.nspname::text, t.relname::text, c.relname::text, (SELECT "
+                    "pg_catalog.string_agg(pg_catalog.pg_get_indexdef(i.indexrelid, k, true), ',' "
+                    "ORDER BY k) FROM pg_catalog.generate_series(1, "
+                    "i.indnkeyatts::pg_catalog.int4) AS k) FROM pg_catalog.pg_index AS i JOIN "
+                    "pg_catalog.pg_class AS c ON c.oid = i.indexrelid JOIN pg_catalog.pg_class AS "
+                    "t ON t.oid = i.indrelid JOIN pg_catalog.pg_namespace AS n ON n.oid = "
+                    "t.relnamespace WHERE i.indisunique AND n.nspname NOT IN ('pg_catalog', "
+                    "'pg_toast', 'information_schema')"),
+      may_draw_(dialect, "SELECT pg_catalog.has_sequence_privilege(?1, 'USAGE, UPDATE')") {}
 
 std::size_t Facts::bytes(sql::Session& session) {
   sql::Answer answer = session.ask(bytes_, {sql::Word{schema_}});
@@ -94,13 +141,52 @@ LiveStatement Facts::statement(sql::Session& session, const Statement& statement
     connection.pipe().send_once("PREPARE semel_look AS " + **text);
     connection.pipe().send_once("DEALLOCATE semel_look");
     connection.settle();
+    return forbidden_in(connection, **text, statement.placeholders);
   } catch (const sql::Failure& refused) {
     if (!connection.whole()) throw;
-    if (refused.code() == code_of(kNoSuchTable)) {
-      return {LiveStatement::State::kMissingTable, refused.error().message, {}};
+    return refused_by(refused);
+  }
+}
+
+// Rights are looked at when a statement begins to run. EXPLAIN begins one and stops there.
+LiveStatement Facts::forbidden_in(Connection& connection, const std::string& text,
+                                  std::size_t placeholders) {
+  WireParams nulls;
+  for (std::size_t i = 0; i < placeholders; ++i) nulls.add_null();
+  std::vector<std::string> sequences;
+  try {
+    connection.begin_look();
+    connection.pipe().send_once("EXPLAIN (VERBOSE, COSTS OFF) " + text, nulls, true);
+    const std::vector<ResultPtr> results = connection.run();
+    const PGresult* const plan = results.back().get();
+    for (int row = 0; row < PQntuples(plan); ++row) {
+      add_sequences(PQgetvalue(plan, row, 0), sequences);
+    }
+    connection.roll_back();
+  } catch (const sql::Failure& refused) {
+    connection.roll_back();
+    if (!connection.whole()) throw;
+    // Any other error may be about the NULLs.
+    return refused.code() == code_of(kForbidden) ? refused_by(refused) : LiveStatement();
+  }
+  for (const std::string& sequence : sequences) {
+    sql::Answer answer = connection.ask(may_draw_, {sql::Word{sequence}});
+    if (answer.next() && !answer.boolean(0)) {
+      return {.state = LiveStatement::State::kForbidden,
+              .said = fmt::format("permission denied for sequence {}", sequence)};
     }
   }
   return {};
+}
+
+std::vector<core::UniqueName> Facts::unique_names(sql::Session& session,
+                                                  std::span<const Statement>) {
+  std::vector<core::UniqueName> names;
+  sql::Answer answer = session.ask(unique_names_, {});
+  while (answer.next()) {
+    names.push_back({answer.bytes(0), answer.bytes(1), answer.bytes(2), answer.bytes(3)});
+  }
+  return names;
 }
 
 }  // namespace semel::postgres

@@ -15,14 +15,21 @@ class Facts final : public sql::Facts {
   std::vector<StoreFinding> verify(sql::Session& session, bool full) override;
   std::vector<LiveSetting> settings(sql::Session& session) override;
   LiveStatement statement(sql::Session& session, const Statement& statement) override;
+  std::vector<core::UniqueName> unique_names(sql::Session& session,
+                                             std::span<const Statement> statements) override;
 
  private:
+  LiveStatement forbidden_in(Connection& connection, const std::string& text,
+                             std::size_t placeholders);
+
   const std::string schema_;
   const sql::Text bytes_;
   const sql::Text about_;
   const sql::Text unnamed_;
   const sql::Text missing_;
   const sql::Text settings_;
+  const sql::Text unique_names_;
+  const sql::Text may_draw_;
 };
 
 }  // namespace semel::postgres

@@ -123,6 +123,12 @@ class RedisLiveChecks final : public LiveChecks {
     return std::vector<LiveStatement>(statements.size());
   }
 
+  // No statement runs there.
+  Result<std::vector<UniqueRule>> idle_rules(std::span<const Statement>,
+                                             const std::vector<UniqueRule>&) override {
+    return std::vector<UniqueRule>();
+  }
+
  private:
   Router& router_;
 };

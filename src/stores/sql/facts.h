@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <semel/live_checks.h>
 #include <semel/records.h>
 
+#include "core/unique_rules.h"
 #include "stores/sql/session.h"
 
 namespace semel::sql {
@@ -27,6 +29,9 @@ class Facts {
   // As LiveChecks has them.
   virtual std::vector<LiveSetting> settings(Session& session) = 0;
   virtual LiveStatement statement(Session& session, const Statement& statement) = 0;
+  // Names each unique constraint that `statements` may violate, and perhaps others.
+  virtual std::vector<core::UniqueName> unique_names(Session& session,
+                                                     std::span<const Statement> statements) = 0;
 };
 
 }  // namespace semel::sql

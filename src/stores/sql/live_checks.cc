@@ -5,33 +5,41 @@ namespace {
 
 class ServerLiveChecks final : public LiveChecks {
  public:
-  ServerLiveChecks(Pool& pool, Facts& facts) : pool_(pool), facts_(facts) {}
+  ServerLiveChecks(const Core& core, Facts& facts) : core_(core), facts_(facts) {}
 
   Result<std::vector<LiveSetting>> settings() override {
     return contained([&] {
-      Lent lent(pool_);
+      Lent lent(core_.pool);
       return facts_.settings(*lent);
     });
   }
 
   Result<std::vector<LiveStatement>> statements(std::span<const Statement> statements) override {
     return contained([&] {
-      Lent lent(pool_);
+      Lent lent(core_.pool);
       std::vector<LiveStatement> told;
       for (const Statement& one : statements) told.push_back(facts_.statement(*lent, one));
       return told;
     });
   }
 
+  Result<std::vector<UniqueRule>> idle_rules(std::span<const Statement> statements,
+                                             const std::vector<UniqueRule>& rules) override {
+    return contained([&] {
+      Lent lent(core_.pool);
+      return core::idle_rules(rules, facts_.unique_names(*lent, statements));
+    });
+  }
+
  private:
-  Pool& pool_;
+  const Core& core_;
   Facts& facts_;
 };
 
 }  // namespace
 
-std::unique_ptr<LiveChecks> make_live_checks(Pool& pool, Facts& facts) {
-  return std::make_unique<ServerLiveChecks>(pool, facts);
+std::unique_ptr<LiveChecks> make_live_checks(const Core& core, Facts& facts) {
+  return std::make_unique<ServerLiveChecks>(core, facts);
 }
 
 }  // namespace semel::sql

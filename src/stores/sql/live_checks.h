@@ -5,12 +5,12 @@
 
 #include <semel/live_checks.h>
 
+#include "stores/sql/core.h"
 #include "stores/sql/facts.h"
-#include "stores/sql/pool.h"
 
 namespace semel::sql {
 
 // Both outlive the port.
-std::unique_ptr<LiveChecks> make_live_checks(Pool& pool, Facts& facts);
+std::unique_ptr<LiveChecks> make_live_checks(const Core& core, Facts& facts);
 
 }  // namespace semel::sql

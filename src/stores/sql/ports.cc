@@ -12,7 +12,7 @@ Ports::Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservation
       positions_(make_positions(core.pool, position_texts_, reservations)),
       runs_(make_run_markers(core)),
       gates_(make_gates(core)),
-      live_(make_live_checks(core.pool, facts)),
+      live_(make_live_checks(core, facts)),
       steps_(make_steps(core)) {}
 
 StoreFacets Ports::facets(TransactionalStore& units) const noexcept {

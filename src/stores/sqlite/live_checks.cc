@@ -3,6 +3,7 @@
 #include <semel/live_checks.h>
 
 #include "stores/sqlite/core.h"
+#include "stores/sqlite/unique_names.h"
 
 namespace semel::sqlite {
 namespace {
@@ -16,9 +17,10 @@ LiveStatement look_at(const Connection& connection, const std::string& sql) {
                                         static_cast<int>(sql.size()), &prepared, nullptr);
   ::sqlite3_finalize(prepared);
   if (code != SQLITE_ERROR) return {};
-  const std::string said = ::sqlite3_errmsg(connection.handle());
-  if (!said.starts_with(kNoSuchTable)) return {};
-  return {LiveStatement::State::kMissingTable, said, {}};
+  LiveStatement refused{.said = ::sqlite3_errmsg(connection.handle())};
+  const bool missing = refused.said.starts_with(kNoSuchTable);
+  refused.state = missing ? LiveStatement::State::kMissingTable : LiveStatement::State::kRefused;
+  return refused;
 }
 
 // What decides about a crash is set by Semel itself, on each of its connections: there is nothing
@@ -44,6 +46,15 @@ class FileLiveChecks final : public LiveChecks {
         std::vector<LiveStatement> told;
         for (const Statement& one : statements) told.push_back(look_at(connection, one.sql));
         return told;
+      });
+    });
+  }
+
+  Result<std::vector<UniqueRule>> idle_rules(std::span<const Statement>,
+                                             const std::vector<UniqueRule>& rules) override {
+    return contained([&] {
+      return core_.reader.look([&](Tables&, Connection& connection) {
+        return core::idle_rules(rules, unique_names_in(connection));
       });
     });
   }

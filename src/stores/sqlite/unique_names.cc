@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <array>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -16,9 +17,10 @@ struct Finalize {
   void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
 };
 
-// The two columns of each row.
-std::vector<std::pair<std::string, std::string>> rows_of(
-    Connection& connection, const char* sql, std::initializer_list<std::string> values) {
+// As many columns of each row as are asked for.
+template <std::size_t Columns>
+std::vector<std::array<std::string, Columns>> rows_of(Connection& connection, const char* sql,
+                                                      std::initializer_list<std::string> values) {
   const std::unique_ptr<sqlite3_stmt, Finalize> statement(connection.prepare(sql));
   int at = 0;
   for (const std::string& value : values) {
@@ -30,10 +32,11 @@ std::vector<std::pair<std::string, std::string>> rows_of(
         reinterpret_cast<const char*>(sqlite3_column_text(statement.get(), column));
     return std::string(said != nullptr ? said : "");
   };
-  std::vector<std::pair<std::string, std::string>> rows;
+  std::vector<std::array<std::string, Columns>> rows;
   int code = SQLITE_ROW;
   while ((code = sqlite3_step(statement.get())) == SQLITE_ROW) {
-    rows.emplace_back(text(0), text(1));
+    auto& row = rows.emplace_back();
+    for (std::size_t i = 0; i < Columns; ++i) row[i] = text(static_cast<int>(i));
   }
   if (code != SQLITE_DONE) connection.raise(code);
   return rows;
@@ -54,20 +57,20 @@ std::vector<core::UniqueName> names_in_schema(const core::UniqueName& told,
                                               Connection& connection) {
   std::vector<core::UniqueName> names;
   if (told.table.empty()) {
-    for (auto& [table, sql] : rows_of(connection,
-                                      "SELECT tbl_name, sql FROM main.sqlite_schema "
-                                      "WHERE type = 'index' AND name = ?",
-                                      {told.constraint})) {
+    for (auto& [table, sql] : rows_of<2>(connection,
+                                         "SELECT tbl_name, sql FROM main.sqlite_schema "
+                                         "WHERE type = 'index' AND name = ?",
+                                         {told.constraint})) {
       names.push_back({kMainDatabase, std::move(table), told.constraint, columns_in(sql)});
     }
     return names;
   }
   for (auto& [index, columns] :
-       rows_of(connection,
-               "SELECT l.name, (SELECT group_concat(i.name, ',') FROM "
-               "(SELECT name FROM pragma_index_info(l.name) ORDER BY seqno) AS i) AS columns "
-               "FROM pragma_index_list(?) AS l WHERE l.\"unique\" AND columns = ?",
-               {told.table, told.columns})) {
+       rows_of<2>(connection,
+                  "SELECT l.name, (SELECT group_concat(i.name, ',') FROM "
+                  "(SELECT name FROM pragma_index_info(l.name) ORDER BY seqno) AS i) AS columns "
+                  "FROM pragma_index_list(?) AS l WHERE l.\"unique\" AND columns = ?",
+                  {told.table, told.columns})) {
     names.push_back({kMainDatabase, told.table, std::move(index), std::move(columns)});
   }
   // SQLite tells columns alone: of several indexes on them, partial ones perhaps, it tells none.
@@ -101,6 +104,34 @@ std::optional<core::UniqueName> unique_name_in(std::string_view said) {
     said.remove_prefix(end + 2);
   }
   return name;
+}
+
+std::vector<core::UniqueName> unique_names_in(Connection& connection) {
+  std::vector<core::UniqueName> names;
+  // The primary key of a table with rowids may have no index.
+  for (auto& [table, column] :
+       rows_of<2>(connection,
+                  "SELECT m.name, t.name FROM main.sqlite_schema AS m JOIN "
+                  "pragma_table_info(m.name) AS t WHERE m.type = 'table' AND t.pk > 0 GROUP BY "
+                  "m.name HAVING count(*) = 1 UNION ALL "
+                  "SELECT name, 'rowid' FROM main.sqlite_schema WHERE type = 'table'",
+                  {})) {
+    names.push_back({kMainDatabase, std::move(table), "", std::move(column)});
+  }
+  // A column that is an expression has no name: then the index was made by a statement.
+  for (auto& [table, index, columns, sql] : rows_of<4>(
+           connection,
+           "SELECT m.name, l.name, (SELECT group_concat(coalesce(i.name, '('), ',') FROM "
+           "(SELECT name FROM pragma_index_info(l.name) ORDER BY seqno) AS i), (SELECT x.sql "
+           "FROM main.sqlite_schema AS x WHERE x.type = 'index' AND x.name = l.name) FROM "
+           "main.sqlite_schema AS m JOIN pragma_index_list(m.name) AS l WHERE m.type = "
+           "'table' AND l.\"unique\"",
+           {})) {
+    const bool expressions = columns.find('(') != std::string::npos;
+    names.push_back({kMainDatabase, std::move(table), std::move(index),
+                     expressions ? columns_in(sql) : std::move(columns)});
+  }
+  return names;
 }
 
 const UniqueRule* rule_for(const std::vector<UniqueRule>& rules, std::string_view said,

@@ -16,6 +16,9 @@ namespace semel::sqlite {
 // Nothing where it tells of no such violation.
 std::optional<core::UniqueName> unique_name_in(std::string_view said);
 
+// All that the schema has. Throws Failure.
+std::vector<core::UniqueName> unique_names_in(Connection& connection);
+
 // The rule that means it; null where none does. The schema is read only where the message does not
 // decide: for the names of indexes, and for the expressions of one. Throws Failure.
 const UniqueRule* rule_for(const std::vector<UniqueRule>& rules, std::string_view said,
