@@ -57,8 +57,8 @@ class Generation {
   std::shared_ptr<const IdFilter> filter;
   // Inserts that the row's count does not hold yet.
   std::int64_t uncounted = 0;
-  // Inserts that this transaction added to it.
-  std::int64_t counted_now = 0;
+  // The same as this transaction found it.
+  std::int64_t uncounted_before = 0;
 
  private:
   // The ids of one consumer and class. Sealed tables lose rows and gain none, so a range once read

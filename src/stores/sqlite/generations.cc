@@ -57,7 +57,7 @@ void Generations::committed() noexcept {
   // What was sealed in this transaction is sealed for everybody only now.
   if (changed_) pick_up_filters();
   changed_ = false;
-  for (const auto& generation : list_) generation->counted_now = 0;
+  for (const auto& generation : list_) generation->uncounted_before = generation->uncounted;
 }
 
 void Generations::pick_up_filters() {
@@ -93,7 +93,7 @@ void Generations::read() {
       }
       fresh.push_back(std::make_unique<Generation>(connection_, row));
       fresh.back()->uncounted = (*known)->uncounted;
-      fresh.back()->counted_now = (*known)->counted_now;
+      fresh.back()->uncounted_before = (*known)->uncounted_before;
       continue;
     }
     fresh.push_back(std::make_unique<Generation>(connection_, row));
@@ -113,7 +113,7 @@ void Generations::moved() {
 void Generations::rolled_back() noexcept {
   last_active_ = nullptr;
   for (const auto& generation : list_) {
-    generation->uncounted += std::exchange(generation->counted_now, 0);
+    generation->uncounted = generation->uncounted_before;
   }
   // The number may be reached again by another process, with another list behind it.
   if (changed_) distrust();
@@ -175,7 +175,7 @@ void Generations::count(Generation& generation) {
   count_.bind(1, generation.row().number).bind(2, generation.uncounted);
   const Reading reading(count_);
   if (count_.next()) generation.row().rows = count_.integer(0);
-  generation.counted_now += std::exchange(generation.uncounted, 0);
+  generation.uncounted = 0;
 }
 
 void Generations::count_all() {
