@@ -4,12 +4,14 @@
 // calls only look. Any thread; errors as of the store's other calls.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <semel/result.h>
 #include <semel/statement.h>
+#include <semel/store.h>
 
 namespace semel {
 
@@ -48,6 +50,8 @@ class LiveChecks {
   // unique constraint of that name. In the order of `rules`.
   virtual Result<std::vector<UniqueRule>> idle_rules(std::span<const Statement> statements,
                                                      const std::vector<UniqueRule>& rules) = 0;
+  // The consumer's number; nullopt where it was never attached. kRejected (R220) as Store::attach.
+  virtual Result<std::optional<ConsumerNumber>> number_of(const ConsumerSpec& consumer) = 0;
 };
 
 }  // namespace semel

@@ -1,11 +1,15 @@
 #include "compose/compose.h"
 
+#include <semel/live_checks.h>
+
 #include "compose/steps.h"
 #include "sources/sources.h"
 
 namespace semel::compose {
 
 namespace {
+
+constexpr ConsumerNumber kOfNobody{0};
 
 SourceTraits traits_of(const config::SourceConfig& source) {
   SourceTraits traits;
@@ -38,6 +42,15 @@ StoreTraits traits_of(const config::StoreConfig& store) {
   return traits;
 }
 
+ConsumerSpec spec_of(const config::ConsumerConfig& consumer) {
+  ConsumerSpec spec;
+  spec.name = consumer.name;
+  spec.recipe_hash = consumer.key.hash();
+  spec.accept_recipe = consumer.accept.contains("key_recipe");
+  spec.ttl = config::effective_ttl(consumer);
+  return spec;
+}
+
 }  // namespace
 
 config::Config loaded_or_throw(config::Loaded loaded) {
@@ -52,12 +65,22 @@ config::Config loaded_or_throw(config::Loaded loaded) {
 }
 
 Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consumer) {
-  ConsumerSpec spec;
-  spec.name = consumer.name;
-  spec.recipe_hash = consumer.key.hash();
-  spec.accept_recipe = consumer.accept.contains("key_recipe");
-  spec.ttl = config::effective_ttl(consumer);
-  return store.attach(spec);
+  return store.attach(spec_of(consumer));
+}
+
+Result<std::optional<ConsumerNumber>> known_number(Store& store,
+                                                   const config::ConsumerConfig& consumer) {
+  const ConsumerSpec spec = spec_of(consumer);
+  if (LiveChecks* const live = store.facets().live) return live->number_of(spec);
+  return store.attach(spec).map([](ConsumerNumber number) { return std::optional(number); });
+}
+
+Result<ConsumerNumber> number_for_run(Store& store, const config::ConsumerConfig& consumer,
+                                      bool dry_run) {
+  if (!dry_run) return attach(store, consumer);
+  return known_number(store, consumer).map([](std::optional<ConsumerNumber> known) {
+    return known.value_or(kOfNobody);
+  });
 }
 
 core::Retention retention_of(const config::ConsumerConfig& consumer) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,14 @@ config::Config loaded_or_throw(config::Loaded loaded);
 
 // The consumer's number in the store, as `run` would have it.
 Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consumer);
+// The same where it is attached already; nullopt: it is not. Changes nothing in a store that others
+// see.
+Result<std::optional<ConsumerNumber>> known_number(Store& store,
+                                                   const config::ConsumerConfig& consumer);
+// A dry run attaches nothing: no record, position or message is of a consumer with the number that
+// it has for one that is not attached.
+Result<ConsumerNumber> number_for_run(Store& store, const config::ConsumerConfig& consumer,
+                                      bool dry_run);
 
 // Of an opened store that keeps none: what is said of it.
 Error no_messages(const Store& store);

@@ -243,6 +243,7 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
     options.from =
         file->from_start ? sources::FileOptions::From::kStart : sources::FileOptions::From::kKept;
     options.follow = !build.options->once && !build.options->dry_run;
+    options.saves = !build.options->dry_run;
     auto made = sources::make_file_source(std::move(options), number, *facets.positions);
     if (!made) return failure(std::move(made.error()));
     sources.push_back(*std::move(made));
@@ -384,7 +385,7 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
                             "name another strategy, or another kind of handler"));
   }
   if (auto whole = refuse_without_facets(build); !whole) return failure(std::move(whole.error()));
-  auto number = attach(*build.store, consumer);
+  auto number = number_for_run(*build.store, consumer, build.options->dry_run);
   if (!number) return failure(std::move(number.error()));
   auto sources = sources_of(build, *number);
   if (!sources) return failure(std::move(sources.error()));
@@ -399,7 +400,7 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   if (!look_error.message.empty()) return failure(std::move(look_error));
   strategies::Context condemned =
       context_of(build, giving_up(transactional, consumer.retry.crashes));
-  auto outbox = outbox_of(*build.store, *build.config, consumer);
+  auto outbox = outbox_of(*build.store, *build.config, consumer, build.options->dry_run);
   if (!outbox) return failure(std::move(outbox.error()));
   working.destinations = std::move(outbox->destinations);
   working.forward_to = std::move(outbox->forward_to);

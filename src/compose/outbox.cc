@@ -37,14 +37,14 @@ bool routes(const config::Config& config, const config::ConsumerConfig& from,
 }  // namespace
 
 Result<Outbox> outbox_of(Store& store, const config::Config& config,
-                         const config::ConsumerConfig& consumer) {
+                         const config::ConsumerConfig& consumer, bool dry_run) {
   Outbox outbox;
   for (const config::ConsumerConfig& other : config.consumers) {
     const bool native = is_native(consumer) && is_queue(other) && other.name != consumer.name;
     const bool forward = forwards(consumer, other);
     const bool copy = copies(consumer, other);
     if (!native && !forward && !copy) continue;
-    auto number = attach(store, other);
+    auto number = number_for_run(store, other, dry_run);
     if (!number) return failure(std::move(number.error()));
     if (native) outbox.destinations.emplace(other.name, *number);
     if (forward) outbox.forward_to.push_back(*number);

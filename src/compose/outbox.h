@@ -21,9 +21,9 @@ struct Outbox {
   std::optional<ConsumerNumber> copies_to;
 };
 
-// The receivers get their numbers in the store.
+// The receivers get their numbers in the store, but for a dry run.
 Result<Outbox> outbox_of(Store& store, const config::Config& config,
-                         const config::ConsumerConfig& consumer);
+                         const config::ConsumerConfig& consumer, bool dry_run);
 
 // Whether a run that is to end by itself waits with the end of `to` for that of `from`. Two native
 // handlers may send to each other; then the one that is later in the file waits.

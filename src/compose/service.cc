@@ -236,7 +236,7 @@ int RunningService::run() {
 Result<std::unique_ptr<Service>> Service::build(const config::Config& config,
                                                 ServiceOptions options) {
   if (options.environment == nullptr) options.environment = &system_environment();
-  auto store = open_store(config.store, {.create = true,
+  auto store = open_store(config.store, {.create = !options.dry_run,
                                          .runs = true,
                                          .environment = options.environment,
                                          .stop_fd = options.stop_fd});

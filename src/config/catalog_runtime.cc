@@ -178,9 +178,9 @@ constexpr CodePage kRuntimePages[] = {
      "redis://user:password@host:port/number.",
      "store: { postgres: { url: \"postgresql://semel@db.example/bank\" } }", 78},
     {"D101", "the store does not work",
-     "semel doctor opens the store, finds the consumers in it, and claims and gives back a key "
-     "that "
-     "no message has, as a run would. The message says what did not go.",
+     "semel doctor opens the store, looks for the consumers in it, and claims a key that no "
+     "message has, as a run would, in a transaction that it undoes. On Redis, and before any of the "
+     "consumers has run, it only looks for the key. The message says what did not go.",
      "Mend what the message names.", "semel doctor semel.yaml", 1},
     {"D131", "the store's server may lose what it has committed",
      "What is acknowledged at a source does not come again: it is lost where the server forgets "

@@ -18,6 +18,7 @@ struct FileOptions {
   std::string path;
   From from = From::kKept;
   bool follow = true;  // false: at_end at the end of the file; true: wait for more
+  bool saves = true;   // its position; false: the store keeps what it has
   static constexpr std::size_t kMaxLine = 64 << 20;
   std::size_t max_line = kMaxLine;  // a longer one is refused as too_large, named by its position
   // For how long a file that another reads is asked for again: what a killed reader held is free

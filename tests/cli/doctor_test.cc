@@ -1,13 +1,16 @@
-// doctor, on a file: what it finds before it happens.
+// doctor and a dry run, on a file: what they find before it happens, and that they write nothing.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "tests/cli/program.h"
 
 namespace semel::test {
 namespace {
 
+const std::set<std::string> kOfProcesses = {"semel_instance", "semel_meta", "sqlite_sequence"};
 constexpr const char* kFree = "      done_when: balance > 10\n";
 
 std::string locked(const char* condition) {
@@ -74,6 +77,88 @@ TEST(Doctor, NamesARuleUnderWhichNothingFalls) {
     const Ran fine = other.semel({"doctor"});
     EXPECT_EQ(fine.code, 0) << rule << fine.out << fine.err;
   }
+}
+
+// Also where a run would change what is there: of another ttl, and for a consumer that is new.
+TEST(Doctor, LeavesNothingBehind) {
+  const Scene scene(payments(kQueue));
+  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
+  const auto expect_nothing_written = [&](const Words& more) {
+    const std::string before = scene.contents();
+    ASSERT_NE(before.find("semel_generation:"), std::string::npos) << before;
+    Words words = {"doctor"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = scene.semel(words);
+    EXPECT_NE(ran.out.find("[ok  ] D101"), std::string::npos) << ran.out << ran.err;
+    EXPECT_EQ(scene.contents(), before);
+  };
+  expect_nothing_written({});
+  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  ASSERT_EQ(scene.semel({"send", "payments", payment("p-2", 1, 5)}).code, 0);
+  expect_nothing_written({});
+  expect_nothing_written({"--set", "consumers[0].dedup.ttl=9d"});
+  expect_nothing_written({"--set", "consumers[0].name=invoices"});
+}
+
+// But for the number by which its process is known to be alive.
+TEST(Doctor, ADryRunLeavesNothingBehind) {
+  const Scene scene(payments(kQueue));
+  const auto looks_only = [&](const Words& more, std::string_view said) {
+    const std::string before = scene.contents(kOfProcesses);
+    Words words = {"run", "--once", "--dry-run"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = scene.semel(words);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_NE(ran.out.find(said), std::string::npos) << ran.out;
+    EXPECT_EQ(scene.contents(kOfProcesses), before);
+  };
+  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  looks_only({}, "p-1  would be done");
+  looks_only({"--set", "consumers[0].dedup.ttl=9d"}, "p-1  would be done");
+  looks_only({"--set", "consumers[0].name=invoices"}, "0 deliveries looked at");
+  EXPECT_EQ(scene.number("SELECT sum(balance) FROM account"), 0);
+}
+
+// The store keeps the position in a file.
+TEST(Doctor, ADryRunOfAFileLeavesItsPositionAlone) {
+  const Scene scene(payments("{ file: { path: in.jsonl } }"));
+  write_file(scene.file("in.jsonl"), payment("p-1", 1, 5));
+  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
+  const std::string before = scene.contents();
+  for (const char* name : {"payments", "invoices"}) {
+    const Ran dry = scene.semel(
+        {"run", "--once", "--dry-run", "--set", std::string("consumers[0].name=") + name});
+    EXPECT_EQ(dry.code, 0) << dry.err;
+    EXPECT_NE(dry.out.find("p-1  would be done"), std::string::npos) << dry.out;
+    EXPECT_EQ(scene.contents(), before);
+  }
+}
+
+TEST(Doctor, AnotherKeyRecipeIsToldByItAndByADryRun) {
+  const Scene scene(payments(kQueue));
+  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  const Words other = {"--set", "consumers[0].key={from: [json:/account]}"};
+  const auto with_other = [&](Words words) {
+    words.insert(words.end(), other.begin(), other.end());
+    return scene.semel(words);
+  };
+  const Ran told = with_other({"doctor"});
+  EXPECT_EQ(told.code, 1) << told.err;
+  EXPECT_NE(told.out.find("[fail] D101  the key recipe of consumer \"payments\" changed"),
+            std::string::npos)
+      << told.out;
+  const Ran dry = with_other({"run", "--once", "--dry-run"});
+  EXPECT_EQ(dry.code, 78) << dry.err;
+  EXPECT_NE(dry.err.find("error[R220]"), std::string::npos) << dry.err;
+}
+
+TEST(Doctor, ADryRunMakesNoTables) {
+  const Scene scene(payments(kQueue));
+  const Ran dry = scene.semel({"run", "--once", "--dry-run"});
+  EXPECT_EQ(dry.code, 69) << dry.err;
+  EXPECT_NE(dry.err.find("error[R207]"), std::string::npos) << dry.err;
+  EXPECT_EQ(scene.number("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'semel%'"), 0);
 }
 
 }  // namespace

@@ -87,6 +87,7 @@ TEST(KafkaLogsOfARun, WhatComesBetweenTwoRunsFromLatestIsNotSkipped) {
 
 TEST(KafkaLogsOfARun, ADryRunLeavesTheGroupWithoutAnOffset) {
   KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 1});
+  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
   const Ran dry =
       scene.semel({"run", "--dry-run", "-q", "--set", "consumers[0].source.kafka.from=latest"});
   EXPECT_EQ(dry.code, 0) << dry.err;

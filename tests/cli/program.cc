@@ -232,6 +232,38 @@ std::int64_t Scene::number(const std::string& query) const {
   return number;
 }
 
+std::string Scene::contents(const std::set<std::string>& but) const {
+  sqlite3* connection = nullptr;
+  if (sqlite3_open(database().c_str(), &connection) != SQLITE_OK) give_up("sqlite3_open");
+  sqlite3_busy_timeout(connection, 30'000);
+  const auto rows = [&](const std::string& query) {
+    sqlite3_stmt* statement = nullptr;
+    sqlite3_prepare_v2(connection, query.c_str(), -1, &statement, nullptr);
+    std::vector<std::string> rows;
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+      std::string& row = rows.emplace_back();
+      for (int column = 0; column < sqlite3_column_count(statement); ++column) {
+        const auto* const bytes = static_cast<const char*>(sqlite3_column_blob(statement, column));
+        row.append(bytes != nullptr ? bytes : "",
+                   static_cast<std::size_t>(sqlite3_column_bytes(statement, column)));
+        row += '|';
+      }
+    }
+    if (sqlite3_finalize(statement) != SQLITE_OK) give_up("sqlite3_step");
+    return rows;
+  };
+  std::string text;
+  for (std::string table :
+       rows("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")) {
+    table.pop_back();
+    if (but.contains(table)) continue;
+    text += table + ":\n";
+    for (const std::string& row : rows("SELECT * FROM \"" + table + "\"")) text += row + "\n";
+  }
+  sqlite3_close(connection);
+  return text;
+}
+
 Ran Scene::semel(Words words, const StartOptions& options) const {
   words.insert(words.end(), {"-c", config()});
   return run(words, options);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,6 +86,8 @@ class Scene {
   std::string database() const { return file("semel.db"); }
   void sql(const std::string& text) const;
   std::int64_t number(const std::string& query) const;
+  // The rows of all tables but these.
+  std::string contents(const std::set<std::string>& but = {}) const;
   // The program with `-c` of this config behind the words.
   Ran semel(Words words, const StartOptions& options = {}) const;
 

@@ -72,6 +72,7 @@ TEST(RabbitmqRun, DeclareMakesTheQueueThatIsNotThere) {
 
 TEST(RabbitmqRun, ADryRunTakesNothingAndEnds) {
   RabbitmqScene scene(RabbitmqServer::shared());
+  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
   scene.publish(30);
   const Ran few = scene.semel(
       {"run", "--dry-run", "-o", "json", "-q", "--set", "consumers[0].source.rabbitmq.prefetch=7"});

@@ -226,6 +226,30 @@ TEST(RedisProgram, DoctorTellsWhatTheServerMayForget) {
   EXPECT_EQ(count_of(run.err, "warning[D131] store: appendfsync = everysec"), 1U) << run.err;
 }
 
+// Neither before anything has run, nor after.
+TEST(RedisProgram, DoctorAndADryRunLeaveNothingBehind) {
+  const RedisServer server({.arguments = {"--enable-debug-command", "yes"}});
+  const RedisScene scene(kFile, {}, server);
+  scene.lines(0, 3);
+  const auto expect_nothing_written = [&] {
+    const std::string before = server.query("DEBUG DIGEST");
+    for (const Words& words : {Words{"doctor"}, Words{"run", "--once", "--dry-run"}}) {
+      const Ran ran = scene.semel(words);
+      EXPECT_NE(ran.out, "") << ran.err;
+      EXPECT_EQ(ran.out.find("[fail] D101"), std::string::npos) << ran.out;
+      EXPECT_EQ(server.query("DEBUG DIGEST"), before) << words.front();
+    }
+  };
+  expect_nothing_written();
+  ASSERT_EQ(server.query("DBSIZE"), "0");
+  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  ASSERT_EQ(scene.calls().size(), 3U);
+  scene.lines(3, 5);
+  expect_nothing_written();
+  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(scene.calls().size(), 5U);
+}
+
 TEST(RedisProgram, AServerThatEvictsIsRefusedUnlessThatIsAccepted) {
   const RedisServer server({.arguments = {"--maxmemory", "64mb", "--maxmemory-policy",
                                           "allkeys-lru", "--appendfsync", "no"}});

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/cli/payments.h"
@@ -10,6 +12,8 @@
 
 namespace semel::test {
 namespace {
+
+const std::set<std::string> kOfProcesses = {"semel_instance", "semel_meta"};
 
 class ServerDoctor : public ::testing::TestWithParam<ServerKind> {
  protected:
@@ -46,14 +50,50 @@ TEST_P(ServerDoctor, LowersThePromiseByWhatTheServerIsSetTo) {
   EXPECT_EQ(scene_.semel({"run", "--once", "-q"}).err, "");
 }
 
+// Also where a run would change what is there: of another ttl, and for a consumer that is new.
 TEST_P(ServerDoctor, LeavesNothingBehind) {
-  const auto records = [&] {
-    return json_at(scene_.semel({"store", "stats", "-o", "json"}).out, "/completed") +
-           scene_.semel({"records", "list", "-o", "json"}).out;
+  const auto expect_nothing_written = [&](const Words& more) {
+    const std::string before = scene_.contents();
+    ASSERT_NE(before.find("semel_generation:"), std::string::npos) << before;
+    Words words = {"doctor"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = scene_.semel(words);
+    EXPECT_NE(ran.out.find("[ok  ] D101"), std::string::npos) << ran.out << ran.err;
+    EXPECT_EQ(scene_.contents(), before);
   };
-  const std::string before = records();
-  scene_.semel({"doctor"});
-  EXPECT_EQ(records(), before);
+  expect_nothing_written({});
+  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  ASSERT_EQ(scene_.semel({"run", "--once", "-q"}).code, 0);
+  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-2", 1, 5)}).code, 0);
+  expect_nothing_written({});
+  expect_nothing_written({"--set", "consumers[0].dedup.ttl=9d"});
+  expect_nothing_written({"--set", "consumers[0].name=invoices"});
+}
+
+// But for the number by which its process is known to be alive.
+TEST_P(ServerDoctor, ADryRunLeavesNothingBehind) {
+  const auto looks_only = [&](const Words& more, std::string_view said) {
+    const std::string before = scene_.contents(kOfProcesses);
+    Words words = {"run", "--once", "--dry-run"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = scene_.semel(words);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_NE(ran.out.find(said), std::string::npos) << ran.out;
+    EXPECT_EQ(scene_.contents(kOfProcesses), before);
+  };
+  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  looks_only({}, "p-1  would be done");
+  looks_only({"--set", "consumers[0].dedup.ttl=9d"}, "p-1  would be done");
+  looks_only({"--set", "consumers[0].name=invoices"}, "0 deliveries looked at");
+  EXPECT_EQ(scene_.sum(), 0);
+}
+
+TEST_P(ServerDoctor, ADryRunMakesNoTables) {
+  const ServerScene bare(GetParam(), payments(kQueue));
+  const Ran dry = bare.semel({"run", "--once", "--dry-run"});
+  EXPECT_EQ(dry.code, 69) << dry.err;
+  EXPECT_NE(dry.err.find("error[R207]"), std::string::npos) << dry.err;
+  EXPECT_NE(bare.semel({"doctor"}).err.find("error[R207]"), std::string::npos);
 }
 
 TEST_P(ServerDoctor, NamesAStatementThatTheServerWillRefuse) {

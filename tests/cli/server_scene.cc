@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "tests/support/mysql_servers.h"
 #include "tests/support/postgres_server.h"
 
@@ -76,6 +78,23 @@ std::string ServerScene::url_of(const std::string& user) const {
 
 std::int64_t ServerScene::number(const std::string& query) const {
   return std::stoll(server_.query(database_, query));
+}
+
+std::string ServerScene::contents(const std::set<std::string>& but) const {
+  const bool postgres = kind_.page == kPostgres.page;
+  std::istringstream tables(server_.query(
+      database_, postgres ? "SELECT tablename FROM pg_tables WHERE schemaname = 'semel' ORDER BY 1"
+                          : "SELECT table_name FROM information_schema.tables WHERE table_schema = "
+                            "DATABASE() AND table_type = 'BASE TABLE' AND table_name LIKE "
+                            "'semel%' ORDER BY table_name"));
+  std::string text;
+  for (std::string table; std::getline(tables, table);) {
+    if (but.contains(table)) continue;
+    const std::string all =
+        fmt::format("SELECT * FROM {}{} ORDER BY 1", postgres ? "semel." : "", table);
+    text += table + ":\n" + server_.query(database_, all) + "\n";
+  }
+  return text;
 }
 
 Ran ServerScene::semel(Words words, const StartOptions& options) const {

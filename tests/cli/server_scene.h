@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,8 @@ class ServerScene {
   std::string config() const { return file("semel.yaml"); }
   void sql(const std::string& text) const { server_.query(database_, text); }
   std::int64_t number(const std::string& query) const;
+  // The rows of all of Semel's tables but these.
+  std::string contents(const std::set<std::string>& but = {}) const;
   std::int64_t sum() const { return number("SELECT sum(balance) FROM account"); }
   // The program with `-c` of this config behind the words.
   Ran semel(Words words, const StartOptions& options = {}) const;

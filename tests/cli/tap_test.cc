@@ -197,6 +197,7 @@ TEST_F(TapTest, WhatCannotBeIsSaidWithItsFix) {
 }
 
 TEST_F(StdinTapTest, ADryRunEndsNothingAndIsNotWatched) {
+  ASSERT_EQ(scene_.semel({"store", "init", "-q"}).code, 0);
   Program runner(run({"--dry-run"}), {.held_input = true});
   runner.say(payment("p-1", 1, 5));
   ASSERT_TRUE(runner.says("p-1  would be done"));

@@ -65,7 +65,7 @@ Result<void> FileSource::save_position() {
     settled_since_save_ = 0;
   }
   saved_at_ = environment_.clock->now();
-  if (now == saved_) return {};
+  if (now == saved_ || !options_.saves) return {};
   auto saved = positions_.save(consumer_, path_, now);
   if (saved) {
     saved_ = now;

@@ -16,6 +16,14 @@ core::Failure refused_among(const Reply& refused, std::span<const Reply> all) {
 
 }  // namespace
 
+void refuse_recipe(const std::string& consumer) {
+  core::fail({ErrorKind::kRejected, "R220",
+              "the key recipe of consumer \"" + consumer +
+                  "\" changed: every key would be new, and what was handled before would be "
+                  "handled again",
+              "accept: [key_recipe] on the consumer, or the recipe as it was"});
+}
+
 std::vector<Reply> Core::run(Script& script, std::span<const Call> calls, Loss loss) {
   std::vector<Reply> replies = router.run(script, calls, loss);
   for (const Reply& reply : replies) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <semel/environment.h>
@@ -15,6 +16,9 @@
 #include "stores/redis/url.h"
 
 namespace semel::redis {
+
+// R220: the key recipe of that consumer is another one.
+[[noreturn]] void refuse_recipe(const std::string& consumer);
 
 struct Core {
   struct Place {

@@ -99,7 +99,7 @@ std::vector<LiveSetting> settings_of(Wire& wire, bool confirmed) {
 
 class RedisLiveChecks final : public LiveChecks {
  public:
-  explicit RedisLiveChecks(Router& router) : router_(router) {}
+  explicit RedisLiveChecks(Core& core) : core_(core), router_(core.router) {}
 
   // Of a Cluster each of its masters, by its address.
   Result<std::vector<LiveSetting>> settings() override {
@@ -129,14 +129,31 @@ class RedisLiveChecks final : public LiveChecks {
     return std::vector<UniqueRule>();
   }
 
+  // Both stand in one value.
+  Result<std::optional<ConsumerNumber>> number_of(const ConsumerSpec& consumer) override {
+    return core::contained([&]() -> std::optional<ConsumerNumber> {
+      const Reply reply =
+          router_.ask({"HGET", core_.names.consumers, consumer.name}, Loss::kNothingDone);
+      if (reply.kind == Reply::Kind::kNil) return std::nullopt;
+      BytesView known = reply.bytes;
+      std::uint32_t number = 0;
+      for (std::size_t i = 0; i < sizeof number && !known.empty(); ++i, known.remove_prefix(1)) {
+        number = number << 8U | static_cast<unsigned char>(known.front());
+      }
+      if (known != consumer.recipe_hash && !consumer.accept_recipe) refuse_recipe(consumer.name);
+      return ConsumerNumber{number};
+    });
+  }
+
  private:
+  Core& core_;
   Router& router_;
 };
 
 }  // namespace
 
-std::unique_ptr<LiveChecks> make_live_checks(Router& router) {
-  return std::make_unique<RedisLiveChecks>(router);
+std::unique_ptr<LiveChecks> make_live_checks(Core& core) {
+  return std::make_unique<RedisLiveChecks>(core);
 }
 
 }  // namespace semel::redis

@@ -4,10 +4,10 @@
 
 #include <semel/live_checks.h>
 
-#include "stores/redis/router.h"
+#include "stores/redis/core.h"
 
 namespace semel::redis {
 
-std::unique_ptr<LiveChecks> make_live_checks(Router& router);
+std::unique_ptr<LiveChecks> make_live_checks(Core& core);
 
 }  // namespace semel::redis

@@ -91,7 +91,7 @@ class RedisStore final : public Store {
         inspector_(make_inspector(core_, inner.clock)),
         positions_(make_positions(core_)),
         gates_(make_gates(core_, inner.clock)),
-        live_(make_live_checks(core_.router)),
+        live_(make_live_checks(core_)),
         steps_(make_steps(core_)) {
     traits_.name = "redis";
     traits_.durable = facts.keeps_log;
@@ -175,13 +175,7 @@ ConsumerNumber RedisStore::attach_now(const ConsumerSpec& spec) {
                     spec.accept_recipe ? "1" : "0", std::to_string(kMaxConsumer)};
   // Said twice it comes to the same.
   const Reply reply = core_.run_one(core_.scripts.attach, call, Loss::kNothingDone);
-  if (reply.number == 0) {
-    core::fail({ErrorKind::kRejected, "R220",
-                "the key recipe of consumer \"" + spec.name +
-                    "\" changed: every key would be new, and what was handled before would be "
-                    "handled again",
-                "accept: [key_recipe] on the consumer, or the recipe as it was"});
-  }
+  if (reply.number == 0) refuse_recipe(spec.name);
   if (reply.number > kMaxConsumer) {
     core::fail({ErrorKind::kRejected, "R202",
                 "consumer \"" + spec.name + "\" has a number that this Semel never gives",

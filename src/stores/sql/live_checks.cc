@@ -31,6 +31,16 @@ class ServerLiveChecks final : public LiveChecks {
     });
   }
 
+  Result<std::optional<ConsumerNumber>> number_of(const ConsumerSpec& consumer) override {
+    return contained([&]() -> std::optional<ConsumerNumber> {
+      Lent lent(core_.pool);
+      const auto row = core_.tables(*lent).consumers.find(consumer.name);
+      if (!row) return std::nullopt;
+      Consumers::check_recipe(*row, consumer);
+      return row->number;
+    });
+  }
+
  private:
   const Core& core_;
   Facts& facts_;

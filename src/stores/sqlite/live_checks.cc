@@ -59,6 +59,17 @@ class FileLiveChecks final : public LiveChecks {
     });
   }
 
+  Result<std::optional<ConsumerNumber>> number_of(const ConsumerSpec& consumer) override {
+    return contained([&] {
+      return core_.reader.look([&](Tables& tables, Connection&) -> std::optional<ConsumerNumber> {
+        const auto row = tables.consumers.find(consumer.name);
+        if (!row) return std::nullopt;
+        Consumers::check_recipe(*row, consumer);
+        return row->number;
+      });
+    });
+  }
+
  private:
   Core& core_;
 };
