@@ -26,6 +26,7 @@ struct ConsumerFlags {
 };
 
 constexpr const char* kNoReason = "by an operator";
+constexpr std::size_t kWhyShown = 80;
 
 struct ConsumerGate {
   std::string name;
