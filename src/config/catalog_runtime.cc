@@ -179,7 +179,8 @@ constexpr CodePage kRuntimePages[] = {
      "store: { postgres: { url: \"postgresql://semel@db.example/bank\" } }", 78},
     {"D101", "the store does not work",
      "semel doctor opens the store, looks for the consumers in it, and claims a key that no "
-     "message has, as a run would, in a transaction that it undoes. On Redis, and before any of the "
+     "message has, as a run would, in a transaction that it undoes. On Redis, and before any of "
+     "the "
      "consumers has run, it only looks for the key. The message says what did not go.",
      "Mend what the message names.", "semel doctor semel.yaml", 1},
     {"D131", "the store's server may lose what it has committed",
@@ -199,7 +200,8 @@ constexpr CodePage kRuntimePages[] = {
      "Make the table where the store is; ALTER TABLE … ENGINE = InnoDB.",
      "store: { mysql: { url: \"${DATABASE_URL}\" } }", 78},
     {"D134", "a statement that the store's database refuses",
-     "semel doctor has the database prepare each statement of the config, and runs none. It refused "
+     "semel doctor has the database prepare each statement of the config, and runs none. It "
+     "refused "
      "this one: a column or a function is not there, a type does not fit, or it cannot be read. No "
      "message succeeds before that is mended: at the first one a run tells of it, and the consumer "
      "waits.",
