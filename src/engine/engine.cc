@@ -315,8 +315,8 @@ void RunningEngine::wait() {
   sources_.settle_open();
 }
 
-void RunningEngine::note_store(const Outcome& outcome) {
-  const auto since = store_watch_.note(outcome);
+void RunningEngine::note_store(const Outcome& outcome, std::optional<TimePoint> began) {
+  const auto since = store_watch_.note(outcome, began.value_or(now()));
   if (!since) return;
   const bool too_long = options_.once && now() - *since >= kPatienceOfOnce;
   if (options_.fail_on_unavailable || too_long) {

@@ -28,14 +28,15 @@ RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deli
       batch(std::move(deliveries)),
       suspect(batch.front().arrival.suspect),
       trial(batch.front().arrival.trial),
-      progress(owner.now()),
+      began(owner.now()),
+      progress(began),
       open(batch.size() + 1),
       sink(
           [this](Delivery& d, Outcome& o) {
             const TimePoint ended = engine.now();
             progress.store(ended, std::memory_order_relaxed);
             if (o.kind == Outcome::Kind::kBusy) busy.store(true, std::memory_order_relaxed);
-            return engine.landing_of(d, o, ended);
+            return engine.landing_of(d, o, began, ended);
           },
           [this] { engine.one_less(*this); }) {}
 
@@ -152,14 +153,16 @@ void RunningEngine::would_process(std::vector<Delivery> batch) {
   if (landed || ran) wake_receiver();
 }
 
-Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended) {
+Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoint began,
+                                  TimePoint ended) {
   // What was kept has not ended: nobody tried it.
-  if (outcome.settle != Outcome::Settle::kKeep) {
+  const bool kept = outcome.settle == Outcome::Settle::kKeep;
+  if (!kept) {
     parts_.observer->on_ended(options_.consumer, delivery, outcome,
                               ended - delivery.arrival.received);
   }
   // What the window answered says nothing about the store.
-  if (outcome.reason != reason::kFront) note_store(outcome);
+  if (!kept && outcome.reason != reason::kFront) note_store(outcome, began);
   Landing landing = Landing::of(delivery, Settlement::Kind::kAck);
   landing.settlement.delay = outcome.delay;
   landing.again = comes_again(outcome);

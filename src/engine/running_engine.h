@@ -58,7 +58,8 @@ class RunningEngine final : public Engine, private strategies::Recaller {
     RunningEngine& engine;
     std::vector<Delivery> batch;
     const bool suspect;
-    const std::uint64_t trial;         // of the gate
+    const std::uint64_t trial;  // of the gate
+    const TimePoint began;
     std::atomic<TimePoint> progress;   // its beginning, or the newest ending or wait for others
     std::chrono::nanoseconds took{0};  // in the strategy
     std::atomic<std::size_t> open;     // deliveries that have not ended, and the strategy
@@ -106,12 +107,13 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   void end_batch(Running& running) SEMEL_EXCLUDES(flush_mutex_, running_mutex_);
   void process_suspect(Running& running) SEMEL_EXCLUDES(running_mutex_);
   void would_process(std::vector<Delivery> batch);
-  Landing landing_of(Delivery& delivery, Outcome& outcome, TimePoint ended);
+  Landing landing_of(Delivery& delivery, Outcome& outcome, TimePoint began, TimePoint ended);
   void land(std::vector<Landing>& landings);
   void tick();
   void flush_running() SEMEL_EXCLUDES(flush_mutex_, running_mutex_);
   std::unordered_set<std::uint64_t> rows_that_hang() SEMEL_EXCLUDES(running_mutex_);
-  void note_store(const Outcome& outcome);
+  // `began`: what it was asked; now, where nothing is said.
+  void note_store(const Outcome& outcome, std::optional<TimePoint> began = std::nullopt);
   void drain();
   void finish_run(Ended ended) noexcept {
     int running = kRunning;

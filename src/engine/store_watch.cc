@@ -4,12 +4,13 @@
 
 namespace semel::engine {
 
-std::optional<std::chrono::steady_clock::time_point> StoreWatch::note(const Outcome& outcome) {
+std::optional<StoreWatch::TimePoint> StoreWatch::note(const Outcome& outcome, TimePoint began) {
   const bool away = outcome.reason == reason::kStoreUnavailable;
   // The mutex is not taken for every message of a store that is well.
   if (!away && !away_.load(std::memory_order_relaxed)) return std::nullopt;
   const system::MutexLock lock(mutex_);
   if (away == since_.has_value()) return since_;
+  if (!away && began < *since_) return std::nullopt;
   away_ = away;
   if (away) {
     if (!source_away_) tell_away(Error{ErrorKind::kUnavailable, {}, outcome.error, {}});

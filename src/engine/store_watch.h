@@ -21,9 +21,11 @@ class StoreWatch {
   StoreWatch(std::string consumer, Observer& observer, Clock& clock)
       : consumer_(std::move(consumer)), observer_(observer), clock_(clock) {}
 
-  // Looks at how a delivery ended. Since when they end so, where this one says that it is away.
-  std::optional<std::chrono::steady_clock::time_point> note(const Outcome& outcome)
-      SEMEL_EXCLUDES(mutex_);
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // Looks at how a delivery ended whose batch began then: one that began before the store was away
+  // does not say that it is back. Since when they end so, where this one says that it is away.
+  std::optional<TimePoint> note(const Outcome& outcome, TimePoint began) SEMEL_EXCLUDES(mutex_);
 
   // Of a source that is in the store.
   void source_away(const Error& error) SEMEL_EXCLUDES(mutex_);
@@ -38,7 +40,7 @@ class StoreWatch {
   Clock& clock_;
   std::atomic<bool> away_{false};
   system::Mutex mutex_;
-  std::optional<std::chrono::steady_clock::time_point> since_ SEMEL_GUARDED_BY(mutex_);
+  std::optional<TimePoint> since_ SEMEL_GUARDED_BY(mutex_);
   bool source_away_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 

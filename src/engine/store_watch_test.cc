@@ -11,8 +11,10 @@ namespace {
 
 class StoreWatchTest : public ::testing::Test {
  protected:
-  void away() { EXPECT_TRUE(watch_.note(outcome(reason::kStoreUnavailable))); }
-  void well() { EXPECT_FALSE(watch_.note(outcome({}))); }
+  void away() { EXPECT_TRUE(watch_.note(outcome(reason::kStoreUnavailable), now())); }
+  void well() { well_since(now()); }
+  void well_since(StoreWatch::TimePoint began) { EXPECT_FALSE(watch_.note(outcome({}), began)); }
+  static StoreWatch::TimePoint now() { return system_environment().clock->now(); }
   void source_away() { watch_.source_away({ErrorKind::kUnavailable, "R250", "it is away", ""}); }
   // What was told so far: "-" that it is away, "+" that it is back.
   std::string told() const {
@@ -43,6 +45,16 @@ TEST_F(StoreWatchTest, DeliveriesTellOnce) {
   EXPECT_EQ(told(), "-+");
   away();
   EXPECT_EQ(told(), "-+-");
+}
+
+TEST_F(StoreWatchTest, WhatBeganBeforeItWasAwayDoesNotTellThatItIsBack) {
+  const auto before = now();
+  away();
+  well_since(before);
+  EXPECT_EQ(told(), "-");
+  away();
+  well();
+  EXPECT_EQ(told(), "-+");
 }
 
 TEST_F(StoreWatchTest, WhatTheSourceToldNoDeliveryTellsAgain) {

@@ -110,8 +110,8 @@ TEST_P(PostgresTrouble, IsItsMessagesOwn) {
   const ServerScene& scene = errors.scene;
   scene.sql(kTroubled);
   scene.sql(GetParam().trigger);
-  scene.sql(fmt::format("ALTER DATABASE {} SET statement_timeout = '300ms'", scene.database()));
   errors.send(lines_around(line("bad", GetParam().kind, 0)));
+  scene.sql(fmt::format("ALTER DATABASE {} SET statement_timeout = '300ms'", scene.database()));
   const Ran ran = errors.run();
   EXPECT_EQ(ran.err.find("error[R2"), std::string::npos) << ran.err;
   EXPECT_EQ(scene.number("SELECT count(*) FROM entry"), kGood) << ran.err;
