@@ -111,7 +111,7 @@ TEST_P(ServerRights, AUserWhoOwnsNothingWorksWithTheGrantsOfThePage) {
   grant_what_the_page_says();
   const Ran sent = semel({"send", "payments", payment("p-1", 1, 5)});
   EXPECT_EQ(sent.code, 0) << sent.err;
-  const Ran ran = semel({"run", "--once"});
+  const Ran ran = semel({"run", "--once", "-v"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("p-1  done"), std::string::npos) << ran.out << ran.err;
   EXPECT_EQ(scene_.sum(), 5);

@@ -360,7 +360,17 @@ std::int64_t KafkaServer::committed(const std::string& group, const std::string&
   const auto handle = client(RD_KAFKA_CONSUMER, brokers(), group);
   const Owned<rd_kafka_topic_partition_list_t> list(rd_kafka_topic_partition_list_new(1));
   rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), partition);
-  check(rd_kafka_committed(handle.get(), list.get(), kBrokerPatience), "committed");
+  rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
+  // A group's coordinator may not know yet that it is one.
+  (void)comes_true(
+      [&] {
+        code = rd_kafka_committed(handle.get(), list.get(), kBrokerPatience);
+        return code != RD_KAFKA_RESP_ERR_NOT_COORDINATOR &&
+               code != RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS &&
+               code != RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE;
+      },
+      milliseconds(kBrokerPatience));
+  check(code, "committed");
   return list->elems[0].offset < 0 ? -1 : list->elems[0].offset;
 }
 
