@@ -42,7 +42,7 @@ StoreTraits traits_of(const config::StoreConfig& store) {
   return traits;
 }
 
-ConsumerSpec spec_of(const config::ConsumerConfig& consumer) {
+ConsumerSpec consumer_spec(const config::ConsumerConfig& consumer) {
   ConsumerSpec spec;
   spec.name = consumer.name;
   spec.recipe_hash = consumer.key.hash();
@@ -65,12 +65,12 @@ config::Config loaded_or_throw(config::Loaded loaded) {
 }
 
 Result<ConsumerNumber> attach(Store& store, const config::ConsumerConfig& consumer) {
-  return store.attach(spec_of(consumer));
+  return store.attach(consumer_spec(consumer));
 }
 
 Result<std::optional<ConsumerNumber>> known_number(Store& store,
                                                    const config::ConsumerConfig& consumer) {
-  const ConsumerSpec spec = spec_of(consumer);
+  const ConsumerSpec spec = consumer_spec(consumer);
   if (LiveChecks* const live = store.facets().live) return live->number_of(spec);
   return store.attach(spec).map([](ConsumerNumber number) { return std::optional(number); });
 }

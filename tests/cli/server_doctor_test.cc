@@ -13,7 +13,7 @@
 namespace semel::test {
 namespace {
 
-const std::set<std::string> kOfProcesses = {"semel_instance", "semel_meta"};
+const std::set<std::string> kOfServerProcesses = {"semel_instance", "semel_meta"};
 
 class ServerDoctor : public ::testing::TestWithParam<ServerKind> {
  protected:
@@ -73,13 +73,13 @@ TEST_P(ServerDoctor, LeavesNothingBehind) {
 // But for the number by which its process is known to be alive.
 TEST_P(ServerDoctor, ADryRunLeavesNothingBehind) {
   const auto looks_only = [&](const Words& more, std::string_view said) {
-    const std::string before = scene_.contents(kOfProcesses);
+    const std::string before = scene_.contents(kOfServerProcesses);
     Words words = {"run", "--once", "--dry-run"};
     words.insert(words.end(), more.begin(), more.end());
     const Ran ran = scene_.semel(words);
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_NE(ran.out.find(said), std::string::npos) << ran.out;
-    EXPECT_EQ(scene_.contents(kOfProcesses), before);
+    EXPECT_EQ(scene_.contents(kOfServerProcesses), before);
   };
   ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
   looks_only({}, "p-1  would be done");

@@ -381,7 +381,7 @@ class Checks(unittest.TestCase):
 
     def test_results(self):
         headers = {f"include__semel__{name}_h": (REPOSITORY / f"include/semel/{name}.h").read_text()
-                   for name in ("error", "result")}
+                   for name in ("error", "result", "standard")}
         self.fine(results.results, **headers)
         headers["include__semel__result_h"] = headers["include__semel__result_h"].replace(
             "class [[nodiscard]] expected;", "class expected;")

@@ -24,7 +24,7 @@ LiveStatement refused_by(const sql::Failure& refused) {
   return {.state = state, .said = refused.error().message};
 }
 
-// Adds the sequences that a line of a plan draws from: nextval('shop.entry_id_seq'::regclass). The
+// Adds the sequences that a line of a plan draws from: nextval('shop.line'::regclass). The
 // sequence of an identity column is written otherwise, and needs no right.
 void add_sequences(std::string_view line, std::vector<std::string>& sequences) {
   constexpr std::string_view kBegin = "nextval('";
