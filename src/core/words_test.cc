@@ -27,7 +27,7 @@ void expect_words(std::size_t count) {
 
 TEST(Words, EachValueHasItsOwn) {
   expect_words<ErrorKind>(6);
-  expect_words<Outcome::Kind>(7);
+  expect_words<Outcome::Kind>(8);
   expect_words<RecordState>(5);
   expect_words<Guarantee::Name>(6);
   expect_words<Guarantee::Effect>(6);

@@ -166,7 +166,7 @@ TEST_F(StepsTest, AnUndoThatFailsIsTriedAgainByItself) {
   EXPECT_EQ(outcome.delay, milliseconds(100));
   outcome = once();
   EXPECT_EQ(outcome.delay, milliseconds(200)) << "its own tries";
-  EXPECT_EQ(once().kind, Kind::kParked);
+  EXPECT_EQ(once().kind, Kind::kDead);
   EXPECT_EQ(calls_, (Calls{"o/lock", "o/charge", "o/mail", "o/charge/undo", "o/lock/undo",
                            "o/lock/undo", "o/lock/undo"}));
 }
