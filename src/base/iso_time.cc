@@ -6,13 +6,16 @@ namespace semel {
 
 std::string iso_time(
     std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds> time) {
-  using namespace std::chrono;
+  using std::chrono::days;
+  using std::chrono::January;
+  using std::chrono::sys_days;
+  using std::chrono::year;
   constexpr auto kEnd = sys_days(year(10'000) / January / 1);
   constexpr auto kBeginning = sys_days(year(0) / January / 1);
   if (time < kBeginning || time >= kEnd) return std::to_string(time.time_since_epoch().count());
-  const auto day = floor<days>(time);
-  const year_month_day date(day);
-  const hh_mm_ss<milliseconds> clock(time - day);
+  const auto day = std::chrono::floor<days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss<std::chrono::milliseconds> clock(time - day);
   return fmt::format("{:04d}-{:02d}-{:02d}T{:02d}:{:02d}:{:02d}.{:03d}Z",
                      static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
                      static_cast<unsigned>(date.day()), clock.hours().count(),

@@ -39,14 +39,12 @@ void take_printable(std::string& out, std::string_view& text) {
   const std::size_t length = utf8_length(text);
   const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
   text.remove_prefix(character.size());
-  if (length == 1 && !is_unprintable(character)) {
+  if (length > 0 && !is_unprintable(character)) {
     out += character;
   } else if (length < 2) {
     fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(character[0]));
-  } else if (is_unprintable(character)) {
-    fmt::format_to(std::back_inserter(out), "\\u{:04x}", code_point(character));
   } else {
-    out += character;
+    fmt::format_to(std::back_inserter(out), "\\u{:04x}", code_point(character));
   }
 }
 

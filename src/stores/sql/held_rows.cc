@@ -201,7 +201,7 @@ std::vector<HeldRows::Standing> HeldRows::standing(std::span<const RowTag> rows)
       standing.row = row;
       standing.consumer = free.consumer(1);
       standing.inbox = free.maybe_integer(2);
-      found.push_back(std::move(standing));
+      found.push_back(standing);
       rest.erase(row);
     }
     if (!rest.empty()) add_lined(std::vector<RowTag>(rest.begin(), rest.end()), found);
@@ -222,7 +222,7 @@ void HeldRows::add_lined(std::span<const RowTag> rows, std::vector<Standing>& fo
     standing.behind_others = !lined.null(3) && RowTag{lined.integer(3)} != standing.row;
     if (!lined.null(4)) standing.next = RowTag{lined.integer(4)};
     standing.next_is_behind = lined.maybe_time(5) == kBehind;
-    found.push_back(std::move(standing));
+    found.push_back(standing);
   }
 }
 
