@@ -63,10 +63,11 @@ TEST_F(HttpProgramTest, AFailureIsRetriedUnderTheSameKey) {
   server_.on("/send", [](const HttpRequest& request, std::size_t) {
     return request.header("semel-attempt") == "1" ? reply(500, "not yet") : reply(200);
   });
-  send(20);
+  // Fewer than shut the gate when they fail in a row: a try that all fail at does not count.
+  send(8);
   const Ran ran = run_once();
   EXPECT_EQ(ran.code, 0) << ran.err;
-  ASSERT_EQ(calls().size(), 20U);
+  ASSERT_EQ(calls().size(), 8U);
   for (const auto& [key, count] : calls()) EXPECT_EQ(count, 2U) << key;
 }
 
