@@ -15,7 +15,7 @@ inline constexpr std::size_t kBatch = 100;      // messages of a hand-made trans
 inline constexpr char kEffect[] =
     "UPDATE account SET balance = balance + :amount WHERE id = :account";
 
-// Of a transfer; the accounts together get its amount.
+// The statements of a transfer; the two accounts together gain its amount.
 inline constexpr char kWithdrawal[] =
     "UPDATE account SET balance = balance - :amount WHERE id = :account";
 inline constexpr char kDeposit[] =

@@ -25,7 +25,7 @@ enum class ErrorKind {
 // The kind's name in lower case with underscores, as it appears in logs and JSON.
 const char* to_string(ErrorKind kind) noexcept;
 
-// What must change before a statement that failed can succeed.
+// The thing that must change before a failed statement can succeed.
 enum class Remedy {
   kTime,       // perhaps nothing: the same may succeed later
   kMessage,    // the message: its values do not fit

@@ -1,4 +1,4 @@
-// What every reader of messages in lines agrees on: a file, standard input, `semel send`.
+// Text lines, as every reader of messages in lines takes them: file, standard input, `semel send`.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace semel::text_line {
 
-// What some programs write before the first line.
+// The byte order mark that some programs write before the first line.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 constexpr std::string_view without_mark(std::string_view first_line) noexcept {

@@ -293,7 +293,7 @@ Result<bool> has_twin(DeadLetters& letters, const DeadLetter& letter, const Lett
   }
 }
 
-// What the store would answer, without a change.
+// Returns what the store would answer, and changes nothing.
 Result<Edited> foreseen(const Session& session, const DeadLetter& letter,
                         const std::optional<KeyId>& key, const LetterEdit& edit) {
   if (key) {

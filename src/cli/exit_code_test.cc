@@ -64,7 +64,7 @@ TEST(ExitCode, FitsWhatThePageSays) {
       EXPECT_EQ(page.exit, kConfig) << page.code;
       ++logins;
     }
-    // What doctor finds is 1, whatever it is.
+    // doctor ends with 1 whatever it finds.
     const bool found = page.code.front() == 'D';
     if (!found && (says(page, "a right is missing") || says(page, "may not be"))) {
       EXPECT_EQ(page.exit, kNoPermission) << page.code;

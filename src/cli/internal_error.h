@@ -6,7 +6,7 @@
 
 namespace semel::cli {
 
-// What is told of it: "internal error: …", and of memory that ran out "out of memory".
+// The text for stderr: "internal error: …", or "out of memory" for std::bad_alloc.
 std::string internal_error_text(const std::exception& thrown);
 
 // An exception that nobody catches, in any thread, ends the process with exit code 70 and a line on

@@ -27,7 +27,7 @@ std::optional<RecordState> state_from(const std::string& word) {
   return std::nullopt;
 }
 
-// What a list is asked for; an end where the flags make no sense.
+// The filters of a list, read from its flags.
 struct ListRequest {
   Where where;
   std::optional<RecordState> state;

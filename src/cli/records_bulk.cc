@@ -160,7 +160,7 @@ bool can_decide(const RecordView& record, std::optional<StoreTime> now) {
   return consuming || record.state == RecordState::kParked;
 }
 
-// What the verb can do nothing with leaves the plan; how many those are.
+// Removes the records that the verb cannot change from the plan; returns how many.
 std::size_t leave_out_unfit(ChosenRecords& chosen, const Verb& verb, bool dry_run) {
   std::optional<StoreTime> now;
   if (dry_run) {

@@ -26,7 +26,7 @@ std::vector<SourceView> sources_of(const std::vector<tap::RunFigures>& runs,
 std::vector<SourceView> windows_of(const std::vector<tap::RunFigures>& runs,
                                    std::string_view consumer);
 
-// What one process says of its own work on a consumer.
+// The report of one process about its own work on a consumer.
 struct HealthView {
   struct Trouble {
     std::string where;  // "store", or the name of a source

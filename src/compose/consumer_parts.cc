@@ -27,7 +27,7 @@ namespace semel::compose {
 
 namespace {
 
-// Of a message: its key, its headers as they usually are, and the statement that keeps it.
+// Room for a message's key, its usual headers and the statement that stores it, in bytes.
 constexpr std::size_t kBesidePayload = 8 << 10;
 constexpr std::size_t kFirstBatchInTransaction = 32;
 constexpr int kWorkersOutside = 8;
@@ -154,7 +154,7 @@ core::KeyRecipe recipe_of(const ConsumerBuild& build) {
   return recipe;
 }
 
-// What the store cannot keep is refused when it arrives.
+// A payload that the store cannot keep is refused on arrival.
 core::Limits limits_of(const ConsumerBuild& build) {
   core::Limits limits = build.consumer->limits;
   const std::size_t most = build.store->traits().largest_message;

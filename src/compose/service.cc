@@ -223,7 +223,7 @@ int RunningService::run() {
   }
   int code = 0;
   for (std::size_t i = 0; i < engines_.size(); ++i) {
-    // What no waiting mends goes before what may pass: it would end the next run too.
+    // A final error outranks one that may pass: it would end the next run too.
     if (const auto error = engines_[i]->final_error()) return config::exit_code_of(*error);
     if (ended[i] == engine::Ended::kUnavailable) code = kExitUnavailable;
     if (ended[i] == engine::Ended::kFailed && code == 0) code = kExitFailed;

@@ -236,7 +236,7 @@ std::optional<Flaw> read_key_part(const Setting& setting) {
   if (part) return std::nullopt;
   constexpr std::string_view kWords[] = {
       "cloudevents", "idempotency-key", "webhook-id", "broker_key", "auto", "position", "function"};
-  // What follows json: or $. is a pointer without its slash, and nothing else.
+  // The rest after json: or $. must be a pointer that only lacks its slash.
   const bool pointer = setting.text.starts_with(kJson) || setting.text.starts_with("$.");
   const auto place =
       setting.text.starts_with("json:/") ? std::nullopt : meant_pointer(setting, kJson);

@@ -63,14 +63,14 @@ std::optional<std::string> other_word(std::string_view written,
   return std::nullopt;
 }
 
-// Of this map: by another program's word, or by a slip.
+// Suggests a field of this map: for another program's word, or for a misspelling.
 std::optional<std::string> meant_here(std::string_view written,
                                       const std::vector<std::string_view>& names) {
   if (auto word = other_word(written, names)) return word;
   return nearest(written, names);
 }
 
-// Of some other map. A word that only looks alike is no help there: it has to begin alike.
+// Suggests a field of another map. There a similar word helps only if it begins alike.
 std::optional<std::string> meant_elsewhere(std::string_view written) {
   std::vector<std::string_view> alike, all;
   each_field([&](const std::string&, const Field& field) {

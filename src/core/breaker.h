@@ -32,7 +32,7 @@ class Breaker {
     std::chrono::milliseconds longest{300'000};  // each shutting is twice the last, up to this
   };
 
-  // What a failed call comes to.
+  // The consequences of a failed call.
   struct Failure {
     std::optional<std::chrono::milliseconds> shut;  // for how long the gate is to be shut
     // Most messages fail, so that this failure says nothing about its own; it is to come again

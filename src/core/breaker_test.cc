@@ -74,7 +74,7 @@ TEST(Breaker, FewMessagesThatFailAgainAndAgainAreSpent) {
   }
 }
 
-// Those that cannot go well are left over when all others have.
+// The messages that cannot succeed remain when all others are done.
 TEST(Breaker, WhatFailsWhereOthersGoWellIsNoEvidence) {
   Breaker breaker(kOptions);
   for (Breaker::MessageId i = 1; i <= 20; ++i) {

@@ -60,7 +60,7 @@ struct KeyRecipe {
   KeyId id_of(ConsumerNumber consumer, BytesView key) const noexcept;
 };
 
-// What becomes of a message whose payload has no bytes, as a tombstone of Kafka.
+// How a message without payload bytes, such as a Kafka tombstone, is treated.
 enum class EmptyPayload { kHandle, kDeadLetter, kDiscard };
 
 // Sizes past which a message becomes a dead letter with reason `too_large`, never a cut.

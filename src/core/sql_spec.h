@@ -13,7 +13,7 @@
 
 namespace semel::core {
 
-// What the store's database makes of a decimal number.
+// How the store's database represents a decimal number.
 enum class Decimals {
   kKept,     // NUMERIC, DECIMAL: every digit
   kDoubles,  // floating point: a number that it would round is refused

@@ -44,7 +44,7 @@ bool means(const std::string& rule, const UniqueName& name) {
   if (name.columns.empty()) return false;
   const std::string by_columns = plain(name.table) + '(' + plain(name.columns) + ')';
   if (is(by_columns)) return true;
-  // Of a list of columns nothing else is a way to write it.
+  // A plain list of columns has no other spelling.
   if (name.columns.find('(') == std::string::npos) return false;
   const std::string bare = without_casts(rule);
   return bare == without_casts(by_columns) || bare == without_casts(schema + by_columns);

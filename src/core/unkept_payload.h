@@ -1,4 +1,4 @@
-// What is kept of a message whose payload the store does not take.
+// A message stored without its payload, because the store does not take that.
 #pragma once
 
 #include <cstddef>

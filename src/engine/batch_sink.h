@@ -47,7 +47,7 @@ class BatchSink final : public EndingSink {
       *waited_ += *time;
     }
   }
-  // What is left of `took` without the time for which the batch waited; nullopt: not known.
+  // `took` without the time for which the batch waited for others; nullopt: not known.
   std::optional<std::chrono::nanoseconds> own_time(std::chrono::nanoseconds took) const
       SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);

@@ -111,7 +111,7 @@ class Flight {
 
   // Moves what is due again to the sequencer; says when the next will be.
   std::optional<TimePoint> bring_back(TimePoint now) SEMEL_EXCLUDES(mutex_);
-  // What waits for this is due now. False where nothing does.
+  // Makes every delivery that waits for this due now. False if none does.
   bool recall(std::uint64_t waited_for) SEMEL_EXCLUDES(mutex_);
 
   // No batch is handed out any more; returns what had not been, suspects still marked.

@@ -71,7 +71,7 @@ class IntakeDesk {
     core::Refusal why;
     bool discarded = false;
   };
-  // Of an empty payload that is not to be handled.
+  // The refusal of an empty payload, if the config does not want it handled.
   std::optional<core::Refusal> refuses_empty(const Arrival& arrival) const;
   void refuse(Arrival arrival, core::Refusal why, bool discarded = false);
   // Borrows it.

@@ -155,7 +155,7 @@ void RunningEngine::would_process(std::vector<Delivery> batch) {
 
 Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoint began,
                                   TimePoint ended) {
-  // What was kept has not ended: nobody tried it.
+  // A kept delivery has not ended: nobody tried it.
   const bool kept = outcome.settle == Outcome::Settle::kKeep;
   if (!kept) {
     parts_.observer->on_ended(options_.consumer, delivery, outcome,

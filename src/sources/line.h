@@ -1,4 +1,4 @@
-// What the sources of lines agree on: what a line is, and what is too long.
+// The common rules of sources that read lines: what a line is, and when it is too long.
 #pragma once
 
 #include <algorithm>

@@ -44,7 +44,7 @@ std::string_view class_of_culprit(const Error& error, bool at_commit) {
 }  // namespace
 
 bool BatchRun::may_be_a_messages_own() const {
-  // What is undone on a borrowed connection is its owner's transaction.
+  // A retry on a borrowed connection would undo its owner's transaction.
   if (reached_ == Reached::kNothing || context_.store->traits().borrowed) return false;
   if (error_.kind == ErrorKind::kRejected || error_.kind == ErrorKind::kLimit) return true;
   // In a database of one process nothing but the machine makes the others.

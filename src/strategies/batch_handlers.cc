@@ -185,7 +185,7 @@ bool BatchRun::note(const FlushReport& report) {
     slot.failed = true;
     slot.list.clear();
     const std::string reason = reason::sql_reason(one.sql_class);
-    // Who calls without a place for dead letters decides for himself how often.
+    // A caller without a place for dead letters decides how often to retry.
     slot.decision =
         context_.hold ? failed_statement(reason, one.error) : failed(reason, one.error.message);
     ran_.failed = one;

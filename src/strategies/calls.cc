@@ -75,7 +75,7 @@ class Running {
   }
 
  private:
-  // Who watches over leases must not wait for its turn.
+  // The thread that renews leases must not wait for a turn.
   bool takes_turns() const {
     return context_.habits && context_.habits->limit.limit() != TransactionLimit::kNoLimit;
   }

@@ -59,7 +59,7 @@ struct StepsOver {};
 
 Decision failed(std::string reason, std::string error);
 Decision dead_for(std::string reason, std::string error);
-// What an error of a handler's statement comes to: dead at once where no time mends it.
+// The decision after an error of a handler's statement: dead at once if time cannot mend it.
 Decision failed_statement(std::string reason, const Error& error);
 // A try that was cancelled is no attempt.
 void forgive_if_cancelled(Decision& decision, const Keeper::Watch* watch);

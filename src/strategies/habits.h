@@ -20,7 +20,7 @@ class HopelessRun {
 
   // Counts one that may become a dead letter. False: there were enough.
   bool take() noexcept;
-  // Whose transaction was undone.
+  // Uncounts messages whose transaction was undone.
   void give_back(int count) noexcept;
   // Counts one that is a dead letter already. Returns how many there are.
   int add() noexcept { return ++count_; }

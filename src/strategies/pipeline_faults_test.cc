@@ -57,7 +57,7 @@ TEST_P(FaultTest, AFaultThatPassesCostsNoEffectAndDoublesNone) {
 
 TEST_P(FaultTest, AFaultThatStaysGivesAllBackWithoutAWordInTheRecord) {
   const auto [call, kind] = GetParam();
-  // What fails at the statements alone is the messages' own: batch_blame_test.cc.
+  // An error of the statements alone belongs to the messages: batch_blame_test.cc.
   if (call == StoreCall::kUnitFlush && kind != ErrorKind::kBlocked) {
     faults_.fail_always(StoreCall::kUnitCommit, kind, When::kBefore);
   }

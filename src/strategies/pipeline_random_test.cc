@@ -106,7 +106,7 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
         kind = ErrorKind::kInDoubt;
         when = random.below(2) == 0 ? When::kBefore : When::kAfter;
       }
-      // What is refused behind the claims is a message's own, and ends it in another way.
+      // A refusal after the claims belongs to a message, and ends it in another way.
       const bool refused = kind == ErrorKind::kRejected || kind == ErrorKind::kLimit;
       const bool behind = call != StoreCall::kBegin && call != StoreCall::kUnitClaim &&
                           call != StoreCall::kUnitConfirm && call != StoreCall::kClaim;

@@ -139,8 +139,8 @@ class OptimisticLock final : public Strategy {
     return rest;
   }
 
-  // What is to say something else at its end is tried: of a crash, of the consumer's gate. A
-  // message in a line keeps others from going on.
+  // A delivery whose end reports more than its own outcome is tried: on a crash, on the consumer's
+  // gate. A message in a line would hold up those behind it.
   bool may_wait(const Item& item) const {
     const Arrival& arrival = item.delivery->arrival;
     return context_.services.recaller != nullptr && item.version && arrival.row && !arrival.line &&

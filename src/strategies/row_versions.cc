@@ -14,13 +14,13 @@ constexpr milliseconds kFirstWait{50};
 // A row that moves may be about to be faster, and one that does not move may be about to. Half of
 // the grace at most: else a row's next message lets the grace of those behind it pass.
 constexpr milliseconds kLongestSoon{500};
-// What is kept is brought back by its predecessor here, and is cheap to look after.
+// A predecessor in this process brings a kept message back, so a longer wait costs little.
 constexpr milliseconds kLongestKept{2'000};
-// Of the time that the row needs: messages that all waited for the whole of it would never be
+// Divides the time that the row needs: if every message waited for all of it, none would ever be
 // faster than the pace that they measure.
 constexpr int kPartOfPace = 2;
-// What was seen of a row is fresh for so long: then the message that may be the next one looks
-// again, and after the longer time any message does.
+// A look at a row is fresh for so long: then the message that may be the next one looks again, and
+// after the longer time any message does.
 constexpr milliseconds kFresh{250};
 constexpr milliseconds kOld{1'000};
 // A message that comes again so long after it was due has ended elsewhere.
@@ -162,8 +162,8 @@ bool RowVersions::is_behind(const KeyId& key) const {
   return rows_.find(based_on.row)->second.pace.is_behind(based_on.version);
 }
 
-// Of a row that does not move; nullopt: this try counts. One that is early itself waits for
-// another: it alone gives no reason to wait for it.
+// The longest wait for a row that does not move; nullopt: this try counts. A predecessor that is
+// early itself is no reason to wait: it waits for another one.
 std::optional<milliseconds> RowVersions::longest_wait_for(const Known& known,
                                                           std::int64_t version) {
   const TimePoint now = clock_.now();

@@ -116,7 +116,7 @@ TEST_F(RowVersionsTest, ATryIsForgivenWhileAPredecessorIsNotSettled) {
   ends(second, Outcome::Kind::kRetry);
   handle({other_row});
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(is_forgiven(third, 2));
-  // What is below the row's version raises it no more.
+  // A message below the row's version no longer raises it.
   EXPECT_TRUE(is_forgiven(third, 1));
   handle({second});
   ends(second, Outcome::Kind::kDead);

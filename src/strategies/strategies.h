@@ -77,7 +77,7 @@ class Completer {
 class Recaller {
  public:
   virtual ~Recaller() = default;
-  // What waits for this (Outcome::waits_for) is to be tried again now.
+  // Makes the engine retry now every delivery that waits for this (Outcome::waits_for).
   virtual void recall(std::uint64_t waited_for) noexcept = 0;
 };
 

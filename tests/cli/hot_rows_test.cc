@@ -114,7 +114,7 @@ class Transfers : public HotRows {
     const Ran sent = scene_.semel({"send", "payments", "-", "-o", "json"}, {.input = lines});
     EXPECT_EQ(json_at(sent.out, "/sent"), std::to_string(kMessages)) << sent.err;
   }
-  // Those that PostgreSQL has found, each after a second; the others find them at once.
+  // Counts only PostgreSQL's, each found after a second; the other servers find them at once.
   std::int64_t deadlocks() const {
     if (GetParam().store != kPostgres.store) return 0;
     return scene_.number(

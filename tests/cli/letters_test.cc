@@ -1,4 +1,4 @@
-// What operators see of messages that ended badly: reasons and causes, parked ones, replayed ones.
+// The operator's view of messages that ended badly: reasons, causes, parked and replayed ones.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

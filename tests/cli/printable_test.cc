@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kActing[] = {"\x1B",         "\xC2\x9B",     "\xC2\x85", "\xE2\x80\xA8",
                                         "\xE2\x80\xAE", "\xE2\x81\xA6", "\xD8\x9C"};
 
-// What one who means ill writes into each text that is his.
+// Hostile text for every field that a sender controls.
 std::string evil(std::string_view name) {
   std::string text(name);
   for (const std::string_view one : kActing) text += one;

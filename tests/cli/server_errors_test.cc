@@ -75,7 +75,7 @@ class ServerErrors {
 
 constexpr std::string_view kEntry = "          - INSERT INTO entry(id, kind) VALUES (:id, :kind)\n";
 
-// What a row of `kind` does to its statement.
+// The trigger: how a row of each `kind` fails its statement.
 constexpr const char* kTroubled = R"sql(
   CREATE TABLE entry(id text PRIMARY KEY, kind text NOT NULL);
   CREATE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -252,7 +252,7 @@ TEST_P(SmallPacket, AMessageWhoseStatementItDoesNotTakeIsDeadWithItsPayload) {
       << ran.err;
 }
 
-// What the server says of itself, in the name of a trigger of the user's.
+// A user's trigger that raises the server's own SQLSTATE.
 TEST_P(SmallPacket, ADeadlockThatIsNoneIsItsMessagesOwn) {
   const ServerErrors errors(GetParam(), kEntry, *server_);
   errors.scene.sql("CREATE TABLE entry(id varchar(99) PRIMARY KEY, kind varchar(99) NOT NULL)");

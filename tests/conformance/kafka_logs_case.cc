@@ -1,5 +1,5 @@
-// What the Kafka source does where a log is not what its position says: it ends in what is no
-// record, or is another log than was read.
+// The Kafka source on a log that does not match its position: the log ends in offsets without
+// records, or is another log than the one that was read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ core::KafkaSpec spec_from(const std::string& topic, From from) {
   return spec;
 }
 
-// What the member tells meanwhile, and what it brings.
+// Collects the member's notices and arrivals.
 struct Watched {
   std::vector<std::string> notices;
   std::vector<Arrival> arrivals;
@@ -183,7 +183,7 @@ TEST_P(KafkaNewLogs, AreBegunByFromAndTold) {
   EXPECT_EQ(next[0].payload, "next");
 }
 
-// What was read of the old log and is settled now says nothing of the new one.
+// An offset of the old log that is settled now means nothing in the new log.
 TEST_P(KafkaNewLogs, AreNotGivenAnOffsetOfTheOldOne) {
   const KafkaServer& server = KafkaServer::shared();
   server.produce_values(topic(), {"5", "6", "7"});

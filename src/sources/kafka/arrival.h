@@ -11,7 +11,7 @@
 
 namespace semel::kafka {
 
-// What stood next in a partition's queue: one of the three. None of them: it is empty.
+// The next entry of a partition's queue: one of the three, or none if the queue is empty.
 struct Taken {
   struct Failure {
     int code = 0;

@@ -85,7 +85,7 @@ class Ledger {
     bool settled = false;
     Kept kept;
   };
-  // What is read next after a crash; -1: not known.
+  // The offset to read next after a crash; -1: not known.
   std::int64_t position() const noexcept;
   // None where `offset` is not open.
   Entry* find(std::int64_t offset);

@@ -114,7 +114,7 @@ void KafkaSource::follow_new_log(const TopicPartition& id, std::uint64_t generat
   go_to_begin(id, generation);
 }
 
-// What is refused is tried again at the next check.
+// A refused seek is tried again at the next check.
 void KafkaSource::go_to_begin(const TopicPartition& id, std::uint64_t generation) {
   if (!client_->go_to_begin(id, kCheckPatience)) return;
   const system::MutexLock lock(mutex_);

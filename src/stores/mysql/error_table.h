@@ -21,7 +21,7 @@ Error error_of(const Refusal& refusal);
 bool is_lost(unsigned code) noexcept;
 // The last part of a handler's reason: constraint, syntax, refused, busy, other.
 std::string_view sql_class_of(const Refusal& refusal) noexcept;
-// What mends an error of a handler's statement.
+// The remedy for an error of a handler's statement.
 Remedy remedy_of(unsigned code) noexcept;
 // True where not the statement but the store, or another transaction, is at fault.
 bool is_store_failure(const Refusal& refusal) noexcept;

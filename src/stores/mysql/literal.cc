@@ -62,7 +62,7 @@ bool append_double(std::string& out, double number) {
 
 // A literal with an exponent is a double to these servers, and so is all that is computed with it.
 bool append_decimal(std::string& out, std::string_view text) {
-  // Of DECIMAL, where both servers keep all of it.
+  // The limits of DECIMAL within which both servers keep every digit.
   constexpr std::size_t kDigits = 65;
   constexpr std::size_t kBehindPoint = 30;
   const auto number = decimal::parse(text);

@@ -15,7 +15,7 @@ constexpr const char* kReservation = "reserved";
 // Short: the server limits the length of a lock's name.
 constexpr const char* kSession = "s";
 
-// What it asks takes no time, and others wait for their turn meanwhile.
+// Its queries are short, and other callers wait for their turn meanwhile.
 Place answered_soon(Place place) {
   place.longest_answer = place.patience + kLongestTurn;
   return place;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr unsigned long kOldestMariaDb = 100'600;
 constexpr unsigned long kOldestMySql = 80'001;
-// What goes with a statement in its packet.
+// Bytes of a packet beside its statement.
 constexpr std::size_t kRoomInPacket = 1024;
 // More is not kept waiting for company.
 constexpr std::size_t kEnough = 1 << 20;

@@ -23,7 +23,7 @@ Error unreachable(std::string_view said);
 bool may_be_outdated(std::string_view sqlstate) noexcept;
 // The last part of a handler's reason: constraint, syntax, refused, busy, other.
 std::string_view sql_class_of(std::string_view sqlstate) noexcept;
-// What mends an error of a handler's statement.
+// The remedy for an error of a handler's statement.
 Remedy remedy_of(std::string_view sqlstate) noexcept;
 // True where not the statement but the store, or another transaction, is at fault.
 bool is_store_failure(std::string_view sqlstate) noexcept;

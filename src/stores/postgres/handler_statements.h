@@ -43,8 +43,8 @@ class HandlerTexts {
   Constraints constraints_;
 };
 
-// What a result means, but for the rule of a violation. Throws Failure where the store, or another
-// transaction, is at fault.
+// Interprets a result; a rule for a violation is the caller's to apply. Throws Failure if the store
+// or another transaction is at fault.
 std::variant<sql::Ran, sql::Broke> judge(const PGresult* result, bool returns_rows);
 // Sends a recorded statement. The server finds the types of its values, as it does for literals.
 // Nothing is sent, and why is returned, where that cannot be done.
@@ -81,7 +81,7 @@ class HandlerWire final : public sql::HandlerWire {
   };
 
   void send(const LockName& name);
-  // What its error means.
+  // Interprets the error of a sent statement.
   sql::Told told_of(const Sent& sent, const PGresult* result);
   const UniqueRule* rule_in(const Sent& sent, const PGresult* result);
   const UniqueRule* rule_for(const Rules& rules, const Sent& sent, const PGresult* result);

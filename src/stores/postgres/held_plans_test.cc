@@ -12,7 +12,7 @@
 namespace semel::postgres {
 namespace {
 
-// What of a plan reads a whole table or a whole index.
+// The lines of a plan that read a whole table or a whole index.
 std::vector<std::string> whole_scans(const std::string& plan) {
   std::vector<std::string> whole;
   std::istringstream lines(plan);

@@ -12,7 +12,7 @@ namespace semel::postgres {
 
 class HostList {
  public:
-  // Of a connection that was begun: also those that come from the environment.
+  // Reads the hosts of a started connection, also those from the environment.
   explicit HostList(PGconn* connection);
 
   // Takes the one away that the connection was trying. False where no other is left, or it is not

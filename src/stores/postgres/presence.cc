@@ -132,7 +132,7 @@ void Presence::open() {
     need_own_session(connection_, place_);
     if (options_.listens) {
       execute("LISTEN " + quoted(channel_));
-      // What came while nobody listened was told to nobody.
+      // Notifications sent before LISTEN are lost.
       ring_all();
     }
     std::set<std::int64_t> reserved;

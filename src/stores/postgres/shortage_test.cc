@@ -68,7 +68,7 @@ TEST_F(PostgresShortage, IsToldWithItsNumbers) {
     EXPECT_LE(units.size(), 3U);
     EXPECT_EQ(error.code, "R254") << error.message;
     EXPECT_NE(error.message.find("of the 9"), std::string::npos) << error.message;
-    // Those there are have to do: the next is waited for.
+    // The pool makes do with the sessions it has: the next caller waits.
     auto waiting = std::async(std::launch::async, [&] { return unit(*store).has_value(); });
     units.pop_back();
     EXPECT_TRUE(waiting.get());
@@ -93,7 +93,7 @@ TEST_F(PostgresShortage, HangsNobody) {
       const Message* const one = &message;
       for (;;) {
         auto claimed = store->claim({&one, 1}, {});
-        // What was open is noticed to be cut first.
+        // The pool first notices that its open sessions are cut.
         if (!claimed && claimed.error().code == "R254") return claimed.error();
       }
     }));

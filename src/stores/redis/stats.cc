@@ -105,7 +105,7 @@ void count_messages(Core& core, ByNumber& consumers) {
     call.arguments = {core.names.prefix, text};
     const Reply depth = core.run_one(core.scripts.depth, call, Loss::kNothingDone);
     told.held = static_cast<std::size_t>(depth.list.at(0).number);
-    // What is due now waits since then; what was tried has a record, which says since when.
+    // A due row waits since its due time; a row that was tried has a record with that time.
     if (depth.list.size() > 2 && depth.list[1].number == 0) {
       core::note_waiting(told, StoreTime(std::chrono::milliseconds(depth.list[2].number)));
     }
@@ -115,7 +115,7 @@ void count_messages(Core& core, ByNumber& consumers) {
   }
 }
 
-// Those that gave a sign of life, and what they run.
+// Returns the processes with a recent sign of life, and notes what they run.
 std::vector<std::int64_t> running_pids(Router& router, const Names& names, ByNumber& consumers) {
   const Reply runs = router.ask({"HGETALL", names.runs}, Loss::kNothingDone);
   std::vector<std::int64_t> running;

@@ -35,7 +35,7 @@ using std::chrono::milliseconds;
 // A replica that is well has a write within a millisecond or two.
 constexpr milliseconds kReplicaPatience{2'000};
 
-// What is written with a message's payload and headers in one value.
+// Bytes that share one value with a message's payload and headers.
 constexpr std::size_t kBesideMessage = 1 << 10;
 
 BytesView nonce_bytes(const Nonce& nonce) {

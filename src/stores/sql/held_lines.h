@@ -101,7 +101,7 @@ class HeldLines {
   bool waits(RowTag row, ConsumerNumber consumer, BytesView line, std::int64_t instance,
              StoreTime now);
   void put_behind(std::span<const RowTag> rows);
-  // What was before these rows has gone. Those that are behind show.
+  // Shows these rows if they were hidden: their predecessors are gone.
   void show_first(std::span<const RowTag> rows);
   std::vector<Bytes> all(ConsumerNumber consumer);
 

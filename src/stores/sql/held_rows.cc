@@ -262,8 +262,8 @@ std::vector<HeldRows::Gone> HeldRows::take_out(std::span<const RowTag> rows) {
   return gone;
 }
 
-// What becomes first of a line stands right behind one of those that go, and has none before it
-// that stays.
+// A row becomes the first of its line if its direct predecessor goes and no earlier row of the line
+// stays.
 void HeldRows::move_up(std::span<const Standing> gone) {
   std::map<RowTag, const Standing*> by_number;
   for (const Standing& row : gone) by_number.emplace(row.row, &row);

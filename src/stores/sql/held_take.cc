@@ -38,7 +38,7 @@ std::optional<HeldTake::Taken> HeldTake::run(const LineOf& line_of) {
       if (full()) break;
       look_at(std::move(row));
     }
-    // What is left due stands first in the next look too: that must be a larger one.
+    // Due rows that were left come first in the next look too, so it must be a larger one.
     const bool left = left_ || found->rows.empty();
     if (found->all || (left && most == kLook)) break;
     looked += most;

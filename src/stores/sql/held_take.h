@@ -35,7 +35,7 @@ class HeldTake {
     bool fresh = false;      // was in no line before
     bool by_others = false;  // another session has locked it
   };
-  // What a look found, in its order.
+  // The rows of one look, in its order.
   struct Look {
     std::vector<Looked> rows;
     bool all = true;  // nothing else was due

@@ -212,7 +212,7 @@ class ServerInspector final : public RecordInspector {
       told.records = facts_.about_records(session, told.number).value_or(0);
       const bool counted = told.records <= kCounted;
       if (counted) told.records = count_completed(session, told.number, stats);
-      // What is not read may be younger than what is.
+      // A record that is not read may be newer than one that is.
       unread = unread || (!counted && told.active);
       stats.generations.push_back(told);
     }

@@ -31,7 +31,7 @@ class RunRows {
   // Locks the row of an instance; false where it is gone, or another transaction has it.
   bool claim_instance(std::int64_t number);
   void remove_instance(std::int64_t number);
-  // Those that run, or ran, any consumer: once for each, in the order of their numbers.
+  // The processes that run or ran a consumer: a row for each consumer, by process number.
   std::vector<RunRow> running();
 
   void add_run(std::int64_t instance, ConsumerNumber consumer, std::size_t window, StoreTime now);

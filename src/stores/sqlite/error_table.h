@@ -14,7 +14,7 @@ Error error_of(int extended, std::string_view path, std::string_view said);
 // The last part of the reason `handler.sql.<class>` for a handler's statement.
 std::string_view sql_class_of(int extended) noexcept;
 
-// What mends an error of a handler's statement, met when it was compiled or when it ran.
+// The remedy for an error of a handler's statement, by the phase in which it occurred.
 enum class Met { kCompiling, kRunning };
 Remedy remedy_of(int extended, Met met) noexcept;
 

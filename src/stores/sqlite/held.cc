@@ -74,7 +74,7 @@ class Take {
       arrival.line = line_of(arrival);
       if (arrival.line) held_.lines().join(row, consumer_, *arrival.line);
     }
-    // What comes to the end of a line waits where the one before it does.
+    // A row at the end of a line waits if the row before it does.
     const bool at_the_end = !was_in_line && arrival.line && waiting_.contains(*arrival.line);
     if (arrival.line && (at_the_end || held_.lines().waits(row, instance_, now_))) {
       held_.lines().put_behind(row);

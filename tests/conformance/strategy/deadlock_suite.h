@@ -1,4 +1,4 @@
-// What deadlocks are tried on: two rows, and messages that lock both in one order or the other.
+// A bed for deadlocks: two rows, and messages that lock both in one order or the other.
 #pragma once
 
 #include <algorithm>
