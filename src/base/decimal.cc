@@ -10,14 +10,11 @@ namespace semel::decimal {
 
 namespace {
 
-// No exponent that a database takes is near it, and sums of two fit.
-constexpr std::int64_t kLongestExponent = 1'000'000'000;
-
 std::string_view digits_at(std::string_view text) noexcept {
   return text.substr(0, text.find_first_not_of("0123456789"));
 }
 
-std::optional<std::int64_t> exponent_of(std::string_view text) noexcept {
+std::optional<std::int64_t> exponent_of(std::string_view text, std::int64_t longest) noexcept {
   if (text.empty()) return 0;
   if (text.front() != 'e' && text.front() != 'E') return std::nullopt;
   text.remove_prefix(1);
@@ -25,7 +22,7 @@ std::optional<std::int64_t> exponent_of(std::string_view text) noexcept {
   std::int64_t exponent = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), exponent);
   if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
-  if (exponent > kLongestExponent || exponent < -kLongestExponent) return std::nullopt;
+  if (exponent > longest || exponent < -longest) return std::nullopt;
   return exponent;
 }
 
@@ -50,7 +47,7 @@ std::size_t Number::behind_point() const noexcept {
   return exponent < 0 ? static_cast<std::size_t>(-exponent) : 0;
 }
 
-std::optional<Number> parse(std::string_view text) {
+std::optional<Number> parse(std::string_view text, std::int64_t longest_exponent) {
   Number number;
   number.negative = text.starts_with('-');
   if (number.negative || text.starts_with('+')) text.remove_prefix(1);
@@ -64,7 +61,7 @@ std::optional<Number> parse(std::string_view text) {
     if (fraction.empty()) return std::nullopt;
   }
   if (whole.empty()) return std::nullopt;
-  const auto exponent = exponent_of(text);
+  const auto exponent = exponent_of(text, longest_exponent);
   if (!exponent) return std::nullopt;
   number.digits.append(whole).append(fraction);
   number.exponent = *exponent - static_cast<std::int64_t>(fraction.size());

@@ -23,8 +23,13 @@ struct Number {
   std::size_t behind_point() const noexcept;
 };
 
-// Nothing where `text` is no number: a sign, digits with at most one point, an exponent.
-std::optional<Number> parse(std::string_view text);
+// No exponent that a database takes is near it, and sums of two fit.
+inline constexpr std::int64_t kLongestExponent = 1'000'000'000;
+
+// Nothing where `text` is no number (a sign, digits with at most one point, an exponent), or its
+// exponent is past `longest_exponent`.
+std::optional<Number> parse(std::string_view text,
+                            std::int64_t longest_exponent = kLongestExponent);
 
 // Without an exponent: as long as before_point() and behind_point() say.
 std::string plain(const Number& number);

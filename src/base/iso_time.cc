@@ -4,8 +4,7 @@
 
 namespace semel {
 
-std::string iso_time(
-    std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds> time) {
+std::string iso_time(UtcTime time) {
   using std::chrono::days;
   using std::chrono::January;
   using std::chrono::sys_days;

@@ -1,7 +1,6 @@
 #include "base/json_canonical.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -10,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/decimal.h"
 #include "base/json_scan.h"
 
 namespace semel::json {
@@ -24,39 +24,31 @@ struct Part {
 
 bool by_name(const Part& a, const Part& b) { return a.name < b.name; }
 
-// An exponent of more digits is left as it is written: no text of a message can reach it.
+// An exponent of more characters is left as it is written: no text of a message can reach it.
 constexpr std::size_t kLongestExponent = 15;
+constexpr std::int64_t kGreatestExponent = 999'999'999'999'999;
+
+bool has_long_exponent(std::string_view number) {
+  const std::size_t mark = number.find_first_of("eE");
+  if (mark == std::string_view::npos) return false;
+  number.remove_prefix(mark + 1);
+  if (number.starts_with('+')) number.remove_prefix(1);
+  return number.size() > kLongestExponent;
+}
 
 void append_number(std::string& out, std::string_view written) {
-  const std::size_t mark = written.find_first_of("eE");
-  std::int64_t exponent = 0;
-  if (mark != std::string_view::npos) {
-    std::string_view text = written.substr(mark + 1);
-    if (text.starts_with('+')) text.remove_prefix(1);
-    if (text.size() > kLongestExponent) {
-      out += written;
-      return;
-    }
-    std::from_chars(text.data(), text.data() + text.size(), exponent);
+  if (has_long_exponent(written)) {
+    out += written;
+    return;
   }
-  std::string digits;
-  bool fraction = false;
-  for (const char c : written.substr(0, mark)) {
-    if (c == '.') fraction = true;
-    if (c < '0' || c > '9') continue;
-    if (fraction) --exponent;
-    if (c != '0' || !digits.empty()) digits += c;
-  }
-  if (digits.empty()) {
+  const decimal::Number number = *decimal::parse(written, kGreatestExponent);
+  if (number.digits.empty()) {
     out += '0';
     return;
   }
-  const std::size_t last = digits.find_last_not_of('0');
-  exponent += static_cast<std::int64_t>(digits.size() - 1 - last);
-  digits.resize(last + 1);
-  if (written.starts_with('-')) out += '-';
-  out += digits;
-  if (exponent != 0) fmt::format_to(std::back_inserter(out), "e{}", exponent);
+  if (number.negative) out += '-';
+  out += number.digits;
+  if (number.exponent != 0) fmt::format_to(std::back_inserter(out), "e{}", number.exponent);
 }
 
 class Canonical {

@@ -13,6 +13,7 @@
 #include <iterator>
 
 #include "base/printable.h"
+#include "system/utc_clock.h"
 
 namespace semel::cli {
 
@@ -66,10 +67,6 @@ std::string for_terminal(std::string_view text, bool color) {
     out += own == std::end(kPaints) ? printable_text(text.substr(0, 1)) : std::string(*own);
     text.remove_prefix(length);
   }
-}
-
-StoreTime now() {
-  return std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
 }
 
 constexpr std::size_t kUsualWidth = 80;
@@ -184,17 +181,19 @@ std::optional<int> Console::confirm(std::string_view question) {
   return kBad;
 }
 
-std::string Console::time(StoreTime time) const { return time_text(time, settings_.time, now()); }
+std::string Console::time(StoreTime time) const {
+  return time_text(time, settings_.time, system::utc_now());
+}
 
 void Console::begin_log() {
   const system::MutexLock lock(mutex_);
-  log_began_ = now();
+  log_began_ = system::utc_now();
 }
 
 std::string Console::stamp() const {
   const system::MutexLock lock(mutex_);
   if (!log_began_) return {};
-  const StoreTime time = now();
+  const StoreTime time = system::utc_now();
   if (settings_.time != TimeStyle::kRelative) return time_text(time, settings_.time, time) + "  ";
   return "+" + duration_text(std::max(time - *log_began_, std::chrono::milliseconds(0))) + "  ";
 }

@@ -23,6 +23,7 @@
 #include "cli/text.h"
 #include "core/intake.h"
 #include "core/record_machine.h"
+#include "system/utc_clock.h"
 
 namespace semel::cli {
 
@@ -249,8 +250,7 @@ Headers marked(const DeadLetter& letter) {
   for (const Header& header : letter.headers) {
     if (header.name != kMark) headers.push_back(header);
   }
-  const auto now =
-      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  const auto now = system::utc_now();
   headers.push_back(
       {std::string(kMark), fmt::format("{}; was {}", time_text(now, TimeStyle::kIso, now),
                                        digest::hex(letter.fingerprint.view()))});

@@ -10,6 +10,7 @@
 #include "cli/cause.h"
 #include "cli/text.h"
 #include "core/record_machine.h"
+#include "system/utc_clock.h"
 
 namespace semel::cli {
 
@@ -20,11 +21,7 @@ constexpr std::size_t kPage = 1'000;
 class Walk {
  public:
   Walk(const Session& session, const DlqFlags& flags, const Where& where)
-      : session_(session),
-        flags_(flags),
-        where_(where),
-        now_(std::chrono::time_point_cast<std::chrono::milliseconds>(
-            std::chrono::system_clock::now())) {
+      : session_(session), flags_(flags), where_(where), now_(system::utc_now()) {
     filter_.consumer = where.equal_to("consumer");
     if (!flags.consumer.empty()) filter_.consumer = flags.consumer;
     named_ = filter_.consumer.has_value();

@@ -20,6 +20,7 @@
 #include "cli/cause.h"
 #include "cli/records.h"
 #include "cli/text.h"
+#include "system/utc_clock.h"
 
 namespace semel::cli {
 
@@ -163,9 +164,7 @@ bool can_decide(const RecordView& record, std::optional<StoreTime> now) {
 // Removes the records that the verb cannot change from the plan; returns how many.
 std::size_t leave_out_unfit(ChosenRecords& chosen, const Verb& verb, bool dry_run) {
   std::optional<StoreTime> now;
-  if (dry_run) {
-    now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  }
+  if (dry_run) now = system::utc_now();
   ChosenRecords fit;
   fit.plan.missing = chosen.plan.missing;
   std::size_t unfit = 0;
@@ -354,8 +353,7 @@ void bulk_command(Program& program, CLI::App& family, const char* name, const ch
 std::span<const WhereField> record_fields() noexcept { return kRecordFields; }
 
 bool matches(const Where& where, std::string_view consumer, const RecordView& record) {
-  const auto now =
-      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  const auto now = system::utc_now();
   return where.matches([&](std::string_view field) -> WhereValue {
     if (field == "consumer") return consumer;
     if (field == "state") return std::string_view(to_string(record.state));

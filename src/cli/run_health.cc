@@ -5,15 +5,13 @@
 #include <semel/outcome.h>
 #include <semel/reason.h>
 
+#include "system/utc_clock.h"
+
 namespace semel::cli {
 
 namespace {
 
-std::int64_t now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
+std::int64_t now_ms() { return system::utc_now().time_since_epoch().count(); }
 
 }  // namespace
 

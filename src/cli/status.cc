@@ -16,6 +16,7 @@
 #include "cli/views.h"
 #include "compose/compose.h"
 #include "compose/live.h"
+#include "system/utc_clock.h"
 
 namespace semel::cli {
 
@@ -142,8 +143,7 @@ Result<std::vector<ConsumerStatus>> statuses_of(const config::Config& config,
 // How long the oldest waits, by this machine's clock.
 std::optional<std::chrono::milliseconds> age_of_oldest(const ConsumerStatus& row) {
   if (!row.counts.oldest_waiting) return std::nullopt;
-  const auto now =
-      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  const auto now = system::utc_now();
   return std::max(now - *row.counts.oldest_waiting, std::chrono::milliseconds(0));
 }
 

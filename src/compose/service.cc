@@ -23,6 +23,7 @@
 #include "config/catalog.h"
 #include "engine/engine.h"
 #include "system/mutex.h"
+#include "system/utc_clock.h"
 
 namespace semel::compose {
 
@@ -168,9 +169,7 @@ Result<void> RunningService::add(const config::Config& config,
     fmt::print(stderr,
                "{}  error[{}] {}: {}; this process ends, the next start handles what was in "
                "flight one by one\n",
-               iso_time(std::chrono::time_point_cast<std::chrono::milliseconds>(
-                   std::chrono::system_clock::now())),
-               kHung, name, printable_text(what));
+               iso_time(system::utc_now()), kHung, name, printable_text(what));
     std::fflush(stderr);
     ::_exit(kExitHung);
   };

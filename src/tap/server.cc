@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "system/utc_clock.h"
 #include "tap/connection.h"
 
 namespace semel::tap {
@@ -68,7 +69,7 @@ void Server::on_refused(std::string_view consumer, const Arrival& arrival, std::
 }
 
 void Server::tell(const EndingView& ending) noexcept {
-  const auto at = std::chrono::time_point_cast<milliseconds>(std::chrono::system_clock::now());
+  const auto at = system::utc_now();
   std::shared_ptr<const Ending> plain, whole;
   bool wake = false;
   const system::ReaderLock lock(mutex_);

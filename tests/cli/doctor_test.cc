@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/cli/leaves_nothing.h"
 #include "tests/cli/program.h"
 
 namespace semel::test {
@@ -79,44 +80,15 @@ TEST(Doctor, NamesARuleUnderWhichNothingFalls) {
   }
 }
 
-// Also where a run would change what is there: of another ttl, and for a consumer that is new.
 TEST(Doctor, LeavesNothingBehind) {
   const Scene scene(payments(kQueue));
   ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
-  const auto expect_nothing_written = [&](const Words& more) {
-    const std::string before = scene.contents();
-    ASSERT_NE(before.find("semel_generation:"), std::string::npos) << before;
-    Words words = {"doctor"};
-    words.insert(words.end(), more.begin(), more.end());
-    const Ran ran = scene.semel(words);
-    EXPECT_NE(ran.out.find("[ok  ] D101"), std::string::npos) << ran.out << ran.err;
-    EXPECT_EQ(scene.contents(), before);
-  };
-  expect_nothing_written({});
-  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
-  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
-  ASSERT_EQ(scene.semel({"send", "payments", payment("p-2", 1, 5)}).code, 0);
-  expect_nothing_written({});
-  expect_nothing_written({"--set", "consumers[0].dedup.ttl=9d"});
-  expect_nothing_written({"--set", "consumers[0].name=invoices"});
+  expect_doctor_leaves_nothing(scene);
 }
 
-// But for the number by which its process is known to be alive.
 TEST(Doctor, ADryRunLeavesNothingBehind) {
   const Scene scene(payments(kQueue));
-  const auto looks_only = [&](const Words& more, std::string_view said) {
-    const std::string before = scene.contents(kOfProcesses);
-    Words words = {"run", "--once", "--dry-run"};
-    words.insert(words.end(), more.begin(), more.end());
-    const Ran ran = scene.semel(words);
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_NE(ran.out.find(said), std::string::npos) << ran.out;
-    EXPECT_EQ(scene.contents(kOfProcesses), before);
-  };
-  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
-  looks_only({}, "p-1  would be done");
-  looks_only({"--set", "consumers[0].dedup.ttl=9d"}, "p-1  would be done");
-  looks_only({"--set", "consumers[0].name=invoices"}, "0 deliveries looked at");
+  expect_dry_run_leaves_nothing(scene, kOfProcesses);
   EXPECT_EQ(scene.number("SELECT sum(balance) FROM account"), 0);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <optional>
 #include <string>
 
 #include "tests/cli/kafka_scene.h"
@@ -21,28 +22,31 @@ void expect_to_end_at_its_signal(Program& runner) {
   EXPECT_EQ(ran.code, 0) << ran.err;
 }
 
-TEST(KafkaLogsOfARun, ATopicThatIsDeletedIsToldAndWaitedFor) {
-  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 2});
-  scene.produce(60);
-  Program runner({"run", scene.config()});
-  ASSERT_TRUE(all_is_done(scene)) << runner.err();
-  scene.server().delete_topic(scene.topic());
-  EXPECT_TRUE(tells(runner, "is not there any more"));
-  scene.server().make_topic(scene.topic(), 2);
-  scene.produce(60);
-  EXPECT_TRUE(all_is_done(scene)) << runner.err();
-  expect_to_end_at_its_signal(runner);
-  scene.expect_each_once();
+// A run whose topic was deleted once all of it was done.
+class KafkaTopicOfARun : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    scene_.produce(60);
+    runner_.emplace(Words{"run", scene_.config()});
+    ASSERT_TRUE(all_is_done(scene_)) << runner_->err();
+    scene_.server().delete_topic(scene_.topic());
+    EXPECT_TRUE(tells(*runner_, "is not there any more"));
+  }
+
+  KafkaScene scene_{Ground::kSqlite, KafkaServer::shared(), {.partitions = 2}};
+  std::optional<Program> runner_;
+};
+
+TEST_F(KafkaTopicOfARun, ATopicThatIsDeletedIsToldAndWaitedFor) {
+  scene_.server().make_topic(scene_.topic(), 2);
+  scene_.produce(60);
+  EXPECT_TRUE(all_is_done(scene_)) << runner_->err();
+  expect_to_end_at_its_signal(*runner_);
+  scene_.expect_each_once();
 }
 
-TEST(KafkaLogsOfARun, TheSignalIsHeardWhileTheTopicIsGone) {
-  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 2});
-  scene.produce(60);
-  Program runner({"run", scene.config()});
-  ASSERT_TRUE(all_is_done(scene)) << runner.err();
-  scene.server().delete_topic(scene.topic());
-  EXPECT_TRUE(tells(runner, "is not there any more"));
-  expect_to_end_at_its_signal(runner);
+TEST_F(KafkaTopicOfARun, TheSignalIsHeardWhileTheTopicIsGone) {
+  expect_to_end_at_its_signal(*runner_);
 }
 
 class KafkaNewLog : public ::testing::TestWithParam<bool> {};

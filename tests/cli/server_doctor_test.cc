@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/cli/leaves_nothing.h"
 #include "tests/cli/payments.h"
 #include "tests/cli/server_scene.h"
 
@@ -50,41 +51,10 @@ TEST_P(ServerDoctor, LowersThePromiseByWhatTheServerIsSetTo) {
   EXPECT_EQ(scene_.semel({"run", "--once", "-q"}).err, "");
 }
 
-// Also where a run would change what is there: of another ttl, and for a consumer that is new.
-TEST_P(ServerDoctor, LeavesNothingBehind) {
-  const auto expect_nothing_written = [&](const Words& more) {
-    const std::string before = scene_.contents();
-    ASSERT_NE(before.find("semel_generation:"), std::string::npos) << before;
-    Words words = {"doctor"};
-    words.insert(words.end(), more.begin(), more.end());
-    const Ran ran = scene_.semel(words);
-    EXPECT_NE(ran.out.find("[ok  ] D101"), std::string::npos) << ran.out << ran.err;
-    EXPECT_EQ(scene_.contents(), before);
-  };
-  expect_nothing_written({});
-  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
-  ASSERT_EQ(scene_.semel({"run", "--once", "-q"}).code, 0);
-  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-2", 1, 5)}).code, 0);
-  expect_nothing_written({});
-  expect_nothing_written({"--set", "consumers[0].dedup.ttl=9d"});
-  expect_nothing_written({"--set", "consumers[0].name=invoices"});
-}
+TEST_P(ServerDoctor, LeavesNothingBehind) { expect_doctor_leaves_nothing(scene_); }
 
-// But for the number by which its process is known to be alive.
 TEST_P(ServerDoctor, ADryRunLeavesNothingBehind) {
-  const auto looks_only = [&](const Words& more, std::string_view said) {
-    const std::string before = scene_.contents(kOfServerProcesses);
-    Words words = {"run", "--once", "--dry-run"};
-    words.insert(words.end(), more.begin(), more.end());
-    const Ran ran = scene_.semel(words);
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_NE(ran.out.find(said), std::string::npos) << ran.out;
-    EXPECT_EQ(scene_.contents(kOfServerProcesses), before);
-  };
-  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
-  looks_only({}, "p-1  would be done");
-  looks_only({"--set", "consumers[0].dedup.ttl=9d"}, "p-1  would be done");
-  looks_only({"--set", "consumers[0].name=invoices"}, "0 deliveries looked at");
+  expect_dry_run_leaves_nothing(scene_, kOfServerProcesses);
   EXPECT_EQ(scene_.sum(), 0);
 }
 

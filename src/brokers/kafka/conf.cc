@@ -12,6 +12,7 @@
 #include "base/iso_time.h"
 #include "base/printable.h"
 #include "core/kafka_spec.h"
+#include "system/utc_clock.h"
 
 namespace semel::kafka {
 namespace {
@@ -26,8 +27,7 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kOfEachClient = {{
 
 void show_line(const rd_kafka_t*, int, const char* facility, const char* text) {
   const std::string line = printable_text(text);
-  const std::string when = iso_time(
-      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now()));
+  const std::string when = iso_time(system::utc_now());
   std::fprintf(stderr, "%s  librdkafka %s: %s\n", when.c_str(), facility, line.c_str());
 }
 void show_nothing(const rd_kafka_t*, int, const char*, const char*) {}

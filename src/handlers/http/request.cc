@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/digest.h"
+#include "base/iso_time.h"
 #include "base/text_encoding.h"
 
 namespace semel::handlers {
@@ -33,17 +34,6 @@ bool passed_on(std::string_view name) {
 }
 
 std::string byte_sequence(BytesView key) { return ":" + text::base64(key) + ":"; }
-
-// RFC 3339, in UTC.
-std::string time_text(system_clock::time_point time) {
-  const auto day = floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(floor<milliseconds>(time - day));
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                     clock.hours().count(), clock.minutes().count(), clock.seconds().count(),
-                     clock.subseconds().count());
-}
 
 }  // namespace
 
@@ -130,7 +120,7 @@ Headers RequestPlan::headers(const Message& message, const Attempt& attempt,
   made.push_back({"semel-consumer", field_value(consumer_)});
   made.push_back({"semel-attempt", std::to_string(attempt.number)});
   made.push_back({"semel-delivery", field_value(attempt.position)});
-  made.push_back({"semel-first-seen", time_text(now - attempt.since_first)});
+  made.push_back({"semel-first-seen", iso_time(floor<milliseconds>(now - attempt.since_first))});
   made.push_back({"semel-source", field_value(source_)});
   return made;
 }

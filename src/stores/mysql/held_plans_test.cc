@@ -29,22 +29,28 @@ std::vector<Access> accesses(const std::string& plan) {
   return found;
 }
 
-class MySqlHeldPlans : public testing::TestWithParam<test::SharedMySqlServer> {};
+class MySqlHeldPlans : public testing::TestWithParam<test::SharedMySqlServer> {
+ protected:
+  static Place place_of(const test::PooledDatabase& database) {
+    Place place;
+    place.target = target_of(database.url());
+    return place;
+  }
+
+  const test::PooledDatabase database_{GetParam()()};
+  const Dialect dialect_;
+  const sql::TableTexts texts_{dialect_};
+  Connection session_{place_of(database_)};
+  sql::HeldPlans plans_{session_, dialect_, "EXPLAIN FORMAT=JSON "};
+};
 
 TEST_P(MySqlHeldPlans, EachStatementGoesByAnIndex) {
-  const test::PooledDatabase database(GetParam()());
-  Place place;
-  place.target = target_of(database.url());
-  const Dialect dialect;
-  const sql::TableTexts texts(dialect);
-  Connection session(place);
-  sql::HeldPlans plans(session, dialect, "EXPLAIN FORMAT=JSON ");
-  plans.fill(texts.held);
+  plans_.fill(texts_.held);
   // While the server's figures about the table are old, and when they are new.
   for (const bool analyzed : {false, true}) {
     SCOPED_TRACE(analyzed ? "analyzed" : "not analyzed");
-    if (analyzed) session.ask("ANALYZE TABLE semel_held");
-    for (const auto& [statement, plan] : plans.all(texts.held)) {
+    if (analyzed) session_.ask("ANALYZE TABLE semel_held");
+    for (const auto& [statement, plan] : plans_.all(texts_.held)) {
       SCOPED_TRACE(statement);
       std::size_t of_held = 0;
       for (const Access& access : accesses(plan)) {
@@ -59,17 +65,10 @@ TEST_P(MySqlHeldPlans, EachStatementGoesByAnIndex) {
 }
 
 TEST_P(MySqlHeldPlans, ARowThatGoesReadsItsNeighboursInTheLineAlone) {
-  const test::PooledDatabase database(GetParam()());
-  Place place;
-  place.target = target_of(database.url());
-  const Dialect dialect;
-  const sql::TableTexts texts(dialect);
-  Connection session(place);
-  sql::HeldPlans plans(session, dialect, "EXPLAIN FORMAT=JSON ");
-  const auto rows = plans.fill_line(texts.held, 500);
-  session.ask("FLUSH STATUS");
-  plans.take_out(texts.held, std::span(rows).first(3));
-  sql::Answer read = session.ask("SHOW SESSION STATUS LIKE 'Handler_read_next'");
+  const auto rows = plans_.fill_line(texts_.held, 500);
+  session_.ask("FLUSH STATUS");
+  plans_.take_out(texts_.held, std::span(rows).first(3));
+  sql::Answer read = session_.ask("SHOW SESSION STATUS LIKE 'Handler_read_next'");
   ASSERT_TRUE(read.next());
   EXPECT_LT(std::stoul(read.bytes(1)), 100U) << "index entries behind the first one read";
 }

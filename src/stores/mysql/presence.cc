@@ -99,13 +99,7 @@ void Presence::take_over_reservations() {
                "a proxy stands before the MySQL server: locks of a session do not last behind it",
                "connect to the server itself, or let the proxy keep sessions"});
   }
-  std::set<std::int64_t> reserved;
-  {
-    const system::MutexLock lock(reserved_mutex_);
-    reserved = reserved_;
-    freed_.clear();
-  }
-  for (const std::int64_t number : reserved) lock(kReservation, number);
+  for (const std::int64_t number : reserved_.begin_session()) lock(kReservation, number);
 }
 
 bool Presence::lock(const char* kind, std::int64_t number) {
@@ -120,11 +114,7 @@ void Presence::unlock(const char* kind, std::int64_t number) {
 }
 
 void Presence::unlock_freed() {
-  std::vector<std::int64_t> freed;
-  {
-    const system::MutexLock lock(reserved_mutex_);
-    freed.swap(freed_);
-  }
+  const auto freed = reserved_.take_freed();
   try {
     for (const std::int64_t number : freed) unlock(kReservation, number);
   } catch (...) {
@@ -215,23 +205,13 @@ std::unique_ptr<Positions::Reservation> Presence::try_take(std::int64_t number) 
   const sql::TurnLock turn(turn_, turn_deadline());
   connected();
   unlock_freed();
-  {
-    const system::MutexLock lock(reserved_mutex_);
-    // A session may take its own lock as often as it likes.
-    if (reserved_.contains(number)) return nullptr;
-  }
-  if (!lock(kReservation, number)) return nullptr;
-  const system::MutexLock lock(reserved_mutex_);
-  reserved_.insert(number);
+  if (reserved_.contains(number) || !lock(kReservation, number)) return nullptr;
+  reserved_.add(number);
   return std::make_unique<Taken>(*this, number);
 }
 
 void Presence::free_reservation(std::int64_t number) noexcept {
-  {
-    const system::MutexLock lock(reserved_mutex_);
-    reserved_.erase(number);
-    freed_.push_back(number);
-  }
+  reserved_.free(number);
   try {
     const sql::TurnLock turn(turn_, turn_deadline());
     unlock_freed();

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -14,9 +13,9 @@
 #include "stores/sql/failed_connect.h"
 #include "stores/sql/instances.h"
 #include "stores/sql/positions.h"
+#include "stores/sql/reserved_numbers.h"
 #include "stores/sql/turn.h"
 #include "stores/sql/wake_ups.h"
-#include "system/mutex.h"
 
 namespace semel::mysql {
 
@@ -55,7 +54,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   system::Deadline turn_deadline() const noexcept;
   bool lock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   void unlock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);
-  void unlock_freed() SEMEL_REQUIRES(turn_) SEMEL_EXCLUDES(reserved_mutex_);
+  void unlock_freed() SEMEL_REQUIRES(turn_);
   std::int64_t enter() SEMEL_REQUIRES(turn_);
   bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
 
@@ -77,9 +76,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   std::int64_t number_ SEMEL_GUARDED_BY(turn_) = 0;
   std::int64_t last_number_ SEMEL_GUARDED_BY(turn_) = 0;  // it had; zero: none
   sql::FailedConnect failed_ SEMEL_GUARDED_BY(turn_);
-  system::Mutex reserved_mutex_;
-  std::set<std::int64_t> reserved_ SEMEL_GUARDED_BY(reserved_mutex_);
-  std::vector<std::int64_t> freed_ SEMEL_GUARDED_BY(reserved_mutex_);  // and locked on the server
+  sql::ReservedNumbers reserved_;
 };
 
 }  // namespace semel::mysql

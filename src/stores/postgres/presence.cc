@@ -135,13 +135,7 @@ void Presence::open() {
       // Notifications sent before LISTEN are lost.
       ring_all();
     }
-    std::set<std::int64_t> reserved;
-    {
-      const system::MutexLock lock(reserved_mutex_);
-      reserved = reserved_;
-      freed_.clear();
-    }
-    for (const std::int64_t number : reserved) lock(Kind::kReservation, number);
+    for (const std::int64_t number : reserved_.begin_session()) lock(Kind::kReservation, number);
   } catch (const sql::Failure& failed) {
     disconnected();
     if (failed.error().code == "R254") throw sql::with_wanted(failed, options_.wanted);
@@ -162,11 +156,7 @@ void Presence::unlock(Kind kind, std::int64_t number) {
 }
 
 void Presence::unlock_freed() {
-  std::vector<std::int64_t> freed;
-  {
-    const system::MutexLock lock(reserved_mutex_);
-    freed.swap(freed_);
-  }
+  const auto freed = reserved_.take_freed();
   try {
     for (const std::int64_t number : freed) unlock(Kind::kReservation, number);
   } catch (...) {
@@ -242,23 +232,13 @@ std::vector<std::int64_t> Presence::gone(sql::Session& session) {
 std::unique_ptr<Positions::Reservation> Presence::try_take(std::int64_t number) {
   const sql::TurnLock turn(turn_, turn_deadline());
   unlock_freed();
-  {
-    const system::MutexLock lock(reserved_mutex_);
-    // A session may take its own lock as often as it likes.
-    if (reserved_.contains(number)) return nullptr;
-  }
-  if (!lock(Kind::kReservation, number)) return nullptr;
-  const system::MutexLock lock(reserved_mutex_);
-  reserved_.insert(number);
+  if (reserved_.contains(number) || !lock(Kind::kReservation, number)) return nullptr;
+  reserved_.add(number);
   return std::make_unique<Taken>(*this, number);
 }
 
 void Presence::free_reservation(std::int64_t number) noexcept {
-  {
-    const system::MutexLock lock(reserved_mutex_);
-    reserved_.erase(number);
-    freed_.push_back(number);
-  }
+  reserved_.free(number);
   try {
     const sql::TurnLock turn(turn_, turn_deadline());
     unlock_freed();

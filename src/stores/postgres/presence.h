@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "stores/sql/failed_connect.h"
 #include "stores/sql/instances.h"
 #include "stores/sql/positions.h"
+#include "stores/sql/reserved_numbers.h"
 #include "stores/sql/turn.h"
 #include "stores/sql/wake_ups.h"
 #include "system/event_fd.h"
@@ -58,7 +58,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   system::Deadline turn_deadline() const noexcept;
   bool lock(Kind kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   void unlock(Kind kind, std::int64_t number) SEMEL_REQUIRES(turn_);
-  void unlock_freed() SEMEL_REQUIRES(turn_) SEMEL_EXCLUDES(reserved_mutex_);
+  void unlock_freed() SEMEL_REQUIRES(turn_);
   void hear() noexcept SEMEL_REQUIRES(turn_);
   void ring_heard() noexcept SEMEL_REQUIRES(turn_) SEMEL_EXCLUDES(bells_mutex_);
   std::int64_t lock_key(Kind kind, std::int64_t number) const;
@@ -84,9 +84,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   PGconn* connection_ SEMEL_GUARDED_BY(turn_) = nullptr;
   std::int64_t last_number_ SEMEL_GUARDED_BY(turn_) = 0;  // it had; zero: none
   sql::FailedConnect failed_ SEMEL_GUARDED_BY(turn_);
-  system::Mutex reserved_mutex_;
-  std::set<std::int64_t> reserved_ SEMEL_GUARDED_BY(reserved_mutex_);
-  std::vector<std::int64_t> freed_ SEMEL_GUARDED_BY(reserved_mutex_);  // and locked on the server
+  sql::ReservedNumbers reserved_;
   std::atomic<std::int64_t> number_{0};  // zero: not registered on this connection
 
   system::Mutex bells_mutex_;
