@@ -1,8 +1,10 @@
 #include "tests/chaos/mysql_database.h"
 
+#include <errmsg.h>
 #include <fmt/format.h>
 #include <mysql.h>
 
+#include <mutex>
 #include <stdexcept>
 
 #include <semel/mysql.h>
@@ -25,20 +27,22 @@ class MySqlDatabase final : public SqlDatabase {
   std::unique_ptr<Store> open() const override { return open(url_); }
   std::unique_ptr<Store> open_at_place() const override { return open(place_); }
   Rows rows(const std::string& sql) const override {
-    const std::unique_ptr<MYSQL, decltype(&mysql_close)> connection(mysql_init(nullptr),
-                                                                    &mysql_close);
-    MYSQL* const handle = connection.get();
-    const bool connected = mysql_real_connect(handle, nullptr, "root", "", name_.c_str(), 0,
-                                              socket_.c_str(), CLIENT_MULTI_STATEMENTS) != nullptr;
-    if (!connected) throw std::runtime_error(mysql_error(handle));
-    Rows last;
-    int more = mysql_real_query(handle, sql.data(), sql.size());
-    while (more == 0) {
-      last = rows_of(handle);
-      more = mysql_next_result(handle);
+    const std::lock_guard lock(mutex_);
+    if (connection_) {
+      try {
+        return run(connection_.get(), sql);
+      } catch (const std::runtime_error&) {
+        const unsigned error = mysql_errno(connection_.get());
+        if (error != CR_SERVER_GONE_ERROR && error != CR_SERVER_LOST) throw;
+      }
     }
-    if (mysql_errno(handle) != 0) throw std::runtime_error(sql + ": " + mysql_error(handle));
-    return last;
+    // The first one, or the server was started again since.
+    connection_.reset(mysql_init(nullptr));
+    if (mysql_real_connect(connection_.get(), nullptr, "root", "", name_.c_str(), 0,
+                           socket_.c_str(), CLIENT_MULTI_STATEMENTS) == nullptr) {
+      throw std::runtime_error(mysql_error(connection_.get()));
+    }
+    return run(connection_.get(), sql);
   }
   std::string numbering() const override { return "BIGINT AUTO_INCREMENT PRIMARY KEY"; }
   std::string upsert() const override { return "ON DUPLICATE KEY UPDATE n = VALUES(n)"; }
@@ -57,6 +61,18 @@ class MySqlDatabase final : public SqlDatabase {
     auto store = open_mysql(options);
     if (!store) throw std::runtime_error(store.error().message);
     return *std::move(store);
+  }
+  static Rows run(MYSQL* connection, const std::string& sql) {
+    Rows last;
+    int more = mysql_real_query(connection, sql.data(), sql.size());
+    while (more == 0) {
+      last = rows_of(connection);
+      more = mysql_next_result(connection);
+    }
+    if (mysql_errno(connection) != 0) {
+      throw std::runtime_error(sql + ": " + mysql_error(connection));
+    }
+    return last;
   }
   static Rows rows_of(MYSQL* connection) {
     const std::unique_ptr<MYSQL_RES, decltype(&mysql_free_result)> result(
@@ -78,6 +94,8 @@ class MySqlDatabase final : public SqlDatabase {
   const std::string socket_;
   const std::string url_;
   std::string place_;
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<MYSQL, decltype(&mysql_close)> connection_{nullptr, &mysql_close};
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <libpq-fe.h>
 
+#include <mutex>
 #include <stdexcept>
 
 #include <semel/postgres.h>
@@ -24,10 +25,18 @@ class PostgresDatabase final : public SqlDatabase {
   std::unique_ptr<Store> open() const override { return open(url_); }
   std::unique_ptr<Store> open_at_place() const override { return open(place_); }
   Rows rows(const std::string& sql) const override {
-    const std::unique_ptr<PGconn, decltype(&PQfinish)> connection(PQconnectdb(url_.c_str()),
-                                                                  &PQfinish);
-    run(connection.get(), "SET client_min_messages = error; SET search_path = public, semel");
-    return run(connection.get(), sql);
+    const std::lock_guard lock(mutex_);
+    if (connection_) {
+      try {
+        return run(connection_.get(), sql);
+      } catch (const std::runtime_error&) {
+        if (PQstatus(connection_.get()) == CONNECTION_OK) throw;
+      }
+    }
+    // The first one, or the server was started again since.
+    connection_.reset(PQconnectdb(url_.c_str()));
+    run(connection_.get(), "SET client_min_messages = error; SET search_path = public, semel");
+    return run(connection_.get(), sql);
   }
   std::string numbering() const override { return "bigserial PRIMARY KEY"; }
   std::string dead_letters() const override { return "SELECT key, reason FROM semel_dead_letters"; }
@@ -65,6 +74,8 @@ class PostgresDatabase final : public SqlDatabase {
   const std::string name_;
   const std::string url_;
   std::string place_;
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<PGconn, decltype(&PQfinish)> connection_{nullptr, &PQfinish};
 };
 
 class PostgresUnderTest final : public ServerUnderTest {

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/cli/payments.h"
@@ -16,8 +15,6 @@
 
 namespace semel::test {
 namespace {
-
-using std::chrono::milliseconds;
 
 struct PaymentsSize {
   const char* name;
@@ -95,9 +92,10 @@ TEST_P(PaymentsTest, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
   for (int i = 0; i < payments_size().kills; ++i) {
     Program victim({"run", scene.config(), "-q"});
     const std::int64_t goal = sum(scene) + made.sum / (payments_size().kills + 2);
-    while (victim.runs() && sum(scene) < goal && sum(scene) < made.sum) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
+    comes_true([&] {
+      const std::int64_t paid = sum(scene);
+      return !victim.runs() || paid >= goal || paid == made.sum;
+    });
     victim.signal(SIGKILL);
     const Ran ran = victim.wait();
     EXPECT_EQ(ran.signal, SIGKILL) << "it ended by itself, with " << ran.code << ": " << ran.err;

@@ -6,7 +6,6 @@
 #include <csignal>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/cli/payments.h"
@@ -14,8 +13,6 @@
 
 namespace semel::test {
 namespace {
-
-using std::chrono::milliseconds;
 
 struct ServerRunSize {
   std::size_t payments;
@@ -129,9 +126,10 @@ TEST_P(ServerPayments, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
   for (int i = 0; i < server_run_size().kills; ++i) {
     Program victim({"run", scene.config(), "-q"});
     const std::int64_t goal = scene.sum() + made.sum / (server_run_size().kills + 2);
-    while (victim.runs() && scene.sum() < goal && scene.sum() < made.sum) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
+    comes_true([&] {
+      const std::int64_t paid = scene.sum();
+      return !victim.runs() || paid >= goal || paid == made.sum;
+    });
     victim.signal(SIGKILL);
     const Ran ran = victim.wait();
     EXPECT_EQ(ran.signal, SIGKILL) << "it ended by itself, with " << ran.code << ": " << ran.err;

@@ -77,7 +77,16 @@ std::string ServerScene::url_of(const std::string& user) const {
 }
 
 std::int64_t ServerScene::number(const std::string& query) const {
-  return std::stoll(server_.query(database_, query));
+  const std::lock_guard lock(mutex_);
+  if (session_) {
+    try {
+      return std::stoll(session_->query(query));
+    } catch (const std::runtime_error&) {
+      session_.reset();  // the server was started again since, or ended it
+    }
+  }
+  session_ = server_.open_session(database_);
+  return std::stoll(session_->query(query));
 }
 
 std::string ServerScene::contents(const std::set<std::string>& but) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -47,6 +48,7 @@ class ServerScene {
   std::string file(std::string_view name) const { return folder_.file(name); }
   std::string config() const { return file("semel.yaml"); }
   void sql(const std::string& text) const { server_.query(database_, text); }
+  // Of a query that changes nothing. Safe for several threads.
   std::int64_t number(const std::string& query) const;
   // The rows of all of Semel's tables but these.
   std::string contents(const std::set<std::string>& but = {}) const;
@@ -61,6 +63,8 @@ class ServerScene {
   const DatabaseServer& server_;
   const std::string database_;
   TempDir folder_;
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<DatabaseServer::Session> session_;  // kept by number()
 };
 
 }  // namespace semel::test

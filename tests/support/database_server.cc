@@ -157,6 +157,14 @@ void DatabaseServer::stop() {
 
 bool DatabaseServer::running() const { return process_ && process_->running(); }
 
+std::string DatabaseServer::query(const std::string& database, const std::string& sql) const {
+  return open_session(database)->query(sql);
+}
+
+std::unique_ptr<DatabaseServer::Session> DatabaseServer::open_session(const std::string&) const {
+  throw std::logic_error(name_ + " has no sessions");
+}
+
 std::string DatabaseServer::new_database() const {
   static std::atomic<int> count{0};
   const auto now = std::chrono::system_clock::now().time_since_epoch();

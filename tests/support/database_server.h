@@ -44,7 +44,21 @@ class DatabaseServer {
   std::string new_database() const;
   // Runs SQL on a connection of its own. In the answer fields stand with a "|" between them and
   // rows with a "\n".
-  virtual std::string query(const std::string& database, const std::string& sql) const = 0;
+  virtual std::string query(const std::string& database, const std::string& sql) const;
+
+  // A connection that stays, for who asks again and again: a new one costs the server more than
+  // most queries. Not safe for several threads.
+  class Session {
+   public:
+    Session() = default;
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+    virtual ~Session() = default;
+    // Answers as DatabaseServer::query() does.
+    virtual std::string query(const std::string& sql) = 0;
+  };
+  // Of a server that knows SQL.
+  virtual std::unique_ptr<Session> open_session(const std::string& database) const;
 
   // SIGKILL to all of its processes at once. What they had written stays, as when the system lives
   // on. Returns when they are gone.

@@ -93,6 +93,37 @@ std::string result_text(MYSQL_RES* result) {
   return text;
 }
 
+class MySqlSession final : public DatabaseServer::Session {
+ public:
+  MySqlSession(const Account& account, const MySqlFamilyServer& server)
+      : connection_(make_connection()) {
+    if (mysql_real_connect(connection_.get(), account.host.c_str(), account.user.c_str(),
+                           account.password.c_str(), account.database.c_str(), account.port,
+                           nullptr, CLIENT_MULTI_STATEMENTS) != nullptr) {
+      return;
+    }
+    throw std::runtime_error(
+        fmt::format("{}\n{}", mysql_error(connection_.get()), server.log_tail()));
+  }
+
+  std::string query(const std::string& sql) override {
+    MYSQL* const handle = connection_.get();
+    std::string last;
+    int more = mysql_real_query(handle, sql.data(), sql.size());
+    while (more == 0) {
+      const std::unique_ptr<MYSQL_RES, decltype(&mysql_free_result)> result(
+          mysql_store_result(handle), &mysql_free_result);
+      last = result ? result_text(result.get()) : "";
+      more = mysql_next_result(handle);
+    }
+    if (mysql_errno(handle) != 0) throw std::runtime_error(mysql_error(handle));
+    return last;
+  }
+
+ private:
+  const Connection connection_;
+};
+
 std::string mysql8_home() {
   if (const auto why = MySqlServer::why_absent()) throw std::runtime_error(*why);
   return SEMEL_TEST_MYSQL8;
@@ -154,25 +185,9 @@ int MySqlFamilyServer::lock_waiters(const std::string& database) const {
   return static_cast<int>(waiting.size());
 }
 
-std::string MySqlFamilyServer::query(const std::string& database, const std::string& sql) const {
-  const Account account = parse(url(database));
-  const Connection connection = make_connection();
-  MYSQL* handle = connection.get();
-  if (mysql_real_connect(handle, account.host.c_str(), account.user.c_str(),
-                         account.password.c_str(), account.database.c_str(), account.port, nullptr,
-                         CLIENT_MULTI_STATEMENTS) == nullptr) {
-    throw std::runtime_error(fmt::format("{}\n{}", mysql_error(handle), log_tail()));
-  }
-  std::string last;
-  int more = mysql_real_query(handle, sql.data(), sql.size());
-  while (more == 0) {
-    const std::unique_ptr<MYSQL_RES, decltype(&mysql_free_result)> result(
-        mysql_store_result(handle), &mysql_free_result);
-    last = result ? result_text(result.get()) : "";
-    more = mysql_next_result(handle);
-  }
-  if (mysql_errno(handle) != 0) throw std::runtime_error(mysql_error(handle));
-  return last;
+std::unique_ptr<DatabaseServer::Session> MySqlFamilyServer::open_session(
+    const std::string& database) const {
+  return std::make_unique<MySqlSession>(parse(url(database)), *this);
 }
 
 std::vector<std::string> MySqlFamilyServer::arguments() const {

@@ -2,6 +2,8 @@
 // or the one that SEMEL_TEST_MYSQL_DSN names.
 #pragma once
 
+#include <memory>
+
 #include "tests/support/database_server.h"
 
 namespace semel::test {
@@ -21,7 +23,7 @@ class MySqlFamilyServer : public DatabaseServer {
   // mysql://root@127.0.0.1:PORT/database: of a user who may do everything and has no password.
   std::string url(std::string_view database) const override;
   const std::string& socket() const noexcept { return address().socket; }
-  std::string query(const std::string& database, const std::string& sql) const override;
+  std::unique_ptr<Session> open_session(const std::string& database) const override;
   // How many sessions of this database wait for another's row.
   int lock_waiters(const std::string& database) const;
 

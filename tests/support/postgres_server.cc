@@ -39,6 +39,28 @@ std::string rows_text(const PGresult* result) {
   return text;
 }
 
+class PostgresSession final : public DatabaseServer::Session {
+ public:
+  PostgresSession(const std::string& url, const PostgresServer& server)
+      : connection_(PQconnectdb(url.c_str()), &PQfinish) {
+    if (PQstatus(connection_.get()) == CONNECTION_OK) return;
+    throw std::runtime_error(PQerrorMessage(connection_.get()) + server.log_tail());
+  }
+
+  std::string query(const std::string& sql) override {
+    const std::unique_ptr<PGresult, decltype(&PQclear)> result(
+        PQexec(connection_.get(), sql.c_str()), &PQclear);
+    const ExecStatusType status = PQresultStatus(result.get());
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+      throw std::runtime_error(PQerrorMessage(connection_.get()));
+    }
+    return rows_text(result.get());
+  }
+
+ private:
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
+};
+
 }  // namespace
 
 PostgresServer::Options PostgresServer::fast() {
@@ -66,19 +88,9 @@ std::string PostgresServer::url(std::string_view database) const {
   return fmt::format("postgresql://{}@127.0.0.1:{}/{}", kUser, port(), database);
 }
 
-std::string PostgresServer::query(const std::string& database, const std::string& sql) const {
-  const std::unique_ptr<PGconn, decltype(&PQfinish)> connection(PQconnectdb(url(database).c_str()),
-                                                                &PQfinish);
-  if (PQstatus(connection.get()) != CONNECTION_OK) {
-    throw std::runtime_error(PQerrorMessage(connection.get()) + log_tail());
-  }
-  const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(connection.get(), sql.c_str()),
-                                                             &PQclear);
-  const ExecStatusType status = PQresultStatus(result.get());
-  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
-    throw std::runtime_error(PQerrorMessage(connection.get()));
-  }
-  return rows_text(result.get());
+std::unique_ptr<DatabaseServer::Session> PostgresServer::open_session(
+    const std::string& database) const {
+  return std::make_unique<PostgresSession>(url(database), *this);
 }
 
 int PostgresServer::lock_waiters(const std::string& database) const {

@@ -1,6 +1,8 @@
 // PostgresServer: the newest PostgreSQL among Debian's.
 #pragma once
 
+#include <memory>
+
 #include "tests/support/database_server.h"
 
 namespace semel::test {
@@ -28,7 +30,7 @@ class PostgresServer final : public DatabaseServer {
   // How many sessions of this database wait for another's lock.
   int lock_waiters(const std::string& database) const;
   const std::string& socket_dir() const noexcept { return address().socket; }
-  std::string query(const std::string& database, const std::string& sql) const override;
+  std::unique_ptr<Session> open_session(const std::string& database) const override;
 
  private:
   explicit PostgresServer(const std::optional<ServerAddress>& found);
