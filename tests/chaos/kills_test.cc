@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <functional>
@@ -11,7 +10,6 @@
 #include "tests/chaos/scene.h"
 #include "tests/support/ledger.h"
 #include "tests/support/test_environment.h"
-#include "tests/support/waiting.h"
 
 namespace semel::test {
 namespace {
@@ -60,7 +58,7 @@ TEST(Kills, TransactionalEffectsHappenOnceUnderRandomKills) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  const std::size_t kills = 60 * soak_factor() / share_of_rounds();
+  const std::size_t kills = rounds(60 / share_of_rounds());
   Scene scene;
   scene.send_new(kills * 1'000);
   kill_again_and_again(scene, {"strategy=dedup_table", "handler=native"}, kills, random,
@@ -76,7 +74,7 @@ TEST(Kills, OutsideEffectsAreNeverLostUnderRandomKills) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  const std::size_t kills = 40 * soak_factor() / share_of_rounds();
+  const std::size_t kills = rounds(40 / share_of_rounds());
   Scene scene;
   scene.send_new(kills * 200);
   kill_again_and_again(scene,
@@ -144,48 +142,6 @@ TEST(Holders, TheLateWriteOfAHolderThatSleptPastItsLeaseIsRefused) {
   EXPECT_EQ(Ledger(scene.ledger_path()).counts().at("slow"), 2u) << "the table says >=1: it shows";
   EXPECT_EQ(scene.dead(), kNone);
   EXPECT_EQ(scene.held(), 0u);
-}
-
-// A machine that lets one of them stand still for a while is not to blame: what counts is how many
-// effects one usually makes before the other has its turn.
-TEST(Holders, TwoProcessesOnOneFileShareFairly) {
-  constexpr std::size_t kBatch = 100;
-  Scene scene;
-  std::size_t sent = 0;
-  const auto send = [&](std::size_t count) {
-    scene.send(numbered(count, sent));
-    sent += count;
-  };
-  send(1'000);
-  const std::vector<std::string> settings{"strategy=dedup_table", "handler=native", "say=1",
-                                          "once=0"};
-  ChildProcess one = scene.start(settings);
-  ChildProcess two = scene.start(settings);
-  ASSERT_EQ(one.line(seconds(60)), "began");
-  // The other may have left nothing to begin with.
-  ASSERT_TRUE(comes_true([&] {
-    send(1'000);
-    return two.line(milliseconds(100)) == "began";
-  }));
-  const std::string before = scene.ask("SELECT max(number) FROM effect");
-  send(20'000 / share_of_rounds());
-  EXPECT_TRUE(comes_true([&] { return scene.completed() == sent; }, std::chrono::minutes(5)));
-  for (ChildProcess* process : {&one, &two}) {
-    process->terminate();
-    ASSERT_TRUE(process->wait());
-  }
-  EXPECT_EQ(scene.total(), sent);
-  std::vector<std::size_t> turns;
-  std::string last;
-  for (const auto& row : scene.database().sql()->rows("SELECT pid FROM effect WHERE number > " +
-                                                      before + " ORDER BY number")) {
-    if (row[0] != last) turns.push_back(0);
-    ++turns.back();
-    last = row[0];
-  }
-  std::ranges::sort(turns);
-  ASSERT_GE(turns.size(), 2U);
-  EXPECT_LE(turns.at(turns.size() / 2), 4 * kBatch);
 }
 
 }  // namespace

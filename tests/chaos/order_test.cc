@@ -89,7 +89,7 @@ TEST_P(OrderTest, EffectsOfAKeyComeAsTheyWereSent) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  const std::size_t kills = 6 * soak_factor();
+  const std::size_t kills = rounds(6);
   Scene scene;
   OrderedSupply supply(random);
   std::vector<std::string> settings = GetParam().settings;
@@ -195,7 +195,7 @@ TEST(Deferred, WhatOneProcessReceivesOthersHandleInOrder) {
     settings.insert(settings.end(), {"once=0", "say=1"});
     return settings;
   };
-  for (std::size_t killed = 0; killed < 4 * soak_factor(); ++killed) {
+  for (std::size_t killed = 0; killed < rounds(4); ++killed) {
     scene.add_lines(scene.file("messages.jsonl"), supply.next());
     ChildProcess receiver = scene.start(endless(receiving));
     ChildProcess handling = scene.start(endless(common));

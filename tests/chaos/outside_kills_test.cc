@@ -21,7 +21,7 @@ void kill_amid_effects(DatabaseServer& server, Work& work, const std::function<v
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  for (std::size_t i = 0; i < 5 * soak_factor(); ++i) {
+  for (std::size_t i = 0; i < rounds(5); ++i) {
     const std::size_t before = calls();
     send();
     ASSERT_TRUE(work.goes_on(calls, before)) << "kill " << i;

@@ -65,7 +65,7 @@ TEST(RedisClusterKills, NothingIsLostWhereAReplicaTakesOver) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  const std::size_t kills = 2 * soak_factor();
+  const std::size_t kills = rounds(2);
   RedisCluster cluster(kNodeTimeoutMs);
   const TempDir folder;
   const Ledger ledger(folder.file("ledger"));
@@ -93,7 +93,7 @@ TEST(RedisClusterKills, SlotsMoveUnderLoadAndNothingComesTwice) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  const std::size_t moves = 24 * soak_factor();
+  const std::size_t moves = rounds(24);
   RedisCluster cluster(RedisCluster::kCalmTimeoutMs);
   const TempDir folder;
   const Ledger ledger(folder.file("ledger"));

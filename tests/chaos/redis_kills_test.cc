@@ -53,7 +53,7 @@ TEST_P(RedisKills, NothingIsLostWhereTheServerIsKilled) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  const std::size_t kills = 10 * soak_factor();
+  const std::size_t kills = rounds(10);
   RedisServer server({.arguments = {"--appendfsync", GetParam()}});
   const TempDir folder;
   const Ledger ledger(folder.file("ledger"));
@@ -83,7 +83,7 @@ TEST(RedisCuts, ConnectionsAreCutAtAnyByte) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  const std::size_t cuts = 10 * soak_factor();
+  const std::size_t cuts = rounds(10);
   TcpProxy proxy(RedisServer::shared().port());
   const TempDir folder;
   const Ledger ledger(folder.file("ledger"));

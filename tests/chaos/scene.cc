@@ -2,14 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>
-#include <thread>
 
 #include <semel/held_messages.h>
 
 #include "compose/compose.h"
+#include "tests/support/waiting.h"
 
 namespace semel::test {
 
@@ -47,7 +48,9 @@ std::size_t SqlDatabase::completed() const {
 void SqlDatabase::notice_deaths() const {
   const std::string others = other_sessions();
   if (others.empty()) return;
-  while (rows(others)[0][0] != "0") std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (!comes_true([&] { return rows(others)[0][0] == "0"; })) {
+    throw std::runtime_error("the server keeps the sessions of a process that is dead");
+  }
 }
 
 Scene::Scene() : database_(make_database(dir_)) { make_tables(); }
@@ -166,6 +169,14 @@ std::vector<std::string> with_twins(std::size_t count, std::size_t first) {
 std::size_t soak_factor() {
   const char* soak = std::getenv("SEMEL_SOAK");
   return soak != nullptr && std::string_view(soak) == "1" ? 10 : 1;
+}
+
+std::size_t rounds(std::size_t of_a_night) {
+  constexpr std::size_t kShare = 3;
+  constexpr std::size_t kFewest = 2;
+  const char* night = std::getenv("SEMEL_NIGHTLY");
+  if (soak_factor() > 1 || (night != nullptr && *night != '\0')) return of_a_night * soak_factor();
+  return std::min(of_a_night, std::max(of_a_night / kShare, kFewest));
 }
 
 }  // namespace semel::test

@@ -43,7 +43,7 @@ TEST(ServerKills, NothingIsLostAndEffectsAgreeWithRecords) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  const std::size_t kills = std::max<std::size_t>(200 * soak_factor() / share_of_rounds(), 10);
+  const std::size_t kills = rounds(std::max<std::size_t>(200 / share_of_rounds(), 10));
   const auto under_test = start_server();
   DatabaseServer& server = under_test->server();
   const TempDir folder;
@@ -82,7 +82,7 @@ TEST(ServerKills, ConnectionsAreCutAtAnyByte) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  const std::size_t cuts = 30 * soak_factor();
+  const std::size_t cuts = rounds(30);
   TcpProxy proxy(shared_server().port());
   Work work(make_database_on_shared(proxy.port()),
             {"strategy=dedup_table", "handler=native", "workers=2"}, 1);
@@ -93,7 +93,7 @@ TEST(ServerKills, ConnectionsAreCutAtAnyByte) {
 
 // The answer to a COMMIT is lost, whose ever of the consumer's it is.
 TEST(ServerKills, CommitsWhoseAnswerIsLostAreFoundDone) {
-  const std::size_t losses = 10 * soak_factor();
+  const std::size_t losses = rounds(10);
   TcpProxy proxy(shared_server().port());
   Work work(make_database_on_shared(proxy.port()), {"strategy=dedup_table", "handler=native"}, 1);
   for (std::size_t i = 0; i < losses; ++i) {
@@ -110,7 +110,7 @@ TEST(ServerKills, CommitsWhoseAnswerIsLostAreFoundDone) {
 }
 
 TEST_P(OutsideServer, ItsAnswersAreLost) {
-  const std::size_t losses = 10 * soak_factor();
+  const std::size_t losses = rounds(10);
   TcpProxy proxy(shared_server().port());
   Work work(make_database_on_shared(proxy.port()), settings(), 1);
   for (std::size_t i = 0; i < losses; ++i) {

@@ -1,0 +1,57 @@
+// Processes that share a file, which one of them at a time can write.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tests/chaos/scene.h"
+#include "tests/support/waiting.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// A machine that lets one of them stand still for a while is not to blame: what counts is how many
+// effects one usually makes before the other has its turn.
+TEST(SharedFile, TwoProcessesHaveItInTurn) {
+  constexpr std::size_t kBatch = 100;
+  Scene scene;
+  scene.send_new(1'000);
+  const std::vector<std::string> settings{"strategy=dedup_table", "handler=native", "say=1",
+                                          "once=0"};
+  ChildProcess one = scene.start(settings);
+  ChildProcess two = scene.start(settings);
+  ASSERT_EQ(one.line(seconds(60)), "began");
+  // The other may have left nothing to begin with.
+  ASSERT_TRUE(comes_true([&] {
+    scene.send_new(1'000);
+    return two.line(milliseconds(100)) == "began";
+  }));
+  const std::string before = scene.ask("SELECT max(number) FROM effect");
+  scene.send_new(rounds(20'000));
+  EXPECT_TRUE(
+      comes_true([&] { return scene.completed() == scene.sent(); }, std::chrono::minutes(5)));
+  for (ChildProcess* process : {&one, &two}) {
+    process->terminate();
+    ASSERT_TRUE(process->wait());
+  }
+  EXPECT_EQ(scene.total(), scene.sent());
+  std::vector<std::size_t> turns;
+  std::string last;
+  for (const auto& row : scene.database().sql()->rows("SELECT pid FROM effect WHERE number > " +
+                                                      before + " ORDER BY number")) {
+    if (row[0] != last) turns.push_back(0);
+    ++turns.back();
+    last = row[0];
+  }
+  std::ranges::sort(turns);
+  ASSERT_GE(turns.size(), 2U);
+  EXPECT_LE(turns.at(turns.size() / 2), 4 * kBatch);
+}
+
+}  // namespace
+}  // namespace semel::test
