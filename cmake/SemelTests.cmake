@@ -68,12 +68,13 @@ function(semel_test_suite name)
   endif()
 endfunction()
 
-# semel_test_program(NAME LABEL... BUILDS... RACES... SERVERS... NEEDS SERVER TIMEOUT SECONDS PREFIX TEXT
-#                    AT_NIGHT BUILD:FILTER...):
+# semel_test_program(NAME LABEL... BUILDS... RACES... SERVERS... NEEDS SERVER TIMEOUT SECONDS
+#                    SHARES NUMBER AT_NIGHT BUILD:FILTER...):
 # the program semel_NAME_test, of the suites that name it. Call it after theirs. NEEDS: there is none where
-# that server is absent. AT_NIGHT: tests that run in that build only in ./test --nightly.
+# that server is absent. SHARES: it runs in so many shares instead of a process for each test, as each
+# sanitized program does. AT_NIGHT: tests that run in that build only in ./test --nightly.
 function(semel_test_program name)
-  cmake_parse_arguments(P "" "LABEL;TIMEOUT;PREFIX;NEEDS" "SERVERS;BUILDS;RACES;AT_NIGHT" ${ARGN})
+  cmake_parse_arguments(P "" "LABEL;TIMEOUT;NEEDS;SHARES" "SERVERS;BUILDS;RACES;AT_NIGHT" ${ARGN})
   get_property(suites GLOBAL PROPERTY SEMEL_SUITES_${name})
   semel_runs_here(here ${P_BUILDS} ${P_RACES})
   semel_why_absent(absent "${P_NEEDS}")
@@ -93,11 +94,13 @@ function(semel_test_program name)
     set(P_TIMEOUT 120)
   endif()
   set(filter "*")
-  set(shards 4)
+  if(SEMEL_SANITIZE)
+    set(P_SHARES 4)
+  endif()
   if(NOT SEMEL_NIGHTLY)
     if(SEMEL_BUILD IN_LIST P_RACES)
       set(filter "*Race*")
-      set(shards 1)
+      set(P_SHARES 1)
     endif()
     list(FILTER P_AT_NIGHT INCLUDE REGEX "^${SEMEL_BUILD}:")
     list(TRANSFORM P_AT_NIGHT REPLACE "^${SEMEL_BUILD}:" "")
@@ -106,17 +109,17 @@ function(semel_test_program name)
       string(APPEND filter "-${at_night}")
     endif()
   endif()
-  if(SEMEL_SANITIZE)
-    semel_test_shards(${program} ${name} ${shards} "${filter}" LABELS ${P_LABEL} ${server_properties})
+  if(P_SHARES)
+    semel_test_shards(${program} ${name} ${P_SHARES} "${filter}" LABELS ${P_LABEL} ${server_properties})
   else()
     gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES TEST_FILTER "${filter}"
-                         TEST_PREFIX "${SEMEL_TEST_PREFIX}${P_PREFIX}"
+                         TEST_PREFIX "${SEMEL_TEST_PREFIX}"
                          PROPERTIES TIMEOUT ${P_TIMEOUT} LABELS ${P_LABEL} ${server_properties})
   endif()
 endfunction()
 
-# semel_test_shards(PROGRAM NAME SHARDS FILTER PROPERTY...): a sanitized program runs in a few shares, not
-# a process for each test.
+# semel_test_shards(PROGRAM NAME SHARDS FILTER PROPERTY...): a program runs in a few shares, not in a
+# process for each test.
 function(semel_test_shards program name shards filter)
   foreach(share RANGE 1 ${shards})
     math(EXPR index "${share} - 1")
