@@ -132,7 +132,7 @@ Result<std::vector<ConsumerStatus>> statuses_of(const config::Config& config,
     ConsumerStatus row;
     row.name = counts.name;
     row.source = row.strategy = row.guarantee = "-";
-    row.state = "not in the config";
+    row.state = "removed";
     row.counts = counts;
     row.last = counts.last_change;
     rows.push_back(std::move(row));
@@ -173,29 +173,42 @@ void show_trouble(Console& console, const ConsumerStatus& row) {
   }
 }
 
-void show_status_text(Console& console, const Session& session, const StoreStats& stats,
-                      const std::vector<ConsumerStatus>& rows) {
-  Table table({"CONSUMER", "STATE", "SOURCE", "STRATEGY", "GUARANTEE", "CONSUMING", "RETRYING",
-               "PARKED", "HELD", "DEAD LETTERS", "OLDEST WAITS", "LAST CHANGE"});
-  constexpr std::size_t kFirstFigure = 5;
-  constexpr std::size_t kColumns = 11;
+// As wide as a usual terminal, with short names.
+std::string status_table(const std::vector<ConsumerStatus>& rows) {
+  Table table(
+      {"CONSUMER", "STATE", "CONSUMING", "RETRYING", "PARKED", "HELD", "DEAD LETTERS", "OLDEST"});
+  constexpr std::size_t kFirstFigure = 2;
+  constexpr std::size_t kColumns = 8;
   for (std::size_t i = kFirstFigure; i < kColumns; ++i) table.align_right(i);
   for (const auto& row : rows) {
     const auto age = age_of_oldest(row);
-    table.row({row.name, row.state, printable(row.source, 40), row.strategy, row.guarantee,
-               grouped(row.counts.consuming), grouped(row.counts.retrying),
+    table.row({row.name, row.state, grouped(row.counts.consuming), grouped(row.counts.retrying),
                grouped(row.counts.parked), grouped(row.counts.held),
-               grouped(row.counts.dead_letters), age ? duration_text(*age) : "-",
-               row.last ? console.time(*row.last) : "-"});
+               grouped(row.counts.dead_letters), age ? duration_text(*age) : "-"});
   }
+  return table.text();
+}
+
+// Shows the source, the strategy and the guarantee, and the time of the last change.
+void show_kind(Console& console, const ConsumerStatus& row) {
+  std::string line = row.source == "-" ? row.state
+                                       : fmt::format("{}, {}, {}", printable(row.source, 40),
+                                                     row.strategy, row.guarantee);
+  if (row.last) line += "; changed " + console.time(*row.last);
+  console.out(fmt::format("{}: {}\n", row.name, line));
+}
+
+void show_status_text(Console& console, const Session& session, const StoreStats& stats,
+                      const std::vector<ConsumerStatus>& rows) {
   console.out(fmt::format("{}: {} completed, {:.1f} MB, schema {}, epoch {}\n", session.where,
                           grouped(completed(stats)), static_cast<double>(stats.bytes) / 1e6,
                           stats.schema_version, stats.epoch));
   console.out(stats.running_pids.empty()
                   ? std::string("no process runs on it\n\n")
                   : fmt::format("running: pid {}\n\n", fmt::join(stats.running_pids, ", ")));
-  console.out(table.text());
+  console.out(status_table(rows));
   for (const auto& row : rows) {
+    show_kind(console, row);
     for (const auto* views : {&row.sources, &row.windows}) {
       for (const auto& view : *views) {
         console.out(fmt::format("{}: {}\n", row.name, source_text(view)));
@@ -279,8 +292,9 @@ int verdict_on(Console& console, const std::vector<ConsumerStatus>& rows) {
   }
   if (bad != rows.end()) {
     const auto at_source = bad->lag ? static_cast<std::size_t>(bad->lag->messages) : 0;
-    console.note(fmt::format("semel: {} is down: {} wait for it and nobody runs it", bad->name,
-                             grouped(waiting(bad->counts) + at_source)));
+    console.note(
+        fmt::format("semel: {} is down: {} for it and nobody runs it", bad->name,
+                    counted(waiting(bad->counts) + at_source, "message waits", "messages wait")));
     return kBad;
   }
   for (const ConsumerStatus& row : rows) {
@@ -321,7 +335,7 @@ void add_status(Program& program) {
       .footer(
           "Exit code 1: a consumer is down, which is to say that messages wait for it and no "
           "process runs it, or failing: no process that runs it can go on. 69: nobody runs it and "
-          "its brokers do not answer.");
+          "its brokers do not answer. 78: they refuse, or its queue is not there.");
 }
 
 }  // namespace semel::cli

@@ -12,6 +12,7 @@
 #include "base/sql_lexer.h"
 #include "core/row_select.h"
 #include "sources/kafka/make_kafka_source.h"
+#include "sources/rabbitmq/make_rabbitmq_source.h"
 
 namespace semel::compose {
 namespace {
@@ -143,14 +144,18 @@ std::vector<LiveHorizon> look_horizons(const config::Config& config) {
 }
 
 std::optional<LiveLag> look_lag(const config::ConsumerConfig& consumer) {
-  const auto* source = std::get_if<config::KafkaSource>(&consumer.source);
-  if (source == nullptr) return std::nullopt;
+  std::optional<Result<std::int64_t>> waiting;
+  if (const auto* const topic = std::get_if<config::KafkaSource>(&consumer.source)) {
+    waiting = kafka::look_at_lag(topic->spec, kBrokerPatience);
+  } else if (const auto* const queue = std::get_if<config::RabbitmqSource>(&consumer.source)) {
+    waiting = rabbitmq::look_at_depth(queue->spec);
+  }
+  if (!waiting) return std::nullopt;
   LiveLag lag;
-  auto told = kafka::look_at_lag(source->spec, kBrokerPatience);
-  if (told) {
-    lag.messages = *told;
+  if (*waiting) {
+    lag.messages = **waiting;
   } else {
-    lag.error = std::move(told.error());
+    lag.error = std::move(waiting->error());
   }
   return lag;
 }

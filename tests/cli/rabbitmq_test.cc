@@ -34,6 +34,39 @@ TEST_P(RabbitmqProgram, AQueueIsAppliedOnceThoughItsProducerSaysThingsTwice) {
 INSTANTIATE_TEST_SUITE_P(Queues, RabbitmqProgram, ::testing::Values("quorum", "classic"),
                          [](const auto& info) { return std::string(info.param); });
 
+// Nothing of it is in the store yet: only the broker knows.
+TEST(RabbitmqRun, AConsumerThatNobodyRunsIsDownWhereMessagesWait) {
+  RabbitmqScene scene(RabbitmqServer::shared());
+  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  const auto status = [&](Words more = {}) {
+    Words words{"status", "-o", "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return scene.semel(words);
+  };
+  const Ran empty = status();
+  EXPECT_EQ(empty.code, 0) << empty.out << empty.err;
+  EXPECT_EQ(json_at(empty.out, "/consumers/0/lag"), "0") << empty.out;
+  scene.server().publish_bodies(scene.queue(), {payment("p-1", 1, 5), payment("p-2", 2, 5)});
+  ASSERT_TRUE(comes_true([&] { return scene.server().messages(scene.queue()) == 2; }));
+  const Ran down = status();
+  EXPECT_EQ(down.code, 1) << down.out;
+  EXPECT_EQ(json_at(down.out, "/consumers/0/state"), "down") << down.out;
+  EXPECT_EQ(json_at(down.out, "/consumers/0/lag"), "2") << down.out;
+  EXPECT_NE(down.err.find("is down"), std::string::npos) << down.err;
+  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(status().code, 0) << "all of it is done";
+
+  const std::string at = "consumers[0].source.rabbitmq.";
+  const Ran away = status({"--set", at + "url=amqp://127.0.0.1:1"});
+  EXPECT_EQ(away.code, 69) << away.out << away.err;
+  EXPECT_EQ(json_at(away.out, "/consumers/0/state"), "unknown") << away.out;
+  const Ran missing = status({"--set", at + "queue=nowhere"});
+  EXPECT_EQ(json_at(missing.out, "/consumers/0/state"), "unknown") << missing.out;
+  EXPECT_NE(missing.err.find("the queue is not there"), std::string::npos) << missing.err;
+  const Ran to_be_made = status({"--set", at + "queue=nowhere", "--set", at + "declare=true"});
+  EXPECT_EQ(json_at(to_be_made.out, "/consumers/0/lag"), "0") << to_be_made.out << to_be_made.err;
+}
+
 // Its retry waits in the store: it is settled at the broker, and keeps no place of the prefetch.
 TEST(RabbitmqRun, AKeyThatFailsDelaysNobody) {
   RabbitmqScene scene(RabbitmqServer::shared(), {.more_of_source = "prefetch: 2",

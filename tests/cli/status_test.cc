@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <memory>
+#include <sstream>
 #include <string>
 
 #include "tests/cli/program.h"
@@ -46,8 +47,12 @@ TEST(Status, SaysHowLongTheOldestWaitsAndWhenSomethingLastHappened) {
   EXPECT_GE(std::stoll(age), 3 * 3'600'000) << waits.out;
   EXPECT_LT(std::stoll(age), 4 * 3'600'000) << waits.out;
   const Ran screen = scene.semel({"status"});
-  EXPECT_NE(screen.out.find("OLDEST WAITS"), std::string::npos) << screen.out;
-  EXPECT_NE(screen.out.find("3 h  "), std::string::npos) << screen.out;
+  EXPECT_NE(screen.out.find("  OLDEST\n"), std::string::npos) << screen.out;
+  EXPECT_NE(screen.out.find(" 3 h\n"), std::string::npos) << screen.out;
+  EXPECT_NE(screen.out.find("payments: queue, "), std::string::npos) << screen.out;
+  constexpr std::size_t kTerminal = 80;
+  std::istringstream lines(screen.out.substr(screen.out.find("CONSUMER")));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), kTerminal) << line;
   ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
   const Ran done = scene.semel({"status", "-o", "json", "--time", "raw"});
   EXPECT_EQ(first(done, "oldest_waiting"), "(absent)") << done.out;

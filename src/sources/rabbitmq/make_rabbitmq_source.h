@@ -1,9 +1,11 @@
-// Makes the RabbitMQ source.
+// Makes the RabbitMQ source, and looks at its queue without it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include <semel/environment.h>
+#include <semel/result.h>
 #include <semel/source.h>
 
 #include "core/rabbitmq_spec.h"
@@ -21,5 +23,9 @@ struct RabbitmqOptions {
 // by itself.
 std::unique_ptr<Source> make_rabbitmq_source(RabbitmqOptions options,
                                              Environment& environment = system_environment());
+
+// How many messages are ready in the queue: none where it is yet to be made. Asks the first node
+// that answers, within some seconds for each; consumes nothing.
+Result<std::int64_t> look_at_depth(const core::RabbitmqSpec& spec);
 
 }  // namespace semel::rabbitmq
