@@ -174,7 +174,7 @@ TEST(Hostile, RandomChangesNeverCrashOrHang) {
   ASSERT_TRUE(load_text(kGood, "semel.yaml", no_env()).config);
   std::mt19937_64 random(seed);
   std::size_t refusals = 0;
-  for (int i = 0; i < 3'000; ++i) {
+  for (int i = 0; i < 1'000; ++i) {
     const auto text = mutated(random);
     const auto loaded = load_text(text, "semel.yaml", no_env());
     const bool errors =
@@ -184,7 +184,7 @@ TEST(Hostile, RandomChangesNeverCrashOrHang) {
     for (const auto& each : loaded.diagnostics) EXPECT_FALSE(format(each, true).empty());
     refusals += errors ? 1 : 0;
   }
-  EXPECT_GT(refusals, 500U);
+  EXPECT_GT(refusals, 150U);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/ascii.h"
 #include "base/json.h"
+#include "config/catalog.h"
 #include "config/suggest.h"
 #include "core/key_recipe.h"
 
@@ -97,9 +98,16 @@ std::optional<Flaw> read_word(const Setting& setting) {
   return flaw;
 }
 
-bool is_diagnostic_code(std::string_view text) {
-  return text.size() == 4 && (text[0] == 'W' || text[0] == 'L' || text == "D102") &&
-         all_digits(text.substr(1));
+bool can_be_accepted(std::string_view code) {
+  return code == "D102" || std::ranges::any_of(catalog::warning_codes(), [&](const CodePage& page) {
+           return page.code == code;
+         });
+}
+
+std::optional<Flaw> read_code(const Setting& setting) {
+  if (can_be_accepted(setting.text)) return std::nullopt;
+  return Flaw{"E016", fmt::format("{} cannot be accepted", shown(setting)),
+              "write key_recipe, D102, or the code of a warning"};
 }
 
 std::optional<Flaw> read_integer(Setting& setting) {
@@ -315,11 +323,7 @@ std::optional<Flaw> read_value(Setting& setting) {
     case Shape::kWord:
       return read_word(setting);
     case Shape::kCode:
-      return is_diagnostic_code(setting.text)
-                 ? std::nullopt
-                 : std::optional<Flaw>({"E016",
-                                        fmt::format("{} cannot be accepted", shown(setting)),
-                                        "write key_recipe, D102, or the code of a warning"});
+      return read_code(setting);
     case Shape::kInteger:
       return read_integer(setting);
     case Shape::kNumber:
