@@ -23,8 +23,8 @@ class EndingSink {
   virtual ~EndingSink() = default;
   // Once, and only once, for each delivery of the batch; the reference is one of the batch's.
   virtual void ended(Delivery& delivery, Outcome outcome) noexcept = 0;
-  // Whether the batch waits for other transactions now. Meanwhile no handler of it runs, nor hangs.
-  // False follows each true; not after the last delivery has ended.
+  // Whether the batch, or a part of it, waits for other transactions now: that is no handler which
+  // hangs. False follows each true; not after the last delivery has ended.
   virtual void waits(bool now) noexcept { (void)now; }
   // The batch has waited so long for other transactions; nullopt: it has, and nobody knows how
   // long. That time says nothing about its messages. Not after the last delivery has ended.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -143,20 +145,30 @@ void run_at_once(const Context& context, std::span<const Call> calls, Running& r
 // To each delivery's own sink.
 class Routes final : public EndingSink {
  public:
-  explicit Routes(std::span<const Made> made) : made_(made) {}
+  explicit Routes(std::span<const Made> made) : made_(made) {
+    for (const Made& one : made) ++open_[one.sink];
+  }
   void ended(Delivery& delivery, Outcome outcome) noexcept override {
     for (std::size_t i = 0; i < made_.size(); ++i) {
       const Made& one = made_[(next_ + i) % made_.size()];
       if (one.call.delivery != &delivery) continue;
       next_ = (next_ + i + 1) % made_.size();
+      --open_.find(one.sink)->second;
       one.sink->ended(delivery, std::move(outcome));
       return;
+    }
+  }
+  void waits(bool now) noexcept override {
+    for (const auto& [sink, open] : open_) {
+      if (open > 0) sink->waits(now);
     }
   }
 
  private:
   const std::span<const Made> made_;
   std::size_t next_ = 0;  // they end about in their order
+  // How many have not ended. A sink whose batch has ended may be gone.
+  std::map<EndingSink*, std::size_t> open_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <vector>
 
 #include <semel/reason.h>
 
@@ -52,6 +53,7 @@ TEST_F(TwoPartTest, TheAnswerGoesToTheSecondPartWhichCommitsWithTheRecord) {
   EXPECT_EQ(effects("k3"), 1);
   EXPECT_EQ(faults_.calls(StoreCall::kUnitCommit), 1U) << "one transaction for them all";
   EXPECT_EQ(faults_.calls(StoreCall::kFinish), 0U);
+  EXPECT_EQ(first.waits_seen, (std::vector<bool>{true, false})) << "for its turn to commit";
   const auto second = process(kStateMachine, keys(10));
   EXPECT_EQ(second.count(Kind::kDuplicate), 10U);
   EXPECT_EQ(second.of("k3").result, "answer k3");

@@ -28,6 +28,7 @@ class RememberingSink final : public EndingSink {
     EXPECT_TRUE(outcomes.emplace(order.back(), std::move(outcome)).second)
         << order.back() << " ended twice";
   }
+  void waits(bool now) noexcept override { waits_seen.push_back(now); }
   const Outcome& of(const Bytes& key) const { return outcomes.at(key); }
   std::size_t count(Outcome::Kind kind) const {
     std::size_t n = 0;
@@ -37,6 +38,7 @@ class RememberingSink final : public EndingSink {
 
   std::map<Bytes, Outcome> outcomes;
   std::vector<Bytes> order;
+  std::vector<bool> waits_seen;
 };
 
 // Does nothing by itself: the test fires what a keeper would.
