@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <future>
 #include <thread>
 
@@ -90,13 +91,17 @@ Client::~Client() {
   commits_.reset();
   // This version waits for ever for a partition that it gave up while its topic was deleted. A
   // thread that is left waiting calls nothing but the connections.
-  std::promise<void> done;
-  const auto ended = done.get_future();
-  std::thread([handle = handle_, connections = connections_, done = std::move(done)]() mutable {
-    rd_kafka_destroy_flags(handle, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
-    done.set_value();
-  }).detach();
-  ended.wait_for(kDestroyPatience);
+  try {
+    std::promise<void> done;
+    const auto ended = done.get_future();
+    std::thread([handle = handle_, connections = connections_, done = std::move(done)]() mutable {
+      rd_kafka_destroy_flags(handle, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+      done.set_value();
+    }).detach();
+    ended.wait_for(kDestroyPatience);
+  } catch (const std::exception&) {  // there is no thread to be had, and this one has to wait
+    rd_kafka_destroy_flags(handle_, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+  }
 }
 
 int Client::cause_of(int code) const {
