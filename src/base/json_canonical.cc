@@ -25,7 +25,7 @@ struct Part {
 bool by_name(const Part& a, const Part& b) { return a.name < b.name; }
 
 // An exponent of more characters is left as it is written: no text of a message can reach it.
-constexpr std::size_t kLongestExponent = 15;
+constexpr std::size_t kLongestWritten = 15;
 constexpr std::int64_t kGreatestExponent = 999'999'999'999'999;
 
 bool has_long_exponent(std::string_view number) {
@@ -33,7 +33,7 @@ bool has_long_exponent(std::string_view number) {
   if (mark == std::string_view::npos) return false;
   number.remove_prefix(mark + 1);
   if (number.starts_with('+')) number.remove_prefix(1);
-  return number.size() > kLongestExponent;
+  return number.size() > kLongestWritten;
 }
 
 void append_number(std::string& out, std::string_view written) {

@@ -40,7 +40,8 @@ class MySqlHeldPlans : public testing::TestWithParam<test::SharedMySqlServer> {
   const test::PooledDatabase database_{GetParam()()};
   const Dialect dialect_;
   const sql::TableTexts texts_{dialect_};
-  Connection session_{place_of(database_)};
+  const Place place_{place_of(database_)};
+  Connection session_{place_};
   sql::HeldPlans plans_{session_, dialect_, "EXPLAIN FORMAT=JSON "};
 };
 
