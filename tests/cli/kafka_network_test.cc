@@ -41,8 +41,10 @@ TEST(KafkaNetwork, ConnectionsThatAreCutRefusedAndStalledCostNothing) {
   scene.produce(200);
   EXPECT_TRUE(proxy.wait_fired(withheld, 1));
   EXPECT_TRUE(catches_up(scene)) << runner.err();
-  // The group misses it meanwhile.
-  const auto stalled = proxy.inject({.text = scene.group(), .then = TcpProxy::Then::kStall});
+  // The group misses it meanwhile, as each connection by which it would come back stalls too.
+  constexpr std::size_t kAll = 1'000;
+  const auto stalled =
+      proxy.inject({.text = scene.group(), .then = TcpProxy::Then::kStall, .times = kAll});
   scene.produce(200);
   EXPECT_TRUE(proxy.wait_fired(stalled));
   EXPECT_TRUE(comes_true([&] { return server.members(scene.group()) == 0; })) << "it is not missed";

@@ -11,6 +11,7 @@ using std::chrono::steady_clock;
 constexpr steady_clock::duration kLookAgain = std::chrono::milliseconds(5);
 // A look may cost a server a process of its own, and what is waited for needs the processor.
 constexpr int kPauseForEachLook = 4;
+constexpr steady_clock::duration kLongestPause = std::chrono::milliseconds(50);
 
 }  // namespace
 
@@ -19,7 +20,8 @@ bool comes_true(const std::function<bool()>& true_now, std::chrono::milliseconds
   for (auto look = begin; !true_now();) {
     const auto looked = steady_clock::now();
     if (looked - begin > within) return false;
-    std::this_thread::sleep_for(std::max(kLookAgain, kPauseForEachLook * (looked - look)));
+    std::this_thread::sleep_for(
+        std::clamp(kPauseForEachLook * (looked - look), kLookAgain, kLongestPause));
     look = steady_clock::now();
   }
   return true;
