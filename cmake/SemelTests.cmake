@@ -11,6 +11,11 @@ include(GoogleTest OPTIONAL)
 
 set(SEMEL_BUILD "dev" CACHE STRING "Which programs this build has: dev (all), release, asan or tsan")
 option(SEMEL_NIGHTLY "Also what runs in this build only at night" OFF)
+# The builds of test files that have no threads.
+set(SEMEL_CALM_BUILDS asan)
+if(SEMEL_NIGHTLY)
+  list(APPEND SEMEL_CALM_BUILDS tsan)
+endif()
 # Before each test's name, to tell builds apart in one run.
 set(SEMEL_TEST_PREFIX "")
 if(SEMEL_SANITIZE)
@@ -69,12 +74,14 @@ function(semel_test_suite name)
 endfunction()
 
 # semel_test_program(NAME LABEL... BUILDS... RACES... SERVERS... NEEDS SERVER TIMEOUT SECONDS
-#                    SHARES NUMBER AT_NIGHT BUILD:FILTER...):
+#                    SHARES NUMBER WAITS AT_NIGHT BUILD:FILTER...):
 # the program semel_NAME_test, of the suites that name it. Call it after theirs. NEEDS: there is none where
 # that server is absent. SHARES: it runs in so many shares instead of a process for each test, as each
-# sanitized program does. AT_NIGHT: tests that run in that build only in ./test --nightly.
+# sanitized program does. WAITS: they wait most of their time, for leases to end and for servers; one of
+# all such shares runs at a time, or the processors would have nothing to do. AT_NIGHT: tests that run in
+# that build only in ./test --nightly.
 function(semel_test_program name)
-  cmake_parse_arguments(P "" "LABEL;TIMEOUT;NEEDS;SHARES" "SERVERS;BUILDS;RACES;AT_NIGHT" ${ARGN})
+  cmake_parse_arguments(P "WAITS" "LABEL;TIMEOUT;NEEDS;SHARES" "SERVERS;BUILDS;RACES;AT_NIGHT" ${ARGN})
   get_property(suites GLOBAL PROPERTY SEMEL_SUITES_${name})
   semel_runs_here(here ${P_BUILDS} ${P_RACES})
   semel_why_absent(absent "${P_NEEDS}")
@@ -109,6 +116,9 @@ function(semel_test_program name)
       string(APPEND filter "-${at_night}")
     endif()
   endif()
+  if(P_WAITS)
+    list(APPEND server_properties RESOURCE_LOCK waits)
+  endif()
   if(P_SHARES)
     semel_test_shards(${program} ${name} ${P_SHARES} "${filter}" LABELS ${P_LABEL} ${server_properties})
   else()
@@ -121,6 +131,10 @@ endfunction()
 # semel_test_shards(PROGRAM NAME SHARDS FILTER PROPERTY...): a program runs in a few shares, not in a
 # process for each test.
 function(semel_test_shards program name shards filter)
+  set(timeout 1500)
+  if(SEMEL_NIGHTLY)
+    set(timeout 9000)
+  endif()
   foreach(share RANGE 1 ${shards})
     math(EXPR index "${share} - 1")
     set(test "${SEMEL_TEST_PREFIX}${name}.${share}")
@@ -131,7 +145,7 @@ function(semel_test_shards program name shards filter)
       list(APPEND how "TSAN_OPTIONS=set:die_after_fork=0")
     endif()
     # The long ones first: the last to end ends alone.
-    set_tests_properties(${test} PROPERTIES TIMEOUT 1500 COST 100 ENVIRONMENT_MODIFICATION "${how}" ${ARGN})
+    set_tests_properties(${test} PROPERTIES TIMEOUT ${timeout} COST 100 ENVIRONMENT_MODIFICATION "${how}" ${ARGN})
     if(NOT filter MATCHES "^[*](-|$)")
       # A filter that fits nothing must not pass.
       set_tests_properties(${test} PROPERTIES PASS_REGULAR_EXPRESSION "\\[  PASSED  \\] [1-9]"

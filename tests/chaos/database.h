@@ -48,7 +48,8 @@ class SqlDatabase : public Database {
   std::size_t completed() const override;
   void notice_deaths() const final;
 
-  // By the database's own client: the account must not pass through what is on trial.
+  // By the database's own client: the account must not pass through what is on trial. Runs again
+  // where the server was started again since: nothing that must not happen twice.
   virtual Rows rows(const std::string& sql) const = 0;
   // The type of a column that numbers rows as they are inserted.
   virtual std::string numbering() const = 0;

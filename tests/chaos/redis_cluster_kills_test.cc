@@ -93,7 +93,7 @@ TEST(RedisClusterKills, SlotsMoveUnderLoadAndNothingComesTwice) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  const std::size_t moves = rounds(24);
+  const std::size_t moves = 24 * soak_factor();
   RedisCluster cluster(RedisCluster::kCalmTimeoutMs);
   const TempDir folder;
   const Ledger ledger(folder.file("ledger"));

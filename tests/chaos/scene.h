@@ -69,10 +69,12 @@ class Scene {
 // "m0", "m1", …, and every third once more. `first`: number of the first one.
 std::vector<std::string> with_twins(std::size_t count, std::size_t first = 0);
 
+// In ./test --nightly and --soak.
+bool is_night();
 // 1 in ./test and ./test --nightly, 10 with --soak.
 std::size_t soak_factor();
-// Of as many rounds as a night has: a third, and two at least, in ./test; ten times as many with
-// --soak.
+// How many rounds a test has that has so many at night: a third in ./test, but two at least; ten
+// times as many with --soak.
 std::size_t rounds(std::size_t of_a_night);
 
 }  // namespace semel::test

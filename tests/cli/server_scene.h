@@ -48,7 +48,7 @@ class ServerScene {
   std::string file(std::string_view name) const { return folder_.file(name); }
   std::string config() const { return file("semel.yaml"); }
   void sql(const std::string& text) const { server_.query(database_, text); }
-  // Of a query that changes nothing. Safe for several threads.
+  // Asks a query that changes nothing. Safe for several threads.
   std::int64_t number(const std::string& query) const;
   // The rows of all of Semel's tables but these.
   std::string contents(const std::set<std::string>& but = {}) const;

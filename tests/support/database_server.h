@@ -46,8 +46,8 @@ class DatabaseServer {
   // rows with a "\n".
   virtual std::string query(const std::string& database, const std::string& sql) const;
 
-  // A connection that stays, for who asks again and again: a new one costs the server more than
-  // most queries. Not safe for several threads.
+  // A connection that stays open: a new one costs the server more than most queries. Not safe for
+  // several threads.
   class Session {
    public:
     Session() = default;
@@ -57,7 +57,7 @@ class DatabaseServer {
     // Answers as DatabaseServer::query() does.
     virtual std::string query(const std::string& sql) = 0;
   };
-  // Of a server that knows SQL.
+  // Throws std::logic_error where the server knows no SQL.
   virtual std::unique_ptr<Session> open_session(const std::string& database) const;
 
   // SIGKILL to all of its processes at once. What they had written stays, as when the system lives
