@@ -5,27 +5,28 @@
 #
 # A suite is compiled once in a build, whichever programs hold it. A program has several suites, since
 # starting a sanitized program costs more than most tests. BUILDS names the presets that run a program;
-# a suite's own list narrows it. RACES names those that run only its tests with "Race" in their names,
+# a suite's own list narrows it. NIGHT_BUILDS names more of them, in ./test --nightly. RACES names those that run only its tests with "Race" in their names,
 # and all of it in ./test --nightly. The dev preset has everything.
 include(GoogleTest OPTIONAL)
 
 set(SEMEL_BUILD "dev" CACHE STRING "Which programs this build has: dev (all), release, asan or tsan")
 option(SEMEL_NIGHTLY "Also what runs in this build only at night" OFF)
-# The builds of test files that have no threads.
-set(SEMEL_CALM_BUILDS asan)
-if(SEMEL_NIGHTLY)
-  list(APPEND SEMEL_CALM_BUILDS tsan)
-endif()
 # Before each test's name, to tell builds apart in one run.
 set(SEMEL_TEST_PREFIX "")
 if(SEMEL_SANITIZE)
   set(SEMEL_TEST_PREFIX "${SEMEL_BUILD}:")
 endif()
 
-# semel_runs_here(VARIABLE BUILD...): whether this build is one of them. None named: any is.
+# semel_runs_here(VARIABLE BUILD... NIGHT BUILD...): whether this build is one of them, or one of the
+# second ones at night. None named: any is.
 function(semel_runs_here variable)
+  cmake_parse_arguments(H "" "" "NIGHT" ${ARGN})
+  set(builds ${H_UNPARSED_ARGUMENTS})
+  if(SEMEL_NIGHTLY)
+    list(APPEND builds ${H_NIGHT})
+  endif()
   set(here OFF)
-  if(SEMEL_BUILD STREQUAL "dev" OR NOT ARGN OR SEMEL_BUILD IN_LIST ARGN)
+  if(SEMEL_BUILD STREQUAL "dev" OR NOT builds OR SEMEL_BUILD IN_LIST builds)
     set(here ON)
   endif()
   set(${variable} ${here} PARENT_SCOPE)
@@ -57,15 +58,15 @@ function(semel_sees_librdkafka program)
   endif()
 endfunction()
 
-# semel_test_suite(NAME PROGRAM... SOURCES... DEPENDS... LINK... BUILDS...)
+# semel_test_suite(NAME PROGRAM... SOURCES... DEPENDS... LINK... BUILDS... NIGHT_BUILDS...)
 function(semel_test_suite name)
-  cmake_parse_arguments(S "" "" "PROGRAM;SOURCES;DEPENDS;LINK;BUILDS" ${ARGN})
+  cmake_parse_arguments(S "" "" "PROGRAM;SOURCES;DEPENDS;LINK;BUILDS;NIGHT_BUILDS" ${ARGN})
   set(target semel_${name}_suite)
   add_library(${target} OBJECT EXCLUDE_FROM_ALL ${S_SOURCES})
   semel_test_code(${target})
   list(TRANSFORM S_DEPENDS PREPEND semel_)
   target_link_libraries(${target} PUBLIC ${S_DEPENDS} ${S_LINK} fmt::fmt GTest::gtest PRIVATE semel_flags)
-  semel_runs_here(here ${S_BUILDS})
+  semel_runs_here(here ${S_BUILDS} NIGHT ${S_NIGHT_BUILDS})
   if(here)
     foreach(program IN LISTS S_PROGRAM)
       set_property(GLOBAL APPEND PROPERTY SEMEL_SUITES_${program} ${target})
@@ -73,7 +74,7 @@ function(semel_test_suite name)
   endif()
 endfunction()
 
-# semel_test_program(NAME LABEL... BUILDS... RACES... SERVERS... NEEDS SERVER TIMEOUT SECONDS
+# semel_test_program(NAME LABEL... BUILDS... NIGHT_BUILDS... RACES... SERVERS... NEEDS SERVER TIMEOUT SECONDS
 #                    SHARES NUMBER WAITS AT_NIGHT BUILD:FILTER...):
 # the program semel_NAME_test, of the suites that name it. Call it after theirs. NEEDS: there is none where
 # that server is absent. SHARES: it runs in so many shares instead of a process for each test, as each
@@ -81,9 +82,9 @@ endfunction()
 # all such shares runs at a time, or the processors would have nothing to do. AT_NIGHT: tests that run in
 # that build only in ./test --nightly.
 function(semel_test_program name)
-  cmake_parse_arguments(P "WAITS" "LABEL;TIMEOUT;NEEDS;SHARES" "SERVERS;BUILDS;RACES;AT_NIGHT" ${ARGN})
+  cmake_parse_arguments(P "WAITS" "LABEL;TIMEOUT;NEEDS;SHARES" "SERVERS;BUILDS;NIGHT_BUILDS;RACES;AT_NIGHT" ${ARGN})
   get_property(suites GLOBAL PROPERTY SEMEL_SUITES_${name})
-  semel_runs_here(here ${P_BUILDS} ${P_RACES})
+  semel_runs_here(here ${P_BUILDS} ${P_RACES} NIGHT ${P_NIGHT_BUILDS})
   semel_why_absent(absent "${P_NEEDS}")
   if(NOT here OR absent OR NOT suites)
     return()

@@ -70,7 +70,7 @@ TEST(RandomKey, IsAUuidOfVersion7OfThisTime) {
 }
 
 TEST(RandomKey, EachIsGreaterThanTheOneBefore) {
-  const auto keys = some_keys(200'000);
+  const auto keys = some_keys(1'000'000);
   EXPECT_TRUE(std::ranges::is_sorted(keys));
   EXPECT_EQ(std::ranges::adjacent_find(keys), keys.end());
 }

@@ -95,9 +95,9 @@ std::vector<Cell> cells_of(const Way& way, std::string_view point) {
   return cells;
 }
 
-// Those of a way at a point that ./test has time for; the soak has all. A point is met for the
-// second time at night. Where each costs more, a way meets a point on it once: from the one source
-// or the other. `turn` goes on with each pair.
+// Leaves the cells of a way at a point that ./test has time for; the soak has all. A process meets
+// a point for the second time at night. Where each costs more, a way meets a point on it once: from
+// the one source or the other. `turn` goes on with each pair.
 std::vector<Cell> enough_of(std::vector<Cell> cells, std::size_t turn) {
   if (share_of_rounds() == 1) {
     std::erase_if(cells, [](const Cell& cell) {

@@ -65,4 +65,22 @@ KilledRuns kill_runs(const std::string& config, const std::string& file, std::si
   return all;
 }
 
+int kill_runners(const std::string& config, std::int64_t all, int kills,
+                 const std::function<std::int64_t()>& sum) {
+  int killed = 0;
+  for (int i = 0; i < kills; ++i) {
+    Program victim({"run", config, "-q"});
+    const std::int64_t goal = sum() + all / (kills + 2);
+    EXPECT_TRUE(comes_true([&] {
+      const std::int64_t paid = sum();
+      return !victim.runs() || paid >= goal || paid >= all;
+    }));
+    victim.signal(SIGKILL);
+    const Ran ran = victim.wait();
+    EXPECT_EQ(ran.signal, SIGKILL) << "it ended by itself, with " << ran.code << ": " << ran.err;
+    if (ran.signal == SIGKILL) ++killed;
+  }
+  return killed;
+}
+
 }  // namespace semel::test

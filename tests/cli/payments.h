@@ -35,4 +35,9 @@ KilledRuns kill_runs(const std::string& config, const std::string& file, std::si
                      std::size_t reused, int kills, std::uint64_t seed,
                      const std::function<std::int64_t()>& sum);
 
+// Starts a run beside another one and kills it when it got some way, `kills` times; each has to die
+// of that. `all`: what is to be paid. `sum`: of what is paid so far. Returns how many it killed.
+int kill_runners(const std::string& config, std::int64_t all, int kills,
+                 const std::function<std::int64_t()>& sum);
+
 }  // namespace semel::test

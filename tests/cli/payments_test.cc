@@ -88,20 +88,9 @@ TEST_P(PaymentsTest, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
   ASSERT_EQ(sent.code, 0) << sent.err;
   ASSERT_EQ(json_at(sent.out, "/sent"), std::to_string(made.deliveries));
   Program steady({"run", scene.config(), "-q"});
-  int killed = 0;
-  for (int i = 0; i < payments_size().kills; ++i) {
-    Program victim({"run", scene.config(), "-q"});
-    const std::int64_t goal = sum(scene) + made.sum / (payments_size().kills + 2);
-    EXPECT_TRUE(comes_true([&] {
-      const std::int64_t paid = sum(scene);
-      return !victim.runs() || paid >= goal || paid >= made.sum;
-    }));
-    victim.signal(SIGKILL);
-    const Ran ran = victim.wait();
-    EXPECT_EQ(ran.signal, SIGKILL) << "it ended by itself, with " << ran.code << ": " << ran.err;
-    if (ran.signal == SIGKILL) ++killed;
-  }
-  EXPECT_EQ(killed, payments_size().kills);
+  EXPECT_EQ(
+      kill_runners(scene.config(), made.sum, payments_size().kills, [&] { return sum(scene); }),
+      payments_size().kills);
   const Ran rest = scene.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
   steady.signal(SIGTERM);

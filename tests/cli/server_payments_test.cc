@@ -123,17 +123,9 @@ TEST_P(ServerPayments, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
   ASSERT_EQ(sent.code, 0) << sent.err;
   ASSERT_EQ(json_at(sent.out, "/sent"), std::to_string(made.deliveries));
   Program steady({"run", scene.config(), "-q"});
-  for (int i = 0; i < server_run_size().kills; ++i) {
-    Program victim({"run", scene.config(), "-q"});
-    const std::int64_t goal = scene.sum() + made.sum / (server_run_size().kills + 2);
-    EXPECT_TRUE(comes_true([&] {
-      const std::int64_t paid = scene.sum();
-      return !victim.runs() || paid >= goal || paid >= made.sum;
-    }));
-    victim.signal(SIGKILL);
-    const Ran ran = victim.wait();
-    EXPECT_EQ(ran.signal, SIGKILL) << "it ended by itself, with " << ran.code << ": " << ran.err;
-  }
+  EXPECT_EQ(
+      kill_runners(scene.config(), made.sum, server_run_size().kills, [&] { return scene.sum(); }),
+      server_run_size().kills);
   const Ran rest = scene.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
   steady.signal(SIGTERM);

@@ -1,13 +1,11 @@
 #include "stores/memory/state.h"
 
+#include "system/utc_clock.h"
+
 namespace semel::memory {
 namespace {
 
 using std::chrono::milliseconds;
-
-StoreTime wall_time() {
-  return std::chrono::time_point_cast<milliseconds>(std::chrono::system_clock::now());
-}
 
 }  // namespace
 
@@ -16,7 +14,7 @@ State::State(Environment& env, std::size_t max)
     : environment(env),
       max_records(max),
       started(env.clock->now()),
-      started_at(wall_time()),
+      started_at(system::utc_now()),
       epoch(static_cast<std::uint64_t>(
           std::chrono::duration_cast<std::chrono::seconds>(started_at.time_since_epoch()).count())),
       live(env.random->next()),
