@@ -48,7 +48,7 @@ TEST(Hostile, DeepNesting) {
     EXPECT_NE(refused(repeated("[{", depth)), "none") << depth;
   }
   std::string stairs;
-  for (std::size_t i = 0; i < 3'000; ++i) stairs += std::string(i, ' ') + "a:\n";
+  for (std::size_t i = 0; i < 1'000; ++i) stairs += std::string(i, ' ') + "a:\n";
   EXPECT_EQ(refused(stairs), "E007");
 }
 
@@ -174,7 +174,7 @@ TEST(Hostile, RandomChangesNeverCrashOrHang) {
   ASSERT_TRUE(load_text(kGood, "semel.yaml", no_env()).config);
   std::mt19937_64 random(seed);
   std::size_t refusals = 0;
-  for (int i = 0; i < 1'000; ++i) {
+  for (int i = 0; i < 3'000; ++i) {
     const auto text = mutated(random);
     const auto loaded = load_text(text, "semel.yaml", no_env());
     const bool errors =
