@@ -9,18 +9,21 @@ include(GNUInstallDirs)
 add_library(semel_flags INTERFACE)
 target_compile_features(semel_flags INTERFACE cxx_std_20)
 target_compile_options(semel_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>
+  # librdkafka's macros look at types in one.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-gnu-statement-expression>)
 if(SEMEL_WERROR)
   target_compile_options(semel_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 if(CMAKE_UNITY_BUILD)
   # A private Impl that uses a local type is fine in a source file, also when it is included.
-  target_compile_options(semel_flags INTERFACE -Wno-subobject-linkage)
+  target_compile_options(semel_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
 if(SEMEL_SANITIZE)
   # What the sanitizers add confuses GCC's guess at what is not initialised; they know.
   target_compile_options(semel_flags INTERFACE -fsanitize=${SEMEL_SANITIZE} -fno-omit-frame-pointer
-                                               -fno-sanitize-recover=all -Wno-maybe-uninitialized)
+                                               -fno-sanitize-recover=all
+                         $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   if(SEMEL_SANITIZE MATCHES "undefined" AND NOT SEMEL_NIGHTLY)
     # A check of each pointer at each use is half of a room's code, and AddressSanitizer sees the null
     # and the dangling ones. What it does not see is looked for at night.

@@ -38,7 +38,7 @@ class MySqlHeldPlans : public testing::TestWithParam<test::SharedMySqlServer> {
   }
 
   const test::PooledDatabase database_{GetParam()()};
-  const Dialect dialect_;
+  const Dialect dialect_{};
   const sql::TableTexts texts_{dialect_};
   const Place place_{place_of(database_)};
   Connection session_{place_};

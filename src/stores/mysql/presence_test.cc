@@ -39,7 +39,7 @@ class MySqlPresence : public testing::TestWithParam<test::SharedMySqlServer> {
   }
 
   const test::MySqlFamilyServer& server_ = GetParam()();
-  const Dialect dialect_;
+  const Dialect dialect_{};
   Place place_;
   std::unique_ptr<Presence> survivor_;
   std::unique_ptr<Connection> looking_;
