@@ -55,6 +55,7 @@ struct Arrival {
   std::uint64_t question = 0;  // which of its questions to sources and store this answers
   std::uint64_t number = 0;    // grows with each arrival
   bool answered = false;       // its asynchronous call is over, and it is not yet recorded
+  bool follows = false;        // its batch has one before it that it is ordered behind
 };
 
 // One arrival of a message. Move-only: exactly one ending belongs to it.

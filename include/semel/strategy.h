@@ -4,6 +4,11 @@
 // gives an ending for each of them, always, as it comes: a slow message holds back no other's
 // ending. It is called by several threads at a time, each with other keys. It never throws.
 //
+// Where it `takes_followers`, a batch may have several deliveries of one ordering key, in their
+// order; all but the first are marked (Arrival::follows). None of them takes effect before those
+// before it have come to their ends. Behind one that comes again they end with kKeep, and without a
+// delay, before that one does.
+//
 // Every strategy passes tests/conformance/strategy_suite.h and, with the engine, the crash matrix
 // (tests/chaos/crash_matrix_test.cc).
 #pragma once
@@ -39,6 +44,7 @@ class Strategy {
   Strategy& operator=(const Strategy&) = delete;
 
   virtual void process(std::span<Delivery> batch, EndingSink& sink) noexcept = 0;
+  virtual bool takes_followers() const noexcept { return false; }
 };
 
 }  // namespace semel

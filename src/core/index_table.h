@@ -22,7 +22,7 @@ class IndexTable {
     return kNone;
   }
 
-  // `index` must not be in the table.
+  // `index` must not be in the table under `hash`.
   void insert(std::uint64_t hash, Index index) {
     if (++used_ * 2 > slots_.size()) grow();
     place({mixed(hash), index});
@@ -30,7 +30,7 @@ class IndexTable {
 
   void erase(std::uint64_t hash, Index index) {
     std::size_t hole = home(hash);
-    while (slots_[hole].index != index) hole = next(hole);
+    while (slots_[hole].index != index || slots_[hole].hash != mixed(hash)) hole = next(hole);
     // What was pushed past the hole comes back to it.
     for (std::size_t at = next(hole); slots_[at].index != kNone; at = next(at)) {
       const std::size_t wanted = slots_[at].hash & (slots_.size() - 1);

@@ -24,6 +24,19 @@ IndexTable::Index take_place(Pool& pool, Free& free) {
 
 }  // namespace
 
+bool Sequencer::Lane::has(const KeyId& one) const noexcept {
+  return id == one || std::ranges::find(followers, one, &Follower::id) != followers.end();
+}
+
+std::uint64_t Sequencer::Lane::number_of(const KeyId& one) const noexcept {
+  const auto follower = std::ranges::find(followers, one, &Follower::id);
+  return follower == followers.end() ? number : follower->number;
+}
+
+Sequencer::Index Sequencer::find_leader(const KeyId& id) const {
+  return by_id_.find(hash_of(id), [&](Index lane) { return lanes_[lane].has(id); });
+}
+
 Sequencer::Index Sequencer::find_lane(BytesView ordering_key, std::uint64_t hash) const {
   return by_ordering_key_.find(
       hash, [&](Index lane) { return lanes_[lane].ordering_key == ordering_key; });
@@ -69,7 +82,7 @@ void Sequencer::add(Delivery&& delivery) {
     return;
   }
   lane.first = lane.last = item_index;
-  if (!lane.taken) line_up(lane_index, true);
+  if (!lane.taken()) line_up(lane_index, true);
 }
 
 // Gives the lane a turn for its first item, or sends it behind the lane that has this key id.
@@ -78,13 +91,11 @@ void Sequencer::line_up(Index index, bool fresh) {
   const Item& item = items_[lane.first];
   lane.id = item.delivery->message.key().id;
   lane.suspect = item.delivery->arrival.suspect;
-  const std::uint64_t hash = hash_of(lane.id);
-  const Index leader = by_id_.find(hash, [&](Index l) { return lanes_[l].id == lane.id; });
-  if (leader != kNone) {
+  if (const Index leader = find_leader(lane.id); leader != kNone) {
     lane.next_twin = std::exchange(lanes_[leader].twins, index);
     return;
   }
-  by_id_.insert(hash, index);
+  by_id_.insert(hash_of(lane.id), index);
   lane.leads = true;
   const Turn turn{item.number, index};
   if (fresh && !lane.suspect) {
@@ -96,10 +107,12 @@ void Sequencer::line_up(Index index, bool fresh) {
   std::push_heap(heap.begin(), heap.end(), std::greater<>{});
 }
 
-// The lane is done with its id: who waited for it lines up again.
+// The lane is done with its ids: who waited for one of them lines up again.
 void Sequencer::give_up_id(Index index) {
   Lane& lane = lanes_[index];
   by_id_.erase(hash_of(lane.id), index);
+  for (const Follower& follower : lane.followers) by_id_.erase(hash_of(follower.id), index);
+  lane.followers.clear();
   lane.leads = false;
   std::vector<Index> twins;
   for (Index twin = std::exchange(lane.twins, kNone); twin != kNone;) {
@@ -138,14 +151,30 @@ void Sequencer::hand_out(Index lane_index, std::vector<Delivery>& batch) {
   item.delivery.reset();
   lane.first = item.next;
   if (lane.first == kNone) lane.last = kNone;
-  lane.number = item.number;
-  lane.taken = true;
+  if (lane.out++ == 0) {
+    lane.number = item.number;
+    ++keys_out_;
+  }
   free_items_.push_back(index);
   --waiting_;
   ++running_;
 }
 
-std::vector<Delivery> Sequencer::take(std::size_t max) {
+// False where the lane has none that may go with those before it.
+bool Sequencer::hand_out_follower(Index lane_index, std::vector<Delivery>& batch) {
+  Lane& lane = lanes_[lane_index];
+  if (lane.first == kNone) return false;
+  const Delivery& next = *items_[lane.first].delivery;
+  const KeyId& id = next.message.key().id;
+  if (next.arrival.suspect || find_leader(id) != kNone) return false;
+  by_id_.insert(hash_of(id), lane_index);
+  lane.followers.push_back({id, items_[lane.first].number});
+  hand_out(lane_index, batch);
+  batch.back().arrival.follows = true;
+  return true;
+}
+
+std::vector<Delivery> Sequencer::take(std::size_t max, bool followers) {
   std::vector<Delivery> batch;
   if (max == 0 || !ready()) return batch;
   if (!suspects_.empty()) {
@@ -157,26 +186,34 @@ std::vector<Delivery> Sequencer::take(std::size_t max) {
     return batch;
   }
   batch.reserve(std::min(max, fresh_.size() + returned_.size()));
+  std::vector<Index> lanes;
   while (batch.size() < max && !(fresh_.empty() && returned_.empty())) {
-    hand_out(pop_turn(), batch);
+    const Index lane = pop_turn();
+    hand_out(lane, batch);
+    if (followers) lanes.push_back(lane);
+  }
+  while (batch.size() < max && !lanes.empty()) {
+    std::erase_if(
+        lanes, [&](Index lane) { return batch.size() < max && !hand_out_follower(lane, batch); });
   }
   return batch;
 }
 
-// Who was handed out under this key runs no more; kNone where nobody was.
+// One that was handed out under this key runs no more; kNone where none does.
 Sequencer::Index Sequencer::stop_running(BytesView ordering_key) {
   const Index index = find_lane(ordering_key, hash_of(ordering_key));
-  if (index == kNone || !lanes_[index].taken || lanes_[index].closed) return kNone;
+  if (index == kNone || lanes_[index].out == 0) return kNone;
   --running_;
+  if (--lanes_[index].out > 0) return index;
+  --keys_out_;
   if (lanes_[index].suspect) alone_ = false;
   give_up_id(index);
   return index;
 }
 
-void Sequencer::release(BytesView ordering_key) {
-  const Index index = stop_running(ordering_key);
-  if (index == kNone) return;
-  lanes_[index].taken = false;
+// Unless somebody has it still.
+void Sequencer::go_on(Index index) {
+  if (lanes_[index].taken()) return;
   if (lanes_[index].first != kNone) {
     line_up(index, false);
   } else {
@@ -184,9 +221,37 @@ void Sequencer::release(BytesView ordering_key) {
   }
 }
 
+void Sequencer::release(BytesView ordering_key) {
+  const Index index = stop_running(ordering_key);
+  if (index != kNone) go_on(index);
+}
+
 void Sequencer::close(BytesView ordering_key) {
   const Index index = stop_running(ordering_key);
   if (index != kNone) lanes_[index].closed = true;
+}
+
+void Sequencer::put_back(Delivery&& delivery) {
+  delivery.arrival.follows = false;
+  const BytesView key = delivery.message.ordering_key();
+  const Index index = find_lane(key, hash_of(key));
+  if (index == kNone || lanes_[index].out == 0) return add(std::move(delivery));
+  const std::uint64_t number = lanes_[index].number_of(delivery.message.key().id);
+  stop_running(key);
+  insert_in_order(lanes_[index], keep_item(std::move(delivery), number));
+  go_on(index);
+}
+
+void Sequencer::insert_in_order(Lane& lane, Index item) {
+  Index before = kNone;
+  Index behind = lane.first;
+  while (behind != kNone && items_[behind].number < items_[item].number) {
+    before = behind;
+    behind = items_[behind].next;
+  }
+  items_[item].next = behind;
+  (before == kNone ? lane.first : items_[before].next) = item;
+  if (behind == kNone) lane.last = item;
 }
 
 void Sequencer::reopen(Delivery&& delivery) {
@@ -198,13 +263,13 @@ void Sequencer::reopen(Delivery&& delivery) {
   items_[item].next = lane.first;
   if (lane.first == kNone) lane.last = item;
   lane.first = item;
-  lane.taken = lane.closed = false;
-  line_up(index, false);
+  lane.closed = false;
+  go_on(index);
 }
 
 std::vector<Delivery> Sequencer::withdraw(BytesView ordering_key) {
   const Index index = find_lane(ordering_key, hash_of(ordering_key));
-  if (index == kNone || !lanes_[index].taken) return {};
+  if (index == kNone || !lanes_[index].taken()) return {};
   Lane& lane = lanes_[index];
   std::vector<Index> items;
   for (Index item = lane.first; item != kNone; item = items_[item].next) items.push_back(item);
@@ -244,7 +309,7 @@ std::vector<Delivery> Sequencer::drain() {
   for (Index index = 0; index < lanes_.size(); ++index) {
     Lane& lane = lanes_[index];
     for (Index item = lane.first; item != kNone; item = items_[item].next) waiting.push_back(item);
-    const bool lined_up = lane.first != kNone && !lane.taken;
+    const bool lined_up = lane.first != kNone && !lane.taken();
     lane.first = lane.last = kNone;
     lane.twins = lane.next_twin = kNone;
     if (!lined_up) continue;

@@ -1,5 +1,5 @@
-// Random adds, takes, releases, closings, withdrawals and drains, against a list that looks at
-// everything every time.
+// Random adds, takes with and without followers, releases, closings, withdrawals and drains,
+// against a list that looks at everything every time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,9 +38,11 @@ class SequencerWorld {
       if (what < 8) {
         add();
       } else if (what < 14) {
-        take(1 + random_() % 5);
-      } else if (what < 17) {
+        take(1 + random_() % 8, random_() % 2 == 0);
+      } else if (what < 16) {
         release();
+      } else if (what < 17) {
+        put_back();
       } else if (what == 17) {
         closed_.empty() || random_() % 2 == 0 ? close() : reopen();
       } else if (what == 18) {
@@ -54,7 +56,7 @@ class SequencerWorld {
     }
     finish();
   }
-  int twins_waited = 0, alone = 0, closings = 0, withdrawn = 0;
+  int twins_waited = 0, alone = 0, closings = 0, withdrawn = 0, followers = 0, put_backs = 0;
 
  private:
   void add() {
@@ -79,13 +81,21 @@ class SequencerWorld {
     return Delivery(Message(std::move(parts)), std::move(arrival));
   }
 
-  void take(std::size_t max) {
+  void take(std::size_t max, bool with_followers) {
     const bool was_ready = sequencer_.ready();
-    const std::vector<Delivery> batch = sequencer_.take(max);
+    const std::vector<Delivery> batch = sequencer_.take(max, with_followers);
     ASSERT_EQ(was_ready, !batch.empty()) << "ready() told something else; seed " << seed_;
     ASSERT_LE(batch.size(), max) << "seed " << seed_;
-    for (const Delivery& delivery : batch) hand_out(delivery, batch.size());
-    if (batch.size() < max) expect_nothing_left(batch);
+    std::set<std::string> lanes;
+    for (const Delivery& delivery : batch) {
+      const bool first = lanes.emplace(delivery.message.ordering_key()).second;
+      ASSERT_EQ(first, !delivery.arrival.follows) << "seed " << seed_;
+      ASSERT_TRUE(first || with_followers) << "seed " << seed_;
+      hand_out(delivery, batch.size());
+    }
+    if (batch.size() == max || (!batch.empty() && batch.front().arrival.suspect)) return;
+    expect_nothing_left();
+    if (with_followers) expect_no_follower_left(lanes);
   }
 
   void hand_out(const Delivery& delivery, std::size_t batch_size) {
@@ -96,7 +106,9 @@ class SequencerWorld {
     const auto first = std::find_if(waiting_.begin(), waiting_.end(),
                                     [&](const WaitingMessage& w) { return w.lane == found->lane; });
     ASSERT_EQ(first->number, number) << "out of the order of its key; seed " << seed_;
-    ASSERT_FALSE(out_.contains(found->lane)) << "a key handed out twice; seed " << seed_;
+    const bool follows = delivery.arrival.follows;
+    ASSERT_EQ(out_.contains(found->lane), follows) << "a key handed out twice; seed " << seed_;
+    followers += follows ? 1 : 0;
     for (const auto& [lane, other] : out_) {
       ASSERT_NE(other.key, found->key) << "twins are out together; seed " << seed_;
       ASSERT_FALSE(other.suspect) << "something beside a suspect; seed " << seed_;
@@ -105,21 +117,26 @@ class SequencerWorld {
       ASSERT_EQ(batch_size, 1U) << "seed " << seed_;
       ++alone;
     }
+    if (!follows) first_of_[found->lane] = number;
     out_.emplace(found->lane, *found);
+    keys_of_[found->lane].insert(found->key);
     waiting_.erase(found);
   }
 
+  std::set<std::string> keys_out() const {
+    std::set<std::string> keys;
+    for (const auto& [lane, of_lane] : keys_of_) keys.insert(of_lane.begin(), of_lane.end());
+    return keys;
+  }
+
   // A batch that was not filled left nothing that could have been in it.
-  void expect_nothing_left(const std::vector<Delivery>& batch) {
-    if (!batch.empty() && batch.front().arrival.suspect) return;
+  void expect_nothing_left() {
     for (const auto& [lane, other] : out_) {
       if (other.suspect) return;
     }
-    std::set<std::string> lanes, keys;
-    for (const auto& [lane, other] : out_) {
-      lanes.insert(lane);
-      keys.insert(other.key);
-    }
+    const std::set<std::string> keys = keys_out();
+    std::set<std::string> lanes;
+    for (const auto& [lane, other] : out_) lanes.insert(lane);
     for (const auto& [lane, other] : closed_) lanes.insert(lane);
     for (const WaitingMessage& w : waiting_) {
       if (!lanes.insert(w.lane).second) continue;
@@ -132,15 +149,58 @@ class SequencerWorld {
     }
   }
 
-  // Who has the key waits for its next try: nobody else gets it, and it comes back first.
-  void close() {
-    if (out_.empty()) return;
+  // Behind those of a batch there is nothing either, but what may not go beside others.
+  void expect_no_follower_left(const std::set<std::string>& lanes) {
+    const std::set<std::string> keys = keys_out();
+    std::set<std::string> seen;
+    for (const WaitingMessage& w : waiting_) {
+      if (!lanes.contains(w.lane) || !seen.insert(w.lane).second) continue;
+      ASSERT_TRUE(w.suspect || keys.contains(w.key))
+          << w.number << " could have followed; seed " << seed_;
+    }
+  }
+
+  using Out = std::multimap<std::string, WaitingMessage>;
+
+  Out::iterator any_out() {
     auto one = out_.begin();
     std::advance(one, static_cast<long>(random_() % out_.size()));
+    return one;
+  }
+  // Until the last of its batch has ended, none of a lane's keys is free.
+  void no_more_out(Out::iterator one) {
+    const std::string lane = one->first;
+    out_.erase(one);
+    if (!out_.contains(lane)) keys_of_.erase(lane);
+  }
+
+  // The first of a key waits for its next try: nobody else gets the key, and it comes back first.
+  void close() {
+    if (out_.empty()) return;
+    const auto one = out_.find(any_out()->first);
+    if (one->second.number != first_of_.at(one->first)) return;
     sequencer_.close(one->first);
     closed_.insert(*one);
-    out_.erase(one);
+    no_more_out(one);
     ++closings;
+  }
+
+  // The last of a key did not run.
+  void put_back() {
+    if (out_.empty()) return;
+    const auto one = std::prev(out_.upper_bound(any_out()->first));
+    const WaitingMessage back = one->second;
+    if (back.suspect) return;
+    sequencer_.put_back(delivery_of(back));
+    no_more_out(one);
+    insert(back);
+    ++put_backs;
+  }
+
+  void insert(const WaitingMessage& back) {
+    const auto after = std::find_if(waiting_.begin(), waiting_.end(),
+                                    [&](const WaitingMessage& w) { return w.place > back.place; });
+    waiting_.insert(after, back);
   }
 
   void reopen() {
@@ -148,9 +208,7 @@ class SequencerWorld {
     const WaitingMessage back = closed_.begin()->second;
     closed_.erase(closed_.begin());
     sequencer_.reopen(delivery_of(back));
-    const auto after = std::find_if(waiting_.begin(), waiting_.end(),
-                                    [&](const WaitingMessage& w) { return w.place > back.place; });
-    waiting_.insert(after, back);
+    insert(back);
   }
 
   void expect(const std::vector<Delivery>& given, const std::vector<int>& numbers) {
@@ -193,10 +251,9 @@ class SequencerWorld {
 
   void release() {
     if (out_.empty()) return;
-    auto one = out_.begin();
-    std::advance(one, static_cast<long>(random_() % out_.size()));
+    const auto one = out_.find(any_out()->first);
     sequencer_.release(one->first);
-    out_.erase(one);
+    no_more_out(one);
   }
 
   void drain() {
@@ -221,7 +278,7 @@ class SequencerWorld {
       while (!closed_.empty()) reopen();
       while (!out_.empty()) release();
       if (waiting_.empty()) return;
-      take(100);
+      take(100, round % 2 == 0);
     }
     FAIL() << waiting_.size() << " never came; seed " << seed_;
   }
@@ -231,7 +288,9 @@ class SequencerWorld {
   bool own_order_, suspects_;
   Sequencer sequencer_;
   std::list<WaitingMessage> waiting_;
-  std::map<std::string, WaitingMessage> out_;
+  Out out_;                              // of each lane in the order of its messages
+  std::map<std::string, int> first_of_;  // that was handed out
+  std::map<std::string, std::set<std::string>> keys_of_;
   std::map<std::string, WaitingMessage> closed_;
   int next_ = 0;
   int place_ = 0;
@@ -240,7 +299,7 @@ class SequencerWorld {
 TEST(SequencerProperty, KeepsOrderAndGivesNoKeyTwice) {
   const std::uint64_t seed = std::random_device{}();
   std::cout << "seed " << seed << '\n';
-  int twins_waited = 0, alone = 0, closings = 0, withdrawn = 0;
+  int twins_waited = 0, alone = 0, closings = 0, withdrawn = 0, followers = 0, put_backs = 0;
   for (std::uint64_t run = 0; run < 300; ++run) {
     SequencerWorld world(seed + run);
     world.run();
@@ -249,11 +308,15 @@ TEST(SequencerProperty, KeepsOrderAndGivesNoKeyTwice) {
     alone += world.alone;
     closings += world.closings;
     withdrawn += world.withdrawn;
+    followers += world.followers;
+    put_backs += world.put_backs;
   }
   EXPECT_GT(twins_waited, 100);
   EXPECT_GT(alone, 100);
   EXPECT_GT(closings, 100);
   EXPECT_GT(withdrawn, 100);
+  EXPECT_GT(followers, 100);
+  EXPECT_GT(put_backs, 100);
 }
 
 }  // namespace

@@ -180,6 +180,48 @@ TEST_F(SequencerTest, AddingAfterADrainLinesUpBehindWhatRuns) {
   EXPECT_EQ(take(1), Names({"a2"}));
 }
 
+TEST_F(SequencerTest, FollowersGoWithTheFirstOfTheirKey) {
+  for (const char* name : {"a1", "a2", "b1", "a3", "b2"}) {
+    sequencer.add(delivery(name, std::string(1, name[0]), name));
+  }
+  const auto batch = sequencer.take(4, true);
+  EXPECT_EQ(names(batch), Names({"a1", "b1", "a2", "b2"})) << "the first of each key, then those";
+  std::vector<bool> marks;
+  for (const Delivery& one : batch) marks.push_back(one.arrival.follows);
+  EXPECT_EQ(marks, std::vector({false, false, true, true}));
+  EXPECT_EQ(sequencer.running(), 4U);
+  sequencer.release("a");
+  EXPECT_FALSE(sequencer.ready()) << "its follower has not ended";
+  sequencer.release("a");
+  EXPECT_EQ(take(10), Names({"a3"}));
+}
+
+TEST_F(SequencerTest, ATwinDoesNotFollow) {
+  sequencer.add(delivery("a1", "a", "one"));
+  sequencer.add(delivery("a2", "a", "two"));
+  sequencer.add(delivery("again", "a", "one"));
+  sequencer.add(delivery("a4", "a", "four"));
+  EXPECT_EQ(names(sequencer.take(10, true)), Names({"a1", "a2"}));
+  sequencer.add(delivery("b1", "b", "two"));
+  EXPECT_FALSE(sequencer.ready()) << "its key runs as a follower";
+  sequencer.release("a");
+  sequencer.release("a");
+  EXPECT_EQ(take(10), Names({"again", "b1"}));
+}
+
+TEST_F(SequencerTest, AFollowerThatDidNotRunStandsWhereItStood) {
+  for (const char* name : {"a1", "a2", "a3", "a4"}) sequencer.add(delivery(name, "a", name));
+  auto batch = sequencer.take(3, true);
+  ASSERT_EQ(names(batch), Names({"a1", "a2", "a3"}));
+  sequencer.put_back(std::move(batch[2]));
+  sequencer.put_back(std::move(batch[1]));
+  EXPECT_FALSE(sequencer.ready()) << "the first runs still";
+  sequencer.close("a");
+  sequencer.reopen(std::move(batch[0]));
+  batch = sequencer.take(10, true);
+  EXPECT_EQ(names(batch), Names({"a1", "a2", "a3", "a4"}));
+}
+
 TEST_F(SequencerTest, OrderingKeysAreBytes) {
   const std::string nul("\0", 1), two_nuls("\0\0", 2), long_key(100'000, 'x');
   for (const std::string& key : {std::string(), nul, two_nuls, long_key, std::string("\xFF")}) {

@@ -17,7 +17,8 @@ namespace semel::engine {
 
 // Endings are collected for a moment and settled together: one call to the source for many. The
 // engine takes what waits behind a slow handler. Endings of deliveries that must be kept land only
-// at the batch's end: until then the strategy may still refer to them.
+// at the batch's end: until then the strategy may still refer to them. Those of followers that were
+// left land with the others, for they must not land later than what they follow.
 class BatchSink final : public EndingSink {
  public:
   using Make = std::function<Landing(Delivery&, Outcome&)>;
@@ -30,7 +31,7 @@ class BatchSink final : public EndingSink {
     {
       const system::MutexLock lock(mutex_);
       Landing landing = make_(delivery, outcome);
-      (landing.keep == nullptr ? landings_ : kept_).push_back(landing);
+      (landing.keep == nullptr || landing.left ? landings_ : kept_).push_back(landing);
     }
     told_();
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/builders.h"
+
 namespace semel::engine {
 namespace {
 
@@ -20,6 +22,29 @@ TEST_F(BatchSinkTest, WhatABatchWaitedIsNotItsOwnTime) {
   sink_.waited(milliseconds(400));
   EXPECT_EQ(sink_.own_time(milliseconds(1'020)), milliseconds(20));
   EXPECT_EQ(sink_.own_time(milliseconds(900)), milliseconds(0));
+}
+
+// Whoever lands the first of a line first would put what is behind it before what was left.
+TEST_F(BatchSinkTest, WhatWasLeftLandsNoLaterThanWhatItFollows) {
+  Delivery left = test::make_delivery(ConsumerNumber{1}, "left");
+  Delivery kept = test::make_delivery(ConsumerNumber{1}, "kept");
+  Delivery first = test::make_delivery(ConsumerNumber{1}, "first");
+  BatchSink sink(
+      [&](Delivery& delivery, Outcome&) {
+        Landing landing = Landing::of(delivery, Settlement::Kind::kRelease);
+        landing.left = &delivery == &left;
+        if (&delivery != &first) landing.keep = &delivery;
+        return landing;
+      },
+      [] {});
+  for (Delivery* const delivery : {&left, &kept, &first}) sink.ended(*delivery, Outcome());
+  std::vector<Landing> landings;
+  sink.collect(landings);
+  ASSERT_EQ(landings.size(), 2U);
+  EXPECT_EQ(landings[0].keep, &left);
+  EXPECT_EQ(landings[1].ordering_key, first.message.ordering_key());
+  sink.collect_all(landings);
+  EXPECT_EQ(landings.size(), 3U);
 }
 
 TEST_F(BatchSinkTest, WhoWaitedNobodyKnowsHowLongTellsNothing) {

@@ -75,7 +75,9 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       completer_([this] { flight_.answered(); }, [this] { flight_.look_again(); },
                  [this] { flush_running(); }),
       strategy_(behind_front()),
-      condemned_(parts_.condemned(services())) {}
+      condemned_(parts_.condemned(services())) {
+  flight_.allow_followers(strategy_->takes_followers());
+}
 
 std::unique_ptr<Strategy> RunningEngine::behind_front() {
   auto strategy = parts_.strategy(services());

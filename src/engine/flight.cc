@@ -20,6 +20,11 @@ std::size_t weight(const Delivery& delivery) { return delivery.message.payload()
 
 }  // namespace
 
+void Flight::allow_followers(bool allowed) {
+  const system::MutexLock lock(mutex_);
+  followers_ = allowed;
+}
+
 Flight::Room Flight::room() const {
   const system::MutexLock lock(mutex_);
   const std::size_t have = messages_ + refused_;
@@ -107,6 +112,16 @@ bool Flight::may_take(ConsumerGate::Room room) const {
   return suspects_ == 0 || batches_ == 0;
 }
 
+// Of few keys with much behind them, those that come free one by one would make a batch each, and
+// never be together again. So they wait for those that a batch in hand is about to free, but no
+// longer than a batch is meant to take: a slow message delays no other key's by more. Where each
+// message's handler takes its time alone there is nothing to gain.
+bool Flight::more_comes_soon() const {
+  const std::size_t ready = sequencer_.ready_keys();
+  return followers_ && in_strategy_ > 0 && sequencer_.waiting() > 2 * ready &&
+         ready < sequencer_.keys_out() && ready < std::min(batch_size_.limit(), kCrowd);
+}
+
 std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
   std::size_t most = std::min(batch_size_.limit(), may_run());
   const bool tries = room == ConsumerGate::Room::kOne;
@@ -117,7 +132,8 @@ std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
     most = std::min(most, (sequencer_.waiting() + share - 1) / share);
   }
   free_since_ = 0;
-  std::vector<Delivery> batch = sequencer_.take(most);
+  gathers_until_.reset();
+  std::vector<Delivery> batch = sequencer_.take(most, followers_);
   if (batch.empty()) return batch;
   ++batches_;
   ++in_strategy_;
@@ -136,9 +152,17 @@ std::vector<Delivery> Flight::take(bool wait) {
     // The gate is not under this lock: what it said is asked for once.
     const ConsumerGate::Room room = gate_room();
     const bool mine = !wait || workers_ > 0 || crowded_locked();
-    if (mine && may_take(room)) return take_locked(room);
+    const bool may = mine && may_take(room);
+    if (may && !more_comes_soon()) return take_locked(room);
     if (!wait || closed_) return {};
-    ready_.wait(mutex_);
+    if (!may) {
+      ready_.wait(mutex_);
+      continue;
+    }
+    const TimePoint now = std::chrono::steady_clock::now();
+    if (!gathers_until_) gathers_until_ = now + batch_size_.target();
+    if (now >= *gathers_until_) return take_locked(room);
+    ready_.wait_until(mutex_, *gathers_until_);
   }
 }
 
@@ -178,6 +202,10 @@ bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
   const bool in_lines = on_failure_ != OnFailure::kSkip;
   for (Landing& landing : landings) {
     if (landing.answered) --answered_;
+    if (landing.left && landing.keep != nullptr) {
+      take_back(landing);
+      continue;
+    }
     if (in_lines && landing.again && landing.keep == nullptr) stop_line(landing);
     if (in_lines && !landing.again && !aside_.followers.empty()) kept = aside_moved_ = true;
     if (in_lines && landing.keep != nullptr) {
@@ -200,6 +228,16 @@ bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
   landings.clear();
   if (sequencer_.ready()) call_workers();
   return kept || !aside_.rows.empty() || !aside_.followers.empty() || thin();
+}
+
+// Its line may have stopped meanwhile.
+void Flight::take_back(const Landing& landing) {
+  landing.keep->arrival.follows = false;
+  if (may_run_now(*landing.keep)) return sequencer_.put_back(std::move(*landing.keep));
+  sequencer_.release(landing.ordering_key);
+  std::vector<Delivery> one;
+  one.push_back(std::move(*landing.keep));
+  put_aside(std::move(one));
 }
 
 // The store has it and brings it again: what follows must not pass it.

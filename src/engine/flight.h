@@ -35,6 +35,7 @@ struct Landing {
   bool again = false;             // it comes again, from wherever
   bool still_suspect = false;     // it was not tried, and comes again as what it was
   bool answered = false;          // told before: its call was over
+  bool left = false;              // `keep` is a follower that did not run, and comes at once
   std::optional<BytesView> line;  // likewise of the delivery
 
   // All that its source has to know.
@@ -78,6 +79,9 @@ class Flight {
         on_failure_(on_failure),
         defers_(defers) {}
 
+  // Whether batches may have followers (Strategy::takes_followers). To be said before any is taken.
+  void allow_followers(bool allowed) SEMEL_EXCLUDES(mutex_);
+
   // How much more may be received now.
   Room room() const SEMEL_EXCLUDES(mutex_);
   // Takes deliveries in; what they weigh counts until they land.
@@ -86,8 +90,9 @@ class Flight {
   void add_refused() SEMEL_EXCLUDES(mutex_);
   void drop_refused(std::size_t count) SEMEL_EXCLUDES(mutex_);
 
-  // The next batch, or nothing: none is ready, or a suspect must run alone first. With `wait`,
-  // blocks until there is one or the flight is closed; without workers, until it is crowded.
+  // The next batch, or nothing: none is ready, or a suspect must run alone first, or there will be
+  // more in a moment. With `wait`, blocks until there is one or the flight is closed; without
+  // workers, until it is crowded.
   std::vector<Delivery> take(bool wait) SEMEL_EXCLUDES(mutex_);
   // More waits than one batch takes: worth a thread of its own.
   bool crowded() const SEMEL_EXCLUDES(mutex_);
@@ -155,12 +160,14 @@ class Flight {
   void put_back(std::vector<Delivery> followers) SEMEL_REQUIRES(mutex_);
   void sort_followers() SEMEL_REQUIRES(mutex_);
   void stop_line(const Landing& landing) SEMEL_REQUIRES(mutex_);
+  void take_back(const Landing& landing) SEMEL_REQUIRES(mutex_);
   ConsumerGate::Room gate_room() const;
   std::vector<Delivery> take_locked(ConsumerGate::Room room) SEMEL_REQUIRES(mutex_);
   bool crowded_locked() const SEMEL_REQUIRES(mutex_);
   void call_workers() SEMEL_REQUIRES(mutex_);
   bool thin() const SEMEL_REQUIRES(mutex_);
   bool may_take(ConsumerGate::Room room) const SEMEL_REQUIRES(mutex_);
+  bool more_comes_soon() const SEMEL_REQUIRES(mutex_);
   std::size_t may_run() const SEMEL_REQUIRES(mutex_);  // how many more
 
   const Limits limits_;
@@ -169,6 +176,8 @@ class Flight {
   system::CondVar landed_;
   core::Sequencer sequencer_ SEMEL_GUARDED_BY(mutex_);
   BatchSize batch_size_ SEMEL_GUARDED_BY(mutex_);
+  std::optional<TimePoint> gathers_until_ SEMEL_GUARDED_BY(mutex_);
+  bool followers_ SEMEL_GUARDED_BY(mutex_) = false;
   ConsumerGate* const gate_;
   const int workers_;  // 0: one batch at a time, by whoever takes it
   const OnFailure on_failure_;

@@ -277,6 +277,12 @@ struct FlightInLines : testing::Test {
     deliveries.push_back(std::move(delivery));
     f.add(std::move(deliveries));
   }
+  void land_left(Delivery& delivery) {
+    std::vector<Landing> landings{landing(delivery)};
+    landings[0].again = landings[0].left = true;
+    landings[0].keep = &delivery;
+    f.land(landings, {});
+  }
   void land_again(const Delivery& delivery) {
     std::vector<Landing> landings{landing(delivery)};
     landings[0].again = true;
@@ -337,6 +343,89 @@ TEST_F(FlightInLines, AnAnswerThatIsTooOldFreesNothing) {
   const auto asked = f.ask();
   land_again(batch[0]);
   EXPECT_EQ(names(f.line_free("a", std::move(aside.followers), asked)), Names{"a1"});
+}
+
+TEST_F(FlightInLines, AFollowerThatDidNotRunComesInItsOrder) {
+  f.allow_followers(true);
+  for (const char* name : {"a1", "a2", "a3"}) add(in_line(name, "a"));
+  auto batch = f.take(false);
+  ASSERT_EQ(names(batch), Names({"a1", "a2", "a3"}));
+  std::vector<Landing> landings{landing(batch[0])};
+  f.land(landings, {});
+  land_left(batch[1]);
+  EXPECT_FALSE(f.ready()) << "one of them is in hand still";
+  land_left(batch[2]);
+  f.returned();
+  EXPECT_EQ(names(f.take(false)), Names({"a2", "a3"}));
+  EXPECT_EQ(f.room().messages, 98U);
+}
+
+TEST_F(FlightInLines, AFollowerThatDidNotRunGoesAsideWithWhatIsBehindIt) {
+  f.allow_followers(true);
+  for (int i = 1; i <= 3; ++i) add(in_line("a" + std::to_string(i), "a"));
+  auto batch = f.take(false);
+  add(in_line("a4", "a"));
+  land_left(batch[1]);
+  land_left(batch[2]);
+  land_again(batch[0]);
+  EXPECT_EQ(names(f.take_aside().followers), Names({"a2", "a3", "a4"}));
+}
+
+TEST_F(FlightInLines, AFollowerThatDidNotRunGoesAsideWhereItsLineHasStopped) {
+  f.allow_followers(true);
+  for (int i = 1; i <= 3; ++i) add(in_line("a" + std::to_string(i), "a", RowTag{i}, f.ask()));
+  auto batch = f.take(false);
+  ASSERT_EQ(batch.size(), 3U);
+  land_again(batch[0]);
+  land_left(batch[1]);
+  land_left(batch[2]);
+  EXPECT_EQ(names(f.take_aside().rows), Names({"a2", "a3"}));
+  EXPECT_TRUE(f.empty());
+}
+
+// Ten keys with much behind them are one batch again and again, not ten of one.
+TEST(Flight, KeysThatAreManyEnoughWaitForNobody) {
+  Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 8);
+  for (const char* key : {"a", "b"}) {
+    for (int i = 0; i < 8; ++i) f.add(one(key));
+  }
+  f.allow_followers(true);
+  auto both = f.take(false);
+  ASSERT_EQ(both.size(), 2U);
+  std::vector<Landing> landings{landing(both[0])};
+  f.land(landings, {});
+  f.add(one("c"));
+  EXPECT_EQ(f.take(false).size(), 2U) << "more is ready than is in hand";
+}
+
+TEST(Flight, FewKeysWaitForThoseOfABatchInHand) {
+  Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 8);
+  f.allow_followers(true);
+  for (const char* key : {"a", "b", "c"}) {
+    for (int i = 0; i < 8; ++i) f.add(one(key));
+  }
+  auto all = f.take(false);
+  ASSERT_EQ(all.size(), 3U);
+  std::vector<Landing> landings{landing(all[0])};
+  f.land(landings, {});
+  EXPECT_TRUE(f.take(false).empty());
+  landings = {landing(all[1]), landing(all[2])};
+  f.land(landings, {});
+  f.returned();
+  EXPECT_EQ(f.take(false).size(), 3U);
+}
+
+TEST(Flight, ABatchThatDoesNotEndDelaysNoOtherKeyForLong) {
+  Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 8);
+  for (const char* key : {"a", "b", "c"}) {
+    for (int i = 0; i < 8; ++i) f.add(one(key));
+  }
+  f.allow_followers(true);
+  auto all = f.take(false);
+  std::vector<Landing> landings{landing(all[0])};
+  f.land(landings, {});
+  EXPECT_TRUE(f.take(false).empty());
+  EXPECT_EQ(f.take(true).size(), 1U);
 }
 
 TEST(Flight, WorkersShareWhatWaits) {

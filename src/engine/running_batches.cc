@@ -36,7 +36,9 @@ RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deli
             const TimePoint ended = engine.now();
             progress.store(ended, std::memory_order_relaxed);
             if (o.kind == Outcome::Kind::kBusy) busy.store(true, std::memory_order_relaxed);
-            return engine.landing_of(d, o, began, ended);
+            const Landing landing = engine.landing_of(d, o, began, ended);
+            if (landing.left) left.store(true, std::memory_order_relaxed);
+            return landing;
           },
           [this] { engine.one_less(*this); }) {}
 
@@ -99,7 +101,11 @@ void RunningEngine::end_batch(Running& running) {
     running_.erase(at);
   }
   const auto took = ended->sink.own_time(ended->took);
-  if (flight_.ran(ended->batch.size(), ended->suspect, ended->trial, took)) wake_receiver();
+  // What the others of it took is not known where some did not run.
+  const bool all = !ended->left.load(std::memory_order_relaxed);
+  if (flight_.ran(ended->batch.size(), ended->suspect, ended->trial, all ? took : std::nullopt)) {
+    wake_receiver();
+  }
 }
 
 void RunningEngine::process_suspect(Running& running) {
@@ -183,7 +189,9 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
       if (in_line && !stopping()) landing.keep = &delivery;
       break;
     case Outcome::Settle::kKeep:
-      landing.settlement.kind = Settlement::Kind::kLater;
+      landing.left = delivery.arrival.follows;
+      landing.settlement.kind =
+          landing.left ? Settlement::Kind::kRelease : Settlement::Kind::kLater;
       landing.waits_for = outcome.waits_for;
       if (!stopping()) landing.keep = &delivery;
       break;

@@ -64,6 +64,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
     std::chrono::nanoseconds took{0};  // in the strategy
     std::atomic<std::size_t> open;     // deliveries that have not ended, and the strategy
     std::atomic<bool> busy{false};     // another held the key of one
+    std::atomic<bool> left{false};     // a follower did not run
     BatchSink sink;
   };
 

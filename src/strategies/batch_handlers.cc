@@ -93,6 +93,7 @@ void BatchRun::send_waiting(UnitOfWork& unit) {
     std::vector<const StatementList*> lists;
     for (const Slot& slot : window_) lists.push_back(&slot.list);
     habits_.lock_order.sort(waiting_, lists);
+    keep_in_order(waiting_);
   }
   for (const std::size_t at : waiting_) unit.run(at, window_[at].list);
   waiting_.clear();

@@ -12,9 +12,8 @@ namespace {
 using std::chrono::milliseconds;
 
 // Transactions undone by one message's error, in one batch, after which each message gets a mark of
-// its own; and after which each gets a transaction of its own.
+// its own.
 constexpr int kMarkEachAfter = 2;
-constexpr int kSinglyAfter = 4;
 // Batches behind one that broke as a whole.
 constexpr int kCareful = 16;
 constexpr milliseconds kFirstTransactionWait{1};
@@ -35,7 +34,10 @@ BatchRun::BatchRun(const Context& context, const PipelineOptions& options, Habit
       at_once_(habits.careful.load(std::memory_order_relaxed) <= 0),
       backoff_(*context.environment->random, kFirstTransactionWait, kLongestTransactionWait) {
   if (!at_once_) habits.careful.fetch_sub(1, std::memory_order_relaxed);
-  for (std::size_t i = 0; i < batch.size(); ++i) slots_[i].delivery = batch[i];
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    slots_[i].delivery = batch[i];
+    followers_ = followers_ || batch[i]->arrival.follows;
+  }
   finishes_.reserve(batch.size());
   claims_.reserve(batch.size());
   messages_.reserve(batch.size());
@@ -47,8 +49,14 @@ Ran BatchRun::run() {
         entry_.leases(),
         options_.second_part ? Keeper::Handlers::kSecondPart : Keeper::Handlers::kInTransaction);
   }
-  while (first_ < slots_.size()) {
-    switch (transact_in_turn()) {
+  if (followers_ && !at_once_) go_in_rounds();
+  while (begin_next_round()) {
+    const Went went = transact_in_turn();
+    if (went != Went::kWell && followers_) {
+      if (went == Went::kUndone || !goes_alone()) go_in_rounds();
+      continue;
+    }
+    switch (went) {
       case Went::kWell:
         break;
       case Went::kUndone:
@@ -91,6 +99,7 @@ BatchRun::Went BatchRun::transact() {
   if (went != Went::kWell) return went;
   send_waiting(*unit);
   plan();
+  if (followers_ && !ends_in_order()) return Went::kUndone;
   return ends_all_well() ? finish_at_once(std::move(unit)) : finish_in_steps(std::move(unit));
 }
 
@@ -157,6 +166,7 @@ BatchRun::Went BatchRun::finish_at_once(std::unique_ptr<UnitOfWork> unit) {
   }
   // Who is to blame is told where one goes step by step.
   at_once_ = false;
+  if (report && followers_) return Went::kUndone;
   if (report && report->all_undone && report->failed.empty()) {
     habits_.careful.store(kCareful, std::memory_order_relaxed);
     return Went::kUndone;
@@ -167,6 +177,7 @@ BatchRun::Went BatchRun::finish_at_once(std::unique_ptr<UnitOfWork> unit) {
 
 BatchRun::Went BatchRun::finish_in_steps(std::unique_ptr<UnitOfWork> unit) {
   const Went went = sent_ ? take_in(unit->flush()) : Went::kWell;
+  if (went == Went::kWell && followers_ && !ends_in_order()) return Went::kUndone;
   return went == Went::kWell ? commit(std::move(unit)) : went;
 }
 
@@ -265,10 +276,12 @@ void BatchRun::look_again(Slot& slot) {
 
 void BatchRun::end_window() {
   leave_window();
+  if (followers_) leave_given_back();
   for (Slot& slot : window_) {
+    if (slot.left) continue;
     if (slot.lost) look_again(slot);
     count_hopeless(slot);
-    sink_.ended(*slot.delivery, std::move(slot.outcome));
+    end(slot, std::move(slot.outcome));
   }
   first_ += window_.size();
   tries_ = 0;
@@ -331,7 +344,7 @@ void BatchRun::give_back(std::size_t count) {
       outcome.kind = Outcome::Kind::kBusy;
       outcome.reason.clear();
     }
-    sink_.ended(*slots_[first_ + i].delivery, std::move(outcome));
+    end(slots_[first_ + i], std::move(outcome));
   }
   first_ += count;
   ran_.given_back_for = error_;

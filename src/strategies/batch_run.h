@@ -25,6 +25,9 @@ class BatchRun {
  private:
   // Transactions of one window that may fail before its messages are given back.
   static constexpr int kMostTransactionTries = 6;
+  // Transactions undone by one message's error, in one batch, after which each message gets a
+  // transaction of its own.
+  static constexpr int kSinglyAfter = 4;
   enum class Went {
     kWell,
     kUndone,  // by an error of one message, which is known now: send the others again
@@ -41,6 +44,16 @@ class BatchRun {
   Went finish_at_once(std::unique_ptr<UnitOfWork> unit);
   Went finish_in_steps(std::unique_ptr<UnitOfWork> unit);
   Went commit(std::unique_ptr<UnitOfWork> unit);
+
+  // Those behind others of their ordering key.
+  bool ends_in_order() const;
+  void keep_in_order(std::vector<std::size_t>& places) const;
+  void go_in_rounds();
+  bool begin_next_round();
+  void end(const Slot& slot, Outcome outcome);
+  void leave_behind(BytesView key);
+  void leave_given_back();
+  void leave(const Slot& slot);
 
   Went call(UnitOfWork& unit, std::size_t at);
   bool stopped_before_start(Slot& slot, const std::stop_token& stop);
@@ -97,10 +110,13 @@ class BatchRun {
   std::size_t first_ = 0;  // of the window: what is before it has ended
   std::size_t size_;       // of the window, at most
   Savepoints marks_ = Savepoints::kSparse;
-  bool at_once_;      // a transaction is tried to be ended in one step
-  int undone_ = 0;    // transactions, by an error of one message
-  int tries_ = 0;     // transactions of this window that the store failed
-  int hopeless_ = 0;  // messages of this window that habits_ counts
+  bool at_once_;  // a transaction is tried to be ended in one step
+  // There are messages behind others of their key in the window.
+  bool followers_ = false;
+  std::deque<std::vector<Slot>> later_;  // rounds
+  int undone_ = 0;                       // transactions, by an error of one message
+  int tries_ = 0;                        // transactions of this window that the store failed
+  int hopeless_ = 0;                     // messages of this window that habits_ counts
   Backoff backoff_;
   TransactionLimit::Place* place_ = nullptr;  // of the transaction that runs
   bool was_alone_ = false;                    // the last transaction

@@ -163,6 +163,11 @@ class Routes final : public EndingSink {
       if (open > 0) sink->waits(now);
     }
   }
+  void waited(std::optional<std::chrono::nanoseconds> time) noexcept override {
+    for (const auto& [sink, open] : open_) {
+      if (open > 0) sink->waited(time);
+    }
+  }
 
  private:
   const std::span<const Made> made_;
@@ -254,6 +259,7 @@ void run_calls(const Context& context, std::span<const Call> calls, Finisher& fi
     finisher.watch(watch.get());
     watch->on_tick([&running] { running.flush_beside_handler(); });
   }
+  finisher.calls_begin();
   if (at_once) {
     run_at_once(context, calls, running);
   } else {

@@ -19,6 +19,7 @@ class DedupTable final : public Strategy {
     ClaimEntry entry;
     pipeline_.run(pointers(batch), entry, sink);
   }
+  bool takes_followers() const noexcept override { return true; }
 
  private:
   const Context context_;

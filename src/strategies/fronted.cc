@@ -60,6 +60,7 @@ class Fronted final : public Strategy {
     if (rest == 0) return;
     inner_->process(batch.first(rest), KeepingSink::over(sink, front_, glance.secret, rest));
   }
+  bool takes_followers() const noexcept override { return inner_->takes_followers(); }
 
  private:
   // What is answered goes behind the others, whose order stays. Returns how many those are.

@@ -1,9 +1,11 @@
 // Random handlers on a store that fails at random: whatever happens, each message ends as its
-// handler would have it, and has its effect, its held copy or its dead letter once.
+// handler would have it, and has its effect, its held copy or its dead letter once, and none before
+// one that it is ordered behind.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
+#include "core/sequencer.h"
 #include "tests/conformance/strategy/strategy_fixture.h"
 
 namespace semel::strategies {
@@ -147,6 +149,77 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
     for (const auto& [key, plan] : plans) check(key, plan);
   }
 
+  // The batches are as an engine makes them: a message that failed stops its line.
+  void run_lines(SeededRandom& random, int number) {
+    store_.sparse_undoes_all = random.below(2) == 0;
+    store_.always_undoes_all = random.below(8) == 0;
+    std::map<Bytes, Plan> plans;
+    std::map<Bytes, Bytes> line_of;
+    std::vector<Bytes> pending;
+    for (std::uint64_t n = 2 + random.below(12); n > 0; --n) {
+      pending.push_back("m" + std::to_string(number) + "-" + std::to_string(n));
+      line_of[pending.back()] = "line " + std::to_string(random.below(3));
+      const bool good = random.below(8) != 0;
+      plans[pending.back()] = good ? Plan::kDone : static_cast<Plan>(random.below(kPlans));
+    }
+    context_.handler = TransactionalHandler([&](const Message& message, Transaction& tx) {
+      return play(plans.at(message.key().text), message, tx);
+    });
+    std::set<Bytes> stopped;
+    for (int round = 0; !pending.empty(); ++round) {
+      ASSERT_LT(round, 60) << "never settled";
+      faults_.clear();
+      if (round < 20) plan_faults(random);
+      auto batch = batch_of(pending, line_of);
+      const auto sink = process(GetParam(), batch);
+      const std::set<Bytes> again = check_order(sink, batch, line_of, stopped);
+      std::erase_if(pending, [&](const Bytes& key) {
+        return !again.contains(key) || stopped.contains(line_of.at(key));
+      });
+      store_.now += 2 * context_.claim.lease;
+    }
+    for (const auto& [key, plan] : plans) {
+      if (!stopped.contains(line_of.at(key))) check(key, plan);
+    }
+  }
+
+  static std::vector<Delivery> batch_of(const std::vector<Bytes>& pending,
+                                        const std::map<Bytes, Bytes>& line_of) {
+    core::Sequencer sequencer;
+    for (const Bytes& key : pending) {
+      auto parts = semel::test::make_parts(kConsumer, key);
+      parts.ordering_key = line_of.at(key);
+      sequencer.add(Delivery(Message(std::move(parts)), Arrival{}));
+    }
+    return sequencer.take(pending.size(), true);
+  }
+
+  // Returns what is to come again, and adds the lines that stop.
+  std::set<Bytes> check_order(const RememberingSink& sink, const std::vector<Delivery>& batch,
+                              const std::map<Bytes, Bytes>& line_of, std::set<Bytes>& stopped) {
+    std::set<Bytes> again;
+    std::map<Bytes, Bytes> open;  // of each line, the first that has neither effect nor end
+    for (const Delivery& delivery : batch) {
+      const Bytes& key = delivery.message.key().text;
+      const Bytes& line = line_of.at(key);
+      const Outcome& outcome = sink.of(key);
+      if (open.contains(line)) {
+        EXPECT_EQ(effects(key), 0) << key << " passed " << open.at(line);
+        EXPECT_EQ(outcome.settle, Settle::kKeep) << key << " ended behind " << open.at(line);
+      }
+      followed_ += delivery.arrival.follows && outcome.kind == Kind::kDone ? 1 : 0;
+      left_ += outcome.settle == Settle::kKeep ? 1 : 0;
+      if (outcome.settle == Settle::kKeep) EXPECT_TRUE(delivery.arrival.follows);
+      const bool comes = outcome.settle == Settle::kLater || outcome.settle == Settle::kKeep;
+      if (comes) again.insert(key);
+      if (outcome.kind == Kind::kRetry && !comes) stopped.insert(line);
+      if (effects(key) == 0 && (comes || outcome.kind == Kind::kRetry)) open.emplace(line, key);
+    }
+    return again;
+  }
+
+  int followed_ = 0, left_ = 0;
+
   void check(const Bytes& key, Plan plan) const {
     const auto times = [&](const std::vector<ScriptedState::Kept>& kept) {
       return std::count_if(kept.begin(), kept.end(), [&](const auto& k) { return k.key == key; });
@@ -169,6 +242,28 @@ TEST_P(RandomTest, EachMessageEndsAsItsHandlerWouldHaveIt) {
   for (int number = 0; number < 150 && !HasFailure(); ++number) run_batch(random, number);
   EXPECT_GT(faults_.fired(), 50U);
 }
+
+class OrderedRandomTest : public RandomTest {};
+
+TEST_P(OrderedRandomTest, NoMessagePassesOneItIsOrderedBehind) {
+  ASSERT_TRUE(make_strategy(GetParam(), context_)->takes_followers());
+  const std::uint64_t seed = semel::test::test_seed();
+  SCOPED_TRACE("SEMEL_TEST_SEED=" + std::to_string(seed));
+  SeededRandom random(seed);
+  context_.claim.lease = std::chrono::milliseconds(1'000);
+  context_.retry.first = std::chrono::hours(1'000);
+  context_.retry.longest = std::chrono::hours(1'000);
+  context_.retry.max_elapsed = std::chrono::milliseconds(0);
+  context_.retry.attempts = 50;
+  for (int number = 0; number < 150 && !HasFailure(); ++number) run_lines(random, number);
+  EXPECT_GT(faults_.fired(), 50U);
+  EXPECT_GT(followed_, 100);
+  EXPECT_GT(left_, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(WithFollowers, OrderedRandomTest,
+                         ::testing::Values(StrategyKind::kDedupTable, StrategyKind::kInbox),
+                         [](const auto& info) { return core::to_string(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(Transactional, RandomTest,
                          ::testing::Values(StrategyKind::kDedupTable, StrategyKind::kInbox,

@@ -44,6 +44,7 @@ struct Slot {
   bool acquired = false;
   bool returned = false;  // its claim is given back in the same transaction; `outcome` is set
   bool lost = false;      // its claim was committed before, and is no longer its own
+  bool left = false;      // behind one of its key that is given back, and has ended
   Right right;
   std::optional<Decision> missed;  // a declared miss: it ends so instead
   Outcome outcome;

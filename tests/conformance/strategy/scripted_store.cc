@@ -154,6 +154,7 @@ class ScriptedUnit final : public UnitOfWork {
       const std::string& sql = one.statement->sql;
       if (sql.find("INTO effect") != std::string::npos) {
         done_[message].push_back(std::get<std::string>(one.values.at(0)));
+        staged_.made.push_back(done_[message].back());
       } else if (sql.find("nothing") != std::string::npos && one.expect_rows) {
         return miss(message, one.otherwise);
       } else if (sql.find("taken") != std::string::npos) {

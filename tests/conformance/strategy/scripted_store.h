@@ -28,6 +28,7 @@ namespace semel::strategies {
 struct ScriptedState {
   std::map<KeyId, std::optional<core::Record>> records;
   std::map<std::string, int> effects;
+  std::vector<std::string> made;  // in the order of the statements, whatever was undone by itself
   struct Kept {
     Bytes key;
     std::string reason;

@@ -1,0 +1,123 @@
+// BatchRun's part with followers: messages behind others of their ordering key in the same batch.
+//
+// At first all go in one transaction, which is committed only if no message in it takes effect
+// behind one of its key that does not. Where that cannot be, it is undone, and they go in rounds:
+// of each key the first, then the second. What is behind a message that comes again is left, to
+// come again after it.
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "strategies/batch_run.h"
+
+namespace semel::strategies {
+
+namespace {
+
+// What is behind it may go on.
+bool is_over(const Outcome& outcome) {
+  using Settle = Outcome::Settle;
+  return outcome.kind != Outcome::Kind::kRetry && outcome.kind != Outcome::Kind::kBusy &&
+         (outcome.settle == Settle::kAck || outcome.settle == Settle::kAcked);
+}
+
+// Nothing of it is kept but that it is over, or not begun.
+bool is_plain(const Finish& finish) {
+  return finish.to == Finish::To::kCompleted || finish.to == Finish::To::kAckOnly ||
+         finish.to == Finish::To::kNotStarted;
+}
+
+BytesView key_of(const Slot& slot) { return slot.delivery->message.ordering_key(); }
+
+}  // namespace
+
+bool BatchRun::ends_in_order() const {
+  if (!std::ranges::all_of(finishes_, is_plain)) return false;
+  std::set<BytesView> given_back;
+  for (const Slot& slot : window_) {
+    if (slot.returned) {
+      given_back.insert(key_of(slot));
+      continue;
+    }
+    const bool over = slot.planned == Finish::To::kCompleted || is_over(slot.outcome);
+    if (!over || given_back.contains(key_of(slot))) return false;
+  }
+  return true;
+}
+
+// Of the places that sorting has given to the messages of one key, the first is the oldest's.
+void BatchRun::keep_in_order(std::vector<std::size_t>& places) const {
+  if (!followers_) return;
+  std::unordered_map<BytesView, std::vector<std::size_t>> lines;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    lines[key_of(window_[places[i]])].push_back(i);
+  }
+  for (const auto& [key, at] : lines) {
+    std::vector<std::size_t> of_line;
+    for (const std::size_t i : at) of_line.push_back(places[i]);
+    std::ranges::sort(of_line);
+    for (std::size_t i = 0; i < at.size(); ++i) places[at[i]] = of_line[i];
+  }
+}
+
+void BatchRun::go_in_rounds() {
+  forget_hopeless();
+  followers_ = false;
+  window_ = {};
+  std::unordered_map<BytesView, std::size_t> seen;
+  for (Slot& slot : std::exchange(slots_, {})) {
+    const std::size_t round = seen[key_of(slot)]++;
+    if (later_.size() < round) later_.emplace_back();
+    (round == 0 ? slots_ : later_[round - 1]).push_back(std::move(slot));
+  }
+  size_ = std::min(size_, slots_.size());
+}
+
+// False at the end of the last one.
+bool BatchRun::begin_next_round() {
+  while (first_ == slots_.size()) {
+    if (later_.empty()) return false;
+    slots_ = std::move(later_.front());
+    later_.pop_front();
+    first_ = 0;
+    size_ = undone_ < kSinglyAfter ? slots_.size() : 1;
+    window_ = {};
+  }
+  return true;
+}
+
+// They end before it: who is told that it comes again puts what is behind it aside with them.
+void BatchRun::end(const Slot& slot, Outcome outcome) {
+  if (!later_.empty() && !is_over(outcome)) leave_behind(key_of(slot));
+  sink_.ended(*slot.delivery, std::move(outcome));
+}
+
+void BatchRun::leave_behind(BytesView key) {
+  // They may refer to a message that is left.
+  finishes_.clear();
+  for (std::vector<Slot>& round : later_) {
+    std::erase_if(round, [&](const Slot& slot) {
+      if (key_of(slot) != key) return false;
+      leave(slot);
+      return true;
+    });
+  }
+}
+
+void BatchRun::leave_given_back() {
+  finishes_.clear();
+  for (Slot& slot : window_) {
+    slot.left = slot.returned && slot.delivery->arrival.follows;
+    if (slot.left) leave(slot);
+  }
+}
+
+void BatchRun::leave(const Slot& slot) {
+  Outcome outcome;
+  outcome.kind = Outcome::Kind::kRetry;
+  outcome.settle = Outcome::Settle::kKeep;
+  sink_.ended(*slot.delivery, std::move(outcome));
+}
+
+}  // namespace semel::strategies
