@@ -148,6 +148,7 @@ void Sequencer::hand_out(Index lane_index, std::vector<Delivery>& batch) {
   const Index index = lane.first;
   Item& item = items_[index];
   batch.push_back(std::move(*item.delivery));
+  batch.back().arrival.follows = false;
   item.delivery.reset();
   lane.first = item.next;
   if (lane.first == kNone) lane.last = kNone;

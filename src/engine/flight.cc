@@ -29,6 +29,9 @@ Flight::Room Flight::room() const {
   const system::MutexLock lock(mutex_);
   const std::size_t have = messages_ + refused_;
   if (have >= limits_.messages || bytes_ >= limits_.bytes) return {0, 0};
+  // To ask a store or a broker for a few costs as much as for many.
+  const std::size_t batch = batch_size_.limit();
+  if (limits_.messages - have < batch && sequencer_.waiting() >= 2 * batch) return {0, 0};
   return {limits_.messages - have, limits_.bytes - bytes_};
 }
 

@@ -82,7 +82,7 @@ class Flight {
   // Whether batches may have followers (Strategy::takes_followers). To be said before any is taken.
   void allow_followers(bool allowed) SEMEL_EXCLUDES(mutex_);
 
-  // How much more may be received now.
+  // How much more may be received now. Nothing where that is less than a batch, and two wait.
   Room room() const SEMEL_EXCLUDES(mutex_);
   // Takes deliveries in; what they weigh counts until they land.
   void add(std::vector<Delivery> deliveries) SEMEL_EXCLUDES(mutex_);

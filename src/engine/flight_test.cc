@@ -46,6 +46,20 @@ TEST(Flight, CountsWhatIsInFlightUntilItLands) {
   EXPECT_TRUE(f.empty());
 }
 
+TEST(Flight, FewPlacesAreNotAskedForWhileMuchWaits) {
+  Flight f({50, 1 << 20}, BatchSize(10, 10, milliseconds(20)), 8);
+  for (int i = 0; i < 41; ++i) f.add(one("k" + std::to_string(i)));
+  EXPECT_EQ(f.room().messages, 0u) << "9 places, and 41 wait";
+  std::vector<Landing> landings;
+  const auto batch = f.take(false);
+  landings.push_back(landing(batch.front()));
+  f.land(landings, {});
+  EXPECT_EQ(f.room().messages, 10u);
+  while (!f.take(false).empty()) f.returned();
+  f.add(one("a"));
+  EXPECT_EQ(f.room().messages, 9u) << "only one waits";
+}
+
 TEST(Flight, WithoutWorkersOneBatchIsInHandAtATime) {
   Flight f({100, 1 << 20}, BatchSize(1, 1, milliseconds(20)), 0);
   f.add(one("a"));

@@ -86,10 +86,20 @@ void RunningEngine::one_less(Running& running) {
   if (before == 1) end_batch(running);
 }
 
-void RunningEngine::end_batch(Running& running) {
+void RunningEngine::land_rest(Running& running) {
   std::vector<Landing> landings;
   running.sink.collect_all(landings);
   if (!landings.empty()) land(landings);
+}
+
+void RunningEngine::end_batch(Running& running) {
+  if (running.left.load(std::memory_order_relaxed)) {
+    // Who flushes may have those that were left in hand: what they follow lands after them.
+    const system::MutexLock flushing(flush_mutex_);
+    land_rest(running);
+  } else {
+    land_rest(running);
+  }
   std::unique_ptr<Running> ended;
   {
     // Who flushes may have landings of it in hand.
@@ -101,11 +111,7 @@ void RunningEngine::end_batch(Running& running) {
     running_.erase(at);
   }
   const auto took = ended->sink.own_time(ended->took);
-  // What the others of it took is not known where some did not run.
-  const bool all = !ended->left.load(std::memory_order_relaxed);
-  if (flight_.ran(ended->batch.size(), ended->suspect, ended->trial, all ? took : std::nullopt)) {
-    wake_receiver();
-  }
+  if (flight_.ran(ended->batch.size(), ended->suspect, ended->trial, took)) wake_receiver();
 }
 
 void RunningEngine::process_suspect(Running& running) {

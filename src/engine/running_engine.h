@@ -105,6 +105,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   void work();
   void process(std::vector<Delivery> batch) SEMEL_EXCLUDES(running_mutex_);
   void one_less(Running& running) SEMEL_EXCLUDES(running_mutex_);
+  void land_rest(Running& running);
   void end_batch(Running& running) SEMEL_EXCLUDES(flush_mutex_, running_mutex_);
   void process_suspect(Running& running) SEMEL_EXCLUDES(running_mutex_);
   void would_process(std::vector<Delivery> batch);

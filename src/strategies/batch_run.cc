@@ -49,11 +49,15 @@ Ran BatchRun::run() {
         entry_.leases(),
         options_.second_part ? Keeper::Handlers::kSecondPart : Keeper::Handlers::kInTransaction);
   }
-  if (followers_ && !at_once_) go_in_rounds();
   while (begin_next_round()) {
     const Went went = transact_in_turn();
     if (went != Went::kWell && followers_) {
-      if (went == Went::kUndone || !goes_alone()) go_in_rounds();
+      if (went == Went::kFailed && goes_alone()) continue;
+      go_in_rounds();
+      // To wait as long again would be no use.
+      if (went == Went::kFailed && at_begin_ && error_.kind == ErrorKind::kBlocked) {
+        give_back_rest();
+      }
       continue;
     }
     switch (went) {
@@ -166,19 +170,23 @@ BatchRun::Went BatchRun::finish_at_once(std::unique_ptr<UnitOfWork> unit) {
   }
   // Who is to blame is told where one goes step by step.
   at_once_ = false;
-  if (report && followers_) return Went::kUndone;
   if (report && report->all_undone && report->failed.empty()) {
     habits_.careful.store(kCareful, std::memory_order_relaxed);
     return Went::kUndone;
   }
   const Went went = take_in(std::move(report));
-  return went == Went::kWell ? commit(std::move(unit)) : went;
+  return went == Went::kWell ? commit_in_order(std::move(unit)) : went;
 }
 
 BatchRun::Went BatchRun::finish_in_steps(std::unique_ptr<UnitOfWork> unit) {
   const Went went = sent_ ? take_in(unit->flush()) : Went::kWell;
-  if (went == Went::kWell && followers_ && !ends_in_order()) return Went::kUndone;
-  return went == Went::kWell ? commit(std::move(unit)) : went;
+  return went == Went::kWell ? commit_in_order(std::move(unit)) : went;
+}
+
+// What the flush told may have changed how some of them end.
+BatchRun::Went BatchRun::commit_in_order(std::unique_ptr<UnitOfWork> unit) {
+  if (followers_ && !ends_in_order()) return Went::kUndone;
+  return commit(std::move(unit));
 }
 
 bool BatchRun::doubt_came_true(const Slot& slot, const Claim& claim) {

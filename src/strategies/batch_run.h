@@ -43,6 +43,7 @@ class BatchRun {
   bool ends_all_well() const;
   Went finish_at_once(std::unique_ptr<UnitOfWork> unit);
   Went finish_in_steps(std::unique_ptr<UnitOfWork> unit);
+  Went commit_in_order(std::unique_ptr<UnitOfWork> unit);
   Went commit(std::unique_ptr<UnitOfWork> unit);
 
   // Those behind others of their ordering key.

@@ -163,11 +163,6 @@ class Routes final : public EndingSink {
       if (open > 0) sink->waits(now);
     }
   }
-  void waited(std::optional<std::chrono::nanoseconds> time) noexcept override {
-    for (const auto& [sink, open] : open_) {
-      if (open > 0) sink->waited(time);
-    }
-  }
 
  private:
   const std::span<const Made> made_;

@@ -159,7 +159,7 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
     for (std::uint64_t n = 2 + random.below(12); n > 0; --n) {
       pending.push_back("m" + std::to_string(number) + "-" + std::to_string(n));
       line_of[pending.back()] = "line " + std::to_string(random.below(3));
-      const bool good = random.below(8) != 0;
+      const bool good = random.below(4) != 0;
       plans[pending.back()] = good ? Plan::kDone : static_cast<Plan>(random.below(kPlans));
     }
     context_.handler = TransactionalHandler([&](const Message& message, Transaction& tx) {
@@ -198,7 +198,7 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
   std::set<Bytes> check_order(const RememberingSink& sink, const std::vector<Delivery>& batch,
                               const std::map<Bytes, Bytes>& line_of, std::set<Bytes>& stopped) {
     std::set<Bytes> again;
-    std::map<Bytes, Bytes> open;  // of each line, the first that has neither effect nor end
+    std::map<Bytes, Bytes> open;  // of each line, the first that has not ended
     for (const Delivery& delivery : batch) {
       const Bytes& key = delivery.message.key().text;
       const Bytes& line = line_of.at(key);
@@ -209,13 +209,21 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
       }
       followed_ += delivery.arrival.follows && outcome.kind == Kind::kDone ? 1 : 0;
       left_ += outcome.settle == Settle::kKeep ? 1 : 0;
-      if (outcome.settle == Settle::kKeep) EXPECT_TRUE(delivery.arrival.follows);
+      EXPECT_TRUE(outcome.settle != Settle::kKeep || delivery.arrival.follows) << key;
       const bool comes = outcome.settle == Settle::kLater || outcome.settle == Settle::kKeep;
       if (comes) again.insert(key);
       if (outcome.kind == Kind::kRetry && !comes) stopped.insert(line);
-      if (effects(key) == 0 && (comes || outcome.kind == Kind::kRetry)) open.emplace(line, key);
+      const bool open_still = comes || outcome.kind == Kind::kRetry;
+      if (open_still && !has_ended(delivery.message.key().id)) open.emplace(line, key);
     }
     return again;
+  }
+
+  // As the store knows it: of a commit in doubt nobody is told.
+  bool has_ended(const KeyId& id) const {
+    const auto at = store_.state.records.find(id);
+    if (at == store_.state.records.end() || !at->second) return false;
+    return at->second->state == RecordState::kCompleted || at->second->state == RecordState::kDead;
   }
 
   int followed_ = 0, left_ = 0;
@@ -257,8 +265,8 @@ TEST_P(OrderedRandomTest, NoMessagePassesOneItIsOrderedBehind) {
   context_.retry.attempts = 50;
   for (int number = 0; number < 150 && !HasFailure(); ++number) run_lines(random, number);
   EXPECT_GT(faults_.fired(), 50U);
-  EXPECT_GT(followed_, 100);
-  EXPECT_GT(left_, 100);
+  EXPECT_GT(followed_, 50);
+  EXPECT_GT(left_, 50);
 }
 
 INSTANTIATE_TEST_SUITE_P(WithFollowers, OrderedRandomTest,

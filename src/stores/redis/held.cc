@@ -11,10 +11,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMostTaken = 4 << 20;  // bytes
-// Rows that are met at once, at least: they may have to wait in their lines, so the places left say
-// little of how many to look at.
-constexpr std::size_t kLeastMet = 32;
-// Calls of one take. Where all that it met waits, a later one goes on behind it.
+// Calls of one take. The first one looks at as many rows as there are places; where these wait in
+// their lines, a later one goes on behind them, and looks at many.
 constexpr int kMostRounds = 16;
 
 std::string text_of(ConsumerNumber consumer) {
@@ -154,7 +152,7 @@ std::vector<Arrival> Held::take_now(ConsumerNumber consumer, std::size_t max_mes
     const std::size_t before = taken.size();
     bool more = false;
     try {
-      const std::size_t looked_at = round == 0 ? std::max(most, kLeastMet) : kMostKeys;
+      const std::size_t looked_at = round == 0 ? most : kMostKeys;
       more = take_some(taken, consumer, looked_at, most, most_bytes, hidden, line_of);
     } catch (const core::Failure&) {
       // What is in hand already is hidden from all others.

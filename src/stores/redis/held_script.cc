@@ -40,7 +40,7 @@ local function merged(consumer, sets, stay)
     end
     if not best then return nil end
     best.next = best.next + 2
-    return best.lane, number, best.name
+    return best.lane, number, best.name, score
   end
 end
 )lua";
@@ -69,26 +69,31 @@ local consumer, holder, most, most_bytes = tonumber(ARGV[2]), ARGV[3], tonumber(
 local till, in_lines = now + math.max(tonumber(ARGV[6]), 1), ARGV[7] == '1'
 local kWithTheFirst = 32
 
--- A row that was met: from now on it stands where its line does.
-local function meet(lane, number, line, its_lane)
-  local row = read(consumer, lane, number)
-  if not row or redis.call('ZREM', row.at .. 'n', number) == 0 then return end
-  if line == '' then return due(row, row.ready) end
-  if its_lane ~= lane then
-    local body = redis.call('HGET', row.at .. 'b', number)
-    redis.call('HDEL', row.at .. 'b', number)
-    redis.call('HDEL', row.at .. 'm', number)
+-- The first that is told and that nobody has met yet.
+local told = 8
+local function first_told()
+  while ARGV[told] do
+    local row = read(consumer, tonumber(ARGV[told]), ARGV[told + 1])
+    if row and redis.call('ZSCORE', row.at .. 'n', row.number) then return row end
+    told = told + 4
+  end
+end
+
+-- From now on it stands where its line does.
+local function meet(row, line, its_lane)
+  redis.call('ZREM', row.at .. 'n', row.number)
+  row.met = true
+  if line == '' then return end
+  if its_lane ~= row.lane then
+    row.body = redis.call('HGET', row.at .. 'b', row.number)
+    redis.call('HDEL', row.at .. 'b', row.number)
+    redis.call('HDEL', row.at .. 'm', row.number)
     row.lane, row.at = its_lane, lane_of(consumer, its_lane)
-    redis.call('HSET', row.at .. 'b', number, body)
+    redis.call('HSET', row.at .. 'b', row.number, row.body)
   end
   row.line = string.sub(line, 2)
   set(row, LINE, true)
   join(row)
-  save(row)
-  due(row, row.ready)
-end
-for i = 8, #ARGV, 4 do
-  meet(tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]))
 end
 
 local function in_hand(row, number)
@@ -112,13 +117,13 @@ local function full() return count >= most or (count > 0 and bytes >= most_bytes
 local function give(row)
   answer[#answer + 1], answer[#answer + 2] = row.lane, row.number
   answer[#answer + 1] = head_of(row)
-  answer[#answer + 1] = redis.call('HGET', row.at .. 'b', row.number)
+  answer[#answer + 1] = row.body or redis.call('HGET', row.at .. 'b', row.number)
   count, bytes = count + 1, bytes + row.bytes
   set(row, TAKEN, true)
   set(row, BEHIND, false)
   row.holder = holder
   save(row)
-  redis.call('ZREM', row.at .. 'n', row.number)
+  if not row.met then redis.call('ZREM', row.at .. 'n', row.number) end
   due(row, till)
 end
 
@@ -141,15 +146,26 @@ local function look_at(row)
   end
 end
 
--- What was looked at is due no more.
+-- What was looked at is due no more. What is told and was not is met by a later call.
 local sets = { 'd' }
 if not in_lines then sets[2] = 'n' end
 local next_due = merged(consumer, sets, false)
+local fresh, lane, number, set_name, due_at
 while not full() do
-  local lane, number, set_name = next_due()
-  if not lane then break end
-  local row = read(consumer, lane, number)
-  if row then look_at(row) else redis.call('ZREM', set_name, number) end
+  fresh = fresh or first_told()
+  if not lane then lane, number, set_name, due_at = next_due() end
+  local older = lane and fresh and (due_at < fresh.ready or (due_at == fresh.ready and number < fresh.number))
+  if fresh and not older then
+    meet(fresh, ARGV[told + 2], tonumber(ARGV[told + 3]))
+    look_at(fresh)
+    told, fresh = told + 4, nil
+  elseif lane then
+    local row = read(consumer, lane, number)
+    if row then look_at(row) else redis.call('ZREM', set_name, number) end
+    lane = nil
+  else
+    break
+  end
 end
 return answer
 )lua";
