@@ -254,7 +254,6 @@ void run_calls(const Context& context, std::span<const Call> calls, Finisher& fi
     finisher.watch(watch.get());
     watch->on_tick([&running] { running.flush_beside_handler(); });
   }
-  finisher.calls_begin();
   if (at_once) {
     run_at_once(context, calls, running);
   } else {

@@ -25,12 +25,6 @@ class Finisher {
   Finisher(const Context& context, EndingSink& sink)
       : context_(context), sink_(sink), told_at_(context.environment->clock->now()) {}
 
-  // Handlers begin now: the time until then was not theirs, and says nothing of how fast they are.
-  void calls_begin() SEMEL_EXCLUDES(mutex_) {
-    const system::MutexLock lock(mutex_);
-    if (items_.empty()) told_at_ = context_.environment->clock->now();
-  }
-
   // Whose leases are ended with it; null where there is none.
   void watch(Keeper::Watch* watch) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
