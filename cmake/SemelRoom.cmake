@@ -21,9 +21,9 @@ if(CMAKE_UNITY_BUILD)
 endif()
 if(SEMEL_SANITIZE)
   # What the sanitizers add confuses GCC's guess at what is not initialised; they know.
-  target_compile_options(semel_flags INTERFACE -fsanitize=${SEMEL_SANITIZE} -fno-omit-frame-pointer
-                                               -fno-sanitize-recover=all
-                         $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  target_compile_options(semel_flags INTERFACE
+    -fsanitize=${SEMEL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   if(SEMEL_SANITIZE MATCHES "undefined" AND NOT SEMEL_NIGHTLY)
     # A check of each pointer at each use is half of a room's code, and AddressSanitizer sees the null
     # and the dangling ones. What it does not see is looked for at night.

@@ -5,8 +5,9 @@
 #
 # A suite is compiled once in a build, whichever programs hold it. A program has several suites, since
 # starting a sanitized program costs more than most tests. BUILDS names the presets that run a program;
-# a suite's own list narrows it. NIGHT_BUILDS names more of them, in ./test --nightly. RACES names those that run only its tests with "Race" in their names,
-# and all of it in ./test --nightly. The dev preset has everything.
+# a suite's own list narrows it. NIGHT_BUILDS names more of them, in ./test --nightly. RACES names
+# builds that run only its tests with "Race" in their names, and all of it in ./test --nightly. The dev
+# preset has everything.
 include(GoogleTest OPTIONAL)
 
 set(SEMEL_BUILD "dev" CACHE STRING "Which programs this build has: dev (all), release, asan or tsan")

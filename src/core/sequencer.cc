@@ -33,8 +33,8 @@ std::uint64_t Sequencer::Lane::number_of(const KeyId& one) const noexcept {
   return follower == followers.end() ? number : follower->number;
 }
 
-Sequencer::Index Sequencer::find_leader(const KeyId& id) const {
-  return by_id_.find(hash_of(id), [&](Index lane) { return lanes_[lane].has(id); });
+Sequencer::Index Sequencer::find_leader(const KeyId& id, std::uint64_t hash) const {
+  return by_id_.find(hash, [&](Index lane) { return lanes_[lane].has(id); });
 }
 
 Sequencer::Index Sequencer::find_lane(BytesView ordering_key, std::uint64_t hash) const {
@@ -91,11 +91,12 @@ void Sequencer::line_up(Index index, bool fresh) {
   const Item& item = items_[lane.first];
   lane.id = item.delivery->message.key().id;
   lane.suspect = item.delivery->arrival.suspect;
-  if (const Index leader = find_leader(lane.id); leader != kNone) {
+  const std::uint64_t hash = hash_of(lane.id);
+  if (const Index leader = find_leader(lane.id, hash); leader != kNone) {
     lane.next_twin = std::exchange(lanes_[leader].twins, index);
     return;
   }
-  by_id_.insert(hash_of(lane.id), index);
+  by_id_.insert(hash, index);
   lane.leads = true;
   const Turn turn{item.number, index};
   if (fresh && !lane.suspect) {
@@ -167,8 +168,9 @@ bool Sequencer::hand_out_follower(Index lane_index, std::vector<Delivery>& batch
   if (lane.first == kNone) return false;
   const Delivery& next = *items_[lane.first].delivery;
   const KeyId& id = next.message.key().id;
-  if (next.arrival.suspect || find_leader(id) != kNone) return false;
-  by_id_.insert(hash_of(id), lane_index);
+  const std::uint64_t hash = hash_of(id);
+  if (next.arrival.suspect || find_leader(id, hash) != kNone) return false;
+  by_id_.insert(hash, lane_index);
   lane.followers.push_back({id, items_[lane.first].number});
   hand_out(lane_index, batch);
   batch.back().arrival.follows = true;

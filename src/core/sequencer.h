@@ -96,7 +96,7 @@ class Sequencer {
   Index find_lane(BytesView ordering_key, std::uint64_t hash) const;
   Index keep_item(Delivery&& delivery, std::uint64_t number);
   std::vector<Delivery> empty_out(std::vector<Index>& items);
-  Index find_leader(const KeyId& id) const;
+  Index find_leader(const KeyId& id, std::uint64_t hash) const;
   Index stop_running(BytesView ordering_key);
   void go_on(Index lane);
   void line_up(Index lane, bool fresh);

@@ -115,10 +115,10 @@ bool Flight::may_take(ConsumerGate::Room room) const {
   return suspects_ == 0 || batches_ == 0;
 }
 
-// Of few keys with much behind them, those that come free one by one would make a batch each, and
-// never be together again. So they wait for those that a batch in hand is about to free, but no
-// longer than a batch is meant to take: a slow message delays no other key's by more. Where each
-// message's handler takes its time alone there is nothing to gain.
+// Few keys with long lines that come free one by one would each make a batch, and never meet again.
+// So a free key waits for the keys that a running batch is about to free, at most for the target
+// time of a batch: a slow message delays no other key longer. Strategies that give each message a
+// transaction of its own would gain nothing.
 bool Flight::more_comes_soon() const {
   const std::size_t ready = sequencer_.ready_keys();
   return followers_ && in_strategy_ > 0 && sequencer_.waiting() > 2 * ready &&

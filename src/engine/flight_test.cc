@@ -22,6 +22,12 @@ std::vector<Delivery> one(std::string_view key, bool suspect = false) {
   return deliveries;
 }
 
+void add_eight_of_each(Flight& f, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    for (int i = 0; i < 8; ++i) f.add(one(key));
+  }
+}
+
 Landing landing(const Delivery& delivery) {
   Landing landing;
   landing.ordering_key = delivery.message.ordering_key();
@@ -400,9 +406,7 @@ TEST_F(FlightInLines, AFollowerThatDidNotRunGoesAsideWhereItsLineHasStopped) {
 // Ten keys with much behind them are one batch again and again, not ten of one.
 TEST(Flight, KeysThatAreManyEnoughWaitForNobody) {
   Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 8);
-  for (const char* key : {"a", "b"}) {
-    for (int i = 0; i < 8; ++i) f.add(one(key));
-  }
+  add_eight_of_each(f, {"a", "b"});
   f.allow_followers(true);
   auto both = f.take(false);
   ASSERT_EQ(both.size(), 2U);
@@ -415,9 +419,7 @@ TEST(Flight, KeysThatAreManyEnoughWaitForNobody) {
 TEST(Flight, FewKeysWaitForThoseOfABatchInHand) {
   Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 8);
   f.allow_followers(true);
-  for (const char* key : {"a", "b", "c"}) {
-    for (int i = 0; i < 8; ++i) f.add(one(key));
-  }
+  add_eight_of_each(f, {"a", "b", "c"});
   auto all = f.take(false);
   ASSERT_EQ(all.size(), 3U);
   std::vector<Landing> landings{landing(all[0])};
@@ -431,9 +433,7 @@ TEST(Flight, FewKeysWaitForThoseOfABatchInHand) {
 
 TEST(Flight, ABatchThatDoesNotEndDelaysNoOtherKeyForLong) {
   Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 8);
-  for (const char* key : {"a", "b", "c"}) {
-    for (int i = 0; i < 8; ++i) f.add(one(key));
-  }
+  add_eight_of_each(f, {"a", "b", "c"});
   f.allow_followers(true);
   auto all = f.take(false);
   std::vector<Landing> landings{landing(all[0])};

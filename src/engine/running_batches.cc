@@ -2,6 +2,7 @@
 
 #include <semel/reason.h>
 
+#include "core/comes_again.h"
 #include "engine/dry_run.h"
 #include "engine/running_engine.h"
 #include "system/mutex.h"
@@ -13,13 +14,6 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kDrainSaysItFirst{200};
-
-// Nothing is decided about it yet.
-bool comes_again(const Outcome& outcome) {
-  return outcome.kind == Outcome::Kind::kRetry || outcome.kind == Outcome::Kind::kBusy ||
-         outcome.settle == Outcome::Settle::kLater || outcome.settle == Outcome::Settle::kRelease ||
-         outcome.settle == Outcome::Settle::kKeep;
-}
 
 }  // namespace
 
@@ -94,7 +88,7 @@ void RunningEngine::land_rest(Running& running) {
 
 void RunningEngine::end_batch(Running& running) {
   if (running.left.load(std::memory_order_relaxed)) {
-    // Who flushes may have those that were left in hand: what they follow lands after them.
+    // A flush may still hold left followers: the message ahead of them must land after them.
     const system::MutexLock flushing(flush_mutex_);
     land_rest(running);
   } else {
@@ -177,7 +171,7 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
   if (!kept && outcome.reason != reason::kFront) note_store(outcome, began);
   Landing landing = Landing::of(delivery, Settlement::Kind::kAck);
   landing.settlement.delay = outcome.delay;
-  landing.again = comes_again(outcome);
+  landing.again = core::comes_again(outcome);
   landing.answered = delivery.arrival.answered;
   // The process that died with it may hold its key still: what kills was not tried yet.
   landing.still_suspect = delivery.arrival.suspect && outcome.kind == Outcome::Kind::kBusy;

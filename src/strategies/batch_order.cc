@@ -1,28 +1,22 @@
 // BatchRun's part with followers: messages behind others of their ordering key in the same batch.
 //
-// At first all go in one transaction, which is committed only if no message in it takes effect
-// behind one of its key that does not. Where that cannot be, it is undone, and they go in rounds:
-// of each key the first, then the second. What is behind a message that comes again is left, to
-// come again after it.
+// The whole batch goes into one transaction first. It commits only if no message takes effect
+// behind one of its key that does not. Otherwise the transaction is undone and the batch goes in
+// rounds: the first message of each key, then the second. A message that comes again leaves those
+// behind it untried, and they come again after it.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
+#include "core/comes_again.h"
 #include "strategies/batch_run.h"
 
 namespace semel::strategies {
 
 namespace {
 
-// What is behind it may go on.
-bool is_over(const Outcome& outcome) {
-  using Settle = Outcome::Settle;
-  return outcome.kind != Outcome::Kind::kRetry && outcome.kind != Outcome::Kind::kBusy &&
-         (outcome.settle == Settle::kAck || outcome.settle == Settle::kAcked);
-}
-
-// Nothing of it is kept but that it is over, or not begun.
+// The store keeps nothing of the message except that it is over, or has not begun.
 bool is_plain(const Finish& finish) {
   return finish.to == Finish::To::kCompleted || finish.to == Finish::To::kAckOnly ||
          finish.to == Finish::To::kNotStarted;
@@ -40,13 +34,13 @@ bool BatchRun::ends_in_order() const {
       given_back.insert(key_of(slot));
       continue;
     }
-    const bool over = slot.planned == Finish::To::kCompleted || is_over(slot.outcome);
+    const bool over = slot.planned == Finish::To::kCompleted || !core::comes_again(slot.outcome);
     if (!over || given_back.contains(key_of(slot))) return false;
   }
   return true;
 }
 
-// Of the places that sorting has given to the messages of one key, the first is the oldest's.
+// Sorting gave each key some places; its messages take them in their own order.
 void BatchRun::keep_in_order(std::vector<std::size_t>& places) const {
   if (!followers_) return;
   std::unordered_map<BytesView, std::vector<std::size_t>> lines;
@@ -64,7 +58,6 @@ void BatchRun::keep_in_order(std::vector<std::size_t>& places) const {
 void BatchRun::go_in_rounds() {
   forget_hopeless();
   followers_ = false;
-  window_ = {};
   std::unordered_map<BytesView, std::size_t> seen;
   for (Slot& slot : std::exchange(slots_, {})) {
     const std::size_t round = seen[key_of(slot)]++;
@@ -82,20 +75,17 @@ bool BatchRun::begin_next_round() {
     later_.pop_front();
     first_ = 0;
     size_ = undone_ < kSinglyAfter ? slots_.size() : 1;
-    window_ = {};
   }
   return true;
 }
 
-// They end before it: who is told that it comes again puts what is behind it aside with them.
+// Messages behind a slot that comes again end before it: the engine then puts its whole line aside.
 void BatchRun::end(const Slot& slot, Outcome outcome) {
-  if (!later_.empty() && !is_over(outcome)) leave_behind(key_of(slot));
+  if (!later_.empty() && core::comes_again(outcome)) leave_behind(key_of(slot));
   sink_.ended(*slot.delivery, std::move(outcome));
 }
 
 void BatchRun::leave_behind(BytesView key) {
-  // They may refer to a message that is left.
-  finishes_.clear();
   for (std::vector<Slot>& round : later_) {
     std::erase_if(round, [&](const Slot& slot) {
       if (key_of(slot) != key) return false;
@@ -106,7 +96,6 @@ void BatchRun::leave_behind(BytesView key) {
 }
 
 void BatchRun::leave_given_back() {
-  finishes_.clear();
   for (Slot& slot : window_) {
     slot.left = slot.returned && slot.delivery->arrival.follows;
     if (slot.left) leave(slot);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "core/sequencer.h"
 #include "tests/conformance/strategy/strategy_fixture.h"
 
 namespace semel::strategies {
@@ -29,13 +28,7 @@ class BatchOrder : public StrategyFixture {
 
   // The first letter of a message's key is its ordering key.
   static std::vector<Delivery> lines(const Names& keys) {
-    core::Sequencer sequencer;
-    for (const std::string& key : keys) {
-      auto parts = semel::test::make_parts(kConsumer, key);
-      parts.ordering_key = key.substr(0, 1);
-      sequencer.add(Delivery(Message(std::move(parts)), Arrival{}));
-    }
-    return sequencer.take(keys.size(), true);
+    return ordered_batch(keys, [](const std::string& key) { return key.substr(0, 1); });
   }
   RememberingSink process_lines(const Names& keys) {
     auto batch = lines(keys);

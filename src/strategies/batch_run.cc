@@ -183,7 +183,7 @@ BatchRun::Went BatchRun::finish_in_steps(std::unique_ptr<UnitOfWork> unit) {
   return went == Went::kWell ? commit_in_order(std::move(unit)) : went;
 }
 
-// What the flush told may have changed how some of them end.
+// The flush may have changed how some messages end.
 BatchRun::Went BatchRun::commit_in_order(std::unique_ptr<UnitOfWork> unit) {
   if (followers_ && !ends_in_order()) return Went::kUndone;
   return commit(std::move(unit));

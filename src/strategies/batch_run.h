@@ -46,7 +46,7 @@ class BatchRun {
   Went commit_in_order(std::unique_ptr<UnitOfWork> unit);
   Went commit(std::unique_ptr<UnitOfWork> unit);
 
-  // Those behind others of their ordering key.
+  // Messages behind others of their ordering key (batch_order.cc).
   bool ends_in_order() const;
   void keep_in_order(std::vector<std::size_t>& places) const;
   void go_in_rounds();

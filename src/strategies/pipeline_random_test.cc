@@ -5,7 +5,6 @@
 
 #include <stdexcept>
 
-#include "core/sequencer.h"
 #include "tests/conformance/strategy/strategy_fixture.h"
 
 namespace semel::strategies {
@@ -87,6 +86,15 @@ Kind end_of(Plan plan) {
 
 class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<StrategyKind> {
  protected:
+  // A retry stays held until the test ends.
+  RandomTest() {
+    context_.claim.lease = std::chrono::milliseconds(1'000);
+    context_.retry.first = std::chrono::hours(1'000);
+    context_.retry.longest = std::chrono::hours(1'000);
+    context_.retry.max_elapsed = std::chrono::milliseconds(0);
+    context_.retry.attempts = 50;
+  }
+
   // Once it is settled for good: as planned, or, after a doubt that was left, as a duplicate.
   static bool fits(Plan plan, const Outcome& outcome) {
     return outcome.kind == end_of(plan) ||
@@ -170,7 +178,7 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
       ASSERT_LT(round, 60) << "never settled";
       faults_.clear();
       if (round < 20) plan_faults(random);
-      auto batch = batch_of(pending, line_of);
+      auto batch = ordered_batch(pending, [&](const Bytes& key) { return line_of.at(key); });
       const auto sink = process(GetParam(), batch);
       const std::set<Bytes> again = check_order(sink, batch, line_of, stopped);
       std::erase_if(pending, [&](const Bytes& key) {
@@ -181,17 +189,6 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
     for (const auto& [key, plan] : plans) {
       if (!stopped.contains(line_of.at(key))) check(key, plan);
     }
-  }
-
-  static std::vector<Delivery> batch_of(const std::vector<Bytes>& pending,
-                                        const std::map<Bytes, Bytes>& line_of) {
-    core::Sequencer sequencer;
-    for (const Bytes& key : pending) {
-      auto parts = semel::test::make_parts(kConsumer, key);
-      parts.ordering_key = line_of.at(key);
-      sequencer.add(Delivery(Message(std::move(parts)), Arrival{}));
-    }
-    return sequencer.take(pending.size(), true);
   }
 
   // Returns what is to come again, and adds the lines that stop.
@@ -219,7 +216,7 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
     return again;
   }
 
-  // As the store knows it: of a commit in doubt nobody is told.
+  // Asks the store: nobody reports a commit in doubt that did happen.
   bool has_ended(const KeyId& id) const {
     const auto at = store_.state.records.find(id);
     if (at == store_.state.records.end() || !at->second) return false;
@@ -242,11 +239,6 @@ TEST_P(RandomTest, EachMessageEndsAsItsHandlerWouldHaveIt) {
   const std::uint64_t seed = semel::test::test_seed();
   SCOPED_TRACE("SEMEL_TEST_SEED=" + std::to_string(seed));
   SeededRandom random(seed);
-  context_.claim.lease = std::chrono::milliseconds(1'000);
-  context_.retry.first = std::chrono::hours(1'000);
-  context_.retry.longest = std::chrono::hours(1'000);
-  context_.retry.max_elapsed = std::chrono::milliseconds(0);
-  context_.retry.attempts = 50;
   for (int number = 0; number < 150 && !HasFailure(); ++number) run_batch(random, number);
   EXPECT_GT(faults_.fired(), 50U);
 }
@@ -258,11 +250,6 @@ TEST_P(OrderedRandomTest, NoMessagePassesOneItIsOrderedBehind) {
   const std::uint64_t seed = semel::test::test_seed();
   SCOPED_TRACE("SEMEL_TEST_SEED=" + std::to_string(seed));
   SeededRandom random(seed);
-  context_.claim.lease = std::chrono::milliseconds(1'000);
-  context_.retry.first = std::chrono::hours(1'000);
-  context_.retry.longest = std::chrono::hours(1'000);
-  context_.retry.max_elapsed = std::chrono::milliseconds(0);
-  context_.retry.attempts = 50;
   for (int number = 0; number < 150 && !HasFailure(); ++number) run_lines(random, number);
   EXPECT_GT(faults_.fired(), 50U);
   EXPECT_GT(followed_, 50);

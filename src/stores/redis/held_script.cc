@@ -69,21 +69,21 @@ local consumer, holder, most, most_bytes = tonumber(ARGV[2]), ARGV[3], tonumber(
 local till, in_lines = now + math.max(tonumber(ARGV[6]), 1), ARGV[7] == '1'
 local kWithTheFirst = 32
 
--- The first that is told and that nobody has met yet.
-local told = 8
-local function first_told()
-  while ARGV[told] do
-    local row = read(consumer, tonumber(ARGV[told]), ARGV[told + 1])
-    if row and redis.call('ZSCORE', row.at .. 'n', row.number) then return row end
-    told = told + 4
+-- The next row named by the caller that still exists.
+local named = 8
+local function next_named()
+  while ARGV[named] do
+    local row = read(consumer, tonumber(ARGV[named]), ARGV[named + 1])
+    if row then return row end
+    named = named + 4
   end
 end
 
--- From now on it stands where its line does.
+-- Moves a fresh row to the lane of its line. False where it is no longer fresh.
 local function meet(row, line, its_lane)
-  redis.call('ZREM', row.at .. 'n', row.number)
+  if redis.call('ZREM', row.at .. 'n', row.number) == 0 then return false end
   row.met = true
-  if line == '' then return end
+  if line == '' then return true end
   if its_lane ~= row.lane then
     row.body = redis.call('HGET', row.at .. 'b', row.number)
     redis.call('HDEL', row.at .. 'b', row.number)
@@ -94,6 +94,7 @@ local function meet(row, line, its_lane)
   row.line = string.sub(line, 2)
   set(row, LINE, true)
   join(row)
+  return true
 end
 
 local function in_hand(row, number)
@@ -146,19 +147,18 @@ local function look_at(row)
   end
 end
 
--- What was looked at is due no more. What is told and was not is met by a later call.
+-- A row is no longer due once it was looked at. A later call meets the named rows that remain.
 local sets = { 'd' }
 if not in_lines then sets[2] = 'n' end
 local next_due = merged(consumer, sets, false)
 local fresh, lane, number, set_name, due_at
 while not full() do
-  fresh = fresh or first_told()
+  fresh = fresh or next_named()
   if not lane then lane, number, set_name, due_at = next_due() end
   local older = lane and fresh and (due_at < fresh.ready or (due_at == fresh.ready and number < fresh.number))
   if fresh and not older then
-    meet(fresh, ARGV[told + 2], tonumber(ARGV[told + 3]))
-    look_at(fresh)
-    told, fresh = told + 4, nil
+    if meet(fresh, ARGV[named + 2], tonumber(ARGV[named + 3])) then look_at(fresh) end
+    named, fresh = named + 4, nil
   elseif lane then
     local row = read(consumer, lane, number)
     if row then look_at(row) else redis.call('ZREM', set_name, number) end

@@ -12,6 +12,7 @@
 
 #include <semel/strategy.h>
 
+#include "core/sequencer.h"
 #include "strategies/strategies.h"
 #include "tests/conformance/strategy/scripted_store.h"
 #include "tests/support/builders.h"
@@ -115,6 +116,18 @@ class StrategyFixture : public ::testing::Test {
       all.push_back(semel::test::make_delivery(kConsumer, key, "{}"));
     }
     return all;
+  }
+  // A batch as an engine makes it, with followers. `line_of` names a message's ordering key.
+  static std::vector<Delivery> ordered_batch(
+      const std::vector<std::string>& keys,
+      const std::function<std::string(const std::string&)>& line_of) {
+    core::Sequencer sequencer;
+    for (const std::string& key : keys) {
+      auto parts = semel::test::make_parts(kConsumer, key);
+      parts.ordering_key = line_of(key);
+      sequencer.add(Delivery(Message(std::move(parts)), Arrival{}));
+    }
+    return sequencer.take(keys.size(), true);
   }
   static std::vector<std::string> keys(std::size_t count) {
     std::vector<std::string> all;
