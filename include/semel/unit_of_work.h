@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <semel/claim.h>
@@ -38,14 +39,21 @@ struct UnitOptions {
   std::optional<LockName> group = {};
   bool alone = false;
   // How long a statement waits for what another transaction has locked, before kBlocked; nullopt:
-  // as long as claim. A store that finds deadlocks at once ignores it.
+  // as long as claim. A store that counts in seconds waits for one at least.
   std::optional<std::chrono::milliseconds> row_patience = {};
+  // Who waited too long for what another transaction has locked is named: as FlushReport::Failed
+  // with kBlocked, and all_undone; or, of a query, by an error of kBlocked with the code
+  // kQueryBlocked. Else it is an error that names nobody.
+  bool names_blocked = false;
   // The unit has one message, whose transaction has failed before. A store that checks constraints
   // at the commit checks them in flush, where it reports what they refuse as that message's own.
   bool check_deferred = false;
   // Only query is called: no claim, no write, no commit. It waits for nobody, and nobody for it.
   bool only_looks = false;
 };
+
+// The code of the error of a query that was blocked, itself.
+inline constexpr std::string_view kQueryBlocked = "handler.sql.busy";
 
 struct FlushReport {
   // A statement that failed. Its message's statements are undone; where `all_undone` says so, the
@@ -54,6 +62,7 @@ struct FlushReport {
     std::size_t message;    // the caller's number: its index in the batch
     std::string sql_class;  // constraint, refused, syntax, busy, other: last part of the reason
     Error error;
+    std::optional<RecordedStatement> blocked = {};  // the statement, where it was that
   };
   // A declared miss: expect_rows, a rule, or a named unique violation. Its message's statements are
   // undone.
@@ -87,8 +96,8 @@ class UnitOfWork {
   virtual void run(std::size_t message, const StatementList& statements) = 0;
 
   // Flushes, then runs `statement` and returns its rows. An error of it is answered as Failed would
-  // be (kRejected); an error met in the flush of earlier messages is kRetryTransaction, and `flush`
-  // called next reports it.
+  // be (kRejected, kBlocked where that is named); an error met in the flush of earlier messages is
+  // kRetryTransaction, and `flush` called next reports it.
   virtual Result<Rows> query(std::size_t message, const RecordedStatement& statement) = 0;
 
   // Runs what was added. Misses are told all at once. An Error here means the transaction is gone.

@@ -168,6 +168,10 @@ void BatchRun::pause(const Slot& slot) {
 void BatchRun::release(Slot& slot) {
   slot.acquired = false;
   slot.returned = true;
+  if (slot.blocked) {
+    slot.outcome = blocked_by(*slot.blocked, slot.wait);
+    return;
+  }
   slot.outcome = Outcome{};
   slot.outcome.kind = Outcome::Kind::kBusy;
   slot.outcome.settle = Outcome::Settle::kRelease;

@@ -1,4 +1,5 @@
 // BatchRun's part with conflicts: how many of the consumer's transactions run beside this one.
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -8,6 +9,16 @@
 
 namespace semel::strategies {
 
+using std::chrono::milliseconds;
+
+namespace {
+
+// While somebody is known to keep rows locked, a message that is alone waits for no longer: still
+// for longer than a deadlock lasts.
+constexpr milliseconds kSinglePatience{1'000};
+
+}  // namespace
+
 // A store with one writer keeps transactions apart by itself. A borrowed connection is in its
 // owner's transaction, whose end is not known here.
 bool BatchRun::in_turn() const {
@@ -16,7 +27,11 @@ bool BatchRun::in_turn() const {
 
 BatchRun::Went BatchRun::transact_in_turn() {
   was_alone_ = false;
-  if (!in_turn()) return transact();
+  if (!in_turn()) {
+    const Went went = transact();
+    if (went == Went::kWell) forget_meetings();
+    return went;
+  }
   Clock& clock = *context_.environment->clock;
   const auto asked = clock.now();
   sink_.waits(true);
@@ -30,21 +45,140 @@ BatchRun::Went BatchRun::transact_in_turn() {
   const Went went = transact();
   place_ = nullptr;
   const auto took = clock.now() - began;
-  if (went == Went::kWell) {
-    place.went_well(took);
-    if (again) place.confirms_deadlock();
-  } else if (went == Went::kFailed) {
-    waited_ += took;
+  if (went == Went::kFailed) waited_ += took;
+  if (went != Went::kWell) return went;
+  if (!waited_in_vain_) place.went_well(took);
+  if (again && held_back_) {
+    habits_.limit.met_stranger();
+  } else if (again) {
+    place.confirms_deadlock();
   }
+  forget_meetings();
   return went;
 }
 
-void BatchRun::choose_company(UnitOptions& options) const {
-  if (place_ == nullptr) return;
-  options.group = habits_.group;
-  options.alone = place_->alone();
-  // A window of one message waits as it always does: its deadlock is the server's to find.
-  if (window_.size() > 1 || options.alone) options.row_patience = habits_.limit.row_patience();
+// Of a window that has ended.
+void BatchRun::forget_meetings() { held_back_ = waited_in_vain_ = false; }
+
+void BatchRun::choose_company(UnitOptions& options) {
+  names_blocked_ = false;
+  patient_ = true;
+  if (place_ != nullptr) {
+    options.group = habits_.group;
+    options.alone = place_->alone();
+  } else if (!stranger_) {
+    return;
+  }
+  const bool single = window_.size() == 1;
+  // A caller without a place for the message has a person waiting, perhaps.
+  const bool near =
+      context_.hold && habits_.blocked.any_of_late(context_.environment->clock->now());
+  // A window of one message waits as it always does: its deadlock is the server's to find. The call
+  // of a second part was made: it waits as long as it may.
+  patient_ = single && !options.alone && (options_.second_part || !stranger_);
+  if (options_.second_part) {
+    patient_ = patient_ || place_ == nullptr;
+  } else {
+    names_blocked_ = single || stranger_ || options.alone || near;
+  }
+  options.names_blocked = names_blocked_;
+  if (!patient_) {
+    options.row_patience = habits_.limit.row_patience();
+  } else if (names_blocked_ && near) {
+    options.row_patience = kSinglePatience;
+  }
+}
+
+// Else it may have waited for one of the consumer's own, which wait for somebody.
+bool BatchRun::is_strangers(const Slot& slot) const {
+  return stranger_ || patient_ || !slot.looks.empty() || (place_ != nullptr && place_->alone());
+}
+
+Error BatchRun::row_is_locked() {
+  return {ErrorKind::kBlocked, {}, "another transaction has had a row of it locked for long", {}};
+}
+
+// Somebody else has what the message needs. The transaction is over for it.
+void BatchRun::meet_stranger(Slot& slot, const Error& error, const RecordedStatement& blocked,
+                             const StatementList& statements) {
+  in_vain_ = waited_in_vain_ = true;
+  if (conflicted_ && place_ != nullptr && place_->alone()) {
+    habits_.limit.met_stranger();
+    conflicted_ = false;
+  }
+  const auto now = context_.environment->clock->now();
+  hold_back(slot, error, habits_.blocked.add(blocked, statements, now));
+}
+
+// It is given back in the batch's transaction, uncounted, and the others go on without it.
+void BatchRun::hold_back(Slot& slot, const Error& error, milliseconds wait) {
+  held_back_ = true;
+  slot.blocked = error;
+  slot.wait = wait;
+  slot.failed = true;
+  slot.withheld = true;
+  slot.looks.clear();
+  slot.list.clear();
+  release(slot);
+}
+
+// Where all of a window is held back there is nothing to commit.
+bool BatchRun::ends_untried() {
+  const bool all =
+      std::ranges::all_of(window_, [](const Slot& slot) { return slot.blocked && !slot.doubt; });
+  if (!all || !entry_.leases().empty()) return false;
+  for (Slot& slot : window_) release(slot);
+  end_window();
+  return true;
+}
+
+// What it did in this transaction, by asking, is undone.
+BatchRun::Went BatchRun::hold_reader(UnitOfWork& unit, std::size_t at, milliseconds wait) {
+  hold_back(window_[at], row_is_locked(), wait);
+  auto undone = unit.undo(at);
+  return undone ? Went::kWell : fail(std::move(undone.error()));
+}
+
+Outcome BatchRun::blocked_by(const Error& error, milliseconds wait) {
+  Outcome outcome = store_away(error, wait);
+  outcome.kind = Outcome::Kind::kBusy;
+  outcome.reason.clear();
+  return outcome;
+}
+
+BlockedRows::Answer BatchRun::ask_for_blocked(Slot& slot, const StatementList& statements) {
+  return habits_.blocked.ask(statements, slot.looks, context_.environment->clock->now());
+}
+
+// Holds back messages of rows that are known to be blocked. One that looks again does it first of
+// all, so that nobody waits for what it has locked; where versions have an order, the first of them
+// looks.
+void BatchRun::look_out() {
+  if (!names_blocked_) return;
+  std::vector<std::size_t> first;
+  std::vector<std::size_t> rest;
+  for (const std::size_t at : waiting_) {
+    Slot& slot = window_[at];
+    const BlockedRows::Answer answer = ask_for_blocked(slot, slot.list);
+    if (answer.known == BlockedRows::Known::kBlocked) {
+      hold_back(slot, row_is_locked(), answer.wait);
+      continue;
+    }
+    const auto& version = slot.list.front().version;
+    const bool may_lead = !version || slot.looks.contains(version->row);
+    (may_lead && !slot.looks.empty() ? first : rest).push_back(at);
+  }
+  waiting_ = std::move(first);
+  waiting_.insert(waiting_.end(), rest.begin(), rest.end());
+}
+
+// What was done, here or before, has met nobody.
+void BatchRun::note_free_rows() {
+  for (const Slot& slot : window_) {
+    const bool ran =
+        slot.outcome.kind == Outcome::Kind::kDone || slot.outcome.kind == Outcome::Kind::kDuplicate;
+    if (ran) habits_.blocked.forget(slot.looks);
+  }
 }
 
 // After a conflict with another transaction. True: the same window is tried again, alone.
@@ -64,9 +198,9 @@ bool BatchRun::goes_alone() {
     stranger_ = true;
     return false;
   }
-  // Before its statements it had locked nothing that others need; and a window of one that was
-  // blocked has waited longer than a deadlock lasts.
-  if (!sent_ || (blocked && window_.size() == 1)) return false;
+  // Before its statements it had locked nothing that others need; and who was patient has waited
+  // longer than a deadlock lasts.
+  if (!sent_ || (blocked && patient_)) return false;
   using Conflict = TransactionLimit::Conflict;
   habits_.limit.met(blocked ? Conflict::kLongWait : Conflict::kDeadlock);
   return !std::exchange(conflicted_, true);
@@ -75,7 +209,7 @@ bool BatchRun::goes_alone() {
 // Before the window's messages end: the sink may be gone with the last of them.
 void BatchRun::leave_window() {
   conflicted_ = false;
-  const bool disturbed = place_ != nullptr && place_->disturbed();
+  const bool disturbed = waited_in_vain_ || (place_ != nullptr && place_->disturbed());
   if (disturbed) {
     sink_.waited(std::nullopt);
   } else if (waited_.count() > 0) {

@@ -33,8 +33,9 @@ class BatchRun::Reading final : public Transaction::Queries {
   Reading(BatchRun& run, UnitOfWork& unit, std::size_t at) : run_(run), unit_(unit), at_(at) {}
 
   Rows query(const RecordedStatement& statement, StatementList& recorded) override {
-    if (met_) throw BatchBroken{};
+    if (met_ || blocked_for_) throw BatchBroken{};
     asked_ = true;
+    if (run_.names_blocked_) stop_if_blocked(statement, recorded);
     run_.send_waiting(unit_);
     run_.sent_ = true;
     send(recorded);
@@ -44,6 +45,9 @@ class BatchRun::Reading final : public Transaction::Queries {
     if (error.kind == ErrorKind::kRejected || error.kind == ErrorKind::kLimit) {
       std::string sql_class = sql_class_of(error);
       throw StatementFailed(std::move(error), std::move(sql_class));
+    }
+    if (error.code == kQueryBlocked && run_.is_strangers(run_.window_[at_])) {
+      run_.meet_stranger(run_.window_[at_], error, statement, recorded);
     }
     met_ = std::move(error);
     throw BatchBroken{};
@@ -60,14 +64,25 @@ class BatchRun::Reading final : public Transaction::Queries {
   bool asked() const noexcept { return asked_; }
   // An error that is not known to be this handler's.
   std::optional<Error>& met() noexcept { return met_; }
+  // It asks for a row that is known to be blocked: so long.
+  std::optional<std::chrono::milliseconds> blocked_for() const noexcept { return blocked_for_; }
 
  private:
+  void stop_if_blocked(const RecordedStatement& statement, StatementList statements) {
+    statements.push_back(statement);
+    const auto answer = run_.ask_for_blocked(run_.window_[at_], statements);
+    if (answer.known != BlockedRows::Known::kBlocked) return;
+    blocked_for_ = answer.wait;
+    throw BatchBroken{};
+  }
+
   BatchRun& run_;
   UnitOfWork& unit_;
   const std::size_t at_;
   std::size_t sent_ = 0;
   bool asked_ = false;
   std::optional<Error> met_;
+  std::optional<std::chrono::milliseconds> blocked_for_;
 };
 
 BatchRun::Went BatchRun::run_handlers(UnitOfWork& unit) {
@@ -93,6 +108,7 @@ void BatchRun::send_waiting(UnitOfWork& unit) {
     std::vector<const StatementList*> lists;
     for (const Slot& slot : window_) lists.push_back(&slot.list);
     habits_.lock_order.sort(waiting_, lists);
+    look_out();
     keep_in_order(waiting_);
   }
   for (const std::size_t at : waiting_) unit.run(at, window_[at].list);
@@ -127,6 +143,8 @@ BatchRun::Went BatchRun::call(UnitOfWork& unit, std::size_t at) {
     if (watch_) watch_->handler_ended(first_ + at);
     forgive_if_cancelled(decision, watch_.get());
     slot.reads = reading.asked() || options_.always_rerun;
+    if (const auto wait = reading.blocked_for()) return hold_reader(unit, at, *wait);
+    if (slot.blocked) return Went::kUndone;
     if (!reading.met()) {
       slot.decision = std::move(decision);
       slot.list = std::move(transaction.recorded());
@@ -152,11 +170,15 @@ BatchRun::Went BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading& re
     auto undone = unit.undo(at);
     return undone ? Went::kWell : fail(std::move(undone.error()));
   }
-  if (reading.asked()) {
-    reading.send(slot.list);
-  } else {
+  if (!reading.asked()) {
     send_later(at);
+    return Went::kWell;
   }
+  if (names_blocked_) {
+    const BlockedRows::Answer answer = ask_for_blocked(slot, slot.list);
+    if (answer.known == BlockedRows::Known::kBlocked) return hold_reader(unit, at, answer.wait);
+  }
+  reading.send(slot.list);
   return Went::kWell;
 }
 
@@ -168,6 +190,7 @@ BatchRun::Went BatchRun::mend(UnitOfWork& unit, std::size_t at, Error met) {
   // Where the query's error ended the unit, that error is the cause.
   if (!report) return fail(std::move(met));
   const bool told = note(*report);
+  if (contended_) return fail(*std::exchange(contended_, std::nullopt));
   if (!told) return fail(std::move(met));
   if (report->all_undone) return Went::kUndone;
   const Slot& slot = window_[at];
@@ -182,7 +205,15 @@ bool BatchRun::note(const FlushReport& report) {
   for (const FlushReport::Failed& one : report.failed) {
     if (one.message >= window_.size()) continue;
     Slot& slot = window_[one.message];
+    if (one.blocked && !is_strangers(slot)) {
+      contended_ = one.error;
+      continue;
+    }
     told = told || !slot.failed;
+    if (one.blocked) {
+      meet_stranger(slot, one.error, *one.blocked, slot.list);
+      continue;
+    }
     slot.failed = true;
     slot.list.clear();
     const std::string reason = reason::sql_reason(one.sql_class);

@@ -82,7 +82,8 @@ BatchRun::Went BatchRun::fail(Error error, bool at_begin) {
 
 BatchRun::Went BatchRun::transact() {
   window_ = std::span(slots_).subspan(first_, std::min(size_, slots_.size() - first_));
-  sent_ = false;
+  if (ends_untried()) return Went::kWell;
+  sent_ = in_vain_ = false;
   reached_ = Reached::kNothing;
   parts_.clear();
   waiting_.clear();
@@ -146,6 +147,7 @@ BatchRun::Went BatchRun::take_in(Result<FlushReport> report) {
     return fail(std::move(report.error()));
   }
   const bool told = note(*report);
+  if (contended_) return fail(*std::exchange(contended_, std::nullopt));
   if (!report->all_undone) {
     if (!report->failed.empty() || !report->missed.empty()) plan();
     return Went::kWell;
@@ -284,11 +286,13 @@ void BatchRun::look_again(Slot& slot) {
 
 void BatchRun::end_window() {
   leave_window();
+  note_free_rows();
   if (followers_) leave_given_back();
   for (Slot& slot : window_) {
     if (slot.left) continue;
     if (slot.lost) look_again(slot);
     count_hopeless(slot);
+    if (slot.blocked && slot.returned) ran_.given_back_for = slot.blocked;
     end(slot, std::move(slot.outcome));
   }
   first_ += window_.size();
@@ -297,6 +301,7 @@ void BatchRun::end_window() {
 }
 
 void BatchRun::after_undone() {
+  if (in_vain_) return;
   ++undone_;
   if (undone_ >= kMarkEachAfter) marks_ = Savepoints::kEach;
   if (undone_ >= kSinglyAfter) size_ = 1;
@@ -341,18 +346,15 @@ void BatchRun::after_error() {
 
 void BatchRun::give_back(std::size_t count) {
   leave_window();
+  forget_meetings();
   forget_hopeless();
   const bool busy = error_.kind == ErrorKind::kBlocked && !at_begin_ && count == 1;
   bool doubtful = false;
   for (std::size_t i = 0; i < count; ++i) {
     doubtful = doubtful || slots_[first_ + i].doubt;
     entry_.given_back(first_ + i);
-    Outcome outcome = store_away(error_);
-    if (busy && !context_.store->traits().single_writer) {
-      outcome.kind = Outcome::Kind::kBusy;
-      outcome.reason.clear();
-    }
-    end(slots_[first_ + i], std::move(outcome));
+    const bool blocked = busy && !context_.store->traits().single_writer;
+    end(slots_[first_ + i], blocked ? blocked_by(error_, kAskStoreAgain) : store_away(error_));
   }
   first_ += count;
   ran_.given_back_for = error_;

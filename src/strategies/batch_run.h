@@ -63,6 +63,7 @@ class BatchRun {
   void send_later(std::size_t at);
   void send_waiting(UnitOfWork& unit);
   Went take_in(Result<FlushReport> report);
+  // Whether it tells of a message what was not known.
   bool note(const FlushReport& report);
   void forgive_early(Slot& slot, const Otherwise& otherwise);
 
@@ -76,8 +77,22 @@ class BatchRun {
   // Beside the consumer's other transactions.
   Went transact_in_turn();
   bool in_turn() const;
-  void choose_company(UnitOptions& options) const;
+  void choose_company(UnitOptions& options);
   bool goes_alone();
+
+  // Rows that somebody else has locked.
+  static Error row_is_locked();
+  void meet_stranger(Slot& slot, const Error& error, const RecordedStatement& blocked,
+                     const StatementList& statements);
+  void hold_back(Slot& slot, const Error& error, std::chrono::milliseconds wait);
+  Went hold_reader(UnitOfWork& unit, std::size_t at, std::chrono::milliseconds wait);
+  static Outcome blocked_by(const Error& error, std::chrono::milliseconds wait);
+  BlockedRows::Answer ask_for_blocked(Slot& slot, const StatementList& statements);
+  bool is_strangers(const Slot& slot) const;
+  bool ends_untried();
+  void look_out();
+  void forget_meetings();
+  void note_free_rows();
   void leave_window();
 
   // What follows a transaction that did not go well.
@@ -121,6 +136,12 @@ class BatchRun {
   Backoff backoff_;
   TransactionLimit::Place* place_ = nullptr;  // of the transaction that runs
   bool was_alone_ = false;                    // the last transaction
+  bool names_blocked_ = false;                // UnitOptions::names_blocked of the last transaction
+  bool patient_ = false;                      // it waits for rows as long as for claims
+  bool held_back_ = false;                    // a message of this window, for a row that is blocked
+  bool in_vain_ = false;                      // the last transaction waited for a stranger
+  bool waited_in_vain_ = false;               // one of this window has
+  std::optional<Error> contended_;            // a message was blocked; by whom is not known
   bool conflicted_ = false;                   // this window has, with the consumer's others
   bool stranger_ = false;                     // has what the batch needs
   std::chrono::nanoseconds waited_{0};        // and not told yet

@@ -7,6 +7,7 @@
 
 #include <semel/statement.h>
 
+#include "strategies/blocked_rows.h"
 #include "strategies/lock_order.h"
 #include "strategies/transaction_limit.h"
 
@@ -38,6 +39,7 @@ struct Habits {
   const LockName group;  // of the consumer's transactions, in whichever process
   LockOrder lock_order;
   TransactionLimit limit;
+  BlockedRows blocked;
   // Batches that go step by step, for one before them broke where nothing told who had broken it.
   std::atomic<int> careful{0};
   HopelessRun hopeless;

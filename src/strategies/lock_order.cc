@@ -31,12 +31,6 @@ std::weak_ordering order_of(const Value& one, const Value& other) noexcept {
   return std::weak_ordering::equivalent;
 }
 
-// The values that say which rows are meant: of a statement without a condition all of them.
-std::span<const Value> rows_of(const RecordedStatement& one) noexcept {
-  const std::size_t before = std::min(one.statement->before_where, one.values.size());
-  return std::span(one.values).subspan(before);
-}
-
 std::weak_ordering order_of(std::span<const Value> one, std::span<const Value> other) noexcept {
   return std::lexicographical_compare_three_way(
       one.begin(), one.end(), other.begin(), other.end(),
@@ -66,6 +60,11 @@ const RowVersion* version_of(const StatementList& list) noexcept {
 }
 
 }  // namespace
+
+std::span<const Value> rows_of(const RecordedStatement& statement) noexcept {
+  const std::size_t before = std::min(statement.statement->before_where, statement.values.size());
+  return std::span(statement.values).subspan(before);
+}
 
 void LockOrder::sort(std::vector<std::size_t>& places,
                      std::span<const StatementList* const> lists) {

@@ -35,4 +35,7 @@ class LockOrder {
   std::array<std::atomic<std::uint32_t>, kLooked> shared_{};
 };
 
+// The values that say which rows are meant: of a statement without a condition all of them.
+std::span<const Value> rows_of(const RecordedStatement& statement) noexcept;
+
 }  // namespace semel::strategies

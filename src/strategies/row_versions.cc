@@ -163,7 +163,8 @@ bool RowVersions::is_behind(const KeyId& key) const {
 }
 
 // The longest wait for a row that does not move; nullopt: this try counts. A predecessor that is
-// early itself is no reason to wait: it waits for another one.
+// early itself is no reason to wait: it waits for another one. The next one was early when it was
+// tried last, and is not since the row has its version.
 std::optional<milliseconds> RowVersions::longest_wait_for(const Known& known,
                                                           std::int64_t version) {
   const TimePoint now = clock_.now();
@@ -171,7 +172,8 @@ std::optional<milliseconds> RowVersions::longest_wait_for(const Known& known,
   for (auto at = messages.lower_bound({version, KeyId{}});
        at != messages.end() && at->first < known.based_on.version; ++at) {
     const Known& other = known_.find(at->second)->second;
-    if (other.early || other.until < now) continue;
+    const bool early = other.early && at->first > version;
+    if (early || other.until < now) continue;
     // One in hand may end at any time; one that waits for its next try may do so for hours.
     const bool in_hand = other.until == TimePoint::max();
     return in_hand ? soon_ : longest_wait_;

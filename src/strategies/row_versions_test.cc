@@ -132,6 +132,13 @@ TEST_F(RowVersionsTest, APredecessorThatIsEarlyItselfIsNoReason) {
   EXPECT_FALSE(is_forgiven(third, 1));
 }
 
+TEST_F(RowVersionsTest, APredecessorThatWasEarlyAndIsNextNowIsAReason) {
+  const VersionedMessage second = message("b", 2);
+  const VersionedMessage third = message("c", 3);
+  EXPECT_TRUE(is_forgiven(second, 1));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(is_forgiven(third, 2)) << "it waits for its next try";
+}
+
 TEST_F(RowVersionsTest, APredecessorThatDoesNotComeBackHasEndedElsewhere) {
   const VersionedMessage second = message("b", 2);
   const VersionedMessage third = message("c", 3);

@@ -1,8 +1,10 @@
 // Slot: one message on its way through the pipeline's transactions.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <semel/delivery.h>
@@ -23,7 +25,12 @@ struct Slot {
   std::optional<Decision> decision;  // none: the handler has not run, or must run again
   bool reads = false;                // its decision dies with the transaction it was made in
   bool failed = false;               // by an error of its own statements: nothing of it is sent
-  bool withheld = false;  // given back, for its consumer is paused: no message can succeed
+  // Given back: its consumer is paused, for no message can succeed, or it waited too long for what
+  // somebody else has locked.
+  bool withheld = false;
+  std::optional<Error> blocked;       // of the latter
+  std::chrono::milliseconds wait{0};  // before it comes again, then
+  std::set<LockName> looks;           // rows that were blocked, and are looked at by it
   // Of a commit whose answer was lost: what it would have made true.
   struct Doubt {
     Finish::To to;

@@ -28,6 +28,15 @@ std::string versions_in_order() {
   return lines;
 }
 
+void make_bills(const ServerScene& scene) {
+  std::string bills;
+  for (int id = 0; id < kBills; ++id) bills += fmt::format("{}({}, 0)", id == 0 ? "" : ",", id);
+  scene.sql(
+      "CREATE TABLE bill(id integer PRIMARY KEY, version bigint NOT NULL);"
+      "INSERT INTO bill VALUES " +
+      bills);
+}
+
 // An early version that counts as a try is a dead letter at once.
 constexpr const char* kVersionedBill =
     "    key: { from: [json:/id] }\n"
@@ -47,12 +56,7 @@ constexpr const char* kVersionedBill =
 class VersionedRows : public HotRows {
  protected:
   VersionedRows() {
-    std::string bills;
-    for (int id = 0; id < kBills; ++id) bills += fmt::format("{}({}, 0)", id == 0 ? "" : ",", id);
-    scene_.sql(
-        "CREATE TABLE bill(id integer PRIMARY KEY, version bigint NOT NULL);"
-        "INSERT INTO bill VALUES " +
-        bills);
+    make_bills(scene_);
     const Ran sent =
         scene_.semel({"send", "payments", "-", "-o", "json"}, {.input = versions_in_order()});
     EXPECT_EQ(json_at(sent.out, "/sent"), std::to_string(kMessages)) << sent.err;
@@ -62,7 +66,6 @@ class VersionedRows : public HotRows {
     EXPECT_EQ(scene_.number("SELECT sum(version) FROM bill"), kMessages);
     EXPECT_EQ(json_at(scene_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
   }
-
   const ServerScene scene_{GetParam(), kVersionedBill};
 };
 
@@ -141,10 +144,77 @@ TEST_P(Transfers, OfTwoProcessesMakeNone) {
   EXPECT_LE(deadlocks(), 2 * kWorkers);
 }
 
+// Somebody else has rows locked for long: only their messages wait.
+// MariaDB and MySQL let each row that is locked anew be waited for for five seconds: one case each.
+class LockedRows : public HotRows {
+ protected:
+  // Of the messages, `blocked` need what `locks` reads.
+  static void expect_others_done(const ServerScene& scene, const std::string& lines,
+                                 const std::string& locks, int blocked) {
+    ASSERT_EQ(scene.semel({"send", "payments", "-"}, {.input = lines}).code, 0);
+    const auto session = scene.server().open_session(scene.database());
+    session->query("BEGIN");
+    session->query(locks);
+    Program program({"run", scene.config(), "--once", "-q"});
+    EXPECT_TRUE(comes_true([&] { return scene.sum() == kMessages - blocked; }));
+    session->query("COMMIT");
+    const Ran ran = program.wait();
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(scene.sum(), kMessages);
+    EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+  }
+};
+
+class LockedVersions : public LockedRows {};
+class LockedByName : public LockedRows {};
+
+TEST_P(LockedVersions, OnlyTheirMessagesWait) {
+  const ServerScene scene(GetParam(), kVersionedBill);
+  make_bills(scene);
+  expect_others_done(scene, versions_in_order(), "SELECT version FROM bill WHERE id = 3 FOR UPDATE",
+                     kMessages / kBills);
+}
+
+TEST_P(LockedRows, OnlyTheirMessagesWait) {
+  const ServerScene scene(
+      GetParam(),
+      "    key: { from: [json:/id] }\n"
+      "    source: { queue: {} }\n"
+      "    handler:\n"
+      "      sql:\n"
+      "        params: { account: json:/account }\n"
+      "        statements:\n"
+      "          - UPDATE account SET balance = balance + 1 WHERE id = :account\n");
+  expect_others_done(scene, versions_in_order(),
+                     "SELECT balance FROM account WHERE id = 4 FOR UPDATE", kMessages / kAccounts);
+}
+
+TEST_P(LockedByName, OnlyItsMessagesWait) {
+  const ServerScene scene(
+      GetParam(),
+      "    key: { from: [json:/id] }\n"
+      "    source: { queue: {} }\n"
+      "    strategy: pessimistic_lock\n"
+      "    lock:\n"
+      "      select: SELECT version FROM bill WHERE id = :bill FOR UPDATE\n"
+      "      done_when: version < 0\n"
+      "    handler:\n"
+      "      sql:\n"
+      "        params: { bill: json:/bill, account: json:/account }\n"
+      "        statements:\n"
+      "          - UPDATE account SET balance = balance + 1 WHERE id = :account\n");
+  make_bills(scene);
+  expect_others_done(scene, versions_in_order(), "SELECT version FROM bill WHERE id = 3 FOR UPDATE",
+                     kMessages / kBills);
+}
+
 const auto kKinds = ::testing::ValuesIn(server_kinds());
 constexpr auto kind_name = [](const auto& info) { return name_of_kind(info.param); };
 INSTANTIATE_TEST_SUITE_P(Server, VersionedRows, kKinds, kind_name);
 INSTANTIATE_TEST_SUITE_P(Server, Transfers, kKinds, kind_name);
+INSTANTIATE_TEST_SUITE_P(Server, LockedRows, ::testing::Values(kPostgres, kMariaDb), kind_name);
+INSTANTIATE_TEST_SUITE_P(Server, LockedVersions, ::testing::Values(kMariaDb), kind_name);
+INSTANTIATE_TEST_SUITE_P(Server, LockedByName, ::testing::Values(kPostgres), kind_name);
 
 }  // namespace
 }  // namespace semel::test

@@ -55,7 +55,6 @@ void Connection::hand_back() {
   if (open_) wire_.hand_over();
 }
 
-// How long its owner waits for locks is its owner's to say.
 void Connection::wait_for(milliseconds patience) {
   if (borrowed()) return;
   const std::int64_t seconds = seconds_of(patience);
@@ -187,8 +186,9 @@ void Connection::roll_back() noexcept {
   open_ = false;
   const std::string mark = std::exchange(mark_, {});
   try {
-    // What waits to be run is not worth it any more.
+    // What waits to be run is not worth it any more; how long the session waits may be among it.
     wire_.forget();
+    waits_ = 0;
     if (!mark.empty()) return back_to(mark);
     wire_.send(borrowed() ? "ROLLBACK AND NO CHAIN NO RELEASE" : "ROLLBACK");
     wire_.run(Loss::kNothingDone, deadline());

@@ -67,6 +67,9 @@ class Connection final : public sql::Session {
   // Of a borrowed one. Throws where its owner has no transaction open. Where his session commits
   // nothing by itself, one always is.
   void need_transaction() const;
+  // Queues what makes the session wait for locks as long, until the next transaction begins. How
+  // long its owner waits for locks is its owner's to say.
+  void wait_for(std::chrono::milliseconds patience);
   // Runs what is queued. It is its owner's then until the next call.
   void hand_back();
 
@@ -80,8 +83,6 @@ class Connection final : public sql::Session {
 
   void begin_inside();
   void back_to(const std::string& mark);
-  // Queues what makes the session wait for locks as long.
-  void wait_for(std::chrono::milliseconds patience);
 
   const Place& place_;
   Wire wire_;

@@ -179,7 +179,7 @@ void HandlerWire::send(const LockName& name) {
   std::string put = "INSERT INTO semel_lock (name) VALUES (";
   append_bytes(put, bytes, wire_.literals());
   put += ") ON DUPLICATE KEY UPDATE name = name";
-  note({});
+  note({.lock = true});
   wire_.send(put);
 }
 
@@ -208,7 +208,7 @@ std::optional<sql::Broke> HandlerWire::send(const RecordedStatement& statement, 
   }
   if (!wire_.takes(text.size())) return refused(wire_.too_large(text.size()), "other");
   if (statement.lock) send(*statement.lock);
-  note({&statement, with_rows});
+  note({.statement = &statement, .with_rows = with_rows});
   wire_.send(text);
   return std::nullopt;
 }
@@ -229,11 +229,15 @@ std::vector<sql::Told> HandlerWire::run() {
   if (answers.refused) {
     const std::size_t bad = answers.said.size() - before_;
     const bool ours = answers.said.size() >= before_ && bad < sent.size();
-    const RecordedStatement* const statement = ours ? sent[bad].statement : nullptr;
-    if (statement == nullptr || is_store_failure(*answers.refused)) {
+    const Sent what = ours ? sent[bad] : Sent{};
+    if (names_blocked_ && (what.lock || what.statement != nullptr) &&
+        is_lock_wait(answers.refused->code)) {
+      told.emplace_back().how = sql::blocked(error_of(*answers.refused));
+    } else if (what.statement == nullptr || is_store_failure(*answers.refused)) {
       throw wire_.told(*answers.refused);
+    } else {
+      told.emplace_back().how = broke(*answers.refused, *what.statement);
     }
-    told.emplace_back().how = broke(*answers.refused, *statement);
   }
   // Something that only the server knows may have ended it: what comes behind would commit without
   // its claim.

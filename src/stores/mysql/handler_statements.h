@@ -39,7 +39,9 @@ bool names_in_full(std::string_view sql, std::string_view schema, std::string_vi
 
 class HandlerWire final : public sql::HandlerWire {
  public:
-  HandlerWire(Wire& wire, HandlerTexts& texts) : wire_(wire), texts_(texts) {}
+  // `names_blocked`: as in UnitOptions.
+  HandlerWire(Wire& wire, HandlerTexts& texts, bool names_blocked = false)
+      : wire_(wire), texts_(texts), names_blocked_(names_blocked) {}
 
   void send(sql::Mark mark) override;
   std::optional<sql::Broke> send(const RecordedStatement& statement, bool with_rows) override;
@@ -51,6 +53,7 @@ class HandlerWire final : public sql::HandlerWire {
   struct Sent {
     const RecordedStatement* statement = nullptr;  // null: a mark, or of a lock
     bool with_rows = false;
+    bool lock = false;
   };
   void send(const LockName& name);
   void note(Sent sent);
@@ -61,6 +64,7 @@ class HandlerWire final : public sql::HandlerWire {
 
   Wire& wire_;
   HandlerTexts& texts_;
+  const bool names_blocked_;
   unsigned last_refusal_ = 0;
   std::size_t before_ = 0;  // sent by others
   std::vector<Sent> sent_;

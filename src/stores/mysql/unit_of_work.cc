@@ -16,7 +16,7 @@ class UnitWork final : public sql::UnitWork {
         lent_(core.pool),
         connection_(static_cast<Connection&>(*lent_)),
         records_(connection_, core.place.clock),
-        wire_(connection_.wire(), connection_.handler_texts()),
+        wire_(connection_.wire(), connection_.handler_texts(), options.names_blocked),
         claims_(connection_, core.place.clock, core.trend) {
     if (connection_.borrowed()) connection_.need_transaction();
   }
@@ -35,16 +35,27 @@ class UnitWork final : public sql::UnitWork {
   std::vector<Claim> claim(std::span<const Message* const> messages) override {
     go_alone();
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
-    return claims_.claim(messages, options_, core_.generations.active(connection_, consumer));
+    auto claims =
+        claims_.claim(messages, options_, core_.generations.active(connection_, consumer));
+    limit_row_waits();
+    return claims;
   }
 
   std::vector<Applied> confirm(std::span<const Lease> leases) override {
     go_alone();
     connection_.begin(options_.patience);
-    return sql::applied(leases, RecordBatch(connection_, core_.place.clock).lock_held(leases));
+    auto applied =
+        sql::applied(leases, RecordBatch(connection_, core_.place.clock).lock_held(leases));
+    limit_row_waits();
+    return applied;
   }
 
  private:
+  // In whole seconds, one at least.
+  void limit_row_waits() {
+    if (options_.row_patience) connection_.wait_for(*options_.row_patience);
+  }
+
   // Its locks know no sharing: those of its group that do not go alone themselves are not kept out.
   void go_alone() {
     if (!options_.alone || !options_.group || connection_.borrowed()) return;

@@ -18,6 +18,7 @@ namespace semel::postgres {
 namespace {
 
 constexpr std::string_view kUniqueViolation = "23505";
+constexpr std::string_view kLockNotAvailable = "55P03";
 
 std::string numbered(const std::string& sql) {
   std::string out;
@@ -228,8 +229,9 @@ std::vector<sql::Told> HandlerWire::run() {
   told.reserve(sent.size());
   for (std::size_t at = 0; at < sent.size(); ++at) {
     const PGresult* const result = results[first + at].get();
-    if (sent[at].lock && !went_well(result)) throw failure_of(result);
-    if (sent[at].check ? went_well(result) : sent[at].statement == nullptr) continue;
+    const bool tells =
+        sent[at].check || sent[at].lock ? !went_well(result) : sent[at].statement != nullptr;
+    if (!tells) continue;
     sql::Told& one = told.emplace_back(told_of(sent[at], result));
     if (std::holds_alternative<sql::Broke>(one.how)) {
       if (!commits) std::get<sql::Broke>(one.how).rule = rule_in(sent[at], result);
@@ -241,7 +243,12 @@ std::vector<sql::Told> HandlerWire::run() {
   return told;
 }
 
-sql::Told HandlerWire::told_of(const Sent& sent, const PGresult* result) {
+sql::Told HandlerWire::told_of(const Sent& sent, const PGresult* result) const {
+  const bool waited = state_of(result) == kLockNotAvailable && !raised(result);
+  if (names_blocked_ && !sent.check && waited) {
+    return {sql::blocked(failure_of(result).error()), {}};
+  }
+  if (sent.lock) throw failure_of(result);
   return {judge(result, sent.statement != nullptr && sent.statement->statement->returns_rows), {}};
 }
 

@@ -63,7 +63,9 @@ void need_commit(const PGresult* result);
 // On an error PostgreSQL refuses all that follows until it goes back to a mark (savepoint).
 class HandlerWire final : public sql::HandlerWire {
  public:
-  HandlerWire(Pipe& pipe, HandlerTexts& texts) : pipe_(pipe), texts_(texts) {}
+  // `names_blocked`: as in UnitOptions.
+  HandlerWire(Pipe& pipe, HandlerTexts& texts, bool names_blocked = false)
+      : pipe_(pipe), texts_(texts), names_blocked_(names_blocked) {}
 
   void send(sql::Mark mark) override;
   bool checks_deferred() const noexcept override { return true; }
@@ -81,13 +83,14 @@ class HandlerWire final : public sql::HandlerWire {
   };
 
   void send(const LockName& name);
-  // Interprets the error of a sent statement.
-  sql::Told told_of(const Sent& sent, const PGresult* result);
+  // Interprets the answer to a sent statement, or to the lock before it.
+  sql::Told told_of(const Sent& sent, const PGresult* result) const;
   const UniqueRule* rule_in(const Sent& sent, const PGresult* result);
   const UniqueRule* rule_for(const Rules& rules, const Sent& sent, const PGresult* result);
 
   Pipe& pipe_;
   HandlerTexts& texts_;
+  const bool names_blocked_;
   std::vector<Sent> sent_;
   bool commits_ = false;           // behind them
   std::optional<sql::Mark> back_;  // to the newest mark

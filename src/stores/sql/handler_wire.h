@@ -3,10 +3,12 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include <semel/statement.h>
+#include <semel/unit_of_work.h>
 
 namespace semel::sql {
 
@@ -18,6 +20,11 @@ struct Broke {
   Error error;
   const UniqueRule* rule = nullptr;  // the violation was named
 };
+// By what another transaction has locked, for longer than its unit waits.
+inline Broke blocked(Error error) {
+  error.code = kQueryBlocked;
+  return {"busy", std::move(error), nullptr};
+}
 struct Told {
   std::variant<Ran, Broke> how;
   Rows rows;  // where they were asked for

@@ -27,7 +27,7 @@ FlushReport StatementRun::flush() {
     batch.push_back(&one);
   }
   run_all(std::move(batch));
-  if (check_) check_constraints();
+  if (check_ && !report_.all_undone) check_constraints();
   pending_.clear();
   return std::exchange(report_, {});
 }
@@ -53,27 +53,34 @@ bool StatementRun::needs_no_answers() const noexcept {
          });
 }
 
-bool StatementRun::flush_and_commit() {
+FlushReport StatementRun::flush_and_commit() {
   Batch batch;
   for (const Pending& one : pending_) batch.push_back(&one);
   const bool sent = send_batch(batch) == batch.size();
   if (sent) wire_.send(Mark::kCommit);
-  const std::vector<Told> told = wire_.run();
-  const auto ran = [](const Told& one) { return std::holds_alternative<Ran>(one.how); };
-  pending_.clear();
+  std::vector<Told> told = wire_.run();
   report_ = {};
-  return sent && told.size() == batch.size() && std::ranges::all_of(told, ran);
+  auto* const broke = told.empty() ? nullptr : std::get_if<Broke>(&told.back().how);
+  if (broke == nullptr) {
+    report_.committed = sent && told.size() == batch.size();
+  } else if (broke->error.kind == ErrorKind::kBlocked && told.size() <= batch.size()) {
+    note(*batch[told.size() - 1], std::move(*broke));
+  }
+  pending_.clear();
+  return std::exchange(report_, {});
 }
 
 // As one, at first. Whatever must be undone, a part of it goes again with it: so the parts become
 // smaller where that happens often, and grow again.
 void StatementRun::run_all(Batch batch) {
   std::size_t most = batch.size();
-  for (;;) {
+  while (!report_.all_undone) {
     std::erase_if(batch, [&](const Pending* one) { return told_of(one->message); });
     if (batch.empty()) return;
     const Batch part = whole_messages(batch, most);
-    if (const auto bad = run_once(part)) {
+    const auto bad = run_once(part);
+    if (report_.all_undone) return;
+    if (bad) {
       // Of one that has asked, what it did then goes too. It is the first of all.
       wire_.send(bad == asked_ ? Mark::kBackToMessage : Mark::kBackToFlush);
       most = std::max<std::size_t>(part.size() / 2, 1);
@@ -105,7 +112,7 @@ std::size_t StatementRun::send_batch(const Batch& batch) {
   for (std::size_t at = 0; at < batch.size(); ++at) {
     const RecordedStatement& statement = batch[at]->statement;
     if (auto refused = wire_.send(statement, statement.rule != nullptr)) {
-      note(batch[at]->message, *std::move(refused));
+      note(*batch[at], *std::move(refused));
       return at;
     }
   }
@@ -122,8 +129,9 @@ std::optional<std::size_t> StatementRun::read_batch(const Batch& batch, std::vec
     for (; at < count && batch[at]->message == message; ++at) {
       const RecordedStatement& statement = batch[at]->statement;
       if (auto* const broke = std::get_if<Broke>(&told[at].how)) {
-        if (miss) report_.missed.push_back({message, *std::move(miss)});
-        note(message, std::move(*broke));
+        const bool blocked = broke->error.kind == ErrorKind::kBlocked;
+        if (miss && !blocked) report_.missed.push_back({message, *std::move(miss)});
+        note(*batch[at], std::move(*broke));
         return message;
       }
       const Ran ran = std::get<Ran>(told[at].how);
@@ -139,6 +147,15 @@ std::optional<std::size_t> StatementRun::read_batch(const Batch& batch, std::vec
   }
   std::ranges::move(misses, std::back_inserter(report_.missed));
   return std::nullopt;
+}
+
+void StatementRun::note(const Pending& pending, Broke broke) {
+  const bool blocked = broke.error.kind == ErrorKind::kBlocked && !told_of(pending.message);
+  note(pending.message, std::move(broke));
+  if (!blocked) return;
+  // To go on would be to wait again, with all that is locked so far.
+  report_.failed.back().blocked = pending.statement;
+  report_.all_undone = true;
 }
 
 void StatementRun::note(std::size_t message, Broke broke) {

@@ -26,8 +26,9 @@ class StatementRun {
   FlushReport flush();
   // Whether no answer to what is pending decides anything, unless one is an error.
   bool needs_no_answers() const noexcept;
-  // Flushes and commits in one trip. False where a statement broke, and nothing is committed.
-  bool flush_and_commit();
+  // Flushes and commits in one trip. Where a statement broke nothing is committed, and only one
+  // that was blocked is told.
+  FlushReport flush_and_commit();
   // Throws Failure: kRejected for an error of `statement`, kRetryTransaction where what came before
   // it failed.
   Rows query(std::size_t message, const RecordedStatement& statement);
@@ -50,6 +51,7 @@ class StatementRun {
   // Of as many as were told of.
   std::optional<std::size_t> read_batch(const Batch& batch, std::vector<Told>& told);
   Told run_own(std::size_t message, const Batch& own, const RecordedStatement& question);
+  void note(const Pending& pending, Broke broke);
   void note(std::size_t message, Broke broke);
   bool told_of(std::size_t message) const;
 

@@ -76,6 +76,7 @@ class Unit final : public UnitOfWork {
     return guarded([&] {
       enter(Stage::kClaimed, "a flush before the claim, or after finish");
       FlushReport report = statements_.flush();
+      if (report.all_undone) end();
       failpoint::hit(environment_, failpoint::kFlushed);
       return report;
     });
@@ -85,11 +86,10 @@ class Unit final : public UnitOfWork {
     std::vector<ManyRecords::Kept> kept;
     if (!commits_at_once(batch, kept)) return UnitOfWork::flush_and_commit(batch);
     return guarded([&] {
-      FlushReport report;
       if (!kept.empty()) work_->records().keep(kept);
       if (!batch.empty()) failpoint::hit(environment_, failpoint::kFinished);
       failpoint::hit(environment_, failpoint::kCommitBefore);
-      report.committed = statements_.flush_and_commit();
+      FlushReport report = statements_.flush_and_commit();
       stage_ = Stage::kOver;
       if (!report.committed) {
         report.all_undone = true;

@@ -97,6 +97,12 @@ class ScriptedUnit final : public UnitOfWork {
     if (statement.statement->sql.find("broken") != std::string::npos) {
       return failure({ErrorKind::kRejected, "handler.sql.syntax", "no such column: broken", {}});
     }
+    if (waits_in_vain(statement)) {
+      Error error = blocked();
+      if (options_.names_blocked) error.code = kQueryBlocked;
+      gone_ = true;
+      return failure(std::move(error));
+    }
     std::int64_t count = 0;
     for (const auto& [name, times] : staged_.effects) count += times;
     for (const auto& [name, done] : done_) count += static_cast<std::int64_t>(done.size());
@@ -106,6 +112,7 @@ class ScriptedUnit final : public UnitOfWork {
   Result<FlushReport> flush() override {
     run_pending();
     if (lethal_) return failure(store_.lethal);
+    if (blocked_) return failure(blocked());
     gone_ = gone_ || report_.all_undone;
     return std::exchange(report_, {});
   }
@@ -144,7 +151,7 @@ class ScriptedUnit final : public UnitOfWork {
  private:
   void run_pending() {
     for (const auto& [message, list] : std::exchange(pending_, {})) {
-      if (report_.all_undone) return;
+      if (report_.all_undone || blocked_) return;
       run_list(message, *list);
     }
   }
@@ -164,6 +171,8 @@ class ScriptedUnit final : public UnitOfWork {
         return fail(message, "CHECK constraint failed: broken");
       } else if (sql.find("missing") != std::string::npos) {
         return fail(message, "no such column", Remedy::kStatement);
+      } else if (waits_in_vain(one)) {
+        return block(message, one);
       } else if (sql.find("lethal") != std::string::npos) {
         lethal_ = true;
         return;
@@ -174,6 +183,20 @@ class ScriptedUnit final : public UnitOfWork {
         return fail(message, "a constraint that was deferred");
       }
     }
+  }
+  bool waits_in_vain(const RecordedStatement& one) {
+    if (one.statement->sql.find("locked") == std::string::npos) return false;
+    const bool waits = store_.locked.contains(std::get<std::string>(one.values.back()));
+    if (waits) ++store_.waits;
+    return waits;
+  }
+  static Error blocked() { return {ErrorKind::kBlocked, {}, "the row is locked", {}}; }
+  void block(std::size_t message, const RecordedStatement& one) {
+    blocked_ = !options_.names_blocked;
+    if (blocked_) return;
+    done_[message].clear();
+    report_.failed.push_back({message, "busy", blocked(), one});
+    report_.all_undone = true;
   }
   void miss(std::size_t message, const Otherwise& otherwise) {
     done_[message].clear();
@@ -200,6 +223,7 @@ class ScriptedUnit final : public UnitOfWork {
   bool finished_ = false;
   bool gone_ = false;
   bool lethal_ = false;
+  bool blocked_ = false;   // by a row that is locked
   bool deferred_ = false;  // something that the commit refuses
 };
 

@@ -8,7 +8,9 @@
 //   UPDATE lethal …                 breaks its transaction: `lethal`
 //   UPDATE missing …                fails as no message can mend
 //   INSERT INTO deferred …          violates a constraint that is checked at the commit
+//   UPDATE locked … WHERE id = ?    waits in vain where `locked` names the row
 //   SELECT effects, SELECT broken   the number of effects; an error
+//   SELECT locked … WHERE id = ?    waits in vain as the update does
 #pragma once
 
 #include <map>
@@ -55,6 +57,8 @@ class ScriptedStore final : public Store, private TransactionalStore, private St
   Error lethal{ErrorKind::kUnavailable, "R200", "the server closed the connection", {}};
   // A larger payload is not kept.
   std::size_t largest = 1 << 20;
+  std::set<std::string> locked;            // rows that somebody else has locked
+  int waits = 0;                           // for one of them
   std::vector<Savepoints> begun;           // the marks of each transaction
   std::vector<std::size_t> claimed_count;  // the size of each claim
 
