@@ -41,9 +41,9 @@ struct UnitOptions {
   // How long a statement waits for what another transaction has locked, before kBlocked; nullopt:
   // as long as claim. A store that counts in seconds waits for one at least.
   std::optional<std::chrono::milliseconds> row_patience = {};
-  // Who waited too long for what another transaction has locked is named: as FlushReport::Failed
-  // with kBlocked, and all_undone; or, of a query, by an error of kBlocked with the code
-  // kQueryBlocked. Else it is an error that names nobody.
+  // The unit names a message that waited too long for what another transaction has locked: as
+  // FlushReport::Failed with kBlocked, and all_undone; for a query, by an error of kBlocked with
+  // the code kQueryBlocked. Else the error names nobody.
   bool names_blocked = false;
   // The unit has one message, whose transaction has failed before. A store that checks constraints
   // at the commit checks them in flush, where it reports what they refuse as that message's own.

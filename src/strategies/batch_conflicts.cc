@@ -57,7 +57,7 @@ BatchRun::Went BatchRun::transact_in_turn() {
   return went;
 }
 
-// Of a window that has ended.
+// A window has ended: the next one has met nobody yet.
 void BatchRun::forget_meetings() { held_back_ = waited_in_vain_ = false; }
 
 void BatchRun::choose_company(UnitOptions& options) {
@@ -74,13 +74,9 @@ void BatchRun::choose_company(UnitOptions& options) {
   const bool near =
       context_.hold && habits_.blocked.any_of_late(context_.environment->clock->now());
   // A window of one message waits as it always does: its deadlock is the server's to find. The call
-  // of a second part was made: it waits as long as it may.
-  patient_ = single && !options.alone && (options_.second_part || !stranger_);
-  if (options_.second_part) {
-    patient_ = patient_ || place_ == nullptr;
-  } else {
-    names_blocked_ = single || stranger_ || options.alone || near;
-  }
+  // of a second part was made: it waits as long as it may, and is not given back.
+  patient_ = place_ == nullptr ? options_.second_part : single && !options.alone;
+  names_blocked_ = !options_.second_part && (single || stranger_ || options.alone || near);
   options.names_blocked = names_blocked_;
   if (!patient_) {
     options.row_patience = habits_.limit.row_patience();
@@ -132,7 +128,7 @@ bool BatchRun::ends_untried() {
   return true;
 }
 
-// What it did in this transaction, by asking, is undone.
+// Undoes what the message did in this transaction by asking.
 BatchRun::Went BatchRun::hold_reader(UnitOfWork& unit, std::size_t at, milliseconds wait) {
   hold_back(window_[at], row_is_locked(), wait);
   auto undone = unit.undo(at);
@@ -146,8 +142,10 @@ Outcome BatchRun::blocked_by(const Error& error, milliseconds wait) {
   return outcome;
 }
 
-BlockedRows::Answer BatchRun::ask_for_blocked(Slot& slot, const StatementList& statements) {
-  return habits_.blocked.ask(statements, slot.looks, context_.environment->clock->now());
+BlockedRows::Answer BatchRun::ask_for_blocked(Slot& slot, const StatementList& statements,
+                                              const RecordedStatement* question) {
+  const auto now = context_.environment->clock->now();
+  return habits_.blocked.ask(statements, question, slot.looks, now);
 }
 
 // Holds back messages of rows that are known to be blocked. One that looks again does it first of
@@ -159,7 +157,7 @@ void BatchRun::look_out() {
   std::vector<std::size_t> rest;
   for (const std::size_t at : waiting_) {
     Slot& slot = window_[at];
-    const BlockedRows::Answer answer = ask_for_blocked(slot, slot.list);
+    const BlockedRows::Answer answer = ask_for_blocked(slot, slot.list, nullptr);
     if (answer.known == BlockedRows::Known::kBlocked) {
       hold_back(slot, row_is_locked(), answer.wait);
       continue;
@@ -172,7 +170,7 @@ void BatchRun::look_out() {
   waiting_.insert(waiting_.end(), rest.begin(), rest.end());
 }
 
-// What was done, here or before, has met nobody.
+// A message that is done, here or before, has found its rows free.
 void BatchRun::note_free_rows() {
   for (const Slot& slot : window_) {
     const bool ran =

@@ -68,9 +68,8 @@ class BatchRun::Reading final : public Transaction::Queries {
   std::optional<std::chrono::milliseconds> blocked_for() const noexcept { return blocked_for_; }
 
  private:
-  void stop_if_blocked(const RecordedStatement& statement, StatementList statements) {
-    statements.push_back(statement);
-    const auto answer = run_.ask_for_blocked(run_.window_[at_], statements);
+  void stop_if_blocked(const RecordedStatement& question, const StatementList& recorded) {
+    const auto answer = run_.ask_for_blocked(run_.window_[at_], recorded, &question);
     if (answer.known != BlockedRows::Known::kBlocked) return;
     blocked_for_ = answer.wait;
     throw BatchBroken{};
@@ -175,7 +174,7 @@ BatchRun::Went BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading& re
     return Went::kWell;
   }
   if (names_blocked_) {
-    const BlockedRows::Answer answer = ask_for_blocked(slot, slot.list);
+    const BlockedRows::Answer answer = ask_for_blocked(slot, slot.list, nullptr);
     if (answer.known == BlockedRows::Known::kBlocked) return hold_reader(unit, at, answer.wait);
   }
   reading.send(slot.list);

@@ -87,7 +87,8 @@ class BatchRun {
   void hold_back(Slot& slot, const Error& error, std::chrono::milliseconds wait);
   Went hold_reader(UnitOfWork& unit, std::size_t at, std::chrono::milliseconds wait);
   static Outcome blocked_by(const Error& error, std::chrono::milliseconds wait);
-  BlockedRows::Answer ask_for_blocked(Slot& slot, const StatementList& statements);
+  BlockedRows::Answer ask_for_blocked(Slot& slot, const StatementList& statements,
+                                      const RecordedStatement* question);
   bool is_strangers(const Slot& slot) const;
   bool ends_untried();
   void look_out();

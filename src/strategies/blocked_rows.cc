@@ -17,11 +17,11 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kShortestRest{500};
-// Who waits for a row learns no later than that that it is free.
+// A message that waits learns no later than that that its row is free.
 constexpr milliseconds kLongestRest{5'000};
 // While one message looks, which takes as long as a store waits for a row, the others do not.
 constexpr milliseconds kLook{1'500};
-// Who keeps a row locked while a person looks at it does so for seconds or minutes.
+// A program that keeps a row locked while a person looks at it does so for seconds or minutes.
 constexpr std::chrono::seconds kOfLate{30};
 // Beyond so many none is remembered.
 constexpr std::size_t kMostRows = 10'000;
@@ -38,7 +38,7 @@ std::string value_text(const Value& value) {
                     value);
 }
 
-// What two statements have in common that wait for the same row.
+// Two statements that wait for the same row have the same name.
 LockName name_of(const RecordedStatement& statement) {
   if (statement.version) return statement.version->row;
   if (statement.lock) return *statement.lock;
@@ -51,14 +51,17 @@ LockName name_of(const RecordedStatement& statement) {
 
 }  // namespace
 
-BlockedRows::Answer BlockedRows::ask(const StatementList& statements, std::set<LockName>& looks,
+BlockedRows::Answer BlockedRows::ask(const StatementList& statements,
+                                     const RecordedStatement* question, std::set<LockName>& looks,
                                      TimePoint now) {
   Answer answer;
   const system::MutexLock lock(mutex_);
   if (rows_.empty()) return answer;
+  std::set<LockName> names;
+  for (const RecordedStatement& statement : statements) names.insert(name_of(statement));
+  if (question != nullptr) names.insert(name_of(*question));
   std::set<LockName> due;
-  for (const RecordedStatement& statement : statements) {
-    const LockName name = name_of(statement);
+  for (const LockName& name : names) {
     const auto at = rows_.find(name);
     if (at == rows_.end() || looks.contains(name)) continue;
     if (now < at->second.until) {

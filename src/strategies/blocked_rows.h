@@ -31,10 +31,10 @@ class BlockedRows {
     Known known = Known::kNothing;
     std::chrono::milliseconds wait{0};  // where it is blocked
   };
-  // `looks`: rows that it was this message's turn to look at before; those of kLooksAgain are
-  // added.
-  Answer ask(const StatementList& statements, std::set<LockName>& looks, TimePoint now)
-      SEMEL_EXCLUDES(mutex_);
+  // Asks for a message with these statements, and perhaps a question behind them. `looks`: rows
+  // that it was this message's turn to look at before; those of kLooksAgain are added.
+  Answer ask(const StatementList& statements, const RecordedStatement* question,
+             std::set<LockName>& looks, TimePoint now) SEMEL_EXCLUDES(mutex_);
 
   // This statement, of a message with these, waited in vain. Returns how long its row is left
   // alone: longer each time. So is the row whose versions the message's belongs to, for those

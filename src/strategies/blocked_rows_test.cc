@@ -28,7 +28,7 @@ class BlockedRowsTest : public ::testing::Test {
   // As a message would that has not looked before.
   BlockedRows::Answer answer(const StatementList& statements) {
     std::set<LockName> looks;
-    return rows_.ask(statements, looks, now_);
+    return rows_.ask(statements, nullptr, looks, now_);
   }
   Known ask(const StatementList& statements) { return answer(statements).known; }
 
@@ -82,16 +82,16 @@ TEST_F(BlockedRowsTest, WaitsGrowToSomeSeconds) {
 TEST_F(BlockedRowsTest, WhoLooksAsksForTheRowAgain) {
   now_ += block(booked(5, 1));
   std::set<LockName> looks;
-  EXPECT_EQ(rows_.ask({booked(5, 1)}, looks, now_).known, Known::kLooksAgain);
-  EXPECT_EQ(rows_.ask({booked(5, 1)}, looks, now_).known, Known::kNothing);
+  EXPECT_EQ(rows_.ask({booked(5, 1)}, nullptr, looks, now_).known, Known::kLooksAgain);
+  EXPECT_EQ(rows_.ask({booked(5, 1)}, nullptr, looks, now_).known, Known::kNothing);
   block(booked(5, 2));
-  EXPECT_EQ(rows_.ask({booked(5, 1), booked(5, 2)}, looks, now_).known, Known::kBlocked);
+  EXPECT_EQ(rows_.ask({booked(5, 1), booked(5, 2)}, nullptr, looks, now_).known, Known::kBlocked);
 }
 
 TEST_F(BlockedRowsTest, ARowThatWasLookedAtIsFree) {
   now_ += block(booked(5, 1));
   std::set<LockName> looks;
-  rows_.ask({booked(8, 1)}, looks, now_);
+  rows_.ask({booked(8, 1)}, nullptr, looks, now_);
   rows_.forget(looks);
   EXPECT_EQ(ask({booked(5, 1)}), Known::kNothing);
   EXPECT_TRUE(rows_.any_of_late(now_));

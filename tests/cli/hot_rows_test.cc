@@ -66,6 +66,7 @@ class VersionedRows : public HotRows {
     EXPECT_EQ(scene_.number("SELECT sum(version) FROM bill"), kMessages);
     EXPECT_EQ(json_at(scene_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
   }
+
   const ServerScene scene_{GetParam(), kVersionedBill};
 };
 
@@ -145,10 +146,9 @@ TEST_P(Transfers, OfTwoProcessesMakeNone) {
 }
 
 // Somebody else has rows locked for long: only their messages wait.
-// MariaDB and MySQL let each row that is locked anew be waited for for five seconds: one case each.
 class LockedRows : public HotRows {
  protected:
-  // Of the messages, `blocked` need what `locks` reads.
+  // `blocked` messages need what `locks` reads.
   static void expect_others_done(const ServerScene& scene, const std::string& lines,
                                  const std::string& locks, int blocked) {
     ASSERT_EQ(scene.semel({"send", "payments", "-"}, {.input = lines}).code, 0);

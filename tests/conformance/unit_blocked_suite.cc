@@ -6,13 +6,6 @@
 namespace semel::conformance {
 namespace {
 
-RecordedStatement book(std::int64_t account) {
-  RecordedStatement one;
-  one.statement = admit_statement("UPDATE account SET balance = balance + 1 WHERE id = ?").value();
-  one.values = {account};
-  return one;
-}
-
 UnitOptions naming(Savepoints savepoints) {
   UnitOptions options;
   options.savepoints = savepoints;
@@ -22,19 +15,13 @@ UnitOptions naming(Savepoints savepoints) {
 }
 
 constexpr const char* kOneWriter = "trait: one writer has all rows";
-constexpr const char* kAccounts =
-    "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)";
 
 TEST_P(UnitStatementSuite, AMessageThatIsBlockedIsNamed) {
   if (store().traits().single_writer) GTEST_SKIP() << kOneWriter;
-  sql(kAccounts);
-  sql("INSERT INTO account VALUES (1, 0), (2, 0)");
-  Batch stranger = claim_in_unit({message("stranger")});
-  stranger.unit->run(0, {book(1)});
-  flushed(stranger);
+  const Batch stranger = lock_account();
   for (const Savepoints savepoints : {Savepoints::kSparse, Savepoints::kEach}) {
     StatementList list = effect("bad");
-    list.push_back(book(1));
+    list.push_back(book());
     Batch batch = five({2, 3}, list, naming(savepoints));
     const FlushReport report = flushed(batch);
     EXPECT_TRUE(report.all_undone);
@@ -50,12 +37,8 @@ TEST_P(UnitStatementSuite, AMessageThatIsBlockedIsNamed) {
 
 TEST_P(UnitStatementSuite, AMessageThatIsBlockedIsNamedInOneTrip) {
   if (store().traits().single_writer) GTEST_SKIP() << kOneWriter;
-  sql(kAccounts);
-  sql("INSERT INTO account VALUES (1, 0), (2, 0)");
-  Batch stranger = claim_in_unit({message("stranger")});
-  stranger.unit->run(0, {book(1)});
-  flushed(stranger);
-  Batch batch = five({2}, {book(1)}, naming(Savepoints::kSparse));
+  const Batch stranger = lock_account();
+  Batch batch = five({2}, {book()}, naming(Savepoints::kSparse));
   const auto report = batch.unit->flush_and_commit(batch.completions());
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_FALSE(report->committed);
@@ -68,11 +51,7 @@ TEST_P(UnitStatementSuite, AMessageThatIsBlockedIsNamedInOneTrip) {
 
 TEST_P(UnitStatementSuite, AQueryThatIsBlockedIsNamed) {
   if (store().traits().single_writer) GTEST_SKIP() << kOneWriter;
-  sql(kAccounts);
-  sql("INSERT INTO account VALUES (1, 0), (2, 0)");
-  Batch stranger = claim_in_unit({message("stranger")});
-  stranger.unit->run(0, {book(1)});
-  flushed(stranger);
+  const Batch stranger = lock_account();
   const RecordedStatement question =
       statement("SELECT balance FROM account WHERE id = 1 FOR UPDATE");
   Batch batch = claim_in_unit(test::make_messages(consumer(), "q", 2), naming({}));
@@ -83,7 +62,7 @@ TEST_P(UnitStatementSuite, AQueryThatIsBlockedIsNamed) {
   batch.unit.reset();
   // Where it is another one before it, that is told by the flush.
   batch = claim_in_unit(batch.messages, naming({}));
-  batch.unit->run(0, {book(1)});
+  batch.unit->run(0, {book()});
   const auto behind = batch.unit->query(1, question);
   ASSERT_FALSE(behind.has_value());
   EXPECT_EQ(behind.error().kind, ErrorKind::kRetryTransaction);
@@ -96,15 +75,11 @@ TEST_P(UnitStatementSuite, AQueryThatIsBlockedIsNamed) {
 
 TEST_P(UnitStatementSuite, ABlockedUnitThatNamesNobodyFails) {
   if (store().traits().single_writer) GTEST_SKIP() << kOneWriter;
-  sql(kAccounts);
-  sql("INSERT INTO account VALUES (1, 0), (2, 0)");
-  Batch stranger = claim_in_unit({message("stranger")});
-  stranger.unit->run(0, {book(1)});
-  flushed(stranger);
+  const Batch stranger = lock_account();
   UnitOptions options = naming(Savepoints::kEach);
   options.names_blocked = false;
   options.patience = 1'000ms;
-  Batch batch = five({2}, {book(1)}, options);
+  Batch batch = five({2}, {book()}, options);
   const auto report = batch.unit->flush();
   ASSERT_FALSE(report.has_value());
   EXPECT_EQ(report.error().kind, ErrorKind::kBlocked);

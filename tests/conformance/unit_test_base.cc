@@ -105,6 +105,19 @@ void UnitStatementSuite::expect_neighbours(Batch& batch, const std::set<std::siz
   sql("DELETE FROM effect");
 }
 
+RecordedStatement UnitStatementSuite::book() {
+  return statement("UPDATE account SET balance = balance + 1 WHERE id = ?", {std::int64_t{1}});
+}
+
+Batch UnitStatementSuite::lock_account() {
+  sql("CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)");
+  sql("INSERT INTO account VALUES (1, 0)");
+  Batch batch = claim_in_unit({message("stranger")});
+  batch.unit->run(0, {book()});
+  flushed(batch);
+  return batch;
+}
+
 StatementList UnitStatementSuite::breaking() {
   StatementList list = effect("bad");
   list.push_back(statement("INSERT INTO reservation (order_id, amount) VALUES (1, 0)"));

@@ -59,6 +59,9 @@ class UnitStatementSuite : public UnitTest {
              const UnitOptions& options = each());
   // Ends the bad ones for another time and the others completed; the good effects are there.
   void expect_neighbours(Batch& batch, const std::set<std::size_t>& bad);
+  // A transaction that has the row that book() changes. It makes the table.
+  Batch lock_account();
+  static RecordedStatement book();
   // Three statements, of which the second breaks a constraint.
   static StatementList breaking();
 

@@ -186,7 +186,7 @@ void Connection::roll_back() noexcept {
   open_ = false;
   const std::string mark = std::exchange(mark_, {});
   try {
-    // What waits to be run is not worth it any more; how long the session waits may be among it.
+    // Queued statements are not worth running any more. One of them may have set the lock wait.
     wire_.forget();
     waits_ = 0;
     if (!mark.empty()) return back_to(mark);

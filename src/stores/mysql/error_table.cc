@@ -211,10 +211,6 @@ Remedy remedy_of(unsigned code) noexcept {
   return statement ? Remedy::kStatement : Remedy::kTime;
 }
 
-bool is_lock_wait(unsigned code) noexcept {
-  return code == ER_LOCK_WAIT_TIMEOUT || code == kNoWait;
-}
-
 bool is_store_failure(const Refusal& refusal) noexcept {
   return row_of(refusal.code, refusal.state).of_the_store;
 }

@@ -17,8 +17,6 @@ struct Refusal {
 };
 
 Error error_of(const Refusal& refusal);
-// What another transaction has locked was waited for too long.
-bool is_lock_wait(unsigned code) noexcept;
 // The connection ended, or never began.
 bool is_lost(unsigned code) noexcept;
 // The last part of a handler's reason: constraint, syntax, refused, busy, other.

@@ -230,9 +230,10 @@ std::vector<sql::Told> HandlerWire::run() {
     const std::size_t bad = answers.said.size() - before_;
     const bool ours = answers.said.size() >= before_ && bad < sent.size();
     const Sent what = ours ? sent[bad] : Sent{};
+    Error error = error_of(*answers.refused);
     if (names_blocked_ && (what.lock || what.statement != nullptr) &&
-        is_lock_wait(answers.refused->code)) {
-      told.emplace_back().how = sql::blocked(error_of(*answers.refused));
+        error.kind == ErrorKind::kBlocked) {
+      told.emplace_back().how = sql::blocked(std::move(error));
     } else if (what.statement == nullptr || is_store_failure(*answers.refused)) {
       throw wire_.told(*answers.refused);
     } else {

@@ -98,6 +98,10 @@ bool raised(const PGresult* result) {
   return field(result, PG_DIAG_SOURCE_FUNCTION) == "exec_stmt_raise";
 }
 
+bool waited_too_long(const PGresult* result) {
+  return state_of(result) == kLockNotAvailable && !raised(result);
+}
+
 }  // namespace
 
 std::int64_t number_of(const LockName& name) noexcept {
@@ -244,8 +248,7 @@ std::vector<sql::Told> HandlerWire::run() {
 }
 
 sql::Told HandlerWire::told_of(const Sent& sent, const PGresult* result) const {
-  const bool waited = state_of(result) == kLockNotAvailable && !raised(result);
-  if (names_blocked_ && !sent.check && waited) {
+  if (names_blocked_ && !sent.check && waited_too_long(result)) {
     return {sql::blocked(failure_of(result).error()), {}};
   }
   if (sent.lock) throw failure_of(result);
