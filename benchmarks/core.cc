@@ -20,12 +20,14 @@
 #include <vector>
 
 #include <semel/memory.h>
+#include <semel/metrics.h>
 
 #include "benchmarks/consumer.h"
 #include "benchmarks/measure.h"
 #include "benchmarks/report.h"
 #include "benchmarks/slow_service.h"
 #include "benchmarks/workload.h"
+#include "telemetry/delivery_metrics.h"
 
 namespace semel::bench {
 namespace {
@@ -81,12 +83,14 @@ double plain_loop(const std::vector<std::string>& payloads) {
   return rate;
 }
 
-double with_semel(const std::vector<std::string>& payloads, std::size_t batch) {
+double with_semel(const std::vector<std::string>& payloads, std::size_t batch,
+                  Observer* observer = nullptr) {
   auto store = make_memory_store({payloads.size() + 1, nullptr});
   ConsumerRun run;
   run.strategy = core::StrategyKind::kStateMachine;
   run.set_idle_handler(false);
   run.batch = batch;
+  run.observer = observer;
   const ProcessorWatch watch;
   consume(*store, run, payloads);
   return static_cast<double>(payloads.size()) / watch.seconds();
@@ -239,6 +243,23 @@ void slow_key(Report& report, const Options& options) {
   report.run(slow, options.pick(1, 3, 3));
 }
 
+void metrics_cost(Report& report, const Options& options,
+                  const std::vector<std::string>& payloads) {
+  constexpr std::size_t kBatch = 100;
+  Case metrics;
+  metrics.name = "metrics";
+  metrics.batch = kBatch;
+  metrics.raw = [&] { return with_semel(payloads, kBatch); };
+  metrics.semel = [&] {
+    MetricsObserver observer;
+    const double rate = with_semel(payloads, kBatch, &observer);
+    check_handled(observer.deliveries().of("bench").totals().effects, payloads.size());
+    return rate;
+  };
+  metrics.what = "engine-memory with a MetricsObserver; raw: without";
+  report.run(metrics, options.pick(1, 7, 9));
+}
+
 void run_core(const Options& options) {
   cpu_set_t all;
   ::sched_getaffinity(0, sizeof all, &all);
@@ -262,6 +283,7 @@ void run_core(const Options& options) {
     engine.what = "no-op handler";
     report.run(engine, options.pick(1, 3, 5));
   }
+  metrics_cost(report, options, payloads);
   ::sched_setaffinity(0, sizeof all, &all);
   calls_in_flight(report, options);
   busy_threads(report, options);

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <semel/delivery.h>
 #include <semel/error.h>
@@ -12,9 +15,18 @@
 
 namespace semel {
 
+struct ConsumerInfo {
+  std::string name;
+  std::vector<std::string> sources;              // names; Arrival::source is the index
+  std::optional<std::chrono::milliseconds> ttl;  // of finished records; nullopt: kept for ever
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
+
+  // Once for each consumer, before it receives.
+  virtual void on_consumer(const ConsumerInfo& consumer) noexcept { (void)consumer; }
 
   virtual void on_received(std::string_view consumer, std::size_t deliveries) noexcept {
     (void)consumer, (void)deliveries;

@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/run_health.h"
+#include "cli/run_figures.h"
 #include "cli/run_report.h"
 #include "cli/session.h"
 #include "cli/tally.h"
 #include "cli/text.h"
+#include "compose/admin.h"
 #include "compose/compose.h"
 #include "compose/signals.h"
 #include "system/event_fd.h"
@@ -177,15 +178,23 @@ Result<std::unique_ptr<tap::Server>> let_watch(Console& console, const config::C
   return tap::Server::open(std::move(options));
 }
 
-tap::Figures figures_of(compose::Service& service, const RunHealth& health) {
-  tap::Figures made;
-  health.add_to(made);
+tap::Figures figures_of(compose::Service& service, const telemetry::HealthObserver& health) {
+  tap::Figures made = health_figures(health.snapshot());
   for (auto& source : service.figures()) {
     for (SourceFigure& figure : source.figures) {
       made.all.push_back({source.consumer, source.source, std::move(figure)});
     }
   }
   return made;
+}
+
+// It listens before there is a store, so that a probe can tell a slow start from none.
+Result<std::unique_ptr<compose::Admin>> open_admin(Console& console, const config::Config& config) {
+  auto admin = compose::Admin::open(config);
+  if (admin && (*admin)->port() != 0 && console.settings().quiet == 0) {
+    console.note(fmt::format("semel: metrics and health on port {}", (*admin)->port()));
+  }
+  return admin;
 }
 
 void tell_unwatched(Console& console, const Error& error) {
@@ -235,8 +244,9 @@ int run(Console& console, const RunFlags& flags) {
   compose::SignalDrain signals([&](int signal) { stopper.signalled(signal); });
   compose::ServiceOptions options;
   options.observers.push_back(&report);
-  RunHealth health(names_of(*config));
-  options.observers.push_back(&health);
+  const auto admin = open_admin(console, *config);
+  if (!admin) return build_failed(console, admin.error());
+  for (Observer* const one : (*admin)->observers()) options.observers.push_back(one);
   if (!flags.tally.empty()) options.observers.push_back(&tally.emplace(flags.tally));
   const auto server = let_watch(console, *config);
   if (server && *server) options.observers.push_back(server->get());
@@ -261,8 +271,9 @@ int run(Console& console, const RunFlags& flags) {
   }
 
   stopper.serve(service->get());
+  (*admin)->serve(**service);
   if (server && *server) {
-    (*server)->serve_figures([&] { return figures_of(**service, health); });
+    (*server)->serve_figures([&] { return figures_of(**service, (*admin)->health()); });
   }
   const auto began = steady_clock::now();
   int code = 0;
@@ -270,6 +281,7 @@ int run(Console& console, const RunFlags& flags) {
     const Ticker ticker(console, report);
     code = (*service)->run();
   }
+  (*admin)->leave();
   if (server && *server) (*server)->serve_figures({});
   stopper.serve(nullptr);
   tell_summary(console, report, steady_clock::now() - began);

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/run_health.h"
+#include "cli/run_figures.h"
 #include "cli/text.h"
 #include "engine/engine.h"
 

@@ -19,6 +19,7 @@
 #include <semel/step_spec.h>
 #include <semel/store.h>
 
+#include "compose/store_look.h"
 #include "config/config.h"
 #include "core/retention.h"
 
@@ -111,6 +112,11 @@ class Service {
   virtual std::vector<Figures> figures() = 0;
   // Begins the drain; a second call hurries it. Async-signal-safe.
   virtual void stop() noexcept = 0;
+  // The drain has begun. From any thread.
+  virtual bool is_stopping() const noexcept = 0;
+  // Statistics and shut gates of the store's consumers; nullopt where the store keeps none. Takes
+  // as long as the store does; from any thread.
+  virtual Result<std::optional<StoreSnapshot>> look_at_store() = 0;
 };
 
 }  // namespace semel::compose

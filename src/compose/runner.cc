@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <vector>
 
 #include <semel/guarantee.h>
 
 #include "base/printable.h"
+#include "compose/admin.h"
 #include "compose/compose.h"
 #include "compose/signals.h"
 #include "config/catalog.h"
@@ -44,6 +46,15 @@ class Complaints final : public Observer {
     fmt::print(stderr, "semel: {}: {}\n", consumer, printable_text(text));
   }
 };
+
+// Returns the exit code.
+int not_started(const std::vector<Observer*>& observers, std::string_view where,
+                const Error& error) {
+  for (Observer* observer : observers) observer->on_trouble("start", where, error, false);
+  const int code = config::exit_code_of(error);
+  // Whatever else is rejected while building comes from the config.
+  return code == kExitBad ? kExitConfig : code;
+}
 
 }  // namespace
 
@@ -144,32 +155,29 @@ Runner& Runner::once(bool on) {
 int Runner::run() {
   compose::SignalDrain signals([this](int) { stop(); });
   Complaints complaints;
-  if (impl_->options.observers.empty()) impl_->options.observers.push_back(&complaints);
-  impl_->options.stop_fd = impl_->stopped.get();
-  auto service = compose::Service::build(impl_->config, impl_->options);
-  if (!service && impl_->was_stopped() && service.error().kind == ErrorKind::kUnavailable) {
-    std::erase(impl_->options.observers, &complaints);
-    return 0;
-  }
+  compose::ServiceOptions options = impl_->options;
+  if (options.observers.empty()) options.observers.push_back(&complaints);
+  const std::vector<Observer*> told = options.observers;
+  auto admin = compose::Admin::open(impl_->config);
+  if (!admin) return not_started(told, "admin listener", admin.error());
+  for (Observer* const one : (*admin)->observers()) options.observers.push_back(one);
+  options.stop_fd = impl_->stopped.get();
+  auto service = compose::Service::build(impl_->config, std::move(options));
   if (!service) {
     const Error& error = service.error();
-    for (Observer* observer : impl_->options.observers) {
-      observer->on_trouble("start", "store or source", error, false);
-    }
-    std::erase(impl_->options.observers, &complaints);
-    const int code = config::exit_code_of(error);
-    // Whatever else is rejected while building comes from the config.
-    return code == kExitBad ? kExitConfig : code;
+    if (impl_->was_stopped() && error.kind == ErrorKind::kUnavailable) return 0;
+    return not_started(told, "store or source", error);
   }
   {
     const system::MutexLock lock(impl_->mutex);
     impl_->running = service->get();
     for (int i = 0; i < impl_->stops; ++i) impl_->running->stop();
   }
+  (*admin)->serve(**service);
   const int code = (*service)->run();
+  (*admin)->leave();
   const system::MutexLock lock(impl_->mutex);
   impl_->running = nullptr;
-  std::erase(impl_->options.observers, &complaints);
   return code;
 }
 

@@ -8,8 +8,10 @@
 #include <deque>
 #include <thread>
 
+#include <semel/gates.h>
 #include <semel/held_messages.h>
 #include <semel/reason.h>
+#include <semel/records.h>
 #include <semel/run_markers.h>
 #include <semel/unit_of_work.h>
 
@@ -39,6 +41,9 @@ constexpr std::string_view kHung = "R260";
 class FanOut final : public Observer {
  public:
   explicit FanOut(std::vector<Observer*> observers) : observers_(std::move(observers)) {}
+  void on_consumer(const ConsumerInfo& consumer) noexcept override {
+    for (Observer* o : observers_) o->on_consumer(consumer);
+  }
   void on_received(std::string_view consumer, std::size_t deliveries) noexcept override {
     for (Observer* o : observers_) o->on_received(consumer, deliveries);
   }
@@ -122,7 +127,10 @@ class RunningService final : public Service {
   Result<void> look(const config::Config& config);
   static std::vector<std::size_t> feeders_of(const config::Config& config,
                                              const config::ConsumerConfig& consumer);
+  bool is_stopping() const noexcept override { return stopping_.load(); }
+  Result<std::optional<StoreSnapshot>> look_at_store() override;
   void stop() noexcept override {
+    stopping_.store(true);
     for (const auto& engine : engines_) engine->stop();
   }
 
@@ -135,6 +143,7 @@ class RunningService final : public Service {
   std::vector<std::string> consumers_;  // of the engines
   std::deque<std::atomic<bool>> over_;  // likewise: their runs
   std::vector<std::string> risks_;
+  std::atomic<bool> stopping_{false};
 };
 
 Result<void> RunningService::look(const config::Config& config) {
@@ -173,6 +182,11 @@ Result<void> RunningService::add(const config::Config& config,
     std::fflush(stderr);
     ::_exit(kExitHung);
   };
+  ConsumerInfo info{consumer.name, {}, parts->options.retention.ttl};
+  for (const auto& source : parts->parts.sources) {
+    info.sources.emplace_back(source->traits().name);
+  }
+  observer_.on_consumer(info);
   over_.emplace_back(false);
   engines_.push_back(engine::Engine::create(std::move(parts->options), std::move(parts->parts)));
   consumers_.push_back(consumer.name);
@@ -197,6 +211,21 @@ std::vector<Service::Figures> RunningService::figures() {
     }
   }
   return all;
+}
+
+Result<std::optional<StoreSnapshot>> RunningService::look_at_store() {
+  const StoreFacets facets = store_->facets();
+  if (facets.records == nullptr) return std::nullopt;
+  auto stats = facets.records->stats();
+  if (!stats) return failure(std::move(stats.error()));
+  StoreSnapshot made{*std::move(stats), {}};
+  if (facets.gates == nullptr) return made;
+  for (const StoreStats::Consumer& consumer : made.stats.consumers) {
+    auto gate = facets.gates->state(consumer.number);
+    if (!gate) return failure(std::move(gate.error()));
+    if (*gate) made.shut_gates.emplace(consumer.name, **std::move(gate));
+  }
+  return made;
 }
 
 int RunningService::run() {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "config/admin_build.h"
 #include "config/checks.h"
 #include "config/exec_build.h"
 #include "config/front_build.h"
@@ -213,6 +214,7 @@ Config build(const Settings& settings, const std::string& folder, Report& report
   made.file = report.name(0);
   made.drain_timeout = root.duration("drain_timeout");
   made.store = build_store(root.in("store"), folder, report);
+  made.admin = build_admin(root, report);
   for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
     const View view(settings, join_path("consumers", i));
     if (!settings.written(view.path())) continue;

@@ -143,6 +143,11 @@ constexpr CodePage kConsumerPages[] = {
      "outlive the record that it speaks for.",
      "Leave front out, or give it a ttl no longer than that of the records.",
      "front: { memory: {}, ttl: 10m }"},
+    {"E055", "an admin listener that anybody may ask",
+     "Metrics and health say what a service does, and how much. An address that other machines "
+     "reach needs a token that its clients send, and a token that can be guessed is none.",
+     "Give admin.auth.tokens a secret of 16 characters or more, or listen on this machine alone.",
+     "admin: { listen: 127.0.0.1:8585 }"},
     {"E060", "the program has no such handler",
      "The config asks for a C++ handler by name, and none was registered under it. The semel "
      "program itself has none.",

@@ -14,6 +14,7 @@
 
 #include <semel/retry_policy.h>
 
+#include "base/listen_address.h"
 #include "core/exec_spec.h"
 #include "core/guarantee.h"
 #include "core/http_spec.h"
@@ -76,6 +77,9 @@ struct StoreConfig {
   std::variant<SqliteStore, PostgresStore, MySqlStore, RedisStore, MemoryStore> kind;
   OnUnavailable on_unavailable = OnUnavailable::kPause;
 };
+
+// "sqlite", "postgres", "mysql", "redis", "memory"
+std::string_view name_of(const StoreConfig& store) noexcept;
 
 // A handler's statements may run in it, and commit together with the record.
 inline bool has_transactions(const StoreConfig& store) {
@@ -204,9 +208,19 @@ struct ConsumerConfig {
   Location where;
 };
 
+struct AdminToken {
+  std::string name;
+  std::string secret;
+};
+struct AdminConfig {
+  ListenAddress listen;
+  std::vector<AdminToken> tokens;
+};
+
 struct Config {
   std::string file;
   StoreConfig store;
+  std::optional<AdminConfig> admin;
   std::vector<ConsumerConfig> consumers;
   milliseconds drain_timeout{0};
   const ConsumerConfig* find(std::string_view consumer) const;

@@ -183,6 +183,12 @@ Loaded load_file(const std::string& path, const LoadOptions& options) {
   return load(text, path, options);
 }
 
+std::string_view name_of(const StoreConfig& store) noexcept {
+  constexpr std::string_view kNames[] = {"sqlite", "postgres", "mysql", "redis", "memory"};
+  static_assert(std::size(kNames) == std::variant_size_v<decltype(StoreConfig::kind)>);
+  return kNames[store.kind.index()];
+}
+
 std::string_view name_of(const SourceConfig& source) noexcept {
   constexpr std::string_view kNames[] = {"queue", "file", "kafka", "rabbitmq", "stdin"};
   static_assert(std::size(kNames) == std::variant_size_v<SourceConfig>);

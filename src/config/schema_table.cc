@@ -1,4 +1,5 @@
 #include "config/schema.h"
+#include "config/schema_admin.h"
 #include "config/schema_handler.h"
 #include "config/schema_source.h"
 #include "config/schema_store.h"
@@ -357,6 +358,12 @@ constexpr Field kRootFields[] = {
      .meaning = "Where the records are.",
      .fields = kStoreFields,
      .usual = "sqlite"},
+    {.name = "admin",
+     .shape = Shape::kMap,
+     .meaning = "The admin listener of a run: metrics and health over HTTP. Without it nothing "
+                "listens.",
+     .fields = kAdminFields,
+     .optional = true},
     {.name = "drain_timeout",
      .shape = Shape::kDuration,
      .meaning = "How long a stop waits for what is in flight.",

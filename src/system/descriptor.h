@@ -25,6 +25,8 @@ class Descriptor {
 
   int get() const noexcept { return fd_; }
   bool valid() const noexcept { return fd_ >= 0; }
+  // Gives up ownership without closing.
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
   void close() noexcept {
     if (valid()) ::close(std::exchange(fd_, -1));
   }

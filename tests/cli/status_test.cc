@@ -1,6 +1,5 @@
 // semel status: how old, how long ago, and who really works.
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include <csignal>
 #include <memory>
@@ -8,25 +7,10 @@
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/cli/write_lock.h"
 
 namespace semel::test {
 namespace {
-
-// As another program that does not let go of the database: nothing can be written meanwhile.
-class WriteLock {
- public:
-  explicit WriteLock(const std::string& database) {
-    EXPECT_EQ(sqlite3_open(database.c_str(), &connection_), SQLITE_OK);
-    sqlite3_busy_timeout(connection_, 30'000);
-    EXPECT_EQ(sqlite3_exec(connection_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
-  }
-  ~WriteLock() { sqlite3_close(connection_); }
-  WriteLock(const WriteLock&) = delete;
-  WriteLock& operator=(const WriteLock&) = delete;
-
- private:
-  sqlite3* connection_ = nullptr;
-};
 
 std::string first(const Ran& status, const std::string& member) {
   return json_at(status.out, "/consumers/0/" + member);

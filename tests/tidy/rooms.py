@@ -10,6 +10,8 @@ KNOWS = {
     "base": set(),
     "system": {"base"},
     "core": {"base"},
+    "telemetry": {"base", "core", "system"},
+    "admin": {"base", "core", "system", "telemetry"},
     "strategies": {"base", "core", "system"},
     "guard": {"base", "core", "system", "strategies"},
     "stores/memory": {"base", "core", "system"},
@@ -34,7 +36,8 @@ KNOWS = {
     "config": {"base", "core"},
     "compose": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite",
                 "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/kafka", "sources/rabbitmq", "handlers/sql", "handlers/exec", "handlers/http",
-                "handlers/kafka", "handlers/rabbitmq", "producer", "engine", "config"},
+                "handlers/kafka", "handlers/rabbitmq", "producer", "engine", "config",
+                "telemetry", "admin"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}
 
@@ -42,6 +45,7 @@ KNOWS["cli"] = set(KNOWS) | {"cli"}
 OWNERS = {
     "simdjson": ("src/base/", "benchmarks/"),
     "openssl/": ("src/base/", "src/stores/redis/tls", "src/brokers/rabbitmq/tls", "tests/support/tls.cc", "benchmarks/"),
+    "microhttpd.h": ("src/admin/",),
     "curl/": ("src/handlers/http/",),
     "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
     "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),

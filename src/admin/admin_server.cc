@@ -1,0 +1,126 @@
+#include "admin/admin_server.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "admin/http_server.h"
+
+namespace semel::admin {
+
+namespace {
+
+constexpr const char* kText = "text/plain; charset=utf-8";
+constexpr const char* kJson = "application/json";
+constexpr std::string_view kBearer = "Bearer ";
+
+// Takes as long for a wrong text as for the right one.
+bool same_secret(std::string_view given, std::string_view secret) {
+  if (secret.empty() || given.size() != secret.size()) return false;
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    difference |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(secret[i]);
+  }
+  return difference == 0;
+}
+
+// A page of another site may name this server by a host name of its own (DNS rebinding): an address
+// it cannot have.
+bool names_this_machine(std::string_view host) {
+  if (host.starts_with('[')) return host.find(']') != std::string_view::npos;
+  host = host.substr(0, host.find(':'));
+  return host == "localhost" || host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+HttpResponse text_response(int status, std::string body) {
+  return {status, kText, std::move(body), {}};
+}
+
+class MonitoringServer final : public AdminServer {
+ public:
+  MonitoringServer(AdminOptions options, AdminSources sources)
+      : options_(std::move(options)), sources_(std::move(sources)) {}
+
+  Result<void> start() {
+    auto server = HttpServer::open({.listen = options_.listen},
+                                   [this](const HttpRequest& request) { return answer(request); });
+    if (!server) return failure(std::move(server.error()));
+    server_ = std::move(*server);
+    return {};
+  }
+  std::uint16_t port() const noexcept override { return server_->port(); }
+
+ private:
+  HttpResponse answer(const HttpRequest& request) const {
+    HttpResponse response = route(request);
+    response.headers.emplace_back("Cache-Control", "no-store");
+    response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+    return response;
+  }
+  HttpResponse route(const HttpRequest& request) const;
+  HttpResponse metrics(const HttpRequest& request) const;
+  HttpResponse health(const HttpRequest& request) const;
+  bool is_authorized(const HttpRequest& request) const;
+
+  const AdminOptions options_;
+  const AdminSources sources_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+bool MonitoringServer::is_authorized(const HttpRequest& request) const {
+  if (options_.tokens.empty()) return true;
+  const auto given = request.header("Authorization");
+  if (!given || !given->starts_with(kBearer)) return false;
+  const std::string_view token = given->substr(kBearer.size());
+  return std::ranges::any_of(options_.tokens,
+                             [&](const std::string& one) { return same_secret(token, one); });
+}
+
+HttpResponse MonitoringServer::route(const HttpRequest& request) const {
+  if (request.method != "GET" && request.method != "HEAD") {
+    HttpResponse refused = text_response(405, "only GET and HEAD\n");
+    refused.headers.emplace_back("Allow", "GET, HEAD");
+    return refused;
+  }
+  if (options_.tokens.empty() &&
+      !names_this_machine(request.header("Host").value_or("localhost"))) {
+    return text_response(403, "the Host header must be localhost or an address of this machine\n");
+  }
+  if (request.path == "/metrics") return metrics(request);
+  if (request.path == "/livez") return text_response(200, "alive\n");
+  if (request.path == "/readyz" || request.path == "/startupz") return health(request);
+  return text_response(404, "not found; there are /metrics, /livez, /readyz and /startupz\n");
+}
+
+HttpResponse MonitoringServer::metrics(const HttpRequest& request) const {
+  if (!is_authorized(request)) {
+    HttpResponse refused = text_response(401, "a bearer token of admin.tokens is needed\n");
+    refused.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return refused;
+  }
+  const std::string_view accept = request.header("Accept").value_or("");
+  const auto format = accept.find("application/openmetrics-text") != std::string_view::npos
+                          ? MetricsFormat::kOpenMetrics
+                          : MetricsFormat::kPrometheus;
+  return {200, std::string(content_type(format)), sources_.metrics(format), {}};
+}
+
+HttpResponse MonitoringServer::health(const HttpRequest& request) const {
+  const Readiness now = sources_.readiness();
+  const bool well =
+      request.path == "/startupz" ? now.phase != Readiness::Phase::kStarting : now.ready();
+  const int status = well ? 200 : 503;
+  if (!is_authorized(request)) return text_response(status, std::string(now.word()) + "\n");
+  return {status, kJson, now.json(), {}};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AdminServer>> AdminServer::open(AdminOptions options, AdminSources sources) {
+  auto server = std::make_unique<MonitoringServer>(std::move(options), std::move(sources));
+  if (auto started = server->start(); !started) return failure(std::move(started.error()));
+  return server;
+}
+
+}  // namespace semel::admin

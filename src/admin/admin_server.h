@@ -1,0 +1,41 @@
+// AdminServer: /metrics, /livez, /readyz and /startupz of a run. docs/monitoring.md describes them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <semel/metrics.h>
+#include <semel/result.h>
+
+#include "admin/readiness.h"
+#include "base/listen_address.h"
+
+namespace semel::admin {
+
+struct AdminOptions {
+  ListenAddress listen;
+  // Bearer tokens. Where there is one, /metrics and the details of the health endpoints need it.
+  // Where there is none, requests must name this machine as their host.
+  std::vector<std::string> tokens;
+};
+
+// Called on the server's thread; must not wait for the store or a broker.
+struct AdminSources {
+  std::function<std::string(MetricsFormat)> metrics;
+  std::function<Readiness()> readiness;
+};
+
+class AdminServer {
+ public:
+  // Listens at once. Errors: R340.
+  static Result<std::unique_ptr<AdminServer>> open(AdminOptions options, AdminSources sources);
+  // Nothing is called any more after it.
+  virtual ~AdminServer() = default;
+
+  virtual std::uint16_t port() const noexcept = 0;
+};
+
+}  // namespace semel::admin

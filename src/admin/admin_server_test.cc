@@ -1,0 +1,137 @@
+#include "admin/admin_server.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "base/json.h"
+#include "tests/support/http_get.h"
+
+namespace semel::admin {
+namespace {
+
+using test::http_get;
+
+constexpr const char* kSecret = "0123456789abcdef";
+
+class AdminServerTest : public ::testing::Test {
+ protected:
+  void open(std::vector<std::string> tokens = {}) {
+    AdminOptions options;
+    options.listen = {"127.0.0.1", 0};
+    options.tokens = std::move(tokens);
+    auto server = AdminServer::open(
+        std::move(options), {.metrics =
+                                 [](MetricsFormat format) {
+                                   return format == MetricsFormat::kOpenMetrics ? "open" : "plain";
+                                 },
+                             .readiness = [this] { return readiness_; }});
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = std::move(*server);
+  }
+  test::HttpAnswer get(const char* path, const std::vector<std::string>& headers = {},
+                       const char* method = "GET") const {
+    return http_get(server_->port(), path, headers, method);
+  }
+  static std::string bearer(const std::string& token) { return "Authorization: Bearer " + token; }
+
+  Readiness readiness_;
+  std::unique_ptr<AdminServer> server_;
+};
+
+TEST_F(AdminServerTest, MetricsComeInTheFormatThatIsAskedFor) {
+  open();
+  EXPECT_EQ(get("/metrics").body, "plain");
+  EXPECT_EQ(get("/metrics").header("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
+  const auto answer =
+      get("/metrics", {"Accept: application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1"});
+  EXPECT_EQ(answer.body, "open");
+  EXPECT_EQ(answer.header("Content-Type"),
+            "application/openmetrics-text; version=1.0.0; charset=utf-8");
+  EXPECT_EQ(answer.header("Cache-Control"), "no-store");
+}
+
+TEST_F(AdminServerTest, HealthFollowsTheRun) {
+  open();
+  readiness_.consumers.push_back({{"payments", {}, std::nullopt}, {}});
+  struct Row {
+    Readiness::Phase phase;
+    bool outage;
+    int live, ready, started;
+    const char* word;
+  };
+  using Phase = Readiness::Phase;
+  for (const Row& row : {Row{Phase::kStarting, false, 200, 503, 503, "starting"},
+                         Row{Phase::kRunning, false, 200, 200, 200, "ready"},
+                         Row{Phase::kRunning, true, 200, 503, 200, "not_ready"},
+                         Row{Phase::kDraining, false, 200, 503, 200, "draining"}}) {
+    readiness_.phase = row.phase;
+    auto& outages = readiness_.consumers[0].health.outages;
+    outages.clear();
+    if (row.outage) outages.push_back({"store", {}, "the server is away"});
+    EXPECT_EQ(get("/livez").status, row.live) << row.word;
+    EXPECT_EQ(get("/startupz").status, row.started) << row.word;
+    const auto ready = get("/readyz");
+    EXPECT_EQ(ready.status, row.ready) << row.word;
+    EXPECT_NE(ready.body.find(std::string("\"status\":\"") + row.word), std::string::npos)
+        << ready.body;
+    EXPECT_EQ(ready.body.find("the server is away") != std::string::npos, row.outage);
+  }
+}
+
+TEST_F(AdminServerTest, ReadinessNamesPartitions) {
+  readiness_.phase = Readiness::Phase::kRunning;
+  readiness_.consumers.push_back(
+      {{"payments", {}, std::nullopt}, {{"kafka", {{"lag", "orders-0", 3, {}}}}}});
+  open();
+  EXPECT_EQ(get("/readyz").body,
+            "{\"schema\":\"semel.v1.readiness\",\"status\":\"ready\",\"consumers\":[{\"name\":"
+            "\"payments\",\"status\":\"ready\",\"outages\":[],\"sources\":[{\"source\":\"kafka\","
+            "\"figures\":[{\"name\":\"lag\",\"partition\":\"orders-0\",\"value\":3}]}]}]}\n");
+}
+
+TEST_F(AdminServerTest, ATokenIsAskedForWhereThereIsOne) {
+  open({kSecret, "another secret of them"});
+  readiness_.phase = Readiness::Phase::kRunning;
+  const auto refused = get("/metrics");
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_EQ(refused.header("WWW-Authenticate"), "Bearer");
+  EXPECT_EQ(refused.body.find("plain"), std::string::npos);
+  for (const char* wrong : {"", "0123456789abcde", "0123456789abcdeX", "0123456789abcdef0"}) {
+    EXPECT_EQ(get("/metrics", {bearer(wrong)}).status, 401) << wrong;
+  }
+  EXPECT_EQ(get("/metrics", {std::string("Authorization: Basic ") + kSecret}).status, 401);
+  EXPECT_EQ(get("/metrics", {bearer(kSecret)}).status, 200);
+  EXPECT_EQ(get("/metrics", {bearer("another secret of them")}).status, 200);
+  // A probe has no token, and needs no details.
+  EXPECT_EQ(get("/readyz").status, 200);
+  EXPECT_EQ(get("/readyz").body, "ready\n");
+  EXPECT_NE(get("/readyz", {bearer(kSecret)}).body.find("consumers"), std::string::npos);
+  EXPECT_EQ(get("/livez").status, 200);
+}
+
+TEST_F(AdminServerTest, APageOfAnotherSiteGetsNothing) {
+  open();
+  for (const char* host :
+       {"Host: evil.example", "Host: localhost.evil.example", "Host: 127.0.0.1.evil.example:80"}) {
+    EXPECT_EQ(get("/metrics", {host}).status, 403) << host;
+  }
+  for (const char* host : {"Host: localhost:8585", "Host: 127.0.0.1", "Host: [::1]:8585"}) {
+    EXPECT_EQ(get("/metrics", {host}).status, 200) << host;
+  }
+}
+
+TEST_F(AdminServerTest, OnlyReads) {
+  open();
+  for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS"}) {
+    const auto answer = get("/metrics", {"Content-Length: 0"}, method);
+    EXPECT_EQ(answer.status, 405) << method;
+    EXPECT_EQ(answer.header("Allow"), "GET, HEAD") << method;
+  }
+  EXPECT_EQ(get("/").status, 404);
+  EXPECT_EQ(get("/metrics/").status, 404);
+}
+
+}  // namespace
+}  // namespace semel::admin

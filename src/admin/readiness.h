@@ -1,0 +1,38 @@
+// Readiness: whether a run takes messages, and what keeps it from it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <semel/source.h>
+
+#include "telemetry/health_observer.h"
+
+namespace semel::admin {
+
+struct SourceReadiness {
+  std::string source;  // "kafka"
+  std::vector<SourceFigure> figures;
+};
+
+struct ConsumerReadiness {
+  telemetry::ConsumerHealth health;
+  std::vector<SourceReadiness> sources;
+};
+
+struct Readiness {
+  enum class Phase { kStarting, kRunning, kDraining };
+  Phase phase = Phase::kStarting;
+  std::vector<ConsumerReadiness> consumers;
+
+  // Running, and no outage lasts.
+  bool ready() const noexcept;
+  // "starting", "ready", "not_ready", "draining".
+  const char* word() const noexcept;
+  // The same for one consumer of it.
+  const char* word(const ConsumerReadiness& consumer) const noexcept;
+  // The body of /readyz: outages and the sources' figures for each consumer.
+  std::string json() const;
+};
+
+}  // namespace semel::admin

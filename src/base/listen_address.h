@@ -1,0 +1,24 @@
+// ListenAddress: "127.0.0.1:8585", "[::1]:8585", "localhost:8585" or ":8585" (every interface).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <semel/result.h>
+
+namespace semel {
+
+struct ListenAddress {
+  std::string host;        // without brackets; empty: every interface
+  std::uint16_t port = 0;  // 0: any free one
+
+  // kRejected with a message that begins in lower case and names what is wrong.
+  static Result<ListenAddress> parse(std::string_view text);
+
+  std::string text() const;
+  // Only programs on this machine can connect.
+  bool is_loopback() const noexcept;
+};
+
+}  // namespace semel

@@ -1,0 +1,144 @@
+#include "compose/admin.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "admin/admin_server.h"
+#include "compose/admin_gauges.h"
+#include "compose/compose.h"
+#include "compose/store_look.h"
+#include "system/mutex.h"
+#include "system/utc_clock.h"
+#include "telemetry/delivery_metrics.h"
+#include "telemetry/exposition.h"
+
+namespace semel::compose {
+
+namespace {
+
+using admin::Readiness;
+
+// How long a scrape waits for the store's statistics.
+constexpr std::chrono::milliseconds kStorePatience{100};
+
+std::vector<std::string> consumer_names(const config::Config& config) {
+  std::vector<std::string> names;
+  for (const auto& consumer : config.consumers) names.push_back(consumer.name);
+  return names;
+}
+
+class RunAdmin final : public Admin {
+ public:
+  explicit RunAdmin(const config::Config& config)
+      : store_(config::name_of(config.store)),
+        began_(system::utc_now()),
+        health_(consumer_names(config)) {}
+  ~RunAdmin() override { server_.reset(); }
+
+  Result<void> listen(const config::AdminConfig& config);
+
+  std::vector<Observer*> observers() override {
+    std::vector<Observer*> all{&health_};
+    if (server_ != nullptr) all.push_back(&metrics_);
+    return all;
+  }
+  const telemetry::HealthObserver& health() const noexcept override { return health_; }
+  void serve(Service& service) override SEMEL_EXCLUDES(mutex_);
+  void leave() override SEMEL_EXCLUDES(mutex_);
+  std::uint16_t port() const noexcept override {
+    return server_ == nullptr ? std::uint16_t{0} : server_->port();
+  }
+
+ private:
+  std::string metrics(MetricsFormat format) SEMEL_EXCLUDES(mutex_);
+  Readiness readiness() SEMEL_EXCLUDES(mutex_);
+
+  const std::string store_;
+  const UtcTime began_;
+  telemetry::HealthObserver health_;
+  MetricsObserver metrics_;
+  system::Mutex mutex_;
+  Service* service_ SEMEL_GUARDED_BY(mutex_) = nullptr;
+  std::unique_ptr<StoreLook> store_look_ SEMEL_GUARDED_BY(mutex_);
+  bool over_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<admin::AdminServer> server_;
+};
+
+Result<void> RunAdmin::listen(const config::AdminConfig& config) {
+  admin::AdminOptions options;
+  options.listen = config.listen;
+  for (const config::AdminToken& token : config.tokens) options.tokens.push_back(token.secret);
+  auto server = admin::AdminServer::open(
+      std::move(options), {.metrics = [this](MetricsFormat format) { return metrics(format); },
+                           .readiness = [this] { return readiness(); }});
+  if (!server) return failure(std::move(server.error()));
+  server_ = std::move(*server);
+  return {};
+}
+
+void RunAdmin::serve(Service& service) {
+  const system::MutexLock lock(mutex_);
+  service_ = &service;
+  if (server_ == nullptr) return;
+  store_look_ = std::make_unique<StoreLook>([&service] { return service.look_at_store(); });
+}
+
+void RunAdmin::leave() {
+  std::unique_ptr<StoreLook> ending;
+  {
+    const system::MutexLock lock(mutex_);
+    service_ = nullptr;
+    over_ = true;
+    ending = std::move(store_look_);
+  }
+}
+
+std::string RunAdmin::metrics(MetricsFormat format) {
+  std::vector<telemetry::MetricFamily> families = metrics_.deliveries().families();
+  const system::MutexLock lock(mutex_);
+  GaugeInput input{store_, began_, service_ != nullptr, health_.snapshot(), {}, {}};
+  if (service_ != nullptr) {
+    input.sources = service_->figures();
+    input.seen = store_look_->get(kStorePatience);
+  }
+  std::ranges::move(gauges_of(input), std::back_inserter(families));
+  return telemetry::exposition(families, format);
+}
+
+Readiness RunAdmin::readiness() {
+  Readiness made;
+  for (auto& health : health_.snapshot()) made.consumers.push_back({std::move(health), {}});
+  const system::MutexLock lock(mutex_);
+  if (over_ || (service_ != nullptr && service_->is_stopping())) {
+    made.phase = Readiness::Phase::kDraining;
+  } else if (service_ != nullptr) {
+    made.phase = Readiness::Phase::kRunning;
+  }
+  if (service_ == nullptr) return made;
+  for (auto& figures : service_->figures()) {
+    for (admin::ConsumerReadiness& consumer : made.consumers) {
+      if (consumer.health.consumer != figures.consumer) continue;
+      consumer.sources.push_back({std::move(figures.source), std::move(figures.figures)});
+      break;
+    }
+  }
+  return made;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Admin>> Admin::open(const config::Config& config) {
+  auto made = std::make_unique<RunAdmin>(config);
+  if (config.admin) {
+    if (auto listening = made->listen(*config.admin); !listening) {
+      return failure(std::move(listening.error()));
+    }
+  }
+  return made;
+}
+
+}  // namespace semel::compose

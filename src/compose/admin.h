@@ -1,0 +1,39 @@
+// Admin: the admin listener of a run, and the observers that it answers from.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <semel/metrics.h>
+#include <semel/observer.h>
+#include <semel/result.h>
+
+#include "admin/readiness.h"
+#include "config/config.h"
+#include "telemetry/health_observer.h"
+
+namespace semel::compose {
+
+class Service;
+
+// Thread-safe, except serve() and leave(), which one thread calls.
+class Admin {
+ public:
+  // Listens where the config says so, before there is a service; else only observes. Errors: R340.
+  static Result<std::unique_ptr<Admin>> open(const config::Config& config);
+  virtual ~Admin() = default;
+
+  // To be told of everything in the run; they live as long as this.
+  virtual std::vector<Observer*> observers() = 0;
+  virtual const telemetry::HealthObserver& health() const noexcept = 0;
+
+  // The service is built; borrowed until leave().
+  virtual void serve(Service& service) = 0;
+  // Nothing of the service is used after it.
+  virtual void leave() = 0;
+
+  // The port that it listens on; 0: none.
+  virtual std::uint16_t port() const noexcept = 0;
+};
+
+}  // namespace semel::compose

@@ -1,0 +1,132 @@
+#include "compose/admin_gauges.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include <semel/version.h>
+
+#include "system/utc_clock.h"
+
+namespace semel::compose {
+
+namespace {
+
+using telemetry::Labels;
+using telemetry::MetricFamily;
+using telemetry::MetricType;
+
+constexpr std::string_view kLag = "lag";
+
+class GaugeList {
+ public:
+  void add(const char* name, const char* help, Labels labels, double value) {
+    auto found = std::ranges::find(families_, name, &MetricFamily::name);
+    if (found == families_.end()) {
+      families_.push_back({name, help, MetricType::kGauge, {}});
+      found = std::prev(families_.end());
+    }
+    found->samples.push_back({std::move(labels), value, {}});
+  }
+  std::vector<MetricFamily> take() { return std::move(families_); }
+
+ private:
+  std::vector<MetricFamily> families_;
+};
+
+double seconds(UtcTime time) {
+  return static_cast<double>(time.time_since_epoch().count()) / telemetry::kMillisecondsPerSecond;
+}
+
+bool is_run(const GaugeInput& input, const std::string& consumer) {
+  return std::ranges::find(input.health, consumer, &telemetry::ConsumerHealth::consumer) !=
+         input.health.end();
+}
+
+void add_health(GaugeList& gauges, const GaugeInput& input) {
+  for (const telemetry::ConsumerHealth& one : input.health) {
+    const bool up = input.running && one.outages.empty();
+    gauges.add("semel_consumer_up", "1 while the consumer runs and no outage lasts.",
+               {{"consumer", one.consumer}}, up ? 1 : 0);
+  }
+  for (const telemetry::ConsumerHealth& one : input.health) {
+    if (!one.last_ended) continue;
+    gauges.add("semel_last_delivery_timestamp_seconds", "When a delivery last ended.",
+               {{"consumer", one.consumer}}, seconds(*one.last_ended));
+  }
+}
+
+void add_sources(GaugeList& gauges, const GaugeInput& input) {
+  for (const Service::Figures& source : input.sources) {
+    for (const SourceFigure& figure : source.figures) {
+      if (figure.name != kLag || !figure.partition.empty()) continue;
+      gauges.add("semel_source_lag_messages", "Messages at the source that are not settled.",
+                 {{"consumer", source.consumer}, {"source", source.source}},
+                 static_cast<double>(figure.value));
+    }
+  }
+}
+
+// Milliseconds by the store's clock against this machine's: the same where they agree.
+double age(StoreTime time) {
+  const auto age = system::utc_now() - time;
+  return std::max(static_cast<double>(age.count()) / telemetry::kMillisecondsPerSecond, 0.0);
+}
+
+void add_records(GaugeList& gauges, const StoreStats::Consumer& consumer) {
+  const auto records = [&](const char* state, std::size_t count) {
+    gauges.add("semel_records", "Unfinished records in the store, by state.",
+               {{"consumer", consumer.name}, {"state", state}}, static_cast<double>(count));
+  };
+  records("consuming", consumer.consuming);
+  records("retrying", consumer.retrying);
+  records("parked", consumer.parked);
+  records("dead", consumer.dead);
+}
+
+void add_store(GaugeList& gauges, const GaugeInput& input) {
+  if (input.running) {
+    gauges.add("semel_store_up", "1 when the store answered the last question about its state.",
+               {{"store", input.store}}, input.seen.reachable ? 1 : 0);
+  }
+  if (!input.seen.snapshot) return;
+  const StoreSnapshot& snapshot = *input.seen.snapshot;
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - input.seen.at;
+  gauges.add("semel_store_look_age_seconds", "Age of the metrics that come from the store.",
+             {{"store", input.store}}, since.count());
+  gauges.add("semel_store_bytes", "Size of the store.", {{"store", input.store}},
+             static_cast<double>(snapshot.stats.bytes));
+  for (const StoreStats::Consumer& consumer : snapshot.stats.consumers) {
+    if (!is_run(input, consumer.name)) continue;
+    const Labels labels{{"consumer", consumer.name}};
+    add_records(gauges, consumer);
+    gauges.add("semel_held_messages", "Messages in the store that wait for their turn.", labels,
+               static_cast<double>(consumer.held));
+    gauges.add("semel_dead_letters_stored", "Dead letters in the store.", labels,
+               static_cast<double>(consumer.dead_letters));
+    gauges.add("semel_oldest_waiting_seconds",
+               "Age of the oldest unfinished message; 0 where none waits.", labels,
+               consumer.oldest_waiting ? age(*consumer.oldest_waiting) : 0);
+    const auto gate = snapshot.shut_gates.find(consumer.name);
+    const bool shut = gate != snapshot.shut_gates.end();
+    gauges.add("semel_consumer_paused", "1 while a person has paused the consumer.", labels,
+               shut && !gate->second.until ? 1 : 0);
+    gauges.add("semel_breaker_open", "1 while calls wait because the other end fails.", labels,
+               shut && gate->second.until ? 1 : 0);
+  }
+}
+
+}  // namespace
+
+std::vector<MetricFamily> gauges_of(const GaugeInput& input) {
+  GaugeList gauges;
+  gauges.add("semel_build_info", "1, with the version.", {{"version", version()}}, 1);
+  gauges.add("process_start_time_seconds", "When the process began.", {}, seconds(input.began));
+  add_health(gauges, input);
+  add_sources(gauges, input);
+  add_store(gauges, input);
+  return gauges.take();
+}
+
+}  // namespace semel::compose

@@ -1,0 +1,26 @@
+// Gauges of a run at the moment of a scrape: its store, its sources, its outages.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/iso_time.h"
+#include "compose/compose.h"
+#include "compose/store_look.h"
+#include "telemetry/health_observer.h"
+#include "telemetry/metric_family.h"
+
+namespace semel::compose {
+
+struct GaugeInput {
+  std::string store;  // "sqlite"
+  UtcTime began;      // the process
+  bool running = false;
+  std::vector<telemetry::ConsumerHealth> health;
+  std::vector<Service::Figures> sources;
+  StoreLook::Seen seen;
+};
+
+std::vector<telemetry::MetricFamily> gauges_of(const GaugeInput& input);
+
+}  // namespace semel::compose

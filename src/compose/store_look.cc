@@ -1,0 +1,57 @@
+#include "compose/store_look.h"
+
+#include <utility>
+
+namespace semel::compose {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+}  // namespace
+
+StoreLook::StoreLook(Ask ask) : ask_(std::move(ask)), thread_([this] { loop(); }) {}
+
+StoreLook::~StoreLook() {
+  {
+    const system::MutexLock lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+bool StoreLook::is_fresh() const {
+  return seen_.at != steady_clock::time_point{} && steady_clock::now() - seen_.at < kFresh;
+}
+
+StoreLook::Seen StoreLook::get(std::chrono::milliseconds patience) {
+  const system::MutexLock lock(mutex_);
+  if (!is_fresh()) {
+    wanted_ = true;
+    changed_.notify_all();
+    changed_.wait_for(mutex_, patience,
+                      [this]() SEMEL_REQUIRES(mutex_) { return !wanted_ || ending_; });
+  }
+  return seen_;
+}
+
+void StoreLook::loop() {
+  system::RelockableLock lock(mutex_);
+  for (;;) {
+    changed_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) { return wanted_ || ending_; });
+    if (ending_) return;
+    lock.unlock();
+    auto answer = ask_();
+    lock.lock();
+    seen_.reachable = answer.has_value();
+    if (answer) {
+      seen_.snapshot = *std::move(answer);
+      seen_.at = steady_clock::now();
+    }
+    wanted_ = false;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace semel::compose

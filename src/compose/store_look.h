@@ -1,0 +1,58 @@
+// StoreLook: the store's statistics for metrics, asked for on a thread of its own and only while
+// somebody scrapes.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <semel/gates.h>
+#include <semel/records.h>
+
+#include "system/mutex.h"
+
+namespace semel::compose {
+
+struct StoreSnapshot {
+  StoreStats stats;
+  std::map<std::string, ShutGate> shut_gates;  // by consumer
+};
+
+// Thread-safe.
+class StoreLook {
+ public:
+  // `ask` runs on this object's thread. A store without statistics gives nullopt.
+  using Ask = std::function<Result<std::optional<StoreSnapshot>>()>;
+  explicit StoreLook(Ask ask);
+  ~StoreLook();
+  StoreLook(const StoreLook&) = delete;
+  StoreLook& operator=(const StoreLook&) = delete;
+
+  struct Seen {
+    std::optional<StoreSnapshot> snapshot;  // the newest
+    std::chrono::steady_clock::time_point at{};
+    bool reachable = true;  // whether the newest question was answered
+  };
+  // The newest snapshot, at most `patience` later: where it is older than kFresh, the store is
+  // asked first. A store that does not answer in time leaves the older one.
+  Seen get(std::chrono::milliseconds patience) SEMEL_EXCLUDES(mutex_);
+
+  static constexpr std::chrono::seconds kFresh{1};
+
+ private:
+  void loop() SEMEL_EXCLUDES(mutex_);
+  bool is_fresh() const SEMEL_REQUIRES(mutex_);
+
+  const Ask ask_;
+  system::Mutex mutex_;
+  system::CondVar changed_;
+  Seen seen_ SEMEL_GUARDED_BY(mutex_);
+  bool wanted_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace semel::compose

@@ -1,0 +1,40 @@
+// The schema of `admin:`.
+#pragma once
+
+#include "config/schema.h"
+
+namespace semel::config {
+
+inline constexpr Field kAdminTokenFields[] = {
+    {.name = "name", .shape = Shape::kName, .meaning = "Who has it, for people.", .required = true},
+    {.name = "secret",
+     .shape = Shape::kText,
+     .meaning = "What a client sends as `Authorization: Bearer …`: 16 characters at least.",
+     .required = true,
+     .secret = true},
+};
+inline constexpr Field kAdminTokenField[] = {
+    {.name = "", .shape = Shape::kMap, .meaning = "", .fields = kAdminTokenFields}};
+
+inline constexpr Field kAdminAuthFields[] = {
+    {.name = "tokens",
+     .shape = Shape::kList,
+     .meaning = "Bearer tokens. With one, `/metrics` and the details of the health endpoints need "
+                "it. An address that other machines reach needs one.",
+     .fields = kAdminTokenField},
+};
+
+inline constexpr Field kAdminFields[] = {
+    {.name = "listen",
+     .shape = Shape::kText,
+     .meaning = "Address and port, as `127.0.0.1:8585`, `[::1]:8585` or `:8585` for every "
+                "interface.",
+     .fallback = "127.0.0.1:8585"},
+    {.name = "auth",
+     .shape = Shape::kMap,
+     .meaning = "Who may ask.",
+     .fields = kAdminAuthFields,
+     .optional = true},
+};
+
+}  // namespace semel::config

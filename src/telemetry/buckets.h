@@ -1,0 +1,34 @@
+// Buckets: the counts of a histogram whose bounds are known when it is compiled.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace semel::telemetry {
+
+// `Bounds`: an ascending std::array of upper bounds, in the observed unit. Thread-safe; one counter
+// is consistent with another only when nobody counts.
+template <const auto& Bounds>
+class Buckets {
+ public:
+  static constexpr std::size_t kCount = Bounds.size() + 1;
+
+  void observe(std::int64_t value) noexcept {
+    std::size_t i = 0;
+    while (i < Bounds.size() && value > Bounds[i]) ++i;
+    counts_[i].fetch_add(1, std::memory_order_relaxed);
+    sum_.fetch_add(value, std::memory_order_relaxed);
+  }
+  std::uint64_t count(std::size_t bucket) const noexcept {
+    return counts_[bucket].load(std::memory_order_relaxed);
+  }
+  std::int64_t sum() const noexcept { return sum_.load(std::memory_order_relaxed); }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, kCount> counts_{};
+  std::atomic<std::int64_t> sum_{0};
+};
+
+}  // namespace semel::telemetry

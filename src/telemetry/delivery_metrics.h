@@ -1,0 +1,42 @@
+// DeliveryMetrics: the counters of all consumers, as metric families.
+#pragma once
+
+#include <atomic>
+#include <string_view>
+#include <vector>
+
+#include <semel/observer.h>
+
+#include "system/mutex.h"
+#include "telemetry/consumer_counters.h"
+#include "telemetry/metric_family.h"
+
+namespace semel::telemetry {
+
+// Thread-safe.
+class DeliveryMetrics {
+ public:
+  DeliveryMetrics() = default;
+  ~DeliveryMetrics();
+  DeliveryMetrics(const DeliveryMetrics&) = delete;
+  DeliveryMetrics& operator=(const DeliveryMetrics&) = delete;
+
+  // Names the consumer's sources. Without it, sources are counted under their numbers.
+  void add(const ConsumerInfo& consumer) SEMEL_EXCLUDES(mutex_);
+  // The consumer's counters, made where there are none; they live as long as this. Takes a lock
+  // only to make them. May throw std::bad_alloc.
+  ConsumerCounters& of(std::string_view consumer) SEMEL_EXCLUDES(mutex_);
+
+  // In the order in which the consumers were added.
+  std::vector<MetricFamily> families() const;
+
+ private:
+  struct Node;
+  ConsumerCounters* find(std::string_view consumer) const noexcept;
+
+  system::Mutex mutex_;
+  // A list that only grows, so that it is read without a lock.
+  std::atomic<Node*> newest_{nullptr};
+};
+
+}  // namespace semel::telemetry

@@ -1,0 +1,60 @@
+#include "telemetry/health_observer.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <semel/outcome.h>
+#include <semel/reason.h>
+
+#include "system/utc_clock.h"
+
+namespace semel::telemetry {
+
+HealthObserver::HealthObserver(const std::vector<std::string>& consumers) {
+  for (const std::string& name : consumers) consumers_.emplace_back(name);
+}
+
+void HealthObserver::on_ended(std::string_view consumer, const Delivery&, const Outcome& outcome,
+                              std::chrono::nanoseconds) noexcept {
+  // While the store cannot be written no delivery ends: it comes again.
+  if (outcome.reason == reason::kStoreUnavailable) return;
+  const auto found = std::ranges::find(consumers_, consumer, &Consumer::name);
+  if (found == consumers_.end()) return;
+  found->last_ended_ms.store(system::utc_now().time_since_epoch().count(),
+                             std::memory_order_relaxed);
+}
+
+void HealthObserver::on_trouble(std::string_view consumer, std::string_view where,
+                                const Error& error, bool mended) noexcept {
+  try {
+    const system::MutexLock lock(mutex_);
+    const std::pair<std::string, std::string> key(consumer, where);
+    if (mended) {
+      outages_.erase(key);
+      return;
+    }
+    const auto [outage, is_new] = outages_.try_emplace(key);
+    if (is_new) outage->second = {key.second, system::utc_now(), {}};
+    outage->second.error = error.message;
+  } catch (...) {
+    // Without memory for its text an outage is not reported; what it is about goes on.
+  }
+}
+
+std::vector<ConsumerHealth> HealthObserver::snapshot() const {
+  std::vector<ConsumerHealth> all;
+  for (const Consumer& consumer : consumers_) {
+    ConsumerHealth one{consumer.name, {}, std::nullopt};
+    const std::int64_t last = consumer.last_ended_ms.load(std::memory_order_relaxed);
+    if (last != 0) one.last_ended = UtcTime(std::chrono::milliseconds(last));
+    all.push_back(std::move(one));
+  }
+  const system::MutexLock lock(mutex_);
+  for (const auto& [key, outage] : outages_) {
+    const auto found = std::ranges::find(all, key.first, &ConsumerHealth::consumer);
+    if (found != all.end()) found->outages.push_back(outage);
+  }
+  return all;
+}
+
+}  // namespace semel::telemetry

@@ -1,0 +1,60 @@
+// HealthObserver: which outages last, and when a delivery last ended, for each consumer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <optional>
+
+#include <semel/observer.h>
+
+#include "base/iso_time.h"
+#include "system/mutex.h"
+
+namespace semel::telemetry {
+
+struct Outage {
+  std::string component;  // "store", or the name of a source
+  UtcTime since;
+  std::string error;
+};
+
+struct ConsumerHealth {
+  std::string consumer;
+  std::vector<Outage> outages;  // that last
+  std::optional<UtcTime> last_ended;
+};
+
+// Thread-safe.
+class HealthObserver final : public Observer {
+ public:
+  explicit HealthObserver(const std::vector<std::string>& consumers);
+
+  void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
+                std::chrono::nanoseconds took) noexcept override;
+  void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
+                  bool mended) noexcept override SEMEL_EXCLUDES(mutex_);
+
+  // In the order of the names it was made with.
+  std::vector<ConsumerHealth> snapshot() const SEMEL_EXCLUDES(mutex_);
+
+ private:
+  struct Consumer {
+    explicit Consumer(std::string n) : name(std::move(n)) {}
+    const std::string name;
+    std::atomic<std::int64_t> last_ended_ms{0};  // since 1970; 0: never
+  };
+
+  std::deque<Consumer> consumers_;
+  mutable system::Mutex mutex_;
+  // By consumer and component.
+  std::map<std::pair<std::string, std::string>, Outage> outages_ SEMEL_GUARDED_BY(mutex_);
+};
+
+}  // namespace semel::telemetry

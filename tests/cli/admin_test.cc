@@ -1,0 +1,216 @@
+// semel run with admin: metrics that agree with what happened, and health that follows it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/cli/write_lock.h"
+#include "tests/support/http_get.h"
+
+namespace semel::test {
+namespace {
+
+constexpr std::string_view kAdmin = "admin: { listen: 127.0.0.1:0 }\n";
+
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A run whose config has an admin listener, and the port that it told.
+class AdminRun {
+ public:
+  explicit AdminRun(const Scene& scene, std::string_view admin = kAdmin,
+                    const StartOptions& options = {})
+      : program_(words(scene, admin), options) {
+    EXPECT_TRUE(tells(program_, kTold)) << program_.err();
+    const std::string said = program_.err();
+    const auto at = said.find(kTold);
+    if (at != std::string::npos) {
+      port_ = static_cast<std::uint16_t>(std::atoi(said.c_str() + at + kTold.size()));
+    }
+  }
+
+  HttpAnswer get(std::string_view path, const std::vector<std::string>& headers = {}) const {
+    return http_get(port_, path, headers);
+  }
+  // The value of a series of /metrics, as it is written; "(none)".
+  std::string metric(const std::string& series) const {
+    const std::string text = "\n" + get("/metrics").body;
+    const auto at = text.find("\n" + series + " ");
+    if (at == std::string::npos) return "(none)";
+    const auto from = at + series.size() + 2;
+    return text.substr(from, text.find('\n', from) - from);
+  }
+  bool is_ready(int status) const {
+    return comes_true([&] { return get("/readyz").status == status; });
+  }
+  Program& program() { return program_; }
+
+ private:
+  static constexpr std::string_view kTold = "metrics and health on port ";
+  static Words words(const Scene& scene, std::string_view admin) {
+    write_file(scene.config(), std::string(admin) + contents_of(scene.config()));
+    return {"run", scene.config()};
+  }
+
+  Program program_;
+  std::uint16_t port_ = 0;
+};
+
+std::string deliveries(std::string_view outcome) {
+  return fmt::format(
+      "semel_deliveries_total{{consumer=\"payments\",source=\"queue\",outcome=\"{}\"}}", outcome);
+}
+
+TEST(AdminMetrics, AgreeWithTheEffects) {
+  const Scene scene(payments(kQueue));
+  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  AdminRun run(scene);
+  constexpr int kMessages = 500;
+  std::string lines;
+  for (int i = 0; i < kMessages; ++i) {
+    const std::string line = payment(fmt::format("p-{}", i), 1 + i % 100, 1);
+    lines += i % 5 == 0 ? line + line : line;
+  }
+  lines += "{\"account\":1,\"amount\":1}\n";
+  ASSERT_EQ(scene.semel({"send", "payments", "-"}, {.input = lines}).code, 0);
+  ASSERT_TRUE(comes_true([&] { return run.metric(deliveries("dead")) == "1"; }));
+  ASSERT_TRUE(comes_true([&] { return run.metric(deliveries("duplicate")) == "100"; }));
+  ASSERT_TRUE(comes_true([&] {
+    return run.metric("semel_effects_total{consumer=\"payments\"}") == "500";
+  })) << run.get("/metrics").body;
+  EXPECT_EQ(scene.number("SELECT sum(balance) FROM account"), kMessages);
+  EXPECT_EQ(run.metric(deliveries("done")), "500");
+  EXPECT_EQ(run.metric("semel_in_flight{consumer=\"payments\"}"), "0");
+  EXPECT_EQ(run.metric("semel_dead_letters_total{consumer=\"payments\",reason=\"key.missing\"}"),
+            "1");
+  ASSERT_TRUE(comes_true([&] {
+    return run.metric("semel_dead_letters_stored{consumer=\"payments\"}") == "1";
+  })) << "it comes from the store";
+  ASSERT_EQ(scene.semel({"consumers", "pause", "payments"}).code, 0);
+  EXPECT_TRUE(comes_true(
+      [&] { return run.metric("semel_consumer_paused{consumer=\"payments\"}") == "1"; }));
+  run.program().signal(SIGTERM);
+  EXPECT_EQ(run.program().wait().code, 0);
+  EXPECT_EQ(run.get("/livez").status, 0) << "nothing listens after the run";
+}
+
+// What the page, the alerts and the dashboard name is there, and what is there is on the page.
+TEST(AdminMetrics, AreThoseOfThePage) {
+  const Scene scene(payments(kQueue));
+  ASSERT_EQ(scene.semel({"send", "payments", "{}"}).code, 0);
+  AdminRun run(scene);
+  ASSERT_TRUE(comes_true([&] { return run.metric(deliveries("dead")) == "1"; }));
+  std::set<std::string> served;
+  const std::string text = run.get("/metrics").body;
+  const std::regex type("# TYPE ([a-z_]+) ");
+  for (auto at = std::sregex_iterator(text.begin(), text.end(), type); at != std::sregex_iterator();
+       ++at) {
+    served.insert((*at)[1]);
+  }
+  EXPECT_GT(served.size(), 15U);
+  const std::string folder = SEMEL_SOURCE;
+  const std::string page = contents_of(folder + "/docs/monitoring.md");
+  for (const std::string& name : served) {
+    EXPECT_NE(page.find("`" + name + "`"), std::string::npos) << name << " is not on the page";
+  }
+  // There only while a source has a lag, a person waits, or something fails.
+  const std::set<std::string> sometimes{"semel_source_lag_messages", "semel_outages_total",
+                                        "semel_last_delivery_timestamp_seconds"};
+  const std::regex name("\\b(semel_[a-z_]+|process_start_time_seconds)\\b");
+  const std::regex suffix("_(bucket|sum|count)$");
+  for (const char* file : {"/docs/monitoring.md", "/monitoring/prometheus/alerts.yml",
+                           "/monitoring/grafana/semel.json"}) {
+    const std::string named = contents_of(folder + file);
+    ASSERT_FALSE(named.empty()) << file;
+    for (auto at = std::sregex_iterator(named.begin(), named.end(), name);
+         at != std::sregex_iterator(); ++at) {
+      const std::string whole = (*at)[1];
+      const std::string base = std::regex_replace(whole, suffix, "");
+      EXPECT_TRUE(served.contains(whole) || served.contains(base) || sometimes.contains(whole))
+          << file << " names " << whole;
+    }
+  }
+}
+
+TEST(AdminHealth, FollowsTheStore) {
+  const Scene scene(payments("{ stdin: {} }"));
+  AdminRun run(scene, kAdmin, {.held_input = true});
+  ASSERT_TRUE(run.is_ready(200));
+  EXPECT_EQ(run.get("/startupz").status, 200);
+  ASSERT_EQ(scene.semel({"consumers", "pause", "payments"}).code, 0);
+  EXPECT_EQ(run.get("/readyz").status, 200) << "a pause is a person's wish";
+  ASSERT_EQ(scene.semel({"consumers", "resume", "payments"}).code, 0);
+  auto lock = std::make_unique<WriteLock>(scene.database());
+  run.program().say(payment("p-1", 1, 5));
+  ASSERT_TRUE(run.is_ready(503));
+  const HttpAnswer away = run.get("/readyz");
+  EXPECT_EQ(json_at(away.body, "/status"), "not_ready") << away.body;
+  EXPECT_EQ(json_at(away.body, "/consumers/0/outages/0/component"), "store") << away.body;
+  EXPECT_EQ(run.get("/livez").status, 200) << "a restart would mend nothing";
+  EXPECT_EQ(run.get("/startupz").status, 200);
+  EXPECT_EQ(run.metric("semel_consumer_up{consumer=\"payments\"}"), "0");
+  EXPECT_NE(run.metric("semel_outages_total{consumer=\"payments\",component=\"store\"}"), "(none)");
+  lock.reset();
+  EXPECT_TRUE(run.is_ready(200));
+}
+
+TEST(AdminHealth, ADrainIsNotReady) {
+  const TempDir folder;
+  const std::string go = folder.file("go");
+  const Scene scene(fmt::format(
+      "    source: {{ queue: {{}} }}\n"
+      "    key: json:/id\n"
+      "    handler: {{ exec: {{ command: [/bin/sh, -c, 'until [ -e {} ]; do sleep 0.05; "
+      "done'] }} }}\n",
+      go));
+  AdminRun run(scene);
+  ASSERT_EQ(scene.semel({"send", "payments", "{\"id\":\"a\"}"}).code, 0);
+  ASSERT_TRUE(
+      comes_true([&] { return run.metric("semel_in_flight{consumer=\"payments\"}") == "1"; }));
+  run.program().signal(SIGTERM);
+  EXPECT_TRUE(run.is_ready(503));
+  EXPECT_EQ(json_at(run.get("/readyz").body, "/status"), "draining");
+  EXPECT_EQ(run.get("/livez").status, 200);
+  write_file(go, "");
+  EXPECT_EQ(run.program().wait().code, 0);
+}
+
+TEST(AdminListener, APortThatIsTakenEndsTheRunBeforeItReceives) {
+  const Scene scene(payments(kQueue));
+  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  ASSERT_EQ(scene.semel({"consumers", "pause", "payments"}).code, 0);
+  AdminRun first(scene);
+  const std::string said = first.program().err();
+  const auto port = said.substr(said.find("on port ") + 8);
+  ASSERT_EQ(scene.semel({"consumers", "resume", "payments"}).code, 0);
+  const Ran second = scene.semel(
+      {"run", "--once", "--set", "admin.listen=127.0.0.1:" + port.substr(0, port.find('\n'))});
+  EXPECT_EQ(second.code, 69) << second.err;
+  EXPECT_NE(second.err.find("R340"), std::string::npos) << second.err;
+}
+
+TEST(AdminListener, ATokenIsNeededWhereTheConfigHasOne) {
+  const Scene scene(payments(kQueue));
+  write_file(scene.file("token"), "a token of some length\n");
+  AdminRun run(scene,
+               "admin: { listen: ':0', auth: { tokens: [{ name: prometheus, secret: "
+               "'${file:token}' }] } }\n");
+  EXPECT_EQ(run.get("/metrics").status, 401);
+  EXPECT_EQ(run.get("/metrics", {"Authorization: Bearer a token of some length"}).status, 200);
+  EXPECT_TRUE(run.is_ready(200));
+  EXPECT_EQ(run.get("/readyz").body, "ready\n");
+}
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,80 @@
+#include "tests/support/http_get.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "system/descriptor.h"
+
+namespace semel::test {
+
+namespace {
+
+constexpr timeval kReadPatience{30, 0};
+
+system::Descriptor connected(std::uint16_t port) {
+  system::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kReadPatience, sizeof kReadPatience);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const auto* const to = reinterpret_cast<const sockaddr*>(&address);
+  return ::connect(socket.get(), to, sizeof address) == 0 ? std::move(socket)
+                                                          : system::Descriptor();
+}
+
+}  // namespace
+
+std::string HttpAnswer::header(std::string_view name) const {
+  const std::string begin = fmt::format("\r\n{}: ", name);
+  const auto at = head.find(begin);
+  if (at == std::string::npos) return "(none)";
+  const auto from = at + begin.size();
+  return head.substr(from, head.find("\r\n", from) - from);
+}
+
+std::string http_raw(std::uint16_t port, std::string_view bytes) {
+  const auto socket = connected(port);
+  if (!socket.valid()) return {};
+  while (!bytes.empty()) {
+    const auto sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent <= 0) break;
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  std::string answer;
+  char buffer[4096];
+  for (;;) {
+    const auto got = ::recv(socket.get(), buffer, sizeof buffer, 0);
+    if (got <= 0) return answer;
+    answer.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+HttpAnswer http_get(std::uint16_t port, std::string_view path,
+                    const std::vector<std::string>& headers, std::string_view method) {
+  std::string request = fmt::format("{} {} HTTP/1.1\r\nConnection: close\r\n", method, path);
+  bool host = false;
+  for (const std::string& line : headers) {
+    request += line + "\r\n";
+    host |= line.starts_with("Host:");
+  }
+  if (!host) request += "Host: localhost\r\n";
+  const std::string answer = http_raw(port, request + "\r\n");
+  HttpAnswer made;
+  const auto end = answer.find("\r\n\r\n");
+  if (end == std::string::npos) return made;
+  made.head = answer.substr(0, end + 2);
+  made.body = answer.substr(end + 4);
+  constexpr std::size_t kStatusAt = sizeof "HTTP/1.1";
+  std::from_chars(made.head.data() + kStatusAt, made.head.data() + kStatusAt + 3, made.status);
+  return made;
+}
+
+}  // namespace semel::test

@@ -1,0 +1,27 @@
+// One HTTP request of a test to a port of this machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace semel::test {
+
+struct HttpAnswer {
+  int status = 0;  // 0: nobody answered
+  std::string head;
+  std::string body;
+
+  // The value of the header, whose name must be written as the server writes it; "(none)".
+  std::string header(std::string_view name) const;
+};
+
+// `headers`: whole lines. A Host of localhost is sent where none of them is one.
+HttpAnswer http_get(std::uint16_t port, std::string_view path,
+                    const std::vector<std::string>& headers = {}, std::string_view method = "GET");
+
+// Sends the bytes as they are and reads to the end of the connection.
+std::string http_raw(std::uint16_t port, std::string_view bytes);
+
+}  // namespace semel::test
