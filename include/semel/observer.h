@@ -18,6 +18,7 @@ namespace semel {
 struct ConsumerInfo {
   std::string name;
   std::vector<std::string> sources;              // names; Arrival::source is the index
+  std::string handler;                           // "sql", "http", …; empty: not known
   std::optional<std::chrono::milliseconds> ttl;  // of finished records; nullopt: kept for ever
 };
 

@@ -246,7 +246,7 @@ int run(Console& console, const RunFlags& flags) {
   options.observers.push_back(&report);
   const auto admin = open_admin(console, *config);
   if (!admin) return build_failed(console, admin.error());
-  for (Observer* const one : (*admin)->observers()) options.observers.push_back(one);
+  (*admin)->watch(options);
   if (!flags.tally.empty()) options.observers.push_back(&tally.emplace(flags.tally));
   const auto server = let_watch(console, *config);
   if (server && *server) options.observers.push_back(server->get());

@@ -41,11 +41,7 @@ class RunAdmin final : public Admin {
 
   Result<void> listen(const config::AdminConfig& config);
 
-  std::vector<Observer*> observers() override {
-    std::vector<Observer*> all{&health_};
-    if (server_ != nullptr) all.push_back(&metrics_);
-    return all;
-  }
+  void watch(ServiceOptions& options) override;
   const telemetry::HealthObserver& health() const noexcept override { return health_; }
   void serve(Service& service) override SEMEL_EXCLUDES(mutex_);
   void leave() override SEMEL_EXCLUDES(mutex_);
@@ -61,6 +57,7 @@ class RunAdmin final : public Admin {
   const UtcTime began_;
   telemetry::HealthObserver health_;
   MetricsObserver metrics_;
+  telemetry::StoreMetrics store_metrics_;
   system::Mutex mutex_;
   Service* service_ SEMEL_GUARDED_BY(mutex_) = nullptr;
   std::unique_ptr<StoreLook> store_look_ SEMEL_GUARDED_BY(mutex_);
@@ -78,6 +75,14 @@ Result<void> RunAdmin::listen(const config::AdminConfig& config) {
   if (!server) return failure(std::move(server.error()));
   server_ = std::move(*server);
   return {};
+}
+
+void RunAdmin::watch(ServiceOptions& options) {
+  options.observers.push_back(&health_);
+  if (server_ == nullptr) return;
+  options.observers.push_back(&metrics_);
+  options.delivery_metrics = &metrics_.deliveries();
+  options.store_metrics = &store_metrics_;
 }
 
 void RunAdmin::serve(Service& service) {
@@ -99,6 +104,7 @@ void RunAdmin::leave() {
 
 std::string RunAdmin::metrics(MetricsFormat format) {
   std::vector<telemetry::MetricFamily> families = metrics_.deliveries().families();
+  std::ranges::move(store_metrics_.families(store_), std::back_inserter(families));
   const system::MutexLock lock(mutex_);
   GaugeInput input{store_, began_, service_ != nullptr, health_.snapshot(), {}, {}};
   if (service_ != nullptr) {

@@ -2,10 +2,7 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
-#include <semel/metrics.h>
-#include <semel/observer.h>
 #include <semel/result.h>
 
 #include "admin/readiness.h"
@@ -15,6 +12,7 @@
 namespace semel::compose {
 
 class Service;
+struct ServiceOptions;
 
 // Thread-safe, except serve() and leave(), which one thread calls.
 class Admin {
@@ -23,8 +21,8 @@ class Admin {
   static Result<std::unique_ptr<Admin>> open(const config::Config& config);
   virtual ~Admin() = default;
 
-  // To be told of everything in the run; they live as long as this.
-  virtual std::vector<Observer*> observers() = 0;
+  // Adds its observers, and where the run is to be measured; they live as long as this.
+  virtual void watch(ServiceOptions& options) = 0;
   virtual const telemetry::HealthObserver& health() const noexcept = 0;
 
   // The service is built; borrowed until leave().

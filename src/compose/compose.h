@@ -22,6 +22,8 @@
 #include "compose/store_look.h"
 #include "config/config.h"
 #include "core/retention.h"
+#include "telemetry/delivery_metrics.h"
+#include "telemetry/timed_store.h"
 
 namespace semel::compose {
 
@@ -88,6 +90,9 @@ struct ServiceOptions {
   Environment* environment = nullptr;
   // Readable once the process is to stop; also before there is a service. -1: none.
   int stop_fd = -1;
+  // Where calls of handlers and of the store are measured; null: they are not. Borrowed.
+  telemetry::DeliveryMetrics* delivery_metrics = nullptr;
+  telemetry::StoreMetrics* store_metrics = nullptr;
 };
 
 // Exit code of a run whose store, source or handler is not available.

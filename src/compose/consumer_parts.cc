@@ -301,6 +301,12 @@ strategies::Context context_of(const ConsumerBuild& build, Handler handler) {
   return context;
 }
 
+Handler measured(const ConsumerBuild& build, Handler handler) {
+  telemetry::DeliveryMetrics* const metrics = build.options->delivery_metrics;
+  if (metrics == nullptr) return handler;
+  return telemetry::timed(std::move(handler), metrics->handler(build.consumer->name));
+}
+
 engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber number,
                                      const Handler& handler) {
   const config::ConsumerConfig& consumer = *build.consumer;
@@ -393,7 +399,7 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   auto guard = guard_of(build, strategy);
   if (!guard) return failure(std::move(guard.error()));
   Error look_error;
-  strategies::Context working = context_of(build, *handler);
+  strategies::Context working = context_of(build, measured(build, *handler));
   working.already_done = look_of(build, look_error);
   working.apply = *std::move(apply);
   working.row_guard = *std::move(guard);

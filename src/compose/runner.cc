@@ -160,7 +160,7 @@ int Runner::run() {
   const std::vector<Observer*> told = options.observers;
   auto admin = compose::Admin::open(impl_->config);
   if (!admin) return not_started(told, "admin listener", admin.error());
-  for (Observer* const one : (*admin)->observers()) options.observers.push_back(one);
+  (*admin)->watch(options);
   options.stop_fd = impl_->stopped.get();
   auto service = compose::Service::build(impl_->config, std::move(options));
   if (!service) {

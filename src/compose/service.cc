@@ -182,7 +182,10 @@ Result<void> RunningService::add(const config::Config& config,
     std::fflush(stderr);
     ::_exit(kExitHung);
   };
-  ConsumerInfo info{consumer.name, {}, parts->options.retention.ttl};
+  ConsumerInfo info{consumer.name,
+                    {},
+                    std::string(config::name_of(consumer.handler)),
+                    parts->options.retention.ttl};
   for (const auto& source : parts->parts.sources) {
     info.sources.emplace_back(source->traits().name);
   }
@@ -269,6 +272,9 @@ Result<std::unique_ptr<Service>> Service::build(const config::Config& config,
                                          .environment = options.environment,
                                          .stop_fd = options.stop_fd});
   if (!store) return failure(std::move(store.error()));
+  if (options.store_metrics != nullptr) {
+    *store = telemetry::timed(*std::move(store), *options.store_metrics);
+  }
   auto service = std::make_unique<RunningService>(std::move(*store), std::move(options));
   if (auto looked = service->look(config); !looked) return failure(std::move(looked.error()));
   for (const config::ConsumerConfig& consumer : config.consumers) {

@@ -136,6 +136,8 @@ struct StepsHandler {
 };
 using HandlerConfig = std::variant<SqlHandler, ExecHandler, HttpHandler, KafkaHandler,
                                    RabbitmqHandler, NativeHandler, StepsHandler>;
+// "sql", "exec", "http", "kafka", "rabbitmq", "native", "steps"
+std::string_view name_of(const HandlerConfig& handler) noexcept;
 // Its effect is never in the store's database.
 inline bool acts_outside(const HandlerConfig& handler) {
   return !std::holds_alternative<SqlHandler>(handler) &&

@@ -195,6 +195,13 @@ std::string_view name_of(const SourceConfig& source) noexcept {
   return kNames[source.index()];
 }
 
+std::string_view name_of(const HandlerConfig& handler) noexcept {
+  constexpr std::string_view kNames[] = {"sql",      "exec",   "http", "kafka",
+                                         "rabbitmq", "native", "steps"};
+  static_assert(std::size(kNames) == std::variant_size_v<HandlerConfig>);
+  return kNames[handler.index()];
+}
+
 std::optional<milliseconds> effective_ttl(const ConsumerConfig& consumer) {
   switch (consumer.dedup.ttl) {
     case DedupConfig::Ttl::kAuto:

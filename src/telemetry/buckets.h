@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "telemetry/metric_family.h"
+
 namespace semel::telemetry {
 
 // `Bounds`: an ascending std::array of upper bounds, in the observed unit. Thread-safe; one counter
@@ -30,5 +32,25 @@ class Buckets {
   std::array<std::atomic<std::uint64_t>, kCount> counts_{};
   std::atomic<std::int64_t> sum_{0};
 };
+
+// Adds the counts, with bounds and sum divided by `divisor`.
+template <const auto& Bounds>
+void add_to(HistogramValue& value, const Buckets<Bounds>& buckets, double divisor) {
+  if (value.buckets.empty()) {
+    for (const std::int64_t bound : Bounds) {
+      value.bounds.push_back(static_cast<double>(bound) / divisor);
+    }
+    value.buckets.resize(Buckets<Bounds>::kCount);
+  }
+  for (std::size_t i = 0; i < Buckets<Bounds>::kCount; ++i) value.buckets[i] += buckets.count(i);
+  value.sum += static_cast<double>(buckets.sum()) / divisor;
+}
+
+template <const auto& Bounds>
+HistogramValue histogram_of(const Buckets<Bounds>& buckets, double divisor) {
+  HistogramValue value;
+  add_to(value, buckets, divisor);
+  return value;
+}
 
 }  // namespace semel::telemetry

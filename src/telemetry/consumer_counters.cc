@@ -39,17 +39,6 @@ void count_in(std::map<std::string, std::uint64_t, std::less<>>& counts, std::st
   ++found->second;
 }
 
-template <const auto& Bounds>
-void add_to(HistogramValue& value, const Buckets<Bounds>& buckets, double divisor) {
-  if (value.buckets.empty()) {
-    for (const std::int64_t bound : Bounds)
-      value.bounds.push_back(static_cast<double>(bound) / divisor);
-    value.buckets.resize(Buckets<Bounds>::kCount);
-  }
-  for (std::size_t i = 0; i < Buckets<Bounds>::kCount; ++i) value.buckets[i] += buckets.count(i);
-  value.sum += static_cast<double>(buckets.sum()) / divisor;
-}
-
 }  // namespace
 
 ConsumerCounters::Shard& ConsumerCounters::shard() noexcept {

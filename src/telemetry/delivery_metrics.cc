@@ -122,8 +122,31 @@ void DeliveryMetrics::add(const ConsumerInfo& consumer) {
 
 ConsumerCounters& DeliveryMetrics::of(std::string_view consumer) {
   if (ConsumerCounters* found = find(consumer)) return *found;
-  add({std::string(consumer), {}, {}});
+  add({std::string(consumer), {}, {}, {}});
   return *find(consumer);
+}
+
+HandlerDurations& DeliveryMetrics::handler(const std::string& consumer) {
+  const system::MutexLock lock(mutex_);
+  return handlers_[consumer];
+}
+
+// A handler whose calls nobody measures has no samples.
+MetricFamily DeliveryMetrics::handler_family() const {
+  auto made = family("semel_handler_duration_seconds", MetricType::kHistogram,
+                     "Calls of the handler, by its verdict.");
+  const system::MutexLock lock(mutex_);
+  for (const auto& [consumer, durations] : handlers_) {
+    const ConsumerCounters* const counters = find(consumer);
+    const std::string kind = counters == nullptr ? std::string() : counters->info().handler;
+    for (std::size_t i = 0; i < HandlerDurations::kOutcomes.size(); ++i) {
+      made.samples.push_back(
+          {{{"consumer", consumer}, {"handler", kind}, {"outcome", HandlerDurations::kOutcomes[i]}},
+           0,
+           histogram_of(durations.calls(i), kMicrosecondsPerSecond)});
+    }
+  }
+  return made;
 }
 
 std::vector<MetricFamily> DeliveryMetrics::families() const {
@@ -153,6 +176,7 @@ std::vector<MetricFamily> DeliveryMetrics::families() const {
                              [](const Snapshot& one) { return one.totals.in_flight; }));
   made.push_back(histogram(all, "semel_delivery_duration_seconds",
                            "From receiving a delivery to its recorded end.", &Totals::duration));
+  made.push_back(handler_family());
   made.push_back(histogram(all, "semel_attempts", "Which attempt of the handler ended a delivery.",
                            &Totals::attempts));
   made.push_back(histogram(all, "semel_message_age_seconds",

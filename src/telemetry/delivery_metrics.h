@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,6 +11,7 @@
 
 #include "system/mutex.h"
 #include "telemetry/consumer_counters.h"
+#include "telemetry/handler_timer.h"
 #include "telemetry/metric_family.h"
 
 namespace semel::telemetry {
@@ -27,14 +30,20 @@ class DeliveryMetrics {
   // only to make them. May throw std::bad_alloc.
   ConsumerCounters& of(std::string_view consumer) SEMEL_EXCLUDES(mutex_);
 
+  // Where the calls of a consumer's handler are measured; it lives as long as this.
+  HandlerDurations& handler(const std::string& consumer) SEMEL_EXCLUDES(mutex_);
+
   // In the order in which the consumers were added.
-  std::vector<MetricFamily> families() const;
+  std::vector<MetricFamily> families() const SEMEL_EXCLUDES(mutex_);
 
  private:
   struct Node;
   ConsumerCounters* find(std::string_view consumer) const noexcept;
 
-  system::Mutex mutex_;
+  MetricFamily handler_family() const SEMEL_EXCLUDES(mutex_);
+
+  mutable system::Mutex mutex_;
+  std::map<std::string, HandlerDurations> handlers_ SEMEL_GUARDED_BY(mutex_);
   // A list that only grows, so that it is read without a lock.
   std::atomic<Node*> newest_{nullptr};
 };

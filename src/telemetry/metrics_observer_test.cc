@@ -29,7 +29,9 @@ Outcome outcome(Outcome::Kind kind, std::string_view why = "", int attempt = 0) 
 
 class MetricsObserverTest : public ::testing::Test {
  protected:
-  MetricsObserverTest() { metrics_.on_consumer({"payments", {"kafka", "held"}, hours(24)}); }
+  MetricsObserverTest() {
+    metrics_.on_consumer({"payments", {"kafka", "held"}, "http", hours(24)});
+  }
 
   void end(const Outcome& with, std::uint32_t source = 0) {
     Delivery delivery = test::make_delivery(kNumber, "k");
@@ -155,7 +157,7 @@ TEST_F(MetricsObserverTest, ManyThreadsLoseNoCount) {
       for (int i = 0; i < kEach; ++i) {
         end(outcome(Outcome::Kind::kDone, "", 1));
         if (i % 100 == 0) {
-          metrics_.on_consumer({"other-" + std::to_string(t), {}, {}});
+          metrics_.on_consumer({"other-" + std::to_string(t), {}, {}, {}});
           (void)metrics_.text(MetricsFormat::kOpenMetrics);
         }
       }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "stores/sqlite/store.h"
+#include "telemetry/timed_store.h"
 #include "tests/conformance/unit_model.h"
 #include "tests/support/temp_dir.h"
 
@@ -69,7 +70,8 @@ class OtherSqliteProgram {
 
 class SqlitePlace final : public StorePlace {
  public:
-  explicit SqlitePlace(std::size_t generation_rows) : generation_rows_(generation_rows) {}
+  SqlitePlace(std::size_t generation_rows, bool measured)
+      : generation_rows_(generation_rows), measured_(measured) {}
 
   std::unique_ptr<Store> open() override {
     SqliteOptions options;
@@ -77,7 +79,8 @@ class SqlitePlace final : public StorePlace {
     options.generation_rows = generation_rows_;
     auto store = sqlite::open_store(std::move(options), clock_);
     EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
-    return store ? std::move(*store) : nullptr;
+    if (!store) return nullptr;
+    return measured_ ? telemetry::timed(std::move(*store), metrics_) : std::move(*store);
   }
   void advance(milliseconds by) override { clock_->advance(by); }
   std::function<Rows(const std::string&)> other_program() override {
@@ -103,17 +106,20 @@ class SqlitePlace final : public StorePlace {
   test::TempDir folder_;
   std::string path_ = folder_.file("store.db");
   std::size_t generation_rows_;
+  bool measured_;
+  telemetry::StoreMetrics metrics_;
   std::shared_ptr<sqlite::MovedStoreClock> clock_ = std::make_shared<sqlite::MovedStoreClock>();
   std::unique_ptr<OtherSqliteProgram> other_;
 };
 
-StoreCase sqlite_case(std::string name, std::size_t generation_rows) {
+StoreCase sqlite_case(std::string name, std::size_t generation_rows, bool measured) {
   return {std::move(name),
-          [=] { return std::unique_ptr<StorePlace>(new SqlitePlace(generation_rows)); }};
+          [=] { return std::unique_ptr<StorePlace>(new SqlitePlace(generation_rows, measured)); }};
 }
 
-const auto kSqlite = testing::Values(sqlite_case("sqlite", SqliteOptions{}.generation_rows),
-                                     sqlite_case("sqlite_tiny_generations", 3));
+const auto kSqlite = testing::Values(sqlite_case("sqlite", SqliteOptions{}.generation_rows, false),
+                                     // As a run with an admin listener has it.
+                                     sqlite_case("sqlite_tiny_generations", 3, true));
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite, kSqlite, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreModelSuite, kSqlite, kStoreCaseName);

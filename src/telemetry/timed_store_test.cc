@@ -1,0 +1,77 @@
+#include "telemetry/timed_store.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include <semel/memory.h>
+
+#include "telemetry/exposition.h"
+#include "tests/support/builders.h"
+#include "tests/support/fault_store.h"
+
+namespace semel::telemetry {
+namespace {
+
+std::string value_of(const StoreMetrics& metrics, const std::string& series) {
+  const std::string text =
+      "\n" + exposition(metrics.families("memory"), MetricsFormat::kPrometheus);
+  const auto at = text.find("\n" + series + " ");
+  if (at == std::string::npos) return "(none)";
+  const auto from = at + series.size() + 2;
+  return text.substr(from, text.find('\n', from) - from);
+}
+
+std::string calls(const StoreMetrics& metrics, const std::string& operation) {
+  return value_of(metrics,
+                  "semel_store_operation_duration_seconds_count{store=\"memory\","
+                  "operation=\"" +
+                      operation + "\"}");
+}
+
+std::string errors(const StoreMetrics& metrics, const std::string& operation) {
+  return value_of(metrics,
+                  "semel_store_errors_total{store=\"memory\",operation=\"" + operation + "\"}");
+}
+
+TEST(TimedStoreTest, CountsCallsAndAnswersAsItsStore) {
+  StoreMetrics metrics;
+  const auto store = timed(make_memory_store({}), metrics);
+  EXPECT_EQ(store->traits().name, "memory");
+  ConsumerSpec spec;
+  spec.name = "payments";
+  const auto number = store->attach(spec);
+  ASSERT_TRUE(number);
+  const Message message = std::move(test::make_delivery(*number, "k").message);
+  const Message* const one = &message;
+  const auto claims = store->claim({&one, 1}, {});
+  ASSERT_TRUE(claims);
+  const auto* const acquired = std::get_if<Acquired>(&claims->front());
+  ASSERT_NE(acquired, nullptr);
+  const Finish finish = test::completed(acquired->lease);
+  ASSERT_TRUE(store->finish({&finish, 1}));
+  EXPECT_EQ(calls(metrics, "claim"), "1");
+  EXPECT_EQ(calls(metrics, "finish"), "1");
+  EXPECT_EQ(calls(metrics, "renew"), "0");
+  EXPECT_EQ(errors(metrics, "claim"), "0");
+  const auto again = store->claim({&one, 1}, {});
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(std::holds_alternative<Completed>(again->front()));
+}
+
+TEST(TimedStoreTest, CountsWhatFails) {
+  const auto inner = make_memory_store({});
+  test::FaultPlan plan;
+  StoreMetrics metrics;
+  const auto store = timed(test::make_fault_store(*inner, plan), metrics);
+  plan.fail(test::StoreCall::kRenew, 1, ErrorKind::kUnavailable, test::When::kBefore);
+  EXPECT_FALSE(store->renew({}, std::chrono::seconds(1)));
+  EXPECT_TRUE(store->renew({}, std::chrono::seconds(1)));
+  EXPECT_EQ(calls(metrics, "renew"), "2");
+  EXPECT_EQ(errors(metrics, "renew"), "1");
+}
+
+}  // namespace
+}  // namespace semel::telemetry
