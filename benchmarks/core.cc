@@ -253,7 +253,7 @@ void metrics_cost(Report& report, const Options& options,
   metrics.semel = [&] {
     MetricsObserver observer;
     const double rate = with_semel(payloads, kBatch, &observer);
-    check_handled(observer.deliveries().of("bench").totals().effects, payloads.size());
+    check_handled(telemetry::deliveries_of(observer).of("bench").totals().effects, payloads.size());
     return rate;
   };
   metrics.what = "engine-memory with a MetricsObserver; raw: without";

@@ -24,9 +24,13 @@ enum class MetricsFormat {
 // The Content-Type of a response in that format.
 std::string_view content_type(MetricsFormat format) noexcept;
 
+class MetricsObserver;
+
 namespace telemetry {
 class DeliveryMetrics;
-}
+// For the parts of Semel that add metrics of their own.
+DeliveryMetrics& deliveries_of(MetricsObserver& observer) noexcept;
+}  // namespace telemetry
 
 // Thread-safe. An observation takes no lock, except for dead letters and outages.
 class MetricsObserver final : public Observer {
@@ -38,7 +42,6 @@ class MetricsObserver final : public Observer {
   std::string text(MetricsFormat format) const;
 
   void on_consumer(const ConsumerInfo& consumer) noexcept override;
-  void on_received(std::string_view consumer, std::size_t deliveries) noexcept override;
   void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
                 std::chrono::nanoseconds took) noexcept override;
   void on_refused(std::string_view consumer, const Arrival& arrival, std::string_view reason,
@@ -48,10 +51,9 @@ class MetricsObserver final : public Observer {
   void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
                   bool mended) noexcept override;
 
-  // The counts behind the text, for the parts of Semel that add their own.
-  telemetry::DeliveryMetrics& deliveries() const noexcept { return *metrics_; }
-
  private:
+  friend telemetry::DeliveryMetrics& telemetry::deliveries_of(MetricsObserver& observer) noexcept;
+
   const std::unique_ptr<telemetry::DeliveryMetrics> metrics_;
 };
 

@@ -22,6 +22,10 @@ struct ConsumerInfo {
   std::optional<std::chrono::milliseconds> ttl;  // of finished records; nullopt: kept for ever
 };
 
+// Components that on_trouble names, beside the names of sources.
+inline constexpr std::string_view kStoreComponent = "store";
+inline constexpr std::string_view kFrontComponent = "front window";  // consumers work without it
+
 class Observer {
  public:
   virtual ~Observer() = default;

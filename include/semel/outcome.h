@@ -43,6 +43,7 @@ struct Outcome {
   std::uint64_t waits_for = 0;         // kKeep: what may end the delay sooner; zero: nothing
   // kDuplicate: when its effect was recorded, by the store's clock; zero where that is not known.
   std::chrono::system_clock::time_point completed_at{};
+  bool closed_before = false;  // kDead, kParked: its record was in that state already
 };
 
 // "done", "duplicate", … : the word used in metrics, logs and JSON.

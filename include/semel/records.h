@@ -70,6 +70,7 @@ struct StoreStats {
   std::vector<Consumer> consumers;
   std::vector<Generation> generations;
   std::vector<std::int64_t> running_pids;  // processes that run consumers on this store now
+  bool records_counted = true;             // false: Consumer's counts of records are not known
 };
 
 // Something that a look at the whole store found.
@@ -107,6 +108,10 @@ class RecordInspector {
   // runs. `full`: every page and every pair of tables, which takes as long as reading the store.
   virtual Result<std::vector<StoreFinding>> verify(bool full) = 0;
   virtual Result<StoreStats> stats() = 0;
+  // The part of it that costs by what is unfinished, and not by what was done: no generations.
+  // Where a store finds records only by reading all names (Redis), no records by state either, nor
+  // bytes.
+  virtual Result<StoreStats> backlog() = 0;
 };
 
 struct DeadLetter {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "admin/http_server.h"
+#include "base/ascii.h"
 
 namespace semel::admin {
 
@@ -30,7 +31,8 @@ bool same_secret(std::string_view given, std::string_view secret) {
 bool names_this_machine(std::string_view host) {
   if (host.starts_with('[')) return host.find(']') != std::string_view::npos;
   host = host.substr(0, host.find(':'));
-  return host == "localhost" || host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return ascii::alike(host, "localhost") ||
+         host.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
 HttpResponse text_response(int status, std::string body) {
@@ -71,7 +73,8 @@ class MonitoringServer final : public AdminServer {
 bool MonitoringServer::is_authorized(const HttpRequest& request) const {
   if (options_.tokens.empty()) return true;
   const auto given = request.header("Authorization");
-  if (!given || !given->starts_with(kBearer)) return false;
+  // The scheme's name may be written in any case (RFC 9110, 11.1).
+  if (!given || !ascii::alike(given->substr(0, kBearer.size()), kBearer)) return false;
   const std::string_view token = given->substr(kBearer.size());
   return std::ranges::any_of(options_.tokens,
                              [&](const std::string& one) { return same_secret(token, one); });

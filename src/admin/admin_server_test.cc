@@ -69,7 +69,7 @@ TEST_F(AdminServerTest, HealthFollowsTheRun) {
     readiness_.phase = row.phase;
     auto& outages = readiness_.consumers[0].health.outages;
     outages.clear();
-    if (row.outage) outages.push_back({"store", {}, "the server is away"});
+    if (row.outage) outages.push_back({"store", {}, "the server is away", false});
     EXPECT_EQ(get("/livez").status, row.live) << row.word;
     EXPECT_EQ(get("/startupz").status, row.started) << row.word;
     const auto ready = get("/readyz");

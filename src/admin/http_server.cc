@@ -43,16 +43,22 @@ Result<system::Descriptor> listen_on(const ListenAddress& address) {
   }
   const Addresses addresses(found);
   int error = 0;
-  // Every interface: the IPv6 socket takes IPv4 too, where the machine has IPv6.
-  for (const int family : {AF_INET6, AF_INET}) {
+  // Every interface: the IPv6 socket takes IPv4 too, where the machine has IPv6. A name of both is
+  // taken as IPv4.
+  const bool every = address.host.empty();
+  for (const int family : {every ? AF_INET6 : AF_INET, every ? AF_INET : AF_INET6}) {
     for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
       if (one->ai_family != family) continue;
       system::Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      if (!socket.valid()) {
+        error = errno;
+        continue;
+      }
       const int on = 1, off = 0;
       ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
       if (family == AF_INET6)
         ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-      if (socket.valid() && ::bind(socket.get(), one->ai_addr, one->ai_addrlen) == 0 &&
+      if (::bind(socket.get(), one->ai_addr, one->ai_addrlen) == 0 &&
           ::listen(socket.get(), kBacklog) == 0) {
         return socket;
       }
@@ -94,8 +100,7 @@ Result<void> MicroHttpServer::start() {
   daemon_ = ::MHD_start_daemon(
       MHD_USE_EPOLL_INTERNAL_THREAD, 0, nullptr, nullptr, &MicroHttpServer::serve, this,
       MHD_OPTION_LISTEN_SOCKET, socket->get(), MHD_OPTION_CONNECTION_LIMIT,
-      static_cast<unsigned>(options_.most_connections), MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-      static_cast<unsigned>(options_.most_per_address), MHD_OPTION_CONNECTION_TIMEOUT,
+      static_cast<unsigned>(options_.most_connections), MHD_OPTION_CONNECTION_TIMEOUT,
       static_cast<unsigned>(options_.idle.count()), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
       options_.most_request_bytes, MHD_OPTION_END);
   if (daemon_ == nullptr) {

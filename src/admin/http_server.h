@@ -1,7 +1,7 @@
 // HttpServer: answers HTTP/1.1 requests that have no body, on one thread, by a function.
 //
-// libmicrohttpd with epoll: a connection costs no thread, so that a thousand idle ones cost nothing
-// but memory. docs/monitoring.md has the limits.
+// libmicrohttpd with epoll: a connection costs no thread, so that hundreds of idle ones cost
+// nothing but descriptors.
 #pragma once
 
 #include <chrono>
@@ -39,8 +39,7 @@ using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 
 struct HttpServerOptions {
   ListenAddress listen;
-  std::size_t most_connections = 1'000;
-  std::size_t most_per_address = 500;
+  std::size_t most_connections = 300;
   std::size_t most_request_bytes = 16 << 10;  // request line and headers
   std::chrono::seconds idle{30};              // a connection is closed after this long without data
 };

@@ -41,9 +41,8 @@ void add_sources(json::Writer& writer, const std::vector<SourceReadiness>& sourc
 
 bool Readiness::ready() const noexcept {
   return phase == Phase::kRunning &&
-         std::ranges::all_of(consumers, [](const ConsumerReadiness& consumer) {
-           return consumer.health.outages.empty();
-         });
+         std::ranges::all_of(
+             consumers, [](const ConsumerReadiness& consumer) { return consumer.health.works(); });
 }
 
 const char* Readiness::word() const noexcept {
@@ -54,7 +53,7 @@ const char* Readiness::word() const noexcept {
 
 const char* Readiness::word(const ConsumerReadiness& consumer) const noexcept {
   if (phase != Phase::kRunning) return word();
-  return consumer.health.outages.empty() ? kReady : kNotReady;
+  return consumer.health.works() ? kReady : kNotReady;
 }
 
 std::string Readiness::json() const {

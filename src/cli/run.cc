@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -115,7 +116,8 @@ class Stopper {
     if (service == nullptr) return;
     for (int i = 0; i < stops_; ++i) service->stop();
   }
-  // Readable from the first signal on.
+  void end_waits() noexcept { event_.signal(); }
+  // Readable from the first signal on, and after end_waits().
   int fd() const noexcept { return event_.get(); }
   bool stopped() SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
@@ -190,7 +192,7 @@ tap::Figures figures_of(compose::Service& service, const telemetry::HealthObserv
 
 // It listens before there is a store, so that a probe can tell a slow start from none.
 Result<std::unique_ptr<compose::Admin>> open_admin(Console& console, const config::Config& config) {
-  auto admin = compose::Admin::open(config);
+  auto admin = compose::Admin::open(config, console.settings().dry_run);
   if (admin && (*admin)->port() != 0 && console.settings().quiet == 0) {
     console.note(fmt::format("semel: metrics and health on port {}", (*admin)->port()));
   }
@@ -245,7 +247,10 @@ int run(Console& console, const RunFlags& flags) {
   compose::ServiceOptions options;
   options.observers.push_back(&report);
   const auto admin = open_admin(console, *config);
-  if (!admin) return build_failed(console, admin.error());
+  if (!admin) {
+    stopper.serve(nullptr);
+    return build_failed(console, admin.error());
+  }
   (*admin)->watch(options);
   if (!flags.tally.empty()) options.observers.push_back(&tally.emplace(flags.tally));
   const auto server = let_watch(console, *config);
@@ -271,7 +276,7 @@ int run(Console& console, const RunFlags& flags) {
   }
 
   stopper.serve(service->get());
-  (*admin)->serve(**service);
+  auto serving = std::make_unique<compose::Admin::Serving>(**admin, **service);
   if (server && *server) {
     (*server)->serve_figures([&] { return figures_of(**service, (*admin)->health()); });
   }
@@ -281,7 +286,9 @@ int run(Console& console, const RunFlags& flags) {
     const Ticker ticker(console, report);
     code = (*service)->run();
   }
-  (*admin)->leave();
+  // A question to a store that does not answer is broken off.
+  stopper.end_waits();
+  serving.reset();
   if (server && *server) (*server)->serve_figures({});
   stopper.serve(nullptr);
   tell_summary(console, report, steady_clock::now() - began);

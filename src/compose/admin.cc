@@ -43,13 +43,13 @@ class RunAdmin final : public Admin {
 
   void watch(ServiceOptions& options) override;
   const telemetry::HealthObserver& health() const noexcept override { return health_; }
-  void serve(Service& service) override SEMEL_EXCLUDES(mutex_);
-  void leave() override SEMEL_EXCLUDES(mutex_);
   std::uint16_t port() const noexcept override {
     return server_ == nullptr ? std::uint16_t{0} : server_->port();
   }
 
  private:
+  void serve(Service& service) override SEMEL_EXCLUDES(mutex_);
+  void leave() override SEMEL_EXCLUDES(mutex_);
   std::string metrics(MetricsFormat format) SEMEL_EXCLUDES(mutex_);
   Readiness readiness() SEMEL_EXCLUDES(mutex_);
 
@@ -81,7 +81,7 @@ void RunAdmin::watch(ServiceOptions& options) {
   options.observers.push_back(&health_);
   if (server_ == nullptr) return;
   options.observers.push_back(&metrics_);
-  options.delivery_metrics = &metrics_.deliveries();
+  options.delivery_metrics = &telemetry::deliveries_of(metrics_);
   options.store_metrics = &store_metrics_;
 }
 
@@ -103,12 +103,13 @@ void RunAdmin::leave() {
 }
 
 std::string RunAdmin::metrics(MetricsFormat format) {
-  std::vector<telemetry::MetricFamily> families = metrics_.deliveries().families();
+  std::vector<telemetry::MetricFamily> families = telemetry::deliveries_of(metrics_).families();
   std::ranges::move(store_metrics_.families(store_), std::back_inserter(families));
   const system::MutexLock lock(mutex_);
-  GaugeInput input{store_, began_, service_ != nullptr, health_.snapshot(), {}, {}};
+  GaugeInput input{store_, began_, service_ != nullptr, health_.snapshot(), {}, {}, {}};
   if (service_ != nullptr) {
     input.sources = service_->figures();
+    input.in_flight = service_->in_flight();
     input.seen = store_look_->get(kStorePatience);
   }
   std::ranges::move(gauges_of(input), std::back_inserter(families));
@@ -137,9 +138,9 @@ Readiness RunAdmin::readiness() {
 
 }  // namespace
 
-Result<std::unique_ptr<Admin>> Admin::open(const config::Config& config) {
+Result<std::unique_ptr<Admin>> Admin::open(const config::Config& config, bool dry_run) {
   auto made = std::make_unique<RunAdmin>(config);
-  if (config.admin) {
+  if (config.admin && !dry_run) {
     if (auto listening = made->listen(*config.admin); !listening) {
       return failure(std::move(listening.error()));
     }

@@ -1,6 +1,7 @@
 // Admin: the admin listener of a run, and the observers that it answers from.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include <semel/result.h>
@@ -14,24 +15,37 @@ namespace semel::compose {
 class Service;
 struct ServiceOptions;
 
-// Thread-safe, except serve() and leave(), which one thread calls.
+// Thread-safe, except Serving: one at a time.
 class Admin {
  public:
-  // Listens where the config says so, before there is a service; else only observes. Errors: R340.
-  static Result<std::unique_ptr<Admin>> open(const config::Config& config);
+  // Listens where the config says so, before there is a service. Where it does not, and in a dry
+  // run, whose deliveries do not end, it only observes. Errors: R340.
+  static Result<std::unique_ptr<Admin>> open(const config::Config& config, bool dry_run);
   virtual ~Admin() = default;
 
   // Adds its observers, and where the run is to be measured; they live as long as this.
   virtual void watch(ServiceOptions& options) = 0;
   virtual const telemetry::HealthObserver& health() const noexcept = 0;
 
-  // The service is built; borrowed until leave().
-  virtual void serve(Service& service) = 0;
-  // Nothing of the service is used after it.
-  virtual void leave() = 0;
+  // Borrows a service for as long as it lives.
+  class Serving {
+   public:
+    Serving(Admin& admin, Service& service) : admin_(admin) { admin_.serve(service); }
+    ~Serving() { admin_.leave(); }
+    Serving(const Serving&) = delete;
+    Serving& operator=(const Serving&) = delete;
+
+   private:
+    Admin& admin_;
+  };
 
   // The port that it listens on; 0: none.
   virtual std::uint16_t port() const noexcept = 0;
+
+ private:
+  virtual void serve(Service& service) = 0;
+  // Nothing of the service is used after it.
+  virtual void leave() = 0;
 };
 
 }  // namespace semel::compose

@@ -46,7 +46,7 @@ bool is_run(const GaugeInput& input, const std::string& consumer) {
 
 void add_health(GaugeList& gauges, const GaugeInput& input) {
   for (const telemetry::ConsumerHealth& one : input.health) {
-    const bool up = input.running && one.outages.empty();
+    const bool up = input.running && one.works();
     gauges.add("semel_consumer_up", "1 while the consumer runs and no outage lasts.",
                {{"consumer", one.consumer}}, up ? 1 : 0);
   }
@@ -54,6 +54,13 @@ void add_health(GaugeList& gauges, const GaugeInput& input) {
     if (!one.last_ended) continue;
     gauges.add("semel_last_delivery_timestamp_seconds", "When a delivery last ended.",
                {{"consumer", one.consumer}}, seconds(*one.last_ended));
+  }
+}
+
+void add_in_flight(GaugeList& gauges, const GaugeInput& input) {
+  for (const auto& [consumer, deliveries] : input.in_flight) {
+    gauges.add("semel_in_flight", "Deliveries received and not settled.", {{"consumer", consumer}},
+               static_cast<double>(deliveries));
   }
 }
 
@@ -86,21 +93,23 @@ void add_records(GaugeList& gauges, const StoreStats::Consumer& consumer) {
 }
 
 void add_store(GaugeList& gauges, const GaugeInput& input) {
-  if (input.running) {
+  if (input.running && input.seen.reachable) {
     gauges.add("semel_store_up", "1 when the store answered the last question about its state.",
-               {{"store", input.store}}, input.seen.reachable ? 1 : 0);
+               {{"store", input.store}}, *input.seen.reachable ? 1 : 0);
   }
   if (!input.seen.snapshot) return;
   const StoreSnapshot& snapshot = *input.seen.snapshot;
   const std::chrono::duration<double> since = std::chrono::steady_clock::now() - input.seen.at;
   gauges.add("semel_store_look_age_seconds", "Age of the metrics that come from the store.",
              {{"store", input.store}}, since.count());
-  gauges.add("semel_store_bytes", "Size of the store.", {{"store", input.store}},
-             static_cast<double>(snapshot.stats.bytes));
+  if (snapshot.stats.bytes > 0) {
+    gauges.add("semel_store_bytes", "Size of the store.", {{"store", input.store}},
+               static_cast<double>(snapshot.stats.bytes));
+  }
   for (const StoreStats::Consumer& consumer : snapshot.stats.consumers) {
     if (!is_run(input, consumer.name)) continue;
     const Labels labels{{"consumer", consumer.name}};
-    add_records(gauges, consumer);
+    if (snapshot.stats.records_counted) add_records(gauges, consumer);
     gauges.add("semel_held_messages", "Messages in the store that wait for their turn.", labels,
                static_cast<double>(consumer.held));
     gauges.add("semel_dead_letters_stored", "Dead letters in the store.", labels,
@@ -124,6 +133,7 @@ std::vector<MetricFamily> gauges_of(const GaugeInput& input) {
   gauges.add("semel_build_info", "1, with the version.", {{"version", version()}}, 1);
   gauges.add("process_start_time_seconds", "When the process began.", {}, seconds(input.began));
   add_health(gauges, input);
+  add_in_flight(gauges, input);
   add_sources(gauges, input);
   add_store(gauges, input);
   return gauges.take();

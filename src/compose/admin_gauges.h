@@ -1,7 +1,9 @@
 // Gauges of a run at the moment of a scrape: its store, its sources, its outages.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/iso_time.h"
@@ -18,6 +20,7 @@ struct GaugeInput {
   bool running = false;
   std::vector<telemetry::ConsumerHealth> health;
   std::vector<Service::Figures> sources;
+  std::vector<std::pair<std::string, std::size_t>> in_flight;  // by consumer
   StoreLook::Seen seen;
 };
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <semel/environment.h>
@@ -115,6 +116,8 @@ class Service {
   };
   // Of the sources that have some, and of the windows. From any thread.
   virtual std::vector<Figures> figures() = 0;
+  // Deliveries received and not settled, by consumer. From any thread.
+  virtual std::vector<std::pair<std::string, std::size_t>> in_flight() const = 0;
   // Begins the drain; a second call hurries it. Async-signal-safe.
   virtual void stop() noexcept = 0;
   // The drain has begun. From any thread.

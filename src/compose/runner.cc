@@ -158,7 +158,7 @@ int Runner::run() {
   compose::ServiceOptions options = impl_->options;
   if (options.observers.empty()) options.observers.push_back(&complaints);
   const std::vector<Observer*> told = options.observers;
-  auto admin = compose::Admin::open(impl_->config);
+  auto admin = compose::Admin::open(impl_->config, options.dry_run);
   if (!admin) return not_started(told, "admin listener", admin.error());
   (*admin)->watch(options);
   options.stop_fd = impl_->stopped.get();
@@ -173,9 +173,11 @@ int Runner::run() {
     impl_->running = service->get();
     for (int i = 0; i < impl_->stops; ++i) impl_->running->stop();
   }
-  (*admin)->serve(**service);
-  const int code = (*service)->run();
-  (*admin)->leave();
+  int code = 0;
+  {
+    const compose::Admin::Serving serving(**admin, **service);
+    code = (*service)->run();
+  }
   const system::MutexLock lock(impl_->mutex);
   impl_->running = nullptr;
   return code;

@@ -124,6 +124,7 @@ class RunningService final : public Service {
   int run() override;
   const std::vector<std::string>& risks() const noexcept override { return risks_; }
   std::vector<Figures> figures() override;
+  std::vector<std::pair<std::string, std::size_t>> in_flight() const override;
   Result<void> look(const config::Config& config);
   static std::vector<std::size_t> feeders_of(const config::Config& config,
                                              const config::ConsumerConfig& consumer);
@@ -216,10 +217,18 @@ std::vector<Service::Figures> RunningService::figures() {
   return all;
 }
 
+std::vector<std::pair<std::string, std::size_t>> RunningService::in_flight() const {
+  std::vector<std::pair<std::string, std::size_t>> all;
+  for (std::size_t i = 0; i < engines_.size(); ++i) {
+    all.emplace_back(consumers_[i], engines_[i]->in_flight());
+  }
+  return all;
+}
+
 Result<std::optional<StoreSnapshot>> RunningService::look_at_store() {
   const StoreFacets facets = store_->facets();
   if (facets.records == nullptr) return std::nullopt;
-  auto stats = facets.records->stats();
+  auto stats = facets.records->backlog();
   if (!stats) return failure(std::move(stats.error()));
   StoreSnapshot made{*std::move(stats), {}};
   if (facets.gates == nullptr) return made;

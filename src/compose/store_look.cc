@@ -21,19 +21,19 @@ StoreLook::~StoreLook() {
   thread_.join();
 }
 
-bool StoreLook::is_fresh() const {
-  return seen_.at != steady_clock::time_point{} && steady_clock::now() - seen_.at < kFresh;
-}
-
 StoreLook::Seen StoreLook::get(std::chrono::milliseconds patience) {
   const system::MutexLock lock(mutex_);
-  if (!is_fresh()) {
+  const auto now = steady_clock::now();
+  if (!wanted_ && (!asked_at_ || now - *asked_at_ >= kFresh)) {
+    asked_at_ = now;
     wanted_ = true;
     changed_.notify_all();
     changed_.wait_for(mutex_, patience,
                       [this]() SEMEL_REQUIRES(mutex_) { return !wanted_ || ending_; });
   }
-  return seen_;
+  Seen seen = seen_;
+  if (wanted_ && now - *asked_at_ >= kLongAnswer) seen.reachable = false;
+  return seen;
 }
 
 void StoreLook::loop() {

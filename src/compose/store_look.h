@@ -34,22 +34,24 @@ class StoreLook {
   struct Seen {
     std::optional<StoreSnapshot> snapshot;  // the newest
     std::chrono::steady_clock::time_point at{};
-    bool reachable = true;  // whether the newest question was answered
+    // Whether the newest question was answered, within kLongAnswer; nullopt: none was asked yet.
+    std::optional<bool> reachable;
   };
-  // The newest snapshot, at most `patience` later: where it is older than kFresh, the store is
-  // asked first. A store that does not answer in time leaves the older one.
+  // The newest snapshot. Where the last question is older than kFresh, the store is asked, and
+  // waited for at most `patience`: a store that does not answer in time leaves the older snapshot.
   Seen get(std::chrono::milliseconds patience) SEMEL_EXCLUDES(mutex_);
 
   static constexpr std::chrono::seconds kFresh{1};
+  static constexpr std::chrono::seconds kLongAnswer{5};
 
  private:
   void loop() SEMEL_EXCLUDES(mutex_);
-  bool is_fresh() const SEMEL_REQUIRES(mutex_);
 
   const Ask ask_;
   system::Mutex mutex_;
   system::CondVar changed_;
   Seen seen_ SEMEL_GUARDED_BY(mutex_);
+  std::optional<std::chrono::steady_clock::time_point> asked_at_ SEMEL_GUARDED_BY(mutex_);
   bool wanted_ SEMEL_GUARDED_BY(mutex_) = false;
   bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

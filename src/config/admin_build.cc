@@ -12,18 +12,20 @@ namespace {
 
 constexpr std::size_t kShortestSecret = 16;
 
-void build_listen(const View& admin, AdminConfig& made, Report& report) {
+// False where it cannot be read.
+bool build_listen(const View& admin, AdminConfig& made, Report& report) {
   const auto* setting = admin.find("listen");
-  if (setting == nullptr) return;
+  if (setting == nullptr) return false;
   auto address = ListenAddress::parse(setting->text);
   if (address) {
     made.listen = *std::move(address);
-    return;
+    return true;
   }
   report
       .error("E014", setting->place, setting->path,
              fmt::format("{}: {}", setting->path, address.error().message))
       .help = "write " + address.error().hint;
+  return false;
 }
 
 void build_tokens(const View& admin, AdminConfig& made, Report& report) {
@@ -53,11 +55,10 @@ std::optional<AdminConfig> build_admin(const View& root, Report& report) {
   if (!root.written("admin")) return std::nullopt;
   const View admin = root.in("admin");
   AdminConfig made;
-  build_listen(admin, made, report);
+  const bool readable = build_listen(admin, made, report);
   build_tokens(admin, made, report);
-  const auto* listen = admin.find("listen");
-  const bool readable = listen != nullptr && made.listen.port + made.listen.host.size() > 0;
   if (readable && made.tokens.empty() && !made.listen.is_loopback()) {
+    const auto* listen = admin.find("listen");
     auto& error = report.error("E055", listen->place, listen->path,
                                fmt::format("{}: other machines reach {}, and nobody needs a token",
                                            listen->path, made.listen.text()));

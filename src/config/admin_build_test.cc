@@ -51,6 +51,7 @@ TEST(AdminBuild, ReadsAddressAndTokens) {
 
 TEST(AdminBuild, OtherMachinesNeedAToken) {
   EXPECT_TRUE(has_code(load_admin("admin: { listen: ':8585' }\n"), "E055"));
+  EXPECT_TRUE(has_code(load_admin("admin: { listen: ':0' }\n"), "E055"));
   EXPECT_TRUE(has_code(load_admin("admin: { listen: '0.0.0.0:8585' }\n"), "E055"));
   EXPECT_FALSE(has_code(load_admin("admin: { listen: '[::1]:8585' }\n"), "E055"));
 }

@@ -6,7 +6,7 @@
 namespace semel::config {
 
 inline constexpr Field kAdminTokenFields[] = {
-    {.name = "name", .shape = Shape::kName, .meaning = "Who has it, for people.", .required = true},
+    {.name = "name", .shape = Shape::kName, .meaning = "The holder, for people.", .required = true},
     {.name = "secret",
      .shape = Shape::kText,
      .meaning = "What a client sends as `Authorization: Bearer …`: 16 characters at least.",
@@ -32,7 +32,7 @@ inline constexpr Field kAdminFields[] = {
      .fallback = "127.0.0.1:8585"},
     {.name = "auth",
      .shape = Shape::kMap,
-     .meaning = "Who may ask.",
+     .meaning = "The clients that are answered.",
      .fields = kAdminAuthFields,
      .optional = true},
 };

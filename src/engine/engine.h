@@ -114,6 +114,8 @@ class Engine {
   };
   // Of each source that has some, and of the window. From any thread.
   virtual std::vector<Figures> figures() = 0;
+  // Deliveries received and not settled. From any thread.
+  virtual std::size_t in_flight() const = 0;
 };
 
 }  // namespace semel::engine

@@ -385,9 +385,11 @@ bool Flight::ready() const {
   return may_take(gate_room());
 }
 
-bool Flight::empty() const {
+bool Flight::empty() const { return size() == 0; }
+
+std::size_t Flight::size() const {
   const system::MutexLock lock(mutex_);
-  return messages_ == 0 && refused_ == 0 && aside_.rows.empty() && aside_.followers.empty();
+  return messages_ + refused_ + aside_.rows.size() + aside_.followers.size();
 }
 
 }  // namespace semel::engine

@@ -126,6 +126,8 @@ class Flight {
 
   bool ready() const SEMEL_EXCLUDES(mutex_);
   bool empty() const SEMEL_EXCLUDES(mutex_);
+  // Deliveries and refused arrivals that were received and have not landed.
+  std::size_t size() const SEMEL_EXCLUDES(mutex_);
 
   // Where lines are kept, these are not handed out though they were received: what is of a line
   // that has stopped. They do not count as room taken.

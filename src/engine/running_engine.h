@@ -48,6 +48,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
     event_.signal();
   }
   void nudge() noexcept override { event_.signal(); }
+  std::size_t in_flight() const override { return flight_.size(); }
   std::vector<Figures> figures() override;
 
  private:

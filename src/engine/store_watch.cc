@@ -35,11 +35,11 @@ void StoreWatch::source_back() {
 }
 
 void StoreWatch::tell_away(const Error& error) {
-  observer_.on_trouble(consumer_, "store", error, false);
+  observer_.on_trouble(consumer_, kStoreComponent, error, false);
 }
 
 void StoreWatch::tell_back() {
-  observer_.on_trouble(consumer_, "store", Error{ErrorKind::kUnavailable, {}, {}, {}}, true);
+  observer_.on_trouble(consumer_, kStoreComponent, Error{ErrorKind::kUnavailable, {}, {}, {}}, true);
 }
 
 }  // namespace semel::engine

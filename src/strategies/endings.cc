@@ -150,6 +150,7 @@ Ending Endings::of_claim(const Claim& claim, const Delivery& delivery,
             Ending ending{settled(Outcome::Kind::kDead, delivery), row_only(delivery)};
             if (closed.parked) ending.outcome = for_person(Outcome::Kind::kParked, delivery);
             ending.outcome.reason = closed.reason;
+            ending.outcome.closed_before = true;
             return ending;
           },
           [&](const Conflict&) {

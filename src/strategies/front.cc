@@ -173,14 +173,14 @@ void Front::keep(BytesView secret, const Message& message) noexcept {
 void Front::away(const Error& error) {
   const system::MutexLock lock(telling_);
   if (away_.exchange(true)) return;
-  options_.observer->on_trouble(options_.consumer, "front window", error, false);
+  options_.observer->on_trouble(options_.consumer, kFrontComponent, error, false);
 }
 
 void Front::check_window() {
   if (!options_.window->check()) return;
   const system::MutexLock lock(telling_);
   away_ = false;
-  options_.observer->on_trouble(options_.consumer, "front window",
+  options_.observer->on_trouble(options_.consumer, kFrontComponent,
                                 {ErrorKind::kUnavailable, {}, {}, {}}, true);
 }
 

@@ -12,16 +12,28 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Handlers may name reasons of their own: the number of labels stays bounded.
+// Handlers may name reasons of their own: the number of labels stays bounded, and a label is a
+// word.
 constexpr std::size_t kMostReasons = 200;
+constexpr std::size_t kLongestReason = 64;
 constexpr std::string_view kOtherReasons = "other";
 constexpr std::string_view kNoReason = "unknown";
+
+// A duplicate older than this part of the ttl nearly came after its record had gone.
+constexpr double kNearTtl = 0.8;
 
 // The address of a thread's own byte tells threads apart.
 std::size_t thread_number() noexcept {
   thread_local const char own = 0;
-  constexpr unsigned kStackAlignment = 12;
-  return reinterpret_cast<std::uintptr_t>(&own) >> kStackAlignment;
+  constexpr unsigned kPageBits = 12;  // threads' areas are pages apart
+  return reinterpret_cast<std::uintptr_t>(&own) >> kPageBits;
+}
+
+// A dead key that comes again makes no second letter, and neither does what stays at its source.
+bool makes_letter(const Outcome& outcome) {
+  const bool given_up =
+      outcome.kind == Outcome::Kind::kDead || outcome.kind == Outcome::Kind::kConflict;
+  return given_up && !outcome.closed_before && outcome.settle != Outcome::Settle::kLater;
 }
 
 std::int64_t milliseconds_since(std::chrono::system_clock::time_point time) {
@@ -29,8 +41,13 @@ std::int64_t milliseconds_since(std::chrono::system_clock::time_point time) {
   return std::max<std::int64_t>(std::chrono::duration_cast<milliseconds>(age).count(), 0);
 }
 
+bool is_label_letter(char c) { return c > ' ' && c < 0x7F; }
+
 void count_in(std::map<std::string, std::uint64_t, std::less<>>& counts, std::string_view name) {
   if (name.empty()) name = kNoReason;
+  if (name.size() > kLongestReason || !std::ranges::all_of(name, is_label_letter)) {
+    name = kOtherReasons;
+  }
   auto found = counts.find(name);
   if (found == counts.end()) {
     if (counts.size() >= kMostReasons) name = kOtherReasons;
@@ -50,10 +67,6 @@ void ConsumerCounters::count(Shard& shard, std::uint32_t source, Outcome::Kind k
   shard.deliveries[at][static_cast<std::size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
 }
 
-void ConsumerCounters::received(std::size_t deliveries) noexcept {
-  shard().received.fetch_add(deliveries, std::memory_order_relaxed);
-}
-
 void ConsumerCounters::ended(const Delivery& delivery, const Outcome& outcome,
                              std::chrono::nanoseconds took) noexcept {
   Shard& cells = shard();
@@ -65,10 +78,15 @@ void ConsumerCounters::ended(const Delivery& delivery, const Outcome& outcome,
   }
   if (outcome.kind == Outcome::Kind::kDuplicate &&
       outcome.completed_at != std::chrono::system_clock::time_point{}) {
-    cells.duplicate_age.observe(milliseconds_since(outcome.completed_at));
+    duplicate(cells, milliseconds_since(outcome.completed_at));
   }
-  if (outcome.kind == Outcome::Kind::kDead || outcome.kind == Outcome::Kind::kConflict) {
-    dead(outcome.reason);
+  if (makes_letter(outcome)) dead(outcome.reason);
+}
+
+void ConsumerCounters::duplicate(Shard& shard, std::int64_t age) noexcept {
+  shard.duplicate_age.observe(age);
+  if (info_.ttl && static_cast<double>(age) > kNearTtl * static_cast<double>(info_.ttl->count())) {
+    shard.duplicates_near_ttl.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
@@ -84,6 +102,7 @@ void ConsumerCounters::lease_lost() noexcept {
 }
 
 void ConsumerCounters::dead(std::string_view reason) noexcept {
+  shard().given_up.fetch_add(1, std::memory_order_relaxed);
   const system::MutexLock lock(mutex_);
   count_in(dead_letters_, reason);
 }
@@ -95,13 +114,11 @@ void ConsumerCounters::failed(std::string_view where) noexcept {
 
 ConsumerCounters::Totals ConsumerCounters::totals() const {
   Totals totals;
-  std::uint64_t received = 0, ended = 0;
   for (const Shard& shard : shards_) {
     for (std::size_t source = 0; source < kSources; ++source) {
       for (std::size_t kind = 0; kind < kOutcomes; ++kind) {
-        const auto count = shard.deliveries[source][kind].load(std::memory_order_relaxed);
-        totals.deliveries[source][kind] += count;
-        ended += count;
+        totals.deliveries[source][kind] +=
+            shard.deliveries[source][kind].load(std::memory_order_relaxed);
       }
       totals.effects +=
           shard.deliveries[source][static_cast<std::size_t>(Outcome::Kind::kDone)].load(
@@ -109,15 +126,13 @@ ConsumerCounters::Totals ConsumerCounters::totals() const {
     }
     totals.held += shard.held.load(std::memory_order_relaxed);
     totals.leases_lost += shard.leases_lost.load(std::memory_order_relaxed);
-    received += shard.received.load(std::memory_order_relaxed);
+    totals.given_up += shard.given_up.load(std::memory_order_relaxed);
+    totals.duplicates_near_ttl += shard.duplicates_near_ttl.load(std::memory_order_relaxed);
     add_to(totals.duration, shard.duration, kMicrosecondsPerSecond);
     add_to(totals.message_age, shard.message_age, kMillisecondsPerSecond);
     add_to(totals.duplicate_age, shard.duplicate_age, kMillisecondsPerSecond);
     add_to(totals.attempts, shard.attempts, 1);
   }
-  // Counted one after the other: an end may be seen without its beginning.
-  totals.in_flight =
-      std::max<std::int64_t>(static_cast<std::int64_t>(received - ended - totals.held), 0);
   const system::MutexLock lock(mutex_);
   totals.dead_letters.insert(dead_letters_.begin(), dead_letters_.end());
   totals.outages.insert(outages_.begin(), outages_.end());

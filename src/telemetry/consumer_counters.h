@@ -46,7 +46,6 @@ class ConsumerCounters {
   const std::string& name() const noexcept { return info_.name; }
   const ConsumerInfo& info() const noexcept { return info_; }
 
-  void received(std::size_t deliveries) noexcept;
   void ended(const Delivery& delivery, const Outcome& outcome,
              std::chrono::nanoseconds took) noexcept;
   // A message that became a dead letter without a delivery.
@@ -60,7 +59,8 @@ class ConsumerCounters {
     std::uint64_t effects = 0;
     std::uint64_t held = 0;
     std::uint64_t leases_lost = 0;
-    std::int64_t in_flight = 0;
+    std::uint64_t given_up = 0;
+    std::uint64_t duplicates_near_ttl = 0;
     HistogramValue duration;       // seconds
     HistogramValue message_age;    // seconds
     HistogramValue duplicate_age;  // seconds
@@ -75,15 +75,17 @@ class ConsumerCounters {
 
   struct alignas(64) Shard {
     std::array<std::array<std::atomic<std::uint64_t>, kOutcomes>, kSources> deliveries{};
-    std::atomic<std::uint64_t> received{0};
     std::atomic<std::uint64_t> held{0};
     std::atomic<std::uint64_t> leases_lost{0};
+    std::atomic<std::uint64_t> given_up{0};
+    std::atomic<std::uint64_t> duplicates_near_ttl{0};
     Buckets<kDurationBounds> duration;
     Buckets<kAgeBounds> message_age;
     Buckets<kDuplicateAgeBounds> duplicate_age;
     Buckets<kAttemptBounds> attempts;
   };
   Shard& shard() noexcept;
+  void duplicate(Shard& shard, std::int64_t age) noexcept;
   void count(Shard& shard, std::uint32_t source, Outcome::Kind kind) noexcept;
   void dead(std::string_view reason) noexcept SEMEL_EXCLUDES(mutex_);
 

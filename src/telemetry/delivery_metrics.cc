@@ -171,9 +171,12 @@ std::vector<MetricFamily> DeliveryMetrics::families() const {
                              [](const Snapshot& one) { return one.totals.leases_lost; }));
   made.push_back(by_word(all, "semel_outages", "Times the store or a source became unavailable.",
                          "component", &Totals::outages));
-  made.push_back(by_consumer(all, "semel_in_flight", MetricType::kGauge,
-                             "Deliveries received and not ended.",
-                             [](const Snapshot& one) { return one.totals.in_flight; }));
+  made.push_back(by_consumer(all, "semel_messages_given_up", MetricType::kCounter,
+                             "Messages that became dead letters.",
+                             [](const Snapshot& one) { return one.totals.given_up; }));
+  made.push_back(by_consumer(all, "semel_duplicates_near_ttl", MetricType::kCounter,
+                             "Duplicates that came after most of their record's ttl had passed.",
+                             [](const Snapshot& one) { return one.totals.duplicates_near_ttl; }));
   made.push_back(histogram(all, "semel_delivery_duration_seconds",
                            "From receiving a delivery to its recorded end.", &Totals::duration));
   made.push_back(handler_family());

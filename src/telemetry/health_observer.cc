@@ -10,6 +10,10 @@
 
 namespace semel::telemetry {
 
+bool ConsumerHealth::works() const noexcept {
+  return std::ranges::all_of(outages, &Outage::harmless);
+}
+
 HealthObserver::HealthObserver(const std::vector<std::string>& consumers) {
   for (const std::string& name : consumers) consumers_.emplace_back(name);
 }
@@ -34,7 +38,9 @@ void HealthObserver::on_trouble(std::string_view consumer, std::string_view wher
       return;
     }
     const auto [outage, is_new] = outages_.try_emplace(key);
-    if (is_new) outage->second = {key.second, system::utc_now(), {}};
+    if (is_new) {
+      outage->second = {key.second, system::utc_now(), {}, where == kFrontComponent};
+    }
     outage->second.error = error.message;
   } catch (...) {
     // Without memory for its text an outage is not reported; what it is about goes on.

@@ -23,12 +23,16 @@ struct Outage {
   std::string component;  // "store", or the name of a source
   UtcTime since;
   std::string error;
+  bool harmless = false;  // the consumer works without it
 };
 
 struct ConsumerHealth {
   std::string consumer;
   std::vector<Outage> outages;  // that last
   std::optional<UtcTime> last_ended;
+
+  // No outage keeps it from work.
+  bool works() const noexcept;
 };
 
 // Thread-safe.

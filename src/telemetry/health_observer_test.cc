@@ -30,6 +30,15 @@ TEST(HealthObserverTest, KnowsWhichOutagesLast) {
   EXPECT_EQ(seen[1].outages[0].component, "kafka");
 }
 
+TEST(HealthObserverTest, AConsumerWorksWithoutItsFrontWindow) {
+  HealthObserver health({"a"});
+  health.on_trouble("a", kFrontComponent, kAway, false);
+  EXPECT_EQ(health.snapshot()[0].outages.size(), 1U);
+  EXPECT_TRUE(health.snapshot()[0].works());
+  health.on_trouble("a", kStoreComponent, kAway, false);
+  EXPECT_FALSE(health.snapshot()[0].works());
+}
+
 TEST(HealthObserverTest, AnOutageKeepsItsBeginningAndHasTheNewestError) {
   HealthObserver health({"a"});
   health.on_trouble("a", "store", kAway, false);

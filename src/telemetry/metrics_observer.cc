@@ -28,6 +28,10 @@ std::string_view content_type(MetricsFormat format) noexcept {
 MetricsObserver::MetricsObserver() : metrics_(std::make_unique<telemetry::DeliveryMetrics>()) {}
 MetricsObserver::~MetricsObserver() = default;
 
+telemetry::DeliveryMetrics& telemetry::deliveries_of(MetricsObserver& observer) noexcept {
+  return *observer.metrics_;
+}
+
 std::string MetricsObserver::text(MetricsFormat format) const {
   return telemetry::exposition(metrics_->families(), format);
 }
@@ -37,10 +41,6 @@ void MetricsObserver::on_consumer(const ConsumerInfo& consumer) noexcept {
     metrics_->add(consumer);
   } catch (...) {
   }
-}
-
-void MetricsObserver::on_received(std::string_view consumer, std::size_t deliveries) noexcept {
-  count_for(*metrics_, consumer, [&](auto& counters) { counters.received(deliveries); });
 }
 
 void MetricsObserver::on_ended(std::string_view consumer, const Delivery& delivery,

@@ -61,12 +61,12 @@ TEST_F(MetricsObserverTest, BeginsWithZeros) {
   EXPECT_EQ(value(deliveries("kafka", "done")), "0");
   EXPECT_EQ(value(deliveries("held", "parked")), "0");
   EXPECT_EQ(value(of_consumer("semel_effects_total")), "0");
-  EXPECT_EQ(value(of_consumer("semel_in_flight")), "0");
+  EXPECT_EQ(value(of_consumer("semel_messages_given_up_total")), "0");
+  EXPECT_EQ(value(of_consumer("semel_duplicates_near_ttl_total")), "0");
   EXPECT_EQ(value(of_consumer("semel_dedup_ttl_seconds")), "86400");
 }
 
 TEST_F(MetricsObserverTest, CountsDeliveriesByOutcomeAndSource) {
-  metrics_.on_received("payments", 5);
   end(outcome(Outcome::Kind::kDone, "", 1));
   end(outcome(Outcome::Kind::kDone, "", 2), 1);
   end(outcome(Outcome::Kind::kDuplicate));
@@ -74,12 +74,9 @@ TEST_F(MetricsObserverTest, CountsDeliveriesByOutcomeAndSource) {
   EXPECT_EQ(value(deliveries("held", "done")), "1");
   EXPECT_EQ(value(deliveries("kafka", "duplicate")), "1");
   EXPECT_EQ(value(of_consumer("semel_effects_total")), "2");
-  EXPECT_EQ(value(of_consumer("semel_in_flight")), "2");
   metrics_.on_held("payments", test::make_delivery(kNumber, "k"));
-  EXPECT_EQ(value(of_consumer("semel_in_flight")), "1");
   EXPECT_EQ(value(of_consumer("semel_held_total")), "1");
   metrics_.on_refused("payments", test::make_arrival("{}"), reason::kKeyMissing, "");
-  EXPECT_EQ(value(of_consumer("semel_in_flight")), "0");
   EXPECT_EQ(value(deliveries("kafka", "dead")), "1");
 }
 
@@ -93,6 +90,26 @@ TEST_F(MetricsObserverTest, CountsDeadLettersByReason) {
   EXPECT_EQ(dead("attempts.exhausted"), "1");
   EXPECT_EQ(dead("key.conflict"), "1");
   EXPECT_EQ(dead("unknown"), "1");
+  EXPECT_EQ(value(of_consumer("semel_messages_given_up_total")), "3");
+}
+
+TEST_F(MetricsObserverTest, ADeadLetterIsCountedOnce) {
+  Outcome again = outcome(Outcome::Kind::kDead, reason::kAttemptsExhausted);
+  again.closed_before = true;
+  end(again);
+  Outcome stays = outcome(Outcome::Kind::kConflict, reason::kKeyConflict);
+  stays.settle = Outcome::Settle::kLater;
+  end(stays);
+  EXPECT_EQ(value(deliveries("kafka", "dead")), "1");
+  EXPECT_EQ(value(of_consumer("semel_messages_given_up_total")), "0");
+}
+
+TEST_F(MetricsObserverTest, AReasonThatIsNoWordIsNoLabel) {
+  for (const char* why : {"two words", "line\nend", "caf\xc3\xa9", "bad\xff"}) {
+    end(outcome(Outcome::Kind::kDead, why));
+  }
+  end(outcome(Outcome::Kind::kDead, std::string(65, 'x')));
+  EXPECT_EQ(value("semel_dead_letters_total{consumer=\"payments\",reason=\"other\"}"), "5");
 }
 
 TEST_F(MetricsObserverTest, ReasonsOfHandlersDoNotGrowWithTheData) {
@@ -127,6 +144,10 @@ TEST_F(MetricsObserverTest, MeasuresDurationsAgesAndAttempts) {
   const std::string age = "semel_duplicate_age_seconds_bucket{consumer=\"payments\",le=";
   EXPECT_EQ(value(age + "\"3600\"}"), "0");
   EXPECT_EQ(value(age + "\"21600\"}"), "1");
+  EXPECT_EQ(value(of_consumer("semel_duplicates_near_ttl_total")), "0");
+  duplicate.completed_at = std::chrono::system_clock::now() - hours(20);
+  end(duplicate);
+  EXPECT_EQ(value(of_consumer("semel_duplicates_near_ttl_total")), "1") << "of a ttl of 24 hours";
 
   Delivery late = test::make_delivery(kNumber, "late");
   late.arrival.broker_time = std::chrono::system_clock::now() - hours(2);

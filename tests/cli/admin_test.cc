@@ -111,6 +111,9 @@ TEST(AdminMetrics, AreThoseOfThePage) {
   ASSERT_EQ(scene.semel({"send", "payments", "{}"}).code, 0);
   AdminRun run(scene);
   ASSERT_TRUE(comes_true([&] { return run.metric(deliveries("dead")) == "1"; }));
+  ASSERT_TRUE(comes_true([&] {
+    return run.metric("semel_dead_letters_stored{consumer=\"payments\"}") == "1";
+  })) << "it comes from the store";
   std::set<std::string> served;
   const std::string text = run.get("/metrics").body;
   const std::regex type("# TYPE ([a-z_]+) ");
@@ -198,6 +201,10 @@ TEST(AdminListener, APortThatIsTakenEndsTheRunBeforeItReceives) {
       {"run", "--once", "--set", "admin.listen=127.0.0.1:" + port.substr(0, port.find('\n'))});
   EXPECT_EQ(second.code, 69) << second.err;
   EXPECT_NE(second.err.find("R340"), std::string::npos) << second.err;
+  EXPECT_EQ(second.out.find("deliver"), std::string::npos) << second.out;
+  const Ran dry = scene.semel({"run", "--once", "--dry-run", "--set",
+                               "admin.listen=127.0.0.1:" + port.substr(0, port.find('\n'))});
+  EXPECT_EQ(dry.code, 0) << "it does not listen: " << dry.err;
 }
 
 TEST(AdminListener, ATokenIsNeededWhereTheConfigHasOne) {

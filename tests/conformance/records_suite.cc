@@ -244,6 +244,19 @@ TEST_P(RecordsSuite, StatsCount) {
     completed += generation.records;
   }
   EXPECT_EQ(completed, 6U);
+  const auto backlog = records().backlog().value();
+  EXPECT_TRUE(backlog.generations.empty());
+  const auto unfinished =
+      std::ranges::find(backlog.consumers, "payments", &StoreStats::Consumer::name);
+  ASSERT_NE(unfinished, backlog.consumers.end());
+  EXPECT_EQ(unfinished->number, consumer());
+  EXPECT_EQ(unfinished->held, 3U);
+  EXPECT_EQ(unfinished->dead_letters, 4U);
+  if (!backlog.records_counted) return;
+  EXPECT_EQ(unfinished->consuming, 1U);
+  EXPECT_EQ(unfinished->retrying, 2U);
+  EXPECT_EQ(unfinished->parked, 3U);
+  EXPECT_EQ(unfinished->dead, 4U);
 }
 
 TEST_P(PositionsSuite, APositionIsKeptPerConsumerAndPartition) {

@@ -130,6 +130,11 @@ class Inspector final : public RecordInspector {
   }
 
   Result<StoreStats> stats() override;
+  Result<StoreStats> backlog() override {
+    auto stats = this->stats();
+    if (stats) stats->generations.clear();
+    return stats;
+  }
 
  private:
   Result<bool> forget_locked(const KeyId& id) SEMEL_REQUIRES(state_.mutex) {

@@ -77,6 +77,9 @@ class RedisInspector final : public RecordInspector {
   Result<StoreStats> stats() override {
     return core::contained([&] { return stats_of(core_); });
   }
+  Result<StoreStats> backlog() override {
+    return core::contained([&] { return backlog_of(core_); });
+  }
 
  private:
   std::vector<RecordView> listed(std::optional<ConsumerNumber> consumer,

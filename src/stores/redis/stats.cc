@@ -138,7 +138,27 @@ std::vector<std::int64_t> running_pids(Router& router, const Names& names, ByNum
   return running;
 }
 
+void add_messages(Core& core, ByNumber& consumers, StoreStats& stats) {
+  count_messages(core, consumers);
+  stats.running_pids = running_pids(core.router, core.names, consumers);
+}
+
+void add_sorted(ByNumber consumers, StoreStats& stats) {
+  for (auto& [number, told] : consumers) stats.consumers.push_back(std::move(told));
+  std::ranges::sort(stats.consumers, {}, &StoreStats::Consumer::name);
+}
+
 }  // namespace
+
+StoreStats backlog_of(Core& core) {
+  StoreStats stats;
+  stats.schema_version = kFormat;
+  stats.records_counted = false;
+  ByNumber consumers = consumers_of(core.router, core.names);
+  add_messages(core, consumers, stats);
+  add_sorted(std::move(consumers), stats);
+  return stats;
+}
 
 StoreStats stats_of(Core& core) {
   const Names& names = core.names;
@@ -163,14 +183,12 @@ StoreStats stats_of(Core& core) {
       if (whose != consumers.end()) add(whose->second, letter, states[i].bytes);
     }
   });
-  count_messages(core, consumers);
-  stats.running_pids = running_pids(router, names, consumers);
+  add_messages(core, consumers, stats);
   stats.record_bytes = completed.each(router);
   for (const Measure* kind : {&completed, &unfinished, &others}) {
     stats.bytes += kind->count() * kind->each(router);
   }
-  for (auto& [number, told] : consumers) stats.consumers.push_back(std::move(told));
-  std::ranges::sort(stats.consumers, {}, &StoreStats::Consumer::name);
+  add_sorted(std::move(consumers), stats);
   StoreStats::Generation all;
   all.number = 1;
   all.active = true;

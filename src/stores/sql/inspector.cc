@@ -184,7 +184,11 @@ class ServerInspector final : public RecordInspector {
     });
   }
 
-  Result<StoreStats> stats() override {
+  Result<StoreStats> stats() override { return stats_with(true); }
+  Result<StoreStats> backlog() override { return stats_with(false); }
+
+ private:
+  Result<StoreStats> stats_with(bool generations) {
     return contained([&] {
       Lent lent(core_.pool);
       Tables tables = core_.tables(*lent);
@@ -193,13 +197,12 @@ class ServerInspector final : public RecordInspector {
       stats.epoch = static_cast<std::uint64_t>(one_of(lent->ask(texts_.epoch, {})));
       stats.bytes = facts_.bytes(*lent);
       count_consumers(tables, stats);
-      count_generations(*lent, stats);
+      if (generations) count_generations(*lent, stats);
       add_running(core_.instances.gone(*lent), tables.runs.running(), stats);
       return stats;
     });
   }
 
- private:
   void count_generations(Session& session, StoreStats& stats) {
     Answer answer = session.ask(texts_.generations, {});
     bool unread = false;

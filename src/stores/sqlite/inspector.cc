@@ -107,7 +107,11 @@ class Inspector final : public RecordInspector {
     });
   }
 
-  Result<StoreStats> stats() override {
+  Result<StoreStats> stats() override { return stats_with(true); }
+  Result<StoreStats> backlog() override { return stats_with(false); }
+
+ private:
+  Result<StoreStats> stats_with(bool generations) {
     return contained([&] {
       return core_.reader.look([&](Tables& tables, Connection& connection) {
         StoreStats stats;
@@ -116,14 +120,13 @@ class Inspector final : public RecordInspector {
         stats.bytes = number_in(connection.ask("PRAGMA page_count")) *
                       number_in(connection.ask("PRAGMA page_size"));
         count_consumers(tables, stats);
-        count_generations(tables, connection, stats);
+        if (generations) count_generations(tables, connection, stats);
         add_running(tables, stats);
         return stats;
       });
     });
   }
 
- private:
   static std::optional<RecordView> view_in(Tables& tables, const KeyId& id) {
     if (auto live = tables.live.find(id)) return view_of(id, *std::move(live));
     if (tables.generations.having(id) == nullptr) return std::nullopt;
