@@ -7,6 +7,7 @@
 
 #include "admin/http_server.h"
 #include "base/ascii.h"
+#include "base/json.h"
 
 namespace semel::admin {
 
@@ -15,6 +16,8 @@ namespace {
 constexpr const char* kText = "text/plain; charset=utf-8";
 constexpr const char* kJson = "application/json";
 constexpr std::string_view kBearer = "Bearer ";
+constexpr std::string_view kConsumers = "/api/v1/consumers/";
+constexpr std::string_view kBacklog = "/backlog";
 
 // Takes as long for a wrong text as for the right one.
 bool same_secret(std::string_view given, std::string_view secret) {
@@ -37,6 +40,12 @@ bool names_this_machine(std::string_view host) {
 
 HttpResponse text_response(int status, std::string body) {
   return {status, kText, std::move(body), {}};
+}
+
+HttpResponse unauthorized() {
+  HttpResponse refused = text_response(401, "a bearer token of admin.auth.tokens is needed\n");
+  refused.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return refused;
 }
 
 class MonitoringServer final : public AdminServer {
@@ -63,6 +72,7 @@ class MonitoringServer final : public AdminServer {
   HttpResponse route(const HttpRequest& request) const;
   HttpResponse metrics(const HttpRequest& request) const;
   HttpResponse health(const HttpRequest& request) const;
+  HttpResponse backlog(const HttpRequest& request) const;
   bool is_authorized(const HttpRequest& request) const;
 
   const AdminOptions options_;
@@ -93,15 +103,25 @@ HttpResponse MonitoringServer::route(const HttpRequest& request) const {
   if (request.path == "/metrics") return metrics(request);
   if (request.path == "/livez") return text_response(200, "alive\n");
   if (request.path == "/readyz" || request.path == "/startupz") return health(request);
+  if (request.path.starts_with(kConsumers)) return backlog(request);
   return text_response(404, "not found; there are /metrics, /livez, /readyz and /startupz\n");
 }
 
+HttpResponse MonitoringServer::backlog(const HttpRequest& request) const {
+  if (!is_authorized(request)) return unauthorized();
+  std::string_view name = request.path.substr(kConsumers.size());
+  if (!name.ends_with(kBacklog)) return text_response(404, "not found\n");
+  name.remove_suffix(kBacklog.size());
+  const auto messages = sources_.backlog(name);
+  if (!messages) return text_response(404, "there is no such consumer\n");
+  json::Writer writer;
+  writer.begin_object().member("schema", "semel.v1.backlog").member("consumer", name);
+  writer.member("backlog", *messages).end_object();
+  return {200, kJson, writer.text() + "\n", {}};
+}
+
 HttpResponse MonitoringServer::metrics(const HttpRequest& request) const {
-  if (!is_authorized(request)) {
-    HttpResponse refused = text_response(401, "a bearer token of admin.tokens is needed\n");
-    refused.headers.emplace_back("WWW-Authenticate", "Bearer");
-    return refused;
-  }
+  if (!is_authorized(request)) return unauthorized();
   const std::string_view accept = request.header("Accept").value_or("");
   const auto format = accept.find("application/openmetrics-text") != std::string_view::npos
                           ? MetricsFormat::kOpenMetrics

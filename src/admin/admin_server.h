@@ -1,10 +1,13 @@
-// AdminServer: /metrics, /livez, /readyz and /startupz of a run. docs/monitoring.md describes them.
+// AdminServer: metrics, health and backlog of a run over HTTP. docs/monitoring.md describes the
+// paths.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <semel/metrics.h>
@@ -26,6 +29,9 @@ struct AdminOptions {
 struct AdminSources {
   std::function<std::string(MetricsFormat)> metrics;
   std::function<Readiness()> readiness;
+  // Messages that wait for a consumer, at its source and in the store; nullopt: there is no such
+  // consumer.
+  std::function<std::optional<std::int64_t>(std::string_view consumer)> backlog;
 };
 
 class AdminServer {

@@ -26,7 +26,12 @@ class AdminServerTest : public ::testing::Test {
                                  [](MetricsFormat format) {
                                    return format == MetricsFormat::kOpenMetrics ? "open" : "plain";
                                  },
-                             .readiness = [this] { return readiness_; }});
+                             .readiness = [this] { return readiness_; },
+                             .backlog =
+                                 [](std::string_view consumer) {
+                                   return consumer == "payments" ? std::optional<std::int64_t>(42)
+                                                                 : std::nullopt;
+                                 }});
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
   }
@@ -109,6 +114,21 @@ TEST_F(AdminServerTest, ATokenIsAskedForWhereThereIsOne) {
   EXPECT_EQ(get("/readyz").body, "ready\n");
   EXPECT_NE(get("/readyz", {bearer(kSecret)}).body.find("consumers"), std::string::npos);
   EXPECT_EQ(get("/livez").status, 200);
+}
+
+TEST_F(AdminServerTest, TheBacklogIsOneNumberForAScaler) {
+  open();
+  const auto answer = get("/api/v1/consumers/payments/backlog");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.header("Content-Type"), "application/json");
+  EXPECT_EQ(answer.body,
+            "{\"schema\":\"semel.v1.backlog\",\"consumer\":\"payments\",\"backlog\":42}\n");
+  for (const char* path : {"/api/v1/consumers/other/backlog", "/api/v1/consumers/payments",
+                           "/api/v1/consumers/", "/api/v1/consumers/backlog"}) {
+    EXPECT_EQ(get(path).status, 404) << path;
+  }
+  open({kSecret});
+  EXPECT_EQ(get("/api/v1/consumers/payments/backlog").status, 401);
 }
 
 TEST_F(AdminServerTest, APageOfAnotherSiteGetsNothing) {

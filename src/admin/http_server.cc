@@ -16,7 +16,7 @@ namespace semel::admin {
 
 namespace {
 
-constexpr int kBacklog = 128;
+constexpr int kListenQueue = 128;
 
 tl::unexpected<Error> cannot_listen(const ListenAddress& address, const std::string& why,
                                     ErrorKind kind) {
@@ -59,7 +59,7 @@ Result<system::Descriptor> listen_on(const ListenAddress& address) {
       if (family == AF_INET6)
         ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
       if (::bind(socket.get(), one->ai_addr, one->ai_addrlen) == 0 &&
-          ::listen(socket.get(), kBacklog) == 0) {
+          ::listen(socket.get(), kListenQueue) == 0) {
         return socket;
       }
       error = errno;

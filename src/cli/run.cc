@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/run_figures.h"
 #include "cli/run_report.h"
+#include "cli/service_manager.h"
 #include "cli/session.h"
 #include "cli/tally.h"
 #include "cli/text.h"
@@ -283,6 +284,7 @@ int run(Console& console, const RunFlags& flags) {
   const auto began = steady_clock::now();
   int code = 0;
   {
+    const ServiceManager manager([&] { return (*service)->is_stopping(); });
     const Ticker ticker(console, report);
     code = (*service)->run();
   }

@@ -51,6 +51,8 @@ class RunAdmin final : public Admin {
   void serve(Service& service) override SEMEL_EXCLUDES(mutex_);
   void leave() override SEMEL_EXCLUDES(mutex_);
   std::string metrics(MetricsFormat format) SEMEL_EXCLUDES(mutex_);
+  std::optional<std::int64_t> backlog(std::string_view consumer) SEMEL_EXCLUDES(mutex_);
+  GaugeInput look() SEMEL_REQUIRES(mutex_);
   Readiness readiness() SEMEL_EXCLUDES(mutex_);
 
   const std::string store_;
@@ -71,7 +73,8 @@ Result<void> RunAdmin::listen(const config::AdminConfig& config) {
   for (const config::AdminToken& token : config.tokens) options.tokens.push_back(token.secret);
   auto server = admin::AdminServer::open(
       std::move(options), {.metrics = [this](MetricsFormat format) { return metrics(format); },
-                           .readiness = [this] { return readiness(); }});
+                           .readiness = [this] { return readiness(); },
+                           .backlog = [this](std::string_view name) { return backlog(name); }});
   if (!server) return failure(std::move(server.error()));
   server_ = std::move(*server);
   return {};
@@ -102,18 +105,26 @@ void RunAdmin::leave() {
   }
 }
 
+GaugeInput RunAdmin::look() {
+  GaugeInput input{store_, began_, service_ != nullptr, health_.snapshot(), {}, {}, {}};
+  if (service_ == nullptr) return input;
+  input.sources = service_->figures();
+  input.in_flight = service_->in_flight();
+  input.seen = store_look_->get(kStorePatience);
+  return input;
+}
+
 std::string RunAdmin::metrics(MetricsFormat format) {
   std::vector<telemetry::MetricFamily> families = telemetry::deliveries_of(metrics_).families();
   std::ranges::move(store_metrics_.families(store_), std::back_inserter(families));
   const system::MutexLock lock(mutex_);
-  GaugeInput input{store_, began_, service_ != nullptr, health_.snapshot(), {}, {}, {}};
-  if (service_ != nullptr) {
-    input.sources = service_->figures();
-    input.in_flight = service_->in_flight();
-    input.seen = store_look_->get(kStorePatience);
-  }
-  std::ranges::move(gauges_of(input), std::back_inserter(families));
+  std::ranges::move(gauges_of(look()), std::back_inserter(families));
   return telemetry::exposition(families, format);
+}
+
+std::optional<std::int64_t> RunAdmin::backlog(std::string_view consumer) {
+  const system::MutexLock lock(mutex_);
+  return backlog_of(look(), consumer);
 }
 
 Readiness RunAdmin::readiness() {

@@ -39,7 +39,7 @@ double seconds(UtcTime time) {
   return static_cast<double>(time.time_since_epoch().count()) / telemetry::kMillisecondsPerSecond;
 }
 
-bool is_run(const GaugeInput& input, const std::string& consumer) {
+bool is_run(const GaugeInput& input, std::string_view consumer) {
   return std::ranges::find(input.health, consumer, &telemetry::ConsumerHealth::consumer) !=
          input.health.end();
 }
@@ -127,6 +127,22 @@ void add_store(GaugeList& gauges, const GaugeInput& input) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> backlog_of(const GaugeInput& input, std::string_view consumer) {
+  if (!is_run(input, consumer)) return std::nullopt;
+  std::int64_t messages = 0;
+  for (const Service::Figures& source : input.sources) {
+    for (const SourceFigure& figure : source.figures) {
+      const bool lag = figure.name == kLag && figure.partition.empty();
+      if (lag && source.consumer == consumer) messages += figure.value;
+    }
+  }
+  if (!input.seen.snapshot) return messages;
+  for (const StoreStats::Consumer& one : input.seen.snapshot->stats.consumers) {
+    if (one.name == consumer) messages += static_cast<std::int64_t>(one.held);
+  }
+  return messages;
+}
 
 std::vector<MetricFamily> gauges_of(const GaugeInput& input) {
   GaugeList gauges;

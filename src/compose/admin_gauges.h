@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +26,10 @@ struct GaugeInput {
   std::vector<std::pair<std::string, std::size_t>> in_flight;  // by consumer
   StoreLook::Seen seen;
 };
+
+// Messages that wait: in the store, for all processes, and at the source as far as this one knows;
+// nullopt: the run has no such consumer.
+std::optional<std::int64_t> backlog_of(const GaugeInput& input, std::string_view consumer);
 
 std::vector<telemetry::MetricFamily> gauges_of(const GaugeInput& input);
 

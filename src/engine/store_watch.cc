@@ -39,7 +39,8 @@ void StoreWatch::tell_away(const Error& error) {
 }
 
 void StoreWatch::tell_back() {
-  observer_.on_trouble(consumer_, kStoreComponent, Error{ErrorKind::kUnavailable, {}, {}, {}}, true);
+  observer_.on_trouble(consumer_, kStoreComponent, Error{ErrorKind::kUnavailable, {}, {}, {}},
+                       true);
 }
 
 }  // namespace semel::engine

@@ -1,0 +1,100 @@
+#include "cli/service_manager.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace semel::cli {
+
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kLookAtStop{100};
+constexpr milliseconds kOftenEnough{1};
+
+std::optional<std::int64_t> number_of(const char* name) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr) return std::nullopt;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text, text + std::strlen(text), number);
+  if (error != std::errc() || *end != '\0' || number <= 0) return std::nullopt;
+  return number;
+}
+
+// Where WATCHDOG_PID names another process, its signs of life are not ours to send.
+std::optional<milliseconds> watchdog_interval() {
+  const auto allowed = number_of("WATCHDOG_USEC");
+  const auto process = number_of("WATCHDOG_PID");
+  if (!allowed || (process && *process != ::getpid())) return std::nullopt;
+  const auto half = std::chrono::duration_cast<milliseconds>(microseconds(*allowed) / 2);
+  return std::max(half, kOftenEnough);
+}
+
+}  // namespace
+
+ServiceManager::ServiceManager(std::function<bool()> stopping) : stopping_(std::move(stopping)) {
+  const char* const address = std::getenv("NOTIFY_SOCKET");
+  // A path, or a name in the abstract namespace.
+  if (address == nullptr || (address[0] != '/' && address[0] != '@')) return;
+  if (std::strlen(address) >= sizeof(sockaddr_un{}.sun_path)) return;
+  socket_ = system::Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket_.valid()) return;
+  address_ = address;
+  watchdog_ = watchdog_interval();
+  send("READY=1");
+  thread_ = std::thread([this] { loop(); });
+}
+
+ServiceManager::~ServiceManager() {
+  if (!thread_.joinable()) return;
+  {
+    const system::MutexLock lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void ServiceManager::loop() {
+  auto alive_at = steady_clock::now();
+  bool told = false;
+  const system::MutexLock lock(mutex_);
+  for (;;) {
+    const auto now = steady_clock::now();
+    if (!told && (ending_ || stopping_())) {
+      send("STOPPING=1");
+      told = true;
+    }
+    if (ending_) return;
+    if (watchdog_ && now >= alive_at) {
+      send("WATCHDOG=1");
+      alive_at = now + *watchdog_;
+    }
+    const milliseconds until_alive =
+        watchdog_ ? std::chrono::ceil<milliseconds>(alive_at - now) : kLookAtStop;
+    wake_.wait_for(mutex_, std::min(until_alive, kLookAtStop),
+                   [this]() SEMEL_REQUIRES(mutex_) { return ending_; });
+  }
+}
+
+void ServiceManager::send(std::string_view state) const noexcept {
+  sockaddr_un to{};
+  to.sun_family = AF_UNIX;
+  std::copy(address_.begin(), address_.end(), to.sun_path);
+  if (to.sun_path[0] == '@') to.sun_path[0] = '\0';
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
+  (void)::sendto(socket_.get(), state.data(), state.size(), MSG_NOSIGNAL,
+                 reinterpret_cast<const sockaddr*>(&to), size);
+}
+
+}  // namespace semel::cli

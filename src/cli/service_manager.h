@@ -1,0 +1,45 @@
+// ServiceManager: tells systemd, or who else started this process so, when it is ready, that it
+// lives, and that it stops.
+//
+// The protocol of sd_notify(3): datagrams to the socket that NOTIFY_SOCKET names.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "system/descriptor.h"
+#include "system/mutex.h"
+
+namespace semel::cli {
+
+// One thread, and none where nobody asked for messages. What cannot be sent is lost, and changes
+// nothing else.
+class ServiceManager {
+ public:
+  // Sends READY=1, then WATCHDOG=1 at half of WATCHDOG_USEC, and STOPPING=1 once `stopping`.
+  // Where NOTIFY_SOCKET is not set it does nothing.
+  explicit ServiceManager(std::function<bool()> stopping);
+  // Sends STOPPING=1 where it was not sent.
+  ~ServiceManager();
+  ServiceManager(const ServiceManager&) = delete;
+  ServiceManager& operator=(const ServiceManager&) = delete;
+
+ private:
+  void loop() SEMEL_EXCLUDES(mutex_);
+  void send(std::string_view state) const noexcept;
+
+  const std::function<bool()> stopping_;
+  std::string address_;  // empty: nobody asked
+  system::Descriptor socket_;
+  std::optional<std::chrono::milliseconds> watchdog_;  // between two signs of life
+  system::Mutex mutex_;
+  system::CondVar wake_;
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace semel::cli
