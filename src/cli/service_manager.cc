@@ -22,7 +22,7 @@ using std::chrono::steady_clock;
 constexpr milliseconds kLookAtStop{100};
 constexpr milliseconds kOftenEnough{1};
 
-std::optional<std::int64_t> number_of(const char* name) {
+std::optional<std::int64_t> positive_number_in(const char* name) {
   const char* const text = std::getenv(name);
   if (text == nullptr) return std::nullopt;
   std::int64_t number = 0;
@@ -33,8 +33,8 @@ std::optional<std::int64_t> number_of(const char* name) {
 
 // Where WATCHDOG_PID names another process, its signs of life are not ours to send.
 std::optional<milliseconds> watchdog_interval() {
-  const auto allowed = number_of("WATCHDOG_USEC");
-  const auto process = number_of("WATCHDOG_PID");
+  const auto allowed = positive_number_in("WATCHDOG_USEC");
+  const auto process = positive_number_in("WATCHDOG_PID");
   if (!allowed || (process && *process != ::getpid())) return std::nullopt;
   const auto half = std::chrono::duration_cast<milliseconds>(microseconds(*allowed) / 2);
   return std::max(half, kOftenEnough);

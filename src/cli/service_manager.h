@@ -1,7 +1,7 @@
 // ServiceManager: tells systemd, or who else started this process so, when it is ready, that it
 // lives, and that it stops.
 //
-// The protocol of sd_notify(3): datagrams to the socket that NOTIFY_SOCKET names.
+// The protocol is that of systemd: datagrams to the socket that NOTIFY_SOCKET names.
 #pragma once
 
 #include <chrono>
