@@ -281,10 +281,11 @@ Result<std::unique_ptr<Service>> Service::build(const config::Config& config,
                                          .environment = options.environment,
                                          .stop_fd = options.stop_fd});
   if (!store) return failure(std::move(store.error()));
+  std::unique_ptr<Store> opened = *std::move(store);
   if (options.store_metrics != nullptr) {
-    *store = telemetry::timed(*std::move(store), *options.store_metrics);
+    opened = telemetry::timed(std::move(opened), *options.store_metrics);
   }
-  auto service = std::make_unique<RunningService>(std::move(*store), std::move(options));
+  auto service = std::make_unique<RunningService>(std::move(opened), std::move(options));
   if (auto looked = service->look(config); !looked) return failure(std::move(looked.error()));
   for (const config::ConsumerConfig& consumer : config.consumers) {
     auto added = service->add(config, consumer);
