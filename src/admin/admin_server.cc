@@ -8,6 +8,7 @@
 #include "admin/http_server.h"
 #include "base/ascii.h"
 #include "base/json.h"
+#include "base/text_encoding.h"
 
 namespace semel::admin {
 
@@ -15,7 +16,11 @@ namespace {
 
 constexpr const char* kText = "text/plain; charset=utf-8";
 constexpr const char* kJson = "application/json";
-constexpr std::string_view kBearer = "Bearer ";
+constexpr const char* kHtml = "text/html; charset=utf-8";
+constexpr const char* kCss = "text/css; charset=utf-8";
+constexpr const char* kJavaScript = "text/javascript; charset=utf-8";
+constexpr const char* kBearer = "Bearer";
+constexpr const char* kBasic = "Basic realm=\"Semel\"";
 constexpr std::string_view kConsumers = "/api/v1/consumers/";
 constexpr std::string_view kBacklog = "/backlog";
 
@@ -42,9 +47,24 @@ HttpResponse text_response(int status, std::string body) {
   return {status, kText, std::move(body), {}};
 }
 
-HttpResponse unauthorized() {
-  HttpResponse refused = text_response(401, "a bearer token of admin.auth.tokens is needed\n");
-  refused.headers.emplace_back("WWW-Authenticate", "Bearer");
+// The scheme's name may be written in any case (RFC 9110, 11.1).
+std::optional<std::string_view> after_scheme(std::string_view header, std::string_view scheme) {
+  if (!ascii::alike(header.substr(0, scheme.size()), scheme)) return std::nullopt;
+  return header.substr(scheme.size());
+}
+
+// A program sends it as a bearer token, a browser as the password of any user (RFC 7617).
+std::optional<std::string> token_of(std::string_view header) {
+  if (const auto token = after_scheme(header, "Bearer ")) return std::string(*token);
+  const auto encoded = after_scheme(header, "Basic ");
+  const auto credentials = encoded ? text::from_base64(*encoded) : std::nullopt;
+  if (!credentials || credentials->find(':') == std::string::npos) return std::nullopt;
+  return credentials->substr(credentials->find(':') + 1);
+}
+
+HttpResponse unauthorized(const char* scheme) {
+  HttpResponse refused = text_response(401, "a token of admin.auth.tokens is needed\n");
+  refused.headers.emplace_back("WWW-Authenticate", scheme);
   return refused;
 }
 
@@ -73,6 +93,7 @@ class MonitoringServer final : public AdminServer {
   HttpResponse metrics(const HttpRequest& request) const;
   HttpResponse health(const HttpRequest& request) const;
   HttpResponse backlog(const HttpRequest& request) const;
+  HttpResponse page(const HttpRequest& request) const;
   bool is_authorized(const HttpRequest& request) const;
 
   const AdminOptions options_;
@@ -82,12 +103,10 @@ class MonitoringServer final : public AdminServer {
 
 bool MonitoringServer::is_authorized(const HttpRequest& request) const {
   if (options_.tokens.empty()) return true;
-  const auto given = request.header("Authorization");
-  // The scheme's name may be written in any case (RFC 9110, 11.1).
-  if (!given || !ascii::alike(given->substr(0, kBearer.size()), kBearer)) return false;
-  const std::string_view token = given->substr(kBearer.size());
-  return std::ranges::any_of(options_.tokens,
-                             [&](const std::string& one) { return same_secret(token, one); });
+  const auto token = token_of(request.header("Authorization").value_or(""));
+  return token && std::ranges::any_of(options_.tokens, [&](const std::string& one) {
+           return same_secret(*token, one);
+         });
 }
 
 HttpResponse MonitoringServer::route(const HttpRequest& request) const {
@@ -100,15 +119,18 @@ HttpResponse MonitoringServer::route(const HttpRequest& request) const {
       !names_this_machine(request.header("Host").value_or("localhost"))) {
     return text_response(403, "the Host header must be localhost or an address of this machine\n");
   }
+  if (request.path == "/") return page(request);
+  if (request.path == "/style.css") return {200, kCss, std::string(page_style()), {}};
+  if (request.path == "/page.js") return {200, kJavaScript, std::string(page_script()), {}};
   if (request.path == "/metrics") return metrics(request);
   if (request.path == "/livez") return text_response(200, "alive\n");
   if (request.path == "/readyz" || request.path == "/startupz") return health(request);
   if (request.path.starts_with(kConsumers)) return backlog(request);
-  return text_response(404, "not found; there are /metrics, /livez, /readyz and /startupz\n");
+  return text_response(404, "not found; there are /, /metrics, /livez, /readyz and /startupz\n");
 }
 
 HttpResponse MonitoringServer::backlog(const HttpRequest& request) const {
-  if (!is_authorized(request)) return unauthorized();
+  if (!is_authorized(request)) return unauthorized(kBearer);
   std::string_view name = request.path.substr(kConsumers.size());
   if (!name.ends_with(kBacklog)) return text_response(404, "not found\n");
   name.remove_suffix(kBacklog.size());
@@ -120,8 +142,19 @@ HttpResponse MonitoringServer::backlog(const HttpRequest& request) const {
   return {200, kJson, writer.text() + "\n", {}};
 }
 
+HttpResponse MonitoringServer::page(const HttpRequest& request) const {
+  if (!is_authorized(request)) return unauthorized(kBasic);
+  return {200,
+          kHtml,
+          overview_page(sources_.overview()),
+          {{"Content-Security-Policy",
+            "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+            "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+           {"Referrer-Policy", "no-referrer"}}};
+}
+
 HttpResponse MonitoringServer::metrics(const HttpRequest& request) const {
-  if (!is_authorized(request)) return unauthorized();
+  if (!is_authorized(request)) return unauthorized(kBearer);
   const std::string_view accept = request.header("Accept").value_or("");
   const auto format = accept.find("application/openmetrics-text") != std::string_view::npos
                           ? MetricsFormat::kOpenMetrics

@@ -13,6 +13,7 @@
 #include <semel/metrics.h>
 #include <semel/result.h>
 
+#include "admin/overview.h"
 #include "admin/readiness.h"
 #include "base/listen_address.h"
 
@@ -29,6 +30,7 @@ struct AdminOptions {
 struct AdminSources {
   std::function<std::string(MetricsFormat)> metrics;
   std::function<Readiness()> readiness;
+  std::function<Overview()> overview;
   // Messages that wait for a consumer, at its source and in the store; nullopt: there is no such
   // consumer.
   std::function<std::optional<std::int64_t>(std::string_view consumer)> backlog;

@@ -27,6 +27,7 @@ class AdminServerTest : public ::testing::Test {
                                    return format == MetricsFormat::kOpenMetrics ? "open" : "plain";
                                  },
                              .readiness = [this] { return readiness_; },
+                             .overview = [this] { return overview_; },
                              .backlog =
                                  [](std::string_view consumer) {
                                    return consumer == "payments" ? std::optional<std::int64_t>(42)
@@ -42,6 +43,7 @@ class AdminServerTest : public ::testing::Test {
   static std::string bearer(const std::string& token) { return "Authorization: Bearer " + token; }
 
   Readiness readiness_;
+  Overview overview_;
   std::unique_ptr<AdminServer> server_;
 };
 
@@ -106,7 +108,6 @@ TEST_F(AdminServerTest, ATokenIsAskedForWhereThereIsOne) {
   for (const char* wrong : {"", "0123456789abcde", "0123456789abcdeX", "0123456789abcdef0"}) {
     EXPECT_EQ(get("/metrics", {bearer(wrong)}).status, 401) << wrong;
   }
-  EXPECT_EQ(get("/metrics", {std::string("Authorization: Basic ") + kSecret}).status, 401);
   EXPECT_EQ(get("/metrics", {bearer(kSecret)}).status, 200);
   EXPECT_EQ(get("/metrics", {bearer("another secret of them")}).status, 200);
   // A probe has no token, and needs no details.
@@ -114,6 +115,33 @@ TEST_F(AdminServerTest, ATokenIsAskedForWhereThereIsOne) {
   EXPECT_EQ(get("/readyz").body, "ready\n");
   EXPECT_NE(get("/readyz", {bearer(kSecret)}).body.find("consumers"), std::string::npos);
   EXPECT_EQ(get("/livez").status, 200);
+}
+
+TEST_F(AdminServerTest, ThePageLoadsNothingFromElsewhere) {
+  open();
+  const auto page = get("/");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.header("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_TRUE(page.header("Content-Security-Policy").starts_with("default-src 'none';"));
+  EXPECT_NE(page.body.find("href=\"style.css\""), std::string::npos) << page.body;
+  EXPECT_EQ(page.body.find("href=\"/"), std::string::npos) << "it may stand behind a path prefix";
+  EXPECT_EQ(page.body.find("//"), std::string::npos);
+  EXPECT_EQ(get("/style.css").header("Content-Type"), "text/css; charset=utf-8");
+  EXPECT_EQ(get("/page.js").header("Content-Type"), "text/javascript; charset=utf-8");
+}
+
+// "any:0123456789abcdef"
+TEST_F(AdminServerTest, ABrowserSendsTheTokenAsItsPassword) {
+  open({kSecret});
+  const auto refused = get("/");
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_EQ(refused.header("WWW-Authenticate"), "Basic realm=\"Semel\"");
+  EXPECT_EQ(get("/", {"Authorization: Basic YW55OjAxMjM0NTY3ODlhYmNkZWY="}).status, 200);
+  EXPECT_EQ(get("/", {"Authorization: basic YW55OjAxMjM0NTY3ODlhYmNkZWY="}).status, 200);
+  for (const char* wrong :
+       {"YW55OjAxMjM0NTY3ODlhYmNkZQ==", "MDEyMzQ1Njc4OWFiY2RlZg==", "%%%", ""}) {
+    EXPECT_EQ(get("/", {std::string("Authorization: Basic ") + wrong}).status, 401) << wrong;
+  }
 }
 
 TEST_F(AdminServerTest, TheBacklogIsOneNumberForAScaler) {
@@ -149,7 +177,7 @@ TEST_F(AdminServerTest, OnlyReads) {
     EXPECT_EQ(answer.status, 405) << method;
     EXPECT_EQ(answer.header("Allow"), "GET, HEAD") << method;
   }
-  EXPECT_EQ(get("/").status, 404);
+  EXPECT_EQ(get("/other").status, 404);
   EXPECT_EQ(get("/metrics/").status, 404);
 }
 

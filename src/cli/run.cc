@@ -40,6 +40,8 @@ constexpr const char* kStoppedAtStart = "semel: stopped before it had received a
 struct RunFlags {
   bool once = false;
   std::string drain_timeout;
+  std::string ui;  // the address to listen on; empty: as the config has it
+  bool no_ui = false;
   std::string tally;
 };
 
@@ -195,7 +197,7 @@ tap::Figures figures_of(compose::Service& service, const telemetry::HealthObserv
 Result<std::unique_ptr<compose::Admin>> open_admin(Console& console, const config::Config& config) {
   auto admin = compose::Admin::open(config, console.settings().dry_run);
   if (admin && (*admin)->port() != 0 && console.settings().quiet == 0) {
-    console.note(fmt::format("semel: metrics and health on port {}", (*admin)->port()));
+    console.note(fmt::format("semel: dashboard, metrics and health on port {}", (*admin)->port()));
   }
   return admin;
 }
@@ -226,18 +228,26 @@ void tell_summary(Console& console, const RunReport& report, steady_clock::durat
   }
 }
 
-int run(Console& console, const RunFlags& flags) {
-  auto config = load_config(console);
-  if (!config) return config.error().code;
-  if (!flags.drain_timeout.empty()) {
-    const auto timeout = parse_duration(flags.drain_timeout);
-    if (!timeout) {
-      return console.fail(kUsage,
-                          fmt::format("--drain-timeout cannot be \"{}\"", flags.drain_timeout),
-                          "a duration, as 500ms, 20s, 5m");
-    }
-    config->drain_timeout = *timeout;
+OrEnded<config::Config> config_with(Console& console, const RunFlags& flags) {
+  std::vector<std::string> sets;
+  if (!flags.ui.empty()) sets.push_back("admin.listen=" + flags.ui);
+  auto config = load_config(console, sets);
+  if (!config) return config;
+  if (flags.no_ui) config->admin.reset();
+  if (flags.drain_timeout.empty()) return config;
+  const auto timeout = parse_duration(flags.drain_timeout);
+  if (!timeout) {
+    return ended(console.fail(kUsage,
+                              fmt::format("--drain-timeout cannot be \"{}\"", flags.drain_timeout),
+                              "a duration, as 500ms, 20s, 5m"));
   }
+  config->drain_timeout = *timeout;
+  return config;
+}
+
+int run(Console& console, const RunFlags& flags) {
+  const auto config = config_with(console, flags);
+  if (!config) return config.error().code;
   console.begin_log();
   greet_terminal(console, *config);
 
@@ -314,6 +324,11 @@ void add_run(Program& program) {
       .add_option("--drain-timeout", flags->drain_timeout,
                   "How long a stop waits for what is running, over the config's")
       ->type_name("DURATION");
+  command.add_flag("--ui{127.0.0.1:8585}", flags->ui,
+                   "Serve the dashboard, metrics and health; --ui=ADDRESS:PORT elsewhere than at "
+                   "127.0.0.1:8585");
+  command.add_flag("--no-ui", flags->no_ui, "Serve none, whatever the config says")
+      ->excludes("--ui");
   // Counts that outlive a kill, for `semel demo`, which kills what it runs.
   command.add_option("--tally", flags->tally)->group("");
   command.footer(

@@ -29,11 +29,12 @@ OrEnded<std::string> config_path(Console& console) {
       "-c FILE, or write one: semel init > semel.yaml"));
 }
 
-OrEnded<config::Config> load_config(Console& console) {
+OrEnded<config::Config> load_config(Console& console, const std::vector<std::string>& also) {
   auto path = config_path(console);
   if (!path) return ended(path.error().code);
   config::LoadOptions options;
   options.sets = console.settings().sets;
+  options.sets.insert(options.sets.end(), also.begin(), also.end());
   auto loaded = config::load_file(*path, options);
   for (const auto& diagnostic : loaded.diagnostics) {
     const std::string text = config::format(diagnostic, console.color_err());

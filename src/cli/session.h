@@ -25,7 +25,8 @@ inline tl::unexpected<Ended> ended(int code) { return tl::unexpected<Ended>(Ende
 OrEnded<std::string> config_path(Console& console);
 
 // Reads and checks it. Errors and warnings go to stderr; with -q warnings do not.
-OrEnded<config::Config> load_config(Console& console);
+// `also`: as further --set of the command line.
+OrEnded<config::Config> load_config(Console& console, const std::vector<std::string>& also = {});
 
 // A store opened beside whatever runs on it.
 struct Session {

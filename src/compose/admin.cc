@@ -9,10 +9,13 @@
 
 #include "admin/admin_server.h"
 #include "compose/admin_gauges.h"
+#include "compose/admin_overview.h"
 #include "compose/compose.h"
 #include "compose/store_look.h"
 #include "system/mutex.h"
+#include "system/periodic.h"
 #include "system/utc_clock.h"
+#include "telemetry/delivery_history.h"
 #include "telemetry/delivery_metrics.h"
 #include "telemetry/exposition.h"
 
@@ -31,13 +34,28 @@ std::vector<std::string> consumer_names(const config::Config& config) {
   return names;
 }
 
+std::vector<ConsumerAbout> about(const config::Config& config) {
+  std::vector<ConsumerAbout> all;
+  for (const auto& consumer : config.consumers) {
+    all.push_back({consumer.name, std::string(config::name_of(consumer.source)),
+                   core::to_string(consumer.strategy),
+                   std::string(config::name_of(consumer.handler)),
+                   to_string(guarantee_of(config, consumer).name)});
+  }
+  return all;
+}
+
 class RunAdmin final : public Admin {
  public:
   explicit RunAdmin(const config::Config& config)
-      : store_(config::name_of(config.store)),
+      : about_(about(config)),
+        store_(config::name_of(config.store)),
         began_(system::utc_now()),
         health_(consumer_names(config)) {}
-  ~RunAdmin() override { server_.reset(); }
+  ~RunAdmin() override {
+    sampler_.reset();
+    server_.reset();
+  }
 
   Result<void> listen(const config::AdminConfig& config);
 
@@ -53,18 +71,23 @@ class RunAdmin final : public Admin {
   std::string metrics(MetricsFormat format) SEMEL_EXCLUDES(mutex_);
   std::optional<std::int64_t> backlog(std::string_view consumer) SEMEL_EXCLUDES(mutex_);
   GaugeInput look() SEMEL_REQUIRES(mutex_);
+  Readiness::Phase phase() const SEMEL_REQUIRES(mutex_);
   Readiness readiness() SEMEL_EXCLUDES(mutex_);
+  admin::Overview overview() SEMEL_EXCLUDES(mutex_);
 
+  const std::vector<ConsumerAbout> about_;
   const std::string store_;
   const UtcTime began_;
   telemetry::HealthObserver health_;
   MetricsObserver metrics_;
   telemetry::StoreMetrics store_metrics_;
+  telemetry::DeliveryHistory history_{telemetry::deliveries_of(metrics_)};
   system::Mutex mutex_;
   Service* service_ SEMEL_GUARDED_BY(mutex_) = nullptr;
   std::unique_ptr<StoreLook> store_look_ SEMEL_GUARDED_BY(mutex_);
   bool over_ SEMEL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<admin::AdminServer> server_;
+  std::unique_ptr<system::Periodic> sampler_;
 };
 
 Result<void> RunAdmin::listen(const config::AdminConfig& config) {
@@ -74,9 +97,12 @@ Result<void> RunAdmin::listen(const config::AdminConfig& config) {
   auto server = admin::AdminServer::open(
       std::move(options), {.metrics = [this](MetricsFormat format) { return metrics(format); },
                            .readiness = [this] { return readiness(); },
+                           .overview = [this] { return overview(); },
                            .backlog = [this](std::string_view name) { return backlog(name); }});
   if (!server) return failure(std::move(server.error()));
   server_ = std::move(*server);
+  sampler_ = std::make_unique<system::Periodic>(telemetry::DeliveryHistory::kInterval,
+                                                [this] { history_.sample(); });
   return {};
 }
 
@@ -127,15 +153,16 @@ std::optional<std::int64_t> RunAdmin::backlog(std::string_view consumer) {
   return backlog_of(look(), consumer);
 }
 
+Readiness::Phase RunAdmin::phase() const {
+  if (over_ || (service_ != nullptr && service_->is_stopping())) return Readiness::Phase::kDraining;
+  return service_ == nullptr ? Readiness::Phase::kStarting : Readiness::Phase::kRunning;
+}
+
 Readiness RunAdmin::readiness() {
   Readiness made;
   for (auto& health : health_.snapshot()) made.consumers.push_back({std::move(health), {}});
   const system::MutexLock lock(mutex_);
-  if (over_ || (service_ != nullptr && service_->is_stopping())) {
-    made.phase = Readiness::Phase::kDraining;
-  } else if (service_ != nullptr) {
-    made.phase = Readiness::Phase::kRunning;
-  }
+  made.phase = phase();
   if (service_ == nullptr) return made;
   for (auto& figures : service_->figures()) {
     for (admin::ConsumerReadiness& consumer : made.consumers) {
@@ -143,6 +170,17 @@ Readiness RunAdmin::readiness() {
       consumer.sources.push_back({std::move(figures.source), std::move(figures.figures)});
       break;
     }
+  }
+  return made;
+}
+
+admin::Overview RunAdmin::overview() {
+  Readiness ready = readiness();
+  const system::MutexLock lock(mutex_);
+  const GaugeInput input = look();
+  admin::Overview made = overview_of(input, about_, ready.word());
+  for (admin::ConsumerOverview& consumer : made.consumers) {
+    consumer.intervals = history_.intervals(consumer.name);
   }
   return made;
 }

@@ -67,7 +67,7 @@ void add_in_flight(GaugeList& gauges, const GaugeInput& input) {
 void add_sources(GaugeList& gauges, const GaugeInput& input) {
   for (const Service::Figures& source : input.sources) {
     for (const SourceFigure& figure : source.figures) {
-      if (figure.name != kLag || !figure.partition.empty()) continue;
+      if (!is_lag(figure)) continue;
       gauges.add("semel_source_lag_messages", "Messages at the source that are not settled.",
                  {{"consumer", source.consumer}, {"source", source.source}},
                  static_cast<double>(figure.value));
@@ -128,13 +128,16 @@ void add_store(GaugeList& gauges, const GaugeInput& input) {
 
 }  // namespace
 
+bool is_lag(const SourceFigure& figure) noexcept {
+  return figure.name == kLag && figure.partition.empty();
+}
+
 std::optional<std::int64_t> backlog_of(const GaugeInput& input, std::string_view consumer) {
   if (!is_run(input, consumer)) return std::nullopt;
   std::int64_t messages = 0;
   for (const Service::Figures& source : input.sources) {
     for (const SourceFigure& figure : source.figures) {
-      const bool lag = figure.name == kLag && figure.partition.empty();
-      if (lag && source.consumer == consumer) messages += figure.value;
+      if (is_lag(figure) && source.consumer == consumer) messages += figure.value;
     }
   }
   if (!input.seen.snapshot) return messages;

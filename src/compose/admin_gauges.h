@@ -27,6 +27,9 @@ struct GaugeInput {
   StoreLook::Seen seen;
 };
 
+// The lag of a whole source, where it tells one.
+bool is_lag(const SourceFigure& figure) noexcept;
+
 // Messages that wait: in the store, for all processes, and at the source as far as this one knows;
 // nullopt: the run has no such consumer.
 std::optional<std::int64_t> backlog_of(const GaugeInput& input, std::string_view consumer);

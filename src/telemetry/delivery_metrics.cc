@@ -149,12 +149,30 @@ MetricFamily DeliveryMetrics::handler_family() const {
   return made;
 }
 
+std::vector<const ConsumerCounters*> DeliveryMetrics::all() const {
+  std::vector<const ConsumerCounters*> found;
+  for (Node* node = newest_.load(std::memory_order_acquire); node != nullptr; node = node->next) {
+    found.push_back(&node->counters);
+  }
+  std::ranges::reverse(found);
+  return found;
+}
+
+std::vector<std::pair<std::string, DeliveryMetrics::Outcomes>> DeliveryMetrics::outcomes() const {
+  std::vector<std::pair<std::string, Outcomes>> made;
+  for (const ConsumerCounters* counters : all()) {
+    Outcomes sums{};
+    for (const auto& source : counters->totals().deliveries) {
+      for (std::size_t kind = 0; kind < sums.size(); ++kind) sums[kind] += source[kind];
+    }
+    made.emplace_back(counters->name(), sums);
+  }
+  return made;
+}
+
 std::vector<MetricFamily> DeliveryMetrics::families() const {
   std::vector<Snapshot> all;
-  for (Node* node = newest_.load(std::memory_order_acquire); node != nullptr; node = node->next) {
-    all.push_back(snapshot_of(node->counters));
-  }
-  std::ranges::reverse(all);
+  for (const ConsumerCounters* counters : this->all()) all.push_back(snapshot_of(*counters));
   using Totals = ConsumerCounters::Totals;
   std::vector<MetricFamily> made;
   made.push_back(deliveries(all));

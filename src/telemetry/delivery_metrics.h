@@ -1,10 +1,13 @@
 // DeliveryMetrics: the counters of all consumers, as metric families.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <semel/observer.h>
@@ -33,11 +36,16 @@ class DeliveryMetrics {
   // Where the calls of a consumer's handler are measured; it lives as long as this.
   HandlerDurations& handler(const std::string& consumer) SEMEL_EXCLUDES(mutex_);
 
+  // Deliveries by outcome, of all sources, in the order in which the consumers were added.
+  using Outcomes = std::array<std::uint64_t, ConsumerCounters::kOutcomes>;
+  std::vector<std::pair<std::string, Outcomes>> outcomes() const;
+
   // In the order in which the consumers were added.
   std::vector<MetricFamily> families() const SEMEL_EXCLUDES(mutex_);
 
  private:
   struct Node;
+  std::vector<const ConsumerCounters*> all() const;
   ConsumerCounters* find(std::string_view consumer) const noexcept;
 
   MetricFamily handler_family() const SEMEL_EXCLUDES(mutex_);

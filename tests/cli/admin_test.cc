@@ -189,6 +189,36 @@ TEST(AdminHealth, ADrainIsNotReady) {
   EXPECT_EQ(run.program().wait().code, 0);
 }
 
+TEST(AdminPage, ShowsWhatTheRunDoes) {
+  const Scene scene(payments(kQueue));
+  AdminRun run(scene);
+  ASSERT_EQ(scene.semel({"send", "payments", "{}"}).code, 0);
+  ASSERT_TRUE(comes_true([&] {
+    return run.get("/").body.find("semel dlq list --consumer payments") != std::string::npos;
+  })) << run.get("/").body;
+  const std::string page = run.get("/").body;
+  EXPECT_NE(page.find("queue → dedup_table → sql"), std::string::npos) << page;
+  EXPECT_NE(page.find("<span class=\"badge\">transactional</span>"), std::string::npos);
+  EXPECT_NE(page.find("<span class=\"state good\">running</span>"), std::string::npos);
+  ASSERT_EQ(scene.semel({"consumers", "pause", "payments", "--reason", "month <end>"}).code, 0);
+  EXPECT_TRUE(comes_true([&] {
+    return run.get("/").body.find("is paused: month &lt;end&gt;") != std::string::npos;
+  })) << run.get("/").body;
+}
+
+TEST(AdminPage, AFlagOfTheCommandServesIt) {
+  const Scene scene(payments(kQueue));
+  Program run({"run", scene.config(), "--ui=127.0.0.1:0"});
+  EXPECT_TRUE(tells(run, "dashboard, metrics and health on port ")) << run.err();
+  const Ran open = scene.semel({"run", "--once", "--ui=:0"});
+  EXPECT_EQ(open.code, 78) << "nobody needs a token: " << open.err;
+  EXPECT_NE(open.err.find("E055"), std::string::npos) << open.err;
+  write_file(scene.config(), std::string(kAdmin) + contents_of(scene.config()));
+  const Ran none = scene.semel({"run", "--once", "--no-ui"});
+  EXPECT_EQ(none.code, 0) << none.err;
+  EXPECT_EQ(none.err.find("dashboard"), std::string::npos) << none.err;
+}
+
 TEST(AdminListener, APortThatIsTakenEndsTheRunBeforeItReceives) {
   const Scene scene(payments(kQueue));
   ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);

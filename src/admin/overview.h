@@ -1,0 +1,51 @@
+// Overview: what the first page of the dashboard shows.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/iso_time.h"
+#include "telemetry/delivery_history.h"
+#include "telemetry/health_observer.h"
+
+namespace semel::admin {
+
+struct ConsumerOverview {
+  std::string name;
+  std::string source;     // "kafka"
+  std::string strategy;   // "dedup_table"
+  std::string handler;    // "sql"
+  std::string guarantee;  // "transactional"
+  std::string state;      // "running", "paused", "breaker open", "failing", "starting", "draining"
+  std::string why;        // of a pause or an open breaker
+  std::vector<telemetry::Outage> outages;
+  std::size_t in_flight = 0;
+  std::optional<std::int64_t> lag;  // nullopt: the source does not tell
+  // In the store, for all processes; nullopt: it was not asked yet, or does not count them.
+  std::optional<std::size_t> retrying, parked, held, dead_letters;
+  std::optional<std::chrono::milliseconds> oldest;  // waits for so long; nullopt: nothing waits
+  std::vector<telemetry::GroupCounts> intervals;    // oldest first
+};
+
+struct Overview {
+  std::string version;
+  std::string store;  // "sqlite"
+  std::string phase;  // "starting", "ready", "not_ready", "draining"
+  UtcTime now;
+  UtcTime began;
+  std::vector<ConsumerOverview> consumers;
+};
+
+// The whole page. Everything in it that came from outside is escaped.
+std::string overview_page(const Overview& overview);
+
+// What the page loads beside itself.
+std::string_view page_style() noexcept;
+std::string_view page_script() noexcept;
+
+}  // namespace semel::admin

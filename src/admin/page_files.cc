@@ -1,0 +1,116 @@
+// What the page loads beside itself: one style sheet, one script.
+#include "admin/overview.h"
+
+namespace semel::admin {
+
+namespace {
+
+// Colours have a contrast of 4.5 to 1 at least where they carry text (WCAG AA).
+constexpr std::string_view kStyle = R"css(
+:root {
+  color-scheme: light dark;
+  --ground: #fbfbfa; --raised: #fff; --text: #1d2327; --soft: #57606a; --line: #dfe2e5;
+  --done: #2f7d4f; --duplicate: #3b6fb5; --retry: #b87a12; --dead: #b3372f;
+  --good: #1f6f43; --bad: #a52a22; --note: #7a5200; --badge: #eceff2;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ground: #14181b; --raised: #1b2125; --text: #e6e9eb; --soft: #a3adb5; --line: #30383e;
+    --done: #4caf7a; --duplicate: #6ea3e8; --retry: #dfa23c; --dead: #e8695f;
+    --good: #6fd09a; --bad: #ff9089; --note: #f0c064; --badge: #2a3238;
+  }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0 auto; padding: 1.5rem; max-width: 76rem; background: var(--ground); color: var(--text);
+  font: 15px/1.5 system-ui, sans-serif; font-variant-numeric: tabular-nums;
+}
+header { display: flex; flex-wrap: wrap; gap: 0 1.5rem; align-items: baseline; }
+h1 { font-size: 1.25rem; margin: 0; }
+h2 { font-size: 1rem; margin: 0 0 .5rem; }
+header p { margin: 0; color: var(--soft); }
+.refresh { margin-left: auto; }
+select { font: inherit; color: inherit; background: var(--raised); border: 1px solid var(--line); }
+section {
+  margin: 1rem 0; padding: 1rem; background: var(--raised); border: 1px solid var(--line);
+  border-radius: .4rem; overflow-x: auto;
+}
+ul { margin: 0; padding-left: 1.2rem; }
+li { overflow-wrap: anywhere; }
+code { font-size: .9em; }
+.legend { margin: 0 0 .5rem; }
+.entry, .scale { display: inline-block; margin-right: 1rem; }
+.key { display: inline-block; width: .8em; height: .8em; margin-right: .4em; }
+.scale { color: var(--soft); }
+.key.done { background: var(--done); } .key.duplicate { background: var(--duplicate); }
+.key.retry { background: var(--retry); } .key.dead { background: var(--dead); }
+.chart { display: block; width: 100%; height: 10rem; border-bottom: 1px solid var(--line); }
+.spark .chart { width: 9rem; height: 2rem; }
+polygon.done { fill: var(--done); } polygon.duplicate { fill: var(--duplicate); }
+polygon.retry { fill: var(--retry); } polygon.dead { fill: var(--dead); }
+table { border-collapse: collapse; width: 100%; }
+th, td { padding: .45rem .6rem; text-align: left; vertical-align: top; }
+thead th { color: var(--soft); font-weight: 500; font-size: .85rem; vertical-align: bottom; }
+tbody tr { border-top: 1px solid var(--line); }
+.number { text-align: right; white-space: nowrap; }
+thead th:nth-child(n + 3):nth-child(-n + 11) { text-align: right; }
+tbody th { font-weight: 400; }
+.name { font-weight: 600; }
+.about { display: block; white-space: nowrap; color: var(--soft); font-size: .85rem; }
+.badge { background: var(--badge); border-radius: .3rem; padding: .05rem .4rem; font-size: .8rem; }
+.state { white-space: nowrap; }
+.good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; } .note { color: var(--note); }
+.empty, .as-of, footer { color: var(--soft); }
+footer a { color: inherit; margin-right: 1rem; }
+@media (max-width: 60rem) {
+  body { padding: .75rem; }
+  thead { display: none; }
+  table, tbody, tr, th, td { display: block; width: auto; }
+  tbody tr { padding: .5rem 0; }
+  td { display: flex; justify-content: space-between; gap: 1rem; padding: .15rem .6rem; }
+  td::before { content: attr(data-label); color: var(--soft); }
+  .number { text-align: left; }
+  .refresh { margin-left: 0; }
+}
+)css";
+
+// Reading works without it. It draws the page anew while somebody looks at it.
+constexpr std::string_view kScript = R"js(
+'use strict';
+const every = document.getElementById('every');
+document.querySelector('.refresh').hidden = false;
+every.value = sessionStorage.getItem('every') || '10';
+let timer = 0;
+async function refresh() {
+  if (document.hidden) return;
+  const status = document.querySelector('header p');
+  try {
+    const answer = await fetch(location.pathname, { cache: 'no-store' });
+    if (!answer.ok) throw new Error(answer.statusText);
+    const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    document.querySelector('main').replaceWith(fresh.querySelector('main'));
+    status.replaceWith(fresh.querySelector('header p'));
+  } catch (error) {
+    status.textContent = 'no answer: the run has ended, or cannot be reached';
+  }
+}
+function schedule() {
+  clearInterval(timer);
+  sessionStorage.setItem('every', every.value);
+  if (every.value !== '0') timer = setInterval(refresh, Number(every.value) * 1000);
+}
+every.addEventListener('change', schedule);
+document.addEventListener('visibilitychange', refresh);
+document.addEventListener('keydown', (event) => {
+  if (event.key === 'r' && !event.ctrlKey && !event.metaKey && !event.altKey &&
+      event.target === document.body) refresh();
+});
+schedule();
+)js";
+
+}  // namespace
+
+std::string_view page_style() noexcept { return kStyle; }
+std::string_view page_script() noexcept { return kScript; }
+
+}  // namespace semel::admin
