@@ -2,10 +2,13 @@
 
 #include <utility>
 
+#include "stores/sql/gates.h"
 #include "stores/sqlite/core.h"
+#include "stores/sqlite/file_database.h"
 #include "stores/sqlite/finish_group.h"
 #include "stores/sqlite/place.h"
 #include "stores/sqlite/purge.h"
+#include "stores/sqlite/reservations.h"
 #include "stores/sqlite/schema.h"
 #include "system/mutex.h"
 
@@ -25,9 +28,11 @@ class SqliteStore final : public Store {
         held_(make_held(core_)),
         dead_letters_(make_dead_letters(core_)),
         inspector_(make_inspector(core_, *environment_.random)),
-        positions_(make_positions(core_)),
+        database_(core_),
+        reservations_(SideFile::path_for(core_.options.path)),
+        positions_(sql::make_positions(database_, reservations_)),
         runs_(make_run_markers(core_)),
-        gates_(make_gates(core_)),
+        gates_(sql::make_gates(database_)),
         live_(make_live_checks(core_)),
         steps_(make_steps(core_)),
         purge_(core_) {
@@ -67,6 +72,8 @@ class SqliteStore final : public Store {
   std::unique_ptr<HeldMessages> held_;
   std::unique_ptr<DeadLetters> dead_letters_;
   std::unique_ptr<RecordInspector> inspector_;
+  FileDatabase database_;
+  FileReservations reservations_;
   std::unique_ptr<Positions> positions_;
   std::unique_ptr<RunMarkers> runs_;
   std::unique_ptr<Gates> gates_;

@@ -6,7 +6,7 @@
 #include "stores/sqlite/consumers.h"
 #include "stores/sqlite/dead_letter_rows.h"
 #include "stores/sqlite/detail_rows.h"
-#include "stores/sqlite/gate_rows.h"
+#include "stores/sqlite/dialect.h"
 #include "stores/sqlite/generations.h"
 #include "stores/sqlite/held_rows.h"
 #include "stores/sqlite/live_rows.h"
@@ -16,9 +16,10 @@
 
 namespace semel::sqlite {
 
-struct Tables {
+struct Tables : sql::SharedTables {
   Tables(Connection& connection, std::size_t generation_rows)
-      : meta(connection),
+      : SharedTables(connection, shared_texts()),
+        meta(connection),
         consumers(connection),
         generations(connection, meta, generation_rows),
         live(connection),
@@ -26,7 +27,6 @@ struct Tables {
         dead_letters(connection),
         details(connection),
         runs(connection),
-        gates(connection),
         steps(connection) {}
 
   // Once in each transaction, before all else.
@@ -46,7 +46,6 @@ struct Tables {
   DeadLetterRows dead_letters;
   DetailRows details;
   RunRows runs;
-  GateRows gates;
   StepRows steps;
 };
 

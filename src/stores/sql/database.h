@@ -1,0 +1,76 @@
+// Database: where the ports that all SQL stores share run their statements. A server lends a
+// session to each call; SQLite has one connection that writes and another that looks.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <semel/records.h>
+
+#include "stores/sql/shared_tables.h"
+
+namespace semel::sql {
+
+// How far a commit must reach before it returns. A server's own settings decide for it.
+enum class Sync { kProcessCrash, kPowerLoss };
+
+// One connection, while a call has it.
+class Access {
+ public:
+  Access() = default;
+  Access(const Access&) = delete;
+  Access& operator=(const Access&) = delete;
+
+  virtual SharedTables& tables() noexcept = 0;
+  // The store's clock; a transaction may read it once.
+  virtual StoreTime now() = 0;
+
+ protected:
+  ~Access() = default;
+};
+
+// Any thread. Each runs `work(access)`, returns its answer, and throws Failure.
+class Database {
+ public:
+  virtual ~Database() = default;
+
+  // One statement that changes nothing.
+  template <class Work>
+  auto look(Work&& work) {
+    return answer_of(work, [this](const Job& job) { run_look(job); });
+  }
+  // One statement that changes something, committed by itself.
+  template <class Work>
+  auto change(Sync sync, Work&& work) {
+    return answer_of(work, [&](const Job& job) { run_change(sync, job); });
+  }
+  // A whole transaction. Where the database undid it for another one's sake it is run again, a few
+  // times: what `work` changes outside of the database it must not add to.
+  template <class Work>
+  auto transact(Sync sync, Work&& work) {
+    return answer_of(work, [&](const Job& job) { run_transaction(sync, job); });
+  }
+
+ protected:
+  using Job = std::function<void(Access&)>;
+  virtual void run_look(const Job& job) = 0;
+  virtual void run_change(Sync sync, const Job& job) = 0;
+  virtual void run_transaction(Sync sync, const Job& job) = 0;
+
+ private:
+  template <class Work, class Run>
+  static auto answer_of(Work& work, Run&& run) -> std::invoke_result_t<Work&, Access&> {
+    using Answer = std::invoke_result_t<Work&, Access&>;
+    if constexpr (std::is_void_v<Answer>) {
+      run(Job([&work](Access& access) { work(access); }));
+    } else {
+      std::optional<Answer> answer;
+      run(Job([&](Access& access) { answer.emplace(work(access)); }));
+      return *std::move(answer);
+    }
+  }
+};
+
+}  // namespace semel::sql
