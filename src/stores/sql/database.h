@@ -16,6 +16,26 @@ namespace semel::sql {
 // How far a commit must reach before it returns. A server's own settings decide for it.
 enum class Sync { kProcessCrash, kPowerLoss };
 
+// What the shared ports ask about records, which each database keeps in tables of its own. Inside a
+// transaction.
+class Records {
+ public:
+  Records() = default;
+  Records(const Records&) = delete;
+  Records& operator=(const Records&) = delete;
+
+  // Whether the lease is that of its record, which stays so until the transaction ends.
+  virtual bool held_by(const Lease& lease) = 0;
+  // Parked or dead → retrying, due now, and what is kept for it is held again. False in any other
+  // state.
+  virtual bool reopen(const KeyId& record, StoreTime now) = 0;
+  // It has steps from now on.
+  virtual void note_steps(const KeyId& record) = 0;
+
+ protected:
+  ~Records() = default;
+};
+
 // One connection, while a call has it.
 class Access {
  public:
@@ -24,6 +44,7 @@ class Access {
   Access& operator=(const Access&) = delete;
 
   virtual SharedTables& tables() noexcept = 0;
+  virtual Records& records() noexcept = 0;
   // The store's clock; a transaction may read it once.
   virtual StoreTime now() = 0;
 

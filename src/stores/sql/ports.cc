@@ -13,7 +13,7 @@ Ports::Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservation
       runs_(make_run_markers(core)),
       gates_(make_gates(database_)),
       live_(make_live_checks(core, facts)),
-      steps_(make_steps(core)) {}
+      steps_(make_steps(database_)) {}
 
 StoreFacets Ports::facets(TransactionalStore& units) const noexcept {
   return {&units,      held_.get(),  dead_letters_.get(), inspector_.get(), positions_.get(),

@@ -8,7 +8,6 @@
 #include "stores/sql/record_rows.h"
 #include "stores/sql/run_rows.h"
 #include "stores/sql/shared_tables.h"
-#include "stores/sql/step_rows.h"
 
 namespace semel::sql {
 
@@ -20,8 +19,7 @@ struct TableTexts : SharedTexts {
         held(dialect),
         inbox(dialect),
         dead_letters(dialect),
-        runs(dialect),
-        steps(dialect) {}
+        runs(dialect) {}
 
   ConsumerTexts consumers;
   RecordTexts records;
@@ -29,7 +27,6 @@ struct TableTexts : SharedTexts {
   InboxTexts inbox;
   DeadLetterTexts dead_letters;
   RunTexts runs;
-  StepTexts steps;
 };
 
 // For one transaction.
@@ -41,8 +38,7 @@ struct Tables : SharedTables {
         held(session, texts.held, wake_ups),
         inbox(session, texts.inbox),
         dead_letters(session, texts.dead_letters),
-        runs(session, texts.runs),
-        steps(session, texts.steps) {}
+        runs(session, texts.runs) {}
 
   Consumers consumers;
   RecordRows records;
@@ -50,7 +46,6 @@ struct Tables : SharedTables {
   InboxRows inbox;
   DeadLetterRows dead_letters;
   RunRows runs;
-  StepRows steps;
 };
 
 }  // namespace semel::sql

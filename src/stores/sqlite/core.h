@@ -9,7 +9,6 @@
 #include <semel/records.h>
 #include <semel/run_markers.h>
 #include <semel/sqlite.h>
-#include <semel/steps.h>
 #include <semel/unit_of_work.h>
 
 #include "stores/sqlite/housekeeper.h"
@@ -48,6 +47,5 @@ std::unique_ptr<DeadLetters> make_dead_letters(Core& core);
 std::unique_ptr<RecordInspector> make_inspector(Core& core, Random& random);
 std::unique_ptr<RunMarkers> make_run_markers(Core& core);
 std::unique_ptr<LiveChecks> make_live_checks(Core& core);
-std::unique_ptr<StepStore> make_steps(Core& core);
 
 }  // namespace semel::sqlite

@@ -7,10 +7,13 @@
 namespace semel::sqlite {
 namespace {
 
-constexpr std::string_view kColumns[][2] = {
+constexpr std::string_view kNames[][2] = {
     {"until_at", "until"},
+    {"kept_at", "at"},
     {"source_partition", "partition"},
     {"source_position", "position"},
+    // It has no others: those that are completed stand in generations.
+    {"semel_record", "semel_live"},
 };
 
 bool in_a_word(char c) noexcept {
@@ -24,9 +27,8 @@ std::string Dialect::translated(std::string_view shared) const {
   for (auto at = shared.begin(); at != shared.end();) {
     const auto end = std::find_if_not(at, shared.end(), in_a_word);
     const std::string_view word(at, end);
-    const auto* const column =
-        std::ranges::find(kColumns, word, [](const auto& c) { return c[0]; });
-    out += column != std::end(kColumns) ? (*column)[1] : word;
+    const auto* const name = std::ranges::find(kNames, word, [](const auto& n) { return n[0]; });
+    out += name != std::end(kNames) ? (*name)[1] : word;
     at = end;
     if (at != shared.end()) out += *at++;
   }

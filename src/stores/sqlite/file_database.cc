@@ -1,17 +1,36 @@
 #include "stores/sqlite/file_database.h"
 
+#include "stores/sqlite/operator.h"
+
 namespace semel::sqlite {
 namespace {
 
+class FileRecords final : public sql::Records {
+ public:
+  explicit FileRecords(Tables& tables) : tables_(tables) {}
+
+  bool held_by(const Lease& lease) override { return tables_.live.held_by(lease.key, lease.nonce); }
+  bool reopen(const KeyId& record, StoreTime now) override {
+    return reopen_record(tables_, record, now);
+  }
+  void note_steps(const KeyId& record) override { tables_.live.note_steps(record); }
+
+ private:
+  Tables& tables_;
+};
+
 class FileAccess final : public sql::Access {
  public:
-  FileAccess(Tables& tables, StoreClock& clock) : tables_(tables), clock_(clock) {}
+  FileAccess(Tables& tables, StoreClock& clock)
+      : tables_(tables), records_(tables), clock_(clock) {}
 
   sql::SharedTables& tables() noexcept override { return tables_; }
+  sql::Records& records() noexcept override { return records_; }
   StoreTime now() override { return clock_.now(); }
 
  private:
   Tables& tables_;
+  FileRecords records_;
   StoreClock& clock_;
 };
 

@@ -32,8 +32,8 @@ class LiveRows {
   bool renew(const KeyId& id, const Nonce& nonce, StoreTime until);
   // True where `nonce` holds the record.
   bool held_by(const KeyId& id, const Nonce& nonce);
-  // The same, and says that the record has steps.
-  bool note_steps(const KeyId& id, const Nonce& nonce);
+  // The record has steps from now on.
+  void note_steps(const KeyId& id);
   // Ends the leases of a process that died; how many.
   std::int64_t end_leases(std::int64_t holder, StoreTime now);
   // Dead records that changed last before `before`, at most `limit`, of one consumer.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "stores/sql/gates.h"
+#include "stores/sql/steps.h"
 #include "stores/sqlite/core.h"
 #include "stores/sqlite/file_database.h"
 #include "stores/sqlite/finish_group.h"
@@ -34,7 +35,7 @@ class SqliteStore final : public Store {
         runs_(make_run_markers(core_)),
         gates_(sql::make_gates(database_)),
         live_(make_live_checks(core_)),
-        steps_(make_steps(core_)),
+        steps_(sql::make_steps(database_)),
         purge_(core_) {
     traits_.name = "sqlite";
     traits_.durable = true;

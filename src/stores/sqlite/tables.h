@@ -12,7 +12,6 @@
 #include "stores/sqlite/live_rows.h"
 #include "stores/sqlite/meta.h"
 #include "stores/sqlite/run_rows.h"
-#include "stores/sqlite/step_rows.h"
 
 namespace semel::sqlite {
 
@@ -26,8 +25,7 @@ struct Tables : sql::SharedTables {
         held(connection),
         dead_letters(connection),
         details(connection),
-        runs(connection),
-        steps(connection) {}
+        runs(connection) {}
 
   // Once in each transaction, before all else.
   const Meta::Row& begin() {
@@ -46,7 +44,6 @@ struct Tables : sql::SharedTables {
   DeadLetterRows dead_letters;
   DetailRows details;
   RunRows runs;
-  StepRows steps;
 };
 
 }  // namespace semel::sqlite
