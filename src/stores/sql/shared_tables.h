@@ -1,6 +1,7 @@
 // SharedTables: the tables that are the same in every SQL store; and their statements.
 #pragma once
 
+#include "stores/sql/consumers.h"
 #include "stores/sql/gate_rows.h"
 #include "stores/sql/position_rows.h"
 #include "stores/sql/step_rows.h"
@@ -9,8 +10,9 @@ namespace semel::sql {
 
 struct SharedTexts {
   explicit SharedTexts(const Dialect& dialect)
-      : gates(dialect), positions(dialect), steps(dialect) {}
+      : consumers(dialect), gates(dialect), positions(dialect), steps(dialect) {}
 
+  ConsumerTexts consumers;
   GateTexts gates;
   PositionTexts positions;
   StepTexts steps;
@@ -19,10 +21,12 @@ struct SharedTexts {
 // On one connection.
 struct SharedTables {
   SharedTables(Statements& statements, const SharedTexts& texts)
-      : gates(statements, texts.gates),
+      : consumers(statements, texts.consumers),
+        gates(statements, texts.gates),
         positions(statements, texts.positions),
         steps(statements, texts.steps) {}
 
+  Consumers consumers;
   GateRows gates;
   PositionRows positions;
   StepRows steps;

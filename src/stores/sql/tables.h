@@ -1,7 +1,6 @@
 // Tables: what one session does with the store's tables; and their statements, made once per store.
 #pragma once
 
-#include "stores/sql/consumers.h"
 #include "stores/sql/dead_letter_rows.h"
 #include "stores/sql/held_rows.h"
 #include "stores/sql/inbox_rows.h"
@@ -14,14 +13,12 @@ namespace semel::sql {
 struct TableTexts : SharedTexts {
   explicit TableTexts(const Dialect& dialect)
       : SharedTexts(dialect),
-        consumers(dialect),
         records(dialect),
         held(dialect),
         inbox(dialect),
         dead_letters(dialect),
         runs(dialect) {}
 
-  ConsumerTexts consumers;
   RecordTexts records;
   HeldTexts held;
   InboxTexts inbox;
@@ -33,14 +30,12 @@ struct TableTexts : SharedTexts {
 struct Tables : SharedTables {
   Tables(Session& session, const TableTexts& texts, WakeUps& wake_ups)
       : SharedTables(session, texts),
-        consumers(session, texts.consumers),
         records(session, texts.records),
         held(session, texts.held, wake_ups),
         inbox(session, texts.inbox),
         dead_letters(session, texts.dead_letters),
         runs(session, texts.runs) {}
 
-  Consumers consumers;
   RecordRows records;
   HeldRows held;
   InboxRows inbox;

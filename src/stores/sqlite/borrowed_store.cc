@@ -25,7 +25,10 @@ struct Borrowed {
         connection(handle),
         tables(connection, kNeverRolls),
         claims(tables),
-        statements(connection) {}
+        statements(connection),
+        add_consumer(connection,
+                     "INSERT INTO semel_consumer (number, name, recipe_hash, ttl) "
+                     "VALUES (?1, ?2, ?3, ?4) ON CONFLICT (number) DO NOTHING") {}
 
   Environment& environment;
   std::shared_ptr<StoreClock> clock;
@@ -33,6 +36,7 @@ struct Borrowed {
   Tables tables;
   UnitClaims claims;
   StatementRun statements;
+  Prepared add_consumer;
 };
 
 class BorrowedSession final : public UnitSession {
@@ -42,7 +46,7 @@ class BorrowedSession final : public UnitSession {
     try {
       // Whether the caller committed what was seen last is not told: it is read again.
       lent_.tables.generations.distrust();
-      lent_.tables.consumers.forget();
+      lent_.tables.ttls.forget();
       lent_.tables.begin();
     } catch (...) {
       roll_back();
@@ -120,9 +124,10 @@ class BorrowedStore final : public Store, public TransactionalStore {
       if (row) Consumers::check_recipe(*row, spec);
       ConsumerNumber number = row ? row->number : ConsumerNumber{};
       if (!row) {
-        number = consumers.add(spec);
+        number = consumers.add(spec, {}).number;
       } else if (row->recipe_hash != spec.recipe_hash || row->ttl != spec.ttl) {
         consumers.change(number, spec);
+        lent_.tables.ttls.forget();
       }
       remember({number, spec.name, spec.recipe_hash, spec.ttl});
       return number;
@@ -170,13 +175,22 @@ class BorrowedStore final : public Store, public TransactionalStore {
     attached_.push_back(std::move(row));
   }
 
+  // With the number it had; false where that is another's now.
+  bool add_as(const ConsumerRow& row) {
+    lent_.add_consumer.bind(1, row.number)
+        .bind_text(2, row.name)
+        .bind_blob(3, row.recipe_hash)
+        .bind(4, row.ttl);
+    return lent_.add_consumer.change() > 0;
+  }
+
   // A consumer may have been attached in a transaction that the caller rolled back. Its number is
   // given again to the same name, or else refused.
   void keep_numbers() {
     for (const ConsumerRow& known : attached_) {
       const auto row = lent_.tables.consumers.find(known.name);
       if (row && row->number == known.number) continue;
-      if (row || !lent_.tables.consumers.add_as(known)) {
+      if (row || !add_as(known)) {
         fail({ErrorKind::kRejected, "R208",
               fmt::format("consumer \"{}\" was attached in a transaction that was rolled back",
                           known.name),

@@ -90,7 +90,7 @@ Result<ConsumerNumber> SqliteStore::attach(const ConsumerSpec& spec) {
     Tables& tables = transaction.tables();
     const auto row = tables.consumers.find(spec.name);
     if (!row) {
-      const ConsumerNumber number = tables.consumers.add(spec);
+      const ConsumerNumber number = tables.consumers.add(spec, {}).number;
       transaction.commit();
       return number;
     }
@@ -99,6 +99,7 @@ Result<ConsumerNumber> SqliteStore::attach(const ConsumerSpec& spec) {
     const bool longer = row->ttl && (!spec.ttl || *spec.ttl > *row->ttl);
     if (longer) tables.generations.lengthen(row->ttl, spec.ttl, transaction.now());
     tables.consumers.change(row->number, spec);
+    tables.ttls.forget();
     transaction.commit();
     return row->number;
   });

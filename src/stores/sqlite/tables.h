@@ -3,7 +3,6 @@
 
 #include <cstddef>
 
-#include "stores/sqlite/consumers.h"
 #include "stores/sqlite/dead_letter_rows.h"
 #include "stores/sqlite/detail_rows.h"
 #include "stores/sqlite/dialect.h"
@@ -12,14 +11,18 @@
 #include "stores/sqlite/live_rows.h"
 #include "stores/sqlite/meta.h"
 #include "stores/sqlite/run_rows.h"
+#include "stores/sqlite/ttls.h"
 
 namespace semel::sqlite {
+
+using sql::ConsumerRow;
+using sql::Consumers;
 
 struct Tables : sql::SharedTables {
   Tables(Connection& connection, std::size_t generation_rows)
       : SharedTables(connection, shared_texts()),
         meta(connection),
-        consumers(connection),
+        ttls(consumers),
         generations(connection, meta, generation_rows),
         live(connection),
         held(connection),
@@ -37,7 +40,7 @@ struct Tables : sql::SharedTables {
 
   Meta meta;
   Meta::Row facts;  // as this transaction found them
-  Consumers consumers;
+  Ttls ttls;
   Generations generations;
   LiveRows live;
   HeldRows held;
