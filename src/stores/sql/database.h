@@ -9,6 +9,7 @@
 
 #include <semel/records.h>
 
+#include "core/record_machine.h"
 #include "stores/sql/shared_tables.h"
 
 namespace semel::sql {
@@ -24,13 +25,21 @@ class Records {
   Records(const Records&) = delete;
   Records& operator=(const Records&) = delete;
 
-  // Whether the lease is that of its record, which stays so until the transaction ends.
-  virtual bool held_by(const Lease& lease) = 0;
+  struct Known {
+    core::Record record;
+    bool held = false;  // its payload is kept, and comes back
+  };
+  // As it stands until the transaction ends, completed or not.
+  virtual std::optional<Known> find(const KeyId& record) = 0;
   // Parked or dead → retrying, due now, and what is kept for it is held again. False in any other
   // state.
   virtual bool reopen(const KeyId& record, StoreTime now) = 0;
   // It has steps from now on.
   virtual void note_steps(const KeyId& record) = 0;
+  // It has another payload from now on. The record is there, and not completed.
+  virtual void set_fingerprint(const KeyId& record, const Fingerprint& fingerprint,
+                               StoreTime now) = 0;
+  virtual void hold(const HeldContent& content, StoreTime now) = 0;
 
  protected:
   ~Records() = default;
@@ -59,6 +68,11 @@ class Database {
 
   // One statement that changes nothing.
   template <class Work>
+  auto glance(Work&& work) {
+    return answer_of(work, [this](const Job& job) { run_glance(job); });
+  }
+  // Several of them. A file shows them one state of the store.
+  template <class Work>
   auto look(Work&& work) {
     return answer_of(work, [this](const Job& job) { run_look(job); });
   }
@@ -76,6 +90,7 @@ class Database {
 
  protected:
   using Job = std::function<void(Access&)>;
+  virtual void run_glance(const Job& job) = 0;
   virtual void run_look(const Job& job) = 0;
   virtual void run_change(Sync sync, const Job& job) = 0;
   virtual void run_transaction(Sync sync, const Job& job) = 0;

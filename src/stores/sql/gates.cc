@@ -1,6 +1,6 @@
 #include "stores/sql/gates.h"
 
-#include "stores/sql/held_rows.h"
+#include "stores/sql/held_content.h"
 
 namespace semel::sql {
 namespace {
@@ -13,7 +13,7 @@ class TableGates final : public Gates {
 
   Result<std::optional<ShutGate>> state(ConsumerNumber consumer) override {
     return contained([&] {
-      return database_.look([&](Access& access) {
+      return database_.glance([&](Access& access) {
         auto gate = access.tables().gates.find(consumer);
         // Most are open, and cost no look at the clock.
         if (gate && gate->until && *gate->until <= access.now()) gate.reset();

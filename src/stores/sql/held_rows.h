@@ -12,36 +12,11 @@
 #include <semel/held_messages.h>
 
 #include "stores/sql/held_arrivals.h"
+#include "stores/sql/held_content.h"
 #include "stores/sql/held_lines.h"
 #include "stores/sql/wake_ups.h"
 
 namespace semel::sql {
-
-// `now` plus `delay`, without overflow.
-StoreTime after(StoreTime now, std::chrono::milliseconds delay) noexcept;
-
-// What a row is made of. Borrows everything.
-struct HeldContent {
-  ConsumerNumber consumer{};
-  StoreTime due{};
-  std::optional<StoreTime> first_seen;
-  int attempts = 0;
-  std::optional<BytesView> key;
-  std::optional<Fingerprint> fingerprint;
-  BytesView payload;
-  const Headers* headers = nullptr;
-  std::string_view content_type;
-  std::string_view type;
-  std::string_view partition;
-  std::string_view position;
-  std::optional<BytesView> broker_key;
-  std::optional<std::chrono::system_clock::time_point> broker_time;
-  std::optional<BytesView> line;
-  std::optional<std::int64_t> inbox;
-
-  static HeldContent of(const Message& message, const Arrival* arrival);
-  static HeldContent of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now);
-};
 
 // Rows in one look, at most.
 inline constexpr std::size_t kLook = 256;

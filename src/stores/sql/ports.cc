@@ -7,7 +7,7 @@ Ports::Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservation
     : inspector_texts_(dialect),
       database_(core),
       held_(make_held(core)),
-      dead_letters_(make_dead_letters(core)),
+      dead_letters_(make_dead_letters(database_)),
       inspector_(make_inspector(core, inspector_texts_, facts, random)),
       positions_(make_positions(database_, reservations)),
       runs_(make_run_markers(core)),

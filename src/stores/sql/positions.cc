@@ -26,7 +26,7 @@ class TablePositions final : public Positions {
 
   Result<std::optional<Bytes>> load(ConsumerNumber consumer, std::string_view partition) override {
     return contained([&] {
-      return database_.look(
+      return database_.glance(
           [&](Access& access) { return access.tables().positions.load(consumer, partition); });
     });
   }

@@ -10,15 +10,23 @@ class ServerRecords final : public Records {
  public:
   explicit ServerRecords(Tables& tables) : tables_(tables) {}
 
-  bool held_by(const Lease& lease) override {
-    const auto row = tables_.records.find(lease.key, Lock::kForUpdate);
-    return row && row->record.state == RecordState::kConsuming && row->record.nonce == lease.nonce;
+  std::optional<Known> find(const KeyId& record) override {
+    auto row = tables_.records.find(record, Lock::kForUpdate);
+    if (!row) return std::nullopt;
+    return Known{std::move(row->record), row->held.has_value()};
   }
   bool reopen(const KeyId& record, StoreTime now) override {
     return reopen_record(tables_, record, now);
   }
   // The rows of the steps say so.
   void note_steps(const KeyId&) override {}
+  void set_fingerprint(const KeyId& record, const Fingerprint& fingerprint,
+                       StoreTime now) override {
+    auto row = tables_.records.find(record, Lock::kForUpdate);
+    row->record.fingerprint = fingerprint;
+    tables_.records.save(record, *row, now);
+  }
+  void hold(const HeldContent& content, StoreTime now) override { tables_.held.add(content, now); }
 
  private:
   Tables& tables_;
@@ -43,13 +51,14 @@ class ServerAccess final : public Access {
 
 }  // namespace
 
-void ServerDatabase::run_look(const Job& job) {
+void ServerDatabase::run_glance(const Job& job) {
   Lent lent(core_.pool);
   ServerAccess<Session> access(core_, *lent, *lent);
   job(access);
 }
 
-void ServerDatabase::run_change(Sync, const Job& job) { run_look(job); }
+void ServerDatabase::run_look(const Job& job) { run_glance(job); }
+void ServerDatabase::run_change(Sync, const Job& job) { run_glance(job); }
 
 void ServerDatabase::run_transaction(Sync, const Job& job) {
   transacted(core_.pool, [&](Work& work) {

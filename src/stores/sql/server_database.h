@@ -12,6 +12,7 @@ class ServerDatabase final : public Database {
   explicit ServerDatabase(const Core& core) : core_(core) {}
 
  protected:
+  void run_glance(const Job& job) override;
   void run_look(const Job& job) override;
   void run_change(Sync sync, const Job& job) override;
   void run_transaction(Sync sync, const Job& job) override;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "stores/sql/consumers.h"
+#include "stores/sql/dead_letter_rows.h"
 #include "stores/sql/gate_rows.h"
 #include "stores/sql/position_rows.h"
 #include "stores/sql/step_rows.h"
@@ -10,9 +11,14 @@ namespace semel::sql {
 
 struct SharedTexts {
   explicit SharedTexts(const Dialect& dialect)
-      : consumers(dialect), gates(dialect), positions(dialect), steps(dialect) {}
+      : consumers(dialect),
+        dead_letters(dialect),
+        gates(dialect),
+        positions(dialect),
+        steps(dialect) {}
 
   ConsumerTexts consumers;
+  DeadLetterTexts dead_letters;
   GateTexts gates;
   PositionTexts positions;
   StepTexts steps;
@@ -22,11 +28,13 @@ struct SharedTexts {
 struct SharedTables {
   SharedTables(Statements& statements, const SharedTexts& texts)
       : consumers(statements, texts.consumers),
+        dead_letters(statements, texts.dead_letters),
         gates(statements, texts.gates),
         positions(statements, texts.positions),
         steps(statements, texts.steps) {}
 
   Consumers consumers;
+  DeadLetterRows dead_letters;
   GateRows gates;
   PositionRows positions;
   StepRows steps;

@@ -9,14 +9,17 @@ class TableSteps final : public StepStore {
 
   Result<StepJournal> read(const KeyId& record) override {
     return contained([&] {
-      return database_.look([&](Access& access) { return access.tables().steps.read(record); });
+      return database_.glance([&](Access& access) { return access.tables().steps.read(record); });
     });
   }
 
   Result<Applied> keep(const Lease& lease, const StepEntry& entry) override {
     return contained([&] {
       return database_.transact(Sync::kPowerLoss, [&](Access& access) {
-        if (!access.records().held_by(lease)) return Applied::kLeaseLost;
+        const auto known = access.records().find(lease.key);
+        const bool held = known && known->record.state == RecordState::kConsuming &&
+                          known->record.nonce == lease.nonce;
+        if (!held) return Applied::kLeaseLost;
         access.tables().steps.keep(lease.key, entry, access.now());
         access.records().note_steps(lease.key);
         return Applied::kYes;

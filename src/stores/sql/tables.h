@@ -1,7 +1,6 @@
 // Tables: what one session does with the store's tables; and their statements, made once per store.
 #pragma once
 
-#include "stores/sql/dead_letter_rows.h"
 #include "stores/sql/held_rows.h"
 #include "stores/sql/inbox_rows.h"
 #include "stores/sql/record_rows.h"
@@ -12,17 +11,11 @@ namespace semel::sql {
 
 struct TableTexts : SharedTexts {
   explicit TableTexts(const Dialect& dialect)
-      : SharedTexts(dialect),
-        records(dialect),
-        held(dialect),
-        inbox(dialect),
-        dead_letters(dialect),
-        runs(dialect) {}
+      : SharedTexts(dialect), records(dialect), held(dialect), inbox(dialect), runs(dialect) {}
 
   RecordTexts records;
   HeldTexts held;
   InboxTexts inbox;
-  DeadLetterTexts dead_letters;
   RunTexts runs;
 };
 
@@ -33,13 +26,11 @@ struct Tables : SharedTables {
         records(session, texts.records),
         held(session, texts.held, wake_ups),
         inbox(session, texts.inbox),
-        dead_letters(session, texts.dead_letters),
         runs(session, texts.runs) {}
 
   RecordRows records;
   HeldRows held;
   InboxRows inbox;
-  DeadLetterRows dead_letters;
   RunRows runs;
 };
 

@@ -43,7 +43,6 @@ ConnectionOptions connection_options(const SqliteOptions& options);
 
 std::unique_ptr<TransactionalStore> make_units(Core& core);
 std::unique_ptr<HeldMessages> make_held(Core& core);
-std::unique_ptr<DeadLetters> make_dead_letters(Core& core);
 std::unique_ptr<RecordInspector> make_inspector(Core& core, Random& random);
 std::unique_ptr<RunMarkers> make_run_markers(Core& core);
 std::unique_ptr<LiveChecks> make_live_checks(Core& core);

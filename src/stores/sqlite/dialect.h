@@ -5,7 +5,7 @@
 
 namespace semel::sqlite {
 
-// The tables of a file have some names of their own, and its one writer needs no lock of a row.
+// The tables of a file have some names of their own.
 class Dialect final : public sql::Dialect {
  public:
   std::string translated(std::string_view shared) const override;

@@ -9,11 +9,30 @@ class FileRecords final : public sql::Records {
  public:
   explicit FileRecords(Tables& tables) : tables_(tables) {}
 
-  bool held_by(const Lease& lease) override { return tables_.live.held_by(lease.key, lease.nonce); }
+  std::optional<Known> find(const KeyId& record) override {
+    Known known;
+    if (tables_.generations.having(record) != nullptr) {
+      known.record.state = RecordState::kCompleted;
+      known.record.fingerprint = tables_.generations.found().fingerprint;
+      return known;
+    }
+    auto live = tables_.live.find(record);
+    if (!live) return std::nullopt;
+    known.record = std::move(live->record);
+    known.held = live->held.has_value();
+    return known;
+  }
   bool reopen(const KeyId& record, StoreTime now) override {
     return reopen_record(tables_, record, now);
   }
   void note_steps(const KeyId& record) override { tables_.live.note_steps(record); }
+  void set_fingerprint(const KeyId& record, const Fingerprint& fingerprint,
+                       StoreTime now) override {
+    auto live = tables_.live.find(record);
+    live->record.fingerprint = fingerprint;
+    tables_.live.save(record, *live, now);
+  }
+  void hold(const HeldContent& content, StoreTime now) override { tables_.held.add(content, now); }
 
  private:
   Tables& tables_;
@@ -36,8 +55,15 @@ class FileAccess final : public sql::Access {
 
 }  // namespace
 
-void FileDatabase::run_look(const Job& job) {
+void FileDatabase::run_glance(const Job& job) {
   core_.reader.glance([&](Tables& tables, Connection&) {
+    FileAccess access(tables, core_.clock);
+    job(access);
+  });
+}
+
+void FileDatabase::run_look(const Job& job) {
+  core_.reader.look([&](Tables& tables, Connection&) {
     FileAccess access(tables, core_.clock);
     job(access);
   });

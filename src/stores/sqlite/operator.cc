@@ -14,7 +14,7 @@ bool reopen_record(Tables& tables, const KeyId& id, StoreTime now) {
     live->held = tables.held.move(RowTag{*live->held}, move);
   }
   if (!live->held) {
-    if (const auto letter = tables.dead_letters.find(id, live->record.fingerprint)) {
+    if (const auto letter = tables.dead_letters.find(id, live->key, live->record.fingerprint)) {
       tables.dead_letters.note_replay(letter->letter.id);
       HeldContent content = content_of(*letter, now);
       content.first_seen = live->record.first_seen;

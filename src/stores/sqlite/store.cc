@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
 #include "stores/sql/steps.h"
 #include "stores/sqlite/core.h"
@@ -25,11 +26,11 @@ class SqliteStore final : public Store {
         clock_(clock ? std::move(clock) : std::make_shared<SystemStoreClock>(environment_)),
         core_(std::move(options), environment_, *clock_),
         finishes_(core_.writer, core_.options.busy),
+        database_(core_),
         units_(make_units(core_)),
         held_(make_held(core_)),
-        dead_letters_(make_dead_letters(core_)),
+        dead_letters_(sql::make_dead_letters(database_)),
         inspector_(make_inspector(core_, *environment_.random)),
-        database_(core_),
         reservations_(SideFile::path_for(core_.options.path)),
         positions_(sql::make_positions(database_, reservations_)),
         runs_(make_run_markers(core_)),
@@ -69,11 +70,11 @@ class SqliteStore final : public Store {
   std::shared_ptr<StoreClock> clock_;
   Core core_;
   FinishGroup finishes_;
+  FileDatabase database_;
   std::unique_ptr<TransactionalStore> units_;
   std::unique_ptr<HeldMessages> held_;
   std::unique_ptr<DeadLetters> dead_letters_;
   std::unique_ptr<RecordInspector> inspector_;
-  FileDatabase database_;
   FileReservations reservations_;
   std::unique_ptr<Positions> positions_;
   std::unique_ptr<RunMarkers> runs_;

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 
-#include "stores/sqlite/dead_letter_rows.h"
 #include "stores/sqlite/detail_rows.h"
 #include "stores/sqlite/dialect.h"
 #include "stores/sqlite/generations.h"
@@ -26,7 +25,6 @@ struct Tables : sql::SharedTables {
         generations(connection, meta, generation_rows),
         live(connection),
         held(connection),
-        dead_letters(connection),
         details(connection),
         runs(connection) {}
 
@@ -44,7 +42,6 @@ struct Tables : sql::SharedTables {
   Generations generations;
   LiveRows live;
   HeldRows held;
-  DeadLetterRows dead_letters;
   DetailRows details;
   RunRows runs;
 };
