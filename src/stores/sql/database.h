@@ -2,10 +2,12 @@
 // session to each call; SQLite has one connection that writes and another that looks.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <semel/records.h>
 
@@ -31,6 +33,8 @@ class Records {
   };
   // As it stands until the transaction ends, completed or not.
   virtual std::optional<Known> find(const KeyId& record) = 0;
+  // As it stands now.
+  virtual bool completed(const KeyId& record) = 0;
   // Parked or dead → retrying, due now, and what is kept for it is held again. False in any other
   // state.
   virtual bool reopen(const KeyId& record, StoreTime now) = 0;
@@ -40,6 +44,8 @@ class Records {
   virtual void set_fingerprint(const KeyId& record, const Fingerprint& fingerprint,
                                StoreTime now) = 0;
   virtual void hold(const HeldContent& content, StoreTime now) = 0;
+  // Ends the leases of an instance that is gone, and shows again what it had in hand; how many.
+  virtual std::size_t free_from(std::int64_t instance, StoreTime now) = 0;
 
  protected:
   ~Records() = default;
@@ -56,15 +62,20 @@ class Access {
   virtual Records& records() noexcept = 0;
   // The store's clock; a transaction may read it once.
   virtual StoreTime now() = 0;
+  // Instances registered whose process, or connection, is proven gone.
+  virtual std::vector<std::int64_t> gone() = 0;
 
  protected:
   ~Access() = default;
 };
 
-// Any thread. Each runs `work(access)`, returns its answer, and throws Failure.
+// Any thread. Throws Failure. A look or a change runs `work(access)` and returns its answer.
 class Database {
  public:
   virtual ~Database() = default;
+
+  // The number of this process; registered when first asked for.
+  virtual std::int64_t instance() = 0;
 
   // One statement that changes nothing.
   template <class Work>

@@ -73,20 +73,6 @@ void count_consumers(Tables& tables, StoreStats& stats) {
   }
 }
 
-void add_running(const std::vector<std::int64_t>& gone, const std::vector<RunRow>& rows,
-                 StoreStats& stats) {
-  std::int64_t last = 0;
-  for (const RunRow& row : rows) {
-    const auto [number, pid] = row.instance;
-    if (std::ranges::find(gone, number) != gone.end()) continue;
-    if (number != last) stats.running_pids.push_back(pid);
-    last = number;
-    const auto told =
-        std::ranges::find(stats.consumers, row.consumer, &StoreStats::Consumer::number);
-    if (told != stats.consumers.end()) told->running_pids.push_back(pid);
-  }
-}
-
 std::int64_t one_of(Answer answer) { return answer.next() ? answer.integer(0) : 0; }
 
 class ServerInspector final : public RecordInspector {
@@ -194,7 +180,7 @@ class ServerInspector final : public RecordInspector {
       stats.bytes = facts_.bytes(*lent);
       count_consumers(tables, stats);
       count_generations(*lent, stats);
-      add_running(core_.instances.gone(*lent), tables.runs.running(), stats);
+      note_running(core_.instances.gone(*lent), tables.runs.running(), stats);
       return stats;
     });
   }

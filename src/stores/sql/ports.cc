@@ -10,7 +10,7 @@ Ports::Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservation
       dead_letters_(make_dead_letters(database_)),
       inspector_(make_inspector(core, inspector_texts_, facts, random)),
       positions_(make_positions(database_, reservations)),
-      runs_(make_run_markers(core)),
+      runs_(make_run_markers(database_)),
       gates_(make_gates(database_)),
       live_(make_live_checks(core, facts)),
       steps_(make_steps(database_)) {}

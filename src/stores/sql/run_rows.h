@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "stores/sql/session.h"
+#include <semel/records.h>
+
+#include "stores/sql/statements.h"
 
 namespace semel::sql {
 
@@ -26,7 +28,7 @@ struct RunTexts {
 
 class RunRows {
  public:
-  RunRows(Session& session, const RunTexts& texts) : session_(session), texts_(texts) {}
+  RunRows(Statements& statements, const RunTexts& texts) : statements_(statements), texts_(texts) {}
 
   // Locks the row of an instance; false where it is gone, or another transaction has it.
   bool claim_instance(std::int64_t number);
@@ -49,8 +51,12 @@ class RunRows {
   void forget_crashes_before(StoreTime time);
 
  private:
-  Session& session_;
+  Statements& statements_;
   const RunTexts& texts_;
 };
+
+// Notes whose consumers run. `rows` as running() has them; those in `gone` run no more.
+void note_running(const std::vector<std::int64_t>& gone, const std::vector<RunRow>& rows,
+                  StoreStats& stats);
 
 }  // namespace semel::sql

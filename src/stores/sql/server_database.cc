@@ -15,6 +15,10 @@ class ServerRecords final : public Records {
     if (!row) return std::nullopt;
     return Known{std::move(row->record), row->held.has_value()};
   }
+  bool completed(const KeyId& record) override {
+    const auto row = tables_.records.find(record, Lock::kNone);
+    return row && row->record.state == RecordState::kCompleted;
+  }
   bool reopen(const KeyId& record, StoreTime now) override {
     return reopen_record(tables_, record, now);
   }
@@ -27,6 +31,10 @@ class ServerRecords final : public Records {
     tables_.records.save(record, *row, now);
   }
   void hold(const HeldContent& content, StoreTime now) override { tables_.held.add(content, now); }
+  std::size_t free_from(std::int64_t instance, StoreTime now) override {
+    const auto leases = tables_.records.end_leases(instance, now);
+    return leases + static_cast<std::size_t>(tables_.held.show_again(instance, now));
+  }
 
  private:
   Tables& tables_;
@@ -37,16 +45,23 @@ template <class Clock>
 class ServerAccess final : public Access {
  public:
   ServerAccess(const Core& core, Session& session, Clock& clock)
-      : tables_(core.tables(session)), records_(tables_), clock_(clock) {}
+      : core_(core),
+        session_(session),
+        clock_(clock),
+        tables_(core.tables(session)),
+        records_(tables_) {}
 
   SharedTables& tables() noexcept override { return tables_; }
   Records& records() noexcept override { return records_; }
   StoreTime now() override { return clock_.now(); }
+  std::vector<std::int64_t> gone() override { return core_.instances.gone(session_); }
 
  private:
+  const Core& core_;
+  Session& session_;
+  Clock& clock_;
   Tables tables_;
   ServerRecords records_;
-  Clock& clock_;
 };
 
 }  // namespace

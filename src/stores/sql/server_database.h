@@ -11,6 +11,8 @@ class ServerDatabase final : public Database {
   // All of it outlives the database.
   explicit ServerDatabase(const Core& core) : core_(core) {}
 
+  std::int64_t instance() override { return core_.instances.number(); }
+
  protected:
   void run_glance(const Job& job) override;
   void run_look(const Job& job) override;

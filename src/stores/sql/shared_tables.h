@@ -5,6 +5,7 @@
 #include "stores/sql/dead_letter_rows.h"
 #include "stores/sql/gate_rows.h"
 #include "stores/sql/position_rows.h"
+#include "stores/sql/run_rows.h"
 #include "stores/sql/step_rows.h"
 
 namespace semel::sql {
@@ -15,12 +16,14 @@ struct SharedTexts {
         dead_letters(dialect),
         gates(dialect),
         positions(dialect),
+        runs(dialect),
         steps(dialect) {}
 
   ConsumerTexts consumers;
   DeadLetterTexts dead_letters;
   GateTexts gates;
   PositionTexts positions;
+  RunTexts runs;
   StepTexts steps;
 };
 
@@ -31,12 +34,14 @@ struct SharedTables {
         dead_letters(statements, texts.dead_letters),
         gates(statements, texts.gates),
         positions(statements, texts.positions),
+        runs(statements, texts.runs),
         steps(statements, texts.steps) {}
 
   Consumers consumers;
   DeadLetterRows dead_letters;
   GateRows gates;
   PositionRows positions;
+  RunRows runs;
   StepRows steps;
 };
 

@@ -4,19 +4,17 @@
 #include "stores/sql/held_rows.h"
 #include "stores/sql/inbox_rows.h"
 #include "stores/sql/record_rows.h"
-#include "stores/sql/run_rows.h"
 #include "stores/sql/shared_tables.h"
 
 namespace semel::sql {
 
 struct TableTexts : SharedTexts {
   explicit TableTexts(const Dialect& dialect)
-      : SharedTexts(dialect), records(dialect), held(dialect), inbox(dialect), runs(dialect) {}
+      : SharedTexts(dialect), records(dialect), held(dialect), inbox(dialect) {}
 
   RecordTexts records;
   HeldTexts held;
   InboxTexts inbox;
-  RunTexts runs;
 };
 
 // For one transaction.
@@ -25,13 +23,11 @@ struct Tables : SharedTables {
       : SharedTables(session, texts),
         records(session, texts.records),
         held(session, texts.held, wake_ups),
-        inbox(session, texts.inbox),
-        runs(session, texts.runs) {}
+        inbox(session, texts.inbox) {}
 
   RecordRows records;
   HeldRows held;
   InboxRows inbox;
-  RunRows runs;
 };
 
 }  // namespace semel::sql

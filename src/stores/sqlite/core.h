@@ -7,7 +7,6 @@
 #include <semel/held_messages.h>
 #include <semel/live_checks.h>
 #include <semel/records.h>
-#include <semel/run_markers.h>
 #include <semel/sqlite.h>
 #include <semel/unit_of_work.h>
 
@@ -44,7 +43,6 @@ ConnectionOptions connection_options(const SqliteOptions& options);
 std::unique_ptr<TransactionalStore> make_units(Core& core);
 std::unique_ptr<HeldMessages> make_held(Core& core);
 std::unique_ptr<RecordInspector> make_inspector(Core& core, Random& random);
-std::unique_ptr<RunMarkers> make_run_markers(Core& core);
 std::unique_ptr<LiveChecks> make_live_checks(Core& core);
 
 }  // namespace semel::sqlite

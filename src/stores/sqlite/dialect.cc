@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::string_view kNames[][2] = {
     {"until_at", "until"},
+    {"crashes", "count"},
     {"kept_at", "at"},
     {"message_key", "key"},
     {"source_partition", "partition"},
@@ -35,7 +36,7 @@ std::string Dialect::translated(std::string_view shared) const {
   }
   // One writer has it all: there is no row to be locked.
   constexpr std::string_view kLock = " FOR UPDATE";
-  if (const auto at = out.find(kLock); at != std::string::npos) out.erase(at, kLock.size());
+  if (const auto at = out.find(kLock); at != std::string::npos) out.resize(at);
   return out;
 }
 

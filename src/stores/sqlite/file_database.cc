@@ -22,6 +22,9 @@ class FileRecords final : public sql::Records {
     known.held = live->held.has_value();
     return known;
   }
+  bool completed(const KeyId& record) override {
+    return tables_.generations.having(record) != nullptr;
+  }
   bool reopen(const KeyId& record, StoreTime now) override {
     return reopen_record(tables_, record, now);
   }
@@ -33,6 +36,10 @@ class FileRecords final : public sql::Records {
     tables_.live.save(record, *live, now);
   }
   void hold(const HeldContent& content, StoreTime now) override { tables_.held.add(content, now); }
+  std::size_t free_from(std::int64_t instance, StoreTime now) override {
+    const auto leases = tables_.live.end_leases(instance, now);
+    return static_cast<std::size_t>(leases + tables_.held.show_again(instance, now));
+  }
 
  private:
   Tables& tables_;
@@ -40,31 +47,33 @@ class FileRecords final : public sql::Records {
 
 class FileAccess final : public sql::Access {
  public:
-  FileAccess(Tables& tables, StoreClock& clock)
-      : tables_(tables), records_(tables), clock_(clock) {}
+  FileAccess(Core& core, Tables& tables, Connection& connection)
+      : core_(core), tables_(tables), connection_(connection), records_(tables) {}
 
   sql::SharedTables& tables() noexcept override { return tables_; }
   sql::Records& records() noexcept override { return records_; }
-  StoreTime now() override { return clock_.now(); }
+  StoreTime now() override { return core_.clock.now(); }
+  std::vector<std::int64_t> gone() override { return core_.instances.gone(connection_); }
 
  private:
+  Core& core_;
   Tables& tables_;
+  Connection& connection_;
   FileRecords records_;
-  StoreClock& clock_;
 };
 
 }  // namespace
 
 void FileDatabase::run_glance(const Job& job) {
-  core_.reader.glance([&](Tables& tables, Connection&) {
-    FileAccess access(tables, core_.clock);
+  core_.reader.glance([&](Tables& tables, Connection& connection) {
+    FileAccess access(core_, tables, connection);
     job(access);
   });
 }
 
 void FileDatabase::run_look(const Job& job) {
-  core_.reader.look([&](Tables& tables, Connection&) {
-    FileAccess access(tables, core_.clock);
+  core_.reader.look([&](Tables& tables, Connection& connection) {
+    FileAccess access(core_, tables, connection);
     job(access);
   });
 }
@@ -73,7 +82,7 @@ void FileDatabase::run_change(Sync sync, const Job& job) { run_transaction(sync,
 
 void FileDatabase::run_transaction(Sync sync, const Job& job) {
   WriteTransaction transaction(core_.writer, sync, core_.options.busy);
-  FileAccess access(transaction.tables(), core_.clock);
+  FileAccess access(core_, transaction.tables(), core_.writer.connection());
   job(access);
   transaction.commit();
 }

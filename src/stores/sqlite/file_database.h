@@ -11,6 +11,8 @@ class FileDatabase final : public sql::Database {
   // `core` outlives the database.
   explicit FileDatabase(Core& core) noexcept : core_(core) {}
 
+  std::int64_t instance() override { return core_.instances.number(); }
+
  protected:
   void run_glance(const Job& job) override;
   void run_look(const Job& job) override;

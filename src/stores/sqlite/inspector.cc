@@ -117,7 +117,7 @@ class Inspector final : public RecordInspector {
                       number_in(connection.ask("PRAGMA page_size"));
         count_consumers(tables, stats);
         count_generations(tables, connection, stats);
-        add_running(tables, stats);
+        sql::note_running(core_.instances.gone(connection), tables.runs.running(), stats);
         return stats;
       });
     });
@@ -158,18 +158,6 @@ class Inspector final : public RecordInspector {
       there = true;
     }
     return there;
-  }
-
-  void add_running(Tables& tables, StoreStats& stats) {
-    for (const InstanceRow& row : tables.runs.instances()) {
-      if (!core_.instances.alive(row.number)) continue;
-      const auto consumers = tables.runs.consumers_of(row.number);
-      if (!consumers.empty()) stats.running_pids.push_back(row.pid);
-      for (const ConsumerNumber consumer : consumers) {
-        const auto told = told_of(stats, consumer);
-        if (told != nullptr) told->running_pids.push_back(row.pid);
-      }
-    }
   }
 
   static StoreStats::Consumer* told_of(StoreStats& stats, ConsumerNumber number) {

@@ -4,6 +4,7 @@
 
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
+#include "stores/sql/run_markers.h"
 #include "stores/sql/steps.h"
 #include "stores/sqlite/core.h"
 #include "stores/sqlite/file_database.h"
@@ -33,7 +34,7 @@ class SqliteStore final : public Store {
         inspector_(make_inspector(core_, *environment_.random)),
         reservations_(SideFile::path_for(core_.options.path)),
         positions_(sql::make_positions(database_, reservations_)),
-        runs_(make_run_markers(core_)),
+        runs_(sql::make_run_markers(database_)),
         gates_(sql::make_gates(database_)),
         live_(make_live_checks(core_)),
         steps_(sql::make_steps(database_)),

@@ -9,7 +9,6 @@
 #include "stores/sqlite/held_rows.h"
 #include "stores/sqlite/live_rows.h"
 #include "stores/sqlite/meta.h"
-#include "stores/sqlite/run_rows.h"
 #include "stores/sqlite/ttls.h"
 
 namespace semel::sqlite {
@@ -25,8 +24,7 @@ struct Tables : sql::SharedTables {
         generations(connection, meta, generation_rows),
         live(connection),
         held(connection),
-        details(connection),
-        runs(connection) {}
+        details(connection) {}
 
   // Once in each transaction, before all else.
   const Meta::Row& begin() {
@@ -43,7 +41,6 @@ struct Tables : sql::SharedTables {
   LiveRows live;
   HeldRows held;
   DetailRows details;
-  RunRows runs;
 };
 
 }  // namespace semel::sqlite
