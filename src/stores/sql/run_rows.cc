@@ -92,18 +92,4 @@ void RunRows::forget_crashes_before(StoreTime time) {
   statements_.queue(texts_.forget_old, {time});
 }
 
-void note_running(const std::vector<std::int64_t>& gone, const std::vector<RunRow>& rows,
-                  StoreStats& stats) {
-  std::int64_t last = 0;
-  for (const RunRow& row : rows) {
-    const auto [number, pid] = row.instance;
-    if (std::ranges::find(gone, number) != gone.end()) continue;
-    if (number != last) stats.running_pids.push_back(pid);
-    last = number;
-    const auto told =
-        std::ranges::find(stats.consumers, row.consumer, &StoreStats::Consumer::number);
-    if (told != stats.consumers.end()) told->running_pids.push_back(pid);
-  }
-}
-
 }  // namespace semel::sql

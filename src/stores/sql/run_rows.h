@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include <semel/records.h>
-
 #include "stores/sql/statements.h"
 
 namespace semel::sql {
@@ -54,9 +52,5 @@ class RunRows {
   Statements& statements_;
   const RunTexts& texts_;
 };
-
-// Notes whose consumers run. `rows` as running() has them; those in `gone` run no more.
-void note_running(const std::vector<std::int64_t>& gone, const std::vector<RunRow>& rows,
-                  StoreStats& stats);
 
 }  // namespace semel::sql

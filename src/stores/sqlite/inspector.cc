@@ -1,12 +1,10 @@
 // RecordInspector over the tables.
-#include <unistd.h>
-
 #include <fmt/format.h>
-#include <algorithm>
+
 #include <charconv>
 #include <utility>
 
-#include "core/consumer_times.h"
+#include "stores/sql/consumer_stats.h"
 #include "stores/sqlite/core.h"
 #include "stores/sqlite/operator.h"
 #include "stores/sqlite/schema.h"
@@ -115,7 +113,8 @@ class Inspector final : public RecordInspector {
         stats.epoch = tables.facts.epoch;
         stats.bytes = number_in(connection.ask("PRAGMA page_count")) *
                       number_in(connection.ask("PRAGMA page_size"));
-        count_consumers(tables, stats);
+        sql::add_consumers(tables, stats);
+        sql::note_counts(tables.live.counts(), stats);
         count_generations(tables, connection, stats);
         sql::note_running(core_.instances.gone(connection), tables.runs.running(), stats);
         return stats;
@@ -160,49 +159,6 @@ class Inspector final : public RecordInspector {
     return there;
   }
 
-  static StoreStats::Consumer* told_of(StoreStats& stats, ConsumerNumber number) {
-    const auto told = std::ranges::find(stats.consumers, number, &StoreStats::Consumer::number);
-    return told == stats.consumers.end() ? nullptr : &*told;
-  }
-
-  static void count_consumers(Tables& tables, StoreStats& stats) {
-    for (ConsumerRow& row : tables.consumers.all()) {
-      StoreStats::Consumer told;
-      told.name = std::move(row.name);
-      told.number = row.number;
-      told.held = tables.held.count(row.number);
-      told.dead_letters = tables.dead_letters.count(row.number);
-      const HeldRows::Ages ages = tables.held.ages(row.number);
-      core::note_waiting(told, ages.oldest);
-      core::note_change(told, ages.newest);
-      core::note_change(told, tables.dead_letters.last(row.number));
-      stats.consumers.push_back(std::move(told));
-    }
-    for (const LiveRows::Count& count : tables.live.counts()) {
-      const auto told = told_of(stats, count.consumer);
-      if (told == nullptr) continue;
-      core::note_change(*told, count.newest);
-      const bool waits =
-          count.state == RecordState::kConsuming || count.state == RecordState::kRetrying;
-      if (waits) core::note_waiting(*told, count.oldest);
-      switch (count.state) {
-        case RecordState::kConsuming:
-          told->consuming += count.rows;
-          break;
-        case RecordState::kRetrying:
-          told->retrying += count.rows;
-          break;
-        case RecordState::kParked:
-          told->parked += count.rows;
-          break;
-        case RecordState::kDead:
-        case RecordState::kCompleted:
-          told->dead += count.rows;
-          break;
-      }
-    }
-  }
-
   static void count_generations(Tables& tables, Connection& connection, StoreStats& stats) {
     for (const auto& generation : tables.generations.all()) {
       const GenerationRow& row = generation->row();
@@ -225,7 +181,7 @@ class Inspector final : public RecordInspector {
     Prepared last(connection, sql.c_str());
     const Reading reading(last);
     while (last.next()) {
-      const auto told = told_of(stats, last.key_id(0).consumer());
+      auto* const told = sql::consumer_in(stats, last.key_id(0).consumer());
       if (told != nullptr) core::note_change(*told, last.maybe_time(1));
     }
   }

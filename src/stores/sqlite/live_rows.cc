@@ -159,8 +159,8 @@ std::vector<std::pair<KeyId, LiveRow>> LiveRows::list(std::optional<ConsumerNumb
   return rows;
 }
 
-std::vector<LiveRows::Count> LiveRows::counts() {
-  std::vector<Count> counts;
+std::vector<sql::RecordCount> LiveRows::counts() {
+  std::vector<sql::RecordCount> counts;
   const Reading reading(counts_);
   while (counts_.next()) {
     counts.push_back({counts_.key_id(0).consumer(), state_of(counts_.bytes(1)),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/record_machine.h"
+#include "stores/sql/consumer_stats.h"
 #include "stores/sqlite/prepared.h"
 
 namespace semel::sqlite {
@@ -42,14 +43,7 @@ class LiveRows {
   // Oldest first; of `consumer` and in `state` where they are given.
   std::vector<std::pair<KeyId, LiveRow>> list(std::optional<ConsumerNumber> consumer,
                                               std::optional<RecordState> state, std::size_t limit);
-  struct Count {
-    ConsumerNumber consumer{};
-    RecordState state{};
-    std::size_t rows = 0;
-    std::optional<StoreTime> oldest;  // first met
-    std::optional<StoreTime> newest;  // changed
-  };
-  std::vector<Count> counts();
+  std::vector<sql::RecordCount> counts();
 
  private:
   Prepared any_;
