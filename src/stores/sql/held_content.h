@@ -37,4 +37,14 @@ struct HeldContent {
   static HeldContent of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now);
 };
 
+// How a held row waits again. Borrows the key.
+struct HeldMove {
+  StoreTime due{};
+  int attempts = 0;
+  StoreTime first_seen{};  // where the row does not know better
+  std::optional<BytesView> key;
+  std::optional<Fingerprint> fingerprint;
+  bool keep_inbox = false;  // else a record knows the inbox row
+};
+
 }  // namespace semel::sql

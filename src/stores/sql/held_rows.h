@@ -75,14 +75,7 @@ class HeldRows {
   std::optional<std::int64_t> inbox_of(RowTag row);
   std::optional<Arrival> find(RowTag row, StoreTime now);
 
-  struct Move {
-    StoreTime due{};
-    int attempts = 0;
-    StoreTime first_seen{};  // where the row does not know better
-    std::optional<BytesView> key;
-    std::optional<Fingerprint> fingerprint;
-    bool keep_inbox = false;  // else a record knows the inbox row
-  };
+  using Move = HeldMove;
   // Makes a row wait again, under a new number: a late ack of the old one must not meet it. None
   // where there is no such row.
   std::optional<std::int64_t> move(RowTag row, const Move& move);

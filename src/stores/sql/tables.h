@@ -25,6 +25,9 @@ struct Tables : SharedTables {
         held(session, texts.held, wake_ups),
         inbox(session, texts.inbox) {}
 
+  // Where those that are not completed are found.
+  RecordRows& open_records() noexcept { return records; }
+
   RecordRows records;
   HeldRows held;
   InboxRows inbox;

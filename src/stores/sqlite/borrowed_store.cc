@@ -6,6 +6,7 @@
 
 #include <semel/sqlite.h>
 
+#include "stores/sql/borrowed_store.h"
 #include "stores/sqlite/schema.h"
 #include "stores/sqlite/store.h"
 #include "stores/sqlite/unit_of_work.h"
@@ -79,14 +80,12 @@ class BorrowedSession final : public UnitSession {
   bool open_ = true;
 };
 
-class BorrowedStore final : public Store, public TransactionalStore {
+class BorrowedStore final : public sql::BorrowedStore {
  public:
   BorrowedStore(sqlite3* handle, std::shared_ptr<StoreClock> clock)
-      : lent_(handle, std::move(clock)) {
-    traits_.name = "sqlite";
-    traits_.durable = true;
+      : sql::BorrowedStore("sqlite", "open the file with open_sqlite"),
+        lent_(handle, std::move(clock)) {
     traits_.single_writer = true;
-    traits_.borrowed = true;
   }
 
   void make_tables() {
@@ -110,13 +109,6 @@ class BorrowedStore final : public Store, public TransactionalStore {
           "make them: semel store init, or create_tables"});
   }
 
-  const StoreTraits& traits() const noexcept override { return traits_; }
-  StoreFacets facets() noexcept override {
-    StoreFacets facets;
-    facets.transactional = this;
-    return facets;
-  }
-
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
     return contained([&] {
       Consumers& consumers = lent_.tables.consumers;
@@ -134,17 +126,6 @@ class BorrowedStore final : public Store, public TransactionalStore {
     });
   }
 
-  Result<std::vector<Claim>> claim(std::span<const Message* const>, const ClaimOptions&) override {
-    return refused<std::vector<Claim>>();
-  }
-  Result<std::vector<Applied>> renew(std::span<const Lease>, milliseconds) override {
-    return refused<std::vector<Applied>>();
-  }
-  Result<std::vector<Applied>> finish(std::span<const Finish>) override {
-    return refused<std::vector<Applied>>();
-  }
-  Result<PurgeReport> purge(milliseconds) override { return refused<PurgeReport>(); }
-
   Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
     return contained([&]() -> std::unique_ptr<UnitOfWork> {
       if (!lent_.connection.in_transaction()) {
@@ -159,13 +140,6 @@ class BorrowedStore final : public Store, public TransactionalStore {
   }
 
  private:
-  template <class T>
-  static Result<T> refused() {
-    return failure({ErrorKind::kRejected, "R208",
-                    "a borrowed connection guards work inside the caller's transaction only",
-                    "open the file with open_sqlite for all else"});
-  }
-
   void remember(ConsumerRow row) {
     for (ConsumerRow& known : attached_) {
       if (known.number != row.number) continue;
@@ -200,7 +174,6 @@ class BorrowedStore final : public Store, public TransactionalStore {
   }
 
   Borrowed lent_;
-  StoreTraits traits_;
   std::vector<ConsumerRow> attached_;
 };
 

@@ -1,6 +1,6 @@
 #include "stores/sqlite/file_database.h"
 
-#include "stores/sqlite/operator.h"
+#include "stores/sql/operator.h"
 
 namespace semel::sqlite {
 namespace {
@@ -26,7 +26,7 @@ class FileRecords final : public sql::Records {
     return tables_.generations.having(record) != nullptr;
   }
   bool reopen(const KeyId& record, StoreTime now) override {
-    return reopen_record(tables_, record, now);
+    return sql::reopen_record(tables_, record, now);
   }
   void note_steps(const KeyId& record) override { tables_.live.note_steps(record); }
   void set_fingerprint(const KeyId& record, const Fingerprint& fingerprint,

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "stores/sql/consumer_stats.h"
+#include "stores/sql/operator.h"
 #include "stores/sqlite/core.h"
-#include "stores/sqlite/operator.h"
 #include "stores/sqlite/schema.h"
 #include "stores/sqlite/verify.h"
 
@@ -81,7 +81,7 @@ class Inspector final : public RecordInspector {
   Result<bool> unlock(const KeyId& id) override {
     return contained([&] {
       WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
-      const bool unlocked = reopen_record(transaction.tables(), id, transaction.now());
+      const bool unlocked = sql::reopen_record(transaction.tables(), id, transaction.now());
       transaction.commit();
       return unlocked;
     });
@@ -90,8 +90,8 @@ class Inspector final : public RecordInspector {
   Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) override {
     return contained([&] {
       WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
-      const auto seized = seize_record(transaction.tables(), id, core::draw_nonce(random_), lease,
-                                       transaction.now());
+      const auto seized = sql::seize_record(transaction.tables(), id, core::draw_nonce(random_),
+                                            lease, transaction.now());
       transaction.commit();
       return seized;
     });

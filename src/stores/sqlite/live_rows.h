@@ -7,6 +7,7 @@
 
 #include "core/record_machine.h"
 #include "stores/sql/consumer_stats.h"
+#include "stores/sql/lock.h"
 #include "stores/sqlite/prepared.h"
 
 namespace semel::sqlite {
@@ -27,6 +28,8 @@ class LiveRows {
   // False where the table is empty: then no look is needed.
   bool any();
   std::optional<LiveRow> find(const KeyId& id);
+  // The writer has the whole file locked.
+  std::optional<LiveRow> find(const KeyId& id, sql::Lock) { return find(id); }
   void save(const KeyId& id, const LiveRow& row, StoreTime now);
   bool erase(const KeyId& id);
   // True where `nonce` holds the record; then its lease ends at `until`.

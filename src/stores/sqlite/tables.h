@@ -34,6 +34,9 @@ struct Tables : sql::SharedTables {
     return facts;
   }
 
+  // Where those that are not completed are found.
+  LiveRows& open_records() noexcept { return live; }
+
   Meta meta;
   Meta::Row facts;  // as this transaction found them
   Ttls ttls;
