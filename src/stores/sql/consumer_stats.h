@@ -1,4 +1,4 @@
-// What StoreStats says of each consumer, gathered from the tables of any SQL store.
+// The consumers' part of StoreStats, gathered from the tables of any SQL store.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ void add_consumers(Tables& tables, StoreStats& stats) {
     stats.consumers.push_back(std::move(told));
   }
 }
-// The rest needs the consumers: what names another one is left out.
+// These need the consumers first, and leave out whatever names another one.
 StoreStats::Consumer* consumer_in(StoreStats& stats, ConsumerNumber number) noexcept;
 void note_counts(std::span<const RecordCount> counts, StoreStats& stats);
 // `rows` as RunRows::running has them; instances in `gone` run no more.

@@ -19,7 +19,7 @@ namespace semel::sql {
 // How far a commit must reach before it returns. A server's own settings decide for it.
 enum class Sync { kProcessCrash, kPowerLoss };
 
-// What the shared ports ask about records, which each database keeps in tables of its own. Inside a
+// Records, as the shared ports need them; each database keeps them in tables of its own. Inside a
 // transaction.
 class Records {
  public:
@@ -58,6 +58,7 @@ class Access {
   Access(const Access&) = delete;
   Access& operator=(const Access&) = delete;
 
+  virtual Statements& statements() noexcept = 0;
   virtual SharedTables& tables() noexcept = 0;
   virtual Records& records() noexcept = 0;
   // The store's clock; a transaction may read it once.

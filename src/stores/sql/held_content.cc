@@ -6,7 +6,7 @@ namespace semel::sql {
 
 StoreTime after(StoreTime now, std::chrono::milliseconds delay) noexcept {
   if (delay <= std::chrono::milliseconds(0)) return now;
-  // What is due in the far future is due nevertheless.
+  // A message due in the far future is due nevertheless.
   return delay >= kBehind - now ? kBehind - std::chrono::milliseconds(1) : now + delay;
 }
 

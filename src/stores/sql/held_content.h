@@ -1,4 +1,4 @@
-// HeldContent: what a held row, or a dead letter, is made of.
+// HeldContent: the content of a held row, or of a dead letter.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace semel::sql {
 // `now` plus `delay`, without overflow.
 StoreTime after(StoreTime now, std::chrono::milliseconds delay) noexcept;
 
-// What a row is made of. Borrows everything.
+// The content of a row. Borrows everything.
 struct HeldContent {
   ConsumerNumber consumer{};
   StoreTime due{};

@@ -1,4 +1,4 @@
-// What an operator's word does to a record, inside an open transaction that may write. Each
+// An operator's word about a record, inside an open transaction that may write. Each
 // database keeps records and held rows in tables of its own: `tables` has open_records(), held and
 // dead_letters.
 #pragma once

@@ -12,7 +12,7 @@ Ports::Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservation
       positions_(make_positions(database_, reservations)),
       runs_(make_run_markers(database_)),
       gates_(make_gates(database_)),
-      live_(make_live_checks(core, facts)),
+      live_(make_live_checks(database_, facts)),
       steps_(make_steps(database_)) {}
 
 StoreFacets Ports::facets(TransactionalStore& units) const noexcept {

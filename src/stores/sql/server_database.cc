@@ -51,6 +51,7 @@ class ServerAccess final : public Access {
         tables_(core.tables(session)),
         records_(tables_) {}
 
+  Statements& statements() noexcept override { return session_; }
   SharedTables& tables() noexcept override { return tables_; }
   Records& records() noexcept override { return records_; }
   StoreTime now() override { return clock_.now(); }

@@ -23,8 +23,8 @@ class Dialect {
   virtual ~Dialect() = default;
   // `shared` with our tables' names and its clauses in the database's own way.
   virtual std::string translated(std::string_view shared) const = 0;
-  // What stands in FROM for the records that are not completed, which are few: a table or view with
-  // the columns of semel_record, which may have completed ones too.
+  // Stands in FROM for the records that are not completed, which are few: a table or view with the
+  // columns of semel_record, which may have completed ones too.
   virtual std::string_view open_records() const noexcept { return "semel_record"; }
   // Where those are listed beside the table: what puts ?1 on the list, if it is not there, and what
   // takes it off. Empty where the table's own indexes find them.

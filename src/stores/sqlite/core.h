@@ -5,7 +5,6 @@
 #include <string>
 
 #include <semel/held_messages.h>
-#include <semel/live_checks.h>
 #include <semel/records.h>
 #include <semel/sqlite.h>
 #include <semel/unit_of_work.h>
@@ -43,6 +42,5 @@ ConnectionOptions connection_options(const SqliteOptions& options);
 std::unique_ptr<TransactionalStore> make_units(Core& core);
 std::unique_ptr<HeldMessages> make_held(Core& core);
 std::unique_ptr<RecordInspector> make_inspector(Core& core, Random& random);
-std::unique_ptr<LiveChecks> make_live_checks(Core& core);
 
 }  // namespace semel::sqlite

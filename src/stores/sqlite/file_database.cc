@@ -50,6 +50,7 @@ class FileAccess final : public sql::Access {
   FileAccess(Core& core, Tables& tables, Connection& connection)
       : core_(core), tables_(tables), connection_(connection), records_(tables) {}
 
+  sql::Statements& statements() noexcept override { return connection_; }
   sql::SharedTables& tables() noexcept override { return tables_; }
   sql::Records& records() noexcept override { return records_; }
   StoreTime now() override { return core_.clock.now(); }

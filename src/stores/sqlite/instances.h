@@ -23,7 +23,7 @@ class Instances {
   std::int64_t number() SEMEL_EXCLUDES(mutex_);
   // Zero where this store is not registered.
   std::int64_t known_number() const noexcept { return number_.load(std::memory_order_acquire); }
-  // Those whose process died. Throws Failure.
+  // The instances whose process died. Throws Failure.
   std::vector<std::int64_t> gone(Connection& connection) const;
 
  private:

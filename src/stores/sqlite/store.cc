@@ -4,9 +4,11 @@
 
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
+#include "stores/sql/live_checks.h"
 #include "stores/sql/run_markers.h"
 #include "stores/sql/steps.h"
 #include "stores/sqlite/core.h"
+#include "stores/sqlite/facts.h"
 #include "stores/sqlite/file_database.h"
 #include "stores/sqlite/finish_group.h"
 #include "stores/sqlite/place.h"
@@ -36,7 +38,7 @@ class SqliteStore final : public Store {
         positions_(sql::make_positions(database_, reservations_)),
         runs_(sql::make_run_markers(database_)),
         gates_(sql::make_gates(database_)),
-        live_(make_live_checks(core_)),
+        live_(sql::make_live_checks(database_, live_facts_)),
         steps_(sql::make_steps(database_)),
         purge_(core_) {
     traits_.name = "sqlite";
@@ -80,6 +82,7 @@ class SqliteStore final : public Store {
   std::unique_ptr<Positions> positions_;
   std::unique_ptr<RunMarkers> runs_;
   std::unique_ptr<Gates> gates_;
+  FileFacts live_facts_;
   std::unique_ptr<LiveChecks> live_;
   std::unique_ptr<StepStore> steps_;
   system::Mutex purging_;

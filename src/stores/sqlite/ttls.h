@@ -21,7 +21,7 @@ class Ttls {
     }
     return known_.emplace_back(Known{number, consumers_.ttl(number)}).ttl;
   }
-  // What is known may have changed.
+  // To be called where a ttl may have changed.
   void forget() noexcept { known_.clear(); }
 
  private:
