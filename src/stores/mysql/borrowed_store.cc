@@ -15,7 +15,9 @@ namespace {
 class BorrowedStore final : public sql::BorrowedStore {
  public:
   explicit BorrowedStore(MYSQL* connection)
-      : sql::BorrowedStore("mysql", "open_mysql"), core_(connection), units_(make_units(core_)) {}
+      : sql::BorrowedStore("mysql", "open the database with open_mysql"),
+        core_(connection),
+        units_(make_units(core_)) {}
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
     return sql::contained([&] { return mysql::attach(core_, spec); });

@@ -89,8 +89,8 @@ std::vector<StoreFinding> Facts::verify(sql::Session& session, bool full) {
   return findings;
 }
 
-std::vector<LiveSetting> Facts::settings(sql::Session& session) {
-  sql::Answer answer = session.ask(settings_, {});
+std::vector<LiveSetting> Facts::settings(sql::Statements& statements) {
+  sql::Answer answer = statements.ask(settings_, {});
   answer.next();
   LiveSetting flush{"innodb_flush_log_at_trx_commit", answer.bytes(0), {}, {}};
   if (flush.value != "1") {
@@ -119,9 +119,9 @@ std::vector<LiveSetting> Facts::settings(sql::Session& session) {
 }
 
 // It says so when it prepares it: only it knows where it looks for a name.
-LiveStatement Facts::statement(sql::Session& session, const Statement& statement) {
+LiveStatement Facts::statement(sql::Statements& statements, const Statement& statement) {
   using State = LiveStatement::State;
-  auto& connection = static_cast<Connection&>(session);
+  auto& connection = static_cast<Connection&>(statements);
   std::string prepare = "PREPARE semel_look FROM ";
   append_text(prepare, statement.sql, connection.literals());
   try {
@@ -133,7 +133,7 @@ LiveStatement Facts::statement(sql::Session& session, const Statement& statement
     if (refused.code() != kCannotPrepare) return refused_by(refused);
   }
   for (const std::string& table : statement.writes) {
-    sql::Answer answer = session.ask(engine_, {sql::Word{table}});
+    sql::Answer answer = statements.ask(engine_, {sql::Word{table}});
     // A view has none, nor has a name that only the statement knows.
     const std::string engine = answer.next() ? answer.bytes(0) : "";
     if (!engine.empty() && engine != "InnoDB") return {State::kNotTransactional, table, engine, {}};
@@ -142,9 +142,9 @@ LiveStatement Facts::statement(sql::Session& session, const Statement& statement
 }
 
 // The session's own database counts, and another one where a statement names its table in full.
-std::vector<core::UniqueName> Facts::unique_names(sql::Session& session,
-                                                  std::span<const Statement> statements) {
-  auto& connection = static_cast<Connection&>(session);
+std::vector<core::UniqueName> Facts::unique_names(sql::Statements& statements,
+                                                  std::span<const Statement> handled) {
+  auto& connection = static_cast<Connection&>(statements);
   std::vector<core::UniqueName> names;
   sql::Answer answer = connection.ask(fmt::format(
       "SELECT table_schema, table_name, index_name, GROUP_CONCAT({} ORDER BY seq_in_index), "
@@ -157,7 +157,7 @@ std::vector<core::UniqueName> Facts::unique_names(sql::Session& session,
     const auto names_it = [&](const Statement& statement) {
       return names_in_full(statement.sql, schema, table);
     };
-    if (!answer.boolean(4) && std::ranges::none_of(statements, names_it)) continue;
+    if (!answer.boolean(4) && std::ranges::none_of(handled, names_it)) continue;
     names.push_back({schema, table, answer.bytes(2), answer.bytes(3)});
   }
   return names;

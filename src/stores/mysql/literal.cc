@@ -123,6 +123,7 @@ void append(std::string& out, const sql::Param& param, Literals literals) {
     case sql::Param::Type::kTime:
       return append_time(out, StoreTime(milliseconds(param.number())));
     case sql::Param::Type::kBytes:
+    case sql::Param::Type::kBinary:
       return append_bytes(out, param.bytes(), literals);
     case sql::Param::Type::kWord:
       return append_text(out, param.bytes(), literals);

@@ -43,7 +43,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   void drain(ConsumerNumber) override {}
   void ring(sql::Session&, ConsumerNumber) override {}
 
-  std::unique_ptr<Positions::Reservation> try_take(std::int64_t number) override;
+  std::unique_ptr<Positions::Reservation> try_take(std::uint64_t name) override;
 
  private:
   class Taken;

@@ -111,7 +111,7 @@ std::vector<StoreFinding> Facts::verify(sql::Session& session, bool full) {
   return findings;
 }
 
-std::vector<LiveSetting> Facts::settings(sql::Session& session) {
+std::vector<LiveSetting> Facts::settings(sql::Statements& statements) {
   const auto risk_of = [](const std::string& name, const std::string& value) -> std::string {
     if (value != "off") return "";
     if (name == "synchronous_commit") {
@@ -121,7 +121,7 @@ std::vector<LiveSetting> Facts::settings(sql::Session& session) {
     return "a crash of the machine can leave pages that are half written";
   };
   std::vector<LiveSetting> settings;
-  sql::Answer answer = session.ask(settings_, {});
+  sql::Answer answer = statements.ask(settings_, {});
   while (answer.next()) {
     LiveSetting& one = settings.emplace_back();
     one.name = answer.bytes(0);
@@ -133,8 +133,8 @@ std::vector<LiveSetting> Facts::settings(sql::Session& session) {
 }
 
 // It says so when it prepares it: only it knows where it looks for a name.
-LiveStatement Facts::statement(sql::Session& session, const Statement& statement) {
-  auto& connection = static_cast<Connection&>(session);
+LiveStatement Facts::statement(sql::Statements& statements, const Statement& statement) {
+  auto& connection = static_cast<Connection&>(statements);
   const auto text = connection.handler_texts().of(statement);
   if (!text) return {};
   try {
@@ -179,10 +179,10 @@ LiveStatement Facts::forbidden_in(Connection& connection, const std::string& tex
   return {};
 }
 
-std::vector<core::UniqueName> Facts::unique_names(sql::Session& session,
+std::vector<core::UniqueName> Facts::unique_names(sql::Statements& statements,
                                                   std::span<const Statement>) {
   std::vector<core::UniqueName> names;
-  sql::Answer answer = session.ask(unique_names_, {});
+  sql::Answer answer = statements.ask(unique_names_, {});
   while (answer.next()) {
     names.push_back({answer.bytes(0), answer.bytes(1), answer.bytes(2), answer.bytes(3)});
   }

@@ -13,10 +13,10 @@ class Facts final : public sql::Facts {
   std::size_t bytes(sql::Session& session) override;
   std::optional<std::size_t> about_records(sql::Session& session, std::int64_t generation) override;
   std::vector<StoreFinding> verify(sql::Session& session, bool full) override;
-  std::vector<LiveSetting> settings(sql::Session& session) override;
-  LiveStatement statement(sql::Session& session, const Statement& statement) override;
-  std::vector<core::UniqueName> unique_names(sql::Session& session,
-                                             std::span<const Statement> statements) override;
+  std::vector<LiveSetting> settings(sql::Statements& statements) override;
+  LiveStatement statement(sql::Statements& statements, const Statement& statement) override;
+  std::vector<core::UniqueName> unique_names(sql::Statements& statements,
+                                             std::span<const Statement> handled) override;
 
  private:
   LiveStatement forbidden_in(Connection& connection, const std::string& text,

@@ -229,7 +229,8 @@ std::vector<std::int64_t> Presence::gone(sql::Session& session) {
   return numbers;
 }
 
-std::unique_ptr<Positions::Reservation> Presence::try_take(std::int64_t number) {
+std::unique_ptr<Positions::Reservation> Presence::try_take(std::uint64_t name) {
+  const auto number = static_cast<std::int64_t>(name >> 1U);
   const sql::TurnLock turn(turn_, turn_deadline());
   unlock_freed();
   if (reserved_.contains(number) || !lock(Kind::kReservation, number)) return nullptr;

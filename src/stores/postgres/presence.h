@@ -46,7 +46,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   void drain(ConsumerNumber consumer) override;
   void ring(sql::Session& session, ConsumerNumber consumer) override;
 
-  std::unique_ptr<Positions::Reservation> try_take(std::int64_t number) override;
+  std::unique_ptr<Positions::Reservation> try_take(std::uint64_t name) override;
 
  private:
   class Taken;

@@ -121,6 +121,7 @@ void WireParams::add(const sql::Param& param) {
       return push(oid::kTimestamptz, param.null() ? nullptr : keep(std::move(number)),
                   sizeof(std::int64_t), true);
     case sql::Param::Type::kBytes:
+    case sql::Param::Type::kBinary:
       return push(oid::kBytea, param.null() ? nullptr : data, bytes.size(), true);
     case sql::Param::Type::kWord:
       return push(oid::kText, param.null() ? nullptr : data, bytes.size(), true);

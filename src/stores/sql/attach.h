@@ -16,7 +16,7 @@ ConsumerNumber attach_in(const Core& core, Generations& generations, const Consu
   return transacted(core.pool, [&](Work& work) {
     Tables tables = core.tables(work.session());
     auto row = tables.consumers.find(spec.name);
-    if (!row) row = tables.consumers.add(spec);
+    if (!row) row = tables.consumers.add(spec, work.session().next_number(Counter::kConsumer));
     Consumers::check_recipe(*row, spec);
     if (row->recipe_hash == spec.recipe_hash && row->ttl == spec.ttl) return row->number;
     auto& connection = static_cast<Connection&>(work.session());

@@ -1,5 +1,5 @@
 // BorrowedStore: a store over a connection that the caller lends, inside the caller's own
-// transaction. What each server does in a way of its own is left to who inherits.
+// transaction. What each database does in a way of its own is left to who inherits.
 #pragma once
 
 #include <semel/store.h>
@@ -11,8 +11,8 @@ namespace semel::sql {
 
 class BorrowedStore : public Store, public TransactionalStore {
  public:
-  // `name`: as StoreTraits::name. `opener`: the function that opens a store with all facets.
-  BorrowedStore(const char* name, const char* opener) : opener_(opener) {
+  // `name`: as StoreTraits::name. `instead`: how a store with all facets is opened.
+  BorrowedStore(const char* name, const char* instead) : instead_(instead) {
     traits_.name = name;
     traits_.durable = true;
     traits_.borrowed = true;
@@ -36,16 +36,17 @@ class BorrowedStore : public Store, public TransactionalStore {
   Result<PurgeReport> purge(std::chrono::milliseconds) override { return failure(refusal()); }
 
  protected:
-  // Of what needs a transaction of its own.
+  // The answer to all that needs a transaction of its own.
   Error refusal() const {
     return {ErrorKind::kRejected, "R208",
             "a borrowed connection guards work inside the caller's transaction only",
-            std::string("open the database with ") + opener_ + " for all else"};
+            std::string(instead_) + " for all else"};
   }
 
- private:
-  const char* const opener_;
   StoreTraits traits_;
+
+ private:
+  const char* const instead_;
 };
 
 }  // namespace semel::sql

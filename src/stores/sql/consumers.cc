@@ -28,24 +28,20 @@ ConsumerTexts::ConsumerTexts(const Dialect& dialect)
       ttl(dialect, "SELECT ttl FROM semel_consumer WHERE number = ?1") {}
 
 std::optional<ConsumerRow> Consumers::find(const std::string& name) {
-  Answer answer = session_.ask(texts_.find, {Word{name}});
+  Answer answer = statements_.ask(texts_.find, {Word{name}});
   if (!answer.next()) return std::nullopt;
   return consumer_at(answer);
 }
 
 std::vector<ConsumerRow> Consumers::all() {
   std::vector<ConsumerRow> rows;
-  Answer answer = session_.ask(texts_.all, {});
+  Answer answer = statements_.ask(texts_.all, {});
   while (answer.next()) rows.push_back(consumer_at(answer));
   return rows;
 }
 
-ConsumerRow Consumers::add(const ConsumerSpec& spec) {
-  const std::int64_t number = session_.next_number(Counter::kConsumer);
-  if (number > core::kMaxConsumerNumber) {
-    fail({ErrorKind::kLimit, "R200", "no consumer numbers are left", {}});
-  }
-  session_.queue(texts_.add, {number, Word{spec.name}, spec.recipe_hash, spec.ttl});
+ConsumerRow Consumers::add(const ConsumerSpec& spec, std::optional<std::int64_t> number) {
+  statements_.queue(texts_.add, {number, Word{spec.name}, Binary{spec.recipe_hash}, spec.ttl});
   auto row = find(spec.name);
   if (!row) {
     fail({ErrorKind::kUnavailable,
@@ -53,11 +49,14 @@ ConsumerRow Consumers::add(const ConsumerSpec& spec) {
           fmt::format("the consumer \"{}\" went while it was added", spec.name),
           {}});
   }
+  if (static_cast<std::uint32_t>(row->number) > core::kMaxConsumerNumber) {
+    fail({ErrorKind::kLimit, "R200", "no consumer numbers are left", {}});
+  }
   return *std::move(row);
 }
 
 void Consumers::change(ConsumerNumber number, const ConsumerSpec& spec) {
-  session_.queue(texts_.change, {number, spec.recipe_hash, spec.ttl});
+  statements_.queue(texts_.change, {number, Binary{spec.recipe_hash}, spec.ttl});
 }
 
 void Consumers::check_recipe(const ConsumerRow& row, const ConsumerSpec& spec) {
@@ -69,7 +68,7 @@ void Consumers::check_recipe(const ConsumerRow& row, const ConsumerSpec& spec) {
 }
 
 Ttl Consumers::ttl(ConsumerNumber number) {
-  Answer answer = session_.ask(texts_.ttl, {number});
+  Answer answer = statements_.ask(texts_.ttl, {number});
   if (!answer.next()) {
     fail({ErrorKind::kRejected, "R200",
           fmt::format("no consumer has the number {}", static_cast<std::uint32_t>(number)),

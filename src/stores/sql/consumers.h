@@ -8,7 +8,7 @@
 
 #include <semel/store.h>
 
-#include "stores/sql/session.h"
+#include "stores/sql/statements.h"
 
 namespace semel::sql {
 
@@ -28,14 +28,16 @@ struct ConsumerTexts {
 
 class Consumers {
  public:
-  Consumers(Session& session, const ConsumerTexts& texts) : session_(session), texts_(texts) {}
+  Consumers(Statements& statements, const ConsumerTexts& texts)
+      : statements_(statements), texts_(texts) {}
 
   std::optional<ConsumerRow> find(const std::string& name);
   // By number.
   std::vector<ConsumerRow> all();
   // The row that stands under the name then: another process may have added it at the same time,
-  // from another spec. Throws kLimit where no numbers are left.
-  ConsumerRow add(const ConsumerSpec& spec);
+  // from another spec. Throws kLimit where no numbers are left. `number`: none where the table
+  // gives it.
+  ConsumerRow add(const ConsumerSpec& spec, std::optional<std::int64_t> number);
   void change(ConsumerNumber number, const ConsumerSpec& spec);
   // Throws R220 where `spec` has another key recipe than `row` and the change is not accepted.
   static void check_recipe(const ConsumerRow& row, const ConsumerSpec& spec);
@@ -43,7 +45,7 @@ class Consumers {
   Ttl ttl(ConsumerNumber number);
 
  private:
-  Session& session_;
+  Statements& statements_;
   const ConsumerTexts& texts_;
 };
 

@@ -46,8 +46,8 @@ std::optional<digest::Short> identity_of(const HeldContent& content) {
   return digest::shortened(digest::sha256_parts(kByPosition, parts));
 }
 
-std::optional<BytesView> optional_view(const std::optional<digest::Short>& identity) {
-  return identity ? std::optional(digest::view(*identity)) : std::nullopt;
+std::optional<Binary> binary(const std::optional<digest::Short>& identity) {
+  return identity ? std::optional(Binary{digest::view(*identity)}) : std::nullopt;
 }
 
 DeadLetterRow letter_at(const Answer& answer) {
@@ -124,15 +124,16 @@ void DeadLetterRows::keep(const HeldContent& content, const std::optional<KeyId>
                           const Finish& finish, StoreTime first_seen, StoreTime now) {
   const auto identity = identity_of(content);
   const std::string headers = content.headers != nullptr ? core::text_of(*content.headers) : "";
-  session_.queue(texts_.keep, {content.consumer, optional_view(identity),
-                               content.fingerprint.value_or(Fingerprint{}), record, 0,
-                               finish.attempts, first_seen, now, content.key, finish.reason,
-                               finish.error, content.type, content.content_type, content.partition,
-                               content.position, headers, content.payload});
+  statements_.queue(
+      texts_.keep,
+      {content.consumer, binary(identity), content.fingerprint.value_or(Fingerprint{}), record, 0,
+       finish.attempts, first_seen, now, content.key, finish.reason, finish.error, content.type,
+       content.content_type, content.partition, content.position, headers, content.payload});
 }
 
 std::optional<DeadLetterRow> DeadLetterRows::find(std::int64_t id, Lock lock) {
-  Answer answer = session_.ask(lock == Lock::kForUpdate ? texts_.find_locked : texts_.find, {id});
+  Answer answer =
+      statements_.ask(lock == Lock::kForUpdate ? texts_.find_locked : texts_.find, {id});
   if (!answer.next()) return std::nullopt;
   return whole_at(answer);
 }
@@ -141,43 +142,42 @@ std::optional<DeadLetterRow> DeadLetterRows::find(const KeyId& record, BytesView
                                                   const Fingerprint& fingerprint) {
   HeldContent named;
   named.key = key;
-  Answer answer =
-      session_.ask(texts_.find_named,
-                   {record.consumer(), optional_view(identity_of(named)), fingerprint, record});
+  Answer answer = statements_.ask(
+      texts_.find_named, {record.consumer(), binary(identity_of(named)), fingerprint, record});
   if (answer.next()) return whole_at(answer);
   // One that was held without its key is named by its position.
-  Answer other = session_.ask(texts_.find_record, {record.consumer(), record, fingerprint});
+  Answer other = statements_.ask(texts_.find_record, {record.consumer(), record, fingerprint});
   if (other.next()) return whole_at(other);
   return std::nullopt;
 }
 
 std::optional<KeyId> DeadLetterRows::record_of(std::int64_t id) {
-  Answer answer = session_.ask(texts_.record, {id});
+  Answer answer = statements_.ask(texts_.record, {id});
   if (!answer.next() || answer.null(0)) return std::nullopt;
   return answer.key_id(0);
 }
 
 std::vector<DeadLetterRow> DeadLetterRows::list(const DeadLetterFilter& filter,
                                                 std::optional<ConsumerNumber> consumer) {
-  Answer answer = session_.ask(filter.payloads ? texts_.list_whole : texts_.list,
-                               {filter.after, consumer, filter.reason, limit_of(filter.limit)});
+  Answer answer = statements_.ask(filter.payloads ? texts_.list_whole : texts_.list,
+                                  {filter.after, consumer, filter.reason, limit_of(filter.limit)});
   std::vector<DeadLetterRow> rows;
   while (answer.next()) rows.push_back(filter.payloads ? whole_at(answer) : letter_at(answer));
   return rows;
 }
 
-void DeadLetterRows::note_replay(std::int64_t id) { session_.queue(texts_.note, {id}); }
+void DeadLetterRows::note_replay(std::int64_t id) { statements_.queue(texts_.note, {id}); }
 
 bool DeadLetterRows::has_twin(std::int64_t id, const Fingerprint& fingerprint) {
-  return session_.ask(texts_.twin, {id, fingerprint}).next();
+  return statements_.ask(texts_.twin, {id, fingerprint}).next();
 }
 
 void DeadLetterRows::edit(const LetterEdit& edit) {
-  session_.queue(texts_.edit,
-                 {edit.id, edit.fingerprint, core::text_of(edit.headers), edit.payload});
+  statements_.queue(texts_.edit,
+                    {edit.id, edit.fingerprint, core::text_of(edit.headers), edit.payload});
 }
 
-void DeadLetterRows::lock_adding() { session_.ask(texts_.lock_adding, {}); }
+void DeadLetterRows::lock_adding() { statements_.ask(texts_.lock_adding, {}); }
 
 // A letter without key and position has no identity: its times tell it from another one.
 bool DeadLetterRows::add(const DeadLetter& letter, ConsumerNumber consumer,
@@ -185,12 +185,12 @@ bool DeadLetterRows::add(const DeadLetter& letter, ConsumerNumber consumer,
   const HeldContent content = identity_in(letter);
   const auto identity = identity_of(content);
   if (!identity) {
-    const Answer same = session_.ask(
+    const Answer same = statements_.ask(
         texts_.same_unnamed, {consumer, letter.fingerprint, letter.first_seen, letter.dead_at});
     if (same.changed() > 0) return false;
   }
-  const Answer added = session_.ask(
-      texts_.add, {consumer, optional_view(identity), letter.fingerprint, record, letter.replayed,
+  const Answer added = statements_.ask(
+      texts_.add, {consumer, binary(identity), letter.fingerprint, record, letter.replayed,
                    letter.attempts, letter.first_seen, letter.dead_at, content.key, letter.reason,
                    letter.error, letter.type, letter.content_type, letter.partition,
                    letter.position, core::text_of(letter.headers), letter.payload});
@@ -198,16 +198,16 @@ bool DeadLetterRows::add(const DeadLetter& letter, ConsumerNumber consumer,
 }
 
 bool DeadLetterRows::discard(std::int64_t id) {
-  return session_.ask(texts_.discard, {id}).changed() > 0;
+  return statements_.ask(texts_.discard, {id}).changed() > 0;
 }
 
 std::size_t DeadLetterRows::count(ConsumerNumber consumer) {
-  Answer answer = session_.ask(texts_.count, {consumer});
+  Answer answer = statements_.ask(texts_.count, {consumer});
   return answer.next() ? static_cast<std::size_t>(answer.integer(0)) : 0;
 }
 
 std::optional<StoreTime> DeadLetterRows::last(ConsumerNumber consumer) {
-  Answer answer = session_.ask(texts_.last, {consumer});
+  Answer answer = statements_.ask(texts_.last, {consumer});
   return answer.next() ? answer.maybe_time(0) : std::nullopt;
 }
 

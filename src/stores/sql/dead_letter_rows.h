@@ -6,9 +6,9 @@
 
 #include <semel/finish.h>
 
-#include "stores/sql/held_rows.h"
+#include "stores/sql/held_content.h"
 #include "stores/sql/lock.h"
-#include "stores/sql/session.h"
+#include "stores/sql/statements.h"
 
 namespace semel::sql {
 
@@ -26,8 +26,8 @@ struct DeadLetterTexts {
 
 class DeadLetterRows {
  public:
-  DeadLetterRows(Session& session, const DeadLetterTexts& texts)
-      : session_(session), texts_(texts) {}
+  DeadLetterRows(Statements& statements, const DeadLetterTexts& texts)
+      : statements_(statements), texts_(texts) {}
 
   // Makes the row, or brings the one that is there up to date. `record`: none where it has no key.
   void keep(const HeldContent& content, const std::optional<KeyId>& record, const Finish& finish,
@@ -54,7 +54,7 @@ class DeadLetterRows {
   std::optional<StoreTime> last(ConsumerNumber consumer);
 
  private:
-  Session& session_;
+  Statements& statements_;
   const DeadLetterTexts& texts_;
 };
 

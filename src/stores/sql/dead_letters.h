@@ -5,10 +5,10 @@
 
 #include <semel/records.h>
 
-#include "stores/sql/core.h"
+#include "stores/sql/database.h"
 
 namespace semel::sql {
 
-std::unique_ptr<DeadLetters> make_dead_letters(const Core& core);
+std::unique_ptr<DeadLetters> make_dead_letters(Database& database);
 
 }  // namespace semel::sql

@@ -1,4 +1,4 @@
-// Facts: what each server tells of a store in a way of its own.
+// Facts: what each database tells of a store in a way of its own.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,20 @@
 
 namespace semel::sql {
 
-// Any thread. Throws Failure.
-class Facts {
+// As LiveChecks has them. Any thread. Throws Failure.
+class LiveFacts {
  public:
-  virtual ~Facts() = default;
+  virtual ~LiveFacts() = default;
+  virtual std::vector<LiveSetting> settings(Statements& statements) = 0;
+  virtual LiveStatement statement(Statements& statements, const Statement& statement) = 0;
+  // Names each unique constraint that `handled` may violate, and perhaps others.
+  virtual std::vector<core::UniqueName> unique_names(Statements& statements,
+                                                     std::span<const Statement> handled) = 0;
+};
+
+// A server tells this besides. Any thread. Throws Failure.
+class Facts : public LiveFacts {
+ public:
   // What the tables and their indexes take on the server's disk.
   virtual std::size_t bytes(Session& session) = 0;
   // About how many records a generation has, told without counting; none where it cannot be told.
@@ -26,12 +36,6 @@ class Facts {
   // What is wrong with the tables themselves: one that is missing, one that no generation names, a
   // damaged index.
   virtual std::vector<StoreFinding> verify(Session& session, bool full) = 0;
-  // As LiveChecks has them.
-  virtual std::vector<LiveSetting> settings(Session& session) = 0;
-  virtual LiveStatement statement(Session& session, const Statement& statement) = 0;
-  // Names each unique constraint that `statements` may violate, and perhaps others.
-  virtual std::vector<core::UniqueName> unique_names(Session& session,
-                                                     std::span<const Statement> statements) = 0;
 };
 
 }  // namespace semel::sql

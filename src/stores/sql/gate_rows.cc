@@ -14,21 +14,21 @@ GateTexts::GateTexts(const Dialect& dialect)
       resume(dialect, "DELETE FROM semel_gate WHERE consumer = ?1") {}
 
 std::optional<ShutGate> GateRows::find(ConsumerNumber consumer) {
-  Answer answer = session_.ask(texts_.find, {consumer});
+  Answer answer = statements_.ask(texts_.find, {consumer});
   if (!answer.next()) return std::nullopt;
   return ShutGate{answer.bytes(0), answer.time(1), answer.maybe_time(2)};
 }
 
 void GateRows::shut(ConsumerNumber consumer, std::string_view why, StoreTime now,
                     std::optional<StoreTime> until) {
-  const Answer shut = session_.ask(texts_.shut, {consumer, why, now, until});
-  if (shut.changed() == 0) session_.queue(texts_.change, {consumer, why, now, until});
+  const Answer shut = statements_.ask(texts_.shut, {consumer, why, now, until});
+  if (shut.changed() == 0) statements_.queue(texts_.change, {consumer, why, now, until});
 }
 
-void GateRows::open(ConsumerNumber consumer) { session_.ask(texts_.open, {consumer}); }
+void GateRows::open(ConsumerNumber consumer) { statements_.ask(texts_.open, {consumer}); }
 
 bool GateRows::resume(ConsumerNumber consumer) {
-  return session_.ask(texts_.resume, {consumer}).changed() > 0;
+  return statements_.ask(texts_.resume, {consumer}).changed() > 0;
 }
 
 }  // namespace semel::sql

@@ -6,7 +6,7 @@
 
 #include <semel/gates.h>
 
-#include "stores/sql/session.h"
+#include "stores/sql/statements.h"
 
 namespace semel::sql {
 
@@ -17,7 +17,8 @@ struct GateTexts {
 
 class GateRows {
  public:
-  GateRows(Session& session, const GateTexts& texts) : session_(session), texts_(texts) {}
+  GateRows(Statements& statements, const GateTexts& texts)
+      : statements_(statements), texts_(texts) {}
 
   // Also one whose time has passed.
   std::optional<ShutGate> find(ConsumerNumber consumer);
@@ -28,7 +29,7 @@ class GateRows {
   bool resume(ConsumerNumber consumer);
 
  private:
-  Session& session_;
+  Statements& statements_;
   const GateTexts& texts_;
 };
 

@@ -1,57 +1,62 @@
 #include "stores/sql/gates.h"
 
-#include "stores/sql/transacted.h"
+#include "stores/sql/held_content.h"
 
 namespace semel::sql {
 namespace {
 
 using std::chrono::milliseconds;
 
-class ServerGates final : public Gates {
+class TableGates final : public Gates {
  public:
-  explicit ServerGates(const Core& core) : core_(core) {}
+  explicit TableGates(Database& database) : database_(database) {}
 
   Result<std::optional<ShutGate>> state(ConsumerNumber consumer) override {
     return contained([&] {
-      Lent lent(core_.pool);
-      auto gate = GateRows(*lent, core_.texts.gates).find(consumer);
-      // Most are open, and cost no look at the clock.
-      if (gate && gate->until && *gate->until <= lent->now()) gate.reset();
-      return gate;
+      return database_.glance([&](Access& access) {
+        auto gate = access.tables().gates.find(consumer);
+        // Most are open, and cost no look at the clock.
+        if (gate && gate->until && *gate->until <= access.now()) gate.reset();
+        return gate;
+      });
     });
   }
 
   Result<void> shut(ConsumerNumber consumer, std::string_view why,
                     std::optional<milliseconds> time) override {
     return contained([&] {
-      transacted(core_.pool, [&](Work& work) {
+      const Sync sync = time ? Sync::kProcessCrash : Sync::kPowerLoss;
+      database_.transact(sync, [&](Access& access) {
+        const StoreTime now = access.now();
         std::optional<StoreTime> until;
-        if (time) until = after(work.now(), *time);
-        GateRows(work.session(), core_.texts.gates).shut(consumer, why, work.now(), until);
+        if (time) until = after(now, *time);
+        access.tables().gates.shut(consumer, why, now, until);
       });
     });
   }
 
   Result<void> open(ConsumerNumber consumer) override {
     return contained([&] {
-      Lent lent(core_.pool);
-      GateRows(*lent, core_.texts.gates).open(consumer);
+      database_.change(Sync::kProcessCrash,
+                       [&](Access& access) { access.tables().gates.open(consumer); });
     });
   }
 
   Result<bool> resume(ConsumerNumber consumer) override {
     return contained([&] {
-      Lent lent(core_.pool);
-      return GateRows(*lent, core_.texts.gates).resume(consumer);
+      return database_.change(
+          Sync::kPowerLoss, [&](Access& access) { return access.tables().gates.resume(consumer); });
     });
   }
 
  private:
-  const Core core_;
+  Database& database_;
 };
 
 }  // namespace
 
-std::unique_ptr<Gates> make_gates(const Core& core) { return std::make_unique<ServerGates>(core); }
+std::unique_ptr<Gates> make_gates(Database& database) {
+  return std::make_unique<TableGates>(database);
+}
 
 }  // namespace semel::sql

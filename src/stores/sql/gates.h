@@ -5,10 +5,10 @@
 
 #include <semel/gates.h>
 
-#include "stores/sql/core.h"
+#include "stores/sql/database.h"
 
 namespace semel::sql {
 
-std::unique_ptr<Gates> make_gates(const Core& core);
+std::unique_ptr<Gates> make_gates(Database& database);
 
 }  // namespace semel::sql

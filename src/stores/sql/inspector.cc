@@ -1,9 +1,8 @@
 #include "stores/sql/inspector.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "core/consumer_times.h"
+#include "stores/sql/consumer_stats.h"
 #include "stores/sql/operator.h"
 #include "stores/sql/transacted.h"
 
@@ -29,62 +28,6 @@ void forget_row(Tables& tables, const KeyId& id, const RecordRow& row, StoreTime
   tables.steps.forget(id);
   if (row.inbox) tables.inbox.remove(*row.inbox);
   if (row.held) tables.held.take_out(RowTag{*row.held});
-}
-
-void add_count(StoreStats::Consumer& told, const RecordRows::Count& count) {
-  core::note_change(told, count.newest);
-  const bool waits =
-      count.state == RecordState::kConsuming || count.state == RecordState::kRetrying;
-  if (waits) core::note_waiting(told, count.oldest);
-  switch (count.state) {
-    case RecordState::kConsuming:
-      told.consuming += count.rows;
-      break;
-    case RecordState::kRetrying:
-      told.retrying += count.rows;
-      break;
-    case RecordState::kParked:
-      told.parked += count.rows;
-      break;
-    case RecordState::kDead:
-    case RecordState::kCompleted:
-      told.dead += count.rows;
-      break;
-  }
-}
-
-void count_consumers(Tables& tables, StoreStats& stats) {
-  for (ConsumerRow& row : tables.consumers.all()) {
-    StoreStats::Consumer told;
-    told.name = std::move(row.name);
-    told.number = row.number;
-    told.held = tables.held.count(row.number);
-    told.dead_letters = tables.dead_letters.count(row.number);
-    const HeldRows::Ages ages = tables.held.ages(row.number);
-    core::note_waiting(told, ages.oldest);
-    core::note_change(told, ages.newest);
-    core::note_change(told, tables.dead_letters.last(row.number));
-    stats.consumers.push_back(std::move(told));
-  }
-  for (const RecordRows::Count& count : tables.records.counts()) {
-    const auto told =
-        std::ranges::find(stats.consumers, count.consumer, &StoreStats::Consumer::number);
-    if (told != stats.consumers.end()) add_count(*told, count);
-  }
-}
-
-void add_running(const std::vector<std::int64_t>& gone, const std::vector<RunRow>& rows,
-                 StoreStats& stats) {
-  std::int64_t last = 0;
-  for (const RunRow& row : rows) {
-    const auto [number, pid] = row.instance;
-    if (std::ranges::find(gone, number) != gone.end()) continue;
-    if (number != last) stats.running_pids.push_back(pid);
-    last = number;
-    const auto told =
-        std::ranges::find(stats.consumers, row.consumer, &StoreStats::Consumer::number);
-    if (told != stats.consumers.end()) told->running_pids.push_back(pid);
-  }
 }
 
 std::int64_t one_of(Answer answer) { return answer.next() ? answer.integer(0) : 0; }
@@ -196,9 +139,10 @@ class ServerInspector final : public RecordInspector {
       stats.schema_version = static_cast<int>(one_of(lent->ask(texts_.version, {})));
       stats.epoch = static_cast<std::uint64_t>(one_of(lent->ask(texts_.epoch, {})));
       stats.bytes = facts_.bytes(*lent);
-      count_consumers(tables, stats);
+      add_consumers(tables, stats);
+      note_counts(tables.records.counts(), stats);
       if (generations) count_generations(*lent, stats);
-      add_running(core_.instances.gone(*lent), tables.runs.running(), stats);
+      note_running(core_.instances.gone(*lent), tables.runs.running(), stats);
       return stats;
     });
   }
@@ -230,9 +174,8 @@ class ServerInspector final : public RecordInspector {
       KeyId head;
       answer.bytes(0).copy(reinterpret_cast<char*>(head.bytes.data()), head.bytes.size());
       count += static_cast<std::size_t>(answer.integer(1));
-      const auto told =
-          std::ranges::find(stats.consumers, head.consumer(), &StoreStats::Consumer::number);
-      if (told != stats.consumers.end()) core::note_change(*told, answer.maybe_time(2));
+      auto* const told = consumer_in(stats, head.consumer());
+      if (told != nullptr) core::note_change(*told, answer.maybe_time(2));
     }
     return count;
   }

@@ -3,53 +3,57 @@
 namespace semel::sql {
 namespace {
 
-class ServerLiveChecks final : public LiveChecks {
+class TableLiveChecks final : public LiveChecks {
  public:
-  ServerLiveChecks(const Core& core, Facts& facts) : core_(core), facts_(facts) {}
+  TableLiveChecks(Database& database, LiveFacts& facts) : database_(database), facts_(facts) {}
 
   Result<std::vector<LiveSetting>> settings() override {
     return contained([&] {
-      Lent lent(core_.pool);
-      return facts_.settings(*lent);
+      return database_.glance([&](Access& access) { return facts_.settings(access.statements()); });
     });
   }
 
   Result<std::vector<LiveStatement>> statements(std::span<const Statement> statements) override {
     return contained([&] {
-      Lent lent(core_.pool);
-      std::vector<LiveStatement> told;
-      for (const Statement& one : statements) told.push_back(facts_.statement(*lent, one));
-      return told;
+      return database_.glance([&](Access& access) {
+        std::vector<LiveStatement> told;
+        for (const Statement& one : statements) {
+          told.push_back(facts_.statement(access.statements(), one));
+        }
+        return told;
+      });
     });
   }
 
   Result<std::vector<UniqueRule>> idle_rules(std::span<const Statement> statements,
                                              const std::vector<UniqueRule>& rules) override {
     return contained([&] {
-      Lent lent(core_.pool);
-      return core::idle_rules(rules, facts_.unique_names(*lent, statements));
+      return database_.look([&](Access& access) {
+        return core::idle_rules(rules, facts_.unique_names(access.statements(), statements));
+      });
     });
   }
 
   Result<std::optional<ConsumerNumber>> number_of(const ConsumerSpec& consumer) override {
-    return contained([&]() -> std::optional<ConsumerNumber> {
-      Lent lent(core_.pool);
-      const auto row = core_.tables(*lent).consumers.find(consumer.name);
-      if (!row) return std::nullopt;
-      Consumers::check_recipe(*row, consumer);
-      return row->number;
+    return contained([&] {
+      return database_.look([&](Access& access) -> std::optional<ConsumerNumber> {
+        const auto row = access.tables().consumers.find(consumer.name);
+        if (!row) return std::nullopt;
+        Consumers::check_recipe(*row, consumer);
+        return row->number;
+      });
     });
   }
 
  private:
-  const Core& core_;
-  Facts& facts_;
+  Database& database_;
+  LiveFacts& facts_;
 };
 
 }  // namespace
 
-std::unique_ptr<LiveChecks> make_live_checks(const Core& core, Facts& facts) {
-  return std::make_unique<ServerLiveChecks>(core, facts);
+std::unique_ptr<LiveChecks> make_live_checks(Database& database, LiveFacts& facts) {
+  return std::make_unique<TableLiveChecks>(database, facts);
 }
 
 }  // namespace semel::sql

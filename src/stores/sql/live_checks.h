@@ -1,16 +1,16 @@
-// LiveChecks over what a server tells.
+// LiveChecks over what a database tells.
 #pragma once
 
 #include <memory>
 
 #include <semel/live_checks.h>
 
-#include "stores/sql/core.h"
+#include "stores/sql/database.h"
 #include "stores/sql/facts.h"
 
 namespace semel::sql {
 
 // Both outlive the port.
-std::unique_ptr<LiveChecks> make_live_checks(const Core& core, Facts& facts);
+std::unique_ptr<LiveChecks> make_live_checks(Database& database, LiveFacts& facts);
 
 }  // namespace semel::sql

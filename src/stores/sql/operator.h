@@ -1,16 +1,54 @@
-// What an operator's word does to a record, inside an open transaction.
+// An operator's word about a record, inside an open transaction that may write. Each
+// database keeps records and held rows in tables of its own: `tables` has open_records(), held and
+// dead_letters.
 #pragma once
 
-#include "stores/sql/tables.h"
+#include <chrono>
+#include <optional>
+
+#include "core/record_machine.h"
+#include "stores/sql/dead_letter_rows.h"
+#include "stores/sql/held_content.h"
+#include "stores/sql/lock.h"
 
 namespace semel::sql {
 
 // Parked or dead → retrying, due now, and what is kept for it is held again. False in any other
 // state.
-bool reopen_record(Tables& tables, const KeyId& id, StoreTime now);
+template <class Tables>
+bool reopen_record(Tables& tables, const KeyId& id, StoreTime now) {
+  auto& records = tables.open_records();
+  auto row = records.find(id, Lock::kForUpdate);
+  if (!row || !core::decide_unlock(row->record, now)) return false;
+  if (row->held) {
+    HeldMove move;
+    move.due = now;
+    move.first_seen = row->record.first_seen;
+    row->held = tables.held.move(RowTag{*row->held}, move);
+  }
+  if (!row->held) {
+    const auto letter = tables.dead_letters.find(id, row->key, row->record.fingerprint);
+    if (letter) {
+      tables.dead_letters.note_replay(letter->letter.id);
+      HeldContent content = content_of(*letter, now);
+      content.first_seen = row->record.first_seen;
+      row->held = tables.held.add(content, now);
+    }
+  }
+  records.save(id, *row, now);
+  return true;
+}
 
 // Parked, or consuming with its lease over → consuming, under that nonce. None in any other state.
+template <class Tables>
 std::optional<Lease> seize_record(Tables& tables, const KeyId& id, const Nonce& nonce,
-                                  std::chrono::milliseconds lease, StoreTime now);
+                                  std::chrono::milliseconds lease, StoreTime now) {
+  auto& records = tables.open_records();
+  auto row = records.find(id, Lock::kForUpdate);
+  if (!row || !core::decide_seize(row->record, nonce, lease, now)) return std::nullopt;
+  row->holder.reset();
+  records.save(id, *row, now);
+  return Lease{id, row->record.token, nonce};
+}
 
 }  // namespace semel::sql

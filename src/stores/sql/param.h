@@ -20,9 +20,15 @@ struct Word {
   std::string_view text;
 };
 
+// Bytes that are never meant to be read as text. SQLite compares a blob with a text as different,
+// and keeps as text what a person may want to read.
+struct Binary {
+  BytesView bytes;
+};
+
 class Param {
  public:
-  enum class Type { kInteger, kBoolean, kBytes, kWord, kTime };
+  enum class Type { kInteger, kBoolean, kBytes, kBinary, kWord, kTime };
 
   // A list of values is written as it is: {id, now, payload}.
   // NOLINTBEGIN(google-explicit-constructor)
@@ -32,15 +38,16 @@ class Param {
   Param(bool value) : type_(Type::kBoolean), number_(value ? 1 : 0) {}
   Param(BytesView bytes) : type_(Type::kBytes), bytes_(bytes) {}
   Param(const Bytes& bytes) : Param(BytesView(bytes)) {}
+  Param(Binary binary) : type_(Type::kBinary), bytes_(binary.bytes) {}
   Param(Word word) : type_(Type::kWord), bytes_(word.text) {}
   Param(StoreTime time) : type_(Type::kTime), number_(time.time_since_epoch().count()) {}
   Param(std::chrono::milliseconds time) : type_(Type::kInteger), number_(time.count()) {}
   Param(ConsumerNumber number) : Param(static_cast<std::int64_t>(number)) {}
   Param(RowTag row) : Param(static_cast<std::int64_t>(row)) {}
-  Param(const KeyId& id) : Param(id.view()) {}
-  Param(const Fingerprint& print) : Param(print.view()) {}
+  Param(const KeyId& id) : Param(Binary{id.view()}) {}
+  Param(const Fingerprint& print) : Param(Binary{print.view()}) {}
   Param(const Nonce& nonce)
-      : Param(BytesView(reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size())) {}
+      : Param(Binary{{reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size()}}) {}
   // NULL of the type it would have had.
   template <class T>
   Param(const std::optional<T>& value) : Param(value ? Param(*value) : null_like<T>()) {}

@@ -5,15 +5,15 @@ namespace semel::sql {
 Ports::Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservations& reservations,
              Random& random)
     : inspector_texts_(dialect),
-      position_texts_(dialect),
+      database_(core),
       held_(make_held(core)),
-      dead_letters_(make_dead_letters(core)),
+      dead_letters_(make_dead_letters(database_)),
       inspector_(make_inspector(core, inspector_texts_, facts, random)),
-      positions_(make_positions(core.pool, position_texts_, reservations)),
-      runs_(make_run_markers(core)),
-      gates_(make_gates(core)),
-      live_(make_live_checks(core, facts)),
-      steps_(make_steps(core)) {}
+      positions_(make_positions(database_, reservations)),
+      runs_(make_run_markers(database_)),
+      gates_(make_gates(database_)),
+      live_(make_live_checks(database_, facts)),
+      steps_(make_steps(database_)) {}
 
 StoreFacets Ports::facets(TransactionalStore& units) const noexcept {
   return {&units,      held_.get(),  dead_letters_.get(), inspector_.get(), positions_.get(),

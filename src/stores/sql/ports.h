@@ -16,6 +16,7 @@
 #include "stores/sql/live_checks.h"
 #include "stores/sql/positions.h"
 #include "stores/sql/run_markers.h"
+#include "stores/sql/server_database.h"
 #include "stores/sql/steps.h"
 
 namespace semel::sql {
@@ -31,7 +32,7 @@ class Ports {
 
  private:
   const InspectorTexts inspector_texts_;
-  const PositionTexts position_texts_;
+  ServerDatabase database_;
   const std::unique_ptr<HeldMessages> held_;
   const std::unique_ptr<DeadLetters> dead_letters_;
   const std::unique_ptr<RecordInspector> inspector_;

@@ -1,4 +1,4 @@
-// Positions over their table, and over locks that a session holds.
+// Positions over their table, and over locks that end with whoever holds them.
 #pragma once
 
 #include <cstdint>
@@ -6,25 +6,19 @@
 
 #include <semel/run_markers.h>
 
-#include "stores/sql/pool.h"
+#include "stores/sql/database.h"
 
 namespace semel::sql {
 
-// Locks of the server's that end with their holder's connection. Any thread.
+// Locks that end with their holder's connection, or its process. Any thread.
 class Reservations {
  public:
   virtual ~Reservations() = default;
-  // `number`: zero or more. Null where it is taken, also by this process. Throws Failure.
-  virtual std::unique_ptr<Positions::Reservation> try_take(std::int64_t number) = 0;
+  // `name`: a digest's bits. Null where it is taken, also by this process. Throws Failure.
+  virtual std::unique_ptr<Positions::Reservation> try_take(std::uint64_t name) = 0;
 };
 
-struct PositionTexts {
-  explicit PositionTexts(const Dialect& dialect);
-  Text load, save;
-};
-
-// All of it outlives the port.
-std::unique_ptr<Positions> make_positions(Pool& pool, const PositionTexts& texts,
-                                          Reservations& reservations);
+// Both outlive the port.
+std::unique_ptr<Positions> make_positions(Database& database, Reservations& reservations);
 
 }  // namespace semel::sql

@@ -191,8 +191,8 @@ std::vector<std::pair<KeyId, RecordRow>> RecordRows::list(std::optional<Consumer
   return rows;
 }
 
-std::vector<RecordRows::Count> RecordRows::counts() {
-  std::vector<Count> counts;
+std::vector<RecordCount> RecordRows::counts() {
+  std::vector<RecordCount> counts;
   Answer answer = session_.ask(texts_.counts, {});
   while (answer.next()) {
     KeyId head;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/record_machine.h"
+#include "stores/sql/consumer_stats.h"
 #include "stores/sql/lock.h"
 #include "stores/sql/session.h"
 
@@ -54,15 +55,8 @@ class RecordRows {
   std::vector<std::pair<KeyId, RecordRow>> list(std::optional<ConsumerNumber> consumer,
                                                 std::optional<RecordState> state,
                                                 std::size_t limit);
-  struct Count {
-    ConsumerNumber consumer{};
-    RecordState state{};
-    std::size_t rows = 0;
-    std::optional<StoreTime> oldest;  // first met
-    std::optional<StoreTime> newest;  // changed
-  };
   // Of what is not completed. A consumer may have several of one state.
-  std::vector<Count> counts();
+  std::vector<RecordCount> counts();
 
  private:
   // Where a list of those that are not completed is kept.

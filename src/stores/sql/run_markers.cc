@@ -3,25 +3,24 @@
 #include <algorithm>
 #include <map>
 
-#include "stores/sql/transacted.h"
 #include "system/mutex.h"
 
 namespace semel::sql {
 namespace {
 
-class ServerRuns final : public RunMarkers {
+class TableRuns final : public RunMarkers {
  public:
-  explicit ServerRuns(const Core& core) : core_(core) {}
+  explicit TableRuns(Database& database) : database_(database) {}
 
   Result<Begun> begin(ConsumerNumber consumer, std::size_t window) override {
     return contained([&] {
       const system::MutexLock lock(mutex_);
-      const std::int64_t instance = core_.instances.number();
+      const std::int64_t instance = database_.instance();
       sweep_gone();
-      const RunRows::Died died = transacted(core_.pool, [&](Work& work) {
-        RunRows runs(work.session(), core_.texts.runs);
+      const auto died = database_.transact(Sync::kPowerLoss, [&](Access& access) {
+        RunRows& runs = access.tables().runs;
         const RunRows::Died found = runs.take_died(consumer);
-        runs.add_run(instance, consumer, window, work.now());
+        runs.add_run(instance, consumer, window, access.now());
         return found;
       });
       marked_[consumer] = {instance, window};
@@ -34,9 +33,9 @@ class ServerRuns final : public RunMarkers {
       const system::MutexLock lock(mutex_);
       const auto marked = marked_.find(consumer);
       const std::int64_t instance =
-          marked != marked_.end() ? marked->second.instance : core_.instances.number();
-      transacted(core_.pool, [&](Work& work) {
-        RunRows(work.session(), core_.texts.runs).remove_run(instance, consumer);
+          marked != marked_.end() ? marked->second.instance : database_.instance();
+      database_.transact(Sync::kProcessCrash, [&](Access& access) {
+        access.tables().runs.remove_run(instance, consumer);
       });
       if (marked != marked_.end()) marked_.erase(marked);
     });
@@ -53,19 +52,18 @@ class ServerRuns final : public RunMarkers {
   Result<int> count_crash(const Message& message) override {
     return contained([&] {
       const KeyId& id = message.key().id;
-      return transacted(core_.pool, [&](Work& work) {
+      return database_.transact(Sync::kProcessCrash, [&](Access& access) {
         // Not locked: a count says nothing about what becomes of the record meanwhile.
-        const auto row = RecordRows(work.session(), core_.texts.records).find(id, Lock::kNone);
-        if (row && row->record.state == RecordState::kCompleted) return 0;
-        return RunRows(work.session(), core_.texts.runs).count_crash(id, work.now());
+        if (access.records().completed(id)) return 0;
+        return access.tables().runs.count_crash(id, access.now());
       });
     });
   }
 
   Result<void> set_crashes(const Message& message, int crashes) override {
     return contained([&] {
-      transacted(core_.pool, [&](Work& work) {
-        RunRows(work.session(), core_.texts.runs).set_crashes(message.key().id, crashes);
+      database_.transact(Sync::kProcessCrash, [&](Access& access) {
+        access.tables().runs.set_crashes(message.key().id, crashes);
       });
     });
   }
@@ -80,55 +78,51 @@ class ServerRuns final : public RunMarkers {
   // another: what it runs must not be missed when it dies, nor count as dead while it lives.
   void mark_again() SEMEL_REQUIRES(mutex_) {
     if (marked_.empty()) return;
-    const std::int64_t instance = core_.instances.number();
+    const std::int64_t instance = database_.instance();
     for (auto& one : marked_) {
       Marked& marked = one.second;
       if (marked.instance == instance) continue;
-      transacted(core_.pool, [&](Work& work) {
-        RunRows runs(work.session(), core_.texts.runs);
+      database_.transact(Sync::kPowerLoss, [&](Access& access) {
+        RunRows& runs = access.tables().runs;
         runs.remove_run(marked.instance, one.first);
-        runs.add_run(instance, one.first, marked.window, work.now());
+        runs.add_run(instance, one.first, marked.window, access.now());
       });
       marked.instance = instance;
     }
   }
 
   bool sweep_gone() {
-    std::vector<std::int64_t> gone;
-    {
-      Lent lent(core_.pool);
-      gone = core_.instances.gone(*lent);
-    }
+    const auto gone = database_.glance([](Access& access) { return access.gone(); });
     std::size_t freed = 0;
     for (const std::int64_t instance : gone) {
-      freed += transacted(core_.pool, [&](Work& work) { return free_in(work, instance); });
+      freed += database_.transact(Sync::kProcessCrash,
+                                  [&](Access& access) { return free_in(access, instance); });
     }
     return freed > 0;
   }
 
   // Whoever has the instance's row frees all that it had.
-  std::size_t free_in(Work& work, std::int64_t instance) const {
-    Tables tables = core_.tables(work.session());
-    if (!tables.runs.claim_instance(instance)) return 0;
+  static std::size_t free_in(Access& access, std::int64_t instance) {
+    RunRows& runs = access.tables().runs;
+    if (!runs.claim_instance(instance)) return 0;
     // Whoever lost its connection may have taken its lock again since; then it looks for this row.
-    const auto gone = core_.instances.gone(work.session());
+    const auto gone = access.gone();
     if (std::ranges::find(gone, instance) == gone.end()) return 0;
-    std::size_t freed = tables.records.end_leases(instance, work.now());
-    freed += static_cast<std::size_t>(tables.held.show_again(instance, work.now()));
-    freed += tables.runs.mark_died(instance);
-    tables.runs.remove_instance(instance);
+    std::size_t freed = access.records().free_from(instance, access.now());
+    freed += runs.mark_died(instance);
+    runs.remove_instance(instance);
     return freed;
   }
 
-  const Core core_;
+  Database& database_;
   system::Mutex mutex_;
   std::map<ConsumerNumber, Marked> marked_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
-std::unique_ptr<RunMarkers> make_run_markers(const Core& core) {
-  return std::make_unique<ServerRuns>(core);
+std::unique_ptr<RunMarkers> make_run_markers(Database& database) {
+  return std::make_unique<TableRuns>(database);
 }
 
 }  // namespace semel::sql

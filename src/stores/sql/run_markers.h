@@ -5,10 +5,10 @@
 
 #include <semel/run_markers.h>
 
-#include "stores/sql/core.h"
+#include "stores/sql/database.h"
 
 namespace semel::sql {
 
-std::unique_ptr<RunMarkers> make_run_markers(const Core& core);
+std::unique_ptr<RunMarkers> make_run_markers(Database& database);
 
 }  // namespace semel::sql

@@ -32,16 +32,16 @@ RunTexts::RunTexts(const Dialect& dialect)
       forget_old(dialect, "DELETE FROM semel_crash WHERE last_at < ?1") {}
 
 bool RunRows::claim_instance(std::int64_t number) {
-  return session_.ask(texts_.claim_instance, {number}).next();
+  return statements_.ask(texts_.claim_instance, {number}).next();
 }
 
 void RunRows::remove_instance(std::int64_t number) {
-  session_.queue(texts_.remove_instance, {number});
+  statements_.queue(texts_.remove_instance, {number});
 }
 
 std::vector<RunRow> RunRows::running() {
   std::vector<RunRow> rows;
-  Answer answer = session_.ask(texts_.running, {});
+  Answer answer = statements_.ask(texts_.running, {});
   while (answer.next()) {
     rows.push_back({{answer.integer(0), answer.integer(1)}, answer.consumer(2)});
   }
@@ -50,21 +50,21 @@ std::vector<RunRow> RunRows::running() {
 
 void RunRows::add_run(std::int64_t instance, ConsumerNumber consumer, std::size_t window,
                       StoreTime now) {
-  session_.queue(texts_.add, {instance, consumer, window, now, false});
+  statements_.queue(texts_.add, {instance, consumer, window, now, false});
 }
 
 void RunRows::remove_run(std::int64_t instance, ConsumerNumber consumer) {
-  session_.queue(texts_.remove, {instance, consumer});
+  statements_.queue(texts_.remove, {instance, consumer});
 }
 
 std::size_t RunRows::mark_died(std::int64_t instance) {
-  return session_.ask(texts_.mark_died, {instance, true}).changed();
+  return statements_.ask(texts_.mark_died, {instance, true}).changed();
 }
 
 // One row at a time: what is marked meanwhile was not read, and waits for the next.
 RunRows::Died RunRows::take_died(ConsumerNumber consumer) {
   Died died;
-  Answer answer = session_.ask(texts_.died, {consumer});
+  Answer answer = statements_.ask(texts_.died, {consumer});
   while (answer.next()) {
     died.any = true;
     died.window = std::max(died.window, static_cast<std::size_t>(answer.integer(1)));
@@ -74,20 +74,22 @@ RunRows::Died RunRows::take_died(ConsumerNumber consumer) {
 }
 
 int RunRows::count_crash(const KeyId& id, StoreTime now) {
-  session_.queue(texts_.first_crash, {id, now});
-  session_.queue(texts_.next_crash, {id, now});
-  Answer answer = session_.ask(texts_.crashes, {id});
+  statements_.queue(texts_.first_crash, {id, now});
+  statements_.queue(texts_.next_crash, {id, now});
+  Answer answer = statements_.ask(texts_.crashes, {id});
   return answer.next() ? answer.small(0) : 0;
 }
 
 void RunRows::set_crashes(const KeyId& id, int crashes) {
   if (crashes == 0) {
-    session_.queue(texts_.forget_crash, {id});
+    statements_.queue(texts_.forget_crash, {id});
   } else {
-    session_.queue(texts_.set_crashes, {id, static_cast<std::int64_t>(crashes)});
+    statements_.queue(texts_.set_crashes, {id, static_cast<std::int64_t>(crashes)});
   }
 }
 
-void RunRows::forget_crashes_before(StoreTime time) { session_.queue(texts_.forget_old, {time}); }
+void RunRows::forget_crashes_before(StoreTime time) {
+  statements_.queue(texts_.forget_old, {time});
+}
 
 }  // namespace semel::sql

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "stores/sql/session.h"
+#include "stores/sql/statements.h"
 
 namespace semel::sql {
 
@@ -26,7 +26,7 @@ struct RunTexts {
 
 class RunRows {
  public:
-  RunRows(Session& session, const RunTexts& texts) : session_(session), texts_(texts) {}
+  RunRows(Statements& statements, const RunTexts& texts) : statements_(statements), texts_(texts) {}
 
   // Locks the row of an instance; false where it is gone, or another transaction has it.
   bool claim_instance(std::int64_t number);
@@ -49,7 +49,7 @@ class RunRows {
   void forget_crashes_before(StoreTime time);
 
  private:
-  Session& session_;
+  Statements& statements_;
   const RunTexts& texts_;
 };
 

@@ -1,68 +1,18 @@
-// Session: one connection to a database server, as the shared tables use it.
-//
-// The statements of this folder are written once, for every server: values as ?1, ?2 …, our tables
-// by their bare names, ON CONFLICT … DO UPDATE for an insert that may meet a row. What a database
-// says in another way, its adapter's Dialect rewrites when a text is made. No statement here reads
-// in a subquery the table it changes, unless through one in FROM with a LIMIT: MySQL cannot.
+// Session: one connection to a database server.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <initializer_list>
-#include <string>
-#include <string_view>
 
-#include "stores/sql/answer.h"
-#include "stores/sql/failure.h"
-#include "stores/sql/param.h"
+#include "stores/sql/statements.h"
 
 namespace semel::sql {
-
-// How one database says what all of them can do.
-class Dialect {
- public:
-  virtual ~Dialect() = default;
-  // `shared` with our tables' names and its clauses in the database's own way.
-  virtual std::string translated(std::string_view shared) const = 0;
-  // What stands in FROM for the records that are not completed, which are few: a table or view with
-  // the columns of semel_record, which may have completed ones too.
-  virtual std::string_view open_records() const noexcept { return "semel_record"; }
-  // Where those are listed beside the table: what puts ?1 on the list, if it is not there, and what
-  // takes it off. Empty where the table's own indexes find them.
-  virtual std::string_view list_open() const noexcept { return {}; }
-  virtual std::string_view unlist_open() const noexcept { return {}; }
-};
-
-// One of our statements. A session knows it by its address and prepares it when it first meets it:
-// it lives as long as the store.
-class Text {
- public:
-  Text(const Dialect& dialect, std::string_view shared) : sql_(dialect.translated(shared)) {}
-  Text(const Text&) = delete;
-  Text& operator=(const Text&) = delete;
-  const std::string& sql() const noexcept { return sql_; }
-
- private:
-  std::string sql_;
-};
 
 // Where the numbers of new rows come from. A number is given once, whatever is rolled back.
 enum class Counter { kConsumer, kInstance, kHeld, kInbox };
 
-// One thread at a time. Errors are thrown as Failure; after one the transaction is over, unless the
-// error is ours (code 0).
-class Session {
+class Session : public Statements {
  public:
-  virtual ~Session() = default;
-  Session() = default;
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-
-  // Runs what was queued, then `text`, and returns its answer.
-  virtual Answer ask(const Text& text, std::initializer_list<Param> params) = 0;
-  // Runs it with, or before, the next ask or commit: a write whose answer nobody needs. Its error
-  // is thrown there.
-  virtual void queue(const Text& text, std::initializer_list<Param> params) = 0;
   virtual std::int64_t next_number(Counter counter) = 0;
   // The server's clock, read anew. What expires is decided by it alone.
   virtual StoreTime now() = 0;

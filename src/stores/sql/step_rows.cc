@@ -35,7 +35,7 @@ StepTexts::StepTexts(const Dialect& dialect)
 
 StepJournal StepRows::read(const KeyId& record) {
   StepJournal journal;
-  Answer answer = session_.ask(texts_.read, {record});
+  Answer answer = statements_.ask(texts_.read, {record});
   while (answer.next()) {
     const BytesView state = answer.bytes(0);
     if (state == kGivingUp) {
@@ -56,29 +56,32 @@ StepJournal StepRows::read(const KeyId& record) {
 }
 
 void StepRows::keep(const KeyId& record, const StepEntry& entry, StoreTime now) {
-  Answer last = session_.ask(texts_.last, {record});
+  Answer last = statements_.ask(texts_.last, {record});
   const std::int64_t place = last.next() ? last.integer(0) + 1 : 1;
   const BytesView state = entry.state == StepEntry::State::kDone ? kDone : kUndone;
-  session_.queue(texts_.erase, {record, BytesView(entry.name), BytesView(entry.id)});
-  session_.queue(texts_.add, {record, BytesView(entry.name), BytesView(entry.id), state, place,
-                              entry.round, 0, 0, now, entry.input, BytesView(entry.result),
-                              std::optional<BytesView>(), std::optional<BytesView>()});
+  statements_.queue(texts_.erase, {record, BytesView(entry.name), Binary{entry.id}});
+  statements_.queue(texts_.add, {record, BytesView(entry.name), Binary{entry.id}, state, place,
+                                 entry.round, 0, 0, now, entry.input, BytesView(entry.result),
+                                 std::optional<BytesView>(), std::optional<BytesView>()});
 }
 
 void StepRows::give_up(const KeyId& record, const GivingUp& note, StoreTime now) {
   given_up(record);
-  session_.queue(texts_.add, {record, kNote, kNote, kGivingUp, 0, 0, note.attempts, note.undo_tries,
-                              now, std::optional<BytesView>(), std::optional<BytesView>(),
-                              BytesView(note.reason), BytesView(note.error)});
+  statements_.queue(texts_.add,
+                    {record, kNote, Binary{kNote}, kGivingUp, 0, 0, note.attempts, note.undo_tries,
+                     now, std::optional<BytesView>(), std::optional<BytesView>(),
+                     BytesView(note.reason), BytesView(note.error)});
 }
 
-void StepRows::given_up(const KeyId& record) { session_.queue(texts_.given_up, {record, kNote}); }
+void StepRows::given_up(const KeyId& record) {
+  statements_.queue(texts_.given_up, {record, kNote});
+}
 
-void StepRows::forget(const KeyId& record) { session_.queue(texts_.forget, {record}); }
+void StepRows::forget(const KeyId& record) { statements_.queue(texts_.forget, {record}); }
 
 std::vector<KeyId> StepRows::left_over(std::size_t limit) {
   std::vector<KeyId> ids;
-  Answer answer = session_.ask(texts_.left, {limit_of(limit)});
+  Answer answer = statements_.ask(texts_.left, {limit_of(limit)});
   while (answer.next()) ids.push_back(answer.key_id(0));
   return ids;
 }

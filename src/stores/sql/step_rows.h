@@ -6,7 +6,7 @@
 
 #include <semel/steps.h>
 
-#include "stores/sql/session.h"
+#include "stores/sql/statements.h"
 
 namespace semel::sql {
 
@@ -17,7 +17,8 @@ struct StepTexts {
 
 class StepRows {
  public:
-  StepRows(Session& session, const StepTexts& texts) : session_(session), texts_(texts) {}
+  StepRows(Statements& statements, const StepTexts& texts)
+      : statements_(statements), texts_(texts) {}
 
   // Of a record that is not completed; else what is there is only waiting for its purge.
   StepJournal read(const KeyId& record);
@@ -30,7 +31,7 @@ class StepRows {
   std::vector<KeyId> left_over(std::size_t limit);
 
  private:
-  Session& session_;
+  Statements& statements_;
   const StepTexts& texts_;
 };
 

@@ -1,31 +1,27 @@
 #include "stores/sql/steps.h"
 
-#include "stores/sql/operator.h"
-#include "stores/sql/transacted.h"
-
 namespace semel::sql {
 namespace {
 
-class ServerSteps final : public StepStore {
+class TableSteps final : public StepStore {
  public:
-  explicit ServerSteps(const Core& core) : core_(core) {}
+  explicit TableSteps(Database& database) : database_(database) {}
 
   Result<StepJournal> read(const KeyId& record) override {
     return contained([&] {
-      Lent lent(core_.pool);
-      return StepRows(*lent, core_.texts.steps).read(record);
+      return database_.glance([&](Access& access) { return access.tables().steps.read(record); });
     });
   }
 
   Result<Applied> keep(const Lease& lease, const StepEntry& entry) override {
     return contained([&] {
-      return transacted(core_.pool, [&](Work& work) {
-        Tables tables = core_.tables(work.session());
-        const auto row = tables.records.find(lease.key, Lock::kForUpdate);
-        const bool held =
-            row && row->record.state == RecordState::kConsuming && row->record.nonce == lease.nonce;
+      return database_.transact(Sync::kPowerLoss, [&](Access& access) {
+        const auto known = access.records().find(lease.key);
+        const bool held = known && known->record.state == RecordState::kConsuming &&
+                          known->record.nonce == lease.nonce;
         if (!held) return Applied::kLeaseLost;
-        tables.steps.keep(lease.key, entry, work.now());
+        access.tables().steps.keep(lease.key, entry, access.now());
+        access.records().note_steps(lease.key);
         return Applied::kYes;
       });
     });
@@ -33,23 +29,24 @@ class ServerSteps final : public StepStore {
 
   Result<bool> give_up(const KeyId& record, const GivingUp& note) override {
     return contained([&] {
-      return transacted(core_.pool, [&](Work& work) {
-        Tables tables = core_.tables(work.session());
-        if (!reopen_record(tables, record, work.now())) return false;
-        tables.steps.give_up(record, note, work.now());
+      return database_.transact(Sync::kPowerLoss, [&](Access& access) {
+        const StoreTime now = access.now();
+        if (!access.records().reopen(record, now)) return false;
+        access.tables().steps.give_up(record, note, now);
+        access.records().note_steps(record);
         return true;
       });
     });
   }
 
  private:
-  const Core core_;
+  Database& database_;
 };
 
 }  // namespace
 
-std::unique_ptr<StepStore> make_steps(const Core& core) {
-  return std::make_unique<ServerSteps>(core);
+std::unique_ptr<StepStore> make_steps(Database& database) {
+  return std::make_unique<TableSteps>(database);
 }
 
 }  // namespace semel::sql

@@ -5,10 +5,10 @@
 
 #include <semel/steps.h>
 
-#include "stores/sql/core.h"
+#include "stores/sql/database.h"
 
 namespace semel::sql {
 
-std::unique_ptr<StepStore> make_steps(const Core& core);
+std::unique_ptr<StepStore> make_steps(Database& database);
 
 }  // namespace semel::sql

@@ -62,7 +62,7 @@ class StoreLook {
   void consumers() {
     std::set<ConsumerNumber> known;
     for (const ConsumerRow& row : tables_.consumers.all()) known.insert(row.number);
-    for (const RecordRows::Count& count : tables_.records.counts()) {
+    for (const RecordCount& count : tables_.records.counts()) {
       if (known.contains(count.consumer)) continue;
       add(true, "consumer.unknown", "semel_record",
           fmt::format("{} records of consumer number {}, which has no name", count.rows,

@@ -6,6 +6,7 @@
 
 #include <semel/sqlite.h>
 
+#include "stores/sql/borrowed_store.h"
 #include "stores/sqlite/schema.h"
 #include "stores/sqlite/store.h"
 #include "stores/sqlite/unit_of_work.h"
@@ -25,7 +26,10 @@ struct Borrowed {
         connection(handle),
         tables(connection, kNeverRolls),
         claims(tables),
-        statements(connection) {}
+        statements(connection),
+        add_consumer(connection,
+                     "INSERT INTO semel_consumer (number, name, recipe_hash, ttl) "
+                     "VALUES (?1, ?2, ?3, ?4) ON CONFLICT (number) DO NOTHING") {}
 
   Environment& environment;
   std::shared_ptr<StoreClock> clock;
@@ -33,6 +37,7 @@ struct Borrowed {
   Tables tables;
   UnitClaims claims;
   StatementRun statements;
+  Prepared add_consumer;
 };
 
 class BorrowedSession final : public UnitSession {
@@ -42,7 +47,7 @@ class BorrowedSession final : public UnitSession {
     try {
       // Whether the caller committed what was seen last is not told: it is read again.
       lent_.tables.generations.distrust();
-      lent_.tables.consumers.forget();
+      lent_.tables.ttls.forget();
       lent_.tables.begin();
     } catch (...) {
       roll_back();
@@ -75,14 +80,12 @@ class BorrowedSession final : public UnitSession {
   bool open_ = true;
 };
 
-class BorrowedStore final : public Store, public TransactionalStore {
+class BorrowedStore final : public sql::BorrowedStore {
  public:
   BorrowedStore(sqlite3* handle, std::shared_ptr<StoreClock> clock)
-      : lent_(handle, std::move(clock)) {
-    traits_.name = "sqlite";
-    traits_.durable = true;
+      : sql::BorrowedStore("sqlite", "open the file with open_sqlite"),
+        lent_(handle, std::move(clock)) {
     traits_.single_writer = true;
-    traits_.borrowed = true;
   }
 
   void make_tables() {
@@ -106,13 +109,6 @@ class BorrowedStore final : public Store, public TransactionalStore {
           "make them: semel store init, or create_tables"});
   }
 
-  const StoreTraits& traits() const noexcept override { return traits_; }
-  StoreFacets facets() noexcept override {
-    StoreFacets facets;
-    facets.transactional = this;
-    return facets;
-  }
-
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
     return contained([&] {
       Consumers& consumers = lent_.tables.consumers;
@@ -120,25 +116,15 @@ class BorrowedStore final : public Store, public TransactionalStore {
       if (row) Consumers::check_recipe(*row, spec);
       ConsumerNumber number = row ? row->number : ConsumerNumber{};
       if (!row) {
-        number = consumers.add(spec);
+        number = consumers.add(spec, {}).number;
       } else if (row->recipe_hash != spec.recipe_hash || row->ttl != spec.ttl) {
         consumers.change(number, spec);
+        lent_.tables.ttls.forget();
       }
       remember({number, spec.name, spec.recipe_hash, spec.ttl});
       return number;
     });
   }
-
-  Result<std::vector<Claim>> claim(std::span<const Message* const>, const ClaimOptions&) override {
-    return refused<std::vector<Claim>>();
-  }
-  Result<std::vector<Applied>> renew(std::span<const Lease>, milliseconds) override {
-    return refused<std::vector<Applied>>();
-  }
-  Result<std::vector<Applied>> finish(std::span<const Finish>) override {
-    return refused<std::vector<Applied>>();
-  }
-  Result<PurgeReport> purge(milliseconds) override { return refused<PurgeReport>(); }
 
   Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
     return contained([&]() -> std::unique_ptr<UnitOfWork> {
@@ -154,13 +140,6 @@ class BorrowedStore final : public Store, public TransactionalStore {
   }
 
  private:
-  template <class T>
-  static Result<T> refused() {
-    return failure({ErrorKind::kRejected, "R208",
-                    "a borrowed connection guards work inside the caller's transaction only",
-                    "open the file with open_sqlite for all else"});
-  }
-
   void remember(ConsumerRow row) {
     for (ConsumerRow& known : attached_) {
       if (known.number != row.number) continue;
@@ -170,13 +149,22 @@ class BorrowedStore final : public Store, public TransactionalStore {
     attached_.push_back(std::move(row));
   }
 
+  // With the number it had; false where that is another's now.
+  bool add_as(const ConsumerRow& row) {
+    lent_.add_consumer.bind(1, row.number)
+        .bind_text(2, row.name)
+        .bind_blob(3, row.recipe_hash)
+        .bind(4, row.ttl);
+    return lent_.add_consumer.change() > 0;
+  }
+
   // A consumer may have been attached in a transaction that the caller rolled back. Its number is
   // given again to the same name, or else refused.
   void keep_numbers() {
     for (const ConsumerRow& known : attached_) {
       const auto row = lent_.tables.consumers.find(known.name);
       if (row && row->number == known.number) continue;
-      if (row || !lent_.tables.consumers.add_as(known)) {
+      if (row || !add_as(known)) {
         fail({ErrorKind::kRejected, "R208",
               fmt::format("consumer \"{}\" was attached in a transaction that was rolled back",
                           known.name),
@@ -186,7 +174,6 @@ class BorrowedStore final : public Store, public TransactionalStore {
   }
 
   Borrowed lent_;
-  StoreTraits traits_;
   std::vector<ConsumerRow> attached_;
 };
 

@@ -86,7 +86,7 @@ std::vector<Claim> UnitClaims::claim(std::span<const Message* const> messages,
 Claim UnitClaims::claim_one(std::size_t at, const Message& message, const UnitOptions& options,
                             bool any_live, StoreTime now) {
   const KeyId& id = message.key().id;
-  Generation& generation = tables_.generations.active(tables_.consumers.ttl(id.consumer()), now);
+  Generation& generation = tables_.generations.active(tables_.ttls.of(id.consumer()), now);
   const auto inbox = options.inbox ? std::optional(next_inbox_) : std::nullopt;
   if (!generation.insert(id, message.fingerprint(), now, inbox)) {
     return answer_of(tables_, *generation.find(id), message, options.want_result);

@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "stores/sqlite/error_table.h"
 #include "system/descriptor_limit.h"
@@ -58,6 +60,7 @@ Connection::Connection(sqlite3* borrowed) : handle_(borrowed), borrowed_(true) {
 }
 
 Connection::~Connection() {
+  shared_.clear();
   // Statements of ours still alive are a defect of ours; the caller's connection is left alone.
   if (!borrowed_) sqlite3_close_v2(handle_);
 }
@@ -104,6 +107,31 @@ std::string Connection::ask(const char* sql) {
 
 void Connection::roll_back() noexcept {
   if (in_transaction()) sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+Prepared& Connection::ready(const sql::Text& text, std::initializer_list<sql::Param> params) {
+  Prepared& statement = shared_.try_emplace(&text, *this, text.sql().c_str()).first->second;
+  int at = 0;
+  for (const sql::Param& param : params) statement.bind_param(++at, param);
+  return statement;
+}
+
+sql::Answer Connection::ask(const sql::Text& text, std::initializer_list<sql::Param> params) {
+  Prepared& statement = ready(text, params);
+  std::vector<sql::Cell> cells;
+  std::size_t rows = 0;
+  const Reading reading(statement);
+  for (; statement.next(); ++rows) {
+    for (int column = 0; column < statement.columns(); ++column) {
+      cells.push_back(statement.cell(column));
+    }
+  }
+  const auto columns = static_cast<std::size_t>(statement.columns());
+  return {std::move(cells), columns, columns > 0 ? rows : static_cast<std::size_t>(changes())};
+}
+
+void Connection::queue(const sql::Text& text, std::initializer_list<sql::Param> params) {
+  ready(text, params).run();
 }
 
 std::int64_t Connection::changes() const noexcept { return sqlite3_changes64(handle_); }

@@ -6,14 +6,19 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
+#include "stores/sql/database.h"
 #include "stores/sqlite/failure.h"
 #include "stores/sqlite/patience.h"
+#include "stores/sqlite/prepared.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace semel::sqlite {
+
+using sql::Sync;
 
 struct ConnectionOptions {
   std::string path;
@@ -27,19 +32,14 @@ struct ConnectionOptions {
   std::chrono::milliseconds patience{0};
 };
 
-// How far a commit must reach before it returns.
-enum class Sync { kProcessCrash, kPowerLoss };
-
 // One thread at a time.
-class Connection {
+class Connection final : public sql::Statements {
  public:
   // Opens a file. Throws Failure.
   explicit Connection(const ConnectionOptions& options);
   // Borrows: nothing of the connection is changed, and it is not closed.
   explicit Connection(sqlite3* borrowed);
-  ~Connection();
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  ~Connection() override;
 
   sqlite3* handle() const noexcept { return handle_; }
   const std::string& path() const noexcept { return path_; }
@@ -50,6 +50,9 @@ class Connection {
   void execute(const char* sql);
   // The first column of the first row, as text; empty where there is none.
   std::string ask(const char* sql);
+  // A shared statement stays prepared, too. A queued one runs at once.
+  sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override;
+  void queue(const sql::Text& text, std::initializer_list<sql::Param> params) override;
 
   // Ends a transaction, whatever became of it.
   void roll_back() noexcept;
@@ -88,6 +91,7 @@ class Connection {
   static int authorize(void* self, int action, const char* first, const char* second,
                        const char* database, const char* trigger) noexcept;
   void configure(const ConnectionOptions& options);
+  Prepared& ready(const sql::Text& text, std::initializer_list<sql::Param> params);
 
   sqlite3* handle_ = nullptr;
   std::string path_;
@@ -95,6 +99,7 @@ class Connection {
   bool handler_ = false;
   Sync sync_ = Sync::kPowerLoss;
   Patience patience_{std::chrono::milliseconds(0)};
+  std::unordered_map<const sql::Text*, Prepared> shared_;
 };
 
 }  // namespace semel::sqlite

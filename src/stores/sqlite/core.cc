@@ -134,7 +134,7 @@ Core::Core(SqliteOptions wanted, Environment& environment, StoreClock& the_clock
             return look;
           }(),
           options.busy),
-      instances(SideFile::path_for(options.path), writer, reader, options.busy),
+      instances(SideFile::path_for(options.path), writer, options.busy),
       wake_ups(options.path) {
   // The log is there once it was read: wake_ups watches it.
   reader.look([](Tables&, Connection&) {});

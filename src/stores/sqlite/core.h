@@ -4,13 +4,9 @@
 #include <memory>
 #include <string>
 
-#include <semel/gates.h>
 #include <semel/held_messages.h>
-#include <semel/live_checks.h>
 #include <semel/records.h>
-#include <semel/run_markers.h>
 #include <semel/sqlite.h>
-#include <semel/steps.h>
 #include <semel/unit_of_work.h>
 
 #include "stores/sqlite/housekeeper.h"
@@ -45,12 +41,6 @@ ConnectionOptions connection_options(const SqliteOptions& options);
 
 std::unique_ptr<TransactionalStore> make_units(Core& core);
 std::unique_ptr<HeldMessages> make_held(Core& core);
-std::unique_ptr<DeadLetters> make_dead_letters(Core& core);
 std::unique_ptr<RecordInspector> make_inspector(Core& core, Random& random);
-std::unique_ptr<Positions> make_positions(Core& core);
-std::unique_ptr<RunMarkers> make_run_markers(Core& core);
-std::unique_ptr<Gates> make_gates(Core& core);
-std::unique_ptr<LiveChecks> make_live_checks(Core& core);
-std::unique_ptr<StepStore> make_steps(Core& core);
 
 }  // namespace semel::sqlite

@@ -62,7 +62,7 @@ void Finisher::send(const Finish& finish, StoreTime now) {
 }
 
 Applied Finisher::complete(const KeyId& id, LiveRow& live, const Finish& finish, StoreTime now) {
-  Generation& generation = tables_.generations.active(tables_.consumers.ttl(id.consumer()), now);
+  Generation& generation = tables_.generations.active(tables_.ttls.of(id.consumer()), now);
   std::optional<std::int64_t> inbox = live.inbox;
   if (finish.inbox && finish.keep != nullptr && !inbox) inbox = tables_.details.next_inbox();
   if (!generation.insert(id, live.record.fingerprint, now, inbox)) return Applied::kLeaseLost;

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "stores/sqlite/connection.h"
-#include "stores/sqlite/consumers.h"
 #include "stores/sqlite/id_filter.h"
 #include "stores/sqlite/prepared.h"
+#include "stores/sqlite/ttls.h"
 
 namespace semel::sqlite {
 

@@ -9,36 +9,14 @@
 #include <semel/finish.h>
 #include <semel/held_messages.h>
 
+#include "stores/sql/held_content.h"
 #include "stores/sqlite/held_lines.h"
 #include "stores/sqlite/prepared.h"
 
 namespace semel::sqlite {
 
-// `now` plus `delay`, without overflow.
-StoreTime after(StoreTime now, std::chrono::milliseconds delay) noexcept;
-
-// What a row is made of. Borrows everything.
-struct HeldContent {
-  ConsumerNumber consumer{};
-  StoreTime due{};
-  std::optional<StoreTime> first_seen;
-  int attempts = 0;
-  std::optional<BytesView> key;
-  std::optional<Fingerprint> fingerprint;
-  BytesView payload;
-  const Headers* headers = nullptr;
-  std::string_view content_type;
-  std::string_view type;
-  std::string_view partition;
-  std::string_view position;
-  std::optional<BytesView> broker_key;
-  std::optional<std::chrono::system_clock::time_point> broker_time;
-  std::optional<BytesView> line;
-  std::optional<std::int64_t> inbox;
-
-  static HeldContent of(const Message& message, const Arrival* arrival);
-  static HeldContent of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now);
-};
+using sql::after;
+using sql::HeldContent;
 
 class HeldRows {
  public:
@@ -62,14 +40,7 @@ class HeldRows {
   std::optional<std::int64_t> inbox_of(RowTag row);
   std::optional<Arrival> find(RowTag row, StoreTime now);
 
-  struct Move {
-    StoreTime due{};
-    int attempts = 0;
-    StoreTime first_seen{};  // where the row does not know better
-    std::optional<BytesView> key;
-    std::optional<Fingerprint> fingerprint;
-    bool keep_inbox = false;  // else a record knows the inbox row
-  };
+  using Move = sql::HeldMove;
   // Makes a row wait again, under a new number: a late ack of the old one must not meet it. None
   // where there is no such row.
   std::optional<std::int64_t> move(RowTag row, const Move& move);

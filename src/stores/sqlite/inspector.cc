@@ -1,14 +1,12 @@
 // RecordInspector over the tables.
-#include <unistd.h>
-
 #include <fmt/format.h>
-#include <algorithm>
+
 #include <charconv>
 #include <utility>
 
-#include "core/consumer_times.h"
+#include "stores/sql/consumer_stats.h"
+#include "stores/sql/operator.h"
 #include "stores/sqlite/core.h"
-#include "stores/sqlite/operator.h"
 #include "stores/sqlite/schema.h"
 #include "stores/sqlite/verify.h"
 
@@ -83,7 +81,7 @@ class Inspector final : public RecordInspector {
   Result<bool> unlock(const KeyId& id) override {
     return contained([&] {
       WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
-      const bool unlocked = reopen_record(transaction.tables(), id, transaction.now());
+      const bool unlocked = sql::reopen_record(transaction.tables(), id, transaction.now());
       transaction.commit();
       return unlocked;
     });
@@ -92,8 +90,8 @@ class Inspector final : public RecordInspector {
   Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) override {
     return contained([&] {
       WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
-      const auto seized = seize_record(transaction.tables(), id, core::draw_nonce(random_), lease,
-                                       transaction.now());
+      const auto seized = sql::seize_record(transaction.tables(), id, core::draw_nonce(random_),
+                                            lease, transaction.now());
       transaction.commit();
       return seized;
     });
@@ -119,9 +117,10 @@ class Inspector final : public RecordInspector {
         stats.epoch = tables.facts.epoch;
         stats.bytes = number_in(connection.ask("PRAGMA page_count")) *
                       number_in(connection.ask("PRAGMA page_size"));
-        count_consumers(tables, stats);
+        sql::add_consumers(tables, stats);
+        sql::note_counts(tables.live.counts(), stats);
         if (generations) count_generations(tables, connection, stats);
-        add_running(tables, stats);
+        sql::note_running(core_.instances.gone(connection), tables.runs.running(), stats);
         return stats;
       });
     });
@@ -163,61 +162,6 @@ class Inspector final : public RecordInspector {
     return there;
   }
 
-  void add_running(Tables& tables, StoreStats& stats) {
-    for (const InstanceRow& row : tables.runs.instances()) {
-      if (!core_.instances.alive(row.number)) continue;
-      const auto consumers = tables.runs.consumers_of(row.number);
-      if (!consumers.empty()) stats.running_pids.push_back(row.pid);
-      for (const ConsumerNumber consumer : consumers) {
-        const auto told = told_of(stats, consumer);
-        if (told != nullptr) told->running_pids.push_back(row.pid);
-      }
-    }
-  }
-
-  static StoreStats::Consumer* told_of(StoreStats& stats, ConsumerNumber number) {
-    const auto told = std::ranges::find(stats.consumers, number, &StoreStats::Consumer::number);
-    return told == stats.consumers.end() ? nullptr : &*told;
-  }
-
-  static void count_consumers(Tables& tables, StoreStats& stats) {
-    for (ConsumerRow& row : tables.consumers.all()) {
-      StoreStats::Consumer told;
-      told.name = std::move(row.name);
-      told.number = row.number;
-      told.held = tables.held.count(row.number);
-      told.dead_letters = tables.dead_letters.count(row.number);
-      const HeldRows::Ages ages = tables.held.ages(row.number);
-      core::note_waiting(told, ages.oldest);
-      core::note_change(told, ages.newest);
-      core::note_change(told, tables.dead_letters.last(row.number));
-      stats.consumers.push_back(std::move(told));
-    }
-    for (const LiveRows::Count& count : tables.live.counts()) {
-      const auto told = told_of(stats, count.consumer);
-      if (told == nullptr) continue;
-      core::note_change(*told, count.newest);
-      const bool waits =
-          count.state == RecordState::kConsuming || count.state == RecordState::kRetrying;
-      if (waits) core::note_waiting(*told, count.oldest);
-      switch (count.state) {
-        case RecordState::kConsuming:
-          told->consuming += count.rows;
-          break;
-        case RecordState::kRetrying:
-          told->retrying += count.rows;
-          break;
-        case RecordState::kParked:
-          told->parked += count.rows;
-          break;
-        case RecordState::kDead:
-        case RecordState::kCompleted:
-          told->dead += count.rows;
-          break;
-      }
-    }
-  }
-
   static void count_generations(Tables& tables, Connection& connection, StoreStats& stats) {
     for (const auto& generation : tables.generations.all()) {
       const GenerationRow& row = generation->row();
@@ -240,7 +184,7 @@ class Inspector final : public RecordInspector {
     Prepared last(connection, sql.c_str());
     const Reading reading(last);
     while (last.next()) {
-      const auto told = told_of(stats, last.key_id(0).consumer());
+      auto* const told = sql::consumer_in(stats, last.key_id(0).consumer());
       if (told != nullptr) core::note_change(*told, last.maybe_time(1));
     }
   }

@@ -5,13 +5,21 @@
 
 namespace semel::sqlite {
 
+Instances::Instances(const std::string& side_file, Writer& writer,
+                     std::chrono::milliseconds patience)
+    : all_(Dialect(), "SELECT number FROM semel_instance ORDER BY number"),
+      file_(side_file),
+      writer_(writer),
+      add_(writer.connection(), "INSERT INTO semel_instance (pid, started_at) VALUES (?1, ?2)"),
+      patience_(patience) {}
+
 std::int64_t Instances::number() {
   if (const std::int64_t known = known_number(); known != 0) return known;
   const system::MutexLock lock(mutex_);
   if (const std::int64_t known = known_number(); known != 0) return known;
   WriteTransaction transaction(writer_, Sync::kPowerLoss, patience_);
   transaction.tables().meta.raise_epoch();
-  const std::int64_t number = transaction.tables().runs.add_instance(::getpid(), transaction.now());
+  const std::int64_t number = add_.bind(1, ::getpid()).bind(2, transaction.now()).insert();
   // Locked before anyone can read the number: who reads it meets the lock.
   if (!file_.try_lock(lock_byte::kInstances + number)) {
     fail({ErrorKind::kUnavailable, "R201",
@@ -28,30 +36,16 @@ std::int64_t Instances::number() {
   return number;
 }
 
-bool Instances::alive(std::int64_t instance) const {
-  return instance == known_number() || file_.locked_elsewhere(lock_byte::kInstances + instance);
-}
-
-bool Instances::sweep() {
-  std::vector<std::int64_t> dead;
-  const auto rows =
-      reader_.glance([](Tables& tables, Connection&) { return tables.runs.instances(); });
-  for (const InstanceRow& row : rows) {
-    if (!alive(row.number)) dead.push_back(row.number);
+std::vector<std::int64_t> Instances::gone(Connection& connection) const {
+  std::vector<std::int64_t> numbers;
+  sql::Answer answer = connection.ask(all_, {});
+  while (answer.next()) {
+    const std::int64_t number = answer.integer(0);
+    const bool lives =
+        number == known_number() || file_.locked_elsewhere(lock_byte::kInstances + number);
+    if (!lives) numbers.push_back(number);
   }
-  if (dead.empty()) return false;
-  WriteTransaction transaction(writer_, Sync::kProcessCrash, patience_);
-  Tables& tables = transaction.tables();
-  const StoreTime now = transaction.now();
-  std::int64_t freed = 0;
-  for (const std::int64_t instance : dead) {
-    freed += tables.live.end_leases(instance, now);
-    freed += tables.held.show_again(instance, now);
-    freed += tables.runs.mark_died(instance);
-    tables.runs.remove_instance(instance);
-  }
-  transaction.commit();
-  return freed > 0;
+  return numbers;
 }
 
 }  // namespace semel::sqlite

@@ -59,9 +59,7 @@ LiveRows::LiveRows(Connection& connection)
              "WHERE id = ?1 AND nonce = ?2 AND state = 'consuming'"),
       held_by_(connection,
                "SELECT 1 FROM semel_live WHERE id = ?1 AND nonce = ?2 AND state = 'consuming'"),
-      note_steps_(connection,
-                  "UPDATE semel_live SET steps = 1 "
-                  "WHERE id = ?1 AND nonce = ?2 AND state = 'consuming'"),
+      note_steps_(connection, "UPDATE semel_live SET steps = 1 WHERE id = ?1"),
       end_(connection,
            "UPDATE semel_live SET lease_until = ?2, holder = NULL "
            "WHERE holder = ?1 AND state = 'consuming' AND lease_until > ?2"),
@@ -125,9 +123,7 @@ bool LiveRows::held_by(const KeyId& id, const Nonce& nonce) {
   return held_by_.next();
 }
 
-bool LiveRows::note_steps(const KeyId& id, const Nonce& nonce) {
-  return note_steps_.bind(1, id).bind(2, nonce).change() > 0;
-}
+void LiveRows::note_steps(const KeyId& id) { note_steps_.bind(1, id).run(); }
 
 std::int64_t LiveRows::end_leases(std::int64_t holder, StoreTime now) {
   return end_.bind(1, holder).bind(2, now).change();
@@ -163,8 +159,8 @@ std::vector<std::pair<KeyId, LiveRow>> LiveRows::list(std::optional<ConsumerNumb
   return rows;
 }
 
-std::vector<LiveRows::Count> LiveRows::counts() {
-  std::vector<Count> counts;
+std::vector<sql::RecordCount> LiveRows::counts() {
+  std::vector<sql::RecordCount> counts;
   const Reading reading(counts_);
   while (counts_.next()) {
     counts.push_back({counts_.key_id(0).consumer(), state_of(counts_.bytes(1)),

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "core/record_machine.h"
+#include "stores/sql/consumer_stats.h"
+#include "stores/sql/lock.h"
 #include "stores/sqlite/prepared.h"
 
 namespace semel::sqlite {
@@ -26,14 +28,16 @@ class LiveRows {
   // False where the table is empty: then no look is needed.
   bool any();
   std::optional<LiveRow> find(const KeyId& id);
+  // The writer has the whole file locked.
+  std::optional<LiveRow> find(const KeyId& id, sql::Lock) { return find(id); }
   void save(const KeyId& id, const LiveRow& row, StoreTime now);
   bool erase(const KeyId& id);
   // True where `nonce` holds the record; then its lease ends at `until`.
   bool renew(const KeyId& id, const Nonce& nonce, StoreTime until);
   // True where `nonce` holds the record.
   bool held_by(const KeyId& id, const Nonce& nonce);
-  // The same, and says that the record has steps.
-  bool note_steps(const KeyId& id, const Nonce& nonce);
+  // The record has steps from now on.
+  void note_steps(const KeyId& id);
   // Ends the leases of a process that died; how many.
   std::int64_t end_leases(std::int64_t holder, StoreTime now);
   // Dead records that changed last before `before`, at most `limit`, of one consumer.
@@ -42,14 +46,7 @@ class LiveRows {
   // Oldest first; of `consumer` and in `state` where they are given.
   std::vector<std::pair<KeyId, LiveRow>> list(std::optional<ConsumerNumber> consumer,
                                               std::optional<RecordState> state, std::size_t limit);
-  struct Count {
-    ConsumerNumber consumer{};
-    RecordState state{};
-    std::size_t rows = 0;
-    std::optional<StoreTime> oldest;  // first met
-    std::optional<StoreTime> newest;  // changed
-  };
-  std::vector<Count> counts();
+  std::vector<sql::RecordCount> counts();
 
  private:
   Prepared any_;

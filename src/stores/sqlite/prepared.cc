@@ -107,6 +107,23 @@ Prepared& Prepared::bind_bytes(int at, BytesView bytes) {
   return is_text(bytes) ? bind_text(at, bytes) : bind_blob(at, bytes);
 }
 
+Prepared& Prepared::bind_param(int at, const sql::Param& param) {
+  if (param.null()) return bind_null(at);
+  switch (param.type()) {
+    case sql::Param::Type::kBytes:
+      return bind_bytes(at, param.bytes());
+    case sql::Param::Type::kBinary:
+      return bind_blob(at, param.bytes());
+    case sql::Param::Type::kWord:
+      return bind_text(at, param.bytes());
+    case sql::Param::Type::kInteger:
+    case sql::Param::Type::kBoolean:
+    case sql::Param::Type::kTime:
+      break;
+  }
+  return bind(at, param.number());
+}
+
 bool Prepared::next() {
   const int code = sqlite3_step(ready());
   if (code == SQLITE_ROW) return true;
@@ -132,6 +149,19 @@ std::int64_t Prepared::insert() {
 
 void Prepared::reset() noexcept {
   if (statement_ != nullptr) sqlite3_reset(statement_);
+}
+
+int Prepared::columns() const noexcept { return sqlite3_column_count(statement_); }
+
+sql::Cell Prepared::cell(int column) const {
+  switch (sqlite3_column_type(statement_, column)) {
+    case SQLITE_NULL:
+      return {};
+    case SQLITE_INTEGER:
+      return {.null = false, .number = integer(column), .bytes = {}};
+    default:
+      return {.null = false, .number = 0, .bytes = text(column)};
+  }
 }
 
 bool Prepared::null(int column) const noexcept {

@@ -12,6 +12,9 @@
 #include <semel/lease.h>
 #include <semel/records.h>
 
+#include "stores/sql/answer.h"
+#include "stores/sql/param.h"
+
 struct sqlite3_stmt;
 
 namespace semel::sqlite {
@@ -53,6 +56,7 @@ class Prepared {
   Prepared& bind(int at, const std::optional<T>& value) {
     return value ? bind(at, *value) : bind_null(at);
   }
+  Prepared& bind_param(int at, const sql::Param& param);
 
   // The next row is there. False at the end: then the statement is reset.
   bool next();
@@ -67,7 +71,9 @@ class Prepared {
   std::int64_t insert();
   void reset() noexcept;
 
+  int columns() const noexcept;
   // Of the current row; columns count from 0.
+  sql::Cell cell(int column) const;
   bool null(int column) const noexcept;
   std::int64_t integer(int column) const noexcept;
   int small(int column) const noexcept { return static_cast<int>(integer(column)); }

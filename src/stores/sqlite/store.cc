@@ -2,10 +2,18 @@
 
 #include <utility>
 
+#include "stores/sql/dead_letters.h"
+#include "stores/sql/gates.h"
+#include "stores/sql/live_checks.h"
+#include "stores/sql/run_markers.h"
+#include "stores/sql/steps.h"
 #include "stores/sqlite/core.h"
+#include "stores/sqlite/facts.h"
+#include "stores/sqlite/file_database.h"
 #include "stores/sqlite/finish_group.h"
 #include "stores/sqlite/place.h"
 #include "stores/sqlite/purge.h"
+#include "stores/sqlite/reservations.h"
 #include "stores/sqlite/schema.h"
 #include "system/mutex.h"
 
@@ -21,15 +29,17 @@ class SqliteStore final : public Store {
         clock_(clock ? std::move(clock) : std::make_shared<SystemStoreClock>(environment_)),
         core_(std::move(options), environment_, *clock_),
         finishes_(core_.writer, core_.options.busy),
+        database_(core_),
         units_(make_units(core_)),
         held_(make_held(core_)),
-        dead_letters_(make_dead_letters(core_)),
+        dead_letters_(sql::make_dead_letters(database_)),
         inspector_(make_inspector(core_, *environment_.random)),
-        positions_(make_positions(core_)),
-        runs_(make_run_markers(core_)),
-        gates_(make_gates(core_)),
-        live_(make_live_checks(core_)),
-        steps_(make_steps(core_)),
+        reservations_(SideFile::path_for(core_.options.path)),
+        positions_(sql::make_positions(database_, reservations_)),
+        runs_(sql::make_run_markers(database_)),
+        gates_(sql::make_gates(database_)),
+        live_(sql::make_live_checks(database_, live_facts_)),
+        steps_(sql::make_steps(database_)),
         purge_(core_) {
     traits_.name = "sqlite";
     traits_.durable = true;
@@ -63,13 +73,16 @@ class SqliteStore final : public Store {
   std::shared_ptr<StoreClock> clock_;
   Core core_;
   FinishGroup finishes_;
+  FileDatabase database_;
   std::unique_ptr<TransactionalStore> units_;
   std::unique_ptr<HeldMessages> held_;
   std::unique_ptr<DeadLetters> dead_letters_;
   std::unique_ptr<RecordInspector> inspector_;
+  FileReservations reservations_;
   std::unique_ptr<Positions> positions_;
   std::unique_ptr<RunMarkers> runs_;
   std::unique_ptr<Gates> gates_;
+  FileFacts live_facts_;
   std::unique_ptr<LiveChecks> live_;
   std::unique_ptr<StepStore> steps_;
   system::Mutex purging_;
@@ -82,7 +95,7 @@ Result<ConsumerNumber> SqliteStore::attach(const ConsumerSpec& spec) {
     Tables& tables = transaction.tables();
     const auto row = tables.consumers.find(spec.name);
     if (!row) {
-      const ConsumerNumber number = tables.consumers.add(spec);
+      const ConsumerNumber number = tables.consumers.add(spec, {}).number;
       transaction.commit();
       return number;
     }
@@ -91,6 +104,7 @@ Result<ConsumerNumber> SqliteStore::attach(const ConsumerSpec& spec) {
     const bool longer = row->ttl && (!spec.ttl || *spec.ttl > *row->ttl);
     if (longer) tables.generations.lengthen(row->ttl, spec.ttl, transaction.now());
     tables.consumers.change(row->number, spec);
+    tables.ttls.forget();
     transaction.commit();
     return row->number;
   });

@@ -3,31 +3,28 @@
 
 #include <cstddef>
 
-#include "stores/sqlite/consumers.h"
-#include "stores/sqlite/dead_letter_rows.h"
 #include "stores/sqlite/detail_rows.h"
-#include "stores/sqlite/gate_rows.h"
+#include "stores/sqlite/dialect.h"
 #include "stores/sqlite/generations.h"
 #include "stores/sqlite/held_rows.h"
 #include "stores/sqlite/live_rows.h"
 #include "stores/sqlite/meta.h"
-#include "stores/sqlite/run_rows.h"
-#include "stores/sqlite/step_rows.h"
+#include "stores/sqlite/ttls.h"
 
 namespace semel::sqlite {
 
-struct Tables {
+using sql::ConsumerRow;
+using sql::Consumers;
+
+struct Tables : sql::SharedTables {
   Tables(Connection& connection, std::size_t generation_rows)
-      : meta(connection),
-        consumers(connection),
+      : SharedTables(connection, shared_texts()),
+        meta(connection),
+        ttls(consumers),
         generations(connection, meta, generation_rows),
         live(connection),
         held(connection),
-        dead_letters(connection),
-        details(connection),
-        runs(connection),
-        gates(connection),
-        steps(connection) {}
+        details(connection) {}
 
   // Once in each transaction, before all else.
   const Meta::Row& begin() {
@@ -37,17 +34,16 @@ struct Tables {
     return facts;
   }
 
+  // Where those that are not completed are found.
+  LiveRows& open_records() noexcept { return live; }
+
   Meta meta;
   Meta::Row facts;  // as this transaction found them
-  Consumers consumers;
+  Ttls ttls;
   Generations generations;
   LiveRows live;
   HeldRows held;
-  DeadLetterRows dead_letters;
   DetailRows details;
-  RunRows runs;
-  GateRows gates;
-  StepRows steps;
 };
 
 }  // namespace semel::sqlite

@@ -108,7 +108,7 @@ class Look {
     for (const ConsumerRow& row : tables_.consumers.all()) {
       known.insert(static_cast<std::uint32_t>(row.number));
     }
-    for (const LiveRows::Count& count : tables_.live.counts()) {
+    for (const sql::RecordCount& count : tables_.live.counts()) {
       const auto number = static_cast<std::uint32_t>(count.consumer);
       if (known.contains(number)) continue;
       add(true, "consumer.unknown", "semel_live",

@@ -92,7 +92,7 @@ void WriteTransaction::roll_back() noexcept {
   if (!open_) return;
   writer_.connection_.roll_back();
   writer_.tables_.generations.rolled_back();
-  writer_.tables_.consumers.forget();
+  writer_.tables_.ttls.forget();
   let_go();
 }
 

@@ -1,0 +1,50 @@
+// The consumers' part of StoreStats, gathered from the tables of any SQL store.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <semel/records.h>
+
+#include "core/consumer_times.h"
+#include "stores/sql/run_rows.h"
+
+namespace semel::sql {
+
+// Records of one consumer in one state.
+struct RecordCount {
+  ConsumerNumber consumer{};
+  RecordState state{};
+  std::size_t rows = 0;
+  std::optional<StoreTime> oldest;  // first met
+  std::optional<StoreTime> newest;  // changed
+};
+
+// Each consumer, with what is held for it and its dead letters.
+template <class Tables>
+void add_consumers(Tables& tables, StoreStats& stats) {
+  for (auto& row : tables.consumers.all()) {
+    StoreStats::Consumer told;
+    told.name = std::move(row.name);
+    told.number = row.number;
+    told.held = tables.held.count(row.number);
+    told.dead_letters = tables.dead_letters.count(row.number);
+    const auto ages = tables.held.ages(row.number);
+    core::note_waiting(told, ages.oldest);
+    core::note_change(told, ages.newest);
+    core::note_change(told, tables.dead_letters.last(row.number));
+    stats.consumers.push_back(std::move(told));
+  }
+}
+// These need the consumers first, and leave out whatever names another one.
+StoreStats::Consumer* consumer_in(StoreStats& stats, ConsumerNumber number) noexcept;
+void note_counts(std::span<const RecordCount> counts, StoreStats& stats);
+// `rows` as RunRows::running has them; instances in `gone` run no more.
+void note_running(const std::vector<std::int64_t>& gone, const std::vector<RunRow>& rows,
+                  StoreStats& stats);
+
+}  // namespace semel::sql

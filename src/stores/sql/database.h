@@ -1,0 +1,124 @@
+// Database: where the ports that all SQL stores share run their statements. A server lends a
+// session to each call; SQLite has one connection that writes and another that looks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <semel/records.h>
+
+#include "core/record_machine.h"
+#include "stores/sql/shared_tables.h"
+
+namespace semel::sql {
+
+// How far a commit must reach before it returns. A server's own settings decide for it.
+enum class Sync { kProcessCrash, kPowerLoss };
+
+// Records, as the shared ports need them; each database keeps them in tables of its own. Inside a
+// transaction.
+class Records {
+ public:
+  Records() = default;
+  Records(const Records&) = delete;
+  Records& operator=(const Records&) = delete;
+
+  struct Known {
+    core::Record record;
+    bool held = false;  // its payload is kept, and comes back
+  };
+  // As it stands until the transaction ends, completed or not.
+  virtual std::optional<Known> find(const KeyId& record) = 0;
+  // As it stands now.
+  virtual bool completed(const KeyId& record) = 0;
+  // Parked or dead → retrying, due now, and what is kept for it is held again. False in any other
+  // state.
+  virtual bool reopen(const KeyId& record, StoreTime now) = 0;
+  // It has steps from now on.
+  virtual void note_steps(const KeyId& record) = 0;
+  // It has another payload from now on. The record is there, and not completed.
+  virtual void set_fingerprint(const KeyId& record, const Fingerprint& fingerprint,
+                               StoreTime now) = 0;
+  virtual void hold(const HeldContent& content, StoreTime now) = 0;
+  // Ends the leases of an instance that is gone, and shows again what it had in hand; how many.
+  virtual std::size_t free_from(std::int64_t instance, StoreTime now) = 0;
+
+ protected:
+  ~Records() = default;
+};
+
+// One connection, while a call has it.
+class Access {
+ public:
+  Access() = default;
+  Access(const Access&) = delete;
+  Access& operator=(const Access&) = delete;
+
+  virtual Statements& statements() noexcept = 0;
+  virtual SharedTables& tables() noexcept = 0;
+  virtual Records& records() noexcept = 0;
+  // The store's clock; a transaction may read it once.
+  virtual StoreTime now() = 0;
+  // Instances registered whose process, or connection, is proven gone.
+  virtual std::vector<std::int64_t> gone() = 0;
+
+ protected:
+  ~Access() = default;
+};
+
+// Any thread. Throws Failure. A look or a change runs `work(access)` and returns its answer.
+class Database {
+ public:
+  virtual ~Database() = default;
+
+  // The number of this process; registered when first asked for.
+  virtual std::int64_t instance() = 0;
+
+  // One statement that changes nothing.
+  template <class Work>
+  auto glance(Work&& work) {
+    return answer_of(work, [this](const Job& job) { run_glance(job); });
+  }
+  // Several of them. A file shows them one state of the store.
+  template <class Work>
+  auto look(Work&& work) {
+    return answer_of(work, [this](const Job& job) { run_look(job); });
+  }
+  // One statement that changes something, committed by itself.
+  template <class Work>
+  auto change(Sync sync, Work&& work) {
+    return answer_of(work, [&](const Job& job) { run_change(sync, job); });
+  }
+  // A whole transaction. Where the database undid it for another one's sake it is run again, a few
+  // times: what `work` changes outside of the database it must not add to.
+  template <class Work>
+  auto transact(Sync sync, Work&& work) {
+    return answer_of(work, [&](const Job& job) { run_transaction(sync, job); });
+  }
+
+ protected:
+  using Job = std::function<void(Access&)>;
+  virtual void run_glance(const Job& job) = 0;
+  virtual void run_look(const Job& job) = 0;
+  virtual void run_change(Sync sync, const Job& job) = 0;
+  virtual void run_transaction(Sync sync, const Job& job) = 0;
+
+ private:
+  template <class Work, class Run>
+  static auto answer_of(Work& work, Run&& run) -> std::invoke_result_t<Work&, Access&> {
+    using Answer = std::invoke_result_t<Work&, Access&>;
+    if constexpr (std::is_void_v<Answer>) {
+      run(Job([&work](Access& access) { work(access); }));
+    } else {
+      std::optional<Answer> answer;
+      run(Job([&](Access& access) { answer.emplace(work(access)); }));
+      return *std::move(answer);
+    }
+  }
+};
+
+}  // namespace semel::sql

@@ -1,0 +1,50 @@
+// HeldContent: the content of a held row, or of a dead letter.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+
+#include <semel/finish.h>
+#include <semel/held_messages.h>
+#include <semel/records.h>
+
+namespace semel::sql {
+
+// `now` plus `delay`, without overflow.
+StoreTime after(StoreTime now, std::chrono::milliseconds delay) noexcept;
+
+// The content of a row. Borrows everything.
+struct HeldContent {
+  ConsumerNumber consumer{};
+  StoreTime due{};
+  std::optional<StoreTime> first_seen;
+  int attempts = 0;
+  std::optional<BytesView> key;
+  std::optional<Fingerprint> fingerprint;
+  BytesView payload;
+  const Headers* headers = nullptr;
+  std::string_view content_type;
+  std::string_view type;
+  std::string_view partition;
+  std::string_view position;
+  std::optional<BytesView> broker_key;
+  std::optional<std::chrono::system_clock::time_point> broker_time;
+  std::optional<BytesView> line;
+  std::optional<std::int64_t> inbox;
+
+  static HeldContent of(const Message& message, const Arrival* arrival);
+  static HeldContent of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now);
+};
+
+// How a held row waits again. Borrows the key.
+struct HeldMove {
+  StoreTime due{};
+  int attempts = 0;
+  StoreTime first_seen{};  // where the row does not know better
+  std::optional<BytesView> key;
+  std::optional<Fingerprint> fingerprint;
+  bool keep_inbox = false;  // else a record knows the inbox row
+};
+
+}  // namespace semel::sql

@@ -1,0 +1,86 @@
+#include "stores/sql/server_database.h"
+
+#include "stores/sql/operator.h"
+#include "stores/sql/transacted.h"
+
+namespace semel::sql {
+namespace {
+
+class ServerRecords final : public Records {
+ public:
+  explicit ServerRecords(Tables& tables) : tables_(tables) {}
+
+  std::optional<Known> find(const KeyId& record) override {
+    auto row = tables_.records.find(record, Lock::kForUpdate);
+    if (!row) return std::nullopt;
+    return Known{std::move(row->record), row->held.has_value()};
+  }
+  bool completed(const KeyId& record) override {
+    const auto row = tables_.records.find(record, Lock::kNone);
+    return row && row->record.state == RecordState::kCompleted;
+  }
+  bool reopen(const KeyId& record, StoreTime now) override {
+    return reopen_record(tables_, record, now);
+  }
+  // The rows of the steps say so.
+  void note_steps(const KeyId&) override {}
+  void set_fingerprint(const KeyId& record, const Fingerprint& fingerprint,
+                       StoreTime now) override {
+    auto row = tables_.records.find(record, Lock::kForUpdate);
+    row->record.fingerprint = fingerprint;
+    tables_.records.save(record, *row, now);
+  }
+  void hold(const HeldContent& content, StoreTime now) override { tables_.held.add(content, now); }
+  std::size_t free_from(std::int64_t instance, StoreTime now) override {
+    const auto leases = tables_.records.end_leases(instance, now);
+    return leases + static_cast<std::size_t>(tables_.held.show_again(instance, now));
+  }
+
+ private:
+  Tables& tables_;
+};
+
+// `Clock` is the session, or the transaction, which reads the server's clock once.
+template <class Clock>
+class ServerAccess final : public Access {
+ public:
+  ServerAccess(const Core& core, Session& session, Clock& clock)
+      : core_(core),
+        session_(session),
+        clock_(clock),
+        tables_(core.tables(session)),
+        records_(tables_) {}
+
+  Statements& statements() noexcept override { return session_; }
+  SharedTables& tables() noexcept override { return tables_; }
+  Records& records() noexcept override { return records_; }
+  StoreTime now() override { return clock_.now(); }
+  std::vector<std::int64_t> gone() override { return core_.instances.gone(session_); }
+
+ private:
+  const Core& core_;
+  Session& session_;
+  Clock& clock_;
+  Tables tables_;
+  ServerRecords records_;
+};
+
+}  // namespace
+
+void ServerDatabase::run_glance(const Job& job) {
+  Lent lent(core_.pool);
+  ServerAccess<Session> access(core_, *lent, *lent);
+  job(access);
+}
+
+void ServerDatabase::run_look(const Job& job) { run_glance(job); }
+void ServerDatabase::run_change(Sync, const Job& job) { run_glance(job); }
+
+void ServerDatabase::run_transaction(Sync, const Job& job) {
+  transacted(core_.pool, [&](Work& work) {
+    ServerAccess<Work> access(core_, work.session(), work);
+    job(access);
+  });
+}
+
+}  // namespace semel::sql

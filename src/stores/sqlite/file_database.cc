@@ -1,0 +1,91 @@
+#include "stores/sqlite/file_database.h"
+
+#include "stores/sql/operator.h"
+
+namespace semel::sqlite {
+namespace {
+
+class FileRecords final : public sql::Records {
+ public:
+  explicit FileRecords(Tables& tables) : tables_(tables) {}
+
+  std::optional<Known> find(const KeyId& record) override {
+    Known known;
+    if (tables_.generations.having(record) != nullptr) {
+      known.record.state = RecordState::kCompleted;
+      known.record.fingerprint = tables_.generations.found().fingerprint;
+      return known;
+    }
+    auto live = tables_.live.find(record);
+    if (!live) return std::nullopt;
+    known.record = std::move(live->record);
+    known.held = live->held.has_value();
+    return known;
+  }
+  bool completed(const KeyId& record) override {
+    return tables_.generations.having(record) != nullptr;
+  }
+  bool reopen(const KeyId& record, StoreTime now) override {
+    return sql::reopen_record(tables_, record, now);
+  }
+  void note_steps(const KeyId& record) override { tables_.live.note_steps(record); }
+  void set_fingerprint(const KeyId& record, const Fingerprint& fingerprint,
+                       StoreTime now) override {
+    auto live = tables_.live.find(record);
+    live->record.fingerprint = fingerprint;
+    tables_.live.save(record, *live, now);
+  }
+  void hold(const HeldContent& content, StoreTime now) override { tables_.held.add(content, now); }
+  std::size_t free_from(std::int64_t instance, StoreTime now) override {
+    const auto leases = tables_.live.end_leases(instance, now);
+    return static_cast<std::size_t>(leases + tables_.held.show_again(instance, now));
+  }
+
+ private:
+  Tables& tables_;
+};
+
+class FileAccess final : public sql::Access {
+ public:
+  FileAccess(Core& core, Tables& tables, Connection& connection)
+      : core_(core), tables_(tables), connection_(connection), records_(tables) {}
+
+  sql::Statements& statements() noexcept override { return connection_; }
+  sql::SharedTables& tables() noexcept override { return tables_; }
+  sql::Records& records() noexcept override { return records_; }
+  StoreTime now() override { return core_.clock.now(); }
+  std::vector<std::int64_t> gone() override { return core_.instances.gone(connection_); }
+
+ private:
+  Core& core_;
+  Tables& tables_;
+  Connection& connection_;
+  FileRecords records_;
+};
+
+}  // namespace
+
+void FileDatabase::run_glance(const Job& job) {
+  core_.reader.glance([&](Tables& tables, Connection& connection) {
+    FileAccess access(core_, tables, connection);
+    job(access);
+  });
+}
+
+void FileDatabase::run_look(const Job& job) {
+  core_.reader.look([&](Tables& tables, Connection& connection) {
+    FileAccess access(core_, tables, connection);
+    job(access);
+  });
+}
+
+void FileDatabase::run_change(Sync sync, const Job& job) { run_transaction(sync, job); }
+
+void FileDatabase::run_transaction(Sync sync, const Job& job) {
+  WriteTransaction transaction(core_.writer, sync, core_.options.busy);
+  FileAccess access(core_, transaction.tables(), core_.writer.connection());
+  job(access);
+  transaction.commit();
+}
+
+}  // namespace semel::sqlite

@@ -1,0 +1,26 @@
+// FileDatabase: the connections of an opened file as a sql::Database.
+#pragma once
+
+#include "stores/sql/database.h"
+#include "stores/sqlite/core.h"
+
+namespace semel::sqlite {
+
+class FileDatabase final : public sql::Database {
+ public:
+  // `core` outlives the database.
+  explicit FileDatabase(Core& core) noexcept : core_(core) {}
+
+  std::int64_t instance() override { return core_.instances.number(); }
+
+ protected:
+  void run_glance(const Job& job) override;
+  void run_look(const Job& job) override;
+  void run_change(Sync sync, const Job& job) override;
+  void run_transaction(Sync sync, const Job& job) override;
+
+ private:
+  Core& core_;
+};
+
+}  // namespace semel::sqlite

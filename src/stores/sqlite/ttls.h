@@ -1,0 +1,37 @@
+// Ttls: how long the completed records of each consumer are kept; asked for every message, so that
+// the answers stay in memory.
+#pragma once
+
+#include <vector>
+
+#include "stores/sql/consumers.h"
+
+namespace semel::sqlite {
+
+using sql::Ttl;
+
+class Ttls {
+ public:
+  explicit Ttls(sql::Consumers& consumers) noexcept : consumers_(consumers) {}
+
+  // Throws Failure for a number that nobody attached.
+  const Ttl& of(ConsumerNumber number) {
+    for (const Known& known : known_) {
+      if (known.number == number) return known.ttl;
+    }
+    return known_.emplace_back(Known{number, consumers_.ttl(number)}).ttl;
+  }
+  // To be called where a ttl may have changed.
+  void forget() noexcept { known_.clear(); }
+
+ private:
+  struct Known {
+    ConsumerNumber number;
+    Ttl ttl;
+  };
+
+  sql::Consumers& consumers_;
+  std::vector<Known> known_;
+};
+
+}  // namespace semel::sqlite
