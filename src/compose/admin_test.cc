@@ -1,0 +1,107 @@
+#include "compose/admin.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "compose/compose.h"
+#include "tests/support/http_get.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/waiting.h"
+
+namespace semel::compose {
+namespace {
+
+using test::http_get;
+
+config::Config config_with(const std::string& file, std::string_view admin) {
+  auto loaded =
+      config::load_text(fmt::format("version: 1\n"
+                                    "store: {{ memory: {{}} }}\n"
+                                    "{}\n"
+                                    "consumers:\n"
+                                    "  - name: payments\n"
+                                    "    source: {{ file: {{ path: {}, from: start }} }}\n"
+                                    "    key: json:/id\n"
+                                    "    handler: {{ native: pay }}\n",
+                                    admin, file),
+                        "semel.yaml");
+  EXPECT_TRUE(loaded.config);
+  return loaded.config.value_or(config::Config{});
+}
+
+ServiceOptions options_of_test() {
+  ServiceOptions options;
+  options.natives["pay"] = {PlainHandler([](const Message&, const Attempt&) { return done(); }),
+                            ApplyHandler()};
+  return options;
+}
+
+TEST(Admin, NothingListensWhereTheConfigDoesNotSaySo) {
+  const test::TempDir folder;
+  const auto config = config_with(folder.file("in"), "");
+  const auto admin = Admin::open(config, false);
+  ASSERT_TRUE(admin);
+  EXPECT_EQ((*admin)->port(), 0);
+  ServiceOptions options;
+  (*admin)->watch(options);
+  EXPECT_EQ(options.observers.size(), 1U) << "health is asked for by semel status too";
+  EXPECT_EQ(options.store_metrics, nullptr);
+  EXPECT_EQ(options.delivery_metrics, nullptr);
+}
+
+// Under ThreadSanitizer too: who scrapes does not know when a run ends.
+TEST(Admin, AnswersFromBeforeTheRunUntilAfterIt) {
+  const test::TempDir folder;
+  test::write_file(folder.file("in"), "{\"id\":1}\n{\"id\":2}\n{\"id\":1}\n");
+  const auto config = config_with(folder.file("in"), "admin: { listen: 127.0.0.1:0 }");
+  const auto admin = Admin::open(config, false);
+  ASSERT_TRUE(admin) << admin.error().message;
+  const std::uint16_t port = (*admin)->port();
+  EXPECT_EQ(http_get(port, "/startupz").status, 503);
+  EXPECT_EQ(http_get(port, "/livez").status, 200);
+  EXPECT_EQ(http_get(port, "/metrics").status, 200);
+  EXPECT_NE(http_get(port, "/").body.find(">starting<"), std::string::npos);
+
+  ServiceOptions options = options_of_test();
+  (*admin)->watch(options);
+  auto service = Service::build(config, std::move(options));
+  ASSERT_TRUE(service) << service.error().message;
+  std::atomic<bool> over{false};
+  std::vector<std::thread> scrapers;
+  for (const char* path : {"/metrics", "/", "/readyz", "/api/v1/consumers/payments/backlog"}) {
+    scrapers.emplace_back([&over, port, path] {
+      while (!over) EXPECT_NE(http_get(port, path).status, 0) << path;
+    });
+  }
+  {
+    const Admin::Serving serving(**admin, **service);
+    std::thread run([&] { EXPECT_EQ((*service)->run(), 0); });
+    EXPECT_TRUE(test::comes_true([&] {
+      const std::string text = http_get(port, "/metrics").body;
+      return text.find("outcome=\"duplicate\"} 1\n") != std::string::npos &&
+             text.find("semel_effects_total{consumer=\"payments\"} 2\n") != std::string::npos;
+    })) << http_get(port, "/metrics").body;
+    EXPECT_EQ(http_get(port, "/readyz").status, 200);
+    EXPECT_NE(http_get(port, "/metrics")
+                  .body.find("semel_handler_duration_seconds_count{consumer="
+                             "\"payments\",handler=\"native\",outcome="
+                             "\"done\"} 2\n"),
+              std::string::npos);
+    (*service)->stop();
+    run.join();
+  }
+  service->reset();
+  EXPECT_EQ(http_get(port, "/readyz").status, 503);
+  EXPECT_EQ(http_get(port, "/metrics").status, 200);
+  over = true;
+  for (std::thread& scraper : scrapers) scraper.join();
+}
+
+}  // namespace
+}  // namespace semel::compose
