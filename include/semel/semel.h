@@ -7,6 +7,7 @@
 #include <semel/handler.h>
 #include <semel/memory.h>
 #include <semel/message.h>
+#include <semel/metrics.h>
 #include <semel/mysql.h>
 #include <semel/observer.h>
 #include <semel/outcome.h>
