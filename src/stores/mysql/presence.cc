@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "stores/sql/pool.h"
+
 namespace semel::mysql {
 namespace {
 

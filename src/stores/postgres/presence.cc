@@ -12,6 +12,7 @@
 #include "base/digest.h"
 #include "stores/postgres/error_table.h"
 #include "stores/postgres/pooler.h"
+#include "stores/sql/pool.h"
 
 namespace semel::postgres {
 namespace {
