@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <barrier>
 #include <csignal>
+#include <future>
 #include <string>
 
 #include "tests/conformance/store_case.h"
@@ -242,6 +244,40 @@ TEST_P(RunMarkersSuite, TheWindowIsTheLargestOfTheDead) {
   ASSERT_TRUE(begun.has_value()) << begun.error().message;
   EXPECT_TRUE(begun->unclean);
   EXPECT_EQ(begun->window, 900U);
+}
+
+// Each of them finds the same dead process, and one of them frees it.
+TEST_P(RunMarkersSuite, ConsumersThatBeginTogetherAllLearnOfADeath) {
+  constexpr std::size_t kTogether = 6;
+  const auto place = GetParam().make();
+  const auto name_of = [](std::size_t i) { return "consumer " + std::to_string(i); };
+  auto child = ChildProcess::fork([&](auto& voice) -> int {
+    const auto store = place->open();
+    for (std::size_t i = 0; i < kTogether; ++i) {
+      if (!runs(*store).begin(attach(*store, name_of(i)), kWindow)) return 1;
+    }
+    voice.ready();
+    ChildProcess::Voice::wait_for_death();
+  });
+  ASSERT_TRUE(child.wait_ready());
+  expect_killed(*place, child);
+  const auto store = place->open();
+  std::vector<ConsumerNumber> consumers;
+  for (std::size_t i = 0; i < kTogether; ++i) consumers.push_back(attach(*store, name_of(i)));
+  std::barrier together(static_cast<std::ptrdiff_t>(kTogether));
+  std::vector<std::future<Result<RunMarkers::Begun>>> begun;
+  for (const ConsumerNumber consumer : consumers) {
+    begun.push_back(std::async(std::launch::async, [&, consumer] {
+      together.arrive_and_wait();
+      return runs(*store).begin(consumer, 1);
+    }));
+  }
+  for (std::size_t i = 0; i < kTogether; ++i) {
+    const auto answer = begun[i].get();
+    ASSERT_TRUE(answer.has_value()) << answer.error().message;
+    EXPECT_TRUE(answer->unclean) << name_of(i);
+    EXPECT_EQ(answer->window, kWindow);
+  }
 }
 
 TEST_P(RunMarkersSuite, AnotherConsumersDeathIsNotOnesOwn) {

@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "stores/sql/pool.h"
+
 namespace semel::mysql {
 namespace {
 
@@ -37,6 +39,11 @@ std::string session_lock(const std::string& instance, const std::string& session
   return lock_name(kSession, instance + ", '.', " + session);
 }
 
+std::string gone_sql() {
+  return "SELECT number FROM semel_instance WHERE IS_FREE_LOCK(" + lock_name(kInstance, "number") +
+         ") = 1";
+}
+
 // Gives its lock back where it lives and goes.
 class Presence::Taken final : public Positions::Reservation {
  public:
@@ -53,8 +60,8 @@ Presence::Presence(Place place, const Dialect& dialect, std::chrono::millisecond
     : place_(answered_soon(std::move(place))),
       wanted_(wanted),
       grace_(grace),
-      gone_(dialect, "SELECT number FROM semel_instance WHERE IS_FREE_LOCK(" +
-                         lock_name(kInstance, "number") + ") = 1"),
+      gone_(dialect, gone_sql()),
+      is_gone_(dialect, gone_sql() + " AND number = ?1"),
       lives_(dialect, "SELECT 1 FROM information_schema.processlist WHERE IS_FREE_LOCK(" +
                           session_lock("?1", "id") + ") = 0 LIMIT 1"),
       share_(dialect, "SELECT GET_LOCK(" + session_lock("?1", "CONNECTION_ID()") + ", 0)"),
@@ -182,17 +189,29 @@ std::int64_t Presence::enter() {
   return number;
 }
 
-std::vector<std::int64_t> Presence::gone(sql::Session& session) {
-  std::int64_t own = 0;
-  {
-    const sql::TurnLock turn(turn_, turn_deadline());
-    own = number_;
-  }
-  auto& connection = static_cast<Connection&>(session);
+std::int64_t Presence::known_number() {
+  const sql::TurnLock turn(turn_, turn_deadline());
+  return number_;
+}
+
+bool Presence::just_started(Connection& connection) const {
   sql::Answer uptime = connection.ask("SHOW GLOBAL STATUS LIKE 'Uptime'");
   const std::string seconds = uptime.next() ? uptime.bytes(1) : "";
+  return std::chrono::seconds(std::atoll(seconds.c_str())) < grace_;
+}
+
+bool Presence::is_gone(sql::Session& session, std::int64_t instance) {
+  if (instance == known_number()) return false;
+  auto& connection = static_cast<Connection&>(session);
+  return !just_started(connection) && connection.ask(is_gone_, {instance}).next() &&
+         !connection.ask(lives_, {instance}).next();
+}
+
+std::vector<std::int64_t> Presence::gone(sql::Session& session) {
+  const std::int64_t own = known_number();
+  auto& connection = static_cast<Connection&>(session);
   std::vector<std::int64_t> numbers;
-  if (std::chrono::seconds(std::atoll(seconds.c_str())) < grace_) return numbers;
+  if (just_started(connection)) return numbers;
   sql::Answer answer = connection.ask(gone_, {});
   while (answer.next()) {
     if (answer.integer(0) != own) numbers.push_back(answer.integer(0));

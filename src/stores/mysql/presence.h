@@ -37,6 +37,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   std::int64_t number() override;
   std::int64_t number_for(sql::Session& session) override;
   std::vector<std::int64_t> gone(sql::Session& session) override;
+  bool is_gone(sql::Session& session, std::int64_t instance) override;
 
   // The server tells nobody of new rows.
   int fd(std::optional<ConsumerNumber>) noexcept override { return -1; }
@@ -58,12 +59,15 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   std::int64_t enter() SEMEL_REQUIRES(turn_);
   bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
 
+  std::int64_t known_number() SEMEL_EXCLUDES(turn_);
+  bool just_started(Connection& connection) const;
   void free_reservation(std::int64_t number) noexcept SEMEL_EXCLUDES(turn_);
 
   const Place place_;
   const std::size_t wanted_;
   const std::chrono::milliseconds grace_;
   const sql::Text gone_;
+  const sql::Text is_gone_;
   const sql::Text lives_;
   const sql::Text share_;
   const sql::Text known_;

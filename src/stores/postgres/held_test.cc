@@ -62,6 +62,7 @@ class OneInstance final : public sql::Instances {
   std::int64_t number() override { return number_; }
   std::int64_t number_for(sql::Session&) override { return number_; }
   std::vector<std::int64_t> gone(sql::Session&) override { return {}; }
+  bool is_gone(sql::Session&, std::int64_t) override { return false; }
 
  private:
   const std::int64_t number_;

@@ -12,6 +12,7 @@
 #include "base/digest.h"
 #include "stores/postgres/error_table.h"
 #include "stores/postgres/pooler.h"
+#include "stores/sql/pool.h"
 
 namespace semel::postgres {
 namespace {
@@ -61,16 +62,8 @@ Presence::Presence(Place place, const Dialect& dialect, PresenceOptions options)
       prefix_(dialect.prefix()),
       channel_("semel." + place_.schema),
       options_(options),
-      gone_(dialect,
-            fmt::format("SELECT i.number FROM semel_instance AS i WHERE NOT EXISTS (SELECT 1 FROM "
-                        "pg_catalog.pg_locks AS l WHERE l.locktype = 'advisory' AND l.database = "
-                        "(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
-                        "current_database()) AND l.classid IN ({}::oid, {}::oid) AND l.objid = "
-                        "i.number::oid AND l.objsubid = 1 AND l.granted) AND clock_timestamp() "
-                        "- pg_postmaster_start_time() > {} * interval '1 millisecond'",
-                        tag_of(place_.schema, static_cast<std::uint32_t>(Kind::kInstance)),
-                        tag_of(place_.schema, static_cast<std::uint32_t>(Kind::kSession)),
-                        options.grace.count())),
+      gone_(dialect, gone_sql(place_.schema, options.grace)),
+      is_gone_(dialect, gone_sql(place_.schema, options.grace) + " AND i.number = ?1"),
       share_(dialect, "SELECT pg_advisory_lock_shared(?1)"),
       notify_(dialect, "SELECT pg_notify(?1, ?2)") {
   if (options_.listens) listener_ = std::thread([this] { listen(); });
@@ -220,6 +213,19 @@ std::int64_t Presence::enter() {
   return number;
 }
 
+// The instances whose locks nobody holds.
+std::string Presence::gone_sql(std::string_view schema, milliseconds grace) {
+  return fmt::format(
+      "SELECT i.number FROM semel_instance AS i WHERE NOT EXISTS (SELECT 1 FROM "
+      "pg_catalog.pg_locks AS l WHERE l.locktype = 'advisory' AND l.database = "
+      "(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
+      "current_database()) AND l.classid IN ({}::oid, {}::oid) AND l.objid = "
+      "i.number::oid AND l.objsubid = 1 AND l.granted) AND clock_timestamp() "
+      "- pg_postmaster_start_time() > {} * interval '1 millisecond'",
+      tag_of(schema, static_cast<std::uint32_t>(Kind::kInstance)),
+      tag_of(schema, static_cast<std::uint32_t>(Kind::kSession)), grace.count());
+}
+
 std::vector<std::int64_t> Presence::gone(sql::Session& session) {
   std::vector<std::int64_t> numbers;
   sql::Answer answer = session.ask(gone_, {});
@@ -227,6 +233,10 @@ std::vector<std::int64_t> Presence::gone(sql::Session& session) {
     if (answer.integer(0) != number_) numbers.push_back(answer.integer(0));
   }
   return numbers;
+}
+
+bool Presence::is_gone(sql::Session& session, std::int64_t instance) {
+  return instance != number_ && session.ask(is_gone_, {instance}).next();
 }
 
 std::unique_ptr<Positions::Reservation> Presence::try_take(std::uint64_t name) {

@@ -41,6 +41,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   std::int64_t number() override;
   std::int64_t number_for(sql::Session& session) override;
   std::vector<std::int64_t> gone(sql::Session& session) override;
+  bool is_gone(sql::Session& session, std::int64_t instance) override;
 
   int fd(std::optional<ConsumerNumber> consumer) noexcept override;
   void drain(ConsumerNumber consumer) override;
@@ -58,6 +59,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   system::Deadline turn_deadline() const noexcept;
   bool lock(Kind kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   void unlock(Kind kind, std::int64_t number) SEMEL_REQUIRES(turn_);
+  static std::string gone_sql(std::string_view schema, std::chrono::milliseconds grace);
   void unlock_freed() SEMEL_REQUIRES(turn_);
   void hear() noexcept SEMEL_REQUIRES(turn_);
   void ring_heard() noexcept SEMEL_REQUIRES(turn_) SEMEL_EXCLUDES(bells_mutex_);
@@ -77,6 +79,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   const std::string channel_;
   const PresenceOptions options_;
   const sql::Text gone_;
+  const sql::Text is_gone_;
   const sql::Text share_;
   const sql::Text notify_;
 

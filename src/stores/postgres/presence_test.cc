@@ -29,8 +29,11 @@ class PresenceTest : public testing::Test {
     return std::make_unique<Connection>(place_, dialect_, texts_);
   }
   bool gone(std::int64_t number) {
+    const bool alone = survivor_->is_gone(*looking_, number);
     const auto numbers = survivor_->gone(*looking_);
-    return std::ranges::find(numbers, number) != numbers.end();
+    const bool among_all = std::ranges::find(numbers, number) != numbers.end();
+    EXPECT_TRUE(among_all || !alone) << number;
+    return alone && among_all;
   }
   // A server frees the locks of a connection a moment after it has ended.
   bool gone_soon(std::int64_t number) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -19,8 +20,8 @@ namespace semel::sql {
 // How far a commit must reach before it returns. A server's own settings decide for it.
 enum class Sync { kProcessCrash, kPowerLoss };
 
-// Records, as the shared ports need them; each database keeps them in tables of its own. Inside a
-// transaction.
+// Records, as the shared ports need them inside a transaction; each database keeps them in tables
+// of its own.
 class Records {
  public:
   Records() = default;
@@ -46,6 +47,11 @@ class Records {
   virtual void hold(const HeldContent& content, StoreTime now) = 0;
   // Ends the leases of an instance that is gone, and shows again what it had in hand; how many.
   virtual std::size_t free_from(std::int64_t instance, StoreTime now) = 0;
+  // Keeps the records of these dead letters from all others until the transaction ends. It locks
+  // nothing where a transaction has the whole store.
+  virtual void lock_letters(std::span<const std::int64_t> letters) = 0;
+  // The same for those who add letters; see DeadLetterRows::lock_adding.
+  virtual void lock_adding() = 0;
 
  protected:
   ~Records() = default;
@@ -60,7 +66,6 @@ class Access {
 
   virtual Statements& statements() noexcept = 0;
   virtual SharedTables& tables() noexcept = 0;
-  virtual Records& records() noexcept = 0;
   // The store's clock; a transaction may read it once.
   virtual StoreTime now() = 0;
   // Instances registered whose process, or connection, is proven gone.
@@ -70,6 +75,17 @@ class Access {
   ~Access() = default;
 };
 
+// The same inside a transaction.
+class TransactionAccess : public Access {
+ public:
+  virtual Records& records() noexcept = 0;
+  // Whether one registered instance is among those of gone().
+  virtual bool is_gone(std::int64_t instance) = 0;
+
+ protected:
+  ~TransactionAccess() = default;
+};
+
 // Any thread. Throws Failure. A look or a change runs `work(access)` and returns its answer.
 class Database {
  public:
@@ -77,45 +93,50 @@ class Database {
 
   // The number of this process; registered when first asked for.
   virtual std::int64_t instance() = 0;
+  // A transaction has the whole store to itself: a long one locks nothing more than a short one.
+  virtual bool locks_all() const noexcept { return false; }
 
   // One statement that changes nothing.
   template <class Work>
   auto glance(Work&& work) {
-    return answer_of(work, [this](const Job& job) { run_glance(job); });
+    return answer_of<Access>(work, [this](const Job& job) { run_glance(job); });
   }
   // Several of them. A file shows them one state of the store.
   template <class Work>
   auto look(Work&& work) {
-    return answer_of(work, [this](const Job& job) { run_look(job); });
+    return answer_of<Access>(work, [this](const Job& job) { run_look(job); });
   }
   // One statement that changes something, committed by itself.
   template <class Work>
   auto change(Sync sync, Work&& work) {
-    return answer_of(work, [&](const Job& job) { run_change(sync, job); });
+    return answer_of<Access>(work, [&](const Job& job) { run_change(sync, job); });
   }
-  // A whole transaction. Where the database undid it for another one's sake it is run again, a few
-  // times: what `work` changes outside of the database it must not add to.
+  // A whole transaction; `work` is given a TransactionAccess. A server may undo it for another
+  // one's sake: then it is run again, a few times, and so `work` must not add to what it changes
+  // outside of the database. A file runs it once.
   template <class Work>
   auto transact(Sync sync, Work&& work) {
-    return answer_of(work, [&](const Job& job) { run_transaction(sync, job); });
+    return answer_of<TransactionAccess>(
+        work, [&](const TransactionJob& job) { run_transaction(sync, job); });
   }
 
  protected:
   using Job = std::function<void(Access&)>;
+  using TransactionJob = std::function<void(TransactionAccess&)>;
   virtual void run_glance(const Job& job) = 0;
   virtual void run_look(const Job& job) = 0;
   virtual void run_change(Sync sync, const Job& job) = 0;
-  virtual void run_transaction(Sync sync, const Job& job) = 0;
+  virtual void run_transaction(Sync sync, const TransactionJob& job) = 0;
 
  private:
-  template <class Work, class Run>
-  static auto answer_of(Work& work, Run&& run) -> std::invoke_result_t<Work&, Access&> {
-    using Answer = std::invoke_result_t<Work&, Access&>;
+  template <class Given, class Work, class Run>
+  static auto answer_of(Work& work, Run&& run) -> std::invoke_result_t<Work&, Given&> {
+    using Answer = std::invoke_result_t<Work&, Given&>;
     if constexpr (std::is_void_v<Answer>) {
-      run(Job([&work](Access& access) { work(access); }));
+      run([&work](Given& access) { work(access); });
     } else {
       std::optional<Answer> answer;
-      run(Job([&](Access& access) { answer.emplace(work(access)); }));
+      run([&](Given& access) { answer.emplace(work(access)); });
       return *std::move(answer);
     }
   }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -38,7 +37,7 @@ bool may_replay(const std::optional<Records::Known>& known, const Fingerprint& a
   return false;
 }
 
-void replay_one(Access& access, std::int64_t id, StoreTime now, ReplayReport& report) {
+void replay_one(TransactionAccess& access, std::int64_t id, StoreTime now, ReplayReport& report) {
   DeadLetterRows& letters = access.tables().dead_letters;
   const auto letter = letters.find(id, Lock::kForUpdate);
   if (!letter) {
@@ -58,19 +57,8 @@ void replay_one(Access& access, std::int64_t id, StoreTime now, ReplayReport& re
   access.records().hold(content, now);
 }
 
-// Before the letters, as whoever ends a try locks them; and in the order in which claims do.
-void lock_records(Access& access, std::span<const std::int64_t> ids) {
-  std::vector<KeyId> records;
-  for (const std::int64_t id : ids) {
-    if (const auto record = access.tables().dead_letters.record_of(id)) records.push_back(*record);
-  }
-  std::ranges::sort(records);
-  records.erase(std::unique(records.begin(), records.end()), records.end());
-  for (const KeyId& record : records) access.records().find(record);
-}
-
-Edited edit_in(Access& access, const LetterEdit& edit, StoreTime now) {
-  lock_records(access, {&edit.id, 1});
+Edited edit_in(TransactionAccess& access, const LetterEdit& edit, StoreTime now) {
+  access.records().lock_letters({&edit.id, 1});
   DeadLetterRows& letters = access.tables().dead_letters;
   const auto letter = letters.find(edit.id, Lock::kForUpdate);
   if (!letter) return Edited::kMissing;
@@ -87,9 +75,10 @@ Edited edit_in(Access& access, const LetterEdit& edit, StoreTime now) {
   return Edited::kYes;
 }
 
-AddReport add_in(SharedTables& tables, std::span<const ForeignLetter> letters) {
+AddReport add_in(TransactionAccess& access, std::span<const ForeignLetter> letters) {
   AddReport report;
-  tables.dead_letters.lock_adding();
+  SharedTables& tables = access.tables();
+  access.records().lock_adding();
   for (const ForeignLetter& foreign : letters) {
     const auto consumer = tables.consumers.find(foreign.letter.consumer);
     if (!consumer) {
@@ -139,8 +128,8 @@ class TableLetters final : public DeadLetters {
   Result<ReplayReport> replay(std::span<const std::int64_t> ids) override {
     if (ids.empty()) return ReplayReport{};
     return contained([&] {
-      return database_.transact(Sync::kPowerLoss, [&](Access& access) {
-        lock_records(access, ids);
+      return database_.transact(Sync::kPowerLoss, [&](TransactionAccess& access) {
+        access.records().lock_letters(ids);
         const StoreTime now = access.now();
         ReplayReport report;
         for (const std::int64_t id : ids) replay_one(access, id, now, report);
@@ -163,8 +152,9 @@ class TableLetters final : public DeadLetters {
 
   Result<Edited> edit(const LetterEdit& edit) override {
     return contained([&] {
-      return database_.transact(
-          Sync::kPowerLoss, [&](Access& access) { return edit_in(access, edit, access.now()); });
+      return database_.transact(Sync::kPowerLoss, [&](TransactionAccess& access) {
+        return edit_in(access, edit, access.now());
+      });
     });
   }
 
@@ -172,7 +162,7 @@ class TableLetters final : public DeadLetters {
     if (letters.empty()) return AddReport{};
     return contained([&] {
       return database_.transact(Sync::kPowerLoss,
-                                [&](Access& access) { return add_in(access.tables(), letters); });
+                                [&](TransactionAccess& access) { return add_in(access, letters); });
     });
   }
 

@@ -22,6 +22,8 @@ class Instances {
   virtual std::int64_t number_for(Session& session) = 0;
   // Of those registered, the ones whose locks nobody holds any more.
   virtual std::vector<std::int64_t> gone(Session& session) = 0;
+  // The same of one that is registered.
+  virtual bool is_gone(Session& session, std::int64_t instance) = 0;
 };
 
 }  // namespace semel::sql

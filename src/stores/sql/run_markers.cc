@@ -1,12 +1,22 @@
 #include "stores/sql/run_markers.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "system/mutex.h"
 
 namespace semel::sql {
 namespace {
+
+// Where one transaction may free several: others wait for its end.
+constexpr std::size_t kMostTogether = 16;
+
+// Whether an instance that another transaction has in work is waited for.
+enum class IfBusy { kSkip, kWait };
 
 class TableRuns final : public RunMarkers {
  public:
@@ -14,45 +24,49 @@ class TableRuns final : public RunMarkers {
 
   Result<Begun> begin(ConsumerNumber consumer, std::size_t window) override {
     return contained([&] {
-      const system::MutexLock lock(mutex_);
+      Run& run = run_of(consumer);
+      const system::MutexLock lock(run.mutex);
       const std::int64_t instance = database_.instance();
-      sweep_gone();
+      // The dead that another thread or process frees just now count too, and none may be missed.
+      const Swept swept = sweep_gone(IfBusy::kWait);
+      if (swept.failed) std::rethrow_exception(swept.failed);
       const auto died = database_.transact(Sync::kPowerLoss, [&](Access& access) {
         RunRows& runs = access.tables().runs;
         const RunRows::Died found = runs.take_died(consumer);
         runs.add_run(instance, consumer, window, access.now());
         return found;
       });
-      marked_[consumer] = {instance, window};
+      run.marked = Marked{instance, window};
       return Begun{died.any, died.window};
     });
   }
 
   Result<void> end(ConsumerNumber consumer) override {
     return contained([&] {
-      const system::MutexLock lock(mutex_);
-      const auto marked = marked_.find(consumer);
-      const std::int64_t instance =
-          marked != marked_.end() ? marked->second.instance : database_.instance();
+      Run& run = run_of(consumer);
+      const system::MutexLock lock(run.mutex);
+      const std::int64_t instance = run.marked ? run.marked->instance : database_.instance();
       database_.transact(Sync::kProcessCrash, [&](Access& access) {
         access.tables().runs.remove_run(instance, consumer);
       });
-      if (marked != marked_.end()) marked_.erase(marked);
+      run.marked.reset();
     });
   }
 
   Result<bool> sweep() override {
     return contained([&] {
-      const system::MutexLock lock(mutex_);
       mark_again();
-      return sweep_gone();
+      const Swept swept = sweep_gone(IfBusy::kSkip);
+      // An error would hide that something was freed; the next sweep meets it again.
+      if (swept.failed && swept.freed == 0) std::rethrow_exception(swept.failed);
+      return swept.freed > 0;
     });
   }
 
   Result<int> count_crash(const Message& message) override {
     return contained([&] {
       const KeyId& id = message.key().id;
-      return database_.transact(Sync::kProcessCrash, [&](Access& access) {
+      return database_.transact(Sync::kProcessCrash, [&](TransactionAccess& access) {
         // Not locked: a count says nothing about what becomes of the record meanwhile.
         if (access.records().completed(id)) return 0;
         return access.tables().runs.count_crash(id, access.now());
@@ -74,40 +88,78 @@ class TableRuns final : public RunMarkers {
     std::size_t window = 0;
   };
 
+  // One consumer's. Its mutex is held while its mark is written, and so never by two consumers.
+  struct Run {
+    system::Mutex mutex;
+    std::optional<Marked> marked SEMEL_GUARDED_BY(mutex);
+  };
+
+  struct Swept {
+    std::size_t freed = 0;
+    std::exception_ptr failed;  // ended the sweep before its end
+  };
+
+  Run& run_of(ConsumerNumber consumer) SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    return runs_[consumer];
+  }
+
+  std::vector<std::pair<ConsumerNumber, Run*>> all_runs() SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    std::vector<std::pair<ConsumerNumber, Run*>> runs;
+    for (auto& [consumer, run] : runs_) runs.emplace_back(consumer, &run);
+    return runs;
+  }
+
   // A process that lost its connection counts as gone under its old number, and goes on under
   // another: what it runs must not be missed when it dies, nor count as dead while it lives.
-  void mark_again() SEMEL_REQUIRES(mutex_) {
-    if (marked_.empty()) return;
-    const std::int64_t instance = database_.instance();
-    for (auto& one : marked_) {
-      Marked& marked = one.second;
-      if (marked.instance == instance) continue;
-      database_.transact(Sync::kPowerLoss, [&](Access& access) {
-        RunRows& runs = access.tables().runs;
-        runs.remove_run(marked.instance, one.first);
-        runs.add_run(instance, one.first, marked.window, access.now());
-      });
-      marked.instance = instance;
+  void mark_again() {
+    for (const auto& [consumer, run] : all_runs()) {
+      // It begins or ends just now; the next sweep looks at it.
+      if (!run->mutex.try_lock()) continue;
+      const system::MutexLock lock(run->mutex, std::adopt_lock);
+      if (run->marked) mark_again(consumer, *run->marked);
     }
   }
 
-  bool sweep_gone() {
+  void mark_again(ConsumerNumber consumer, Marked& marked) {
+    const std::int64_t instance = database_.instance();
+    if (marked.instance == instance) return;
+    database_.transact(Sync::kPowerLoss, [&](Access& access) {
+      RunRows& runs = access.tables().runs;
+      runs.remove_run(marked.instance, consumer);
+      runs.add_run(instance, consumer, marked.window, access.now());
+    });
+    marked.instance = instance;
+  }
+
+  Swept sweep_gone(IfBusy if_busy) {
     const auto gone = database_.glance([](Access& access) { return access.gone(); });
-    std::size_t freed = 0;
-    for (const std::int64_t instance : gone) {
-      freed += database_.transact(Sync::kProcessCrash,
-                                  [&](Access& access) { return free_in(access, instance); });
+    const std::size_t most = database_.locks_all() ? kMostTogether : 1;
+    Swept swept;
+    try {
+      for (std::span<const std::int64_t> left = gone; !left.empty();) {
+        const auto some = left.first(std::min(most, left.size()));
+        swept.freed += database_.transact(Sync::kProcessCrash, [&](TransactionAccess& access) {
+          std::size_t freed = 0;
+          for (const std::int64_t instance : some) freed += free_in(access, instance, if_busy);
+          return freed;
+        });
+        left = left.subspan(some.size());
+      }
+    } catch (...) {
+      swept.failed = std::current_exception();
     }
-    return freed > 0;
+    return swept;
   }
 
   // Whoever has the instance's row frees all that it had.
-  static std::size_t free_in(Access& access, std::int64_t instance) {
+  static std::size_t free_in(TransactionAccess& access, std::int64_t instance, IfBusy if_busy) {
     RunRows& runs = access.tables().runs;
-    if (!runs.claim_instance(instance)) return 0;
+    const bool mine =
+        if_busy == IfBusy::kWait ? runs.await_instance(instance) : runs.claim_instance(instance);
     // Whoever lost its connection may have taken its lock again since; then it looks for this row.
-    const auto gone = access.gone();
-    if (std::ranges::find(gone, instance) == gone.end()) return 0;
+    if (!mine || !access.is_gone(instance)) return 0;
     std::size_t freed = access.records().free_from(instance, access.now());
     freed += runs.mark_died(instance);
     runs.remove_instance(instance);
@@ -116,7 +168,8 @@ class TableRuns final : public RunMarkers {
 
   Database& database_;
   system::Mutex mutex_;
-  std::map<ConsumerNumber, Marked> marked_ SEMEL_GUARDED_BY(mutex_);
+  // None is taken out: its address is kept.
+  std::map<ConsumerNumber, Run> runs_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -7,6 +7,7 @@ namespace semel::sql {
 RunTexts::RunTexts(const Dialect& dialect)
     : claim_instance(dialect,
                      "SELECT number FROM semel_instance WHERE number = ?1 FOR UPDATE SKIP LOCKED"),
+      await_instance(dialect, "SELECT number FROM semel_instance WHERE number = ?1 FOR UPDATE"),
       remove_instance(dialect, "DELETE FROM semel_instance WHERE number = ?1"),
       running(dialect,
               "SELECT i.number, i.pid, r.consumer FROM semel_instance i JOIN semel_run r "
@@ -33,6 +34,10 @@ RunTexts::RunTexts(const Dialect& dialect)
 
 bool RunRows::claim_instance(std::int64_t number) {
   return statements_.ask(texts_.claim_instance, {number}).next();
+}
+
+bool RunRows::await_instance(std::int64_t number) {
+  return statements_.ask(texts_.await_instance, {number}).next();
 }
 
 void RunRows::remove_instance(std::int64_t number) {

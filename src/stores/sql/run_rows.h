@@ -20,7 +20,7 @@ struct RunRow {
 
 struct RunTexts {
   explicit RunTexts(const Dialect& dialect);
-  Text claim_instance, remove_instance, running, add, remove, mark_died, died;
+  Text claim_instance, await_instance, remove_instance, running, add, remove, mark_died, died;
   Text first_crash, next_crash, crashes, set_crashes, forget_crash, forget_old;
 };
 
@@ -30,6 +30,8 @@ class RunRows {
 
   // Locks the row of an instance; false where it is gone, or another transaction has it.
   bool claim_instance(std::int64_t number);
+  // The same, but waits for the other transaction; false where the row is gone.
+  bool await_instance(std::int64_t number);
   void remove_instance(std::int64_t number);
   // The processes that run or ran a consumer: a row for each consumer, by process number.
   std::vector<RunRow> running();

@@ -1,5 +1,7 @@
 #include "stores/sql/server_database.h"
 
+#include <algorithm>
+
 #include "stores/sql/operator.h"
 #include "stores/sql/transacted.h"
 
@@ -35,6 +37,17 @@ class ServerRecords final : public Records {
     const auto leases = tables_.records.end_leases(instance, now);
     return leases + static_cast<std::size_t>(tables_.held.show_again(instance, now));
   }
+  // Before the letters, as whoever ends a try locks them; and in the order in which claims do.
+  void lock_letters(std::span<const std::int64_t> letters) override {
+    std::vector<KeyId> records;
+    for (const std::int64_t letter : letters) {
+      if (const auto record = tables_.dead_letters.record_of(letter)) records.push_back(*record);
+    }
+    std::ranges::sort(records);
+    records.erase(std::unique(records.begin(), records.end()), records.end());
+    for (const KeyId& record : records) tables_.records.find(record, Lock::kForUpdate);
+  }
+  void lock_adding() override { tables_.dead_letters.lock_adding(); }
 
  private:
   Tables& tables_;
@@ -42,7 +55,7 @@ class ServerRecords final : public Records {
 
 // `Clock` is the session, or the transaction, which reads the server's clock once.
 template <class Clock>
-class ServerAccess final : public Access {
+class ServerAccess final : public TransactionAccess {
  public:
   ServerAccess(const Core& core, Session& session, Clock& clock)
       : core_(core),
@@ -56,6 +69,9 @@ class ServerAccess final : public Access {
   Records& records() noexcept override { return records_; }
   StoreTime now() override { return clock_.now(); }
   std::vector<std::int64_t> gone() override { return core_.instances.gone(session_); }
+  bool is_gone(std::int64_t instance) override {
+    return core_.instances.is_gone(session_, instance);
+  }
 
  private:
   const Core& core_;
@@ -76,7 +92,7 @@ void ServerDatabase::run_glance(const Job& job) {
 void ServerDatabase::run_look(const Job& job) { run_glance(job); }
 void ServerDatabase::run_change(Sync, const Job& job) { run_glance(job); }
 
-void ServerDatabase::run_transaction(Sync, const Job& job) {
+void ServerDatabase::run_transaction(Sync, const TransactionJob& job) {
   transacted(core_.pool, [&](Work& work) {
     ServerAccess<Work> access(core_, work.session(), work);
     job(access);

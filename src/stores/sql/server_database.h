@@ -17,7 +17,7 @@ class ServerDatabase final : public Database {
   void run_glance(const Job& job) override;
   void run_look(const Job& job) override;
   void run_change(Sync sync, const Job& job) override;
-  void run_transaction(Sync sync, const Job& job) override;
+  void run_transaction(Sync sync, const TransactionJob& job) override;
 
  private:
   const Core core_;

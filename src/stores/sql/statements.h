@@ -45,8 +45,9 @@ class Text {
   std::string sql_;
 };
 
-// One thread at a time. Errors are thrown as Failure; after one the transaction is over, unless the
-// error is ours (code 0).
+// One thread at a time. Errors are thrown as Failure. After one a server's transaction is over,
+// unless the error is ours (code 0); SQLite's may go on without the statement. Either way it is to
+// be rolled back.
 class Statements {
  public:
   virtual ~Statements() = default;

@@ -15,7 +15,7 @@ class TableSteps final : public StepStore {
 
   Result<Applied> keep(const Lease& lease, const StepEntry& entry) override {
     return contained([&] {
-      return database_.transact(Sync::kPowerLoss, [&](Access& access) {
+      return database_.transact(Sync::kPowerLoss, [&](TransactionAccess& access) {
         const auto known = access.records().find(lease.key);
         const bool held = known && known->record.state == RecordState::kConsuming &&
                           known->record.nonce == lease.nonce;
@@ -29,7 +29,7 @@ class TableSteps final : public StepStore {
 
   Result<bool> give_up(const KeyId& record, const GivingUp& note) override {
     return contained([&] {
-      return database_.transact(Sync::kPowerLoss, [&](Access& access) {
+      return database_.transact(Sync::kPowerLoss, [&](TransactionAccess& access) {
         const StoreTime now = access.now();
         if (!access.records().reopen(record, now)) return false;
         access.tables().steps.give_up(record, note, now);

@@ -89,15 +89,7 @@ class BorrowedStore final : public sql::BorrowedStore {
   }
 
   void make_tables() {
-    const bool alone = !lent_.connection.in_transaction();
-    if (alone) lent_.connection.execute("BEGIN IMMEDIATE");
-    try {
-      make_schema(lent_.connection, lent_.clock->now());
-      if (alone) lent_.connection.execute("COMMIT");
-    } catch (...) {
-      if (alone) lent_.connection.roll_back();
-      throw;
-    }
+    transact([&] { make_schema(lent_.connection, lent_.clock->now()); });
   }
 
   void check_tables() {
@@ -111,17 +103,11 @@ class BorrowedStore final : public sql::BorrowedStore {
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
     return contained([&] {
-      Consumers& consumers = lent_.tables.consumers;
-      auto row = consumers.find(spec.name);
+      auto row = lent_.tables.consumers.find(spec.name);
       if (row) Consumers::check_recipe(*row, spec);
-      ConsumerNumber number = row ? row->number : ConsumerNumber{};
-      if (!row) {
-        number = consumers.add(spec, {}).number;
-      } else if (row->recipe_hash != spec.recipe_hash || row->ttl != spec.ttl) {
-        consumers.change(number, spec);
-        lent_.tables.ttls.forget();
-      }
-      remember({number, spec.name, spec.recipe_hash, spec.ttl});
+      if (!row || !as_wanted(*row, spec)) transact([&] { row = attach_now(spec); });
+      const ConsumerNumber number = row->number;
+      remember(*std::move(row));
       return number;
     });
   }
@@ -140,6 +126,39 @@ class BorrowedStore final : public sql::BorrowedStore {
   }
 
  private:
+  // In the caller's transaction; where none is open, in one of its own.
+  template <class Work>
+  void transact(Work&& work) {
+    const bool alone = !lent_.connection.in_transaction();
+    if (alone) lent_.connection.execute("BEGIN IMMEDIATE");
+    try {
+      work();
+      if (alone) lent_.connection.execute("COMMIT");
+    } catch (...) {
+      if (alone) lent_.connection.roll_back();
+      throw;
+    }
+  }
+
+  static bool as_wanted(const ConsumerRow& row, const ConsumerSpec& spec) {
+    return row.recipe_hash == spec.recipe_hash && row.ttl == spec.ttl;
+  }
+
+  // Another process may have added the row, or changed it, since it was looked for.
+  ConsumerRow attach_now(const ConsumerSpec& spec) {
+    Consumers& consumers = lent_.tables.consumers;
+    auto row = consumers.find(spec.name);
+    if (!row) row = consumers.add(spec, {});
+    Consumers::check_recipe(*row, spec);
+    if (!as_wanted(*row, spec)) {
+      consumers.change(row->number, spec);
+      lent_.tables.ttls.forget();
+      row->recipe_hash = spec.recipe_hash;
+      row->ttl = spec.ttl;
+    }
+    return *std::move(row);
+  }
+
   void remember(ConsumerRow row) {
     for (ConsumerRow& known : attached_) {
       if (known.number != row.number) continue;

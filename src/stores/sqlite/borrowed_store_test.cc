@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <string_view>
+#include <utility>
+
 #include "stores/sqlite/test_place.h"
 
 namespace semel::sqlite {
@@ -41,6 +44,28 @@ class BorrowedTest : public SqliteTest {
     return claimed;
   }
 
+  // Another process's, when an attach found no such consumer and is about to write.
+  void add_meanwhile(const char* row) {
+    meanwhile_ = row;
+    sqlite3_trace_v2(
+        handle_, SQLITE_TRACE_STMT,
+        [](unsigned, void* self, void*, void* text) {
+          auto& test = *static_cast<BorrowedTest*>(self);
+          const std::string_view statement = static_cast<const char*>(text);
+          if (!statement.starts_with("BEGIN") && !statement.starts_with("INSERT")) return 0;
+          if (const std::string what = std::exchange(test.meanwhile_, {}); !what.empty()) {
+            test.sql("INSERT INTO semel_consumer (name, recipe_hash, ttl) VALUES " + what);
+          }
+          return 0;
+        },
+        this);
+  }
+  std::string consumer_row(const std::string& name) {
+    const auto row = sql("SELECT recipe_hash, ttl FROM semel_consumer WHERE name = '" + name + "'");
+    return row.at(0).at(0) + ", " + row.at(0).at(1);
+  }
+
+  std::string meanwhile_;
   sqlite3* handle_ = nullptr;
   std::unique_ptr<Store> store_;
   ConsumerNumber consumer_{};
@@ -164,6 +189,28 @@ TEST_F(BorrowedTest, AConsumerAttachedInVainKeepsItsNumberOrIsRefused) {
   ASSERT_FALSE(unit.has_value()) << "its number is another's now";
   EXPECT_EQ(unit.error().code, "R208");
   run("ROLLBACK");
+}
+
+TEST_F(BorrowedTest, AConsumerThatAnotherProcessAddsMeanwhileKeepsItsRecipe) {
+  add_meanwhile("('raced', 'another recipe', 5)");
+  const auto refused = store_->attach({"raced", "recipe", false, 10ms});
+  ASSERT_TRUE(meanwhile_.empty()) << "it was added";
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, "R220");
+  EXPECT_EQ(sqlite3_get_autocommit(handle_), 1) << "no transaction is left open";
+  EXPECT_EQ(consumer_row("raced"), "another recipe, 5");
+  EXPECT_TRUE(store_->attach({"raced", "recipe", true, 10ms}).has_value());
+  EXPECT_EQ(consumer_row("raced"), "recipe, 10");
+}
+
+TEST_F(BorrowedTest, AnAcceptedRecipeIsWrittenOverTheOneThatAnotherProcessAdds) {
+  add_meanwhile("('raced', 'another recipe', 5)");
+  const auto number = store_->attach({"raced", "recipe", true, 10ms});
+  ASSERT_TRUE(meanwhile_.empty()) << "it was added";
+  ASSERT_TRUE(number.has_value()) << number.error().message;
+  EXPECT_EQ(consumer_row("raced"), "recipe, 10");
+  EXPECT_EQ(one("SELECT number FROM semel_consumer WHERE name = 'raced'"),
+            std::to_string(static_cast<std::uint32_t>(*number)));
 }
 
 TEST_F(BorrowedTest, TablesMustBeThere) {

@@ -40,12 +40,15 @@ class FileRecords final : public sql::Records {
     const auto leases = tables_.live.end_leases(instance, now);
     return static_cast<std::size_t>(leases + tables_.held.show_again(instance, now));
   }
+  // The writer has the whole file locked.
+  void lock_letters(std::span<const std::int64_t>) override {}
+  void lock_adding() override {}
 
  private:
   Tables& tables_;
 };
 
-class FileAccess final : public sql::Access {
+class FileAccess final : public sql::TransactionAccess {
  public:
   FileAccess(Core& core, Tables& tables, Connection& connection)
       : core_(core), tables_(tables), connection_(connection), records_(tables) {}
@@ -55,6 +58,7 @@ class FileAccess final : public sql::Access {
   sql::Records& records() noexcept override { return records_; }
   StoreTime now() override { return core_.clock.now(); }
   std::vector<std::int64_t> gone() override { return core_.instances.gone(connection_); }
+  bool is_gone(std::int64_t instance) override { return core_.instances.is_gone(instance); }
 
  private:
   Core& core_;
@@ -81,7 +85,7 @@ void FileDatabase::run_look(const Job& job) {
 
 void FileDatabase::run_change(Sync sync, const Job& job) { run_transaction(sync, job); }
 
-void FileDatabase::run_transaction(Sync sync, const Job& job) {
+void FileDatabase::run_transaction(Sync sync, const TransactionJob& job) {
   WriteTransaction transaction(core_.writer, sync, core_.options.busy);
   FileAccess access(core_, transaction.tables(), core_.writer.connection());
   job(access);

@@ -12,12 +12,13 @@ class FileDatabase final : public sql::Database {
   explicit FileDatabase(Core& core) noexcept : core_(core) {}
 
   std::int64_t instance() override { return core_.instances.number(); }
+  bool locks_all() const noexcept override { return true; }
 
  protected:
   void run_glance(const Job& job) override;
   void run_look(const Job& job) override;
   void run_change(Sync sync, const Job& job) override;
-  void run_transaction(Sync sync, const Job& job) override;
+  void run_transaction(Sync sync, const TransactionJob& job) override;
 
  private:
   Core& core_;

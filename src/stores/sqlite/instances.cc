@@ -15,9 +15,9 @@ Instances::Instances(const std::string& side_file, Writer& writer,
 
 std::int64_t Instances::number() {
   if (const std::int64_t known = known_number(); known != 0) return known;
-  const system::MutexLock lock(mutex_);
-  if (const std::int64_t known = known_number(); known != 0) return known;
   WriteTransaction transaction(writer_, Sync::kPowerLoss, patience_);
+  // Another thread may have registered it in its turn.
+  if (const std::int64_t known = known_number(); known != 0) return known;
   transaction.tables().meta.raise_epoch();
   const std::int64_t number = add_.bind(1, ::getpid()).bind(2, transaction.now()).insert();
   // Locked before anyone can read the number: who reads it meets the lock.
@@ -26,13 +26,14 @@ std::int64_t Instances::number() {
           fmt::format("{}: the lock of a new instance is taken", file_.path()),
           "stop all processes that use this database, then delete that file"});
   }
+  locked_.store(number, std::memory_order_release);
   try {
-    transaction.commit();
+    transaction.commit([&] { number_.store(number, std::memory_order_release); });
   } catch (...) {
+    locked_.store(0, std::memory_order_release);
     file_.unlock(lock_byte::kInstances + number);
     throw;
   }
-  number_.store(number, std::memory_order_release);
   return number;
 }
 
@@ -40,12 +41,14 @@ std::vector<std::int64_t> Instances::gone(Connection& connection) const {
   std::vector<std::int64_t> numbers;
   sql::Answer answer = connection.ask(all_, {});
   while (answer.next()) {
-    const std::int64_t number = answer.integer(0);
-    const bool lives =
-        number == known_number() || file_.locked_elsewhere(lock_byte::kInstances + number);
-    if (!lives) numbers.push_back(number);
+    if (is_gone(answer.integer(0))) numbers.push_back(answer.integer(0));
   }
   return numbers;
+}
+
+bool Instances::is_gone(std::int64_t number) const {
+  return number != locked_.load(std::memory_order_acquire) &&
+         !file_.locked_elsewhere(lock_byte::kInstances + number);
 }
 
 }  // namespace semel::sqlite

@@ -9,7 +9,6 @@
 
 #include "stores/sqlite/side_file.h"
 #include "stores/sqlite/writer.h"
-#include "system/mutex.h"
 
 namespace semel::sqlite {
 
@@ -20,20 +19,23 @@ class Instances {
   Instances(const std::string& side_file, Writer& writer, std::chrono::milliseconds patience);
 
   // This store's number. The first call registers it and raises the store's epoch. Throws Failure.
-  std::int64_t number() SEMEL_EXCLUDES(mutex_);
+  std::int64_t number();
   // Zero where this store is not registered.
   std::int64_t known_number() const noexcept { return number_.load(std::memory_order_acquire); }
   // The instances whose process died. Throws Failure.
   std::vector<std::int64_t> gone(Connection& connection) const;
+  // The same of one that is registered.
+  bool is_gone(std::int64_t number) const;
 
  private:
   const sql::Text all_;
   SideFile file_;
   Writer& writer_;
-  Prepared add_;
+  Prepared add_;  // in the writer's turn
   const std::chrono::milliseconds patience_;
-  system::Mutex mutex_;
   std::atomic<std::int64_t> number_{0};
+  // Its byte is locked by this object, which no look at the lock can tell; zero: none.
+  std::atomic<std::int64_t> locked_{0};
 };
 
 }  // namespace semel::sqlite

@@ -159,6 +159,9 @@ sql::Cell Prepared::cell(int column) const {
       return {};
     case SQLITE_INTEGER:
       return {.null = false, .number = integer(column), .bytes = {}};
+    // A person may have written a time by hand; what is less than a millisecond is cut off.
+    case SQLITE_FLOAT:
+      return {.null = false, .number = integer(column), .bytes = text(column)};
     default:
       return {.null = false, .number = 0, .bytes = text(column)};
   }

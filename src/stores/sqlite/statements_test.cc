@@ -74,5 +74,15 @@ TEST_F(SharedStatements, KeepATextWhereAPersonMayReadItAndABlobWhereNot) {
   EXPECT_FALSE(answer.next());
 }
 
+TEST_F(SharedStatements, ReadATimeWrittenByHandAsTheNumberItIs) {
+  const sql::Text by_hand(Dialect(), "SELECT 1764187200123.75, '1764187200123.75'");
+  Connection connection(handle_);
+  sql::Answer answer = connection.ask(by_hand, {});
+  ASSERT_TRUE(answer.next());
+  EXPECT_EQ(answer.integer(0), 1'764'187'200'123);
+  EXPECT_FALSE(answer.null(0));
+  EXPECT_EQ(answer.bytes(1), "1764187200123.75");
+}
+
 }  // namespace
 }  // namespace semel::sqlite

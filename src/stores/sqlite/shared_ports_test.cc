@@ -1,0 +1,214 @@
+// What the ports that all SQL stores share ask of a file.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <functional>
+#include <future>
+#include <latch>
+#include <string_view>
+#include <thread>
+
+#include "stores/sql/dead_letters.h"
+#include "stores/sql/run_markers.h"
+#include "stores/sqlite/core.h"
+#include "stores/sqlite/file_database.h"
+#include "stores/sqlite/test_place.h"
+
+namespace semel::sqlite {
+namespace {
+
+struct Asked {
+  int transactions = 0;
+  int all_gone = 0;
+  int one_gone = 0;
+};
+
+class CountedAccess final : public sql::TransactionAccess {
+ public:
+  CountedAccess(sql::TransactionAccess& access, Asked& asked) : access_(access), asked_(asked) {}
+  sql::Statements& statements() noexcept override { return access_.statements(); }
+  sql::SharedTables& tables() noexcept override { return access_.tables(); }
+  sql::Records& records() noexcept override { return access_.records(); }
+  StoreTime now() override { return access_.now(); }
+  std::vector<std::int64_t> gone() override {
+    ++asked_.all_gone;
+    return access_.gone();
+  }
+  bool is_gone(std::int64_t instance) override {
+    ++asked_.one_gone;
+    return access_.is_gone(instance);
+  }
+
+ private:
+  sql::TransactionAccess& access_;
+  Asked& asked_;
+};
+
+// A file whose transactions are counted, and preceded by what a test does.
+class WatchedDatabase final : public sql::Database {
+ public:
+  explicit WatchedDatabase(Core& core) : file_(core) {}
+
+  std::int64_t instance() override { return file_.instance(); }
+  bool locks_all() const noexcept override { return together; }
+
+  bool together = true;
+  Asked asked;
+  std::function<void()> before_transaction = [] {};
+
+ protected:
+  void run_glance(const Job& job) override { file_.glance(job); }
+  void run_look(const Job& job) override { file_.look(job); }
+  void run_change(sql::Sync sync, const Job& job) override { file_.change(sync, job); }
+  void run_transaction(sql::Sync sync, const TransactionJob& job) override {
+    ++asked.transactions;
+    before_transaction();
+    file_.transact(sync, [&](sql::TransactionAccess& access) {
+      CountedAccess counted(access, asked);
+      job(counted);
+    });
+  }
+
+ private:
+  FileDatabase file_;
+};
+
+class SharedPortsTest : public SqliteTest {
+ protected:
+  static SqliteOptions without_housekeeper(SqliteOptions options) {
+    options.checkpoints = false;
+    return options;
+  }
+  // Instances that registered, ran a consumer and died.
+  void add_dead(int count) {
+    for (int i = 0; i < count; ++i) {
+      sql("INSERT INTO semel_instance (pid, started_at) VALUES (1, 0); "
+          "INSERT INTO semel_run SELECT max(number), 1, 5, 0, 0 FROM semel_instance");
+    }
+  }
+  void fail_transaction(int number) {
+    database_.before_transaction = [this, number] {
+      if (database_.asked.transactions != number) return;
+      fail({ErrorKind::kUnavailable, "R205", "the disk is full", {}});
+    };
+  }
+  // The texts that the writer has prepared so far and that begin so.
+  int prepared(std::string_view beginning) {
+    int count = 0;
+    sqlite3* const handle = core_.writer.connection().handle();
+    for (sqlite3_stmt* one = nullptr; (one = sqlite3_next_stmt(handle, one)) != nullptr;) {
+      if (std::string_view(sqlite3_sql(one)).starts_with(beginning)) ++count;
+    }
+    return count;
+  }
+
+  Core core_{without_housekeeper(options()), system_environment(), *clock_};
+  WatchedDatabase database_{core_};
+  const std::unique_ptr<RunMarkers> runs_ = sql::make_run_markers(database_);
+};
+
+TEST_F(SharedPortsTest, ASweepLooksAtEachInstanceTwiceAndFreesManyInOneTurn) {
+  constexpr int kDead = 40;
+  add_dead(kDead);
+  EXPECT_TRUE(runs_->sweep().value());
+  EXPECT_EQ(one("SELECT count(*) FROM semel_instance"), "0");
+  EXPECT_EQ(database_.asked.all_gone, 0) << "no transaction reads them all";
+  EXPECT_EQ(database_.asked.one_gone, kDead);
+  EXPECT_LE(database_.asked.transactions, 3);
+  EXPECT_FALSE(runs_->sweep().value());
+}
+
+TEST_F(SharedPortsTest, ASweepThatFailsHalfwayStillTellsOfWhatItFreed) {
+  database_.together = false;
+  add_dead(2);
+  fail_transaction(2);
+  const auto swept = runs_->sweep();
+  ASSERT_TRUE(swept.has_value()) << swept.error().message;
+  EXPECT_TRUE(*swept);
+  EXPECT_EQ(one("SELECT count(*) FROM semel_instance"), "1");
+  EXPECT_TRUE(runs_->sweep().value()) << "the other one";
+  EXPECT_FALSE(runs_->sweep().value());
+}
+
+TEST_F(SharedPortsTest, ASweepThatFreedNothingTellsItsError) {
+  add_dead(2);
+  fail_transaction(1);
+  const auto swept = runs_->sweep();
+  ASSERT_FALSE(swept.has_value());
+  EXPECT_EQ(swept.error().code, "R205");
+  EXPECT_TRUE(runs_->sweep().value());
+}
+
+TEST_F(SharedPortsTest, ABeginThatMayHaveMissedADeathFails) {
+  database_.together = false;
+  add_dead(2);
+  fail_transaction(2);
+  const auto failed = runs_->begin(ConsumerNumber{1}, 3);
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_EQ(failed.error().code, "R205");
+  const auto begun = runs_->begin(ConsumerNumber{1}, 3).value();
+  EXPECT_TRUE(begun.unclean);
+  EXPECT_EQ(begun.window, 5U);
+}
+
+TEST_F(SharedPortsTest, AConsumerThatWaitsForTheFileHoldsUpNoOther) {
+  (void)database_.instance();
+  std::latch waits(1);
+  std::latch go_on(1);
+  const auto first = std::this_thread::get_id();
+  database_.before_transaction = [&] {
+    if (std::this_thread::get_id() == first) return;
+    waits.count_down();
+    go_on.wait();
+  };
+  auto slow = std::async(std::launch::async, [&] { return runs_->begin(ConsumerNumber{1}, 1); });
+  waits.wait();
+  std::promise<void> done;
+  std::thread watchdog([&, over = done.get_future()] {
+    EXPECT_EQ(over.wait_for(20s), std::future_status::ready) << "one consumer waits for another";
+    go_on.count_down();
+  });
+  EXPECT_TRUE(runs_->begin(ConsumerNumber{2}, 1).has_value());
+  EXPECT_TRUE(runs_->sweep().has_value());
+  EXPECT_TRUE(runs_->end(ConsumerNumber{2}).has_value());
+  done.set_value();
+  watchdog.join();
+  EXPECT_TRUE(slow.get().has_value());
+  EXPECT_EQ(one("SELECT group_concat(consumer) FROM semel_run"), "1");
+}
+
+TEST_F(SharedPortsTest, AnInstanceIsNeverGoneForItself) {
+  std::vector<std::int64_t> gone;
+  int commits = 0;
+  // Others can read its row, and it does not know its number yet.
+  core_.writer.on_commit([&](int) {
+    ++commits;
+    gone = database_.glance([](sql::Access& access) { return access.gone(); });
+  });
+  const std::int64_t number = database_.instance();
+  EXPECT_EQ(commits, 1);
+  EXPECT_TRUE(gone.empty());
+  EXPECT_FALSE(core_.instances.is_gone(number));
+  EXPECT_TRUE(core_.instances.is_gone(number + 1)) << "nobody has that one";
+}
+
+TEST_F(SharedPortsTest, AFileLocksNoRecordOfALetter) {
+  const auto letters = sql::make_dead_letters(database_);
+  sql("INSERT INTO semel_consumer (name, recipe_hash) VALUES ('payments', 'recipe')");
+  ForeignLetter foreign;
+  foreign.letter.consumer = "payments";
+  foreign.letter.key = "k";
+  EXPECT_EQ(letters->add({&foreign, 1}).value().added, 1U);
+  LetterEdit edit;
+  edit.id = 1;
+  edit.before = foreign.letter.fingerprint;
+  edit.fingerprint.bytes.fill(1);
+  EXPECT_EQ(letters->edit(edit).value(), Edited::kYes);
+  const std::int64_t id = 1;
+  EXPECT_EQ(letters->replay({&id, 1}).value().replayed, 1U);
+  EXPECT_EQ(prepared("SELECT record FROM semel_dead_letter"), 0);
+  EXPECT_EQ(prepared("SELECT version FROM semel_schema"), 0);
+}
+
+}  // namespace
+}  // namespace semel::sqlite
