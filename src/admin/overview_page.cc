@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include <fmt/format.h>
@@ -36,7 +37,7 @@ double rate_now(const std::vector<GroupCounts>& intervals, std::optional<Outcome
 }
 
 std::string rate_text(double rate) {
-  if (rate >= 100) return grouped_number(static_cast<std::uint64_t>(rate + 0.5));
+  if (rate >= 100) return grouped_number(static_cast<std::uint64_t>(std::llround(rate)));
   return rate == 0 ? "0" : fmt::format("{:.1f}", rate);
 }
 
