@@ -76,6 +76,13 @@ void Finisher::flush() {
   tell(true);
 }
 
+void Finisher::flush_or_give_back() {
+  const system::MutexLock lock(mutex_);
+  if (items_.empty()) return;
+  if (!try_tell(0, items_.size())) give_back(0, items_.size());
+  clear();
+}
+
 void Finisher::tell(bool patient) {
   if (items_.empty()) return;
   Clock& clock = *context_.environment->clock;

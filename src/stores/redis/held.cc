@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "stores/redis/completions.h"
+
 namespace semel::redis {
 namespace {
 
@@ -54,7 +56,8 @@ class Held final : public HeldMessages {
     return change("hide", rows, hidden);
   }
   Result<void> remove(std::span<const RowTag> rows) override {
-    return change("remove", rows, milliseconds(0));
+    if (core_.names.cluster) return change("remove", rows, milliseconds(0));
+    return core::contained([&] { remove_now(rows); });
   }
   Result<Depth> depth(ConsumerNumber consumer) override {
     return core::contained([&] {
@@ -84,6 +87,8 @@ class Held final : public HeldMessages {
                             const LineOf& line_of);
   std::vector<Place> hold_behind_now(ConsumerNumber consumer, std::span<const Follower> followers,
                                      std::size_t most_bytes);
+  void remove_now(std::span<const RowTag> rows);
+  void change_now(const char* how, std::span<const RowTag> rows, milliseconds time);
   Result<void> change(const char* how, std::span<const RowTag> rows, milliseconds time);
 
   Core& core_;
@@ -215,16 +220,34 @@ std::vector<HeldMessages::Place> Held::hold_behind_now(ConsumerNumber consumer,
   return places;
 }
 
+// By the short script, as far as that can.
+void Held::remove_now(std::span<const RowTag> rows) {
+  if (rows.empty()) return;
+  std::vector<Finish> acks(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    acks[i].to = Finish::To::kAckOnly;
+    acks[i].ack = rows[i];
+  }
+  const Completions completions(core_.names, acks, {});
+  std::vector<RowTag> harder;
+  completions.each(
+      core_.run(core_.scripts.complete_rows, completions.calls(), Loss::kInDoubt),
+      [](std::size_t) {}, [&](std::size_t at) { harder.push_back(rows[at]); });
+  change_now("remove", harder, milliseconds(0));
+}
+
+void Held::change_now(const char* how, std::span<const RowTag> rows, milliseconds time) {
+  Parts parts(core_);
+  for (const RowTag row : rows) {
+    const auto place = place_of(row);
+    if (!place) continue;
+    add_change(parts, core_.names, *place, how, std::to_string(wait_of(time)));
+  }
+  core_.run(core_.scripts.change, parts.calls(), Loss::kInDoubt);
+}
+
 Result<void> Held::change(const char* how, std::span<const RowTag> rows, milliseconds time) {
-  return core::contained([&] {
-    Parts parts(core_);
-    for (const RowTag row : rows) {
-      const auto place = place_of(row);
-      if (!place) continue;
-      add_change(parts, core_.names, *place, how, std::to_string(wait_of(time)));
-    }
-    core_.run(core_.scripts.change, parts.calls(), Loss::kInDoubt);
-  });
+  return core::contained([&] { change_now(how, rows, time); });
 }
 
 }  // namespace
