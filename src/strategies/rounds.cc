@@ -96,9 +96,8 @@ class Rounds final : public EndingSink {
     });
     std::vector<Call> calls = calls_of(claimed);
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      Member& member = members_[place_of(*calls[i].delivery)];
-      member.call = i;
-      calls[i].row_later = member.next && calls[i].delivery->arrival.row;
+      members_[place_of(*calls[i].delivery)].call = i;
+      calls[i].row_later = calls[i].delivery->arrival.row.has_value();
     }
     return calls;
   }
@@ -123,7 +122,11 @@ class Rounds final : public EndingSink {
         finisher.add(batch_[*at], std::move(ending), member.call);
       }
     }
-    finisher.given_back_for() ? finisher.flush_or_give_back() : finisher.flush();
+    if (finisher.given_back_for()) {
+      finisher.flush_or_give_back();
+    } else {
+      finisher.flush();
+    }
     {
       const system::MutexLock lock(mutex_);
       leaving_ = false;
