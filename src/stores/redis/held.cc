@@ -145,7 +145,9 @@ bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::
   const Reply reply = core_.run_one(core_.scripts.take, call, Loss::kInDoubt);
   const std::size_t before = taken.size();
   std::size_t given = 0;
-  for (std::size_t at = 1; at < reply.list.size();) {
+  // Whether there were more than one call looks at.
+  const bool more = reply.list.at(1).number != 0;
+  for (std::size_t at = 2; at < reply.list.size();) {
     const std::int64_t said = reply.list[at].number;
     if (said < 0) {
       taken.push_back(std::move(met.at((static_cast<std::size_t>(-said) - first) / kRowWords)));
@@ -156,7 +158,7 @@ bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::
     }
     given += taken.back().payload.size();
   }
-  return !met.empty() || taken.size() - before == most || given >= most_bytes;
+  return more || !met.empty() || taken.size() - before == most || given >= most_bytes;
 }
 
 std::vector<Arrival> Held::take_now(ConsumerNumber consumer, std::size_t max_messages,

@@ -150,8 +150,8 @@ return answer
 // thing that is written needs memory, so that a full server changes nothing either.
 const char* const kTakeScript = R"lua(
 local holder, most, most_bytes, in_lines = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[7] == '1'
-local nobody, kWithTheFirst = string.rep('\000', 8), 32
-local rows, lines, touched, given, count, bytes = {}, {}, {}, {}, 0, 0
+local nobody, kWithTheFirst, kMostLookedAt = string.rep('\000', 8), 32, 16 * 256
+local rows, lines, touched, given, count, bytes, looked_at = {}, {}, {}, {}, 0, 0, 0
 local function text_of(number) return string.format('%.0f', number) end
 local till = text_of(now + math.max(tonumber(ARGV[6]), 1))
 
@@ -234,10 +234,11 @@ end
 local function waits(row)
   local first, before = row.line.first, row.before
   if first == row.number then return false end
+  if not in_hand(row.lane, first) then return true end
   if not row.index then
     before = call('ZREVRANGEBYSCORE', row.line.key, '(' .. row.place_text, '-inf', 'LIMIT', '0', '1')[1]
   end
-  return not in_hand(row.lane, first) or (before and before ~= first and not in_hand(row.lane, before))
+  return before and before ~= first and not in_hand(row.lane, before)
 end
 
 -- Gives the rows behind one that was given, as far as they wait for nothing else.
@@ -294,15 +295,17 @@ local function read_due(number, queue)
   local some = {}
   if head_of[number] then return add_row(queue.lane, number, head_of[number]) end
   add_to(some, queue.lane, number)
-  for at = pool_at, math.min(#pool, pool_at + most - count) do
+  for at = pool_at, math.min(#pool, pool_at + math.max(most - count, looked_at)) do
     local other = sub(pool[at], 14, -2)
     if not head_of[other] then add_to(some, queues[byte(pool[at], -1) - 47].lane, other) end
   end
   read(some)
 end
 
+-- A call ends after so many. Each row that was looked at is due no more, so the next call goes on
+-- behind them.
 local number, queue, due
-while not full() do
+while not full() and looked_at < kMostLookedAt do
   local name = ARGV[named_at + 1]
   local fresh = rows[name]
   while name and not (fresh and fresh_ones[name]) do
@@ -310,11 +313,12 @@ while not full() do
     name = ARGV[named_at + 1]
     fresh = rows[name]
   end
-  if not number then number, queue, due = next_due(most) end
+  if not number then number, queue, due = next_due(math.max(most, looked_at)) end
   if fresh and not (number and due < string.format('%013.0f', (cut('>I6', fresh.head, 3))) .. name) then
     meet(fresh, named_at, ARGV[named_at + 2], tonumber(ARGV[named_at + 3]))
     look_at(fresh)
     named_at = named_at + 4
+    looked_at = looked_at + 1
   elseif number then
     if not rows[number] then read_due(number, queue) end
     local row = rows[number]
@@ -325,6 +329,7 @@ while not full() do
       look_at(row)
     end
     number = nil
+    looked_at = looked_at + 1
   else
     break
   end
@@ -405,7 +410,7 @@ write('HDEL', moved, 'b')
 write('ZREM', hidden, 'd')
 write('ZREM', stale)
 
-local answer = { now }
+local answer = { now, looked_at == kMostLookedAt and 1 or 0 }
 for _, row in ipairs(given) do
   local at = #answer
   if row.index then
