@@ -235,7 +235,7 @@ void Held::remove_now(std::span<const RowTag> rows) {
   completions.each(
       core_.run(core_.scripts.complete_rows, completions.calls(), Loss::kInDoubt),
       [](std::size_t) {}, [&](std::size_t at) { harder.push_back(rows[at]); });
-  change_now("remove", harder, milliseconds(0));
+  if (!harder.empty()) change_now("remove", harder, milliseconds(0));
 }
 
 void Held::change_now(const char* how, std::span<const RowTag> rows, milliseconds time) {
