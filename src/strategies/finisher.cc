@@ -182,9 +182,9 @@ bool Finisher::leave_out_payload(std::size_t at) {
     finish.outgoing.push_back(
         core::dead_letter_copy(*context_.copies_to, context_.consumer, finish));
   }
-  const bool row = item.delivery->arrival.row.has_value();
+  finish.ack = item.delivery->arrival.row;
   item.outcome.kind = Outcome::Kind::kDead;
-  item.outcome.settle = row ? Outcome::Settle::kAcked : Outcome::Settle::kAck;
+  item.outcome.settle = finish.ack ? Outcome::Settle::kAcked : Outcome::Settle::kAck;
   item.outcome.reason = finish.reason;
   item.outcome.error = finish.error;
   item.outcome.result.clear();

@@ -146,6 +146,25 @@ TEST_F(RoundsTest, RowsOfWhatIsDoneGoWhenTheyAreSettled) {
   EXPECT_EQ(record_of("a1"), RecordState::kCompleted);
 }
 
+TEST_F(RoundsTest, TheRowOfOneThatTheStoreCannotKeepGoesWithItsLetter) {
+  auto batch = lines({"a1", "a2"});
+  before_.clear();
+  std::int64_t row = 0;
+  for (Delivery& delivery : batch) {
+    delivery.arrival.row = RowTag{++row};
+    store_.state.rows.insert(row);
+  }
+  // As one of several, and then by itself.
+  faults_.fail(StoreCall::kFinish, 1, ErrorKind::kLimit, When::kBefore);
+  faults_.fail(StoreCall::kFinish, 2, ErrorKind::kLimit, When::kBefore);
+  const auto sink = process(kStateMachine, batch);
+  EXPECT_EQ(faults_.fired(), 2U);
+  EXPECT_EQ(sink.of("a1").kind, Kind::kDead);
+  EXPECT_EQ(sink.of("a1").settle, Settle::kAcked);
+  EXPECT_FALSE(store_.state.rows.contains(1)) << "nothing else takes it";
+  EXPECT_EQ(sink.of("a2").settle, Settle::kAck);
+}
+
 TEST_F(RoundsTest, ADuplicateBehindOneThatComesAgainIsLeftLikeAll) {
   process_lines({"a2"});
   fails_ = {"a1"};
