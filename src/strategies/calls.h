@@ -18,7 +18,7 @@ namespace semel::strategies {
 struct Call {
   Delivery* delivery;
   Right right;
-  // Where it is done its row goes when it is settled, and not with its record: with others then.
+  // Once it is done, its row goes when it is settled, with others, and not with its record.
   bool row_later = false;
 };
 

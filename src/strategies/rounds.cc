@@ -105,7 +105,7 @@ class Rounds final : public EndingSink {
     return static_cast<std::size_t>(&delivery - batch_.data());
   }
 
-  // Then tells of what they stood behind.
+  // Gives back all that stands behind a message that comes again, then ends that message.
   void leave_those_behind(std::span<const Call> calls, Finisher& finisher) SEMEL_EXCLUDES(mutex_) {
     std::vector<Stopped> stopped;
     {

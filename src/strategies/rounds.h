@@ -2,7 +2,7 @@
 //
 // All are claimed at once. Then the first message of each key runs, and its end is recorded; then
 // the second. Where one comes again, what stands behind it is given back before that one is told:
-// untried, and not counted.
+// untried, and not counted. Where the store is away then, their leases end by themselves.
 #pragma once
 
 #include <span>

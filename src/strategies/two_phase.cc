@@ -24,7 +24,7 @@ bool may_pass(const Error& error) {
 
 class Claiming {
  public:
-  Claiming(const Context& context, std::span<Delivery> batch, const Refused& refused)
+  Claiming(const Context& context, std::span<Delivery> batch, const OnRefused& refused)
       : context_(context),
         batch_(batch),
         refused_(refused),
@@ -87,7 +87,7 @@ class Claiming {
 
   const Context& context_;
   const std::span<Delivery> batch_;
-  const Refused& refused_;
+  const OnRefused& refused_;
   std::size_t first_ = 0;
   std::size_t size_;
   int tries_ = 0;
@@ -98,7 +98,7 @@ class Claiming {
 
 }  // namespace
 
-Claimed claim_batch(const Context& context, std::span<Delivery> batch, const Refused& refused) {
+Claimed claim_batch(const Context& context, std::span<Delivery> batch, const OnRefused& refused) {
   return Claiming(context, batch, refused).run();
 }
 
