@@ -131,8 +131,10 @@ std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
   if (suspects_ > 0 || tries) {
     most = 1;
   } else if (workers_ > 1) {
-    const auto share = static_cast<std::size_t>(workers_);
-    most = std::min(most, (sequencer_.waiting() + share - 1) / share);
+    const auto workers = static_cast<std::size_t>(workers_);
+    const std::size_t share = (sequencer_.waiting() + workers - 1) / workers;
+    // A batch that takes every free key leaves the others nothing, however short it is.
+    if (!followers_ || sequencer_.ready_keys() > share) most = std::min(most, share);
   }
   free_since_ = 0;
   gathers_until_.reset();

@@ -442,6 +442,26 @@ TEST(Flight, ABatchThatDoesNotEndDelaysNoOtherKeyForLong) {
   EXPECT_EQ(f.take(true).size(), 1U);
 }
 
+TEST(Flight, ABatchThatHasEveryFreeKeyTakesWhatIsBehindThemToo) {
+  const auto filled = [](Flight& f) {
+    std::vector<Delivery> deliveries;
+    for (const char* name : {"a1", "b1", "a2", "b2", "a3", "b3"}) {
+      auto parts = semel::test::make_parts(kConsumer, name);
+      parts.ordering_key = std::string(1, name[0]);
+      deliveries.emplace_back(Message(std::move(parts)), Arrival{});
+    }
+    f.add(std::move(deliveries));
+  };
+  Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 3);
+  f.allow_followers(true);
+  filled(f);
+  EXPECT_EQ(f.take(false).size(), 6U) << "the other workers could have none of them";
+  Flight shared({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 6);
+  shared.allow_followers(true);
+  filled(shared);
+  EXPECT_EQ(shared.take(false).size(), 1U) << "one key is left for another worker";
+}
+
 TEST(Flight, WorkersShareWhatWaits) {
   Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 4);
   for (int i = 0; i < 8; ++i) f.add(one("k" + std::to_string(i)));

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -23,8 +24,114 @@ using std::chrono::milliseconds;
 // How long answers wait for each other's transaction while calls are fast.
 constexpr milliseconds kApplyAfter{3};
 
+// To each delivery's own sink.
+class Routes final : public EndingSink {
+ public:
+  explicit Routes(std::span<const Made> made) : made_(made) {
+    for (const Made& one : made) ++open_[one.sink];
+  }
+  void ended(Delivery& delivery, Outcome outcome) noexcept override {
+    for (std::size_t i = 0; i < made_.size(); ++i) {
+      const Made& one = made_[(next_ + i) % made_.size()];
+      if (one.call.delivery != &delivery) continue;
+      next_ = (next_ + i + 1) % made_.size();
+      --open_.find(one.sink)->second;
+      one.sink->ended(delivery, std::move(outcome));
+      return;
+    }
+  }
+  void waits(bool now) noexcept override {
+    for (const auto& [sink, open] : open_) {
+      if (open > 0) sink->waits(now);
+    }
+  }
+
+ private:
+  const std::span<const Made> made_;
+  std::size_t next_ = 0;  // they end about in their order
+  // How many have not ended. A sink whose batch has ended may be gone.
+  std::map<EndingSink*, std::size_t> open_;
+};
+
+}  // namespace
+
+std::unique_ptr<Keeper::Watch> watch_over(const Context& context, std::span<const Call> calls,
+                                          Keeper::Handlers handlers) {
+  if (context.services.keeper == nullptr || calls.empty()) return nullptr;
+  std::vector<Lease> leases;
+  leases.reserve(calls.size());
+  for (const Call& call : calls) {
+    if (call.right.lease) leases.push_back(*call.right.lease);
+  }
+  return context.services.keeper->watch(leases, handlers, calls.size());
+}
+
+Attempt attempt_of(const Context& context, const Call& call) {
+  Attempt attempt;
+  attempt.number = call.right.attempt;
+  attempt.taken_over = call.right.taken_over;
+  attempt.since_first = call.right.since_first;
+  attempt.position = call.delivery->arrival.position;
+  if (call.right.lease) attempt.token = call.right.lease->token;
+  attempt.gate = context.services.gate;
+  return attempt;
+}
+
+Ending ending_of(const Context& context, const Call& call, const Decision& decision) {
+  Ending ending = Endings(context, false).of_decision(call.right, decision, *call.delivery);
+  if (call.row_later && ending.finish && ending.finish->to == Finish::To::kCompleted) {
+    ending.finish->ack.reset();
+    ending.outcome.settle = Outcome::Settle::kAck;
+  }
+  // Without a record nothing is gained by deleting the row in a commit of its own.
+  if (!call.right.lease && ending.finish && ending.finish->to == Finish::To::kAckOnly &&
+      ending.finish->outgoing.empty()) {
+    ending.finish.reset();
+    ending.outcome.settle = Outcome::Settle::kAck;
+  }
+  return ending;
+}
+
+Ending not_started(const Call& call) {
+  Ending ending;
+  ending.outcome.kind = Outcome::Kind::kBusy;
+  ending.outcome.settle = Outcome::Settle::kRelease;
+  if (call.right.lease) ending.finish = not_started(*call.right.lease);
+  return ending;
+}
+
+void apply_all(const Context& context, std::span<const Made> made) {
+  if (made.empty()) return;
+  std::vector<Delivery*> deliveries;
+  std::vector<Acquired> rights;
+  std::unordered_map<const Message*, const Made*> calls;
+  for (const Made& one : made) {
+    deliveries.push_back(one.call.delivery);
+    const Right& right = one.call.right;
+    rights.push_back({*right.lease, right.attempt, right.taken_over, right.since_first});
+    calls.emplace(&one.call.delivery->message, &one);
+  }
+  Context second = context;
+  second.called = true;
+  second.handler = TransactionalHandler([&](const Message& message, Transaction& transaction) {
+    const Made& call = *calls.at(&message);
+    Verdict verdict = context.apply(message, call.answer, transaction);
+    // What duplicates are given is the call's answer, unless the second part has one of its own.
+    if (verdict.kind == Verdict::Kind::kDone && verdict.result.empty()) {
+      verdict.result = call.answer;
+    }
+    std::ranges::copy(call.publications, std::back_inserter(verdict.publications));
+    return verdict;
+  });
+  ConfirmEntry entry(second, rights, true);
+  Routes routes(made);
+  PipelineOptions options;
+  options.second_part = true;
+  Pipeline(second, options).run(deliveries, entry, routes);
+}
+
 // A batch's calls on their way, and where each of them goes when it has ended.
-class Running {
+class CallRun::Running {
  public:
   Running(const Context& context, std::span<const Call> calls, Finisher& finisher, EndingSink& sink,
           Keeper::Watch* watch)
@@ -107,162 +214,72 @@ class Running {
   std::chrono::steady_clock::time_point applied_at_ SEMEL_GUARDED_BY(mutex_);
 };
 
-void run_in_turn(const Context& context, std::span<const Call> calls, Running& running,
-                 Keeper::Watch* watch) {
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const auto attempt = running.begin(i);
+CallRun::CallRun(const Context& context, std::span<const Call> calls, Finisher& finisher,
+                 EndingSink& sink, Keeper::Handlers handlers)
+    : context_(context),
+      calls_(calls),
+      finisher_(finisher),
+      watch_(watch_over(context, calls, handlers)) {
+  running_ = std::make_unique<Running>(context, calls, finisher, sink, watch_.get());
+  if (!watch_) return;
+  finisher.watch(watch_.get());
+  watch_->on_tick([this] { running_->flush_beside_handler(); });
+}
+
+CallRun::~CallRun() { finisher_.watch(nullptr); }
+
+void CallRun::run(std::span<const std::size_t> which) {
+  if (std::holds_alternative<BatchHandler>(context_.handler)) {
+    run_at_once(which);
+  } else {
+    run_in_turn(which);
+  }
+  finisher_.flush();
+  running_->apply();
+}
+
+void CallRun::run_in_turn(std::span<const std::size_t> which) {
+  for (const std::size_t i : which) {
+    const auto attempt = running_->begin(i);
     if (!attempt) continue;
-    StepStore* const journal = journal_of(context, calls[i].right);
-    running.ended(i, journal != nullptr
-                         ? StepRun(context, *journal, calls[i], watch, i).run(*attempt)
-                         : call_handler(context, calls[i].delivery->message, *attempt));
-    running.flush_if_due();
+    StepStore* const journal = journal_of(context_, calls_[i].right);
+    running_->ended(i, journal != nullptr
+                           ? StepRun(context_, *journal, calls_[i], watch_.get(), i).run(*attempt)
+                           : call_handler(context_, calls_[i].delivery->message, *attempt));
+    running_->flush_if_due();
   }
 }
 
-void run_at_once(const Context& context, std::span<const Call> calls, Running& running) {
+void CallRun::run_at_once(std::span<const std::size_t> which) {
   std::vector<std::size_t> begun;
   std::vector<const Message*> messages;
   std::vector<Attempt> attempts;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    auto attempt = running.begin(i);
+  for (const std::size_t i : which) {
+    auto attempt = running_->begin(i);
     if (!attempt) continue;
-    auto refused = refuse_unkept(calls[i].delivery->message);
-    if (!refused) refused = refuse_journalled(context, calls[i]);
+    auto refused = refuse_unkept(calls_[i].delivery->message);
+    if (!refused) refused = refuse_journalled(context_, calls_[i]);
     if (refused) {
-      running.ended(i, *std::move(refused));
+      running_->ended(i, *std::move(refused));
       continue;
     }
     begun.push_back(i);
-    messages.push_back(&calls[i].delivery->message);
+    messages.push_back(&calls_[i].delivery->message);
     attempts.push_back(*std::move(attempt));
   }
   if (begun.empty()) return;
-  std::vector<Decision> decisions = call_batch_handler(context, messages, attempts);
-  for (std::size_t k = 0; k < begun.size(); ++k) running.ended(begun[k], std::move(decisions[k]));
-}
-
-// To each delivery's own sink.
-class Routes final : public EndingSink {
- public:
-  explicit Routes(std::span<const Made> made) : made_(made) {
-    for (const Made& one : made) ++open_[one.sink];
-  }
-  void ended(Delivery& delivery, Outcome outcome) noexcept override {
-    for (std::size_t i = 0; i < made_.size(); ++i) {
-      const Made& one = made_[(next_ + i) % made_.size()];
-      if (one.call.delivery != &delivery) continue;
-      next_ = (next_ + i + 1) % made_.size();
-      --open_.find(one.sink)->second;
-      one.sink->ended(delivery, std::move(outcome));
-      return;
-    }
-  }
-  void waits(bool now) noexcept override {
-    for (const auto& [sink, open] : open_) {
-      if (open > 0) sink->waits(now);
-    }
-  }
-
- private:
-  const std::span<const Made> made_;
-  std::size_t next_ = 0;  // they end about in their order
-  // How many have not ended. A sink whose batch has ended may be gone.
-  std::map<EndingSink*, std::size_t> open_;
-};
-
-}  // namespace
-
-std::unique_ptr<Keeper::Watch> watch_over(const Context& context, std::span<const Call> calls,
-                                          Keeper::Handlers handlers) {
-  if (context.services.keeper == nullptr || calls.empty()) return nullptr;
-  std::vector<Lease> leases;
-  leases.reserve(calls.size());
-  for (const Call& call : calls) {
-    if (call.right.lease) leases.push_back(*call.right.lease);
-  }
-  return context.services.keeper->watch(leases, handlers, calls.size());
-}
-
-Attempt attempt_of(const Context& context, const Call& call) {
-  Attempt attempt;
-  attempt.number = call.right.attempt;
-  attempt.taken_over = call.right.taken_over;
-  attempt.since_first = call.right.since_first;
-  attempt.position = call.delivery->arrival.position;
-  if (call.right.lease) attempt.token = call.right.lease->token;
-  attempt.gate = context.services.gate;
-  return attempt;
-}
-
-Ending ending_of(const Context& context, const Call& call, const Decision& decision) {
-  Ending ending = Endings(context, false).of_decision(call.right, decision, *call.delivery);
-  // Without a record nothing is gained by deleting the row in a commit of its own.
-  if (!call.right.lease && ending.finish && ending.finish->to == Finish::To::kAckOnly &&
-      ending.finish->outgoing.empty()) {
-    ending.finish.reset();
-    ending.outcome.settle = Outcome::Settle::kAck;
-  }
-  return ending;
-}
-
-Ending not_started(const Call& call) {
-  Ending ending;
-  ending.outcome.kind = Outcome::Kind::kBusy;
-  ending.outcome.settle = Outcome::Settle::kRelease;
-  if (call.right.lease) ending.finish = not_started(*call.right.lease);
-  return ending;
-}
-
-void apply_all(const Context& context, std::span<const Made> made) {
-  if (made.empty()) return;
-  std::vector<Delivery*> deliveries;
-  std::vector<Acquired> rights;
-  std::unordered_map<const Message*, const Made*> calls;
-  for (const Made& one : made) {
-    deliveries.push_back(one.call.delivery);
-    const Right& right = one.call.right;
-    rights.push_back({*right.lease, right.attempt, right.taken_over, right.since_first});
-    calls.emplace(&one.call.delivery->message, &one);
-  }
-  Context second = context;
-  second.called = true;
-  second.handler = TransactionalHandler([&](const Message& message, Transaction& transaction) {
-    const Made& call = *calls.at(&message);
-    Verdict verdict = context.apply(message, call.answer, transaction);
-    // What duplicates are given is the call's answer, unless the second part has one of its own.
-    if (verdict.kind == Verdict::Kind::kDone && verdict.result.empty()) {
-      verdict.result = call.answer;
-    }
-    std::ranges::copy(call.publications, std::back_inserter(verdict.publications));
-    return verdict;
-  });
-  ConfirmEntry entry(second, rights, true);
-  Routes routes(made);
-  PipelineOptions options;
-  options.second_part = true;
-  Pipeline(second, options).run(deliveries, entry, routes);
+  std::vector<Decision> decisions = call_batch_handler(context_, messages, attempts);
+  for (std::size_t k = 0; k < begun.size(); ++k) running_->ended(begun[k], std::move(decisions[k]));
 }
 
 void run_calls(const Context& context, std::span<const Call> calls, Finisher& finisher,
                EndingSink& sink) {
   const bool at_once = std::holds_alternative<BatchHandler>(context.handler);
-  std::unique_ptr<Keeper::Watch> watch =
-      watch_over(context, calls, at_once ? Keeper::Handlers::kTogether : Keeper::Handlers::kInTurn);
-  Running running(context, calls, finisher, sink, watch.get());
-  if (watch) {
-    finisher.watch(watch.get());
-    watch->on_tick([&running] { running.flush_beside_handler(); });
-  }
-  if (at_once) {
-    run_at_once(context, calls, running);
-  } else {
-    run_in_turn(context, calls, running, watch.get());
-  }
-  finisher.flush();
-  running.apply();
-  finisher.watch(nullptr);
-  watch.reset();  // before what its ticks call
+  CallRun run(context, calls, finisher, sink,
+              at_once ? Keeper::Handlers::kTogether : Keeper::Handlers::kInTurn);
+  std::vector<std::size_t> all(calls.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  run.run(all);
 }
 
 }  // namespace semel::strategies

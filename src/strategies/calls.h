@@ -1,6 +1,8 @@
 // Calls: the handlers of a batch that run outside of a transaction, and what each came to.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,6 +18,8 @@ namespace semel::strategies {
 struct Call {
   Delivery* delivery;
   Right right;
+  // Once it is done, its row goes when it is settled, with others, and not with its record.
+  bool row_later = false;
 };
 
 // A call that was made, whose second part is to follow.
@@ -34,6 +38,31 @@ void apply_all(const Context& context, std::span<const Made> made);
 // beginning is given back. Ends with all of them told.
 void run_calls(const Context& context, std::span<const Call> calls, Finisher& finisher,
                EndingSink& sink);
+
+// The same in parts: one watch keeps the leases of all calls, whenever each of them runs.
+class CallRun {
+ public:
+  // All borrowed.
+  CallRun(const Context& context, std::span<const Call> calls, Finisher& finisher, EndingSink& sink,
+          Keeper::Handlers handlers);
+  ~CallRun();
+  CallRun(const CallRun&) = delete;
+  CallRun& operator=(const CallRun&) = delete;
+
+  // These, by their numbers. Ends with all of them told.
+  void run(std::span<const std::size_t> which);
+
+ private:
+  class Running;
+  void run_in_turn(std::span<const std::size_t> which);
+  void run_at_once(std::span<const std::size_t> which);
+
+  const Context& context_;
+  const std::span<const Call> calls_;
+  Finisher& finisher_;
+  std::unique_ptr<Running> running_;
+  std::unique_ptr<Keeper::Watch> watch_;  // ends before what its ticks call
+};
 
 // The parts of it, for those who begin calls and end them elsewhere.
 std::unique_ptr<Keeper::Watch> watch_over(const Context& context, std::span<const Call> calls,

@@ -76,6 +76,13 @@ void Finisher::flush() {
   tell(true);
 }
 
+void Finisher::flush_or_give_back() {
+  const system::MutexLock lock(mutex_);
+  if (items_.empty()) return;
+  if (!try_tell(0, items_.size())) give_back(0, items_.size());
+  clear();
+}
+
 void Finisher::tell(bool patient) {
   if (items_.empty()) return;
   Clock& clock = *context_.environment->clock;
@@ -175,9 +182,9 @@ bool Finisher::leave_out_payload(std::size_t at) {
     finish.outgoing.push_back(
         core::dead_letter_copy(*context_.copies_to, context_.consumer, finish));
   }
-  const bool row = item.delivery->arrival.row.has_value();
+  finish.ack = item.delivery->arrival.row;
   item.outcome.kind = Outcome::Kind::kDead;
-  item.outcome.settle = row ? Outcome::Settle::kAcked : Outcome::Settle::kAck;
+  item.outcome.settle = finish.ack ? Outcome::Settle::kAcked : Outcome::Settle::kAck;
   item.outcome.reason = finish.reason;
   item.outcome.error = finish.error;
   item.outcome.result.clear();

@@ -45,6 +45,8 @@ class Finisher {
   void flush_beside_handler() noexcept;
   // Tells the store; what it will not take in bounded time is given back.
   void flush() SEMEL_EXCLUDES(mutex_);
+  // For a store that was away a moment ago: tries once, and gives back what it does not take.
+  void flush_or_give_back() SEMEL_EXCLUDES(mutex_);
   // For which error deliveries were given back, if any were.
   std::optional<Error> given_back_for() const SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);

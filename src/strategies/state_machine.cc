@@ -11,6 +11,7 @@
 #include "strategies/finisher.h"
 #include "strategies/kinds.h"
 #include "strategies/pipeline.h"
+#include "strategies/rounds.h"
 #include "strategies/step_run.h"
 #include "strategies/two_phase.h"
 
@@ -24,6 +25,10 @@ class StateMachine final : public Strategy {
       : context_(std::move(context)), pipeline_(context_, PipelineOptions{}), async_(context_) {}
 
   void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+    if (runs_in_rounds(context_) && needs_rounds(batch)) {
+      run_rounds(context_, batch, sink);
+      return;
+    }
     Finisher finisher(context_, sink);
     Claimed claimed = claim_batch(context_, batch, finisher, sink);
     if (std::holds_alternative<TransactionalHandler>(context_.handler)) {
@@ -38,6 +43,7 @@ class StateMachine final : public Strategy {
       run_calls(context_, calls_of(claimed), finisher, sink);
     }
   }
+  bool takes_followers() const noexcept override { return runs_in_rounds(context_); }
 
  private:
   // What was begun by a handler with steps is not this one's to go on with.

@@ -24,11 +24,10 @@ bool may_pass(const Error& error) {
 
 class Claiming {
  public:
-  Claiming(const Context& context, std::span<Delivery> batch, Finisher& finisher, EndingSink& sink)
+  Claiming(const Context& context, std::span<Delivery> batch, const OnRefused& refused)
       : context_(context),
         batch_(batch),
-        finisher_(finisher),
-        sink_(sink),
+        refused_(refused),
         size_(batch.size()),
         backoff_(*context.environment->random, kFirstClaimWait, kLongestClaimWait) {
     claimed_.deliveries.reserve(batch.size());
@@ -57,9 +56,9 @@ class Claiming {
     const Endings endings(context_, false);
     const auto* const acquired = std::get_if<Acquired>(&claim);
     if (acquired == nullptr) {
-      finisher_.add(delivery, endings.of_claim(claim, delivery));
+      refused_(delivery, endings.of_claim(claim, delivery));
     } else if (context_.parks_doubt && acquired->taken_over) {
-      finisher_.add(delivery, endings.of_dark_try(Right::of(*acquired), delivery));
+      refused_(delivery, endings.of_dark_try(Right::of(*acquired), delivery));
     } else {
       claimed_.deliveries.push_back(&delivery);
       claimed_.rights.push_back(*acquired);
@@ -80,7 +79,7 @@ class Claiming {
       give_back = 1;
     }
     for (std::size_t i = 0; i < give_back; ++i) {
-      sink_.ended(batch_[first_ + i], store_away(error));
+      refused_(batch_[first_ + i], {store_away(error), std::nullopt});
     }
     first_ += give_back;
     if (give_back > 0) claimed_.given_back_for = std::move(error);
@@ -88,8 +87,7 @@ class Claiming {
 
   const Context& context_;
   const std::span<Delivery> batch_;
-  Finisher& finisher_;
-  EndingSink& sink_;
+  const OnRefused& refused_;
   std::size_t first_ = 0;
   std::size_t size_;
   int tries_ = 0;
@@ -100,9 +98,16 @@ class Claiming {
 
 }  // namespace
 
+Claimed claim_batch(const Context& context, std::span<Delivery> batch, const OnRefused& refused) {
+  return Claiming(context, batch, refused).run();
+}
+
 Claimed claim_batch(const Context& context, std::span<Delivery> batch, Finisher& finisher,
                     EndingSink& sink) {
-  return Claiming(context, batch, finisher, sink).run();
+  return claim_batch(context, batch, [&](Delivery& delivery, Ending ending) {
+    if (!ending.finish) return sink.ended(delivery, std::move(ending.outcome));
+    finisher.add(delivery, std::move(ending));
+  });
 }
 
 Context for_one_try(Context context) {

@@ -3,6 +3,7 @@
 // For state_machine and fence, and for at_most_once one at a time.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -30,6 +31,9 @@ struct Claimed {
 // "no record".
 Claimed claim_batch(const Context& context, std::span<Delivery> batch, Finisher& finisher,
                     EndingSink& sink);
+// Calls `refused` for each message that is not acquired, with how it ends.
+using OnRefused = std::function<void(Delivery& delivery, Ending ending)>;
+Claimed claim_batch(const Context& context, std::span<Delivery> batch, const OnRefused& refused);
 
 // Of whom nothing that may have had its effect is tried again. A claim outlives a power cut: one
 // that was forgotten would let the message begin a second time.

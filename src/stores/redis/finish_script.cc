@@ -175,11 +175,23 @@ local function finish(i, key)
   if x ~= nothing or has_row then let_go(to, x, id, has_row) end
 end
 
--- All is looked at before anything is written: what cannot be read changes nothing.
+-- All is looked at before anything is written: what cannot be read changes nothing. So is what
+-- may show once rows have left their lines.
+local leaving = {}
 for i in ipairs(KEYS) do
   local extra = ARGV[7 * i + 1]
   extras[i] = extra ~= '' and cut(extra) or nothing
-  acked(extras[i])
+  local row = acked(extras[i])
+  if row and has(row, LINE) then
+    local line = line_of(row)
+    leaving[line] = leaving[line] or { row = row, count = 0 }
+    leaving[line].count = leaving[line].count + 1
+  end
+end
+for line, rows in pairs(leaving) do
+  for _, number in ipairs(redis.call('ZRANGE', line, 0, rows.count)) do
+    read(rows.row.consumer, rows.row.lane, number)
+  end
 end
 for i, key in ipairs(KEYS) do
   answer[i] = '1'

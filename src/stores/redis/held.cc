@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "stores/redis/completions.h"
+
 namespace semel::redis {
 namespace {
 
@@ -14,6 +16,8 @@ constexpr std::size_t kMostTaken = 4 << 20;  // bytes
 // Calls of one take. The first one looks at as many rows as there are places; where these wait in
 // their lines, a later one goes on behind them, and looks at many.
 constexpr int kMostRounds = 16;
+// For each row: in what is told of it, and in what is asked.
+constexpr std::size_t kRowWords = 4;
 
 std::string text_of(ConsumerNumber consumer) {
   return std::to_string(static_cast<std::uint32_t>(consumer));
@@ -52,7 +56,8 @@ class Held final : public HeldMessages {
     return change("hide", rows, hidden);
   }
   Result<void> remove(std::span<const RowTag> rows) override {
-    return change("remove", rows, milliseconds(0));
+    if (core_.names.cluster) return change("remove", rows, milliseconds(0));
+    return core::contained([&] { remove_now(rows); });
   }
   Result<Depth> depth(ConsumerNumber consumer) override {
     return core::contained([&] {
@@ -78,10 +83,12 @@ class Held final : public HeldMessages {
   bool take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::size_t looked_at,
                  std::size_t most, std::size_t most_bytes, milliseconds hidden,
                  const LineOf& line_of);
-  std::vector<Bytes> meet(ConsumerNumber consumer, std::size_t most, std::size_t most_bytes,
-                          const LineOf& line_of);
+  std::vector<Arrival> look(ConsumerNumber consumer, std::size_t most, std::size_t most_bytes,
+                            const LineOf& line_of);
   std::vector<Place> hold_behind_now(ConsumerNumber consumer, std::span<const Follower> followers,
                                      std::size_t most_bytes);
+  void remove_now(std::span<const RowTag> rows);
+  void change_now(const char* how, std::span<const RowTag> rows, milliseconds time);
   Result<void> change(const char* how, std::span<const RowTag> rows, milliseconds time);
 
   Core& core_;
@@ -97,23 +104,18 @@ void Held::append_now(ConsumerNumber consumer, std::span<const HeldMessage> mess
   core_.run_one(core_.scripts.append, call, Loss::kInDoubt);
 }
 
-// What `take` is to be told of rows that nobody has met: where each of them stands from now on.
-std::vector<Bytes> Held::meet(ConsumerNumber consumer, std::size_t most, std::size_t most_bytes,
-                              const LineOf& line_of) {
-  Call look = about(consumer);
-  look.arguments.push_back(std::to_string(most));
-  look.arguments.push_back(std::to_string(most_bytes));
-  const Reply reply = core_.run_one(core_.scripts.look, look, Loss::kNothingDone);
-  std::vector<Arrival> arrivals;
-  append_arrivals(arrivals, static_cast<std::uint32_t>(consumer), reply);
-  std::vector<Bytes> met;
-  for (const Arrival& arrival : arrivals) {
-    const RowPlace place = *place_of(*arrival.row);
-    const std::optional<Bytes> line = line_of(arrival);
-    met.push_back(std::to_string(place.lane));
-    met.push_back(place.number_text());
-    met.push_back(line ? "1" + *line : Bytes());
-    met.push_back(line ? std::to_string(lane_of_line(*line)) : std::to_string(place.lane));
+// Rows that nobody has met, each with its line.
+std::vector<Arrival> Held::look(ConsumerNumber consumer, std::size_t most, std::size_t most_bytes,
+                                const LineOf& line_of) {
+  Call call = about(consumer);
+  call.arguments.push_back(std::to_string(most));
+  call.arguments.push_back(std::to_string(most_bytes));
+  const Reply reply = core_.run_one(core_.scripts.look, call, Loss::kNothingDone);
+  std::vector<Arrival> met;
+  for (std::size_t at = 1; at + kRowWords <= reply.list.size(); at += kRowWords) {
+    Arrival& row =
+        met.emplace_back(arrival_at(reply.list, at, static_cast<std::uint32_t>(consumer)));
+    row.line = line_of(row);
   }
   return met;
 }
@@ -122,22 +124,41 @@ std::vector<Bytes> Held::meet(ConsumerNumber consumer, std::size_t most, std::si
 bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::size_t looked_at,
                      std::size_t most, std::size_t most_bytes, milliseconds hidden,
                      const LineOf& line_of) {
-  std::vector<Bytes> met;
-  if (line_of) met = meet(consumer, looked_at, std::max(most_bytes, kMostBytes), line_of);
-  const bool any_met = !met.empty();
+  std::vector<Arrival> met;
+  if (line_of) met = look(consumer, looked_at, std::max(most_bytes, kMostBytes), line_of);
   Call call = about(consumer);
   call.arguments.push_back(core_.instance.name());
   call.arguments.push_back(std::to_string(most));
   call.arguments.push_back(std::to_string(most_bytes));
   call.arguments.push_back(std::to_string(wait_of(hidden)));
   call.arguments.push_back(line_of ? "1" : "0");
-  for (const Bytes& word : met) call.arguments.push_back(word);
+  const std::size_t first = call.arguments.size() + 1;  // as the script counts
+  for (Arrival& row : met) {
+    RowPlace place = *place_of(*row.row);
+    call.arguments.push_back(std::to_string(place.lane));
+    call.arguments.push_back(place.number_text());
+    call.arguments.push_back(row.line ? "1" + *row.line : Bytes());
+    if (row.line) place.lane = lane_of_line(*row.line);
+    call.arguments.push_back(std::to_string(place.lane));
+    set_place(row, place);
+  }
   const Reply reply = core_.run_one(core_.scripts.take, call, Loss::kInDoubt);
   const std::size_t before = taken.size();
-  append_arrivals(taken, static_cast<std::uint32_t>(consumer), reply);
   std::size_t given = 0;
-  for (std::size_t i = before; i < taken.size(); ++i) given += taken[i].payload.size();
-  return any_met || taken.size() - before == most || given >= most_bytes;
+  // Whether there were more than one call looks at.
+  const bool more = reply.list.at(1).number != 0;
+  for (std::size_t at = 2; at < reply.list.size();) {
+    const std::int64_t said = reply.list[at].number;
+    if (said < 0) {
+      taken.push_back(std::move(met.at((static_cast<std::size_t>(-said) - first) / kRowWords)));
+      at += 1;
+    } else {
+      taken.push_back(arrival_at(reply.list, at, static_cast<std::uint32_t>(consumer)));
+      at += kRowWords;
+    }
+    given += taken.back().payload.size();
+  }
+  return more || !met.empty() || taken.size() - before == most || given >= most_bytes;
 }
 
 std::vector<Arrival> Held::take_now(ConsumerNumber consumer, std::size_t max_messages,
@@ -201,16 +222,34 @@ std::vector<HeldMessages::Place> Held::hold_behind_now(ConsumerNumber consumer,
   return places;
 }
 
+// By the short script, as far as that can.
+void Held::remove_now(std::span<const RowTag> rows) {
+  if (rows.empty()) return;
+  std::vector<Finish> acks(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    acks[i].to = Finish::To::kAckOnly;
+    acks[i].ack = rows[i];
+  }
+  const Completions completions(core_.names, acks, {});
+  std::vector<RowTag> harder;
+  completions.each(
+      core_.run(core_.scripts.complete_rows, completions.calls(), Loss::kInDoubt),
+      [](std::size_t) {}, [&](std::size_t at) { harder.push_back(rows[at]); });
+  if (!harder.empty()) change_now("remove", harder, milliseconds(0));
+}
+
+void Held::change_now(const char* how, std::span<const RowTag> rows, milliseconds time) {
+  Parts parts(core_);
+  for (const RowTag row : rows) {
+    const auto place = place_of(row);
+    if (!place) continue;
+    add_change(parts, core_.names, *place, how, std::to_string(wait_of(time)));
+  }
+  core_.run(core_.scripts.change, parts.calls(), Loss::kInDoubt);
+}
+
 Result<void> Held::change(const char* how, std::span<const RowTag> rows, milliseconds time) {
-  return core::contained([&] {
-    Parts parts(core_);
-    for (const RowTag row : rows) {
-      const auto place = place_of(row);
-      if (!place) continue;
-      add_change(parts, core_.names, *place, how, std::to_string(wait_of(time)));
-    }
-    core_.run(core_.scripts.change, parts.calls(), Loss::kInDoubt);
-  });
+  return core::contained([&] { change_now(how, rows, time); });
 }
 
 }  // namespace

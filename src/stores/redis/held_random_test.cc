@@ -100,6 +100,7 @@ class HeldAtRandom : public testing::Test {
   void send();
   void take();
   void end_one();
+  void complete_together();
   void give_back();
   void follow();
   void lose_the_hand();
@@ -189,6 +190,26 @@ void HeldAtRandom::end_one() {
   }
 }
 
+// As many as are in hand and can be had, in one call.
+void HeldAtRandom::complete_together() {
+  std::vector<Finish> batch;
+  while (!hand_.empty()) {
+    const Arrival arrival = hand_.front();
+    const Message m = test::make_message(place_.consumer(), arrival.payload, arrival.payload);
+    const auto claim = place_.try_claim(m);
+    ASSERT_TRUE(claim.has_value()) << claim.error().message;
+    const auto* acquired = std::get_if<Acquired>(&*claim);
+    if (acquired == nullptr) break;
+    Finish& done = batch.emplace_back(test::completed(acquired->lease));
+    done.ack = arrival.row;
+    sent_.erase(arrival.payload);
+    hand_.erase(hand_.begin());
+  }
+  const auto applied = place_.store().finish(batch);
+  ASSERT_TRUE(applied.has_value()) << applied.error().message;
+  ASSERT_EQ(*applied, std::vector(batch.size(), Applied::kYes));
+}
+
 void HeldAtRandom::give_back() {
   if (hand_.empty()) return;
   for (const Arrival& arrival : hand_) {
@@ -251,7 +272,7 @@ void HeldAtRandom::end_all() {
 TEST_F(HeldAtRandom, WhatIsOnTheServerAgreesWithItself) {
   SCOPED_TRACE(testing::Message() << "SEMEL_TEST_SEED=" << seed_);
   for (int i = 0; i < kMoves && !HasFatalFailure(); ++i) {
-    switch (below(12)) {
+    switch (below(13)) {
       case 0:
       case 1:
         send();
@@ -271,6 +292,9 @@ TEST_F(HeldAtRandom, WhatIsOnTheServerAgreesWithItself) {
       case 6:
       case 7:
         take();
+        break;
+      case 8:
+        complete_together();
         break;
       default:
         end_one();

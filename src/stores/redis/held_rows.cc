@@ -51,8 +51,7 @@ Bytes held_head(const std::optional<Bytes>& key, const std::optional<Fingerprint
 
 Arrival arrival_of(const RowPlace& place, BytesView head, BytesView body, StoreTime now) {
   Arrival arrival;
-  arrival.row = tag_of(place);
-  arrival.tag.value = static_cast<std::uint64_t>(*arrival.row);
+  set_place(arrival, place);
   Cutter cut(head);
   cut.number(1);
   const auto flags = static_cast<unsigned>(cut.number(1));
@@ -103,6 +102,11 @@ std::optional<RowPlace> place_of(RowTag tag) {
   place.lane = static_cast<unsigned>(bits >> kNumberBits) & (kLanes - 1);
   place.consumer = static_cast<std::uint32_t>(bits >> (kNumberBits + kLaneBits));
   return place;
+}
+
+void set_place(Arrival& row, const RowPlace& place) {
+  row.row = tag_of(place);
+  row.tag.value = static_cast<std::uint64_t>(*row.row);
 }
 
 unsigned lane_of_line(BytesView line) noexcept {
@@ -191,12 +195,10 @@ RowPlace place_at(const std::vector<Reply>& list, std::size_t at, std::uint32_t 
   return place;
 }
 
-void append_arrivals(std::vector<Arrival>& arrivals, std::uint32_t consumer, const Reply& reply) {
-  const StoreTime now{milliseconds(reply.list.at(0).number)};
-  for (std::size_t i = 1; i + 3 < reply.list.size(); i += 4) {
-    arrivals.push_back(arrival_of(place_at(reply.list, i, consumer), reply.list[i + 2].bytes,
-                                  reply.list[i + 3].bytes, now));
-  }
+Arrival arrival_at(const std::vector<Reply>& list, std::size_t at, std::uint32_t consumer) {
+  const StoreTime now{milliseconds(list.at(0).number)};
+  return arrival_of(place_at(list, at, consumer), list.at(at + 2).bytes, list.at(at + 3).bytes,
+                    now);
 }
 
 }  // namespace semel::redis

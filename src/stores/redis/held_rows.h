@@ -44,6 +44,8 @@ RowTag tag_of(const RowPlace& place);
 // None for what is no tag.
 std::optional<RowPlace> place_of(RowTag tag);
 
+void set_place(Arrival& row, const RowPlace& place);
+
 unsigned lane_of_line(BytesView line) noexcept;
 unsigned lane_of_id(const KeyId& id) noexcept;
 
@@ -75,7 +77,7 @@ Bytes bytes_of(const Origin& origin);
 
 // Whose lane and number stand at `at` in a list.
 RowPlace place_at(const std::vector<Reply>& list, std::size_t at, std::uint32_t consumer);
-// Adds the rows of a reply, from `list[1]` on: lane, number, head and body of each.
-void append_arrivals(std::vector<Arrival>& arrivals, std::uint32_t consumer, const Reply& reply);
+// The row whose lane, number, head and body stand at `at` in a list that begins with the time.
+Arrival arrival_at(const std::vector<Reply>& list, std::size_t at, std::uint32_t consumer);
 
 }  // namespace semel::redis

@@ -6,6 +6,7 @@
 
 #include "base/digest.h"
 #include "stores/redis/claim_script.h"
+#include "stores/redis/complete_script.h"
 #include "stores/redis/error_table.h"
 #include "stores/redis/finish_script.h"
 #include "stores/redis/held_script.h"
@@ -14,6 +15,7 @@
 #include "stores/redis/names.h"
 #include "stores/redis/row_script.h"
 #include "stores/redis/run_script.h"
+#include "stores/redis/take_script.h"
 
 namespace semel::redis {
 namespace {
@@ -67,41 +69,6 @@ end
 return table.concat(answer)
 )lua";
 
-// What finish would do with what is completed and has nothing held, for less: most that ends is so.
-constexpr const char* kBeforeComplete = R"lua(
-local call, sub, cut = redis.call, string.sub, struct.unpack
-local ttl, till = ARGV[1], struct.pack('>I6', now)
-)lua";
-
-constexpr const char* kComplete = R"lua(
-local ended, answer = {}, {}
--- All is looked at before anything is written: what cannot be read changes nothing. What is no
--- string at all is missing here, and an error there.
-local olds = call('MGET', unpack(keys, k + 1, k + count))
-for i = 1, count do olds[i] = olds[i] or call('GETRANGE', keys[k + i], '0', '57') end
-for i = 1, count do
-  local key, old, given = keys[k + i], olds[i], args[a + i]
-  local begin, flags, middle, print, nonce
-  if #old >= 58 then begin, flags, middle, print, nonce = cut('c2Bc17xxxxxxc16c16', old) end
-  local asked, ending = given, ''
-  if #given > 16 then asked, ending = sub(given, 1, 16), sub(given, 17) end
-  if ended[key] or (begin ~= '\001C' and begin ~= '\002C') or nonce ~= asked then
-    answer[i] = '0'
-  elseif flags >= 2 then
-    answer[i] = 'h'
-  else
-    local value = '\001D\000' .. middle .. till .. print .. ending
-    if ttl == '' then
-      call('SET', key, value)
-    else
-      call('SET', key, value, 'PX', ttl)
-    end
-    answer[i], ended[key] = '1', true
-  end
-end
-return table.concat(answer)
-)lua";
-
 std::string time_by(const std::string& clock) {
   constexpr std::string_view kMark = "%CLOCK%";
   std::string text = kReadClock;
@@ -151,27 +118,38 @@ void append_arguments(std::vector<BytesView>& words, const Call& call, std::size
 
 }  // namespace
 
-std::string row_text(bool cluster) {
+namespace {
+
+// With the name of a lane in the place of its mark.
+std::string with_lanes(std::string text, bool cluster) {
   constexpr std::string_view kMark = "%LANE%";
   constexpr const char* kOfItsOwn = "'.' .. lane .. '}'";
   constexpr const char* kOfOneSlot = "'}' .. lane .. '.'";
-  std::string text = kRowScript;
   return text.replace(text.find(kMark), kMark.size(), cluster ? kOfOneSlot : kOfItsOwn);
 }
+
+}  // namespace
+
+std::string row_text(bool cluster) { return with_lanes(kRowScript, cluster); }
 
 // Makes the scripts of one store.
 class ScriptMaker {
  public:
-  ScriptMaker(const std::string& clock, bool cluster) : clock_(clock), rows_(row_text(cluster)) {}
+  ScriptMaker(const std::string& clock, bool cluster)
+      : clock_(clock), rows_(row_text(cluster)), due_(with_lanes(kDueScript, cluster)) {}
 
   Script bundled(const char* before, const char* body, Script::Shape shape) const {
     return {time_by(clock_) + before, body, shape};
   }
+  Script timed(const char* body) const { return Script(time_by(clock_) + body); }
   Script records(const std::string& body) const {
     return Script(with_common(clock_, body.c_str()));
   }
   Script rows(const std::string& body) const {
     return Script(with_common(clock_, rows_.c_str()) + body, Script::Reach::kSlot);
+  }
+  Script due(const char* body) const {
+    return Script(time_by(clock_) + due_ + body, Script::Reach::kSlot);
   }
   Script letters(const std::string& body) const { return rows(kLetterScript + body); }
   Script reopening(const std::string& body) const {
@@ -185,6 +163,7 @@ class ScriptMaker {
  private:
   const std::string& clock_;
   const std::string rows_;
+  const std::string due_;
 };
 
 Scripts::Scripts(const std::string& clock, bool cluster) : Scripts(ScriptMaker(clock, cluster)) {}
@@ -195,10 +174,11 @@ Scripts::Scripts(const ScriptMaker& make)
       renew(make.records(kRenew)),
       finish(make.finish()),
       complete(make.bundled(kBeforeComplete, kComplete, {.heads = 1, .plain = 0})),
+      complete_rows(make.timed(kCompleteRows)),
       keep_step(make.records(std::string(kJournalScript) + kKeepStepScript)),
       append(make.rows(kAppendScript)),
-      look(make.rows(std::string(kMergeScript) + kLookScript)),
-      take(make.rows(std::string(kMergeScript) + kTakeScript)),
+      look(make.due(kLookScript)),
+      take(make.due(kTakeScript)),
       hold_behind(make.rows(kHoldBehindScript)),
       change(make.rows(kChangeScript)),
       depth(make.rows(kDepthScript)),

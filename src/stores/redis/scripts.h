@@ -107,6 +107,11 @@ struct Scripts {
   // Keys: records. Arguments: ttl in ms or nothing; then each one's nonce and ending_of(), as one.
   // Answer: as renew, and "h" for one that is left alone, because a message is held for it.
   Script complete;
+  // Keys: records. Arguments: ttl in ms or nothing, how many records; then of each as in complete;
+  // then of each lane in which rows go: what its names begin with, how many rows, and of each its
+  // number and that of its record, from 1, or 0 for one that goes without. Answer: as renew; or "h"
+  // alone, where nothing is changed, and finish has to end all of the call.
+  Script complete_rows;
   // Key: a record. Nonce, sized_entry(). Answer: 1, or 0 where the nonce does not hold it.
   Script keep_step;
 
@@ -118,7 +123,8 @@ struct Scripts {
   // Number and bytes at most. Answer: the time in ms, then of each row lane, number, head and body.
   Script look;
   // Instance, number and bytes at most, how long hidden in ms, "1" where lines count; then of each
-  // row met: lane, number, "1" and its line or nothing, the line's lane. Answer: as look.
+  // row that look has given: lane, number, "1" and its line or nothing, the line's lane. Answer: as
+  // look, but for a row of those only where it stands among the arguments, below zero.
   Script take;
   // Bytes in a line at most; then of each: lane, head, body. Answer: a letter for each, H, F or U.
   Script hold_behind;

@@ -11,6 +11,7 @@
 #include "core/key_encoding.h"
 #include "core/record_machine.h"
 #include "stores/redis/cluster_finish.h"
+#include "stores/redis/completions.h"
 #include "stores/redis/core.h"
 #include "stores/redis/dead_letters.h"
 #include "stores/redis/facts.h"
@@ -141,7 +142,11 @@ class RedisStore final : public Store {
   std::vector<Applied> renew_now(std::span<const Lease> leases, milliseconds lease);
   std::vector<Applied> finish_now(std::span<const Finish> batch);
   std::vector<Applied> end_now(std::span<const Finish> batch);
+  static bool completes(std::span<const Finish> batch, bool (*which)(const Finish&));
   std::vector<Applied> complete_now(std::span<const Finish> batch);
+  std::vector<Applied> complete_with_rows(std::span<const Finish> batch);
+  void end_rest(std::span<const Finish> batch, std::span<const std::size_t> places,
+                std::vector<Applied>& answers);
 
   Parts asked(std::span<const Message* const> messages, const ClaimOptions& options,
               const std::vector<Nonce>& nonces);
@@ -300,14 +305,29 @@ std::string RedisStore::ttl_of(const KeyId& id) {
   return std::to_string(std::max<std::int64_t>(found->second->count(), 1));
 }
 
+// Whether a script for completions may be given the batch: all its records have one ttl.
+bool RedisStore::completes(std::span<const Finish> batch, bool (*which)(const Finish&)) {
+  const Finish* leased = nullptr;
+  return std::ranges::all_of(batch, [&](const Finish& one) {
+    if (!which(one)) return false;
+    if (!is_leased(one)) return true;
+    if (leased == nullptr) leased = &one;
+    return one.lease->key.consumer() == leased->lease->key.consumer();
+  });
+}
+
 std::vector<Applied> RedisStore::finish_now(std::span<const Finish> batch) {
   if (batch.empty()) return {};
   if (!keeps_messages_) need_no_messages(batch);
-  const bool plain = std::ranges::all_of(batch, [&](const Finish& one) {
-    return only_completes(one) && one.lease->key.consumer() == batch[0].lease->key.consumer();
-  });
   failpoint::hit(core_.environment, failpoint::kCommitBefore);
-  std::vector<Applied> answers = plain ? complete_now(batch) : end_now(batch);
+  std::vector<Applied> answers;
+  if (completes(batch, only_completes)) {
+    answers = complete_now(batch);
+  } else if (!core_.names.cluster && completes(batch, only_completes_or_acks)) {
+    answers = complete_with_rows(batch);
+  } else {
+    answers = end_now(batch);
+  }
   failpoint::hit(core_.environment, failpoint::kCommitAfter);
   return answers;
 }
@@ -334,25 +354,45 @@ std::vector<Applied> RedisStore::complete_now(std::span<const Finish> batch) {
                       core_.names, one);
   }
   std::vector<Applied> answers(batch.size(), Applied::kLeaseLost);
-  std::vector<Finish> with_rows;
   std::vector<std::size_t> places;
   parts.each_letter(core_.run(core_.scripts.complete, parts.calls(), Loss::kInDoubt),
                     [&](std::size_t at, char said) {
                       if (said == '1') answers[at] = Applied::kYes;
                       if (said == kHasRow) places.push_back(at);
                     });
-  for (const std::size_t at : places) with_rows.push_back(batch[at]);
-  if (with_rows.empty()) return answers;
+  end_rest(batch, places, answers);
+  return answers;
+}
+
+std::vector<Applied> RedisStore::complete_with_rows(std::span<const Finish> batch) {
+  const auto leased = std::ranges::find_if(batch, is_leased);
+  const std::string ttl = leased == batch.end() ? std::string() : ttl_of(leased->lease->key);
+  const Completions completions(core_.names, batch, ttl);
+  std::vector<Applied> answers(batch.size(), Applied::kLeaseLost);
+  std::vector<std::size_t> places;
+  completions.each(
+      core_.run(core_.scripts.complete_rows, completions.calls(), Loss::kInDoubt),
+      [&](std::size_t at) { answers[at] = Applied::kYes; },
+      [&](std::size_t at) { places.push_back(at); });
+  end_rest(batch, places, answers);
+  return answers;
+}
+
+// Ends the entries at `places`, which a script for completions has left alone.
+void RedisStore::end_rest(std::span<const Finish> batch, std::span<const std::size_t> places,
+                          std::vector<Applied>& answers) {
+  if (places.empty()) return;
+  std::vector<Finish> left;
+  for (const std::size_t at : places) left.push_back(batch[at]);
   try {
-    const std::vector<Applied> rest = end_now(with_rows);
+    const std::vector<Applied> rest = end_now(left);
     for (std::size_t i = 0; i < places.size(); ++i) answers[places[i]] = rest[i];
   } catch (const core::Failure& failed) {
-    if (with_rows.size() == batch.size()) throw;
+    if (left.size() == batch.size()) throw;
     Error error = failed.error();
     error.kind = ErrorKind::kInDoubt;  // the others are done
     throw core::Failure(std::move(error), failed.code());
   }
-  return answers;
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+// Completions: a batch in which records only complete, as calls of Scripts::complete_rows. For a
+// single server, where a record and its row are changed in one step.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <semel/finish.h>
+
+#include "stores/redis/names.h"
+#include "stores/redis/scripts.h"
+
+namespace semel::redis {
+
+// Whether it completes its record, or lets only a row go, and sends nothing.
+bool only_completes_or_acks(const Finish& finish) noexcept;
+
+class Completions {
+ public:
+  // All leases are of one consumer. `ttl`: in ms, or empty. Borrows the batch.
+  Completions(const Names& names, std::span<const Finish> batch, BytesView ttl);
+
+  const std::vector<Call>& calls() const noexcept { return calls_; }
+  // Calls `yes` with the place of each that was applied, and `harder` with those that
+  // Scripts::finish has to end. What is left has lost its lease.
+  template <class Yes, class Harder>
+  void each(const std::vector<Reply>& replies, Yes yes, Harder harder) const {
+    for (const Entry& entry : entries_) {
+      const Bytes& said = replies[entry.call].bytes;
+      if (said == kHarder) {
+        harder(entry.place);
+      } else if (entry.record == 0 || said.at(entry.record - 1) == '1') {
+        yes(entry.place);
+      }
+    }
+  }
+
+ private:
+  static constexpr const char* kHarder = "h";
+  struct Entry {
+    std::size_t place;  // in the batch
+    std::size_t call;
+    std::size_t record;  // among those of the call, from 1; 0: it has none
+  };
+
+  void make_call(const Names& names, std::span<const Finish> batch, std::size_t first,
+                 std::size_t count, BytesView ttl);
+
+  std::vector<Call> calls_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace semel::redis

@@ -1,0 +1,172 @@
+#include "strategies/rounds.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/comes_again.h"
+#include "strategies/calls.h"
+#include "strategies/finisher.h"
+#include "strategies/two_phase.h"
+#include "system/mutex.h"
+
+namespace semel::strategies {
+
+namespace {
+
+Outcome left_behind() {
+  Outcome outcome;
+  outcome.kind = Outcome::Kind::kRetry;
+  outcome.settle = Outcome::Settle::kKeep;
+  return outcome;
+}
+
+// The sink of all that is told on the way. Endings come from the keeper's thread too.
+class Rounds final : public EndingSink {
+ public:
+  Rounds(const Context& context, std::span<Delivery> batch, EndingSink& sink)
+      : context_(context), batch_(batch), sink_(sink), members_(batch.size()) {
+    std::unordered_map<BytesView, std::size_t> last;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const auto [before, first] = last.try_emplace(batch[i].message.ordering_key(), i);
+      if (first) {
+        round_.push_back(i);
+      } else {
+        members_[before->second].next = i;
+        before->second = i;
+      }
+    }
+  }
+
+  void run() {
+    Finisher finisher(context_, *this);
+    const std::vector<Call> calls = claim();
+    CallRun run(context_, calls, finisher, *this, Keeper::Handlers::kInTurn);
+    while (!round_.empty()) {
+      std::vector<std::size_t> which;
+      for (const std::size_t i : round_) {
+        Member& member = members_[i];
+        if (member.call) {
+          which.push_back(*member.call);
+        } else {
+          finisher.add(batch_[i], *std::exchange(member.refused, std::nullopt));
+        }
+      }
+      run.run(which);
+      leave_those_behind(calls, finisher);
+      begin_next();
+    }
+  }
+
+  void ended(Delivery& delivery, Outcome outcome) noexcept override {
+    const auto at = static_cast<std::size_t>(&delivery - batch_.data());
+    {
+      const system::MutexLock lock(mutex_);
+      if (leaving_) {
+        outcome = left_behind();
+      } else if (members_[at].next && core::comes_again(outcome)) {
+        stopped_.push_back({at, std::move(outcome)});
+        return;
+      }
+    }
+    sink_.ended(delivery, std::move(outcome));
+  }
+  void waits(bool now) noexcept override { sink_.waits(now); }
+  void waited(std::optional<std::chrono::nanoseconds> time) noexcept override {
+    sink_.waited(time);
+  }
+
+ private:
+  struct Member {
+    std::optional<std::size_t> next;  // of its key
+    std::optional<std::size_t> call;
+    std::optional<Ending> refused;  // instead of a call
+  };
+  struct Stopped {
+    std::size_t at;
+    Outcome outcome;
+  };
+
+  std::vector<Call> claim() {
+    const Claimed claimed = claim_batch(context_, batch_, [&](Delivery& delivery, Ending ending) {
+      members_[place_of(delivery)].refused = std::move(ending);
+    });
+    std::vector<Call> calls = calls_of(claimed);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      members_[place_of(*calls[i].delivery)].call = i;
+      calls[i].row_later = calls[i].delivery->arrival.row.has_value();
+    }
+    return calls;
+  }
+  std::size_t place_of(const Delivery& delivery) const {
+    return static_cast<std::size_t>(&delivery - batch_.data());
+  }
+
+  // Gives back all that stands behind a message that comes again, then ends that message.
+  void leave_those_behind(std::span<const Call> calls, Finisher& finisher) SEMEL_EXCLUDES(mutex_) {
+    std::vector<Stopped> stopped;
+    {
+      const system::MutexLock lock(mutex_);
+      stopped.swap(stopped_);
+      leaving_ = !stopped.empty();
+    }
+    if (stopped.empty()) return;
+    for (const Stopped& one : stopped) {
+      const auto first = std::exchange(members_[one.at].next, std::nullopt);
+      for (auto at = first; at; at = members_[*at].next) {
+        const Member& member = members_[*at];
+        Ending ending = member.call ? not_started(calls[*member.call]) : Ending{};
+        finisher.add(batch_[*at], std::move(ending), member.call);
+      }
+    }
+    if (finisher.given_back_for()) {
+      finisher.flush_or_give_back();
+    } else {
+      finisher.flush();
+    }
+    {
+      const system::MutexLock lock(mutex_);
+      leaving_ = false;
+    }
+    for (Stopped& one : stopped) sink_.ended(batch_[one.at], std::move(one.outcome));
+  }
+
+  void begin_next() {
+    std::vector<std::size_t> next;
+    for (const std::size_t i : round_) {
+      if (members_[i].next) next.push_back(*members_[i].next);
+    }
+    round_ = std::move(next);
+  }
+
+  const Context& context_;
+  const std::span<Delivery> batch_;
+  EndingSink& sink_;
+  // Changed between rounds alone, when nothing is left to be told.
+  std::vector<Member> members_;
+  std::vector<std::size_t> round_;
+  system::Mutex mutex_;
+  bool leaving_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::vector<Stopped> stopped_ SEMEL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+bool runs_in_rounds(const Context& context) noexcept {
+  const bool outside = std::holds_alternative<PlainHandler>(context.handler) ||
+                       std::holds_alternative<BatchHandler>(context.handler);
+  return outside && !context.apply && !context.steps;
+}
+
+bool needs_rounds(std::span<const Delivery> batch) noexcept {
+  return std::ranges::any_of(batch, [](const Delivery& one) { return one.arrival.follows; });
+}
+
+void run_rounds(const Context& context, std::span<Delivery> batch, EndingSink& sink) {
+  Rounds(context, batch, sink).run();
+}
+
+}  // namespace semel::strategies

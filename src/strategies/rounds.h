@@ -1,0 +1,25 @@
+// Rounds: a batch that has messages behind others of their ordering key, for state_machine.
+//
+// All are claimed at once. Then the first message of each key runs, and its end is recorded; then
+// the second. Where one comes again, what stands behind it is given back before that one is told:
+// untried, and not counted. Where the store is away then, their leases end by themselves.
+#pragma once
+
+#include <span>
+
+#include <semel/delivery.h>
+#include <semel/strategy.h>
+
+#include "strategies/strategies.h"
+
+namespace semel::strategies {
+
+// Whether such batches may be taken: its handler is called outside of a transaction, and has
+// returned when it is over.
+bool runs_in_rounds(const Context& context) noexcept;
+bool needs_rounds(std::span<const Delivery> batch) noexcept;
+
+// Every delivery of `batch` is handled and ends at `sink`.
+void run_rounds(const Context& context, std::span<Delivery> batch, EndingSink& sink);
+
+}  // namespace semel::strategies
