@@ -24,7 +24,7 @@ constexpr const char* kBasic = "Basic realm=\"Semel\"";
 constexpr std::string_view kConsumers = "/api/v1/consumers/";
 constexpr std::string_view kBacklog = "/backlog";
 
-// Takes as long for a wrong text as for the right one.
+// Takes as long for a wrong text as for the right one of that length.
 bool same_secret(std::string_view given, std::string_view secret) {
   if (secret.empty() || given.size() != secret.size()) return false;
   unsigned difference = 0;
@@ -126,7 +126,7 @@ HttpResponse MonitoringServer::route(const HttpRequest& request) const {
   if (request.path == "/livez") return text_response(200, "alive\n");
   if (request.path == "/readyz" || request.path == "/startupz") return health(request);
   if (request.path.starts_with(kConsumers)) return backlog(request);
-  return text_response(404, "not found; there are /, /metrics, /livez, /readyz and /startupz\n");
+  return text_response(404, "not found; docs/monitoring.md has the paths\n");
 }
 
 HttpResponse MonitoringServer::backlog(const HttpRequest& request) const {
@@ -134,11 +134,17 @@ HttpResponse MonitoringServer::backlog(const HttpRequest& request) const {
   std::string_view name = request.path.substr(kConsumers.size());
   if (!name.ends_with(kBacklog)) return text_response(404, "not found\n");
   name.remove_suffix(kBacklog.size());
-  const auto messages = sources_.backlog(name);
-  if (!messages) return text_response(404, "there is no such consumer\n");
+  const Backlog backlog = sources_.backlog(name);
+  if (!backlog.is_consumer) return text_response(404, "there is no such consumer\n");
+  if (!backlog.messages) {
+    // A scaler would take a zero for nothing to do.
+    HttpResponse unknown = text_response(503, "not known now\n");
+    unknown.headers.emplace_back("Retry-After", "1");
+    return unknown;
+  }
   json::Writer writer;
   writer.begin_object().member("schema", "semel.v1.backlog").member("consumer", name);
-  writer.member("backlog", *messages).end_object();
+  writer.member("backlog", *backlog.messages).end_object();
   return {200, kJson, writer.text() + "\n", {}};
 }
 

@@ -26,14 +26,18 @@ struct AdminOptions {
   std::vector<std::string> tokens;
 };
 
-// Called on the server's thread; must not wait for the store or a broker.
+// Messages that wait for a consumer, at its source and in the store.
+struct Backlog {
+  bool is_consumer = false;              // the run has one of that name
+  std::optional<std::int64_t> messages;  // nullopt: not known now
+};
+
+// Called on the server's thread: must not wait for the store or a broker for longer than a moment.
 struct AdminSources {
   std::function<std::string(MetricsFormat)> metrics;
   std::function<Readiness()> readiness;
   std::function<Overview()> overview;
-  // Messages that wait for a consumer, at its source and in the store; nullopt: there is no such
-  // consumer.
-  std::function<std::optional<std::int64_t>(std::string_view consumer)> backlog;
+  std::function<Backlog(std::string_view consumer)> backlog;
 };
 
 class AdminServer {

@@ -30,8 +30,8 @@ class AdminServerTest : public ::testing::Test {
                              .overview = [this] { return overview_; },
                              .backlog =
                                  [](std::string_view consumer) {
-                                   return consumer == "payments" ? std::optional<std::int64_t>(42)
-                                                                 : std::nullopt;
+                                   if (consumer == "unknown") return Backlog{true, std::nullopt};
+                                   return consumer == "payments" ? Backlog{true, 42} : Backlog{};
                                  }});
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
@@ -151,6 +151,7 @@ TEST_F(AdminServerTest, TheBacklogIsOneNumberForAScaler) {
   EXPECT_EQ(answer.header("Content-Type"), "application/json");
   EXPECT_EQ(answer.body,
             "{\"schema\":\"semel.v1.backlog\",\"consumer\":\"payments\",\"backlog\":42}\n");
+  EXPECT_EQ(get("/api/v1/consumers/unknown/backlog").status, 503) << "no zero";
   for (const char* path : {"/api/v1/consumers/other/backlog", "/api/v1/consumers/payments",
                            "/api/v1/consumers/", "/api/v1/consumers/backlog"}) {
     EXPECT_EQ(get(path).status, 404) << path;

@@ -22,7 +22,7 @@ struct ChartSpan {
 };
 ChartSpan span_of(std::size_t intervals) noexcept;
 
-// Stacked areas of deliveries a second, newest at the right. `label` is for who cannot see it.
+// Stacked areas of deliveries a second, newest at the right. `label` is its text alternative.
 // Empty text where there are no intervals.
 std::string stacked_chart(const std::vector<telemetry::GroupCounts>& intervals, ChartSize size,
                           const std::string& label);

@@ -1,4 +1,4 @@
-// HTML from texts of anybody.
+// HTML from any text.
 #pragma once
 
 #include <cstdint>

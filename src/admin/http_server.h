@@ -1,8 +1,7 @@
 // HttpServer: answers HTTP/1.1 requests that have no body, on one thread, by a function.
 //
 // libmicrohttpd with epoll: a connection costs no thread, so that hundreds of idle ones hold up no
-// probe, as they would where each idle connection holds a thread of a pool. And an answer may be
-// put off without one.
+// probe, as they would where each idle connection holds a thread of a pool.
 #pragma once
 
 #include <chrono>

@@ -44,7 +44,7 @@ struct Overview {
 // The whole page. Everything in it that came from outside is escaped.
 std::string overview_page(const Overview& overview);
 
-// What the page loads beside itself.
+// Resources of the page, at style.css and page.js.
 std::string_view page_style() noexcept;
 std::string_view page_script() noexcept;
 

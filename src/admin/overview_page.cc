@@ -7,6 +7,7 @@
 #include "admin/chart.h"
 #include "admin/html.h"
 #include "admin/overview.h"
+#include "base/printable.h"
 
 namespace semel::admin {
 
@@ -38,7 +39,13 @@ double rate_now(const std::vector<GroupCounts>& intervals, std::optional<Outcome
 
 std::string rate_text(double rate) {
   if (rate >= 100) return grouped_number(static_cast<std::uint64_t>(std::llround(rate)));
-  return rate == 0 ? "0" : fmt::format("{:.1f}", rate);
+  constexpr double kShown = 0.05;
+  if (rate == 0) return "0";
+  return rate < kShown ? "under 0.1" : fmt::format("{:.1f}", rate);
+}
+
+std::string phase_text(const std::string& phase) {
+  return phase == "not_ready" ? "not ready" : phase;
 }
 
 std::string age_text(milliseconds age) {
@@ -79,10 +86,13 @@ std::string row(const ConsumerOverview& one) {
       one.intervals, kSmall,
       fmt::format("deliveries of {}, {}", one.name, span_of(one.intervals.size()).words));
   std::string made = "<tr>";
+  const std::string badge =
+      one.guarantee.empty() ? std::string()
+                            : fmt::format(" <span class=\"badge\">{}</span>", html(one.guarantee));
   made += fmt::format(
-      "<th scope=\"row\"><span class=\"name\">{}</span> <span class=\"badge\">{}</span>"
+      "<th scope=\"row\"><span class=\"name\">{}</span>{}"
       "<span class=\"about\">{} → {} → {}</span></th>",
-      html(one.name), html(one.guarantee), html(one.source), html(one.strategy), html(one.handler));
+      html(one.name), badge, html(one.source), html(one.strategy), html(one.handler));
   made += cell(
       "State",
       fmt::format("<span class=\"state {}\">{}</span>", state_class(one.state), html(one.state)),
@@ -108,11 +118,12 @@ std::string troubles(const Overview& overview) {
   for (const ConsumerOverview& one : overview.consumers) {
     for (const telemetry::Outage& outage : one.outages) {
       made += fmt::format("<li><strong>{}</strong>: {} away since {}: {}</li>\n", html(one.name),
-                          html(outage.component), iso_time(outage.since), html(outage.error));
+                          html(outage.component), iso_time(outage.since),
+                          html(printable_text(outage.error)));
     }
     if (!one.why.empty()) {
       made += fmt::format("<li><strong>{}</strong> is {}: {}</li>\n", html(one.name),
-                          html(one.state), html(one.why));
+                          html(one.state), html(printable_text(one.why)));
     }
     if (one.dead_letters.value_or(0) > 0) {
       made += fmt::format(
@@ -123,8 +134,8 @@ std::string troubles(const Overview& overview) {
     if (one.parked.value_or(0) > 0) {
       made += fmt::format(
           "<li><strong>{}</strong> has messages that wait for a person: <code>semel "
-          "records list --state parked</code></li>\n",
-          html(one.name));
+          "records list --state parked --consumer {}</code></li>\n",
+          html(one.name), html(one.name));
     }
   }
   if (made.empty()) return {};
@@ -178,12 +189,12 @@ constexpr const char* kHead =
 std::string overview_page(const Overview& overview) {
   std::string page = kHead;
   page += fmt::format(
-      "<header><h1>Semel</h1><p>{} on {}, version {}, up {}</p>"
+      "<header><h1>Semel</h1><p role=\"status\">{} on {}, version {}, up {}</p>"
       "<p class=\"refresh\" hidden><label>refresh every <select id=\"every\"><option "
       "value=\"2\">2 s</option><option value=\"10\" selected>10 s</option><option "
       "value=\"60\">1 min</option><option "
       "value=\"0\">never</option></select></label></p></header>\n",
-      html(overview.phase), html(overview.store), html(overview.version),
+      html(phase_text(overview.phase)), html(overview.store), html(overview.version),
       age_text(overview.now - overview.began));
   page += "<main>\n" + troubles(overview) + throughput(overview);
   page += "<section aria-labelledby=\"consumers\"><h2 id=\"consumers\">Consumers</h2>\n";

@@ -68,7 +68,7 @@ TEST(OverviewPage, SaysWhatNeedsALook) {
   EXPECT_TRUE(has(page, "Needs a look")) << page;
   EXPECT_TRUE(has(page, "store away since 1970-01-01T02:00:00.000Z: no route to host"));
   EXPECT_TRUE(has(page, "semel dlq list --consumer payments"));
-  EXPECT_TRUE(has(page, "semel records list --state parked"));
+  EXPECT_TRUE(has(page, "semel records list --state parked --consumer payments"));
   EXPECT_TRUE(has(page, "<strong>payments</strong> is paused: month end"));
 }
 

@@ -1,4 +1,4 @@
-// What the page loads beside itself: one style sheet, one script.
+// The style sheet and the script of the page.
 #include "admin/overview.h"
 
 namespace semel::admin {
@@ -46,6 +46,7 @@ code { font-size: .9em; }
 .key.retry { background: var(--retry); } .key.dead { background: var(--dead); }
 .chart { display: block; width: 100%; height: 10rem; border-bottom: 1px solid var(--line); }
 .spark .chart { width: 9rem; height: 2rem; }
+polygon { stroke: var(--raised); stroke-width: .5; }
 polygon.done { fill: var(--done); } polygon.duplicate { fill: var(--duplicate); }
 polygon.retry { fill: var(--retry); } polygon.dead { fill: var(--dead); }
 table { border-collapse: collapse; width: 100%; }
@@ -78,33 +79,45 @@ footer a { color: inherit; margin-right: 1rem; }
 constexpr std::string_view kScript = R"js(
 'use strict';
 const every = document.getElementById('every');
-document.querySelector('.refresh').hidden = false;
-every.value = sessionStorage.getItem('every') || '10';
+const status = document.querySelector('header p');
+// Behind a path prefix several pages share an origin.
+const setting = 'semel every ' + location.pathname;
 let timer = 0;
+let asking = false;
+function remembered() {
+  try { return sessionStorage.getItem(setting); } catch (error) { return null; }
+}
+function remember(value) {
+  try { sessionStorage.setItem(setting, value); } catch (error) { /* it is asked for again */ }
+}
 async function refresh() {
-  if (document.hidden) return;
-  const status = document.querySelector('header p');
+  if (document.hidden || asking) return;
+  asking = true;
   try {
-    const answer = await fetch(location.pathname, { cache: 'no-store' });
-    if (!answer.ok) throw new Error(answer.statusText);
+    // Without credentials of the address bar, which fetch refuses.
+    const answer = await fetch(location.origin + location.pathname,
+                               { cache: 'no-store', signal: AbortSignal.timeout(5000) });
+    if (!answer.ok) throw new Error(String(answer.status));
     const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    document.querySelector('main').replaceWith(fresh.querySelector('main'));
-    status.replaceWith(fresh.querySelector('header p'));
+    const main = fresh.querySelector('main');
+    if (main === null) throw new Error('another page');
+    document.querySelector('main').replaceWith(main);
+    status.textContent = fresh.querySelector('header p').textContent;
   } catch (error) {
-    status.textContent = 'no answer: the run has ended, or cannot be reached';
+    status.textContent = 'no answer (' + error.message + '): has the run ended?';
+  } finally {
+    asking = false;
   }
 }
 function schedule() {
   clearInterval(timer);
-  sessionStorage.setItem('every', every.value);
-  if (every.value !== '0') timer = setInterval(refresh, Number(every.value) * 1000);
+  const seconds = Number(every.value);
+  if (seconds > 0) timer = setInterval(refresh, seconds * 1000);
 }
-every.addEventListener('change', schedule);
-document.addEventListener('visibilitychange', refresh);
-document.addEventListener('keydown', (event) => {
-  if (event.key === 'r' && !event.ctrlKey && !event.metaKey && !event.altKey &&
-      event.target === document.body) refresh();
-});
+document.querySelector('.refresh').hidden = false;
+if ([...every.options].some((option) => option.value === remembered())) every.value = remembered();
+every.addEventListener('change', () => { remember(every.value); schedule(); });
+document.addEventListener('visibilitychange', () => { if (every.value !== '0') refresh(); });
 schedule();
 )js";
 

@@ -1,6 +1,7 @@
 #include "cli/service_manager.h"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -20,7 +21,8 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kLookAtStop{100};
-constexpr milliseconds kOftenEnough{1};
+constexpr milliseconds kShortestInterval{1};
+constexpr timeval kSendPatience{1, 0};
 
 std::optional<std::int64_t> positive_number_in(const char* name) {
   const char* const text = std::getenv(name);
@@ -37,7 +39,7 @@ std::optional<milliseconds> watchdog_interval() {
   const auto process = positive_number_in("WATCHDOG_PID");
   if (!allowed || (process && *process != ::getpid())) return std::nullopt;
   const auto half = std::chrono::duration_cast<milliseconds>(microseconds(*allowed) / 2);
-  return std::max(half, kOftenEnough);
+  return std::max(half, kShortestInterval);
 }
 
 }  // namespace
@@ -47,8 +49,10 @@ ServiceManager::ServiceManager(std::function<bool()> stopping) : stopping_(std::
   // A path, or a name in the abstract namespace.
   if (address == nullptr || (address[0] != '/' && address[0] != '@')) return;
   if (std::strlen(address) >= sizeof(sockaddr_un{}.sun_path)) return;
-  socket_ = system::Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  socket_ = system::Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket_.valid()) return;
+  // A manager that is behind is waited for, but not for long.
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &kSendPatience, sizeof kSendPatience);
   address_ = address;
   watchdog_ = watchdog_interval();
   send("READY=1");

@@ -1,5 +1,4 @@
-// ServiceManager: tells systemd, or who else started this process so, when it is ready, that it
-// lives, and that it stops.
+// ServiceManager: tells systemd when this process is ready, that it lives, and that it stops.
 //
 // The protocol is that of systemd: datagrams to the socket that NOTIFY_SOCKET names.
 #pragma once

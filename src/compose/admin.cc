@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "admin/admin_server.h"
 #include "compose/admin_gauges.h"
@@ -37,10 +38,13 @@ std::vector<std::string> consumer_names(const config::Config& config) {
 std::vector<ConsumerAbout> about(const config::Config& config) {
   std::vector<ConsumerAbout> all;
   for (const auto& consumer : config.consumers) {
+    // A C++ handler brings its strategy, and with it the guarantee, where none is named.
+    const bool by_handler =
+        !consumer.strategy_named && std::holds_alternative<config::NativeHandler>(consumer.handler);
     all.push_back({consumer.name, std::string(config::name_of(consumer.source)),
-                   core::to_string(consumer.strategy),
+                   by_handler ? "its strategy" : core::to_string(consumer.strategy),
                    std::string(config::name_of(consumer.handler)),
-                   to_string(guarantee_of(config, consumer).name)});
+                   by_handler ? "" : to_string(guarantee_of(config, consumer).name)});
   }
   return all;
 }
@@ -69,11 +73,12 @@ class RunAdmin final : public Admin {
   void serve(Service& service) override SEMEL_EXCLUDES(mutex_);
   void leave() override SEMEL_EXCLUDES(mutex_);
   std::string metrics(MetricsFormat format) SEMEL_EXCLUDES(mutex_);
-  std::optional<std::int64_t> backlog(std::string_view consumer) SEMEL_EXCLUDES(mutex_);
+  admin::Backlog backlog(std::string_view consumer) SEMEL_EXCLUDES(mutex_);
   GaugeInput look() SEMEL_REQUIRES(mutex_);
   Readiness::Phase phase() const SEMEL_REQUIRES(mutex_);
   Readiness readiness() SEMEL_EXCLUDES(mutex_);
   admin::Overview overview() SEMEL_EXCLUDES(mutex_);
+  void sample() noexcept;
 
   const std::vector<ConsumerAbout> about_;
   const std::string store_;
@@ -102,8 +107,16 @@ Result<void> RunAdmin::listen(const config::AdminConfig& config) {
   if (!server) return failure(std::move(server.error()));
   server_ = std::move(*server);
   sampler_ = std::make_unique<system::Periodic>(telemetry::DeliveryHistory::kInterval,
-                                                [this] { history_.sample(); });
+                                                [this] { sample(); });
   return {};
+}
+
+// An interval without memory for it is lost.
+void RunAdmin::sample() noexcept {
+  try {
+    history_.sample();
+  } catch (...) {
+  }
 }
 
 void RunAdmin::watch(ServiceOptions& options) {
@@ -148,7 +161,7 @@ std::string RunAdmin::metrics(MetricsFormat format) {
   return telemetry::exposition(families, format);
 }
 
-std::optional<std::int64_t> RunAdmin::backlog(std::string_view consumer) {
+admin::Backlog RunAdmin::backlog(std::string_view consumer) {
   const system::MutexLock lock(mutex_);
   return backlog_of(look(), consumer);
 }

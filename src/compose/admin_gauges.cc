@@ -7,6 +7,7 @@
 
 #include <semel/version.h>
 
+#include "engine/engine.h"
 #include "system/utc_clock.h"
 
 namespace semel::compose {
@@ -132,19 +133,26 @@ bool is_lag(const SourceFigure& figure) noexcept {
   return figure.name == kLag && figure.partition.empty();
 }
 
-std::optional<std::int64_t> backlog_of(const GaugeInput& input, std::string_view consumer) {
-  if (!is_run(input, consumer)) return std::nullopt;
+admin::Backlog backlog_of(const GaugeInput& input, std::string_view consumer) {
+  if (!is_run(input, consumer)) return {};
+  admin::Backlog backlog{true, std::nullopt};
+  // A store that keeps no statistics has answered, without a snapshot.
+  if (!input.running || !input.seen.reachable) return backlog;
+  if (!input.seen.snapshot && !*input.seen.reachable) return backlog;
   std::int64_t messages = 0;
   for (const Service::Figures& source : input.sources) {
-    for (const SourceFigure& figure : source.figures) {
-      if (is_lag(figure) && source.consumer == consumer) messages += figure.value;
+    if (source.consumer != consumer || source.source == engine::kFrontFigures) continue;
+    const auto lag = std::ranges::find_if(source.figures, is_lag);
+    if (lag == source.figures.end()) return backlog;
+    messages += lag->value;
+  }
+  if (input.seen.snapshot) {
+    for (const StoreStats::Consumer& one : input.seen.snapshot->stats.consumers) {
+      if (one.name == consumer) messages += static_cast<std::int64_t>(one.held);
     }
   }
-  if (!input.seen.snapshot) return messages;
-  for (const StoreStats::Consumer& one : input.seen.snapshot->stats.consumers) {
-    if (one.name == consumer) messages += static_cast<std::int64_t>(one.held);
-  }
-  return messages;
+  backlog.messages = messages;
+  return backlog;
 }
 
 std::vector<MetricFamily> gauges_of(const GaugeInput& input) {

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "admin/admin_server.h"
 #include "base/iso_time.h"
 #include "compose/compose.h"
 #include "compose/store_look.h"
@@ -30,9 +29,9 @@ struct GaugeInput {
 // The lag of a whole source, where it tells one.
 bool is_lag(const SourceFigure& figure) noexcept;
 
-// Messages that wait: in the store, for all processes, and at the source as far as this one knows;
-// nullopt: the run has no such consumer.
-std::optional<std::int64_t> backlog_of(const GaugeInput& input, std::string_view consumer);
+// Messages that wait: in the store, for all processes, and at the source as far as this one knows.
+// Not known before the run, after it, and until store and source have told once.
+admin::Backlog backlog_of(const GaugeInput& input, std::string_view consumer);
 
 std::vector<telemetry::MetricFamily> gauges_of(const GaugeInput& input);
 

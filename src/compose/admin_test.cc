@@ -67,6 +67,7 @@ TEST(Admin, AnswersFromBeforeTheRunUntilAfterIt) {
   EXPECT_EQ(http_get(port, "/livez").status, 200);
   EXPECT_EQ(http_get(port, "/metrics").status, 200);
   EXPECT_NE(http_get(port, "/").body.find(">starting<"), std::string::npos);
+  EXPECT_EQ(http_get(port, "/api/v1/consumers/payments/backlog").status, 503) << "not known yet";
 
   ServiceOptions options = options_of_test();
   (*admin)->watch(options);

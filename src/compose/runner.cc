@@ -177,7 +177,10 @@ int Runner::run() {
   {
     const compose::Admin::Serving serving(**admin, **service);
     code = (*service)->run();
+    // A question to a store that does not answer is broken off.
+    impl_->stopped.signal();
   }
+  if (!impl_->was_stopped()) impl_->stopped.drain();
   const system::MutexLock lock(impl_->mutex);
   impl_->running = nullptr;
   return code;

@@ -42,7 +42,12 @@ void StoreLook::loop() {
     changed_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) { return wanted_ || ending_; });
     if (ending_) return;
     lock.unlock();
-    auto answer = ask_();
+    Result<std::optional<StoreSnapshot>> answer = failure({ErrorKind::kUnavailable, {}, {}, {}});
+    try {
+      answer = ask_();
+    } catch (...) {
+      // Without memory for it there is no answer.
+    }
     lock.lock();
     seen_.reachable = answer.has_value();
     if (answer) {

@@ -28,7 +28,9 @@ TEST(StoreLookTest, AsksWhenSomebodyWantsToKnow) {
   ASSERT_TRUE(seen.snapshot);
   EXPECT_EQ(seen.snapshot->stats.bytes, 1U);
   EXPECT_EQ(seen.reachable, true);
-  EXPECT_EQ(look.get(seconds(30)).snapshot->stats.bytes, 1U) << "it is fresh";
+  constexpr int kTimes = 1'000;
+  for (int i = 0; i < kTimes; ++i) (void)look.get(seconds(30));
+  EXPECT_LT(asked, kTimes / 2) << "what is fresh is not asked for again";
 }
 
 TEST(StoreLookTest, AFailureLeavesWhatWasSeenBefore) {

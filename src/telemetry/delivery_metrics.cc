@@ -126,9 +126,11 @@ ConsumerCounters& DeliveryMetrics::of(std::string_view consumer) {
   return *find(consumer);
 }
 
-HandlerDurations& DeliveryMetrics::handler(const std::string& consumer) {
+std::shared_ptr<HandlerDurations> DeliveryMetrics::handler(const std::string& consumer) {
   const system::MutexLock lock(mutex_);
-  return handlers_[consumer];
+  auto& durations = handlers_[consumer];
+  if (durations == nullptr) durations = std::make_shared<HandlerDurations>();
+  return durations;
 }
 
 // A handler whose calls nobody measures has no samples.
@@ -143,7 +145,7 @@ MetricFamily DeliveryMetrics::handler_family() const {
       made.samples.push_back(
           {{{"consumer", consumer}, {"handler", kind}, {"outcome", HandlerDurations::kOutcomes[i]}},
            0,
-           histogram_of(durations.calls(i), kMicrosecondsPerSecond)});
+           histogram_of(durations->calls(i), kMicrosecondsPerSecond)});
     }
   }
   return made;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,8 +34,8 @@ class DeliveryMetrics {
   // only to make them. May throw std::bad_alloc.
   ConsumerCounters& of(std::string_view consumer) SEMEL_EXCLUDES(mutex_);
 
-  // Where the calls of a consumer's handler are measured; it lives as long as this.
-  HandlerDurations& handler(const std::string& consumer) SEMEL_EXCLUDES(mutex_);
+  // Where the calls of a consumer's handler are measured.
+  std::shared_ptr<HandlerDurations> handler(const std::string& consumer) SEMEL_EXCLUDES(mutex_);
 
   // Deliveries by outcome, of all sources, in the order in which the consumers were added.
   using Outcomes = std::array<std::uint64_t, ConsumerCounters::kOutcomes>;
@@ -51,7 +52,7 @@ class DeliveryMetrics {
   MetricFamily handler_family() const SEMEL_EXCLUDES(mutex_);
 
   mutable system::Mutex mutex_;
-  std::map<std::string, HandlerDurations> handlers_ SEMEL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<HandlerDurations>> handlers_ SEMEL_GUARDED_BY(mutex_);
   // A list that only grows, so that it is read without a lock.
   std::atomic<Node*> newest_{nullptr};
 };

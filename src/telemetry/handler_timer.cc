@@ -1,6 +1,8 @@
 #include "telemetry/handler_timer.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -11,38 +13,47 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Observes a call once: with its verdict, or as failed where it ends without one.
+static_assert(static_cast<std::size_t>(Verdict::Kind::kDiscard) + 1 == HandlerDurations::kFailed);
+
+// Observes each message of a call once: with its verdict, or as failed where it ends without one.
+// Thread-safe, for an answer may come while the handler throws.
 class CallTimer {
  public:
-  explicit CallTimer(HandlerDurations& durations, std::size_t messages = 1) noexcept
-      : durations_(durations), messages_(messages) {}
-  ~CallTimer() {
-    for (std::size_t i = observed_; i < messages_; ++i) {
-      durations_.observe(HandlerDurations::kFailed, steady_clock::now() - began_);
-    }
-  }
+  explicit CallTimer(std::shared_ptr<HandlerDurations> durations, std::size_t messages = 1) noexcept
+      : durations_(std::move(durations)), left_(messages) {}
+  ~CallTimer() { failed(); }
   CallTimer(const CallTimer&) = delete;
   CallTimer& operator=(const CallTimer&) = delete;
 
   void ended(const Verdict& verdict) noexcept {
-    const auto kind = static_cast<std::size_t>(verdict.kind);
-    durations_.observe(std::min(kind, HandlerDurations::kFailed), steady_clock::now() - began_);
-    ++observed_;
+    if (take_one()) observe(static_cast<std::size_t>(verdict.kind));
+  }
+  void failed() noexcept {
+    while (take_one()) observe(HandlerDurations::kFailed);
   }
 
  private:
-  HandlerDurations& durations_;
-  const std::size_t messages_;
-  std::size_t observed_ = 0;
+  bool take_one() noexcept {
+    std::size_t left = left_.load();
+    while (left > 0 && !left_.compare_exchange_weak(left, left - 1)) {
+    }
+    return left > 0;
+  }
+  void observe(std::size_t outcome) noexcept {
+    durations_->observe(std::min(outcome, HandlerDurations::kFailed), steady_clock::now() - began_);
+  }
+
+  const std::shared_ptr<HandlerDurations> durations_;
+  std::atomic<std::size_t> left_;
   const steady_clock::time_point began_ = steady_clock::now();
 };
 
 struct Timed {
-  HandlerDurations& durations;
+  const std::shared_ptr<HandlerDurations>& durations;
 
   Handler operator()(PlainHandler handler) const {
-    return PlainHandler([handler = std::move(handler), &all = durations](const Message& message,
-                                                                         const Attempt& attempt) {
+    return PlainHandler([handler = std::move(handler), all = durations](const Message& message,
+                                                                        const Attempt& attempt) {
       CallTimer timer(all);
       Verdict verdict = handler(message, attempt);
       timer.ended(verdict);
@@ -50,7 +61,7 @@ struct Timed {
     });
   }
   Handler operator()(TransactionalHandler handler) const {
-    return TransactionalHandler([handler = std::move(handler), &all = durations](
+    return TransactionalHandler([handler = std::move(handler), all = durations](
                                     const Message& message, Transaction& transaction) {
       CallTimer timer(all);
       Verdict verdict = handler(message, transaction);
@@ -60,8 +71,8 @@ struct Timed {
   }
   Handler operator()(BatchHandler handler) const {
     return BatchHandler(
-        [handler = std::move(handler), &all = durations](std::span<const Message* const> messages,
-                                                         std::span<const Attempt> attempts) {
+        [handler = std::move(handler), all = durations](std::span<const Message* const> messages,
+                                                        std::span<const Attempt> attempts) {
           CallTimer timer(all, messages.size());
           std::vector<Verdict> verdicts = handler(messages, attempts);
           if (verdicts.size() != messages.size()) return verdicts;
@@ -70,30 +81,36 @@ struct Timed {
         });
   }
   Handler operator()(AsyncHandler handler) const {
-    return AsyncHandler([handler = std::move(handler), &all = durations](
+    return AsyncHandler([handler = std::move(handler), all = durations](
                             const Message& message, const Attempt& attempt, Completion completion) {
       // A std::function must be copyable, and its copies are of one call.
       struct Open {
-        explicit Open(HandlerDurations& durations, Completion c)
-            : timer(durations), completion(std::move(c)) {}
-        CallTimer timer;
+        Open(std::shared_ptr<HandlerDurations> durations, Completion c)
+            : completion(std::move(c)), timer(std::move(durations)) {}
         Completion completion;
+        CallTimer timer;  // ends first: who is told of the completion may end the run
       };
       auto open = std::make_shared<Open>(all, std::move(completion));
-      handler(message, attempt, Completion([open](std::optional<Verdict> verdict) mutable {
-                // Moved out, so that the timer and an unanswered completion end here.
-                const auto call = std::move(open);
-                if (!verdict) return;
-                call->timer.ended(*verdict);
-                call->completion(*std::move(verdict));
-              }));
+      Completion timed_completion([open](std::optional<Verdict> verdict) mutable {
+        const auto call = std::move(open);
+        if (!verdict) return;
+        call->timer.ended(*verdict);
+        call->completion(*std::move(verdict));
+      });
+      try {
+        handler(message, attempt, std::move(timed_completion));
+      } catch (...) {
+        // What it threw is its answer: one that comes later is none.
+        open->timer.failed();
+        throw;
+      }
     });
   }
 };
 
 }  // namespace
 
-Handler timed(Handler handler, HandlerDurations& durations) {
+Handler timed(Handler handler, std::shared_ptr<HandlerDurations> durations) {
   return std::visit(Timed{durations}, std::move(handler));
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include <semel/handler.h>
 
@@ -20,7 +21,8 @@ inline constexpr std::array<std::int64_t, 14> kHandlerBounds{
 // Thread-safe.
 class HandlerDurations {
  public:
-  // A call that threw, or dropped its completion, has failed.
+  // A call that threw, or dropped its completion, has failed; so has one whose transaction was
+  // undone while it ran.
   static constexpr std::array<const char*, 5> kOutcomes{"done", "retry", "dead", "discard",
                                                         "failed"};
   static constexpr std::size_t kFailed = kOutcomes.size() - 1;
@@ -36,7 +38,7 @@ class HandlerDurations {
 };
 
 // The same handler, each of whose calls is measured: an asynchronous one until its answer, a batch
-// once for each of its messages. `durations` outlives the handler and its open calls.
-Handler timed(Handler handler, HandlerDurations& durations);
+// once for each of its messages. A completion that is kept for too long keeps `durations` too.
+Handler timed(Handler handler, std::shared_ptr<HandlerDurations> durations);
 
 }  // namespace semel::telemetry

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -21,12 +22,12 @@ class HandlerTimerTest : public ::testing::Test {
   std::uint64_t count(CallOutcome outcome) const {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < HandlerDurations::CallBuckets::kCount; ++i) {
-      sum += durations_.calls(outcome).count(i);
+      sum += durations_->calls(outcome).count(i);
     }
     return sum;
   }
 
-  HandlerDurations durations_;
+  std::shared_ptr<HandlerDurations> durations_ = std::make_shared<HandlerDurations>();
   const Message message_ = std::move(test::make_delivery(ConsumerNumber{1}, "k").message);
   Attempt attempt_;
 };
@@ -41,7 +42,7 @@ TEST_F(HandlerTimerTest, CountsAPlainCallByItsVerdict) {
   const auto& plain = std::get<PlainHandler>(handler);
   EXPECT_EQ(plain(message_, attempt_).kind, Verdict::Kind::kRetry);
   EXPECT_EQ(count(kRetry), 1U);
-  EXPECT_GE(durations_.calls(kRetry).sum(), 2'000) << "microseconds";
+  EXPECT_GE(durations_->calls(kRetry).sum(), 2'000) << "microseconds";
   Attempt second;
   second.number = 2;
   EXPECT_THROW((void)plain(message_, second), std::runtime_error);
@@ -105,6 +106,26 @@ TEST_F(HandlerTimerTest, AnAsynchronousHandlerThatThrowsHasFailed) {
                std::runtime_error);
   EXPECT_TRUE(dropped);
   EXPECT_EQ(count(kFailed), 1U);
+}
+
+TEST_F(HandlerTimerTest, AnAnswerAfterTheHandlerThrewIsNotCounted) {
+  std::optional<Completion> kept;
+  std::weak_ptr<HandlerDurations> durations = durations_;
+  {
+    const Handler handler =
+        timed(AsyncHandler([&](const Message&, const Attempt&, Completion completion) {
+                kept.emplace(std::move(completion));
+                throw std::runtime_error("no");
+              }),
+              durations_);
+    EXPECT_THROW(std::get<AsyncHandler>(handler)(message_, attempt_, Completion([](auto) {})),
+                 std::runtime_error);
+  }
+  EXPECT_EQ(count(kFailed), 1U);
+  durations_.reset();
+  ASSERT_FALSE(durations.expired()) << "the run is over, and a completion is kept";
+  (*kept)(done());
+  EXPECT_TRUE(durations.expired());
 }
 
 }  // namespace

@@ -83,7 +83,8 @@ class TimedStore final : public Store, private TransactionalStore {
 
  private:
   Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
-    auto begun = store_->facets().transactional->begin(options);
+    auto begun = measured(metrics_, Operation::kBegin,
+                          [&] { return store_->facets().transactional->begin(options); });
     if (!begun) return failure(std::move(begun.error()));
     return std::make_unique<TimedUnit>(*std::move(begun), metrics_);
   }

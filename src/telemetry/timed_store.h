@@ -26,8 +26,8 @@ inline constexpr std::array<std::int64_t, 13> kStoreBounds{
 // Thread-safe.
 class StoreMetrics {
  public:
-  enum class Operation { kClaim, kRenew, kFinish, kQuery, kFlush, kCommit };
-  static constexpr std::array<const char*, 6> kOperations{"claim", "renew", "finish",
+  enum class Operation { kBegin, kClaim, kRenew, kFinish, kQuery, kFlush, kCommit };
+  static constexpr std::array<const char*, 7> kOperations{"begin", "claim", "renew", "finish",
                                                           "query", "flush", "commit"};
 
   void observe(Operation operation, std::chrono::steady_clock::duration took, bool failed) noexcept;
