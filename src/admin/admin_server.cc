@@ -19,6 +19,9 @@ constexpr const char* kJson = "application/json";
 constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr const char* kCss = "text/css; charset=utf-8";
 constexpr const char* kJavaScript = "text/javascript; charset=utf-8";
+constexpr const char* kPaths =
+    "not found; there are /, /metrics, /livez, /readyz, /startupz and "
+    "/api/v1/consumers/NAME/backlog\n";
 constexpr const char* kBearer = "Bearer";
 constexpr const char* kBasic = "Basic realm=\"Semel\"";
 constexpr std::string_view kConsumers = "/api/v1/consumers/";
@@ -126,7 +129,7 @@ HttpResponse MonitoringServer::route(const HttpRequest& request) const {
   if (request.path == "/livez") return text_response(200, "alive\n");
   if (request.path == "/readyz" || request.path == "/startupz") return health(request);
   if (request.path.starts_with(kConsumers)) return backlog(request);
-  return text_response(404, "not found; docs/monitoring.md has the paths\n");
+  return text_response(404, kPaths);
 }
 
 HttpResponse MonitoringServer::backlog(const HttpRequest& request) const {
