@@ -1,7 +1,5 @@
 #include "admin/html.h"
 
-#include <cstddef>
-
 namespace semel::admin {
 
 std::string html(std::string_view text) {
@@ -29,16 +27,6 @@ std::string html(std::string_view text) {
     }
   }
   return made;
-}
-
-std::string grouped_number(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  constexpr std::size_t kGroup = 3;
-  for (std::size_t at = digits.size(); at > kGroup;) {
-    at -= kGroup;
-    digits.insert(at, ",");
-  }
-  return digits;
 }
 
 }  // namespace semel::admin

@@ -7,6 +7,7 @@
 #include "admin/chart.h"
 #include "admin/html.h"
 #include "admin/overview.h"
+#include "base/number_text.h"
 #include "base/printable.h"
 
 namespace semel::admin {
@@ -23,6 +24,8 @@ constexpr std::size_t kMinute = 6;
 constexpr ChartSize kWide{1'080, 160};
 constexpr ChartSize kSmall{180, 32};
 
+std::string grouped(std::uint64_t number) { return grouped_digits(number, ','); }
+
 double rate_now(const std::vector<GroupCounts>& intervals, std::optional<OutcomeGroup> group) {
   const std::size_t count = std::min(kMinute, intervals.size());
   if (count == 0) return 0;
@@ -38,7 +41,7 @@ double rate_now(const std::vector<GroupCounts>& intervals, std::optional<Outcome
 }
 
 std::string rate_text(double rate) {
-  if (rate >= 100) return grouped_number(static_cast<std::uint64_t>(std::llround(rate)));
+  if (rate >= 100) return grouped(static_cast<std::uint64_t>(std::llround(rate)));
   constexpr double kShown = 0.05;
   if (rate == 0) return "0";
   return rate < kShown ? "under 0.1" : fmt::format("{:.1f}", rate);
@@ -49,16 +52,11 @@ std::string phase_text(const std::string& phase) {
 }
 
 std::string age_text(milliseconds age) {
-  using std::chrono::days, std::chrono::hours, std::chrono::minutes, std::chrono::seconds;
-  if (age < seconds(1)) return "under 1 s";
-  if (age < minutes(2)) return fmt::format("{} s", age / seconds(1));
-  if (age < hours(2)) return fmt::format("{} min", age / minutes(1));
-  if (age < days(2)) return fmt::format("{} h", age / hours(1));
-  return fmt::format("{} d", age / days(1));
+  return age < std::chrono::seconds(1) ? "under 1 s" : rough_duration(age);
 }
 
 std::string count_text(std::optional<std::size_t> count) {
-  return count ? grouped_number(*count) : kNothing;
+  return count ? grouped(*count) : kNothing;
 }
 
 std::string duplicates_text(const std::vector<GroupCounts>& intervals) {
@@ -99,11 +97,10 @@ std::string row(const ConsumerOverview& one) {
       "word");
   made += cell("Deliveries/s", rate_text(rate_now(one.intervals, std::nullopt)));
   made += cell("Duplicates", duplicates_text(one.intervals));
-  made += cell("In flight", grouped_number(one.in_flight));
+  made += cell("In flight", grouped(one.in_flight));
   made +=
-      cell("Lag",
-           one.lag ? grouped_number(static_cast<std::uint64_t>(std::max<std::int64_t>(*one.lag, 0)))
-                   : kNothing);
+      cell("Lag", one.lag ? grouped(static_cast<std::uint64_t>(std::max<std::int64_t>(*one.lag, 0)))
+                          : kNothing);
   made += cell("Retrying", count_text(one.retrying));
   made += cell("Held", count_text(one.held));
   made += cell("Parked", count_text(one.parked));

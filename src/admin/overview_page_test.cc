@@ -34,9 +34,6 @@ bool has(const std::string& page, std::string_view part) {
 
 TEST(Html, EscapesWhatEndsATextOrAnAttribute) {
   EXPECT_EQ(html("<a href=\"x\">&'</a>"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;&lt;/a&gt;");
-  EXPECT_EQ(grouped_number(0), "0");
-  EXPECT_EQ(grouped_number(999), "999");
-  EXPECT_EQ(grouped_number(1'234'567), "1,234,567");
 }
 
 TEST(OverviewPage, ShowsEachConsumer) {

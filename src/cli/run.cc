@@ -23,6 +23,7 @@
 #include "compose/signals.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
+#include "system/periodic.h"
 #include "tap/server.h"
 
 namespace semel::cli {
@@ -48,50 +49,32 @@ struct RunFlags {
 // Flushes what was said and shows how far it got, beside the work.
 class Ticker {
  public:
-  Ticker(Console& console, const RunReport& report) : console_(console), report_(report) {
-    thread_ = std::thread([this] { loop(); });
-  }
-  ~Ticker() {
-    {
-      const system::MutexLock lock(mutex_);
-      ending_ = true;
-    }
-    wake_.notify_all();
-    thread_.join();
-  }
-  Ticker(const Ticker&) = delete;
-  Ticker& operator=(const Ticker&) = delete;
+  Ticker(Console& console, const RunReport& report)
+      : console_(console), report_(report), ticks_(kTick, [this] { tick(); }) {}
 
  private:
-  void loop() SEMEL_EXCLUDES(mutex_) {
-    const auto began = steady_clock::now();
-    const system::MutexLock lock(mutex_);
-    while (!wake_.wait_for(mutex_, kTick, [&]() SEMEL_REQUIRES(mutex_) { return ending_; })) {
-      console_.flush();
-      if (console_.out_broken() && !told_) {
-        told_ = true;
-        console_.note("semel: nobody reads stdout any more; the work goes on");
-      }
-      // Lines of deliveries on the same terminal are progress enough.
-      const bool lines = console_.text() && console_.settings().verbose > 0;
-      if (console_.out_is_terminal() && lines) continue;
-      const RunCounts counts = report_.counts();
-      const std::chrono::duration<double> so_far = steady_clock::now() - began;
-      console_.progress(
-          fmt::format("{} deliveries  {} effects  {}/s", grouped(counts.deliveries()),
-                      grouped(counts.of(Outcome::Kind::kDone)),
-                      grouped(static_cast<std::uint64_t>(static_cast<double>(counts.deliveries()) /
-                                                         so_far.count()))));
+  void tick() {
+    console_.flush();
+    if (console_.out_broken() && !told_) {
+      told_ = true;
+      console_.note("semel: nobody reads stdout any more; the work goes on");
     }
+    // Lines of deliveries on the same terminal are progress enough.
+    const bool lines = console_.text() && console_.settings().verbose > 0;
+    if (console_.out_is_terminal() && lines) return;
+    const RunCounts counts = report_.counts();
+    const std::chrono::duration<double> so_far = steady_clock::now() - began_;
+    console_.progress(fmt::format("{} deliveries  {} effects  {}/s", grouped(counts.deliveries()),
+                                  grouped(counts.of(Outcome::Kind::kDone)),
+                                  grouped(static_cast<std::uint64_t>(
+                                      static_cast<double>(counts.deliveries()) / so_far.count()))));
   }
 
   Console& console_;
   const RunReport& report_;
-  system::Mutex mutex_;
-  system::CondVar wake_;
-  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
-  bool told_ SEMEL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  const steady_clock::time_point began_ = steady_clock::now();
+  bool told_ = false;
+  system::Periodic ticks_;
 };
 
 // Signals may come before there is a service to stop.

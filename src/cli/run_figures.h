@@ -1,4 +1,4 @@
-// What a run says of its own health to `semel status`, beside the figures of its sources.
+// Health of a run, as `semel status` asks for it together with the figures of its sources.
 #pragma once
 
 #include <string_view>

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/iso_time.h"
+#include "base/number_text.h"
 #include "base/printable.h"
 
 namespace semel::cli {
@@ -32,13 +33,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string grouped(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), 1, ' ');
-  }
-  return digits;
-}
+std::string grouped(std::uint64_t number) { return grouped_digits(number, ' '); }
 
 std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", grouped(number), number == 1 ? one : many);
@@ -79,14 +74,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   return std::chrono::milliseconds(number * factor);
 }
 
-std::string duration_text(std::chrono::milliseconds time) {
-  const std::int64_t ms = time.count();
-  if (ms < 1'000) return fmt::format("{} ms", ms);
-  if (ms < 120'000) return fmt::format("{} s", ms / 1'000);
-  if (ms < 7'200'000) return fmt::format("{} min", ms / 60'000);
-  if (ms < 172'800'000) return fmt::format("{} h", ms / 3'600'000);
-  return fmt::format("{} d", ms / 86'400'000);
-}
+std::string duration_text(std::chrono::milliseconds time) { return rough_duration(time); }
 
 std::string time_text(StoreTime time, TimeStyle style, StoreTime now) {
   const std::int64_t ms = time.time_since_epoch().count();

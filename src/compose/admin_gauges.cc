@@ -76,12 +76,6 @@ void add_sources(GaugeList& gauges, const GaugeInput& input) {
   }
 }
 
-// Milliseconds by the store's clock against this machine's: the same where they agree.
-double age(StoreTime time) {
-  const auto age = system::utc_now() - time;
-  return std::max(static_cast<double>(age.count()) / telemetry::kMillisecondsPerSecond, 0.0);
-}
-
 void add_records(GaugeList& gauges, const StoreStats::Consumer& consumer) {
   const auto records = [&](const char* state, std::size_t count) {
     gauges.add("semel_records", "Unfinished records in the store, by state.",
@@ -115,9 +109,10 @@ void add_store(GaugeList& gauges, const GaugeInput& input) {
                static_cast<double>(consumer.held));
     gauges.add("semel_dead_letters_stored", "Dead letters in the store.", labels,
                static_cast<double>(consumer.dead_letters));
+    std::chrono::duration<double> oldest{0};
+    if (consumer.oldest_waiting) oldest = age_of(*consumer.oldest_waiting);
     gauges.add("semel_oldest_waiting_seconds",
-               "Age of the oldest unfinished message; 0 where none waits.", labels,
-               consumer.oldest_waiting ? age(*consumer.oldest_waiting) : 0);
+               "Age of the oldest unfinished message; 0 where none waits.", labels, oldest.count());
     const auto gate = snapshot.shut_gates.find(consumer.name);
     const bool shut = gate != snapshot.shut_gates.end();
     gauges.add("semel_consumer_paused", "1 while a person has paused the consumer.", labels,
@@ -128,6 +123,10 @@ void add_store(GaugeList& gauges, const GaugeInput& input) {
 }
 
 }  // namespace
+
+std::chrono::milliseconds age_of(StoreTime time) {
+  return std::max(system::utc_now() - time, std::chrono::milliseconds(0));
+}
 
 bool is_lag(const SourceFigure& figure) noexcept {
   return figure.name == kLag && figure.partition.empty();

@@ -1,6 +1,7 @@
 // Gauges of a run at the moment of a scrape: its store, its sources, its outages.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ struct GaugeInput {
   std::vector<std::pair<std::string, std::size_t>> in_flight;  // by consumer
   StoreLook::Seen seen;
 };
+
+// From `time`, by the store's clock, to now by this machine's; zero where they disagree.
+std::chrono::milliseconds age_of(StoreTime time);
 
 // The lag of a whole source, where it tells one.
 bool is_lag(const SourceFigure& figure) noexcept;

@@ -35,9 +35,7 @@ void add_stored(ConsumerOverview& one, const GaugeInput& input) {
     one.retrying = found->retrying;
     one.parked = found->parked;
   }
-  if (found->oldest_waiting) {
-    one.oldest = std::max(system::utc_now() - *found->oldest_waiting, std::chrono::milliseconds(0));
-  }
+  if (found->oldest_waiting) one.oldest = age_of(*found->oldest_waiting);
 }
 
 void add_state(ConsumerOverview& one, const GaugeInput& input, const std::string& phase) {

@@ -25,6 +25,7 @@
 #include "config/catalog.h"
 #include "engine/engine.h"
 #include "system/mutex.h"
+#include "system/periodic.h"
 #include "system/utc_clock.h"
 
 namespace semel::compose {
@@ -77,42 +78,23 @@ class FanOut final : public Observer {
 class Housekeeper {
  public:
   Housekeeper(Store& store, std::function<void()> freed)
-      : store_(store), freed_(std::move(freed)), thread_([this] { loop(); }) {}
-  ~Housekeeper() {
-    {
-      const system::MutexLock lock(mutex_);
-      ending_ = true;
-    }
-    wake_.notify_all();
-    thread_.join();
-  }
-  Housekeeper(const Housekeeper&) = delete;
-  Housekeeper& operator=(const Housekeeper&) = delete;
+      : store_(store), freed_(std::move(freed)), turns_(PurgePace::kTurn, [this] { turn(); }) {}
 
  private:
-  void loop() SEMEL_EXCLUDES(mutex_) {
-    RunMarkers* runs = store_.facets().runs;
-    system::RelockableLock lock(mutex_);
-    PurgePace pace;
-    while (!wake_.wait_for(mutex_, PurgePace::kTurn,
-                           [&]() SEMEL_REQUIRES(mutex_) { return ending_; })) {
-      lock.unlock();
-      // What fails here is tried again at the next turn; the engines tell of a store that is away.
-      if (runs != nullptr && runs->sweep().value_or(false)) freed_();
-      if (const milliseconds budget = pace.turn(); budget > milliseconds(0)) {
-        const auto purged = store_.purge(budget);
-        pace.note(purged && purged->more);
-      }
-      lock.lock();
-    }
+  // A failure is tried again at the next turn; the engines tell of a store that is away.
+  void turn() {
+    RunMarkers* const runs = store_.facets().runs;
+    if (runs != nullptr && runs->sweep().value_or(false)) freed_();
+    const milliseconds budget = pace_.turn();
+    if (budget == milliseconds(0)) return;
+    const auto purged = store_.purge(budget);
+    pace_.note(purged && purged->more);
   }
 
   Store& store_;
-  std::function<void()> freed_;
-  system::Mutex mutex_;
-  system::CondVar wake_;
-  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  const std::function<void()> freed_;
+  PurgePace pace_;
+  system::Periodic turns_;
 };
 
 class RunningService final : public Service {

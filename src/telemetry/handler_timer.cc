@@ -100,7 +100,7 @@ struct Timed {
       try {
         handler(message, attempt, std::move(timed_completion));
       } catch (...) {
-        // What it threw is its answer: one that comes later is none.
+        // The exception is the answer: a later one does not count.
         open->timer.failed();
         throw;
       }

@@ -106,7 +106,7 @@ TEST(AdminMetrics, AgreeWithTheEffects) {
   EXPECT_EQ(run.get("/livez").status, 0) << "nothing listens after the run";
 }
 
-// What the page, the alerts and the dashboard name is there, and what is there is on the page.
+// Docs, alerts and dashboard name only metrics that are served, and the docs name all of them.
 TEST(AdminMetrics, AreThoseOfThePage) {
   const Scene scene(payments(kQueue));
   ASSERT_EQ(scene.semel({"send", "payments", "{}"}).code, 0);

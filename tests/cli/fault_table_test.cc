@@ -2,7 +2,6 @@
 // that honours keys and before one that does not, and `at_most_once`. Calls and effects are counted
 // at the service.
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
 
 #include <csignal>
@@ -10,24 +9,10 @@
 #include <string>
 
 #include "tests/cli/fault_table.h"
+#include "tests/cli/write_lock.h"
 
 namespace semel::test {
 namespace {
-
-// As another program's transaction that does not end.
-class Lock {
- public:
-  explicit Lock(const std::string& database) {
-    EXPECT_EQ(sqlite3_open(database.c_str(), &connection_), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(connection_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
-  }
-  ~Lock() { sqlite3_close(connection_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  sqlite3* connection_ = nullptr;
-};
 
 // From a source that cannot be read again.
 class FaultTableStdin : public FaultTable {
@@ -159,7 +144,7 @@ TEST_P(FaultTable, TheProducerSendsAgainUnderANewKey) {
 TEST_P(FaultTable, TheDatabaseIsLocked) {
   send(message("p-1"));
   {
-    const Lock lock(scene_.database());
+    const WriteLock lock(scene_.database());
     const Ran refused = run_once();
     EXPECT_EQ(refused.code, 69);
     EXPECT_NE(refused.err.find("R206"), std::string::npos) << refused.err;

@@ -17,7 +17,7 @@
 namespace semel::test {
 namespace {
 
-// What systemd has at the other end of NOTIFY_SOCKET.
+// The other end of NOTIFY_SOCKET, as systemd has it.
 class NotifySocket {
  public:
   explicit NotifySocket(const std::string& path)

@@ -1,4 +1,4 @@
-// What the ports that all SQL stores share ask of a file.
+// The ports that all SQL stores share, on a file.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
