@@ -34,7 +34,8 @@ class Database {
   // Reasons of the dead letters, by key.
   virtual std::map<std::string, std::string> dead() const = 0;
   virtual std::size_t completed() const = 0;
-  // Returns when the server has seen the end of each worker that is dead. No worker is alive.
+  // Returns when the server has seen the end of each worker that is dead, and has no more doubt of
+  // it. No worker is alive.
   virtual void notice_deaths() const {}
 };
 

@@ -29,6 +29,8 @@ class ClusterDatabase final : public RedisRecords {
   }
 
  private:
+  void age_signs() const override { cluster_.run_everywhere(age_signs_of(prefix_)); }
+
   const RedisCluster& cluster_;
   const std::string prefix_;
   const int replicas_;

@@ -24,6 +24,7 @@ class RedisDatabase final : public RedisRecords {
   }
 
  private:
+  void age_signs() const override { server_.run(age_signs_of(prefix_)); }
   std::unique_ptr<Store> open(const std::string& url) const {
     RedisOptions options;
     options.url = url;

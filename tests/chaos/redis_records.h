@@ -1,6 +1,7 @@
 // What a scene is asked of Redis, on a server or a Cluster: through the store, and past it.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -11,6 +12,7 @@
 #include <semel/records.h>
 #include <semel/redis.h>
 
+#include "stores/redis/run_markers.h"
 #include "tests/chaos/database.h"
 
 namespace semel::test {
@@ -34,12 +36,22 @@ class RedisRecords : public Database {
     }
     return dead;
   }
+  // As if those seconds had passed in which a process whose connection is gone may come again.
+  void notice_deaths() const final { age_signs(); }
 
  protected:
+  virtual void age_signs() const = 0;
   template <class T>
   static T value_of(Result<T> result) {
     if (!result) throw std::runtime_error(result.error().message);
     return *std::move(result);
+  }
+  static std::vector<std::string> age_signs_of(const std::string& prefix) {
+    const auto left = redis::kAlive - redis::kSure - std::chrono::milliseconds(1);
+    return {"EVAL",
+            "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do "
+            "redis.call('PEXPIRE', key, ARGV[2]) end return 0",
+            "0", prefix + "{store}alive:*", std::to_string(left.count())};
   }
   // Counts what is completed on one server by what stands there: the letter of its state behind the
   // version. A slot that is on its way elsewhere is not this server's to read.

@@ -79,6 +79,7 @@ TEST_P(StepKills, KilledThereAndStartedAgain) {
   const std::vector<std::string> settings = {"strategy=state_machine", "handler=steps",
                                              "ledger=" + scene.ledger_path()};
   ASSERT_EQ(scene.run(settings, fmt::format("{}:kill:{}", kill.point, kill.nth)), -SIGKILL);
+  if (!has_tables()) scene.database().notice_deaths();
   ASSERT_EQ(scene.run(settings), 0);
 
   const Ledger ledger(scene.ledger_path());
