@@ -6,10 +6,10 @@
 
 namespace semel::redis {
 
-void ask_to_confirm(Wire& wire, const Confirm& confirm) {
+void ask_to_confirm(Connection& connection, const Confirm& confirm) {
   const std::string replicas = std::to_string(confirm.replicas);
   const std::string patience = std::to_string(confirm.patience.count());
-  wire.send({"WAIT", replicas, patience});
+  connection.send({"WAIT", replicas, patience});
 }
 
 void need_confirmed(const Reply& reply, const Confirm& confirm) {

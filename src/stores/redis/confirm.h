@@ -1,4 +1,4 @@
-// Confirm: a write counts when as many replicas as are asked for have it.
+// Confirm: a write counts once enough replicas have it.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace semel::redis {
 
-// How many replicas, and for how long they are waited for; none: nobody waits.
+// How many replicas must have a write, and how long to wait for them. Zero replicas: no waiting.
 struct Confirm {
   int replicas = 0;
   std::chrono::milliseconds patience{0};
@@ -15,10 +15,10 @@ struct Confirm {
   bool wanted() const noexcept { return replicas > 0; }
 };
 
-// Behind what was written on this connection. The answer to it is for need_confirmed().
-void ask_to_confirm(Wire& wire, const Confirm& confirm);
-// Throws core::Failure, in doubt (R268), where too few had it in time: it is done here, and a
-// replica that takes over may lack it.
+// Sends WAIT behind the writes of this connection. Its reply is for need_confirmed().
+void ask_to_confirm(Connection& connection, const Confirm& confirm);
+// Throws core::Failure, in doubt (R268), if too few replicas had the write in time: the master has
+// it, and a replica that takes over may lack it.
 void need_confirmed(const Reply& reply, const Confirm& confirm);
 
 }  // namespace semel::redis

@@ -10,7 +10,7 @@ namespace {
 
 struct Row {
   std::string_view word;
-  std::string_view text;  // part of what follows it; empty: whatever does
+  std::string_view text;  // part of the text that follows; empty: any text
   ErrorKind kind;
   const char* page;
   const char* what;
@@ -27,7 +27,7 @@ constexpr const char* kRights =
 constexpr auto kAway = ErrorKind::kUnavailable;
 constexpr auto kWrong = ErrorKind::kRejected;
 
-// The first that fits counts.
+// The first row that fits counts.
 constexpr Row kRows[] = {
     {"LOADING", "", kAway, "R250", "is still loading its data", kNoHint, true},
     {"MASTERDOWN", "", kAway, "R250", "is a replica that has lost its master", kNoHint, true},
@@ -74,22 +74,22 @@ constexpr Row kRows[] = {
 };
 constexpr Row kOther = {"", "", kAway, "R200", "answered with an error", kNoHint, false};
 
-std::string_view first_word(std::string_view said) noexcept {
-  return said.substr(0, std::min(said.find(' '), said.size()));
+std::string_view first_word(std::string_view reply) noexcept {
+  return reply.substr(0, std::min(reply.find(' '), reply.size()));
 }
 
-// Before version 7 a script's error holds the refused command's behind the place in the script.
-std::string_view passed_on(std::string_view said) noexcept {
+// Before version 7, the error of a script has the refused command's error behind the script's line.
+std::string_view passed_on(std::string_view reply) noexcept {
   constexpr std::string_view kMark = ": -";
-  const auto at = said.find(kMark);
-  if (first_word(said) != "ERR" || said.find("script") > at || at == std::string_view::npos) {
-    return said;
+  const auto at = reply.find(kMark);
+  if (first_word(reply) != "ERR" || reply.find("script") > at || at == std::string_view::npos) {
+    return reply;
   }
-  return said.substr(at + kMark.size());
+  return reply.substr(at + kMark.size());
 }
 
-const Row& entry_of(std::string_view said) noexcept {
-  const std::string_view own = passed_on(said);
+const Row& entry_of(std::string_view reply) noexcept {
+  const std::string_view own = passed_on(reply);
   const std::string_view word = first_word(own);
   const auto* const row = std::ranges::find_if(kRows, [&](const Row& one) {
     return one.word == word && own.find(one.text) != std::string_view::npos;
@@ -99,13 +99,13 @@ const Row& entry_of(std::string_view said) noexcept {
 
 }  // namespace
 
-Error error_of(std::string_view said) {
-  const Row& row = entry_of(said);
-  return {row.kind, row.page, fmt::format("the Redis server {} ({})", row.what, said), row.hint};
+Error error_of(std::string_view reply) {
+  const Row& row = entry_of(reply);
+  return {row.kind, row.page, fmt::format("the Redis server {} ({})", row.what, reply), row.hint};
 }
 
-std::string_view word_of(std::string_view said) noexcept { return first_word(passed_on(said)); }
+std::string_view word_of(std::string_view reply) noexcept { return first_word(passed_on(reply)); }
 
-bool ends_connection(std::string_view said) noexcept { return entry_of(said).ends_connection; }
+bool ends_connection(std::string_view reply) noexcept { return entry_of(reply).ends_connection; }
 
 }  // namespace semel::redis

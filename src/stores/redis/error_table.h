@@ -1,4 +1,4 @@
-// What the errors of Redis mean to Semel, in one table.
+// One table: what each error of Redis means to Semel.
 #pragma once
 
 #include <string_view>
@@ -7,14 +7,13 @@
 
 namespace semel::redis {
 
-// What stands behind the "-" of an error reply: a word in capitals, and text.
-Error error_of(std::string_view said);
+// `reply`: an error reply without its "-": a word in capitals, and text.
+Error error_of(std::string_view reply);
 
-// The word; of an error that a script passed on, that of the command which was refused.
-std::string_view word_of(std::string_view said) noexcept;
+// The word; for an error that a script passed on, the word of the refused command.
+std::string_view word_of(std::string_view reply) noexcept;
 
-// The server is on its way up or down, or no longer the one that is written to: another connection
-// may find another.
-bool ends_connection(std::string_view said) noexcept;
+// The server is starting, stopping or no longer the master: a new connection may find another one.
+bool ends_connection(std::string_view reply) noexcept;
 
 }  // namespace semel::redis

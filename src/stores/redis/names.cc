@@ -108,11 +108,6 @@ std::vector<std::string> Names::tokens() const {
   return all;
 }
 
-std::string nowhere_beside(std::string_view name) {
-  const auto close = name.find('}');
-  return std::string(name.substr(0, close + 1)) + "nowhere";
-}
-
 void Names::append_in_slot(Bytes& to, const KeyId& id, std::string_view what) const {
   to.reserve(to.size() + prefix.size() + kBraced + what.size() + KeyId::kSize);
   to += prefix;

@@ -78,7 +78,4 @@ class Names {
   void append_in_slot(Bytes& to, const KeyId& id, std::string_view what) const;
 };
 
-// A name that nothing is ever kept under, in the slot of another.
-std::string nowhere_beside(std::string_view name);
-
 }  // namespace semel::redis

@@ -28,28 +28,28 @@ void Nodes::try_to_refresh(std::uint64_t seen) {
   }
 }
 
-std::shared_ptr<Node> Nodes::at(const NodePlace& place) {
+std::shared_ptr<Node> Nodes::at(const Endpoint& endpoint) {
   const system::MutexLock lock(mutex_);
-  std::shared_ptr<Node>& node = nodes_[place];
+  std::shared_ptr<Node>& node = nodes_[endpoint];
   if (!node) {
     Target target = target_;
     target.socket.clear();
-    target.host = place.host;
-    target.port = place.port;
+    target.host = endpoint.host;
+    target.port = endpoint.port;
     node = std::make_shared<Node>(std::move(target), kept_);
   }
   return node;
 }
 
 std::shared_ptr<Node> Nodes::owner_of(std::uint16_t slot) {
-  NodePlace place;
+  Endpoint endpoint;
   {
     const system::MutexLock lock(mutex_);
-    const NodePlace* owner = map_.owner(slot);
+    const Endpoint* owner = map_.owner(slot);
     if (owner == nullptr) return nullptr;
-    place = *owner;
+    endpoint = *owner;
   }
-  return at(place);
+  return at(endpoint);
 }
 
 std::uint64_t Nodes::version() {
@@ -61,7 +61,7 @@ void Nodes::need_map() {
   if (version() == 0) refresh(0);
 }
 
-void Nodes::moved(std::uint16_t slot, const NodePlace& to) {
+void Nodes::moved(std::uint16_t slot, const Endpoint& to) {
   const system::MutexLock lock(mutex_);
   map_.moved(slot, to);
 }
@@ -69,8 +69,8 @@ void Nodes::moved(std::uint16_t slot, const NodePlace& to) {
 Masters Nodes::to_be_asked() {
   Masters asked;
   const system::MutexLock lock(mutex_);
-  for (const auto& [place, node] : nodes_) asked.push_back(node);
-  // Another one each time: one that is cut off from the others tells what was.
+  for (const auto& [endpoint, node] : nodes_) asked.push_back(node);
+  // Start with another node each time: one that is cut off from the others tells an old map.
   if (!asked.empty()) {
     const auto first = static_cast<std::ptrdiff_t>(random_.next() % asked.size());
     std::rotate(asked.begin(), asked.begin() + first, asked.end());
@@ -86,16 +86,16 @@ void Nodes::refresh(std::uint64_t seen) {
   for (const auto& node : to_be_asked()) {
     try {
       SlotMap map = [&] {
-        Lent wire(node->pool);
-        return SlotMap::read(wire->ask({"CLUSTER", "SLOTS"}, Loss::kNothingDone),
+        PooledConnection connection(node->pool);
+        return SlotMap::read(connection->ask({"CLUSTER", "SLOTS"}, Loss::kNothingDone),
                              node->target.host);
       }();
       if (map.masters().empty()) continue;
-      for (const NodePlace& place : map.masters()) at(place);
+      for (const Endpoint& endpoint : map.masters()) at(endpoint);
       const system::MutexLock lock(mutex_);
       map_ = std::move(map);
       ++version_;
-      // What is no master any more may become one again in another life.
+      // Forget nodes that are masters no more: one may come back as another server.
       std::erase_if(nodes_, [&](const auto& one) SEMEL_REQUIRES(mutex_) {
         return std::ranges::find(map_.masters(), one.first) == map_.masters().end();
       });
@@ -113,12 +113,12 @@ void Nodes::refresh(std::uint64_t seen) {
 Masters Nodes::masters() {
   refresh(version());
   Masters all;
-  std::vector<NodePlace> places;
+  std::vector<Endpoint> endpoints;
   {
     const system::MutexLock lock(mutex_);
-    places = map_.masters();
+    endpoints = map_.masters();
   }
-  for (const NodePlace& place : places) all.push_back(at(place));
+  for (const Endpoint& endpoint : endpoints) all.push_back(at(endpoint));
   return all;
 }
 

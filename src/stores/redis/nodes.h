@@ -1,7 +1,7 @@
-// Nodes: the servers that a store knows, and which of them has a slot.
+// Nodes: the known servers, and which of them owns a slot.
 //
-// A single server is the one that the URL names. Of a Cluster the URL names some, and any of them
-// tells the map of slots, which is asked for again when it was wrong.
+// A single server is the one that the URL names. For a Cluster the URL names some nodes, and any of
+// them tells the map of slots, which is fetched again when it proves wrong.
 #pragma once
 
 #include <cstdint>
@@ -26,40 +26,40 @@ class Node {
  public:
   Node(Target its_target, std::size_t kept)
       : target(std::move(its_target)),
-        pool([this] { return std::make_unique<Wire>(target); }, kept) {}
+        pool([this] { return std::make_unique<Connection>(target); }, kept) {}
 
   const Target target;
   Pool pool;
 };
 using Masters = std::vector<std::shared_ptr<Node>>;
 
-// Any thread.
+// Thread-safe.
 class Nodes {
  public:
-  // `kept`: idle connections to each. Connects to nobody.
+  // `kept`: how many idle connections to each node stay open. Does not connect.
   Nodes(const Target& target, std::size_t kept, Random& random);
 
-  // In the URL; a single server is the one.
+  // The nodes that the URL names; a single server is the only one.
   const Masters& named() const noexcept { return named_; }
 
-  // What follows is about a Cluster. Who throws core::Failure does so where none of the nodes says
-  // who has which slots.
+  // All below is for a Cluster. masters(), owner(), need_map() and refresh() throw core::Failure if
+  // no node tells the map of slots.
   Masters masters() SEMEL_EXCLUDES(mutex_);
-  std::shared_ptr<Node> at(const NodePlace& place) SEMEL_EXCLUDES(mutex_);
-  // By the map as it is; null where nobody has the slot.
+  std::shared_ptr<Node> at(const Endpoint& endpoint) SEMEL_EXCLUDES(mutex_);
+  // By the map as it is; null if no node owns the slot.
   std::shared_ptr<Node> owner_of(std::uint16_t slot) SEMEL_EXCLUDES(mutex_);
-  // Of what is about this name. Throws core::Failure where there is none.
+  // The owner of the name's slot. Throws core::Failure also if there is none.
   std::shared_ptr<Node> owner(std::string_view name);
 
-  // The version of the map; 0: there is none yet.
+  // The version of the map; 0 if there is none yet.
   std::uint64_t version() SEMEL_EXCLUDES(mutex_);
   void need_map();
-  // Asks for a map that is newer than version `seen`, if there is none by now.
+  // Fetches a map newer than version `seen`, unless another thread has done so.
   void refresh(std::uint64_t seen) SEMEL_EXCLUDES(refreshing_, mutex_);
-  // The same; where none tells, the map stays.
+  // The same, but keeps the old map if no node tells.
   void try_to_refresh(std::uint64_t seen);
-  // Before a newer map is there.
-  void moved(std::uint16_t slot, const NodePlace& to) SEMEL_EXCLUDES(mutex_);
+  // Corrects one slot until a newer map is fetched.
+  void moved(std::uint16_t slot, const Endpoint& to) SEMEL_EXCLUDES(mutex_);
 
  private:
   Masters to_be_asked() SEMEL_EXCLUDES(mutex_);
@@ -73,7 +73,7 @@ class Nodes {
   system::Mutex mutex_;
   SlotMap map_ SEMEL_GUARDED_BY(mutex_);
   std::uint64_t version_ SEMEL_GUARDED_BY(mutex_) = 0;
-  std::map<NodePlace, std::shared_ptr<Node>> nodes_ SEMEL_GUARDED_BY(mutex_);
+  std::map<Endpoint, std::shared_ptr<Node>> nodes_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::redis

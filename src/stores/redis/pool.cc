@@ -4,25 +4,25 @@
 
 namespace semel::redis {
 
-std::unique_ptr<Wire> Pool::idle() {
+std::unique_ptr<Connection> Pool::idle() {
   const system::MutexLock lock(mutex_);
   if (idle_.empty()) return nullptr;
-  auto wire = std::move(idle_.back());
+  auto connection = std::move(idle_.back());
   idle_.pop_back();
-  return wire;
+  return connection;
 }
 
-std::unique_ptr<Wire> Pool::lend() {
-  while (auto wire = idle()) {
-    if (wire->whole()) return wire;
+std::unique_ptr<Connection> Pool::lend() {
+  while (auto connection = idle()) {
+    if (connection->whole()) return connection;
   }
   return connect_();
 }
 
-void Pool::give_back(std::unique_ptr<Wire> wire) noexcept {
-  if (!wire->whole()) return;
+void Pool::give_back(std::unique_ptr<Connection> connection) noexcept {
+  if (!connection->whole()) return;
   const system::MutexLock lock(mutex_);
-  if (idle_.size() < kept_) idle_.push_back(std::move(wire));
+  if (idle_.size() < kept_) idle_.push_back(std::move(connection));
 }
 
 }  // namespace semel::redis

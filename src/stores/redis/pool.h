@@ -1,4 +1,4 @@
-// Pool and Lent: who uses which connection.
+// Pool and PooledConnection: who uses which connection.
 #pragma once
 
 #include <cstddef>
@@ -11,39 +11,40 @@
 
 namespace semel::redis {
 
-// Connections that are open, lent to one user at a time. Any thread.
+// Open connections, each lent to one user at a time. Thread-safe.
 class Pool {
  public:
-  using Connect = std::function<std::unique_ptr<Wire>()>;  // throws core::Failure
-  // `kept`: idle connections that stay open.
+  using Connect = std::function<std::unique_ptr<Connection>()>;  // throws core::Failure
+  // `kept`: how many idle connections stay open.
   Pool(Connect connect, std::size_t kept) : connect_(std::move(connect)), kept_(kept) {}
 
-  // One that the server has ended meanwhile is not given: what is asked on it would be in doubt.
-  std::unique_ptr<Wire> lend();
-  void give_back(std::unique_ptr<Wire> wire) noexcept SEMEL_EXCLUDES(mutex_);
+  // Never lends a connection that the server has ended: a command sent on it would be in doubt.
+  std::unique_ptr<Connection> lend();
+  void give_back(std::unique_ptr<Connection> connection) noexcept SEMEL_EXCLUDES(mutex_);
 
  private:
-  std::unique_ptr<Wire> idle() SEMEL_EXCLUDES(mutex_);
+  std::unique_ptr<Connection> idle() SEMEL_EXCLUDES(mutex_);
 
   const Connect connect_;
   const std::size_t kept_;
   system::Mutex mutex_;
-  std::vector<std::unique_ptr<Wire>> idle_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Connection>> idle_ SEMEL_GUARDED_BY(mutex_);
 };
 
-class Lent {
+// A connection that goes back to its pool.
+class PooledConnection {
  public:
-  explicit Lent(Pool& pool) : pool_(pool), wire_(pool.lend()) {}
-  ~Lent() { pool_.give_back(std::move(wire_)); }
-  Lent(const Lent&) = delete;
-  Lent& operator=(const Lent&) = delete;
+  explicit PooledConnection(Pool& pool) : pool_(pool), connection_(pool.lend()) {}
+  ~PooledConnection() { pool_.give_back(std::move(connection_)); }
+  PooledConnection(const PooledConnection&) = delete;
+  PooledConnection& operator=(const PooledConnection&) = delete;
 
-  Wire& operator*() noexcept { return *wire_; }
-  Wire* operator->() noexcept { return wire_.get(); }
+  Connection& operator*() noexcept { return *connection_; }
+  Connection* operator->() noexcept { return connection_.get(); }
 
  private:
   Pool& pool_;
-  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<Connection> connection_;
 };
 
 }  // namespace semel::redis

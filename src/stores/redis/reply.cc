@@ -77,11 +77,11 @@ void append_command(std::string& out, const std::vector<BytesView>& arguments) {
   starts.reserve(arguments.size());
   sizes.reserve(arguments.size());
   for (const BytesView argument : arguments) {
-    // Of an empty view there may be no address, which the formatter would copy from.
+    // An empty view may have no address, and the formatter would copy from it.
     starts.push_back(argument.empty() ? "" : argument.data());
     sizes.push_back(argument.size());
   }
-  // The other one, into a plain buffer, prints each size by sprintf.
+  // The variant that fills a plain buffer prints each size by sprintf.
   sds text = nullptr;
   const int size = ::redisFormatSdsCommandArgv(&text, static_cast<int>(starts.size()),
                                                starts.data(), sizes.data());

@@ -1,4 +1,4 @@
-// What a Redis server answers (RESP, version 2), and the reader that finds it in what arrives.
+// Replies of a Redis server (RESP, version 2), and the reader that finds them in received bytes.
 #pragma once
 
 #include <cstddef>
@@ -20,20 +20,20 @@ struct Reply {
 
   Kind kind = Kind::kNil;
   std::int64_t number = 0;
-  Bytes bytes;  // kBytes, kStatus; of kError the server's words
+  Bytes bytes;  // kBytes, kStatus, kError
   std::vector<Reply> list;
 
   bool is_error() const noexcept { return kind == Kind::kError; }
 };
 
-// Takes bytes in whatever pieces they come. Not for several threads.
+// Takes bytes in pieces of any size. Not thread-safe.
 class Reader {
  public:
   Reader();
 
   void feed(std::string_view bytes);
-  // The next whole reply; none where more bytes are needed. Throws core::Failure (R200) where what
-  // came is no reply: nothing that follows can be understood then.
+  // The next whole reply; nullopt if more bytes are needed. Throws core::Failure (R200) if the
+  // bytes are no reply: nothing that follows can be understood then.
   std::optional<Reply> next();
 
  private:
@@ -43,7 +43,7 @@ class Reader {
   std::unique_ptr<redisReader, Deleter> reader_;
 };
 
-// Adds a command to `out`, in the form the server reads.
+// Appends a command to `out`, in the form that the server reads.
 void append_command(std::string& out, const std::vector<BytesView>& arguments);
 
 }  // namespace semel::redis

@@ -33,11 +33,11 @@ Bytes draw(Random& random) {
 }
 
 // Behind the nonce: the session.
-bool is_gone(Wire& wire, const Bytes& holder) {
+bool is_gone(Connection& connection, const Bytes& holder) {
   if (holder.size() < kNonce) return false;
   const Bytes session = holder.substr(kNonce);
-  if (!known_to(wire, session)) return false;
-  const auto there = connected(wire, {&session, 1});
+  if (!known_to(connection, session)) return false;
+  const auto there = connected(connection, {&session, 1});
   return there && there->empty();
 }
 
@@ -62,8 +62,8 @@ HeldName::HeldName(std::string name, Pool::Connect connect, std::shared_ptr<Name
       scripts_(std::move(scripts)),
       nonce_(std::move(nonce)),
       times_(times),
-      wire_(connect_()) {
-  me_ = nonce_ + session_of(*wire_);
+      connection_(connect_()) {
+  me_ = nonce_ + session_of(*connection_);
 }
 
 HeldName::~HeldName() {
@@ -79,18 +79,18 @@ HeldName::~HeldName() {
 
 bool HeldName::try_take() {
   const std::string expiry = std::to_string(times_.expiry.count());
-  const Reply taken = wire_->ask({"SET", name_, me_, "NX", "PX", expiry}, Loss::kInDoubt);
+  const Reply taken = connection_->ask({"SET", name_, me_, "NX", "PX", expiry}, Loss::kInDoubt);
   return taken.kind == Reply::Kind::kStatus;
 }
 
 bool HeldName::free_of_the_dead() {
-  const Bytes holder = wire_->ask({"GET", name_}, Loss::kNothingDone).bytes;
+  const Bytes holder = connection_->ask({"GET", name_}, Loss::kNothingDone).bytes;
   if (holder.empty()) return true;
-  if (!is_gone(*wire_, holder)) return false;
+  if (!is_gone(*connection_, holder)) return false;
   Call call;
   call.keys = {name_};
   call.arguments = {holder};
-  scripts_->release.run(*wire_, {&call, 1}, Loss::kNothingDone);
+  scripts_->release.run(*connection_, {&call, 1}, Loss::kNothingDone);
   return true;
 }
 
@@ -111,16 +111,16 @@ void HeldName::keep() {
 }
 
 void HeldName::renew() {
-  if (refused_ || !wire_->whole()) {
-    wire_ = connect_();
-    me_ = nonce_ + session_of(*wire_);
+  if (refused_ || !connection_->whole()) {
+    connection_ = connect_();
+    me_ = nonce_ + session_of(*connection_);
     refused_ = false;
   }
   Call call;
   call.keys = {name_};
   call.arguments = {std::to_string(kNonce), me_, std::to_string(times_.expiry.count())};
   const Reply reply =
-      std::move(scripts_->renew.run(*wire_, {&call, 1}, Loss::kNothingDone).front());
+      std::move(scripts_->renew.run(*connection_, {&call, 1}, Loss::kNothingDone).front());
   // Perhaps because another node of a Cluster has the name now.
   refused_ = reply.is_error();
   if (refused_) throw failure_of(reply);
@@ -128,11 +128,11 @@ void HeldName::renew() {
 
 void HeldName::release() noexcept {
   try {
-    if (!wire_->whole()) return;  // it expires
+    if (!connection_->whole()) return;  // it expires
     Call call;
     call.keys = {name_};
     call.arguments = {me_};
-    scripts_->release.run(*wire_, {&call, 1}, Loss::kNothingDone);
+    scripts_->release.run(*connection_, {&call, 1}, Loss::kNothingDone);
   } catch (const std::exception&) {
     // It expires.
   }

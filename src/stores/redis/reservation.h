@@ -61,7 +61,7 @@ class HeldName final : public Positions::Reservation {
   const std::shared_ptr<NameScripts> scripts_;
   const Bytes nonce_;
   const Times times_;
-  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<Connection> connection_;
   bool refused_ = false;
   Bytes me_;
   system::Mutex mutex_;

@@ -14,22 +14,21 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// So often it is sent on without a pause: a map that is older than a move of slots is put right by
-// the first.
+// Redirections that are followed without a pause: the first one already corrects an old map.
 constexpr int kMostHops = 16;
 constexpr milliseconds kFirstPause{5};
 constexpr milliseconds kLongestPause{200};
-// So long after something was refused in one: a slot is on its way, or something between us and
-// the nodes hides whose it is.
+// No bundles for this long after a call was refused in one: its slot is moving, or something
+// between us and the nodes hides its owner.
 constexpr milliseconds kWithoutBundles{1'000};
 
-// Where the server that said so sends us; none where it says something else.
-std::optional<NodePlace> sent_on_to(std::string_view said, const std::string& own_host) {
-  const auto at = said.rfind(' ');
+// Where a redirection leads; nullopt if the text names no endpoint.
+std::optional<Endpoint> redirection_in(std::string_view text, const std::string& own_host) {
+  const auto at = text.rfind(' ');
   if (at == std::string_view::npos) return std::nullopt;
-  NodePlace place = place_in(said.substr(at + 1), own_host);
-  if (place.port == 0) return std::nullopt;
-  return place;
+  Endpoint endpoint = parse_endpoint(text.substr(at + 1), own_host);
+  if (endpoint.port == 0) return std::nullopt;
+  return endpoint;
 }
 
 bool is_bad_moment(std::string_view word) {
@@ -44,7 +43,7 @@ core::Failure in_doubt(const core::Failure& failed) {
   return {std::move(error), failed.code()};
 }
 
-// Twice as long each time, spread by chance so that those who met do not meet again.
+// Doubles each time, with a random part so that two processes that collided do not collide again.
 class Pause {
  public:
   explicit Pause(Random& random) : random_(random) {}
@@ -77,11 +76,11 @@ std::shared_ptr<Node> Router::owner(std::string_view name) {
 
 std::vector<Reply> Router::run_one_server(const Script& script, std::span<const Call> calls,
                                           Loss loss) {
-  Lent wire(nodes_.named().front()->pool);
-  std::vector<Reply> replies = script.run(*wire, calls, loss);
+  PooledConnection connection(nodes_.named().front()->pool);
+  std::vector<Reply> replies = script.run(*connection, calls, loss);
   if (confirm_.wanted() && loss == Loss::kInDoubt) {
-    ask_to_confirm(*wire, confirm_);
-    need_confirmed(wire->run(loss).front(), confirm_);
+    ask_to_confirm(*connection, confirm_);
+    need_confirmed(connection->run(loss).front(), confirm_);
   }
   return replies;
 }
@@ -104,8 +103,8 @@ std::vector<Reply> Router::run_alone(const Script& script, std::span<const Call>
     Task& task = tasks.emplace_back();
     const Call& call = calls[i];
     task.slot = cluster_slot(call.keys.at(0));
-    task.send = [&script, &call](Wire& wire, bool with_text) {
-      script.send(wire, call, with_text, true);
+    task.send = [&script, &call](Connection& connection, bool with_text) {
+      script.send(connection, call, with_text, true);
     };
   }
   return route(std::move(tasks), loss);
@@ -136,7 +135,7 @@ std::vector<std::vector<std::size_t>> Router::bundles_of(std::span<const Call> c
   return bundles;
 }
 
-// What is refused in a bundle goes alone: that follows a slot wherever it is, and is told why.
+// A call that is refused in a bundle is sent alone: it then follows its slot, or learns the reason.
 std::vector<Reply> Router::run_bundled(const Script& script, std::span<const Call> calls,
                                        Loss loss) {
   const auto bundles = bundles_of(calls);
@@ -145,8 +144,8 @@ std::vector<Reply> Router::run_bundled(const Script& script, std::span<const Cal
   for (const auto& bundle : bundles) {
     Task& task = tasks.emplace_back();
     task.slot = cluster_slot(calls[bundle.front()].keys.at(0));
-    task.send = [&script, calls, &bundle](Wire& wire, bool with_text) {
-      script.send_bundle(wire, calls, bundle, with_text);
+    task.send = [&script, calls, &bundle](Connection& connection, bool with_text) {
+      script.send_bundle(connection, calls, bundle, with_text);
     };
   }
   std::vector<Reply> told = route(std::move(tasks), loss);
@@ -180,16 +179,16 @@ std::vector<Reply> Router::run_bundled(const Script& script, std::span<const Cal
 std::vector<Reply> Router::ask_all(std::span<const Question> questions, Loss loss) {
   if (questions.empty()) return {};
   if (!cluster_) {
-    Lent wire(nodes_.named().front()->pool);
-    for (const Question& one : questions) wire->send(one.words);
-    return wire->run(loss);
+    PooledConnection connection(nodes_.named().front()->pool);
+    for (const Question& one : questions) connection->send(one.words);
+    return connection->run(loss);
   }
   std::vector<Task> tasks;
   tasks.reserve(questions.size());
   for (const Question& one : questions) {
     Task& task = tasks.emplace_back();
     task.slot = cluster_slot(one.name);
-    task.send = [&one](Wire& wire, bool) { wire.send(one.words); };
+    task.send = [&one](Connection& connection, bool) { connection.send(one.words); };
   }
   return route(std::move(tasks), loss);
 }
@@ -221,13 +220,13 @@ std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
     if (pending.empty()) break;
     if (round.pause || rounds >= kMostHops) {
       if (steady_clock::now() >= until) {
-        if (!round.lost) break;  // with the errors as they came
+        if (!round.lost) break;  // with the errors as replies
         throw core::Failure(loss == Loss::kInDoubt && done_some ? in_doubt(*round.lost)
                                                                 : *round.lost);
       }
       pause.wait();
     }
-    // Where nobody tells, the next round says what is wrong.
+    // If no node tells, the next round reports what is wrong.
     if (round.stale) nodes_.try_to_refresh(seen);
   }
   return replies;
@@ -236,7 +235,7 @@ std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
 std::vector<Router::Share> Router::shares_of(std::span<const Task> tasks,
                                              std::span<const std::size_t> pending,
                                              std::vector<std::size_t>& again, Round& round) {
-  std::map<Node*, std::size_t> place_of;
+  std::map<Node*, std::size_t> share_of;
   std::vector<Share> shares;
   nodes_.need_map();
   for (const std::size_t i : pending) {
@@ -250,13 +249,13 @@ std::vector<Router::Share> Router::shares_of(std::span<const Task> tasks,
       again.push_back(i);
       continue;
     }
-    const auto [at, is_new] = place_of.try_emplace(node.get(), shares.size());
+    const auto [at, is_new] = share_of.try_emplace(node.get(), shares.size());
     if (is_new) shares.push_back({std::move(node), nullptr, {}});
     shares[at->second].tasks.push_back(i);
   }
   std::erase_if(shares, [&](Share& share) {
     try {
-      share.wire = share.node->pool.lend();
+      share.connection = share.node->pool.lend();
       return false;
     } catch (const core::Failure& failed) {
       if (failed.error().kind != ErrorKind::kUnavailable) throw;
@@ -271,18 +270,18 @@ std::vector<Router::Share> Router::shares_of(std::span<const Task> tasks,
 
 void Router::send(Share& share, std::span<const Task> tasks, Loss loss) {
   for (const std::size_t i : share.tasks) {
-    if (tasks[i].asking) share.wire->send({"ASKING"});
-    tasks[i].send(*share.wire, tasks[i].with_text);
+    if (tasks[i].asking) share.connection->send({"ASKING"});
+    tasks[i].send(*share.connection, tasks[i].with_text);
   }
-  if (confirm_.wanted() && loss == Loss::kInDoubt) ask_to_confirm(*share.wire, confirm_);
-  share.wire->begin();
+  if (confirm_.wanted() && loss == Loss::kInDoubt) ask_to_confirm(*share.connection, confirm_);
+  share.connection->begin();
 }
 
 void Router::read(Share& share, std::span<Task> tasks, std::vector<Reply>& replies,
                   std::vector<std::size_t>& again, Round& round, Loss loss) {
   std::vector<Reply> told;
   try {
-    told = share.wire->run(loss);
+    told = share.connection->run(loss);
   } catch (const core::Failure& failed) {
     if (failed.error().kind == ErrorKind::kInDoubt) {
       round.doubt = failed;
@@ -295,7 +294,7 @@ void Router::read(Share& share, std::span<Task> tasks, std::vector<Reply>& repli
     return;
   }
   const std::shared_ptr<Node> node = share.node;
-  node->pool.give_back(std::move(share.wire));
+  node->pool.give_back(std::move(share.connection));
   std::size_t at = 0;
   bool any_done = false;
   for (const std::size_t i : share.tasks) {
@@ -326,13 +325,13 @@ bool Router::goes_again(Task& task, const Reply& reply, const Share& share, Roun
     return true;
   }
   if (word != "MOVED" && word != "ASK") return false;
-  const auto place = sent_on_to(reply.bytes, share.node->target.host);
-  if (!place) return false;
+  const auto endpoint = redirection_in(reply.bytes, share.node->target.host);
+  if (!endpoint) return false;
   if (word == "ASK") {
-    task.asking = nodes_.at(*place);
+    task.asking = nodes_.at(*endpoint);
     return true;
   }
-  nodes_.moved(task.slot, *place);
+  nodes_.moved(task.slot, *endpoint);
   round.stale = true;
   return true;
 }

@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "stores/redis/core.h"
-#include "stores/redis/test_place.h"
+#include "stores/redis/test_client.h"
 #include "tests/support/redis_cluster.h"
 #include "tests/support/test_environment.h"
 
@@ -89,7 +88,7 @@ TEST_F(MovedSlot, IsFollowedInBetweenAndAfter) {
   EXPECT_EQ(get(there_), "1");
   EXPECT_EQ(get(missing_), "2");
   EXPECT_EQ(cluster_.run_at(to_, {"EXISTS", missing_}), "1");
-  EXPECT_EQ(place_of(router_.owner(there_)->target), fmt::format("127.0.0.1:{}", to_));
+  EXPECT_EQ(endpoint_text(router_.owner(there_)->target), fmt::format("127.0.0.1:{}", to_));
 }
 
 // Answers which call of its command this one is.
@@ -160,20 +159,6 @@ TEST(RedisRouterConfirms, AWriteCountsWhenReplicasHaveIt) {
   EXPECT_EQ(error.kind, ErrorKind::kInDoubt);
   EXPECT_EQ(cluster.run({"GET", all[0]}), "2") << "it was done";
   EXPECT_EQ(two.ask({"GET", all[0]}, Loss::kNothingDone).bytes, "2") << "who looks does not wait";
-}
-
-TEST(RedisRouterConfirms, ASingleServerWithoutReplicasIsInDoubt) {
-  const TestPlace place(shared());
-  RedisOptions options = place.options();
-  options.url += "?timeout=1";
-  options.wait_replicas = 1;
-  const auto store = open_redis(options);
-  ASSERT_TRUE(store.has_value()) << store.error().message;
-  const Message message = place.message("k");
-  const Message* claimed = &message;
-  const auto claims = (*store)->claim({&claimed, 1}, {60s, {}, false});
-  ASSERT_FALSE(claims.has_value());
-  EXPECT_EQ(claims.error().code, "R268") << claims.error().message;
 }
 
 TEST(RedisRouterNodes, TheLifeOfTheNodeThatIsAskedIsSaidToIt) {

@@ -1,7 +1,7 @@
-// Sessions: a connection as others know it, so that they can tell whether it is there.
+// Sessions: how other processes know a connection, to find out whether it still exists.
 //
-// It is told as the life of the server, a blank, and the connection's number, which no other
-// connection has in that life.
+// A session is the run id of the server, a blank, and the id of the connection, which no other
+// connection has while that run lasts.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,12 @@
 
 namespace semel::redis {
 
-// Of this connection; empty where the server does not say.
-Bytes session_of(Wire& wire);
+// The session of this connection; empty if the server does not tell.
+Bytes session_of(Connection& connection);
 
-// Which of the sessions are there. None where the server does not tell.
-//
-// Only of those of its present life anything is known: known_to() tells.
-std::optional<std::set<Bytes>> connected(Wire& wire, std::span<const Bytes> sessions);
-bool known_to(const Wire& wire, const Bytes& session);
+// Returns those of the sessions that exist; nullopt if the server does not tell. It knows only the
+// sessions of its present run: see known_to().
+std::optional<std::set<Bytes>> connected(Connection& connection, std::span<const Bytes> sessions);
+bool known_to(const Connection& connection, const Bytes& session);
 
 }  // namespace semel::redis

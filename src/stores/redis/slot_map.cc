@@ -47,16 +47,21 @@ std::uint16_t cluster_slot(std::string_view name) noexcept {
   return static_cast<std::uint16_t>(crc % kClusterSlots);
 }
 
-NodePlace place_in(std::string_view text, const std::string& own_host) {
-  NodePlace place;
+std::string unused_name_beside(std::string_view name) {
+  const auto close = name.find('}');
+  return std::string(name.substr(0, close + 1)) + "nowhere";
+}
+
+Endpoint parse_endpoint(std::string_view text, const std::string& own_host) {
+  Endpoint endpoint;
   const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos) return place;
+  if (colon == std::string_view::npos) return endpoint;
   std::string_view host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  place.host = host.empty() || host == "?" ? own_host : std::string(host);
+  endpoint.host = host.empty() || host == "?" ? own_host : std::string(host);
   const std::string_view port = text.substr(colon + 1);
-  std::from_chars(port.data(), port.data() + port.size(), place.port);
-  return place;
+  std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
+  return endpoint;
 }
 
 SlotMap SlotMap::read(const Reply& reply, const std::string& own_host) {
@@ -75,11 +80,11 @@ SlotMap SlotMap::read(const Reply& reply, const std::string& own_host) {
   return map;
 }
 
-void SlotMap::moved(std::uint16_t slot, const NodePlace& to) { owners_[slot] = number_of(to); }
+void SlotMap::moved(std::uint16_t slot, const Endpoint& to) { owners_[slot] = number_of(to); }
 
-std::uint16_t SlotMap::number_of(const NodePlace& place) {
-  auto found = std::ranges::find(masters_, place);
-  if (found == masters_.end()) found = masters_.insert(found, place);
+std::uint16_t SlotMap::number_of(const Endpoint& endpoint) {
+  auto found = std::ranges::find(masters_, endpoint);
+  if (found == masters_.end()) found = masters_.insert(found, endpoint);
   return static_cast<std::uint16_t>(found - masters_.begin() + 1);
 }
 

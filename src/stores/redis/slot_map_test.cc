@@ -1,6 +1,6 @@
 #include "stores/redis/slot_map.h"
 
-#include "stores/redis/test_place.h"
+#include "stores/redis/test_client.h"
 #include "tests/support/redis_cluster.h"
 
 namespace semel::redis {
@@ -51,13 +51,13 @@ TEST(SlotMap, AMapSaysWhoHasWhat) {
                                  list({text("10.0.0.9"), number(7009)})})});
   SlotMap map = SlotMap::read(told, "host.asked");
   ASSERT_NE(map.owner(0), nullptr);
-  EXPECT_EQ(*map.owner(99), (NodePlace{"10.0.0.1", 7001}));
+  EXPECT_EQ(*map.owner(99), (Endpoint{"10.0.0.1", 7001}));
   EXPECT_EQ(map.owner(100), nullptr) << "nobody has it";
-  EXPECT_EQ(*map.owner(200), (NodePlace{"host.asked", 7002})) << "a node that names no host";
+  EXPECT_EQ(*map.owner(200), (Endpoint{"host.asked", 7002})) << "a node that names no host";
   EXPECT_EQ(map.masters().size(), 2U) << "replicas are none";
   map.moved(99, {"10.0.0.3", 7003});
-  EXPECT_EQ(*map.owner(99), (NodePlace{"10.0.0.3", 7003}));
-  EXPECT_EQ(*map.owner(98), (NodePlace{"10.0.0.1", 7001}));
+  EXPECT_EQ(*map.owner(99), (Endpoint{"10.0.0.3", 7003}));
+  EXPECT_EQ(*map.owner(98), (Endpoint{"10.0.0.1", 7001}));
 }
 
 TEST(SlotMap, WhatIsNoMapIsRefused) {
@@ -69,12 +69,12 @@ TEST(SlotMap, WhatIsNoMapIsRefused) {
 }
 
 TEST(SlotMap, PlacesAreReadAsServersWriteThem) {
-  EXPECT_EQ(place_in("127.0.0.1:7001", "h"), (NodePlace{"127.0.0.1", 7001}));
-  EXPECT_EQ(place_in(":7001", "h"), (NodePlace{"h", 7001}));
-  EXPECT_EQ(place_in("?:7001", "h"), (NodePlace{"h", 7001}));
-  EXPECT_EQ(place_in("::1:7001", "h"), (NodePlace{"::1", 7001}));
-  EXPECT_EQ(place_in("[::1]:7001", "h"), (NodePlace{"::1", 7001}));
-  EXPECT_EQ(place_in("nothing", "h").port, 0U);
+  EXPECT_EQ(parse_endpoint("127.0.0.1:7001", "h"), (Endpoint{"127.0.0.1", 7001}));
+  EXPECT_EQ(parse_endpoint(":7001", "h"), (Endpoint{"h", 7001}));
+  EXPECT_EQ(parse_endpoint("?:7001", "h"), (Endpoint{"h", 7001}));
+  EXPECT_EQ(parse_endpoint("::1:7001", "h"), (Endpoint{"::1", 7001}));
+  EXPECT_EQ(parse_endpoint("[::1]:7001", "h"), (Endpoint{"::1", 7001}));
+  EXPECT_EQ(parse_endpoint("nothing", "h").port, 0U);
 }
 
 }  // namespace

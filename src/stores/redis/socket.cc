@@ -25,9 +25,9 @@ using std::chrono::milliseconds;
 std::string words(int error) { return std::generic_category().message(error); }
 
 [[noreturn]] void unreachable(const Target& target, const std::string& why) {
-  const std::string who = "the Redis server at " + place_of(target);
-  if (auto none = system::descriptor_limit_now(who)) core::fail(*std::move(none));
-  core::fail({ErrorKind::kUnavailable, "R250", fmt::format("{} cannot be reached: {}", who, why),
+  const std::string server = "the Redis server at " + endpoint_text(target);
+  if (auto none = system::descriptor_limit_now(server)) core::fail(*std::move(none));
+  core::fail({ErrorKind::kUnavailable, "R250", fmt::format("{} cannot be reached: {}", server, why),
               "check host and port in store.redis.url, and that the server runs"});
 }
 
@@ -40,7 +40,7 @@ int poll_until(int fd, short events, Socket::Clock::time_point until) noexcept {
   }
 }
 
-// Zero, or the errno of what kept it from being connected.
+// Zero, or the errno of the failure.
 int connect_to(int fd, const sockaddr* address, socklen_t size, Socket::Clock::time_point until) {
   if (::connect(fd, address, size) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
@@ -70,7 +70,7 @@ system::Descriptor connect_by_path(const Target& target, Socket::Clock::time_poi
   return fd;
 }
 
-// A peer that is gone without a word is noticed also while nothing is asked of it.
+// Keepalive notices a peer that vanished, also while nothing is asked of it.
 void tune(int fd) {
   const int on = 1;
   const int idle_seconds = 60;

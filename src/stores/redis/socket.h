@@ -1,5 +1,5 @@
-// Socket: bytes to and from a server, over TCP or a unix socket, never blocking for longer than it
-// is told to. What speaks TLS stands between this and the Wire.
+// Socket: bytes to and from a server, over TCP or a unix socket. It blocks no longer than the
+// caller allows. TLS runs between a Socket and a Connection.
 #pragma once
 
 #include <chrono>
@@ -16,17 +16,17 @@ class Socket {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Throws core::Failure (R250). Looking up a host's name may take longer than the timeout.
+  // Throws core::Failure (R250). Looking up a host name may take longer than the timeout.
   explicit Socket(const Target& target);
 
-  // What could be done at once: bytes; 0 where nothing could; or -1 where the connection is over,
+  // Returns how many bytes were moved without waiting, possibly 0; -1 if the connection is over,
   // and error() says why.
   std::ptrdiff_t write(std::string_view bytes) noexcept;
   std::ptrdiff_t read(char* into, std::size_t size) noexcept;
-  // Waits until it can read, or write where that is wanted too. False where `until` came first.
+  // Waits until it can read, or write if `write_too`. False if `until` came first.
   bool wait(bool write_too, Clock::time_point until) noexcept;
 
-  // Nobody has ended it and nothing has come that was not asked for. Does not wait.
+  // The connection is open and has nothing to read. Does not wait.
   bool quiet() const noexcept;
   const std::string& error() const noexcept { return error_; }
 

@@ -322,5 +322,19 @@ TEST(RedisStore, ANumberThatAnotherConsumerHasIsNotGivenTwice) {
   EXPECT_EQ(place.store().attach({"payments", "recipe", false, {}}).value(), given);
 }
 
+TEST(RedisStore, AWriteThatItsReplicasDoNotConfirmIsInDoubt) {
+  const TestPlace place(shared());
+  RedisOptions options = place.options();
+  options.url += "?timeout=1";
+  options.wait_replicas = 1;
+  const auto store = open_redis(options);
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  const Message message = place.message("k");
+  const Message* claimed = &message;
+  const auto claims = (*store)->claim({&claimed, 1}, {60s, {}, false});
+  ASSERT_FALSE(claims.has_value());
+  EXPECT_EQ(claims.error().code, "R268") << claims.error().message;
+}
+
 }  // namespace
 }  // namespace semel::redis

@@ -4,7 +4,7 @@
 
 #include "stores/redis/error_table.h"
 #include "stores/redis/reply.h"
-#include "stores/redis/test_place.h"
+#include "stores/redis/test_client.h"
 #include "stores/redis/url.h"
 #include "stores/redis/wire.h"
 
@@ -21,13 +21,13 @@ TEST(RedisUrl, SaysWhereAndAsWhom) {
   EXPECT_EQ(target.password, "p@ss:w");
   EXPECT_EQ(target.database, 3U);
   EXPECT_EQ(target.answer_timeout, 2s);
-  EXPECT_EQ(place_of(target), "db.example:6380");
+  EXPECT_EQ(endpoint_text(target), "db.example:6380");
 
   target = target_of("redis://a:7001,[::1]:7002,c?timeout=3");
   EXPECT_EQ(target.host, "a");
-  EXPECT_EQ(target.others, (std::vector<NodePlace>{{"::1", 7002}, {"c", 6379}}));
+  EXPECT_EQ(target.others, (std::vector<Endpoint>{{"::1", 7002}, {"c", 6379}}));
   ASSERT_EQ(each_of(target).size(), 3U);
-  EXPECT_EQ(place_of(each_of(target)[1]), "::1:7002");
+  EXPECT_EQ(endpoint_text(each_of(target)[1]), "::1:7002");
   EXPECT_EQ(each_of(target)[2].answer_timeout, 3s);
   target = target_of("redis://[::1]");
   EXPECT_EQ(target.host, "::1");

@@ -15,10 +15,10 @@
 namespace semel::redis {
 namespace {
 
-// Of one encrypted record.
+// The most bytes of an encrypted record.
 constexpr std::size_t kRecord = 16 << 10;
 
-// What went wrong last, in the library's words.
+// The last error, in the library's words.
 std::string words_of_library() {
   const unsigned long code = ::ERR_peek_last_error();
   ::ERR_clear_error();
@@ -36,8 +36,8 @@ std::string words_of_library() {
 [[noreturn]] void no_handshake(const Target& target, const std::string& why) {
   core::fail(
       {ErrorKind::kUnavailable, "R250",
-       fmt::format("the Redis server at {} does not come to terms over TLS: {}", place_of(target),
-                   why),
+       fmt::format("the Redis server at {} does not come to terms over TLS: {}",
+                   endpoint_text(target), why),
        "tls-ca= names the certificate that the server's is made by; the host must be the one "
        "that it names"});
 }
@@ -72,7 +72,7 @@ bool is_address(const std::string& host) {
          ::inet_pton(AF_INET6, host.c_str(), bytes) == 1;
 }
 
-// Whom the certificate must name.
+// The certificate must name this host.
 bool expect_host(SSL* ssl, const std::string& host) {
   if (is_address(host)) {
     return ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(ssl), host.c_str()) == 1;
@@ -110,7 +110,7 @@ void Tls::shake_hands(const Target& target) {
     const int error = done == 1 ? SSL_ERROR_NONE : ::SSL_get_error(ssl_.get(), done);
     if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ) {
       const long verified = ::SSL_get_verify_result(ssl_.get());
-      send_encrypted();  // why, for the other end
+      send_encrypted();  // the alert tells the other end why
       no_handshake(target, verified == X509_V_OK ? words_of_library()
                                                  : ::X509_verify_cert_error_string(verified));
     }
@@ -126,7 +126,7 @@ std::ptrdiff_t Tls::over(const std::string& why) noexcept {
   return -1;
 }
 
-// False where the connection is over.
+// False if the connection is over.
 bool Tls::send_encrypted() noexcept {
   BIO* const from = ::SSL_get_wbio(ssl_.get());
   for (;;) {
@@ -192,7 +192,7 @@ std::ptrdiff_t Tls::read(char* into, std::size_t size) noexcept {
 bool Tls::wait(bool write_too, Socket::Clock::time_point until) noexcept {
   if (more_) return true;
   if (!socket_.wait(write_too || !encrypted_.empty(), until)) return false;
-  send_encrypted();  // where the connection is over, the next read says so
+  send_encrypted();  // if the connection is over, the next read says so
   return true;
 }
 

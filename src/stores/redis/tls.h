@@ -1,4 +1,4 @@
-// Tls: the bytes of a connection, encrypted, between a Socket and who uses it.
+// Tls: encrypts the bytes of a connection, between a Socket and its user.
 #pragma once
 
 #include <cstddef>
@@ -8,22 +8,22 @@
 
 #include "stores/redis/socket.h"
 
-// OpenSSL's, whose header is not for everybody.
+// OpenSSL's types; its header stays out of this one.
 struct ssl_ctx_st;
 struct ssl_st;
 
 namespace semel::redis {
 
-// Not for several threads. The bytes pass through memory, and the socket alone touches the
-// connection: a peer that is gone is an error there and no signal.
+// Not thread-safe. The bytes pass through memory, and only the socket touches the connection: a
+// peer that is gone is an error there and no signal.
 class Tls {
  public:
-  // Shakes hands. Throws core::Failure: R250 where that fails, also because the server's
-  // certificate is not the host's or nobody's that is trusted; R259 where a file of the URL cannot
-  // be read. The socket outlives it.
+  // Shakes hands. Throws core::Failure: R250 if that fails, also because the server's certificate
+  // does not name the host or is not trusted; R259 if a file of the URL cannot be read. The socket
+  // outlives it.
   Tls(Socket& socket, const Target& target);
 
-  // As those of Socket.
+  // As in Socket.
   std::ptrdiff_t write(std::string_view bytes) noexcept;
   std::ptrdiff_t read(char* into, std::size_t size) noexcept;
   bool wait(bool write_too, Socket::Clock::time_point until) noexcept;

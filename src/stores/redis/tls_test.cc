@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "stores/redis/test_place.h"
+#include "stores/redis/pool.h"
+#include "stores/redis/test_client.h"
 #include "stores/redis/wire.h"
 
 namespace semel::redis {
@@ -29,10 +30,10 @@ class RedisTls : public ::testing::Test {
   std::string url(const std::string& options) const {
     return fmt::format("rediss://127.0.0.1:{}?{}", port_, options);
   }
-  Result<std::unique_ptr<Store>> open(const std::string& with) const {
-    RedisOptions options;
-    options.url = url(with);
-    return open_redis(options);
+  Target target(const std::string& options) const { return target_of(url(options)); }
+  // The error of a connection that is refused.
+  Error refused(const std::string& options) const {
+    return error_from([&] { Connection connection(target(options)); });
   }
   std::string trusted(const std::string& name = "host") const {
     return "tls-ca=" + files_.file(name + ".pem");
@@ -44,63 +45,54 @@ class RedisTls : public ::testing::Test {
 
 TEST_F(RedisTls, AServerWhoseCertificateNamesItIsSpokenTo) {
   const auto redis = server("host");
-  TestPlace place(*redis, url(trusted()));
-  const Message m = place.message("k");
-  const Lease lease = place.acquire(m);
-  EXPECT_EQ(place.finish(test::completed(lease, Bytes(3 << 20, 'r'))).value(), Applied::kYes)
-      << "what is larger than a record of TLS, and than the socket's buffers";
-  const auto claim = place.try_claim(m);
-  ASSERT_TRUE(claim.has_value()) << claim.error().message;
-  EXPECT_EQ(std::get<Completed>(*claim).result, Bytes(3 << 20, 'r'));
+  Connection connection(target(trusted()));
+  // Larger than a record of TLS, and than the socket's buffers.
+  const Bytes large(3 << 20, 'r');
+  connection.ask({"SET", "k", large}, Loss::kInDoubt);
+  EXPECT_TRUE(connection.ask({"GET", "k"}, Loss::kNothingDone).bytes == large);
 }
 
 TEST_F(RedisTls, ConnectionsAreKeptAndUsedAgain) {
   const auto redis = server("host");
-  TestPlace place(*redis, url(trusted()));
+  Pool pool([&] { return std::make_unique<Connection>(target(trusted())); }, 1);
   const auto connected = [&] {
     const std::string info = redis->query("INFO stats");
     return std::stoi(info_field(info, "total_connections_received"));
   };
   const int before = connected();
-  for (int i = 0; i < 20; ++i) place.acquire(place.message(fmt::format("k{}", i)));
-  EXPECT_EQ(connected(), before + 1) << "the one that asks";
+  for (int i = 0; i < 20; ++i) PooledConnection(pool)->ask({"INCR", "k"}, Loss::kInDoubt);
+  EXPECT_EQ(connected(), before + 2) << "the one that asks for INFO, and one of the pool";
 }
 
 TEST_F(RedisTls, ManyAnswersAtOnceAreAllRead) {
   const auto redis = server("host");
-  const Target target = target_of(url(trusted()));
-  Wire wire(target);
+  Connection connection(target(trusted()));
   const std::string large(100'000, 'x');
   constexpr int kTimes = 200;
-  for (int i = 0; i < kTimes; ++i) wire.send({"ECHO", large});
-  const auto replies = wire.run(Loss::kNothingDone);
+  for (int i = 0; i < kTimes; ++i) connection.send({"ECHO", large});
+  const auto replies = connection.run(Loss::kNothingDone);
   ASSERT_EQ(replies.size(), std::size_t{kTimes});
   for (const Reply& reply : replies) EXPECT_EQ(reply.bytes.size(), large.size());
-  EXPECT_TRUE(wire.whole());
+  EXPECT_TRUE(connection.whole());
 }
 
 TEST_F(RedisTls, AnothersCertificateIsRefused) {
   const auto redis = server("other");
-  const auto wrong_name = open(trusted("other"));
-  ASSERT_FALSE(wrong_name.has_value());
-  EXPECT_EQ(wrong_name.error().code, "R250");
-  EXPECT_NE(wrong_name.error().message.find("mismatch"), std::string::npos)
-      << wrong_name.error().message;
-  const auto strangers = open(trusted("host"));
-  ASSERT_FALSE(strangers.has_value());
-  EXPECT_NE(strangers.error().message.find("certificate"), std::string::npos)
-      << strangers.error().message;
-  EXPECT_FALSE(open("").has_value()) << "the system trusts it no more";
-  const auto unchecked = open("tls=on");
-  EXPECT_TRUE(unchecked.has_value()) << unchecked.error().message;
+  const Error wrong_name = refused(trusted("other"));
+  EXPECT_EQ(wrong_name.code, "R250");
+  EXPECT_NE(wrong_name.message.find("mismatch"), std::string::npos) << wrong_name.message;
+  const Error untrusted = refused(trusted("host"));
+  EXPECT_NE(untrusted.message.find("certificate"), std::string::npos) << untrusted.message;
+  EXPECT_EQ(refused("").code, "R250") << "the system does not trust it either";
+  EXPECT_TRUE(Connection(target("tls=on")).whole()) << "not verified";
 }
 
 TEST_F(RedisTls, AServerMayAskForACertificate) {
   const auto redis = server("host", true);
-  EXPECT_FALSE(open(trusted()).has_value());
-  const auto known = open(trusted() + "&tls-cert=" + files_.file("host.pem") +
-                          "&tls-key=" + files_.file("host.key"));
-  EXPECT_TRUE(known.has_value()) << known.error().message;
+  EXPECT_EQ(refused(trusted()).code, "R250");
+  Connection known(target(trusted() + "&tls-cert=" + files_.file("host.pem") +
+                          "&tls-key=" + files_.file("host.key")));
+  EXPECT_EQ(known.ask({"PING"}, Loss::kNothingDone).bytes, "PONG");
 }
 
 TEST_F(RedisTls, FilesThatCannotBeReadAreForAPersonToMend) {
@@ -109,35 +101,34 @@ TEST_F(RedisTls, FilesThatCannotBeReadAreForAPersonToMend) {
   for (const std::string& options :
        {std::string("tls-ca=/nowhere.pem"), trusted("nonsense"), trusted() + "&tls-cert=/nowhere",
         trusted() + "&tls-cert=" + files_.file("host.pem") + "&tls-key=/nowhere"}) {
-    const auto store = open(options);
-    ASSERT_FALSE(store.has_value()) << options;
-    EXPECT_EQ(store.error().code, "R259") << store.error().message;
-    EXPECT_EQ(store.error().kind, ErrorKind::kRejected);
+    const Error error = refused(options);
+    EXPECT_EQ(error.code, "R259") << options << ": " << error.message;
+    EXPECT_EQ(error.kind, ErrorKind::kRejected);
   }
 }
 
 TEST_F(RedisTls, AServerWithoutTlsIsNotSpokenToInTheClear) {
   const RedisServer plain(RedisServer::fast());
-  RedisOptions options;
-  options.url = fmt::format("rediss://127.0.0.1:{}?connect-timeout=2", plain.port());
-  const auto store = open_redis(options);
-  ASSERT_FALSE(store.has_value());
-  EXPECT_EQ(store.error().code, "R250") << store.error().message;
-  EXPECT_EQ(store.error().kind, ErrorKind::kUnavailable);
+  const Error error = error_from([&] {
+    Connection connection(
+        target_of(fmt::format("rediss://127.0.0.1:{}?connect-timeout=2", plain.port())));
+  });
+  EXPECT_EQ(error.code, "R250") << error.message;
+  EXPECT_EQ(error.kind, ErrorKind::kUnavailable);
 }
 
 TEST_F(RedisTls, AConnectionThatTheServerEndsIsNotUsedAgain) {
   const auto redis = server("host");
-  TestPlace place(*redis, url(trusted()));
-  place.acquire(place.message("a"));
+  Pool pool([&] { return std::make_unique<Connection>(target(trusted())); }, 1);
+  const auto ping = [&] { return PooledConnection(pool)->ask({"PING"}, Loss::kInDoubt).bytes; };
+  EXPECT_EQ(ping(), "PONG");
   redis->query("CLIENT KILL TYPE normal");
-  place.acquire(place.message("b"));
+  EXPECT_EQ(ping(), "PONG");
   redis->kill();
-  const auto claim = place.try_claim(place.message("c"));
-  ASSERT_FALSE(claim.has_value());
-  EXPECT_EQ(claim.error().code, "R250");
+  const Error error = error_from([&] { ping(); });
+  EXPECT_EQ(error.code, "R250") << error.message;
   redis->start();
-  place.acquire(place.message("d"));
+  EXPECT_EQ(ping(), "PONG");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Transport: a connection to a server, encrypted where its URL says so.
+// Transport: a connection to a server, encrypted if its URL says so.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace semel::redis {
 
-// As Socket.
+// Has the interface of Socket.
 class Transport {
  public:
   explicit Transport(const Target& target) : socket_(target) {

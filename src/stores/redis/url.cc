@@ -49,17 +49,17 @@ void read_account(std::string_view account, Target& target) {
   }
 }
 
-NodePlace read_server(std::string_view text) {
+Endpoint read_server(std::string_view text) {
   const url_text::Server server = url_text::server(text);
-  NodePlace place{unescaped(server.host), kUsualPort};
-  if (place.host.empty()) refuse("names no host");
+  Endpoint endpoint{unescaped(server.host), kUsualPort};
+  if (endpoint.host.empty()) refuse("names no host");
   constexpr unsigned kMostPort = 65'535;
-  if (!server.port.empty()) place.port = number(server.port, 1, kMostPort, "port");
-  return place;
+  if (!server.port.empty()) endpoint.port = number(server.port, 1, kMostPort, "port");
+  return endpoint;
 }
 
 void read_servers(std::string_view text, Target& target) {
-  const NodePlace first = read_server(cut_before(text, ','));
+  const Endpoint first = read_server(cut_before(text, ','));
   target.host = first.host;
   target.port = first.port;
   while (!text.empty()) target.others.push_back(read_server(cut_before(text, ',')));
@@ -134,7 +134,7 @@ Result<Target> read_target(std::string_view url) {
 std::vector<Target> each_of(const Target& target) {
   std::vector<Target> all = {target};
   all.front().others.clear();
-  for (const NodePlace& other : target.others) {
+  for (const Endpoint& other : target.others) {
     Target& one = all.emplace_back(all.front());
     one.host = other.host;
     one.port = other.port;
@@ -142,7 +142,7 @@ std::vector<Target> each_of(const Target& target) {
   return all;
 }
 
-std::string place_of(const Target& target) {
+std::string endpoint_text(const Target& target) {
   if (!target.socket.empty()) return target.socket;
   return fmt::format("{}:{}", target.host, target.port);
 }

@@ -31,15 +31,15 @@ std::string info_field(std::string_view info, std::string_view name) {
   return {};
 }
 
-Wire::Wire(const Target& target)
-    : place_(place_of(target)),
+Connection::Connection(const Target& target)
+    : endpoint_(endpoint_text(target)),
       answer_timeout_(std::min(target.connect_timeout, target.answer_timeout)),
       socket_(target) {
   log_in(target);
   answer_timeout_ = target.answer_timeout;
 }
 
-void Wire::log_in(const Target& target) {
+void Connection::log_in(const Target& target) {
   const std::string database = std::to_string(target.database);
   std::size_t needed = 0;
   if (!target.password.empty()) {
@@ -52,7 +52,7 @@ void Wire::log_in(const Target& target) {
     ++needed;
   }
   send({"INFO", "server"});
-  // For who looks at CLIENT LIST; whether this user may say so matters to nobody.
+  // For readers of CLIENT LIST; a user without the right to set a name works all the same.
   send({"CLIENT", "SETNAME", "semel"});
   const std::vector<Reply> replies = run(Loss::kNothingDone);
   for (std::size_t i = 0; i <= needed; ++i) {
@@ -61,7 +61,7 @@ void Wire::log_in(const Target& target) {
   take(replies[needed].bytes);
 }
 
-void Wire::take(const std::string& info) {
+void Connection::take(const std::string& info) {
   run_id_ = info_field(info, "run_id");
   const std::string version = info_field(info, "redis_version");
   int major = 0;
@@ -73,13 +73,13 @@ void Wire::take(const std::string& info) {
              1);
 }
 
-void Wire::send(const std::vector<BytesView>& arguments) {
+void Connection::send(const std::vector<BytesView>& arguments) {
   append_command(out_, arguments);
   ++expected_;
 }
 
-// False where the connection is over.
-bool Wire::flush() noexcept {
+// False if the connection is over.
+bool Connection::flush() noexcept {
   while (written_ < out_.size()) {
     const std::ptrdiff_t bytes = socket_.write(std::string_view(out_).substr(written_));
     if (bytes < 0) return false;
@@ -89,19 +89,19 @@ bool Wire::flush() noexcept {
   return true;
 }
 
-void Wire::lost(Loss loss, const std::string& why) {
+void Connection::lost(Loss loss, const std::string& why) {
   broken_ = true;
   if (loss == Loss::kNothingDone && !last_words_.empty()) {
     throw core::Failure(error_of(last_words_), 1);
   }
   const bool in_doubt = loss == Loss::kInDoubt && written_ > 0;
   core::fail({in_doubt ? ErrorKind::kInDoubt : ErrorKind::kUnavailable, "R250",
-              fmt::format("the connection to the Redis server at {} was lost: {}", place_, why),
+              fmt::format("the connection to the Redis server at {} was lost: {}", endpoint_, why),
               "the next call connects again; check that the server runs"},
              1);
 }
 
-void Wire::read_some(std::vector<Reply>& replies, Loss loss) {
+void Connection::read_some(std::vector<Reply>& replies, Loss loss) {
   char piece[kPiece];
   const std::ptrdiff_t bytes = socket_.read(piece, sizeof piece);
   if (bytes < 0) lost(loss, socket_.error());
@@ -122,12 +122,12 @@ void Wire::read_some(std::vector<Reply>& replies, Loss loss) {
   }
 }
 
-std::vector<Reply> Wire::run(Loss loss) {
+std::vector<Reply> Connection::run(Loss loss) {
   std::vector<Reply> replies;
   replies.reserve(expected_);
-  // Also while it writes: a server whose answers nobody takes stops reading.
+  // It reads while it writes too: a server whose replies nobody reads stops reading.
   while (replies.size() < expected_) {
-    // Whoever does not listen any more may still have said why.
+    // A server that closed the connection may have sent the reason first.
     const bool listens = flush();
     const bool there =
         listens && written_ == out_.size() && short_wait_.look([this] { return !socket_.quiet(); });
@@ -143,7 +143,7 @@ std::vector<Reply> Wire::run(Loss loss) {
   return replies;
 }
 
-Reply Wire::ask(const std::vector<BytesView>& arguments, Loss loss) {
+Reply Connection::ask(const std::vector<BytesView>& arguments, Loss loss) {
   send(arguments);
   std::vector<Reply> replies = run(loss);
   if (replies.back().is_error()) throw failure_of(replies.back());

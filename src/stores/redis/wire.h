@@ -1,5 +1,5 @@
-// Wire: a connection to a server. Commands are sent without waiting; one run reads all their
-// answers. A refused command keeps none of the others from running.
+// Connection: a connection to a server. Commands are sent without waiting; one run reads all their
+// replies. A refused command keeps none of the others from running.
 #pragma once
 
 #include <cstddef>
@@ -14,32 +14,31 @@
 
 namespace semel::redis {
 
-// What a lost connection means for what was just sent.
+// How a lost connection counts for the commands just sent.
 enum class Loss {
-  kNothingDone,  // it only looked, or may be said again
-  kInDoubt,      // it may have been done
+  kNothingDone,  // they only read, or may be sent again
+  kInDoubt,      // they may have been done
 };
 
-// Not for several threads.
-class Wire {
+// Not thread-safe.
+class Connection {
  public:
-  // Connects, logs in and takes the database. Throws core::Failure.
-  explicit Wire(const Target& target);
+  // Connects, logs in and selects the database. Throws core::Failure.
+  explicit Connection(const Target& target);
 
   void send(const std::vector<BytesView>& arguments);
-  // Sends what can be sent without waiting: for who asks several servers before it reads.
+  // Sends as much as fits without waiting, so that several servers work before one is read.
   void begin() noexcept { flush(); }
-  // Answers in the order of what was sent; errors are among them. Throws only where the connection
-  // is lost or silent for too long, and says then what `loss` says, unless not a byte had left. It
-  // is over with it then.
+  // Returns the replies in the order of the commands, errors among them. Throws core::Failure only
+  // if the connection is lost or silent for too long, which also ends it; the error's kind follows
+  // `loss`, unless not a byte had been sent.
   std::vector<Reply> run(Loss loss);
-  // One command; throws what the server refuses too.
+  // Sends one command and throws core::Failure also if the server refuses it.
   Reply ask(const std::vector<BytesView>& arguments, Loss loss);
 
-  // Open, and nothing came that nobody asked for. Does not wait.
+  // Open, and every reply has been read. Does not wait.
   bool whole() const noexcept { return !broken_ && expected_ == 0 && socket_.quiet(); }
-  // The name of this life of the server, as INFO tells it: after a restart, and on a server that
-  // took over, it is another.
+  // The run id of the server, from INFO: it changes with a restart or a failover.
   const std::string& run_id() const noexcept { return run_id_; }
 
  private:
@@ -49,7 +48,7 @@ class Wire {
   void read_some(std::vector<Reply>& replies, Loss loss);
   [[noreturn]] void lost(Loss loss, const std::string& why);
 
-  const std::string place_;
+  const std::string endpoint_;
   std::chrono::milliseconds answer_timeout_;
   Transport socket_;
   system::ShortWait short_wait_;
@@ -62,10 +61,10 @@ class Wire {
   std::string run_id_;
 };
 
-// The value behind "name:" in what INFO tells; empty where it does not stand there.
+// The value of a field in the reply to INFO; empty if there is no such field.
 std::string info_field(std::string_view info, std::string_view name);
 
-// What is thrown for an error reply.
+// The failure to throw for an error reply.
 core::Failure failure_of(const Reply& refused);
 
 }  // namespace semel::redis

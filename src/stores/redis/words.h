@@ -1,7 +1,7 @@
-// Words: the words of a command, in one piece of memory.
+// CommandArgs: arguments of a command, in one piece of memory.
 //
-// A batch has some hundreds of them, most of them short: a string for each would cost more time
-// than what is done with them here.
+// A batch has hundreds of them, most of them short: a string for each would cost more time than
+// sending it.
 #pragma once
 
 #include <cstddef>
@@ -11,35 +11,33 @@
 
 #include <semel/bytes.h>
 
-#include "stores/redis/cutter.h"
-
 namespace semel::redis {
 
-// A view that it gives is good until the next word is added.
-class Words {
+// A view that it returns is valid until the next argument is added.
+class CommandArgs {
  public:
-  Words() = default;
-  Words(std::initializer_list<BytesView> words) { append(words); }
+  CommandArgs() = default;
+  CommandArgs(std::initializer_list<BytesView> args) { append(args); }
   template <class Iterator>
   void assign(Iterator first, Iterator last) {
     *this = {};
     for (; first != last; ++first) push_back(*first);
   }
 
-  // Room for more, of so many bytes together.
-  void reserve(std::size_t words, std::size_t bytes) {
-    ends_.reserve(ends_.size() + words);
+  // Makes room for `args` more, of `bytes` bytes together.
+  void reserve(std::size_t args, std::size_t bytes) {
+    ends_.reserve(ends_.size() + args);
     bytes_.reserve(bytes_.size() + bytes);
   }
-  void append(std::initializer_list<BytesView> words) {
-    for (const BytesView word : words) push_back(word);
+  void append(std::initializer_list<BytesView> args) {
+    for (const BytesView arg : args) push_back(arg);
   }
-  void push_back(BytesView word) {
-    bytes_ += word;
+  void push_back(BytesView arg) {
+    bytes_ += arg;
     ends_.push_back(bytes_.size());
   }
   void push_back(char letter) { push_back(BytesView(&letter, 1)); }
-  // One that `write` appends to the bytes it is given, piece after piece.
+  // Adds one argument, which `write` appends piece by piece to the bytes it is given.
   template <class Write>
   void push_written(Write&& write) {
     write(bytes_);
@@ -54,7 +52,7 @@ class Words {
     return BytesView(bytes_).substr(begin, ends_[at] - begin);
   }
   BytesView at(std::size_t at) const {
-    if (at >= size()) throw std::out_of_range("a command has no such word");
+    if (at >= size()) throw std::out_of_range("a command has no such argument");
     return (*this)[at];
   }
   BytesView front() const { return at(0); }
