@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "stores/redis/slot_map.h"
+#include "clients/redis/slot_map.h"
 
 namespace semel::redis {
 namespace {

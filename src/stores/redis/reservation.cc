@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "stores/redis/session.h"
+#include "clients/redis/session.h"
 
 namespace semel::redis {
 namespace {

@@ -13,7 +13,7 @@
 #include <semel/environment.h>
 #include <semel/run_markers.h>
 
-#include "stores/redis/pool.h"
+#include "clients/redis/pool.h"
 #include "stores/redis/scripts.h"
 #include "system/mutex.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "clients/redis/session.h"
 #include "stores/redis/held_rows.h"
-#include "stores/redis/session.h"
 #include "system/mutex.h"
 
 namespace semel::redis {

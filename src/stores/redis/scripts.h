@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "stores/redis/script.h"
+#include "clients/redis/script.h"
 
 namespace semel::redis {
 

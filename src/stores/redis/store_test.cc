@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "stores/redis/slot_map.h"
+#include "clients/redis/slot_map.h"
 #include "stores/redis/test_place.h"
 #include "tests/support/tcp_proxy.h"
 

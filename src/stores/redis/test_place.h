@@ -11,10 +11,10 @@
 #include <variant>
 #include <vector>
 
+#include "clients/redis/test_client.h"
 #include "stores/redis/names.h"
 #include "stores/redis/record.h"
 #include "stores/redis/store.h"
-#include "stores/redis/test_client.h"
 #include "tests/support/builders.h"
 #include "tests/support/redis_server.h"
 
