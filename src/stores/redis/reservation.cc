@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "clients/redis/session.h"
+#include "stores/redis/lua.h"
 
 namespace semel::redis {
 namespace {
@@ -11,20 +12,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kNonce = 16;
-
-constexpr const char* kReleaseName = R"lua(
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('DEL', KEYS[1])
-)lua";
-
-// A server that has forgotten it is told again.
-constexpr const char* kRenewName = R"lua(
-local there = redis.call('GET', KEYS[1])
-local nonce = tonumber(ARGV[1])
-if there and string.sub(there, 1, nonce) ~= string.sub(ARGV[2], 1, nonce) then return 0 end
-redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
-return 1
-)lua";
 
 Bytes draw(Random& random) {
   const std::uint64_t words[] = {random.next(), random.next()};
@@ -43,7 +30,7 @@ bool is_gone(Connection& connection, const Bytes& holder) {
 
 }  // namespace
 
-NameScripts::NameScripts() : release(kReleaseName), renew(kRenewName) {}
+NameScripts::NameScripts() : release(lua::kReleaseName), renew(lua::kRenewName) {}
 
 std::unique_ptr<HeldName> HeldName::take(std::string name, const Pool::Connect& connect,
                                          std::shared_ptr<NameScripts> scripts, Random& random,

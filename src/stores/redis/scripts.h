@@ -119,7 +119,7 @@ struct Scripts {
   explicit Scripts(const class ScriptMaker& make);
 };
 
-// kRowScript for a server or a Cluster.
+// lua::kRows for a server or a Cluster.
 std::string row_text(bool cluster);
 
 inline constexpr unsigned kFinishUnknown = 1;
