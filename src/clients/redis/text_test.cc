@@ -1,4 +1,4 @@
-// What needs no server: the URL, the table of errors, the reader.
+// Tests without a server: the URL, the table of errors, the reader.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
