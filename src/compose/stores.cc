@@ -9,10 +9,10 @@
 #include <optional>
 #include <string_view>
 
+#include "clients/redis/url.h"
 #include "compose/compose.h"
 #include "stores/mysql/url.h"
 #include "stores/postgres/address.h"
-#include "stores/redis/url.h"
 
 namespace semel::compose {
 

@@ -7,7 +7,7 @@
 #include <bit>
 #include <utility>
 
-#include "brokers/kafka/conf.h"
+#include "clients/kafka/conf.h"
 
 namespace semel::kafka {
 

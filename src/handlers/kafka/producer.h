@@ -11,7 +11,7 @@
 #include <semel/message.h>
 #include <semel/result.h>
 
-#include "brokers/kafka/handles.h"
+#include "clients/kafka/handles.h"
 #include "core/kafka_publish_spec.h"
 #include "handlers/kafka/report.h"
 

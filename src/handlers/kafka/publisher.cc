@@ -9,7 +9,7 @@
 #include <exception>
 #include <utility>
 
-#include "brokers/kafka/errors.h"
+#include "clients/kafka/errors.h"
 #include "core/thrown.h"
 
 namespace semel::kafka {

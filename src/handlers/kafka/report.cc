@@ -10,7 +10,7 @@
 
 #include <semel/reason.h>
 
-#include "brokers/kafka/errors.h"
+#include "clients/kafka/errors.h"
 #include "core/kafka_spec.h"
 
 namespace semel::kafka {

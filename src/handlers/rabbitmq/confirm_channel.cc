@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "brokers/rabbitmq/amqp_values.h"
+#include "clients/rabbitmq/amqp_values.h"
 
 namespace semel::rabbitmq {
 

@@ -11,7 +11,7 @@
 
 #include <semel/result.h>
 
-#include "brokers/rabbitmq/connection.h"
+#include "clients/rabbitmq/connection.h"
 #include "handlers/rabbitmq/outgoing.h"
 
 namespace semel::rabbitmq {

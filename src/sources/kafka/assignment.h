@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "brokers/kafka/handles.h"
+#include "clients/kafka/handles.h"
 #include "sources/kafka/ledger.h"
 
 namespace semel::kafka {

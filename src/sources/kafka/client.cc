@@ -8,8 +8,8 @@
 #include <future>
 #include <thread>
 
-#include "brokers/kafka/conf.h"
-#include "brokers/kafka/errors.h"
+#include "clients/kafka/conf.h"
+#include "clients/kafka/errors.h"
 #include "sources/kafka/settings.h"
 
 namespace semel::kafka {

@@ -12,7 +12,7 @@
 
 #include <semel/result.h>
 
-#include "brokers/kafka/handles.h"
+#include "clients/kafka/handles.h"
 #include "core/kafka_spec.h"
 #include "sources/kafka/assignment.h"
 #include "sources/kafka/connections.h"

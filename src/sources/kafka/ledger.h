@@ -15,7 +15,7 @@
 #include <semel/delivery.h>
 #include <semel/source.h>
 
-#include "brokers/kafka/handles.h"
+#include "clients/kafka/handles.h"
 
 namespace semel::kafka {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "brokers/kafka/errors.h"
+#include "clients/kafka/errors.h"
 #include "sources/kafka/client.h"
 #include "sources/kafka/settings.h"
 #include "sources/kafka/source.h"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "brokers/kafka/handles.h"
+#include "clients/kafka/handles.h"
 
 namespace semel::kafka {
 

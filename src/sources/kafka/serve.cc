@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "brokers/kafka/errors.h"
+#include "clients/kafka/errors.h"
 #include "sources/kafka/source.h"
 #include "system/mutex.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "brokers/kafka/conf.h"
+#include "clients/kafka/conf.h"
 
 namespace semel::kafka {
 namespace {

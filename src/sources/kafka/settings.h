@@ -3,7 +3,7 @@
 
 #include <semel/result.h>
 
-#include "brokers/kafka/handles.h"
+#include "clients/kafka/handles.h"
 #include "core/kafka_spec.h"
 
 namespace semel::kafka {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "brokers/kafka/errors.h"
+#include "clients/kafka/errors.h"
 #include "sources/kafka/arrival.h"
 
 namespace semel::kafka {

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/json.h"
-#include "brokers/rabbitmq/amqp_values.h"
+#include "clients/rabbitmq/amqp_values.h"
 
 namespace semel::rabbitmq {
 namespace {

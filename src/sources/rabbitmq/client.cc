@@ -8,7 +8,7 @@
 #include <array>
 #include <utility>
 
-#include "brokers/rabbitmq/amqp_values.h"
+#include "clients/rabbitmq/amqp_values.h"
 #include "sources/rabbitmq/arrival.h"
 
 namespace semel::rabbitmq {

@@ -15,7 +15,7 @@
 #include <semel/delivery.h>
 #include <semel/result.h>
 
-#include "brokers/rabbitmq/connection.h"
+#include "clients/rabbitmq/connection.h"
 #include "core/rabbitmq_spec.h"
 
 struct amqp_frame_t_;

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "brokers/rabbitmq/amqp_values.h"
-#include "brokers/rabbitmq/connection.h"
+#include "clients/rabbitmq/amqp_values.h"
+#include "clients/rabbitmq/connection.h"
 #include "sources/rabbitmq/make_rabbitmq_source.h"
 
 namespace semel::rabbitmq {

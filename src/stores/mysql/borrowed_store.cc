@@ -7,33 +7,22 @@
 
 #include "stores/mysql/core.h"
 #include "stores/mysql/schema.h"
-#include "stores/sql/borrowed_store.h"
+#include "stores/sql/server_store.h"
 
 namespace semel::mysql {
 namespace {
 
-class BorrowedStore final : public sql::BorrowedStore {
+class BorrowedStore final : public sql::BorrowedServerStore<Core> {
  public:
   explicit BorrowedStore(MYSQL* connection)
-      : sql::BorrowedStore("mysql", "open the database with open_mysql"),
-        core_(connection),
-        units_(make_units(core_)) {}
+      : BorrowedServerStore("mysql", "open the database with open_mysql", connection) {}
 
-  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
-    return sql::contained([&] { return mysql::attach(core_, spec); });
-  }
-
-  Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
-    // What only looks begins a transaction of its own, and so would commit the caller's.
+ protected:
+  Result<void> may_begin(const UnitOptions& options) override {
+    // A unit that only looks begins a transaction of its own, and so would commit the caller's.
     if (options.only_looks) return failure(refusal());
-    // Whether the caller committed what was seen last is not told: it is read again.
-    core_.generations.forget();
-    return units_->begin(options);
+    return {};
   }
-
- private:
-  Core core_;
-  std::unique_ptr<TransactionalStore> units_;
 };
 
 // In a session that commits nothing by itself, what looked has begun a transaction.

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "stores/sql/attach.h"
-
 namespace semel::mysql {
 namespace {
 
@@ -30,13 +28,5 @@ Core::Core(st_mysql* borrowed)
       presence(place, dialect, {}, 1),
       pool([this, borrowed] { return std::make_unique<Connection>(place, borrowed); }, 0,
            place.patience) {}
-
-ConsumerNumber attach(Core& core, const ConsumerSpec& spec) {
-  const ConsumerNumber number = sql::attach_in<Connection>(core.shared, core.generations, spec);
-  core.generations.forget();
-  sql::Lent lent(core.pool);
-  core.generations.active(static_cast<Connection&>(*lent), number);
-  return number;
-}
 
 }  // namespace semel::mysql

@@ -16,6 +16,8 @@
 namespace semel::mysql {
 
 struct Core {
+  using Session = Connection;
+
   Core(const MySqlOptions& options, Place where, std::chrono::milliseconds grace,
        Environment& the_environment);
   // Over one connection, which another owns.
@@ -35,7 +37,5 @@ struct Core {
 };
 
 std::unique_ptr<TransactionalStore> make_units(Core& core);
-// Store::attach.
-ConsumerNumber attach(Core& core, const ConsumerSpec& spec);
 
 }  // namespace semel::mysql

@@ -7,99 +7,49 @@
 #include "stores/mysql/lease_claims.h"
 #include "stores/mysql/purge.h"
 #include "stores/mysql/schema.h"
-#include "stores/sql/claims.h"
-#include "stores/sql/ports.h"
-#include "stores/sql/transacted.h"
-#include "system/mutex.h"
+#include "stores/sql/server_store.h"
 
 namespace semel::mysql {
 namespace {
 
 using std::chrono::milliseconds;
 
-class MySqlStore final : public Store {
- public:
-  MySqlStore(const MySqlOptions& options, Place place, milliseconds grace, std::size_t most)
-      : core_(options, std::move(place), grace,
-              options.environment != nullptr ? *options.environment : system_environment()),
-        facts_(core_.dialect),
-        ports_(core_.shared, core_.dialect, facts_, core_.presence, *core_.environment.random),
-        units_(make_units(core_)),
-        purge_(core_) {
-    traits_.name = "mysql";
-    traits_.durable = true;
-    traits_.decimals = true;
-    traits_.largest_message = most;
-  }
+// The parts of a ServerStore that each server does in its own way.
+struct Server {
+  using Purge = mysql::Purge;
 
-  const StoreTraits& traits() const noexcept override { return traits_; }
-  StoreFacets facets() noexcept override { return ports_.facets(*units_); }
+  Server(const MySqlOptions& options, Place place, milliseconds grace)
+      : core(options, std::move(place), grace,
+             options.environment != nullptr ? *options.environment : system_environment()),
+        facts(core.dialect) {}
 
-  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
-    return sql::contained([&] { return mysql::attach(core_, spec); });
-  }
-  Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
-                                   const ClaimOptions& options) override;
-  Result<std::vector<Applied>> renew(std::span<const Lease> leases, milliseconds lease) override;
-  Result<std::vector<Applied>> finish(std::span<const Finish> batch) override;
-  Result<PurgeReport> purge(milliseconds budget) override {
-    return sql::contained([&] {
-      const system::MutexLock lock(purging_);
-      return purge_.run(budget);
-    });
-  }
-
- private:
-  StoreTraits traits_;
-  Core core_;
-  Facts facts_;
-  const sql::Ports ports_;
-  std::unique_ptr<TransactionalStore> units_;
-  system::Mutex purging_;
-  Purge purge_ SEMEL_GUARDED_BY(purging_);
-};
-
-Result<std::vector<Claim>> MySqlStore::claim(std::span<const Message* const> messages,
-                                             const ClaimOptions& options) {
-  return sql::contained([&] {
-    if (messages.empty()) return std::vector<Claim>();
-    const auto nonces = sql::draw(*core_.environment.random, messages.size());
-    failpoint::hit(core_.environment, failpoint::kBegun);
+  std::vector<Claim> claim(sql::Session& session, std::span<const Message* const> messages,
+                           std::span<const Nonce> nonces, const ClaimOptions& options,
+                           std::int64_t instance) {
+    auto& connection = static_cast<Connection&>(session);
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
-    auto claims = sql::said_again_in_doubt([&] {
-      sql::Lent lent(core_.pool);
-      auto& connection = static_cast<Connection&>(*lent);
-      const std::int64_t instance = core_.presence.number_for(connection);
-      LeaseClaims leases(connection, core_.place.clock, core_.texts.records, core_.trend);
-      return leases.claim(messages, nonces, options, core_.generations.active(connection, consumer),
-                          instance);
-    });
-    failpoint::hit(core_.environment, failpoint::kClaimed);
-    return claims;
-  });
-}
+    LeaseClaims leases(connection, core.place.clock, core.texts.records, core.trend);
+    return leases.claim(messages, nonces, options, core.generations.active(connection, consumer),
+                        instance);
+  }
 
-Result<std::vector<Applied>> MySqlStore::renew(std::span<const Lease> leases, milliseconds lease) {
-  return sql::contained([&] {
-    if (leases.empty()) return std::vector<Applied>();
-    return sql::transacted(core_.pool, [&](sql::Work& work) {
-      core_.presence.number_for(work.session());
-      RecordBatch batch(static_cast<Connection&>(work.session()), core_.place.clock);
-      const std::vector<KeyId> held = batch.lock_held(leases);
+  std::vector<KeyId> renew(std::span<const Lease> leases, milliseconds lease) {
+    return sql::transacted(core.pool, [&](sql::Work& work) {
+      core.presence.number_for(work.session());
+      RecordBatch batch(static_cast<Connection&>(work.session()), core.place.clock);
+      std::vector<KeyId> held = batch.lock_held(leases);
       batch.queue_renewal(held, lease);
-      return sql::applied(leases, held);
+      return held;
     });
-  });
-}
+  }
 
-Result<std::vector<Applied>> MySqlStore::finish(std::span<const Finish> batch) {
-  return sql::contained([&] {
-    const auto records = [this](sql::Session& session) {
-      return std::make_unique<ManyRecords>(static_cast<Connection&>(session), core_.place.clock);
-    };
-    return sql::finish_in_one(core_.shared, core_.environment, records, batch);
-  });
-}
+  std::unique_ptr<sql::ManyRecords> records(sql::Session& session) {
+    return std::make_unique<ManyRecords>(static_cast<Connection&>(session), core.place.clock);
+  }
+
+  Core core;
+  Facts facts;
+};
 
 }  // namespace
 
@@ -110,17 +60,21 @@ Result<std::unique_ptr<Store>> open_store(MySqlOptions options, const InnerOptio
     place.clock = inner.clock;
     place.patience = options.busy;
     place.stops[0] = options.stop_fd;
-    std::size_t most = 0;
+    StoreTraits traits;
+    traits.name = "mysql";
+    traits.durable = true;
+    traits.decimals = true;
     {
       Wire first(place.target, place.stops);
-      most = first.most();
+      traits.largest_message = first.most();
       if (options.create) {
         make_schema(first);
       } else {
         need_schema(first);
       }
     }
-    return std::make_unique<MySqlStore>(options, std::move(place), inner.grace, most);
+    return std::make_unique<sql::ServerStore<Server>>(traits, options, std::move(place),
+                                                      inner.grace);
   });
 }
 

@@ -103,24 +103,10 @@ class LookWork final : public sql::LookWork {
   HandlerWire wire_;
 };
 
-class Units final : public TransactionalStore {
- public:
-  explicit Units(Core& core) : core_(core) {}
-
-  Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
-    return sql::contained([&]() -> std::unique_ptr<UnitOfWork> {
-      if (options.only_looks) return sql::make_look_unit(std::make_unique<LookWork>(core_));
-      return sql::make_unit(std::make_unique<UnitWork>(core_, options), core_.shared, options,
-                            core_.environment);
-    });
-  }
-
- private:
-  Core& core_;
-};
-
 }  // namespace
 
-std::unique_ptr<TransactionalStore> make_units(Core& core) { return std::make_unique<Units>(core); }
+std::unique_ptr<TransactionalStore> make_units(Core& core) {
+  return std::make_unique<sql::Units<Core, UnitWork, LookWork>>(core);
+}
 
 }  // namespace semel::mysql

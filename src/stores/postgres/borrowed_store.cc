@@ -8,7 +8,7 @@
 
 #include "stores/postgres/core.h"
 #include "stores/postgres/schema.h"
-#include "stores/sql/borrowed_store.h"
+#include "stores/sql/server_store.h"
 
 namespace semel::postgres {
 namespace {
@@ -26,35 +26,25 @@ void need_utf8(PGconn* connection) {
              "PQsetClientEncoding(connection, \"UTF8\") before it is borrowed"});
 }
 
-class BorrowedStore final : public sql::BorrowedStore {
+class BorrowedStore final : public sql::BorrowedServerStore<Core> {
  public:
   BorrowedStore(PGconn* connection, std::string schema)
-      : sql::BorrowedStore("postgres", "open the database with open_postgres"),
-        connection_(connection),
-        core_(connection, std::move(schema)),
-        units_(make_units(core_)) {}
+      : BorrowedServerStore("postgres", "open the database with open_postgres", connection,
+                            std::move(schema)),
+        connection_(connection) {}
 
-  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
-    return sql::contained([&] { return postgres::attach(core_, spec); });
-  }
-
-  Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
-    if (PQtransactionStatus(connection_) != PQTRANS_INTRANS) {
-      const bool failed = PQtransactionStatus(connection_) == PQTRANS_INERROR;
-      return failure({ErrorKind::kRejected, "R208",
-                      failed ? "the transaction that is open on the connection has failed"
-                             : "no transaction is open on the connection",
-                      "say BEGIN first, then COMMIT when the work is done"});
-    }
-    // Whether the caller committed what was seen last is not told: it is read again.
-    core_.generations.forget();
-    return units_->begin(options);
+ protected:
+  Result<void> may_begin(const UnitOptions&) override {
+    if (PQtransactionStatus(connection_) == PQTRANS_INTRANS) return {};
+    const bool failed = PQtransactionStatus(connection_) == PQTRANS_INERROR;
+    return failure({ErrorKind::kRejected, "R208",
+                    failed ? "the transaction that is open on the connection has failed"
+                           : "no transaction is open on the connection",
+                    "say BEGIN first, then COMMIT when the work is done"});
   }
 
  private:
   PGconn* connection_;
-  Core core_;
-  std::unique_ptr<TransactionalStore> units_;
 };
 
 }  // namespace

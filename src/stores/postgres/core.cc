@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "stores/sql/attach.h"
-
 namespace semel::postgres {
 
 Core::Core(PostgresOptions wanted, Place where, PresenceOptions presence_options,
@@ -32,15 +30,5 @@ Core::Core(PGconn* borrowed, std::string schema)
       pool([this,
             borrowed] { return std::make_unique<Connection>(borrowed, dialect, session_texts); },
            0, place.patience) {}
-
-ConsumerNumber attach(Core& core, const ConsumerSpec& spec) {
-  const ConsumerNumber number = sql::attach_in<Connection>(core.shared, core.generations, spec);
-  core.generations.forget();
-  sql::Lent lent(core.pool);
-  auto& connection = static_cast<Connection&>(*lent);
-  // Made here, by whoever may: a consumer that only works needs no right to make tables.
-  core.generations.active(connection, spec.ttl);
-  return number;
-}
 
 }  // namespace semel::postgres

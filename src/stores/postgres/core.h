@@ -15,6 +15,8 @@
 namespace semel::postgres {
 
 struct Core {
+  using Session = Connection;
+
   Core(PostgresOptions wanted, Place where, PresenceOptions presence_options,
        Environment& the_environment);
   // Over one connection, which another owns.
@@ -36,7 +38,5 @@ struct Core {
 };
 
 std::unique_ptr<TransactionalStore> make_units(Core& core);
-// Store::attach.
-ConsumerNumber attach(Core& core, const ConsumerSpec& spec);
 
 }  // namespace semel::postgres

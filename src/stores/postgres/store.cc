@@ -9,94 +9,43 @@
 #include "stores/postgres/pooler.h"
 #include "stores/postgres/purge.h"
 #include "stores/postgres/schema.h"
-#include "stores/sql/claims.h"
-#include "stores/sql/ports.h"
-#include "system/mutex.h"
+#include "stores/sql/server_store.h"
 
 namespace semel::postgres {
 namespace {
 
 using std::chrono::milliseconds;
 
-class PostgresStore final : public Store {
- public:
-  PostgresStore(const PostgresOptions& options, Place place, const InnerOptions& inner)
-      : core_(options, std::move(place), {options.listens, inner.grace, options.connections + 1},
-              options.environment != nullptr ? *options.environment : system_environment()),
-        leases_(core_.generations, core_.batch_texts, core_.session_texts, core_.pool.patience()),
-        facts_(core_.dialect, core_.place.schema),
-        ports_(core_.shared, core_.dialect, facts_, core_.presence, *core_.environment.random),
-        units_(make_units(core_)),
-        purge_(core_) {
-    traits_.name = "postgres";
-    traits_.durable = true;
-    traits_.decimals = true;
+// The parts of a ServerStore that each server does in its own way.
+struct Server {
+  using Purge = postgres::Purge;
+
+  Server(const PostgresOptions& options, Place place, const InnerOptions& inner)
+      : core(options, std::move(place), {options.listens, inner.grace, options.connections + 1},
+             options.environment != nullptr ? *options.environment : system_environment()),
+        facts(core.dialect, core.place.schema),
+        leases(core.generations, core.batch_texts, core.session_texts, core.pool.patience()) {}
+
+  std::vector<Claim> claim(sql::Session& session, std::span<const Message* const> messages,
+                           std::span<const Nonce> nonces, const ClaimOptions& options,
+                           std::int64_t instance) {
+    return leases.claim(static_cast<Connection&>(session), messages, nonces, options, instance);
   }
 
-  const StoreTraits& traits() const noexcept override { return traits_; }
-  StoreFacets facets() noexcept override { return ports_.facets(*units_); }
-
-  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
-    return sql::contained([&] { return postgres::attach(core_, spec); });
-  }
-  Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
-                                   const ClaimOptions& options) override;
-  Result<std::vector<Applied>> renew(std::span<const Lease> leases, milliseconds lease) override;
-  Result<std::vector<Applied>> finish(std::span<const Finish> batch) override;
-  Result<PurgeReport> purge(milliseconds budget) override {
-    return sql::contained([&] {
-      const system::MutexLock lock(purging_);
-      return purge_.run(budget);
-    });
+  std::vector<KeyId> renew(std::span<const Lease> renewed, milliseconds lease) {
+    sql::Lent lent(core.pool);
+    core.presence.number_for(*lent);
+    return held_by(static_cast<Connection&>(*lent), core.batch_texts.renew, renewed, lease.count());
   }
 
- private:
-  StoreTraits traits_;
-  Core core_;
-  LeaseClaims leases_;
-  Facts facts_;
-  const sql::Ports ports_;
-  std::unique_ptr<TransactionalStore> units_;
-  system::Mutex purging_;
-  Purge purge_ SEMEL_GUARDED_BY(purging_);
+  std::unique_ptr<sql::ManyRecords> records(sql::Session& session) {
+    return std::make_unique<ManyRecords>(static_cast<Connection&>(session), core.batch_texts);
+  }
+
+  Core core;
+  Facts facts;
+  LeaseClaims leases;
 };
-
-Result<std::vector<Claim>> PostgresStore::claim(std::span<const Message* const> messages,
-                                                const ClaimOptions& options) {
-  return sql::contained([&] {
-    if (messages.empty()) return std::vector<Claim>();
-    const auto nonces = sql::draw(*core_.environment.random, messages.size());
-    failpoint::hit(core_.environment, failpoint::kBegun);
-    auto claims = sql::said_again_in_doubt([&] {
-      sql::Lent lent(core_.pool);
-      const std::int64_t instance = core_.presence.number_for(*lent);
-      return leases_.claim(static_cast<Connection&>(*lent), messages, nonces, options, instance);
-    });
-    failpoint::hit(core_.environment, failpoint::kClaimed);
-    return claims;
-  });
-}
-
-Result<std::vector<Applied>> PostgresStore::renew(std::span<const Lease> leases,
-                                                  milliseconds lease) {
-  return sql::contained([&] {
-    if (leases.empty()) return std::vector<Applied>();
-    sql::Lent lent(core_.pool);
-    core_.presence.number_for(*lent);
-    const std::vector<KeyId> renewed =
-        held_by(static_cast<Connection&>(*lent), core_.batch_texts.renew, leases, lease.count());
-    return sql::applied(leases, renewed);
-  });
-}
-
-Result<std::vector<Applied>> PostgresStore::finish(std::span<const Finish> batch) {
-  return sql::contained([&] {
-    const auto records = [this](sql::Session& session) {
-      return std::make_unique<ManyRecords>(static_cast<Connection&>(session), core_.batch_texts);
-    };
-    return sql::finish_in_one(core_.shared, core_.environment, records, batch);
-  });
-}
 
 // A connection for as long as it lives.
 class Opened {
@@ -130,7 +79,11 @@ Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOp
         need_schema(first.get(), place.schema);
       }
     }
-    return std::make_unique<PostgresStore>(options, std::move(place), inner);
+    StoreTraits traits;
+    traits.name = "postgres";
+    traits.durable = true;
+    traits.decimals = true;
+    return std::make_unique<sql::ServerStore<Server>>(traits, options, std::move(place), inner);
   });
 }
 

@@ -8,12 +8,12 @@
 
 #include <semel/environment.h>
 
+#include "clients/redis/router.h"
+#include "clients/redis/url.h"
 #include "stores/redis/cluster_script.h"
 #include "stores/redis/instance.h"
 #include "stores/redis/names.h"
-#include "stores/redis/router.h"
 #include "stores/redis/scripts.h"
-#include "stores/redis/url.h"
 
 namespace semel::redis {
 

@@ -26,9 +26,9 @@ Facts facts_of(const Bytes& info, const std::string& server, bool accept_evictio
   return facts;
 }
 
-std::size_t largest_value(Wire& wire) {
-  wire.send({"CONFIG", "GET", "proto-max-bulk-len"});
-  const std::vector<Reply> replies = wire.run(Loss::kNothingDone);
+std::size_t largest_value(Connection& connection) {
+  connection.send({"CONFIG", "GET", "proto-max-bulk-len"});
+  const std::vector<Reply> replies = connection.run(Loss::kNothingDone);
   std::size_t largest = Facts{}.largest;
   const Reply& told = replies.front();
   if (told.list.size() < 2) return largest;
@@ -46,11 +46,11 @@ Facts look_at_masters(const Core::Place& place, bool accept_eviction, Random& ra
   Router router(place.target, 1, true, {}, random);
   Facts all{.keeps_log = true, .evicts_all = false, .evicts = false};
   for (const auto& master : router.masters()) {
-    Lent wire(master->pool);
-    const Facts facts =
-        facts_of(wire->ask({"INFO"}, Loss::kNothingDone).bytes,
-                 fmt::format("the Redis server {}", place_of(master->target)), accept_eviction);
-    all.largest = std::min(all.largest, largest_value(*wire));
+    PooledConnection connection(master->pool);
+    const Facts facts = facts_of(connection->ask({"INFO"}, Loss::kNothingDone).bytes,
+                                 fmt::format("the Redis server {}", endpoint_text(master->target)),
+                                 accept_eviction);
+    all.largest = std::min(all.largest, largest_value(*connection));
     all.keeps_log = all.keeps_log && facts.keeps_log;
     all.evicts = all.evicts || facts.evicts;
     all.evicts_all = all.evicts_all || facts.evicts_all;
@@ -63,9 +63,9 @@ Bytes info_of_any(const Target& target, std::size_t& largest) {
   const std::vector<Target> all = each_of(target);
   for (std::size_t i = 0;; ++i) {
     try {
-      Wire wire(all[i]);
-      Bytes info = wire.ask({"INFO"}, Loss::kNothingDone).bytes;
-      largest = largest_value(wire);
+      Connection connection(all[i]);
+      Bytes info = connection.ask({"INFO"}, Loss::kNothingDone).bytes;
+      largest = largest_value(connection);
       return info;
     } catch (const core::Failure& failed) {
       if (failed.error().code != "R250" || i + 1 == all.size()) throw;

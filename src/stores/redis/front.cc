@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/digest.h"
-#include "stores/redis/error_table.h"
+#include "clients/redis/error_table.h"
+#include "clients/redis/router.h"
 #include "stores/redis/facts.h"
-#include "stores/redis/router.h"
 #include "system/mutex.h"
 
 namespace semel::redis {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "stores/redis/lua.h"
 #include "stores/redis/script_text.h"
 #include "stores/redis/scripts.h"
 
@@ -16,35 +17,6 @@ using std::chrono::milliseconds;
 
 // Of each of the two times, which stand before the reason.
 constexpr std::size_t kTimeBytes = 6;
-
-// `till` is 0 where only a person opens it. One that is past counts as open.
-constexpr const char* kGate = R"lua(
-local kept = redis.call('HGET', KEYS[1], ARGV[1])
-local since, till = 0, 0
-if kept then since, till = struct.unpack('>I6I6', kept) end
-local shut = kept and (till == 0 or till > now)
-)lua";
-
-constexpr const char* kState = "return shut and kept";
-
-// Arguments behind the consumer: why; milliseconds, or nothing.
-constexpr const char* kShut = R"lua(
-if shut and till == 0 then return 0 end
-local new_till = 0
-if ARGV[3] ~= '' then new_till = now + tonumber(ARGV[3]) end
-redis.call('HSET', KEYS[1], ARGV[1], struct.pack('>I6I6', now, new_till) .. ARGV[2])
-return 1
-)lua";
-
-constexpr const char* kOpen = R"lua(
-if kept and till ~= 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
-return 1
-)lua";
-
-constexpr const char* kResume = R"lua(
-redis.call('HDEL', KEYS[1], ARGV[1])
-return shut and 1 or 0
-)lua";
 
 StoreTime time_at(BytesView bytes, std::size_t at) {
   std::uint64_t value = 0;
@@ -59,10 +31,10 @@ class RedisGates final : public Gates {
   RedisGates(Core& core, const std::string& clock)
       : core_(core),
         name_(core.names.of_store("gates")),
-        state_(with_now(clock, fmt::format("{}{}", kGate, kState))),
-        shut_(with_now(clock, fmt::format("{}{}", kGate, kShut))),
-        open_(with_now(clock, fmt::format("{}{}", kGate, kOpen))),
-        resume_(with_now(clock, fmt::format("{}{}", kGate, kResume))) {}
+        state_(with_now(clock, fmt::format("{}{}", lua::kGate, lua::kGateState))),
+        shut_(with_now(clock, fmt::format("{}{}", lua::kGate, lua::kGateShut))),
+        open_(with_now(clock, fmt::format("{}{}", lua::kGate, lua::kGateOpen))),
+        resume_(with_now(clock, fmt::format("{}{}", lua::kGate, lua::kGateResume))) {}
 
   Result<std::optional<ShutGate>> state(ConsumerNumber consumer) override {
     return core::contained([&]() -> std::optional<ShutGate> {

@@ -21,7 +21,7 @@
 #include <semel/held_messages.h>
 #include <semel/records.h>
 
-#include "stores/redis/reply.h"
+#include "clients/redis/reply.h"
 
 namespace semel::redis {
 

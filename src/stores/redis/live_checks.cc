@@ -82,11 +82,11 @@ LiveSetting replicas(const std::string& info, const Reply& reply, bool confirmed
   return told;
 }
 
-std::vector<LiveSetting> settings_of(Wire& wire, bool confirmed) {
-  wire.send({"INFO"});
-  wire.send({"CONFIG", "GET", "appendfsync"});
-  wire.send({"CONFIG", "GET", "min-replicas-to-write"});
-  const std::vector<Reply> replies = wire.run(Loss::kNothingDone);
+std::vector<LiveSetting> settings_of(Connection& connection, bool confirmed) {
+  connection.send({"INFO"});
+  connection.send({"CONFIG", "GET", "appendfsync"});
+  connection.send({"CONFIG", "GET", "min-replicas-to-write"});
+  const std::vector<Reply> replies = connection.run(Loss::kNothingDone);
   if (replies[0].is_error()) throw failure_of(replies[0]);
   const std::string& info = replies[0].bytes;
   std::vector<LiveSetting> told = {eviction(info), log(info)};
@@ -106,10 +106,10 @@ class RedisLiveChecks final : public LiveChecks {
     return core::contained([&] {
       std::vector<LiveSetting> all;
       for (const auto& master : router_.masters()) {
-        Lent wire(master->pool);
-        for (LiveSetting& told : settings_of(*wire, router_.confirm().wanted())) {
+        PooledConnection connection(master->pool);
+        for (LiveSetting& told : settings_of(*connection, router_.confirm().wanted())) {
           if (router_.is_cluster()) {
-            told.name = fmt::format("{} of {}", told.name, place_of(master->target));
+            told.name = fmt::format("{} of {}", told.name, endpoint_text(master->target));
           }
           all.push_back(std::move(told));
         }

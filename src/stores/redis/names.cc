@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "stores/redis/slot_map.h"
+#include "clients/redis/slot_map.h"
 
 namespace semel::redis {
 namespace {
@@ -106,11 +106,6 @@ std::vector<std::string> Names::tokens() const {
     all.push_back(fmt::format("{}{{{}}}token", prefix, tag_of(slot)));
   }
   return all;
-}
-
-std::string nowhere_beside(std::string_view name) {
-  const auto close = name.find('}');
-  return std::string(name.substr(0, close + 1)) + "nowhere";
 }
 
 void Names::append_in_slot(Bytes& to, const KeyId& id, std::string_view what) const {

@@ -17,7 +17,7 @@
 //                           so that all of a consumer's are changed in one step
 //   semel:{h5}last          the number of its last row
 //   semel:{store}letter…    dead letters: see letter.h
-//   semel:{store}run…       who runs: see run_script.cc
+//   semel:{store}run…       who runs: see lua.h
 //   semel:{2q}crash:…       how often a key took its process along, behind it the id
 //
 // An id is stored as bytes, not as text: with the usual prefix a name then fits into a smaller
@@ -77,8 +77,5 @@ class Names {
  private:
   void append_in_slot(Bytes& to, const KeyId& id, std::string_view what) const;
 };
-
-// A name that nothing is ever kept under, in the slot of another.
-std::string nowhere_beside(std::string_view name);
 
 }  // namespace semel::redis

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "clients/redis/slot_map.h"
 #include "stores/redis/core.h"
-#include "stores/redis/slot_map.h"
 
 namespace semel::redis {
 

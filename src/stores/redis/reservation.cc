@@ -3,7 +3,8 @@
 #include <cstring>
 #include <utility>
 
-#include "stores/redis/session.h"
+#include "clients/redis/session.h"
+#include "stores/redis/lua.h"
 
 namespace semel::redis {
 namespace {
@@ -12,20 +13,6 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kNonce = 16;
 
-constexpr const char* kReleaseName = R"lua(
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('DEL', KEYS[1])
-)lua";
-
-// A server that has forgotten it is told again.
-constexpr const char* kRenewName = R"lua(
-local there = redis.call('GET', KEYS[1])
-local nonce = tonumber(ARGV[1])
-if there and string.sub(there, 1, nonce) ~= string.sub(ARGV[2], 1, nonce) then return 0 end
-redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
-return 1
-)lua";
-
 Bytes draw(Random& random) {
   const std::uint64_t words[] = {random.next(), random.next()};
   static_assert(sizeof words == kNonce);
@@ -33,17 +20,17 @@ Bytes draw(Random& random) {
 }
 
 // Behind the nonce: the session.
-bool is_gone(Wire& wire, const Bytes& holder) {
+bool is_gone(Connection& connection, const Bytes& holder) {
   if (holder.size() < kNonce) return false;
   const Bytes session = holder.substr(kNonce);
-  if (!known_to(wire, session)) return false;
-  const auto there = connected(wire, {&session, 1});
+  if (!known_to(connection, session)) return false;
+  const auto there = connected(connection, {&session, 1});
   return there && there->empty();
 }
 
 }  // namespace
 
-NameScripts::NameScripts() : release(kReleaseName), renew(kRenewName) {}
+NameScripts::NameScripts() : release(lua::kReleaseName), renew(lua::kRenewName) {}
 
 std::unique_ptr<HeldName> HeldName::take(std::string name, const Pool::Connect& connect,
                                          std::shared_ptr<NameScripts> scripts, Random& random,
@@ -62,8 +49,8 @@ HeldName::HeldName(std::string name, Pool::Connect connect, std::shared_ptr<Name
       scripts_(std::move(scripts)),
       nonce_(std::move(nonce)),
       times_(times),
-      wire_(connect_()) {
-  me_ = nonce_ + session_of(*wire_);
+      connection_(connect_()) {
+  me_ = nonce_ + session_of(*connection_);
 }
 
 HeldName::~HeldName() {
@@ -79,18 +66,18 @@ HeldName::~HeldName() {
 
 bool HeldName::try_take() {
   const std::string expiry = std::to_string(times_.expiry.count());
-  const Reply taken = wire_->ask({"SET", name_, me_, "NX", "PX", expiry}, Loss::kInDoubt);
+  const Reply taken = connection_->ask({"SET", name_, me_, "NX", "PX", expiry}, Loss::kInDoubt);
   return taken.kind == Reply::Kind::kStatus;
 }
 
 bool HeldName::free_of_the_dead() {
-  const Bytes holder = wire_->ask({"GET", name_}, Loss::kNothingDone).bytes;
+  const Bytes holder = connection_->ask({"GET", name_}, Loss::kNothingDone).bytes;
   if (holder.empty()) return true;
-  if (!is_gone(*wire_, holder)) return false;
+  if (!is_gone(*connection_, holder)) return false;
   Call call;
   call.keys = {name_};
   call.arguments = {holder};
-  scripts_->release.run(*wire_, {&call, 1}, Loss::kNothingDone);
+  scripts_->release.run(*connection_, {&call, 1}, Loss::kNothingDone);
   return true;
 }
 
@@ -111,16 +98,16 @@ void HeldName::keep() {
 }
 
 void HeldName::renew() {
-  if (refused_ || !wire_->whole()) {
-    wire_ = connect_();
-    me_ = nonce_ + session_of(*wire_);
+  if (refused_ || !connection_->whole()) {
+    connection_ = connect_();
+    me_ = nonce_ + session_of(*connection_);
     refused_ = false;
   }
   Call call;
   call.keys = {name_};
   call.arguments = {std::to_string(kNonce), me_, std::to_string(times_.expiry.count())};
   const Reply reply =
-      std::move(scripts_->renew.run(*wire_, {&call, 1}, Loss::kNothingDone).front());
+      std::move(scripts_->renew.run(*connection_, {&call, 1}, Loss::kNothingDone).front());
   // Perhaps because another node of a Cluster has the name now.
   refused_ = reply.is_error();
   if (refused_) throw failure_of(reply);
@@ -128,11 +115,11 @@ void HeldName::renew() {
 
 void HeldName::release() noexcept {
   try {
-    if (!wire_->whole()) return;  // it expires
+    if (!connection_->whole()) return;  // it expires
     Call call;
     call.keys = {name_};
     call.arguments = {me_};
-    scripts_->release.run(*wire_, {&call, 1}, Loss::kNothingDone);
+    scripts_->release.run(*connection_, {&call, 1}, Loss::kNothingDone);
   } catch (const std::exception&) {
     // It expires.
   }

@@ -13,7 +13,7 @@
 #include <semel/environment.h>
 #include <semel/run_markers.h>
 
-#include "stores/redis/pool.h"
+#include "clients/redis/pool.h"
 #include "stores/redis/scripts.h"
 #include "system/mutex.h"
 
@@ -61,7 +61,7 @@ class HeldName final : public Positions::Reservation {
   const std::shared_ptr<NameScripts> scripts_;
   const Bytes nonce_;
   const Times times_;
-  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<Connection> connection_;
   bool refused_ = false;
   Bytes me_;
   system::Mutex mutex_;

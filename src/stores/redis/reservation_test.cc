@@ -14,7 +14,7 @@ constexpr HeldName::Times kShort{.expiry = 60s, .renew_every = 50ms, .again = 20
 class HeldNames : public ::testing::Test {
  protected:
   static Pool::Connect connect() {
-    return [] { return std::make_unique<Wire>(target_of(shared().url())); };
+    return [] { return std::make_unique<Connection>(target_of(shared().url())); };
   }
   std::unique_ptr<HeldName> take(const HeldName::Times& times = {}) {
     return HeldName::take(name_, connect(), scripts_, *system_environment().random, times);
@@ -91,7 +91,7 @@ TEST_F(HeldNames, WhoeverTookItMeanwhileKeepsIt) {
   // Its holder alone runs scripts there.
   const test::RedisServer own(test::RedisServer::fast());
   auto mine = HeldName::take(
-      name_, [&own] { return std::make_unique<Wire>(target_of(own.url())); }, scripts_,
+      name_, [&own] { return std::make_unique<Connection>(target_of(own.url())); }, scripts_,
       *system_environment().random, kShort);
   ASSERT_NE(mine, nullptr);
   own.run({"SET", name_, "somebody else, with a nonce of its own"});

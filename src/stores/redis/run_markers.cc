@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "clients/redis/session.h"
 #include "stores/redis/held_rows.h"
-#include "stores/redis/session.h"
 #include "system/mutex.h"
 
 namespace semel::redis {
@@ -20,14 +20,14 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kCrashMemory{std::chrono::hours(24 * 30)};
 
-enum class Connection { kNotKnown, kThere, kGone };
+enum class SessionState { kNotKnown, kThere, kGone };
 
 // As the script tells of it.
 struct Other {
   Bytes name;
   Bytes session;
   milliseconds sign_left{0};  // negative: its last one is over
-  Connection connection = Connection::kNotKnown;
+  SessionState session_state = SessionState::kNotKnown;
 };
 
 class Runs final : public RunMarkers {
@@ -115,7 +115,7 @@ class Runs final : public RunMarkers {
   Core& core_;
   system::Mutex mutex_;
   std::map<ConsumerNumber, std::size_t> marked_ SEMEL_GUARDED_BY(mutex_);  // and their windows
-  std::unique_ptr<Wire> session_ SEMEL_GUARDED_BY(mutex_);                 // while there are any
+  std::unique_ptr<Connection> session_ SEMEL_GUARDED_BY(mutex_);           // while there are any
   std::shared_ptr<Node> session_node_ SEMEL_GUARDED_BY(mutex_);
   Bytes session_name_ SEMEL_GUARDED_BY(mutex_);
 };
@@ -124,7 +124,7 @@ class Runs final : public RunMarkers {
 void Runs::keep_connected() {
   const auto node = core_.router.owner(core_.names.runs);
   if (session_ != nullptr && session_node_ == node && session_->whole()) return;
-  session_ = std::make_unique<Wire>(node->target);
+  session_ = std::make_unique<Connection>(node->target);
   session_node_ = node;
   session_name_ = session_of(*session_);
 }
@@ -158,7 +158,7 @@ bool Runs::sweep_now(Moment moment) {
   for (std::size_t i = 2; i + 2 < reply.list.size(); i += 3) {
     sessions.push_back(reply.list[i + 1].bytes);
     others.push_back({reply.list[i].bytes, sessions.back(), milliseconds(reply.list[i + 2].number),
-                      Connection::kNotKnown});
+                      SessionState::kNotKnown});
   }
   if (others.empty()) return false;
   look_for(sessions, others);
@@ -169,20 +169,21 @@ bool Runs::sweep_now(Moment moment) {
 
 void Runs::look_for(std::span<const Bytes> sessions, std::span<Other> others) {
   const auto node = core_.router.owner(core_.names.runs);
-  Lent wire(node->pool);
-  const auto there = connected(*wire, sessions);
+  PooledConnection connection(node->pool);
+  const auto there = connected(*connection, sessions);
   if (!there) return;
   for (Other& other : others) {
-    if (!known_to(*wire, other.session)) continue;
-    other.connection = there->contains(other.session) ? Connection::kThere : Connection::kGone;
+    if (!known_to(*connection, other.session)) continue;
+    other.session_state =
+        there->contains(other.session) ? SessionState::kThere : SessionState::kGone;
   }
 }
 
 // True where it was found to be gone.
 bool Runs::look_after(const Other& other, Moment moment) {
-  if (other.connection == Connection::kThere) return false;
+  if (other.session_state == SessionState::kThere) return false;
   const bool silent = other.sign_left < milliseconds(0);
-  const bool missing = other.connection == Connection::kGone;
+  const bool missing = other.session_state == SessionState::kGone;
   if (missing && (silent || kAlive - other.sign_left > kSure)) return free_all_of(other);
   // Who begins is told at once: to suspect wrongly costs time alone.
   if (missing ? moment == Moment::kLater : !silent) return false;

@@ -23,11 +23,11 @@ void each_name(Router& router, const Names& names,
                const std::function<void(std::span<const std::string>)>& see) {
   const std::string pattern = escaped(names.prefix) + "{*";
   for (const auto& master : router.masters()) {
-    Lent wire(master->pool);
+    PooledConnection connection(master->pool);
     std::string cursor = "0";
     do {
       Reply page =
-          wire->ask({"SCAN", cursor, "MATCH", pattern, "COUNT", kPage}, Loss::kNothingDone);
+          connection->ask({"SCAN", cursor, "MATCH", pattern, "COUNT", kPage}, Loss::kNothingDone);
       cursor = page.list.at(0).bytes;
       std::vector<std::string> found;
       for (Reply& one : page.list.at(1).list) found.push_back(std::move(one.bytes));

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "clients/redis/router.h"
 #include "stores/redis/names.h"
-#include "stores/redis/router.h"
 
 namespace semel::redis {
 

@@ -4,13 +4,9 @@
 // nonce holds its record. What a claim answers where it is not acquired, core::decide_claim says.
 #pragma once
 
-#include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
-#include "stores/redis/wire.h"
-#include "stores/redis/words.h"
+#include "clients/redis/script.h"
 
 namespace semel::redis {
 
@@ -20,68 +16,6 @@ inline constexpr const char* kServerClock =
 
 // The text of a script that knows the time and how a record begins.
 std::string script_text(const std::string& clock, const std::string& body);
-
-// Of one call of a script: for as long as it takes the server does nothing else.
-inline constexpr std::size_t kMostKeys = 256;
-inline constexpr std::size_t kMostBytes = 1 << 20;
-
-// What one call of a script is given.
-struct Call {
-  Words keys;
-  Words arguments;
-  // The argument in whose place the life of the server stands that is asked.
-  std::optional<std::size_t> life_at{};
-};
-
-// May be used from any thread.
-class Script {
- public:
-  // What it touches: the keys that it is given, or others beside them, all in the slot of the
-  // first.
-  enum class Reach { kKeys, kSlot };
-
-  explicit Script(std::string text, Reach reach = Reach::kKeys);
-  // What the calls of one that may be sent as a bundle have beside a key and an argument for each
-  // entry.
-  struct Shape {
-    std::size_t heads = 0;  // arguments before those, the same in all calls that run together
-    std::size_t plain = 0;  // keys before those
-  };
-  // One that may be sent as a bundle. `before` runs once for all of its calls, and finds the heads
-  // at the beginning of ARGV. `body` runs for each: it has `count` keys behind place `k` of `keys`,
-  // and the arguments of the entries behind place `a` of `args`.
-  Script(const std::string& before, const std::string& body, Shape shape);
-
-  // Runs it for each of the calls, sent together; each is a step of its own. Where the server does
-  // not know it, or has forgotten it, its text is sent. Answers may be errors.
-  std::vector<Reply> run(Wire& wire, std::span<const Call> calls, Loss loss) const;
-
-  // Sends one call, by the script's name, which a server may not know (NOSCRIPT), or by its text.
-  // `on_cluster`: where it reaches beyond its keys it is given one more, which is nowhere: a node
-  // then does not run it on a slot that is on its way to another node, with half of what it needs.
-  void send(Wire& wire, const Call& call, bool with_text, bool on_cluster) const;
-
-  // A bundle: some of the calls, each for a slot of its own, as one command for a node that has all
-  // those slots. A call that touches a slot which the node has not, or not in whole, is refused:
-  // that the server looks to, at each key. Nothing of such a call is done, as long as the script
-  // reads all its keys before it writes.
-  bool bundles() const noexcept { return !bundle_.text.empty(); }
-  // The answer is a list: of each call its answer, or nil where it is refused.
-  void send_bundle(Wire& wire, std::span<const Call> calls, std::span<const std::size_t> which,
-                   bool with_text) const;
-
- private:
-  struct Program {
-    explicit Program(std::string its_text);
-    const std::string text;
-    const std::string digest;  // as the server names it
-  };
-
-  const Program alone_;
-  const Program bundle_;
-  const Shape shape_;
-  const Reach reach_ = Reach::kKeys;
-};
 
 struct Scripts {
   // `cluster`: what waits for a consumer stands in one slot then.
@@ -185,7 +119,7 @@ struct Scripts {
   explicit Scripts(const class ScriptMaker& make);
 };
 
-// kRowScript for a server or a Cluster.
+// lua::kRows for a server or a Cluster.
 std::string row_text(bool cluster);
 
 inline constexpr unsigned kFinishUnknown = 1;

@@ -13,6 +13,7 @@
 #include "stores/redis/cluster_finish.h"
 #include "stores/redis/completions.h"
 #include "stores/redis/core.h"
+#include "stores/redis/cutter.h"
 #include "stores/redis/dead_letters.h"
 #include "stores/redis/facts.h"
 #include "stores/redis/finisher.h"

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "stores/redis/slot_map.h"
+#include "clients/redis/slot_map.h"
 #include "stores/redis/test_place.h"
 #include "tests/support/tcp_proxy.h"
 
@@ -320,6 +320,20 @@ TEST(RedisStore, ANumberThatAnotherConsumerHasIsNotGivenTwice) {
   const auto given = place.store().attach({"payments", "recipe", false, {}}).value();
   EXPECT_EQ(static_cast<std::uint32_t>(given), number + 1);
   EXPECT_EQ(place.store().attach({"payments", "recipe", false, {}}).value(), given);
+}
+
+TEST(RedisStore, AWriteThatItsReplicasDoNotConfirmIsInDoubt) {
+  const TestPlace place(shared());
+  RedisOptions options = place.options();
+  options.url += "?timeout=1";
+  options.wait_replicas = 1;
+  const auto store = open_redis(options);
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  const Message message = place.message("k");
+  const Message* claimed = &message;
+  const auto claims = (*store)->claim({&claimed, 1}, {60s, {}, false});
+  ASSERT_FALSE(claims.has_value());
+  EXPECT_EQ(claims.error().code, "R268") << claims.error().message;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -12,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/failure.h"
+#include "clients/redis/test_client.h"
 #include "stores/redis/names.h"
 #include "stores/redis/record.h"
 #include "stores/redis/store.h"
@@ -20,22 +19,6 @@
 #include "tests/support/redis_server.h"
 
 namespace semel::redis {
-
-using namespace std::chrono_literals;
-using std::chrono::milliseconds;
-
-inline const test::RedisServer& shared() { return test::RedisServer::shared(); }
-
-// What `work` throws.
-inline Error error_from(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const core::Failure& failed) {
-    return failed.error();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return {};
-}
 
 inline Error error_of_opening(RedisOptions options) {
   const auto store = open_redis(std::move(options));

@@ -1,4 +1,4 @@
-// Attaching a consumer, as on every server.
+// Attaching a consumer, on every server.
 #pragma once
 
 #include <semel/store.h>
@@ -8,13 +8,15 @@
 
 namespace semel::sql {
 
-// `generations.lock` keeps all others from what decides how long records are kept, and
-// `generations.change_ttl` keeps what is there as long as the longer of the two, both in the
-// transaction of their Connection. Throws Failure: R220 as Store::attach.
-template <class Connection, class Generations>
-ConsumerNumber attach_in(const Core& core, Generations& generations, const ConsumerSpec& spec) {
-  return transacted(core.pool, [&](Work& work) {
-    Tables tables = core.tables(work.session());
+// Store::attach. `core.generations.lock` keeps all others from what decides how long records are
+// kept, and `change_ttl` keeps what is there as long as the longer of the two, both in the
+// transaction of their session. Throws Failure: R220 as Store::attach.
+template <class ServerCore>
+ConsumerNumber attach_to(ServerCore& core, const ConsumerSpec& spec) {
+  using Connection = typename ServerCore::Session;
+  auto& generations = core.generations;
+  const ConsumerNumber number = transacted(core.pool, [&](Work& work) {
+    Tables tables = core.shared.tables(work.session());
     auto row = tables.consumers.find(spec.name);
     if (!row) row = tables.consumers.add(spec, work.session().next_number(Counter::kConsumer));
     Consumers::check_recipe(*row, spec);
@@ -28,6 +30,12 @@ ConsumerNumber attach_in(const Core& core, Generations& generations, const Consu
     tables.consumers.change(row->number, spec);
     return row->number;
   });
+  generations.forget();
+  Lent lent(core.pool);
+  // A missing generation is made now, by a user that may: a consumer that only works needs no right
+  // to make tables.
+  generations.active(static_cast<Connection&>(*lent), number);
+  return number;
 }
 
 }  // namespace semel::sql

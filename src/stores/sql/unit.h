@@ -42,4 +42,23 @@ class LookWork {
 };
 std::unique_ptr<UnitOfWork> make_look_unit(std::unique_ptr<LookWork> work);
 
+// The transactions of a store, made of the UnitWork and the LookWork of its server, which have the
+// store's context for their first argument.
+template <class ServerCore, class ServerUnitWork, class ServerLookWork>
+class Units final : public TransactionalStore {
+ public:
+  explicit Units(ServerCore& core) : core_(core) {}
+
+  Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
+    return contained([&]() -> std::unique_ptr<UnitOfWork> {
+      if (options.only_looks) return make_look_unit(std::make_unique<ServerLookWork>(core_));
+      return make_unit(std::make_unique<ServerUnitWork>(core_, options), core_.shared, options,
+                       core_.environment);
+    });
+  }
+
+ private:
+  ServerCore& core_;
+};
+
 }  // namespace semel::sql

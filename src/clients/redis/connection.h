@@ -1,0 +1,70 @@
+// Connection: a connection to a server. Commands are sent without waiting; one run reads all their
+// replies. A refused command keeps none of the others from running.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "clients/redis/reply.h"
+#include "clients/redis/transport.h"
+#include "clients/redis/url.h"
+#include "core/failure.h"
+#include "system/short_wait.h"
+
+namespace semel::redis {
+
+// How a lost connection counts for the commands just sent.
+enum class Loss {
+  kNothingDone,  // they only read, or may be sent again
+  kInDoubt,      // they may have been done
+};
+
+// Not thread-safe.
+class Connection {
+ public:
+  // Connects, logs in and selects the database. Throws core::Failure.
+  explicit Connection(const Target& target);
+
+  void send(const std::vector<BytesView>& arguments);
+  // Sends as much as fits without waiting, so that several servers work before one is read.
+  void begin() noexcept { flush(); }
+  // Returns the replies in the order of the commands, errors among them. Throws core::Failure only
+  // if the connection is lost or silent for too long, which also ends it; the error's kind follows
+  // `loss`, unless not a byte had been sent.
+  std::vector<Reply> run(Loss loss);
+  // Sends one command and throws core::Failure also if the server refuses it.
+  Reply ask(const std::vector<BytesView>& arguments, Loss loss);
+
+  // Open, and every reply has been read. Does not wait.
+  bool whole() const noexcept { return !broken_ && expected_ == 0 && socket_.quiet(); }
+  // The run id of the server, from INFO: it changes with a restart or a failover.
+  const std::string& run_id() const noexcept { return run_id_; }
+
+ private:
+  void log_in(const Target& target);
+  void take(const std::string& info);
+  bool flush() noexcept;
+  void read_some(std::vector<Reply>& replies, Loss loss);
+  [[noreturn]] void lost(Loss loss, const std::string& why);
+
+  const std::string endpoint_;
+  std::chrono::milliseconds answer_timeout_;
+  Transport socket_;
+  system::ShortWait short_wait_;
+  Reader reader_;
+  std::string out_;
+  std::size_t written_ = 0;  // of out_
+  std::size_t expected_ = 0;
+  bool broken_ = false;
+  std::string last_words_;  // an error after which the server ends the connection
+  std::string run_id_;
+};
+
+// The value of a field in the reply to INFO; empty if there is no such field.
+std::string info_field(std::string_view info, std::string_view name);
+
+// The failure to throw for an error reply.
+core::Failure failure_of(const Reply& refused);
+
+}  // namespace semel::redis

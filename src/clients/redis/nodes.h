@@ -1,0 +1,79 @@
+// Nodes: the known servers, and which of them owns a slot.
+//
+// A single server is the one that the URL names. For a Cluster the URL names some nodes, and any of
+// them tells the map of slots, which is fetched again when it proves wrong.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <semel/environment.h>
+
+#include "clients/redis/connection.h"
+#include "clients/redis/pool.h"
+#include "clients/redis/slot_map.h"
+#include "clients/redis/url.h"
+#include "system/mutex.h"
+
+namespace semel::redis {
+
+// A server, or a master of a Cluster.
+class Node {
+ public:
+  Node(Target its_target, std::size_t kept)
+      : target(std::move(its_target)),
+        pool([this] { return std::make_unique<Connection>(target); }, kept) {}
+
+  const Target target;
+  Pool pool;
+};
+using Masters = std::vector<std::shared_ptr<Node>>;
+
+// Thread-safe.
+class Nodes {
+ public:
+  // `kept`: how many idle connections to each node stay open. Does not connect.
+  Nodes(const Target& target, std::size_t kept, Random& random);
+
+  // The nodes that the URL names; a single server is the only one.
+  const Masters& named() const noexcept { return named_; }
+
+  // All below is for a Cluster. masters(), owner(), need_map() and refresh() throw core::Failure if
+  // no node tells the map of slots.
+  Masters masters() SEMEL_EXCLUDES(mutex_);
+  std::shared_ptr<Node> at(const Endpoint& endpoint) SEMEL_EXCLUDES(mutex_);
+  // By the map as it is; null if no node owns the slot.
+  std::shared_ptr<Node> owner_of(std::uint16_t slot) SEMEL_EXCLUDES(mutex_);
+  // The owner of the name's slot. Throws core::Failure also if there is none.
+  std::shared_ptr<Node> owner(std::string_view name);
+
+  // The version of the map; 0 if there is none yet.
+  std::uint64_t version() SEMEL_EXCLUDES(mutex_);
+  void need_map();
+  // Fetches a map newer than version `seen`, unless another thread has done so.
+  void refresh(std::uint64_t seen) SEMEL_EXCLUDES(refreshing_, mutex_);
+  // The same, but keeps the old map if no node tells.
+  void try_to_refresh(std::uint64_t seen);
+  // Corrects one slot until a newer map is fetched.
+  void moved(std::uint16_t slot, const Endpoint& to) SEMEL_EXCLUDES(mutex_);
+
+ private:
+  Masters to_be_asked() SEMEL_EXCLUDES(mutex_);
+
+  const Target target_;
+  const std::size_t kept_;
+  Random& random_;
+  const Masters named_;
+
+  system::Mutex refreshing_;
+  system::Mutex mutex_;
+  SlotMap map_ SEMEL_GUARDED_BY(mutex_);
+  std::uint64_t version_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::map<Endpoint, std::shared_ptr<Node>> nodes_ SEMEL_GUARDED_BY(mutex_);
+};
+
+}  // namespace semel::redis

@@ -1,0 +1,28 @@
+#include "clients/redis/pool.h"
+
+#include <utility>
+
+namespace semel::redis {
+
+std::unique_ptr<Connection> Pool::idle() {
+  const system::MutexLock lock(mutex_);
+  if (idle_.empty()) return nullptr;
+  auto connection = std::move(idle_.back());
+  idle_.pop_back();
+  return connection;
+}
+
+std::unique_ptr<Connection> Pool::lend() {
+  while (auto connection = idle()) {
+    if (connection->whole()) return connection;
+  }
+  return connect_();
+}
+
+void Pool::give_back(std::unique_ptr<Connection> connection) noexcept {
+  if (!connection->whole()) return;
+  const system::MutexLock lock(mutex_);
+  if (idle_.size() < kept_) idle_.push_back(std::move(connection));
+}
+
+}  // namespace semel::redis

@@ -1,0 +1,50 @@
+// Pool and PooledConnection: who uses which connection.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "clients/redis/connection.h"
+#include "system/mutex.h"
+
+namespace semel::redis {
+
+// Open connections, each lent to one user at a time. Thread-safe.
+class Pool {
+ public:
+  using Connect = std::function<std::unique_ptr<Connection>()>;  // throws core::Failure
+  // `kept`: how many idle connections stay open.
+  Pool(Connect connect, std::size_t kept) : connect_(std::move(connect)), kept_(kept) {}
+
+  // Never lends a connection that the server has ended: a command sent on it would be in doubt.
+  std::unique_ptr<Connection> lend();
+  void give_back(std::unique_ptr<Connection> connection) noexcept SEMEL_EXCLUDES(mutex_);
+
+ private:
+  std::unique_ptr<Connection> idle() SEMEL_EXCLUDES(mutex_);
+
+  const Connect connect_;
+  const std::size_t kept_;
+  system::Mutex mutex_;
+  std::vector<std::unique_ptr<Connection>> idle_ SEMEL_GUARDED_BY(mutex_);
+};
+
+// A connection that goes back to its pool.
+class PooledConnection {
+ public:
+  explicit PooledConnection(Pool& pool) : pool_(pool), connection_(pool.lend()) {}
+  ~PooledConnection() { pool_.give_back(std::move(connection_)); }
+  PooledConnection(const PooledConnection&) = delete;
+  PooledConnection& operator=(const PooledConnection&) = delete;
+
+  Connection& operator*() noexcept { return *connection_; }
+  Connection* operator->() noexcept { return connection_.get(); }
+
+ private:
+  Pool& pool_;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace semel::redis

@@ -1,0 +1,176 @@
+// Calls find their nodes on a real Cluster, wherever a slot is on its way.
+#include "clients/redis/router.h"
+
+#include <fmt/format.h>
+
+#include "clients/redis/test_client.h"
+#include "tests/support/redis_cluster.h"
+#include "tests/support/test_environment.h"
+
+namespace semel::redis {
+namespace {
+
+using test::RedisCluster;
+
+Router routed(const RedisCluster& cluster, const std::string& options = {}, Confirm confirm = {}) {
+  return {target_of(cluster.url() + options), 2, true, confirm, *system_environment().random};
+}
+
+std::vector<Question> sets(const std::vector<std::string>& names, BytesView value) {
+  std::vector<Question> questions;
+  for (const std::string& name : names) questions.push_back({name, {"SET", name, value}});
+  return questions;
+}
+
+std::vector<std::string> names(const std::string& prefix, int count) {
+  std::vector<std::string> all;
+  for (int i = 0; i < count; ++i) all.push_back(fmt::format("{}{{{}}}", prefix, i));
+  return all;
+}
+
+TEST(RedisRouter, ABatchIsSplitByOwnerAndAnsweredInItsOrder) {
+  const auto& cluster = RedisCluster::shared();
+  Router router(routed(cluster));
+  const auto all = names(cluster.new_prefix(), 300);
+  EXPECT_EQ(router.masters().size(), 3U);
+  for (const Reply& reply : router.ask_all(sets(all, "1"), Loss::kInDoubt)) {
+    EXPECT_FALSE(reply.is_error()) << reply.bytes;
+  }
+  const Script told("return KEYS[1]");
+  std::vector<Call> calls;
+  for (const std::string& name : all) calls.push_back({{name}, {}, {}});
+  const auto replies = router.run(told, calls, Loss::kNothingDone);
+  ASSERT_EQ(replies.size(), all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(replies[i].bytes, all[i]);
+}
+
+TEST(RedisRouter, AScriptThatANodeHasForgottenIsSentWhole) {
+  const auto& cluster = RedisCluster::shared();
+  Router router(routed(cluster));
+  const Script told(fmt::format("return '{}'", cluster.new_prefix()));
+  const std::vector<Call> calls(3, Call{{"{a}"}, {}, {}});
+  for (const Reply& reply : router.run(told, calls, Loss::kNothingDone)) {
+    EXPECT_FALSE(reply.is_error()) << reply.bytes;
+  }
+}
+
+class MovedSlot : public ::testing::Test {
+ protected:
+  MovedSlot() {
+    for (const int port : cluster_.masters()) {
+      if (port != from_) to_ = port;
+    }
+  }
+  Reply set(const std::string& name, BytesView value) {
+    return router_.ask({"SET", name, value}, Loss::kInDoubt);
+  }
+  Bytes get(const std::string& name) {
+    return router_.ask({"GET", name}, Loss::kNothingDone).bytes;
+  }
+
+  RedisCluster cluster_{RedisCluster::kCalmTimeoutMs};
+  const std::string there_ = "{moved}there", missing_ = "{moved}missing";
+  const int from_ = cluster_.master_of(there_);
+  int to_ = 0;
+  Router router_{routed(cluster_, "?timeout=10")};
+};
+
+TEST_F(MovedSlot, IsFollowedInBetweenAndAfter) {
+  set(there_, "1");
+  cluster_.begin_move(there_, to_);
+  set(missing_, "2");  // it is not there: the other node takes it (ASK)
+  EXPECT_EQ(cluster_.run_at(from_, {"EXISTS", there_}), "1");
+  EXPECT_EQ(get(there_), "1");
+  EXPECT_EQ(get(missing_), "2");
+  cluster_.move_names(there_, to_);
+  EXPECT_EQ(get(there_), "1") << "moved, and the slot is not";
+  cluster_.end_move(there_, to_);
+  EXPECT_EQ(get(there_), "1");
+  EXPECT_EQ(get(missing_), "2");
+  EXPECT_EQ(cluster_.run_at(to_, {"EXISTS", missing_}), "1");
+  EXPECT_EQ(endpoint_text(router_.owner(there_)->target), fmt::format("127.0.0.1:{}", to_));
+}
+
+// Answers which call of its command this one is.
+Script counting() {
+  return {"local calls = 0\n",
+          "redis.call('INCR', keys[k + 1])\ncalls = calls + 1\nreturn calls\n",
+          {.heads = 0, .plain = 1}};
+}
+
+std::vector<Call> calls_about(const std::vector<std::string>& names) {
+  std::vector<Call> calls;
+  for (const std::string& name : names) calls.push_back({{name}, {}, {}});
+  return calls;
+}
+
+// How many of the calls shared a command with one before them.
+std::size_t bundled(Router& router, const std::vector<std::string>& names) {
+  std::size_t shared = 0;
+  for (const Reply& reply : router.run(counting(), calls_about(names), Loss::kInDoubt)) {
+    EXPECT_FALSE(reply.is_error()) << reply.bytes;
+    if (reply.number > 1) ++shared;
+  }
+  return shared;
+}
+
+TEST_F(MovedSlot, ABundleLeavesOutWhatItsNodeHasNotAndDoesTheRest) {
+  auto all = names("", 30);
+  all.push_back(there_);
+  Router late(routed(cluster_, "?timeout=10"));
+  EXPECT_EQ(bundled(router_, all), all.size() - 3) << "one command for each master";
+  EXPECT_EQ(bundled(late, all), all.size() - 3);
+  cluster_.begin_move(there_, to_);
+  all.push_back(missing_);
+  EXPECT_GT(bundled(router_, all), 0U);
+  EXPECT_EQ(get(missing_), "1") << "by the node that takes the slot";
+  EXPECT_EQ(bundled(router_, all), 0U) << "each alone, while a slot moves";
+  cluster_.move_names(there_, to_);
+  cluster_.end_move(there_, to_);
+  EXPECT_GT(bundled(late, all), 0U) << "by a map that is older than the move";
+  for (const std::string& name : all) EXPECT_EQ(get(name), name == missing_ ? "3" : "5") << name;
+}
+
+// Half of what it needs would be elsewhere.
+TEST_F(MovedSlot, WhatReachesBeyondItsKeysWaitsUntilItHasMoved) {
+  set(there_, "1");
+  const Script reaching("redis.call('SET', '{moved}beside', '1') return 'done'",
+                        Script::Reach::kSlot);
+  const Call call{{there_}, {}, {}};
+  cluster_.begin_move(there_, to_);
+  const auto refused = router_.run(reaching, {&call, 1}, Loss::kInDoubt);
+  ASSERT_TRUE(refused.front().is_error());
+  EXPECT_EQ(failure_of(refused.front()).error().code, "R250") << refused.front().bytes;
+  EXPECT_EQ(cluster_.run_at(from_, {"EXISTS", there_}), "1");
+  cluster_.move_names(there_, to_);
+  cluster_.end_move(there_, to_);
+  EXPECT_EQ(router_.run(reaching, {&call, 1}, Loss::kInDoubt).front().bytes, "done");
+  EXPECT_EQ(cluster_.run_at(to_, {"EXISTS", "{moved}beside"}), "1");
+}
+
+TEST(RedisRouterConfirms, AWriteCountsWhenReplicasHaveIt) {
+  const auto& cluster = RedisCluster::shared();
+  const auto all = names(cluster.new_prefix(), 20);
+  Router one(routed(cluster, {}, {1, milliseconds(60'000)}));
+  EXPECT_EQ(one.ask_all(sets(all, "1"), Loss::kInDoubt).size(), all.size());
+  Router two(routed(cluster, {}, {2, milliseconds(50)}));
+  const Error error = error_from([&] { two.ask_all(sets(all, "2"), Loss::kInDoubt); });
+  EXPECT_EQ(error.code, "R268") << error.message;
+  EXPECT_EQ(error.kind, ErrorKind::kInDoubt);
+  EXPECT_EQ(cluster.run({"GET", all[0]}), "2") << "it was done";
+  EXPECT_EQ(two.ask({"GET", all[0]}, Loss::kNothingDone).bytes, "2") << "who looks does not wait";
+}
+
+TEST(RedisRouterNodes, TheLifeOfTheNodeThatIsAskedIsSaidToIt) {
+  const auto& cluster = RedisCluster::shared();
+  Router router(routed(cluster));
+  const Script told("return ARGV[1]");
+  for (const int port : cluster.masters()) {
+    const Call call{{"{" + cluster.tag_at(port) + "}"}, {Bytes()}, 0};
+    const Bytes life = router.run(told, {&call, 1}, Loss::kNothingDone).front().bytes;
+    EXPECT_EQ(life, info_field(cluster.run_at(port, {"INFO", "server"}), "run_id"));
+  }
+}
+
+}  // namespace
+}  // namespace semel::redis

@@ -1,0 +1,40 @@
+// Socket: bytes to and from a server, over TCP or a unix socket. It blocks no longer than the
+// caller allows. TLS runs between a Socket and a Connection.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "clients/redis/url.h"
+#include "system/descriptor.h"
+
+namespace semel::redis {
+
+class Socket {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Throws core::Failure (R250). Looking up a host name may take longer than the timeout.
+  explicit Socket(const Target& target);
+
+  // Returns how many bytes were moved without waiting, possibly 0; -1 if the connection is over,
+  // and error() says why.
+  std::ptrdiff_t write(std::string_view bytes) noexcept;
+  std::ptrdiff_t read(char* into, std::size_t size) noexcept;
+  // Waits until it can read, or write if `write_too`. False if `until` came first.
+  bool wait(bool write_too, Clock::time_point until) noexcept;
+
+  // The connection is open and has nothing to read. Does not wait.
+  bool quiet() const noexcept;
+  const std::string& error() const noexcept { return error_; }
+
+ private:
+  std::ptrdiff_t done(std::ptrdiff_t bytes) noexcept;
+
+  system::Descriptor fd_;
+  std::string error_;
+};
+
+}  // namespace semel::redis

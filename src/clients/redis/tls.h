@@ -1,0 +1,52 @@
+// Tls: encrypts the bytes of a connection, between a Socket and its user.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "clients/redis/socket.h"
+
+// OpenSSL's types; its header stays out of this one.
+struct ssl_ctx_st;
+struct ssl_st;
+
+namespace semel::redis {
+
+// Not thread-safe. The bytes pass through memory, and only the socket touches the connection: a
+// peer that is gone is an error there and no signal.
+class Tls {
+ public:
+  // Shakes hands. Throws core::Failure: R250 if that fails, also because the server's certificate
+  // does not name the host or is not trusted; R259 if a file of the URL cannot be read. The socket
+  // outlives it.
+  Tls(Socket& socket, const Target& target);
+
+  // As in Socket.
+  std::ptrdiff_t write(std::string_view bytes) noexcept;
+  std::ptrdiff_t read(char* into, std::size_t size) noexcept;
+  bool wait(bool write_too, Socket::Clock::time_point until) noexcept;
+  bool quiet() const noexcept;
+  const std::string& error() const noexcept { return error_; }
+
+ private:
+  struct Freed {
+    void operator()(ssl_ctx_st* context) const noexcept;
+    void operator()(ssl_st* ssl) const noexcept;
+  };
+
+  void shake_hands(const Target& target);
+  bool send_encrypted() noexcept;
+  bool receive_encrypted() noexcept;
+  std::ptrdiff_t over(const std::string& why) noexcept;
+
+  Socket& socket_;
+  std::unique_ptr<ssl_ctx_st, Freed> context_;
+  std::unique_ptr<ssl_st, Freed> ssl_;  // with two buffers of memory of its own
+  std::string encrypted_;               // not sent yet
+  bool more_ = false;                   // there may be more to read without waiting
+  std::string error_;
+};
+
+}  // namespace semel::redis

@@ -1,0 +1,36 @@
+// Transport: a connection to a server, encrypted if its URL says so.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "clients/redis/tls.h"
+
+namespace semel::redis {
+
+// Has the interface of Socket.
+class Transport {
+ public:
+  explicit Transport(const Target& target) : socket_(target) {
+    if (target.tls != Target::Tls::kOff) tls_ = std::make_unique<Tls>(socket_, target);
+  }
+
+  std::ptrdiff_t write(std::string_view bytes) noexcept {
+    return tls_ ? tls_->write(bytes) : socket_.write(bytes);
+  }
+  std::ptrdiff_t read(char* into, std::size_t size) noexcept {
+    return tls_ ? tls_->read(into, size) : socket_.read(into, size);
+  }
+  bool wait(bool write_too, Socket::Clock::time_point until) noexcept {
+    return tls_ ? tls_->wait(write_too, until) : socket_.wait(write_too, until);
+  }
+  bool quiet() const noexcept { return tls_ ? tls_->quiet() : socket_.quiet(); }
+  const std::string& error() const noexcept { return tls_ ? tls_->error() : socket_.error(); }
+
+ private:
+  Socket socket_;
+  std::unique_ptr<Tls> tls_;
+};
+
+}  // namespace semel::redis

@@ -1,0 +1,23 @@
+for i = 2, #ARGV, 4 do
+  local how, id, ack, number = unpack(ARGV, i, i + 3)
+  local row = named(ack)
+  if how == 'go' then
+    if row then remove(row) end
+    if id ~= '' then remove_rows_of(id) end
+  elseif how == 'back' then
+    if row then release(row, 0) end
+  elseif how == 'wait' then
+    if row then
+      out_of_sight(row)
+      wait(row, now + tonumber(number), false)
+    end
+  else
+    row = row or linked(id)
+    -- Another number: somebody else has it meanwhile.
+    if row and (number == '' or (row.number == number and not has(row, TAKEN))) then
+      out_of_sight(row)
+      wait(row, now, how == 'park')
+    end
+  end
+end
+return 'OK'

@@ -1,0 +1,99 @@
+local function bury_ended(x, id, has_row, first, text, print)
+  local letter = { replayed = 0, attempts = x.attempts, first = first, dead = now,
+                   reason = x.reason, error = x.error }
+  if x.head ~= '' then
+    local given = parsed(x.head, x.consumer, 0, '')
+    letter.consumer, letter.print, letter.key = x.consumer, given.print, given.key
+    letter.record, letter.identity = x.record ~= '' and x.record or no_record, x.identity
+    return bury(letter, x.body)
+  end
+  -- Without the message, what is held for it is what can be kept.
+  local row = acked(x) or (has_row and linked(id))
+  if not row or not id then return end
+  letter.consumer, letter.print, letter.key = consumer_of(id), print, text
+  letter.record, letter.identity = id, 'k' .. id
+  bury(letter, redis.call('HGET', row.at .. 'b', row.number))
+end
+
+local function without_record(to, x, delay)
+  local first = x.since and now - x.since or now
+  if to == 'R' then
+    hold(x, nil, now + delay, false, first)
+    return
+  end
+  if to == 'P' or to == 'X' then bury_ended(x, nil, false, first) end
+  local row = acked(x)
+  if not row then return end
+  if to == 'N' then release(row, 0) else remove(row) end
+end
+
+local extras = {}
+
+-- What is kept is kept before the record says so, and goes after it does.
+local function keep(to, x, id, has_row, till, first, text, print)
+  if to == 'R' or to == 'P' then return hold(x, id, till, to == 'P', first, text, print) end
+  if to == 'X' and x ~= nothing then bury_ended(x, id, has_row, first, text, print) end
+  return has_row and to == 'N'
+end
+
+local function let_go(to, x, id, has_row)
+  local row = acked(x)
+  if to == 'N' then
+    if row then release(row, 0) end
+  elseif to == 'D' or to == 'X' then
+    if row then remove(row) end
+    if has_row then remove_rows_of(id) end
+  end
+end
+
+-- What leaves with it.
+local function send(x)
+  for at = 12, #(x.parts or {}), 5 do
+    local consumer, lane, delay, head, body = unpack(x.parts, at, at + 4)
+    append(tonumber(consumer), lane, delay, head, body)
+  end
+end
+
+local function finish(i, key)
+  local x, ending = extras[i], decided(i, key, olds[i])
+  local id, to, has_row = string.sub(key, -20), ending.to, ending.has_row
+  local kept = false
+  if x ~= nothing or has_row then
+    kept = keep(to, x, id, has_row, ending.till, ending.first, string.sub(ending.key, 5), ending.print)
+  end
+  write(key, ending, kept)
+  if x ~= nothing or has_row then let_go(to, x, id, has_row) end
+end
+
+-- All is looked at before anything is written: what cannot be read changes nothing. So is what
+-- may show once rows have left their lines.
+local leaving = {}
+for i in ipairs(KEYS) do
+  local extra = ARGV[7 * i + 1]
+  extras[i] = extra ~= '' and cut(extra) or nothing
+  local row = acked(extras[i])
+  if row and has(row, LINE) then
+    local line = line_of(row)
+    leaving[line] = leaving[line] or { row = row, count = 0 }
+    leaving[line].count = leaving[line].count + 1
+  end
+end
+for line, rows in pairs(leaving) do
+  for _, number in ipairs(redis.call('ZRANGE', line, 0, rows.count)) do
+    read(rows.row.consumer, rows.row.lane, number)
+  end
+end
+for i, key in ipairs(KEYS) do
+  answer[i] = '1'
+  if not olds[i] then
+    without_record(ARGV[7 * i - 4], extras[i], tonumber(ARGV[7 * i - 2]))
+    send(extras[i])
+  elseif ended[key] or not held_by(olds[i], ARGV[7 * i - 5]) then
+    answer[i] = '0'
+  else
+    finish(i, key)
+    send(extras[i])
+    ended[key] = true
+  end
+end
+return table.concat(answer)

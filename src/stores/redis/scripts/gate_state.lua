@@ -1,0 +1,1 @@
+return shut and kept

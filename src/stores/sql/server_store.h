@@ -1,0 +1,128 @@
+// ServerStore: an opened store on a server. Its parameter `Server` has the parts that differ:
+//
+//   core      the store context: dialect, environment, generations, presence, pool, shared
+//   facts     its sql::Facts
+//   claim     Store::claim of messages that are not empty, on a pooled session
+//   renew     Store::renew of leases that are not empty: the ids that it renewed, in order
+//   records   its sql::ManyRecords on a session
+//   Purge     Store::purge, made from the core
+//
+// make_units(core) makes the transactions of the store. All of them throw Failure.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <semel/store.h>
+#include <semel/unit_of_work.h>
+
+#include "stores/sql/attach.h"
+#include "stores/sql/borrowed_store.h"
+#include "stores/sql/claims.h"
+#include "stores/sql/ports.h"
+#include "system/mutex.h"
+
+namespace semel::sql {
+
+template <class Server>
+class ServerStore final : public Store {
+ public:
+  // `arguments`: those of the Server.
+  template <class... Arguments>
+  explicit ServerStore(const StoreTraits& traits, Arguments&&... arguments)
+      : traits_(traits),
+        server_(std::forward<Arguments>(arguments)...),
+        ports_(server_.core.shared, server_.core.dialect, server_.facts, server_.core.presence,
+               *server_.core.environment.random),
+        units_(make_units(server_.core)),
+        purge_(server_.core) {}
+
+  const StoreTraits& traits() const noexcept override { return traits_; }
+  StoreFacets facets() noexcept override { return ports_.facets(*units_); }
+
+  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
+    return contained([&] { return attach_to(server_.core, spec); });
+  }
+
+  Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
+                                   const ClaimOptions& options) override {
+    return contained([&] {
+      if (messages.empty()) return std::vector<Claim>();
+      Environment& environment = server_.core.environment;
+      const auto nonces = draw(*environment.random, messages.size());
+      failpoint::hit(environment, failpoint::kBegun);
+      auto claims = said_again_in_doubt([&] {
+        Lent lent(server_.core.pool);
+        const std::int64_t instance = server_.core.presence.number_for(*lent);
+        return server_.claim(*lent, messages, nonces, options, instance);
+      });
+      failpoint::hit(environment, failpoint::kClaimed);
+      return claims;
+    });
+  }
+
+  Result<std::vector<Applied>> renew(std::span<const Lease> leases,
+                                     std::chrono::milliseconds lease) override {
+    return contained([&] {
+      if (leases.empty()) return std::vector<Applied>();
+      return applied(leases, server_.renew(leases, lease));
+    });
+  }
+
+  Result<std::vector<Applied>> finish(std::span<const Finish> batch) override {
+    return contained([&] {
+      const auto records = [this](Session& session) { return server_.records(session); };
+      return finish_in_one(server_.core.shared, server_.core.environment, records, batch);
+    });
+  }
+
+  Result<PurgeReport> purge(std::chrono::milliseconds budget) override {
+    return contained([&] {
+      const system::MutexLock lock(purging_);
+      return purge_.run(budget);
+    });
+  }
+
+ private:
+  const StoreTraits traits_;
+  Server server_;
+  const Ports ports_;
+  const std::unique_ptr<TransactionalStore> units_;
+  system::Mutex purging_;
+  typename Server::Purge purge_ SEMEL_GUARDED_BY(purging_);
+};
+
+// A store over a connection to a server that the caller lends.
+template <class ServerCore>
+class BorrowedServerStore : public BorrowedStore {
+ public:
+  // `name`, `instead`: those of BorrowedStore. `arguments`: those of the ServerCore.
+  template <class... Arguments>
+  BorrowedServerStore(const char* name, const char* instead, Arguments&&... arguments)
+      : BorrowedStore(name, instead),
+        core_(std::forward<Arguments>(arguments)...),
+        units_(make_units(core_)) {}
+
+  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
+    return contained([&] { return attach_to(core_, spec); });
+  }
+  Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
+    if (auto ready = may_begin(options); !ready) return failure(std::move(ready.error()));
+    // The caller may have rolled back what was seen last, and tells nobody: it is read again.
+    core_.generations.forget();
+    return units_->begin(options);
+  }
+
+ protected:
+  // Whether a unit may begin on the connection as it is.
+  virtual Result<void> may_begin(const UnitOptions& options) = 0;
+
+ private:
+  ServerCore core_;
+  const std::unique_ptr<TransactionalStore> units_;
+};
+
+}  // namespace semel::sql
