@@ -82,9 +82,9 @@ std::vector<Applied> BatchFinish::run(std::span<const Finish> batch) {
 // What leaves with those that were applied.
 void BatchFinish::send() {
   for (std::size_t i = 0; i < all_.size(); ++i) {
-    if (applied_[i] != Applied::kYes) continue;
-    for (const Outgoing& one : all_[i].finish->outgoing) {
-      tables_.held.add(HeldContent::of(one.to, one.message, now()), now());
+    const Finish& finish = *all_[i].finish;
+    if (applied_[i] == Applied::kYes && !finish.outgoing.empty()) {
+      finisher_.acts().send(finish, now());
     }
   }
 }
@@ -170,7 +170,7 @@ void BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) 
   if (finish.to == To::kNotStarted) {
     // What an earlier try left stands as it stood before the claim.
     if (!claimed.live) tables_.records.erase(claimed.id);
-    finisher_.give_back(finish, now());
+    finisher_.acts().release(finish, now());
     return;
   }
   if (!claimed.live) {
@@ -182,14 +182,7 @@ void BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) 
   // The transaction is the fence: this record is the unit's, whatever nonce the caller carries.
   row.record.state = RecordState::kConsuming;
   row.record.nonce = finish.lease->nonce;
-  std::optional<core::Record> record = row.record;
-  core::decide_finish(record, finish, now());
-  row.record = *std::move(record);
-  if (finish.to == To::kCompleted) {
-    finisher_.complete(claimed.id, row, claimed.inbox, finish, now());
-  } else {
-    finisher_.keep(claimed.id, row, finish, now(), claimed.inbox);
-  }
+  finisher_.apply(std::move(row), claimed.inbox, finish, now());
 }
 
 }  // namespace semel::sql

@@ -15,11 +15,12 @@
 
 namespace semel::sqlite {
 
-using sql::after;
 using sql::HeldContent;
 
 class HeldRows {
  public:
+  static constexpr StoreTime kNeverDue = kNever;
+
   explicit HeldRows(Connection& connection);
 
   std::int64_t add(const HeldContent& content, StoreTime now);
