@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "tests/support/builders.h"
+#include "core/key_encoding.h"
 
 namespace semel::core {
 namespace {
@@ -21,6 +21,15 @@ using Inbox = FinishPlan::InboxAct;
 
 constexpr std::array kAllEnds = {To::kCompleted, To::kRetrying, To::kParked, To::kDead,
                                  To::kNotStarted};
+
+Message planned_message(char payload) {
+  Message::Parts parts;
+  parts.key.text = "key";
+  parts.key.id = encode_key(ConsumerNumber{3}, parts.key.text);
+  parts.payload = payload;
+  parts.fingerprint.bytes.fill(static_cast<std::uint8_t>(payload));
+  return Message(parts);
+}
 
 class FinishPlanTest : public testing::Test {
  protected:
@@ -46,7 +55,7 @@ class FinishPlanTest : public testing::Test {
   }
 
   StoreTime now_{1h};
-  const Message message_ = test::make_message(ConsumerNumber{3}, "key", "payload");
+  const Message message_ = planned_message('a');
   std::optional<Record> record_;
 };
 
@@ -97,7 +106,7 @@ TEST_F(FinishPlanTest, ARetryGoesOnAsTheRowItIs) {
 }
 
 TEST_F(FinishPlanTest, AnEarlierRowDoesNotServeForAnotherPayload) {
-  const Message other = test::make_message(ConsumerNumber{3}, "key", "other payload");
+  const Message other = planned_message('b');
   for (const To to : {To::kRetrying, To::kParked}) {
     auto record = record_;
     Finish again = finish(to);
@@ -153,8 +162,8 @@ TEST_F(FinishPlanTest, OnlyWhatWaitsIsNotedAsGivenUp) {
 }
 
 TEST_F(FinishPlanTest, WithoutALeaseNoRecordIsTouched) {
-  for (const To to : {To::kCompleted, To::kRetrying, To::kParked, To::kDead, To::kNotStarted,
-                      To::kAckOnly}) {
+  for (const To to :
+       {To::kCompleted, To::kRetrying, To::kParked, To::kDead, To::kNotStarted, To::kAckOnly}) {
     Finish end = finish(to);
     EXPECT_EQ(has_lease(end), to != To::kAckOnly);
     end.lease.reset();
