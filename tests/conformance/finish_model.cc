@@ -160,7 +160,8 @@ void FinishModel::bury(const Plan& plan, const Finish& finish, std::optional<int
   ModelLetter letter;
   std::optional<std::pair<Bytes, Fingerprint>> identity;
   for (const PayloadFrom from : plan.from) {
-    if (from == PayloadFrom::kMessage && finish.keep != nullptr) {
+    if (from == PayloadFrom::kMessage && finish.keep == nullptr) continue;
+    if (from == PayloadFrom::kMessage) {
       identity = {finish.keep->key().text, finish.keep->fingerprint()};
       letter.payload = finish.keep->payload();
       letter.headers = finish.keep->headers();

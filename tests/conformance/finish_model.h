@@ -121,6 +121,7 @@ class FinishModelSuite : public StoreTest {
   void finish_without_record();
   void finish_in_unit();
   void keep_step();
+  bool letter_is_held(const Bytes& key) const;
   void operate();
   void decide(const Bytes& key);
 
