@@ -35,7 +35,7 @@ class FinishActs {
     note_in_journal(plan, finish, now);
     if (plan.keep == core::FinishPlan::KeepAct::kDeadLetter) bury(plan, finish, row, now);
     const bool in_inbox = row.inbox.has_value();
-    row.inbox = end_rows(plan, finish, row.held, {in_inbox ? row.inbox : reserved, in_inbox}, now);
+    row.inbox = end_rows(plan, finish, &row.held, {in_inbox ? row.inbox : reserved, in_inbox}, now);
     if (plan.record_row == core::FinishPlan::RowAct::kRemove) row.held.reset();
     if (holds(plan)) hold(plan, finish, row, now);
   }
@@ -49,10 +49,10 @@ class FinishActs {
     run(plan, finish, row, std::nullopt, now);
   }
 
-  // The acts on the rows that the message came from and that is held for its record, `held`, and on
-  // its inbox row; the inbox row that it has after that.
+  // The acts on the rows that the message came from and that is held for its record, and on its
+  // inbox row; the inbox row that it has after that. `held`: null where no record says so.
   std::optional<std::int64_t> end_rows(const core::FinishPlan& plan, const Finish& finish,
-                                       std::optional<std::int64_t> held, InboxRow inbox,
+                                       const std::optional<std::int64_t>* held, InboxRow inbox,
                                        StoreTime now) {
     using RowAct = core::FinishPlan::RowAct;
     std::optional<std::int64_t> received;
@@ -63,7 +63,9 @@ class FinishActs {
     } else if (finish.ack && finish.inbox && !inbox.there && holds(plan)) {
       received = tables_.held.inbox_of(*finish.ack);
     }
-    if (held && plan.record_row == RowAct::kRemove) tables_.held.take_out(RowTag{*held});
+    if (held != nullptr && *held && plan.record_row == RowAct::kRemove) {
+      tables_.held.take_out(RowTag{**held});
+    }
     if (plan.arrival_row == RowAct::kRelease) release(finish, now);
     // What was received before is in the inbox already.
     if (received && finish.inbox && !inbox.there) inbox = {received, true};

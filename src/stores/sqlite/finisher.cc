@@ -48,9 +48,9 @@ void Finisher::completed_in(Generation& generation, const KeyId& id, const LiveR
                             std::optional<std::int64_t> inbox, const Finish& finish,
                             StoreTime now) {
   const bool received = live != nullptr && live->inbox;
-  const auto held = live != nullptr ? live->held : std::nullopt;
   const auto written =
-      acts_.end_rows(core::plan_completion(), finish, held, {inbox, received}, now);
+      acts_.end_rows(core::plan_completion(), finish, live != nullptr ? &live->held : nullptr,
+                     {inbox, received}, now);
   if (written) {
     if (written != inbox) generation.set_detail(id, std::nullopt, written);
   } else if (!finish.result.empty()) {
