@@ -25,7 +25,7 @@ enum class PayloadFrom : std::uint8_t {
 struct FinishPlan {
   enum class RecordAct : std::uint8_t { kNone, kSave, kErase };
   enum class JournalAct : std::uint8_t {
-    kNone,
+    kNone,            // a record that is erased takes its journal along, now or at the next purge
     kNoteGivingUp,    // Finish::giving_up
     kForgetGivingUp,  // the steps that were done stay known
     kForget,          // all of it

@@ -45,6 +45,8 @@ StoreTime BatchFinish::claimed_at(const Claimed& claimed) {
   return *claimed_at_;
 }
 
+// All ways but kByItself write, for many at a time, what core::plan_completion and
+// core::plan_without_record say of such a Finish.
 BatchFinish::One::Way BatchFinish::way_of(const One& one) const {
   using Way = One::Way;
   const Finish& finish = *one.finish;
@@ -182,7 +184,7 @@ void BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) 
   // The transaction is the fence: this record is the unit's, whatever nonce the caller carries.
   row.record.state = RecordState::kConsuming;
   row.record.nonce = finish.lease->nonce;
-  finisher_.apply(std::move(row), claimed.inbox, finish, now());
+  finisher_.apply(row, claimed.inbox, finish, now());
 }
 
 }  // namespace semel::sql

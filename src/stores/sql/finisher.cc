@@ -15,11 +15,11 @@ Applied Finisher::apply(const Finish& finish, StoreTime now) {
   // neither.
   if (!row) row = tables_.records.find(id, Lock::kForUpdate);
   if (!row) return Applied::kLeaseLost;
-  return apply(*std::move(row), std::nullopt, finish, now);
+  return apply(*row, std::nullopt, finish, now);
 }
 
 // The journal of a completed record is not read any more, and goes with the next purge.
-Applied Finisher::apply(RecordRow row, std::optional<std::int64_t> reserved, const Finish& finish,
+Applied Finisher::apply(RecordRow& row, std::optional<std::int64_t> reserved, const Finish& finish,
                         StoreTime now) {
   const KeyId& id = finish.lease->key;
   std::optional<core::Record> record = std::move(row.record);

@@ -181,7 +181,7 @@ Applied UnitClaims::finish_one(const Finish& finish, StoreTime now) {
   // The transaction is the fence: this record is the unit's, whatever nonce the caller carries.
   row.record.state = RecordState::kConsuming;
   row.record.nonce = finish.lease->nonce;
-  return finisher_.apply(std::move(row), claimed->inbox, finish, now);
+  return finisher_.apply(row, claimed->inbox, finish, now);
 }
 
 bool UnitClaims::unfinished() const noexcept {

@@ -11,10 +11,10 @@ Applied Finisher::apply(const Finish& finish, StoreTime now) {
   }
   auto live = tables_.live.find(finish.lease->key);
   if (!live) return Applied::kLeaseLost;
-  return apply(*std::move(live), std::nullopt, finish, now);
+  return apply(*live, std::nullopt, finish, now);
 }
 
-Applied Finisher::apply(LiveRow live, std::optional<std::int64_t> reserved, const Finish& finish,
+Applied Finisher::apply(LiveRow& live, std::optional<std::int64_t> reserved, const Finish& finish,
                         StoreTime now) {
   const KeyId& id = finish.lease->key;
   std::optional<core::Record> record = std::move(live.record);
