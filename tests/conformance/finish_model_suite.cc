@@ -27,14 +27,14 @@ std::string name_in(const Headers& headers) {
 }
 
 // A record as both have it. A completed one keeps only what says so.
-std::string essence(const std::optional<RecordView>& view) {
+std::string record_text(const std::optional<RecordView>& view) {
   if (!view) return "none";
   if (view->state == RecordState::kCompleted) return "completed " + view->result;
   return fmt::format("{} attempt {} unknown {} reason {} error {}", to_string(view->state),
                      view->attempt, view->outcome_unknown, view->reason, view->error);
 }
 
-std::string essence(const StepJournal& journal) {
+std::string journal_text(const StepJournal& journal) {
   std::string text;
   for (const StepEntry& entry : journal.entries) text += entry.name + " ";
   if (!journal.giving_up) return text;
@@ -43,7 +43,7 @@ std::string essence(const StepJournal& journal) {
                      note.undo_tries);
 }
 
-std::string essence(const DeadLetter& letter) {
+std::string letter_text(const DeadLetter& letter) {
   return fmt::format("{} {} {} after {} attempts {} replayed {} from {} {} for {}: {}", letter.key,
                      name_in(letter.headers), letter.payload,
                      steps_in(letter.dead_at - letter.first_seen), letter.attempts, letter.replayed,
@@ -139,7 +139,7 @@ void FinishModelSuite::claim_one() {
   ModelRecord& record = model_->records[hand.message.key().text];
   record.key = hand.message.key().text;
   const Claim expected = core::decide_claim(record.record, request, model_->now);
-  ASSERT_EQ(conformance::essence(answer), conformance::essence(expected));
+  ASSERT_EQ(essence(answer), essence(expected));
   if (!is<Acquired>(answer)) return settle(hand, answer);
   hand.lease = std::get<Acquired>(answer).lease;
   record.record->nonce = hand.lease->nonce;
@@ -245,7 +245,7 @@ void FinishModelSuite::finish_in_unit() {
   const auto before = record.record;
   const core::ClaimRequest request{hand.message.key().id, hand.message.fingerprint(), {}, {}, {}};
   const Claim expected = core::decide_claim(record.record, request, model_->now);
-  ASSERT_EQ(conformance::essence(claims->front()), conformance::essence(expected));
+  ASSERT_EQ(essence(claims->front()), essence(expected));
   if (!is<Acquired>(claims->front())) return;
   hand.lease = std::get<Acquired>(claims->front()).lease;
   constexpr Finish::To kEnds[] = {Finish::To::kCompleted, Finish::To::kCompleted,
@@ -346,16 +346,16 @@ void FinishModelSuite::check() {
     const KeyId id = core::encode_key(consumer(), key);
     std::optional<RecordView> expected;
     if (record.record) expected = core::view_of(id, *record.record);
-    ASSERT_EQ(essence(records().show(id).value()), essence(expected)) << key;
+    ASSERT_EQ(record_text(records().show(id).value()), record_text(expected)) << key;
     if (store().facets().steps == nullptr || !record.record) continue;
-    ASSERT_EQ(essence(steps().read(id).value()), essence(record.journal)) << key;
+    ASSERT_EQ(journal_text(steps().read(id).value()), journal_text(record.journal)) << key;
   }
   std::size_t waiting = 0;
   for (const auto& [number, row] : model_->rows) waiting += row.parked ? 0U : 1U;
   ASSERT_EQ(held().depth(consumer()).value().rows, waiting);
   ASSERT_EQ(held().depth(queue_).value().rows, model_->sent);
   std::set<std::string> letters, expected;
-  for (const DeadLetter& letter : all_dead_letters()) letters.insert(essence(letter));
+  for (const DeadLetter& letter : all_dead_letters()) letters.insert(letter_text(letter));
   for (const auto& [identity, kept] : model_->letters) {
     DeadLetter letter;
     letter.key = identity.first;
@@ -369,7 +369,7 @@ void FinishModelSuite::check() {
     letter.position = kept.position;
     letter.first_seen = kept.first_seen;
     letter.dead_at = kept.dead_at;
-    expected.insert(essence(letter));
+    expected.insert(letter_text(letter));
   }
   ASSERT_EQ(letters, expected);
 }
