@@ -94,11 +94,14 @@ class FinishModelSuite : public StoreTest {
  protected:
   void SetUp() override;
   void step();
+  // What is kept for the keys that may have changed.
   void check();
+  void check_record(const Bytes& key);
   void unlock_all();
   void advance_one();
   void take_rows();
   std::uint64_t seed() const { return seed_; }
+  std::vector<Bytes> known_keys() const;
 
  private:
   std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
@@ -110,7 +113,7 @@ class FinishModelSuite : public StoreTest {
   Headers next_name();
   Message message_of(const Bytes& key, const Bytes& payload, Headers headers) const;
   InHand from_broker();
-  InHand& any_in_hand() { return in_hand_[below(in_hand_.size())]; }
+  InHand& any_in_hand();
   Finish any_finish(const InHand& hand, Finish::To to);
   bool may_end_without_record(const InHand& hand) const;
 
@@ -131,6 +134,8 @@ class FinishModelSuite : public StoreTest {
   ConsumerNumber queue_{};
   std::vector<InHand> in_hand_;
   int names_ = 0;
+  std::uint64_t first_key_ = 0;
+  Bytes changed_;  // the key that a step was about
 };
 
 }  // namespace semel::conformance
