@@ -73,10 +73,11 @@ inline bool has_lease(const Finish& finish) noexcept {
 
 // The plan of a Finish that has a lease. `record`: as found, none where there is none; it is
 // changed as decide_finish changes it.
-FinishPlan plan_finish(std::optional<Record>& record, const Finish& finish, StoreTime now);
+[[nodiscard]] FinishPlan plan_finish(std::optional<Record>& record, const Finish& finish,
+                                     StoreTime now);
 // The plan of a Finish without a lease.
-FinishPlan plan_without_record(const Finish& finish, StoreTime now);
+[[nodiscard]] FinishPlan plan_without_record(const Finish& finish, StoreTime now);
 // The plan of a completion whose record says so already: of a key that its own transaction claimed.
-FinishPlan plan_completion() noexcept;
+[[nodiscard]] FinishPlan plan_completion() noexcept;
 
 }  // namespace semel::core

@@ -160,20 +160,20 @@ void BatchFinish::end_others() {
     const One& one = all_[i];
     if (one.way != One::Way::kByItself) continue;
     if (one.claimed != nullptr) {
-      end_claimed_otherwise(*one.claimed, *one.finish);
+      applied_[i] = end_claimed_otherwise(*one.claimed, *one.finish);
     } else {
       applied_[i] = finisher_.apply(*one.finish, now());
     }
   }
 }
 
-void BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) {
+Applied BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) {
   RecordRow row = claimed.live.value_or(RecordRow{});
   if (finish.to == To::kNotStarted) {
     // What an earlier try left stands as it stood before the claim.
     if (!claimed.live) tables_.records.erase(claimed.id);
     finisher_.acts().release(finish, now());
-    return;
+    return Applied::kYes;
   }
   if (!claimed.live) {
     row.record.fingerprint = claimed.fingerprint;
@@ -184,7 +184,7 @@ void BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) 
   // The transaction is the fence: this record is the unit's, whatever nonce the caller carries.
   row.record.state = RecordState::kConsuming;
   row.record.nonce = finish.lease->nonce;
-  finisher_.apply(row, claimed.inbox, finish, now());
+  return finisher_.apply(row, claimed.inbox, finish, now());
 }
 
 }  // namespace semel::sql

@@ -15,11 +15,11 @@ class Finisher {
   explicit Finisher(Tables& tables) noexcept : tables_(tables), acts_(tables) {}
 
   // Compare-and-set on the lease's nonce; without a lease no record is touched.
-  Applied apply(const Finish& finish, StoreTime now);
+  [[nodiscard]] Applied apply(const Finish& finish, StoreTime now);
   // The same for a record that this transaction holds, which `row` says and is used up for.
   // `reserved`: the inbox row that its claim has put aside.
-  Applied apply(RecordRow& row, std::optional<std::int64_t> reserved, const Finish& finish,
-                StoreTime now);
+  [[nodiscard]] Applied apply(RecordRow& row, std::optional<std::int64_t> reserved,
+                              const Finish& finish, StoreTime now);
   FinishActs<Tables>& acts() noexcept { return acts_; }
 
  private:

@@ -15,11 +15,11 @@ class Finisher {
   explicit Finisher(Tables& tables) noexcept : tables_(tables), acts_(tables) {}
 
   // Compare-and-set on the lease's nonce; without a lease no record is touched.
-  Applied apply(const Finish& finish, StoreTime now);
+  [[nodiscard]] Applied apply(const Finish& finish, StoreTime now);
   // The same for a record that this transaction holds, which `live` says and is used up for.
   // `reserved`: the inbox row that its claim has put aside.
-  Applied apply(LiveRow& live, std::optional<std::int64_t> reserved, const Finish& finish,
-                StoreTime now);
+  [[nodiscard]] Applied apply(LiveRow& live, std::optional<std::int64_t> reserved,
+                              const Finish& finish, StoreTime now);
   // For a record that is in `generation` already, `inbox` with it: what else a completion writes.
   // `live` is what is left of an earlier try.
   void completed_in(Generation& generation, const KeyId& id, const LiveRow* live,
