@@ -65,6 +65,11 @@ void close(Record& record, RecordState state, const Finish& finish) {
 
 }  // namespace
 
+StoreTime due_after(StoreTime now, milliseconds delay) noexcept {
+  if (delay <= milliseconds(0)) return now;
+  return delay > kLatestDue - now ? kLatestDue : now + delay;
+}
+
 Nonce draw_nonce(Random& random) {
   const std::uint64_t words[] = {random.next(), random.next()};
   Nonce nonce;
@@ -159,7 +164,7 @@ Applied decide_finish(std::optional<Record>& record, const Finish& finish, Store
       break;
     case Finish::To::kRetrying:
       close(*record, RecordState::kRetrying, finish);
-      record->next_at = now + std::max(finish.delay, milliseconds(0));
+      record->next_at = due_after(now, finish.delay);
       if (!finish.counted) record->attempt = std::max(record->attempt - 1, 0);
       break;
     case Finish::To::kParked:

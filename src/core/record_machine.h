@@ -52,6 +52,13 @@ inline constexpr milliseconds kShortestBusy{10};
 inline constexpr milliseconds kLongestBusy{5'000};
 milliseconds busy_for(StoreTime lease_until, StoreTime now) noexcept;
 
+// `delay` from `now`, without overflow: a message due in the far future is due nevertheless. Not
+// before `now`.
+StoreTime due_after(StoreTime now, milliseconds delay) noexcept;
+// Due at the latest. Every database has this time, and later ones for rows that are due never.
+inline constexpr StoreTime kLatestDue{
+    std::chrono::sys_days(std::chrono::year(9999) / std::chrono::December / 30) - milliseconds(1)};
+
 // Drawn for each claim.
 Nonce draw_nonce(Random& random);
 

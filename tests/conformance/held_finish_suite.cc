@@ -173,5 +173,73 @@ TEST_P(HeldSuite, AMessageNotStartedKeepsItsRow) {
   EXPECT_EQ(acquire(m).attempt, 1);
 }
 
+TEST_P(HeldSuite, ARetryOfACopyFromElsewhereGoesOnAsTheRowThatIsHeld) {
+  const Message m = message("k", "payload");
+  ASSERT_EQ(finish(test::retrying(acquire(m).lease, 5s, &m)), Applied::kYes);
+  advance(6s);
+  // The broker delivers it again, and that copy is first.
+  ASSERT_EQ(finish(test::retrying(acquire(m).lease, 5s, &m)), Applied::kYes);
+  EXPECT_EQ(held().depth(consumer()).value().rows, 1U);
+  EXPECT_TRUE(take().empty()) << "due with its record";
+  advance(6s);
+  EXPECT_EQ(take().size(), 1U);
+}
+
+TEST_P(HeldSuite, ACopyFromElsewhereThatCompletesEndsTheRowThatIsHeld) {
+  const Message m = message("k", "payload");
+  ASSERT_EQ(finish(test::retrying(acquire(m).lease, 5s, &m)), Applied::kYes);
+  advance(6s);
+  complete(m);
+  EXPECT_EQ(held().depth(consumer()).value().rows, 0U);
+}
+
+TEST_P(HeldSuite, ADeadMessageThatIsNotBroughtIsKeptAsItsRowHasIt) {
+  append({held_message("k", "payload")});
+  const Arrival arrival = take().at(0);
+  const Message m = message("k", "payload");
+  Finish die = test::dead(acquire(m).lease, nullptr);
+  die.ack = arrival.row;
+  ASSERT_EQ(finish(die), Applied::kYes);
+  const auto letters = all_dead_letters();
+  ASSERT_EQ(letters.size(), 1U);
+  EXPECT_EQ(letters[0].payload, "payload");
+  EXPECT_EQ(letters[0].key, m.key().text);
+  EXPECT_EQ(letters[0].fingerprint, m.fingerprint()) << "its record's: an unlock looks for it";
+  ASSERT_TRUE(records().unlock(m.key().id).value());
+  EXPECT_EQ(payloads(take()), Payloads{"payload"});
+}
+
+TEST_P(HeldSuite, ADeadMessageWhoseRowIsGoneIsKeptAsItsRecordHasIt) {
+  append({held_message("k", "payload")});
+  const RowTag old = *take().at(0).row;
+  const Message m = message("k", "payload");
+  Finish again = test::retrying(acquire(m).lease, 0ms, &m);
+  again.ack = old;
+  ASSERT_EQ(finish(again), Applied::kYes);
+  Finish die = test::dead(acquire(m).lease, nullptr);
+  die.ack = old;
+  ASSERT_EQ(finish(die), Applied::kYes);
+  EXPECT_EQ(held().depth(consumer()).value().rows, 0U);
+  const auto letters = all_dead_letters();
+  ASSERT_EQ(letters.size(), 1U);
+  EXPECT_EQ(letters[0].payload, "payload");
+}
+
+TEST_P(HeldSuite, ARetryInTheFarFutureWaits) {
+  const Message m = message("k", "payload");
+  ASSERT_EQ(finish(test::retrying(acquire(m).lease, milliseconds::max(), &m)), Applied::kYes);
+  EXPECT_EQ(held().depth(consumer()).value().rows, 1U);
+  EXPECT_TRUE(take().empty());
+  EXPECT_TRUE(is<Waiting>(claim(m)));
+}
+
+TEST_P(HeldSuite, WhatIsForgottenTakesOnlyItsOwnRow) {
+  const Message m = message("k", "payload");
+  ASSERT_EQ(finish(test::retrying(acquire(m).lease, 5s, &m)), Applied::kYes);
+  append({held_message("k", "another payload")});
+  ASSERT_TRUE(records().forget(m.key().id).value());
+  EXPECT_EQ(payloads(take()), Payloads{"another payload"});
+}
+
 }  // namespace
 }  // namespace semel::conformance

@@ -106,6 +106,22 @@ TEST_P(HeldLinesSuite, ARetryKeepsItsPlace) {
   EXPECT_EQ(payloads(take_lines()), (Payloads{"a:1", "a:2"}));
 }
 
+TEST_P(HeldLinesSuite, AParkedMessageKeepsItsPlace) {
+  send({"a:1", "a:2"});
+  const auto taken = take_lines();
+  ASSERT_EQ(taken.size(), 2U);
+  const Message m = test::make_message(consumer(), "m-1", "a:1");
+  Finish park = test::parked(acquire(m).lease, &m);
+  park.arrival = &taken[0];
+  park.ack = taken[0].row;
+  ASSERT_EQ(finish(park), Applied::kYes);
+  release(taken[1]);
+  advance(24h);
+  EXPECT_TRUE(take_lines().empty()) << "the other is behind it";
+  ASSERT_TRUE(records().unlock(m.key().id).value());
+  EXPECT_EQ(payloads(take_lines()), (Payloads{"a:1", "a:2"}));
+}
+
 TEST_P(HeldLinesSuite, AnothersHandKeepsALineFromMe) {
   if (!durable()) GTEST_SKIP() << "trait: not durable, so nobody else can open it";
   const auto other = place().open();

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "tests/conformance/finish_model.h"
 #include "tests/conformance/store_case.h"
-#include "tests/conformance/store_model.h"
 #include "tests/support/test_environment.h"
 
 namespace semel::conformance {
@@ -29,6 +29,7 @@ const auto kMemory = testing::Values(
 
 INSTANTIATE_TEST_SUITE_P(Memory, StoreSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, StoreModelSuite, kMemory, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Memory, FinishModelSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, HeldLinesSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, HeldSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, DeadLetterSuite, kMemory, testing::PrintToStringParamName());

@@ -11,6 +11,7 @@
 #include "stores/mysql/presence.h"
 #include "stores/mysql/store.h"
 #include "stores/mysql/url.h"
+#include "tests/conformance/finish_model.h"
 #include "tests/conformance/unit_model.h"
 #include "tests/support/mysql_servers.h"
 #include "tests/support/pooled_database.h"
@@ -168,6 +169,7 @@ const auto kServers = testing::ValuesIn(servers());
 
 INSTANTIATE_TEST_SUITE_P(MySql, StoreSuite, kServers, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, StoreModelSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, FinishModelSuite, kServers, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, HeldLinesSuite, kServers, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, HeldSuite, kServers, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, DeadLetterSuite, kServers, kStoreCaseName);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "stores/postgres/store.h"
+#include "tests/conformance/finish_model.h"
 #include "tests/conformance/unit_model.h"
 #include "tests/support/pooled_database.h"
 #include "tests/support/postgres_server.h"
@@ -147,6 +148,7 @@ const auto kPostgres = testing::Values(
 
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreSuite, kPostgres, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreModelSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, FinishModelSuite, kPostgres, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, HeldLinesSuite, kPostgres, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, HeldSuite, kPostgres, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, DeadLetterSuite, kPostgres, kStoreCaseName);

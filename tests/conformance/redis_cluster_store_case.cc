@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "stores/redis/store.h"
-#include "tests/conformance/store_model.h"
+#include "tests/conformance/finish_model.h"
 #include "tests/support/redis_cluster.h"
 
 namespace semel::conformance {
@@ -84,6 +84,8 @@ const auto kRedisCluster = testing::Values(StoreCase{
 INSTANTIATE_TEST_SUITE_P(RedisCluster, StoreSuite, kRedisCluster,
                          testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(RedisCluster, StoreModelSuite, kRedisCluster,
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(RedisCluster, FinishModelSuite, kRedisCluster,
                          testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(RedisCluster, HeldSuite, kRedisCluster, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(RedisCluster, DeadLetterSuite, kRedisCluster,

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "stores/redis/store.h"
-#include "tests/conformance/store_model.h"
+#include "tests/conformance/finish_model.h"
 #include "tests/support/redis_server.h"
 #include "tests/support/tls.h"
 
@@ -104,6 +104,7 @@ const auto kRedis = testing::Values(StoreCase{"redis", plainly}, StoreCase{"redi
 
 INSTANTIATE_TEST_SUITE_P(Redis, StoreSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, StoreModelSuite, kRedis, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Redis, FinishModelSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, HeldSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, DeadLetterSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, RunMarkersSuite, kRedis, testing::PrintToStringParamName());

@@ -9,6 +9,7 @@
 
 #include "stores/sqlite/store.h"
 #include "telemetry/timed_store.h"
+#include "tests/conformance/finish_model.h"
 #include "tests/conformance/unit_model.h"
 #include "tests/support/temp_dir.h"
 
@@ -123,6 +124,7 @@ const auto kSqlite = testing::Values(sqlite_case("sqlite", SqliteOptions{}.gener
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite, kSqlite, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreModelSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, FinishModelSuite, kSqlite, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Sqlite, HeldLinesSuite, kSqlite, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Sqlite, HeldSuite, kSqlite, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Sqlite, DeadLetterSuite, kSqlite, kStoreCaseName);

@@ -9,9 +9,13 @@ void DeadLetterRows::keep(DeadLetterRow row) {
     ++last_;
     ++counts_[row.consumer];
   } else {
-    const DeadLetter& before = rows_.at(at->second).letter;
-    row.letter.first_seen = before.first_seen;
-    row.letter.replayed = before.replayed;
+    // It keeps its payload.
+    DeadLetter& letter = rows_.at(at->second).letter;
+    letter.reason = std::move(row.letter.reason);
+    letter.error = std::move(row.letter.error);
+    letter.attempts = row.letter.attempts;
+    letter.dead_at = row.letter.dead_at;
+    return;
   }
   rows_[at->second] = std::move(row);
 }

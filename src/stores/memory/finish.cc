@@ -1,25 +1,28 @@
-// What a Finish does beside the record: held rows, parked payloads, dead letters.
+// Carries out the plan of a finish on the state.
 #include <utility>
 
 #include <semel/finish.h>
 
-#include "core/key_encoding.h"
-#include "core/record_machine.h"
+#include "core/finish_plan.h"
 #include "stores/memory/state.h"
 
 namespace semel::memory {
 namespace {
 
+using core::PayloadFrom;
+using Plan = core::FinishPlan;
+
 void fill(HeldRow& row, const Message& message, const Arrival* arrival) {
   row.consumer = message.key().id.consumer();
-  row.id = message.key().id;
   Arrival& content = row.content;
   content.payload = message.payload();
   content.headers = message.headers();
   content.content_type = message.content_type();
   content.type = message.type();
-  if (!message.key().text.empty()) content.key = message.key().text;
-  content.fingerprint = message.fingerprint();
+  if (!message.key().text.empty()) {
+    content.key = message.key().text;
+    content.fingerprint = message.fingerprint();
+  }
   if (arrival == nullptr) return;
   content.partition = arrival->partition;
   content.position = arrival->position;
@@ -28,82 +31,126 @@ void fill(HeldRow& row, const Message& message, const Arrival* arrival) {
   content.line = arrival->line;
 }
 
-// What is to be kept: the message as the caller has it, else the held row it came from.
-std::optional<HeldRow> row_to_keep(const Finish& finish, std::optional<HeldRow> taken) {
-  if (finish.keep == nullptr) return taken;
-  HeldRow row;
-  if (taken) row = std::move(*taken);
-  fill(row, *finish.keep, finish.arrival);
-  row.content.attempts = finish.attempts;
-  return row;
+// What the plan is carried out on; `live` is null where no record is touched.
+struct Finishing {
+  const Plan& plan;
+  const Finish& finish;
+  LiveRecord* live = nullptr;
+  StoreTime now;
+};
+
+// The row that a payload is in; none where that is no row.
+std::optional<RowTag> row_at(const Finishing& f, PayloadFrom from) {
+  if (from == PayloadFrom::kArrivalRow) return f.finish.ack;
+  const bool held = from == PayloadFrom::kRecordRow && f.live != nullptr && f.live->held;
+  return held ? std::optional(RowTag{*f.live->held}) : std::nullopt;
 }
 
-StoreTime first_seen(const Finish& finish, const std::optional<core::Record>& record,
-                     StoreTime now) {
-  if (record) return record->first_seen;
-  if (finish.arrival != nullptr && finish.arrival->since_first) {
-    return now - *finish.arrival->since_first;
+HeldMove move_of(const Finishing& f) {
+  HeldMove move;
+  move.parked = f.plan.keep == Plan::KeepAct::kPark;
+  move.due = f.plan.due;
+  move.attempts = f.finish.attempts;
+  move.first_seen = f.plan.first_seen;
+  if (f.live != nullptr) {
+    if (!f.live->key.empty()) move.key = f.live->key;
+    move.fingerprint = f.live->record->fingerprint;
+  } else if (f.finish.keep != nullptr && !f.finish.keep->key().text.empty()) {
+    move.key = f.finish.keep->key().text;
+    move.fingerprint = f.finish.keep->fingerprint();
   }
-  return now;
+  return move;
 }
 
-void keep_dead_letter(State& state, const Finish& finish, HeldRow row, StoreTime first,
-                      StoreTime now) SEMEL_REQUIRES(state.mutex) {
-  if (!row.id) return;
+void hold(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
+  const HeldMove move = move_of(f);
+  std::optional<std::int64_t> held;
+  for (const PayloadFrom from : f.plan.from) {
+    if (held) break;
+    if (const auto row = row_at(f, from)) {
+      held = state.held.move(*row, move);
+    } else if (from == PayloadFrom::kMessage && f.finish.keep != nullptr) {
+      HeldRow row;
+      fill(row, *f.finish.keep, f.finish.arrival);
+      row.parked = move.parked;
+      row.due = move.due;
+      row.first_seen = move.first_seen;
+      row.content.attempts = move.attempts;
+      if (move.key) {
+        row.content.key = move.key;
+        row.content.fingerprint = move.fingerprint;
+      }
+      held = state.held.add(std::move(row));
+    }
+  }
+  if (f.live != nullptr) f.live->held = held;
+}
+
+void keep_dead_letter(State& state, const Finishing& f, HeldRow row, const KeyId& id)
+    SEMEL_REQUIRES(state.mutex) {
   DeadLetterRow dead;
   dead.consumer = row.consumer;
-  dead.key_id = *row.id;
+  dead.key_id = id;
   DeadLetter& letter = dead.letter;
   letter.consumer = state.name_of(row.consumer);
   letter.key = row.content.key.value_or(Bytes());
   letter.fingerprint = row.content.fingerprint.value_or(Fingerprint{});
-  letter.reason = finish.reason;
-  letter.error = finish.error;
-  letter.attempts = finish.attempts;
+  letter.reason = f.finish.reason;
+  letter.error = f.finish.error;
+  letter.attempts = f.finish.attempts;
   letter.partition = std::move(row.content.partition);
   letter.position = std::move(row.content.position);
   letter.payload = std::move(row.content.payload);
   letter.headers = std::move(row.content.headers);
   letter.content_type = std::move(row.content.content_type);
   letter.type = std::move(row.content.type);
-  letter.first_seen = first;
-  letter.dead_at = now;
+  letter.first_seen = f.plan.first_seen;
+  letter.dead_at = f.now;
   state.dead_letters.keep(std::move(dead));
 }
 
-void hold(State& state, const Finish& finish, HeldRow row, StoreTime first, StoreTime now)
-    SEMEL_REQUIRES(state.mutex) {
-  row.due = now + finish.delay;
-  row.first_seen = first;
-  state.held.add(std::move(row));
+void bury(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
+  for (const PayloadFrom from : f.plan.from) {
+    if (from == PayloadFrom::kMessage && f.finish.keep != nullptr) {
+      HeldRow row;
+      fill(row, *f.finish.keep, f.finish.arrival);
+      return keep_dead_letter(state, f, std::move(row), f.finish.keep->key().id);
+    }
+    const auto tag = row_at(f, from);
+    const HeldRow* const found = tag ? state.held.find(*tag) : nullptr;
+    if (found == nullptr) continue;
+    HeldRow row = *found;
+    if (!f.live->key.empty()) row.content.key = f.live->key;
+    row.content.fingerprint = f.live->record->fingerprint;
+    return keep_dead_letter(state, f, std::move(row), f.live->id);
+  }
 }
 
-// Where the payload goes, once the record says that this Finish applies.
-void store_payload(State& state, const Finish& finish, const std::optional<core::Record>& record,
-                   StoreTime now) SEMEL_REQUIRES(state.mutex) {
-  if (finish.to == Finish::To::kNotStarted) {
-    if (!finish.ack) return;
-    state.held.release(*finish.ack, std::chrono::milliseconds(0), now);
-    return;
+void end_rows(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
+  if (f.finish.ack && f.plan.arrival_row == Plan::RowAct::kRemove) {
+    state.held.remove(*f.finish.ack);
+  } else if (f.finish.ack && f.plan.arrival_row == Plan::RowAct::kRelease) {
+    state.held.release(*f.finish.ack, std::chrono::milliseconds(0), f.now);
   }
-  std::optional<HeldRow> taken;
-  if (finish.ack) taken = state.held.remove(*finish.ack);
-  // What was parked with it, where a person has decided.
-  auto parked =
-      finish.lease ? state.parked.extract(finish.lease->key) : decltype(state.parked)::node_type();
-  if (parked && !taken) taken = std::move(parked.mapped());
-  if (finish.to == Finish::To::kCompleted || finish.to == Finish::To::kAckOnly) return;
-  auto row = row_to_keep(finish, std::move(taken));
-  if (!row) return;
-  const StoreTime first = first_seen(finish, record, now);
-  if (finish.to == Finish::To::kRetrying) {
-    hold(state, finish, std::move(*row), first, now);
-  } else if (finish.to == Finish::To::kParked && finish.lease) {
-    row->first_seen = first;
-    state.parked[finish.lease->key] = std::move(*row);
-  } else {
-    keep_dead_letter(state, finish, std::move(*row), first, now);
+  if (f.plan.record_row != Plan::RowAct::kRemove || f.live == nullptr || !f.live->held) return;
+  state.held.remove(RowTag{*f.live->held});
+  f.live->held.reset();
+}
+
+// All but the record. There is no inbox here.
+void carry_out(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
+  switch (f.plan.keep) {
+    case Plan::KeepAct::kHold:
+    case Plan::KeepAct::kPark:
+      hold(state, f);
+      break;
+    case Plan::KeepAct::kDeadLetter:
+      bury(state, f);
+      break;
+    case Plan::KeepAct::kNone:
+      break;
   }
+  end_rows(state, f);
 }
 
 }  // namespace
@@ -111,13 +158,12 @@ void store_payload(State& state, const Finish& finish, const std::optional<core:
 HeldRow row_of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now) {
   HeldRow row;
   row.consumer = consumer;
-  row.due = now + message.delay;
+  row.due = core::due_after(now, message.delay);
   row.content.payload = message.payload;
   row.content.headers = message.headers;
   row.content.content_type = message.content_type;
   row.content.type = message.type;
   row.content.key = message.key;
-  if (message.key) row.id = core::encode_key(consumer, *message.key);
   return row;
 }
 
@@ -128,19 +174,17 @@ HeldRow row_of(const Message& message, const Arrival* arrival) {
 }
 
 Applied apply_finish(State& state, const Finish& finish, StoreTime now) {
-  if (!finish.lease) {
-    store_payload(state, finish, std::nullopt, now);
+  if (!core::has_lease(finish)) {
+    carry_out(state, {core::plan_without_record(finish, now), finish, nullptr, now});
     return Applied::kYes;
   }
   const KeyId& id = finish.lease->key;
   LiveRecord* live = state.live.find(id);
   if (live == nullptr) return Applied::kLeaseLost;
-  if (core::decide_finish(live->record, finish, now) == Applied::kLeaseLost) {
-    return Applied::kLeaseLost;
-  }
-  note_in_journal(state, finish);
-  const bool plain = finish.to == Finish::To::kCompleted && !finish.ack && state.parked.empty();
-  if (!plain) store_payload(state, finish, live->record, now);
+  const Plan plan = core::plan_finish(live->record, finish, now);
+  if (plan.applied == Applied::kLeaseLost) return Applied::kLeaseLost;
+  note_in_journal(state, plan, finish);
+  carry_out(state, {plan, finish, live, now});
   if (!live->record) {
     state.live.erase(id);
   } else if (live->record->state == RecordState::kCompleted ||

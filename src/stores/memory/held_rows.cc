@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/record_machine.h"
+
 namespace semel::memory {
 
 using std::chrono::milliseconds;
@@ -12,6 +14,7 @@ void HeldRows::ring(ConsumerNumber consumer) {
 }
 
 void HeldRows::line_up(std::int64_t number, const HeldRow& row) {
+  if (row.parked) return;
   Queue& queue = queues_[row.consumer];
   if (row.behind) {
     ++queue.behind;
@@ -23,6 +26,7 @@ void HeldRows::line_up(std::int64_t number, const HeldRow& row) {
 }
 
 void HeldRows::leave(std::int64_t number, const HeldRow& row) {
+  if (row.parked) return;
   Queue& queue = queues_[row.consumer];
   if (row.behind) {
     --queue.behind;
@@ -33,15 +37,15 @@ void HeldRows::leave(std::int64_t number, const HeldRow& row) {
   }
 }
 
-void HeldRows::add(HeldRow row) {
+std::int64_t HeldRows::add(HeldRow row) {
   const std::int64_t number = ++last_;
   HeldRow& kept = rows_[number] = std::move(row);
   kept.hidden_until.reset();
   kept.behind = false;
   if (kept.content.line) join(number, kept);
-  if (kept.id) by_key_.emplace(*kept.id, number);
   line_up(number, kept);
-  ring(kept.consumer);
+  if (!kept.parked) ring(kept.consumer);
+  return number;
 }
 
 void HeldRows::show_expired(Queue& queue, StoreTime now) {
@@ -176,10 +180,11 @@ void HeldRows::release(RowTag tag, milliseconds delay, StoreTime now) {
   const auto found = rows_.find(number);
   if (found == rows_.end()) return;
   HeldRow& row = found->second;
+  if (row.parked) return;
   leave(number, row);
   row.hidden_until.reset();
   // What goes back without delay stands again where it stood: its order is kept.
-  if (delay.count() > 0) row.due = now + delay;
+  if (delay.count() > 0) row.due = core::due_after(now, delay);
   row.behind = delay.count() == 0 && row.content.line &&
                lines_.at({row.consumer, *row.content.line}).rows.begin()->second != number;
   line_up(number, row);
@@ -197,25 +202,42 @@ void HeldRows::extend(RowTag tag, milliseconds hidden, StoreTime now) {
   line_up(number, row);
 }
 
-std::optional<HeldRow> HeldRows::remove(RowTag tag) {
-  const auto number = static_cast<std::int64_t>(tag);
-  const auto found = rows_.find(number);
-  if (found == rows_.end()) return std::nullopt;
-  leave(number, found->second);
-  HeldRow row = std::move(found->second);
-  rows_.erase(found);
-  leave_line(row);
-  if (row.id) {
-    const auto [first, last] = by_key_.equal_range(*row.id);
-    by_key_.erase(std::find_if(first, last, [&](const auto& e) { return e.second == number; }));
-  }
-  return row;
+const HeldRow* HeldRows::find(RowTag tag) const {
+  const auto found = rows_.find(static_cast<std::int64_t>(tag));
+  return found == rows_.end() ? nullptr : &found->second;
 }
 
-void HeldRows::remove_key(const KeyId& id) {
-  for (auto at = by_key_.find(id); at != by_key_.end(); at = by_key_.find(id)) {
-    remove(RowTag{at->second});
+void HeldRows::remove(RowTag tag) {
+  const auto number = static_cast<std::int64_t>(tag);
+  const auto found = rows_.find(number);
+  if (found == rows_.end()) return;
+  leave(number, found->second);
+  const HeldRow row = std::move(found->second);
+  rows_.erase(found);
+  leave_line(row);
+}
+
+std::optional<std::int64_t> HeldRows::move(RowTag tag, const HeldMove& how) {
+  const auto found = rows_.find(static_cast<std::int64_t>(tag));
+  if (found == rows_.end()) return std::nullopt;
+  leave(found->first, found->second);
+  const std::int64_t number = ++last_;
+  HeldRow& row = rows_[number] = std::move(found->second);
+  rows_.erase(found);
+  if (row.content.line) lines_.at({row.consumer, *row.content.line}).rows[*row.place] = number;
+  row.hidden_until.reset();
+  row.behind = false;
+  row.parked = how.parked;
+  row.due = how.due;
+  row.content.attempts = how.attempts;
+  if (!row.first_seen) row.first_seen = how.first_seen;
+  if (how.key) {
+    row.content.key = how.key;
+    row.content.fingerprint = how.fingerprint;
   }
+  line_up(number, row);
+  if (!row.parked) ring(row.consumer);
+  return number;
 }
 
 HeldMessages::Depth HeldRows::depth(ConsumerNumber consumer, StoreTime now) const {

@@ -20,18 +20,28 @@ namespace semel::memory {
 
 struct HeldRow {
   ConsumerNumber consumer{};
-  std::optional<KeyId> id;  // where its key is known
-  Arrival content;          // row, tag, since_first: set when it is taken
+  Arrival content;  // row, tag, since_first: set when it is taken
   std::optional<StoreTime> first_seen;
   StoreTime due{};
   std::optional<StoreTime> hidden_until;
   std::optional<std::int64_t> place;  // in its line; kept when it is held again
   bool behind = false;                // others of its line are before it: it does not show
+  bool parked = false;                // due when a person says so
+};
+
+// How a row waits again.
+struct HeldMove {
+  bool parked = false;
+  StoreTime due{};
+  int attempts = 0;
+  StoreTime first_seen{};    // where the row does not know better
+  std::optional<Bytes> key;  // of the record that it is held for
+  Fingerprint fingerprint;   // with the key
 };
 
 class HeldRows {
  public:
-  void add(HeldRow row);
+  std::int64_t add(HeldRow row);
   std::vector<Arrival> take(ConsumerNumber consumer, std::size_t max_messages,
                             std::size_t max_bytes, std::chrono::milliseconds hidden, StoreTime now,
                             const LineOf& line_of);
@@ -39,9 +49,12 @@ class HeldRows {
   std::vector<Bytes> lines(ConsumerNumber consumer) const;
   void release(RowTag tag, std::chrono::milliseconds delay, StoreTime now);
   void extend(RowTag tag, std::chrono::milliseconds hidden, StoreTime now);
-  // Takes the row out; none where there is no such row.
-  std::optional<HeldRow> remove(RowTag tag);
-  void remove_key(const KeyId& id);
+  // Null where there is no such row.
+  const HeldRow* find(RowTag tag) const;
+  void remove(RowTag tag);
+  // Makes a row wait again, at its place and under a new number: a late ack of the old one must not
+  // meet it. None where there is no such row.
+  std::optional<std::int64_t> move(RowTag tag, const HeldMove& how);
 
   HeldMessages::Depth depth(ConsumerNumber consumer, StoreTime now) const;
   std::size_t count(ConsumerNumber consumer) const;
@@ -75,7 +88,6 @@ class HeldRows {
   std::map<std::int64_t, HeldRow> rows_;
   std::map<ConsumerNumber, Queue> queues_;
   std::map<std::pair<ConsumerNumber, Bytes>, Line> lines_;  // none of them empty
-  std::multimap<KeyId, std::int64_t> by_key_;
   std::int64_t last_ = 0;
   Bell bell_;
 };

@@ -18,6 +18,7 @@ LiveRecord& LiveRecords::insert(const KeyId& id, BytesView key) {
   live.id = id;
   live.key = key;
   live.record.reset();
+  live.held.reset();
   return live;
 }
 

@@ -18,6 +18,7 @@ struct LiveRecord {
   KeyId id;
   Bytes key;
   std::optional<core::Record> record;
+  std::optional<std::int64_t> held;  // the row that is held for it
 };
 
 class LiveRecords {

@@ -139,6 +139,7 @@ class Inspector final : public RecordInspector {
  private:
   Result<bool> forget_locked(const KeyId& id) SEMEL_REQUIRES(state_.mutex) {
     bool there = state_.finished.erase(id);
+    std::optional<std::int64_t> held;
     if (const LiveRecord* live = state_.live.find(id); live != nullptr && live->record) {
       if (live->record->state == RecordState::kConsuming &&
           live->record->lease_until > state_.now()) {
@@ -147,14 +148,12 @@ class Inspector final : public RecordInspector {
                         "happen twice",
                         "stop the consumer, or wait for its lease to end"});
       }
+      held = live->held;
       state_.live.erase(id);
       there = true;
     }
-    if (there) {
-      state_.held.remove_key(id);
-      state_.parked.erase(id);
-      state_.steps.erase(id);
-    }
+    if (held) state_.held.remove(RowTag{*held});
+    if (there) state_.steps.erase(id);
     return there;
   }
 
@@ -305,7 +304,6 @@ HeldRow row_of(const DeadLetterRow& dead, StoreTime due) {
   const DeadLetter& letter = dead.letter;
   HeldRow row;
   row.consumer = dead.consumer;
-  row.id = dead.key_id;
   row.due = due;
   row.first_seen = letter.first_seen;
   row.content.payload = letter.payload;
@@ -325,9 +323,11 @@ HeldRow row_of(const DeadLetterRow& dead, StoreTime due) {
 bool reopen_record(State& state, const KeyId& id, StoreTime now) {
   if (LiveRecord* live = state.live.find(id); live != nullptr) {
     if (!live->record || !core::decide_unlock(*live->record, now)) return false;
-    if (auto payload = state.parked.extract(id)) {
-      payload.mapped().due = now;
-      state.held.add(std::move(payload.mapped()));
+    if (live->held) {
+      HeldMove shown;
+      shown.due = now;
+      shown.first_seen = live->record->first_seen;
+      live->held = state.held.move(RowTag{*live->held}, shown);
     }
     return true;
   }
@@ -336,10 +336,11 @@ bool reopen_record(State& state, const KeyId& id, StoreTime now) {
   const Bytes key = state.finished.detail(id)->key;
   state.finished.erase(id);
   DeadLetterRow* dead = state.dead_letters.find(id, record->fingerprint);
-  state.live.insert(id, key).record = std::move(record);
+  LiveRecord& live = state.live.insert(id, key);
+  live.record = std::move(record);
   if (dead != nullptr) {
     ++dead->letter.replayed;
-    state.held.add(row_of(*dead, now));
+    live.held = state.held.add(row_of(*dead, now));
   }
   return true;
 }

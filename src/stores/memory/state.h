@@ -19,6 +19,7 @@
 #include <semel/steps.h>
 #include <semel/store.h>
 
+#include "core/finish_plan.h"
 #include "stores/memory/dead_letter_rows.h"
 #include "stores/memory/finished_records.h"
 #include "stores/memory/held_rows.h"
@@ -56,8 +57,6 @@ struct State {
   FinishedRecords finished SEMEL_GUARDED_BY(mutex);
   std::size_t forgotten SEMEL_GUARDED_BY(mutex) = 0;  // since the last purge, for want of room
   HeldRows held SEMEL_GUARDED_BY(mutex);
-  // Payloads that wait for a person, under their record's key.
-  std::map<KeyId, HeldRow> parked SEMEL_GUARDED_BY(mutex);
   DeadLetterRows dead_letters SEMEL_GUARDED_BY(mutex);
   std::map<std::pair<ConsumerNumber, std::string>, Bytes> positions SEMEL_GUARDED_BY(mutex);
   std::set<std::pair<ConsumerNumber, std::string>> reserved SEMEL_GUARDED_BY(mutex);
@@ -74,8 +73,9 @@ std::unique_ptr<Positions> make_positions(State& state);
 std::unique_ptr<Gates> make_gates(State& state);
 std::unique_ptr<StepStore> make_steps(State& state);
 
-// Changes the journal as a Finish that applies does.
-void note_in_journal(State& state, const Finish& finish) SEMEL_REQUIRES(state.mutex);
+// Changes the journal of a record as the plan of its finish says.
+void note_in_journal(State& state, const core::FinishPlan& plan, const Finish& finish)
+    SEMEL_REQUIRES(state.mutex);
 
 // dead or parked → retrying, due now, its payload held where the store has it.
 bool reopen_record(State& state, const KeyId& id, StoreTime now) SEMEL_REQUIRES(state.mutex);

@@ -47,17 +47,20 @@ class MemorySteps final : public StepStore {
 
 }  // namespace
 
-void note_in_journal(State& state, const Finish& finish) {
+void note_in_journal(State& state, const core::FinishPlan& plan, const Finish& finish) {
+  using JournalAct = core::FinishPlan::JournalAct;
+  if (plan.journal == JournalAct::kNone) return;
   const KeyId& id = finish.lease->key;
-  if (finish.giving_up) {
+  if (plan.journal == JournalAct::kNoteGivingUp) {
     state.steps[id].giving_up = finish.giving_up;
     return;
   }
   const auto journal = state.steps.find(id);
   if (journal == state.steps.end()) return;
-  if (finish.to == Finish::To::kDead) journal->second.giving_up.reset();
-  const bool empty = !journal->second.giving_up && journal->second.entries.empty();
-  if (finish.to == Finish::To::kCompleted || empty) state.steps.erase(journal);
+  journal->second.giving_up.reset();
+  if (plan.journal == JournalAct::kForget || journal->second.entries.empty()) {
+    state.steps.erase(journal);
+  }
 }
 
 std::unique_ptr<StepStore> make_steps(State& state) { return std::make_unique<MemorySteps>(state); }

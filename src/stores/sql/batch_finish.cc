@@ -45,6 +45,8 @@ StoreTime BatchFinish::claimed_at(const Claimed& claimed) {
   return *claimed_at_;
 }
 
+// All ways but kByItself write, for many at a time, what core::plan_completion and
+// core::plan_without_record say of such a Finish.
 BatchFinish::One::Way BatchFinish::way_of(const One& one) const {
   using Way = One::Way;
   const Finish& finish = *one.finish;
@@ -82,9 +84,9 @@ std::vector<Applied> BatchFinish::run(std::span<const Finish> batch) {
 // What leaves with those that were applied.
 void BatchFinish::send() {
   for (std::size_t i = 0; i < all_.size(); ++i) {
-    if (applied_[i] != Applied::kYes) continue;
-    for (const Outgoing& one : all_[i].finish->outgoing) {
-      tables_.held.add(HeldContent::of(one.to, one.message, now()), now());
+    const Finish& finish = *all_[i].finish;
+    if (applied_[i] == Applied::kYes && !finish.outgoing.empty()) {
+      finisher_.acts().send(finish, now());
     }
   }
 }
@@ -158,20 +160,20 @@ void BatchFinish::end_others() {
     const One& one = all_[i];
     if (one.way != One::Way::kByItself) continue;
     if (one.claimed != nullptr) {
-      end_claimed_otherwise(*one.claimed, *one.finish);
+      applied_[i] = end_claimed_otherwise(*one.claimed, *one.finish);
     } else {
       applied_[i] = finisher_.apply(*one.finish, now());
     }
   }
 }
 
-void BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) {
+Applied BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) {
   RecordRow row = claimed.live.value_or(RecordRow{});
   if (finish.to == To::kNotStarted) {
     // What an earlier try left stands as it stood before the claim.
     if (!claimed.live) tables_.records.erase(claimed.id);
-    finisher_.give_back(finish, now());
-    return;
+    finisher_.acts().release(finish, now());
+    return Applied::kYes;
   }
   if (!claimed.live) {
     row.record.fingerprint = claimed.fingerprint;
@@ -182,14 +184,7 @@ void BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) 
   // The transaction is the fence: this record is the unit's, whatever nonce the caller carries.
   row.record.state = RecordState::kConsuming;
   row.record.nonce = finish.lease->nonce;
-  std::optional<core::Record> record = row.record;
-  core::decide_finish(record, finish, now());
-  row.record = *std::move(record);
-  if (finish.to == To::kCompleted) {
-    finisher_.complete(claimed.id, row, claimed.inbox, finish, now());
-  } else {
-    finisher_.keep(claimed.id, row, finish, now(), claimed.inbox);
-  }
+  return finisher_.apply(row, claimed.inbox, finish, now());
 }
 
 }  // namespace semel::sql

@@ -63,7 +63,7 @@ class BatchFinish {
   void end_claimed();
   void end_others();
   void send();
-  void end_claimed_otherwise(Claimed& claimed, const Finish& finish);
+  Applied end_claimed_otherwise(Claimed& claimed, const Finish& finish);
   StoreTime now();
   StoreTime claimed_at(const Claimed& claimed);
 

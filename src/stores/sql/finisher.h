@@ -5,42 +5,26 @@
 
 #include <semel/finish.h>
 
+#include "stores/sql/finish_acts.h"
 #include "stores/sql/tables.h"
 
 namespace semel::sql {
 
 class Finisher {
  public:
-  explicit Finisher(Tables& tables) noexcept : tables_(tables) {}
+  explicit Finisher(Tables& tables) noexcept : tables_(tables), acts_(tables) {}
 
   // Compare-and-set on the lease's nonce; without a lease no record is touched.
-  Applied apply(const Finish& finish, StoreTime now);
-
-  // For a record that this transaction holds: it is completed. `inbox`: the row its claim has put
-  // aside.
-  void complete(const KeyId& id, RecordRow& row, std::optional<std::int64_t> inbox,
-                const Finish& finish, StoreTime now);
-  // For one that ends in another way, and whose `row` says so: its payload and itself.
-  void keep(const KeyId& id, RecordRow& row, const Finish& finish, StoreTime now,
-            std::optional<std::int64_t> reserved = std::nullopt);
-  // Shows the row again that it came from: it was not tried.
-  void give_back(const Finish& finish, StoreTime now);
+  [[nodiscard]] Applied apply(const Finish& finish, StoreTime now);
+  // The same for a record that this transaction holds, which `row` says and is used up for.
+  // `reserved`: the inbox row that its claim has put aside.
+  [[nodiscard]] Applied apply(RecordRow& row, std::optional<std::int64_t> reserved,
+                              const Finish& finish, StoreTime now);
+  FinishActs<Tables>& acts() noexcept { return acts_; }
 
  private:
-  void without_lease(const Finish& finish, StoreTime now);
-  void hold(RecordRow& row, const Finish& finish, StoreTime due, StoreTime now);
-  void bury(const RecordRow* row, const Finish& finish, StoreTime first_seen, StoreTime now);
-  struct InboxRow {
-    std::optional<std::int64_t> number;
-    bool there = false;  // else the number is only put aside
-  };
-  // The row that a message was received into.
-  InboxRow received_row(const Finish& finish, InboxRow otherwise);
-  // The row that the inbox has for it now; none where it keeps none.
-  std::optional<std::int64_t> write_inbox(InboxRow row, const Finish& finish, bool processed,
-                                          StoreTime now);
-
   Tables& tables_;
+  FinishActs<Tables> acts_;
 };
 
 }  // namespace semel::sql

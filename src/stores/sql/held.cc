@@ -171,7 +171,7 @@ class Held final : public HeldMessages {
 
   Result<void> extend(std::span<const RowTag> rows, milliseconds hidden) override {
     return change(rows, [&](HeldRows& held, std::span<const RowTag> sorted, StoreTime now) {
-      for (const RowTag row : sorted) held.hide(row, after(now, hidden), now);
+      for (const RowTag row : sorted) held.hide(row, core::due_after(now, hidden), now);
     });
   }
 
@@ -221,7 +221,7 @@ class Held final : public HeldMessages {
       held.lines().lock(wanted.consumer);
     }
     wanted.now = work.now();
-    wanted.until = after(wanted.now, hidden);
+    wanted.until = core::due_after(wanted.now, hidden);
     return HeldTake(held, wanted).run(line_of);
   }
 

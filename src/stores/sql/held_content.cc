@@ -1,14 +1,12 @@
 #include "stores/sql/held_content.h"
 
+#include "core/record_machine.h"
 #include "stores/sql/held_lines.h"
 
 namespace semel::sql {
 
-StoreTime after(StoreTime now, std::chrono::milliseconds delay) noexcept {
-  if (delay <= std::chrono::milliseconds(0)) return now;
-  // A message due in the far future is due nevertheless.
-  return delay >= kBehind - now ? kBehind - std::chrono::milliseconds(1) : now + delay;
-}
+// What is due at the latest still shows before rows that wait for others.
+static_assert(core::kLatestDue < kBehind);
 
 HeldContent HeldContent::of(const Message& message, const Arrival* arrival) {
   HeldContent content;
@@ -31,10 +29,24 @@ HeldContent HeldContent::of(const Message& message, const Arrival* arrival) {
   return content;
 }
 
+HeldContent HeldContent::of(const Arrival& arrival, ConsumerNumber consumer) {
+  HeldContent content;
+  content.consumer = consumer;
+  if (arrival.key) content.key = *arrival.key;
+  content.fingerprint = arrival.fingerprint;
+  content.payload = arrival.payload;
+  content.headers = &arrival.headers;
+  content.content_type = arrival.content_type;
+  content.type = arrival.type;
+  content.partition = arrival.partition;
+  content.position = arrival.position;
+  return content;
+}
+
 HeldContent HeldContent::of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now) {
   HeldContent content;
   content.consumer = consumer;
-  content.due = after(now, message.delay);
+  content.due = core::due_after(now, message.delay);
   if (message.key) content.key = *message.key;
   content.payload = message.payload;
   content.headers = &message.headers;

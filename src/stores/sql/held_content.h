@@ -11,9 +11,6 @@
 
 namespace semel::sql {
 
-// `now` plus `delay`, without overflow.
-StoreTime after(StoreTime now, std::chrono::milliseconds delay) noexcept;
-
 // The content of a row. Borrows everything.
 struct HeldContent {
   ConsumerNumber consumer{};
@@ -34,6 +31,8 @@ struct HeldContent {
   std::optional<std::int64_t> inbox;
 
   static HeldContent of(const Message& message, const Arrival* arrival);
+  // The payload of a row that was found, to be kept elsewhere.
+  static HeldContent of(const Arrival& arrival, ConsumerNumber consumer);
   static HeldContent of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now);
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/headers_text.h"
+#include "core/record_machine.h"
 #include "stores/sql/held_arrivals.h"
 #include "stores/sql/many.h"
 
@@ -189,7 +190,8 @@ void HeldRows::add_lined(std::span<const RowTag> rows, std::vector<Standing>& fo
 
 void HeldRows::release(std::span<const RowTag> rows, milliseconds delay, StoreTime now) {
   if (delay > milliseconds(0)) {
-    for (const RowTag row : rows) session_.queue(texts_.release_later, {row, after(now, delay)});
+    for (const RowTag row : rows)
+      session_.queue(texts_.release_later, {row, core::due_after(now, delay)});
     return;
   }
   // What goes back without delay stands again where it stood: its order is kept.

@@ -32,6 +32,8 @@ struct HeldTexts {
 // For one transaction. Who waits for rows hears with its commit of those that came.
 class HeldRows {
  public:
+  static constexpr StoreTime kNeverDue = kNever;
+
   HeldRows(Session& session, const HeldTexts& texts, WakeUps& wake_ups)
       : session_(session), texts_(texts), wake_ups_(wake_ups), lines_(session, texts.lines) {}
 

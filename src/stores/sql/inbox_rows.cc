@@ -33,21 +33,21 @@ InboxTexts::InboxTexts(const Dialect& dialect)
 void InboxRows::put(std::int64_t row, const Message& message, const Finish& finish, bool processed,
                     StoreTime now) {
   const Ending ending(finish, processed, now);
-  session_.queue(texts_.put, {row, message.key().id.consumer(), message.key().text, message.type(),
-                              message.content_type(), now, ending.at, ending.error, ending.result,
-                              message.payload()});
+  statements_.queue(texts_.put, {row, message.key().id.consumer(), message.key().text,
+                                 message.type(), message.content_type(), now, ending.at,
+                                 ending.error, ending.result, message.payload()});
 }
 
 bool InboxRows::end(std::int64_t row, const Finish& finish, bool processed, StoreTime now) {
   const Ending ending(finish, processed, now);
-  return session_.ask(texts_.end, {row, ending.at, ending.error, ending.result}).changed() > 0;
+  return statements_.ask(texts_.end, {row, ending.at, ending.error, ending.result}).changed() > 0;
 }
 
 Bytes InboxRows::result_of(std::int64_t row) {
-  Answer answer = session_.ask(texts_.result, {row});
+  Answer answer = statements_.ask(texts_.result, {row});
   return answer.next() ? answer.bytes(0) : Bytes();
 }
 
-void InboxRows::remove(std::int64_t row) { session_.queue(texts_.remove, {row}); }
+void InboxRows::remove(std::int64_t row) { statements_.queue(texts_.remove, {row}); }
 
 }  // namespace semel::sql

@@ -6,7 +6,8 @@
 
 #include <semel/finish.h>
 
-#include "stores/sql/session.h"
+#include "stores/sql/numbers.h"
+#include "stores/sql/statements.h"
 
 namespace semel::sql {
 
@@ -18,10 +19,11 @@ struct InboxTexts {
 // For one transaction.
 class InboxRows {
  public:
-  InboxRows(Session& session, const InboxTexts& texts) : session_(session), texts_(texts) {}
+  InboxRows(Statements& statements, Numbers& numbers, const InboxTexts& texts)
+      : statements_(statements), numbers_(numbers), texts_(texts) {}
 
   // A number for a row: for a record that is written before it.
-  std::int64_t next() { return session_.next_number(Counter::kInbox); }
+  std::int64_t next() { return numbers_.next_number(Counter::kInbox); }
   // The message as it came; `processed`: it is done. Of a row that is there only what became of it
   // changes.
   void put(std::int64_t row, const Message& message, const Finish& finish, bool processed,
@@ -33,7 +35,8 @@ class InboxRows {
   void remove(std::int64_t row);
 
  private:
-  Session& session_;
+  Statements& statements_;
+  Numbers& numbers_;
   const InboxTexts& texts_;
 };
 

@@ -2,18 +2,14 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 
+#include "stores/sql/numbers.h"
 #include "stores/sql/statements.h"
 
 namespace semel::sql {
 
-// Where the numbers of new rows come from. A number is given once, whatever is rolled back.
-enum class Counter { kConsumer, kInstance, kHeld, kInbox };
-
-class Session : public Statements {
+class Session : public Statements, public Numbers {
  public:
-  virtual std::int64_t next_number(Counter counter) = 0;
   // The server's clock, read anew. What expires is decided by it alone.
   virtual StoreTime now() = 0;
 

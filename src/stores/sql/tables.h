@@ -23,7 +23,7 @@ struct Tables : SharedTables {
       : SharedTables(session, texts),
         records(session, texts.records),
         held(session, texts.held, wake_ups),
-        inbox(session, texts.inbox) {}
+        inbox(session, session, texts.inbox) {}
 
   // Where those that are not completed are found.
   RecordRows& open_records() noexcept { return records; }

@@ -23,7 +23,7 @@ Claim answer_of(Tables& tables, const Finished& found, const Message& message, b
   }
   Completed completed;
   completed.completed_at = found.completed_at;
-  if (want_result) completed.result = tables.details.result_of(found.result, found.inbox);
+  if (want_result) completed.result = tables.result_of(found);
   return completed;
 }
 
@@ -69,7 +69,7 @@ std::vector<Claim> UnitClaims::claim(std::span<const Message* const> messages,
   std::vector<Claim> answers(messages.size());
   sort_by_id(messages, order_);
   const bool any_live = tables_.live.any();
-  if (options.inbox) next_inbox_ = tables_.details.next_inbox();
+  if (options.inbox) next_inbox_ = tables_.inbox.next();
   used_ = messages.size();
   next_ = 0;
   if (claimed_.size() < used_) claimed_.resize(used_);
@@ -108,7 +108,7 @@ Claim UnitClaims::claim_one(std::size_t at, const Message& message, const UnitOp
       generation.set_detail(id, std::nullopt, live->inbox);
       claimed.inbox = live->inbox;
     } else if (inbox) {
-      next_inbox_ = tables_.details.next_inbox();
+      next_inbox_ = tables_.inbox.next();
     }
     claimed.live = std::move(live);
     return answer;
@@ -119,7 +119,7 @@ Claim UnitClaims::claim_one(std::size_t at, const Message& message, const UnitOp
     return answer_of(tables_, found, message, options.want_result);
   }
   remember(at, message, generation, now).inbox = inbox;
-  if (inbox) next_inbox_ = tables_.details.next_inbox();
+  if (inbox) next_inbox_ = tables_.inbox.next();
   Acquired acquired;
   acquired.lease.key = id;
   return acquired;
@@ -151,7 +151,7 @@ UnitClaims::Claimed* UnitClaims::find(const KeyId& id) noexcept {
 
 Applied UnitClaims::finish(const Finish& finish, StoreTime now) {
   const Applied applied = finish_one(finish, now);
-  if (applied == Applied::kYes) finisher_.send(finish, now);
+  if (applied == Applied::kYes) finisher_.acts().send(finish, now);
   return applied;
 }
 
@@ -168,7 +168,7 @@ Applied UnitClaims::finish_one(const Finish& finish, StoreTime now) {
   claimed->generation->erase(claimed->id);
   if (finish.to == Finish::To::kNotStarted) {
     // What an earlier try left stands as it stood before the claim.
-    if (finish.ack) tables_.held.release(*finish.ack, std::chrono::milliseconds(0), now);
+    finisher_.acts().release(finish, now);
     return Applied::kYes;
   }
   LiveRow row = live != nullptr ? *live : LiveRow{};
@@ -181,11 +181,7 @@ Applied UnitClaims::finish_one(const Finish& finish, StoreTime now) {
   // The transaction is the fence: this record is the unit's, whatever nonce the caller carries.
   row.record.state = RecordState::kConsuming;
   row.record.nonce = finish.lease->nonce;
-  std::optional<core::Record> record = row.record;
-  core::decide_finish(record, finish, now);
-  row.record = *std::move(record);
-  finisher_.keep(claimed->id, row, finish, now, claimed->inbox);
-  return Applied::kYes;
+  return finisher_.apply(row, claimed->inbox, finish, now);
 }
 
 bool UnitClaims::unfinished() const noexcept {

@@ -12,6 +12,7 @@ constexpr std::string_view kNames[][2] = {
     {"crashes", "count"},
     {"kept_at", "at"},
     {"message_key", "key"},
+    {"row_id", "row"},
     {"source_partition", "partition"},
     {"source_position", "position"},
     // It has no others: those that are completed stand in generations.
@@ -40,9 +41,9 @@ std::string Dialect::translated(std::string_view shared) const {
   return out;
 }
 
-const sql::SharedTexts& shared_texts() {
-  static const sql::SharedTexts texts{Dialect()};
-  return texts;
+const Texts& texts() {
+  static const Texts all{Dialect()};
+  return all;
 }
 
 }  // namespace semel::sqlite

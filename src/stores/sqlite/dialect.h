@@ -1,6 +1,7 @@
 // How SQLite says what the shared statements mean.
 #pragma once
 
+#include "stores/sql/inbox_rows.h"
 #include "stores/sql/shared_tables.h"
 
 namespace semel::sqlite {
@@ -11,7 +12,13 @@ class Dialect final : public sql::Dialect {
   std::string translated(std::string_view shared) const override;
 };
 
+// The statements of the tables that it has from stores/sql.
+struct Texts : sql::SharedTexts {
+  explicit Texts(const sql::Dialect& dialect) : SharedTexts(dialect), inbox(dialect) {}
+  sql::InboxTexts inbox;
+};
+
 // For all connections: nothing in them depends on the file.
-const sql::SharedTexts& shared_texts();
+const Texts& texts();
 
 }  // namespace semel::sqlite

@@ -1,6 +1,11 @@
 // HeldRows: the table of payloads that wait.
 //
 // A row shows when its due time has come. Taking it moves the due time on and notes who has it.
+//
+// stores/sql has such rows for servers. There sessions meet: a row and its line are locked and
+// looked at before they change, and statements name many rows at a time, to save round trips. Here
+// one writer has the whole file, so that one statement takes a row out and says what it was. The
+// queue lives on that: it is most of what a message from it costs.
 #pragma once
 
 #include <optional>
@@ -15,11 +20,12 @@
 
 namespace semel::sqlite {
 
-using sql::after;
 using sql::HeldContent;
 
 class HeldRows {
  public:
+  static constexpr StoreTime kNeverDue = kNever;
+
   explicit HeldRows(Connection& connection);
 
   std::int64_t add(const HeldContent& content, StoreTime now);

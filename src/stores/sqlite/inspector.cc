@@ -136,7 +136,7 @@ class Inspector final : public RecordInspector {
     view.state = RecordState::kCompleted;
     view.fingerprint = found.fingerprint;
     view.completed_at = found.completed_at;
-    view.result = tables.details.result_of(found.result, found.inbox);
+    view.result = tables.result_of(found);
     return view;
   }
 
@@ -151,11 +151,12 @@ class Inspector final : public RecordInspector {
       tables.live.erase(id);
       if (live->steps) tables.steps.forget(id);
       if (live->held) tables.held.remove(RowTag{*live->held});
-      tables.details.remove(std::nullopt, live->inbox);
+      tables.forget_details(std::nullopt, live->inbox);
       there = true;
     }
     while (Generation* const generation = tables.generations.having(id)) {
-      tables.details.remove(tables.generations.found().result, tables.generations.found().inbox);
+      const Finished found = tables.generations.found();
+      tables.forget_details(found.result, found.inbox);
       generation->erase(id);
       there = true;
     }

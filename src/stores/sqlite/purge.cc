@@ -141,7 +141,7 @@ bool Purge::remove_details(std::int64_t generation, Budget& budget) {
     if (budget.ended()) return false;
     WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
     for (const Details& row : part) {
-      transaction.tables().details.remove(row.result, row.inbox);
+      transaction.tables().forget_details(row.result, row.inbox);
     }
     transaction.commit();
     last = part.back().id;
@@ -167,7 +167,7 @@ std::size_t Purge::forget_dead(Budget& budget) {
         // It may have been replayed meanwhile.
         const auto live = tables.live.find(id);
         if (!live || live->record.state != RecordState::kDead) continue;
-        tables.details.remove(std::nullopt, live->inbox);
+        tables.forget_details(std::nullopt, live->inbox);
         tables.live.erase(id);
         if (live->steps) tables.steps.forget(id);
         ++forgotten;

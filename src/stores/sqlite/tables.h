@@ -3,12 +3,13 @@
 
 #include <cstddef>
 
-#include "stores/sqlite/detail_rows.h"
 #include "stores/sqlite/dialect.h"
 #include "stores/sqlite/generations.h"
 #include "stores/sqlite/held_rows.h"
+#include "stores/sqlite/inbox_numbers.h"
 #include "stores/sqlite/live_rows.h"
 #include "stores/sqlite/meta.h"
+#include "stores/sqlite/result_rows.h"
 #include "stores/sqlite/ttls.h"
 
 namespace semel::sqlite {
@@ -18,20 +19,33 @@ using sql::Consumers;
 
 struct Tables : sql::SharedTables {
   Tables(Connection& connection, std::size_t generation_rows)
-      : SharedTables(connection, shared_texts()),
+      : SharedTables(connection, texts()),
         meta(connection),
         ttls(consumers),
         generations(connection, meta, generation_rows),
         live(connection),
         held(connection),
-        details(connection) {}
+        results(connection),
+        inbox_numbers(connection),
+        inbox(connection, inbox_numbers, texts().inbox) {}
 
   // Once in each transaction, before all else.
   const Meta::Row& begin() {
     facts = meta.read();
     generations.begin(facts);
-    details.begin();
+    inbox_numbers.begin();
     return facts;
+  }
+
+  // The result of a completed record, whose row names where it is; empty where it has none.
+  Bytes result_of(const Finished& found) {
+    if (found.result) return results.find(*found.result);
+    return found.inbox ? inbox.result_of(*found.inbox) : Bytes();
+  }
+  // Forgets what is kept beside a record.
+  void forget_details(std::optional<std::int64_t> result, std::optional<std::int64_t> in_inbox) {
+    if (result) results.remove(*result);
+    if (in_inbox) inbox.remove(*in_inbox);
   }
 
   // Where those that are not completed are found.
@@ -43,7 +57,9 @@ struct Tables : sql::SharedTables {
   Generations generations;
   LiveRows live;
   HeldRows held;
-  DetailRows details;
+  ResultRows results;
+  InboxNumbers inbox_numbers;
+  sql::InboxRows inbox;
 };
 
 }  // namespace semel::sqlite

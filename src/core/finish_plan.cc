@@ -1,0 +1,113 @@
+#include "core/finish_plan.h"
+
+#include <array>
+
+namespace semel::core {
+namespace {
+
+using To = Finish::To;
+
+// A message that is held again goes on as the row it is. An earlier row of its record serves where
+// it has the same payload, so that a record has one row.
+constexpr std::array kRowsThenMessage = {PayloadFrom::kArrivalRow, PayloadFrom::kRecordRow,
+                                         PayloadFrom::kMessage};
+// The record was claimed with a payload that nobody can compare with the earlier row's.
+constexpr std::array kArrivalRowThenMessage = {PayloadFrom::kArrivalRow, PayloadFrom::kMessage};
+// Without the message the rows have all that can be kept of it.
+constexpr std::array kMessageThenRows = {PayloadFrom::kMessage, PayloadFrom::kArrivalRow,
+                                         PayloadFrom::kRecordRow};
+constexpr std::array kMessageAlone = {PayloadFrom::kMessage};
+
+StoreTime first_seen_of(const Finish& finish, StoreTime now) {
+  if (finish.arrival == nullptr || !finish.arrival->since_first) return now;
+  return now - *finish.arrival->since_first;
+}
+
+FinishPlan::JournalAct journal_of(const Finish& finish) {
+  const bool waits = finish.to == To::kRetrying || finish.to == To::kParked;
+  if (waits && finish.giving_up) return FinishPlan::JournalAct::kNoteGivingUp;
+  if (finish.to == To::kDead) return FinishPlan::JournalAct::kForgetGivingUp;
+  return FinishPlan::JournalAct::kNone;
+}
+
+void hold(FinishPlan& plan, FinishPlan::KeepAct how, const Record& record, const Finish& finish) {
+  const bool same = finish.keep == nullptr || finish.keep->fingerprint() == record.fingerprint;
+  plan.keep = how;
+  plan.from = same ? std::span<const PayloadFrom>(kRowsThenMessage) : kArrivalRowThenMessage;
+  plan.due = record.next_at;
+  plan.first_seen = record.first_seen;
+}
+
+void bury(FinishPlan& plan, std::span<const PayloadFrom> from, StoreTime first_seen) {
+  plan.keep = FinishPlan::KeepAct::kDeadLetter;
+  plan.from = from;
+  plan.first_seen = first_seen;
+}
+
+}  // namespace
+
+FinishPlan plan_completion() noexcept {
+  FinishPlan plan;
+  plan.record = FinishPlan::RecordAct::kSave;
+  plan.journal = FinishPlan::JournalAct::kForget;
+  plan.inbox = FinishPlan::InboxAct::kNoteProcessed;
+  plan.arrival_row = FinishPlan::RowAct::kRemove;
+  // Its retry has nothing left to do when it comes.
+  plan.record_row = FinishPlan::RowAct::kRemove;
+  return plan;
+}
+
+FinishPlan plan_finish(std::optional<Record>& record, const Finish& finish, StoreTime now) {
+  FinishPlan plan;
+  plan.applied = decide_finish(record, finish, now);
+  if (plan.applied == Applied::kLeaseLost) return plan;
+  if (finish.to == To::kCompleted) return plan_completion();
+  plan.record = record ? FinishPlan::RecordAct::kSave : FinishPlan::RecordAct::kErase;
+  plan.journal = journal_of(finish);
+  if (finish.to == To::kNotStarted) {
+    plan.arrival_row = FinishPlan::RowAct::kRelease;
+    return plan;
+  }
+  plan.inbox = FinishPlan::InboxAct::kNoteOutcome;
+  if (finish.to == To::kDead) {
+    bury(plan, kMessageThenRows, record->first_seen);
+    plan.arrival_row = FinishPlan::RowAct::kRemove;
+    plan.record_row = FinishPlan::RowAct::kRemove;
+    return plan;
+  }
+  const bool parked = finish.to == To::kParked;
+  hold(plan, parked ? FinishPlan::KeepAct::kPark : FinishPlan::KeepAct::kHold, *record, finish);
+  return plan;
+}
+
+FinishPlan plan_without_record(const Finish& finish, StoreTime now) {
+  FinishPlan plan;
+  switch (finish.to) {
+    case To::kNotStarted:
+      plan.arrival_row = FinishPlan::RowAct::kRelease;
+      return plan;
+    case To::kRetrying:
+      plan.inbox = FinishPlan::InboxAct::kNoteOutcome;
+      plan.keep = FinishPlan::KeepAct::kHold;
+      plan.from = kArrivalRowThenMessage;
+      plan.due = due_after(now, finish.delay);
+      plan.first_seen = first_seen_of(finish, now);
+      return plan;
+    case To::kParked:
+    case To::kDead:
+      plan.inbox = FinishPlan::InboxAct::kNoteOutcome;
+      // No record says whose a row is.
+      bury(plan, kMessageAlone, first_seen_of(finish, now));
+      break;
+    case To::kCompleted:
+      plan.inbox = FinishPlan::InboxAct::kNoteProcessed;
+      break;
+    case To::kAckOnly:
+      break;
+  }
+  plan.arrival_row = FinishPlan::RowAct::kRemove;
+  plan.forgets_received = true;
+  return plan;
+}
+
+}  // namespace semel::core

@@ -1,0 +1,171 @@
+// FinishActs: carries out what a plan says of all that is kept beside a record, inside an open
+// transaction that may write. Each database keeps records and held rows in tables of its own:
+// `Tables` has held, inbox, dead_letters and steps, and a row of its records has `record`, `key`,
+// `held` and `inbox`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include <semel/finish.h>
+
+#include "core/finish_plan.h"
+#include "stores/sql/held_content.h"
+
+namespace semel::sql {
+
+// The inbox row of a message.
+struct InboxRow {
+  std::optional<std::int64_t> number;
+  bool there = false;  // else the number is only put aside for it
+};
+
+template <class Tables>
+class FinishActs {
+ public:
+  explicit FinishActs(Tables& tables) noexcept : tables_(tables) {}
+
+  // Brings `row` up to date; whoever has it saves it. `reserved`: the inbox row that its claim has
+  // put aside.
+  template <class Row>
+  void run(const core::FinishPlan& plan, const Finish& finish, Row& row,
+           std::optional<std::int64_t> reserved, StoreTime now) {
+    if (row.key.empty() && finish.keep != nullptr) row.key = finish.keep->key().text;
+    note_in_journal(plan, finish, now);
+    if (plan.keep == core::FinishPlan::KeepAct::kDeadLetter) bury(plan, finish, row, now);
+    const bool in_inbox = row.inbox.has_value();
+    row.inbox = end_rows(plan, finish, &row.held, {in_inbox ? row.inbox : reserved, in_inbox}, now);
+    if (plan.record_row == core::FinishPlan::RowAct::kRemove) row.held.reset();
+    if (holds(plan)) hold(plan, finish, row, now);
+  }
+
+  // Without a record.
+  template <class Row>
+  void run(const core::FinishPlan& plan, const Finish& finish, StoreTime now) {
+    Row row;
+    row.record.first_seen = plan.first_seen;
+    if (finish.keep != nullptr) row.record.fingerprint = finish.keep->fingerprint();
+    run(plan, finish, row, std::nullopt, now);
+  }
+
+  // The acts on the rows that the message came from and that is held for its record, and on its
+  // inbox row; the inbox row that it has after that. `held`: null where no record says so.
+  std::optional<std::int64_t> end_rows(const core::FinishPlan& plan, const Finish& finish,
+                                       const std::optional<std::int64_t>* held, InboxRow inbox,
+                                       StoreTime now) {
+    using RowAct = core::FinishPlan::RowAct;
+    std::optional<std::int64_t> received;
+    if (finish.ack && plan.arrival_row == RowAct::kRemove) {
+      const auto gone = tables_.held.take_out(*finish.ack);
+      if (gone) received = gone->inbox;
+      if (received && plan.forgets_received && !finish.inbox) tables_.inbox.remove(*received);
+    } else if (finish.ack && finish.inbox && !inbox.there && holds(plan)) {
+      received = tables_.held.inbox_of(*finish.ack);
+    }
+    if (held != nullptr && *held && plan.record_row == RowAct::kRemove) {
+      tables_.held.take_out(RowTag{**held});
+    }
+    if (plan.arrival_row == RowAct::kRelease) release(finish, now);
+    // What was received before is in the inbox already.
+    if (received && finish.inbox && !inbox.there) inbox = {received, true};
+    return note_in_inbox(plan, finish, inbox, now);
+  }
+
+  // Shows the row again that the message came from: it was not tried.
+  void release(const Finish& finish, StoreTime now) {
+    if (finish.ack) tables_.held.release(*finish.ack, std::chrono::milliseconds(0), now);
+  }
+
+  // What leaves with a Finish that was applied.
+  void send(const Finish& finish, StoreTime now) {
+    for (const Outgoing& one : finish.outgoing) {
+      tables_.held.add(HeldContent::of(one.to, one.message, now), now);
+    }
+  }
+
+ private:
+  static bool holds(const core::FinishPlan& plan) noexcept {
+    return plan.keep == core::FinishPlan::KeepAct::kHold ||
+           plan.keep == core::FinishPlan::KeepAct::kPark;
+  }
+
+  void note_in_journal(const core::FinishPlan& plan, const Finish& finish, StoreTime now) {
+    using JournalAct = core::FinishPlan::JournalAct;
+    if (plan.journal == JournalAct::kNoteGivingUp) {
+      tables_.steps.give_up(finish.lease->key, *finish.giving_up, now);
+    } else if (plan.journal == JournalAct::kForgetGivingUp) {
+      tables_.steps.given_up(finish.lease->key);
+    }
+  }
+
+  std::optional<std::int64_t> note_in_inbox(const core::FinishPlan& plan, const Finish& finish,
+                                            InboxRow row, StoreTime now) {
+    using InboxAct = core::FinishPlan::InboxAct;
+    if (plan.inbox == InboxAct::kNone) return row.there ? row.number : std::nullopt;
+    const bool processed = plan.inbox == InboxAct::kNoteProcessed;
+    if (row.there && tables_.inbox.end(*row.number, finish, processed, now)) return row.number;
+    if (!finish.inbox || finish.keep == nullptr) return std::nullopt;
+    // The number of a row that went may have been given again.
+    const std::int64_t number = row.number && !row.there ? *row.number : tables_.inbox.next();
+    tables_.inbox.put(number, *finish.keep, finish, processed, now);
+    return number;
+  }
+
+  template <class Row>
+  void hold(const core::FinishPlan& plan, const Finish& finish, Row& row, StoreTime now) {
+    const bool recorded = core::has_lease(finish);
+    const bool parked = plan.keep == core::FinishPlan::KeepAct::kPark;
+    HeldMove move;
+    move.due = parked ? tables_.held.kNeverDue : plan.due;
+    move.attempts = finish.attempts;
+    move.first_seen = plan.first_seen;
+    move.keep_inbox = !recorded;
+    if (!row.key.empty()) move.key = row.key;
+    if (move.key) move.fingerprint = row.record.fingerprint;
+    const auto earlier = std::exchange(row.held, std::nullopt);
+    for (const core::PayloadFrom from : plan.from) {
+      if (row.held) return;
+      if (from == core::PayloadFrom::kArrivalRow && finish.ack) {
+        row.held = tables_.held.move(*finish.ack, move);
+      } else if (from == core::PayloadFrom::kRecordRow && earlier) {
+        row.held = tables_.held.move(RowTag{*earlier}, move);
+      } else if (from == core::PayloadFrom::kMessage && finish.keep != nullptr) {
+        HeldContent content = HeldContent::of(*finish.keep, finish.arrival);
+        content.due = move.due;
+        content.attempts = move.attempts;
+        content.first_seen = move.first_seen;
+        if (move.key) content.key = move.key;
+        if (move.fingerprint) content.fingerprint = move.fingerprint;
+        if (!recorded) content.inbox = row.inbox;
+        row.held = tables_.held.add(content, now);
+      }
+    }
+  }
+
+  template <class Row>
+  void bury(const core::FinishPlan& plan, const Finish& finish, const Row& row, StoreTime now) {
+    for (const core::PayloadFrom from : plan.from) {
+      if (from == core::PayloadFrom::kMessage && finish.keep != nullptr) {
+        const HeldContent content = HeldContent::of(*finish.keep, finish.arrival);
+        const auto record = content.key ? std::optional(finish.keep->key().id) : std::nullopt;
+        tables_.dead_letters.keep(content, record, finish, plan.first_seen, now);
+        return;
+      }
+      std::optional<RowTag> held;
+      if (from == core::PayloadFrom::kArrivalRow) held = finish.ack;
+      if (from == core::PayloadFrom::kRecordRow && row.held) held = RowTag{*row.held};
+      const auto arrival = held ? tables_.held.find(*held, now) : std::nullopt;
+      if (!arrival) continue;
+      HeldContent content = HeldContent::of(*arrival, finish.lease->key.consumer());
+      if (!row.key.empty()) content.key = row.key;
+      content.fingerprint = row.record.fingerprint;
+      tables_.dead_letters.keep(content, finish.lease->key, finish, plan.first_seen, now);
+      return;
+    }
+  }
+
+  Tables& tables_;
+};
+
+}  // namespace semel::sql

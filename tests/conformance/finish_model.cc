@@ -1,0 +1,193 @@
+#include "tests/conformance/finish_model.h"
+
+#include "core/key_encoding.h"
+
+namespace semel::conformance {
+
+using core::PayloadFrom;
+using Plan = core::FinishPlan;
+
+int FinishModel::append(ModelRow row) {
+  rows[++last_] = std::move(row);
+  return last_;
+}
+
+ModelRecord* FinishModel::record_of(const Finish& finish) {
+  for (auto& [key, record] : records) {
+    if (core::encode_key(consumer_, key) == finish.lease->key) return &record;
+  }
+  return nullptr;
+}
+
+Applied FinishModel::finish(const Finish& finish, std::optional<int> ack) {
+  if (!core::has_lease(finish)) {
+    carry_out(core::plan_without_record(finish, now), finish, ack, nullptr);
+    return Applied::kYes;
+  }
+  ModelRecord* const record = record_of(finish);
+  if (record == nullptr) return Applied::kLeaseLost;
+  const Plan plan = core::plan_finish(record->record, finish, now);
+  if (plan.applied == Applied::kLeaseLost) return Applied::kLeaseLost;
+  carry_out(plan, finish, ack, record);
+  return Applied::kYes;
+}
+
+Applied FinishModel::finish_in_unit(const Finish& finish, std::optional<int> ack,
+                                    const std::optional<core::Record>& before) {
+  ModelRecord& record = *record_of(finish);
+  if (finish.to != Finish::To::kNotStarted) {
+    Finish own = finish;
+    own.lease->nonce = record.record->nonce;
+    return this->finish(own, ack);
+  }
+  // Within one transaction the claim was never there.
+  record.record = before;
+  if (ack) release(*ack);
+  sent += finish.outgoing.size();
+  return Applied::kYes;
+}
+
+void FinishModel::release(int row) {
+  const auto found = rows.find(row);
+  if (found != rows.end()) found->second.hidden_until.reset();
+}
+
+bool FinishModel::unlock(const Bytes& key) {
+  ModelRecord& record = records[key];
+  const bool was_parked = record.record && record.record->state == RecordState::kParked;
+  if (!record.record || !core::decide_unlock(*record.record, now)) return false;
+  if (was_parked) {
+    if (!record.held) return true;
+    Plan shown;
+    shown.due = now;
+    shown.first_seen = record.record->first_seen;
+    record.held = move(*record.held, false, shown, {}, &record);
+    return true;
+  }
+  const auto letter = letters.find({key, record.record->fingerprint});
+  if (letter == letters.end()) return true;
+  ++letter->second.replayed;
+  ModelRow row;
+  row.payload = letter->second.payload;
+  row.headers = letter->second.headers;
+  row.key = key;
+  row.fingerprint = record.record->fingerprint;
+  row.partition = letter->second.partition;
+  row.position = letter->second.position;
+  row.first_seen = record.record->first_seen;
+  // The record's time or the letter's, which may be of an earlier record: no part of a finish.
+  row.first_seen_known = false;
+  row.due = now;
+  record.held = append(std::move(row));
+  return true;
+}
+
+void FinishModel::note(const Plan& plan, const Finish& finish, ModelRecord& record) {
+  switch (plan.journal) {
+    case Plan::JournalAct::kNoteGivingUp:
+      record.journal.giving_up = finish.giving_up;
+      break;
+    case Plan::JournalAct::kForgetGivingUp:
+      record.journal.giving_up.reset();
+      break;
+    case Plan::JournalAct::kForget:
+      record.journal = {};
+      break;
+    case Plan::JournalAct::kNone:
+      break;
+  }
+}
+
+void FinishModel::carry_out(const Plan& plan, const Finish& finish, std::optional<int> ack,
+                            ModelRecord* record) {
+  sent += finish.outgoing.size();
+  if (record != nullptr) note(plan, finish, *record);
+  if (plan.keep == Plan::KeepAct::kDeadLetter) bury(plan, finish, ack, record);
+  const bool holds = plan.keep == Plan::KeepAct::kHold || plan.keep == Plan::KeepAct::kPark;
+  if (holds) hold(plan, finish, ack, record);
+  if (ack && plan.arrival_row == Plan::RowAct::kRemove) rows.erase(*ack);
+  if (ack && plan.arrival_row == Plan::RowAct::kRelease) release(*ack);
+  if (record == nullptr || plan.record_row != Plan::RowAct::kRemove) return;
+  if (record->held) rows.erase(*record->held);
+  record->held.reset();
+}
+
+std::optional<int> FinishModel::move(int number, bool parked, const Plan& plan,
+                                     const Finish& finish, const ModelRecord* record) {
+  const auto found = rows.find(number);
+  if (found == rows.end()) return std::nullopt;
+  ModelRow row = std::move(found->second);
+  rows.erase(found);
+  row.parked = parked;
+  row.due = plan.due;
+  row.hidden_until.reset();
+  row.attempts = record == nullptr ? std::optional(finish.attempts) : std::nullopt;
+  if (!row.first_seen) row.first_seen = plan.first_seen;
+  if (record != nullptr) {
+    row.key = record->key;
+    row.fingerprint = record->record->fingerprint;
+  } else if (finish.keep != nullptr) {
+    row.key = finish.keep->key().text;
+    row.fingerprint = finish.keep->fingerprint();
+  }
+  return append(std::move(row));
+}
+
+void FinishModel::hold(const Plan& plan, const Finish& finish, std::optional<int> ack,
+                       ModelRecord* record) {
+  const bool parked = plan.keep == Plan::KeepAct::kPark;
+  std::optional<int> held;
+  for (const PayloadFrom from : plan.from) {
+    if (held) break;
+    if (from == PayloadFrom::kArrivalRow && ack) {
+      held = move(*ack, parked, plan, finish, record);
+    } else if (from == PayloadFrom::kRecordRow && record != nullptr && record->held) {
+      held = move(*record->held, parked, plan, finish, record);
+    } else if (from == PayloadFrom::kMessage && finish.keep != nullptr) {
+      ModelRow row;
+      row.payload = finish.keep->payload();
+      row.headers = finish.keep->headers();
+      if (finish.arrival != nullptr) row.partition = finish.arrival->partition;
+      if (finish.arrival != nullptr) row.position = finish.arrival->position;
+      held = move(append(std::move(row)), parked, plan, finish, record);
+    }
+  }
+  if (record != nullptr) record->held = held;
+}
+
+void FinishModel::bury(const Plan& plan, const Finish& finish, std::optional<int> ack,
+                       const ModelRecord* record) {
+  ModelLetter letter;
+  std::optional<std::pair<Bytes, Fingerprint>> identity;
+  for (const PayloadFrom from : plan.from) {
+    if (from == PayloadFrom::kMessage && finish.keep == nullptr) continue;
+    if (from == PayloadFrom::kMessage) {
+      identity = {finish.keep->key().text, finish.keep->fingerprint()};
+      letter.payload = finish.keep->payload();
+      letter.headers = finish.keep->headers();
+      if (finish.arrival != nullptr) letter.partition = finish.arrival->partition;
+      if (finish.arrival != nullptr) letter.position = finish.arrival->position;
+      break;
+    }
+    const auto number = from == PayloadFrom::kArrivalRow ? ack
+                        : record != nullptr              ? record->held
+                                                         : std::nullopt;
+    const auto row = number ? rows.find(*number) : rows.end();
+    if (row == rows.end()) continue;
+    identity = {record->key, record->record->fingerprint};
+    letter.payload = row->second.payload;
+    letter.headers = row->second.headers;
+    letter.partition = row->second.partition;
+    letter.position = row->second.position;
+    break;
+  }
+  if (!identity) return;
+  letter.first_seen = plan.first_seen;
+  const auto [kept, made] = letters.try_emplace(*identity, letter);
+  kept->second.reason = finish.reason;
+  kept->second.error = finish.error;
+  kept->second.attempts = finish.attempts;
+  kept->second.dead_at = now;
+}
+
+}  // namespace semel::conformance

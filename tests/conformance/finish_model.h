@@ -1,0 +1,141 @@
+// A model of all that a Finish changes: it carries out the plan of a finish on maps. What a real
+// store keeps is compared with it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/finish_plan.h"
+#include "tests/conformance/store_model.h"
+
+namespace semel::conformance {
+
+// A held row. Each message has a name of its own, in a header, that stays with its payload.
+struct ModelRow {
+  Bytes payload;
+  Headers headers;
+  std::string partition, position;
+  std::optional<Bytes> key;
+  std::optional<Fingerprint> fingerprint;
+  std::optional<int> attempts;  // none: a record counts them
+  std::optional<StoreTime> first_seen;
+  bool first_seen_known = true;
+  StoreTime due{};
+  std::optional<StoreTime> hidden_until;
+  bool parked = false;
+
+  bool shows(StoreTime now) const { return !parked && (hidden_until ? *hidden_until : due) <= now; }
+};
+
+struct ModelLetter {
+  Bytes payload;
+  Headers headers;
+  std::string reason, error, partition, position;
+  int attempts = 0;
+  int replayed = 0;
+  StoreTime first_seen{};
+  StoreTime dead_at{};
+};
+
+struct ModelRecord {
+  Bytes key;
+  std::optional<core::Record> record;
+  std::optional<int> held;  // its row
+  StepJournal journal;
+};
+
+class FinishModel {
+ public:
+  explicit FinishModel(ConsumerNumber consumer) : consumer_(consumer) {}
+
+  StoreTime now{std::chrono::hours(1)};
+  std::map<int, ModelRow> rows;  // by numbers that are used once
+  std::map<Bytes, ModelRecord> records;
+  std::map<std::pair<Bytes, Fingerprint>, ModelLetter> letters;
+  std::size_t sent = 0;
+
+  int append(ModelRow row);
+  // `ack`: the row that the Finish names.
+  Applied finish(const Finish& finish, std::optional<int> ack);
+  // The same in the transaction that has claimed the key; `before`: the record as it was.
+  Applied finish_in_unit(const Finish& finish, std::optional<int> ack,
+                         const std::optional<core::Record>& before);
+  void release(int row);
+  bool unlock(const Bytes& key);
+
+ private:
+  ModelRecord* record_of(const Finish& finish);
+  void carry_out(const core::FinishPlan& plan, const Finish& finish, std::optional<int> ack,
+                 ModelRecord* record);
+  std::optional<int> move(int row, bool parked, const core::FinishPlan& plan, const Finish& finish,
+                          const ModelRecord* record);
+  void hold(const core::FinishPlan& plan, const Finish& finish, std::optional<int> ack,
+            ModelRecord* record);
+  void bury(const core::FinishPlan& plan, const Finish& finish, std::optional<int> ack,
+            const ModelRecord* record);
+  void note(const core::FinishPlan& plan, const Finish& finish, ModelRecord& record);
+
+  const ConsumerNumber consumer_;
+  int last_ = 0;
+};
+
+// A message that somebody has in hand.
+struct InHand {
+  Message message;
+  Arrival arrival;
+  std::optional<int> row;  // the model's
+  std::optional<Lease> lease;
+};
+
+class FinishModelSuite : public StoreTest {
+ protected:
+  void SetUp() override;
+  void step();
+  // What is kept for the keys that may have changed.
+  void check();
+  void check_record(const Bytes& key);
+  void unlock_all();
+  void advance_one();
+  void take_rows();
+  std::uint64_t seed() const { return seed_; }
+  std::vector<Bytes> known_keys() const;
+
+ private:
+  std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
+  bool chance(std::uint64_t of) { return below(of) == 0; }
+  milliseconds any_delay() {
+    return chance(2) ? milliseconds(0) : milliseconds(kStep * below(3) + kMargin);
+  }
+  Bytes any_key();
+  Headers next_name();
+  Message message_of(const Bytes& key, const Bytes& payload, Headers headers) const;
+  InHand from_broker();
+  InHand& any_in_hand();
+  Finish any_finish(const InHand& hand, Finish::To to);
+  bool may_end_without_record(const InHand& hand) const;
+
+  void send();
+  void claim_one();
+  void settle(InHand& hand, const Claim& answer);
+  void finish_one();
+  void finish_without_record();
+  void finish_in_unit();
+  void keep_step();
+  bool letter_is_held(const Bytes& key) const;
+  void operate();
+  void decide(const Bytes& key);
+
+  const std::uint64_t seed_ = test::test_seed();
+  test::SeededRandom random_{seed_};
+  std::optional<FinishModel> model_;
+  ConsumerNumber queue_{};
+  std::vector<InHand> in_hand_;
+  int names_ = 0;
+  std::uint64_t first_key_ = 0;
+  Bytes changed_;  // the key that a step was about
+};
+
+}  // namespace semel::conformance

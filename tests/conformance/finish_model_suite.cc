@@ -1,0 +1,435 @@
+// Whatever a Finish changes in a store, it changes as its plan says: long random runs of messages
+// that come, are claimed and end in every way, compared with the model after each step.
+#include "tests/conformance/finish_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/key_encoding.h"
+
+namespace semel::conformance {
+namespace {
+
+constexpr int kFinishModelSteps = 1500;
+constexpr std::uint64_t kFinishModelKeys = 3;
+constexpr std::uint64_t kFinishModelKeyEach = 25;
+constexpr std::uint64_t kFinishModelLately = 4;
+constexpr milliseconds kFinishModelHidden = 2 * kStep + kMargin;
+constexpr std::string_view kNameHeader = "name";
+
+std::int64_t steps_in(milliseconds time) { return (time + kStep / 2) / kStep; }
+
+std::string name_in(const Headers& headers) {
+  for (const Header& header : headers) {
+    if (header.name == kNameHeader) return header.value;
+  }
+  return {};
+}
+
+// A record as both have it. A completed one keeps only what says so.
+std::string record_text(const std::optional<RecordView>& view) {
+  if (!view) return "none";
+  if (view->state == RecordState::kCompleted) return "completed " + view->result;
+  return fmt::format("{} attempt {} unknown {} reason {} error {}", to_string(view->state),
+                     view->attempt, view->outcome_unknown, view->reason, view->error);
+}
+
+std::string journal_text(const StepJournal& journal) {
+  std::string text;
+  for (const StepEntry& entry : journal.entries) text += entry.name + " ";
+  if (!journal.giving_up) return text;
+  const GivingUp& note = *journal.giving_up;
+  return fmt::format("{}giving up {} {} {} {}", text, note.reason, note.error, note.attempts,
+                     note.undo_tries);
+}
+
+std::string letter_text(const DeadLetter& letter) {
+  return fmt::format("{} {} {} after {} attempts {} replayed {} from {} {} for {}: {}", letter.key,
+                     name_in(letter.headers), letter.payload,
+                     steps_in(letter.dead_at - letter.first_seen), letter.attempts, letter.replayed,
+                     letter.partition, letter.position, letter.reason, letter.error);
+}
+
+}  // namespace
+
+InHand& FinishModelSuite::any_in_hand() {
+  // Mostly one that came lately.
+  const std::uint64_t back = chance(4) ? in_hand_.size() : kFinishModelLately;
+  const std::uint64_t behind = below(std::min<std::uint64_t>(back, in_hand_.size()));
+  InHand& hand = in_hand_[in_hand_.size() - 1 - behind];
+  changed_ = hand.message.key().text;
+  return hand;
+}
+
+std::vector<Bytes> FinishModelSuite::known_keys() const {
+  std::vector<Bytes> keys;
+  for (const auto& [key, record] : model_->records) keys.push_back(key);
+  return keys;
+}
+
+void FinishModelSuite::SetUp() {
+  StoreTest::SetUp();
+  model_.emplace(consumer());
+  queue_ = attach("sent");
+}
+
+// Completed is for ever: new keys come, and old ones are let alone.
+Bytes FinishModelSuite::any_key() {
+  if (chance(kFinishModelKeyEach)) ++first_key_;
+  return fmt::format("k{}", first_key_ + below(kFinishModelKeys));
+}
+
+Headers FinishModelSuite::next_name() {
+  return {{std::string(kNameHeader), fmt::format("m{}", ++names_)}};
+}
+
+Message FinishModelSuite::message_of(const Bytes& key, const Bytes& payload,
+                                     Headers headers) const {
+  auto parts = test::make_parts(consumer(), key, payload);
+  parts.headers = std::move(headers);
+  return Message(parts);
+}
+
+void FinishModelSuite::advance_one() {
+  advance(kStep);
+  model_->now += kStep;
+}
+
+InHand FinishModelSuite::from_broker() {
+  const Bytes key = any_key();
+  Message message = message_of(key, chance(8) ? "other" : "payload", next_name());
+  InHand hand{std::move(message), {}, {}, {}};
+  hand.arrival.partition = fmt::format("orders-{}", below(3));
+  hand.arrival.position = fmt::format("{}", names_);
+  if (chance(3)) hand.arrival.since_first = kStep * below(3);
+  return hand;
+}
+
+void FinishModelSuite::send() {
+  HeldMessage sent = held_message(any_key(), chance(8) ? "other" : "payload", any_delay());
+  sent.headers = next_name();
+  ModelRow row;
+  row.payload = sent.payload;
+  row.headers = sent.headers;
+  row.key = sent.key;
+  row.attempts = 0;
+  row.due = model_->now + sent.delay;
+  model_->append(row);
+  append({sent});
+}
+
+void FinishModelSuite::take_rows() {
+  std::map<std::string, int> expected;
+  for (const auto& [number, row] : model_->rows) {
+    if (row.shows(model_->now)) expected[name_in(row.headers)] = number;
+  }
+  const auto taken = take(1'000, kFinishModelHidden);
+  ASSERT_EQ(taken.size(), expected.size());
+  for (const Arrival& arrival : taken) {
+    const std::string name = name_in(arrival.headers);
+    ASSERT_TRUE(expected.contains(name)) << name;
+    ModelRow& row = model_->rows.at(expected[name]);
+    row.hidden_until = model_->now + kFinishModelHidden;
+    ASSERT_EQ(arrival.payload, row.payload) << name;
+    ASSERT_EQ(arrival.partition, row.partition) << name;
+    ASSERT_EQ(arrival.position, row.position) << name;
+    ASSERT_EQ(arrival.key, row.key) << name;
+    ASSERT_EQ(arrival.fingerprint, row.fingerprint) << name;
+    if (row.attempts) {
+      ASSERT_EQ(arrival.attempts, *row.attempts) << name;
+    }
+    ASSERT_EQ(arrival.since_first.has_value(), row.first_seen.has_value()) << name;
+    if (row.first_seen && row.first_seen_known) {
+      ASSERT_EQ(steps_in(*arrival.since_first), steps_in(model_->now - *row.first_seen)) << name;
+    }
+    in_hand_.push_back({message_of(*arrival.key, arrival.payload, arrival.headers), arrival,
+                        expected[name], std::nullopt});
+  }
+}
+
+void FinishModelSuite::claim_one() {
+  if (in_hand_.empty() || chance(2)) in_hand_.push_back(from_broker());
+  InHand& hand = any_in_hand();
+  if (hand.lease) return;
+  const milliseconds lease = kStep * (1 + below(2)) + kMargin;
+  const Claim answer = claim(hand.message, {lease, {}, true});
+  core::ClaimRequest request{hand.message.key().id, hand.message.fingerprint(), {}, {}, lease};
+  request.nonce.bytes.fill(0xee);
+  ModelRecord& record = model_->records[hand.message.key().text];
+  record.key = hand.message.key().text;
+  const Claim expected = core::decide_claim(record.record, request, model_->now);
+  ASSERT_EQ(essence(answer), essence(expected));
+  if (!is<Acquired>(answer)) return settle(hand, answer);
+  hand.lease = std::get<Acquired>(answer).lease;
+  record.record->nonce = hand.lease->nonce;
+}
+
+// As an engine ends what it may not handle.
+void FinishModelSuite::settle(InHand& hand, const Claim& answer) {
+  if (is<Busy>(answer)) {
+    if (hand.arrival.row) {
+      const RowTag row = *hand.arrival.row;
+      ASSERT_TRUE(held().release({&row, 1}, 0ms).has_value());
+      model_->release(*hand.row);
+    }
+  } else if (is<Conflict>(answer)) {
+    const Finish letter = any_finish(hand, Finish::To::kDead);
+    ASSERT_EQ(finish(letter), model_->finish(letter, hand.row));
+  } else if (hand.arrival.row) {
+    const Finish ack = test::ack_only(*hand.arrival.row);
+    ASSERT_EQ(finish(ack), model_->finish(ack, hand.row));
+  }
+  in_hand_.erase(in_hand_.begin() + (&hand - in_hand_.data()));
+}
+
+Finish FinishModelSuite::any_finish(const InHand& hand, Finish::To to) {
+  Finish finish;
+  finish.to = to;
+  if (to != Finish::To::kAckOnly) finish.lease = hand.lease;
+  finish.ack = hand.arrival.row;
+  // One whose row has gone on would be there twice: then nobody can tell the two apart.
+  const bool gone_on = hand.row && !model_->rows.contains(*hand.row);
+  if (!gone_on && !chance(4)) finish.keep = &hand.message;
+  if (!chance(4)) finish.arrival = &hand.arrival;
+  finish.attempts = static_cast<int>(below(9));
+  finish.delay = any_delay();
+  finish.counted = !chance(3);
+  if (to == Finish::To::kCompleted) {
+    if (chance(2)) finish.result = fmt::format("result {}", below(100));
+  } else if (to != Finish::To::kNotStarted && to != Finish::To::kAckOnly) {
+    finish.reason = chance(2) ? "handler.native" : "operator";
+    if (chance(2)) finish.error = fmt::format("error {}", below(100));
+    finish.unknown = chance(4);
+  }
+  const bool waits = to == Finish::To::kRetrying || to == Finish::To::kParked;
+  if (hand.lease && waits && chance(3)) finish.giving_up = GivingUp{"attempts", "why", 8, 1};
+  for (auto count = below(6); count > 4; --count) {
+    finish.outgoing.push_back({queue_, held_message("sent", "sent")});
+  }
+  return finish;
+}
+
+void FinishModelSuite::finish_one() {
+  if (in_hand_.empty()) return;
+  InHand& hand = any_in_hand();
+  if (!hand.lease) return;
+  constexpr Finish::To kEnds[] = {
+      Finish::To::kCompleted, Finish::To::kRetrying, Finish::To::kRetrying,  Finish::To::kRetrying,
+      Finish::To::kParked,    Finish::To::kDead,     Finish::To::kNotStarted};
+  auto to = kEnds[below(std::size(kEnds))];
+  const ModelRecord& record = model_->records[hand.message.key().text];
+  // Steps were done: it has started.
+  if (to == Finish::To::kNotStarted && !record.journal.entries.empty()) to = Finish::To::kRetrying;
+  const Finish end = any_finish(hand, to);
+  ASSERT_EQ(finish(end), model_->finish(end, hand.row));
+  // Sometimes what ended it is said twice.
+  if (!chance(5)) in_hand_.erase(in_hand_.begin() + (&hand - in_hand_.data()));
+}
+
+// A row that a record waits for is ended with that record: a store whose records and rows share no
+// commit asks the record what is to become of it.
+bool FinishModelSuite::may_end_without_record(const InHand& hand) const {
+  return std::ranges::none_of(model_->records, [&](const auto& record) {
+    return hand.row && record.second.held == hand.row;
+  });
+}
+
+void FinishModelSuite::finish_without_record() {
+  if (in_hand_.empty() || chance(2)) in_hand_.push_back(from_broker());
+  InHand& hand = any_in_hand();
+  if (hand.lease || !may_end_without_record(hand)) return;
+  constexpr Finish::To kEnds[] = {Finish::To::kCompleted, Finish::To::kRetrying,
+                                  Finish::To::kParked,    Finish::To::kDead,
+                                  Finish::To::kAckOnly,   Finish::To::kNotStarted};
+  const Finish end = any_finish(hand, kEnds[below(std::size(kEnds))]);
+  ASSERT_EQ(finish(end), model_->finish(end, hand.row));
+  in_hand_.erase(in_hand_.begin() + (&hand - in_hand_.data()));
+}
+
+// A transaction that claims its key and ends it.
+void FinishModelSuite::finish_in_unit() {
+  if (store().facets().transactional == nullptr) return;
+  if (in_hand_.empty() || chance(2)) in_hand_.push_back(from_broker());
+  InHand& hand = any_in_hand();
+  if (hand.lease) return;
+  UnitOptions options;
+  options.want_result = true;
+  auto begun = store().facets().transactional->begin(options);
+  ASSERT_TRUE(begun.has_value()) << begun.error().message;
+  const Message* const message = &hand.message;
+  const auto claims = (*begun)->claim({&message, 1});
+  ASSERT_TRUE(claims.has_value()) << claims.error().message;
+  ModelRecord& record = model_->records[hand.message.key().text];
+  record.key = hand.message.key().text;
+  const auto before = record.record;
+  const core::ClaimRequest request{hand.message.key().id, hand.message.fingerprint(), {}, {}, {}};
+  const Claim expected = core::decide_claim(record.record, request, model_->now);
+  ASSERT_EQ(essence(claims->front()), essence(expected));
+  if (!is<Acquired>(claims->front())) return;
+  hand.lease = std::get<Acquired>(claims->front()).lease;
+  constexpr Finish::To kEnds[] = {Finish::To::kCompleted, Finish::To::kCompleted,
+                                  Finish::To::kRetrying,  Finish::To::kParked,
+                                  Finish::To::kDead,      Finish::To::kNotStarted};
+  const Finish end = any_finish(hand, kEnds[below(std::size(kEnds))]);
+  const auto applied = (*begun)->finish({&end, 1});
+  ASSERT_TRUE(applied.has_value()) << applied.error().message;
+  ASSERT_EQ(applied->front(), model_->finish_in_unit(end, hand.row, before));
+  const auto committed = (*begun)->commit();
+  ASSERT_TRUE(committed.has_value()) << committed.error().message;
+  in_hand_.erase(in_hand_.begin() + (&hand - in_hand_.data()));
+}
+
+void FinishModelSuite::keep_step() {
+  if (in_hand_.empty() || store().facets().steps == nullptr) return;
+  const InHand& hand = any_in_hand();
+  if (!hand.lease) return;
+  ModelRecord& record = model_->records[hand.message.key().text];
+  const bool holds = record.record && record.record->state == RecordState::kConsuming &&
+                     record.record->nonce == hand.lease->nonce;
+  StepEntry entry;
+  entry.name = fmt::format("step{}", record.journal.entries.size());
+  ASSERT_EQ(steps().keep(*hand.lease, entry).value(), holds ? Applied::kYes : Applied::kLeaseLost);
+  if (holds) record.journal.entries.push_back(entry);
+}
+
+// A copy of what the dead letter of a record keeps is in a row already.
+bool FinishModelSuite::letter_is_held(const Bytes& key) const {
+  const auto& record = model_->records.at(key).record;
+  if (!record) return false;
+  const auto letter = model_->letters.find({key, record->fingerprint});
+  if (letter == model_->letters.end()) return false;
+  return std::ranges::any_of(model_->rows, [&](const auto& row) {
+    return name_in(row.second.headers) == name_in(letter->second.headers);
+  });
+}
+
+void FinishModelSuite::operate() {
+  const Bytes key = any_key();
+  const ModelRecord& record = model_->records[key];
+  if (chance(2)) return decide(key);
+  // What an unlock finds for a record that was parked without its message is no part of a finish.
+  if (record.record && record.record->state == RecordState::kParked && !record.held) return;
+  if (letter_is_held(key)) return;
+  const KeyId id = core::encode_key(consumer(), key);
+  ASSERT_EQ(records().unlock(id).value(), model_->unlock(key));
+}
+
+// A person says what became of it: without the message, and without the row it came from.
+void FinishModelSuite::decide(const Bytes& key) {
+  ModelRecord& record = model_->records[key];
+  record.key = key;
+  Nonce nonce;
+  nonce.bytes.fill(0xee);
+  const bool seized =
+      record.record && core::decide_seize(*record.record, nonce, kMargin, model_->now);
+  const auto lease = records().seize(core::encode_key(consumer(), key), kMargin).value();
+  ASSERT_EQ(lease.has_value(), seized);
+  if (!seized) return;
+  record.record->nonce = lease->nonce;
+  constexpr Finish::To kEnds[] = {Finish::To::kCompleted, Finish::To::kRetrying, Finish::To::kDead};
+  Finish end;
+  end.to = kEnds[below(std::size(kEnds))];
+  end.lease = lease;
+  end.attempts = 3;
+  if (end.to != Finish::To::kCompleted) end.reason = "operator";
+  ASSERT_EQ(finish(end), model_->finish(end, std::nullopt));
+}
+
+void FinishModelSuite::step() {
+  const auto what = below(100);
+  if (what < 8) {
+    send();
+  } else if (what < 14) {
+    take_rows();
+  } else if (what < 45) {
+    claim_one();
+  } else if (what < 65) {
+    finish_one();
+  } else if (what < 72) {
+    finish_without_record();
+  } else if (what < 80) {
+    finish_in_unit();
+  } else if (what < 84) {
+    keep_step();
+  } else if (what < 90) {
+    operate();
+  } else if (what < 91) {
+    reopen();
+  } else {
+    advance_one();
+  }
+}
+
+void FinishModelSuite::check_record(const Bytes& key) {
+  const ModelRecord& record = model_->records[key];
+  const KeyId id = core::encode_key(consumer(), key);
+  std::optional<RecordView> expected;
+  if (record.record) expected = core::view_of(id, *record.record);
+  ASSERT_EQ(record_text(records().show(id).value()), record_text(expected)) << key;
+  if (store().facets().steps == nullptr || !record.record) return;
+  ASSERT_EQ(journal_text(steps().read(id).value()), journal_text(record.journal)) << key;
+}
+
+void FinishModelSuite::check() {
+  std::set<Bytes> keys;
+  if (!changed_.empty()) keys.insert(changed_);
+  for (std::uint64_t i = 0; i < kFinishModelKeys; ++i) {
+    keys.insert(fmt::format("k{}", first_key_ + i));
+  }
+  for (const Bytes& key : keys) {
+    check_record(key);
+    if (HasFatalFailure()) return;
+  }
+  std::size_t waiting = 0;
+  for (const auto& [number, row] : model_->rows) waiting += row.parked ? 0U : 1U;
+  ASSERT_EQ(held().depth(consumer()).value().rows, waiting);
+  ASSERT_EQ(held().depth(queue_).value().rows, model_->sent);
+  std::set<std::string> letters, expected;
+  for (const DeadLetter& letter : all_dead_letters()) letters.insert(letter_text(letter));
+  for (const auto& [identity, kept] : model_->letters) {
+    DeadLetter letter;
+    letter.key = identity.first;
+    letter.payload = kept.payload;
+    letter.headers = kept.headers;
+    letter.reason = kept.reason;
+    letter.error = kept.error;
+    letter.attempts = kept.attempts;
+    letter.replayed = kept.replayed;
+    letter.partition = kept.partition;
+    letter.position = kept.position;
+    letter.first_seen = kept.first_seen;
+    letter.dead_at = kept.dead_at;
+    expected.insert(letter_text(letter));
+  }
+  ASSERT_EQ(letters, expected);
+}
+
+void FinishModelSuite::unlock_all() {
+  for (const auto& [key, record] : model_->records) {
+    if (!record.record || record.record->state != RecordState::kParked || !record.held) continue;
+    ASSERT_EQ(records().unlock(core::encode_key(consumer(), key)).value(), model_->unlock(key));
+  }
+  for (int i = 0; i < 4; ++i) advance_one();
+}
+
+TEST_P(FinishModelSuite, AllIsKeptAsThePlanOfAFinishSays) {
+  SCOPED_TRACE(testing::Message() << "SEMEL_TEST_SEED=" << seed());
+  for (int i = 0; i < kFinishModelSteps; ++i) {
+    SCOPED_TRACE(i);
+    step();
+    if (HasFatalFailure()) return;
+    check();
+    if (HasFatalFailure()) return;
+  }
+  for (const Bytes& key : known_keys()) {
+    check_record(key);
+    if (HasFatalFailure()) return;
+  }
+  unlock_all();
+  if (HasFatalFailure()) return;
+  take_rows();
+}
+
+}  // namespace semel::conformance
