@@ -81,7 +81,7 @@ class DeliveryLedger {
 
   // The last position up to which everything is settled; none before the first.
   std::optional<Position> prefix() const noexcept { return tracker_.prefix(); }
-  // Its value.
+  // The value of that position.
   const std::optional<Value>& last_passed() const noexcept requires(kKeeps == Keeps::kUntilPassed) {
     return last_passed_;
   }

@@ -90,7 +90,7 @@ class InFlightTable {
   // The server is to end.
   void close() SEMEL_EXCLUDES(mutex_);
 
-  // All that happened since they were last taken. A call of them may have been answered meanwhile.
+  // Everything since the last take. A call in it may have been answered meanwhile.
   struct News {
     std::vector<Ticket> begun;
     std::vector<Ticket> stopped;
@@ -102,9 +102,9 @@ class InFlightTable {
   bool closing() const SEMEL_EXCLUDES(mutex_);
 
   void set_deadline(InFlightCall& call, TimePoint deadline) SEMEL_EXCLUDES(mutex_);
-  // The earliest of all; kNever: none has one.
+  // The earliest; kNever: no call has one.
   TimePoint next_deadline() const SEMEL_EXCLUDES(mutex_);
-  // Those whose deadline has come, the earliest first. They have none from here on.
+  // Calls whose deadline has come, the earliest first. They have no deadline from here on.
   std::vector<Ticket> take_late(TimePoint now) SEMEL_EXCLUDES(mutex_);
 
   std::size_t size() const SEMEL_EXCLUDES(mutex_);
@@ -120,7 +120,7 @@ class InFlightTable {
   // Calls that are left are not answered: their completions say that the outcome is unknown.
   void drop_all() noexcept SEMEL_EXCLUDES(mutex_);
 
-  // What `use` makes of the breaker. `use` must not call back.
+  // Runs `use` with the breaker and returns its result. `use` must not call back.
   template <class Use>
   auto with_breaker(Use use) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
@@ -148,14 +148,14 @@ class InFlightTable {
   core::Breaker breaker_ SEMEL_GUARDED_BY(mutex_);
 };
 
-// The calls of one handler. A pointer to a call is good until it is taken out: for the server
-// alone, where no other thread takes calls.
+// The calls of one handler. A pointer to a call is good until the call is taken out, so only the
+// thread that takes calls may use one.
 template <class Call>
 class InFlightCalls final : public InFlightTable {
  public:
   using InFlightTable::InFlightTable;
 
-  // Null: it was taken before. Who has it is to answer it.
+  // Null: it was taken before. The thread that takes a call answers it.
   std::unique_ptr<Call> take(Ticket ticket) {
     return std::unique_ptr<Call>(static_cast<Call*>(take_any(ticket).release()));
   }

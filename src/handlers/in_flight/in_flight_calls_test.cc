@@ -50,9 +50,11 @@ struct Borrowed {
 
 struct InFlightCallsTest : testing::Test {
   int stops = 0;
-  InFlightCalls<NotingCall> calls{[this] { ++stops; }};
+  // The table goes first, and answers what is left.
   Borrowed first;
   Borrowed second;
+  Borrowed third;
+  InFlightCalls<NotingCall> calls{[this] { ++stops; }};
 
   Ticket begin(Borrowed& borrowed, TimePoint deadline = InFlightTable::kNever) {
     auto call = borrowed.call();
@@ -143,7 +145,6 @@ TEST_F(InFlightCallsTest, DeadlinesComeInTheirOrderAndOnce) {
   EXPECT_EQ(calls.next_deadline(), InFlightTable::kNever);
   const Ticket late = begin(first, zero + milliseconds(20));
   const Ticket early = begin(second, zero + milliseconds(10));
-  Borrowed third;
   begin(third);
   EXPECT_EQ(calls.next_deadline(), zero + milliseconds(10));
   EXPECT_TRUE(calls.take_late(zero + milliseconds(9)).empty());
