@@ -26,7 +26,7 @@ namespace semel::core {
 // For how long a value is kept: until its own delivery is settled, or until all before it are too.
 enum class Keeps { kUntilSettled, kUntilPassed };
 
-template <class Value, Keeps kKeeps = Keeps::kUntilSettled>
+template <class Value, Keeps Until = Keeps::kUntilSettled>
 class DeliveryLedger {
  public:
   using Position = std::uint64_t;
@@ -69,7 +69,7 @@ class DeliveryLedger {
       given_back_.insert(position);
       return true;
     }
-    if constexpr (kKeeps == Keeps::kUntilSettled) {
+    if constexpr (Until == Keeps::kUntilSettled) {
       // Not by assignment: a string that is assigned an empty one keeps its memory.
       std::destroy_at(&values_[*place]);
       std::construct_at(&values_[*place]);
@@ -82,7 +82,7 @@ class DeliveryLedger {
   // The last position up to which everything is settled; none before the first.
   std::optional<Position> prefix() const noexcept { return tracker_.prefix(); }
   // The value of that position.
-  const std::optional<Value>& last_passed() const noexcept requires(kKeeps == Keeps::kUntilPassed) {
+  const std::optional<Value>& last_passed() const noexcept requires(Until == Keeps::kUntilPassed) {
     return last_passed_;
   }
 
@@ -106,7 +106,7 @@ class DeliveryLedger {
 
  private:
   void pass() {
-    if constexpr (kKeeps == Keeps::kUntilPassed) last_passed_ = std::move(values_.front());
+    if constexpr (Until == Keeps::kUntilPassed) last_passed_ = std::move(values_.front());
     values_.pop_front();
     --taken_;
     ++passed_;
