@@ -33,7 +33,7 @@ constexpr milliseconds kAskPatience{2'000};
 constexpr milliseconds kCommitPatienceAway{1'000};
 // This part of a queue is read before librdkafka is shown the room: the rest lasts until it has
 // fetched more.
-constexpr std::size_t kShowRoomAfter = 4;
+constexpr std::size_t kShowRoomAfter = 2;
 // Interval of the check of the logs while there is nothing to commit.
 constexpr milliseconds kCheckEvery{2'000};
 
