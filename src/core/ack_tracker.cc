@@ -18,12 +18,26 @@ void AckTracker::received(std::uint64_t position) {
   ++open_;
 }
 
+std::optional<std::size_t> AckTracker::place_of(std::uint64_t position) const noexcept {
+  if (entries_.empty() || position < entries_.front().position) return std::nullopt;
+  // Mostly no position is missing, and this is the place.
+  const std::uint64_t guess = position - entries_.front().position;
+  auto found = entries_.begin();
+  if (guess < entries_.size() && entries_[guess].position == position) {
+    found += static_cast<std::ptrdiff_t>(guess);
+  } else {
+    found =
+        std::lower_bound(entries_.begin(), entries_.end(), position,
+                         [](const Entry& entry, std::uint64_t p) { return entry.position < p; });
+  }
+  if (found == entries_.end() || found->position != position || found->settled) return std::nullopt;
+  return static_cast<std::size_t>(found - entries_.begin());
+}
+
 bool AckTracker::settled(std::uint64_t position) {
-  const auto found =
-      std::lower_bound(entries_.begin(), entries_.end(), position,
-                       [](const Entry& entry, std::uint64_t p) { return entry.position < p; });
-  if (found == entries_.end() || found->position != position || found->settled) return false;
-  found->settled = true;
+  const auto place = place_of(position);
+  if (!place) return false;
+  entries_[*place].settled = true;
   --open_;
   while (!entries_.empty() && entries_.front().settled) {
     prefix_ = entries_.front().position;

@@ -19,18 +19,20 @@ constexpr milliseconds kPatienceOfOnce{10'000};
 constexpr milliseconds kAskStoreAgain{1'000};
 constexpr milliseconds kStep{20};
 
-KeeperOptions keeper_options(const EngineOptions& options, const EngineParts& parts,
-                             std::function<void()> tick, std::function<bool()> draining) {
-  KeeperOptions keeper;
-  keeper.lease = options.lease;
-  keeper.timeout = options.handler_timeout;
-  keeper.grace = options.grace;
-  keeper.store = parts.store;
-  keeper.environment = parts.environment;
-  keeper.hung = parts.hung;
-  keeper.draining = std::move(draining);
-  keeper.tick = std::move(tick);
-  return keeper;
+strategies::LeaseRenewerOptions renewer_options(const EngineOptions& options,
+                                                const EngineParts& parts,
+                                                std::function<void()> tick,
+                                                std::function<bool()> draining) {
+  strategies::LeaseRenewerOptions made;
+  made.lease = options.lease;
+  made.timeout = options.handler_timeout;
+  made.grace = options.grace;
+  made.store = parts.store;
+  made.clock = parts.environment->clock;
+  made.hung = parts.hung;
+  made.draining = std::move(draining);
+  made.tick = std::move(tick);
+  return made;
 }
 
 // A dry run settles nothing, so that nothing can wait behind it.
@@ -69,7 +71,7 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
              *parts_.observer),
       held_room_(parts_.store->facets().held, options_.number,
                  options_.defers && !options_.dry_run ? options_.max_held : 0),
-      keeper_(keeper_options(
+      renewer_(renewer_options(
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
       // A call's place is free once it is recorded, not when the last of its batch is.
       completer_([this] { flight_.answered(); }, [this] { flight_.look_again(); },
@@ -216,7 +218,7 @@ bool RunningEngine::nothing_left() {
 }
 
 void RunningEngine::look_after_sources() {
-  // Where nothing runs the keeper's thread sleeps.
+  // Where nothing runs the renewer's thread sleeps.
   if (options_.dry_run || flight_.gate_is_shut()) sources_.extend();
   const auto since = sources_.away_since();
   if (!since) return;
@@ -338,7 +340,7 @@ void RunningEngine::drain() {
     sources_.extend(rows_that_hang());
   }
   if (!flight_.wait_landed(milliseconds{0})) {
-    keeper_.stop_all();
+    renewer_.stop_all();
     if (!flight_.wait_landed(options_.grace)) {
       parts_.hung(kHandlerHangs);
     }

@@ -223,7 +223,7 @@ void RunningEngine::tick() {
     hurried_since_ = at;
   }
   if (!hurried_since_) return;
-  keeper_.stop_all();
+  renewer_.stop_all();
   // A handler on the receiving thread keeps it from draining, and so from saying so itself.
   if (at - *hurried_since_ >= options_.grace + kDrainSaysItFirst) {
     parts_.hung(kHandlerHangs);

@@ -22,10 +22,10 @@
 #include "engine/flight.h"
 #include "engine/held_room.h"
 #include "engine/intake_desk.h"
-#include "engine/keeper.h"
 #include "engine/order_desk.h"
 #include "engine/source_desk.h"
 #include "engine/store_watch.h"
+#include "strategies/lease_renewer.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
 
@@ -69,7 +69,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
     BatchSink sink;
   };
 
-  strategies::Services services() noexcept { return {&keeper_, &completer_, &gate_, this}; }
+  strategies::Services services() noexcept { return {&renewer_, &completer_, &gate_, this}; }
   void recall(std::uint64_t waited_for) noexcept override {
     if (flight_.recall(waited_for)) event_.signal();
   }
@@ -155,7 +155,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   system::CondVar suspect_ended_;
   std::vector<std::unique_ptr<Running>> running_ SEMEL_GUARDED_BY(running_mutex_);
   std::thread::id receiver_;
-  ThreadKeeper keeper_;
+  strategies::LeaseRenewer renewer_;
   ThreadCompleter completer_;
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<Strategy> condemned_;
@@ -166,7 +166,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   std::optional<TimePoint> gate_at_;  // when the gate's time is over
   std::optional<TimePoint> keep_refused_at_;
   std::atomic<bool> suspects_left_{false};  // one was given back untried
-  // The keeper's thread's.
+  // The renewer's thread's.
   std::optional<TimePoint> stopping_since_;
   std::optional<TimePoint> hurried_since_;
 };

@@ -16,14 +16,15 @@
 #include "core/guarantee.h"
 #include "core/key_encoding.h"
 #include "core/step_key.h"
-#include "guard/lease_keeper.h"
 #include "strategies/decision.h"
 #include "strategies/endings.h"
 #include "strategies/entries.h"
 #include "strategies/finisher.h"
 #include "strategies/front.h"
+#include "strategies/lease_renewer.h"
 #include "strategies/pipeline.h"
 #include "strategies/two_phase.h"
+#include "system/mutex.h"
 
 namespace semel {
 
@@ -91,10 +92,7 @@ class Caught {
 class Guard::Impl {
  public:
   Impl(Store& store, GuardOptions options)
-      : store_(store),
-        options_(std::move(options)),
-        environment_(system_environment()),
-        keeper_(store, *environment_.clock, options_.lease) {
+      : store_(store), options_(std::move(options)), environment_(system_environment()) {
     if (!is_name(options_.consumer)) {
       throw SemelError(rejected(
           fmt::format("\"{}\" is no consumer's name", options_.consumer),
@@ -243,7 +241,7 @@ class Guard::Impl {
   Result<Outcome> run_leased(Delivery& delivery, const PlainHandler& work) {
     Caught caught(options_.at_most_once);
     strategies::Context context = this->context();
-    context.services.keeper = &keeper_;
+    context.services.keeper = &renewer();
     context.steps = options_.steps;
     if (options_.at_most_once) context = strategies::for_one_try(std::move(context));
     context.handler = PlainHandler([&](const Message& message, const Attempt& attempt) {
@@ -263,11 +261,25 @@ class Guard::Impl {
     return std::move(ending.outcome());
   }
 
+  // Made for the first work that needs a lease: work in the store's transaction needs no thread.
+  strategies::LeaseRenewer& renewer() {
+    const system::MutexLock lock(mutex_);
+    if (renewer_) return *renewer_;
+    strategies::LeaseRenewerOptions options;
+    options.lease = options_.lease;
+    options.longest_pause = options_.lease;  // one call has one ending: nothing waits behind it
+    options.store = &store_;
+    options.clock = environment_.clock;
+    renewer_ = std::make_unique<strategies::LeaseRenewer>(std::move(options));
+    return *renewer_;
+  }
+
   Store& store_;
   const GuardOptions options_;
   Environment& environment_;
   ConsumerNumber number_{};
-  guard::LeaseKeeper keeper_;
+  system::Mutex mutex_;
+  std::unique_ptr<strategies::LeaseRenewer> renewer_ SEMEL_GUARDED_BY(mutex_);
   Observer unobserved_;
   std::unique_ptr<strategies::Front> front_;  // null: no window
 };

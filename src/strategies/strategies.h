@@ -27,8 +27,8 @@
 
 namespace semel::strategies {
 
-// Watches over handlers while they run: renews leases, fires stop tokens at timeouts. The engine's
-// keeper thread implements it; strategies only tell it what begins and ends. Thread-safe.
+// Watches over handlers while they run: renews leases, fires stop tokens at timeouts. LeaseRenewer
+// implements it; strategies only tell it what begins and ends. Thread-safe.
 class Keeper {
  public:
   // One running batch. Destroying it ends the watch.

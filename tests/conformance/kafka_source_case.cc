@@ -226,6 +226,24 @@ TEST(KafkaSource, OnlyWhatWasCommittedInATransactionIsSeenAndItsMarksAreNoLag) {
   })) << "the mark behind the last record too";
 }
 
+// The queue is full with each record, and librdkafka by itself looks once a second whether it still
+// is.
+TEST(KafkaSource, AFullQueueIsFetchedForAgainAsSoonAsItHasRoom) {
+  constexpr std::size_t kRecords = 20;
+  const std::string topic = KafkaServer::shared().new_topic();
+  // No two of them fit into one batch of the producer, and each fetch brings one batch.
+  KafkaServer::shared().produce_values(
+      topic, std::vector<std::string>(kRecords, std::string(600'000, 'x')));
+  core::KafkaSpec spec = spec_of(topic);
+  spec.properties["queued.min.messages"] = "1";
+  spec.properties["max.partition.fetch.bytes"] = "1000";
+  Member member(spec);
+  (void)member.receive(1);
+  const auto began = std::chrono::steady_clock::now();
+  (void)member.receive(kRecords - 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(kRecords / 2));
+}
+
 TEST(KafkaSource, HowLongTheTopicIsKeptComesBeforeItsFirstMessage) {
   const std::string topic = KafkaServer::shared().new_topic(1, {{"retention.ms", "3600000"}});
   KafkaServer::shared().produce_values(topic, {"{}"});

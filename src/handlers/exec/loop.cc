@@ -10,10 +10,8 @@
 #include <cerrno>
 #include <csignal>
 #include <exception>
-#include <functional>
 #include <limits>
 #include <optional>
-#include <stop_token>
 #include <system_error>
 #include <utility>
 
@@ -45,7 +43,8 @@ void append_pointers(std::vector<char*>& pointers, const std::vector<std::string
 
 }  // namespace
 
-struct Loop::Call {
+struct Loop::Call final : InFlightCall {
+  using InFlightCall::InFlightCall;
   enum class Phase {
     kWaiting,  // for its start
     kRunning,
@@ -54,22 +53,12 @@ struct Loop::Call {
     kFinished,  // the command has ended; the rest of its output is waited for
   };
 
-  Call(const Message& m, const Attempt& a, Completion c)
-      : message(m), attempt(a), completion(std::move(c)) {}
-
-  std::uint64_t id = 0;
-  const Message& message;
-  const Attempt& attempt;
-  Completion completion;
-  std::atomic<bool> stop{false};
   Phase phase = Phase::kWaiting;
   Ending::Why why = Ending::Why::kItself;
-  Clock::time_point next = kNever;     // when its phase asks for something
-  Clock::time_point look_at = kNever;  // where no event will tell
+  Clock::time_point next = kNever;  // when its phase asks for something
+  bool unwatched = false;           // no event will tell: it is looked at now and then
   std::optional<Process> process;
   std::optional<ExitStatus> status;
-  // The last member: gone first, so that no stop comes while the others go.
-  std::optional<std::stop_callback<std::function<void()>>> on_stop;
 };
 
 Result<std::shared_ptr<Loop>> Loop::make(Plan plan) {
@@ -96,24 +85,14 @@ Loop::Loop(Plan plan) : plan_(std::move(plan)) {}
 Loop::~Loop() = default;
 
 void Loop::begin(const Message& message, const Attempt& attempt, Completion completion) {
-  auto call = std::make_unique<Call>(message, attempt, std::move(completion));
-  Call* const raw = call.get();
-  raw->next = Clock::now() + plan_.spec.timeout;
-  // Before the thread can know of the call, and so before it can be answered and gone.
-  raw->on_stop.emplace(attempt.stop, [this, raw] {
-    raw->stop.store(true);
-    some_stopped_.store(true);
-    wake();
-  });
-  {
-    const system::MutexLock lock(mutex_);
-    incoming_.push_back(std::move(call));
-  }
+  auto call = std::make_unique<Call>(message, attempt, std::move(completion), Clock::now());
+  const auto deadline = call->next = call->begun + plan_.spec.timeout;
+  calls_.begin(std::move(call), deadline);
   wake();
 }
 
 void Loop::close() noexcept {
-  closing_.store(true);
+  calls_.close();
   wake();
 }
 
@@ -124,36 +103,23 @@ void Loop::wake() const noexcept {
 
 void Loop::run() {
   for (;;) {
-    take_incoming();
-    heed_stops();
+    const auto news = calls_.take_news();
+    waiting_.insert(waiting_.end(), news.begun.begin(), news.begun.end());
+    for (const Ticket ticket : news.stopped) {
+      if (Call* const call = calls_.find(ticket)) stop(*call);
+    }
+    if (news.closing) {
+      for (Call* const call : calls_.all()) end_now(*call);
+    }
     heed_times();
     start_some();
-    if (closing_.load() && calls_.empty()) {
-      const system::MutexLock lock(mutex_);
-      if (incoming_.empty()) return;
-    }
+    if (news.closing && calls_.empty()) return;
     wait_for_events();
   }
 }
 
-void Loop::take_incoming() {
-  std::vector<std::unique_ptr<Call>> taken;
-  {
-    const system::MutexLock lock(mutex_);
-    taken.swap(incoming_);
-  }
-  for (auto& call : taken) {
-    call->id = ++last_id_;
-    // Its stop may have been told of before it was here to be found.
-    if (call->stop.load()) some_stopped_.store(true);
-    waiting_.push_back(call->id);
-    calls_.emplace(call->id, std::move(call));
-  }
-}
-
 int Loop::patience() const {
-  auto until = kNever;
-  for (const auto& [id, call] : calls_) until = std::min({until, call->next, call->look_at});
+  auto until = calls_.next_deadline();
   if (!waiting_.empty()) until = std::min(until, start_again_);
   if (until == kNever) return -1;
   const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
@@ -165,12 +131,12 @@ void Loop::wait_for_events() {
   std::array<epoll_event, kEventsEachTurn> events;
   const int n = ::epoll_wait(epoll_.get(), events.data(), kEventsEachTurn, patience());
   for (int i = 0; i < n; ++i) {
-    const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
-    if (id == kWakeId) {
+    const Ticket ticket = events[static_cast<std::size_t>(i)].data.u64;
+    if (ticket == kWakeId) {
       std::uint64_t count = 0;
       [[maybe_unused]] const auto read = ::read(wake_.get(), &count, sizeof count);
-    } else if (const auto found = calls_.find(id); found != calls_.end()) {
-      service(*found->second);
+    } else if (Call* const call = calls_.find(ticket)) {
+      service(*call);
     }
   }
 }
@@ -178,8 +144,8 @@ void Loop::wait_for_events() {
 void Loop::start_some() {
   for (int i = 0; i < kStartsEachTurn && !waiting_.empty(); ++i) {
     if (start_again_ > Clock::now()) return;
-    const auto found = calls_.find(waiting_.front());
-    if (found != calls_.end() && !start(*found->second)) {
+    Call* const call = calls_.find(waiting_.front());
+    if (call != nullptr && !start(*call)) {
       start_again_ = Clock::now() + kShortage;
       return;
     }
@@ -211,41 +177,46 @@ bool Loop::start(Call& call) {
   call.phase = Call::Phase::kRunning;
   call.process.emplace(*std::move(spawned), call.message.payload(), plan_.spec.result_limit);
   if (call.attempt.gate != nullptr) call.attempt.gate->open();
-  if (!call.process->watch(epoll_.get(), call.id)) call.look_at = Clock::now() + kLookAgain;
+  call.unwatched = !call.process->watch(epoll_.get(), call.ticket());
+  if (call.unwatched) set_next(call, call.next);
   return true;
 }
 
-void Loop::heed_stops() {
-  const bool closing = closing_.load();
-  if (!some_stopped_.exchange(false) && !closing) return;
-  std::vector<Call*> stopped;
-  for (const auto& [id, call] : calls_) {
-    if (closing || call->stop.load()) stopped.push_back(call.get());
+void Loop::set_next(Call& call, Clock::time_point next) {
+  call.next = next;
+  const auto look = call.unwatched ? Clock::now() + kLookAgain : kNever;
+  calls_.set_deadline(call, std::min(next, look));
+}
+
+void Loop::stop(Call& call) {
+  if (call.phase == Call::Phase::kWaiting) {
+    answer(call, no_room("stopped before the command was started"));
+  } else if (call.phase == Call::Phase::kRunning) {
+    tell_to_end(call, false);
   }
-  for (Call* call : stopped) {
-    if (call->phase == Call::Phase::kWaiting) {
-      answer(*call, no_room("stopped before the command was started"));
-      continue;
-    }
-    if (call->phase == Call::Phase::kRunning) tell_to_end(*call, false);
-    if (closing && call->phase == Call::Phase::kTold) kill(*call);
-  }
+}
+
+// The same, and whoever was told to end is not waited for.
+void Loop::end_now(Call& call) {
+  const Ticket ticket = call.ticket();
+  stop(call);
+  Call* const left = calls_.find(ticket);
+  if (left != nullptr && left->phase == Call::Phase::kTold) kill(*left);
 }
 
 void Loop::heed_times() {
   const auto now = Clock::now();
-  std::vector<Call*> due;
-  for (const auto& [id, call] : calls_) {
-    if (std::min(call->next, call->look_at) <= now) due.push_back(call.get());
-  }
-  for (Call* call : due) {
-    if (call->look_at <= now) {
-      call->look_at = now + kLookAgain;
-      const std::uint64_t id = call->id;
+  for (const Ticket ticket : calls_.take_late(now)) {
+    Call* call = calls_.find(ticket);
+    if (call->unwatched) {
       service(*call);
-      if (!calls_.contains(id)) continue;
+      call = calls_.find(ticket);
+      if (call == nullptr) continue;
     }
-    if (call->next > now) continue;
+    if (call->next > now) {
+      set_next(*call, call->next);
+      continue;
+    }
     switch (call->phase) {
       case Call::Phase::kWaiting:
         answer(*call, no_room("the system had no room for another process in all of its time"));
@@ -267,20 +238,16 @@ void Loop::heed_times() {
 
 // A command that has ended by itself, and was not yet looked at, is not told: its own word counts.
 void Loop::tell_to_end(Call& call, bool timeout) {
-  if (call.process->ended()) {
-    call.next = kNever;
-    call.look_at = Clock::now();
-    return;
-  }
+  if (call.process->ended()) return service(call);
   call.why = timeout ? Ending::Why::kTimeout : Ending::Why::kStopped;
   call.phase = Call::Phase::kTold;
-  call.next = Clock::now() + plan_.spec.grace;
+  set_next(call, Clock::now() + plan_.spec.grace);
   call.process->signal_group(SIGTERM);
 }
 
-void Loop::kill(Call& call) noexcept {
+void Loop::kill(Call& call) {
   call.phase = Call::Phase::kKilled;
-  call.next = kNever;
+  set_next(call, kNever);
   call.process->signal_group(SIGKILL);
 }
 
@@ -289,7 +256,7 @@ void Loop::service(Call& call) {
   // Asked before its output is read: what it wrote before its end is there then.
   if (!call.status && (call.status = call.process->ended())) {
     call.phase = Call::Phase::kFinished;
-    call.next = Clock::now() + kOutputGrace;
+    set_next(call, Clock::now() + kOutputGrace);
     call.process->end_input();
   }
   call.process->move_data();
@@ -307,18 +274,14 @@ void Loop::answer_ended(Call& call) {
 }
 
 void Loop::answer(Call& call, Verdict verdict) {
-  const auto found = calls_.find(call.id);
-  const std::unique_ptr<Call> gone = std::move(found->second);
-  calls_.erase(found);
-  if (gone->process) {
-    gone->process.reset();
+  auto taken = calls_.take(call.ticket());
+  if (taken->process) {
+    taken->process.reset();
     --running_;
     start_again_ = {};
   }
-  // Message and attempt may be gone with the answer.
-  gone->on_stop.reset();
   try {
-    gone->completion(std::move(verdict));
+    calls_.answer(std::move(taken), std::move(verdict));
   } catch (...) {
     // Who is told failed to listen, and there is nobody else to tell.
     return;

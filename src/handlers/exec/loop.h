@@ -1,21 +1,19 @@
 // Loop: one thread that runs all commands of a handler.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <cstdint>
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <semel/handler.h>
 #include <semel/result.h>
 
 #include "core/exec_spec.h"
+#include "handlers/in_flight/in_flight_calls.h"
 #include "system/descriptor.h"
-#include "system/mutex.h"
 
 namespace semel::handlers::exec {
 
@@ -41,23 +39,21 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
 
   // Any thread.
-  void begin(const Message& message, const Attempt& attempt, Completion completion)
-      SEMEL_EXCLUDES(mutex_);
+  void begin(const Message& message, const Attempt& attempt, Completion completion);
   // Any thread: kills what runs, answers everything, then `run` returns.
   void close() noexcept;
 
   // The thread: all signals blocked, and alive for as long as a command runs, because the kernel
   // kills commands when the thread that started them ends.
-  void run() SEMEL_EXCLUDES(mutex_);
+  void run();
 
  private:
+  using Ticket = InFlightCall::Ticket;
   struct Call;
-  using Calls = std::unordered_map<std::uint64_t, std::unique_ptr<Call>>;
 
   explicit Loop(Plan plan);
 
   void wake() const noexcept;
-  void take_incoming() SEMEL_EXCLUDES(mutex_);
   void wait_for_events();
   int patience() const;
 
@@ -65,11 +61,14 @@ class Loop {
   // False where the system has no room for it now, and may have later.
   bool start(Call& call);
 
-  void heed_stops();
+  void stop(Call& call);
+  void end_now(Call& call);
   void heed_times();
   void tell_to_end(Call& call, bool timeout);
-  void kill(Call& call) noexcept;
+  void kill(Call& call);
   void service(Call& call);
+  // `next` is when its phase asks for something.
+  void set_next(Call& call, Clock::time_point next);
 
   void answer(Call& call, Verdict verdict);
   void answer_ended(Call& call);
@@ -78,17 +77,12 @@ class Loop {
   system::Descriptor epoll_;
   system::Descriptor wake_;
 
-  system::Mutex mutex_;
-  std::vector<std::unique_ptr<Call>> incoming_ SEMEL_GUARDED_BY(mutex_);
-  std::atomic<bool> closing_{false};
-  std::atomic<bool> some_stopped_{false};
+  InFlightCalls<Call> calls_{[this] { wake(); }};
 
-  // Below: of the thread alone.
-  Calls calls_;
-  std::deque<std::uint64_t> waiting_;  // for their start; may name calls that were answered
-  Clock::time_point start_again_{};    // not before, after a shortage
+  // The thread's.
+  std::deque<Ticket> waiting_;       // for their start; may name calls that were answered
+  Clock::time_point start_again_{};  // not before, after a shortage
   std::size_t running_ = 0;
-  std::uint64_t last_id_ = 0;
 };
 
 }  // namespace semel::handlers::exec

@@ -8,16 +8,11 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <exception>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include <semel/reason.h>
 
@@ -25,14 +20,13 @@
 #include "handlers/http/judge.h"
 #include "handlers/http/request.h"
 #include "handlers/http/transfer.h"
-#include "system/mutex.h"
+#include "handlers/in_flight/in_flight_calls.h"
 
 namespace semel::handlers {
 
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 using std::chrono::system_clock;
 
 // What wakes the thread wakes it at once; this only bounds a poll.
@@ -62,36 +56,26 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   bool ready() const noexcept { return multi_ != nullptr; }
-  void begin(const HttpRequest& request, const Attempt& attempt, Completion completion)
-      SEMEL_EXCLUDES(mutex_);
+  void begin(const HttpRequest& request, const Attempt& attempt, Completion completion);
 
  private:
-  struct Stop {
-    Client* client;
-    core::Breaker::Ticket call;
-    void operator()() const noexcept { client->stop(call); }
-  };
-  struct Call {
+  using Ticket = InFlightCall::Ticket;
+  struct Call final : InFlightCall {
     Call(const core::HttpSpec& spec, const std::string& url, const Headers& headers, BytesView body,
-         const Attempt& a, Completion c)
-        : transfer(spec, url, headers, body), attempt(a), completion(std::move(c)) {}
+         const Message& m, const Attempt& a, Completion c, TimePoint now)
+        : InFlightCall(m, a, std::move(c), now),
+          transfer(spec, url, headers, body),
+          id(std::hash<Bytes>{}(m.key().text)) {}
     Transfer transfer;
-    const Attempt& attempt;
-    Completion completion;
-    core::Breaker::Ticket ticket = 0;
-    core::Breaker::MessageId message = 0;
-    steady_clock::time_point begun;
-    std::optional<std::stop_callback<Stop>> on_stop;
+    const core::Breaker::MessageId id;
   };
 
-  void stop(core::Breaker::Ticket call) noexcept SEMEL_EXCLUDES(mutex_);
-  void work() noexcept SEMEL_EXCLUDES(mutex_);
-  void start(std::unique_ptr<Call> call);
+  void work() noexcept;
+  void start(Ticket ticket);
   void reap();
-  void give_up(core::Breaker::Ticket ticket, const char* why);
+  void give_up(Ticket ticket, const char* why);
   void end(std::unique_ptr<Call> call, Answer answer);
-  void tell_gate(const Call& call, Judged& judged) SEMEL_EXCLUDES(mutex_);
-  core::Breaker::Failure failed(const Call& call, const Judged& judged) SEMEL_REQUIRES(mutex_);
+  void tell_gate(const Call& call, Judged& judged);
 
   LibraryInUse library_;
   const core::HttpSpec spec_;
@@ -99,14 +83,7 @@ class Client {
   const RequestPlan plan_;
   Environment& environment_;
   std::unique_ptr<CURLM, FreeMulti> multi_;
-  std::map<core::Breaker::Ticket, std::unique_ptr<Call>> running_;  // the thread's own
-
-  system::Mutex mutex_;
-  std::vector<std::unique_ptr<Call>> begun_ SEMEL_GUARDED_BY(mutex_);
-  std::vector<core::Breaker::Ticket> stopped_ SEMEL_GUARDED_BY(mutex_);
-  core::Breaker breaker_ SEMEL_GUARDED_BY(mutex_);
-  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
-
+  InFlightCalls<Call> calls_{[this] { curl_multi_wakeup(multi_.get()); }};
   std::thread thread_;
 };
 
@@ -125,10 +102,7 @@ Client::Client(core::HttpSpec spec, Environment& environment)
 
 Client::~Client() {
   if (!thread_.joinable()) return;
-  {
-    const system::MutexLock lock(mutex_);
-    ending_ = true;
-  }
+  calls_.close();
   curl_multi_wakeup(multi_.get());
   thread_.join();
 }
@@ -143,23 +117,9 @@ void Client::begin(const HttpRequest& request, const Attempt& attempt, Completio
     return completion(std::move(verdict));
   }
   const Headers headers = plan_.headers(request.sent, attempt, system_clock::now());
-  auto call = std::make_unique<Call>(spec_, url, headers, plan_.body(request.sent), attempt,
-                                     std::move(completion));
-  call->begun = environment_.clock->now();
-  call->message = std::hash<Bytes>{}(request.message.key().text);
-  {
-    const system::MutexLock lock(mutex_);
-    call->ticket = breaker_.begin();
-    begun_.push_back(std::move(call));
-  }
-  curl_multi_wakeup(multi_.get());
-}
-
-void Client::stop(core::Breaker::Ticket call) noexcept {
-  {
-    const system::MutexLock lock(mutex_);
-    stopped_.push_back(call);
-  }
+  calls_.begin(std::make_unique<Call>(spec_, url, headers, plan_.body(request.sent),
+                                      request.message, attempt, std::move(completion),
+                                      environment_.clock->now()));
   curl_multi_wakeup(multi_.get());
 }
 
@@ -172,37 +132,24 @@ void Client::work() noexcept {
     int active = 0;
     curl_multi_perform(multi_.get(), &active);
     reap();
-    std::vector<std::unique_ptr<Call>> begun;
-    std::vector<core::Breaker::Ticket> stopped;
-    bool ending = false;
-    {
-      const system::MutexLock lock(mutex_);
-      begun.swap(begun_);
-      stopped.swap(stopped_);
-      ending = ending_;
-    }
-    for (auto& call : begun) start(std::move(call));
-    for (const core::Breaker::Ticket ticket : stopped) give_up(ticket, "the attempt was stopped");
-    if (ending) {
-      while (!running_.empty()) give_up(running_.begin()->first, "the handler ended");
+    const auto news = calls_.take_news();
+    for (const Ticket ticket : news.begun) start(ticket);
+    for (const Ticket ticket : news.stopped) give_up(ticket, "the attempt was stopped");
+    if (news.closing) {
+      for (const Call* const call : calls_.all()) give_up(call->ticket(), "the handler ended");
       return;
     }
-    if (begun.empty() && stopped.empty()) {
+    if (!news.any()) {
       curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(kLongestPoll.count()), nullptr);
     }
   }
 }
 
-void Client::start(std::unique_ptr<Call> call) {
-  Call& started = *call;
-  started.transfer.mark(call.get());
-  const CURLMcode code = curl_multi_add_handle(multi_.get(), started.transfer.easy());
-  if (code != CURLM_OK) {
-    end(std::move(call), started.transfer.ended(CURLE_FAILED_INIT));
-    return;
-  }
-  running_.emplace(started.ticket, std::move(call));
-  started.on_stop.emplace(started.attempt.stop, Stop{this, started.ticket});
+void Client::start(Ticket ticket) {
+  Call& call = *calls_.find(ticket);
+  call.transfer.mark(&call);
+  const CURLMcode code = curl_multi_add_handle(multi_.get(), call.transfer.easy());
+  if (code != CURLM_OK) end(calls_.take(ticket), call.transfer.ended(CURLE_FAILED_INIT));
 }
 
 void Client::reap() {
@@ -211,38 +158,29 @@ void Client::reap() {
     if (told->msg != CURLMSG_DONE) continue;
     const CURLcode code = told->data.result;
     const auto* owner = static_cast<Call*>(Transfer::owner_of(told->easy_handle));
-    auto node = running_.extract(owner->ticket);
-    Call& call = *node.mapped();
-    curl_multi_remove_handle(multi_.get(), call.transfer.easy());
-    end(std::move(node.mapped()), call.transfer.ended(code));
+    auto call = calls_.take(owner->ticket());
+    Transfer& transfer = call->transfer;
+    curl_multi_remove_handle(multi_.get(), transfer.easy());
+    end(std::move(call), transfer.ended(code));
   }
 }
 
-void Client::give_up(core::Breaker::Ticket ticket, const char* why) {
-  auto node = running_.extract(ticket);
-  if (node.empty()) return;  // it had ended by itself
-  Call& call = *node.mapped();
-  curl_multi_remove_handle(multi_.get(), call.transfer.easy());
-  const auto took =
-      std::chrono::duration_cast<milliseconds>(environment_.clock->now() - call.begun);
-  end(std::move(node.mapped()),
-      call.transfer.stopped(fmt::format("no answer after {} ms: {}", took.count(), why)));
+void Client::give_up(Ticket ticket, const char* why) {
+  auto call = calls_.take(ticket);
+  if (!call) return;  // it had ended by itself
+  Transfer& transfer = call->transfer;
+  curl_multi_remove_handle(multi_.get(), transfer.easy());
+  const milliseconds took = call->took(environment_.clock->now());
+  end(std::move(call),
+      transfer.stopped(fmt::format("no answer after {} ms: {}", took.count(), why)));
 }
 
 void Client::end(std::unique_ptr<Call> call, Answer answer) {
-  call->on_stop.reset();
   const bool doubt = spec_.failure_is_doubt && leaves_doubt(answer.status);
   Judged judged = judge(std::move(answer), spec_.response_limit, system_clock::now());
   tell_gate(*call, judged);
   judged.verdict.unknown = judged.verdict.unknown || doubt;
-  Completion completion = std::move(call->completion);
-  // Message and attempt, which it borrows from, may go with the answer.
-  call.reset();
-  completion(std::move(judged.verdict));
-}
-
-core::Breaker::Failure Client::failed(const Call& call, const Judged& judged) {
-  return breaker_.failed(call.ticket, call.message, judged.verdict.counted);
+  calls_.answer(std::move(call), std::move(judged.verdict));
 }
 
 // A message whose neighbours fail in the same way loses one try and no more. The exception is a
@@ -260,27 +198,27 @@ void Client::tell_gate(const Call& call, Judged& judged) {
   Gate* const gate = call.attempt.gate;
   core::Breaker::Failure failure;
   bool open = false;
-  {
-    const system::MutexLock lock(mutex_);
+  const auto hear = [&](core::Breaker& breaker) {
     switch (judged.endpoint) {
       case Endpoint::kWorks:
-        open = breaker_.answered(call.ticket, call.message);
+        open = breaker.answered(call.ticket(), call.id);
         break;
       case Endpoint::kFails:
-        failure = failed(call, judged);
+        failure = breaker.failed(call.ticket(), call.id, judged.verdict.counted);
         break;
       case Endpoint::kAtFault:
-        failure.shut = breaker_.at_fault(call.ticket);
+        failure.shut = breaker.at_fault(call.ticket());
         break;
       case Endpoint::kWaits:
-        failure = failed(call, judged);
-        failure.shut = breaker_.asked_to_wait(judged.wait);
+        failure = breaker.failed(call.ticket(), call.id, judged.verdict.counted);
+        failure.shut = breaker.asked_to_wait(judged.wait);
         failure.again_after = 2 * *failure.shut;
         break;
       case Endpoint::kGone:
         break;
     }
-  }
+  };
+  calls_.with_breaker(hear);
   // Without a gate nobody waits for the endpoint: the caller's own tries are all there are.
   if (gate == nullptr) return;
   if (judged.verdict.counted) spare(judged.verdict, failure, call.attempt.number);

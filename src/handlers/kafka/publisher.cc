@@ -30,7 +30,7 @@ constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(
 }  // namespace
 
 KafkaPublisher::KafkaPublisher(core::KafkaPublishSpec spec, Environment& environment)
-    : spec_(std::move(spec)), environment_(environment), breaker_(kPatience) {}
+    : spec_(std::move(spec)), environment_(environment), calls_([this] { wake(); }, kPatience) {}
 
 Result<void> KafkaPublisher::open() {
   if (auto made = usable(false); !made) return failure(std::move(made.error()));
@@ -40,12 +40,8 @@ Result<void> KafkaPublisher::open() {
 
 KafkaPublisher::~KafkaPublisher() {
   if (!thread_.joinable()) return;
-  {
-    const system::MutexLock lock(mutex_);
-    ending_ = true;
-    if (producer_) producer_->wake();
-  }
-  changed_.notify_all();
+  calls_.close();
+  wake();
   thread_.join();
 }
 
@@ -66,38 +62,31 @@ KafkaPublisher::Usable KafkaPublisher::usable(bool alone) {
 }
 
 void KafkaPublisher::begin(const Message& message, const Attempt& attempt, Completion completion) {
-  auto call = std::make_unique<Call>(message, attempt, std::move(completion));
+  auto call =
+      std::make_unique<Call>(message, attempt, std::move(completion), environment_.clock->now());
   try {
     call->record.topic = spec_.topic_of ? spec_.topic_of(message) : spec_.topic;
     call->record.key = spec_.key_of ? spec_.key_of(message) : core::kafka_key_of(message);
     call->record.headers =
         spec_.headers_of ? spec_.headers_of(message) : core::kafka_headers_of(message);
   } catch (const std::exception& thrown) {
-    return call->completion(core::answer_to(thrown));
+    return calls_.answer(std::move(call), core::answer_to(thrown));
   }
-  call->begun = environment_.clock->now();
-  Ticket ticket = 0;
-  {
-    const system::MutexLock lock(mutex_);
-    ticket = breaker_.begin();
-  }
+  calls_.number(*call);
   if (!core::is_kafka_topic(call->record.topic)) {
     Judged judged = judge_no_topic(call->record.topic);
-    return end(ticket, std::move(call), std::move(judged));
+    return calls_.answer(std::move(call), std::move(judged));
   }
-  // Before the thread may answer it: a stop that fires from here on is seen below.
-  call->on_stop.emplace(attempt.stop, Stop{this, ticket});
   const Usable producer = usable(false);
   std::optional<Report> refused;
+  bool stopped = false;
   {
     const system::MutexLock lock(mutex_);
-    refused = produce(producer, ticket, *call);
-    if (!refused) {
-      if (attempt.stop.stop_requested()) stopped_.push_back(ticket);
-      calls_.emplace(ticket, std::move(call));
-    }
+    refused = produce(producer, call->ticket(), *call);
+    if (!refused) stopped = calls_.add(std::move(call));
   }
-  if (refused) end(ticket, std::move(call), judge(*refused, context()));
+  if (refused) calls_.answer(std::move(call), judge(*refused, context()));
+  if (stopped) wake();
 }
 
 std::optional<Report> KafkaPublisher::produce(const Usable& producer, Ticket ticket,
@@ -115,10 +104,9 @@ std::optional<Report> KafkaPublisher::produce(const Usable& producer, Ticket tic
   return report;
 }
 
-void KafkaPublisher::stop(Ticket call) noexcept {
+void KafkaPublisher::wake() noexcept {
   {
     const system::MutexLock lock(mutex_);
-    stopped_.push_back(call);
     if (producer_) producer_->wake();
   }
   changed_.notify_all();
@@ -133,10 +121,10 @@ void KafkaPublisher::work() noexcept {
     {
       const system::MutexLock lock(mutex_);
       changed_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) {
-        return ending_ || producer_ || alone_ || !stopped_.empty();
+        return producer_ || alone_ || calls_.has_news();
       });
-      if (ending_) break;
     }
+    if (calls_.closing()) break;
     poll();
     take_stopped();
     retire();
@@ -157,21 +145,11 @@ void KafkaPublisher::poll() {
 }
 
 void KafkaPublisher::take_stopped() {
-  std::vector<std::pair<Ticket, std::unique_ptr<Call>>> stopped;
-  {
-    const system::MutexLock lock(mutex_);
-    for (const Ticket ticket : stopped_) {
-      // It may have ended by itself.
-      if (auto node = calls_.extract(ticket)) {
-        stopped.emplace_back(ticket, std::move(node.mapped()));
-      }
-    }
-    stopped_.clear();
-  }
-  for (auto& [ticket, call] : stopped) {
-    const auto took =
-        std::chrono::duration_cast<milliseconds>(environment_.clock->now() - call->begun);
-    end(ticket, std::move(call), judge_stopped(took));
+  for (const Ticket ticket : calls_.take_news().stopped) {
+    auto call = calls_.take(ticket);
+    if (!call) continue;  // it had ended by itself
+    Judged judged = judge_stopped(call->took(environment_.clock->now()));
+    calls_.answer(std::move(call), std::move(judged));
   }
 }
 
@@ -181,9 +159,10 @@ void KafkaPublisher::retire() {
   std::shared_ptr<Producer> idle;
   {
     const system::MutexLock lock(mutex_);
-    const bool busy = std::any_of(calls_.begin(), calls_.end(),
-                                  [](const auto& entry) { return entry.second->alone; });
-    if (alone_ && !busy) idle = std::move(alone_);
+    const auto waits_alone = [this] {
+      return std::ranges::any_of(calls_.all(), [](const Call* call) { return call->alone; });
+    };
+    if (alone_ && !waits_alone()) idle = std::move(alone_);
     for (auto* producer : {&producer_, &alone_}) {
       if (ended || !*producer) continue;
       if (const auto end = (*producer)->ended()) {
@@ -203,52 +182,45 @@ void KafkaPublisher::retire() {
 void KafkaPublisher::say_farewell() {
   std::shared_ptr<Producer> usual;
   std::shared_ptr<Producer> alone;
-  bool open = false;
   {
     const system::MutexLock lock(mutex_);
     usual = producer_;
     alone = alone_;
-    open = !calls_.empty();
   }
+  const bool open = !calls_.empty();
   if (open && usual) usual->flush(kFarewell);
   if (open && alone) alone->flush(kFarewell);
-  std::map<Ticket, std::unique_ptr<Call>> left;
   {
     const system::MutexLock lock(mutex_);
-    left.swap(calls_);
     producer_.reset();
     alone_.reset();
   }
+  calls_.drop_all();
 }
 
 void KafkaPublisher::on_report(std::uint64_t ticket, Report report) {
   bool again = false;
   {
     const system::MutexLock lock(mutex_);
-    const auto found = calls_.find(ticket);
-    if (found == calls_.end()) return;  // it was stopped
+    Call* const call = calls_.find(ticket);
+    if (call == nullptr) return;  // it was stopped
     report.code = cause_of(report.code);
     if (report.code == RD_KAFKA_RESP_ERR_NO_ERROR) said_.clear();
-    again = speaks_for_a_batch(report.code) && !std::exchange(found->second->alone, true);
+    again = speaks_for_a_batch(report.code) && !std::exchange(call->alone, true);
   }
   if (again) {
     auto refused = send_alone(ticket);
     if (!refused) return;
     report = *std::move(refused);
   }
-  std::unique_ptr<Call> call;
-  {
-    const system::MutexLock lock(mutex_);
-    call = std::move(calls_.extract(ticket).mapped());
-  }
-  end(ticket, std::move(call), judge(report, context()));
+  calls_.end(ticket, judge(report, context()));
 }
 
 // The call is there: only this thread takes calls out.
 std::optional<Report> KafkaPublisher::send_alone(Ticket ticket) {
   const Usable producer = usable(true);
   const system::MutexLock lock(mutex_);
-  return produce(producer, ticket, *calls_.at(ticket));
+  return produce(producer, ticket, *calls_.find(ticket));
 }
 
 void KafkaPublisher::on_error(int code, std::string_view said) {
@@ -275,20 +247,6 @@ int KafkaPublisher::cause_of(int code) const {
 ReportContext KafkaPublisher::context() {
   const system::MutexLock lock(mutex_);
   return {spec_.timeout, spec_.topic_of != nullptr, said_};
-}
-
-void KafkaPublisher::end(Ticket ticket, std::unique_ptr<Call> call, Judged judged) {
-  call->on_stop.reset();
-  core::GateNews news;
-  {
-    const system::MutexLock lock(mutex_);
-    news = core::GateNews::of(breaker_, ticket, judged.broker);
-  }
-  news.tell(call->attempt.gate, judged.why);
-  Completion completion = std::move(call->completion);
-  // Message and attempt, which it borrows from, may go with the answer.
-  call.reset();
-  completion(std::move(judged.verdict));
 }
 
 }  // namespace semel::kafka

@@ -6,20 +6,17 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <semel/environment.h>
 #include <semel/handler.h>
 #include <semel/result.h>
 
-#include "core/breaker.h"
 #include "core/kafka_publish_spec.h"
+#include "handlers/in_flight/in_flight_calls.h"
 #include "handlers/kafka/producer.h"
 #include "system/mutex.h"
 
@@ -36,25 +33,14 @@ class KafkaPublisher final : private Producer::Watcher {
       SEMEL_EXCLUDES(mutex_);
 
  private:
-  using Ticket = core::Breaker::Ticket;
-  struct Stop {
-    KafkaPublisher* publisher;
-    Ticket call;
-    void operator()() const noexcept { publisher->stop(call); }
-  };
-  struct Call {
-    Call(const Message& m, const Attempt& a, Completion c)
-        : message(m), attempt(a), completion(std::move(c)) {}
-    const Message& message;
-    const Attempt& attempt;
-    Completion completion;
+  using Ticket = handlers::InFlightCall::Ticket;
+  struct Call final : handlers::InFlightCall {
+    using InFlightCall::InFlightCall;
     OutgoingRecord record;
     bool alone = false;  // it was sent in a batch of its own
-    std::chrono::steady_clock::time_point begun;
-    std::optional<std::stop_callback<Stop>> on_stop;
   };
 
-  void stop(Ticket call) noexcept SEMEL_EXCLUDES(mutex_);
+  void wake() noexcept SEMEL_EXCLUDES(mutex_);
   // The thread's.
   void work() noexcept SEMEL_EXCLUDES(mutex_);
   void poll() SEMEL_EXCLUDES(mutex_);
@@ -63,7 +49,6 @@ class KafkaPublisher final : private Producer::Watcher {
   void say_farewell() SEMEL_EXCLUDES(mutex_);
   void on_report(std::uint64_t ticket, Report report) override;
   void on_error(int code, std::string_view said) override;
-  void end(Ticket ticket, std::unique_ptr<Call> call, Judged judged) SEMEL_EXCLUDES(mutex_);
 
   using Usable = Result<std::shared_ptr<Producer>>;
   // The producer that is there, or a new one, which takes long: librdkafka reads certificates and
@@ -79,19 +64,17 @@ class KafkaPublisher final : private Producer::Watcher {
 
   const core::KafkaPublishSpec spec_;
   Environment& environment_;
+  // A call is added with the lock held over its sending, so that it is there before its report.
+  handlers::InFlightCalls<Call> calls_;
 
   system::Mutex mutex_;
   system::CondVar changed_;
   // Each is made anew by the next call after it came to its end.
   std::shared_ptr<Producer> producer_ SEMEL_GUARDED_BY(mutex_);
   std::shared_ptr<Producer> alone_ SEMEL_GUARDED_BY(mutex_);
-  std::map<Ticket, std::unique_ptr<Call>> calls_ SEMEL_GUARDED_BY(mutex_);
-  std::vector<Ticket> stopped_ SEMEL_GUARDED_BY(mutex_);
-  core::Breaker breaker_ SEMEL_GUARDED_BY(mutex_);
   std::string said_ SEMEL_GUARDED_BY(mutex_);  // what last went wrong on the way
   // while a producer that has ended gives up what it has
   std::optional<int> ended_by_ SEMEL_GUARDED_BY(mutex_);
-  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;
 };

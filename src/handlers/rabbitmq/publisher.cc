@@ -25,15 +25,15 @@ constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(
 }  // namespace
 
 RabbitmqPublisher::RabbitmqPublisher(core::RabbitmqPublishSpec spec, Environment& environment)
-    : spec_(std::move(spec)), environment_(environment), breaker_(kPatience) {
+    : spec_(std::move(spec)), environment_(environment), calls_([this] { on_stop(); }, kPatience) {
   thread_ = std::thread([this] { work(); });
 }
 
 RabbitmqPublisher::~RabbitmqPublisher() {
+  calls_.close();
+  wake_.signal();
   {
     const system::MutexLock lock(mutex_);
-    ending_ = true;
-    wake_.signal();
     // What it waits for may be a broker that does not read.
     if (!changed_.wait_for(mutex_, kFarewellAndOut,
                            [this]() SEMEL_REQUIRES(mutex_) { return left_; }))
@@ -44,28 +44,23 @@ RabbitmqPublisher::~RabbitmqPublisher() {
 
 void RabbitmqPublisher::begin(const Message& message, const Attempt& attempt,
                               Completion completion) {
-  auto call = std::make_unique<Call>(message, attempt, std::move(completion));
+  auto call = std::make_unique<Call>(message, attempt, std::move(completion), now());
   try {
     call->outgoing = outgoing_of(message, spec_);
   } catch (const std::exception& thrown) {
-    return call->completion(core::answer_to(thrown));
+    return calls_.answer(std::move(call), core::answer_to(thrown));
   }
   if (const auto flaw = outgoing_flaw(call->outgoing)) {
-    return call->completion(cannot_be_carried(*flaw).verdict);
+    return calls_.answer(std::move(call), cannot_be_carried(*flaw).verdict);
   }
-  call->begun = now();
-  {
-    const system::MutexLock lock(mutex_);
-    call->ticket = breaker_.begin();
-    begun_.push_back(std::move(call));
-  }
+  const TimePoint deadline = call->begun + spec_.timeout;
+  calls_.begin(std::move(call), deadline);
   wake_.signal();
 }
 
-void RabbitmqPublisher::stop(Ticket call) noexcept {
+void RabbitmqPublisher::on_stop() noexcept {
   {
     const system::MutexLock lock(mutex_);
-    stopped_.push_back(call);
     if (sending_ && now() - *sending_ > kStuck) cut();
   }
   wake_.signal();
@@ -80,7 +75,7 @@ void RabbitmqPublisher::work() noexcept {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
-  while (take_begun()) {
+  while (take_news()) {
     take_late();
     if (channel_) {
       serve();
@@ -99,64 +94,29 @@ void RabbitmqPublisher::work() noexcept {
 }
 
 // False: it is to end.
-bool RabbitmqPublisher::take_begun() {
-  std::vector<std::unique_ptr<Call>> begun;
-  std::vector<Ticket> stopped;
-  bool ending = false;
-  {
-    const system::MutexLock lock(mutex_);
-    begun.swap(begun_);
-    stopped.swap(stopped_);
-    ending = ending_;
-  }
-  for (auto& call : begun) {
-    Call& taken = *call;
-    waiting_.push_back(taken.ticket);
-    calls_.emplace(taken.ticket, std::move(call));
-    // A stop that has fired before comes with the next round.
-    taken.on_stop.emplace(taken.attempt.stop, Stop{this, taken.ticket});
-  }
-  for (const Ticket ticket : stopped) give_up(ticket);
-  return !ending;
+bool RabbitmqPublisher::take_news() {
+  const auto news = calls_.take_news();
+  waiting_.insert(waiting_.end(), news.begun.begin(), news.begun.end());
+  for (const Ticket ticket : news.stopped) give_up(ticket);
+  return !news.closing;
 }
 
 void RabbitmqPublisher::take_late() {
-  const TimePoint begun_before = now() - spec_.timeout;
-  while (!calls_.empty() && calls_.begin()->second->begun <= begun_before) {
-    give_up(calls_.begin()->first);
-  }
+  for (const Ticket ticket : calls_.take_late(now())) give_up(ticket);
 }
 
 milliseconds RabbitmqPublisher::until_late() const {
   constexpr milliseconds kLongest{60'000};
-  if (calls_.empty()) return kLongest;
-  const auto left = calls_.begin()->second->begun + spec_.timeout - now();
+  const TimePoint next = calls_.next_deadline();
+  if (next == handlers::InFlightTable::kNever) return kLongest;
+  const auto left = next - now();
   return std::clamp(std::chrono::ceil<milliseconds>(left), milliseconds(0), kLongest);
 }
 
 void RabbitmqPublisher::give_up(Ticket ticket) {
-  const auto found = calls_.find(ticket);
-  if (found == calls_.end()) return;  // it had ended by itself
-  const Call& call = *found->second;
-  const auto took = std::chrono::duration_cast<milliseconds>(now() - call.begun);
-  end(ticket, no_answer(took, call.number != 0, blocked_));
-}
-
-void RabbitmqPublisher::end(Ticket ticket, Judged judged) {
-  auto node = calls_.extract(ticket);
-  if (node.empty()) return;
-  std::unique_ptr<Call> call = std::move(node.mapped());
-  call->on_stop.reset();
-  core::GateNews news;
-  {
-    const system::MutexLock lock(mutex_);
-    news = core::GateNews::of(breaker_, ticket, judged.broker);
-  }
-  news.tell(call->attempt.gate, judged.why);
-  Completion completion = std::move(call->completion);
-  // Message and attempt, which it borrows from, may go with the answer.
-  call.reset();
-  completion(std::move(judged.verdict));
+  const Call* const call = calls_.find(ticket);
+  if (call == nullptr) return;  // it had ended by itself
+  calls_.end(ticket, no_answer(call->took(now()), call->number != 0, blocked_));
 }
 
 }  // namespace semel::rabbitmq

@@ -14,16 +14,14 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <stop_token>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <semel/environment.h>
 #include <semel/handler.h>
 
-#include "core/breaker.h"
 #include "core/rabbitmq_publish_spec.h"
+#include "handlers/in_flight/in_flight_calls.h"
 #include "handlers/rabbitmq/answers.h"
 #include "handlers/rabbitmq/confirm_channel.h"
 #include "system/descriptor.h"
@@ -37,42 +35,28 @@ class RabbitmqPublisher final : private ConfirmChannel::Watcher {
   RabbitmqPublisher(core::RabbitmqPublishSpec spec, Environment& environment);
   ~RabbitmqPublisher() override;
 
-  void begin(const Message& message, const Attempt& attempt, Completion completion)
-      SEMEL_EXCLUDES(mutex_);
+  void begin(const Message& message, const Attempt& attempt, Completion completion);
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
-  using Ticket = core::Breaker::Ticket;
-  struct Stop {
-    RabbitmqPublisher* publisher;
-    Ticket call;
-    void operator()() const noexcept { publisher->stop(call); }
-  };
-  struct Call {
-    Call(const Message& m, const Attempt& a, Completion c)
-        : message(m), attempt(a), completion(std::move(c)) {}
-    const Message& message;
-    const Attempt& attempt;
-    Completion completion;
+  using Ticket = handlers::InFlightCall::Ticket;
+  struct Call final : handlers::InFlightCall {
+    using InFlightCall::InFlightCall;
     Outgoing outgoing;
-    Ticket ticket = 0;
-    TimePoint begun{};
     std::uint64_t number = 0;  // of the channel's messages; 0: it was not sent
     std::string returned;      // why it came back
-    std::optional<std::stop_callback<Stop>> on_stop;
   };
-  using Calls = std::map<Ticket, std::unique_ptr<Call>>;
 
-  void stop(Ticket call) noexcept SEMEL_EXCLUDES(mutex_);
+  // From any thread.
+  void on_stop() noexcept SEMEL_EXCLUDES(mutex_);
   void cut() SEMEL_REQUIRES(mutex_);
   TimePoint now() const { return environment_.clock->now(); }
 
   // The thread's, in publisher.cc.
   void work() noexcept SEMEL_EXCLUDES(mutex_);
-  bool take_begun() SEMEL_EXCLUDES(mutex_);
+  bool take_news();
   void take_late();
   void give_up(Ticket ticket);
-  void end(Ticket ticket, Judged judged) SEMEL_EXCLUDES(mutex_);
 
   // The thread's, in serve.cc.
   void connect() SEMEL_EXCLUDES(mutex_);
@@ -92,10 +76,10 @@ class RabbitmqPublisher final : private ConfirmChannel::Watcher {
   const core::RabbitmqPublishSpec spec_;
   Environment& environment_;
   system::EventFd wake_;
+  handlers::InFlightCalls<Call> calls_;
 
   // The thread's.
   std::unique_ptr<ConfirmChannel> channel_;
-  Calls calls_;
   std::deque<Ticket> waiting_;                 // not sent yet; some may have ended
   std::map<std::uint64_t, Ticket> numbers_;    // sent and not confirmed
   std::set<std::string, std::less<>> proven_;  // exchanges that were there on this connection
@@ -107,14 +91,10 @@ class RabbitmqPublisher final : private ConfirmChannel::Watcher {
 
   system::Mutex mutex_;
   system::CondVar changed_;
-  std::vector<std::unique_ptr<Call>> begun_ SEMEL_GUARDED_BY(mutex_);
-  std::vector<Ticket> stopped_ SEMEL_GUARDED_BY(mutex_);
-  core::Breaker breaker_ SEMEL_GUARDED_BY(mutex_);
   // the connection's socket, to end what waits on it
   system::Descriptor cutter_ SEMEL_GUARDED_BY(mutex_);
   // since when a message is being written
   std::optional<TimePoint> sending_ SEMEL_GUARDED_BY(mutex_);
-  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
   bool left_ SEMEL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;

@@ -64,7 +64,7 @@ void RabbitmqPublisher::connect() {
   const Error& error = begun.error();
   const Judged judged = not_connected(
       error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint));
-  for (const Ticket ticket : std::exchange(waiting_, {})) end(ticket, judged);
+  for (const Ticket ticket : std::exchange(waiting_, {})) calls_.end(ticket, judged);
 }
 
 void RabbitmqPublisher::serve() {
@@ -83,10 +83,10 @@ bool RabbitmqPublisher::has_room() const {
 
 Result<void> RabbitmqPublisher::publish_waiting() {
   while (!waiting_.empty() && blocked_.empty() && has_room()) {
-    const auto found = calls_.find(waiting_.front());
+    Call* const call = calls_.find(waiting_.front());
     waiting_.pop_front();
-    if (found == calls_.end()) continue;
-    if (auto sent = publish_one(*found->second); !sent) return sent;
+    if (call == nullptr) continue;
+    if (auto sent = publish_one(*call); !sent) return sent;
   }
   return {};
 }
@@ -94,9 +94,10 @@ Result<void> RabbitmqPublisher::publish_waiting() {
 Result<void> RabbitmqPublisher::publish_one(Call& call) {
   const Outgoing& outgoing = call.outgoing;
   if (outgoing.size() + kOfAFrame > channel_->frame_limit()) {
-    end(call.ticket, too_large(fmt::format("its headers have {} bytes, and a frame of this broker "
-                                           "at most {}",
-                                           outgoing.size(), channel_->frame_limit())));
+    calls_.end(call.ticket(),
+               too_large(fmt::format("its headers have {} bytes, and a frame of this broker "
+                                     "at most {}",
+                                     outgoing.size(), channel_->frame_limit())));
     return {};
   }
   // To an exchange that is not there nothing is published: the broker would end the channel, and
@@ -105,11 +106,11 @@ Result<void> RabbitmqPublisher::publish_one(Call& call) {
   if (!exchange.empty() && !proven_.contains(exchange)) {
     const auto there = channel_->has_exchange(exchange);
     if (!there) {
-      waiting_.push_front(call.ticket);
+      waiting_.push_front(call.ticket());
       return failure(there.error());
     }
     if (!*there) {
-      end(call.ticket, no_exchange(outgoing.route, one_route()));
+      calls_.end(call.ticket(), no_exchange(outgoing.route, one_route()));
       return {};
     }
     proven_.insert(exchange);
@@ -127,7 +128,7 @@ Result<void> RabbitmqPublisher::publish_one(Call& call) {
   constexpr std::uint64_t kInPart = ~std::uint64_t{0};
   call.number = number ? *number : kInPart;
   if (!number) return failure(number.error());
-  numbers_.emplace(*number, call.ticket);
+  numbers_.emplace(*number, call.ticket());
   return {};
 }
 
@@ -150,15 +151,14 @@ void RabbitmqPublisher::on_confirm(std::uint64_t number, bool multiple, bool tak
   const std::map<std::uint64_t, Ticket> told(from, to);
   numbers_.erase(from, to);
   for (const auto& [each, ticket] : told) {
-    const auto found = calls_.find(ticket);
-    if (found == calls_.end()) continue;
-    const Call& call = *found->second;
+    const Call* const call = calls_.find(ticket);
+    if (call == nullptr) continue;
     if (!taken) {
-      end(ticket, not_taken(call.outgoing.route, one_route()));
-    } else if (!call.returned.empty()) {
-      end(ticket, unroutable(call.outgoing.route, call.returned, one_route()));
+      calls_.end(ticket, not_taken(call->outgoing.route, one_route()));
+    } else if (!call->returned.empty()) {
+      calls_.end(ticket, unroutable(call->outgoing.route, call->returned, one_route()));
     } else {
-      end(ticket, confirmed());
+      calls_.end(ticket, confirmed());
     }
   }
 }
@@ -166,14 +166,13 @@ void RabbitmqPublisher::on_confirm(std::uint64_t number, bool multiple, bool tak
 // It is not said which one it was. Those that look the same may stand in for each other.
 void RabbitmqPublisher::on_return(ConfirmChannel::Returned returned) {
   for (const auto& [number, ticket] : numbers_) {
-    const auto found = calls_.find(ticket);
-    if (found == calls_.end()) continue;
-    Call& call = *found->second;
-    const bool same = call.returned.empty() && call.outgoing.route == returned.route &&
-                      call.outgoing.message_id == returned.message_id &&
-                      call.message.payload() == returned.payload;
+    Call* const call = calls_.find(ticket);
+    if (call == nullptr) continue;
+    const bool same = call->returned.empty() && call->outgoing.route == returned.route &&
+                      call->outgoing.message_id == returned.message_id &&
+                      call->message.payload() == returned.payload;
     if (!same) continue;
-    call.returned = returned.why.empty() ? "it came back" : returned.why;
+    call->returned = returned.why.empty() ? "it came back" : returned.why;
     return;
   }
 }
@@ -181,8 +180,10 @@ void RabbitmqPublisher::on_return(ConfirmChannel::Returned returned) {
 void RabbitmqPublisher::on_blocked(std::optional<std::string> why) {
   const bool was = !blocked_.empty();
   blocked_ = why ? (why->empty() ? "it is short of something" : *why) : std::string();
-  if (was == !blocked_.empty() || calls_.empty()) return;
-  Gate* const gate = calls_.begin()->second->attempt.gate;
+  if (was == !blocked_.empty()) return;
+  const auto calls = calls_.all();
+  if (calls.empty()) return;
+  Gate* const gate = calls.front()->attempt.gate;
   if (gate == nullptr) return;
   if (blocked_.empty()) {
     gate->open();
@@ -208,18 +209,13 @@ void RabbitmqPublisher::lose(const Error& error) {
   const std::size_t refused = closed ? size_refused(closed->said) : 0;
   const std::string why =
       error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint);
-  std::vector<Ticket> sent;
-  for (const auto& [ticket, call] : calls_) {
-    if (call->number != 0) sent.push_back(ticket);
-  }
-  for (const Ticket ticket : sent) {
-    const bool to_blame = refused != 0 && calls_.at(ticket)->message.payload().size() == refused;
-    if (to_blame) {
-      end(ticket, too_large(closed->said));
-      continue;
-    }
+  for (const Call* const call : calls_.all()) {
+    if (call->number == 0) continue;
+    const bool to_blame = refused != 0 && call->message.payload().size() == refused;
     // A message that is too large says nothing of where the others go.
-    end(ticket, not_confirmed(word_of(closed), why, one_route() && refused == 0));
+    calls_.end(call->ticket(),
+               to_blame ? too_large(closed->said)
+                        : not_confirmed(word_of(closed), why, one_route() && refused == 0));
   }
 }
 
@@ -237,14 +233,7 @@ void RabbitmqPublisher::say_farewell() {
   // All that was answered is known by now; a broker that does not answer the close changes nothing.
   if (channel_) (void)channel_->close(std::chrono::steady_clock::now() + kToClose);
   channel_.reset();
-  std::vector<std::unique_ptr<Call>> begun;
-  {
-    const system::MutexLock lock(mutex_);
-    begun.swap(begun_);
-  }
-  // Dropped: nobody knows.
-  Calls left;
-  left.swap(calls_);
+  calls_.drop_all();
 }
 
 }  // namespace semel::rabbitmq

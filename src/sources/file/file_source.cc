@@ -193,7 +193,7 @@ void FileSource::receive_given_back(Received& into, Room& room) {
           fmt::format("{}: the line at {} was to be read again, but the file was changed there",
                       path_, arrival.position));
       const system::MutexLock lock(mutex_);
-      segment->ledger.drop(line->span.end);
+      segment->ledger.settle(line->span.end);
       dirty_ = true;
     }
   }

@@ -5,10 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 
-#include "core/ack_tracker.h"
+#include "core/delivery_ledger.h"
 #include "sources/file/line_reader.h"
 
 namespace semel::sources {
@@ -21,34 +20,28 @@ class LineLedger {
   };
 
   // `settled`: the last line settled before this process.
-  explicit LineLedger(std::optional<Line> settled) : last_(settled) {}
+  explicit LineLedger(std::optional<Line> settled) : before_(settled) {}
 
-  void handed_out(const Line& line);
+  void handed_out(const Line& line) { lines_.handed_out(line.span.end, line); }
   // Both ignore a line that is not handed out now: unknown, settled before, or given back already.
-  bool settle(std::uint64_t end);
-  bool give_back(std::uint64_t end);
+  bool settle(std::uint64_t end) { return lines_.settle(end, Settlement::Kind::kAck); }
+  bool give_back(std::uint64_t end) { return lines_.settle(end, Settlement::Kind::kRelease); }
   // The oldest line given back, which is then handed out again. None where there is none.
-  std::optional<Line> take_given_back();
-  // A line that was taken back and cannot be read again: it is settled whatever its state.
-  void drop(std::uint64_t end);
+  std::optional<Line> take_given_back() {
+    const auto taken = lines_.take();
+    return taken.value == nullptr ? std::nullopt : std::optional(*taken.value);
+  }
 
   // The last line up to which everything handed out is settled.
-  const std::optional<Line>& last_settled() const noexcept { return last_; }
-  std::size_t open() const noexcept { return tracker_.open(); }
-  std::size_t given_back() const noexcept { return given_back_; }
+  const std::optional<Line>& last_settled() const noexcept {
+    return lines_.last_passed() ? lines_.last_passed() : before_;
+  }
+  std::size_t open() const noexcept { return lines_.open(); }
+  std::size_t given_back() const noexcept { return lines_.given_back(); }
 
  private:
-  struct Entry {
-    Line line;
-    enum class State { kOut, kGivenBack, kSettled } state = State::kOut;
-  };
-  Entry* find(std::uint64_t end);
-  void settled(Entry& entry);
-
-  core::AckTracker tracker_;
-  std::deque<Entry> entries_;  // behind the settled prefix, by end
-  std::optional<Line> last_;
-  std::size_t given_back_ = 0;
+  core::DeliveryLedger<Line, core::Keeps::kUntilPassed> lines_;
+  const std::optional<Line> before_;
 };
 
 }  // namespace semel::sources

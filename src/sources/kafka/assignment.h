@@ -41,6 +41,9 @@ struct Partition {
   bool leaving = false;  // it is being taken away: nothing more is read
   // Its log is another one, and the reader does not stand at its beginning yet: nothing is read.
   bool strays = false;
+  // Read since librdkafka was last shown that the queue has room.
+  std::size_t messages_read = 0;
+  std::size_t bytes_read = 0;
   // Since the last commit it was found to be the log that the group's offset belongs to.
   bool checked = false;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <exception>
 #include <future>
 #include <thread>
@@ -21,6 +22,7 @@ namespace {
 
 constexpr milliseconds kStep{100};
 constexpr milliseconds kDestroyPatience{2'000};
+constexpr std::size_t kBytesPerKilobyte = 1024;
 
 std::vector<TopicPartition> partitions_of(const rd_kafka_topic_partition_list_t& list) {
   std::vector<TopicPartition> made;
@@ -28,6 +30,16 @@ std::vector<TopicPartition> partitions_of(const rd_kafka_topic_partition_list_t&
     made.push_back({list.elems[i].topic, list.elems[i].partition});
   }
   return made;
+}
+
+std::size_t setting_of(const rd_kafka_conf_t* conf, const char* name) {
+  std::array<char, 32> text{};
+  std::size_t size = text.size();
+  std::size_t number = 0;
+  if (rd_kafka_conf_get(conf, name, text.data(), &size) == RD_KAFKA_CONF_OK) {
+    std::from_chars(text.data(), text.data() + std::min(size, text.size()), number);
+  }
+  return number;
 }
 
 int left_until(steady_clock::time_point deadline) {
@@ -81,6 +93,9 @@ Result<std::unique_ptr<Client>> Client::create(const core::KafkaSpec& spec, Watc
                     std::string("librdkafka cannot begin: ") + why.data(),
                     "mend what it names in kafka.properties"});
   }
+  const rd_kafka_conf_t* const used = rd_kafka_conf(client->handle_);
+  client->ahead_ = {setting_of(used, "queued.min.messages"),
+                    setting_of(used, "queued.max.messages.kbytes") * kBytesPerKilobyte};
   rd_kafka_poll_set_consumer(client->handle_);
   client->commits_.reset(rd_kafka_queue_new(client->handle_));
   return client;
@@ -252,6 +267,13 @@ QueuePtr Client::split(const TopicPartition& partition, int fd) {
   constexpr std::uint64_t kOne = 1;
   rd_kafka_queue_io_event_enable(queue.get(), fd, &kOne, sizeof kOne);
   return queue;
+}
+
+void Client::show_room(const TopicPartition& partition, milliseconds patience) {
+  std::int64_t low = 0, high = 0;
+  // A leader that does not answer brings nothing either.
+  (void)rd_kafka_query_watermark_offsets(handle_, partition.topic.c_str(), partition.number, &low,
+                                         &high, static_cast<int>(patience.count()));
 }
 
 bool Client::go_to_begin(const TopicPartition& partition, milliseconds patience) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -83,6 +84,16 @@ class Client {
   std::optional<int> subscribe();
   void serve(std::chrono::milliseconds patience);
 
+  // The most of each partition that librdkafka fetches ahead.
+  struct Ahead {
+    std::size_t messages = 0;
+    std::size_t bytes = 0;
+  };
+  const Ahead& ahead() const noexcept { return ahead_; }
+  // Makes librdkafka see that the partition's full queue has room again: its threads look when
+  // something wakes them, and a question to the partition's leader does. Waits for the answer.
+  void show_room(const TopicPartition& partition, std::chrono::milliseconds patience);
+
   // The partition's messages, apart from all others'. `fd` becomes readable when some come to an
   // empty queue.
   QueuePtr split(const TopicPartition& partition, int fd);
@@ -112,6 +123,7 @@ class Client {
   rd_kafka_s* handle_ = nullptr;
   QueuePtr commits_;
   int open_commits_ = 0;
+  Ahead ahead_;
   std::string last_said_;  // of what went wrong on the way to a broker
 };
 

@@ -7,59 +7,25 @@ namespace semel::kafka {
 
 void Ledger::handed_out(std::int64_t offset, Kept kept, std::size_t size) {
   bytes_ += size;
-  ++open_;
   last_ = offset;
-  entries_.push_back({offset, bytes_, false, std::move(kept)});
-}
-
-Ledger::Entry* Ledger::find(std::int64_t offset) {
-  if (entries_.empty() || offset < entries_.front().offset) return nullptr;
-  // Mostly no offset is missing, and this is the place.
-  const auto place = static_cast<std::size_t>(offset - entries_.front().offset);
-  auto found = entries_.end();
-  if (place < entries_.size() && entries_[place].offset == offset) {
-    found = entries_.begin() + static_cast<std::ptrdiff_t>(place);
-  } else {
-    found =
-        std::lower_bound(entries_.begin(), entries_.end(), offset,
-                         [](const Entry& entry, std::int64_t one) { return entry.offset < one; });
-  }
-  if (found == entries_.end() || found->offset != offset || found->settled) return nullptr;
-  return &*found;
+  deliveries_.handed_out(static_cast<std::uint64_t>(offset), {std::move(kept), bytes_});
 }
 
 const Kept* Ledger::take_given_back() {
-  if (given_back_.empty()) return nullptr;
-  const auto first = given_back_.begin();
-  const Entry* const entry = find(*first);
-  given_back_.erase(first);
-  return &entry->kept;
+  const auto taken = deliveries_.take();
+  return taken.value == nullptr ? nullptr : &taken.value->kept;
 }
 
 Kept* Ledger::left_behind() {
-  while (near_ < entries_.size() && bytes_ - entries_[near_].end > kMostKept) {
-    Entry& entry = entries_[near_++];
-    if (!entry.settled && !entry.kept.copy) return &entry.kept;
+  for (near_ = std::max(near_, deliveries_.passed()); near_ < deliveries_.end(); ++near_) {
+    Part* const part = deliveries_.open_value(near_);
+    if (part == nullptr) continue;
+    if (bytes_ - part->end <= kMostKept) return nullptr;
+    if (part->kept.copy) continue;
+    ++near_;
+    return &part->kept;
   }
   return nullptr;
-}
-
-bool Ledger::settle(std::int64_t offset, Settlement::Kind kind) {
-  Entry* const entry = find(offset);
-  if (entry == nullptr || (!given_back_.empty() && given_back_.contains(offset))) return false;
-  if (kind != Settlement::Kind::kAck && kind != Settlement::Kind::kGone) {
-    given_back_.insert(offset);
-    return true;
-  }
-  entry->settled = true;
-  entry->kept = {};
-  --open_;
-  while (!entries_.empty() && entries_.front().settled) {
-    next_ = entries_.front().offset + 1;
-    entries_.pop_front();
-    if (near_ > 0) --near_;
-  }
-  return true;
 }
 
 bool Ledger::met_end(std::int64_t offset) noexcept {
@@ -69,7 +35,9 @@ bool Ledger::met_end(std::int64_t offset) noexcept {
 }
 
 std::int64_t Ledger::position() const noexcept {
-  return entries_.empty() ? std::max(next_, end_) : next_;
+  const auto prefix = deliveries_.prefix();
+  const std::int64_t next = prefix ? static_cast<std::int64_t>(*prefix) + 1 : begin_;
+  return all_settled() ? std::max(next, end_) : next;
 }
 
 std::optional<std::int64_t> Ledger::take_commit() {

@@ -7,15 +7,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include <semel/delivery.h>
 #include <semel/source.h>
 
 #include "clients/kafka/handles.h"
+#include "core/delivery_ledger.h"
 
 namespace semel::kafka {
 
@@ -35,35 +34,37 @@ class Ledger {
   // a transaction's mark, or was aborted. False where the end is not behind all that came.
   bool met_end(std::int64_t offset) noexcept;
   // Where a group begins that has no offset, so that a crash does not begin it anew behind this.
-  void begin_at(std::int64_t offset) noexcept { next_ = next_ < 0 ? offset : next_; }
+  void begin_at(std::int64_t offset) noexcept { begin_ = begin_ < 0 ? offset : begin_; }
 
   // `size`: of the message, in bytes.
   void handed_out(std::int64_t offset, Kept kept, std::size_t size);
   // One that was given back and is out again now, the lowest offset first; null: there is none. It
   // is good until something else is called.
   const Kept* take_given_back();
-  bool has_given_back() const noexcept { return !given_back_.empty(); }
+  bool has_given_back() const noexcept { return deliveries_.has_waiting(); }
   // The next message behind which more than kMostKept bytes were handed out, settled or not: a copy
   // is to take its place. Null: there is none. Good as above.
   Kept* left_behind();
   static constexpr std::size_t kMostKept = 4 << 20;
 
   // False where `offset` is not out: settled before, or never received.
-  bool settle(std::int64_t offset, Settlement::Kind kind);
+  bool settle(std::int64_t offset, Settlement::Kind kind) {
+    return deliveries_.settle(static_cast<std::uint64_t>(offset), kind);
+  }
 
   // The next offset that the broker has for the group, in this assignment; -1: none yet.
   std::int64_t committed() const noexcept { return committed_; }
   // All that came is settled, and the broker has been told.
-  bool clear() const noexcept { return entries_.empty() && (last_ < 0 || committed_ > last_); }
+  bool clear() const noexcept { return all_settled() && (last_ < 0 || committed_ > last_); }
 
-  std::size_t out() const noexcept { return open_ - given_back_.size(); }
+  std::size_t out() const noexcept { return deliveries_.out(); }
   // So far may messages be handed out behind one that is not settled; past it the partition is not
   // read, so that what a crash brings again, and what is kept of it, has a bound.
   static constexpr std::int64_t kMostBehindOpen = 100'000;
   bool full() const noexcept { return span() >= kMostBehindOpen; }
   // Offsets from the first that is not settled to the last that came.
   std::int64_t span() const noexcept {
-    return entries_.empty() ? 0 : last_ - entries_.front().offset;
+    return all_settled() ? 0 : last_ - static_cast<std::int64_t>(deliveries_.first_open());
   }
 
   // The next offset to read, where that is further than what was asked for before. Whoever takes
@@ -79,24 +80,19 @@ class Ledger {
   }
 
  private:
-  struct Entry {
-    std::int64_t offset = 0;
-    std::size_t end = 0;  // bytes that had been handed out with it
-    bool settled = false;
+  struct Part {
     Kept kept;
+    std::size_t end = 0;  // bytes that had been handed out with it
   };
+  bool all_settled() const noexcept { return deliveries_.open() == 0; }
   // The offset to read next after a crash; -1: not known.
   std::int64_t position() const noexcept;
-  // None where `offset` is not open.
-  Entry* find(std::int64_t offset);
 
-  std::deque<Entry> entries_;  // by offset; the first one is open
-  std::size_t near_ = 0;       // entries before it are no messages any more
-  std::size_t open_ = 0;
+  core::DeliveryLedger<Part> deliveries_;
+  std::size_t near_ = 0;  // deliveries before this one are no messages any more
   std::size_t bytes_ = 0;
-  std::set<std::int64_t> given_back_;
   std::int64_t last_ = -1;       // that came
-  std::int64_t next_ = -1;       // behind all that is settled without a gap; -1: nothing is
+  std::int64_t begin_ = -1;      // where a group without an offset begins; -1: it has one
   std::int64_t end_ = -1;        // of the partition, when it was last read to it
   std::int64_t asked_ = -1;      // next offset of the last commit that was asked for
   std::int64_t committed_ = -1;  // and of the last that the broker took

@@ -31,6 +31,9 @@ constexpr milliseconds kCommitPatience{5'000};
 // Of what is only looked at.
 constexpr milliseconds kAskPatience{2'000};
 constexpr milliseconds kCommitPatienceAway{1'000};
+// This part of a queue is read before librdkafka is shown the room: the rest lasts until it has
+// fetched more.
+constexpr std::size_t kShowRoomAfter = 2;
 // Interval of the check of the logs while there is nothing to commit.
 constexpr milliseconds kCheckEvery{2'000};
 
@@ -40,11 +43,30 @@ void KafkaSource::run() {
   const bool connected = connect();
   while (connected && !stopping()) {
     client_->serve(kServe);
+    show_room();
     look_for_begins();
     commit_when_due();
     look_for_brokers();
   }
   if (connected) leave();
+}
+
+// librdkafka fetches nothing more for a queue that is full, and looks at it again when something
+// wakes the thread of its broker, at the latest a second later. With one partition nothing does, so
+// that a second's reading would be bounded by one queue.
+void KafkaSource::show_room() {
+  std::vector<TopicPartition> read_from;
+  {
+    const system::MutexLock lock(mutex_);
+    for (const auto& partition : assignment_.all()) {
+      const bool enough = partition->messages_read >= client_->ahead().messages / kShowRoomAfter ||
+                          partition->bytes_read >= client_->ahead().bytes / kShowRoomAfter;
+      if (partition->leaving || partition->messages_read == 0 || !enough) continue;
+      partition->messages_read = partition->bytes_read = 0;
+      read_from.push_back(partition->id);
+    }
+  }
+  for (const TopicPartition& id : read_from) client_->show_room(id, kLook);
 }
 
 bool KafkaSource::connect() {

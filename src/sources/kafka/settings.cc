@@ -1,6 +1,9 @@
 #include "sources/kafka/settings.h"
 
+#include <librdkafka/rdkafka.h>
+
 #include <array>
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -13,13 +16,16 @@ using Pair = std::pair<const char*, const char*>;
 
 // A config may say otherwise.
 constexpr std::array<Pair, 4> kUsual = {{
-    // Each partition has a queue of its own, so this is the most that waits for each. When one is
-    // full, librdkafka looks again a second later: it must hold what is read in a second.
+    // Each partition has a queue of its own, so this is the most that waits for each. One that is
+    // full is fetched for again once the source has read a part of it (Client::show_room).
     {"queued.max.messages.kbytes", "16384"},
     {"queued.min.messages", "100000"},
     {"fetch.max.bytes", "16777216"},
     {"fetch.wait.max.ms", "100"},
 }};
+
+// Newer versions of librdkafka wait by the clock before they look at a full queue again.
+constexpr Pair kQueueBackoff = {"fetch.queue.backoff.ms", "10"};
 
 // The source's own business.
 constexpr std::array<Pair, 4> kFixed = {{
@@ -28,6 +34,11 @@ constexpr std::array<Pair, 4> kFixed = {{
     {"enable.partition.eof", "true"},
     {"isolation.level", "read_committed"},
 }};
+
+bool is_known(const rd_kafka_conf_t* conf, const char* name) {
+  std::size_t size = 0;
+  return rd_kafka_conf_get(conf, name, nullptr, &size) == RD_KAFKA_CONF_OK;
+}
 
 const char* reset_of(core::KafkaSpec::From from) {
   switch (from) {
@@ -51,6 +62,9 @@ Result<ConfPtr> settings_of(const core::KafkaSpec& spec) {
        {"group.id", spec.group},
        {"auto.offset.reset", reset_of(spec.from)}}};
   auto done = set_all(conf->get(), kUsual);
+  if (done && is_known(conf->get(), kQueueBackoff.first)) {
+    done = set(conf->get(), kQueueBackoff.first, kQueueBackoff.second);
+  }
   if (done) done = set_all(conf->get(), spec.properties);
   if (done) done = set_all(conf->get(), kFixed);
   if (done) done = set_all(conf->get(), own);

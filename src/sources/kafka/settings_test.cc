@@ -33,6 +33,14 @@ TEST(KafkaSettings, PropertiesPassThroughOverTheUsualOnes) {
   EXPECT_EQ(value_of(*conf, "group.id"), "billing");
 }
 
+TEST(KafkaSettings, AVersionThatWaitsBeforeItLooksAtAFullQueueWaitsShortly) {
+  const auto conf = settings_of(core::KafkaSpec());
+  ASSERT_TRUE(conf.has_value());
+  constexpr int kFirstThatWaits = 0x020200ff;
+  EXPECT_EQ(value_of(*conf, "fetch.queue.backoff.ms"),
+            rd_kafka_version() >= kFirstThatWaits ? "10" : "?");
+}
+
 // core::kafka_property_flaw refuses them in a config; a spec made in C++ passes it by.
 TEST(KafkaSettings, WhatBreaksThePromiseIsSetWhateverIsAsked) {
   core::KafkaSpec spec;

@@ -138,6 +138,8 @@ void KafkaSource::hand_out(Partition& partition, RecordPtr record, Received& int
   if (spec_.from == core::KafkaSpec::From::kLatest) partition.ledger.begin_at(offset);
   fill(into.arrivals.emplace_back(), *record, partition);
   bytes -= std::min(bytes, record->len);
+  ++partition.messages_read;
+  partition.bytes_read += record->len;
   partition.ledger.handed_out(offset, {std::move(record), nullptr},
                               into.arrivals.back().payload.size());
   while (Kept* const behind = partition.ledger.left_behind()) {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <deque>
 
+#include "core/delivery_ledger.h"
 #include "sources/line.h"
 #include "sources/sources.h"
 #include "sources/wake.h"
@@ -43,11 +43,9 @@ class StdinSource final : public Source {
 
  private:
   // A line handed out and not settled. Kept, for nobody else has it any more.
-  struct Open {
-    std::uint64_t number = 0;
+  struct Line {
     Bytes payload;
     std::size_t size = 0;  // as it came; a line that is too long is kept only in part
-    enum class State { kOut, kGivenBack, kSettled } state = State::kOut;
   };
 
   enum class Read { kSome, kNothingNow, kEnd };
@@ -56,8 +54,7 @@ class StdinSource final : public Source {
   void split(Received& into, Room& room);
   void add_to_line(BytesView part);
   void end_line(Received& into, Room& room) SEMEL_EXCLUDES(mutex_);
-  Arrival arrival_of(const Open& open) const;
-  Open* find(std::uint64_t number) SEMEL_REQUIRES(mutex_);
+  Arrival arrival_of(std::uint64_t number, const Line& line) const;
 
   const int fd_;
   SourceTraits traits_;
@@ -74,9 +71,7 @@ class StdinSource final : public Source {
   bool more_ = true;
 
   system::Mutex mutex_;
-  // by number; settled ones are removed from the front
-  std::deque<Open> open_ SEMEL_GUARDED_BY(mutex_);
-  std::size_t given_back_ SEMEL_GUARDED_BY(mutex_) = 0;
+  core::DeliveryLedger<Line> lines_out_ SEMEL_GUARDED_BY(mutex_);
   bool paused_ SEMEL_GUARDED_BY(mutex_) = false;
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
 };
@@ -110,7 +105,7 @@ Result<Received> StdinSource::receive(const ReceiveLimits& limits) {
     }
   }
   const system::MutexLock lock(mutex_);
-  more_ = more_ || given_back_ > 0;
+  more_ = more_ || lines_out_.has_waiting();
   received.at_end = end_ && !more_;
   return received;
 }
@@ -138,13 +133,11 @@ Result<StdinSource::Read> StdinSource::read_chunk() {
 
 void StdinSource::receive_given_back(Received& into, Room& room) {
   const system::MutexLock lock(mutex_);
-  for (Open& open : open_) {
-    if (given_back_ == 0 || room.full()) return;
-    if (open.state != Open::State::kGivenBack) continue;
-    open.state = Open::State::kOut;
-    --given_back_;
-    room.take(open.payload.size());
-    into.arrivals.push_back(arrival_of(open));
+  while (!room.full()) {
+    const auto [number, line] = lines_out_.take();
+    if (line == nullptr) return;
+    room.take(line->payload.size());
+    into.arrivals.push_back(arrival_of(number, *line));
   }
 }
 
@@ -178,25 +171,25 @@ void StdinSource::add_to_line(BytesView part) {
 void StdinSource::end_line(Received& into, Room& room) {
   const std::uint64_t number = ++lines_;
   const std::size_t size = std::exchange(line_size_, 0);
-  Bytes line = std::exchange(line_, {});
-  if (number == 1) line.erase(0, line.size() - without_mark(line).size());
-  if (size <= kMaxLine) line.resize(without_ending(line).size());
-  if (is_blank(line) && size <= kMaxLine) return;
-  room.take(line.size());
+  Bytes text = std::exchange(line_, {});
+  if (number == 1) text.erase(0, text.size() - without_mark(text).size());
+  if (size <= kMaxLine) text.resize(without_ending(text).size());
+  if (is_blank(text) && size <= kMaxLine) return;
+  room.take(text.size());
+  Line line{std::move(text), size};
+  into.arrivals.push_back(arrival_of(number, line));
   const system::MutexLock lock(mutex_);
-  open_.push_back({number, std::move(line), size, Open::State::kOut});
-  into.arrivals.push_back(arrival_of(open_.back()));
+  lines_out_.handed_out(number, std::move(line));
 }
 
-Arrival StdinSource::arrival_of(const Open& open) const {
+Arrival StdinSource::arrival_of(std::uint64_t number, const Line& line) const {
   Arrival arrival;
-  arrival.payload = open.payload;
+  arrival.payload = line.payload;
   arrival.partition = traits_.name;
-  arrival.position = std::to_string(open.number);
-  arrival.tag = {open.number, 0};
-  if (open.size > kMaxLine) {
-    refuse_too_long(arrival, fmt::format("line {} of standard input", open.number), open.size,
-                    kMaxLine);
+  arrival.position = std::to_string(number);
+  arrival.tag = {number, 0};
+  if (line.size > kMaxLine) {
+    refuse_too_long(arrival, fmt::format("line {} of standard input", number), line.size, kMaxLine);
   }
   return arrival;
 }
@@ -215,30 +208,15 @@ Wakeup StdinSource::wakeup() {
   return wakeup;
 }
 
-StdinSource::Open* StdinSource::find(std::uint64_t number) {
-  const auto at =
-      std::lower_bound(open_.begin(), open_.end(), number,
-                       [](const Open& open, std::uint64_t wanted) { return open.number < wanted; });
-  return at == open_.end() || at->number != number ? nullptr : &*at;
-}
-
 Result<void> StdinSource::settle(std::span<const Settlement> settlements) {
   bool again = false;
   {
     const system::MutexLock lock(mutex_);
+    const std::size_t before = lines_out_.given_back();
     for (const Settlement& settlement : settlements) {
-      Open* open = find(settlement.tag.value);
-      if (open == nullptr || open->state != Open::State::kOut) continue;
-      if (settlement.kind == Settlement::Kind::kAck || settlement.kind == Settlement::Kind::kGone) {
-        open->state = Open::State::kSettled;
-        Bytes().swap(open->payload);
-      } else {
-        open->state = Open::State::kGivenBack;
-        ++given_back_;
-        again = true;
-      }
+      lines_out_.settle(settlement.tag.value, settlement.kind);
     }
-    while (!open_.empty() && open_.front().state == Open::State::kSettled) open_.pop_front();
+    again = lines_out_.given_back() > before;
   }
   if (again) wake_.notify();
   return {};

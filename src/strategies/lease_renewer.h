@@ -1,4 +1,4 @@
-// Keeper: one thread that watches over running handlers.
+// LeaseRenewer: one thread that watches over running handlers, for the engine and for a Guard.
 //
 // It renews each lease well before its end, fires stop tokens at the timeout, at lease loss and at
 // a hurried drain, and calls `hung` when a transactional handler passes timeout and grace: such a
@@ -19,27 +19,33 @@
 #include "strategies/strategies.h"
 #include "system/mutex.h"
 
-namespace semel::engine {
+namespace semel::strategies {
 
-struct KeeperOptions {
+struct LeaseRenewerOptions {
   std::chrono::milliseconds lease{0};
   std::chrono::milliseconds timeout{0};  // of one handler call; zero: none
   std::chrono::milliseconds grace{0};
+  // The longest pause between two looks at the handlers; Watch::on_tick waits for the next look.
+  std::chrono::milliseconds longest_pause{50};
   Store* store = nullptr;
-  Environment* environment = nullptr;
-  std::function<void(const std::string&)> hung;
+  Clock* clock = nullptr;
+  // Empty: no handler runs in a transaction.
+  std::function<void(const std::string&)> hung{};
   // True once the drain has begun: messages whose handlers have not begun are given back
-  // (docs/contract.md, rule 19).
-  std::function<bool()> draining;
-  // Called about every tick while anything is watched.
-  std::function<void()> tick;
+  // (docs/contract.md, rule 19). Empty: there is no drain.
+  std::function<bool()> draining{};
+  // Called after each look while anything is watched.
+  std::function<void()> tick{};
 };
 
-class ThreadKeeper final : public strategies::Keeper {
+// While nothing is watched its thread sleeps; a batch that ends before the first look at it costs
+// no more than a lock, or one wake-up after such a sleep.
+class LeaseRenewer final : public Keeper {
  public:
-  explicit ThreadKeeper(KeeperOptions options);
-  ~ThreadKeeper() override;
+  explicit LeaseRenewer(LeaseRenewerOptions options);
+  ~LeaseRenewer() override;
 
+  // The end of a watch waits for its action of on_tick, and not for a store that renews its leases.
   std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
                                std::size_t calls = 1) override;
 
@@ -47,27 +53,25 @@ class ThreadKeeper final : public strategies::Keeper {
   void stop_all() noexcept SEMEL_EXCLUDES(mutex_);
 
  private:
+  struct Watched;
   class BatchWatch;
   using TimePoint = std::chrono::steady_clock::time_point;
 
   void loop() SEMEL_EXCLUDES(mutex_);
-  void look_after(BatchWatch& watch, TimePoint now);
-  void renew(BatchWatch& watch, TimePoint now);
-  void remove(BatchWatch* watch) noexcept SEMEL_EXCLUDES(mutex_);
+  void look_after(Watched& watched, TimePoint now);
+  void renew(Watched& watched, TimePoint now);
+  void forget(const Watched* watched) noexcept SEMEL_EXCLUDES(mutex_);
   bool past(TimePoint begun, TimePoint now, std::chrono::milliseconds more) const noexcept;
 
-  KeeperOptions options_;
-  std::chrono::milliseconds tick_;
+  const LeaseRenewerOptions options_;
+  const std::chrono::milliseconds pause_;
   system::Mutex mutex_;
   system::CondVar wake_;
-  system::CondVar looked_;
-  std::vector<BatchWatch*> watches_ SEMEL_GUARDED_BY(mutex_);
-  // its destructor waits: the thread is inside it
-  BatchWatch* looking_at_ SEMEL_GUARDED_BY(mutex_) = nullptr;
-  bool idle_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::vector<std::shared_ptr<Watched>> watched_ SEMEL_GUARDED_BY(mutex_);
+  bool asleep_ SEMEL_GUARDED_BY(mutex_) = false;
   bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
   bool stopping_all_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
-}  // namespace semel::engine
+}  // namespace semel::strategies

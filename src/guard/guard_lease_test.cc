@@ -1,5 +1,3 @@
-#include "guard/lease_keeper.h"
-
 #include <gtest/gtest.h>
 
 #include <future>
@@ -7,6 +5,7 @@
 #include <semel/guard.h>
 #include <semel/memory.h>
 
+#include "strategies/lease_renewer.h"
 #include "tests/support/builders.h"
 #include "tests/support/fault_store.h"
 
@@ -18,14 +17,22 @@ using test::StoreCall;
 
 constexpr milliseconds kLease{1'500};
 
-class LeaseKeeperTest : public ::testing::Test {
+class GuardLeaseTest : public ::testing::Test {
  protected:
-  LeaseKeeperTest()
+  GuardLeaseTest()
       : inner_(make_memory_store()),
         store_(test::make_fault_store(*inner_, plan_)),
         number_(*store_->attach({"payments", "guard", false, std::nullopt})),
         message_(test::make_message(number_, "a")),
-        keeper_(*store_, *system_environment().clock, kLease) {}
+        renewer_(options(*store_)) {}
+
+  static strategies::LeaseRenewerOptions options(Store& store) {
+    strategies::LeaseRenewerOptions made;
+    made.lease = kLease;
+    made.store = &store;
+    made.clock = system_environment().clock;
+    return made;
+  }
 
   Claim claim() {
     const Message* const one = &message_;
@@ -42,12 +49,12 @@ class LeaseKeeperTest : public ::testing::Test {
   std::unique_ptr<Store> store_;
   ConsumerNumber number_;
   Message message_;
-  LeaseKeeper keeper_;
+  strategies::LeaseRenewer renewer_;
 };
 
-TEST_F(LeaseKeeperTest, ALeaseLivesAsLongAsItsWatch) {
+TEST_F(GuardLeaseTest, ALeaseLivesAsLongAsItsWatch) {
   const auto lease = std::get<Acquired>(claim()).lease;
-  auto watch = keeper_.watch({&lease, 1}, strategies::Keeper::Handlers::kInTurn);
+  auto watch = renewer_.watch({&lease, 1}, strategies::Keeper::Handlers::kInTurn);
   const auto stop = watch->handler_begins(0);
   wait_for_renewals(5);  // longer than one lease
   EXPECT_TRUE(std::holds_alternative<Busy>(claim()));
@@ -56,9 +63,9 @@ TEST_F(LeaseKeeperTest, ALeaseLivesAsLongAsItsWatch) {
   watch.reset();
 }
 
-TEST_F(LeaseKeeperTest, ALostLeaseStopsTheWork) {
+TEST_F(GuardLeaseTest, ALostLeaseStopsTheWork) {
   const auto lease = std::get<Acquired>(claim()).lease;
-  auto watch = keeper_.watch({&lease, 1}, strategies::Keeper::Handlers::kInTurn);
+  auto watch = renewer_.watch({&lease, 1}, strategies::Keeper::Handlers::kInTurn);
   const auto stop = watch->handler_begins(0);
   std::promise<void> fired;
   const std::stop_callback callback(stop, [&] { fired.set_value(); });
@@ -67,17 +74,17 @@ TEST_F(LeaseKeeperTest, ALostLeaseStopsTheWork) {
   EXPECT_EQ(fired.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
 }
 
-TEST_F(LeaseKeeperTest, AStoreThatIsAwayStopsNoWork) {
+TEST_F(GuardLeaseTest, AStoreThatIsAwayStopsNoWork) {
   plan_.fail(StoreCall::kRenew, 1, ErrorKind::kUnavailable, test::When::kBefore);
   const auto lease = std::get<Acquired>(claim()).lease;
-  auto watch = keeper_.watch({&lease, 1}, strategies::Keeper::Handlers::kInTurn);
+  auto watch = renewer_.watch({&lease, 1}, strategies::Keeper::Handlers::kInTurn);
   const auto stop = watch->handler_begins(0);
   wait_for_renewals(3);
   EXPECT_EQ(plan_.fired(StoreCall::kRenew), 1U);
   EXPECT_FALSE(stop.stop_requested());
 }
 
-TEST_F(LeaseKeeperTest, SlowWorkUnderAGuardKeepsItsKey) {
+TEST_F(GuardLeaseTest, SlowWorkUnderAGuardKeepsItsKey) {
   GuardOptions options;
   options.consumer = "payments";
   options.lease = kLease;

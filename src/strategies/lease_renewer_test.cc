@@ -1,22 +1,25 @@
-#include "engine/keeper.h"
+#include "strategies/lease_renewer.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <latch>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include <semel/environment.h>
 
 #include "tests/support/builders.h"
 #include "tests/support/test_environment.h"
 
-namespace semel::engine {
+namespace semel::strategies {
 namespace {
 
-using Handlers = strategies::Keeper::Handlers;
+using Handlers = Keeper::Handlers;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -30,10 +33,13 @@ class RenewingStore final : public Store {
     return std::vector<Claim>{};
   }
   Result<std::vector<Applied>> renew(std::span<const Lease> leases, milliseconds) override {
-    std::lock_guard lock(mutex_);
-    renewed_ += leases.size();
-    for (const Lease& lease : leases) ++renewed_of_[lease.token];
+    {
+      std::lock_guard lock(mutex_);
+      renewed_ += leases.size();
+      for (const Lease& lease : leases) ++renewed_of_[lease.token];
+    }
     changed_.notify_all();
+    if (during) during();
     if (away) return failure({ErrorKind::kUnavailable, "R200", "away", ""});
     return std::vector<Applied>(leases.size(), lost ? Applied::kLeaseLost : Applied::kYes);
   }
@@ -60,6 +66,7 @@ class RenewingStore final : public Store {
   }
   std::atomic<bool> lost{false};
   std::atomic<bool> away{false};
+  std::function<void()> during;  // to be set before anything is watched
 
  private:
   StoreTraits traits_;
@@ -82,15 +89,15 @@ bool wait_stopped(const std::stop_token& token) {
   return stopped.wait_for(lock, token, seconds(60), [] { return false; }) || token.stop_requested();
 }
 
-class KeeperTest : public testing::Test {
+class LeaseRenewerTest : public testing::Test {
  protected:
-  KeeperOptions options(milliseconds lease, milliseconds timeout) {
-    KeeperOptions o;
+  LeaseRenewerOptions options(milliseconds lease, milliseconds timeout) {
+    LeaseRenewerOptions o;
     o.lease = lease;
     o.timeout = timeout;
     o.grace = milliseconds(40);
     o.store = &store_;
-    o.environment = &system_environment();
+    o.clock = system_environment().clock;
     o.hung = [this](const std::string&) {
       hung_ = true;
       hung_.notify_all();
@@ -98,61 +105,60 @@ class KeeperTest : public testing::Test {
     return o;
   }
   // Time passes by clock_.advance() alone.
-  KeeperOptions manual_options(milliseconds lease, milliseconds timeout) {
-    KeeperOptions o = options(lease, timeout);
-    o.environment = &manual_;
+  LeaseRenewerOptions manual_options(milliseconds lease, milliseconds timeout) {
+    LeaseRenewerOptions o = options(lease, timeout);
+    o.clock = &clock_;
     return o;
   }
 
   RenewingStore store_;
   test::ManualClock clock_;
-  Environment manual_{&clock_, system_environment().random, system_environment().failpoints};
   std::atomic<bool> hung_{false};
   const std::vector<Lease> leases_{lease_of(1), lease_of(2)};
 };
 
-TEST_F(KeeperTest, RenewsEveryLeaseOfABatchAgainAndAgain) {
-  ThreadKeeper keeper(options(milliseconds(60), milliseconds(0)));
-  auto watch = keeper.watch(leases_, Handlers::kInTurn);
+TEST_F(LeaseRenewerTest, RenewsEveryLeaseOfABatchAgainAndAgain) {
+  LeaseRenewer renewer(options(milliseconds(60), milliseconds(0)));
+  auto watch = renewer.watch(leases_, Handlers::kInTurn);
   EXPECT_TRUE(store_.wait_renewed(6));
 }
 
-TEST_F(KeeperTest, AFinishedLeaseIsNotRenewed) {
-  ThreadKeeper keeper(options(milliseconds(60), milliseconds(0)));
-  auto watch = keeper.watch(leases_, Handlers::kInTurn);
+TEST_F(LeaseRenewerTest, AFinishedLeaseIsNotRenewed) {
+  LeaseRenewer renewer(options(milliseconds(60), milliseconds(0)));
+  auto watch = renewer.watch(leases_, Handlers::kInTurn);
   watch->finished(0);
   watch->finished(1);
-  // One round of the keeper's thread may have begun before.
+  // One round of the renewer's thread may have begun before.
   const Lease marks[] = {lease_of(3)};
-  auto other = keeper.watch(marks, Handlers::kInTurn);
+  auto other = renewer.watch(marks, Handlers::kInTurn);
   ASSERT_TRUE(store_.wait_renewed_of(marks[0], 1));
   const std::size_t before = store_.renewed_of(leases_[0]) + store_.renewed_of(leases_[1]);
   ASSERT_TRUE(store_.wait_renewed_of(marks[0], 4));
   EXPECT_EQ(store_.renewed_of(leases_[0]) + store_.renewed_of(leases_[1]), before);
 }
 
-TEST_F(KeeperTest, ALostLeaseStopsItsHandlerAndThoseThatBeginLater) {
-  ThreadKeeper keeper(options(milliseconds(60), milliseconds(0)));
-  auto watch = keeper.watch(leases_, Handlers::kInTurn);
+TEST_F(LeaseRenewerTest, ALostLeaseStopsItsHandlerAndThoseThatBeginLater) {
+  LeaseRenewer renewer(options(milliseconds(60), milliseconds(0)));
+  auto watch = renewer.watch(leases_, Handlers::kInTurn);
   const std::stop_token running = watch->handler_begins(0);
   store_.lost = true;
   EXPECT_TRUE(wait_stopped(running));
   EXPECT_TRUE(watch->handler_begins(1).stop_requested());
 }
 
-// As after SIGSTOP: the batch's thread wakes before the keeper's.
-TEST_F(KeeperTest, NothingBeginsUnderALeaseThatMayHaveEnded) {
-  ThreadKeeper keeper(manual_options(seconds(60), milliseconds(0)));
+// As after SIGSTOP: the batch's thread wakes before the renewer's.
+TEST_F(LeaseRenewerTest, NothingBeginsUnderALeaseThatMayHaveEnded) {
+  LeaseRenewer renewer(manual_options(seconds(60), milliseconds(0)));
   store_.away = true;
-  auto watch = keeper.watch(leases_, Handlers::kInTurn);
+  auto watch = renewer.watch(leases_, Handlers::kInTurn);
   EXPECT_FALSE(watch->handler_begins(0).stop_requested());
   clock_.advance(seconds(61));
   EXPECT_TRUE(watch->handler_begins(1).stop_requested());
 }
 
-TEST_F(KeeperTest, AStoreThatIsAwayStopsNobody) {
-  ThreadKeeper keeper(manual_options(milliseconds(60), milliseconds(0)));
-  auto watch = keeper.watch(leases_, Handlers::kInTurn);
+TEST_F(LeaseRenewerTest, AStoreThatIsAwayStopsNobody) {
+  LeaseRenewer renewer(manual_options(milliseconds(60), milliseconds(0)));
+  auto watch = renewer.watch(leases_, Handlers::kInTurn);
   const std::stop_token running = watch->handler_begins(0);
   store_.away = true;
   for (std::size_t tries = 2; tries <= 6; tries += 2) {
@@ -162,9 +168,9 @@ TEST_F(KeeperTest, AStoreThatIsAwayStopsNobody) {
   EXPECT_FALSE(running.stop_requested());
 }
 
-TEST_F(KeeperTest, TheTimeoutStopsOnlyTheHandlerItIsAbout) {
-  ThreadKeeper keeper(manual_options(seconds(60), milliseconds(40)));
-  auto watch = keeper.watch(leases_, Handlers::kInTurn);
+TEST_F(LeaseRenewerTest, TheTimeoutStopsOnlyTheHandlerItIsAbout) {
+  LeaseRenewer renewer(manual_options(seconds(60), milliseconds(40)));
+  auto watch = renewer.watch(leases_, Handlers::kInTurn);
   const std::stop_token slow = watch->handler_begins(0);
   clock_.advance(milliseconds(40));
   EXPECT_TRUE(wait_stopped(slow));
@@ -172,16 +178,16 @@ TEST_F(KeeperTest, TheTimeoutStopsOnlyTheHandlerItIsAbout) {
   EXPECT_FALSE(watch->handler_begins(1).stop_requested());
 }
 
-TEST_F(KeeperTest, AHungHandlersLeaseLapses) {
-  const KeeperOptions o = manual_options(milliseconds(30), milliseconds(10));
-  ThreadKeeper keeper(o);
-  auto watch = keeper.watch(std::span(leases_).first(1), Handlers::kInTurn);
+TEST_F(LeaseRenewerTest, AHungHandlersLeaseLapses) {
+  const LeaseRenewerOptions o = manual_options(milliseconds(30), milliseconds(10));
+  LeaseRenewer renewer(o);
+  auto watch = renewer.watch(std::span(leases_).first(1), Handlers::kInTurn);
   const std::stop_token hung = watch->handler_begins(0);
   clock_.advance(o.timeout + o.grace);
   ASSERT_TRUE(wait_stopped(hung));
   const std::size_t before = store_.renewed_of(leases_[0]);
-  // Renewals of another lease show that the keeper's thread goes round.
-  auto alive = keeper.watch(std::span(leases_).last(1), Handlers::kInTurn);
+  // Renewals of another lease show that the renewer's thread goes round.
+  auto alive = renewer.watch(std::span(leases_).last(1), Handlers::kInTurn);
   for (std::size_t round = 1; round <= 4; ++round) {
     clock_.advance(o.lease);
     ASSERT_TRUE(store_.wait_renewed_of(leases_[1], round));
@@ -189,17 +195,17 @@ TEST_F(KeeperTest, AHungHandlersLeaseLapses) {
   EXPECT_EQ(store_.renewed_of(leases_[0]), before) << "the hung handler's lease was renewed";
 }
 
-TEST_F(KeeperTest, ATransactionalHandlerThatHangsEndsTheProcess) {
-  ThreadKeeper keeper(options(seconds(60), milliseconds(20)));
-  auto watch = keeper.watch({}, Handlers::kInTransaction);
+TEST_F(LeaseRenewerTest, ATransactionalHandlerThatHangsEndsTheProcess) {
+  LeaseRenewer renewer(options(seconds(60), milliseconds(20)));
+  auto watch = renewer.watch({}, Handlers::kInTransaction);
   const std::stop_token token = watch->handler_begins(5);
   hung_.wait(false);
   EXPECT_TRUE(token.stop_requested());
 }
 
-TEST_F(KeeperTest, TicksUntilTheWatchEnds) {
-  ThreadKeeper keeper(options(seconds(60), milliseconds(0)));
-  auto watch = keeper.watch(leases_, Handlers::kInTurn);
+TEST_F(LeaseRenewerTest, TicksUntilTheWatchEnds) {
+  LeaseRenewer renewer(options(seconds(60), milliseconds(0)));
+  auto watch = renewer.watch(leases_, Handlers::kInTurn);
   std::atomic<int> ticks{0};
   watch->on_tick([&] {
     watch->finished(0);  // it may call back
@@ -209,7 +215,7 @@ TEST_F(KeeperTest, TicksUntilTheWatchEnds) {
   ticks.wait(0);
   watch.reset();
   const int at_end = ticks;
-  auto other = keeper.watch(leases_, Handlers::kInTurn);
+  auto other = renewer.watch(leases_, Handlers::kInTurn);
   std::atomic<int> later{0};
   other->on_tick([&] {
     ++later;
@@ -219,10 +225,31 @@ TEST_F(KeeperTest, TicksUntilTheWatchEnds) {
   EXPECT_EQ(ticks, at_end);
 }
 
+TEST_F(LeaseRenewerTest, AWatchEndsWhileItsLeasesAreBeingRenewed) {
+  std::latch asked(1);
+  std::latch answers(1);
+  store_.during = [&, first = true]() mutable {
+    if (!std::exchange(first, false)) return;
+    asked.count_down();
+    answers.wait();
+  };
+  store_.lost = true;
+  LeaseRenewer renewer(options(milliseconds(60), milliseconds(0)));
+  auto watch = renewer.watch(leases_, Handlers::kInTurn);
+  const std::stop_token ended = watch->handler_begins(0);
+  asked.wait();
+  watch.reset();  // it would wait for ever, were it for the store
+  const Lease marks[] = {lease_of(3)};
+  auto other = renewer.watch(marks, Handlers::kInTurn);
+  answers.count_down();
+  ASSERT_TRUE(store_.wait_renewed_of(marks[0], 1));
+  EXPECT_FALSE(ended.stop_requested()) << "the batch had ended before the store answered";
+}
+
 // As a user's handler does that cancels its call and answers at once.
-TEST_F(KeeperTest, WhatHangsOnAStopTokenMayEndItsHandlerThere) {
-  ThreadKeeper keeper(options(seconds(60), milliseconds(20)));
-  auto watch = keeper.watch(leases_, Handlers::kTogether);
+TEST_F(LeaseRenewerTest, WhatHangsOnAStopTokenMayEndItsHandlerThere) {
+  LeaseRenewer renewer(options(seconds(60), milliseconds(20)));
+  auto watch = renewer.watch(leases_, Handlers::kTogether);
   std::atomic<int> ended{0};
   const auto end = [&](std::size_t which) {
     watch->handler_ended(which);
@@ -234,29 +261,29 @@ TEST_F(KeeperTest, WhatHangsOnAStopTokenMayEndItsHandlerThere) {
   ended.wait(0);
   const std::stop_token all = watch->handler_begins(1);
   const std::stop_callback on_all(all, [&] { end(1); });
-  keeper.stop_all();
+  renewer.stop_all();
   EXPECT_EQ(ended, 2);
 }
 
-TEST_F(KeeperTest, ADrainKeepsWhatHasCalledOutsideFromNothing) {
-  KeeperOptions o = options(seconds(60), milliseconds(0));
+TEST_F(LeaseRenewerTest, ADrainKeepsWhatHasCalledOutsideFromNothing) {
+  LeaseRenewerOptions o = options(seconds(60), milliseconds(0));
   o.draining = [] { return true; };
-  ThreadKeeper keeper(o);
-  EXPECT_TRUE(keeper.watch(leases_, Handlers::kInTransaction)->handler_begins(0).stop_requested());
-  EXPECT_FALSE(keeper.watch(leases_, Handlers::kSecondPart)->handler_begins(0).stop_requested());
+  LeaseRenewer renewer(o);
+  EXPECT_TRUE(renewer.watch(leases_, Handlers::kInTransaction)->handler_begins(0).stop_requested());
+  EXPECT_FALSE(renewer.watch(leases_, Handlers::kSecondPart)->handler_begins(0).stop_requested());
 }
 
-TEST_F(KeeperTest, StopAllReachesRunningAndComing) {
-  ThreadKeeper keeper(options(seconds(60), milliseconds(0)));
-  auto watch = keeper.watch(leases_, Handlers::kInTurn);
+TEST_F(LeaseRenewerTest, StopAllReachesRunningAndComing) {
+  LeaseRenewer renewer(options(seconds(60), milliseconds(0)));
+  auto watch = renewer.watch(leases_, Handlers::kInTurn);
   const std::stop_token running = watch->handler_begins(0);
   EXPECT_FALSE(watch->cancelled());
-  keeper.stop_all();
+  renewer.stop_all();
   EXPECT_TRUE(watch->cancelled());
   EXPECT_TRUE(running.stop_requested());
   EXPECT_TRUE(watch->handler_begins(1).stop_requested());
-  EXPECT_TRUE(keeper.watch({}, Handlers::kInTransaction)->handler_begins(0).stop_requested());
+  EXPECT_TRUE(renewer.watch({}, Handlers::kInTransaction)->handler_begins(0).stop_requested());
 }
 
 }  // namespace
-}  // namespace semel::engine
+}  // namespace semel::strategies

@@ -1,0 +1,274 @@
+#include "strategies/lease_renewer.h"
+
+#include <algorithm>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+namespace semel::strategies {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// A lease is renewed after this part of its length; looking more often finds it in time.
+constexpr int kRenewAt = 3;
+constexpr int kLooksPerLease = 12;
+constexpr int kLooksPerTimeout = 4;
+constexpr milliseconds kShortestPause{5};
+
+// With nothing locked: code that hangs on a stop token is the user's, and may answer its call
+// there.
+void fire_all(std::vector<std::stop_source>& stops) {
+  for (std::stop_source& stop : stops) stop.request_stop();
+}
+
+milliseconds pause_between_looks(const LeaseRenewerOptions& options) {
+  milliseconds pause = options.lease / kLooksPerLease;
+  if (options.timeout.count() > 0) pause = std::min(pause, options.timeout / kLooksPerTimeout);
+  return std::clamp(pause, kShortestPause, std::max(kShortestPause, options.longest_pause));
+}
+
+}  // namespace
+
+// Shared by a batch and the thread: a batch may end while its leases are being renewed.
+struct LeaseRenewer::Watched {
+  struct Entry {
+    std::optional<Lease> lease;
+    TimePoint renewed{};
+    std::optional<TimePoint> begun;
+    std::stop_source stop{std::nostopstate};  // until its handler begins
+    bool lost = false;
+  };
+
+  Watched(std::span<const Lease> leases, Handlers which, std::size_t calls, TimePoint now)
+      : handlers(which) {
+    entries.resize(std::max({std::size_t{1}, leases.size(), calls}));
+    for (std::size_t i = 0; i < leases.size(); ++i) {
+      entries[i].lease = leases[i];
+      entries[i].renewed = now;
+    }
+  }
+
+  bool in_transaction() const noexcept {
+    return handlers == Handlers::kInTransaction || handlers == Handlers::kSecondPart;
+  }
+  // Handlers of a transaction run one after the other: without leases they share the one entry.
+  Entry& entry_of(std::size_t lease) SEMEL_REQUIRES(mutex) {
+    return entries[lease < entries.size() ? lease : 0];
+  }
+
+  const Handlers handlers;
+  mutable system::Mutex mutex;
+  system::CondVar ticked;
+  std::vector<Entry> entries SEMEL_GUARDED_BY(mutex);  // none: the watch has ended
+  std::function<void()> on_tick SEMEL_GUARDED_BY(mutex);
+  bool ticking SEMEL_GUARDED_BY(mutex) = false;  // the thread is inside on_tick
+  bool stopped SEMEL_GUARDED_BY(mutex) = false;
+};
+
+class LeaseRenewer::BatchWatch final : public Watch {
+ public:
+  BatchWatch(LeaseRenewer& renewer, std::shared_ptr<Watched> watched)
+      : renewer_(renewer), watched_(std::move(watched)) {}
+  ~BatchWatch() override {
+    {
+      const system::MutexLock lock(watched_->mutex);
+      watched_->ticked.wait(
+          watched_->mutex, [this]() SEMEL_REQUIRES(watched_->mutex) { return !watched_->ticking; });
+      watched_->entries.clear();
+      watched_->on_tick = nullptr;
+    }
+    renewer_.forget(watched_.get());
+  }
+
+  std::stop_token handler_begins(std::size_t lease) override {
+    // A message whose call was made has begun: its second part is done in a drain too.
+    const bool second = watched_->handlers == Handlers::kSecondPart;
+    if (!second && renewer_.options_.draining && renewer_.options_.draining()) {
+      std::stop_source begins_no_more;
+      begins_no_more.request_stop();
+      return begins_no_more.get_token();
+    }
+    const system::MutexLock lock(watched_->mutex);
+    Watched::Entry& entry = watched_->entry_of(lease);
+    const TimePoint now = renewer_.options_.clock->now();
+    // After a long stop of the process this thread may come before the one that would renew, and
+    // be refused.
+    if (entry.lease && now - entry.renewed >= renewer_.options_.lease) entry.lost = true;
+    entry.begun = now;
+    // Handlers of one transaction share a source until it has fired: making one costs an
+    // allocation.
+    if (!watched_->in_transaction() || !entry.stop.stop_possible() || entry.stop.stop_requested()) {
+      entry.stop = std::stop_source();
+    }
+    if (watched_->stopped || entry.lost) entry.stop.request_stop();
+    return entry.stop.get_token();
+  }
+  void handler_ended(std::size_t lease) override {
+    const system::MutexLock lock(watched_->mutex);
+    watched_->entry_of(lease).begun.reset();
+  }
+  void finished(std::size_t lease) override {
+    const system::MutexLock lock(watched_->mutex);
+    watched_->entry_of(lease).lease.reset();
+  }
+  bool cancelled() const override {
+    const system::MutexLock lock(watched_->mutex);
+    return watched_->stopped;
+  }
+  void on_tick(std::function<void()> action) override {
+    const system::MutexLock lock(watched_->mutex);
+    watched_->on_tick = std::move(action);
+  }
+
+ private:
+  LeaseRenewer& renewer_;
+  const std::shared_ptr<Watched> watched_;
+};
+
+LeaseRenewer::LeaseRenewer(LeaseRenewerOptions options)
+    : options_(std::move(options)),
+      pause_(pause_between_looks(options_)),
+      thread_([this] { loop(); }) {}
+
+LeaseRenewer::~LeaseRenewer() {
+  {
+    const system::MutexLock lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+std::unique_ptr<Keeper::Watch> LeaseRenewer::watch(std::span<const Lease> leases, Handlers handlers,
+                                                   std::size_t calls) {
+  auto watched = std::make_shared<Watched>(leases, handlers, calls, options_.clock->now());
+  auto watch = std::make_unique<BatchWatch>(*this, watched);
+  bool asleep = false;
+  {
+    const system::MutexLock lock(mutex_);
+    {
+      const system::MutexLock inner(watched->mutex);
+      watched->stopped = stopping_all_;
+    }
+    watched_.push_back(std::move(watched));
+    asleep = std::exchange(asleep_, false);
+  }
+  if (asleep) wake_.notify_one();
+  return watch;
+}
+
+void LeaseRenewer::forget(const Watched* watched) noexcept {
+  const system::MutexLock lock(mutex_);
+  std::erase_if(watched_, [watched](const auto& one) { return one.get() == watched; });
+}
+
+void LeaseRenewer::stop_all() noexcept {
+  std::vector<std::stop_source> stops;
+  {
+    const system::MutexLock lock(mutex_);
+    stopping_all_ = true;
+    for (const auto& watched : watched_) {
+      const system::MutexLock inner(watched->mutex);
+      watched->stopped = true;
+      for (const auto& entry : watched->entries) stops.push_back(entry.stop);
+    }
+  }
+  fire_all(stops);
+}
+
+void LeaseRenewer::loop() {
+  system::RelockableLock lock(mutex_);
+  while (!ending_) {
+    if (watched_.empty()) {
+      asleep_ = true;
+      wake_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) { return ending_ || !asleep_; });
+    }
+    wake_.wait_for(mutex_, pause_, [this]() SEMEL_REQUIRES(mutex_) { return ending_; });
+    if (ending_) return;
+    // Work on a copy: a watch may end, and another begin, while one is looked after.
+    const auto now_watched = watched_;
+    lock.unlock();
+    for (const auto& watched : now_watched) look_after(*watched, options_.clock->now());
+    if (options_.tick) options_.tick();
+    lock.lock();
+  }
+}
+
+bool LeaseRenewer::past(TimePoint begun, TimePoint now, milliseconds more) const noexcept {
+  return options_.timeout.count() > 0 && now - begun >= options_.timeout + more;
+}
+
+void LeaseRenewer::look_after(Watched& watched, TimePoint now) {
+  std::vector<std::stop_source> stops;
+  {
+    const system::MutexLock lock(watched.mutex);
+    for (auto& entry : watched.entries) {
+      if (!entry.begun || !past(*entry.begun, now, milliseconds{0})) continue;
+      stops.push_back(entry.stop);
+      if (watched.in_transaction() && options_.hung && past(*entry.begun, now, options_.grace)) {
+        options_.hung("a handler holds the store's transaction past its timeout and grace");
+      }
+    }
+  }
+  fire_all(stops);
+  renew(watched, now);
+  std::function<void()> on_tick;
+  {
+    const system::MutexLock lock(watched.mutex);
+    if (!watched.on_tick) return;
+    on_tick = watched.on_tick;
+    watched.ticking = true;
+  }
+  // Without the watch's lock: it may end leases.
+  on_tick();
+  {
+    const system::MutexLock lock(watched.mutex);
+    watched.ticking = false;
+  }
+  watched.ticked.notify_all();
+}
+
+void LeaseRenewer::renew(Watched& watched, TimePoint now) {
+  std::vector<Lease> due;
+  std::vector<std::size_t> which;
+  {
+    const system::MutexLock lock(watched.mutex);
+    const auto hangs = [&](const Watched::Entry& entry) {
+      return entry.begun && past(*entry.begun, now, options_.grace);
+    };
+    // A handler that hangs keeps those behind it from running: all of them lapse, to run elsewhere.
+    const bool together = watched.handlers == Handlers::kTogether;
+    if (!together && std::any_of(watched.entries.begin(), watched.entries.end(), hangs)) return;
+    for (std::size_t i = 0; i < watched.entries.size(); ++i) {
+      const auto& entry = watched.entries[i];
+      if (!entry.lease || entry.lost || now - entry.renewed < options_.lease / kRenewAt) continue;
+      if (together && hangs(entry)) continue;
+      due.push_back(*entry.lease);
+      which.push_back(i);
+    }
+  }
+  if (due.empty()) return;
+  auto applied = options_.store->renew(due, options_.lease);
+  // A store that is away is no reason to stop the handler: the lease may well outlive the trouble,
+  // and finish will tell.
+  if (!applied) return;
+  std::vector<std::stop_source> stops;
+  {
+    const system::MutexLock lock(watched.mutex);
+    if (watched.entries.empty()) return;  // the batch ended meanwhile
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      auto& entry = watched.entries[which[k]];
+      if ((*applied)[k] == Applied::kYes) {
+        entry.renewed = now;
+      } else if (entry.lease) {
+        entry.lost = true;
+        stops.push_back(entry.stop);
+      }
+    }
+  }
+  fire_all(stops);
+}
+
+}  // namespace semel::strategies
