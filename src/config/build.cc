@@ -145,8 +145,8 @@ HandlerConfig build_handler(const View& view, const std::string& folder, const S
 core::StrategyKind strategy_for(const HandlerConfig& handler, const StoreConfig& store) {
   // Who calls a service and dies is to go on without a redelivery: what is to be called for must
   // outlive the process.
-  const bool kept = !std::holds_alternative<MemoryStore>(store.kind);
-  if (kept && std::holds_alternative<HttpHandler>(handler)) return core::StrategyKind::kFence;
+  if (traits_of(store).durable && std::holds_alternative<HttpHandler>(handler))
+    return core::StrategyKind::kFence;
   return core::default_strategy(std::holds_alternative<SqlHandler>(handler));
 }
 
@@ -206,6 +206,13 @@ std::size_t View::size(std::string_view name) const { return settings_.size(path
 std::string View::text(std::string_view name) const {
   const auto* setting = find(name);
   return setting == nullptr ? std::string() : setting->text;
+}
+
+void View::put_into(const std::type_info& type, void* object) const {
+  settings_.each_in(path_, [&](const Setting& setting) {
+    const Member* const member = setting.field->member;
+    if (member != nullptr && *member->owner == type) member->put(setting, object);
+  });
 }
 
 Config build(const Settings& settings, const std::string& folder, Report& report) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <typeinfo>
 
 #include "config/config.h"
 #include "config/report.h"
@@ -35,7 +36,16 @@ class View {
   bool spoiled(std::string_view name) const { return settings_.spoiled(path(name)); }
   Place place(std::string_view name) const { return settings_.place_of(path(name)); }
 
+  // Puts each value of this map into the member of `object` that its row names. What is spoilt or
+  // has no default leaves the member as it is.
+  template <class T>
+  void fill(T& object) const {
+    put_into(typeid(T), &object);
+  }
+
  private:
+  void put_into(const std::type_info& type, void* object) const;
+
   const Settings& settings_;
   std::string path_;
 };

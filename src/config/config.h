@@ -12,7 +12,14 @@
 #include <variant>
 #include <vector>
 
+#include <semel/front.h>
+#include <semel/memory.h>
+#include <semel/mysql.h>
+#include <semel/postgres.h>
+#include <semel/redis.h>
 #include <semel/retry_policy.h>
+#include <semel/sqlite.h>
+#include <semel/store.h>
 
 #include "base/listen_address.h"
 #include "core/exec_spec.h"
@@ -48,44 +55,15 @@ struct Diagnostic {
   std::string help;                 // one concrete change
 };
 
-struct SqliteStore {
-  std::string path;                 // relative to the config file's folder unless absolute
-  std::size_t generation_rows = 0;  // 0: the store's own default
-  bool foreign_keys = true;         // enforced
-};
-struct PostgresStore {
-  std::string url;
-  std::string schema;
-  std::size_t pool = 0;  // 0: the store's own default
-};
-struct MySqlStore {
-  std::string url;
-  std::size_t pool = 0;  // 0: the store's own default
-};
-struct RedisStore {
-  std::string url;
-  std::string prefix;
-  std::size_t pool = 0;  // 0: the store's own default
-  bool accept_eviction = false;
-  int wait_replicas = 0;
-};
-struct MemoryStore {
-  std::size_t max_records = 0;  // 0: the store's own default
-};
+// How the store is opened, but for what only a process knows: environment, `create`, `stop_fd`.
 struct StoreConfig {
   enum class OnUnavailable { kPause, kFail };
-  std::variant<SqliteStore, PostgresStore, MySqlStore, RedisStore, MemoryStore> kind;
+  std::variant<SqliteOptions, PostgresOptions, MySqlOptions, RedisOptions, MemoryOptions> kind;
   OnUnavailable on_unavailable = OnUnavailable::kPause;
 };
 
-// "sqlite", "postgres", "mysql", "redis", "memory"
-std::string_view name_of(const StoreConfig& store) noexcept;
-
-// A handler's statements may run in it, and commit together with the record.
-inline bool has_transactions(const StoreConfig& store) {
-  return !std::holds_alternative<RedisStore>(store.kind) &&
-         !std::holds_alternative<MemoryStore>(store.kind);
-}
+// What is known of it before it is opened.
+StoreTraits traits_of(const StoreConfig& store) noexcept;
 
 struct QueueSource {};
 struct FileSource {
@@ -161,18 +139,8 @@ struct DedupConfig {
 };
 
 // A window in front of the records, which answers only that a key is completed.
-struct MemoryFrontConfig {
-  std::size_t entries = 0;
-};
-struct RedisFrontConfig {
-  std::string url;
-  std::string prefix;
-  milliseconds timeout{0};
-};
-struct FrontConfig {
-  std::variant<MemoryFrontConfig, RedisFrontConfig> kind;
-  milliseconds ttl{0};
-};
+using FrontConfig = std::variant<MemoryFrontOptions, RedisFrontOptions>;
+milliseconds ttl_of(const FrontConfig& front) noexcept;
 
 struct ConsumerConfig {
   std::string name;

@@ -183,10 +183,19 @@ Loaded load_file(const std::string& path, const LoadOptions& options) {
   return load(text, path, options);
 }
 
-std::string_view name_of(const StoreConfig& store) noexcept {
-  constexpr std::string_view kNames[] = {"sqlite", "postgres", "mysql", "redis", "memory"};
-  static_assert(std::size(kNames) == std::variant_size_v<decltype(StoreConfig::kind)>);
-  return kNames[store.kind.index()];
+StoreTraits traits_of(const StoreConfig& store) noexcept {
+  if (std::holds_alternative<SqliteOptions>(store.kind)) return kSqliteTraits;
+  if (std::holds_alternative<PostgresOptions>(store.kind)) return kPostgresTraits;
+  if (std::holds_alternative<MySqlOptions>(store.kind)) return kMySqlTraits;
+  const auto* redis = std::get_if<RedisOptions>(&store.kind);
+  if (redis == nullptr) return kMemoryTraits;
+  StoreTraits traits = kRedisTraits;
+  traits.forgets = redis->accept_eviction;
+  return traits;
+}
+
+milliseconds ttl_of(const FrontConfig& front) noexcept {
+  return std::visit([](const auto& window) { return window.ttl; }, front);
 }
 
 std::string_view name_of(const SourceConfig& source) noexcept {

@@ -60,7 +60,7 @@ TEST(Load, EveryFieldReachesTheConfig) {
   std::string yaml(kWhole);
   yaml.replace(yaml.find("queue_is_written_out"), 20, "{ queue: {} }\n    key: function");
   const auto config = good(yaml, with_env({}), "/etc/semel/semel.yaml");
-  const auto& store = std::get<SqliteStore>(config.store.kind);
+  const auto& store = std::get<SqliteOptions>(config.store.kind);
   EXPECT_EQ(store.path, "/etc/semel/data/x.db");
   EXPECT_EQ(store.generation_rows, 5000U);
   EXPECT_FALSE(store.foreign_keys);
@@ -215,17 +215,17 @@ TEST(Load, DefaultsAreThoseOfTheStructs) {
   EXPECT_EQ(c.limits.result, limits.result);
   EXPECT_EQ(c.dedup.lease, ClaimOptions{}.lease);
   EXPECT_EQ(c.batch_max, StoreTraits{}.best_batch);
-  EXPECT_EQ(std::get<SqliteStore>(config.store.kind).generation_rows,
+  EXPECT_EQ(std::get<SqliteOptions>(config.store.kind).generation_rows,
             SqliteOptions{}.generation_rows);
-  EXPECT_EQ(std::get<SqliteStore>(config.store.kind).foreign_keys, SqliteOptions{}.foreign_keys);
+  EXPECT_EQ(std::get<SqliteOptions>(config.store.kind).foreign_keys, SqliteOptions{}.foreign_keys);
   const auto memory = good(R"({store: {memory: {}}, consumers: [{name: a, source: {stdin: {}},
                                key: json:/id}]})");
-  EXPECT_EQ(std::get<MemoryStore>(memory.store.kind).max_records, MemoryOptions{}.max_records);
+  EXPECT_EQ(std::get<MemoryOptions>(memory.store.kind).max_records, MemoryOptions{}.max_records);
   const auto server = good(R"({store: {postgres: "postgresql://db/bank"}, consumers: [{name: a,
       source: {stdin: {}}, key: json:/id}]})");
-  const auto& postgres = std::get<PostgresStore>(server.store.kind);
+  const auto& postgres = std::get<PostgresOptions>(server.store.kind);
   EXPECT_EQ(postgres.schema, PostgresOptions{}.schema);
-  EXPECT_EQ(postgres.pool, PostgresOptions{}.connections);
+  EXPECT_EQ(postgres.connections, PostgresOptions{}.connections);
   EXPECT_EQ(effective_ttl(c), DedupConfig::kAutoTtl);
   EXPECT_FALSE(c.concurrency);
 }
@@ -234,10 +234,11 @@ TEST(Load, DefaultsAreThoseOfTheStructs) {
 TEST(Load, EveryDefaultOfTheTableIsValid) {
   int seen = 0;
   each_field([&](const std::string& path, const Field& field) {
-    if (field.fallback.empty() || !is_leaf(field)) return;
+    const std::string fallback = default_of(field);
+    if (fallback.empty() || !is_leaf(field)) return;
     Setting setting;
     setting.field = &field;
-    setting.text = field.fallback;
+    setting.text = fallback;
     const auto flaw = read_value(setting);
     EXPECT_FALSE(flaw) << path << ": " << flaw->message;
     ++seen;
@@ -255,9 +256,9 @@ TEST(Load, StrategyWordsAreThoseOfTheCore) {
 
 TEST(Load, TheStoreIsBesideTheConfigByDefault) {
   const auto config = good(kSmall, with_env({}), "/srv/app/semel.yaml");
-  EXPECT_EQ(std::get<SqliteStore>(config.store.kind).path, "/srv/app/semel.db");
+  EXPECT_EQ(std::get<SqliteOptions>(config.store.kind).path, "/srv/app/semel.db");
   const auto here = good(kSmall);
-  EXPECT_EQ(std::get<SqliteStore>(here.store.kind).path, "semel.db");
+  EXPECT_EQ(std::get<SqliteOptions>(here.store.kind).path, "semel.db");
 }
 
 TEST(Durations, AreReadAndShown) {

@@ -212,7 +212,7 @@ TEST(LoadValues, SetsGoOverTheFile) {
   EXPECT_EQ(c.timeout, seconds(9));
   EXPECT_EQ(c.key.missing, core::KeyRecipe::Missing::kFail);
   EXPECT_EQ(c.key.parts.at(0).text, "json:/id");
-  EXPECT_EQ(std::get<MemoryStore>(loaded.config->store.kind).max_records, 7U);
+  EXPECT_EQ(std::get<MemoryOptions>(loaded.config->store.kind).max_records, 7U);
   EXPECT_EQ(std::get<FileSource>(c.source).path, "d/x.jsonl");
   EXPECT_EQ(loaded.config->consumers.at(1).name, "more");
   EXPECT_TRUE(loaded.config->consumers.at(1).accept.contains("W041"));
@@ -235,7 +235,7 @@ TEST(LoadValues, EveryEffectiveValueSaysWhereItComesFrom) {
   EXPECT_EQ(effective(loaded, "consumers[0].handler.native"), "a (default)");
   EXPECT_EQ(effective(loaded, "store.sqlite.path"),
             "/var/lib/semel/semel.db (env STATE_DIRECTORY)");
-  EXPECT_EQ(std::get<SqliteStore>(loaded.config->store.kind).path, "/var/lib/semel/semel.db");
+  EXPECT_EQ(std::get<SqliteOptions>(loaded.config->store.kind).path, "/var/lib/semel/semel.db");
   EXPECT_EQ(effective(loaded, "defaults.timeout"), "nothing");
 }
 

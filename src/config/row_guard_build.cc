@@ -30,8 +30,9 @@ Params params_of(const ConsumerConfig& made, const View& guard, Report& report) 
 }
 
 core::RowLocks locks_of(const StoreConfig& store) {
-  const bool server = has_transactions(store) && !std::holds_alternative<SqliteStore>(store.kind);
-  return server ? core::RowLocks::kForUpdate : core::RowLocks::kOneWriter;
+  const StoreTraits traits = traits_of(store);
+  return traits.transactions && !traits.single_writer ? core::RowLocks::kForUpdate
+                                                      : core::RowLocks::kOneWriter;
 }
 
 std::vector<std::string> names_in(const std::string& text) {

@@ -15,7 +15,7 @@ namespace {
 class BorrowedStore final : public sql::BorrowedStore {
  public:
   explicit BorrowedStore(MYSQL* connection)
-      : sql::BorrowedStore("mysql", "open the database with open_mysql"),
+      : sql::BorrowedStore(kMySqlTraits, "open the database with open_mysql"),
         core_(connection),
         units_(make_units(core_)) {}
 

@@ -26,9 +26,6 @@ class MySqlStore final : public Store {
         ports_(core_.shared, core_.dialect, facts_, core_.presence, *core_.environment.random),
         units_(make_units(core_)),
         purge_(core_) {
-    traits_.name = "mysql";
-    traits_.durable = true;
-    traits_.decimals = true;
     traits_.largest_message = most;
   }
 
@@ -50,7 +47,7 @@ class MySqlStore final : public Store {
   }
 
  private:
-  StoreTraits traits_;
+  StoreTraits traits_ = kMySqlTraits;
   Core core_;
   Facts facts_;
   const sql::Ports ports_;

@@ -29,7 +29,7 @@ void need_utf8(PGconn* connection) {
 class BorrowedStore final : public sql::BorrowedStore {
  public:
   BorrowedStore(PGconn* connection, std::string schema)
-      : sql::BorrowedStore("postgres", "open the database with open_postgres"),
+      : sql::BorrowedStore(kPostgresTraits, "open the database with open_postgres"),
         connection_(connection),
         core_(connection, std::move(schema)),
         units_(make_units(core_)) {}

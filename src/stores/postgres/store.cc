@@ -27,13 +27,9 @@ class PostgresStore final : public Store {
         facts_(core_.dialect, core_.place.schema),
         ports_(core_.shared, core_.dialect, facts_, core_.presence, *core_.environment.random),
         units_(make_units(core_)),
-        purge_(core_) {
-    traits_.name = "postgres";
-    traits_.durable = true;
-    traits_.decimals = true;
-  }
+        purge_(core_) {}
 
-  const StoreTraits& traits() const noexcept override { return traits_; }
+  const StoreTraits& traits() const noexcept override { return kPostgresTraits; }
   StoreFacets facets() noexcept override { return ports_.facets(*units_); }
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
@@ -51,7 +47,6 @@ class PostgresStore final : public Store {
   }
 
  private:
-  StoreTraits traits_;
   Core core_;
   LeaseClaims leases_;
   Facts facts_;
