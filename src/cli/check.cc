@@ -72,7 +72,7 @@ Checked check_file(const Console& console, const std::string& file) {
 
 std::string configured_source(const config::ConsumerConfig& consumer) {
   if (const auto* file = std::get_if<config::FileSource>(&consumer.source)) {
-    return "file " + file->path;
+    return "file " + file->spec.path;
   }
   if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
     return fmt::format("kafka {}", fmt::join(kafka->spec.topics, ", "));

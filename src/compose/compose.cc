@@ -3,6 +3,8 @@
 #include <semel/live_checks.h>
 
 #include "compose/steps.h"
+#include "sources/kafka/make_kafka_source.h"
+#include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "sources/sources.h"
 
 namespace semel::compose {
@@ -12,11 +14,11 @@ namespace {
 constexpr ConsumerNumber kOfNobody{0};
 
 SourceTraits traits_of(const config::SourceConfig& source) {
-  SourceTraits traits;
-  traits.name = config::name_of(source);
-  traits.in_store = traits.redelivers = std::holds_alternative<config::QueueSource>(source);
-  traits.replays = !std::holds_alternative<config::StdinSource>(source);
-  return traits;
+  if (std::holds_alternative<config::QueueSource>(source)) return sources::kQueueTraits;
+  if (std::holds_alternative<config::FileSource>(source)) return sources::kFileTraits;
+  if (std::holds_alternative<config::KafkaSource>(source)) return kafka::kSourceTraits;
+  if (std::holds_alternative<config::RabbitmqSource>(source)) return rabbitmq::kSourceTraits;
+  return sources::kStdinTraits;
 }
 
 ConsumerSpec consumer_spec(const config::ConsumerConfig& consumer) {

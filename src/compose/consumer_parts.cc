@@ -238,10 +238,7 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
   const StoreFacets facets = build.store->facets();
   std::vector<std::unique_ptr<Source>> sources;
   if (const auto* file = std::get_if<config::FileSource>(&consumer.source)) {
-    sources::FileOptions options;
-    options.path = file->path;
-    options.from =
-        file->from_start ? sources::FileOptions::From::kStart : sources::FileOptions::From::kKept;
+    sources::FileOptions options{file->spec};
     options.follow = !build.options->once && !build.options->dry_run;
     options.saves = !build.options->dry_run;
     auto made = sources::make_file_source(std::move(options), number, *facets.positions);

@@ -24,8 +24,10 @@ namespace {
 SourceConfig build_source(const View& source, const std::string& folder, Report& report) {
   if (source.written("queue")) return QueueSource{};
   if (source.written("file")) {
-    const auto file = source.in("file");
-    return FileSource{resolve_path(folder, file.text("path")), file.text("from") == "start"};
+    FileSource file;
+    source.in("file").fill(file.spec);
+    file.spec.path = resolve_path(folder, file.spec.path);
+    return file;
   }
   if (source.written("kafka")) return KafkaSource{build_kafka(source.in("kafka"), report)};
   if (source.written("rabbitmq")) {

@@ -23,6 +23,7 @@
 
 #include "base/listen_address.h"
 #include "core/exec_spec.h"
+#include "core/file_spec.h"
 #include "core/guarantee.h"
 #include "core/http_spec.h"
 #include "core/kafka_publish_spec.h"
@@ -67,8 +68,7 @@ StoreTraits traits_of(const StoreConfig& store) noexcept;
 
 struct QueueSource {};
 struct FileSource {
-  std::string path;
-  bool from_start = false;  // `from: start`; default `from: kept`
+  core::FileSpec spec;
 };
 struct KafkaSource {
   core::KafkaSpec spec;

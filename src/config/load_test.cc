@@ -71,8 +71,8 @@ TEST(Load, EveryFieldReachesTheConfig) {
   EXPECT_EQ(c.name, "payments");
   EXPECT_EQ(c.where.line, 11);
   const auto& file = std::get<FileSource>(c.source);
-  EXPECT_EQ(file.path, "/etc/semel/in/p.jsonl");
-  EXPECT_TRUE(file.from_start);
+  EXPECT_EQ(file.spec.path, "/etc/semel/in/p.jsonl");
+  EXPECT_EQ(file.spec.from, core::FileSpec::From::kStart);
   ASSERT_EQ(c.key.parts.size(), 2U);
   EXPECT_EQ(c.key.parts[0].text, "header:Idempotency-Key");
   EXPECT_TRUE(c.key.join);

@@ -105,7 +105,7 @@ consumers:
                                      {"MULTI", "two\nlines: - {"}}));
   const auto& c = config.consumers.at(0);
   EXPECT_EQ(c.name, "orders");
-  EXPECT_EQ(std::get<FileSource>(c.source).path, "data/orders.jsonl");
+  EXPECT_EQ(std::get<FileSource>(c.source).spec.path, "data/orders.jsonl");
   EXPECT_EQ(c.timeout, seconds(3));
   EXPECT_EQ(std::get<SqlHandler>(c.handler).spec.statements[0].sql,
             "DELETE FROM t WHERE a = :id AND b = '${x} two\nlines: - {'");
@@ -116,7 +116,7 @@ TEST(LoadValues, InterpolationCanBeOff) {
   options.interpolate = false;
   const auto config =
       good("consumers: [{name: a, source: {file: '${X}'}, key: json:/id}]", options);
-  EXPECT_EQ(std::get<FileSource>(config.consumers.at(0).source).path, "${X}");
+  EXPECT_EQ(std::get<FileSource>(config.consumers.at(0).source).spec.path, "${X}");
 }
 
 class Folder : public testing::Test {
@@ -145,7 +145,7 @@ consumers:
 )");
   const auto loaded = load_file(file, with_env({{"CREDENTIALS_DIRECTORY", path_.string()}}));
   ASSERT_TRUE(loaded.config) << all_of(loaded);
-  EXPECT_EQ(std::get<FileSource>(loaded.config->consumers.at(0).source).path,
+  EXPECT_EQ(std::get<FileSource>(loaded.config->consumers.at(0).source).spec.path,
             (path_ / "hunter2").string());
   EXPECT_EQ(std::get<NativeHandler>(loaded.config->consumers.at(0).handler).name, "hunter2");
   EXPECT_TRUE(effective(loaded, "consumers[0].source.file.path").starts_with("*** ("));
@@ -213,7 +213,7 @@ TEST(LoadValues, SetsGoOverTheFile) {
   EXPECT_EQ(c.key.missing, core::KeyRecipe::Missing::kFail);
   EXPECT_EQ(c.key.parts.at(0).text, "json:/id");
   EXPECT_EQ(std::get<MemoryOptions>(loaded.config->store.kind).max_records, 7U);
-  EXPECT_EQ(std::get<FileSource>(c.source).path, "d/x.jsonl");
+  EXPECT_EQ(std::get<FileSource>(c.source).spec.path, "d/x.jsonl");
   EXPECT_EQ(loaded.config->consumers.at(1).name, "more");
   EXPECT_TRUE(loaded.config->consumers.at(1).accept.contains("W041"));
   EXPECT_EQ(effective(loaded, "consumers[0].batch.max"), "10 (--set)");
