@@ -140,22 +140,17 @@ void check_version(const ConsumerConfig& made, const View& guard, core::RowLocks
 void build_row_guards(ConsumerConfig& made, const View& consumer, Report& report) {
   if (consumer.written("lock")) {
     const View lock = consumer.in("lock");
-    made.lock =
-        core::LockSpec{lock.text("select"), lock.text("done_when"), params_of(made, lock, report)};
+    lock.fill(made.lock.emplace());
+    made.lock->params = params_of(made, lock, report);
   }
   if (!consumer.written("version")) return;
-  using Missing = core::VersionSpec::Missing;
   const View view = consumer.in("version");
   core::VersionSpec version;
   if (const auto* from = view.find("from")) {
     version.from.pointer =
         json::Pointer::parse(std::string_view(from->text).substr(from->text.find(':') + 1)).value();
   }
-  version.current = view.text("current");
-  const std::string missing = view.text("missing");
-  if (missing == "handle") version.missing = Missing::kHandle;
-  if (missing == "duplicate") version.missing = Missing::kDuplicate;
-  if (missing == "dead_letter") version.missing = Missing::kDeadLetter;
+  view.fill(version);
   version.params = params_of(made, view, report);
   made.version = std::move(version);
 }
