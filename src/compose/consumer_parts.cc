@@ -322,12 +322,9 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   const bool one_writer = transactional && build.store->traits().single_writer;
   const int threads = consumer.concurrency.value_or(one_writer ? 1 : kWorkersOutside);
   options.workers = threads > 1 ? threads : 0;
-  options.batch_max = consumer.batch_max;
-  options.batch_first = transactional ? std::min(kFirstBatchInTransaction, consumer.batch_max) : 1;
-  options.batch_target = consumer.batch_target;
-  options.max_in_flight = consumer.max_in_flight;
-  options.max_in_flight_bytes = consumer.max_in_flight_bytes;
-  options.max_held = consumer.max_held;
+  options.pace = consumer.pace;
+  options.batch_first =
+      transactional ? std::min(kFirstBatchInTransaction, consumer.pace.batch_max) : 1;
   options.lease = consumer.dedup.lease;
   options.handler_timeout = consumer.timeout;
   // It ends its commands by itself: a stop before that would not be the message's fault.

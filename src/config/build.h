@@ -26,11 +26,10 @@ class View {
   const Settings& settings() const noexcept { return settings_; }
 
   const Setting* find(std::string_view name) const { return settings_.find(path(name)); }
-  // What was written, or the default; 0, false or empty where it is spoilt or has none.
+  // What was written, or the default; 0 or empty where it is spoilt or has none.
   std::int64_t number(std::string_view name) const;
   std::size_t size(std::string_view name) const;
   milliseconds duration(std::string_view name) const { return milliseconds(number(name)); }
-  bool flag(std::string_view name) const { return number(name) != 0; }
   std::string text(std::string_view name) const;
   bool written(std::string_view name) const { return settings_.written(path(name)); }
   bool spoiled(std::string_view name) const { return settings_.spoiled(path(name)); }

@@ -319,7 +319,8 @@ void check_pace(const Check& check) {
   const auto& consumer = check.consumer;
   const auto* batch = check.view.in("batch").find("max");
   const auto* messages = check.view.in("in_flight").find("messages");
-  if (batch == nullptr || messages == nullptr || consumer.batch_max <= consumer.max_in_flight) {
+  if (batch == nullptr || messages == nullptr ||
+      consumer.pace.batch_max <= consumer.pace.max_in_flight) {
     return;
   }
   auto* made =

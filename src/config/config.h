@@ -30,6 +30,7 @@
 #include "core/kafka_spec.h"
 #include "core/key_recipe.h"
 #include "core/order.h"
+#include "core/pace.h"
 #include "core/rabbitmq_publish_spec.h"
 #include "core/rabbitmq_spec.h"
 #include "core/sql_spec.h"
@@ -131,7 +132,7 @@ struct DedupConfig {
   enum class Ttl { kAuto, kKeep, kFor };
   Ttl ttl = Ttl::kAuto;
   milliseconds ttl_for{0};
-  milliseconds lease{0};
+  milliseconds lease = ClaimOptions().lease;
   // `auto` where the source's horizon is not known.
   static constexpr std::chrono::hours kAutoTtl{7 * 24};
   // Twice what a broker keeps where nobody has said how long.
@@ -161,13 +162,9 @@ struct ConsumerConfig {
   enum class Defer { kNever, kHere, kElsewhere };
   Defer defer = Defer::kNever;
   std::optional<int> concurrency;  // none: by store and handler
-  std::size_t batch_max = 0;
-  milliseconds batch_target{0};
-  milliseconds timeout{0};  // of one handler call; an exec handler's own is in its spec
+  core::Pace pace;
+  milliseconds timeout = core::kUsualTimeout;  // of one call; an exec handler's own is in its spec
   core::Limits limits;
-  std::size_t max_in_flight = 0;  // messages
-  std::size_t max_in_flight_bytes = 0;
-  std::size_t max_held = 0;  // rows in the store
   HandlerConfig handler;
   std::optional<core::SqlSpec> apply;  // the second part of work in two
   // Consumers of the same file whose source is the queue: who is sent each message that is done,
@@ -192,7 +189,7 @@ struct Config {
   StoreConfig store;
   std::optional<AdminConfig> admin;
   std::vector<ConsumerConfig> consumers;
-  milliseconds drain_timeout{0};
+  milliseconds drain_timeout = core::kUsualDrainTimeout;
   const ConsumerConfig* find(std::string_view consumer) const;
 };
 

@@ -93,15 +93,15 @@ TEST(Load, EveryFieldReachesTheConfig) {
   EXPECT_EQ(c.retry.jitter, 0.5);
   EXPECT_EQ(c.retry.max_elapsed, hours(48));
   EXPECT_EQ(c.concurrency, 3);
-  EXPECT_EQ(c.batch_max, 50U);
-  EXPECT_EQ(c.batch_target, milliseconds(15));
+  EXPECT_EQ(c.pace.batch_max, 50U);
+  EXPECT_EQ(c.pace.batch_target, milliseconds(15));
   EXPECT_EQ(c.timeout, seconds(7));
   EXPECT_EQ(c.limits.key, 1024U);
   EXPECT_EQ(c.limits.payload, 2U << 20);
   EXPECT_EQ(c.limits.headers, 3072U);
   EXPECT_EQ(c.limits.result, 4U);
-  EXPECT_EQ(c.max_in_flight, 70U);
-  EXPECT_EQ(c.max_in_flight_bytes, 8U << 20);
+  EXPECT_EQ(c.pace.max_in_flight, 70U);
+  EXPECT_EQ(c.pace.max_in_flight_bytes, 8U << 20);
   EXPECT_EQ(c.accept, (std::set<std::string>{"key_recipe", "L101"}));
   const auto& mails = config.consumers[1];
   EXPECT_EQ(std::get<NativeHandler>(mails.handler).name, "mails");
@@ -214,7 +214,7 @@ TEST(Load, DefaultsAreThoseOfTheStructs) {
   EXPECT_EQ(c.limits.headers, limits.headers);
   EXPECT_EQ(c.limits.result, limits.result);
   EXPECT_EQ(c.dedup.lease, ClaimOptions{}.lease);
-  EXPECT_EQ(c.batch_max, StoreTraits{}.best_batch);
+  EXPECT_EQ(c.pace.batch_max, StoreTraits{}.best_batch);
   EXPECT_EQ(std::get<SqliteOptions>(config.store.kind).generation_rows,
             SqliteOptions{}.generation_rows);
   EXPECT_EQ(std::get<SqliteOptions>(config.store.kind).foreign_keys, SqliteOptions{}.foreign_keys);

@@ -208,7 +208,7 @@ TEST(LoadValues, SetsGoOverTheFile) {
       load_text(std::string(kSmall) + "store: { sqlite: a.db }\n", "d/semel.yaml", options);
   ASSERT_TRUE(loaded.config) << all_of(loaded);
   const auto& c = loaded.config->consumers.at(0);
-  EXPECT_EQ(c.batch_max, 10U);
+  EXPECT_EQ(c.pace.batch_max, 10U);
   EXPECT_EQ(c.timeout, seconds(9));
   EXPECT_EQ(c.key.missing, core::KeyRecipe::Missing::kFail);
   EXPECT_EQ(c.key.parts.at(0).text, "json:/id");

@@ -32,7 +32,8 @@ inline constexpr bool kIsOptional = false;
 template <class V>
 inline constexpr bool kIsOptional<std::optional<V>> = true;
 
-// The words of a field stand in the order of their enumerators.
+// The words of a field stand in the order of their enumerators; what is no word has the index
+// behind the last one.
 std::size_t index_of_word(const Setting& setting);
 std::string word_at(const Field& field, std::size_t index);
 // A number, a size or a duration, as its field has it.
@@ -94,5 +95,40 @@ struct OneMember {
 template <auto M>
 inline constexpr Member kMember{&typeid(typename OneMember<M>::Owner), OneMember<M>::fallback,
                                 OneMember<M>::put};
+
+// A range of durations, whose ends are two members.
+template <auto First, auto Last>
+struct TwoEnds {
+  using Owner = typename MemberTypes<decltype(First)>::Owner;
+  using Value = typename MemberTypes<decltype(First)>::Value;
+
+  static std::string fallback(const Field& field) {
+    const Owner made;
+    return text_of(field, made.*First) + ".." + text_of(field, made.*Last);
+  }
+  static void put(const Setting& setting, void* object) {
+    static_cast<Owner*>(object)->*First = Value(setting.number);
+    static_cast<Owner*>(object)->*Last = Value(setting.upper);
+  }
+};
+template <auto First, auto Last>
+inline constexpr Member kRange{&typeid(typename TwoEnds<First, Last>::Owner),
+                               TwoEnds<First, Last>::fallback, TwoEnds<First, Last>::put};
+
+// A word, or a value for the second member: then the first is the enumerator behind all words.
+template <auto Word, auto Value>
+struct WordOrValue {
+  using Owner = typename MemberTypes<decltype(Word)>::Owner;
+  using Enum = typename MemberTypes<decltype(Word)>::Value;
+
+  static std::string fallback(const Field& field) { return text_of(field, Owner().*Word); }
+  static void put(const Setting& setting, void* object) {
+    static_cast<Owner*>(object)->*Word = value_of<Enum>(setting);
+    if (!setting.word) OneMember<Value>::put(setting, object);
+  }
+};
+template <auto Word, auto Value>
+inline constexpr Member kWordOr{&typeid(typename WordOrValue<Word, Value>::Owner),
+                                WordOrValue<Word, Value>::fallback, WordOrValue<Word, Value>::put};
 
 }  // namespace semel::config

@@ -6,7 +6,8 @@ namespace semel::config {
 
 void Settings::add(Setting setting) {
   by_path_[setting.path] = settings_.size();
-  by_map_[setting.path.substr(0, setting.path.rfind('.'))].push_back(settings_.size());
+  const auto cut = setting.path.rfind('.');
+  by_map_[cut == std::string::npos ? "" : setting.path.substr(0, cut)].push_back(settings_.size());
   settings_.push_back(std::move(setting));
 }
 
