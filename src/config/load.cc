@@ -58,7 +58,7 @@ void derive(Settings& settings, const Lookup& env) {
 }
 
 bool is_secret(const Setting& setting) {
-  constexpr std::string_view kProperties = ".source.kafka.properties.";
+  constexpr std::string_view kProperties = ".kafka.properties.";
   const auto at = setting.path.find(kProperties);
   return setting.secret || setting.field->secret ||
          (at != std::string::npos &&
