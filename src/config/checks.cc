@@ -60,7 +60,7 @@ std::string legal_strategies(const Check& check) {
 
 void check_store(const Check& check) {
   if (has_transactions(check)) return;
-  // Redis; else memory.
+  // It is Redis then; else memory.
   const bool durable = traits_of(check.config.store).durable;
   const bool queue = std::holds_alternative<QueueSource>(check.consumer.source);
   if (queue && !durable && !check.view.spoiled("source")) {

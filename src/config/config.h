@@ -64,7 +64,7 @@ struct StoreConfig {
   OnUnavailable on_unavailable = OnUnavailable::kPause;
 };
 
-// What is known of it before it is opened.
+// Its traits, as far as they are known before it is opened.
 StoreTraits traits_of(const StoreConfig& store) noexcept;
 
 struct QueueSource {};

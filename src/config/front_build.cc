@@ -25,14 +25,14 @@ void refuse_front(const View& consumer, const std::string& what, const char* why
 std::optional<FrontConfig> build_front(const View& consumer, Report& report) {
   if (!consumer.written("front")) return std::nullopt;
   const View front = consumer.in("front");
-  const auto made = [&](const char* name, auto window) {
+  const auto filled = [&](const char* name, auto window) {
     front.in(name).fill(window);
     window.ttl = front.duration("ttl");
     return FrontConfig(std::move(window));
   };
-  if (!front.written("redis")) return made("memory", MemoryFrontOptions{});
+  if (!front.written("redis")) return filled("memory", MemoryFrontOptions{});
   check_redis_place(front.in("redis"), report);
-  return made("redis", RedisFrontOptions{});
+  return filled("redis", RedisFrontOptions{});
 }
 
 void check_front(const ConsumerConfig& consumer, const View& view, Report& report) {

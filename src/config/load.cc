@@ -146,6 +146,16 @@ std::string read_at_most(std::istream& stream, std::size_t most) {
   return text;
 }
 
+StoreTraits traits_with(const SqliteOptions& /*options*/) noexcept { return kSqliteTraits; }
+StoreTraits traits_with(const PostgresOptions& /*options*/) noexcept { return kPostgresTraits; }
+StoreTraits traits_with(const MySqlOptions& /*options*/) noexcept { return kMySqlTraits; }
+StoreTraits traits_with(const MemoryOptions& /*options*/) noexcept { return kMemoryTraits; }
+StoreTraits traits_with(const RedisOptions& options) noexcept {
+  StoreTraits traits = kRedisTraits;
+  traits.forgets = options.accept_eviction;
+  return traits;
+}
+
 }  // namespace
 
 const ConsumerConfig* Config::find(std::string_view consumer) const {
@@ -184,14 +194,7 @@ Loaded load_file(const std::string& path, const LoadOptions& options) {
 }
 
 StoreTraits traits_of(const StoreConfig& store) noexcept {
-  if (std::holds_alternative<SqliteOptions>(store.kind)) return kSqliteTraits;
-  if (std::holds_alternative<PostgresOptions>(store.kind)) return kPostgresTraits;
-  if (std::holds_alternative<MySqlOptions>(store.kind)) return kMySqlTraits;
-  const auto* redis = std::get_if<RedisOptions>(&store.kind);
-  if (redis == nullptr) return kMemoryTraits;
-  StoreTraits traits = kRedisTraits;
-  traits.forgets = redis->accept_eviction;
-  return traits;
+  return std::visit([](const auto& options) { return traits_with(options); }, store.kind);
 }
 
 milliseconds ttl_of(const FrontConfig& front) noexcept {

@@ -53,7 +53,7 @@ struct Field {
   const Member* member = nullptr;
   // The default, as one would write it, of a row without a member or whose member has none.
   std::string_view fallback = {};
-  std::string_view unit = {};  // that the member's default is shown in; else its largest
+  std::string_view unit = {};  // in which the member's default is shown; empty: the largest
   // Allowed words, as "pause|fail"; of other shapes: words taken beside them.
   std::string_view words = {};
   std::int64_t low = 0;                // of numbers; durations in milliseconds, sizes in bytes

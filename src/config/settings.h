@@ -47,7 +47,7 @@ class Settings {
   void spoil(const std::string& path) { spoiled_.insert(path); }
 
   const Setting* find(const std::string& path) const;
-  // Those right in the map at `path`.
+  // Calls `see` with each setting that stands right in the map at `path`.
   void each_in(const std::string& path, const std::function<void(const Setting&)>& see) const;
   bool written(const std::string& path) const { return opened_.contains(path); }
   Place place_of(const std::string& path) const;

@@ -15,7 +15,7 @@
 
 namespace semel::sources {
 
-// Where a file is not followed, or a queue is read once, it ends too.
+// A file that is not followed ends too.
 inline constexpr SourceTraits kFileTraits{.name = "file"};
 inline constexpr SourceTraits kStdinTraits{.name = "stdin", .replays = false, .ends = true};
 inline constexpr SourceTraits kQueueTraits{
