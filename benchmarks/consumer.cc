@@ -42,12 +42,12 @@ engine::EngineOptions options_of(const ConsumerRun& run, ConsumerNumber number,
   options.number = number;
   options.recipe = keys;
   options.order = run.order;
-  options.batch_max = run.batch;
+  options.pace.batch_max = run.batch;
   options.batch_first = run.batch;
   options.once = true;
   options.workers = run.workers;
   options.most_running = run.most_running;
-  if (run.most_running > 0) options.max_in_flight = 4 * run.most_running;
+  if (run.most_running > 0) options.pace.max_in_flight = 4 * run.most_running;
   return options;
 }
 

@@ -50,9 +50,12 @@ class FrontWindow {
   virtual Result<void> check() = 0;
 };
 
+// For how long a window knows that a key is completed.
+inline constexpr std::chrono::milliseconds kUsualFrontTtl{600'000};
+
 struct MemoryFrontOptions {
   std::size_t entries = 100'000;  // past it older ones go
-  std::chrono::milliseconds ttl{600'000};
+  std::chrono::milliseconds ttl = kUsualFrontTtl;
   Environment* environment = nullptr;  // null: system_environment()
 };
 

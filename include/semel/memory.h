@@ -17,6 +17,8 @@ struct MemoryOptions {
   Environment* environment = nullptr;  // null: system_environment(); its clock is the store's
 };
 
+inline constexpr StoreTraits kMemoryTraits{.name = "memory", .forgets = true};
+
 // Loses everything with the process. Facets: all but `transactional`, `runs` and `live`.
 [[nodiscard]] std::unique_ptr<Store> make_memory_store(MemoryOptions options = {});
 

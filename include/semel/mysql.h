@@ -44,6 +44,9 @@ struct MySqlOptions {
   Environment* environment = nullptr;  // null: system_environment()
 };
 
+inline constexpr StoreTraits kMySqlTraits{
+    .name = "mysql", .durable = true, .decimals = true, .transactions = true};
+
 // Opens the database. All facets are there; held messages have no descriptor to wait on. Errors:
 // R259 the URL cannot be read, R250 cannot be reached, R251 login refused, R252 no such database,
 // R253 rights missing, R254 no connection left, R203 read-only, R205 disk full, R207 tables missing

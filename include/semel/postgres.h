@@ -37,6 +37,9 @@ struct PostgresOptions {
   Environment* environment = nullptr;  // null: system_environment()
 };
 
+inline constexpr StoreTraits kPostgresTraits{
+    .name = "postgres", .durable = true, .decimals = true, .transactions = true};
+
 // Opens the database. All facets are there. Errors: R250 cannot be reached, R251 login refused,
 // R252 no such database, R253 rights missing, R254 no connection left, R203 replica or read-only,
 // R205 disk full, R207 tables missing and `create` is off, R210 schema newer than this library,

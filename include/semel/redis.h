@@ -46,6 +46,9 @@ struct RedisOptions {
   Environment* environment = nullptr;  // null: system_environment()
 };
 
+// A server that may evict forgets as well, and one without a log is not durable.
+inline constexpr StoreTraits kRedisTraits{.name = "redis", .durable = true, .takes_back = true};
+
 // Opens the store. Facets: all but `transactional`: no statement of a handler commits with a
 // record. Where eviction is accepted and may take what has no expiry (allkeys-…) also not `held`,
 // `dead_letters` and `runs`, and finish is refused (kRejected, R267, and nothing of the call
@@ -75,7 +78,7 @@ Result<std::unique_ptr<Store>> open_redis(RedisOptions options);
 struct RedisFrontOptions {
   std::string url;  // as of the store; its connect-timeout and timeout do not count
   std::string prefix = "semel:front:";
-  std::chrono::milliseconds ttl{600'000};
+  std::chrono::milliseconds ttl = kUsualFrontTtl;
   // To connect, and without a byte of an answer: a server that is slower counts as away.
   std::chrono::milliseconds timeout{100};
   std::size_t connections = 8;         // idle ones that stay open, to each node

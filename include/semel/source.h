@@ -32,7 +32,7 @@ struct SourceTraits {
   bool in_store = false;
   bool ends = false;  // at_end can become true
   // How late it can still redeliver; none: not known.
-  std::optional<std::chrono::milliseconds> horizon;
+  std::optional<std::chrono::milliseconds> horizon{};
 };
 
 // How late a source can bring a message again, where only it can find out, and only at work.

@@ -38,6 +38,9 @@ struct SqliteOptions {
   Environment* environment = nullptr;  // null: system_environment()
 };
 
+inline constexpr StoreTraits kSqliteTraits{
+    .name = "sqlite", .durable = true, .single_writer = true, .transactions = true};
+
 // Opens `path`. All facets are there. Errors: R201 cannot open, R202 not a database or damaged,
 // R203 read-only, R204 on a network file system, R205 disk full, R206 locked by another program
 // (names its pid where known), R207 tables missing and `create` is off, R210 schema newer than this

@@ -34,7 +34,8 @@ class Gates;
 class LiveChecks;
 class StepStore;
 
-// Facts about a store, read by `check`, by the guarantee and by the conformance suite.
+// Facts about a store, read by `check`, by the guarantee and by the conformance suite. Each adapter
+// has a constant of what is known before it is opened (kSqliteTraits); an open store may know more.
 struct StoreTraits {
   std::string_view name;         // "sqlite"
   bool durable = false;          // survives the process, and power loss
@@ -45,6 +46,8 @@ struct StoreTraits {
   // Bytes of the largest message that it keeps, with its headers; all ones: nobody said.
   std::size_t largest_message = static_cast<std::size_t>(-1);
   bool borrowed = false;  // the caller's own connection: all work belongs in its open transaction
+  bool transactions = false;  // statements of a handler commit with the record
+  bool takes_back = false;    // a crash or failover of its server may forget the last writes
 };
 
 // What only some stores can do. Null where this one cannot; never a method that fails.

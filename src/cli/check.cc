@@ -72,7 +72,7 @@ Checked check_file(const Console& console, const std::string& file) {
 
 std::string configured_source(const config::ConsumerConfig& consumer) {
   if (const auto* file = std::get_if<config::FileSource>(&consumer.source)) {
-    return "file " + file->path;
+    return "file " + file->spec.path;
   }
   if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
     return fmt::format("kafka {}", fmt::join(kafka->spec.topics, ", "));
@@ -210,11 +210,11 @@ std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
         "the broker drops what comes again within {}; a message is retried {}", window, retries));
   }
   if (consumer.front) {
-    const bool redis = std::holds_alternative<config::RedisFrontConfig>(consumer.front->kind);
+    const bool redis = std::holds_alternative<RedisFrontOptions>(*consumer.front);
     lines.push_back(fmt::format(
         "in front of its records a window in {} knows for {} what is completed; it may forget, and "
         "weakens nothing but after a failover of the store that lost what it had committed",
-        redis ? "Redis" : "memory", core::duration_text(consumer.front->ttl)));
+        redis ? "Redis" : "memory", core::duration_text(config::ttl_of(*consumer.front))));
   }
   for (const std::string& to : consumer.publish) {
     lines.push_back(fmt::format("what is done is sent to {}, with its record", to));

@@ -51,7 +51,7 @@ OrEnded<config::Config> load_config(Console& console, const std::vector<std::str
 std::string store_name(const config::Config& config) { return compose::store_name(config.store); }
 
 Result<std::string> watched_path(const config::Config& config) {
-  if (const auto* sqlite = std::get_if<config::SqliteStore>(&config.store.kind)) {
+  if (const auto* sqlite = std::get_if<SqliteOptions>(&config.store.kind)) {
     return sqlite->path;
   }
   const std::string server = compose::server_identity(config.store);
@@ -65,7 +65,7 @@ OrEnded<Session> open_session(Console& console, Create create) {
 }
 
 OrEnded<Session> open_session(Console& console, config::Config config, Create create) {
-  if (std::holds_alternative<config::MemoryStore>(config.store.kind)) {
+  if (std::holds_alternative<MemoryOptions>(config.store.kind)) {
     return ended(console.fail(
         kUnavailable, "the store is memory: it lives and dies with the process that runs it",
         "store: { sqlite: { path: semel.db } } or { postgres: … }, { mysql: … } or { redis: … } "

@@ -57,7 +57,7 @@ TEST(Starter, PartsSayWhatTheConfigHolds) {
   const auto& consumer = loaded.config->consumers.at(0);
   EXPECT_TRUE(std::holds_alternative<config::FileSource>(consumer.source));
   EXPECT_TRUE(std::holds_alternative<config::SqlHandler>(consumer.handler));
-  EXPECT_TRUE(std::holds_alternative<config::SqliteStore>(loaded.config->store.kind));
+  EXPECT_TRUE(std::holds_alternative<SqliteOptions>(loaded.config->store.kind));
   EXPECT_TRUE(consumer.strategy_named);
 }
 
@@ -68,7 +68,7 @@ TEST(Starter, AServerAsStore) {
   options.env = [](const std::string&) { return "postgresql://db/shop"; };
   const auto loaded = config::load_text(*text, "semel.yaml", options);
   ASSERT_TRUE(loaded.config);
-  EXPECT_EQ(std::get<config::PostgresStore>(loaded.config->store.kind).url, "postgresql://db/shop");
+  EXPECT_EQ(std::get<PostgresOptions>(loaded.config->store.kind).url, "postgresql://db/shop");
 }
 
 TEST(Starter, AnEndpointAsHandler) {

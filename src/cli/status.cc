@@ -47,7 +47,7 @@ struct ConsumerStatus {
 };
 
 std::string source_name(const config::SourceConfig& source) {
-  if (const auto* file = std::get_if<config::FileSource>(&source)) return "file " + file->path;
+  if (const auto* file = std::get_if<config::FileSource>(&source)) return "file " + file->spec.path;
   return std::string(config::name_of(source));
 }
 

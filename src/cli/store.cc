@@ -25,7 +25,7 @@ enum class Before { kMissing, kRollbackJournal, kOther };
 
 // Of a server's database: whether Semel's tables are in it.
 Before look_at(const config::Config& config) {
-  const auto* sqlite = std::get_if<config::SqliteStore>(&config.store.kind);
+  const auto* sqlite = std::get_if<SqliteOptions>(&config.store.kind);
   if (sqlite == nullptr) {
     const auto change = compose::schema_change(config.store);
     return change && change->from == 0 ? Before::kMissing : Before::kOther;

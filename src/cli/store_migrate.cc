@@ -28,7 +28,7 @@ int migrate(Console& console) {
   if (!config) return config.error().code;
   const bool dry_run = console.settings().dry_run;
   const std::string where = store_name(*config);
-  const bool kept = !std::holds_alternative<config::MemoryStore>(config->store.kind);
+  const bool kept = !std::holds_alternative<MemoryOptions>(config->store.kind);
   const auto change = compose::schema_change(config->store);
   if (!change) return console.fail(change.error());
   if (!dry_run || !kept) {

@@ -20,13 +20,13 @@ struct VerifyFlags {
 };
 
 const char* copy_hint(const config::StoreConfig& store) {
-  if (std::holds_alternative<config::PostgresStore>(store.kind)) {
+  if (std::holds_alternative<PostgresOptions>(store.kind)) {
     return "pg_dump the database before anything else";
   }
-  if (std::holds_alternative<config::MySqlStore>(store.kind)) {
+  if (std::holds_alternative<MySqlOptions>(store.kind)) {
     return "mariadb-dump --single-transaction the database before anything else";
   }
-  if (std::holds_alternative<config::RedisStore>(store.kind)) {
+  if (std::holds_alternative<RedisOptions>(store.kind)) {
     return "redis-cli --rdb FILE before anything else";
   }
   return "cp the file, with its -wal, before anything else";

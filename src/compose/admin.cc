@@ -53,7 +53,7 @@ class RunAdmin final : public Admin {
  public:
   explicit RunAdmin(const config::Config& config)
       : about_(about(config)),
-        store_(config::name_of(config.store)),
+        store_(config::traits_of(config.store).name),
         began_(system::utc_now()),
         health_(consumer_names(config)) {}
   ~RunAdmin() override {

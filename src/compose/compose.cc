@@ -3,6 +3,8 @@
 #include <semel/live_checks.h>
 
 #include "compose/steps.h"
+#include "sources/kafka/make_kafka_source.h"
+#include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "sources/sources.h"
 
 namespace semel::compose {
@@ -12,34 +14,11 @@ namespace {
 constexpr ConsumerNumber kOfNobody{0};
 
 SourceTraits traits_of(const config::SourceConfig& source) {
-  SourceTraits traits;
-  traits.name = config::name_of(source);
-  traits.in_store = traits.redelivers = std::holds_alternative<config::QueueSource>(source);
-  traits.replays = !std::holds_alternative<config::StdinSource>(source);
-  return traits;
-}
-
-StoreTraits traits_of(const config::StoreConfig& store) {
-  StoreTraits traits;
-  if (std::holds_alternative<config::SqliteStore>(store.kind)) {
-    traits.name = "sqlite";
-    traits.durable = true;
-    traits.single_writer = true;
-  } else if (std::holds_alternative<config::PostgresStore>(store.kind)) {
-    traits.name = "postgres";
-    traits.durable = true;
-  } else if (std::holds_alternative<config::MySqlStore>(store.kind)) {
-    traits.name = "mysql";
-    traits.durable = true;
-  } else if (const auto* redis = std::get_if<config::RedisStore>(&store.kind)) {
-    traits.name = "redis";
-    traits.durable = true;
-    traits.forgets = redis->accept_eviction;
-  } else {
-    traits.name = "memory";
-    traits.forgets = true;
-  }
-  return traits;
+  if (std::holds_alternative<config::QueueSource>(source)) return sources::kQueueTraits;
+  if (std::holds_alternative<config::FileSource>(source)) return sources::kFileTraits;
+  if (std::holds_alternative<config::KafkaSource>(source)) return kafka::kSourceTraits;
+  if (std::holds_alternative<config::RabbitmqSource>(source)) return rabbitmq::kSourceTraits;
+  return sources::kStdinTraits;
 }
 
 ConsumerSpec consumer_spec(const config::ConsumerConfig& consumer) {
@@ -91,8 +70,7 @@ core::Retention retention_of(const config::ConsumerConfig& consumer) {
 Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfig& consumer) {
   core::GuaranteeFacts facts;
   facts.source = traits_of(consumer.source);
-  facts.store = traits_of(config.store);
-  facts.store_takes_back = std::holds_alternative<config::RedisStore>(config.store.kind);
+  facts.store = config::traits_of(config.store);
   facts.strategy = consumer.strategy;
   facts.handler_transactional = std::holds_alternative<config::SqlHandler>(consumer.handler);
   if (const auto* exec = std::get_if<config::ExecHandler>(&consumer.handler)) {

@@ -238,10 +238,7 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
   const StoreFacets facets = build.store->facets();
   std::vector<std::unique_ptr<Source>> sources;
   if (const auto* file = std::get_if<config::FileSource>(&consumer.source)) {
-    sources::FileOptions options;
-    options.path = file->path;
-    options.from =
-        file->from_start ? sources::FileOptions::From::kStart : sources::FileOptions::From::kKept;
+    sources::FileOptions options{file->spec};
     options.follow = !build.options->once && !build.options->dry_run;
     options.saves = !build.options->dry_run;
     auto made = sources::make_file_source(std::move(options), number, *facets.positions);
@@ -325,12 +322,9 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   const bool one_writer = transactional && build.store->traits().single_writer;
   const int threads = consumer.concurrency.value_or(one_writer ? 1 : kWorkersOutside);
   options.workers = threads > 1 ? threads : 0;
-  options.batch_max = consumer.batch_max;
-  options.batch_first = transactional ? std::min(kFirstBatchInTransaction, consumer.batch_max) : 1;
-  options.batch_target = consumer.batch_target;
-  options.max_in_flight = consumer.max_in_flight;
-  options.max_in_flight_bytes = consumer.max_in_flight_bytes;
-  options.max_held = consumer.max_held;
+  options.pace = consumer.pace;
+  options.batch_first =
+      transactional ? std::min(kFirstBatchInTransaction, consumer.pace.batch_max) : 1;
   options.lease = consumer.dedup.lease;
   options.handler_timeout = consumer.timeout;
   // It ends its commands by itself: a stop before that would not be the message's fault.

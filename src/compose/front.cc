@@ -13,19 +13,16 @@ Result<void> add_front(const ConsumerBuild& build, ConsumerNumber number,
   const auto& config = build.consumer->front;
   if (!config || build.options->dry_run) return {};
   strategies::FrontOptions options;
-  if (const auto* redis = std::get_if<config::RedisFrontConfig>(&config->kind)) {
-    RedisFrontOptions wanted;
-    wanted.url = redis->url;
-    wanted.prefix = redis->prefix;
-    wanted.timeout = redis->timeout;
-    wanted.ttl = config->ttl;
+  if (const auto* redis = std::get_if<RedisFrontOptions>(&*config)) {
+    RedisFrontOptions wanted = *redis;
     wanted.environment = build.options->environment;
     auto window = open_redis_front(std::move(wanted));
     if (!window) return failure(std::move(window.error()));
     options.window = *std::move(window);
   } else {
-    const auto& memory = std::get<config::MemoryFrontConfig>(config->kind);
-    options.window = make_memory_front({memory.entries, config->ttl, build.options->environment});
+    MemoryFrontOptions wanted = std::get<MemoryFrontOptions>(*config);
+    wanted.environment = build.options->environment;
+    options.window = make_memory_front(wanted);
   }
   options.consumer = build.consumer->name;
   options.number = number;

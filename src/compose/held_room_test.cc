@@ -53,9 +53,9 @@ class HeldRoomTest : public testing::Test {
     options.empty = empty_;
     options.once = true;
     options.defers = true;
-    options.max_held = 20;
+    options.pace.max_held = 20;
     options.workers = 1;
-    options.batch_max = 7;
+    options.pace.batch_max = 7;
     EngineParts parts;
     parts.store = store_.get();
     parts.sources.push_back(std::make_unique<test::MemorySource>(topic_));

@@ -58,7 +58,7 @@ class EngineOrderTest : public testing::Test {
     options.recipe = recipe_;
     options.order = order_;
     options.once = true;
-    options.max_in_flight = 50;
+    options.pace.max_in_flight = 50;
     EngineParts parts;
     parts.store = store_.get();
     parts.sources.push_back(std::make_unique<MemorySource>(topic_));

@@ -97,7 +97,7 @@ Runner& Runner::on_handler(std::string_view name, Handler handler, ApplyHandler 
     if (native == nullptr || native->name != name) continue;
     wanted = true;
     if (!consumer.strategy_named && !apply) continue;
-    const bool has_transactions = config::has_transactions(impl_->config.store);
+    const bool has_transactions = config::traits_of(impl_->config.store).transactions;
     const auto strategy =
         consumer.strategy_named ? consumer.strategy : core::default_strategy(transactional);
     auto refused =

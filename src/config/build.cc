@@ -24,8 +24,10 @@ namespace {
 SourceConfig build_source(const View& source, const std::string& folder, Report& report) {
   if (source.written("queue")) return QueueSource{};
   if (source.written("file")) {
-    const auto file = source.in("file");
-    return FileSource{resolve_path(folder, file.text("path")), file.text("from") == "start"};
+    FileSource file;
+    source.in("file").fill(file.spec);
+    file.spec.path = resolve_path(folder, file.spec.path);
+    return file;
   }
   if (source.written("kafka")) return KafkaSource{build_kafka(source.in("kafka"), report)};
   if (source.written("rabbitmq")) {
@@ -49,15 +51,7 @@ core::KeyRecipe build_key(const View& key) {
     const auto* part = settings.find(join_path(key.path("from"), i));
     if (part != nullptr) made.parts.push_back(core::KeyPart::parse(part->text).value());
   }
-  made.join = key.flag("join");
-  if (key.text("missing") == "fail") made.missing = core::KeyRecipe::Missing::kFail;
-  if (key.text("missing") == "hash_body") made.missing = core::KeyRecipe::Missing::kHashBody;
-  if (const auto* word = key.find("fingerprint")) {
-    made.fingerprint = word->text == "none"   ? core::KeyRecipe::FingerprintOf::kNone
-                       : word->text == "json" ? core::KeyRecipe::FingerprintOf::kJson
-                                              : core::KeyRecipe::FingerprintOf::kBody;
-    return made;
-  }
+  key.fill(made);
   for (std::size_t i = 0; i < settings.size(key.path("fingerprint")); ++i) {
     const auto* field = settings.find(join_path(key.path("fingerprint"), i));
     if (field != nullptr) made.fingerprint_fields.push_back(pointer_of(field->text));
@@ -66,60 +60,15 @@ core::KeyRecipe build_key(const View& key) {
   return made;
 }
 
-DedupConfig build_dedup(const View& dedup) {
-  DedupConfig made;
-  made.lease = dedup.duration("lease");
-  const auto* ttl = dedup.find("ttl");
-  if (ttl == nullptr || ttl->text == "auto") return made;
-  made.ttl = ttl->text == "keep" ? DedupConfig::Ttl::kKeep : DedupConfig::Ttl::kFor;
-  made.ttl_for = milliseconds(ttl->number);
-  return made;
-}
-
-RetryPolicy build_retry(const View& retry) {
-  RetryPolicy made;
-  made.attempts = static_cast<int>(retry.number("attempts"));
-  if (const auto* backoff = retry.find("backoff")) {
-    made.first = milliseconds(backoff->number);
-    made.longest = milliseconds(backoff->upper);
-  }
-  if (const auto* jitter = retry.find("jitter")) made.jitter = jitter->real;
-  made.max_elapsed = retry.duration("max_elapsed");
-  made.crashes = static_cast<int>(retry.number("crashes"));
-  return made;
-}
-
 std::optional<core::Order> build_order(const View& view) {
   if (!view.written("order")) return std::nullopt;
-  using OnFailure = core::Order::OnFailure;
   const View order = view.in("order");
   core::Order made;
+  order.fill(made);
   if (const auto* key = order.find("key")) {
     if (auto part = core::KeyPart::parse(key->text)) made.key = *std::move(part);
   }
-  const std::string word = order.text("on_failure");
-  if (word == "block") made.on_failure = OnFailure::kBlock;
-  if (word == "skip") made.on_failure = OnFailure::kSkip;
-  made.most_held = static_cast<std::size_t>(order.number("max_held"));
   return made;
-}
-
-void build_pace(ConsumerConfig& made, const View& view) {
-  const auto* concurrency = view.find("concurrency");
-  if (concurrency != nullptr && !concurrency->word) {
-    made.concurrency = static_cast<int>(concurrency->number);
-  }
-  made.batch_max = static_cast<std::size_t>(view.in("batch").number("max"));
-  made.batch_target = view.in("batch").duration("target_time");
-  made.timeout = view.duration("timeout");
-  const auto limits = view.in("limits");
-  made.limits.key = static_cast<std::size_t>(limits.number("key"));
-  made.limits.payload = static_cast<std::size_t>(limits.number("payload"));
-  made.limits.headers = static_cast<std::size_t>(limits.number("headers"));
-  made.limits.result = static_cast<std::size_t>(limits.number("result"));
-  made.max_in_flight = static_cast<std::size_t>(view.in("in_flight").number("messages"));
-  made.max_in_flight_bytes = static_cast<std::size_t>(view.in("in_flight").number("bytes"));
-  made.max_held = static_cast<std::size_t>(view.in("in_flight").number("held"));
 }
 
 HandlerConfig build_handler(const View& view, const std::string& folder, const SourceConfig& source,
@@ -145,38 +94,35 @@ HandlerConfig build_handler(const View& view, const std::string& folder, const S
 core::StrategyKind strategy_for(const HandlerConfig& handler, const StoreConfig& store) {
   // Who calls a service and dies is to go on without a redelivery: what is to be called for must
   // outlive the process.
-  const bool kept = !std::holds_alternative<MemoryStore>(store.kind);
-  if (kept && std::holds_alternative<HttpHandler>(handler)) return core::StrategyKind::kFence;
+  if (traits_of(store).durable && std::holds_alternative<HttpHandler>(handler))
+    return core::StrategyKind::kFence;
   return core::default_strategy(std::holds_alternative<SqlHandler>(handler));
 }
 
 ConsumerConfig build_consumer(const View& view, const std::string& folder, const StoreConfig& store,
                               Report& report) {
   ConsumerConfig made;
-  made.name = view.text("name");
+  view.fill(made);
   made.where = {view.settings().place_of(view.path()).line,
                 view.settings().place_of(view.path()).column};
   made.source = build_source(view.in("source"), folder, report);
   made.key = build_key(view.in("key"));
-  if (view.text("empty") == "dead_letter") made.empty = core::EmptyPayload::kDeadLetter;
-  if (view.text("empty") == "discard") made.empty = core::EmptyPayload::kDiscard;
   made.handler = build_handler(view, folder, made.source, report);
   const auto apply = view.in("handler").in("apply");
   if (view.in("handler").written("apply")) made.apply = build_sql(apply.in("sql"), report);
-  made.unsafe = view.flag("unsafe");
   const auto* strategy = view.find("strategy");
   made.strategy_named = strategy != nullptr && strategy->from == Setting::From::kWritten;
   const auto named = core::strategy_from(view.text("strategy"));
   made.strategy = named.value_or(strategy_for(made.handler, store));
   if (const auto* look = view.in("query").find("exists")) made.look = look->text;
   build_row_guards(made, view, report);
-  made.dedup = build_dedup(view.in("dedup"));
+  view.in("dedup").fill(made.dedup);
   made.front = build_front(view, report);
-  made.retry = build_retry(view.in("retry"));
+  view.in("retry").fill(made.retry);
   made.order = build_order(view);
-  if (view.text("defer") == "here") made.defer = ConsumerConfig::Defer::kHere;
-  if (view.text("defer") == "elsewhere") made.defer = ConsumerConfig::Defer::kElsewhere;
-  build_pace(made, view);
+  view.in("batch").fill(made.pace);
+  view.in("in_flight").fill(made.pace);
+  view.in("limits").fill(made.limits);
   complete_http(made, view);
   complete_steps(made, view);
   complete_publish(made);
@@ -208,11 +154,18 @@ std::string View::text(std::string_view name) const {
   return setting == nullptr ? std::string() : setting->text;
 }
 
+void View::put_into(const std::type_info& type, void* object) const {
+  settings_.each_in(path_, [&](const Setting& setting) {
+    const Member* const member = setting.field->member;
+    if (member != nullptr && *member->owner == type) member->put(setting, object);
+  });
+}
+
 Config build(const Settings& settings, const std::string& folder, Report& report) {
   const View root(settings, "");
   Config made;
   made.file = report.name(0);
-  made.drain_timeout = root.duration("drain_timeout");
+  root.fill(made);
   made.store = build_store(root.in("store"), folder, report);
   made.admin = build_admin(root, report);
   for (std::size_t i = 0; i < settings.size("consumers"); ++i) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <typeinfo>
 
 #include "config/config.h"
 #include "config/report.h"
@@ -25,17 +26,25 @@ class View {
   const Settings& settings() const noexcept { return settings_; }
 
   const Setting* find(std::string_view name) const { return settings_.find(path(name)); }
-  // What was written, or the default; 0, false or empty where it is spoilt or has none.
+  // What was written, or the default; 0 or empty where it is spoilt or has none.
   std::int64_t number(std::string_view name) const;
   std::size_t size(std::string_view name) const;
   milliseconds duration(std::string_view name) const { return milliseconds(number(name)); }
-  bool flag(std::string_view name) const { return number(name) != 0; }
   std::string text(std::string_view name) const;
   bool written(std::string_view name) const { return settings_.written(path(name)); }
   bool spoiled(std::string_view name) const { return settings_.spoiled(path(name)); }
   Place place(std::string_view name) const { return settings_.place_of(path(name)); }
 
+  // Puts each value of this map into the member of `object` that its row names. What is spoilt or
+  // has no default leaves the member as it is.
+  template <class T>
+  void fill(T& object) const {
+    put_into(typeid(T), &object);
+  }
+
  private:
+  void put_into(const std::type_info& type, void* object) const;
+
   const Settings& settings_;
   std::string path_;
 };

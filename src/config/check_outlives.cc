@@ -14,9 +14,7 @@ namespace {
 
 using core::StrategyKind;
 
-bool on_memory(const Config& config) {
-  return std::holds_alternative<MemoryStore>(config.store.kind);
-}
+bool outlives_process(const Config& config) { return traits_of(config.store).durable; }
 
 // Each try has the same key; the last one too must find a receiver that knows it.
 void check_remote_of(const Check& check, const core::HttpSpec& spec, const View& view) {
@@ -41,7 +39,7 @@ void check_remote_of(const Check& check, const core::HttpSpec& spec, const View&
 void check_defer(const Check& check) {
   if (check.consumer.defer == ConsumerConfig::Defer::kNever) return;
   const bool queue = std::holds_alternative<QueueSource>(check.consumer.source);
-  if (!queue && !on_memory(check.config)) return;
+  if (!queue && outlives_process(check.config)) return;
   auto& made = check.report.error(
       "E030", check.view.place("defer"), check.path("defer"),
       queue ? fmt::format("{}: what comes from the queue is in the store already",
@@ -67,7 +65,7 @@ void check_remote(const Check& check) {
 
 // What a fence keeps must outlive the process.
 void check_fence(const Check& check) {
-  if (check.consumer.strategy != StrategyKind::kFence || !on_memory(check.config)) return;
+  if (check.consumer.strategy != StrategyKind::kFence || outlives_process(check.config)) return;
   auto& made = check.report.error(
       "E030", check.view.place("strategy"), check.path("strategy"),
       fmt::format("{}: fence keeps each message in the store before its call, and store memory "

@@ -34,9 +34,7 @@ bool is_sql(const ConsumerConfig& consumer) {
   return std::holds_alternative<SqlHandler>(consumer.handler);
 }
 
-bool on_redis(const Config& config) {
-  return std::holds_alternative<RedisStore>(config.store.kind);
-}
+bool has_transactions(const Check& check) { return traits_of(check.config.store).transactions; }
 
 // A C++ handler is known when it is registered: until then the strategy says which kind it is.
 bool transactional(const ConsumerConfig& consumer, StrategyKind strategy) {
@@ -53,7 +51,7 @@ std::string legal_strategies(const Check& check) {
        {StrategyKind::kDedupTable, StrategyKind::kInbox, StrategyKind::kStateMachine,
         StrategyKind::kFence, StrategyKind::kAtMostOnce, StrategyKind::kNatural}) {
     if (!core::refuse_combination(kind, transactional(check.consumer, kind),
-                                  has_transactions(check.config.store), false)) {
+                                  has_transactions(check), false)) {
       legal.push_back(core::to_string(kind));
     }
   }
@@ -61,10 +59,11 @@ std::string legal_strategies(const Check& check) {
 }
 
 void check_store(const Check& check) {
-  if (has_transactions(check.config.store)) return;
-  const bool redis = on_redis(check.config);
+  if (has_transactions(check)) return;
+  // It is Redis then; else memory.
+  const bool durable = traits_of(check.config.store).durable;
   const bool queue = std::holds_alternative<QueueSource>(check.consumer.source);
-  if (queue && !redis && !check.view.spoiled("source")) {
+  if (queue && !durable && !check.view.spoiled("source")) {
     auto& made = check.report.error(
         "E030", check.view.place("source"), check.path("source"),
         fmt::format("{}: the queue is a table of the store, and store memory has none",
@@ -77,30 +76,29 @@ void check_store(const Check& check) {
         "E030", check.view.in("handler").place("sql"), check.path("handler.sql"),
         fmt::format("{}: statements run in the store's database, and store {}",
                     check.path("handler.sql"),
-                    redis ? "redis has no transactions with other data" : "memory has none"));
-    made.help = redis ? "store: { sqlite: … }, { postgres: … } or { mysql: … }; or handler: "
-                        "{ exec: … }, { http: … } or { native: NAME }"
-                      : "store: { sqlite: { path: semel.db } }, or handler: { native: NAME }";
+                    durable ? "redis has no transactions with other data" : "memory has none"));
+    made.help = durable ? "store: { sqlite: … }, { postgres: … } or { mysql: … }; or handler: "
+                          "{ exec: … }, { http: … } or { native: NAME }"
+                        : "store: { sqlite: { path: semel.db } }, or handler: { native: NAME }";
   }
 }
 
 void check_strategy(const Check& check) {
   const auto& consumer = check.consumer;
-  const bool store_said_it = !has_transactions(check.config.store) && is_sql(consumer);
+  const bool store_said_it = !has_transactions(check) && is_sql(consumer);
   if (consumer.strategy == StrategyKind::kQuery && !is_sql(consumer))
     return;  // check_query says it
   if (check.view.spoiled("strategy") || check.view.spoiled("unsafe") ||
       check.view.spoiled("handler") || store_said_it) {
     return;
   }
-  const auto refused =
-      core::refuse_combination(consumer.strategy, transactional(consumer),
-                               has_transactions(check.config.store), consumer.unsafe);
+  const auto refused = core::refuse_combination(consumer.strategy, transactional(consumer),
+                                                has_transactions(check), consumer.unsafe);
   if (refused) {
     auto& made = check.report.error("E030", check.view.place("strategy"), check.path("strategy"),
                                     fmt::format("{}: {}", check.path("strategy"), *refused));
     made.help =
-        consumer.strategy == StrategyKind::kQuery && has_transactions(check.config.store)
+        consumer.strategy == StrategyKind::kQuery && has_transactions(check)
             ? fmt::format("strategy: {}; or, knowingly, unsafe: true", legal_strategies(check))
             : "strategy: " + legal_strategies(check);
   }
@@ -109,8 +107,8 @@ void check_strategy(const Check& check) {
 void check_apply(const Check& check) {
   const auto& consumer = check.consumer;
   if (!consumer.apply || check.view.spoiled("strategy") || check.view.spoiled("handler")) return;
-  const auto refused = core::refuse_two_parts(consumer.strategy, transactional(consumer),
-                                              has_transactions(check.config.store));
+  const auto refused =
+      core::refuse_two_parts(consumer.strategy, transactional(consumer), has_transactions(check));
   if (!refused) return;
   const View handler = check.view.in("handler");
   auto& made = check.report.error("E030", handler.place("apply"), handler.path("apply"),
@@ -291,9 +289,9 @@ void check_times(const Check& check) {
     }
   }
   const auto timeout = check.view.find("timeout");
-  if (timeout != nullptr && transactional(consumer) && has_transactions(check.config.store) &&
+  if (timeout != nullptr && transactional(consumer) && has_transactions(check) &&
       consumer.timeout > kLongTransaction) {
-    const bool one_writer = std::holds_alternative<SqliteStore>(check.config.store.kind);
+    const bool one_writer = traits_of(check.config.store).single_writer;
     auto* made = check.warn("W042", timeout->place, timeout->path,
                             fmt::format("{}: a handler may hold {} for {}", timeout->path,
                                         one_writer ? "the store's only write lock" : "row locks",
@@ -321,7 +319,8 @@ void check_pace(const Check& check) {
   const auto& consumer = check.consumer;
   const auto* batch = check.view.in("batch").find("max");
   const auto* messages = check.view.in("in_flight").find("messages");
-  if (batch == nullptr || messages == nullptr || consumer.batch_max <= consumer.max_in_flight) {
+  if (batch == nullptr || messages == nullptr ||
+      consumer.pace.batch_max <= consumer.pace.max_in_flight) {
     return;
   }
   auto* made =

@@ -12,16 +12,25 @@
 #include <variant>
 #include <vector>
 
+#include <semel/front.h>
+#include <semel/memory.h>
+#include <semel/mysql.h>
+#include <semel/postgres.h>
+#include <semel/redis.h>
 #include <semel/retry_policy.h>
+#include <semel/sqlite.h>
+#include <semel/store.h>
 
 #include "base/listen_address.h"
 #include "core/exec_spec.h"
+#include "core/file_spec.h"
 #include "core/guarantee.h"
 #include "core/http_spec.h"
 #include "core/kafka_publish_spec.h"
 #include "core/kafka_spec.h"
 #include "core/key_recipe.h"
 #include "core/order.h"
+#include "core/pace.h"
 #include "core/rabbitmq_publish_spec.h"
 #include "core/rabbitmq_spec.h"
 #include "core/sql_spec.h"
@@ -48,49 +57,19 @@ struct Diagnostic {
   std::string help;                 // one concrete change
 };
 
-struct SqliteStore {
-  std::string path;                 // relative to the config file's folder unless absolute
-  std::size_t generation_rows = 0;  // 0: the store's own default
-  bool foreign_keys = true;         // enforced
-};
-struct PostgresStore {
-  std::string url;
-  std::string schema;
-  std::size_t pool = 0;  // 0: the store's own default
-};
-struct MySqlStore {
-  std::string url;
-  std::size_t pool = 0;  // 0: the store's own default
-};
-struct RedisStore {
-  std::string url;
-  std::string prefix;
-  std::size_t pool = 0;  // 0: the store's own default
-  bool accept_eviction = false;
-  int wait_replicas = 0;
-};
-struct MemoryStore {
-  std::size_t max_records = 0;  // 0: the store's own default
-};
+// How the store is opened, but for what only a process knows: environment, `create`, `stop_fd`.
 struct StoreConfig {
   enum class OnUnavailable { kPause, kFail };
-  std::variant<SqliteStore, PostgresStore, MySqlStore, RedisStore, MemoryStore> kind;
+  std::variant<SqliteOptions, PostgresOptions, MySqlOptions, RedisOptions, MemoryOptions> kind;
   OnUnavailable on_unavailable = OnUnavailable::kPause;
 };
 
-// "sqlite", "postgres", "mysql", "redis", "memory"
-std::string_view name_of(const StoreConfig& store) noexcept;
-
-// A handler's statements may run in it, and commit together with the record.
-inline bool has_transactions(const StoreConfig& store) {
-  return !std::holds_alternative<RedisStore>(store.kind) &&
-         !std::holds_alternative<MemoryStore>(store.kind);
-}
+// Its traits, as far as they are known before it is opened.
+StoreTraits traits_of(const StoreConfig& store) noexcept;
 
 struct QueueSource {};
 struct FileSource {
-  std::string path;
-  bool from_start = false;  // `from: start`; default `from: kept`
+  core::FileSpec spec;
 };
 struct KafkaSource {
   core::KafkaSpec spec;
@@ -153,7 +132,7 @@ struct DedupConfig {
   enum class Ttl { kAuto, kKeep, kFor };
   Ttl ttl = Ttl::kAuto;
   milliseconds ttl_for{0};
-  milliseconds lease{0};
+  milliseconds lease = ClaimOptions().lease;
   // `auto` where the source's horizon is not known.
   static constexpr std::chrono::hours kAutoTtl{7 * 24};
   // Twice what a broker keeps where nobody has said how long.
@@ -161,18 +140,8 @@ struct DedupConfig {
 };
 
 // A window in front of the records, which answers only that a key is completed.
-struct MemoryFrontConfig {
-  std::size_t entries = 0;
-};
-struct RedisFrontConfig {
-  std::string url;
-  std::string prefix;
-  milliseconds timeout{0};
-};
-struct FrontConfig {
-  std::variant<MemoryFrontConfig, RedisFrontConfig> kind;
-  milliseconds ttl{0};
-};
+using FrontConfig = std::variant<MemoryFrontOptions, RedisFrontOptions>;
+milliseconds ttl_of(const FrontConfig& front) noexcept;
 
 struct ConsumerConfig {
   std::string name;
@@ -193,13 +162,9 @@ struct ConsumerConfig {
   enum class Defer { kNever, kHere, kElsewhere };
   Defer defer = Defer::kNever;
   std::optional<int> concurrency;  // none: by store and handler
-  std::size_t batch_max = 0;
-  milliseconds batch_target{0};
-  milliseconds timeout{0};  // of one handler call; an exec handler's own is in its spec
+  core::Pace pace;
+  milliseconds timeout = core::kUsualTimeout;  // of one call; an exec handler's own is in its spec
   core::Limits limits;
-  std::size_t max_in_flight = 0;  // messages
-  std::size_t max_in_flight_bytes = 0;
-  std::size_t max_held = 0;  // rows in the store
   HandlerConfig handler;
   std::optional<core::SqlSpec> apply;  // the second part of work in two
   // Consumers of the same file whose source is the queue: who is sent each message that is done,
@@ -224,7 +189,7 @@ struct Config {
   StoreConfig store;
   std::optional<AdminConfig> admin;
   std::vector<ConsumerConfig> consumers;
-  milliseconds drain_timeout{0};
+  milliseconds drain_timeout = core::kUsualDrainTimeout;
   const ConsumerConfig* find(std::string_view consumer) const;
 };
 

@@ -208,12 +208,14 @@ class Conformer {
       for (const auto& child : field.fields) fill(child, join_path(path, child.name));
       return;
     }
-    if (inherit(path) || field.fallback.empty()) return;
+    if (inherit(path)) return;
+    std::string fallback = default_of(field);
+    if (fallback.empty()) return;
     Setting setting;
     setting.field = &field;
     setting.path = path;
     setting.from = Setting::From::kDefault;
-    setting.text = field.fallback;
+    setting.text = std::move(fallback);
     if (is_leaf(field)) {
       read_value(setting);  // the table's own values are right: a test reads them all
     } else {
@@ -347,8 +349,8 @@ class Conformer {
   }
 
   static std::string look_of(const Field& field) {
-    if (!field.fallback.empty())
-      return fmt::format("for example {}: {}", field.name, field.fallback);
+    const std::string fallback = default_of(field);
+    if (!fallback.empty()) return fmt::format("for example {}: {}", field.name, fallback);
     return fmt::format("write a {}", shape_name(field.shape));
   }
 

@@ -21,6 +21,7 @@ std::string resolve_program(const std::string& folder, const std::string& progra
 core::ExecSpec build_exec(const View& exec, const View& consumer, const std::string& folder,
                           const SourceConfig& source) {
   core::ExecSpec made;
+  exec.fill(made);
   for (std::size_t i = 0; i < exec.size("command"); ++i) {
     const auto* word = exec.settings().find(join_path(exec.path("command"), i));
     if (word != nullptr) made.command.push_back(word->text);
@@ -28,8 +29,6 @@ core::ExecSpec build_exec(const View& exec, const View& consumer, const std::str
   if (!made.command.empty()) made.command[0] = resolve_program(folder, made.command[0]);
   made.timeout =
       exec.find("timeout") != nullptr ? exec.duration("timeout") : consumer.duration("timeout");
-  made.grace = exec.duration("grace");
-  made.honours_key = exec.flag("honours_key");
   made.result_limit = static_cast<std::size_t>(consumer.in("limits").number("result"));
   made.consumer = consumer.text("name");
   made.source = name_of(source);

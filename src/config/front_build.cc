@@ -1,5 +1,7 @@
 #include "config/front_build.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "config/node.h"
@@ -23,17 +25,14 @@ void refuse_front(const View& consumer, const std::string& what, const char* why
 std::optional<FrontConfig> build_front(const View& consumer, Report& report) {
   if (!consumer.written("front")) return std::nullopt;
   const View front = consumer.in("front");
-  FrontConfig made;
-  made.ttl = front.duration("ttl");
-  if (front.written("redis")) {
-    const View redis = front.in("redis");
-    check_redis_place(redis, report);
-    made.kind =
-        RedisFrontConfig{redis.text("url"), redis.text("prefix"), redis.duration("timeout")};
-  } else {
-    made.kind = MemoryFrontConfig{static_cast<std::size_t>(front.in("memory").number("entries"))};
-  }
-  return made;
+  const auto filled = [&](const char* name, auto window) {
+    front.in(name).fill(window);
+    window.ttl = front.duration("ttl");
+    return FrontConfig(std::move(window));
+  };
+  if (!front.written("redis")) return filled("memory", MemoryFrontOptions{});
+  check_redis_place(front.in("redis"), report);
+  return filled("redis", RedisFrontOptions{});
 }
 
 void check_front(const ConsumerConfig& consumer, const View& view, Report& report) {
@@ -52,7 +51,7 @@ void check_front(const ConsumerConfig& consumer, const View& view, Report& repor
                  "leave front out", report);
   }
   const auto ttl = effective_ttl(consumer);
-  if (ttl && *ttl < consumer.front->ttl) {
+  if (ttl && *ttl < ttl_of(*consumer.front)) {
     refuse_front(
         view,
         fmt::format("its ttl is longer than that of the records ({})", core::duration_text(*ttl)),

@@ -18,11 +18,11 @@ TEST(FrontBuild, SaysWhichWindowAndForHowLong) {
   const auto memory = load_front("{ memory: {} }");
   ASSERT_TRUE(memory.config) << all_of(memory);
   const auto& front = *memory.config->consumers.at(0).front;
-  EXPECT_EQ(std::get<MemoryFrontConfig>(front.kind).entries, 100'000U);
-  EXPECT_EQ(front.ttl, std::chrono::minutes(10));
+  EXPECT_EQ(std::get<MemoryFrontOptions>(front).entries, 100'000U);
+  EXPECT_EQ(ttl_of(front), std::chrono::minutes(10));
   const auto redis = load_front("{ redis: \"redis://h:1/2\", ttl: 1h }");
   ASSERT_TRUE(redis.config) << all_of(redis);
-  const auto& its = std::get<RedisFrontConfig>(redis.config->consumers.at(0).front->kind);
+  const auto& its = std::get<RedisFrontOptions>(*redis.config->consumers.at(0).front);
   EXPECT_EQ(its.url, "redis://h:1/2");
   EXPECT_EQ(its.prefix, "semel:front:");
   EXPECT_EQ(its.timeout, milliseconds(100));

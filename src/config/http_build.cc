@@ -1,6 +1,5 @@
 #include "config/http_build.h"
 
-#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -8,6 +7,7 @@
 
 #include "config/node.h"
 #include "config/secrets.h"
+#include "config/store_build.h"
 
 namespace semel::config {
 namespace {
@@ -84,19 +84,9 @@ void build_signing(const View& http, core::HttpSpec& spec, Report& report) {
 
 core::HttpSpec build_http(const View& http, const std::string& folder, Report& report) {
   core::HttpSpec made;
-  if (const auto* url = http.find("url")) {
-    check_url(*url, report);
-    made.url = url->text;
-  }
-  made.method = http.text("method");
-  made.honours_key = http.flag("honours_key");
-  if (http.find("remote_keeps") != nullptr) made.remote_keeps = http.duration("remote_keeps");
-  if (http.text("idempotency_key_style") == "bare") {
-    made.key_style = core::HttpSpec::KeyStyle::kBare;
-  }
-  if (const auto* file = http.find("ca_file")) {
-    made.ca_file = (std::filesystem::path(folder) / file->text).lexically_normal().string();
-  }
+  if (const auto* url = http.find("url")) check_url(*url, report);
+  http.fill(made);
+  if (!made.ca_file.empty()) made.ca_file = resolve_path(folder, made.ca_file);
   build_headers(http, made, report);
   build_signing(http, made, report);
   return made;

@@ -64,11 +64,7 @@ void warn_of_kafka_secrets(const View& kafka, Report& report) {
 
 core::KafkaSpec build_kafka(const View& kafka, Report& report) {
   core::KafkaSpec made;
-  made.brokers = kafka.text("brokers");
-  made.group = kafka.text("group");
-  const std::string from = kafka.text("from");
-  if (from == "latest") made.from = core::KafkaSpec::From::kLatest;
-  if (from == "fail") made.from = core::KafkaSpec::From::kFail;
+  kafka.fill(made);
   build_topics(kafka, made, report);
   made.properties = build_kafka_properties(kafka, core::kafka_property_flaw, report);
   return made;

@@ -58,7 +58,7 @@ void derive(Settings& settings, const Lookup& env) {
 }
 
 bool is_secret(const Setting& setting) {
-  constexpr std::string_view kProperties = ".source.kafka.properties.";
+  constexpr std::string_view kProperties = ".kafka.properties.";
   const auto at = setting.path.find(kProperties);
   return setting.secret || setting.field->secret ||
          (at != std::string::npos &&
@@ -146,6 +146,16 @@ std::string read_at_most(std::istream& stream, std::size_t most) {
   return text;
 }
 
+StoreTraits traits_with(const SqliteOptions& /*options*/) noexcept { return kSqliteTraits; }
+StoreTraits traits_with(const PostgresOptions& /*options*/) noexcept { return kPostgresTraits; }
+StoreTraits traits_with(const MySqlOptions& /*options*/) noexcept { return kMySqlTraits; }
+StoreTraits traits_with(const MemoryOptions& /*options*/) noexcept { return kMemoryTraits; }
+StoreTraits traits_with(const RedisOptions& options) noexcept {
+  StoreTraits traits = kRedisTraits;
+  traits.forgets = options.accept_eviction;
+  return traits;
+}
+
 }  // namespace
 
 const ConsumerConfig* Config::find(std::string_view consumer) const {
@@ -183,10 +193,12 @@ Loaded load_file(const std::string& path, const LoadOptions& options) {
   return load(text, path, options);
 }
 
-std::string_view name_of(const StoreConfig& store) noexcept {
-  constexpr std::string_view kNames[] = {"sqlite", "postgres", "mysql", "redis", "memory"};
-  static_assert(std::size(kNames) == std::variant_size_v<decltype(StoreConfig::kind)>);
-  return kNames[store.kind.index()];
+StoreTraits traits_of(const StoreConfig& store) noexcept {
+  return std::visit([](const auto& options) { return traits_with(options); }, store.kind);
+}
+
+milliseconds ttl_of(const FrontConfig& front) noexcept {
+  return std::visit([](const auto& window) { return window.ttl; }, front);
 }
 
 std::string_view name_of(const SourceConfig& source) noexcept {

@@ -60,7 +60,7 @@ TEST(Load, EveryFieldReachesTheConfig) {
   std::string yaml(kWhole);
   yaml.replace(yaml.find("queue_is_written_out"), 20, "{ queue: {} }\n    key: function");
   const auto config = good(yaml, with_env({}), "/etc/semel/semel.yaml");
-  const auto& store = std::get<SqliteStore>(config.store.kind);
+  const auto& store = std::get<SqliteOptions>(config.store.kind);
   EXPECT_EQ(store.path, "/etc/semel/data/x.db");
   EXPECT_EQ(store.generation_rows, 5000U);
   EXPECT_FALSE(store.foreign_keys);
@@ -71,8 +71,8 @@ TEST(Load, EveryFieldReachesTheConfig) {
   EXPECT_EQ(c.name, "payments");
   EXPECT_EQ(c.where.line, 11);
   const auto& file = std::get<FileSource>(c.source);
-  EXPECT_EQ(file.path, "/etc/semel/in/p.jsonl");
-  EXPECT_TRUE(file.from_start);
+  EXPECT_EQ(file.spec.path, "/etc/semel/in/p.jsonl");
+  EXPECT_EQ(file.spec.from, core::FileSpec::From::kStart);
   ASSERT_EQ(c.key.parts.size(), 2U);
   EXPECT_EQ(c.key.parts[0].text, "header:Idempotency-Key");
   EXPECT_TRUE(c.key.join);
@@ -93,15 +93,15 @@ TEST(Load, EveryFieldReachesTheConfig) {
   EXPECT_EQ(c.retry.jitter, 0.5);
   EXPECT_EQ(c.retry.max_elapsed, hours(48));
   EXPECT_EQ(c.concurrency, 3);
-  EXPECT_EQ(c.batch_max, 50U);
-  EXPECT_EQ(c.batch_target, milliseconds(15));
+  EXPECT_EQ(c.pace.batch_max, 50U);
+  EXPECT_EQ(c.pace.batch_target, milliseconds(15));
   EXPECT_EQ(c.timeout, seconds(7));
   EXPECT_EQ(c.limits.key, 1024U);
   EXPECT_EQ(c.limits.payload, 2U << 20);
   EXPECT_EQ(c.limits.headers, 3072U);
   EXPECT_EQ(c.limits.result, 4U);
-  EXPECT_EQ(c.max_in_flight, 70U);
-  EXPECT_EQ(c.max_in_flight_bytes, 8U << 20);
+  EXPECT_EQ(c.pace.max_in_flight, 70U);
+  EXPECT_EQ(c.pace.max_in_flight_bytes, 8U << 20);
   EXPECT_EQ(c.accept, (std::set<std::string>{"key_recipe", "L101"}));
   const auto& mails = config.consumers[1];
   EXPECT_EQ(std::get<NativeHandler>(mails.handler).name, "mails");
@@ -214,18 +214,18 @@ TEST(Load, DefaultsAreThoseOfTheStructs) {
   EXPECT_EQ(c.limits.headers, limits.headers);
   EXPECT_EQ(c.limits.result, limits.result);
   EXPECT_EQ(c.dedup.lease, ClaimOptions{}.lease);
-  EXPECT_EQ(c.batch_max, StoreTraits{}.best_batch);
-  EXPECT_EQ(std::get<SqliteStore>(config.store.kind).generation_rows,
+  EXPECT_EQ(c.pace.batch_max, StoreTraits{}.best_batch);
+  EXPECT_EQ(std::get<SqliteOptions>(config.store.kind).generation_rows,
             SqliteOptions{}.generation_rows);
-  EXPECT_EQ(std::get<SqliteStore>(config.store.kind).foreign_keys, SqliteOptions{}.foreign_keys);
+  EXPECT_EQ(std::get<SqliteOptions>(config.store.kind).foreign_keys, SqliteOptions{}.foreign_keys);
   const auto memory = good(R"({store: {memory: {}}, consumers: [{name: a, source: {stdin: {}},
                                key: json:/id}]})");
-  EXPECT_EQ(std::get<MemoryStore>(memory.store.kind).max_records, MemoryOptions{}.max_records);
+  EXPECT_EQ(std::get<MemoryOptions>(memory.store.kind).max_records, MemoryOptions{}.max_records);
   const auto server = good(R"({store: {postgres: "postgresql://db/bank"}, consumers: [{name: a,
       source: {stdin: {}}, key: json:/id}]})");
-  const auto& postgres = std::get<PostgresStore>(server.store.kind);
+  const auto& postgres = std::get<PostgresOptions>(server.store.kind);
   EXPECT_EQ(postgres.schema, PostgresOptions{}.schema);
-  EXPECT_EQ(postgres.pool, PostgresOptions{}.connections);
+  EXPECT_EQ(postgres.connections, PostgresOptions{}.connections);
   EXPECT_EQ(effective_ttl(c), DedupConfig::kAutoTtl);
   EXPECT_FALSE(c.concurrency);
 }
@@ -234,10 +234,11 @@ TEST(Load, DefaultsAreThoseOfTheStructs) {
 TEST(Load, EveryDefaultOfTheTableIsValid) {
   int seen = 0;
   each_field([&](const std::string& path, const Field& field) {
-    if (field.fallback.empty() || !is_leaf(field)) return;
+    const std::string fallback = default_of(field);
+    if (fallback.empty() || !is_leaf(field)) return;
     Setting setting;
     setting.field = &field;
-    setting.text = field.fallback;
+    setting.text = fallback;
     const auto flaw = read_value(setting);
     EXPECT_FALSE(flaw) << path << ": " << flaw->message;
     ++seen;
@@ -255,9 +256,9 @@ TEST(Load, StrategyWordsAreThoseOfTheCore) {
 
 TEST(Load, TheStoreIsBesideTheConfigByDefault) {
   const auto config = good(kSmall, with_env({}), "/srv/app/semel.yaml");
-  EXPECT_EQ(std::get<SqliteStore>(config.store.kind).path, "/srv/app/semel.db");
+  EXPECT_EQ(std::get<SqliteOptions>(config.store.kind).path, "/srv/app/semel.db");
   const auto here = good(kSmall);
-  EXPECT_EQ(std::get<SqliteStore>(here.store.kind).path, "semel.db");
+  EXPECT_EQ(std::get<SqliteOptions>(here.store.kind).path, "semel.db");
 }
 
 TEST(Durations, AreReadAndShown) {

@@ -105,7 +105,7 @@ consumers:
                                      {"MULTI", "two\nlines: - {"}}));
   const auto& c = config.consumers.at(0);
   EXPECT_EQ(c.name, "orders");
-  EXPECT_EQ(std::get<FileSource>(c.source).path, "data/orders.jsonl");
+  EXPECT_EQ(std::get<FileSource>(c.source).spec.path, "data/orders.jsonl");
   EXPECT_EQ(c.timeout, seconds(3));
   EXPECT_EQ(std::get<SqlHandler>(c.handler).spec.statements[0].sql,
             "DELETE FROM t WHERE a = :id AND b = '${x} two\nlines: - {'");
@@ -116,7 +116,7 @@ TEST(LoadValues, InterpolationCanBeOff) {
   options.interpolate = false;
   const auto config =
       good("consumers: [{name: a, source: {file: '${X}'}, key: json:/id}]", options);
-  EXPECT_EQ(std::get<FileSource>(config.consumers.at(0).source).path, "${X}");
+  EXPECT_EQ(std::get<FileSource>(config.consumers.at(0).source).spec.path, "${X}");
 }
 
 class Folder : public testing::Test {
@@ -145,7 +145,7 @@ consumers:
 )");
   const auto loaded = load_file(file, with_env({{"CREDENTIALS_DIRECTORY", path_.string()}}));
   ASSERT_TRUE(loaded.config) << all_of(loaded);
-  EXPECT_EQ(std::get<FileSource>(loaded.config->consumers.at(0).source).path,
+  EXPECT_EQ(std::get<FileSource>(loaded.config->consumers.at(0).source).spec.path,
             (path_ / "hunter2").string());
   EXPECT_EQ(std::get<NativeHandler>(loaded.config->consumers.at(0).handler).name, "hunter2");
   EXPECT_TRUE(effective(loaded, "consumers[0].source.file.path").starts_with("*** ("));
@@ -208,12 +208,12 @@ TEST(LoadValues, SetsGoOverTheFile) {
       load_text(std::string(kSmall) + "store: { sqlite: a.db }\n", "d/semel.yaml", options);
   ASSERT_TRUE(loaded.config) << all_of(loaded);
   const auto& c = loaded.config->consumers.at(0);
-  EXPECT_EQ(c.batch_max, 10U);
+  EXPECT_EQ(c.pace.batch_max, 10U);
   EXPECT_EQ(c.timeout, seconds(9));
   EXPECT_EQ(c.key.missing, core::KeyRecipe::Missing::kFail);
   EXPECT_EQ(c.key.parts.at(0).text, "json:/id");
-  EXPECT_EQ(std::get<MemoryStore>(loaded.config->store.kind).max_records, 7U);
-  EXPECT_EQ(std::get<FileSource>(c.source).path, "d/x.jsonl");
+  EXPECT_EQ(std::get<MemoryOptions>(loaded.config->store.kind).max_records, 7U);
+  EXPECT_EQ(std::get<FileSource>(c.source).spec.path, "d/x.jsonl");
   EXPECT_EQ(loaded.config->consumers.at(1).name, "more");
   EXPECT_TRUE(loaded.config->consumers.at(1).accept.contains("W041"));
   EXPECT_EQ(effective(loaded, "consumers[0].batch.max"), "10 (--set)");
@@ -235,7 +235,7 @@ TEST(LoadValues, EveryEffectiveValueSaysWhereItComesFrom) {
   EXPECT_EQ(effective(loaded, "consumers[0].handler.native"), "a (default)");
   EXPECT_EQ(effective(loaded, "store.sqlite.path"),
             "/var/lib/semel/semel.db (env STATE_DIRECTORY)");
-  EXPECT_EQ(std::get<SqliteStore>(loaded.config->store.kind).path, "/var/lib/semel/semel.db");
+  EXPECT_EQ(std::get<SqliteOptions>(loaded.config->store.kind).path, "/var/lib/semel/semel.db");
   EXPECT_EQ(effective(loaded, "defaults.timeout"), "nothing");
 }
 

@@ -94,9 +94,7 @@ void refuse_circle(const ConsumerConfig& consumer, const View& view, Report& rep
 
 core::KafkaPublishSpec build_kafka_publish(const View& kafka, Report& report) {
   core::KafkaPublishSpec made;
-  made.brokers = kafka.text("brokers");
-  made.topic = kafka.text("topic");
-  made.honours_key = kafka.flag("honours_key");
+  kafka.fill(made);
   made.properties = build_kafka_properties(kafka, core::kafka_producer_property_flaw, report);
   const auto* topic = kafka.find("topic");
   if (topic != nullptr && !core::is_kafka_topic(topic->text)) refuse_kafka_topic(*topic, report);
@@ -108,10 +106,7 @@ core::RabbitmqPublishSpec build_rabbitmq_publish(const View& rabbitmq, const std
   core::RabbitmqPublishSpec made;
   build_rabbitmq_access(rabbitmq, folder, made, report);
   build_route(rabbitmq, made, report);
-  made.honours_key = rabbitmq.flag("honours_key");
-  if (rabbitmq.find("deduplicated_for") != nullptr) {
-    made.deduplicated_for = rabbitmq.duration("deduplicated_for");
-  }
+  rabbitmq.fill(made);
   return made;
 }
 

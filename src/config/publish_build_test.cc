@@ -36,6 +36,17 @@ TEST(PublishBuild, AKafkaHandlerIsRead) {
   EXPECT_TRUE(acts_outside(only_consumer(loaded).handler));
 }
 
+TEST(PublishBuild, AKafkaHandlersSecretsAreNeverShown) {
+  const auto loaded = load_handler(
+      "kafka: { brokers: \"a:9092\", topic: out, properties: { sasl.username: me, sasl.password: "
+      "hunter2 } }",
+      kFile);
+  ASSERT_TRUE(loaded.config) << first_error(loaded);
+  const std::string properties = "consumers[0].handler.kafka.properties.";
+  EXPECT_EQ(effective(loaded, properties + "sasl.username").substr(0, 2), "me");
+  EXPECT_EQ(effective(loaded, properties + "sasl.password").substr(0, 3), "***");
+}
+
 TEST(PublishBuild, ARabbitmqHandlerGoesToAQueueOrThroughAnExchange) {
   const auto queue =
       load_handler("rabbitmq: { url: \"amqp://h/v\", queue: out, heartbeat: 5s }", kFile);

@@ -26,12 +26,8 @@ void build_address(const View& rabbitmq, core::RabbitmqAccess& spec, Report& rep
 }
 
 void build_queue(const View& rabbitmq, core::RabbitmqSpec& spec, Report& report) {
-  spec.queue = rabbitmq.text("queue");
-  spec.declare = rabbitmq.flag("declare");
+  rabbitmq.fill(spec);
   const auto* type = rabbitmq.find("queue_type");
-  if (type != nullptr && type->text == "classic") {
-    spec.type = core::RabbitmqSpec::QueueType::kClassic;
-  }
   if (type != nullptr && type->from == Setting::From::kWritten && !spec.declare) {
     report
         .error("E038", type->place, type->path,
@@ -51,13 +47,10 @@ void build_queue(const View& rabbitmq, core::RabbitmqSpec& spec, Report& report)
 void build_tls(const View& rabbitmq, const std::string& folder, core::RabbitmqAccess& spec,
                Report& report) {
   const View tls = rabbitmq.in("tls");
-  const auto file = [&](const char* name) {
-    const std::string path = tls.text(name);
-    return path.empty() ? path : resolve_path(folder, path);
-  };
-  spec.tls_ca = file("ca");
-  spec.tls_cert = file("cert");
-  spec.tls_key = file("key");
+  tls.fill(spec);
+  for (std::string* file : {&spec.tls_ca, &spec.tls_cert, &spec.tls_key}) {
+    if (!file->empty()) *file = resolve_path(folder, *file);
+  }
   const auto refuse = [&](const char* name, const std::string& what, const char* help) {
     const auto* setting = tls.find(name);
     const auto place = setting != nullptr ? setting->place : rabbitmq.place("tls");
@@ -110,10 +103,7 @@ void build_rabbitmq_access(const View& rabbitmq, const std::string& folder,
                            core::RabbitmqAccess& access, Report& report) {
   build_address(rabbitmq, access, report);
   build_tls(rabbitmq, folder, access, report);
-  if (rabbitmq.find("heartbeat") != nullptr) {
-    access.heartbeat =
-        std::chrono::duration_cast<std::chrono::seconds>(rabbitmq.duration("heartbeat"));
-  }
+  rabbitmq.fill(access);
 }
 
 void warn_of_rabbitmq_password(const View& rabbitmq, Report& report) {
@@ -130,9 +120,6 @@ core::RabbitmqSpec build_rabbitmq(const View& rabbitmq, const std::string& folde
   core::RabbitmqSpec made;
   build_rabbitmq_access(rabbitmq, folder, made, report);
   build_queue(rabbitmq, made, report);
-  if (rabbitmq.find("prefetch") != nullptr) {
-    made.prefetch = static_cast<int>(rabbitmq.number("prefetch"));
-  }
   return made;
 }
 

@@ -74,8 +74,8 @@ std::string reference() {
     if (field.meaning.empty() || path.starts_with("defaults.")) return;
     std::string fallback = field.required                    ? "*required*"
                            : field.one_of && !field.optional ? "*required*"
-                           : field.fallback.empty()          ? ""
-                                                             : fmt::format("`{}`", field.fallback);
+                           : default_of(field).empty()       ? ""
+                                                       : fmt::format("`{}`", default_of(field));
     out += fmt::format("| `{}` | {} | {} | {} | {} |\n", path, type_of(field), fallback,
                        range_of(field), field.meaning);
   });

@@ -30,8 +30,9 @@ Params params_of(const ConsumerConfig& made, const View& guard, Report& report) 
 }
 
 core::RowLocks locks_of(const StoreConfig& store) {
-  const bool server = has_transactions(store) && !std::holds_alternative<SqliteStore>(store.kind);
-  return server ? core::RowLocks::kForUpdate : core::RowLocks::kOneWriter;
+  const StoreTraits traits = traits_of(store);
+  return traits.transactions && !traits.single_writer ? core::RowLocks::kForUpdate
+                                                      : core::RowLocks::kOneWriter;
 }
 
 std::vector<std::string> names_in(const std::string& text) {
@@ -139,22 +140,17 @@ void check_version(const ConsumerConfig& made, const View& guard, core::RowLocks
 void build_row_guards(ConsumerConfig& made, const View& consumer, Report& report) {
   if (consumer.written("lock")) {
     const View lock = consumer.in("lock");
-    made.lock =
-        core::LockSpec{lock.text("select"), lock.text("done_when"), params_of(made, lock, report)};
+    lock.fill(made.lock.emplace());
+    made.lock->params = params_of(made, lock, report);
   }
   if (!consumer.written("version")) return;
-  using Missing = core::VersionSpec::Missing;
   const View view = consumer.in("version");
   core::VersionSpec version;
   if (const auto* from = view.find("from")) {
     version.from.pointer =
         json::Pointer::parse(std::string_view(from->text).substr(from->text.find(':') + 1)).value();
   }
-  version.current = view.text("current");
-  const std::string missing = view.text("missing");
-  if (missing == "handle") version.missing = Missing::kHandle;
-  if (missing == "duplicate") version.missing = Missing::kDuplicate;
-  if (missing == "dead_letter") version.missing = Missing::kDeadLetter;
+  view.fill(version);
   version.params = params_of(made, view, report);
   made.version = std::move(version);
 }

@@ -21,6 +21,11 @@ void walk(const Field& field, const std::string& path,
 
 }  // namespace
 
+std::string default_of(const Field& field) {
+  if (!field.fallback.empty() || field.member == nullptr) return std::string(field.fallback);
+  return field.member->fallback(field);
+}
+
 const Field* find_field(const Field& map, std::string_view name) noexcept {
   for (const auto& field : map.fields) {
     if (field.name == name) return &field;

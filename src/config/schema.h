@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <vector>
 
 namespace semel::config {
@@ -34,11 +35,25 @@ enum class Shape {
   kKeyPart,        // json:/a, header:X, cloudevents, position, …
 };
 
+struct Field;
+struct Setting;
+
+// The member of a struct that a row's value is put into, and whose default is the row's: see
+// config/member.h.
+struct Member {
+  const std::type_info* owner = nullptr;
+  std::string (*fallback)(const Field& field) = nullptr;
+  void (*put)(const Setting& setting, void* object) = nullptr;  // `object`: one of the owner
+};
+
 struct Field {
   std::string_view name;
   Shape shape = Shape::kText;
   std::string_view meaning;
-  std::string_view fallback = {};  // the default, as one would write it
+  const Member* member = nullptr;
+  // The default, as one would write it, of a row without a member or whose member has none.
+  std::string_view fallback = {};
+  std::string_view unit = {};  // in which the member's default is shown; empty: the largest
   // Allowed words, as "pause|fail"; of other shapes: words taken beside them.
   std::string_view words = {};
   std::int64_t low = 0;                // of numbers; durations in milliseconds, sizes in bytes
@@ -58,6 +73,9 @@ struct Field {
 
 // The whole file.
 const Field& schema() noexcept;
+
+// The default, as one would write it; empty: there is none.
+std::string default_of(const Field& field);
 
 const Field* find_field(const Field& map, std::string_view name) noexcept;
 std::vector<std::string_view> split_words(std::string_view words);

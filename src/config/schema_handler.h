@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "config/config.h"
+#include "config/member.h"
 #include "config/schema.h"
 #include "config/schema_source.h"
 #include "config/schema_units.h"
@@ -21,12 +23,12 @@ inline constexpr Field kParamFields[] = {
      .meaning = "What the value must be. `as_written`: what the JSON says, a number with all its "
                 "digits; `decimal`: the same of a text too; `real`: the nearest double; `json`: "
                 "an object, an array or any other value as JSON.",
-     .fallback = "as_written",
+     .member = &kMember<&core::SqlParam::type>,
      .words = "as_written|integer|real|decimal|text|boolean|json"},
     {.name = "optional",
      .shape = Shape::kBoolean,
      .meaning = "A missing one is NULL instead of `payload.invalid`.",
-     .fallback = "false"},
+     .member = &kMember<&core::SqlParam::optional>},
 };
 inline constexpr Field kParamField[] = {{.name = "",
                                          .shape = Shape::kMap,
@@ -127,14 +129,14 @@ inline constexpr Field kExecFields[] = {
     {.name = "grace",
      .shape = Shape::kDuration,
      .meaning = "From SIGTERM until SIGKILL.",
-     .fallback = "5s",
+     .member = &kMember<&core::ExecSpec::grace>,
      .low = 0,
      .high = kHour},
     {.name = "honours_key",
      .shape = Shape::kBoolean,
      .meaning = "Declares that the command makes its effect once for each `SEMEL_KEY`, however "
                 "often it is run.",
-     .fallback = "false"},
+     .member = &kMember<&core::ExecSpec::honours_key>},
 };
 
 inline constexpr Field kHeaderField[] = {
@@ -157,11 +159,12 @@ inline constexpr Field kHttpFields[] = {
      .shape = Shape::kText,
      .meaning = "Where each message is sent: http or https. `{json:/…}`, `{header:NAME}` and "
                 "`{answer:STEP/…}` in its path or query stand for what is there.",
+     .member = &kMember<&core::HttpSpec::url>,
      .required = true},
     {.name = "method",
      .shape = Shape::kWord,
      .meaning = "The method of the request; DELETE sends no body.",
-     .fallback = "POST",
+     .member = &kMember<&core::HttpSpec::method>,
      .words = "POST|PUT|PATCH|DELETE"},
     {.name = "timeout",
      .shape = Shape::kDuration,
@@ -175,17 +178,18 @@ inline constexpr Field kHttpFields[] = {
     {.name = "honours_key",
      .shape = Shape::kBoolean,
      .meaning = "Declares that the endpoint does nothing again under an Idempotency-Key it knows.",
-     .fallback = "false"},
+     .member = &kMember<&core::HttpSpec::honours_key>},
     {.name = "remote_keeps",
      .shape = Shape::kDuration,
      .meaning = "Declares for how long the endpoint remembers a key: what is retried for longer "
                 "may have its effect twice there (W045).",
+     .member = &kMember<&core::HttpSpec::remote_keeps>,
      .low = kSecond,
      .high = kYears},
     {.name = "idempotency_key_style",
      .shape = Shape::kWord,
      .meaning = "Idempotency-Key in quotes, as its draft asks, or bare.",
-     .fallback = "quoted",
+     .member = &kMember<&core::HttpSpec::key_style>,
      .words = "quoted|bare"},
     {.name = "signing",
      .shape = Shape::kMap,
@@ -195,17 +199,20 @@ inline constexpr Field kHttpFields[] = {
      .optional = true},
     {.name = "ca_file",
      .shape = Shape::kPath,
-     .meaning = "Certificates (PEM) that are trusted in place of the system's."},
+     .meaning = "Certificates (PEM) that are trusted in place of the system's.",
+     .member = &kMember<&core::HttpSpec::ca_file>},
 };
 
 inline constexpr Field kKafkaHandlerFields[] = {
     {.name = "brokers",
      .shape = Shape::kText,
      .meaning = "Some of the cluster's brokers: `host:9092,host:9092`.",
+     .member = &kMember<&core::KafkaPublishSpec::brokers>,
      .required = true},
     {.name = "topic",
      .shape = Shape::kText,
      .meaning = "Where each message is published, by its name.",
+     .member = &kMember<&core::KafkaPublishSpec::topic>,
      .required = true},
     {.name = "properties",
      .shape = Shape::kDictionary,
@@ -216,7 +223,7 @@ inline constexpr Field kKafkaHandlerFields[] = {
      .shape = Shape::kBoolean,
      .meaning = "Declares that who reads the topic does nothing again under an Idempotency-Key it "
                 "knows.",
-     .fallback = "false"},
+     .member = &kMember<&core::KafkaPublishSpec::honours_key>},
 };
 
 inline constexpr Field kRabbitmqHandlerFields[] = {
@@ -236,11 +243,12 @@ inline constexpr Field kRabbitmqHandlerFields[] = {
     {.name = "honours_key",
      .shape = Shape::kBoolean,
      .meaning = "Declares that who consumes it does nothing again under a message-id it knows.",
-     .fallback = "false"},
+     .member = &kMember<&core::RabbitmqPublishSpec::honours_key>},
     {.name = "deduplicated_for",
      .shape = Shape::kDuration,
      .meaning = "Declares that the broker's message deduplication plugin drops what comes again "
                 "there within so long: each message has its id as `x-deduplication-header`.",
+     .member = &kMember<&core::RabbitmqPublishSpec::deduplicated_for>,
      .low = 1'000,
      .high = kYears},
 };
@@ -262,26 +270,28 @@ inline constexpr Field kStepExec = {.name = "exec",
                                     .fields = kExecFields,
                                     .short_form = "command",
                                     .alternative = true};
+template <auto Answers>
 inline constexpr Field kStepAnswers = {
     .name = "answers",
     .shape = Shape::kBoolean,
     .meaning =
         "The body is `{\"message\": …, \"answers\": {NAME: …}}` in place of the message: with what "
         "each step before it answered; an undo's, with what its step answered.",
-    .fallback = "false"};
+    .member = &kMember<Answers>};
 inline constexpr Field kUndoFields[] = {
     kStepHttp,
     kStepExec,
-    kStepAnswers,
+    kStepAnswers<&StepConfig::undo_answers>,
 };
 inline constexpr Field kStepFields[] = {
     {.name = "name",
      .shape = Shape::kName,
      .meaning = "What the step is known by in the journal and in its key; no two of one name.",
+     .member = &kMember<&StepConfig::name>,
      .required = true},
     kStepHttp,
     kStepExec,
-    kStepAnswers,
+    kStepAnswers<&StepConfig::answers>,
     {.name = "undo",
      .shape = Shape::kMap,
      .meaning = "Called when the message is given up after this step was done, the last step "

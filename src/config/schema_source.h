@@ -1,7 +1,11 @@
 // The schema of `source:`.
 #pragma once
 
+#include "config/member.h"
 #include "config/schema.h"
+#include "core/file_spec.h"
+#include "core/kafka_spec.h"
+#include "core/rabbitmq_spec.h"
 
 namespace semel::config {
 
@@ -9,11 +13,12 @@ inline constexpr Field kFileFields[] = {
     {.name = "path",
      .shape = Shape::kPath,
      .meaning = "A file with one JSON document a line.",
+     .member = &kMember<&core::FileSpec::path>,
      .required = true},
     {.name = "from",
      .shape = Shape::kWord,
      .meaning = "Where reading begins: where this consumer got to before, or the first line.",
-     .fallback = "kept",
+     .member = &kMember<&core::FileSpec::from>,
      .words = "kept|start"},
 };
 
@@ -24,10 +29,12 @@ inline constexpr Field kKafkaFields[] = {
     {.name = "brokers",
      .shape = Shape::kText,
      .meaning = "Some of the cluster's brokers: `host:9092,host:9092`.",
+     .member = &kMember<&core::KafkaSpec::brokers>,
      .required = true},
     {.name = "group",
      .shape = Shape::kText,
      .meaning = "The consumer group: its members share the partitions.",
+     .member = &kMember<&core::KafkaSpec::group>,
      .required = true},
     {.name = "topics",
      .shape = Shape::kList,
@@ -39,7 +46,7 @@ inline constexpr Field kKafkaFields[] = {
      .shape = Shape::kWord,
      .meaning = "Where a group begins that has no offset, or whose offset is gone: the first "
                 "message there is, after the last one, or not at all (R307).",
-     .fallback = "earliest",
+     .member = &kMember<&core::KafkaSpec::from>,
      .words = "earliest|latest|fail"},
     {.name = "properties",
      .shape = Shape::kDictionary,
@@ -52,9 +59,16 @@ inline constexpr Field kRabbitmqTlsFields[] = {
     {.name = "ca",
      .shape = Shape::kPath,
      .meaning = "Who is trusted to vouch for the broker: a file in PEM format. Without it those "
-                "that the system trusts."},
-    {.name = "cert", .shape = Shape::kPath, .meaning = "Our certificate, where the broker asks."},
-    {.name = "key", .shape = Shape::kPath, .meaning = "And its key."},
+                "that the system trusts.",
+     .member = &kMember<&core::RabbitmqAccess::tls_ca>},
+    {.name = "cert",
+     .shape = Shape::kPath,
+     .meaning = "Our certificate, where the broker asks.",
+     .member = &kMember<&core::RabbitmqAccess::tls_cert>},
+    {.name = "key",
+     .shape = Shape::kPath,
+     .meaning = "And its key.",
+     .member = &kMember<&core::RabbitmqAccess::tls_key>},
 };
 
 inline constexpr Field kRabbitmqFields[] = {
@@ -68,29 +82,30 @@ inline constexpr Field kRabbitmqFields[] = {
     {.name = "queue",
      .shape = Shape::kText,
      .meaning = "What is consumed: a quorum queue or a classic one, and no stream.",
+     .member = &kMember<&core::RabbitmqSpec::queue>,
      .required = true},
     {.name = "prefetch",
      .shape = Shape::kInteger,
      .meaning = "The most messages that are out of the queue and not acknowledged: waiting here, "
                 "or in a handler's hands.",
-     .fallback = "200",
+     .member = &kMember<&core::RabbitmqSpec::prefetch>,
      .low = 1,
      .high = 65'535},
     {.name = "declare",
      .shape = Shape::kBoolean,
      .meaning = "The queue is made where it is not there: durable, of `queue_type`. Else it has "
                 "to be there (R314).",
-     .fallback = "false"},
+     .member = &kMember<&core::RabbitmqSpec::declare>},
     {.name = "queue_type",
      .shape = Shape::kWord,
      .meaning = "What `declare` makes.",
-     .fallback = "quorum",
+     .member = &kMember<&core::RabbitmqSpec::type>,
      .words = "quorum|classic"},
     {.name = "heartbeat",
      .shape = Shape::kDuration,
      .meaning = "A broker that says nothing for twice as long is taken for gone. Whole seconds; "
                 "the broker may ask for less.",
-     .fallback = "30s",
+     .member = &kMember<&core::RabbitmqAccess::heartbeat>,
      .low = 1'000,
      .high = 3'600'000},
     {.name = "tls",

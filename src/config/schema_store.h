@@ -1,6 +1,15 @@
 // The schema of `store:`.
 #pragma once
 
+#include <semel/front.h>
+#include <semel/memory.h>
+#include <semel/mysql.h>
+#include <semel/postgres.h>
+#include <semel/redis.h>
+#include <semel/sqlite.h>
+
+#include "config/config.h"
+#include "config/member.h"
 #include "config/schema.h"
 #include "config/schema_units.h"
 
@@ -11,29 +20,31 @@ inline constexpr Field kSqliteFields[] = {
      .shape = Shape::kPath,
      .meaning = "The database file that holds the records, and your tables where a SQL handler "
                 "writes them. Where `$STATE_DIRECTORY` is set, its default is in there.",
+     .member = &kMember<&SqliteOptions::path>,
      .fallback = "semel.db"},
     {.name = "generation_rows",
      .shape = Shape::kInteger,
      .meaning = "Completed records in one generation before a new one is begun; a whole one is "
                 "dropped when its `ttl` is over.",
-     .fallback = "1000000",
+     .member = &kMember<&SqliteOptions::generation_rows>,
      .low = 1,
      .high = kMany},
     {.name = "foreign_keys",
      .shape = Shape::kBoolean,
      .meaning = "Whether SQLite enforces the foreign keys of your tables: a row whose parent is "
                 "missing is refused, and ON DELETE acts. SQLite itself leaves them off.",
-     .fallback = "true"},
+     .member = &kMember<&SqliteOptions::foreign_keys>},
 };
 
-// Of a server's store.
+// The row that every server's store has.
+template <auto Connections>
 inline constexpr Field kPoolField = {
     .name = "pool",
     .shape = Shape::kInteger,
     .meaning =
         "Connections of a process that stay open while they are idle. One more is open as "
         "long as it works.",
-    .fallback = "8",
+    .member = &kMember<Connections>,
     .low = 1,
     .high = 1'000};
 
@@ -44,13 +55,14 @@ inline constexpr Field kPostgresFields[] = {
                 "`postgresql://user@host/database?sslmode=verify-full`, or `host=… dbname=…`. What "
                 "it does not say comes from `PGHOST`, `PGUSER`, `PGPASSWORD`, `~/.pgpass` and so "
                 "on. A password in it is never shown.",
+     .member = &kMember<&PostgresOptions::url>,
      .required = true,
      .address = true},
     {.name = "schema",
      .shape = Shape::kIdentifier,
      .meaning = "Of Semel's tables in that database: `[a-z_][a-z0-9_]{0,62}`.",
-     .fallback = "semel"},
-    kPoolField,
+     .member = &kMember<&PostgresOptions::schema>},
+    kPoolField<&PostgresOptions::connections>,
 };
 
 inline constexpr Field kMySqlFields[] = {
@@ -59,9 +71,10 @@ inline constexpr Field kMySqlFields[] = {
      .meaning = "The database that holds your tables, on MariaDB or MySQL: "
                 "`mysql://user:password@host:3306/database?tls=verify`. Semel's tables stand in it "
                 "too. A password in it is never shown.",
+     .member = &kMember<&MySqlOptions::url>,
      .required = true,
      .address = true},
-    kPoolField,
+    kPoolField<&MySqlOptions::connections>,
 };
 
 inline constexpr Field kAcceptOfRedisField[] = {
@@ -73,19 +86,20 @@ inline constexpr Field kRedisFields[] = {
      .meaning = "The server, or any node of a Cluster: `redis://user:password@host:6379/0`, the "
                 "last part the number of a database; `rediss://…` with TLS; or "
                 "`redis+unix:///path/to/socket?db=0`. A password in it is never shown.",
+     .member = &kMember<&RedisOptions::url>,
      .required = true,
      .address = true},
     {.name = "prefix",
      .shape = Shape::kText,
      .meaning = "How all names begin that Semel keeps there; without a brace. Stores with two "
                 "prefixes do not meet.",
-     .fallback = "semel:"},
-    kPoolField,
+     .member = &kMember<&RedisOptions::prefix>},
+    kPoolField<&RedisOptions::connections>,
     {.name = "wait_replicas",
      .shape = Shape::kInteger,
      .meaning = "So many replicas must have a claim, an end or a message before it counts; where "
                 "too few have it in time it is in doubt (R268). Costs a way to them each time.",
-     .fallback = "0",
+     .member = &kMember<&RedisOptions::wait_replicas>,
      .low = 0,
      .high = 100},
     {.name = "accept",
@@ -100,7 +114,7 @@ inline constexpr Field kMemoryFields[] = {
     {.name = "max_records",
      .shape = Shape::kInteger,
      .meaning = "Records kept; past it the oldest finished one is forgotten.",
-     .fallback = "1000000",
+     .member = &kMember<&MemoryOptions::max_records>,
      .low = 1,
      .high = kMany},
 };
@@ -110,7 +124,7 @@ inline constexpr Field kMemoryFrontFields[] = {
     {.name = "entries",
      .shape = Shape::kInteger,
      .meaning = "Keys kept, 40 bytes each, taken at the start; past it older ones go.",
-     .fallback = "100000",
+     .member = &kMember<&MemoryFrontOptions::entries>,
      .low = 1,
      .high = 100'000'000},
 };
@@ -120,17 +134,18 @@ inline constexpr Field kRedisFrontFields[] = {
      .shape = Shape::kText,
      .meaning = "The server, or any node of a Cluster, as `store.redis.url`. It may forget what it "
                 "likes. A password in it is never shown.",
+     .member = &kMember<&RedisFrontOptions::url>,
      .required = true,
      .address = true},
     {.name = "prefix",
      .shape = Shape::kText,
      .meaning = "How all names begin that Semel keeps there; without a brace.",
-     .fallback = "semel:front:"},
+     .member = &kMember<&RedisFrontOptions::prefix>},
     {.name = "timeout",
      .shape = Shape::kDuration,
      .meaning = "To connect, and for each answer; a server that takes longer counts as away, and "
                 "is asked nothing until it answers again.",
-     .fallback = "100ms",
+     .member = &kMember<&RedisFrontOptions::timeout>,
      .low = 1,
      .high = 10 * kSecond},
 };
@@ -150,7 +165,7 @@ inline constexpr Field kFrontFields[] = {
     {.name = "ttl",
      .shape = Shape::kDuration,
      .meaning = "How long it knows a key that is completed; no longer than its record is kept.",
-     .fallback = "10m",
+     .member = &kMember<&MemoryFrontOptions::ttl>,
      .low = kSecond,
      .high = 30 * kDay},
 };
@@ -189,7 +204,7 @@ inline constexpr Field kStoreFields[] = {
      .shape = Shape::kWord,
      .meaning = "When the store cannot be reached: wait and try again, or end with exit code 69. "
                 "Never: go on without it.",
-     .fallback = "pause",
+     .member = &kMember<&StoreConfig::on_unavailable>,
      .words = "pause|fail"},
 };
 

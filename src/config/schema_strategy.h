@@ -1,6 +1,7 @@
 // The schema of what belongs to one strategy: `query:`, `lock:` and `version:`.
 #pragma once
 
+#include "config/member.h"
 #include "config/schema.h"
 #include "config/schema_handler.h"
 
@@ -24,12 +25,14 @@ inline constexpr Field kLockFields[] = {
      .shape = Shape::kSql,
      .meaning = "The business row, with `:name` for each param: `SELECT … FOR UPDATE`. On SQLite "
                 "FOR UPDATE may stand there and is left out.",
+     .member = &kMember<&core::LockSpec::select>,
      .required = true},
     {.name = "done_when",
      .shape = Shape::kSql,
      .meaning = "A condition over the row, in SQL. Where it holds the message is a duplicate; "
                 "where it is NULL, or there is no row, the handler runs. Of several rows each must "
                 "be done.",
+     .member = &kMember<&core::LockSpec::done_when>,
      .required = true},
     kGuardParams,
 };
@@ -43,11 +46,12 @@ inline constexpr Field kVersionFields[] = {
      .shape = Shape::kSql,
      .meaning = "A SELECT of the version that the row has, with `:name` for each param. Newer than "
                 "the message's: a duplicate; older: it came too early, and is retried.",
+     .member = &kMember<&core::VersionSpec::current>,
      .required = true},
     {.name = "missing",
      .shape = Shape::kWord,
      .meaning = "What a message becomes whose row is not there. `handle`: the handler runs.",
-     .fallback = "retry",
+     .member = &kMember<&core::VersionSpec::missing>,
      .words = "retry|handle|duplicate|dead_letter"},
     kGuardParams,
 };

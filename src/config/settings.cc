@@ -6,6 +6,8 @@ namespace semel::config {
 
 void Settings::add(Setting setting) {
   by_path_[setting.path] = settings_.size();
+  const auto cut = setting.path.rfind('.');
+  by_map_[cut == std::string::npos ? "" : setting.path.substr(0, cut)].push_back(settings_.size());
   settings_.push_back(std::move(setting));
 }
 
@@ -22,6 +24,13 @@ void Settings::add_name(const std::string& path, std::string name, const Place& 
 const Setting* Settings::find(const std::string& path) const {
   const auto found = by_path_.find(path);
   return found == by_path_.end() ? nullptr : &settings_[found->second];
+}
+
+void Settings::each_in(const std::string& path,
+                       const std::function<void(const Setting&)>& see) const {
+  const auto found = by_map_.find(path);
+  if (found == by_map_.end()) return;
+  for (const std::size_t at : found->second) see(settings_[at]);
 }
 
 Place Settings::place_of(const std::string& path) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -46,6 +47,8 @@ class Settings {
   void spoil(const std::string& path) { spoiled_.insert(path); }
 
   const Setting* find(const std::string& path) const;
+  // Calls `see` with each setting that stands right in the map at `path`.
+  void each_in(const std::string& path, const std::function<void(const Setting&)>& see) const;
   bool written(const std::string& path) const { return opened_.contains(path); }
   Place place_of(const std::string& path) const;
   std::size_t size(const std::string& path) const;
@@ -60,6 +63,7 @@ class Settings {
  private:
   std::vector<Setting> settings_;
   std::unordered_map<std::string, std::size_t> by_path_;
+  std::unordered_map<std::string, std::vector<std::size_t>> by_map_;
   std::unordered_map<std::string, Place> opened_;
   std::unordered_map<std::string, std::size_t> sizes_;
   std::unordered_map<std::string, std::vector<Name>> names_;

@@ -33,24 +33,14 @@ Otherwise otherwise_of(const std::string& word, std::string why) {
 }
 
 core::SqlParam build_param(const View& param) {
-  static const std::map<std::string, core::SqlParam::Type, std::less<>> kTypes = {
-      {"as_written", core::SqlParam::Type::kAsWritten},
-      {"integer", core::SqlParam::Type::kInteger},
-      {"real", core::SqlParam::Type::kReal},
-      {"decimal", core::SqlParam::Type::kDecimal},
-      {"text", core::SqlParam::Type::kText},
-      {"boolean", core::SqlParam::Type::kBoolean},
-      {"json", core::SqlParam::Type::kJson}};
   core::SqlParam made;
+  param.fill(made);
   if (const auto* from = param.find("from")) {
     constexpr std::string_view kAnswer = "answer:";
     const std::string_view text = from->text;
     made.of_answer = text.starts_with(kAnswer);
     made.pointer = json::Pointer::parse(text.substr(text.find(':') + 1)).value();
   }
-  const auto type = kTypes.find(param.text("type"));
-  if (type != kTypes.end()) made.type = type->second;
-  made.optional = param.flag("optional");
   return made;
 }
 

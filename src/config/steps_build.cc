@@ -52,12 +52,11 @@ StepsHandler build_steps(const View& consumer, const std::string& folder,
   for (std::size_t i = 0; i < consumer.in("handler").size("steps"); ++i) {
     const View at = step_at(consumer, i);
     StepConfig& step = made.steps.emplace_back();
-    step.name = at.text("name");
+    at.fill(step);
     step.call = build_call(at, consumer, folder, source, report);
-    step.answers = at.flag("answers");
     if (at.written("undo")) {
       step.undo = build_call(at.in("undo"), consumer, folder, source, report);
-      step.undo_answers = at.in("undo").flag("answers");
+      at.in("undo").fill(step);
     }
   }
   return made;

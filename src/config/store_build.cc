@@ -43,7 +43,7 @@ void warn_of_password(const Setting& url, const char* elsewhere, Report& report)
                  report);
 }
 
-PostgresStore build_postgres(const View& postgres, Report& report) {
+PostgresOptions build_postgres(const View& postgres, Report& report) {
   if (const auto* url = postgres.find("url")) {
     if (has_scheme(url->text, {"postgresql", "postgres"}) || is_pairs(url->text)) {
       warn_of_password(*url, "a password in ~/.pgpass, ", report);
@@ -52,11 +52,12 @@ PostgresStore build_postgres(const View& postgres, Report& report) {
                      "write postgresql://user@host/database, or host=… dbname=…", report);
     }
   }
-  return {postgres.text("url"), postgres.text("schema"),
-          static_cast<std::size_t>(postgres.number("pool"))};
+  PostgresOptions made;
+  postgres.fill(made);
+  return made;
 }
 
-MySqlStore build_mysql(const View& mysql, Report& report) {
+MySqlOptions build_mysql(const View& mysql, Report& report) {
   if (const auto* url = mysql.find("url")) {
     if (has_scheme(url->text, {"mysql", "mariadb"})) {
       warn_of_password(*url, "", report);
@@ -64,15 +65,18 @@ MySqlStore build_mysql(const View& mysql, Report& report) {
       refuse_address(*url, "MariaDB or MySQL database", "write mysql://user@host/database", report);
     }
   }
-  return {mysql.text("url"), static_cast<std::size_t>(mysql.number("pool"))};
+  MySqlOptions made;
+  mysql.fill(made);
+  return made;
 }
 
-RedisStore build_redis(const View& redis, Report& report) {
+RedisOptions build_redis(const View& redis, Report& report) {
   check_redis_place(redis, report);
+  RedisOptions made;
+  redis.fill(made);
   // The one word that the list takes.
-  const bool accepts = redis.settings().size(redis.path("accept")) > 0;
-  return {redis.text("url"), redis.text("prefix"), static_cast<std::size_t>(redis.number("pool")),
-          accepts, static_cast<int>(redis.number("wait_replicas"))};
+  made.accept_eviction = redis.settings().size(redis.path("accept")) > 0;
+  return made;
 }
 
 // What a server certainly does not take, and what to write instead.
@@ -143,9 +147,7 @@ void check_redis_place(const View& redis, Report& report) {
 
 StoreConfig build_store(const View& store, const std::string& folder, Report& report) {
   StoreConfig made;
-  if (store.text("on_unavailable") == "fail") {
-    made.on_unavailable = StoreConfig::OnUnavailable::kFail;
-  }
+  store.fill(made);
   if (store.written("sqlite")) {
     // Also where another one stands beside it, which is reported already.
   } else if (store.written("postgres")) {
@@ -158,19 +160,18 @@ StoreConfig build_store(const View& store, const std::string& folder, Report& re
     made.kind = build_redis(store.in("redis"), report);
     return made;
   } else if (store.written("memory")) {
-    made.kind = MemoryStore{static_cast<std::size_t>(store.in("memory").number("max_records"))};
+    store.in("memory").fill(made.kind.emplace<MemoryOptions>());
     return made;
   }
-  const auto sqlite = store.in("sqlite");
-  made.kind = SqliteStore{resolve_path(folder, sqlite.text("path")),
-                          static_cast<std::size_t>(sqlite.number("generation_rows")),
-                          sqlite.flag("foreign_keys")};
+  auto& sqlite = made.kind.emplace<SqliteOptions>();
+  store.in("sqlite").fill(sqlite);
+  sqlite.path = resolve_path(folder, sqlite.path);
   return made;
 }
 
 void check_dialect(const StoreConfig& store, const View& consumer, Report& report) {
-  const bool postgres = std::holds_alternative<PostgresStore>(store.kind);
-  if (!postgres && !std::holds_alternative<MySqlStore>(store.kind)) return;
+  const bool postgres = std::holds_alternative<PostgresOptions>(store.kind);
+  if (!postgres && !std::holds_alternative<MySqlOptions>(store.kind)) return;
   const auto& settings = consumer.settings();
   for (const char* part : {"handler.sql.statements", "handler.apply.sql.statements"}) {
     const auto list = consumer.path(part);

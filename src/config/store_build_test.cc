@@ -36,9 +36,9 @@ std::string said_and_shown(const Loaded& loaded) {
   return text;
 }
 
-PostgresStore store_of(const Loaded& loaded) {
+PostgresOptions store_of(const Loaded& loaded) {
   EXPECT_TRUE(loaded.config) << said_and_shown(loaded);
-  return loaded.config ? std::get<PostgresStore>(loaded.config->store.kind) : PostgresStore{};
+  return loaded.config ? std::get<PostgresOptions>(loaded.config->store.kind) : PostgresOptions{};
 }
 
 TEST(PostgresStoreConfig, IsReadInBothForms) {
@@ -46,7 +46,7 @@ TEST(PostgresStoreConfig, IsReadInBothForms) {
       load("store: { postgres: { url: 'host=db dbname=bank', schema: ours, pool: 3 } }\n"));
   EXPECT_EQ(whole.url, "host=db dbname=bank");
   EXPECT_EQ(whole.schema, "ours");
-  EXPECT_EQ(whole.pool, 3U);
+  EXPECT_EQ(whole.connections, 3U);
   const auto brief = store_of(load("store: { postgres: \"${DATABASE_URL}\" }\n"));
   EXPECT_EQ(brief.url, "postgresql://ann:hunter2@db/bank");
   EXPECT_EQ(brief.schema, "semel");
@@ -59,11 +59,11 @@ TEST(MySqlStoreConfig, IsReadInBothForms) {
   const auto mysql = [](const std::string& store) {
     const Loaded loaded = load("store: { mysql: " + store + " }\n");
     EXPECT_TRUE(loaded.config) << said_and_shown(loaded);
-    return loaded.config ? std::get<MySqlStore>(loaded.config->store.kind) : MySqlStore{};
+    return loaded.config ? std::get<MySqlOptions>(loaded.config->store.kind) : MySqlOptions{};
   };
   const auto whole = mysql("{ url: 'mysql://ann@db/bank?tls=verify', pool: 3 }");
   EXPECT_EQ(whole.url, "mysql://ann@db/bank?tls=verify");
-  EXPECT_EQ(whole.pool, 3U);
+  EXPECT_EQ(whole.connections, 3U);
   EXPECT_EQ(mysql("mariadb://db/bank").url, "mariadb://db/bank");
   const Loaded other = load("store: { mysql: \"${DATABASE_URL}\" }\n");
   EXPECT_FALSE(other.config);
@@ -86,13 +86,13 @@ TEST(RedisStoreConfig, IsReadInBothForms) {
   const auto redis = [](const std::string& store) {
     const Loaded loaded = load("store: { redis: " + store + " }\n");
     EXPECT_TRUE(loaded.config) << said_and_shown(loaded);
-    return loaded.config ? std::get<RedisStore>(loaded.config->store.kind) : RedisStore{};
+    return loaded.config ? std::get<RedisOptions>(loaded.config->store.kind) : RedisOptions{};
   };
   const auto whole =
       redis("{ url: 'redis://:x@db:6380/2', prefix: 'ours:', pool: 3, accept: [eviction] }");
   EXPECT_EQ(whole.url, "redis://:x@db:6380/2");
   EXPECT_EQ(whole.prefix, "ours:");
-  EXPECT_EQ(whole.pool, 3U);
+  EXPECT_EQ(whole.connections, 3U);
   EXPECT_TRUE(whole.accept_eviction);
   const auto brief = redis("'redis+unix:///run/redis.sock?db=1'");
   EXPECT_EQ(brief.url, "redis+unix:///run/redis.sock?db=1");

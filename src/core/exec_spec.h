@@ -12,9 +12,9 @@ struct ExecSpec {
   // The program and its arguments; no shell reads them. A program without a slash is looked up in
   // PATH, one with a slash is a path.
   std::vector<std::string> command;
-  std::chrono::milliseconds timeout{0};  // of one call; past it the command is told to end
-  std::chrono::milliseconds grace{0};    // from being told to end until it is killed
-  bool honours_key = false;              // declared: it does not repeat its effect for a SEMEL_KEY
+  std::chrono::milliseconds timeout{0};    // of one call; past it the command is told to end
+  std::chrono::milliseconds grace{5'000};  // from being told to end until it is killed
+  bool honours_key = false;  // declared: it does not repeat its effect for a SEMEL_KEY
   // An exit code that has no meaning here leaves open whether the effect was made (strategy
   // at_most_once).
   bool failure_is_doubt = false;

@@ -228,7 +228,7 @@ class Promise {
                       "time",
                       facts_.store.name));
     }
-    if (facts_.store_takes_back) {
+    if (facts_.store.takes_back) {
       may_repeat();
       because(
           fmt::format("a crash or a failover of the {} server may forget its last writes: what was "

@@ -42,7 +42,6 @@ struct StepFacts {
 struct GuaranteeFacts {
   SourceTraits source;
   StoreTraits store;
-  bool store_takes_back = false;  // a crash or failover of its server may forget the last writes
   StrategyKind strategy = StrategyKind::kDedupTable;
   bool handler_transactional = false;  // its effect is in the store's own database
   bool honours_key = false;            // the receiver does nothing again under a key it knows

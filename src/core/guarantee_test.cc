@@ -128,7 +128,7 @@ TEST(Guarantee, AStoreThatForgetsLowersTheCount) {
 TEST(Guarantee, AServerThatMayForgetItsLastWritesIsSaidToAndPromisesNothingOnce) {
   GuaranteeFacts f = facts(StrategyKind::kStateMachine);
   f.store = {.name = "redis", .durable = true};
-  f.store_takes_back = true;
+  f.store.takes_back = true;
   f.handler_transactional = false;
   const Guarantee outside = compute_guarantee(f);
   EXPECT_EQ(outside.name, Guarantee::Name::kAtLeastOnce);

@@ -11,6 +11,7 @@
 #include <semel/message.h>
 
 #include "core/kafka_spec.h"
+#include "core/pace.h"
 
 namespace semel::core {
 
@@ -28,8 +29,6 @@ struct KafkaPublishSpec {
   std::function<std::string(const Message&)> topic_of;
   std::function<std::optional<Bytes>(const Message&)> key_of;  // nothing: a record without a key
   std::function<Headers(const Message&)> headers_of;
-
-  static constexpr std::chrono::milliseconds kUsualTimeout{30'000};
 };
 
 // The message's ordering key: messages with one key are in one partition, in their order.

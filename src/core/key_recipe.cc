@@ -77,7 +77,7 @@ Result<KeyPart> KeyPart::parse(std::string_view text) {
 }
 
 Bytes KeyRecipe::hash() const {
-  constexpr std::string_view kModes[] = {"body", "none", "fields", "json"};
+  constexpr std::string_view kModes[] = {"body", "json", "none", "fields"};
   std::vector<std::string> words;
   words.push_back(join ? "join" : "first");
   const bool unnamed =

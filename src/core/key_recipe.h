@@ -43,7 +43,7 @@ struct KeyRecipe {
   // kHashBody: the body's digest is the key, in a form that no key found elsewhere may have.
   enum class Missing { kDeadLetter, kFail, kHashBody };
   // kJson: what the payload says as JSON, however it is written.
-  enum class FingerprintOf { kBody, kNone, kFields, kJson };
+  enum class FingerprintOf { kBody, kJson, kNone, kFields };
 
   std::vector<KeyPart> parts;
   bool join = false;  // all parts together make the key; else the first one present does

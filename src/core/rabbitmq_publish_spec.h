@@ -9,6 +9,7 @@
 
 #include <semel/message.h>
 
+#include "core/pace.h"
 #include "core/rabbitmq_spec.h"
 
 namespace semel::core {
@@ -35,8 +36,6 @@ struct RabbitmqPublishSpec : RabbitmqAccess {
   std::function<Route(const Message&)> route_of;
   std::function<std::string(const Message&)> message_id_of;
   std::function<Headers(const Message&)> headers_of;
-
-  static constexpr std::chrono::milliseconds kUsualTimeout{30'000};
 };
 
 // The message-id that the message came with, else its key: one that is published again has the

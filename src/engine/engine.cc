@@ -55,9 +55,10 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
     : options_(std::move(options)),
       parts_(std::move(parts)),
       gate_(gate_options()),
-      flight_({options_.max_in_flight, options_.max_in_flight_bytes, options_.most_running},
-              BatchSize(options_.batch_first, options_.batch_max, options_.batch_target),
-              options_.workers, &gate_, lines_of(options_), options_.defers && !options_.dry_run),
+      flight_(
+          {options_.pace.max_in_flight, options_.pace.max_in_flight_bytes, options_.most_running},
+          BatchSize(options_.batch_first, options_.pace.batch_max, options_.pace.batch_target),
+          options_.workers, &gate_, lines_of(options_), options_.defers && !options_.dry_run),
       store_watch_(options_.consumer, *parts_.observer, *parts_.environment->clock),
       sources_({options_.consumer, options_.lease, options_.dry_run, options_.retention},
                std::move(parts_.sources), *parts_.environment, *parts_.observer, store_watch_),
@@ -70,7 +71,7 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
              *parts_.store, parts_.front.get(), flight_, sources_, *parts_.environment,
              *parts_.observer),
       held_room_(parts_.store->facets().held, options_.number,
-                 options_.defers && !options_.dry_run ? options_.max_held : 0),
+                 options_.defers && !options_.dry_run ? options_.pace.max_held : 0),
       renewer_(renewer_options(
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
       // A call's place is free once it is recorded, not when the last of its batch is.
@@ -125,8 +126,8 @@ Ended RunningEngine::run() {
 void RunningEngine::begin_marker() {
   RunMarkers* runs = parts_.store->facets().runs;
   if (runs == nullptr || options_.dry_run) return;
-  const auto begun = ask_store([&] { return runs->begin(options_.number, options_.max_in_flight); },
-                               IfRejected::kEnd);
+  const auto begun = ask_store(
+      [&] { return runs->begin(options_.number, options_.pace.max_in_flight); }, IfRejected::kEnd);
   if (!begun || !begun->unclean) return;
   intake_.suspect_first(begun->window);
   parts_.observer->on_notice(
@@ -239,7 +240,7 @@ std::size_t RunningEngine::room_outside() {
         options_.consumer,
         fmt::format("the store keeps {} messages of it (in_flight.held): until some of them are "
                     "done its sources rest",
-                    options_.max_held));
+                    options_.pace.max_held));
   }
   return *left;
 }
@@ -251,7 +252,7 @@ bool RunningEngine::receive(bool sure) {
   if (!order_.may_receive()) return false;
   const Flight::Question question = order_.keeps_lines() ? flight_.ask() : 0;
   const std::size_t outside = room_outside();
-  auto batches = sources_.receive(room, options_.batch_max, sure, question, outside);
+  auto batches = sources_.receive(room, options_.pace.batch_max, sure, question, outside);
   if (!batches) {
     parts_.observer->on_trouble(options_.consumer, "source", batches.error(), false);
     finish_run(Ended::kFailed, std::move(batches.error()));

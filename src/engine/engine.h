@@ -18,12 +18,14 @@
 
 #include <semel/environment.h>
 #include <semel/observer.h>
+#include <semel/retry_policy.h>
 #include <semel/source.h>
 #include <semel/store.h>
 #include <semel/strategy.h>
 
 #include "core/key_recipe.h"
 #include "core/order.h"
+#include "core/pace.h"
 #include "core/retention.h"
 #include "strategies/front.h"
 #include "strategies/strategies.h"
@@ -47,16 +49,12 @@ struct EngineOptions {
   // Asynchronous handlers: messages begun and not ended, at most; 0: as many as are received.
   std::size_t most_running = 0;
   std::size_t batch_first = 1;
-  std::size_t batch_max = 100;
-  std::chrono::milliseconds batch_target{20};
-  std::size_t max_in_flight = 1000;
-  std::size_t max_in_flight_bytes = 64 << 20;
-  std::size_t max_held = 10'000;  // with `defers`: rows that the store keeps of it; 0: no limit
-  std::chrono::milliseconds lease{60'000};
-  std::chrono::milliseconds handler_timeout{60'000};
+  core::Pace pace;
+  std::chrono::milliseconds lease = ClaimOptions().lease;
+  std::chrono::milliseconds handler_timeout = core::kUsualTimeout;
   std::chrono::milliseconds grace{10'000};
-  std::chrono::milliseconds drain_timeout{30'000};
-  int crashes = 3;
+  std::chrono::milliseconds drain_timeout = core::kUsualDrainTimeout;
+  int crashes = RetryPolicy().crashes;
   bool once = false;
   bool dry_run = false;
   bool fail_on_unavailable = false;

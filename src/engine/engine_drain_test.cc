@@ -10,7 +10,7 @@ namespace {
 
 TEST_F(EngineTest, ADrainFinishesWhatRunsAndGivesBackTheRest) {
   options_.once = false;
-  options_.batch_max = 1;
+  options_.pace.batch_max = 1;
   std::atomic<bool> begun{false};
   std::atomic<bool> release{false};
   for (int i = 0; i < 20; ++i) send("k" + std::to_string(i));
@@ -85,7 +85,7 @@ class WaitingStrategy final : public Strategy {
 
 TEST_F(EngineTest, AHurriedDrainReachesHandlersWithAndWithoutWorkers) {
   options_.once = false;
-  options_.batch_first = options_.batch_max = 10;
+  options_.batch_first = options_.pace.batch_max = 10;
   for (const int workers : {0, 1}) {
     SCOPED_TRACE(workers);
     options_.workers = workers;
@@ -120,7 +120,7 @@ TEST_F(EngineTest, ADryRunEndsThoughMessagesAreRefusedAndWorkersWait) {
   for (const int workers : {0, 2}) {
     SCOPED_TRACE(workers);
     options_.workers = workers;
-    options_.max_in_flight = 4;
+    options_.pace.max_in_flight = 4;
     MemoryTopic topic;
     topic.add("not json");
     for (int i = 0; i < 50; ++i) topic.add(payload_with_id("k" + std::to_string(i)));

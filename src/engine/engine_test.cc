@@ -107,7 +107,7 @@ TEST_F(EngineTest, ASlowKeyDelaysNoOther) {
 
 TEST_F(EngineTest, AnEndingIsSettledWhileItsBatchStillRuns) {
   options_.batch_first = 10;
-  options_.batch_max = 10;
+  options_.pace.batch_max = 10;
   std::atomic<bool> release{false};
   send("quick");
   send("slow");
@@ -330,7 +330,7 @@ TEST_F(EngineTest, ASettlementThatFailsIsToldAgain) {
 }
 
 TEST_F(EngineTest, BackpressureBoundsWhatIsInFlight) {
-  options_.max_in_flight = 10;
+  options_.pace.max_in_flight = 10;
   options_.workers = 2;
   for (int i = 0; i < 500; ++i) send("k" + std::to_string(i));
   topic_.finish();
@@ -351,7 +351,7 @@ TEST_F(EngineTest, RefusedMessagesAreKeptThoughTheyFillTheRoom) {
   test::FaultPlan plan;
   auto failing = test::make_fault_store(*store_, plan);
   plan.fail(test::StoreCall::kFinish, 1, ErrorKind::kBlocked, test::When::kBefore);
-  options_.max_in_flight = 5;
+  options_.pace.max_in_flight = 5;
   for (int i = 0; i < 10; ++i) topic_.add("{\"n\":" + std::to_string(i) + "}");
   topic_.finish();
   auto e = engine([](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, true,

@@ -24,7 +24,7 @@ TEST_F(OrderDeskTest, WhatCannotWaitBehindAnotherIsADeadLetterWithoutItsPayload)
   options_.order = core::Order{};
   options_.recipe.parts.push_back(core::KeyPart::parse("json:/n").value());
   options_.order->key = core::KeyPart::parse("json:/id").value();
-  options_.batch_first = options_.batch_max = 1;
+  options_.batch_first = options_.pace.batch_max = 1;
   send("line", 1);
   send("line", 2);
   send("other", 1);

@@ -11,12 +11,17 @@
 #include <semel/run_markers.h>
 #include <semel/source.h>
 
+#include "core/file_spec.h"
+
 namespace semel::sources {
 
-struct FileOptions {
-  enum class From { kStart, kKept };  // kKept: where this consumer got to before; the default
-  std::string path;
-  From from = From::kKept;
+// A file that is not followed ends too.
+inline constexpr SourceTraits kFileTraits{.name = "file"};
+inline constexpr SourceTraits kStdinTraits{.name = "stdin", .replays = false, .ends = true};
+inline constexpr SourceTraits kQueueTraits{
+    .name = "queue", .redelivers = true, .in_store = true, .ends = true};
+
+struct FileOptions : core::FileSpec {
   bool follow = true;  // false: at_end at the end of the file; true: wait for more
   bool saves = true;   // its position; false: the store keeps what it has
   static constexpr std::size_t kMaxLine = 64 << 20;

@@ -15,6 +15,10 @@ using test::make_message;
 using test::make_messages;
 using test::pointers;
 
+TEST_P(StoreSuite, ItsTraitsSayWhetherItHasTransactions) {
+  EXPECT_EQ(store().traits().transactions, store().facets().transactional != nullptr);
+}
+
 TEST_P(StoreSuite, AConsumersNumberStays) {
   const ConsumerNumber other = attach("refunds");
   EXPECT_NE(other, consumer());

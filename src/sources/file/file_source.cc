@@ -33,7 +33,6 @@ FileSource::FileSource(FileOptions options, std::string path, ConsumerNumber con
       watch_(std::filesystem::path(path_).parent_path().string()),
       reservation_(std::move(reservation)),
       saved_at_(environment.clock->now()) {
-  traits_.name = "file";
   traits_.ends = !options_.follow;
   if (options_.follow && watch_.fd() >= 0) wake_.watch(watch_.fd());
 }

@@ -75,7 +75,7 @@ class FileSource final : public Source {
   const ConsumerNumber consumer_;
   Positions& positions_;
   Environment& environment_;
-  SourceTraits traits_;
+  SourceTraits traits_ = kFileTraits;
   FileWatch watch_;
   Wake wake_;
 

@@ -45,14 +45,10 @@ class HeldSource final : public Source {
         line_of_(std::move(line_of)),
         wake_fd_(held.wake_fd(consumer)),
         clock_(*environment.clock) {
-    traits_.name = "queue";
-    traits_.redelivers = true;
-    traits_.in_store = true;
-    traits_.ends = true;
     if (wake_fd_ >= 0) wake_.watch(wake_fd_);
   }
 
-  const SourceTraits& traits() const noexcept override { return traits_; }
+  const SourceTraits& traits() const noexcept override { return kQueueTraits; }
   Result<Received> receive(const ReceiveLimits& limits) override;
   Wakeup wakeup() override;
   Result<void> settle(std::span<const Settlement> settlements) override;
@@ -79,7 +75,6 @@ class HeldSource final : public Source {
   const LineOf line_of_;
   const int wake_fd_;
   Clock& clock_;
-  SourceTraits traits_;
   Wake wake_;
 
   // The receiving thread's. A take writes, so it is made only when something can be due.
@@ -204,7 +199,7 @@ void HeldSource::dress(std::vector<Arrival>& arrivals) {
     const std::int64_t row = static_cast<std::int64_t>(*arrival.row);
     arrival.tag = {static_cast<std::uint64_t>(row), takes_};
     taken_[arrival.tag.value] = takes_;
-    if (arrival.partition.empty()) arrival.partition = traits_.name;
+    if (arrival.partition.empty()) arrival.partition = kQueueTraits.name;
     if (arrival.position.empty()) arrival.position = std::to_string(row);
   }
 }
@@ -308,7 +303,7 @@ Result<void> HeldSource::close(milliseconds) {
 }
 
 void HeldSource::set_paused(std::string_view partition, bool paused) {
-  if (!partition.empty() && partition != traits_.name) return;
+  if (!partition.empty() && partition != kQueueTraits.name) return;
   {
     const system::MutexLock lock(mutex_);
     paused_ = paused;

@@ -14,6 +14,8 @@
 
 namespace semel::kafka {
 
+inline constexpr SourceTraits kSourceTraits{.name = "kafka", .ends = true};
+
 // Whether the group is told what is settled. A dry run tells it nothing, not even where it begins.
 enum class Commits { kYes, kNever };
 

@@ -21,10 +21,7 @@ constexpr std::size_t kReserved = 128;
 }  // namespace
 
 KafkaSource::KafkaSource(core::KafkaSpec spec, Environment& environment, Commits commits)
-    : spec_(std::move(spec)), commits_(commits), environment_(environment) {
-  traits_.name = "kafka";
-  traits_.ends = true;
-}
+    : spec_(std::move(spec)), commits_(commits), environment_(environment) {}
 
 KafkaSource::~KafkaSource() {
   stop_thread();

@@ -39,7 +39,7 @@ class KafkaSource final : public Source, private Client::Watcher {
   // Once, before anything else.
   Result<void> open();
 
-  const SourceTraits& traits() const noexcept override { return traits_; }
+  const SourceTraits& traits() const noexcept override { return kSourceTraits; }
   Result<Received> receive(const ReceiveLimits& limits) override;
   Wakeup wakeup() override;
   Result<void> settle(std::span<const Settlement> settlements) override;
@@ -96,7 +96,6 @@ class KafkaSource final : public Source, private Client::Watcher {
   const core::KafkaSpec spec_;
   const Commits commits_;
   Environment& environment_;
-  SourceTraits traits_;
   system::EventFd event_;
   std::unique_ptr<Client> client_;
   std::thread thread_;

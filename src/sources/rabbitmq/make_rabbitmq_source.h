@@ -12,6 +12,9 @@
 
 namespace semel::rabbitmq {
 
+// It ends where it is not followed.
+inline constexpr SourceTraits kSourceTraits{.name = "rabbitmq"};
+
 struct RabbitmqOptions {
   core::RabbitmqSpec spec;
   // Else at_end can become true: where the broker says that nothing is left in the queue, or has

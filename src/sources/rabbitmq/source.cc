@@ -18,7 +18,6 @@ constexpr milliseconds kWayOut{250};
 
 RabbitmqSource::RabbitmqSource(RabbitmqOptions options, Environment& environment)
     : options_(std::move(options)), spec_(options_.spec), environment_(environment) {
-  traits_.name = "rabbitmq";
   traits_.ends = !options_.follow;
 }
 

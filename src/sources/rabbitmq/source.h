@@ -82,7 +82,7 @@ class RabbitmqSource final : public Source, private Client::Watcher {
   const RabbitmqOptions options_;
   const core::RabbitmqSpec& spec_;
   Environment& environment_;
-  SourceTraits traits_;
+  SourceTraits traits_ = kSourceTraits;
   system::EventFd event_;  // something is here for `receive`
   system::EventFd wake_;   // something is there for the thread
   std::thread thread_;

@@ -23,13 +23,10 @@ constexpr std::size_t kMaxLine = FileOptions::kMaxLine;
 class StdinSource final : public Source {
  public:
   explicit StdinSource(int fd) : fd_(fd), chunk_(std::make_unique_for_overwrite<char[]>(kChunk)) {
-    traits_.name = "stdin";
-    traits_.replays = false;
-    traits_.ends = true;
     waited_for_ = wake_.watch(fd_);
   }
 
-  const SourceTraits& traits() const noexcept override { return traits_; }
+  const SourceTraits& traits() const noexcept override { return kStdinTraits; }
   Result<Received> receive(const ReceiveLimits& limits) override;
   Wakeup wakeup() override;
   Result<void> settle(std::span<const Settlement> settlements) override;
@@ -57,7 +54,6 @@ class StdinSource final : public Source {
   Arrival arrival_of(std::uint64_t number, const Line& line) const;
 
   const int fd_;
-  SourceTraits traits_;
   Wake wake_;
   bool waited_for_ = false;  // a plain file cannot be waited for, and need not be
 
@@ -185,7 +181,7 @@ void StdinSource::end_line(Received& into, Room& room) {
 Arrival StdinSource::arrival_of(std::uint64_t number, const Line& line) const {
   Arrival arrival;
   arrival.payload = line.payload;
-  arrival.partition = traits_.name;
+  arrival.partition = kStdinTraits.name;
   arrival.position = std::to_string(number);
   arrival.tag = {number, 0};
   if (line.size > kMaxLine) {
@@ -223,7 +219,7 @@ Result<void> StdinSource::settle(std::span<const Settlement> settlements) {
 }
 
 void StdinSource::set_paused(std::string_view partition, bool paused) {
-  if (!partition.empty() && partition != traits_.name) return;
+  if (!partition.empty() && partition != kStdinTraits.name) return;
   {
     const system::MutexLock lock(mutex_);
     paused_ = paused;

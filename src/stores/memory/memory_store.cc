@@ -23,12 +23,9 @@ class MemoryStore final : public Store {
         inspector_(make_inspector(state_)),
         positions_(make_positions(state_)),
         gates_(make_gates(state_)),
-        steps_(make_steps(state_)) {
-    traits_.name = "memory";
-    traits_.forgets = true;
-  }
+        steps_(make_steps(state_)) {}
 
-  const StoreTraits& traits() const noexcept override { return traits_; }
+  const StoreTraits& traits() const noexcept override { return kMemoryTraits; }
   StoreFacets facets() noexcept override {
     StoreFacets facets;
     facets.held = held_.get();
@@ -53,7 +50,6 @@ class MemoryStore final : public Store {
       SEMEL_REQUIRES(state_.mutex);
 
   State state_;
-  StoreTraits traits_;
   std::unique_ptr<HeldMessages> held_;
   std::unique_ptr<DeadLetters> dead_letters_;
   std::unique_ptr<RecordInspector> inspector_;

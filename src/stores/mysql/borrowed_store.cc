@@ -15,7 +15,7 @@ namespace {
 class BorrowedStore final : public sql::BorrowedServerStore<Core> {
  public:
   explicit BorrowedStore(MYSQL* connection)
-      : BorrowedServerStore("mysql", "open the database with open_mysql", connection) {}
+      : BorrowedServerStore(kMySqlTraits, "open the database with open_mysql", connection) {}
 
  protected:
   Result<void> may_begin(const UnitOptions& options) override {

@@ -60,10 +60,7 @@ Result<std::unique_ptr<Store>> open_store(MySqlOptions options, const InnerOptio
     place.clock = inner.clock;
     place.patience = options.busy;
     place.stops[0] = options.stop_fd;
-    StoreTraits traits;
-    traits.name = "mysql";
-    traits.durable = true;
-    traits.decimals = true;
+    StoreTraits traits = kMySqlTraits;
     {
       Wire first(place.target, place.stops);
       traits.largest_message = first.most();

@@ -29,7 +29,7 @@ void need_utf8(PGconn* connection) {
 class BorrowedStore final : public sql::BorrowedServerStore<Core> {
  public:
   BorrowedStore(PGconn* connection, std::string schema)
-      : BorrowedServerStore("postgres", "open the database with open_postgres", connection,
+      : BorrowedServerStore(kPostgresTraits, "open the database with open_postgres", connection,
                             std::move(schema)),
         connection_(connection) {}
 

@@ -79,11 +79,8 @@ Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOp
         need_schema(first.get(), place.schema);
       }
     }
-    StoreTraits traits;
-    traits.name = "postgres";
-    traits.durable = true;
-    traits.decimals = true;
-    return std::make_unique<sql::ServerStore<Server>>(traits, options, std::move(place), inner);
+    return std::make_unique<sql::ServerStore<Server>>(kPostgresTraits, options, std::move(place),
+                                                      inner);
   });
 }
 

@@ -95,7 +95,6 @@ class RedisStore final : public Store {
         gates_(make_gates(core_, inner.clock)),
         live_(make_live_checks(core_)),
         steps_(make_steps(core_)) {
-    traits_.name = "redis";
     traits_.durable = facts.keeps_log;
     traits_.forgets = facts.evicts;
     traits_.largest_message = facts.largest;
@@ -157,7 +156,7 @@ class RedisStore final : public Store {
 
   Core core_;
   ClusterFinish finish_{core_};
-  StoreTraits traits_;
+  StoreTraits traits_ = kRedisTraits;
   bool keeps_messages_ = true;
   const std::unique_ptr<HeldMessages> held_;
   const std::unique_ptr<DeadLetters> dead_letters_;

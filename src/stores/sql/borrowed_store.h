@@ -11,10 +11,9 @@ namespace semel::sql {
 
 class BorrowedStore : public Store, public TransactionalStore {
  public:
-  // `name`: as StoreTraits::name. `instead`: how a store with all facets is opened.
-  BorrowedStore(const char* name, const char* instead) : instead_(instead) {
-    traits_.name = name;
-    traits_.durable = true;
+  // `database`: the traits of its kind. `instead`: how a store with all facets is opened.
+  BorrowedStore(const StoreTraits& database, const char* instead)
+      : traits_(database), instead_(instead) {
     traits_.borrowed = true;
   }
 
@@ -43,9 +42,8 @@ class BorrowedStore : public Store, public TransactionalStore {
             std::string(instead_) + " for all else"};
   }
 
-  StoreTraits traits_;
-
  private:
+  StoreTraits traits_;
   const char* const instead_;
 };
 

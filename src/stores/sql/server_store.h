@@ -99,10 +99,10 @@ class ServerStore final : public Store {
 template <class ServerCore>
 class BorrowedServerStore : public BorrowedStore {
  public:
-  // `name`, `instead`: those of BorrowedStore. `arguments`: those of the ServerCore.
+  // `database`, `instead`: those of BorrowedStore. `arguments`: those of the ServerCore.
   template <class... Arguments>
-  BorrowedServerStore(const char* name, const char* instead, Arguments&&... arguments)
-      : BorrowedStore(name, instead),
+  BorrowedServerStore(const StoreTraits& database, const char* instead, Arguments&&... arguments)
+      : BorrowedStore(database, instead),
         core_(std::forward<Arguments>(arguments)...),
         units_(make_units(core_)) {}
 

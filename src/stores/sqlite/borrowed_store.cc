@@ -83,10 +83,8 @@ class BorrowedSession final : public UnitSession {
 class BorrowedStore final : public sql::BorrowedStore {
  public:
   BorrowedStore(sqlite3* handle, std::shared_ptr<StoreClock> clock)
-      : sql::BorrowedStore("sqlite", "open the file with open_sqlite"),
-        lent_(handle, std::move(clock)) {
-    traits_.single_writer = true;
-  }
+      : sql::BorrowedStore(kSqliteTraits, "open the file with open_sqlite"),
+        lent_(handle, std::move(clock)) {}
 
   void make_tables() {
     transact([&] { make_schema(lent_.connection, lent_.clock->now()); });

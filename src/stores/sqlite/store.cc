@@ -40,13 +40,9 @@ class SqliteStore final : public Store {
         gates_(sql::make_gates(database_)),
         live_(sql::make_live_checks(database_, live_facts_)),
         steps_(sql::make_steps(database_)),
-        purge_(core_) {
-    traits_.name = "sqlite";
-    traits_.durable = true;
-    traits_.single_writer = true;
-  }
+        purge_(core_) {}
 
-  const StoreTraits& traits() const noexcept override { return traits_; }
+  const StoreTraits& traits() const noexcept override { return kSqliteTraits; }
   StoreFacets facets() noexcept override {
     return {units_.get(), held_.get(),  dead_letters_.get(), inspector_.get(), positions_.get(),
             runs_.get(),  gates_.get(), live_.get(),         steps_.get()};
@@ -68,7 +64,6 @@ class SqliteStore final : public Store {
   std::vector<Claim> claim_once(std::span<const Message* const> messages,
                                 const ClaimOptions& options, std::int64_t instance, bool& no_room);
 
-  StoreTraits traits_;
   Environment& environment_;
   std::shared_ptr<StoreClock> clock_;
   Core core_;
