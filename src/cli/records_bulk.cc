@@ -17,9 +17,9 @@
 #include <semel/front.h>
 #include <semel/reason.h>
 
-#include "cli/cause.h"
 #include "cli/records.h"
 #include "cli/text.h"
+#include "operate/cause.h"
 #include "system/utc_clock.h"
 
 namespace semel::cli {
@@ -27,16 +27,6 @@ namespace semel::cli {
 namespace {
 
 constexpr std::string_view kDone = "done", kRetry = "retry", kDead = "dead";
-
-using Kind = WhereField::Kind;
-constexpr WhereField kRecordFields[] = {
-    {"consumer"},
-    {"state", Kind::kText, "consuming|completed|retrying|parked|dead"},
-    {"key"},
-    {"reason"},
-    {"error"},
-    {"attempt", Kind::kNumber},
-    {"age", Kind::kAge}};
 
 // Chosen by keys or by a filter.
 struct ChosenRecords {
@@ -58,7 +48,7 @@ OrEnded<ChosenRecords> by_keys(Console& console, const Session& session, const R
                                const std::vector<std::string>& consumers) {
   ChosenRecords chosen;
   for (const auto& key : flags.keys) {
-    auto found = find_records(session, consumers, key);
+    auto found = find_records(session.access(), consumers, key);
     if (!found) return ended(console.fail(found.error()));
     if (found->size() > 1) {
       std::vector<std::string> names;
@@ -96,7 +86,7 @@ OrEnded<ChosenRecords> by_filter(Console& console, const Session& session, const
     if (matches(*where, found.consumer, found.record)) matched.push_back(std::move(found));
   };
   if (key) {
-    auto found = find_records(session, consumers, *key);
+    auto found = find_records(session.access(), consumers, *key);
     if (!found) return ended(console.fail(found.error()));
     for (FoundRecord& one : *found) take(std::move(one));
   }
@@ -289,7 +279,7 @@ Result<bool> decide_seen(const Session& session, std::string_view as, const Reco
   if (finish.to != Finish::To::kCompleted) {
     finish.reason = as == kRetry ? std::string(seen.reason) : std::string(reason::kOperator);
     finish.error = as == kRetry ? "an operator said that it did not happen: to be tried again"
-                                : given_up_text(seen.error);
+                                : operate::given_up_text(seen.error);
   }
   const auto applied = session.store->finish({&finish, 1});
   if (!applied) return failure(applied.error());
@@ -349,22 +339,6 @@ void bulk_command(Program& program, CLI::App& family, const char* name, const ch
 }
 
 }  // namespace
-
-std::span<const WhereField> record_fields() noexcept { return kRecordFields; }
-
-bool matches(const Where& where, std::string_view consumer, const RecordView& record) {
-  const auto now = system::utc_now();
-  return where.matches([&](std::string_view field) -> WhereValue {
-    if (field == "consumer") return consumer;
-    if (field == "state") return std::string_view(to_string(record.state));
-    if (field == "key") return std::string_view(record.key);
-    if (field == "reason") return EitherText{record.reason, cause_of(record.reason, record.error)};
-    if (field == "error") return std::string_view(record.error);
-    if (field == "attempt") return std::int64_t{record.attempt};
-    const auto since = record.completed_at ? record.completed_at : record.first_seen;
-    return since ? (now - *since).count() : std::int64_t{0};
-  });
-}
 
 void add_records_bulk(Program& program, CLI::App& family) {
   bulk_command(program, family, "forget",
