@@ -33,6 +33,7 @@ class RunMarkers;
 class Gates;
 class LiveChecks;
 class StepStore;
+class AuditLog;
 
 // Facts about a store, read by `check`, by the guarantee and by the conformance suite.
 struct StoreTraits {
@@ -58,6 +59,7 @@ struct StoreFacets {
   Gates* gates = nullptr;
   LiveChecks* live = nullptr;
   StepStore* steps = nullptr;
+  AuditLog* audit = nullptr;
 };
 
 struct ConsumerSpec {

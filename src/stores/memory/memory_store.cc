@@ -23,7 +23,8 @@ class MemoryStore final : public Store {
         inspector_(make_inspector(state_)),
         positions_(make_positions(state_)),
         gates_(make_gates(state_)),
-        steps_(make_steps(state_)) {
+        steps_(make_steps(state_)),
+        audit_(make_audit(state_)) {
     traits_.name = "memory";
     traits_.forgets = true;
   }
@@ -37,6 +38,7 @@ class MemoryStore final : public Store {
     facets.positions = positions_.get();
     facets.gates = gates_.get();
     facets.steps = steps_.get();
+    facets.audit = audit_.get();
     return facets;
   }
 
@@ -60,6 +62,7 @@ class MemoryStore final : public Store {
   std::unique_ptr<Positions> positions_;
   std::unique_ptr<Gates> gates_;
   std::unique_ptr<StepStore> steps_;
+  std::unique_ptr<AuditLog> audit_;
 };
 
 Result<ConsumerNumber> MemoryStore::attach(const ConsumerSpec& consumer) {
