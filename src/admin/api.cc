@@ -8,6 +8,7 @@
 #include "admin/api_route.h"
 #include "admin/problem.h"
 #include "admin/rate_limit.h"
+#include "base/ascii.h"
 #include "base/printable.h"
 
 namespace semel::admin {
@@ -42,9 +43,39 @@ HttpResponse not_begun() {
                        "ask again later"});
 }
 
-HttpResponse not_in_time() {
+HttpResponse not_in_time(const ApiRoute& route) {
+  const bool writes = route.method != "GET";
   return problem(504, {ErrorKind::kUnavailable, "R345", "the store did not answer in time",
-                       "look at /readyz: is the store away?"});
+                       writes ? "it may still be done: GET /api/v1/audit says how it ended"
+                              : "look at /readyz: is the store away?"});
+}
+
+HttpResponse foreign_page(std::string message) {
+  return problem(403, {ErrorKind::kRejected, "R346", std::move(message),
+                       "ask from a program, or from a page of this host"});
+}
+
+// A page of another site can send a form, with the credentials that the browser has for this host,
+// but no JSON without asking before, which nobody here allows; and it cannot say another origin.
+std::optional<HttpResponse> refusal_of_write(const HttpRequest& request) {
+  std::string_view type = request.header("Content-Type").value_or("");
+  type = type.substr(0, type.find(';'));
+  if (!ascii::alike(type, "application/json")) {
+    return problem(415,
+                   {ErrorKind::kRejected, "R344", "a write must have the type application/json",
+                    "Content-Type: application/json, also without a body"});
+  }
+  if (const auto origin = request.header("Origin")) {
+    const auto scheme = origin->find("://");
+    const std::string_view host =
+        scheme == std::string_view::npos ? std::string_view() : origin->substr(scheme + 3);
+    if (!ascii::alike(host, request.header("Host").value_or(""))) {
+      return foreign_page("the Origin header names another host");
+    }
+  }
+  const std::string_view site = request.header("Sec-Fetch-Site").value_or("none");
+  if (site != "none" && site != "same-origin") return foreign_page("a page of another site asks");
+  return std::nullopt;
 }
 
 HttpResponse other_method(std::string_view allowed) {
@@ -111,6 +142,9 @@ HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Call
       continue;
     }
     if (caller->role < route.role) return role_too_small(route, *caller);
+    if (method != "GET") {
+      if (auto refused = refusal_of_write(request)) return *std::move(refused);
+    }
     auto query = query_for(route, request);
     if (!query) return std::move(query.error());
     return run(route, {*caller, *std::move(places), *std::move(query), std::string(request.body)});
@@ -124,7 +158,7 @@ HttpReply RoutedApi::run(const ApiRoute& route, ApiCall call) {
   task.run = [this, &route, call = std::move(call)] { return route.run(call, sources_); };
   task.patience = route.patience;
   task.refused = not_begun();
-  task.late = not_in_time();
+  task.late = not_in_time(route);
   return task;
 }
 

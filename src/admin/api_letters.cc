@@ -1,11 +1,11 @@
 // Records and dead letters.
-#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "admin/api_number.h"
 #include "admin/api_route.h"
 #include "admin/api_store.h"
 #include "admin/problem.h"
@@ -31,14 +31,6 @@ std::string time_of(StoreTime time) { return iso_time(time); }
 
 operate::Contents contents_for(const ApiCall& call) {
   return call.has(core::Role::kOperator) ? operate::Contents::kShown : operate::Contents::kLeftOut;
-}
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
-  if (read.ec != std::errc{} || read.ptr != end || number < 0) return std::nullopt;
-  return number;
 }
 
 tl::unexpected<HttpResponse> wrong(std::string_view name, std::string_view value, std::string fix) {

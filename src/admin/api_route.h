@@ -39,7 +39,8 @@ struct ApiRoute {
   std::string_view meaning;
   core::Role role;
   std::span<const QueryParameter> query;
-  std::string_view schema;  // of a good answer: "consumers"; empty: another document
+  std::span<const QueryParameter> body;  // members of the JSON object of a write
+  std::string_view schema;               // of a good answer: "consumers"; empty: another document
   std::chrono::milliseconds patience;
   HttpResponse (*run)(const ApiCall& call, const ApiSources& sources);
 };
@@ -70,6 +71,13 @@ HttpResponse show_dead_letter(const ApiCall& call, const ApiSources& sources);
 HttpResponse run_doctor(const ApiCall& call, const ApiSources& sources);
 HttpResponse show_config(const ApiCall& call, const ApiSources& sources);
 HttpResponse show_openapi(const ApiCall& call, const ApiSources& sources);
+HttpResponse pause_consumer(const ApiCall& call, const ApiSources& sources);
+HttpResponse resume_consumer(const ApiCall& call, const ApiSources& sources);
+HttpResponse unlock_record(const ApiCall& call, const ApiSources& sources);
+HttpResponse forget_record(const ApiCall& call, const ApiSources& sources);
+HttpResponse replay_dead_letter(const ApiCall& call, const ApiSources& sources);
+HttpResponse discard_dead_letter(const ApiCall& call, const ApiSources& sources);
+HttpResponse list_audit(const ApiCall& call, const ApiSources& sources);
 }  // namespace api
 
 }  // namespace semel::admin

@@ -4,126 +4,16 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <string>
-#include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
-#include <semel/memory.h>
-#include <semel/records.h>
 
-#include "admin/admin_server.h"
-#include "admin/api_route.h"
-#include "base/json.h"
-#include "tests/support/builders.h"
-#include "tests/support/http_get.h"
+#include "admin/test_api.h"
 
 namespace semel::admin {
 namespace {
-
-using core::Role;
-using test::http_get;
-
-constexpr const char* kApiConfig =
-    "version: 1\n"
-    "store: { memory: {} }\n"
-    "consumers:\n"
-    "  - { name: payments, source: { stdin: {} }, key: json:/id, handler: { native: pay } }\n";
-
-std::string secret_of(Role role) { return fmt::format("the secret of {}", to_string(role)); }
-
-std::string text_at(const std::string& body, const std::string& pointer) {
-  json::Document document;
-  if (!document.parse(body)) return "(no JSON)";
-  const auto found = document.at(json::Pointer::parse(pointer).value());
-  if (!found) return "(wrong)";
-  if (const auto* text = std::get_if<std::string>(&*found)) return *text;
-  if (const auto* number = std::get_if<json::Integer>(&*found)) return std::string(number->written);
-  if (std::holds_alternative<json::Absent>(*found)) return "(absent)";
-  return "(other)";
-}
-
-class ApiTest : public ::testing::Test {
- protected:
-  ApiTest()
-      : config_(config::load_text(kApiConfig, "semel.yaml").config.value()),
-        store_(make_memory_store()),
-        number_(store_->attach({"payments", "recipe", false, {}}).value()) {
-    overview_.store = "memory";
-    overview_.phase = "ready";
-    ConsumerOverview consumer;
-    consumer.name = "payments";
-    consumer.state = "running";
-    consumer.guarantee = "at_least_once";
-    overview_.consumers.push_back(consumer);
-  }
-
-  ApiSources sources() {
-    ApiSources made;
-    made.config = &config_;
-    made.overview = [this] { return overview_; };
-    made.readiness = [] { return Readiness(); };
-    made.backlog = [](std::string_view name) { return Backlog{name == "payments", 42}; };
-    made.guarantee = [](const config::ConsumerConfig&) { return Guarantee(); };
-    made.with_store = [this](const std::function<void(Store&)>& use) {
-      if (running_) use(*store_);
-      return running_;
-    };
-    made.doctor = [](Store&) -> Result<std::string> { return "{\"ok\":true}"; };
-    return made;
-  }
-
-  // With a token for each role, or none.
-  void open(bool tokens) {
-    AdminOptions options;
-    options.listen = {"127.0.0.1", 0};
-    if (tokens) {
-      for (const Role role : {Role::kRead, Role::kOperator, Role::kAdmin}) {
-        options.tokens.push_back({std::string(to_string(role)), secret_of(role), role});
-      }
-    }
-    const auto metrics = [](MetricsFormat) { return std::string(); };
-    auto server = AdminServer::open(std::move(options), {metrics, sources()});
-    ASSERT_TRUE(server) << server.error().message;
-    server_ = std::move(*server);
-  }
-
-  test::HttpAnswer get(const std::string& path, std::vector<std::string> headers = {},
-                       const char* method = "GET") const {
-    return http_get(server_->port(), path, headers, method);
-  }
-  test::HttpAnswer get_as(Role role, const std::string& path) const {
-    return get(path, {"Authorization: Bearer " + secret_of(role)});
-  }
-
-  Message message(const std::string& key) {
-    Message::Parts parts = test::make_parts(number_, key, "{\"secret\":1}");
-    parts.key.id = config_.consumers[0].key.id_of(number_, key);
-    parts.headers.push_back({"x-card", "4111"});
-    return Message(std::move(parts));
-  }
-  void finish(const std::string& key, Finish::To to, const std::string& reason = {}) {
-    const Message one = message(key);
-    const Message* const pointer = &one;
-    const auto claims = store_->claim({&pointer, 1}, {}).value();
-    Finish finish;
-    finish.to = to;
-    finish.lease = std::get<Acquired>(claims[0]).lease;
-    finish.reason = reason;
-    finish.error = "it went wrong";
-    finish.result = to == Finish::To::kCompleted ? "the result" : "";
-    finish.keep = to == Finish::To::kDead ? &one : nullptr;
-    ASSERT_EQ(store_->finish({&finish, 1}).value()[0], Applied::kYes);
-  }
-
-  const config::Config config_;
-  const std::unique_ptr<Store> store_;
-  const ConsumerNumber number_;
-  bool running_ = true;
-  Overview overview_;
-  std::unique_ptr<AdminServer> server_;
-};
 
 TEST_F(ApiTest, ListsAndShowsConsumers) {
   open(false);
@@ -253,49 +143,72 @@ TEST_F(ApiTest, WithoutAStoreItSaysSo) {
   EXPECT_EQ(get("/api/v1/consumers").status, 200);
 }
 
-// The path of a route with something for each place; all that it names exists.
-std::string path_for(const ApiRoute& route, const std::string& letter) {
-  std::string path(route.path);
-  for (const auto& [place, value] : std::map<std::string, std::string>{
-           {"{name}", "payments"}, {"{key}", "done"}, {"{id}", letter}}) {
-    if (const auto at = path.find(place); at != std::string::npos) {
-      path.replace(at, place.size(), value);
-    }
-  }
-  return path;
-}
-
 // docs/api.md has this table.
-const std::map<std::string_view, Role> kNeeded = {
-    {"openapi", Role::kRead},          {"listConsumers", Role::kRead},
-    {"showConsumer", Role::kRead},     {"showBacklog", Role::kRead},
-    {"showRecord", Role::kRead},       {"listDeadLetters", Role::kRead},
-    {"groupDeadLetters", Role::kRead}, {"showDeadLetter", Role::kRead},
-    {"runDoctor", Role::kOperator},    {"showConfig", Role::kAdmin}};
+const std::map<std::string_view, Role> kNeeded = {{"openapi", Role::kRead},
+                                                  {"listConsumers", Role::kRead},
+                                                  {"showConsumer", Role::kRead},
+                                                  {"showBacklog", Role::kRead},
+                                                  {"pauseConsumer", Role::kOperator},
+                                                  {"resumeConsumer", Role::kOperator},
+                                                  {"showRecord", Role::kRead},
+                                                  {"unlockRecord", Role::kOperator},
+                                                  {"forgetRecord", Role::kAdmin},
+                                                  {"listDeadLetters", Role::kRead},
+                                                  {"groupDeadLetters", Role::kRead},
+                                                  {"showDeadLetter", Role::kRead},
+                                                  {"replayDeadLetter", Role::kOperator},
+                                                  {"discardDeadLetter", Role::kAdmin},
+                                                  {"runDoctor", Role::kOperator},
+                                                  {"showConfig", Role::kAdmin},
+                                                  {"listAudit", Role::kAdmin}};
 
 class ApiRolesTest : public ApiTest {
  protected:
-  void fill() {
-    finish("done", Finish::To::kCompleted);
-    finish("given up", Finish::To::kDead, "handler.native");
-    letter_ = std::to_string(store_->facets().dead_letters->list({}).value()[0].id);
+  // The path of a route; all that it names is there, and new.
+  std::string fresh_path(const ApiRoute& route) {
+    const std::string key = fmt::format("key-{}", ++made_);
+    finish(key, Finish::To::kDead, "handler.native");
+    DeadLetterFilter all;
+    all.limit = 1'000;
+    const auto letters = store_->facets().dead_letters->list(all).value();
+    std::string path(route.path);
+    for (const auto& [place, value] : {std::pair<std::string, std::string>{"{name}", "payments"},
+                                       {"{key}", key},
+                                       {"{id}", std::to_string(letters.back().id)}}) {
+      if (const auto at = path.find(place); at != std::string::npos) {
+        path.replace(at, place.size(), value);
+      }
+    }
+    return path;
   }
-  std::string letter_;
+  test::HttpAnswer ask(const ApiRoute& route, const std::string& path,
+                       std::vector<std::string> headers) const {
+    const std::string method(route.method);
+    if (method != "GET") {
+      headers.push_back("Content-Type: application/json");
+      headers.push_back("Content-Length: 0");
+    }
+    return get(path, std::move(headers), method.c_str());
+  }
+  static std::string bearer(Role role) { return "Authorization: Bearer " + secret_of(role); }
+
+  int made_ = 0;
 };
 
 TEST_F(ApiRolesTest, EachRouteAnswersEachRoleAsTheTableSays) {
   open(true);
-  fill();
   std::size_t seen = 0;
   for (const ApiRoute& route : api_routes()) {
     ASSERT_TRUE(kNeeded.contains(route.operation)) << route.operation;
     const Role needed = kNeeded.at(route.operation);
-    const std::string path = path_for(route, letter_);
-    EXPECT_EQ(get(path).status, 401) << path;
-    EXPECT_EQ(get(path, {"Authorization: Bearer the secret of nobody"}).status, 401) << path;
+    std::string path = fresh_path(route);
+    EXPECT_EQ(ask(route, path, {}).status, 401) << path;
+    EXPECT_EQ(ask(route, path, {"Authorization: Bearer the secret of nobody"}).status, 401);
     for (const Role role : {Role::kRead, Role::kOperator, Role::kAdmin}) {
-      const auto answer = get_as(role, path);
-      EXPECT_EQ(answer.status, role >= needed ? 200 : 403) << path << " as " << to_string(role);
+      path = fresh_path(route);
+      const auto answer = ask(route, path, {bearer(role)});
+      EXPECT_EQ(answer.status, role >= needed ? 200 : 403)
+          << path << " as " << to_string(role) << " " << answer.body;
       if (role < needed) {
         EXPECT_EQ(text_at(answer.body, "/code"), "R342") << answer.body;
       }
@@ -307,23 +220,21 @@ TEST_F(ApiRolesTest, EachRouteAnswersEachRoleAsTheTableSays) {
 
 TEST_F(ApiRolesTest, WithoutTokensEverybodyOnThisMachineReads) {
   open(false);
-  fill();
   for (const ApiRoute& route : api_routes()) {
     const bool reads = kNeeded.at(route.operation) == Role::kRead;
-    const std::string path = path_for(route, letter_);
-    EXPECT_EQ(get(path).status, reads ? 200 : 403) << path;
-    EXPECT_EQ(get(path, {"Host: evil.example"}).status, 403) << path;
+    const std::string path = fresh_path(route);
+    EXPECT_EQ(ask(route, path, {}).status, reads ? 200 : 403) << path;
+    EXPECT_EQ(ask(route, path, {"Host: evil.example"}).status, 403) << path;
   }
 }
 
 TEST_F(ApiRolesTest, OtherMethodsAreRefused) {
   open(false);
-  fill();
   for (const ApiRoute& route : api_routes()) {
-    const std::string path = path_for(route, letter_);
+    const std::string path = fresh_path(route);
     const auto answer = get(path, {"Content-Length: 0"}, "DELETE");
     EXPECT_EQ(answer.status, 405) << path;
-    EXPECT_EQ(answer.header("Allow"), "GET, HEAD") << path;
+    EXPECT_EQ(answer.header("Allow"), route.method == "GET" ? "GET, HEAD" : "POST") << path;
   }
   for (const char* path :
        {"/api/", "/api/v1", "/api/v1/", "/api/v1/consumers/", "/api/v2/consumers",
@@ -335,7 +246,6 @@ TEST_F(ApiRolesTest, OtherMethodsAreRefused) {
 // The document says of each route what the route does, and of no other.
 TEST_F(ApiRolesTest, TheOpenApiDocumentIsThatOfTheRoutes) {
   open(true);
-  fill();
   const std::string document = get_as(Role::kRead, "/api/openapi.json").body;
   EXPECT_EQ(text_at(document, "/openapi"), "3.1.0") << document;
   std::size_t operations = 0;
@@ -346,20 +256,27 @@ TEST_F(ApiRolesTest, TheOpenApiDocumentIsThatOfTheRoutes) {
   for (const ApiRoute& route : api_routes()) {
     std::string escaped;
     for (const char c : route.path) escaped += c == '/' ? "~1" : std::string(1, c);
-    const std::string operation = "/paths/" + escaped + "/get";
+    const bool reads = route.method == "GET";
+    const std::string operation = "/paths/" + escaped + (reads ? "/get" : "/post");
     EXPECT_EQ(text_at(document, operation + "/operationId"), route.operation);
     EXPECT_EQ(text_at(document, operation + "/x-semel-role"), to_string(route.role));
-    const std::string answer = get_as(Role::kAdmin, path_for(route, letter_)).body;
-    const std::string schema = text_at(
-        document,
-        operation + "/responses/200/content/application~1json/schema/properties/schema/const");
-    if (route.schema.empty() || route.operation == "runDoctor") continue;
-    EXPECT_EQ(text_at(answer, "/schema"), schema) << answer;
     for (std::size_t i = 0; i < route.query.size(); ++i) {
       const auto places = static_cast<std::size_t>(std::ranges::count(route.path, '{'));
       EXPECT_EQ(text_at(document, fmt::format("{}/parameters/{}/name", operation, places + i)),
                 route.query[i].name);
     }
+    for (const QueryParameter& member : route.body) {
+      EXPECT_EQ(text_at(document, fmt::format("{}/requestBody/content/application~1json/schema/"
+                                              "properties/{}/type",
+                                              operation, member.name)),
+                member.type);
+    }
+    const std::string answer = ask(route, fresh_path(route), {bearer(Role::kAdmin)}).body;
+    const std::string schema = text_at(
+        document,
+        operation + "/responses/200/content/application~1json/schema/properties/schema/const");
+    if (route.schema.empty() || route.operation == "runDoctor") continue;
+    EXPECT_EQ(text_at(answer, "/schema"), schema) << answer;
   }
 }
 

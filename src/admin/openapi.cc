@@ -45,6 +45,18 @@ void add_parameters(json::Writer& writer, const ApiRoute& route) {
   writer.end_array();
 }
 
+void add_body(json::Writer& writer, const ApiRoute& route) {
+  if (route.body.empty()) return;
+  writer.name("requestBody").begin_object().name("content").begin_object();
+  writer.name("application/json").begin_object().name("schema").begin_object();
+  writer.member("type", "object").name("properties").begin_object();
+  for (const QueryParameter& one : route.body) {
+    writer.name(one.name).begin_object().member("type", one.type);
+    writer.member("description", one.meaning).end_object();
+  }
+  writer.end_object().end_object().end_object().end_object().end_object();
+}
+
 void add_response(json::Writer& writer, std::string_view status, std::string_view meaning,
                   std::string_view type, std::string_view schema) {
   writer.name(status).begin_object().member("description", meaning);
@@ -68,6 +80,7 @@ void add_operation(json::Writer& writer, const ApiRoute& route) {
   writer.name(method).begin_object().member("operationId", route.operation);
   writer.member("summary", route.meaning).member("x-semel-role", core::to_string(route.role));
   add_parameters(writer, route);
+  add_body(writer, route);
   writer.name("responses").begin_object();
   add_response(writer, "200", "The answer.", "application/json", route.schema);
   add_response(writer, "default", "An error.", "application/problem+json", "problem");

@@ -25,6 +25,8 @@ std::string_view title_of(int status) noexcept {
       return "Conflict";
     case 413:
       return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
     case 429:
       return "Too Many Requests";
     case 503:

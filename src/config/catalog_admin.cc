@@ -36,13 +36,20 @@ constexpr CodePage kAdminPages[] = {
      "requests wait for it.",
      "Ask again later. Where it stays so, /readyz says which part is away.", "", 69},
     {"R346", "a page of another site asks",
-     "Without tokens a request must name this machine as its host, so that a page of another site "
-     "cannot use the API through a browser.",
-     "Ask localhost or an address of this machine, or set tokens.", "", 77},
+     "Without tokens a request must name this machine as its host, and a write must come from this "
+     "host, so that a page of another site cannot use the API through a browser. Nothing was done.",
+     "Ask localhost or an address of this machine, or set tokens; write from a program, or from a "
+     "page of this host.",
+     "", 77},
     {"R347", "a caller asks too often",
      "Each caller may make a number of requests a second, so that one client cannot keep the "
      "others from the store.",
      "Ask less often: a client that polls needs an answer a second at most.", "", 69},
+    {"R348", "the record is in no state for it",
+     "Only parked and dead records can be unlocked, and none is forgotten while it is worked on. "
+     "Or "
+     "it moved on since it was looked at. Nothing was done.",
+     "Look at it again.", "", 4},
 };
 
 }  // namespace

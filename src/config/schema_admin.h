@@ -14,8 +14,9 @@ inline constexpr Field kAdminTokenFields[] = {
      .secret = true},
     {.name = "role",
      .shape = Shape::kWord,
-     .meaning = "`read` looks, but at no payload; `operator` also sees payloads; `admin` also sees "
-                "the effective config.",
+     .meaning =
+         "`read` looks, but at no payload; `operator` also sees payloads, pauses, unlocks and "
+         "replays; `admin` also forgets and discards, and sees config and audit log.",
      .fallback = "read",
      .words = "read|operator|admin"},
 };
