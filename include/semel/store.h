@@ -33,6 +33,7 @@ class RunMarkers;
 class Gates;
 class LiveChecks;
 class StepStore;
+class AuditLog;
 
 // Facts about a store, read by `check`, by the guarantee and by the conformance suite. Each adapter
 // has a constant of what is known before it is opened (kSqliteTraits); an open store may know more.
@@ -61,6 +62,7 @@ struct StoreFacets {
   Gates* gates = nullptr;
   LiveChecks* live = nullptr;
   StepStore* steps = nullptr;
+  AuditLog* audit = nullptr;
 };
 
 struct ConsumerSpec {

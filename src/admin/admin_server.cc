@@ -4,10 +4,11 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "admin/http_server.h"
+#include "admin/problem.h"
 #include "base/ascii.h"
-#include "base/json.h"
 #include "base/text_encoding.h"
 
 namespace semel::admin {
@@ -20,12 +21,11 @@ constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr const char* kCss = "text/css; charset=utf-8";
 constexpr const char* kJavaScript = "text/javascript; charset=utf-8";
 constexpr const char* kPaths =
-    "not found; there are /, /metrics, /livez, /readyz, /startupz and "
-    "/api/v1/consumers/NAME/backlog\n";
+    "not found; there are /, /metrics, /livez, /readyz, /startupz and /api/openapi.json\n";
+constexpr const char* kOtherHost =
+    "the Host header must be localhost or an address of this machine";
 constexpr const char* kBearer = "Bearer";
 constexpr const char* kBasic = "Basic realm=\"Semel\"";
-constexpr std::string_view kConsumers = "/api/v1/consumers/";
-constexpr std::string_view kBacklog = "/backlog";
 
 // Takes as long for a wrong text as for the right one of that length.
 bool same_secret(std::string_view given, std::string_view secret) {
@@ -74,7 +74,9 @@ HttpResponse unauthorized(const char* scheme) {
 class MonitoringServer final : public AdminServer {
  public:
   MonitoringServer(AdminOptions options, AdminSources sources)
-      : options_(std::move(options)), sources_(std::move(sources)) {}
+      : options_(std::move(options)),
+        sources_(std::move(sources)),
+        api_(Api::create(sources_.api)) {}
 
   Result<void> start() {
     auto server = HttpServer::open({.listen = options_.listen},
@@ -86,30 +88,58 @@ class MonitoringServer final : public AdminServer {
   std::uint16_t port() const noexcept override { return server_->port(); }
 
  private:
-  HttpResponse answer(const HttpRequest& request) const {
-    HttpResponse response = route(request);
+  HttpReply answer(const HttpRequest& request) {
+    if (Api::owns(request.path)) return to_api(request);
+    return guarded(route(request));
+  }
+  // Nothing of it is kept by a browser, or taken for what it is not.
+  static HttpResponse guarded(HttpResponse response) {
     response.headers.emplace_back("Cache-Control", "no-store");
     response.headers.emplace_back("X-Content-Type-Options", "nosniff");
     return response;
   }
+  HttpReply to_api(const HttpRequest& request);
   HttpResponse route(const HttpRequest& request) const;
   HttpResponse metrics(const HttpRequest& request) const;
   HttpResponse health(const HttpRequest& request) const;
-  HttpResponse backlog(const HttpRequest& request) const;
   HttpResponse page(const HttpRequest& request) const;
-  bool is_authorized(const HttpRequest& request) const;
+  std::optional<Caller> caller_of(const HttpRequest& request) const;
+  bool is_authorized(const HttpRequest& request) const { return caller_of(request).has_value(); }
+  bool names_another_host(const HttpRequest& request) const;
 
   const AdminOptions options_;
   const AdminSources sources_;
+  std::unique_ptr<Api> api_;
   std::unique_ptr<HttpServer> server_;
 };
 
-bool MonitoringServer::is_authorized(const HttpRequest& request) const {
-  if (options_.tokens.empty()) return true;
-  const auto token = token_of(request.header("Authorization").value_or(""));
-  return token && std::ranges::any_of(options_.tokens, [&](const std::string& one) {
-           return same_secret(*token, one);
-         });
+std::optional<Caller> MonitoringServer::caller_of(const HttpRequest& request) const {
+  if (options_.tokens.empty()) return Caller{};
+  const auto secret = token_of(request.header("Authorization").value_or(""));
+  if (!secret) return std::nullopt;
+  const auto found = std::ranges::find_if(options_.tokens, [&](const AdminOptions::Token& token) {
+    return same_secret(*secret, token.secret);
+  });
+  if (found == options_.tokens.end()) return std::nullopt;
+  return Caller{found->name, found->role};
+}
+
+bool MonitoringServer::names_another_host(const HttpRequest& request) const {
+  return options_.tokens.empty() &&
+         !names_this_machine(request.header("Host").value_or("localhost"));
+}
+
+HttpReply MonitoringServer::to_api(const HttpRequest& request) {
+  if (names_another_host(request)) {
+    return guarded(problem(403, {ErrorKind::kRejected, "R346", kOtherHost, {}}));
+  }
+  HttpReply reply = api_->answer(request, caller_of(request));
+  if (auto* response = std::get_if<HttpResponse>(&reply)) return guarded(std::move(*response));
+  auto& task = std::get<HttpTask>(reply);
+  task.refused = guarded(std::move(task.refused));
+  task.late = guarded(std::move(task.late));
+  task.run = [run = std::move(task.run)] { return guarded(run()); };
+  return reply;
 }
 
 HttpResponse MonitoringServer::route(const HttpRequest& request) const {
@@ -118,44 +148,21 @@ HttpResponse MonitoringServer::route(const HttpRequest& request) const {
     refused.headers.emplace_back("Allow", "GET, HEAD");
     return refused;
   }
-  if (options_.tokens.empty() &&
-      !names_this_machine(request.header("Host").value_or("localhost"))) {
-    return text_response(403, "the Host header must be localhost or an address of this machine\n");
-  }
+  if (names_another_host(request)) return text_response(403, std::string(kOtherHost) + "\n");
   if (request.path == "/") return page(request);
   if (request.path == "/style.css") return {200, kCss, std::string(page_style()), {}};
   if (request.path == "/page.js") return {200, kJavaScript, std::string(page_script()), {}};
   if (request.path == "/metrics") return metrics(request);
   if (request.path == "/livez") return text_response(200, "alive\n");
   if (request.path == "/readyz" || request.path == "/startupz") return health(request);
-  if (request.path.starts_with(kConsumers)) return backlog(request);
   return text_response(404, kPaths);
-}
-
-HttpResponse MonitoringServer::backlog(const HttpRequest& request) const {
-  if (!is_authorized(request)) return unauthorized(kBearer);
-  std::string_view name = request.path.substr(kConsumers.size());
-  if (!name.ends_with(kBacklog)) return text_response(404, "not found\n");
-  name.remove_suffix(kBacklog.size());
-  const Backlog backlog = sources_.backlog(name);
-  if (!backlog.is_consumer) return text_response(404, "there is no such consumer\n");
-  if (!backlog.messages) {
-    // A scaler would take a zero for nothing to do.
-    HttpResponse unknown = text_response(503, "not known now\n");
-    unknown.headers.emplace_back("Retry-After", "1");
-    return unknown;
-  }
-  json::Writer writer;
-  writer.begin_object().member("schema", "semel.v1.backlog").member("consumer", name);
-  writer.member("backlog", *backlog.messages).end_object();
-  return {200, kJson, writer.text() + "\n", {}};
 }
 
 HttpResponse MonitoringServer::page(const HttpRequest& request) const {
   if (!is_authorized(request)) return unauthorized(kBasic);
   return {200,
           kHtml,
-          overview_page(sources_.overview()),
+          overview_page(sources_.api.overview()),
           {{"Content-Security-Policy",
             "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
             "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
@@ -172,7 +179,7 @@ HttpResponse MonitoringServer::metrics(const HttpRequest& request) const {
 }
 
 HttpResponse MonitoringServer::health(const HttpRequest& request) const {
-  const Readiness now = sources_.readiness();
+  const Readiness now = sources_.api.readiness();
   const bool well =
       request.path == "/startupz" ? now.phase != Readiness::Phase::kStarting : now.ready();
   const int status = well ? 200 : 503;

@@ -20,19 +20,19 @@ class AdminServerTest : public ::testing::Test {
   void open(std::vector<std::string> tokens = {}) {
     AdminOptions options;
     options.listen = {"127.0.0.1", 0};
-    options.tokens = std::move(tokens);
-    auto server = AdminServer::open(
-        std::move(options), {.metrics =
-                                 [](MetricsFormat format) {
-                                   return format == MetricsFormat::kOpenMetrics ? "open" : "plain";
-                                 },
-                             .readiness = [this] { return readiness_; },
-                             .overview = [this] { return overview_; },
-                             .backlog =
-                                 [](std::string_view consumer) {
-                                   if (consumer == "unknown") return Backlog{true, std::nullopt};
-                                   return consumer == "payments" ? Backlog{true, 42} : Backlog{};
-                                 }});
+    for (std::string& token : tokens) options.tokens.push_back({"one", std::move(token)});
+    ApiSources sources;
+    sources.config = &config_;
+    sources.readiness = [this] { return readiness_; };
+    sources.overview = [this] { return overview_; };
+    sources.backlog = [](std::string_view consumer) {
+      if (consumer == "unknown") return Backlog{true, std::nullopt};
+      return consumer == "payments" ? Backlog{true, 42} : Backlog{};
+    };
+    const auto metrics = [](MetricsFormat format) {
+      return format == MetricsFormat::kOpenMetrics ? "open" : "plain";
+    };
+    auto server = AdminServer::open(std::move(options), {metrics, std::move(sources)});
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
   }
@@ -42,6 +42,7 @@ class AdminServerTest : public ::testing::Test {
   }
   static std::string bearer(const std::string& token) { return "Authorization: Bearer " + token; }
 
+  config::Config config_;
   Readiness readiness_;
   Overview overview_;
   std::unique_ptr<AdminServer> server_;

@@ -5,11 +5,14 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "admin/task_pool.h"
+#include "base/url_text.h"
 #include "system/descriptor.h"
 
 namespace semel::admin {
@@ -17,6 +20,7 @@ namespace semel::admin {
 namespace {
 
 constexpr int kListenQueue = 128;
+constexpr const char* kPlainText = "text/plain; charset=utf-8";
 
 tl::unexpected<Error> cannot_listen(const ListenAddress& address, const std::string& why,
                                     ErrorKind kind) {
@@ -70,11 +74,40 @@ Result<system::Descriptor> listen_on(const ListenAddress& address) {
                        passes ? ErrorKind::kUnavailable : ErrorKind::kRejected);
 }
 
+using Query = std::vector<std::pair<std::string, std::string>>;
+
+MHD_Result add_argument(void* to, MHD_ValueKind, const char* name, const char* value) {
+  auto& query = *static_cast<std::optional<Query>*>(to);
+  try {
+    auto plain_name = url_text::unescaped(name);
+    auto plain_value = url_text::unescaped(value == nullptr ? "" : value);
+    if (plain_name && plain_value) {
+      query->emplace_back(std::move(*plain_name), std::move(*plain_value));
+      return MHD_YES;
+    }
+  } catch (...) {
+    // No exception passes through the library.
+  }
+  query.reset();
+  return MHD_NO;
+}
+
+std::optional<Query> query_of(MHD_Connection* connection) {
+  std::optional<Query> query(std::in_place);
+  ::MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, &query);
+  return query;
+}
+
+HttpResponse too_large() { return {413, kPlainText, "the body is too large\n", {}}; }
+
 class MicroHttpServer final : public HttpServer {
  public:
   MicroHttpServer(HttpServerOptions options, HttpHandler handler)
       : options_(std::move(options)), handler_(std::move(handler)) {}
   ~MicroHttpServer() override {
+    // Each connection that is put aside must go on before the daemon can stop; and until it has
+    // stopped, more of them may come.
+    if (tasks_ != nullptr) tasks_->stop();
     if (daemon_ != nullptr) ::MHD_stop_daemon(daemon_);
   }
 
@@ -82,27 +115,44 @@ class MicroHttpServer final : public HttpServer {
   std::uint16_t port() const noexcept override { return port_; }
 
  private:
+  // A request between its first line and its answer. One thread at a time: the server's, or, while
+  // the connection is put aside, the one that answers its task.
+  struct Exchange {
+    std::string body;
+    std::optional<HttpResponse> answer;
+  };
+
   static MHD_Result serve(void* self, MHD_Connection* connection, const char* url,
                           const char* method, const char* version, const char* upload,
                           std::size_t* upload_size, void** state);
-  HttpResponse respond(MHD_Connection* connection, const char* url, const char* method);
+  static void completed(void* self, MHD_Connection* connection, void** state,
+                        MHD_RequestTerminationCode code);
+  static std::size_t keep_escapes(void* self, MHD_Connection* connection, char* text);
+  MHD_Result begin(MHD_Connection* connection, void** state) const;
+  HttpReply respond(MHD_Connection* connection, const char* url, const char* method,
+                    const Exchange& exchange);
+  MHD_Result put_aside(MHD_Connection* connection, Exchange& exchange, HttpTask task);
   static MHD_Result send(MHD_Connection* connection, const HttpResponse& response);
 
   const HttpServerOptions options_;
   const HttpHandler handler_;
   MHD_Daemon* daemon_ = nullptr;
   std::uint16_t port_ = 0;
+  std::unique_ptr<TaskPool> tasks_;
 };
 
 Result<void> MicroHttpServer::start() {
   auto socket = listen_on(options_.listen);
   if (!socket) return failure(std::move(socket.error()));
+  tasks_ = std::make_unique<TaskPool>(options_.task_threads, options_.most_waiting_tasks);
   daemon_ = ::MHD_start_daemon(
-      MHD_USE_EPOLL_INTERNAL_THREAD, 0, nullptr, nullptr, &MicroHttpServer::serve, this,
-      MHD_OPTION_LISTEN_SOCKET, socket->get(), MHD_OPTION_CONNECTION_LIMIT,
-      static_cast<unsigned>(options_.most_connections), MHD_OPTION_CONNECTION_TIMEOUT,
-      static_cast<unsigned>(options_.idle.count()), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-      options_.most_request_bytes, MHD_OPTION_END);
+      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
+      &MicroHttpServer::serve, this, MHD_OPTION_LISTEN_SOCKET, socket->get(),
+      MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(options_.most_connections),
+      MHD_OPTION_CONNECTION_TIMEOUT, static_cast<unsigned>(options_.idle.count()),
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, options_.most_request_bytes, MHD_OPTION_NOTIFY_COMPLETED,
+      &MicroHttpServer::completed, this, MHD_OPTION_UNESCAPE_CALLBACK,
+      &MicroHttpServer::keep_escapes, this, MHD_OPTION_END);
   if (daemon_ == nullptr) {
     return cannot_listen(options_.listen, "the HTTP server did not start", ErrorKind::kUnavailable);
   }
@@ -113,38 +163,80 @@ Result<void> MicroHttpServer::start() {
   return {};
 }
 
+// A path is taken apart before it is unescaped: a slash in a key is no end of it.
+std::size_t MicroHttpServer::keep_escapes(void*, MHD_Connection*, char* text) {
+  return std::strlen(text);
+}
+
+void MicroHttpServer::completed(void*, MHD_Connection*, void** state, MHD_RequestTerminationCode) {
+  delete static_cast<Exchange*>(*state);
+  *state = nullptr;
+}
+
+MHD_Result MicroHttpServer::begin(MHD_Connection* connection, void** state) const {
+  const char* const length =
+      ::MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  if (length != nullptr && std::strtoull(length, nullptr, 10) > options_.most_body_bytes) {
+    return send(connection, too_large());
+  }
+  *state = std::make_unique<Exchange>().release();
+  return MHD_YES;
+}
+
 MHD_Result MicroHttpServer::serve(void* self, MHD_Connection* connection, const char* url,
-                                  const char* method, const char*, const char*,
+                                  const char* method, const char*, const char* upload,
                                   std::size_t* upload_size, void** state) {
-  static const char begun = 0;
-  // The first call of a request: an answer now would come before its body was read.
-  if (*state == nullptr) {
-    *state = const_cast<char*>(&begun);
-    return MHD_YES;
-  }
-  // A body is read and thrown away.
-  if (*upload_size > 0) {
-    *upload_size = 0;
-    return MHD_YES;
-  }
   auto* const server = static_cast<MicroHttpServer*>(self);
   try {
-    return send(connection, server->respond(connection, url, method));
+    // The first call of a request: an answer now would come before its body was read.
+    if (*state == nullptr) return server->begin(connection, state);
+    Exchange& exchange = *static_cast<Exchange*>(*state);
+    if (*upload_size > 0) {
+      // A body whose length was not told in advance: the connection is closed.
+      if (exchange.body.size() + *upload_size > server->options_.most_body_bytes) return MHD_NO;
+      exchange.body.append(upload, *upload_size);
+      *upload_size = 0;
+      return MHD_YES;
+    }
+    if (exchange.answer) return send(connection, *exchange.answer);
+    HttpReply reply = server->respond(connection, url, method, exchange);
+    if (auto* task = std::get_if<HttpTask>(&reply)) {
+      return server->put_aside(connection, exchange, std::move(*task));
+    }
+    return send(connection, std::get<HttpResponse>(reply));
   } catch (...) {
-    return send(connection, {500, "text/plain; charset=utf-8", "internal error\n", {}});
+    return send(connection, internal_error());
   }
 }
 
-HttpResponse MicroHttpServer::respond(MHD_Connection* connection, const char* url,
-                                      const char* method) {
+MHD_Result MicroHttpServer::put_aside(MHD_Connection* connection, Exchange& exchange,
+                                      HttpTask task) {
+  const TaskPool::Answer answer = [connection, &exchange](HttpResponse response) {
+    exchange.answer = std::move(response);
+    ::MHD_resume_connection(connection);
+  };
+  ::MHD_suspend_connection(connection);
+  try {
+    tasks_->add(std::move(task), answer);
+  } catch (...) {
+    // Without memory for it the task was not taken.
+    answer(internal_error());
+  }
+  return MHD_YES;
+}
+
+HttpReply MicroHttpServer::respond(MHD_Connection* connection, const char* url, const char* method,
+                                   const Exchange& exchange) {
   HttpRequest request;
   request.method = method;
   request.path = url;
+  request.body = exchange.body;
   request.header = [connection](const char* name) -> std::optional<std::string_view> {
     const char* const value = ::MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
     if (value == nullptr) return std::nullopt;
     return value;
   };
+  request.query = [connection] { return query_of(connection); };
   return handler_(request);
 }
 
@@ -166,6 +258,8 @@ MHD_Result MicroHttpServer::send(MHD_Connection* connection, const HttpResponse&
 }
 
 }  // namespace
+
+HttpResponse internal_error() { return {500, kPlainText, "internal error\n", {}}; }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::open(HttpServerOptions options,
                                                      HttpHandler handler) {

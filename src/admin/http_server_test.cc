@@ -3,11 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "tests/support/http_get.h"
+#include "tests/support/waiting.h"
 
 namespace semel::admin {
 namespace {
@@ -23,7 +28,8 @@ HttpResponse echo(const HttpRequest& request) {
   const std::string agent(request.header("user-agent").value_or("nobody"));
   return {200,
           "text/plain",
-          std::string(request.method) + " " + std::string(request.path) + " " + agent,
+          std::string(request.method) + " " + std::string(request.path) + " " + agent +
+              (request.body.empty() ? "" : " " + std::string(request.body)),
           {{"X-One", "1"}}};
 }
 
@@ -50,12 +56,106 @@ TEST(HttpServerTest, AHandlerThatThrowsIsAnInternalError) {
   EXPECT_EQ(test::http_get(server->port(), "/").status, 500) << "it goes on";
 }
 
-TEST(HttpServerTest, ABodyIsPassedOver) {
+TEST(HttpServerTest, ABodyIsHandedOver) {
   const auto server = open(echo);
   const std::string answer = test::http_raw(
       server->port(),
       "POST /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello");
-  EXPECT_NE(answer.find("POST /x nobody"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("POST /x nobody hello"), std::string::npos) << answer;
+}
+
+TEST(HttpServerTest, RefusesABodyThatIsTooLarge) {
+  HttpServerOptions options;
+  options.most_body_bytes = 4;
+  const auto server = open(echo, std::move(options));
+  const std::string head = "POST /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n";
+  EXPECT_TRUE(test::http_raw(server->port(), head + "Content-Length: 5\r\n\r\nhello")
+                  .starts_with("HTTP/1.1 413"));
+  const std::string chunked = "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+  EXPECT_EQ(test::http_raw(server->port(), head + chunked).find("200 OK"), std::string::npos);
+  EXPECT_NE(test::http_raw(server->port(), head + "Content-Length: 4\r\n\r\nhell").find("hell"),
+            std::string::npos);
+}
+
+TEST(HttpServerTest, TheQueryIsUnescapedAndThePathIsNot) {
+  const auto server = open([](const HttpRequest& request) -> HttpReply {
+    std::string said(request.path);
+    const auto query = request.query();
+    if (!query) return HttpResponse{400, "text/plain", "no", {}};
+    for (const auto& [name, value] : *query) said += " " + name + "=" + value;
+    return HttpResponse{200, "text/plain", said, {}};
+  });
+  EXPECT_EQ(test::http_get(server->port(), "/a%2Fb?c=d%26+e&f&g=").body, "/a%2Fb c=d& e f= g=");
+  EXPECT_EQ(test::http_get(server->port(), "/a?b=%2").status, 400);
+}
+
+// A task that never ends keeps neither another request nor its own client waiting.
+TEST(HttpServerTest, ATaskHoldsUpNobody) {
+  std::promise<void> go;
+  const auto end = go.get_future().share();
+  const auto server = open([end](const HttpRequest& request) -> HttpReply {
+    if (request.path == "/quick") return HttpResponse{200, "text/plain", "quick", {}};
+    HttpTask task;
+    task.patience = std::chrono::milliseconds(request.path == "/late" ? 20 : 60'000);
+    task.refused = {503, "text/plain", "refused", {}};
+    task.late = {504, "text/plain", "late", {}};
+    task.run = [end, waits = request.path == "/late"]() -> HttpResponse {
+      if (waits) end.wait();
+      return {200, "text/plain", "done", {}};
+    };
+    return task;
+  });
+  EXPECT_EQ(test::http_get(server->port(), "/late").body, "late");
+  EXPECT_EQ(test::http_get(server->port(), "/quick").body, "quick");
+  EXPECT_EQ(test::http_get(server->port(), "/task").body, "done");
+  go.set_value();
+}
+
+TEST(HttpServerTest, EndsWhileAConnectionIsPutAside) {
+  std::promise<void> begun;
+  auto server = open([&](const HttpRequest&) -> HttpReply {
+    HttpTask task;
+    task.patience = std::chrono::milliseconds(60'000);
+    task.run = [&begun]() -> HttpResponse {
+      begun.set_value();
+      return {200, "text/plain", "done", {}};
+    };
+    return task;
+  });
+  const std::uint16_t port = server->port();
+  std::thread client([port] { (void)test::http_get(port, "/"); });
+  begun.get_future().wait();
+  server.reset();
+  client.join();
+}
+
+// Nobody who asks knows when it ends.
+TEST(HttpServerTest, EndsWhileOthersAsk) {
+  for (int round = 0; round < 5; ++round) {
+    std::atomic<int> answered{0};
+    auto server = open([&](const HttpRequest&) -> HttpReply {
+      HttpTask task;
+      task.patience = std::chrono::milliseconds(60'000);
+      task.refused = {503, "text/plain", "refused", {}};
+      task.run = [&answered]() -> HttpResponse {
+        ++answered;
+        return {200, "text/plain", "done", {}};
+      };
+      return task;
+    });
+    const std::uint16_t port = server->port();
+    std::atomic<bool> over{false};
+    std::vector<std::thread> clients;
+    for (int i = 0; i < 4; ++i) {
+      clients.emplace_back([&over, port] {
+        while (!over) (void)test::http_get(port, "/");
+      });
+    }
+    EXPECT_TRUE(test::comes_true([&] { return answered > 8; }));
+    server.reset();
+    over = true;
+    for (std::thread& client : clients) client.join();
+  }
 }
 
 TEST(HttpServerTest, RefusesHeadersThatAreTooLarge) {

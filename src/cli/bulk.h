@@ -15,13 +15,16 @@
 #include "base/json.h"
 #include "cli/console.h"
 #include "cli/session.h"
-#include "cli/where.h"
+#include "operate/where.h"
 
 namespace CLI {
 class App;
 }
 
 namespace semel::cli {
+
+using operate::Where;
+using operate::WhereField;
 
 // A list as text has so many rows where no --limit is given.
 inline constexpr std::size_t kRowsShown = 100;

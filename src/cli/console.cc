@@ -213,12 +213,6 @@ int Console::close(int code) {
   return code == kOk ? kBad : code;
 }
 
-json::Writer document(std::string_view name) {
-  json::Writer writer;
-  writer.begin_object().member("schema", "semel.v1." + std::string(name));
-  return writer;
-}
-
 Table::Table(std::vector<std::string> titles) : right_(titles.size(), false) {
   rows_.push_back(std::move(titles));
 }

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "cli/exit_code.h"
 #include "cli/text.h"
+#include "operate/views.h"
 #include "system/mutex.h"
 
 namespace semel::cli {
@@ -109,8 +110,7 @@ class Console {
   std::optional<StoreTime> log_began_ SEMEL_GUARDED_BY(mutex_);
 };
 
-// A document begun: `{"schema":"semel.v1.<name>"`; the caller adds members and ends the object.
-json::Writer document(std::string_view name);
+using operate::document;
 
 // Columns as wide as they need to be, two blanks between them.
 class Table {

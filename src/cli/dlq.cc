@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/cause.h"
-#include "cli/letter_walk.h"
 #include "cli/session.h"
 #include "cli/text.h"
 #include "cli/views.h"
@@ -22,14 +20,20 @@ namespace {
 constexpr std::size_t kLetterKeyShown = 40;
 constexpr std::size_t kEverything = std::numeric_limits<std::size_t>::max();
 
-using Kind = WhereField::Kind;
-constexpr WhereField kLetterFields[] = {{"consumer"},       {"reason"}, {"key"},
-                                        {"type"},           {"error"},  {"attempts", Kind::kNumber},
-                                        {"age", Kind::kAge}};
-
 std::size_t limit_of(const Console& console, const DlqFlags& flags) {
   if (flags.bulk.limit > 0) return flags.bulk.limit;
   return console.text() ? kRowsShown : kEverything;
+}
+
+// Says on stderr what a list leaves out.
+void note_left_out(Console& console, const LetterWalk& walk) {
+  if (walk.done > 0) {
+    console.note(fmt::format("{} replayed and done: --replayed", grouped(walk.done)));
+  }
+  if (walk.foreign > 0) {
+    console.note(fmt::format("{} of consumers that are not in the config: --consumer NAME",
+                             grouped(walk.foreign)));
+  }
 }
 
 int list_letters_text(Console& console, const Session& session, const DlqFlags& flags,
@@ -120,18 +124,16 @@ std::optional<std::string> flaw_of(const DlqFlags& flags, Unnamed unnamed) {
 
 }  // namespace
 
-std::span<const WhereField> letter_fields() noexcept { return kLetterFields; }
-
-bool matches(const Where& where, const DeadLetter& letter, StoreTime now) {
-  return where.matches([&](std::string_view field) -> WhereValue {
-    if (field == "consumer") return std::string_view(letter.consumer);
-    if (field == "reason") return EitherText{letter.reason, cause_of(letter.reason, letter.error)};
-    if (field == "key") return std::string_view(letter.key);
-    if (field == "type") return std::string_view(letter.type);
-    if (field == "error") return std::string_view(letter.error);
-    if (field == "attempts") return std::int64_t{letter.attempts};
-    return (now - letter.dead_at).count();
-  });
+Result<LetterWalk> walk_letters(const Session& session, const DlqFlags& flags, const Where& where,
+                                std::size_t limit,
+                                const std::function<void(const DeadLetter&)>& see) {
+  operate::LetterQuery query;
+  query.consumer = flags.consumer;
+  query.reason = flags.reason;
+  query.replayed = flags.replayed;
+  query.where = where;
+  query.limit = limit;
+  return operate::walk_letters(session.access(), query, see);
 }
 
 OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, Unnamed unnamed) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/bulk.h"
 #include "cli/command.h"
+#include "operate/letters.h"
 
 namespace semel::cli {
 
@@ -20,9 +22,13 @@ struct DlqFlags {
   BulkFlags bulk;
 };
 
-std::span<const WhereField> letter_fields() noexcept;
-// Whether the filter matches the letter, whose age is told by `now`.
-bool matches(const Where& where, const DeadLetter& letter, StoreTime now);
+using operate::letter_fields;
+using operate::LetterWalk;
+
+// Shows `see` the letters that the flags narrow, at most `limit`.
+Result<LetterWalk> walk_letters(const Session& session, const DlqFlags& flags, const Where& where,
+                                std::size_t limit,
+                                const std::function<void(const DeadLetter&)>& see);
 
 // Opened, and chosen; or an end.
 struct ChosenLetters {

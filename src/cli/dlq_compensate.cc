@@ -33,7 +33,7 @@ Result<void> ask_one(const Session& session, std::int64_t id, bool dry_run, Comp
     ++sum.gone;
     return {};
   }
-  const auto found = find_records(session, {(*letter)->consumer}, (*letter)->key);
+  const auto found = find_records(session.access(), {(*letter)->consumer}, (*letter)->key);
   if (!found) return failure(found.error());
   const bool dead = !found->empty() && found->front().record.state == RecordState::kDead &&
                     found->front().record.fingerprint == (*letter)->fingerprint;

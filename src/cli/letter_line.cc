@@ -42,26 +42,26 @@ json::Writer letter_line(const DeadLetter& letter) {
   json::Writer line;
   line.begin_object().member("schema", kSchema).member("id", letter.id);
   line.member("consumer", letter.consumer);
-  add_bytes(line, "key", letter.key);
+  line.bytes("key", letter.key);
   line.member("fingerprint", hex_of(letter.fingerprint.view()));
-  add_bytes(line, "reason", letter.reason);
-  add_bytes(line, "error", letter.error);
+  line.bytes("reason", letter.reason);
+  line.bytes("error", letter.error);
   line.member("attempts", letter.attempts).member("replayed", letter.replayed);
-  add_bytes(line, "partition", letter.partition);
-  add_bytes(line, "position", letter.position);
+  line.bytes("partition", letter.partition);
+  line.bytes("position", letter.position);
   line.member("first_seen_ms", letter.first_seen.time_since_epoch().count());
   line.member("dead_at_ms", letter.dead_at.time_since_epoch().count());
-  add_bytes(line, "type", letter.type);
-  add_bytes(line, "content_type", letter.content_type);
+  line.bytes("type", letter.type);
+  line.bytes("content_type", letter.content_type);
   line.name("headers").begin_array();
   for (const Header& header : letter.headers) {
     line.begin_object();
-    add_bytes(line, "name", header.name);
-    add_bytes(line, "value", header.value);
+    line.bytes("name", header.name);
+    line.bytes("value", header.value);
     line.end_object();
   }
   line.end_array();
-  add_bytes(line, "payload", letter.payload);
+  line.bytes("payload", letter.payload);
   line.member("payload_sha256", sha256_of(letter.payload)).end_object();
   return line;
 }

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <semel/steps.h>
-
 #include "cli/records.h"
 #include "cli/session.h"
 #include "cli/text.h"
@@ -58,7 +56,7 @@ OrEnded<ListRequest> read_list(Console& console, const RecordFlags& flags) {
 // The records of one consumer that may match, at most `most`.
 Result<std::vector<FoundRecord>> candidates(const Session& session, const ListRequest& request,
                                             const std::string& consumer, std::size_t most) {
-  if (request.key) return find_records(session, {consumer}, *request.key);
+  if (request.key) return find_records(session.access(), {consumer}, *request.key);
   std::vector<FoundRecord> found;
   const auto number = session.facets.records->consumer(consumer);
   if (!number) return failure(number.error());
@@ -130,27 +128,14 @@ int list_records(Console& console, const RecordFlags& flags) {
   return kOk;
 }
 
-// Of each, in their order; empty ones where the store keeps none.
-Result<std::vector<StepJournal>> journals_of(const Session& session,
-                                             const std::vector<FoundRecord>& found) {
-  std::vector<StepJournal> journals(found.size());
-  if (session.facets.steps == nullptr) return journals;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    auto journal = session.facets.steps->read(found[i].record.id);
-    if (!journal) return failure(std::move(journal.error()));
-    journals[i] = *std::move(journal);
-  }
-  return journals;
-}
-
 int show_record(Console& console, const RecordFlags& flags) {
   auto session = open_session(console);
   if (!session) return session.error().code;
   const auto consumers = consumers_of(console, *session, flags.consumer);
   if (!consumers) return consumers.error().code;
-  const auto found = find_records(*session, *consumers, flags.keys.front());
+  const auto found = find_records(session->access(), *consumers, flags.keys.front());
   if (!found) return console.fail(found.error());
-  const auto journals = journals_of(*session, *found);
+  const auto journals = operate::journals_of(session->access(), *found);
   if (!journals) return console.fail(journals.error());
   if (console.text()) {
     for (std::size_t i = 0; i < found->size(); ++i) {
@@ -186,24 +171,6 @@ OrEnded<std::vector<std::string>> consumers_of(Console& console, const Session& 
   if (!consumer) return tl::unexpected<Ended>(consumer.error());
   names.push_back(named);
   return names;
-}
-
-Result<std::vector<FoundRecord>> find_records(const Session& session,
-                                              const std::vector<std::string>& consumers,
-                                              const Bytes& key) {
-  std::vector<FoundRecord> found;
-  for (const auto& consumer : consumers) {
-    const auto number = session.facets.records->consumer(consumer);
-    if (!number) return failure(number.error());
-    if (!*number) continue;
-    const auto* config = session.config.find(consumer);
-    auto record = session.facets.records->show(config->key.id_of(**number, key));
-    if (!record) return failure(std::move(record.error()));
-    if (!*record) continue;
-    if ((*record)->key.empty()) (*record)->key = key;
-    found.push_back({consumer, key, std::move(**record)});
-  }
-  return found;
 }
 
 void add_records(Program& program) {

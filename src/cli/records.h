@@ -1,12 +1,12 @@
 // Records as the records commands find and choose them.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
 #include "cli/bulk.h"
 #include "cli/command.h"
+#include "operate/records.h"
 
 namespace semel::cli {
 
@@ -21,23 +21,13 @@ struct RecordFlags {
   BulkFlags bulk;
 };
 
-// A record found by its key, under one consumer of the config.
-struct FoundRecord {
-  std::string consumer;
-  Bytes key;
-  RecordView record;
-};
-
-std::span<const WhereField> record_fields() noexcept;
-// Whether the filter matches the record; its age is since it was first met, or completed.
-bool matches(const Where& where, std::string_view consumer, const RecordView& record);
+using operate::find_records;
+using operate::FoundRecord;
+using operate::record_fields;
 
 // The consumers a command is about: the one that was named, or all of the config's.
 OrEnded<std::vector<std::string>> consumers_of(Console& console, const Session& session,
                                                const std::string& named);
-Result<std::vector<FoundRecord>> find_records(const Session& session,
-                                              const std::vector<std::string>& consumers,
-                                              const Bytes& key);
 
 void add_records_bulk(Program& program, CLI::App& family);
 

@@ -15,28 +15,15 @@
 
 #include <semel/environment.h>
 #include <semel/front.h>
-#include <semel/reason.h>
 
-#include "cli/cause.h"
 #include "cli/records.h"
 #include "cli/text.h"
+#include "operate/record_changes.h"
 #include "system/utc_clock.h"
 
 namespace semel::cli {
 
 namespace {
-
-constexpr std::string_view kDone = "done", kRetry = "retry", kDead = "dead";
-
-using Kind = WhereField::Kind;
-constexpr WhereField kRecordFields[] = {
-    {"consumer"},
-    {"state", Kind::kText, "consuming|completed|retrying|parked|dead"},
-    {"key"},
-    {"reason"},
-    {"error"},
-    {"attempt", Kind::kNumber},
-    {"age", Kind::kAge}};
 
 // Chosen by keys or by a filter.
 struct ChosenRecords {
@@ -58,7 +45,7 @@ OrEnded<ChosenRecords> by_keys(Console& console, const Session& session, const R
                                const std::vector<std::string>& consumers) {
   ChosenRecords chosen;
   for (const auto& key : flags.keys) {
-    auto found = find_records(session, consumers, key);
+    auto found = find_records(session.access(), consumers, key);
     if (!found) return ended(console.fail(found.error()));
     if (found->size() > 1) {
       std::vector<std::string> names;
@@ -96,7 +83,7 @@ OrEnded<ChosenRecords> by_filter(Console& console, const Session& session, const
     if (matches(*where, found.consumer, found.record)) matched.push_back(std::move(found));
   };
   if (key) {
-    auto found = find_records(session, consumers, *key);
+    auto found = find_records(session.access(), consumers, *key);
     if (!found) return ended(console.fail(found.error()));
     for (FoundRecord& one : *found) take(std::move(one));
   }
@@ -201,18 +188,11 @@ int report_changed(Console& console, const Verb& verb, const Plan& plan, std::si
   return failed ? kBad : kNothing;
 }
 
-// What windows in front of these records know is to mean nothing any more. True where there are
-// any.
+// True where windows stand in front of these records, and are to forget what they know.
 Result<bool> reseal(const Session& session, const std::vector<FoundRecord>& records) {
   std::set<ConsumerNumber> consumers;
   for (const FoundRecord& one : records) consumers.insert(one.record.id.consumer());
-  bool any = false;
-  for (const ConsumerNumber consumer : consumers) {
-    auto there = reseal_fronts(*session.store, consumer, system_environment());
-    if (!there) return there;
-    any = any || *there;
-  }
-  return any;
+  return operate::reseal_records(session.access(), consumers, system_environment());
 }
 
 int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
@@ -269,45 +249,12 @@ int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
 }
 
 Result<bool> forget_seen(const Session& session, const RecordFlags&, const RecordView& seen) {
-  return session.facets.records->forget_as(seen.id, seen.state, seen.token);
-}
-
-// For as long as the store may take for the word that follows.
-constexpr std::chrono::seconds kToSay{60};
-
-// What a person knows of it: it happened, or it did not and is tried again, or it never shall.
-Result<bool> decide_seen(const Session& session, std::string_view as, const RecordView& seen) {
-  auto lease = session.facets.records->seize(seen.id, kToSay);
-  if (!lease) return failure(std::move(lease.error()));
-  if (!*lease) return false;
-  Finish finish;
-  finish.lease = **lease;
-  finish.to = as == kDone    ? Finish::To::kCompleted
-              : as == kRetry ? Finish::To::kRetrying
-                             : Finish::To::kDead;
-  finish.attempts = seen.attempt;
-  if (finish.to != Finish::To::kCompleted) {
-    finish.reason = as == kRetry ? std::string(seen.reason) : std::string(reason::kOperator);
-    finish.error = as == kRetry ? "an operator said that it did not happen: to be tried again"
-                                : given_up_text(seen.error);
-  }
-  const auto applied = session.store->finish({&finish, 1});
-  if (!applied) return failure(applied.error());
-  return applied->front() == Applied::kYes;
+  return operate::forget_record(session.access(), seen);
 }
 
 Result<bool> unlock_seen(const Session& session, const RecordFlags& flags, const RecordView& seen) {
-  if (!flags.as.empty()) return decide_seen(session, flags.as, seen);
-  const bool in_doubt =
-      seen.reason == reason::kLeaseParked || seen.reason == reason::kOutcomeUnknown;
-  if (seen.state == RecordState::kParked && in_doubt) {
-    return failure({ErrorKind::kBlocked, "R242",
-                    fmt::format("whether \"{}\" had its effect is not known: {}",
-                                printable(seen.key, kRecordKeyShown), seen.error),
-                    "find out, and say it: --as done (it had), --as retry (it had not: try it "
-                    "again) or --as dead (it had not, and never shall)"});
-  }
-  return session.facets.records->unlock(seen.id);
+  if (!flags.as.empty()) return operate::decide_record(session.access(), seen, flags.as);
+  return operate::unlock_record(session.access(), seen);
 }
 
 constexpr Verb kForget = {"forget",
@@ -340,7 +287,7 @@ void bulk_command(Program& program, CLI::App& family, const char* name, const ch
     command
         .add_option("--as", flags->as,
                     "What became of it, where that is not known to the record: done, retry or dead")
-        ->check(CLI::IsMember({kDone, kRetry, kDead}))
+        ->check(CLI::IsMember({operate::kDone, operate::kRetry, operate::kDead}))
         ->type_name("WHAT");
   }
   command.add_option("KEY", flags->keys, "The keys as the producer wrote them");
@@ -349,22 +296,6 @@ void bulk_command(Program& program, CLI::App& family, const char* name, const ch
 }
 
 }  // namespace
-
-std::span<const WhereField> record_fields() noexcept { return kRecordFields; }
-
-bool matches(const Where& where, std::string_view consumer, const RecordView& record) {
-  const auto now = system::utc_now();
-  return where.matches([&](std::string_view field) -> WhereValue {
-    if (field == "consumer") return consumer;
-    if (field == "state") return std::string_view(to_string(record.state));
-    if (field == "key") return std::string_view(record.key);
-    if (field == "reason") return EitherText{record.reason, cause_of(record.reason, record.error)};
-    if (field == "error") return std::string_view(record.error);
-    if (field == "attempt") return std::int64_t{record.attempt};
-    const auto since = record.completed_at ? record.completed_at : record.first_seen;
-    return since ? (now - *since).count() : std::int64_t{0};
-  });
-}
 
 void add_records_bulk(Program& program, CLI::App& family) {
   bulk_command(program, family, "forget",

@@ -10,6 +10,7 @@
 
 #include "cli/console.h"
 #include "config/config.h"
+#include "operate/store_access.h"
 
 namespace semel::cli {
 
@@ -34,6 +35,8 @@ struct Session {
   std::unique_ptr<Store> store;
   StoreFacets facets;
   std::string where;  // "sqlite ./semel.db"
+
+  operate::StoreAccess access() const { return {config, *store, facets}; }
 };
 
 enum class Create { kNo, kYes };

@@ -1,4 +1,4 @@
-// Records, dead letters and statistics as JSON and as text: one shape each, wherever they appear.
+// Records, dead letters and gates as commands print them: as JSON and as text.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,9 @@
 
 #include "base/json.h"
 #include "cli/console.h"
+#include "operate/views.h"
 
 namespace semel::cli {
-
-// `name`: the text; where the bytes are not UTF-8, `<name>_base64`.
-void add_bytes(json::Writer& writer, std::string_view name, BytesView bytes);
 
 void add_record(json::Writer& writer, const Console& console, std::string_view consumer,
                 const RecordView& record, const StepJournal& journal = {});
@@ -25,10 +23,9 @@ void add_dead_letter(json::Writer& writer, const Console& console, const DeadLet
                      bool payload);
 std::string dead_letter_text(const Console& console, const DeadLetter& letter);
 
-// "open", "paused", or "shut" for a time.
-std::string gate_word(const std::optional<ShutGate>& gate);
+using operate::gate_word;
 void add_gate(json::Writer& writer, const Console& console, const ShutGate& gate);
 
-std::string hex_of(BytesView bytes);
+using operate::hex_of;
 
 }  // namespace semel::cli

@@ -12,6 +12,7 @@
 #include "compose/admin_gauges.h"
 #include "compose/admin_overview.h"
 #include "compose/compose.h"
+#include "compose/doctor.h"
 #include "compose/store_look.h"
 #include "system/mutex.h"
 #include "system/periodic.h"
@@ -52,7 +53,8 @@ std::vector<ConsumerAbout> about(const config::Config& config) {
 class RunAdmin final : public Admin {
  public:
   explicit RunAdmin(const config::Config& config)
-      : about_(about(config)),
+      : config_(config),
+        about_(about(config)),
         store_(config::traits_of(config.store).name),
         began_(system::utc_now()),
         health_(consumer_names(config)) {}
@@ -78,8 +80,11 @@ class RunAdmin final : public Admin {
   Readiness::Phase phase() const SEMEL_REQUIRES(mutex_);
   Readiness readiness() SEMEL_EXCLUDES(mutex_);
   admin::Overview overview() SEMEL_EXCLUDES(mutex_);
+  bool with_store(const std::function<void(Store&)>& use) SEMEL_EXCLUDES(mutex_);
+  admin::ApiSources api_sources();
   void sample() noexcept;
 
+  const config::Config config_;
   const std::vector<ConsumerAbout> about_;
   const std::string store_;
   const UtcTime began_;
@@ -91,6 +96,8 @@ class RunAdmin final : public Admin {
   Service* service_ SEMEL_GUARDED_BY(mutex_) = nullptr;
   std::unique_ptr<StoreLook> store_look_ SEMEL_GUARDED_BY(mutex_);
   bool over_ SEMEL_GUARDED_BY(mutex_) = false;
+  int store_users_ SEMEL_GUARDED_BY(mutex_) = 0;
+  system::CondVar store_left_;
   std::unique_ptr<admin::AdminServer> server_;
   std::unique_ptr<system::Periodic> sampler_;
 };
@@ -98,17 +105,58 @@ class RunAdmin final : public Admin {
 Result<void> RunAdmin::listen(const config::AdminConfig& config) {
   admin::AdminOptions options;
   options.listen = config.listen;
-  for (const config::AdminToken& token : config.tokens) options.tokens.push_back(token.secret);
+  for (const config::AdminToken& token : config.tokens) {
+    options.tokens.push_back({token.name, token.secret, token.role});
+  }
   auto server = admin::AdminServer::open(
-      std::move(options), {.metrics = [this](MetricsFormat format) { return metrics(format); },
-                           .readiness = [this] { return readiness(); },
-                           .overview = [this] { return overview(); },
-                           .backlog = [this](std::string_view name) { return backlog(name); }});
+      std::move(options),
+      {[this](MetricsFormat format) { return metrics(format); }, api_sources()});
   if (!server) return failure(std::move(server.error()));
   server_ = std::move(*server);
   sampler_ = std::make_unique<system::Periodic>(telemetry::DeliveryHistory::kInterval,
                                                 [this] { sample(); });
   return {};
+}
+
+admin::ApiSources RunAdmin::api_sources() {
+  admin::ApiSources sources;
+  sources.config = &config_;
+  sources.overview = [this] { return overview(); };
+  sources.readiness = [this] { return readiness(); };
+  sources.backlog = [this](std::string_view name) { return backlog(name); };
+  sources.guarantee = [this](const config::ConsumerConfig& consumer) {
+    return guarantee_of(config_, consumer);
+  };
+  sources.with_store = [this](const std::function<void(Store&)>& use) { return with_store(use); };
+  sources.doctor = [this](Store& store) -> Result<std::string> {
+    auto report = examine(store, config_);
+    if (!report) return failure(std::move(report.error()));
+    return doctor_json(config_, *report).text();
+  };
+  return sources;
+}
+
+bool RunAdmin::with_store(const std::function<void(Store&)>& use) {
+  Service* service = nullptr;
+  {
+    const system::MutexLock lock(mutex_);
+    if (service_ == nullptr) return false;
+    service = service_;
+    ++store_users_;
+  }
+  const auto left = [this]() SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    --store_users_;
+    store_left_.notify_all();
+  };
+  try {
+    use(service->store());
+  } catch (...) {
+    left();
+    throw;
+  }
+  left();
+  return true;
 }
 
 // An interval without memory for it is lost.
@@ -141,6 +189,7 @@ void RunAdmin::leave() {
     service_ = nullptr;
     over_ = true;
     ending = std::move(store_look_);
+    store_left_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) { return store_users_ == 0; });
   }
 }
 

@@ -122,6 +122,8 @@ class Service {
   virtual void stop() noexcept = 0;
   // The drain has begun. From any thread.
   virtual bool is_stopping() const noexcept = 0;
+  // The store that its consumers work on. Safe for other threads, as every store is.
+  virtual Store& store() noexcept = 0;
   // Statistics and shut gates of the store's consumers; nullopt where the store keeps none. Takes
   // as long as the store does; from any thread.
   virtual Result<std::optional<StoreSnapshot>> look_at_store() = 0;

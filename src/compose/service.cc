@@ -111,6 +111,7 @@ class RunningService final : public Service {
   static std::vector<std::size_t> feeders_of(const config::Config& config,
                                              const config::ConsumerConfig& consumer);
   bool is_stopping() const noexcept override { return stopping_.load(); }
+  Store& store() noexcept override { return *store_; }
   Result<std::optional<StoreSnapshot>> look_at_store() override;
   void stop() noexcept override {
     stopping_.store(true);

@@ -45,7 +45,8 @@ void build_tokens(const View& admin, AdminConfig& made, Report& report) {
       warn_of_secret(*secret, "a literal secret, in a file that others may read",
                      "${file:/run/secrets/…}, or chmod 600 " + report.name(0), report);
     }
-    made.tokens.push_back({token.text("name"), secret->text});
+    const auto role = core::role_from(token.text("role"));
+    made.tokens.push_back({token.text("name"), secret->text, role.value_or(core::Role::kRead)});
   }
 }
 

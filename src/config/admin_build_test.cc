@@ -47,6 +47,35 @@ TEST(AdminBuild, ReadsAddressAndTokens) {
   ASSERT_EQ(loaded.config->admin->tokens.size(), 1U);
   EXPECT_EQ(loaded.config->admin->tokens[0].name, "prometheus");
   EXPECT_EQ(loaded.config->admin->tokens[0].secret, "0123456789abcdef");
+  EXPECT_EQ(loaded.config->admin->tokens[0].role, core::Role::kRead);
+}
+
+TEST(AdminBuild, ATokenHasARole) {
+  for (const core::Role role : {core::Role::kRead, core::Role::kOperator, core::Role::kAdmin}) {
+    const Loaded loaded =
+        load_admin("admin: { auth: { tokens: [{ name: one, secret: 0123456789abcdef, role: " +
+                   std::string(core::to_string(role)) + " }] } }\n");
+    ASSERT_TRUE(loaded.config);
+    EXPECT_EQ(loaded.config->admin->tokens[0].role, role);
+  }
+  EXPECT_FALSE(
+      load_admin("admin: { auth: { tokens: [{ name: one, secret: 0123456789abcdef, role: root }] "
+                 "} }\n")
+          .config);
+}
+
+TEST(AdminBuild, TheConfigHasItsEffectiveValuesWithoutSecrets) {
+  const Loaded loaded =
+      load_admin("admin: { auth: { tokens: [{ name: one, secret: 0123456789abcdef }] } }\n");
+  ASSERT_TRUE(loaded.config);
+  const auto& values = loaded.config->effective;
+  EXPECT_EQ(values.size(), loaded.effective.size());
+  const auto found = std::ranges::find(values, "admin.auth.tokens[0].role", &EffectiveValue::path);
+  ASSERT_NE(found, values.end());
+  EXPECT_EQ(found->value, "read");
+  for (const EffectiveValue& one : values) {
+    EXPECT_EQ(one.value.find("0123456789abcdef"), std::string::npos) << one.path;
+  }
 }
 
 TEST(AdminBuild, OtherMachinesNeedAToken) {

@@ -48,8 +48,9 @@ std::string wrapped(std::string_view text) {
 
 std::vector<CodePage> all_codes() {
   std::vector<CodePage> all;
-  for (const auto part : {catalog::file_codes(), catalog::consumer_codes(),
-                          catalog::warning_codes(), catalog::runtime_codes()}) {
+  for (const auto part :
+       {catalog::file_codes(), catalog::consumer_codes(), catalog::warning_codes(),
+        catalog::runtime_codes(), catalog::admin_codes()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   for (CodePage& page : all) {

@@ -446,11 +446,6 @@ constexpr CodePage kRuntimePages[] = {
      "or endpoint, a right is missing, it is too large, or its key could not arrive as it is. It "
      "did not arrive.",
      "Mend what the message names.", "", 1},
-    {"R340", "the admin listener cannot listen",
-     "The address of admin.listen is in use by another program, is not one of this machine, or "
-     "this user may not use its port. No message was received.",
-     "Give another address or port, or stop the program that has it.",
-     "admin: { listen: 127.0.0.1:8586 }\nss -ltnp 'sport = :8585'", 69},
 };
 
 }  // namespace

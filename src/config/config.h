@@ -33,6 +33,7 @@
 #include "core/pace.h"
 #include "core/rabbitmq_publish_spec.h"
 #include "core/rabbitmq_spec.h"
+#include "core/role.h"
 #include "core/sql_spec.h"
 
 namespace semel::config {
@@ -178,10 +179,18 @@ struct ConsumerConfig {
 struct AdminToken {
   std::string name;
   std::string secret;
+  core::Role role = core::Role::kRead;
 };
 struct AdminConfig {
   ListenAddress listen;
   std::vector<AdminToken> tokens;
+};
+
+// A value in effect, as `config show` prints it.
+struct EffectiveValue {
+  std::string path;
+  std::string value;   // secrets redacted
+  std::string origin;  // "semel.yaml:4:3", "--set", "default"
 };
 
 struct Config {
@@ -190,6 +199,7 @@ struct Config {
   std::optional<AdminConfig> admin;
   std::vector<ConsumerConfig> consumers;
   milliseconds drain_timeout = core::kUsualDrainTimeout;
+  std::vector<EffectiveValue> effective;
   const ConsumerConfig* find(std::string_view consumer) const;
 };
 
@@ -203,13 +213,8 @@ struct LoadOptions {
 struct Loaded {
   std::optional<Config> config;  // none where there is an error
   std::vector<Diagnostic> diagnostics;
-  // The effective values, one line each, for `config show`: path, value (secrets redacted), origin.
-  struct Effective {
-    std::string path;
-    std::string value;
-    std::string origin;  // "semel.yaml:4:3", "--set", "default"
-  };
-  std::vector<Effective> effective;
+  // The effective values, one line each.
+  std::vector<EffectiveValue> effective;
   // What a statement would do if it ran twice, where the record sees to it that it does not: worth
   // knowing, for `check`; silenced by the consumer's `accept`.
   std::vector<Diagnostic> notes;

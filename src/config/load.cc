@@ -78,9 +78,9 @@ std::string origin_of(const Setting& setting, const Report& report) {
   return origin;
 }
 
-std::vector<Loaded::Effective> effective_values(const Config& config, const Settings& settings,
-                                                const Report& report) {
-  std::vector<Loaded::Effective> out;
+std::vector<EffectiveValue> effective_values(const Config& config, const Settings& settings,
+                                             const Report& report) {
+  std::vector<EffectiveValue> out;
   std::size_t consumer = 0;
   const auto derived = [&](std::size_t index) {
     const auto path = join_path("consumers", index);
@@ -123,6 +123,7 @@ Loaded load(std::string_view raw, const std::string& name, const LoadOptions& op
       for (const auto& set : options.sets) notes.add_source("--set", set);
       lint(config, settings, report, notes);
       loaded.effective = effective_values(config, settings, report);
+      config.effective = loaded.effective;
       loaded.config = std::move(config);
     }
   }

@@ -12,6 +12,13 @@ inline constexpr Field kAdminTokenFields[] = {
      .meaning = "What a client sends as `Authorization: Bearer …`: 16 characters at least.",
      .required = true,
      .secret = true},
+    {.name = "role",
+     .shape = Shape::kWord,
+     .meaning =
+         "`read` looks, but at no payload; `operator` also sees payloads, pauses, unlocks and "
+         "replays; `admin` also forgets and discards, and sees config and audit log.",
+     .fallback = "read",
+     .words = "read|operator|admin"},
 };
 inline constexpr Field kAdminTokenField[] = {
     {.name = "", .shape = Shape::kMap, .meaning = "", .fields = kAdminTokenFields}};
@@ -19,8 +26,8 @@ inline constexpr Field kAdminTokenField[] = {
 inline constexpr Field kAdminAuthFields[] = {
     {.name = "tokens",
      .shape = Shape::kList,
-     .meaning = "Bearer tokens. With one, `/metrics` and the details of the health endpoints need "
-                "it. An address that other machines reach needs one.",
+     .meaning = "Bearer tokens. With one, `/metrics`, the API and the details of the health "
+                "endpoints need it. An address that other machines reach needs one.",
      .fields = kAdminTokenField},
 };
 

@@ -364,9 +364,9 @@ constexpr Field kRootFields[] = {
      .usual = "sqlite"},
     {.name = "admin",
      .shape = Shape::kMap,
-     .meaning =
-         "The admin listener of a run: dashboard, metrics and health over HTTP. Without it nothing "
-         "listens.",
+     .meaning = "The admin listener of a run: dashboard, metrics, health and API over HTTP. "
+                "Without it nothing "
+                "listens.",
      .fields = kAdminFields,
      .optional = true},
     {.name = "drain_timeout",

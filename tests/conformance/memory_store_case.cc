@@ -36,6 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Memory, DeadLetterSuite, kMemory, testing::PrintToStrin
 INSTANTIATE_TEST_SUITE_P(Memory, RecordsSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, PositionsSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, GatesSuite, kMemory, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Memory, AuditSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, StepsSuite, kMemory, testing::PrintToStringParamName());
 
 }  // namespace

@@ -176,6 +176,7 @@ INSTANTIATE_TEST_SUITE_P(MySql, DeadLetterSuite, kServers, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, RecordsSuite, kServers, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, PositionsSuite, kServers, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, GatesSuite, kServers, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, AuditSuite, kServers, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, StepsSuite, kServers, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, RunMarkersSuite, kServers, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, UnitSuite, kServers, kStoreCaseName);

@@ -155,6 +155,7 @@ INSTANTIATE_TEST_SUITE_P(Postgres, DeadLetterSuite, kPostgres, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, RecordsSuite, kPostgres, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, PositionsSuite, kPostgres, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, GatesSuite, kPostgres, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Postgres, AuditSuite, kPostgres, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, StepsSuite, kPostgres, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, RunMarkersSuite, kPostgres, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, UnitSuite, kPostgres, kStoreCaseName);

@@ -98,6 +98,8 @@ INSTANTIATE_TEST_SUITE_P(RedisCluster, PositionsSuite, kRedisCluster,
                          testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(RedisCluster, GatesSuite, kRedisCluster,
                          testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(RedisCluster, AuditSuite, kRedisCluster,
+                         testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(RedisCluster, RecordsSuite, kRedisCluster,
                          testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(RedisCluster, StepsSuite, kRedisCluster,

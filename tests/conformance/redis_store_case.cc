@@ -111,6 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Redis, RunMarkersSuite, kRedis, testing::PrintToStringP
 INSTANTIATE_TEST_SUITE_P(Redis, HeldLinesSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, PositionsSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, GatesSuite, kRedis, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Redis, AuditSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, RecordsSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, StepsSuite, kRedis, testing::PrintToStringParamName());
 

@@ -131,6 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, DeadLetterSuite, kSqlite, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Sqlite, RecordsSuite, kSqlite, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Sqlite, PositionsSuite, kSqlite, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Sqlite, GatesSuite, kSqlite, kStoreCaseName);
+INSTANTIATE_TEST_SUITE_P(Sqlite, AuditSuite, kSqlite, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Sqlite, StepsSuite, kSqlite, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Sqlite, RunMarkersSuite, kSqlite, kStoreCaseName);
 INSTANTIATE_TEST_SUITE_P(Sqlite, UnitSuite, kSqlite, kStoreCaseName);

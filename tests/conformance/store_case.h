@@ -127,6 +127,7 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
   RecordInspector& records() { return *store_->facets().records; }
   Positions& positions() { return *store_->facets().positions; }
   Gates& gates() { return *store_->facets().gates; }
+  AuditLog& audit() { return *store_->facets().audit; }
   StepStore& steps() { return *store_->facets().steps; }
 
   std::vector<Arrival> take(std::size_t max = 100, milliseconds hidden = 60s) {
@@ -167,6 +168,7 @@ class DeadLetterSuite : public StoreTest {};
 class RecordsSuite : public StoreTest {};
 class PositionsSuite : public StoreTest {};
 class GatesSuite : public StoreTest {};
+class AuditSuite : public StoreTest {};
 class StepsSuite : public StoreTest {};
 // Opens nothing by itself: its tests fork before they open.
 class RunMarkersSuite : public testing::TestWithParam<StoreCase> {};

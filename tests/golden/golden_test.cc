@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include <semel/audit.h>
 #include <semel/gates.h>
 #include <semel/held_messages.h>
 #include <semel/records.h>
@@ -69,6 +70,18 @@ TEST_F(GoldenTest, TheFirstSchemaIsBroughtUpToDate) {
   const auto again = open();
   const auto consumer = again->facets().records->consumer("payments").value();
   EXPECT_TRUE(again->facets().gates->state(*consumer).value());
+}
+
+TEST_F(GoldenTest, ABroughtUpStoreKeepsAnAuditLog) {
+  {
+    const auto store = open();
+    ASSERT_NE(store, nullptr);
+    AuditEntry entry;
+    entry.who = "night_shift";
+    ASSERT_TRUE(store->facets().audit->append(Nonce{}, entry));
+  }
+  const auto again = open();
+  ASSERT_EQ(again->facets().audit->list(std::nullopt, 10)->size(), 1u);
 }
 
 TEST_F(GoldenTest, ItsCompletedKeysAreDuplicatesAndItsQueueIsRead) {

@@ -66,7 +66,10 @@ HttpAnswer http_get(std::uint16_t port, std::string_view path,
     host |= line.starts_with("Host:");
   }
   if (!host) request += "Host: localhost\r\n";
-  const std::string answer = http_raw(port, request + "\r\n");
+  return http_answer(http_raw(port, request + "\r\n"));
+}
+
+HttpAnswer http_answer(const std::string& answer) {
   HttpAnswer made;
   const auto end = answer.find("\r\n\r\n");
   if (end == std::string::npos) return made;

@@ -21,6 +21,9 @@ struct HttpAnswer {
 HttpAnswer http_get(std::uint16_t port, std::string_view path,
                     const std::vector<std::string>& headers = {}, std::string_view method = "GET");
 
+// Takes apart the bytes that http_raw read.
+HttpAnswer http_answer(const std::string& read);
+
 // Sends the bytes as they are and reads to the end of the connection.
 std::string http_raw(std::uint16_t port, std::string_view bytes);
 

@@ -11,7 +11,9 @@ KNOWS = {
     "system": {"base"},
     "core": {"base"},
     "telemetry": {"base", "core", "system"},
-    "admin": {"base", "core", "system", "telemetry"},
+    "config": {"base", "core"},
+    "operate": {"base", "core", "system", "config", "strategies"},
+    "admin": {"base", "core", "system", "telemetry", "strategies", "config", "operate"},
     "strategies": {"base", "core", "system"},
     "guard": {"base", "core", "system", "strategies"},
     "clients/kafka": {"base", "core", "system"},
@@ -35,11 +37,10 @@ KNOWS = {
     "producer": {"base", "core", "system"},
     "engine": {"base", "core", "system", "strategies"},
     "tap": {"base", "core", "system"},
-    "config": {"base", "core"},
     "compose": {"base", "core", "system", "strategies", "guard", "clients/redis", "stores/memory",
                 "stores/sqlite", "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/kafka", "sources/rabbitmq", "handlers/sql", "handlers/exec", "handlers/http",
                 "handlers/kafka", "handlers/rabbitmq", "producer", "engine", "config",
-                "telemetry", "admin"},
+                "telemetry", "admin", "operate"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}
 

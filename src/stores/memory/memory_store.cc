@@ -23,7 +23,8 @@ class MemoryStore final : public Store {
         inspector_(make_inspector(state_)),
         positions_(make_positions(state_)),
         gates_(make_gates(state_)),
-        steps_(make_steps(state_)) {}
+        steps_(make_steps(state_)),
+        audit_(make_audit(state_)) {}
 
   const StoreTraits& traits() const noexcept override { return kMemoryTraits; }
   StoreFacets facets() noexcept override {
@@ -34,6 +35,7 @@ class MemoryStore final : public Store {
     facets.positions = positions_.get();
     facets.gates = gates_.get();
     facets.steps = steps_.get();
+    facets.audit = audit_.get();
     return facets;
   }
 
@@ -56,6 +58,7 @@ class MemoryStore final : public Store {
   std::unique_ptr<Positions> positions_;
   std::unique_ptr<Gates> gates_;
   std::unique_ptr<StepStore> steps_;
+  std::unique_ptr<AuditLog> audit_;
 };
 
 Result<ConsumerNumber> MemoryStore::attach(const ConsumerSpec& consumer) {

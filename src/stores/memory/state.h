@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include <semel/audit.h>
 #include <semel/environment.h>
 #include <semel/gates.h>
 #include <semel/held_messages.h>
@@ -61,6 +62,8 @@ struct State {
   std::map<std::pair<ConsumerNumber, std::string>, Bytes> positions SEMEL_GUARDED_BY(mutex);
   std::set<std::pair<ConsumerNumber, std::string>> reserved SEMEL_GUARDED_BY(mutex);
   std::map<ConsumerNumber, ShutGate> gates SEMEL_GUARDED_BY(mutex);
+  std::vector<AuditEntry> audit SEMEL_GUARDED_BY(mutex);  // by their ids, from one on
+  std::map<Nonce, std::int64_t> audit_requests SEMEL_GUARDED_BY(mutex);
   std::map<KeyId, StepJournal> steps SEMEL_GUARDED_BY(mutex);  // of records that are not completed
 };
 
@@ -72,6 +75,7 @@ std::unique_ptr<RecordInspector> make_inspector(State& state);
 std::unique_ptr<Positions> make_positions(State& state);
 std::unique_ptr<Gates> make_gates(State& state);
 std::unique_ptr<StepStore> make_steps(State& state);
+std::unique_ptr<AuditLog> make_audit(State& state);
 
 // Changes the journal of a record as the plan of its finish says.
 void note_in_journal(State& state, const core::FinishPlan& plan, const Finish& finish)

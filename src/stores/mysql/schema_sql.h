@@ -266,6 +266,18 @@ CREATE TABLE IF NOT EXISTS semel_step (
   PRIMARY KEY (record, name, business)
 ) COMMENT 'steps that a handler has finished, done or undone; without a name: that the message is given up and they are being undone'
 )sql",
+    R"sql(
+CREATE TABLE IF NOT EXISTS semel_audit (
+  id BIGINT AUTO_INCREMENT PRIMARY KEY,
+  request VARBINARY(16) NOT NULL UNIQUE COMMENT 'said again it adds no second row',
+  kept_at DATETIME(6) NOT NULL,
+  who LONGBLOB NOT NULL,
+  action LONGBLOB NOT NULL,
+  target LONGBLOB NOT NULL,
+  reason LONGBLOB NOT NULL,
+  outcome LONGBLOB
+) COMMENT 'what people did through the admin API, and why; without outcome: it has begun'
+)sql",
 };
 // No older process may work on these tables.
 inline constexpr int kListsOpenRecords = 2;

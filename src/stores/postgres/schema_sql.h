@@ -242,6 +242,19 @@ CREATE TABLE {schema}.semel_step (
 );
 COMMENT ON TABLE {schema}.semel_step IS 'steps that a handler has finished, done or undone; without a name: that the message is given up and they are being undone';
 )sql",
+    R"sql(
+CREATE TABLE {schema}.semel_audit (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  request bytea NOT NULL UNIQUE,
+  kept_at timestamptz NOT NULL,
+  who bytea NOT NULL,
+  action bytea NOT NULL,
+  target bytea NOT NULL,
+  reason bytea NOT NULL,
+  outcome bytea
+);
+COMMENT ON TABLE {schema}.semel_audit IS 'what people did through the admin API, and why; without outcome: it has begun';
+)sql",
 };
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 

@@ -25,6 +25,9 @@ extern const char* const kClock;
 extern const char* const kRecords;
 
 extern const char* const kAttach;
+extern const char* const kAuditAppend;
+extern const char* const kAuditEnd;
+extern const char* const kAuditList;
 extern const char* const kCountCrash;
 extern const char* const kRenew;
 

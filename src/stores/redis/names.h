@@ -5,6 +5,8 @@
 //   semel:{store}consumers  a hash: each consumer's name, and its number and key recipe
 //   semel:{store}numbers    a hash: whose each number is
 //   semel:{store}gates      a hash: which consumers begin nothing for now
+//   semel:{store}audit…     hashes: what people did through the admin API, how it ended (_ends),
+//                           and the id of each request (_requests)
 //   semel:{store}positions  a hash: how far each file was read for each consumer
 //   semel:{store}reader:…   which process reads a file for a consumer; it expires
 //   semel:{store}token      the last token, and the life of the server that it was given in; on a

@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "core/key_encoding.h"
 #include "core/record_machine.h"
+#include "stores/redis/audit.h"
 #include "stores/redis/cluster_finish.h"
 #include "stores/redis/completions.h"
 #include "stores/redis/core.h"
@@ -94,7 +95,8 @@ class RedisStore final : public Store {
         positions_(make_positions(core_)),
         gates_(make_gates(core_, inner.clock)),
         live_(make_live_checks(core_)),
-        steps_(make_steps(core_)) {
+        steps_(make_steps(core_)),
+        audit_(make_audit(core_, inner.clock)) {
     traits_.durable = facts.keeps_log;
     traits_.forgets = facts.evicts;
     traits_.largest_message = facts.largest;
@@ -109,6 +111,7 @@ class RedisStore final : public Store {
     facets.gates = gates_.get();
     facets.live = live_.get();
     facets.steps = steps_.get();
+    facets.audit = audit_.get();
     if (!keeps_messages_) return facets;
     facets.held = held_.get();
     facets.dead_letters = dead_letters_.get();
@@ -171,6 +174,7 @@ class RedisStore final : public Store {
   const std::unique_ptr<Gates> gates_;
   const std::unique_ptr<LiveChecks> live_;
   const std::unique_ptr<StepStore> steps_;
+  const std::unique_ptr<AuditLog> audit_;
 };
 
 ConsumerNumber RedisStore::attach_now(const ConsumerSpec& spec) {

@@ -13,11 +13,12 @@ Ports::Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservation
       runs_(make_run_markers(database_)),
       gates_(make_gates(database_)),
       live_(make_live_checks(database_, facts)),
-      steps_(make_steps(database_)) {}
+      steps_(make_steps(database_)),
+      audit_(make_audit(database_)) {}
 
 StoreFacets Ports::facets(TransactionalStore& units) const noexcept {
   return {&units,      held_.get(),  dead_letters_.get(), inspector_.get(), positions_.get(),
-          runs_.get(), gates_.get(), live_.get(),         steps_.get()};
+          runs_.get(), gates_.get(), live_.get(),         steps_.get(),     audit_.get()};
 }
 
 std::vector<Applied> finish_in_one(const Core& core, Environment& environment,

@@ -7,6 +7,7 @@
 #include <semel/environment.h>
 #include <semel/store.h>
 
+#include "stores/sql/audit.h"
 #include "stores/sql/batch_finish.h"
 #include "stores/sql/core.h"
 #include "stores/sql/dead_letters.h"
@@ -41,6 +42,7 @@ class Ports {
   const std::unique_ptr<Gates> gates_;
   const std::unique_ptr<LiveChecks> live_;
   const std::unique_ptr<StepStore> steps_;
+  const std::unique_ptr<AuditLog> audit_;
 };
 
 // Store::finish: the batch in one transaction of its own. Throws Failure.

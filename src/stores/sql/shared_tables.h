@@ -1,6 +1,7 @@
 // SharedTables: the tables that are the same in every SQL store; and their statements.
 #pragma once
 
+#include "stores/sql/audit_rows.h"
 #include "stores/sql/consumers.h"
 #include "stores/sql/dead_letter_rows.h"
 #include "stores/sql/gate_rows.h"
@@ -12,13 +13,15 @@ namespace semel::sql {
 
 struct SharedTexts {
   explicit SharedTexts(const Dialect& dialect)
-      : consumers(dialect),
+      : audit(dialect),
+        consumers(dialect),
         dead_letters(dialect),
         gates(dialect),
         positions(dialect),
         runs(dialect),
         steps(dialect) {}
 
+  AuditTexts audit;
   ConsumerTexts consumers;
   DeadLetterTexts dead_letters;
   GateTexts gates;
@@ -30,13 +33,15 @@ struct SharedTexts {
 // On one connection.
 struct SharedTables {
   SharedTables(Statements& statements, const SharedTexts& texts)
-      : consumers(statements, texts.consumers),
+      : audit(statements, texts.audit),
+        consumers(statements, texts.consumers),
         dead_letters(statements, texts.dead_letters),
         gates(statements, texts.gates),
         positions(statements, texts.positions),
         runs(statements, texts.runs),
         steps(statements, texts.steps) {}
 
+  AuditRows audit;
   Consumers consumers;
   DeadLetterRows dead_letters;
   GateRows gates;

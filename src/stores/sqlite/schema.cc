@@ -199,6 +199,19 @@ CREATE TABLE semel_step (
 ) WITHOUT ROWID;
 ALTER TABLE semel_live ADD COLUMN steps INTEGER NOT NULL DEFAULT 0;  -- has rows in semel_step
 )sql",
+    R"sql(
+-- Acts of people through the admin API, and why.
+CREATE TABLE semel_audit (
+  id INTEGER PRIMARY KEY,
+  request BLOB NOT NULL UNIQUE,    -- said again it adds no second row
+  at INTEGER NOT NULL,
+  who TEXT NOT NULL,               -- name of a token
+  action TEXT NOT NULL,
+  target TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  outcome TEXT                     -- NULL: it has begun
+);
+)sql",
 };
 static_assert(std::size(kMigrations) == kSchemaVersion);
 

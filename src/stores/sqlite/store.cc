@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "stores/sql/audit.h"
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
 #include "stores/sql/live_checks.h"
@@ -40,12 +41,13 @@ class SqliteStore final : public Store {
         gates_(sql::make_gates(database_)),
         live_(sql::make_live_checks(database_, live_facts_)),
         steps_(sql::make_steps(database_)),
+        audit_(sql::make_audit(database_)),
         purge_(core_) {}
 
   const StoreTraits& traits() const noexcept override { return kSqliteTraits; }
   StoreFacets facets() noexcept override {
     return {units_.get(), held_.get(),  dead_letters_.get(), inspector_.get(), positions_.get(),
-            runs_.get(),  gates_.get(), live_.get(),         steps_.get()};
+            runs_.get(),  gates_.get(), live_.get(),         steps_.get(),     audit_.get()};
   }
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override;
@@ -80,6 +82,7 @@ class SqliteStore final : public Store {
   FileFacts live_facts_;
   std::unique_ptr<LiveChecks> live_;
   std::unique_ptr<StepStore> steps_;
+  std::unique_ptr<AuditLog> audit_;
   system::Mutex purging_;
   Purge purge_ SEMEL_GUARDED_BY(purging_);
 };

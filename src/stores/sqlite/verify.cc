@@ -19,9 +19,10 @@ constexpr std::size_t kTold = 10;
 constexpr int kPageErrors = 20;
 
 constexpr std::string_view kTables[] = {
-    "semel_schema",   "semel_meta",  "semel_consumer", "semel_generation",  "semel_live",
-    "semel_held",     "semel_inbox", "semel_result",   "semel_dead_letter", "semel_position",
-    "semel_instance", "semel_run",   "semel_crash",    "semel_gate",        "semel_step"};
+    "semel_schema",      "semel_meta",     "semel_consumer", "semel_generation",
+    "semel_live",        "semel_held",     "semel_inbox",    "semel_result",
+    "semel_dead_letter", "semel_position", "semel_instance", "semel_run",
+    "semel_crash",       "semel_gate",     "semel_step",     "semel_audit"};
 
 class Look {
  public:

@@ -1,10 +1,10 @@
-#include "cli/cause.h"
+#include "operate/cause.h"
 
 #include <algorithm>
 
 #include <semel/reason.h>
 
-namespace semel::cli {
+namespace semel::operate {
 
 namespace {
 
@@ -33,4 +33,4 @@ std::string given_up_text(std::string_view error) {
   return std::string(kGivenUp) + std::string(error);
 }
 
-}  // namespace semel::cli
+}  // namespace semel::operate

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace semel::cli {
+namespace semel::operate {
 
 // The reason with which the error begins, as handler.http.500; empty where `reason` is the cause
 // itself. The result is a part of `error`.
@@ -14,4 +14,4 @@ std::string_view cause_of(std::string_view reason, std::string_view error) noexc
 // The error of a record that an operator gave up; it keeps the cause.
 std::string given_up_text(std::string_view error);
 
-}  // namespace semel::cli
+}  // namespace semel::operate

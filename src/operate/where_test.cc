@@ -1,10 +1,10 @@
-#include "cli/where.h"
+#include "operate/where.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-namespace semel::cli {
+namespace semel::operate {
 namespace {
 
 constexpr WhereField kFields[] = {{"consumer"},
@@ -80,4 +80,4 @@ TEST(Where, AFlawNamesItsColumnAndTheFix) {
 }
 
 }  // namespace
-}  // namespace semel::cli
+}  // namespace semel::operate

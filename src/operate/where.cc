@@ -1,4 +1,4 @@
-#include "cli/where.h"
+#include "operate/where.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/ascii.h"
-#include "cli/text.h"
+#include "operate/words.h"
 
-namespace semel::cli {
+namespace semel::operate {
 
 using Kind = WhereField::Kind;
 
@@ -241,4 +241,4 @@ std::optional<std::string> Where::equal_to(std::string_view field) const {
   return std::nullopt;
 }
 
-}  // namespace semel::cli
+}  // namespace semel::operate

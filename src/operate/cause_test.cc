@@ -1,12 +1,12 @@
-#include "cli/cause.h"
+#include "operate/cause.h"
 
 #include <gtest/gtest.h>
 
 #include <semel/reason.h>
 
-#include "cli/dlq.h"
+#include "operate/letters.h"
 
-namespace semel::cli {
+namespace semel::operate {
 namespace {
 
 TEST(Cause, StandsBeforeTheErrorOfTheLastTry) {
@@ -44,4 +44,4 @@ TEST(Cause, IsFoundByAFilterAsTheReasonIs) {
 }
 
 }  // namespace
-}  // namespace semel::cli
+}  // namespace semel::operate

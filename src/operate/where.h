@@ -12,7 +12,7 @@
 
 #include <semel/result.h>
 
-namespace semel::cli {
+namespace semel::operate {
 
 struct WhereField {
   enum class Kind {
@@ -66,4 +66,4 @@ class Where {
   std::vector<Condition> conditions_;
 };
 
-}  // namespace semel::cli
+}  // namespace semel::operate

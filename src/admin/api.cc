@@ -1,0 +1,171 @@
+#include "admin/api.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "admin/api_route.h"
+#include "admin/problem.h"
+#include "admin/rate_limit.h"
+#include "base/ascii.h"
+#include "base/printable.h"
+
+namespace semel::admin {
+
+namespace {
+
+HttpResponse no_caller() {
+  HttpResponse made = problem(401, {ErrorKind::kRejected, "R341", "a token is needed",
+                                    "send a secret of admin.auth.tokens as Authorization: Bearer"});
+  made.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return made;
+}
+
+HttpResponse role_too_small(const ApiRoute& route, const Caller& caller) {
+  const std::string who =
+      caller.name.empty()
+          ? "without tokens in the config everybody has the role read"
+          : fmt::format("the token {} has the role {}", caller.name, core::to_string(caller.role));
+  return problem(403, {ErrorKind::kRejected, "R342",
+                       fmt::format("{} needs the role {}: {}", route.operation,
+                                   core::to_string(route.role), who),
+                       "a token of admin.auth.tokens with that role"});
+}
+
+HttpResponse too_many_requests() {
+  return problem(429, {ErrorKind::kUnavailable, "R347", "too many requests of one caller",
+                       "ask less often: clients that poll need a second at least"});
+}
+
+HttpResponse not_begun() {
+  return problem(503, {ErrorKind::kUnavailable, "R345", "too many requests wait for the store",
+                       "ask again later"});
+}
+
+HttpResponse not_in_time(const ApiRoute& route) {
+  const bool writes = route.method != "GET";
+  return problem(504, {ErrorKind::kUnavailable, "R345", "the store did not answer in time",
+                       writes ? "it may still be done: GET /api/v1/audit says how it ended"
+                              : "look at /readyz: is the store away?"});
+}
+
+HttpResponse foreign_page(std::string message) {
+  return problem(403, {ErrorKind::kRejected, "R346", std::move(message),
+                       "ask from a program, or from a page of this host"});
+}
+
+// A page of another site can send a form, with the credentials that the browser has for this host,
+// but no JSON without asking before, which nobody here allows; and it cannot say another origin.
+std::optional<HttpResponse> refusal_of_write(const HttpRequest& request) {
+  std::string_view type = request.header("Content-Type").value_or("");
+  type = type.substr(0, type.find(';'));
+  if (!ascii::alike(type, "application/json")) {
+    return problem(415,
+                   {ErrorKind::kRejected, "R344", "a write must have the type application/json",
+                    "Content-Type: application/json, also without a body"});
+  }
+  if (const auto origin = request.header("Origin")) {
+    const auto scheme = origin->find("://");
+    const std::string_view host =
+        scheme == std::string_view::npos ? std::string_view() : origin->substr(scheme + 3);
+    if (!ascii::alike(host, request.header("Host").value_or(""))) {
+      return foreign_page("the Origin header names another host");
+    }
+  }
+  const std::string_view site = request.header("Sec-Fetch-Site").value_or("none");
+  if (site != "none" && site != "same-origin") return foreign_page("a page of another site asks");
+  return std::nullopt;
+}
+
+HttpResponse other_method(std::string_view allowed) {
+  HttpResponse made =
+      problem(405, {ErrorKind::kRejected, "R344", fmt::format("only {}", allowed), {}});
+  made.headers.emplace_back("Allow", allowed);
+  return made;
+}
+
+// The names and values that the route takes; or what is wrong with them.
+tl::expected<std::vector<std::pair<std::string, std::string>>, HttpResponse> query_for(
+    const ApiRoute& route, const HttpRequest& request) {
+  auto query = request.query();
+  if (!query) {
+    return tl::unexpected(bad_request("the query has an escape that is none", "write % as %25"));
+  }
+  for (auto at = query->begin(); at != query->end(); ++at) {
+    const auto& name = at->first;
+    const std::string shown = printable_text(name);
+    if (std::ranges::find(route.query, name, &QueryParameter::name) == route.query.end()) {
+      std::vector<std::string_view> known;
+      for (const QueryParameter& one : route.query) known.push_back(one.name);
+      return tl::unexpected(bad_request(fmt::format("there is no parameter \"{}\" here", shown),
+                                        known.empty()
+                                            ? "this resource takes none"
+                                            : fmt::format("it takes {}", fmt::join(known, ", "))));
+    }
+    if (std::any_of(query->begin(), at, [&](const auto& one) { return one.first == name; })) {
+      return tl::unexpected(bad_request(fmt::format("\"{}\" stands there twice", shown), "once"));
+    }
+  }
+  return *std::move(query);
+}
+
+class RoutedApi final : public Api {
+ public:
+  explicit RoutedApi(ApiSources sources) : sources_(std::move(sources)) {}
+
+  HttpReply answer(const HttpRequest& request, const std::optional<Caller>& caller) override;
+
+ private:
+  HttpReply run(const ApiRoute& route, ApiCall call);
+
+  const ApiSources sources_;
+  RateLimit rate_{kRequestsPerSecond, kBurst};
+};
+
+// Without a token nobody learns which paths there are.
+HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Caller>& caller) {
+  if (!caller) return no_caller();
+  if (!rate_.allows(caller->name, std::chrono::steady_clock::now())) return too_many_requests();
+  const auto parts = path_parts(request.path);
+  if (!parts) return bad_request("the path has an escape that is none", "write % as %25");
+  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  std::string_view path;  // of the first route that fits: the others of it differ by method
+  std::string allowed;
+  for (const ApiRoute& route : api_routes()) {
+    auto places = places_in(route, *parts);
+    if (!places || (!path.empty() && route.path != path)) continue;
+    path = route.path;
+    if (route.method != method) {
+      if (!allowed.empty()) allowed += ", ";
+      allowed += route.method == "GET" ? "GET, HEAD" : std::string(route.method);
+      continue;
+    }
+    if (caller->role < route.role) return role_too_small(route, *caller);
+    if (method != "GET") {
+      if (auto refused = refusal_of_write(request)) return *std::move(refused);
+    }
+    auto query = query_for(route, request);
+    if (!query) return std::move(query.error());
+    return run(route, {*caller, *std::move(places), *std::move(query), std::string(request.body)});
+  }
+  if (!allowed.empty()) return other_method(allowed);
+  return not_found("the API has no such path", "GET /api/openapi.json");
+}
+
+HttpReply RoutedApi::run(const ApiRoute& route, ApiCall call) {
+  HttpTask task;
+  task.run = [this, &route, call = std::move(call)] { return route.run(call, sources_); };
+  task.patience = route.patience;
+  task.refused = not_begun();
+  task.late = not_in_time(route);
+  return task;
+}
+
+}  // namespace
+
+std::unique_ptr<Api> Api::create(ApiSources sources) {
+  return std::make_unique<RoutedApi>(std::move(sources));
+}
+
+}  // namespace semel::admin

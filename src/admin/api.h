@@ -1,0 +1,69 @@
+// Api: the HTTP API of a run, below /api. docs/api.md describes its resources.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <semel/guarantee.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+#include "admin/http_message.h"
+#include "admin/overview.h"
+#include "admin/readiness.h"
+#include "config/config.h"
+#include "core/role.h"
+
+namespace semel::admin {
+
+// Messages that wait for a consumer, at its source and in the store.
+struct Backlog {
+  bool is_consumer = false;              // the run has one of that name
+  std::optional<std::int64_t> messages;  // nullopt: not known now
+};
+
+// Where the API looks. Called on several threads.
+struct ApiSources {
+  const config::Config* config = nullptr;  // borrowed
+  std::function<Overview()> overview;
+  std::function<Readiness()> readiness;
+  std::function<Backlog(std::string_view consumer)> backlog;
+  std::function<Guarantee(const config::ConsumerConfig&)> guarantee;
+  // Calls `use` with the store of the run, which it may use until it returns; false where the run
+  // has none now.
+  std::function<bool(const std::function<void(Store&)>& use)> with_store;
+  // Examines store and brokers; a JSON document.
+  std::function<Result<std::string>(Store&)> doctor;
+};
+
+// The one who asks.
+struct Caller {
+  std::string name;  // of the token; empty: nobody needs one
+  core::Role role = core::Role::kRead;
+};
+
+class Api {
+ public:
+  // Rate of a caller.
+  static constexpr double kRequestsPerSecond = 50;
+  static constexpr double kBurst = 100;
+  // How long an answer may take; `doctor` asks brokers too.
+  static constexpr std::chrono::seconds kPatience{10};
+  static constexpr std::chrono::seconds kDoctorPatience{30};
+
+  static std::unique_ptr<Api> create(ApiSources sources);
+  virtual ~Api() = default;
+
+  // True of the paths that it answers.
+  static bool owns(std::string_view path) noexcept { return path.starts_with("/api/"); }
+  // One request at a time; without a caller there was no token, or a wrong one. Its tasks use the
+  // sources, and end before this object.
+  virtual HttpReply answer(const HttpRequest& request, const std::optional<Caller>& caller) = 0;
+};
+
+}  // namespace semel::admin

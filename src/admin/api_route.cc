@@ -1,0 +1,151 @@
+#include "admin/api_route.h"
+
+#include <algorithm>
+
+#include "base/url_text.h"
+
+namespace semel::admin {
+
+namespace {
+
+using core::Role;
+
+constexpr QueryParameter kConsumerParameter = {"consumer", "string", "Only of this consumer."};
+constexpr QueryParameter kReasonParameter = {"reason", "string", "Only with this reason or cause."};
+constexpr QueryParameter kReplayedParameter = {
+    "replayed", "boolean", "Those that were replayed and are done since, and no others."};
+constexpr QueryParameter kWhereParameter = {
+    "where", "string", "A filter in the language of the commands: attempts>3 and age>1h."};
+
+constexpr QueryParameter kGroupParameters[] = {kConsumerParameter, kReasonParameter,
+                                               kReplayedParameter, kWhereParameter};
+constexpr QueryParameter kListParameters[] = {
+    kConsumerParameter,
+    kReasonParameter,
+    kReplayedParameter,
+    kWhereParameter,
+    {"limit", "integer", "At most so many."},
+    {"after", "string", "The member `next` of the page before this one."}};
+
+constexpr QueryParameter kReasonMember = {"reason", "string",
+                                          "Why, for the audit log and for those who look later."};
+constexpr QueryParameter kActMembers[] = {kReasonMember};
+constexpr QueryParameter kUnlockMembers[] = {
+    kReasonMember,
+    {"as", "string",
+     "What became of an effect that the record cannot know of: done, retry or dead. Needs the "
+     "role admin."}};
+constexpr QueryParameter kAuditParameters[] = {
+    {"limit", "integer", "At most so many."},
+    {"before", "string", "The member `next` of the page before this one."}};
+
+constexpr std::span<const QueryParameter> kNoneOf;
+
+constexpr ApiRoute reading(std::string_view path, std::string_view operation,
+                           std::string_view meaning, std::string_view schema,
+                           HttpResponse (*run)(const ApiCall&, const ApiSources&),
+                           std::span<const QueryParameter> query = {}, Role role = Role::kRead,
+                           std::chrono::milliseconds patience = Api::kPatience) {
+  return {"GET", path, operation, meaning, role, query, kNoneOf, schema, patience, run};
+}
+
+constexpr ApiRoute writing(std::string_view path, std::string_view operation,
+                           std::string_view meaning, std::string_view schema,
+                           HttpResponse (*run)(const ApiCall&, const ApiSources&), Role role,
+                           std::span<const QueryParameter> body = kActMembers) {
+  return {"POST", path, operation, meaning, role, kNoneOf, body, schema, Api::kPatience, run};
+}
+
+constexpr ApiRoute kRoutes[] = {
+    reading("/api/openapi.json", "openapi", "This document.", "", api::show_openapi),
+    reading("/api/v1/consumers", "listConsumers", "The consumers of the run, and how they are.",
+            "consumers", api::list_consumers),
+    reading("/api/v1/consumers/{name}", "showConsumer",
+            "A consumer with its guarantee, its outages and what its sources report.", "consumer",
+            api::show_consumer),
+    reading("/api/v1/consumers/{name}/backlog", "showBacklog",
+            "How many messages wait for the consumer: one number, for a scaler.", "backlog",
+            api::show_backlog),
+    writing("/api/v1/consumers/{name}/pause", "pauseConsumer",
+            "Begin no message until it is resumed, in every process and after a restart too.",
+            "consumer_gate", api::pause_consumer, Role::kOperator),
+    writing("/api/v1/consumers/{name}/resume", "resumeConsumer",
+            "Go on: after a pause, or without waiting for the end of a break.", "consumer_gate",
+            api::resume_consumer, Role::kOperator),
+    reading("/api/v1/consumers/{name}/records/{key}", "showRecord", "The record of a key.",
+            "records", api::show_record),
+    writing("/api/v1/consumers/{name}/records/{key}/unlock", "unlockRecord",
+            "Let a parked or dead record be tried again, now.", "unlock", api::unlock_record,
+            Role::kOperator, kUnlockMembers),
+    writing("/api/v1/consumers/{name}/records/{key}/forget", "forgetRecord",
+            "Remove a record: the next delivery of its key is handled as new.", "forget",
+            api::forget_record, Role::kAdmin),
+    reading("/api/v1/dead-letters", "listDeadLetters", "Dead letters, oldest first, page by page.",
+            "dead_letters", api::list_dead_letters, kListParameters),
+    reading("/api/v1/dead-letters/groups", "groupDeadLetters",
+            "Dead letters by consumer, reason and cause: how many, the oldest, the newest.",
+            "dead_letter_groups", api::group_dead_letters, kGroupParameters),
+    reading("/api/v1/dead-letters/{id}", "showDeadLetter",
+            "A dead letter; with payload and headers where the caller's role is operator.",
+            "dead_letter", api::show_dead_letter),
+    writing("/api/v1/dead-letters/{id}/replay", "replayDeadLetter",
+            "Try a dead letter again; where its key is completed meanwhile it is skipped.",
+            "replay", api::replay_dead_letter, Role::kOperator),
+    writing("/api/v1/dead-letters/{id}/discard", "discardDeadLetter",
+            "Remove a dead letter; its record stays closed.", "discard", api::discard_dead_letter,
+            Role::kAdmin),
+    reading("/api/v1/doctor", "runDoctor",
+            "Asks store and brokers whether they keep what the config promises.", "doctor",
+            api::run_doctor, {}, Role::kOperator, Api::kDoctorPatience),
+    reading("/api/v1/config", "showConfig",
+            "Every value in effect and where it comes from; secrets are not shown.", "config",
+            api::show_config, {}, Role::kAdmin),
+    reading("/api/v1/audit", "listAudit", "What people did through the API, the newest first.",
+            "audit", api::list_audit, kAuditParameters, Role::kAdmin),
+};
+
+bool is_place(std::string_view part) noexcept { return part.starts_with('{'); }
+
+}  // namespace
+
+std::string_view ApiCall::value(std::string_view name) const noexcept {
+  const auto found = std::ranges::find(query, name, &std::pair<std::string, std::string>::first);
+  return found == query.end() ? std::string_view() : found->second;
+}
+
+std::span<const ApiRoute> api_routes() noexcept { return kRoutes; }
+
+std::optional<std::vector<std::string>> path_parts(std::string_view path) {
+  std::vector<std::string> parts;
+  path.remove_prefix(std::min<std::size_t>(path.size(), 1));
+  for (bool more = true; more;) {
+    more = path.find('/') != std::string_view::npos;
+    auto part = url_text::unescaped(url_text::cut_before(path, '/'));
+    if (!part) return std::nullopt;
+    parts.push_back(*std::move(part));
+  }
+  return parts;
+}
+
+std::optional<std::vector<std::string>> places_in(const ApiRoute& route,
+                                                  const std::vector<std::string>& parts) {
+  std::vector<std::string> places;
+  std::string_view left = route.path.substr(1);
+  for (const std::string& part : parts) {
+    if (left.empty()) return std::nullopt;
+    const std::string_view wanted = url_text::cut_before(left, '/');
+    if (is_place(wanted) && !part.empty()) {
+      places.push_back(part);
+    } else if (wanted != part) {
+      return std::nullopt;
+    }
+  }
+  if (!left.empty()) return std::nullopt;
+  return places;
+}
+
+HttpResponse json_answer(std::string document) {
+  return {200, "application/json", std::move(document) + "\n", {}};
+}
+
+}  // namespace semel::admin

@@ -1,0 +1,15 @@
+// The store of the run, for a route that needs it.
+#pragma once
+
+#include <functional>
+
+#include "admin/api_route.h"
+#include "operate/store_access.h"
+
+namespace semel::admin {
+
+// The answer of `use`; 503 while the run has no store, and 409 where the store keeps no messages.
+HttpResponse with_store(const ApiSources& sources,
+                        const std::function<HttpResponse(const operate::StoreAccess&)>& use);
+
+}  // namespace semel::admin

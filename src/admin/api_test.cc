@@ -1,0 +1,299 @@
+#include "admin/api.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "admin/test_api.h"
+
+namespace semel::admin {
+namespace {
+
+TEST_F(ApiTest, ListsAndShowsConsumers) {
+  open(false);
+  const auto list = get("/api/v1/consumers");
+  EXPECT_EQ(list.status, 200);
+  EXPECT_EQ(list.header("Content-Type"), "application/json");
+  EXPECT_EQ(list.header("Cache-Control"), "no-store");
+  EXPECT_EQ(text_at(list.body, "/schema"), "semel.v1.consumers");
+  EXPECT_EQ(text_at(list.body, "/consumers/0/name"), "payments");
+  const auto one = get("/api/v1/consumers/payments");
+  EXPECT_EQ(text_at(one.body, "/consumer/state"), "running") << one.body;
+  EXPECT_EQ(text_at(one.body, "/consumer/promise/effect"), "not promised") << one.body;
+  const auto none = get("/api/v1/consumers/refunds");
+  EXPECT_EQ(none.status, 404);
+  EXPECT_EQ(none.header("Content-Type"), "application/problem+json");
+  EXPECT_EQ(text_at(none.body, "/code"), "R343");
+  EXPECT_EQ(text_at(none.body, "/status"), "404");
+  EXPECT_EQ(text_at(none.body, "/fix"), "there are payments");
+}
+
+TEST_F(ApiTest, ShowsTheRecordOfAnyKey) {
+  open(true);
+  finish("a/b c", Finish::To::kCompleted);
+  const std::string path = "/api/v1/consumers/payments/records/a%2Fb%20c";
+  const auto shown = get_as(Role::kOperator, path);
+  EXPECT_EQ(text_at(shown.body, "/records/0/state"), "completed") << shown.body;
+  EXPECT_EQ(text_at(shown.body, "/records/0/key"), "a/b c");
+  EXPECT_EQ(text_at(shown.body, "/records/0/result"), "the result");
+  const auto masked = get_as(Role::kRead, path);
+  EXPECT_EQ(text_at(masked.body, "/records/0/result"), "(absent)");
+  EXPECT_EQ(text_at(masked.body, "/records/0/result_bytes"), "10") << masked.body;
+  EXPECT_EQ(get_as(Role::kRead, "/api/v1/consumers/payments/records/a/b%20c").status, 404);
+  EXPECT_EQ(get_as(Role::kRead, "/api/v1/consumers/payments/records/other").status, 404);
+  EXPECT_EQ(get_as(Role::kRead, "/api/v1/consumers/refunds/records/a").status, 404);
+  EXPECT_EQ(get_as(Role::kRead, "/api/v1/consumers/payments/records/%zz").status, 400);
+}
+
+TEST_F(ApiTest, DeadLettersComePageByPage) {
+  open(false);
+  for (int i = 0; i < 3; ++i) finish(fmt::format("key-{}", i), Finish::To::kDead, "handler.native");
+  const auto first = get("/api/v1/dead-letters?limit=2");
+  EXPECT_EQ(text_at(first.body, "/dead_letters/1/key"), "key-1") << first.body;
+  EXPECT_EQ(text_at(first.body, "/count"), "2");
+  const std::string next = text_at(first.body, "/next");
+  const auto second = get("/api/v1/dead-letters?limit=2&after=" + next);
+  EXPECT_EQ(text_at(second.body, "/dead_letters/0/key"), "key-2") << second.body;
+  EXPECT_EQ(text_at(second.body, "/next"), "(absent)");
+  EXPECT_EQ(first.body.find("secret"), std::string::npos) << "no payloads";
+}
+
+TEST_F(ApiTest, DeadLettersAreNarrowedAsTheCommandsNarrowThem) {
+  open(false);
+  finish("one", Finish::To::kDead, "handler.native");
+  finish("two", Finish::To::kDead, "payload.invalid");
+  const std::string list = "/api/v1/dead-letters";
+  EXPECT_EQ(text_at(get(list + "?reason=payload.invalid").body, "/dead_letters/0/key"), "two");
+  EXPECT_EQ(text_at(get(list + "?where=key%3Done+and+age%3C1d").body, "/count"), "1");
+  EXPECT_EQ(text_at(get(list + "?consumer=refunds").body, "/count"), "0");
+  EXPECT_EQ(text_at(get(list + "?replayed=true").body, "/count"), "0");
+  struct Row {
+    const char* query;
+    const char* said;
+  };
+  for (const Row& row :
+       {Row{"?where=nokey%3D1", "where, column 1: unknown field \"nokey\""},
+        Row{"?limit=0", "limit cannot be \"0\""}, Row{"?limit=1001", "limit cannot be \"1001\""},
+        Row{"?after=x", "after cannot be \"x\""},
+        Row{"?replayed=yes", "replayed cannot be \"yes\""},
+        Row{"?limt=1", "there is no parameter \"limt\" here"},
+        Row{"?limit=1&limit=2", "\"limit\" stands there twice"},
+        Row{"?limit=%", "the query has an escape that is none"}}) {
+    const auto answer = get(list + row.query);
+    EXPECT_EQ(answer.status, 400) << row.query;
+    EXPECT_EQ(text_at(answer.body, "/detail"), row.said);
+    EXPECT_EQ(text_at(answer.body, "/code"), "R344");
+  }
+}
+
+TEST_F(ApiTest, DeadLettersAreGroupedByReason) {
+  open(false);
+  finish("one", Finish::To::kDead, "handler.native");
+  finish("two", Finish::To::kDead, "handler.native");
+  finish("three", Finish::To::kDead, "payload.invalid");
+  const auto groups = get("/api/v1/dead-letters/groups");
+  EXPECT_EQ(text_at(groups.body, "/groups/0/reason"), "handler.native") << groups.body;
+  EXPECT_EQ(text_at(groups.body, "/groups/0/count"), "2");
+  EXPECT_EQ(text_at(groups.body, "/groups/1/reason"), "payload.invalid");
+  EXPECT_EQ(text_at(groups.body, "/count"), "3");
+}
+
+TEST_F(ApiTest, PayloadsAreForOperators) {
+  open(true);
+  finish("one", Finish::To::kDead, "handler.native");
+  const std::string id =
+      text_at(get_as(Role::kRead, "/api/v1/dead-letters").body, "/dead_letters/0/id");
+  const std::string path = "/api/v1/dead-letters/" + id;
+  const auto shown = get_as(Role::kOperator, path);
+  EXPECT_EQ(text_at(shown.body, "/dead_letter/payload"), "{\"secret\":1}") << shown.body;
+  EXPECT_EQ(text_at(shown.body, "/dead_letter/headers/0/value"), "4111");
+  const auto masked = get_as(Role::kRead, path);
+  EXPECT_EQ(masked.body.find("secret"), std::string::npos) << masked.body;
+  EXPECT_EQ(masked.body.find("4111"), std::string::npos);
+  EXPECT_EQ(text_at(masked.body, "/dead_letter/payload_bytes"), "12");
+  EXPECT_EQ(text_at(masked.body, "/dead_letter/headers/0/name"), "x-card");
+  EXPECT_EQ(get_as(Role::kRead, "/api/v1/dead-letters/987654").status, 404);
+  EXPECT_EQ(get_as(Role::kRead, "/api/v1/dead-letters/nine").status, 400);
+}
+
+TEST_F(ApiTest, TheConfigIsForAdmins) {
+  open(true);
+  const auto shown = get_as(Role::kAdmin, "/api/v1/config");
+  EXPECT_EQ(text_at(shown.body, "/file"), "semel.yaml") << shown.body;
+  EXPECT_NE(shown.body.find("{\"path\":\"consumers[0].name\",\"value\":\"payments\""),
+            std::string::npos);
+}
+
+TEST_F(ApiTest, WithoutAStoreItSaysSo) {
+  open(false);
+  running_ = false;
+  for (const char* path : {"/api/v1/dead-letters", "/api/v1/dead-letters/groups",
+                           "/api/v1/dead-letters/1", "/api/v1/consumers/payments/records/a"}) {
+    const auto answer = get(path);
+    EXPECT_EQ(answer.status, 503) << path;
+    EXPECT_EQ(text_at(answer.body, "/code"), "R345");
+    EXPECT_EQ(answer.header("Retry-After"), "1");
+  }
+  EXPECT_EQ(get("/api/v1/consumers").status, 200);
+}
+
+// docs/api.md has this table.
+const std::map<std::string_view, Role> kNeeded = {{"openapi", Role::kRead},
+                                                  {"listConsumers", Role::kRead},
+                                                  {"showConsumer", Role::kRead},
+                                                  {"showBacklog", Role::kRead},
+                                                  {"pauseConsumer", Role::kOperator},
+                                                  {"resumeConsumer", Role::kOperator},
+                                                  {"showRecord", Role::kRead},
+                                                  {"unlockRecord", Role::kOperator},
+                                                  {"forgetRecord", Role::kAdmin},
+                                                  {"listDeadLetters", Role::kRead},
+                                                  {"groupDeadLetters", Role::kRead},
+                                                  {"showDeadLetter", Role::kRead},
+                                                  {"replayDeadLetter", Role::kOperator},
+                                                  {"discardDeadLetter", Role::kAdmin},
+                                                  {"runDoctor", Role::kOperator},
+                                                  {"showConfig", Role::kAdmin},
+                                                  {"listAudit", Role::kAdmin}};
+
+class ApiRolesTest : public ApiTest {
+ protected:
+  // The path of a route; all that it names is there, and new.
+  std::string fresh_path(const ApiRoute& route) {
+    const std::string key = fmt::format("key-{}", ++made_);
+    finish(key, Finish::To::kDead, "handler.native");
+    DeadLetterFilter all;
+    all.limit = 1'000;
+    const auto letters = store_->facets().dead_letters->list(all).value();
+    std::string path(route.path);
+    for (const auto& [place, value] : {std::pair<std::string, std::string>{"{name}", "payments"},
+                                       {"{key}", key},
+                                       {"{id}", std::to_string(letters.back().id)}}) {
+      if (const auto at = path.find(place); at != std::string::npos) {
+        path.replace(at, place.size(), value);
+      }
+    }
+    return path;
+  }
+  test::HttpAnswer ask(const ApiRoute& route, const std::string& path,
+                       std::vector<std::string> headers) const {
+    const std::string method(route.method);
+    if (method != "GET") {
+      headers.push_back("Content-Type: application/json");
+      headers.push_back("Content-Length: 0");
+    }
+    return get(path, std::move(headers), method.c_str());
+  }
+  static std::string bearer(Role role) { return "Authorization: Bearer " + secret_of(role); }
+
+  int made_ = 0;
+};
+
+TEST_F(ApiRolesTest, EachRouteAnswersEachRoleAsTheTableSays) {
+  open(true);
+  std::size_t seen = 0;
+  for (const ApiRoute& route : api_routes()) {
+    ASSERT_TRUE(kNeeded.contains(route.operation)) << route.operation;
+    const Role needed = kNeeded.at(route.operation);
+    std::string path = fresh_path(route);
+    EXPECT_EQ(ask(route, path, {}).status, 401) << path;
+    EXPECT_EQ(ask(route, path, {"Authorization: Bearer the secret of nobody"}).status, 401);
+    for (const Role role : {Role::kRead, Role::kOperator, Role::kAdmin}) {
+      path = fresh_path(route);
+      const auto answer = ask(route, path, {bearer(role)});
+      EXPECT_EQ(answer.status, role >= needed ? 200 : 403)
+          << path << " as " << to_string(role) << " " << answer.body;
+      if (role < needed) {
+        EXPECT_EQ(text_at(answer.body, "/code"), "R342") << answer.body;
+      }
+    }
+    ++seen;
+  }
+  EXPECT_EQ(seen, kNeeded.size());
+}
+
+TEST_F(ApiRolesTest, WithoutTokensEverybodyOnThisMachineReads) {
+  open(false);
+  for (const ApiRoute& route : api_routes()) {
+    const bool reads = kNeeded.at(route.operation) == Role::kRead;
+    const std::string path = fresh_path(route);
+    EXPECT_EQ(ask(route, path, {}).status, reads ? 200 : 403) << path;
+    EXPECT_EQ(ask(route, path, {"Host: evil.example"}).status, 403) << path;
+  }
+}
+
+TEST_F(ApiRolesTest, OtherMethodsAreRefused) {
+  open(false);
+  for (const ApiRoute& route : api_routes()) {
+    const std::string path = fresh_path(route);
+    const auto answer = get(path, {"Content-Length: 0"}, "DELETE");
+    EXPECT_EQ(answer.status, 405) << path;
+    EXPECT_EQ(answer.header("Allow"), route.method == "GET" ? "GET, HEAD" : "POST") << path;
+  }
+  for (const char* path :
+       {"/api/", "/api/v1", "/api/v1/", "/api/v1/consumers/", "/api/v2/consumers",
+        "/api/v1/dead-letters/1/", "/api/v1/consumers/payments/records"}) {
+    EXPECT_EQ(get(path).status, 404) << path;
+  }
+}
+
+// The document says of each route what the route does, and of no other.
+TEST_F(ApiRolesTest, TheOpenApiDocumentIsThatOfTheRoutes) {
+  open(true);
+  const std::string document = get_as(Role::kRead, "/api/openapi.json").body;
+  EXPECT_EQ(text_at(document, "/openapi"), "3.1.0") << document;
+  std::size_t operations = 0;
+  for (std::size_t at = 0; (at = document.find("\"operationId\"", at)) != std::string::npos; ++at) {
+    ++operations;
+  }
+  EXPECT_EQ(operations, api_routes().size());
+  for (const ApiRoute& route : api_routes()) {
+    std::string escaped;
+    for (const char c : route.path) escaped += c == '/' ? "~1" : std::string(1, c);
+    const bool reads = route.method == "GET";
+    const std::string operation = "/paths/" + escaped + (reads ? "/get" : "/post");
+    EXPECT_EQ(text_at(document, operation + "/operationId"), route.operation);
+    EXPECT_EQ(text_at(document, operation + "/x-semel-role"), to_string(route.role));
+    for (std::size_t i = 0; i < route.query.size(); ++i) {
+      const auto places = static_cast<std::size_t>(std::ranges::count(route.path, '{'));
+      EXPECT_EQ(text_at(document, fmt::format("{}/parameters/{}/name", operation, places + i)),
+                route.query[i].name);
+    }
+    for (const QueryParameter& member : route.body) {
+      EXPECT_EQ(text_at(document, fmt::format("{}/requestBody/content/application~1json/schema/"
+                                              "properties/{}/type",
+                                              operation, member.name)),
+                member.type);
+    }
+    const std::string answer = ask(route, fresh_path(route), {bearer(Role::kAdmin)}).body;
+    const std::string schema = text_at(
+        document,
+        operation + "/responses/200/content/application~1json/schema/properties/schema/const");
+    if (route.schema.empty() || route.operation == "runDoctor") continue;
+    EXPECT_EQ(text_at(answer, "/schema"), schema) << answer;
+  }
+}
+
+TEST_F(ApiTest, ACallerThatAsksTooOftenIsToldSo) {
+  const auto api = Api::create(sources());
+  HttpRequest request;
+  request.method = "GET";
+  request.path = "/api/v1/none";
+  const auto status = [&](const char* caller) {
+    return std::get<HttpResponse>(api->answer(request, Caller{caller, Role::kRead})).status;
+  };
+  std::map<int, int> statuses;
+  for (int i = 0; i < static_cast<int>(3 * Api::kBurst); ++i) ++statuses[status("one")];
+  EXPECT_GE(statuses[404], static_cast<int>(Api::kBurst));
+  EXPECT_GT(statuses[429], 0);
+  EXPECT_EQ(status("another"), 404);
+}
+
+}  // namespace
+}  // namespace semel::admin

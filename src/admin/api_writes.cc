@@ -1,0 +1,327 @@
+// Acts of people: pause and resume consumers, unlock and forget records, replay and discard dead
+// letters. And the log of them.
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <semel/audit.h>
+#include <semel/environment.h>
+#include <semel/front.h>
+#include <semel/gates.h>
+
+#include "admin/api_number.h"
+#include "admin/api_route.h"
+#include "admin/api_store.h"
+#include "admin/audited.h"
+#include "admin/problem.h"
+#include "base/iso_time.h"
+#include "base/json.h"
+#include "operate/record_changes.h"
+#include "operate/records.h"
+#include "operate/views.h"
+#include "operate/words.h"
+
+namespace semel::admin {
+
+namespace {
+
+constexpr std::size_t kNameShown = 80;
+constexpr std::size_t kLongestReason = 1'000;
+constexpr std::size_t kAuditPage = 100;
+constexpr std::size_t kLargestAuditPage = 1'000;
+
+// The members of a write's body.
+struct WriteBody {
+  std::string reason;
+  std::string as;
+};
+
+tl::expected<std::string, HttpResponse> text_member(json::Document& document, const char* name) {
+  auto found = document.at(json::Pointer::parse(std::string("/") + name).value());
+  if (!found) return tl::unexpected(bad_request(found.error().message, "each member once"));
+  if (std::holds_alternative<json::Absent>(*found)) return std::string();
+  if (auto* text = std::get_if<std::string>(&*found)) return std::move(*text);
+  return tl::unexpected(bad_request(fmt::format("\"{}\" must be a string", name), {}));
+}
+
+tl::expected<WriteBody, HttpResponse> body_of(const ApiCall& call) {
+  WriteBody body;
+  if (call.body.empty()) return body;
+  json::Document document;
+  if (const auto parsed = document.parse(call.body); !parsed) {
+    return tl::unexpected(bad_request(fmt::format("the body: {}", parsed.error().message),
+                                      "a JSON object such as {\"reason\": \"ticket 7\"}"));
+  }
+  for (const auto& [name, to] : {std::pair{"reason", &body.reason}, std::pair{"as", &body.as}}) {
+    auto member = text_member(document, name);
+    if (!member) return tl::unexpected(std::move(member.error()));
+    *to = *std::move(member);
+  }
+  if (body.reason.size() > kLongestReason) {
+    return tl::unexpected(
+        bad_request("the reason is too long", fmt::format("{} bytes at most", kLongestReason)));
+  }
+  return body;
+}
+
+std::string error_text(const Error& error) {
+  return error.code.empty() ? error.message : fmt::format("{}: {}", error.code, error.message);
+}
+
+ActEnd failed_act(const Error& error) { return {problem(error), "failed: " + error_text(error)}; }
+
+ActEnd in_no_state(std::string message) {
+  std::string outcome = "nothing done: " + message;
+  return {problem(409, {ErrorKind::kRejected, "R348", std::move(message),
+                        "look at it again: it moved on, or there is nothing to do"}),
+          std::move(outcome)};
+}
+
+// The number of a consumer of the config, as the store has it.
+tl::expected<ConsumerNumber, HttpResponse> number_of(const operate::StoreAccess& access,
+                                                     const std::string& name) {
+  if (access.config.find(name) != nullptr) {
+    const auto number = access.facets.records->consumer(name);
+    if (!number) return tl::unexpected(problem(number.error()));
+    if (*number) return **number;
+  }
+  return tl::unexpected(
+      not_found(fmt::format("there is no consumer \"{}\"", operate::printable(name, kNameShown)),
+                "GET /api/v1/consumers"));
+}
+
+ActEnd gate_end(const std::string& name, bool paused, bool changed) {
+  json::Writer writer = operate::document("consumer_gate");
+  writer.member("name", name).member("gate", paused ? "paused" : "open");
+  writer.member("changed", changed).end_object();
+  const char* const outcome = paused ? "paused" : "resumed";
+  return {json_answer(writer.text()), changed ? outcome : "nothing done: it was so already"};
+}
+
+ActEnd pause(const operate::StoreAccess& access, const std::string& name, ConsumerNumber number,
+             const std::string& why) {
+  const auto before = access.facets.gates->state(number);
+  if (!before) return failed_act(before.error());
+  const auto shut = access.facets.gates->shut(number, why, std::nullopt);
+  if (!shut) return failed_act(shut.error());
+  return gate_end(name, true, !*before || (*before)->until);
+}
+
+ActEnd resume(const operate::StoreAccess& access, const std::string& name, ConsumerNumber number) {
+  const auto was_shut = access.facets.gates->resume(number);
+  return was_shut ? gate_end(name, false, *was_shut) : failed_act(was_shut.error());
+}
+
+// The record that a path names, for `change`; 404 where there is none.
+HttpResponse with_record(
+    const ApiCall& call, const ApiSources& sources,
+    const std::function<HttpResponse(const operate::StoreAccess&, const RecordView&)>& change) {
+  return with_store(sources, [&](const operate::StoreAccess& access) {
+    if (access.config.find(call.path[0]) == nullptr) {
+      return not_found(
+          fmt::format("there is no consumer \"{}\"", operate::printable(call.path[0], kNameShown)),
+          "GET /api/v1/consumers");
+    }
+    const auto found = operate::find_records(access, {call.path[0]}, call.path[1]);
+    if (!found) return problem(found.error());
+    if (found->empty()) {
+      return not_found(
+          fmt::format("no record of \"{}\"", operate::printable(call.path[1], kNameShown)), {});
+    }
+    return change(access, found->front().record);
+  });
+}
+
+Act record_act(const ApiCall& call, std::string action, std::string reason) {
+  return {std::move(action), call.path[0] + " " + operate::printable(call.path[1]),
+          std::move(reason)};
+}
+
+ActEnd changed_record(const ApiCall& call, const Result<bool>& changed, const char* document,
+                      const char* done, const char* state) {
+  if (!changed) return failed_act(changed.error());
+  if (!*changed) return in_no_state(state);
+  json::Writer writer = operate::document(document);
+  writer.member("consumer", call.path[0]).bytes("key", call.path[1]);
+  writer.member(done, true).end_object();
+  return {json_answer(writer.text()), done};
+}
+
+// Also before the forgetting: a process that is killed in between leaves little behind.
+Result<bool> forget(const operate::StoreAccess& access, const RecordView& seen) {
+  Environment& environment = system_environment();
+  const std::set<ConsumerNumber> consumers = {seen.id.consumer()};
+  auto windows = operate::reseal_records(access, consumers, environment);
+  if (!windows) return windows;
+  auto forgotten = operate::forget_record(access, seen);
+  if (!forgotten || !*forgotten) return forgotten;
+  windows = operate::reseal_records(access, consumers, environment);
+  if (!windows) return windows;
+  // When this returns, no window calls it completed.
+  if (*windows) std::this_thread::sleep_for(kFrontTrusted);
+  return true;
+}
+
+ActEnd replay_letter(const operate::StoreAccess& access, std::int64_t id) {
+  const auto report = access.facets.dead_letters->replay({&id, 1});
+  if (!report) return failed_act(report.error());
+  json::Writer writer = operate::document("replay");
+  writer.member("replayed", report->replayed);
+  writer.member("skipped_completed", report->skipped_completed);
+  writer.member("skipped_conflict", report->skipped_conflict);
+  writer.member("gone", report->missing).end_object();
+  if (report->missing > 0) {
+    return {not_found(fmt::format("there is no dead letter {}", id)), "nothing done: it is gone"};
+  }
+  return {json_answer(writer.text()), report->replayed > 0 ? "replayed"
+                                      : report->skipped_completed > 0
+                                          ? "skipped: completed meanwhile"
+                                          : "skipped: the key belongs to another payload"};
+}
+
+ActEnd discard_letter(const operate::StoreAccess& access, std::int64_t id) {
+  const auto gone = access.facets.dead_letters->discard({&id, 1});
+  if (!gone) return failed_act(gone.error());
+  if (*gone == 0) {
+    return {not_found(fmt::format("there is no dead letter {}", id)), "nothing done: it is gone"};
+  }
+  json::Writer writer = operate::document("discard");
+  writer.member("discarded", *gone).end_object();
+  return {json_answer(writer.text()), "discarded"};
+}
+
+HttpResponse with_letter(const ApiCall& call, const ApiSources& sources, const char* action,
+                         ActEnd (*work)(const operate::StoreAccess&, std::int64_t)) {
+  const auto id = whole_number(call.path[0]);
+  if (!id) {
+    return bad_request(fmt::format("\"{}\" is no id of a dead letter",
+                                   operate::printable(call.path[0], kNameShown)),
+                       "GET /api/v1/dead-letters");
+  }
+  auto body = body_of(call);
+  if (!body) return std::move(body.error());
+  return with_store(sources, [&](const operate::StoreAccess& access) {
+    return audited(call, access, {action, std::to_string(*id), body->reason},
+                   [&] { return work(access, *id); });
+  });
+}
+
+}  // namespace
+
+namespace api {
+
+HttpResponse pause_consumer(const ApiCall& call, const ApiSources& sources) {
+  const auto body = body_of(call);
+  if (!body) return body.error();
+  const std::string why = body->reason.empty() ? "by " + call.caller.name : body->reason;
+  return with_store(sources, [&](const operate::StoreAccess& access) {
+    const auto number = number_of(access, call.path[0]);
+    if (!number) return number.error();
+    return audited(call, access, {"consumers.pause", call.path[0], body->reason},
+                   [&] { return pause(access, call.path[0], *number, why); });
+  });
+}
+
+HttpResponse resume_consumer(const ApiCall& call, const ApiSources& sources) {
+  const auto body = body_of(call);
+  if (!body) return body.error();
+  return with_store(sources, [&](const operate::StoreAccess& access) {
+    const auto number = number_of(access, call.path[0]);
+    if (!number) return number.error();
+    return audited(call, access, {"consumers.resume", call.path[0], body->reason},
+                   [&] { return resume(access, call.path[0], *number); });
+  });
+}
+
+HttpResponse unlock_record(const ApiCall& call, const ApiSources& sources) {
+  const auto body = body_of(call);
+  if (!body) return body.error();
+  const std::string& as = body->as;
+  if (!as.empty() && as != operate::kDone && as != operate::kRetry && as != operate::kDead) {
+    return bad_request(fmt::format("as cannot be \"{}\"", operate::printable(as, kNameShown)),
+                       "done, retry or dead");
+  }
+  // A wrong word loses an effect or doubles one.
+  if (!as.empty() && !call.has(core::Role::kAdmin)) {
+    return problem(
+        403, {ErrorKind::kRejected, "R342", "to say what became of an effect needs the role admin",
+              "a token of admin.auth.tokens with that role"});
+  }
+  return with_record(
+      call, sources, [&](const operate::StoreAccess& access, const RecordView& seen) {
+        const std::string action = as.empty() ? "records.unlock" : "records.unlock as " + as;
+        return audited(call, access, record_act(call, action, body->reason), [&] {
+          const auto changed = as.empty() ? operate::unlock_record(access, seen)
+                                          : operate::decide_record(access, seen, as);
+          return changed_record(call, changed, "unlock", "unlocked",
+                                "the record is neither parked nor dead, or moved on");
+        });
+      });
+}
+
+HttpResponse forget_record(const ApiCall& call, const ApiSources& sources) {
+  const auto body = body_of(call);
+  if (!body) return body.error();
+  return with_record(
+      call, sources, [&](const operate::StoreAccess& access, const RecordView& seen) {
+        return audited(call, access, record_act(call, "records.forget", body->reason), [&] {
+          return changed_record(call, forget(access, seen), "forget", "forgotten",
+                                "the record is being worked on, or moved on");
+        });
+      });
+}
+
+HttpResponse replay_dead_letter(const ApiCall& call, const ApiSources& sources) {
+  return with_letter(call, sources, "dead_letters.replay", replay_letter);
+}
+
+HttpResponse discard_dead_letter(const ApiCall& call, const ApiSources& sources) {
+  return with_letter(call, sources, "dead_letters.discard", discard_letter);
+}
+
+HttpResponse list_audit(const ApiCall& call, const ApiSources& sources) {
+  std::size_t limit = kAuditPage;
+  if (const auto asked = call.value("limit"); !asked.empty()) {
+    const auto number = whole_number(asked);
+    if (!number || *number == 0 || static_cast<std::size_t>(*number) > kLargestAuditPage) {
+      return bad_request("limit is out of range", fmt::format("1 to {}", kLargestAuditPage));
+    }
+    limit = static_cast<std::size_t>(*number);
+  }
+  std::optional<std::int64_t> before;
+  if (const auto asked = call.value("before"); !asked.empty()) {
+    before = whole_number(asked);
+    if (!before) return bad_request("before is no id", "the member next of the page before");
+  }
+  return with_store(sources, [&](const operate::StoreAccess& access) {
+    if (access.facets.audit == nullptr) return not_found("this store keeps no audit log");
+    const auto entries = access.facets.audit->list(before, limit);
+    if (!entries) return problem(entries.error());
+    json::Writer writer = operate::document("audit");
+    writer.name("entries").begin_array();
+    for (const AuditEntry& entry : *entries) {
+      writer.begin_object().member("id", entry.id).member("at", iso_time(entry.at));
+      writer.member("who", entry.who).member("action", entry.action);
+      writer.bytes("target", entry.target).bytes("reason", entry.reason).name("outcome");
+      if (entry.outcome) {
+        writer.value(*entry.outcome);
+      } else {
+        writer.null();
+      }
+      writer.end_object();
+    }
+    writer.end_array();
+    if (entries->size() == limit) writer.member("next", std::to_string(entries->back().id));
+    writer.end_object();
+    return json_answer(writer.text());
+  });
+}
+
+}  // namespace api
+
+}  // namespace semel::admin

@@ -1,0 +1,201 @@
+// Acts of people through the API, and the log of them.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <semel/audit.h>
+#include <semel/gates.h>
+
+#include "admin/test_api.h"
+
+namespace semel::admin {
+namespace {
+
+class ApiWritesTest : public ApiTest {
+ protected:
+  void SetUp() override { open(true); }
+
+  std::vector<AuditEntry> entries() {
+    return store_->facets().audit->list(std::nullopt, 100).value();
+  }
+  std::string letter() {
+    return std::to_string(store_->facets().dead_letters->list({}).value().at(0).id);
+  }
+  std::string state_of(const std::string& key) {
+    const auto id = config_.consumers[0].key.id_of(number_, key);
+    const auto record = store_->facets().records->show(id).value();
+    return record ? to_string(record->state) : "none";
+  }
+};
+
+TEST_F(ApiWritesTest, PausesAndResumes) {
+  const std::string consumer = "/api/v1/consumers/payments";
+  const auto paused = post_as(Role::kOperator, consumer + "/pause", "{\"reason\":\"the bank\"}");
+  EXPECT_EQ(paused.status, 200) << paused.body;
+  EXPECT_EQ(text_at(paused.body, "/gate"), "paused");
+  EXPECT_NE(paused.body.find("\"changed\":true"), std::string::npos);
+  EXPECT_EQ(store_->facets().gates->state(number_).value()->why, "the bank");
+  const auto again = post_as(Role::kOperator, consumer + "/pause");
+  EXPECT_NE(again.body.find("\"changed\":false"), std::string::npos) << again.body;
+  EXPECT_EQ(store_->facets().gates->state(number_).value()->why, "the bank");
+  const auto resumed = post_as(Role::kOperator, consumer + "/resume", "");
+  EXPECT_NE(resumed.body.find("\"changed\":true"), std::string::npos) << resumed.body;
+  EXPECT_FALSE(store_->facets().gates->state(number_).value());
+  EXPECT_EQ(post_as(Role::kOperator, "/api/v1/consumers/refunds/pause").status, 404);
+}
+
+TEST_F(ApiWritesTest, EachActHasItsEntry) {
+  finish("given up", Finish::To::kDead, "handler.native");
+  const std::string path = "/api/v1/dead-letters/" + letter() + "/replay";
+  EXPECT_EQ(text_at(post_as(Role::kOperator, path, "{\"reason\":\"ticket 7\"}").body, "/replayed"),
+            "1");
+  EXPECT_EQ(post_as(Role::kOperator, "/api/v1/consumers/payments/resume").status, 200);
+  const auto kept = entries();
+  ASSERT_EQ(kept.size(), 2U);
+  EXPECT_EQ(kept[1].who, "operator");
+  EXPECT_EQ(kept[1].action, "dead_letters.replay");
+  EXPECT_EQ(kept[1].target, letter());
+  EXPECT_EQ(kept[1].reason, "ticket 7");
+  EXPECT_EQ(kept[1].outcome, "replayed");
+  EXPECT_EQ(kept[0].outcome, "nothing done: it was so already");
+  const auto listed = get_as(Role::kAdmin, "/api/v1/audit?limit=1");
+  EXPECT_EQ(text_at(listed.body, "/entries/0/action"), "consumers.resume") << listed.body;
+  const auto older = get_as(Role::kAdmin, "/api/v1/audit?before=" + text_at(listed.body, "/next"));
+  EXPECT_EQ(text_at(older.body, "/entries/0/action"), "dead_letters.replay") << older.body;
+}
+
+TEST_F(ApiWritesTest, ReplaysAndDiscardsDeadLetters) {
+  finish("one", Finish::To::kDead, "handler.native");
+  const std::string path = "/api/v1/dead-letters/" + letter();
+  EXPECT_EQ(post_as(Role::kOperator, path + "/replay").status, 200);
+  EXPECT_EQ(state_of("one"), "retrying");
+  EXPECT_EQ(text_at(post_as(Role::kAdmin, path + "/discard").body, "/discarded"), "1");
+  EXPECT_EQ(post_as(Role::kAdmin, path + "/discard").status, 404);
+  EXPECT_EQ(post_as(Role::kAdmin, path + "/replay").status, 404);
+  EXPECT_EQ(post_as(Role::kAdmin, "/api/v1/dead-letters/x/replay").status, 400);
+}
+
+TEST_F(ApiWritesTest, UnlocksAndForgetsRecords) {
+  finish("one", Finish::To::kDead, "handler.native");
+  finish("done", Finish::To::kCompleted);
+  const std::string records = "/api/v1/consumers/payments/records/";
+  EXPECT_EQ(post_as(Role::kOperator, records + "one/unlock").status, 200);
+  EXPECT_EQ(state_of("one"), "retrying");
+  const auto twice = post_as(Role::kOperator, records + "one/unlock");
+  EXPECT_EQ(twice.status, 409) << twice.body;
+  EXPECT_EQ(text_at(twice.body, "/code"), "R348");
+  EXPECT_EQ(post_as(Role::kAdmin, records + "done/forget").status, 200);
+  EXPECT_EQ(state_of("done"), "none");
+  EXPECT_EQ(post_as(Role::kAdmin, records + "done/forget").status, 404);
+}
+
+// Only a person knows whether it had its effect, and only an admin may say it.
+TEST_F(ApiWritesTest, WhatBecameOfAnEffectIsForAdminsToSay) {
+  finish("unclear", Finish::To::kParked, "outcome.unknown");
+  const std::string path = "/api/v1/consumers/payments/records/unclear/unlock";
+  EXPECT_EQ(post_as(Role::kOperator, path, "{\"as\":\"done\"}").status, 403);
+  EXPECT_EQ(post_as(Role::kAdmin, path, "{\"as\":\"perhaps\"}").status, 400);
+  EXPECT_TRUE(entries().empty());
+  EXPECT_EQ(post_as(Role::kAdmin, path, "{\"as\":\"done\"}").status, 200);
+  EXPECT_EQ(state_of("unclear"), "completed");
+  EXPECT_EQ(entries().at(0).action, "records.unlock as done");
+}
+
+TEST_F(ApiWritesTest, ABodyThatIsWrongChangesNothing) {
+  const std::string path = "/api/v1/consumers/payments/pause";
+  for (const char* body : {"{", "{\"reason\":1}", "{\"reason\":\"a\",\"reason\":\"b\"}"}) {
+    EXPECT_EQ(post_as(Role::kOperator, path, body).status, 400) << body;
+  }
+  EXPECT_EQ(
+      post_as(Role::kOperator, path, "{\"reason\":\"" + std::string(1'001, 'x') + "\"}").status,
+      400);
+  EXPECT_EQ(post_as(Role::kOperator, path, std::string(1 << 20, ' ')).status, 413);
+  EXPECT_TRUE(entries().empty());
+  EXPECT_FALSE(store_->facets().gates->state(number_).value());
+}
+
+TEST_F(ApiWritesTest, APageOfAnotherSiteChangesNothing) {
+  const std::string path = "/api/v1/consumers/payments/pause";
+  const std::string token = "Authorization: Bearer " + secret_of(Role::kAdmin);
+  for (const char* type : {"Content-Type: text/plain", "Content-Type: multipart/form-data",
+                           "Content-Type: application/x-www-form-urlencoded"}) {
+    EXPECT_EQ(get(path, {token, type, "Content-Length: 0"}, "POST").status, 415) << type;
+  }
+  EXPECT_EQ(get(path, {token, "Content-Length: 0"}, "POST").status, 415);
+  for (const char* other : {"Origin: https://evil.example", "Origin: null", "Origin: http://evil",
+                            "Origin: http://localhost.evil", "Sec-Fetch-Site: cross-site",
+                            "Sec-Fetch-Site: same-site"}) {
+    EXPECT_EQ(post_as(Role::kAdmin, path, "{}", {other}).status, 403) << other;
+  }
+  EXPECT_TRUE(entries().empty());
+  EXPECT_EQ(post_as(Role::kAdmin, path, "{}", {"Origin: http://localhost"}).status, 200);
+}
+
+// An audit log that takes no entry, in a store that does all else.
+class NoAudit final : public AuditLog {
+ public:
+  Result<std::int64_t> append(const Nonce&, const AuditEntry&) override {
+    return failure({ErrorKind::kUnavailable, "R250", "the disk is full", {}});
+  }
+  Result<void> end(std::int64_t, std::string_view) override { return {}; }
+  Result<std::vector<AuditEntry>> list(std::optional<std::int64_t>, std::size_t) override {
+    return std::vector<AuditEntry>();
+  }
+};
+class UnauditedStore final : public Store {
+ public:
+  explicit UnauditedStore(Store& store) : store_(store) {}
+  const StoreTraits& traits() const noexcept override { return store_.traits(); }
+  StoreFacets facets() noexcept override {
+    StoreFacets facets = store_.facets();
+    facets.audit = &audit_;
+    return facets;
+  }
+  Result<ConsumerNumber> attach(const ConsumerSpec& consumer) override {
+    return store_.attach(consumer);
+  }
+  Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
+                                   const ClaimOptions& options) override {
+    return store_.claim(messages, options);
+  }
+  Result<std::vector<Applied>> renew(std::span<const Lease> leases,
+                                     std::chrono::milliseconds lease) override {
+    return store_.renew(leases, lease);
+  }
+  Result<std::vector<Applied>> finish(std::span<const Finish> batch) override {
+    return store_.finish(batch);
+  }
+  Result<PurgeReport> purge(std::chrono::milliseconds budget) override {
+    return store_.purge(budget);
+  }
+
+ private:
+  Store& store_;
+  NoAudit audit_;
+};
+
+class UnauditedTest : public ApiWritesTest {
+ protected:
+  Store& served() override { return unaudited_; }
+  UnauditedStore unaudited_{*store_};
+};
+
+TEST_F(UnauditedTest, NothingIsDoneWithoutAnEntry) {
+  finish("one", Finish::To::kDead, "handler.native");
+  const std::string record = "/api/v1/consumers/payments/records/one";
+  const std::string dead = "/api/v1/dead-letters/" + letter();
+  for (const std::string& path :
+       {std::string("/api/v1/consumers/payments/pause"), record + "/unlock", record + "/forget",
+        dead + "/replay", dead + "/discard"}) {
+    const auto answer = post_as(Role::kAdmin, path);
+    EXPECT_EQ(answer.status, 503) << path << answer.body;
+  }
+  EXPECT_EQ(state_of("one"), "dead");
+  EXPECT_EQ(store_->facets().dead_letters->list({})->size(), 1U);
+  EXPECT_FALSE(store_->facets().gates->state(number_).value());
+}
+
+}  // namespace
+}  // namespace semel::admin

@@ -1,0 +1,163 @@
+#include "operate/letters.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "core/record_machine.h"
+#include "operate/cause.h"
+#include "system/utc_clock.h"
+
+namespace semel::operate {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::size_t kPage = 1'000;
+
+constexpr WhereField kLetterFields[] = {{"consumer"},
+                                        {"reason"},
+                                        {"key"},
+                                        {"type"},
+                                        {"error"},
+                                        {"attempts", WhereField::Kind::kNumber},
+                                        {"age", WhereField::Kind::kAge}};
+
+class Walk {
+ public:
+  Walk(const StoreAccess& access, const LetterQuery& query)
+      : access_(access), query_(query), now_(system::utc_now()) {
+    filter_.consumer = query.where.equal_to("consumer");
+    if (!query.consumer.empty()) filter_.consumer = query.consumer;
+    named_ = filter_.consumer.has_value();
+    filter_.after = query.after;
+    filter_.limit = kPage;
+  }
+
+  Result<LetterWalk> run(const std::function<void(const DeadLetter&)>& see) {
+    while (walk_.seen < query_.limit) {
+      auto page = access_.facets.dead_letters->list(filter_);
+      if (!page) return failure(std::move(page.error()));
+      for (const DeadLetter& letter : *page) {
+        const auto wanted = wants(letter);
+        if (!wanted) return failure(wanted.error());
+        filter_.after = letter.id;
+        if (!*wanted) continue;
+        see(letter);
+        if (++walk_.seen == query_.limit) break;
+      }
+      if (walk_.seen < query_.limit && page->size() < filter_.limit) return walk_;
+      if (query_.until && steady_clock::now() >= *query_.until) break;
+    }
+    walk_.next = filter_.after;
+    return walk_;
+  }
+
+ private:
+  Result<bool> wants(const DeadLetter& letter) {
+    if (!query_.reason.empty() && letter.reason != query_.reason &&
+        cause_of(letter.reason, letter.error) != query_.reason) {
+      return false;
+    }
+    if (!matches(query_.where, letter, now_)) return false;
+    if (!named_ && access_.config.find(letter.consumer) == nullptr) {
+      ++walk_.foreign;
+      return false;
+    }
+    const auto done = is_done(letter);
+    if (!done) return failure(done.error());
+    if (*done && !query_.replayed) ++walk_.done;
+    return *done == query_.replayed;
+  }
+
+  // A letter without a key has no record that tells.
+  Result<bool> is_done(const DeadLetter& letter) {
+    if (letter.replayed == 0 || letter.key.empty()) return false;
+    const auto* consumer = access_.config.find(letter.consumer);
+    if (consumer == nullptr) return false;
+    const auto number = number_of(letter.consumer);
+    if (!number) return failure(number.error());
+    if (!*number) return false;
+    const auto record = access_.facets.records->show(consumer->key.id_of(**number, letter.key));
+    if (!record) return failure(record.error());
+    return *record && (*record)->state == RecordState::kCompleted &&
+           core::same_fingerprint((*record)->fingerprint, letter.fingerprint);
+  }
+
+  Result<std::optional<ConsumerNumber>> number_of(const std::string& consumer) {
+    const auto known = numbers_.find(consumer);
+    if (known != numbers_.end()) return known->second;
+    auto number = access_.facets.records->consumer(consumer);
+    if (number) numbers_.emplace(consumer, *number);
+    return number;
+  }
+
+  const StoreAccess& access_;
+  const LetterQuery& query_;
+  const StoreTime now_;
+  bool named_ = false;
+  DeadLetterFilter filter_;
+  std::map<std::string, std::optional<ConsumerNumber>> numbers_;
+  LetterWalk walk_;
+};
+
+void add_letter(LetterGroup& group, const DeadLetter& letter) {
+  if (group.count == 0 || letter.dead_at < group.oldest) group.oldest = letter.dead_at;
+  if (group.count == 0 || letter.dead_at >= group.newest) {
+    group.newest = letter.dead_at;
+    group.newest_id = letter.id;
+    group.newest_error = letter.error;
+  }
+  ++group.count;
+}
+
+}  // namespace
+
+std::span<const WhereField> letter_fields() noexcept { return kLetterFields; }
+
+bool matches(const Where& where, const DeadLetter& letter, StoreTime now) {
+  return where.matches([&](std::string_view field) -> WhereValue {
+    if (field == "consumer") return std::string_view(letter.consumer);
+    if (field == "reason") return EitherText{letter.reason, cause_of(letter.reason, letter.error)};
+    if (field == "key") return std::string_view(letter.key);
+    if (field == "type") return std::string_view(letter.type);
+    if (field == "error") return std::string_view(letter.error);
+    if (field == "attempts") return std::int64_t{letter.attempts};
+    return (now - letter.dead_at).count();
+  });
+}
+
+Result<LetterWalk> walk_letters(const StoreAccess& access, const LetterQuery& query,
+                                const std::function<void(const DeadLetter&)>& see) {
+  return Walk(access, query).run(see);
+}
+
+Result<LetterGroups> group_letters(const StoreAccess& access, LetterQuery query) {
+  const std::size_t most = std::exchange(query.limit, std::numeric_limits<std::size_t>::max());
+  std::map<std::tuple<std::string, std::string, std::string>, LetterGroup> groups;
+  LetterGroups made;
+  auto walk = walk_letters(access, query, [&](const DeadLetter& letter) {
+    const std::string cause(cause_of(letter.reason, letter.error));
+    const auto key = std::make_tuple(letter.consumer, letter.reason, cause);
+    auto found = groups.find(key);
+    if (found == groups.end()) {
+      if (groups.size() == most) {
+        ++made.ungrouped;
+        return;
+      }
+      found = groups.emplace(key, LetterGroup()).first;
+      std::tie(found->second.consumer, found->second.reason, found->second.cause) = key;
+    }
+    add_letter(found->second, letter);
+  });
+  if (!walk) return failure(std::move(walk.error()));
+  made.walk = *walk;
+  for (auto& [key, group] : groups) made.groups.push_back(std::move(group));
+  std::ranges::stable_sort(made.groups, std::greater<>(), &LetterGroup::count);
+  return made;
+}
+
+}  // namespace semel::operate

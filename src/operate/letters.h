@@ -1,0 +1,66 @@
+// Dead letters as an operator narrows them: by consumer, by reason, by a filter.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <semel/records.h>
+
+#include "operate/store_access.h"
+#include "operate/where.h"
+
+namespace semel::operate {
+
+std::span<const WhereField> letter_fields() noexcept;
+// Whether the filter matches the letter; `now` gives its age.
+bool matches(const Where& where, const DeadLetter& letter, StoreTime now);
+
+struct LetterQuery {
+  std::string consumer;   // empty: letters of the config's consumers, and of no other
+  std::string reason;     // or the cause; empty: any
+  bool replayed = false;  // those that were replayed and are done since, and no others
+  Where where;
+  std::int64_t after = 0;  // ids above this one
+  std::size_t limit = 0;
+  // The walk stops here; none: at its end.
+  std::optional<std::chrono::steady_clock::time_point> until;
+};
+
+struct LetterWalk {
+  std::size_t seen = 0;
+  std::size_t done = 0;     // left out: replayed, and completed since
+  std::size_t foreign = 0;  // left out: their consumers are not in the config
+  // It stopped before the end, at the limit or at its time: the rest has ids above this one.
+  std::optional<std::int64_t> next;
+};
+
+// Shows `see` the letters that match, in the order of their ids.
+Result<LetterWalk> walk_letters(const StoreAccess& access, const LetterQuery& query,
+                                const std::function<void(const DeadLetter&)>& see);
+
+struct LetterGroup {
+  std::string consumer;
+  std::string reason;
+  std::string cause;  // empty: the reason says all
+  std::size_t count = 0;
+  StoreTime oldest, newest;  // by when they died
+  std::int64_t newest_id = 0;
+  std::string newest_error;
+};
+
+struct LetterGroups {
+  std::vector<LetterGroup> groups;  // the largest first
+  std::size_t ungrouped = 0;        // letters past the number of groups that are kept apart
+  LetterWalk walk;
+};
+
+// The same letters by consumer, reason and cause. `query.limit`: of groups.
+Result<LetterGroups> group_letters(const StoreAccess& access, LetterQuery query);
+
+}  // namespace semel::operate

@@ -1,0 +1,37 @@
+// Records as an operator finds them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <semel/records.h>
+#include <semel/steps.h>
+
+#include "operate/store_access.h"
+#include "operate/where.h"
+
+namespace semel::operate {
+
+std::span<const WhereField> record_fields() noexcept;
+// Whether the filter matches the record; its age is since it was first met, or completed.
+bool matches(const Where& where, std::string_view consumer, const RecordView& record);
+
+// A record found by its key, under one consumer of the config.
+struct FoundRecord {
+  std::string consumer;
+  Bytes key;
+  RecordView record;
+};
+
+// The records of a key under the consumers, all of the config.
+Result<std::vector<FoundRecord>> find_records(const StoreAccess& access,
+                                              const std::vector<std::string>& consumers,
+                                              const Bytes& key);
+
+// Steps of each, in their order; empty ones where the store keeps none.
+Result<std::vector<StepJournal>> journals_of(const StoreAccess& access,
+                                             const std::vector<FoundRecord>& found);
+
+}  // namespace semel::operate

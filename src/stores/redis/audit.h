@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <semel/audit.h>
+
+#include "stores/redis/core.h"
+
+namespace semel::redis {
+
+// `clock`: as of Scripts. The core outlives it.
+std::unique_ptr<AuditLog> make_audit(Core& core, const std::string& clock);
+
+}  // namespace semel::redis

@@ -1,0 +1,14 @@
+// AuditLog over its rows.
+#pragma once
+
+#include <memory>
+
+#include <semel/audit.h>
+
+#include "stores/sql/database.h"
+
+namespace semel::sql {
+
+std::unique_ptr<AuditLog> make_audit(Database& database);
+
+}  // namespace semel::sql
