@@ -269,11 +269,11 @@ QueuePtr Client::split(const TopicPartition& partition, int fd) {
   return queue;
 }
 
-void Client::show_room(const TopicPartition& partition, milliseconds patience) {
+bool Client::show_room(const TopicPartition& partition, milliseconds patience) {
   std::int64_t low = 0, high = 0;
-  // A leader that does not answer brings nothing either.
-  (void)rd_kafka_query_watermark_offsets(handle_, partition.topic.c_str(), partition.number, &low,
-                                         &high, static_cast<int>(patience.count()));
+  return rd_kafka_query_watermark_offsets(handle_, partition.topic.c_str(), partition.number, &low,
+                                          &high, static_cast<int>(patience.count())) ==
+         RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 bool Client::go_to_begin(const TopicPartition& partition, milliseconds patience) {

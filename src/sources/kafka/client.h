@@ -91,8 +91,9 @@ class Client {
   };
   const Ahead& ahead() const noexcept { return ahead_; }
   // Makes librdkafka see that the partition's full queue has room again: its threads look when
-  // something wakes them, and a question to the partition's leader does. Waits for the answer.
-  void show_room(const TopicPartition& partition, std::chrono::milliseconds patience);
+  // something wakes them, and a question to the partition's leader does. Waits for the answer;
+  // false where there was none.
+  bool show_room(const TopicPartition& partition, std::chrono::milliseconds patience);
 
   // The partition's messages, apart from all others'. `fd` becomes readable when some come to an
   // empty queue.

@@ -34,6 +34,7 @@ constexpr milliseconds kCommitPatienceAway{1'000};
 // This part of a queue is read before librdkafka is shown the room: the rest lasts until it has
 // fetched more.
 constexpr std::size_t kShowRoomAfter = 2;
+constexpr milliseconds kShowRoomFor{50};
 // Interval of the check of the logs while there is nothing to commit.
 constexpr milliseconds kCheckEvery{2'000};
 
@@ -55,18 +56,24 @@ void KafkaSource::run() {
 // wakes the thread of its broker, at the latest a second later. With one partition nothing does, so
 // that a second's reading would be bounded by one queue.
 void KafkaSource::show_room() {
-  std::vector<TopicPartition> read_from;
-  {
-    const system::MutexLock lock(mutex_);
-    for (const auto& partition : assignment_.all()) {
-      const bool enough = partition->messages_read >= client_->ahead().messages / kShowRoomAfter ||
-                          partition->bytes_read >= client_->ahead().bytes / kShowRoomAfter;
-      if (partition->leaving || partition->messages_read == 0 || !enough) continue;
-      partition->messages_read = partition->bytes_read = 0;
-      read_from.push_back(partition->id);
-    }
+  const TimePoint until = environment_.clock->now() + kShowRoomFor;
+  while (!stopping() && environment_.clock->now() < until) {
+    const auto read_from = next_with_room();
+    // A leader that does not answer brings nothing either, and commits wait for this thread.
+    if (!read_from || !client_->show_room(*read_from, kShowRoomFor)) return;
   }
-  for (const TopicPartition& id : read_from) client_->show_room(id, kLook);
+}
+
+std::optional<TopicPartition> KafkaSource::next_with_room() {
+  const system::MutexLock lock(mutex_);
+  for (const auto& partition : assignment_.all()) {
+    const bool enough = partition->messages_read >= client_->ahead().messages / kShowRoomAfter ||
+                        partition->bytes_read >= client_->ahead().bytes / kShowRoomAfter;
+    if (partition->leaving || partition->messages_read == 0 || !enough) continue;
+    partition->messages_read = partition->bytes_read = 0;
+    return partition->id;
+  }
+  return std::nullopt;
 }
 
 bool KafkaSource::connect() {

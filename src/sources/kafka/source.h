@@ -62,6 +62,8 @@ class KafkaSource final : public Source, private Client::Watcher {
   void ask_horizon() SEMEL_EXCLUDES(mutex_);
   void look_for_begins() SEMEL_EXCLUDES(mutex_);
   void show_room() SEMEL_EXCLUDES(mutex_);
+  // One whose queue was read far enough since it was asked for last.
+  std::optional<TopicPartition> next_with_room() SEMEL_EXCLUDES(mutex_);
   void check_logs() SEMEL_EXCLUDES(mutex_);
   void follow_new_log(const TopicPartition& id, std::uint64_t generation) SEMEL_EXCLUDES(mutex_);
   void go_to_begin(const TopicPartition& id, std::uint64_t generation) SEMEL_EXCLUDES(mutex_);
