@@ -34,6 +34,8 @@ void hold(FinishPlan& plan, FinishPlan::KeepAct how, const Record& record, const
   const bool same = finish.keep == nullptr || finish.keep->fingerprint() == record.fingerprint;
   plan.keep = how;
   plan.from = same ? std::span<const PayloadFrom>(kRowsThenMessage) : kArrivalRowThenMessage;
+  // The same payload is not held twice for one record: a parked row would be nobody's.
+  if (same) plan.record_row = FinishPlan::RowAct::kRemove;
   plan.due = record.next_at;
   plan.first_seen = record.first_seen;
 }

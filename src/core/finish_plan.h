@@ -60,7 +60,7 @@ struct FinishPlan {
   StoreTime first_seen{};  // where the row does not know better
 
   RowAct arrival_row = RowAct::kNone;
-  RowAct record_row = RowAct::kNone;
+  RowAct record_row = RowAct::kNone;  // kRemove: unless it is the row that waits from now on
   // The inbox row that the removed arrival row names goes with it, unless the Finish keeps an
   // inbox: the message was received, and turned out to be a duplicate or is a dead letter.
   bool forgets_received = false;

@@ -102,7 +102,7 @@ TEST_F(FinishPlanTest, ARetryGoesOnAsTheRowItIs) {
   EXPECT_EQ(held.first_seen, now_ - 3s) << "as its record says";
   EXPECT_EQ(held.inbox, Inbox::kNoteOutcome);
   EXPECT_EQ(held.arrival_row, Row::kNone);
-  EXPECT_EQ(held.record_row, Row::kNone);
+  EXPECT_EQ(held.record_row, Row::kRemove) << "unless it is what waits";
 }
 
 TEST_F(FinishPlanTest, AnEarlierRowDoesNotServeForAnotherPayload) {
@@ -113,6 +113,7 @@ TEST_F(FinishPlanTest, AnEarlierRowDoesNotServeForAnotherPayload) {
     again.keep = &other;
     const FinishPlan held = plan_finish(record, again, now_);
     EXPECT_EQ(from(held), (std::vector{PayloadFrom::kArrivalRow, PayloadFrom::kMessage}));
+    EXPECT_EQ(held.record_row, Row::kNone) << "it comes back by itself";
   }
 }
 

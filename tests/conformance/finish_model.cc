@@ -107,7 +107,7 @@ void FinishModel::carry_out(const Plan& plan, const Finish& finish, std::optiona
   if (holds) hold(plan, finish, ack, record);
   if (ack && plan.arrival_row == Plan::RowAct::kRemove) rows.erase(*ack);
   if (ack && plan.arrival_row == Plan::RowAct::kRelease) release(*ack);
-  if (record == nullptr || plan.record_row != Plan::RowAct::kRemove) return;
+  if (holds || record == nullptr || plan.record_row != Plan::RowAct::kRemove) return;
   if (record->held) rows.erase(*record->held);
   record->held.reset();
 }
@@ -152,7 +152,10 @@ void FinishModel::hold(const Plan& plan, const Finish& finish, std::optional<int
       held = move(append(std::move(row)), parked, plan, finish, record);
     }
   }
-  if (record != nullptr) record->held = held;
+  if (record == nullptr) return;
+  const bool again = held && plan.record_row == Plan::RowAct::kRemove;
+  if (again && record->held) rows.erase(*record->held);
+  record->held = held;
 }
 
 void FinishModel::bury(const Plan& plan, const Finish& finish, std::optional<int> ack,

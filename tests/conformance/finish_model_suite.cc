@@ -19,7 +19,8 @@ constexpr std::uint64_t kFinishModelLately = 4;
 constexpr milliseconds kFinishModelHidden = 2 * kStep + kMargin;
 constexpr std::string_view kNameHeader = "name";
 
-std::int64_t steps_in(milliseconds time) { return (time + kStep / 2) / kStep; }
+// A server's clock goes on where the model's stands still, and never back.
+std::int64_t steps_in(milliseconds time) { return (time + milliseconds(100)) / kStep; }
 
 std::string name_in(const Headers& headers) {
   for (const Header& header : headers) {

@@ -83,7 +83,11 @@ void hold(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
       held = state.held.add(std::move(row));
     }
   }
-  if (f.live != nullptr) f.live->held = held;
+  if (f.live == nullptr) return;
+  // Where it is the row that waits, it has another number by now.
+  const bool again = held && f.plan.record_row == Plan::RowAct::kRemove;
+  if (again && f.live->held) state.held.remove(RowTag{*f.live->held});
+  f.live->held = held;
 }
 
 void keep_dead_letter(State& state, const Finishing& f, HeldRow row, const KeyId& id)
@@ -126,13 +130,19 @@ void bury(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
   }
 }
 
+bool holds(const Plan& plan) noexcept {
+  return plan.keep == Plan::KeepAct::kHold || plan.keep == Plan::KeepAct::kPark;
+}
+
 void end_rows(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
   if (f.finish.ack && f.plan.arrival_row == Plan::RowAct::kRemove) {
     state.held.remove(*f.finish.ack);
   } else if (f.finish.ack && f.plan.arrival_row == Plan::RowAct::kRelease) {
     state.held.release(*f.finish.ack, std::chrono::milliseconds(0), f.now);
   }
-  if (f.plan.record_row != Plan::RowAct::kRemove || f.live == nullptr || !f.live->held) return;
+  if (holds(f.plan) || f.plan.record_row != Plan::RowAct::kRemove || f.live == nullptr ||
+      !f.live->held)
+    return;
   state.held.remove(RowTag{*f.live->held});
   f.live->held.reset();
 }

@@ -36,8 +36,8 @@ class FinishActs {
     if (plan.keep == core::FinishPlan::KeepAct::kDeadLetter) bury(plan, finish, row, now);
     const bool in_inbox = row.inbox.has_value();
     row.inbox = end_rows(plan, finish, &row.held, {in_inbox ? row.inbox : reserved, in_inbox}, now);
+    if (holds(plan)) return hold(plan, finish, row, now);
     if (plan.record_row == core::FinishPlan::RowAct::kRemove) row.held.reset();
-    if (holds(plan)) hold(plan, finish, row, now);
   }
 
   // Without a record.
@@ -63,7 +63,7 @@ class FinishActs {
     } else if (finish.ack && finish.inbox && !inbox.there && holds(plan)) {
       received = tables_.held.inbox_of(*finish.ack);
     }
-    if (held != nullptr && *held && plan.record_row == RowAct::kRemove) {
+    if (held != nullptr && *held && plan.record_row == RowAct::kRemove && !holds(plan)) {
       tables_.held.take_out(RowTag{**held});
     }
     if (plan.arrival_row == RowAct::kRelease) release(finish, now);
@@ -85,6 +85,9 @@ class FinishActs {
   }
 
  private:
+  static std::optional<std::int64_t> finish_row(const Finish& finish) noexcept {
+    return finish.ack ? std::optional(static_cast<std::int64_t>(*finish.ack)) : std::nullopt;
+  }
   static bool holds(const core::FinishPlan& plan) noexcept {
     return plan.keep == core::FinishPlan::KeepAct::kHold ||
            plan.keep == core::FinishPlan::KeepAct::kPark;
@@ -125,11 +128,12 @@ class FinishActs {
     if (move.key) move.fingerprint = row.record.fingerprint;
     const auto earlier = std::exchange(row.held, std::nullopt);
     for (const core::PayloadFrom from : plan.from) {
-      if (row.held) return;
+      if (row.held) break;
       if (from == core::PayloadFrom::kArrivalRow && finish.ack) {
         row.held = tables_.held.move(*finish.ack, move);
       } else if (from == core::PayloadFrom::kRecordRow && earlier) {
         row.held = tables_.held.move(RowTag{*earlier}, move);
+        if (row.held) return;
       } else if (from == core::PayloadFrom::kMessage && finish.keep != nullptr) {
         HeldContent content = HeldContent::of(*finish.keep, finish.arrival);
         content.due = move.due;
@@ -141,6 +145,8 @@ class FinishActs {
         row.held = tables_.held.add(content, now);
       }
     }
+    const bool again = row.held && plan.record_row == core::FinishPlan::RowAct::kRemove;
+    if (again && earlier && earlier != finish_row(finish)) tables_.held.take_out(RowTag{*earlier});
   }
 
   template <class Row>

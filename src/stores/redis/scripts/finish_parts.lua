@@ -24,7 +24,13 @@ local function hold(x, id, ready, parked, first, text, print)
   local given = x.head ~= '' and parsed(x.head, x.consumer, x.lane, '')
   local earlier = id and linked(id)
   local row = acked(x)
-  if not row and earlier and (not given or given.print == earlier.print) then row = earlier end
+  if earlier and (not given or given.print == earlier.print) then
+    if not row then
+      row = earlier
+    elseif row.lane ~= earlier.lane or row.number ~= earlier.number then
+      remove(earlier)
+    end
+  end
   if row then
     renumber(row)
   elseif given then
