@@ -195,7 +195,8 @@ TEST_F(EngineOrderTest, WhatWaitsFromAnEarlierRunIsKnownAtTheStart) {
   arrival.line = "a";
   Finish hold;
   hold.to = Finish::To::kRetrying;
-  hold.delay = milliseconds(50);
+  // Longer than a run takes to begin.
+  hold.delay = std::chrono::seconds(1);
   hold.keep = &first;
   hold.arrival = &arrival;
   ASSERT_TRUE(memory_->finish({&hold, 1}).has_value());

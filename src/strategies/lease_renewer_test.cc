@@ -234,7 +234,7 @@ TEST_F(LeaseRenewerTest, AWatchEndsWhileItsLeasesAreBeingRenewed) {
     answers.wait();
   };
   store_.lost = true;
-  LeaseRenewer renewer(options(milliseconds(60), milliseconds(0)));
+  LeaseRenewer renewer(options(seconds(2), milliseconds(0)));
   auto watch = renewer.watch(leases_, Handlers::kInTurn);
   const std::stop_token ended = watch->handler_begins(0);
   asked.wait();
