@@ -44,15 +44,17 @@ void TaskPool::add(HttpTask task, Answer answer) {
   entry->deadline = Clock::now() + task.patience;
   entry->task = std::move(task);
   entry->answer = std::move(answer);
+  bool taken = false;
   {
     const system::MutexLock lock(mutex_);
     const auto waiting =
         std::ranges::count_if(entries_, [](const auto& one) { return !one->begun; });
     if (!ending_ && static_cast<std::size_t>(waiting) < most_waiting_) {
-      entries_.push_back(std::move(entry));
+      entries_.push_back(entry);
+      taken = true;
     }
   }
-  if (entry != nullptr) {
+  if (!taken) {
     entry->answer(std::move(entry->task.refused));
     return;
   }
