@@ -1,6 +1,7 @@
 #include "admin/api.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,6 +44,12 @@ HttpResponse not_begun() {
                        "ask again later"});
 }
 
+HttpResponse runs_already(const ApiRoute& route) {
+  return problem(
+      503, {ErrorKind::kUnavailable, "R345",
+            fmt::format("another {} runs: one at a time", route.operation), "ask again later"});
+}
+
 HttpResponse not_in_time(const ApiRoute& route) {
   const bool writes = route.method != "GET";
   return problem(504, {ErrorKind::kUnavailable, "R345", "the store did not answer in time",
@@ -53,6 +60,12 @@ HttpResponse not_in_time(const ApiRoute& route) {
 HttpResponse foreign_page(std::string message) {
   return problem(403, {ErrorKind::kRejected, "R346", std::move(message),
                        "ask from a program, or from a page of this host"});
+}
+
+// An image or a script of another site can ask with the credentials that the browser has for this
+// host. It sees no answer, but what it asks is run.
+bool from_another_site(const HttpRequest& request) {
+  return request.header("Sec-Fetch-Site").value_or("none") == "cross-site";
 }
 
 // A page of another site can send a form, with the credentials that the browser has for this host,
@@ -118,14 +131,17 @@ class RoutedApi final : public Api {
 
  private:
   HttpReply run(const ApiRoute& route, ApiCall call);
+  HttpResponse run_alone(const ApiRoute& route, const ApiCall& call);
 
   const ApiSources sources_;
   RateLimit rate_{kRequestsPerSecond, kBurst};
+  std::atomic<bool> one_runs_{false};  // a route that runs alone
 };
 
 // Without a token nobody learns which paths there are.
 HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Caller>& caller) {
   if (!caller) return no_caller();
+  if (from_another_site(request)) return foreign_page("a page of another site asks");
   if (!rate_.allows(caller->name, std::chrono::steady_clock::now())) return too_many_requests();
   const auto parts = path_parts(request.path);
   if (!parts) return bad_request("the path has an escape that is none", "write % as %25");
@@ -154,12 +170,24 @@ HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Call
 }
 
 HttpReply RoutedApi::run(const ApiRoute& route, ApiCall call) {
+  if (route.runs == Runs::kAtOnce) return route.run(call, sources_);
   HttpTask task;
-  task.run = [this, &route, call = std::move(call)] { return route.run(call, sources_); };
+  task.run = [this, &route, call = std::move(call)] {
+    return route.runs == Runs::kAlone ? run_alone(route, call) : route.run(call, sources_);
+  };
   task.patience = route.patience;
   task.refused = not_begun();
   task.late = not_in_time(route);
   return task;
+}
+
+HttpResponse RoutedApi::run_alone(const ApiRoute& route, const ApiCall& call) {
+  if (one_runs_.exchange(true)) return runs_already(route);
+  struct Release {
+    std::atomic<bool>& runs;
+    ~Release() { runs = false; }
+  } const release{one_runs_};
+  return route.run(call, sources_);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ HttpResponse records_answer(const ApiCall& call, const operate::StoreAccess& acc
 HttpResponse groups_answer(const operate::LetterGroups& made) {
   if (made.walk.next) {
     return problem(
-        503, {ErrorKind::kUnavailable, "R345", "there are too many dead letters to group in time",
+        422, {ErrorKind::kRejected, "R344", "there are too many dead letters to group in time",
               "group those of one consumer: ?consumer=NAME"});
   }
   json::Writer writer = operate::document("dead_letter_groups");
@@ -146,7 +146,7 @@ HttpResponse show_record(const ApiCall& call, const ApiSources& sources) {
 HttpResponse list_dead_letters(const ApiCall& call, const ApiSources& sources) {
   const auto query = page_query(call);
   if (!query) return query.error();
-  return with_store(sources, [&](const operate::StoreAccess& access) {
+  return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
     json::Writer writer = operate::document("dead_letters");
     writer.name("dead_letters").begin_array();
     const auto walk = operate::walk_letters(access, *query, [&](const DeadLetter& letter) {
@@ -165,7 +165,7 @@ HttpResponse group_dead_letters(const ApiCall& call, const ApiSources& sources) 
   auto query = letter_query(call);
   if (!query) return query.error();
   query->limit = kMostGroups;
-  return with_store(sources, [&](const operate::StoreAccess& access) {
+  return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
     const auto made = operate::group_letters(access, *query);
     return made ? groups_answer(*made) : problem(made.error());
   });
@@ -178,7 +178,7 @@ HttpResponse show_dead_letter(const ApiCall& call, const ApiSources& sources) {
                                    operate::printable(call.path[0], kKeyShown)),
                        "GET /api/v1/dead-letters");
   }
-  return with_store(sources, [&](const operate::StoreAccess& access) {
+  return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
     const auto letter = access.facets.dead_letters->show(*id);
     if (!letter) return problem(letter.error());
     if (!*letter) {

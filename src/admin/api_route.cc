@@ -56,16 +56,32 @@ constexpr ApiRoute writing(std::string_view path, std::string_view operation,
   return {"POST", path, operation, meaning, role, kNoneOf, body, schema, Api::kPatience, run};
 }
 
+constexpr ApiRoute at_once(ApiRoute route) {
+  route.runs = Runs::kAtOnce;
+  return route;
+}
+
+constexpr ApiRoute alone(ApiRoute route) {
+  route.runs = Runs::kAlone;
+  return route;
+}
+
+constexpr ApiRoute limited(ApiRoute route, std::string_view too_much) {
+  route.too_much = too_much;
+  return route;
+}
+
 constexpr ApiRoute kRoutes[] = {
-    reading("/api/openapi.json", "openapi", "This document.", "", api::show_openapi),
-    reading("/api/v1/consumers", "listConsumers", "The consumers of the run, and how they are.",
-            "consumers", api::list_consumers),
-    reading("/api/v1/consumers/{name}", "showConsumer",
-            "A consumer with its guarantee, its outages and what its sources report.", "consumer",
-            api::show_consumer),
-    reading("/api/v1/consumers/{name}/backlog", "showBacklog",
-            "How many messages wait for the consumer: one number, for a scaler.", "backlog",
-            api::show_backlog),
+    at_once(reading("/api/openapi.json", "openapi", "This document.", "", api::show_openapi)),
+    at_once(reading("/api/v1/consumers", "listConsumers",
+                    "The consumers of the run, and how they are.", "consumers",
+                    api::list_consumers)),
+    at_once(reading("/api/v1/consumers/{name}", "showConsumer",
+                    "A consumer with its guarantee, its outages and what its sources report.",
+                    "consumer", api::show_consumer)),
+    at_once(reading("/api/v1/consumers/{name}/backlog", "showBacklog",
+                    "How many messages wait for the consumer: one number, for a scaler.", "backlog",
+                    api::show_backlog)),
     writing("/api/v1/consumers/{name}/pause", "pauseConsumer",
             "Begin no message until it is resumed, in every process and after a restart too.",
             "consumer_gate", api::pause_consumer, Role::kOperator),
@@ -82,9 +98,10 @@ constexpr ApiRoute kRoutes[] = {
             api::forget_record, Role::kAdmin),
     reading("/api/v1/dead-letters", "listDeadLetters", "Dead letters, oldest first, page by page.",
             "dead_letters", api::list_dead_letters, kListParameters),
-    reading("/api/v1/dead-letters/groups", "groupDeadLetters",
-            "Dead letters by consumer, reason and cause: how many, the oldest, the newest.",
-            "dead_letter_groups", api::group_dead_letters, kGroupParameters),
+    limited(reading("/api/v1/dead-letters/groups", "groupDeadLetters",
+                    "Dead letters by consumer, reason and cause: how many, the oldest, the newest.",
+                    "dead_letter_groups", api::group_dead_letters, kGroupParameters),
+            "There are too many to group in time: ask for those of one consumer."),
     reading("/api/v1/dead-letters/{id}", "showDeadLetter",
             "A dead letter; with payload and headers where the caller's role is operator.",
             "dead_letter", api::show_dead_letter),
@@ -94,12 +111,12 @@ constexpr ApiRoute kRoutes[] = {
     writing("/api/v1/dead-letters/{id}/discard", "discardDeadLetter",
             "Remove a dead letter; its record stays closed.", "discard", api::discard_dead_letter,
             Role::kAdmin),
-    reading("/api/v1/doctor", "runDoctor",
-            "Asks store and brokers whether they keep what the config promises.", "doctor",
-            api::run_doctor, {}, Role::kOperator, Api::kDoctorPatience),
-    reading("/api/v1/config", "showConfig",
-            "Every value in effect and where it comes from; secrets are not shown.", "config",
-            api::show_config, {}, Role::kAdmin),
+    alone(reading("/api/v1/doctor", "runDoctor",
+                  "Asks store and brokers whether they keep what the config promises.", "doctor",
+                  api::run_doctor, {}, Role::kOperator, Api::kDoctorPatience)),
+    at_once(reading("/api/v1/config", "showConfig",
+                    "Every value in effect and where it comes from; secrets are not shown.",
+                    "config", api::show_config, {}, Role::kAdmin)),
     reading("/api/v1/audit", "listAudit", "What people did through the API, the newest first.",
             "audit", api::list_audit, kAuditParameters, Role::kAdmin),
 };

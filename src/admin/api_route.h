@@ -32,6 +32,13 @@ struct ApiCall {
   bool has(core::Role role) const noexcept { return caller.role >= role; }
 };
 
+// How a route's function is run.
+enum class Runs {
+  kTask,    // it asks the store: a task, which may wait
+  kAtOnce,  // it needs no store: on the listener's thread
+  kAlone    // a task, and no second one while it runs
+};
+
 struct ApiRoute {
   std::string_view method;
   std::string_view path;       // "/api/v1/consumers/{name}"
@@ -43,6 +50,8 @@ struct ApiRoute {
   std::string_view schema;               // of a good answer: "consumers"; empty: another document
   std::chrono::milliseconds patience;
   HttpResponse (*run)(const ApiCall& call, const ApiSources& sources);
+  Runs runs = Runs::kTask;
+  std::string_view too_much = {};  // when it answers 422; empty: never
 };
 
 std::span<const ApiRoute> api_routes() noexcept;

@@ -13,14 +13,23 @@ HttpResponse with_store(const ApiSources& sources,
                     "it opens its store at its start and closes it at its end: look at /readyz"});
   (void)sources.with_store([&](Store& store) {
     const operate::StoreAccess access{*sources.config, store, store.facets()};
-    const bool whole = access.facets.records != nullptr && access.facets.dead_letters != nullptr;
-    made = whole ? use(access)
-                 : problem(409, {ErrorKind::kRejected,
-                                 "R343",
-                                 "this store keeps no records that an operator can see",
-                                 {}});
+    made = access.facets.records != nullptr
+               ? use(access)
+               : problem(409, {ErrorKind::kRejected,
+                               "R343",
+                               "this store keeps no records that an operator can see",
+                               {}});
   });
   return made;
+}
+
+HttpResponse with_dead_letters(
+    const ApiSources& sources,
+    const std::function<HttpResponse(const operate::StoreAccess&)>& use) {
+  return with_store(sources, [&](const operate::StoreAccess& access) {
+    if (access.facets.dead_letters == nullptr) return problem(operate::no_messages(access.store));
+    return use(access);
+  });
 }
 
 }  // namespace semel::admin

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -141,6 +144,62 @@ TEST_F(ApiTest, WithoutAStoreItSaysSo) {
     EXPECT_EQ(answer.header("Retry-After"), "1");
   }
   EXPECT_EQ(get("/api/v1/consumers").status, 200);
+}
+
+// An image of another site makes the browser of an operator ask.
+TEST_F(ApiTest, AnotherSiteRunsNothing) {
+  open(true);
+  const std::string token = "Authorization: Bearer " + secret_of(Role::kOperator);
+  for (const char* path : {"/api/v1/doctor", "/api/v1/consumers", "/api/v1/dead-letters/groups"}) {
+    const auto refused = get(path, {token, "Sec-Fetch-Site: cross-site"});
+    EXPECT_EQ(refused.status, 403) << path;
+    EXPECT_EQ(text_at(refused.body, "/code"), "R346") << path;
+    EXPECT_EQ(get(path, {token, "Sec-Fetch-Site: none"}).status, 200) << path;
+    EXPECT_EQ(get(path, {token, "Sec-Fetch-Site: same-origin"}).status, 200) << path;
+  }
+}
+
+// Tasks are what may wait for the store; the test runs them, or not.
+class ApiTaskTest : public ApiTest {
+ protected:
+  HttpReply reply(Api& api, const char* path) {
+    HttpRequest request;
+    request.method = "GET";
+    request.path = path;
+    request.header = [](const char*) { return std::nullopt; };
+    request.query = [] { return std::vector<std::pair<std::string, std::string>>(); };
+    return api.answer(request, Caller{"admin", Role::kAdmin});
+  }
+};
+
+TEST_F(ApiTaskTest, TheStoreHoldsUpNothingThatDoesNotNeedIt) {
+  const auto api = Api::create(sources());
+  for (const char* path : {"/api/openapi.json", "/api/v1/consumers", "/api/v1/consumers/payments",
+                           "/api/v1/consumers/payments/backlog", "/api/v1/config"}) {
+    const auto answer = reply(*api, path);
+    ASSERT_TRUE(std::holds_alternative<HttpResponse>(answer)) << path;
+    EXPECT_EQ(std::get<HttpResponse>(answer).status, 200) << path;
+  }
+  EXPECT_TRUE(std::holds_alternative<HttpTask>(reply(*api, "/api/v1/dead-letters")));
+}
+
+TEST_F(ApiTaskTest, OneDoctorRunsAtATime) {
+  ApiSources asked = sources();
+  std::function<void()> meanwhile;
+  asked.doctor = [&](Store&) -> Result<std::string> {
+    if (meanwhile) std::exchange(meanwhile, nullptr)();
+    return "{}";
+  };
+  const auto api = Api::create(std::move(asked));
+  const auto run = [&] { return std::get<HttpTask>(reply(*api, "/api/v1/doctor")).run(); };
+  HttpResponse second;
+  meanwhile = [&] { second = run(); };
+  EXPECT_EQ(run().status, 200);
+  EXPECT_EQ(second.status, 503);
+  EXPECT_EQ(text_at(second.body, "/code"), "R345") << second.body;
+  EXPECT_TRUE(std::ranges::any_of(second.headers,
+                                  [](const auto& one) { return one.first == "Retry-After"; }));
+  EXPECT_EQ(run().status, 200) << "the first is over";
 }
 
 // docs/api.md has this table.
@@ -285,6 +344,7 @@ TEST_F(ApiTest, ACallerThatAsksTooOftenIsToldSo) {
   HttpRequest request;
   request.method = "GET";
   request.path = "/api/v1/none";
+  request.header = [](const char*) { return std::nullopt; };
   const auto status = [&](const char* caller) {
     return std::get<HttpResponse>(api->answer(request, Caller{caller, Role::kRead})).status;
   };

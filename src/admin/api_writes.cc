@@ -205,7 +205,7 @@ HttpResponse with_letter(const ApiCall& call, const ApiSources& sources, const c
   }
   auto body = body_of(call);
   if (!body) return std::move(body.error());
-  return with_store(sources, [&](const operate::StoreAccess& access) {
+  return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
     return audited(call, access, {action, std::to_string(*id), body->reason},
                    [&] { return work(access, *id); });
   });

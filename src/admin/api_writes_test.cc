@@ -144,15 +144,12 @@ class NoAudit final : public AuditLog {
     return std::vector<AuditEntry>();
   }
 };
-class UnauditedStore final : public Store {
+// Another store, all but its facets.
+class FacetedStore : public Store {
  public:
-  explicit UnauditedStore(Store& store) : store_(store) {}
+  explicit FacetedStore(Store& store) : store_(store) {}
   const StoreTraits& traits() const noexcept override { return store_.traits(); }
-  StoreFacets facets() noexcept override {
-    StoreFacets facets = store_.facets();
-    facets.audit = &audit_;
-    return facets;
-  }
+  StoreFacets facets() noexcept override { return store_.facets(); }
   Result<ConsumerNumber> attach(const ConsumerSpec& consumer) override {
     return store_.attach(consumer);
   }
@@ -173,8 +170,54 @@ class UnauditedStore final : public Store {
 
  private:
   Store& store_;
+};
+
+class UnauditedStore final : public FacetedStore {
+ public:
+  using FacetedStore::FacetedStore;
+  StoreFacets facets() noexcept override {
+    StoreFacets facets = FacetedStore::facets();
+    facets.audit = &audit_;
+    return facets;
+  }
+
+ private:
   NoAudit audit_;
 };
+
+// As a Redis server that may forget messages.
+class RecordsOnlyStore final : public FacetedStore {
+ public:
+  using FacetedStore::FacetedStore;
+  StoreFacets facets() noexcept override {
+    StoreFacets facets = FacetedStore::facets();
+    facets.held = nullptr;
+    facets.dead_letters = nullptr;
+    facets.runs = nullptr;
+    return facets;
+  }
+};
+
+class RecordsOnlyTest : public ApiWritesTest {
+ protected:
+  Store& served() override { return records_only_; }
+  RecordsOnlyStore records_only_{*store_};
+};
+
+TEST_F(RecordsOnlyTest, OnlyDeadLettersAreNotThere) {
+  finish("one", Finish::To::kCompleted);
+  EXPECT_EQ(get_as(Role::kRead, "/api/v1/consumers/payments/records/one").status, 200);
+  EXPECT_EQ(get_as(Role::kOperator, "/api/v1/doctor").status, 200);
+  EXPECT_EQ(get_as(Role::kAdmin, "/api/v1/audit").status, 200);
+  for (const char* path :
+       {"/api/v1/dead-letters", "/api/v1/dead-letters/groups", "/api/v1/dead-letters/1"}) {
+    const auto refused = get_as(Role::kRead, path);
+    EXPECT_EQ(refused.status, 409) << path;
+    EXPECT_EQ(text_at(refused.body, "/code"), "R267") << refused.body;
+  }
+  EXPECT_EQ(post_as(Role::kAdmin, "/api/v1/dead-letters/1/replay").status, 409);
+  EXPECT_TRUE(entries().empty());
+}
 
 class UnauditedTest : public ApiWritesTest {
  protected:

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -144,7 +145,12 @@ class MicroHttpServer final : public HttpServer {
 Result<void> MicroHttpServer::start() {
   auto socket = listen_on(options_.listen);
   if (!socket) return failure(std::move(socket.error()));
-  tasks_ = std::make_unique<TaskPool>(options_.task_threads, options_.most_waiting_tasks);
+  try {
+    tasks_ = std::make_unique<TaskPool>(options_.task_threads, options_.most_waiting_tasks);
+  } catch (const std::system_error& error) {
+    return cannot_listen(options_.listen, fmt::format("no thread for its tasks: {}", error.what()),
+                         ErrorKind::kUnavailable);
+  }
   daemon_ = ::MHD_start_daemon(
       MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
       &MicroHttpServer::serve, this, MHD_OPTION_LISTEN_SOCKET, socket->get(),

@@ -96,7 +96,8 @@ TEST(HttpServerTest, ATaskHoldsUpNobody) {
   const auto server = open([end](const HttpRequest& request) -> HttpReply {
     if (request.path == "/quick") return HttpResponse{200, "text/plain", "quick", {}};
     HttpTask task;
-    task.patience = std::chrono::milliseconds(request.path == "/late" ? 20 : 60'000);
+    // Even the short one is long enough for a thread to begin the task.
+    task.patience = std::chrono::milliseconds(request.path == "/late" ? 3'000 : 60'000);
     task.refused = {503, "text/plain", "refused", {}};
     task.late = {504, "text/plain", "late", {}};
     task.run = [end, waits = request.path == "/late"]() -> HttpResponse {

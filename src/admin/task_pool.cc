@@ -19,8 +19,14 @@ HttpResponse answer_of(const HttpTask& task) {
 
 TaskPool::TaskPool(std::size_t threads, std::size_t most_waiting) : most_waiting_(most_waiting) {
   threads_.reserve(threads + 1);
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-  threads_.emplace_back([this] { watch(); });
+  try {
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    threads_.emplace_back([this] { watch(); });
+  } catch (...) {
+    // The machine gives no more threads; those that run must be joined.
+    stop();
+    throw;
+  }
 }
 
 void TaskPool::stop() {

@@ -18,6 +18,7 @@ namespace semel::admin {
 // Thread-safe.
 class TaskPool {
  public:
+  // Throws std::system_error where a thread cannot be made.
   TaskPool(std::size_t threads, std::size_t most_waiting);
   ~TaskPool() { stop(); }
   TaskPool(const TaskPool&) = delete;

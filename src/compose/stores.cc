@@ -11,6 +11,7 @@
 
 #include "clients/redis/url.h"
 #include "compose/compose.h"
+#include "operate/store_access.h"
 #include "stores/mysql/url.h"
 #include "stores/postgres/address.h"
 
@@ -92,14 +93,7 @@ Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store,
                     store.kind);
 }
 
-Error no_messages(const Store& store) {
-  return {ErrorKind::kRejected, "R267",
-          fmt::format("the {} store keeps no messages here: no queue, no retry that waits, no dead "
-                      "letter",
-                      store.traits().name),
-          "a Redis server is entrusted with them where its maxmemory-policy is noeviction, or one "
-          "of volatile-…"};
-}
+Error no_messages(const Store& store) { return operate::no_messages(store); }
 
 Result<SchemaChange> schema_change(const config::StoreConfig& store) {
   if (const auto* sqlite = std::get_if<SqliteOptions>(&store.kind)) {

@@ -29,16 +29,17 @@ constexpr CodePage kAdminPages[] = {
      "curl http://127.0.0.1:8585/api/openapi.json", 4},
     {"R344", "the request is wrong",
      "A parameter has no such name or value, stands there twice, or the method is not one of this "
-     "path. Nothing was done.",
+     "path; or it asks for more than can be counted in time. Nothing was done.",
      "Mend what the answer names.", "", 2},
     {"R345", "the API cannot answer now",
      "The run has not opened its store yet or has closed it, the store takes too long, or too many "
-     "requests wait for it.",
+     "requests wait for it, or another doctor runs.",
      "Ask again later. Where it stays so, /readyz says which part is away.", "", 69},
     {"R346", "a page of another site asks",
-     "Without tokens a request must name this machine as its host, and a write must come from this "
-     "host, so that a page of another site cannot use the API through a browser. Nothing was done.",
-     "Ask localhost or an address of this machine, or set tokens; write from a program, or from a "
+     "Without tokens a request must name this machine as its host, no request may come from a page "
+     "of another site, and a write must come from this host: so that no such page can use the API "
+     "through a browser. Nothing was done.",
+     "Ask localhost or an address of this machine, or set tokens; ask from a program, or from a "
      "page of this host.",
      "", 77},
     {"R347", "a caller asks too often",

@@ -17,6 +17,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::size_t kPage = 1'000;
+// A first page has room for some letters that are left out.
+constexpr std::size_t kSpare = 50;
 
 constexpr WhereField kLetterFields[] = {{"consumer"},
                                         {"reason"},
@@ -34,29 +36,42 @@ class Walk {
     if (!query.consumer.empty()) filter_.consumer = query.consumer;
     named_ = filter_.consumer.has_value();
     filter_.after = query.after;
-    filter_.limit = kPage;
+    filter_.limit = query.limit < kPage ? std::min(kPage, query.limit + kSpare) : kPage;
   }
 
   Result<LetterWalk> run(const std::function<void(const DeadLetter&)>& see) {
-    while (walk_.seen < query_.limit) {
+    if (query_.limit == 0) {
+      walk_.next = filter_.after;
+      return walk_;
+    }
+    do {
       auto page = access_.facets.dead_letters->list(filter_);
       if (!page) return failure(std::move(page.error()));
       for (const DeadLetter& letter : *page) {
         const auto wanted = wants(letter);
         if (!wanted) return failure(wanted.error());
         filter_.after = letter.id;
-        if (!*wanted) continue;
-        see(letter);
-        if (++walk_.seen == query_.limit) break;
+        if (*wanted) {
+          see(letter);
+          ++walk_.seen;
+        }
+        if (must_stop()) break;
       }
-      if (walk_.seen < query_.limit && page->size() < filter_.limit) return walk_;
-      if (query_.until && steady_clock::now() >= *query_.until) break;
-    }
+      const bool whole = page->empty() || filter_.after == page->back().id;
+      if (whole && page->size() < filter_.limit) return walk_;
+      // A filter that matches little takes few pages nevertheless.
+      filter_.limit = std::min(kPage, filter_.limit * 2);
+    } while (!must_stop());
     walk_.next = filter_.after;
     return walk_;
   }
 
  private:
+  // One letter is looked at in any case: a walk that is repeated comes to its end.
+  bool must_stop() const {
+    return walk_.seen == query_.limit || (query_.until && steady_clock::now() >= *query_.until);
+  }
+
   Result<bool> wants(const DeadLetter& letter) {
     if (!query_.reason.empty() && letter.reason != query_.reason &&
         cause_of(letter.reason, letter.error) != query_.reason) {

@@ -1,6 +1,7 @@
 // StoreAccess: a store as an operator uses it, with the config that says how its keys are read.
 #pragma once
 
+#include <semel/error.h>
 #include <semel/store.h>
 
 #include "config/config.h"
@@ -13,5 +14,8 @@ struct StoreAccess {
   Store& store;
   StoreFacets facets;
 };
+
+// R267: the error where a store that keeps no messages is asked for them.
+Error no_messages(const Store& store);
 
 }  // namespace semel::operate
