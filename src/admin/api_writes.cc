@@ -21,6 +21,7 @@
 #include "admin/problem.h"
 #include "base/iso_time.h"
 #include "base/json.h"
+#include "base/json_scan.h"
 #include "operate/record_changes.h"
 #include "operate/records.h"
 #include "operate/views.h"
@@ -49,13 +50,44 @@ tl::expected<std::string, HttpResponse> text_member(json::Document& document, co
   return tl::unexpected(bad_request(fmt::format("\"{}\" must be a string", name), {}));
 }
 
-tl::expected<WriteBody, HttpResponse> body_of(const ApiCall& call) {
+// A member that is not known may be a misspelt one, and the act another than was meant.
+std::optional<HttpResponse> refusal_of_members(std::string_view object, bool with_as) {
+  json::Scan scan(object);
+  if (scan.peek() != '{') {
+    return bad_request("the body is no JSON object", "such as {\"reason\": \"ticket 7\"}");
+  }
+  scan.step();
+  scan.skip_space();
+  while (scan.peek() != '}') {
+    const json::RawString raw = scan.raw_string();
+    const std::string name = raw.escaped ? json::unescape(raw.text) : std::string(raw.text);
+    if (name != "reason" && !(with_as && name == "as")) {
+      return bad_request(fmt::format("the body has an unknown member \"{}\"",
+                                     operate::printable(name, kNameShown)),
+                         with_as ? "there are reason and as" : "there is reason");
+    }
+    scan.skip_space();
+    scan.step();
+    scan.skip_space();
+    scan.skip_value();
+    scan.skip_space();
+    if (scan.peek() != ',') break;
+    scan.step();
+    scan.skip_space();
+  }
+  return std::nullopt;
+}
+
+tl::expected<WriteBody, HttpResponse> body_of(const ApiCall& call, bool with_as = false) {
   WriteBody body;
   if (call.body.empty()) return body;
   json::Document document;
   if (const auto parsed = document.parse(call.body); !parsed) {
     return tl::unexpected(bad_request(fmt::format("the body: {}", parsed.error().message),
                                       "a JSON object such as {\"reason\": \"ticket 7\"}"));
+  }
+  if (auto refusal = refusal_of_members(call.body, with_as)) {
+    return tl::unexpected(*std::move(refusal));
   }
   for (const auto& [name, to] : {std::pair{"reason", &body.reason}, std::pair{"as", &body.as}}) {
     auto member = text_member(document, name);
@@ -73,7 +105,10 @@ std::string error_text(const Error& error) {
   return error.code.empty() ? error.message : fmt::format("{}: {}", error.code, error.message);
 }
 
-ActEnd failed_act(const Error& error) { return {problem(error), "failed: " + error_text(error)}; }
+ActEnd failed_act(const Error& error) {
+  const char* const end = error.kind == ErrorKind::kInDoubt ? "not known: " : "failed: ";
+  return {problem(error), end + error_text(error)};
+}
 
 ActEnd in_no_state(std::string message) {
   std::string outcome = "nothing done: " + message;
@@ -143,13 +178,13 @@ Act record_act(const ApiCall& call, std::string action, std::string reason) {
 }
 
 ActEnd changed_record(const ApiCall& call, const Result<bool>& changed, const char* document,
-                      const char* done, const char* state) {
+                      const char* done, const char* state, const std::string& as = {}) {
   if (!changed) return failed_act(changed.error());
   if (!*changed) return in_no_state(state);
   json::Writer writer = operate::document(document);
   writer.member("consumer", call.path[0]).bytes("key", call.path[1]);
   writer.member(done, true).end_object();
-  return {json_answer(writer.text()), done};
+  return {json_answer(writer.text()), as.empty() ? done : "ended as " + as};
 }
 
 // Also before the forgetting: a process that is killed in between leaves little behind.
@@ -206,8 +241,15 @@ HttpResponse with_letter(const ApiCall& call, const ApiSources& sources, const c
   auto body = body_of(call);
   if (!body) return std::move(body.error());
   return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
-    return audited(call, access, {action, std::to_string(*id), body->reason},
-                   [&] { return work(access, *id); });
+    const auto letter = access.facets.dead_letters->show(*id);
+    if (!letter) return problem(letter.error());
+    // Another config's consumers are another one's to decide about.
+    if (!*letter || access.config.find((*letter)->consumer) == nullptr) {
+      return not_found(fmt::format("there is no dead letter {}", *id));
+    }
+    const std::string target =
+        fmt::format("{} {} {}", (*letter)->consumer, *id, operate::printable((*letter)->key));
+    return audited(call, access, {action, target, body->reason}, [&] { return work(access, *id); });
   });
 }
 
@@ -239,7 +281,7 @@ HttpResponse resume_consumer(const ApiCall& call, const ApiSources& sources) {
 }
 
 HttpResponse unlock_record(const ApiCall& call, const ApiSources& sources) {
-  const auto body = body_of(call);
+  const auto body = body_of(call, true);
   if (!body) return body.error();
   const std::string& as = body->as;
   if (!as.empty() && as != operate::kDone && as != operate::kRetry && as != operate::kDead) {
@@ -259,7 +301,7 @@ HttpResponse unlock_record(const ApiCall& call, const ApiSources& sources) {
           const auto changed = as.empty() ? operate::unlock_record(access, seen)
                                           : operate::decide_record(access, seen, as);
           return changed_record(call, changed, "unlock", "unlocked",
-                                "the record is neither parked nor dead, or moved on");
+                                "the record is neither parked nor dead, or moved on", as);
         });
       });
 }

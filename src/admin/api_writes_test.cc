@@ -56,7 +56,7 @@ TEST_F(ApiWritesTest, EachActHasItsEntry) {
   ASSERT_EQ(kept.size(), 2U);
   EXPECT_EQ(kept[1].who, "operator");
   EXPECT_EQ(kept[1].action, "dead_letters.replay");
-  EXPECT_EQ(kept[1].target, letter());
+  EXPECT_EQ(kept[1].target, "payments " + letter() + " given up");
   EXPECT_EQ(kept[1].reason, "ticket 7");
   EXPECT_EQ(kept[1].outcome, "replayed");
   EXPECT_EQ(kept[0].outcome, "nothing done: it was so already");
@@ -101,11 +101,14 @@ TEST_F(ApiWritesTest, WhatBecameOfAnEffectIsForAdminsToSay) {
   EXPECT_EQ(post_as(Role::kAdmin, path, "{\"as\":\"done\"}").status, 200);
   EXPECT_EQ(state_of("unclear"), "completed");
   EXPECT_EQ(entries().at(0).action, "records.unlock as done");
+  EXPECT_EQ(entries().at(0).outcome, "ended as done");
 }
 
 TEST_F(ApiWritesTest, ABodyThatIsWrongChangesNothing) {
   const std::string path = "/api/v1/consumers/payments/pause";
-  for (const char* body : {"{", "{\"reason\":1}", "{\"reason\":\"a\",\"reason\":\"b\"}"}) {
+  for (const char* body : {"{", "[]", "7", "{\"reason\":1}", "{\"reason\":\"a\",\"reason\":\"b\"}",
+                           "{\"as\":\"done\"}", "{\"reason\":\"a\",\"Reason\":{\"b\":[1]}}",
+                           "{\"\\u0061s\":\"done\"}"}) {
     EXPECT_EQ(post_as(Role::kOperator, path, body).status, 400) << body;
   }
   EXPECT_EQ(

@@ -69,19 +69,22 @@ class RedisAudit final : public AuditLog {
         append_part(kept, *part);
       }
       const Bytes drawn(reinterpret_cast<const char*>(request.bytes.data()), request.bytes.size());
-      return ask(append_, {drawn, std::move(kept)}).number;
+      return ask(append_, {drawn, std::move(kept)}, Loss::kInDoubt).number;
     });
   }
 
   Result<void> end(std::int64_t id, std::string_view outcome) override {
-    return core::contained([&] { ask(end_, {std::to_string(id), Bytes(outcome)}); });
+    return core::contained([&] {
+      ask(end_, {std::to_string(id), Bytes(outcome)}, Loss::kInDoubt);
+    });
   }
 
   Result<std::vector<AuditEntry>> list(std::optional<std::int64_t> before,
                                        std::size_t limit) override {
     return core::contained([&] {
       const Reply reply =
-          ask(list_, {before ? std::to_string(*before) : Bytes(), std::to_string(limit)});
+          ask(list_, {before ? std::to_string(*before) : Bytes(), std::to_string(limit)},
+              Loss::kNothingDone);
       std::vector<AuditEntry> entries;
       for (const Reply& one : reply.list) entries.push_back(audit_entry_of(one));
       return entries;
@@ -89,12 +92,13 @@ class RedisAudit final : public AuditLog {
   }
 
  private:
-  // Each of them, said twice, comes to the same.
-  Reply ask(Script& script, const std::vector<Bytes>& arguments) {
+  // Each of them, said twice, comes to the same. What may be lost with its server is confirmed by
+  // replicas where the store asks for that, as all that is in doubt without an answer.
+  Reply ask(Script& script, const std::vector<Bytes>& arguments, Loss loss) {
     Call call;
     call.keys = {entries_, ends_, requests_};
     for (const Bytes& one : arguments) call.arguments.push_back(one);
-    return core_.run_one(script, call, Loss::kNothingDone);
+    return core_.run_one(script, call, loss);
   }
 
   Core& core_;
