@@ -247,8 +247,8 @@ HttpResponse with_letter(const ApiCall& call, const ApiSources& sources, const c
     if (!*letter || access.config.find((*letter)->consumer) == nullptr) {
       return not_found(fmt::format("there is no dead letter {}", *id));
     }
-    const std::string target =
-        fmt::format("{} {} {}", (*letter)->consumer, *id, operate::printable((*letter)->key));
+    std::string target = fmt::format("{} {}", (*letter)->consumer, *id);
+    if (!(*letter)->key.empty()) target += " " + operate::printable((*letter)->key);
     return audited(call, access, {action, target, body->reason}, [&] { return work(access, *id); });
   });
 }
