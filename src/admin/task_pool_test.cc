@@ -39,6 +39,25 @@ class Answered {
 
 HttpResponse quick() { return {200, "", "done", {}}; }
 
+// A task that holds the one thread of a pool until it is let go.
+class Held {
+ public:
+  // Returns when it has begun.
+  void begin(TaskPool& pool, TaskPool::Answer answer) {
+    pool.add(task_that([this] {
+               begun_.set_value();
+               go_.get_future().wait();
+               return quick();
+             }),
+             std::move(answer));
+    begun_.get_future().wait();
+  }
+  void let_go() { go_.set_value(); }
+
+ private:
+  std::promise<void> begun_, go_;
+};
+
 TEST(TaskPoolTest, AnswersByTheTask) {
   TaskPool pool(1, 10);
   Answered first, second;
@@ -69,18 +88,11 @@ TEST(TaskPoolTest, ATaskThatTakesTooLongIsAnsweredWithoutItsEnd) {
 }
 
 TEST(TaskPoolTest, ATaskWhosePatienceIsOverBeforeItBeginsNeverRuns) {
-  std::promise<void> go;
+  Held held;
   Answered first, waiting;
   std::atomic<bool> ran{false};
   TaskPool pool(1, 10);
-  std::promise<void> begun;
-  pool.add(task_that([&] {
-             begun.set_value();
-             go.get_future().wait();
-             return quick();
-           }),
-           first.to());
-  begun.get_future().wait();
+  held.begin(pool, first.to());
   pool.add(task_that(
                [&] {
                  ran = true;
@@ -89,50 +101,38 @@ TEST(TaskPoolTest, ATaskWhosePatienceIsOverBeforeItBeginsNeverRuns) {
                milliseconds(20)),
            waiting.to());
   EXPECT_EQ(waiting.body(), "refused");
-  go.set_value();
+  held.let_go();
   EXPECT_EQ(first.body(), "done");
   EXPECT_FALSE(ran);
 }
 
 TEST(TaskPoolTest, RefusesWhatIsTooMuch) {
-  std::promise<void> go, begun;
+  Held held;
   Answered running, waiting, refused;
   {
     TaskPool pool(1, 1);
-    pool.add(task_that([&] {
-               begun.set_value();
-               go.get_future().wait();
-               return quick();
-             }),
-             running.to());
-    begun.get_future().wait();
+    held.begin(pool, running.to());
     pool.add(task_that(quick), waiting.to());
     pool.add(task_that(quick), refused.to());
     EXPECT_EQ(refused.body(), "refused");
     EXPECT_EQ(waiting.times(), 0);
-    go.set_value();
+    held.let_go();
     EXPECT_EQ(waiting.body(), "done");
   }
   EXPECT_EQ(running.body(), "done");
 }
 
 TEST(TaskPoolTest, EndsAfterWhatRunsAndWithoutWhatWaits) {
-  std::promise<void> go, begun;
+  Held held;
   Answered running, waiting;
   std::thread releases;
   {
     TaskPool pool(1, 10);
-    pool.add(task_that([&] {
-               begun.set_value();
-               go.get_future().wait();
-               return quick();
-             }),
-             running.to());
-    begun.get_future().wait();
+    held.begin(pool, running.to());
     pool.add(task_that(quick), waiting.to());
     releases = std::thread([&] {
       EXPECT_EQ(waiting.body(), "refused");
-      go.set_value();
+      held.let_go();
     });
   }
   releases.join();

@@ -2,6 +2,7 @@
 
 #include <semel/live_checks.h>
 
+#include "base/overloaded.h"
 #include "compose/steps.h"
 #include "sources/kafka/make_kafka_source.h"
 #include "sources/rabbitmq/make_rabbitmq_source.h"
@@ -13,12 +14,15 @@ namespace {
 
 constexpr ConsumerNumber kOfNobody{0};
 
+// By kind: a new source without its traits does not compile.
 SourceTraits traits_of(const config::SourceConfig& source) {
-  if (std::holds_alternative<config::QueueSource>(source)) return sources::kQueueTraits;
-  if (std::holds_alternative<config::FileSource>(source)) return sources::kFileTraits;
-  if (std::holds_alternative<config::KafkaSource>(source)) return kafka::kSourceTraits;
-  if (std::holds_alternative<config::RabbitmqSource>(source)) return rabbitmq::kSourceTraits;
-  return sources::kStdinTraits;
+  return std::visit(
+      Overloaded{[](const config::QueueSource&) { return sources::kQueueTraits; },
+                 [](const config::FileSource&) { return sources::kFileTraits; },
+                 [](const config::KafkaSource&) { return kafka::kSourceTraits; },
+                 [](const config::RabbitmqSource&) { return rabbitmq::kSourceTraits; },
+                 [](const config::StdinSource&) { return sources::kStdinTraits; }},
+      source);
 }
 
 ConsumerSpec consumer_spec(const config::ConsumerConfig& consumer) {

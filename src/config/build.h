@@ -26,7 +26,7 @@ class View {
   const Settings& settings() const noexcept { return settings_; }
 
   const Setting* find(std::string_view name) const { return settings_.find(path(name)); }
-  // What was written, or the default; 0 or empty where it is spoilt or has none.
+  // The written value, or the default; 0 or empty where it is spoilt or has none.
   std::int64_t number(std::string_view name) const;
   std::size_t size(std::string_view name) const;
   milliseconds duration(std::string_view name) const { return milliseconds(number(name)); }

@@ -1,4 +1,4 @@
-// What a file source is told by its config.
+// FileSpec: the part of a config that a file source reads.
 #pragma once
 
 #include <string>

@@ -94,7 +94,7 @@ class FinishModelSuite : public StoreTest {
  protected:
   void SetUp() override;
   void step();
-  // What is kept for the keys that may have changed.
+  // Compares the store with the model, for the keys that may have changed.
   void check();
   void check_record(const Bytes& key);
   void unlock_all();

@@ -310,7 +310,7 @@ void FinishModelSuite::operate() {
   const Bytes key = any_key();
   const ModelRecord& record = model_->records[key];
   if (chance(2)) return decide(key);
-  // What an unlock finds for a record that was parked without its message is no part of a finish.
+  // A finish does not decide what an unlock finds for a record that was parked without its message.
   if (record.record && record.record->state == RecordState::kParked && !record.held) return;
   if (letter_is_held(key)) return;
   const KeyId id = core::encode_key(consumer(), key);

@@ -40,7 +40,7 @@ void append_keys(std::vector<BytesView>& words, const Call& call) {
   for (std::size_t i = 0; i < call.keys.size(); ++i) words.push_back(call.keys[i]);
 }
 
-// Those from `first` to before `end`.
+// Appends the arguments from `first` to before `end`.
 void append_arguments(std::vector<BytesView>& words, const Call& call, std::size_t first,
                       std::size_t end, BytesView life) {
   for (std::size_t i = first; i < end; ++i) {

@@ -31,7 +31,7 @@ void fill(HeldRow& row, const Message& message, const Arrival* arrival) {
   content.line = arrival->line;
 }
 
-// What the plan is carried out on; `live` is null where no record is touched.
+// The plan carries these out; `live` is null where no record is touched.
 struct Finishing {
   const Plan& plan;
   const Finish& finish;

@@ -67,7 +67,7 @@ class FinishActs {
       tables_.held.take_out(RowTag{**held});
     }
     if (plan.arrival_row == RowAct::kRelease) release(finish, now);
-    // What was received before is in the inbox already.
+    // A message that was received before is in the inbox already.
     if (received && finish.inbox && !inbox.there) inbox = {received, true};
     return note_in_inbox(plan, finish, inbox, now);
   }
@@ -77,7 +77,7 @@ class FinishActs {
     if (finish.ack) tables_.held.release(*finish.ack, std::chrono::milliseconds(0), now);
   }
 
-  // What leaves with a Finish that was applied.
+  // Appends the outgoing messages of a Finish that was applied.
   void send(const Finish& finish, StoreTime now) {
     for (const Outgoing& one : finish.outgoing) {
       tables_.held.add(HeldContent::of(one.to, one.message, now), now);

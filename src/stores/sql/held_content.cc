@@ -5,7 +5,7 @@
 
 namespace semel::sql {
 
-// What is due at the latest still shows before rows that wait for others.
+// A row that is due at the latest still shows before rows that wait for others.
 static_assert(core::kLatestDue < kBehind);
 
 HeldContent HeldContent::of(const Message& message, const Arrival* arrival) {

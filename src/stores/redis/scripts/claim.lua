@@ -40,7 +40,7 @@ else
     end
   end
 
-  -- What is there already is looked at, and written when all of it could be read.
+  -- A record that is there already is looked at, and written when all of it could be read.
   local none, want_result, gone = string.rep('\000', 16), ARGV[2] == '1', ARGV[5]
 
   local function acquire(key, format, flags, attempt, token, seen, print, nonce, tail)
@@ -88,7 +88,7 @@ else
     local asked = args[a + i - 1]
     answers[i] = look(keys[k + i], sub(asked, 1, 16), sub(asked, 17, 32))
   end
-  -- What cannot be read changes nothing.
+  -- A record that cannot be read changes nothing.
   if bad then
     for i = 2, count do
       if type(answers[i]) == 'number' then call('DEL', keys[k + i]) end

@@ -29,7 +29,7 @@ end
 
 local extras = {}
 
--- What is kept is kept before the record says so, and goes after it does.
+-- A payload is kept before the record says so, and goes after it does.
 local function keep(to, x, id, has_row, till, first, text, print)
   if to == 'R' or to == 'P' then return hold(x, id, till, to == 'P', first, text, print) end
   if to == 'X' and x ~= nothing then bury_ended(x, id, has_row, first, text, print) end
@@ -46,7 +46,7 @@ local function let_go(to, x, id, has_row)
   end
 end
 
--- What leaves with it.
+-- Messages that leave with it.
 local function send(x)
   for at = 12, #(x.parts or {}), 5 do
     local consumer, lane, delay, head, body = unpack(x.parts, at, at + 4)

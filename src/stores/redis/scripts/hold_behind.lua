@@ -3,7 +3,7 @@ local full, answer = {}, {}
 local function hold(row, body)
   local bytes = redis.call('HGET', row.at .. 's', row.line)
   if not bytes then return 'F' end
-  -- What has found no room lets none of its line by.
+  -- A row that has found no room lets none of its line by.
   if full[row.line] or tonumber(bytes) + row.bytes > most then
     full[row.line] = true
     return 'U'

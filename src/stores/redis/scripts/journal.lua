@@ -1,7 +1,7 @@
 -- The place behind a part and its size.
 local function behind(bytes, at) return at + 4 + struct.unpack('>I4', bytes, at) end
 
--- Of what stands behind the text of a record's key: note, ending, entries. Without a journal all is
+-- Cuts what stands behind the text of a record's key: note, ending, entries. Without a journal all is
 -- ending.
 local function journal_parts(format, rest)
   if format == 1 then return '', rest, '' end

@@ -159,7 +159,7 @@ local function renumber(row)
   if row.record ~= no_record then link(row, row.record) end
 end
 
--- What is kept until `ready`, or for a person; `id`: of the record it is held for.
+-- A row that is kept until `ready`, or for a person; `id`: of the record it is held for.
 local function wait(row, ready, parked, id)
   set(row, SUSPECT, false)
   set(row, TAKEN, false)
