@@ -19,6 +19,7 @@
 #include "benchmarks/redis_by_hand.h"
 #include "benchmarks/report.h"
 #include "benchmarks/workload.h"
+#include "core/pace.h"
 #include "stores/redis/names.h"
 #include "tests/support/redis_cluster.h"
 #include "tests/support/redis_server.h"
@@ -91,8 +92,6 @@ class RedisBench {
   // Under everysec a server writes its log to the disk so long after it was changed.
   static constexpr std::chrono::milliseconds kLogPatience{1'500};
   static constexpr std::array<const char*, 2> kSyncs = {"everysec", "always"};
-  // As the program has them for such a store.
-  static constexpr int kWorkers = 8;
 
   // For smoke one server serves the cases of both, and waits for no disk.
   std::vector<std::string> log_arguments(const char* sync) const {
@@ -202,7 +201,7 @@ class RedisBench {
       const auto store = open_at(place);
       ConsumerRun run = plain_run();
       run.order = order;
-      run.workers = kWorkers;
+      run.workers = core::kUsualWorkers;
       const auto payloads = make_payloads(waiting_, Keys::kRandom, ++seed_, kOrderingKeys);
       return consume_queue(*store, run, payloads);
     };

@@ -11,6 +11,7 @@
 #include "benchmarks/consumer.h"
 #include "benchmarks/measure.h"
 #include "benchmarks/workload.h"
+#include "core/pace.h"
 
 namespace semel::bench {
 namespace {
@@ -19,8 +20,6 @@ using namespace std::chrono_literals;
 
 constexpr Setting kEffects{};
 constexpr double kLongestCase = 60;  // seconds
-// As many as a consumer of a database server has where its config does not say.
-constexpr int kWorkers = 8;
 
 double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
@@ -119,9 +118,9 @@ void ServerBench::transfers(std::size_t rows) {
     one.name = fmt::format("transfers-{}{}", rows, count == 1 ? "" : "-two");
     one.batch = kBatch;
     one.what = fmt::format("claim + two UPDATEs; raw: one worker, semel: {} of {}",
-                           count == 1 ? "a process" : "two processes", kWorkers);
+                           count == 1 ? "a process" : "two processes", core::kUsualWorkers);
     one.raw = [&] { return processes(1, 0); };
-    one.semel = [&] { return processes(count, kWorkers); };
+    one.semel = [&] { return processes(count, core::kUsualWorkers); };
     report_.run(one, sizes_.rounds);
   }
 }

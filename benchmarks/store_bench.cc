@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "benchmarks/measure.h"
+#include "core/pace.h"
 
 namespace semel::bench {
 namespace {
@@ -36,6 +37,7 @@ ConsumerRun StoreBench::run_of(const Setting& setting) {
     run.handler = effect_handler();
   } else {
     run.set_idle_handler(setting.work == Work::kClaims);
+    if (setting.work == Work::kTwoPhase) run.workers = core::kUsualWorkers;
   }
   run.batch = kBatch;
   return run;
@@ -87,7 +89,8 @@ void StoreBench::fresh() {
     fresh(fmt::format("claims-{}", name), {Work::kClaims, StrategyKind::kDedupTable, keys},
           "claim alone");
     fresh(fmt::format("two-phase-{}", name), {Work::kTwoPhase, StrategyKind::kStateMachine, keys},
-          "claim, then completion, a commit each");
+          fmt::format("claim, then completion, a commit each; semel: {} workers, as usual",
+                      core::kUsualWorkers));
   }
   fresh("inbox-ordered", {Work::kInbox, StrategyKind::kInbox, Keys::kOrdered},
         "claim + message kept + UPDATE");

@@ -12,6 +12,7 @@
 #include "compose/outbox.h"
 #include "compose/steps.h"
 #include "core/intake.h"
+#include "core/pace.h"
 #include "handlers/exec/exec_handler.h"
 #include "handlers/http/http_handler.h"
 #include "handlers/kafka/make_kafka_publisher.h"
@@ -30,7 +31,6 @@ namespace {
 // Room for a message's key, its usual headers and the statement that stores it, in bytes.
 constexpr std::size_t kBesidePayload = 8 << 10;
 constexpr std::size_t kFirstBatchInTransaction = 32;
-constexpr int kWorkersOutside = 8;
 // A handler that times its calls itself is given so much longer before it is told to stop.
 constexpr std::chrono::milliseconds kOwnTimeoutFirst{1'000};
 // librdkafka looks only now and then for what is too late.
@@ -320,7 +320,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
                    consumer.strategy == core::StrategyKind::kFence;
   const bool transactional = std::holds_alternative<TransactionalHandler>(handler);
   const bool one_writer = transactional && build.store->traits().single_writer;
-  const int threads = consumer.concurrency.value_or(one_writer ? 1 : kWorkersOutside);
+  const int threads = consumer.concurrency.value_or(one_writer ? 1 : core::kUsualWorkers);
   options.workers = threads > 1 ? threads : 0;
   options.pace = consumer.pace;
   options.batch_first =

@@ -14,6 +14,8 @@ struct Pace {
   std::size_t max_held = 10'000;  // rows that the store keeps of what is deferred; 0: no limit
 };
 
+// Batches of a consumer that are handled at a time, unless its store takes one writer alone.
+inline constexpr int kUsualWorkers = 8;
 inline constexpr std::chrono::milliseconds kUsualTimeout{30'000};       // for one call of a handler
 inline constexpr std::chrono::milliseconds kUsualDrainTimeout{30'000};  // for what is in flight
 
