@@ -50,8 +50,8 @@ if(SEMEL_CONFORMANCE)
   install(EXPORT SemelConformanceTargets NAMESPACE Semel:: DESTINATION ${package_directory})
   export(TARGETS semel_conformance NAMESPACE Semel:: FILE ${PROJECT_BINARY_DIR}/SemelConformanceTargets.cmake)
 endif()
-# Who extends Semel may have nothing but the package: the pages, and the example that they are about, in the
-# folders of the repository, so that the links between them lead somewhere.
+# The pages, and the example of the one for writers of stores, who may have nothing but the package. Their folders
+# are those of the repository, so that the links between them lead somewhere.
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY examples/directory-store DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples USE_SOURCE_PERMISSIONS

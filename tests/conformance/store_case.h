@@ -1,4 +1,4 @@
-// What the suites of stores share.
+// The ground that the suites of stores share.
 //
 // The suites are written from docs/contract.md and the public headers alone. An adapter of the tree
 // joins with a StoreCase in a file of its own (memory_store_case.cc), one from elsewhere by

@@ -46,7 +46,7 @@ struct ClaimRequest {
   milliseconds lease{0};
 };
 
-// What an operator is shown of it; its key is the store's to tell.
+// The record as an operator is shown it; the store adds the text of its key.
 [[nodiscard]] RecordView view_of(const KeyId& id, Record record);
 
 // How soon a busy key is worth another look: what is left of its lease, within these bounds. Most
@@ -73,8 +73,8 @@ inline constexpr StoreTime kLatestDue{
 [[nodiscard]] Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request,
                                  StoreTime now);
 
-// What the claim was answered that gave `nonce` the record; none where it does not hold it. A claim
-// whose answer was lost is said again under its own nonce.
+// The answer to the claim that gave `nonce` the record; none where that nonce does not hold it. A
+// claim whose answer was lost is repeated under its own nonce.
 [[nodiscard]] std::optional<Acquired> acquired_before(const KeyId& id, const Record& record,
                                                       const Nonce& nonce, StoreTime now);
 

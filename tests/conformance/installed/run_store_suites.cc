@@ -31,7 +31,7 @@ std::vector<StoreCase> cases_without(Facet facet) {
   return cases;
 }
 
-// What a case lacks: one skipped test for each, so that a run says what it did not look at.
+// A facet that a case lacks: one skipped test for each, so that a run says what it did not look at.
 struct Lack {
   std::string store;
   Facet facet;
