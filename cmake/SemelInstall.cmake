@@ -1,5 +1,6 @@
-# What `cmake --install` puts down: the libraries, the public headers and the package files
-# that give find_package(Semel) its one target, Semel::semel. The program is put down by src/cli.
+# What `cmake --install` puts down: the libraries, the public headers, the pages and the package files
+# that give find_package(Semel) its target, Semel::semel, and find_package(Semel COMPONENTS conformance)
+# Semel::conformance as well. The program is put down by src/cli.
 include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY SEMEL_LIBRARIES)
@@ -28,7 +29,7 @@ endforeach()
 
 install(TARGETS semel_all ${libraries} EXPORT SemelTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/semel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/semel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} PATTERN conformance EXCLUDE)
 if(TARGET semel_cli)
   add_dependencies(semel_package semel_cli)
 endif()
@@ -42,4 +43,16 @@ install(FILES ${PROJECT_BINARY_DIR}/SemelConfig.cmake ${PROJECT_BINARY_DIR}/Seme
 # find_package() finds the package in the folder of a build too: with the targets of that build.
 set_target_properties(semel_flags PROPERTIES EXPORT_NAME flags)
 export(TARGETS semel_all semel_flags ${libraries} NAMESPACE Semel:: FILE ${PROJECT_BINARY_DIR}/SemelTargets.cmake)
+if(SEMEL_CONFORMANCE)
+  add_dependencies(semel_package semel_conformance)
+  install(TARGETS semel_conformance EXPORT SemelConformanceTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY include/semel/conformance DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/semel)
+  install(EXPORT SemelConformanceTargets NAMESPACE Semel:: DESTINATION ${package_directory})
+  export(TARGETS semel_conformance NAMESPACE Semel:: FILE ${PROJECT_BINARY_DIR}/SemelConformanceTargets.cmake)
+endif()
+# The pages, and the example of the one for writers of stores, who may have nothing but the package. Their folders
+# are those of the repository, so that the links between them lead somewhere.
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY examples/directory-store DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples USE_SOURCE_PERMISSIONS
+        PATTERN build EXCLUDE PATTERN records EXCLUDE PATTERN conformance.txt EXCLUDE)

@@ -19,6 +19,8 @@ namespace semel {
 
 // The number a store gave a consumer's name: the first part of each of its key ids. Never reused.
 enum class ConsumerNumber : std::uint32_t {};
+// The largest that a key id has room for.
+inline constexpr std::uint32_t kMaxConsumerNumber = (std::uint32_t{1} << 30U) - 1;
 
 struct KeyId {
   static constexpr std::size_t kSize = 20;  // consumer number and class, then the key

@@ -5,7 +5,8 @@
 // callers pass durations, never timestamps. A failed call never means "no record": nothing may be
 // handled on it. Safe to call from several threads.
 //
-// Every adapter passes the suites of tests/conformance/store_case.h.
+// docs/extending/store.md says how to write one. Each passes the suites of
+// semel/conformance/store_case.h.
 #pragma once
 
 #include <chrono>
@@ -52,6 +53,10 @@ struct StoreTraits {
 };
 
 // What only some stores can do. Null where this one cannot; never a method that fails.
+//
+// held and dead_letters come together, and with records: a message goes from one to the other in
+// the commit of its record. transactional and runs come with held, steps with records. A store
+// without held refuses a Finish that touches messages (semel/spi/finish_plan.h).
 struct StoreFacets {
   TransactionalStore* transactional = nullptr;
   HeldMessages* held = nullptr;

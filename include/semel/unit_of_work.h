@@ -4,7 +4,7 @@
 // then commit. Anything else is kRejected. The destructor rolls back what was not committed; it
 // never throws. One thread at a time; one connection each. A unit does not outlive its store.
 //
-// Every adapter passes the suites of tests/conformance/unit_test_base.h.
+// Every adapter passes the suites of semel/conformance/store_case.h.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,8 @@
-#include "core/finish_plan.h"
+#include <semel/spi/finish_plan.h>
 
 #include <array>
 
-namespace semel::core {
+namespace semel::spi {
 namespace {
 
 using To = Finish::To;
@@ -112,4 +112,4 @@ FinishPlan plan_without_record(const Finish& finish, StoreTime now) {
   return plan;
 }
 
-}  // namespace semel::core
+}  // namespace semel::spi

@@ -34,8 +34,9 @@ Message planned_message(char payload) {
 class FinishPlanTest : public testing::Test {
  protected:
   FinishPlanTest() {
-    decide_claim(record_, {message_.key().id, message_.fingerprint(), Token{7}, nonce(), 60s},
-                 now_);
+    const Claim answer = decide_claim(
+        record_, {message_.key().id, message_.fingerprint(), Token{7}, nonce(), 60s}, now_);
+    EXPECT_TRUE(std::holds_alternative<Acquired>(answer));
     now_ += 3s;
   }
   static Nonce nonce() {

@@ -14,7 +14,7 @@ namespace semel::core {
 enum class KeyClass : std::uint8_t { kDigest = 0, kUuid = 1, kUlid = 2, kPosition = 3 };
 
 inline constexpr unsigned kKeyClassBits = 2;
-inline constexpr std::uint32_t kMaxConsumerNumber = (1U << (32 - kKeyClassBits)) - 1;
+static_assert(kMaxConsumerNumber == (1U << (32 - kKeyClassBits)) - 1);
 
 // A UUID counts as one only in canonical lower-case form and a ULID only in canonical upper-case
 // form: otherwise two texts would share an id.

@@ -1,11 +1,11 @@
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-namespace semel::core {
+namespace semel::spi {
 namespace {
 
 milliseconds since(StoreTime then, StoreTime now) noexcept {
@@ -207,4 +207,4 @@ Edited decide_edit(const Record& record, const Fingerprint& letter) noexcept {
   return record.outcome_unknown ? Edited::kUnknownOutcome : Edited::kYes;
 }
 
-}  // namespace semel::core
+}  // namespace semel::spi

@@ -1,94 +1,29 @@
-// The record's state machine: the rules of claim, renew and finish that every two-phase store
-// obeys.
-//
-// Pure: a store loads a row into Record, asks, and writes back what it is told. Stores that decide
-// in one SQL statement or script must give the same answers: the conformance suite compares them.
+// The record machine (semel/spi/record_machine.h) by the name that the rooms know it by.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
-#include <optional>
-#include <string>
-
-#include <semel/claim.h>
-#include <semel/environment.h>
-#include <semel/finish.h>
-#include <semel/records.h>
+#include <semel/spi/record_machine.h>
 
 namespace semel::core {
 
 using std::chrono::milliseconds;
 
-struct Record {
-  RecordState state = RecordState::kConsuming;
-  Fingerprint fingerprint;
-  Token token{};
-  Nonce nonce;
-  StoreTime lease_until{};
-  int attempt = 0;
-  bool outcome_unknown = false;
-  StoreTime next_at{};
-  StoreTime first_seen{};
-  StoreTime completed_at{};
-  std::string reason;
-  std::string error;
-  Bytes result;
-};
+using spi::ClaimRequest;
+using spi::Record;
 
-struct ClaimRequest {
-  KeyId key;
-  Fingerprint fingerprint;
-  Token token{};  // for the case that it is acquired
-  Nonce nonce;
-  milliseconds lease{0};
-};
-
-// What an operator is shown of it; its key is the store's to tell.
-RecordView view_of(const KeyId& id, Record record);
-
-// How soon a busy key is worth another look: what is left of its lease, within these bounds. Most
-// holders end long before their lease does.
-inline constexpr milliseconds kShortestBusy{10};
-inline constexpr milliseconds kLongestBusy{5'000};
-milliseconds busy_for(StoreTime lease_until, StoreTime now) noexcept;
-
-// `delay` from `now`, without overflow: a message due in the far future is due nevertheless. Not
-// before `now`.
-StoreTime due_after(StoreTime now, milliseconds delay) noexcept;
-// Due at the latest. Every database has this time, and later ones for rows that are due never.
-inline constexpr StoreTime kLatestDue{
-    std::chrono::sys_days(std::chrono::year(9999) / std::chrono::December / 30) - milliseconds(1)};
-
-// Drawn for each claim.
-Nonce draw_nonce(Random& random);
-
-// Whether two payloads count as the same. All zero arrives where the consumer keeps no fingerprint.
-bool same_fingerprint(const Fingerprint& recorded, const Fingerprint& arrived) noexcept;
-
-// Answers a claim on `record` (none: the key is new) at `now`; changes or makes it where acquired.
-Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request, StoreTime now);
-
-// What the claim was answered that gave `nonce` the record; none where it does not hold it. A claim
-// whose answer was lost is said again under its own nonce.
-std::optional<Acquired> acquired_before(const KeyId& id, const Record& record, const Nonce& nonce,
-                                        StoreTime now);
-
-// True where `nonce` still holds the record; then its lease ends `lease` from now.
-bool decide_renew(Record& record, const Nonce& nonce, milliseconds lease, StoreTime now);
-
-// Applies `finish`, which has a lease, where its nonce holds the record. kNotStarted gives the
-// attempt back: of a first one it empties `record`, any other is claimable at once.
-Applied decide_finish(std::optional<Record>& record, const Finish& finish, StoreTime now);
-
-// An operator's word: a parked or dead record becomes retrying, due now. False in any other state.
-bool decide_unlock(Record& record, StoreTime now);
-
-// An operator takes it, to say what became of it: parked, or consuming with its lease over, becomes
-// consuming under `nonce`, its outcome known. False in any other state.
-bool decide_seize(Record& record, const Nonce& nonce, milliseconds lease, StoreTime now);
-
-// Whether the record lets a dead letter of fingerprint `letter` get another payload: where it is
-// dead, speaks for that letter, and nothing says that the old payload may have had its effect.
-Edited decide_edit(const Record& record, const Fingerprint& letter) noexcept;
+using spi::acquired_before;
+using spi::busy_for;
+using spi::decide_claim;
+using spi::decide_edit;
+using spi::decide_finish;
+using spi::decide_renew;
+using spi::decide_seize;
+using spi::decide_unlock;
+using spi::draw_nonce;
+using spi::due_after;
+using spi::kLatestDue;
+using spi::kLongestBusy;
+using spi::kShortestBusy;
+using spi::same_fingerprint;
+using spi::view_of;
 
 }  // namespace semel::core

@@ -125,7 +125,7 @@ TEST_F(RecordMachine, AnUnknownOutcomeIsRememberedUntilTheKeyIsCompleted) {
   again.to = Finish::To::kRetrying;
   again.lease = acquire().lease;
   again.unknown = true;
-  decide_finish(record, again, now);
+  EXPECT_EQ(decide_finish(record, again, now), Applied::kYes);
   const Acquired second = acquire();
   EXPECT_TRUE(second.taken_over);
   EXPECT_EQ(finish(second.lease, Finish::To::kRetrying), Applied::kYes);
@@ -246,7 +246,7 @@ TEST_F(RecordMachine, AnUncountedRetryGivenBackIsNotForgotten) {
   f.lease = a.lease;
   f.reason = "busy";
   f.counted = false;
-  decide_finish(record, f, now);
+  EXPECT_EQ(decide_finish(record, f, now), Applied::kYes);
   now += milliseconds(50);
   finish(acquire().lease, Finish::To::kNotStarted);
   ASSERT_TRUE(record);
@@ -287,10 +287,10 @@ TEST_F(RecordMachine, TheFingerprintComesBeforeTheState) {
   EXPECT_TRUE(conflict());
   finish(acquire(1).lease, Finish::To::kParked);
   EXPECT_TRUE(conflict());
-  decide_unlock(*record, now);
+  EXPECT_TRUE(decide_unlock(*record, now));
   finish(acquire(1).lease, Finish::To::kDead);
   EXPECT_TRUE(conflict());
-  decide_unlock(*record, now);
+  EXPECT_TRUE(decide_unlock(*record, now));
   finish(acquire(1).lease, Finish::To::kCompleted);
   EXPECT_TRUE(conflict());
   EXPECT_TRUE(std::holds_alternative<Completed>(claim(1)));
@@ -322,11 +322,11 @@ TEST_F(RecordMachine, AFinishWithoutRecordIsALostLease) {
 
 TEST(RecordMachineDeathTest, AFinishWithoutLeaseAborts) {
   std::optional<Record> record;
-  EXPECT_DEATH(decide_finish(record, Finish{}, kStart), "without a lease");
+  EXPECT_DEATH((void)decide_finish(record, Finish{}, kStart), "without a lease");
   Finish ack;
   ack.to = Finish::To::kAckOnly;
   ack.lease = Lease{};
-  EXPECT_DEATH(decide_finish(record, ack, kStart), "without a lease");
+  EXPECT_DEATH((void)decide_finish(record, ack, kStart), "without a lease");
 }
 
 }  // namespace

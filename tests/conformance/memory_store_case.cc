@@ -23,9 +23,11 @@ class MemoryPlace final : public StorePlace {
   test::TestEnvironment environment_;
 };
 
-// It has neither transactions nor run markers (semel/memory.h): those suites are not its own.
-const auto kMemory = testing::Values(
-    StoreCase{"memory", [] { return std::unique_ptr<StorePlace>(new MemoryPlace()); }});
+// The suites of what it lacks are not its own.
+const auto kMemory =
+    testing::Values(StoreCase{"memory",
+                              [] { return std::unique_ptr<StorePlace>(new MemoryPlace()); },
+                              {Facet::kTransactional, Facet::kRuns, Facet::kLive}});
 
 INSTANTIATE_TEST_SUITE_P(Memory, StoreSuite, kMemory, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, StoreModelSuite, kMemory, testing::PrintToStringParamName());

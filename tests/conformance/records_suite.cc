@@ -113,6 +113,7 @@ TEST_P(RecordsSuite, AForgottenKeyIsNew) {
 }
 
 TEST_P(RecordsSuite, ForgetTakesWhatIsHeldForTheKey) {
+  if (!has(Facet::kHeld)) GTEST_SKIP() << "declared: it holds no messages";
   const Message m = message("k");
   const Message neighbour = message("neighbour");
   bring_to(m, RecordState::kRetrying);
@@ -151,9 +152,9 @@ TEST_P(RecordsSuite, UnlockOpensParkedAndDeadOnly) {
     }
     EXPECT_EQ(records().show(m.key().id).value()->state, RecordState::kRetrying);
     EXPECT_FALSE(records().unlock(m.key().id).value()) << "compare-and-set";
-    const auto taken = take();
-    ASSERT_EQ(taken.size(), 1U) << "its payload comes back by itself";
-    EXPECT_EQ(taken[0].payload, "payload");
+    if (has(Facet::kHeld)) {
+      EXPECT_EQ(payloads(take()), Payloads{"payload"}) << "it comes back by itself";
+    }
     EXPECT_TRUE(is<Acquired>(claim(m)));
   }
   EXPECT_FALSE(records().unlock(message("never").key().id).value());
@@ -174,16 +175,18 @@ TEST_P(RecordsSuite, ASeizedRecordEndsAsAPersonSays) {
     if (to != To::kCompleted) said.reason = "operator";
     ASSERT_EQ(finish(said), Applied::kYes);
     EXPECT_EQ(finish(said), Applied::kLeaseLost) << "said once";
-    const auto taken = take();
-    ASSERT_EQ(taken.size(), to == To::kRetrying ? 1U : 0U);
+    if (has(Facet::kHeld)) {
+      EXPECT_EQ(payloads(take()), to == To::kRetrying ? Payloads{"payload"} : Payloads{})
+          << "it comes back by itself";
+    }
     if (to == To::kCompleted) {
       EXPECT_TRUE(is<Completed>(claim(m)));
     } else if (to == To::kDead) {
       EXPECT_TRUE(is<Closed>(claim(m)));
+      if (!has(Facet::kDeadLetters)) continue;
       ASSERT_EQ(all_dead_letters().size(), 1U);
       EXPECT_EQ(all_dead_letters().front().payload, "payload");
     } else {
-      EXPECT_EQ(taken[0].payload, "payload") << "it comes back by itself";
       const auto again = claim(m);
       ASSERT_TRUE(is<Acquired>(again));
       EXPECT_FALSE(std::get<Acquired>(again).taken_over) << "a person knows that nothing happened";
@@ -222,7 +225,9 @@ TEST_P(RecordsSuite, StatsCount) {
   bring(RecordState::kDead, 4);
   bring(RecordState::kCompleted, 5);
   complete(make_message(other, "theirs"));
-  append({held_message("appended")});
+  if (has(Facet::kHeld)) append({held_message("appended")});
+  const std::size_t held_rows = has(Facet::kHeld) ? 3 : 0;  // two retries and the appended one
+  const std::size_t letters = has(Facet::kDeadLetters) ? 4 : 0;
   const auto stats = records().stats().value();
   const auto mine = std::ranges::find(stats.consumers, "payments", &StoreStats::Consumer::name);
   ASSERT_NE(mine, stats.consumers.end());
@@ -231,8 +236,8 @@ TEST_P(RecordsSuite, StatsCount) {
   EXPECT_EQ(mine->retrying, 2U);
   EXPECT_EQ(mine->parked, 3U);
   EXPECT_EQ(mine->dead, 4U);
-  EXPECT_EQ(mine->dead_letters, 4U);
-  EXPECT_EQ(mine->held, 3U) << "two retries and the appended one";
+  EXPECT_EQ(mine->dead_letters, letters);
+  EXPECT_EQ(mine->held, held_rows);
   ASSERT_TRUE(mine->oldest_waiting && mine->last_change);
   EXPECT_LE(*mine->oldest_waiting, *mine->last_change);
   const auto theirs = std::ranges::find(stats.consumers, "refunds", &StoreStats::Consumer::name);
@@ -250,8 +255,8 @@ TEST_P(RecordsSuite, StatsCount) {
       std::ranges::find(backlog.consumers, "payments", &StoreStats::Consumer::name);
   ASSERT_NE(unfinished, backlog.consumers.end());
   EXPECT_EQ(unfinished->number, consumer());
-  EXPECT_EQ(unfinished->held, 3U);
-  EXPECT_EQ(unfinished->dead_letters, 4U);
+  EXPECT_EQ(unfinished->held, held_rows);
+  EXPECT_EQ(unfinished->dead_letters, letters);
   if (!backlog.records_counted) return;
   EXPECT_EQ(unfinished->consuming, 1U);
   EXPECT_EQ(unfinished->retrying, 2U);

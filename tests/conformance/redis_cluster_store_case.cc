@@ -60,7 +60,6 @@ class RedisClusterPlace final : public StorePlace {
                               "end end",
                               "0", prefix_ + "{store}alive:*", std::to_string(pid)});
   }
-  bool has_transactions() override { return false; }
 
  private:
   std::vector<std::string> clocks() const {
@@ -77,9 +76,11 @@ class RedisClusterPlace final : public StorePlace {
   const std::string prefix_;
 };
 
-// It has no transactions (semel/redis.h): their suites are not its own.
-const auto kRedisCluster = testing::Values(StoreCase{
-    "redis_cluster", [] { return std::unique_ptr<StorePlace>(new RedisClusterPlace()); }});
+// The suites of transactions are not its own.
+const auto kRedisCluster =
+    testing::Values(StoreCase{"redis_cluster",
+                              [] { return std::unique_ptr<StorePlace>(new RedisClusterPlace()); },
+                              {Facet::kTransactional}});
 
 INSTANTIATE_TEST_SUITE_P(RedisCluster, StoreSuite, kRedisCluster,
                          testing::PrintToStringParamName());

@@ -1,5 +1,5 @@
 // Redis joins the suites: each place is a prefix of its own on a real server, which is
-// asked plainly and by TLS.
+// asked plainly and by TLS. A server that may evict is entrusted with no messages.
 #include <semel/redis.h>
 
 #include <fmt/format.h>
@@ -39,8 +39,11 @@ class TlsServer {
 
 class RedisPlace final : public StorePlace {
  public:
-  RedisPlace(const test::RedisServer& its_server, std::string url)
-      : server_(its_server), url_(std::move(url)), prefix_(its_server.new_database() + ":") {
+  RedisPlace(const test::RedisServer& its_server, std::string url, bool evicts = false)
+      : server_(its_server),
+        url_(std::move(url)),
+        evicts_(evicts),
+        prefix_(its_server.new_database() + ":") {
     server().run({"EVAL",
                   "local t = redis.call('TIME') redis.call('HSET', ARGV[1], 'since', "
                   "t[1] * 1000000 + t[2], 'moved', 0)",
@@ -51,6 +54,7 @@ class RedisPlace final : public StorePlace {
     RedisOptions options;
     options.url = url_;
     options.prefix = prefix_;
+    options.accept_eviction = evicts_;
     redis::InnerOptions inner;
     // By itself it passes slowly: on a busy machine a test takes longer than what it measures.
     inner.clock = fmt::format(
@@ -78,7 +82,6 @@ class RedisPlace final : public StorePlace {
                   "if redis.call('GET', key) == ARGV[2] then redis.call('DEL', key) end end",
                   "0", prefix_ + "{store}alive:*", std::to_string(pid)});
   }
-  bool has_transactions() override { return false; }
 
  private:
   const test::RedisServer& server() const { return server_; }
@@ -86,6 +89,7 @@ class RedisPlace final : public StorePlace {
 
   const test::RedisServer& server_;
   const std::string url_;
+  const bool evicts_;
   const std::string prefix_;
 };
 
@@ -99,8 +103,19 @@ std::unique_ptr<StorePlace> by_tls() {
   return std::make_unique<RedisPlace>(tls.server(), tls.url());
 }
 
-// It has no transactions (semel/redis.h): their suites are not its own.
-const auto kRedis = testing::Values(StoreCase{"redis", plainly}, StoreCase{"redis_tls", by_tls});
+std::unique_ptr<StorePlace> on_an_evicting_server() {
+  static const test::RedisServer server({.arguments = {"--appendfsync", "no", "--maxmemory", "1gb",
+                                                       "--maxmemory-policy", "allkeys-lru"}});
+  return std::make_unique<RedisPlace>(server, server.url(), true);
+}
+
+// The suites of transactions are not its own.
+const auto kRedis = testing::Values(StoreCase{"redis", plainly, {Facet::kTransactional}},
+                                    StoreCase{"redis_tls", by_tls, {Facet::kTransactional}});
+const auto kRedisWithoutMessages = testing::Values(
+    StoreCase{"redis_evicting",
+              on_an_evicting_server,
+              {Facet::kTransactional, Facet::kHeld, Facet::kDeadLetters, Facet::kRuns}});
 
 INSTANTIATE_TEST_SUITE_P(Redis, StoreSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, StoreModelSuite, kRedis, testing::PrintToStringParamName());
@@ -114,6 +129,16 @@ INSTANTIATE_TEST_SUITE_P(Redis, GatesSuite, kRedis, testing::PrintToStringParamN
 INSTANTIATE_TEST_SUITE_P(Redis, AuditSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, RecordsSuite, kRedis, testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, StepsSuite, kRedis, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(RedisEvicting, WithoutMessagesSuite, kRedisWithoutMessages,
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(RedisEvicting, StoreSuite, kRedisWithoutMessages,
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(RedisEvicting, StoreModelSuite, kRedisWithoutMessages,
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(RedisEvicting, RecordsSuite, kRedisWithoutMessages,
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(RedisEvicting, StepsSuite, kRedisWithoutMessages,
+                         testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace semel::conformance

@@ -328,7 +328,9 @@ TEST_P(RunMarkersSuite, ACrashOfACompletedKeyIsNotCounted) {
 
 TEST_P(RunMarkersSuite, AUnitOfAKilledProcessNeverWas) {
   const auto place = GetParam().make();
-  if (!place->has_transactions()) GTEST_SKIP() << "trait: no transactions";
+  if (GetParam().lacks.contains(Facet::kTransactional)) {
+    GTEST_SKIP() << "declared: it has no transactions";
+  }
   auto child = ChildProcess::fork([&](auto& voice) -> int {
     const auto store = place->open();
     const ConsumerNumber consumer = attach(*store);

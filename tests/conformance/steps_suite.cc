@@ -197,14 +197,13 @@ TEST_P(StepsSuite, AnOperatorHasADeadOrParkedMessageUndone) {
               Applied::kYes);
     ASSERT_TRUE(steps().give_up(m.key().id, {"operator", "by hand", 3, 0}).value());
     EXPECT_EQ(records().show(m.key().id).value()->state, RecordState::kRetrying);
-    const auto taken = take();
-    ASSERT_EQ(taken.size(), 1U);
-    EXPECT_EQ(taken[0].payload, "the payload");
+    const auto taken = has(Facet::kHeld) ? take() : std::vector<Arrival>();
+    EXPECT_EQ(payloads(taken), has(Facet::kHeld) ? Payloads{"the payload"} : Payloads{});
     const StepJournal journal = steps().read(m.key().id).value();
     ASSERT_TRUE(journal.giving_up);
     EXPECT_EQ(journal.giving_up->reason, "operator");
     Finish end = test::dead(acquire(m).lease, &m);
-    end.ack = taken[0].row;
+    if (!taken.empty()) end.ack = taken[0].row;
     ASSERT_EQ(finish(end), Applied::kYes);
     EXPECT_FALSE(steps().read(m.key().id).value().giving_up);
   }

@@ -26,18 +26,74 @@ struct Describe {
 
 }  // namespace
 
+const char* to_string(Facet facet) noexcept {
+  switch (facet) {
+    case Facet::kTransactional:
+      return "transactional";
+    case Facet::kHeld:
+      return "held";
+    case Facet::kDeadLetters:
+      return "dead_letters";
+    case Facet::kRecords:
+      return "records";
+    case Facet::kPositions:
+      return "positions";
+    case Facet::kRuns:
+      return "runs";
+    case Facet::kGates:
+      return "gates";
+    case Facet::kLive:
+      return "live";
+    case Facet::kSteps:
+      return "steps";
+    case Facet::kAudit:
+      return "audit";
+  }
+  return "";
+}
+
+bool is_there(const StoreFacets& facets, Facet facet) {
+  switch (facet) {
+    case Facet::kTransactional:
+      return facets.transactional != nullptr;
+    case Facet::kHeld:
+      return facets.held != nullptr;
+    case Facet::kDeadLetters:
+      return facets.dead_letters != nullptr;
+    case Facet::kRecords:
+      return facets.records != nullptr;
+    case Facet::kPositions:
+      return facets.positions != nullptr;
+    case Facet::kRuns:
+      return facets.runs != nullptr;
+    case Facet::kGates:
+      return facets.gates != nullptr;
+    case Facet::kLive:
+      return facets.live != nullptr;
+    case Facet::kSteps:
+      return facets.steps != nullptr;
+    case Facet::kAudit:
+      return facets.audit != nullptr;
+  }
+  return false;
+}
+
 std::string describe(const Claim& claim) { return std::visit(Describe{}, claim); }
 
 void StoreTest::SetUp() {
   place_ = GetParam().make();
   store_ = place_->open();
   ASSERT_NE(store_, nullptr);
+  for (const Facet facet : kAllFacets) {
+    ASSERT_TRUE(!has(facet) || is_there(store_->facets(), facet))
+        << "its case does not declare that it lacks " << to_string(facet);
+  }
   consumer_ = attach("payments");
 }
 
 void StoreTest::TearDown() {
   for (const bool full : {false, true}) {
-    if (store_ == nullptr) break;
+    if (store_ == nullptr || store_->facets().records == nullptr) break;
     const auto findings = records().verify(full);
     ASSERT_TRUE(findings.has_value()) << findings.error().message;
     for (const StoreFinding& finding : *findings) {
@@ -74,8 +130,14 @@ Acquired StoreTest::acquire(const Message& message) {
   return is<Acquired>(answer) ? std::get<Acquired>(answer) : Acquired{};
 }
 
+Finish StoreTest::given(Finish finish) {
+  if (!has(Facet::kHeld)) finish.keep = nullptr;
+  return finish;
+}
+
 Applied StoreTest::finish_on(Store& store, const Finish& finish) {
-  const auto applied = store.finish({&finish, 1});
+  const Finish one = given(finish);
+  const auto applied = store.finish({&one, 1});
   EXPECT_TRUE(applied.has_value()) << (applied ? "" : applied.error().message);
   return applied ? applied->at(0) : Applied::kLeaseLost;
 }

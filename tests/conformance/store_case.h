@@ -1,15 +1,14 @@
-// The store suites' cases, and what the suites share.
+// The ground that the suites of stores share.
 //
-// The suites are written from docs/contract.md and the public headers alone. An adapter joins with
-// a StoreCase in a file of its own (memory_store_case.cc); the case declares what the adapter
-// cannot do, and nothing is skipped in silence.
+// The suites are written from docs/contract.md and the public headers alone. An adapter of the tree
+// joins with a StoreCase in a file of its own (memory_store_case.cc), one from elsewhere by
+// run_store_suites (semel/conformance/store_case.h). The case declares what the adapter cannot do,
+// and nothing is skipped in silence.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/types.h>
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -17,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include <semel/conformance/store_case.h>
 #include <semel/gates.h>
 #include <semel/held_messages.h>
 #include <semel/records.h>
@@ -32,44 +32,10 @@ namespace semel::conformance {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-// A database that outlives the stores opened on it.
-class StorePlace {
- public:
-  virtual ~StorePlace() = default;
-  // A store on it. Where the store is durable, several may be open at once, as several processes
-  // would have them; else there is one at a time.
-  virtual std::unique_ptr<Store> open() = 0;
-  // Moves the store's clock.
-  virtual void advance(milliseconds by) = 0;
-  // A process that had it open was killed: returns when the database has noticed. On one machine
-  // that is at once; a server hears of it a moment later.
-  virtual void notice_death(pid_t pid) { static_cast<void>(pid); }
-  // Whether a session waits for what another has locked. True at once where nobody can tell.
-  virtual bool somebody_waits() { return true; }
-  // Runs SQL outside of every store, as another program would. Empty where there is no SQL.
-  virtual std::function<Rows(const std::string& sql)> other_program() { return {}; }
-  // Locks the oldest held row in a transaction of another program, until let_go(). False where that
-  // locks the whole store, or where there is no SQL.
-  virtual bool lock_oldest_held() { return false; }
-  virtual void let_go() {}
-  // Names of the store's own tables. Empty where there is no SQL.
-  virtual std::vector<std::string> own_tables() { return {}; }
-  // Asks for values of these types: any integer, an integer, a real, a text, bytes, a text.
-  virtual std::string echo() { return "SELECT ?, ?, ?, ?, ?, ?"; }
-  virtual bool text_may_hold_nul() { return true; }
-  // INSERT … RETURNING.
-  virtual bool may_return_rows() { return true; }
-  virtual bool has_transactions() { return true; }
-  // A table, a trigger or a word of a statement may end the whole transaction, as SQLite's may.
-  virtual bool schema_may_roll_back() { return false; }
-};
-
-struct StoreCase {
-  std::string name;
-  std::function<std::unique_ptr<StorePlace>()> make;
-};
 inline void PrintTo(const StoreCase& c, std::ostream* out) { *out << c.name; }
 inline const testing::PrintToStringParamName kStoreCaseName;
+
+bool is_there(const StoreFacets& facets, Facet facet);
 
 // "Acquired(attempt 2, taken over)" …: what a failed test prints.
 std::string describe(const Claim& claim);
@@ -92,12 +58,14 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
   static constexpr milliseconds kPastLease = 61s;
 
   void SetUp() override;
-  // Whatever a test did, the store agrees with itself.
+  // Whatever a test did, the store agrees with itself, where it can be asked.
   void TearDown() override;
 
   Store& store() { return *store_; }
   StorePlace& place() { return *place_; }
   bool durable() { return store_->traits().durable; }
+  // As the case declares it, and StoreSuite.ItsFacetsAreThoseThatItsCaseDeclares finds it.
+  static bool has(Facet facet) { return !GetParam().lacks.contains(facet); }
   // Closes and opens a durable store; any other stays as it is.
   void reopen();
   void advance(milliseconds by) { place_->advance(by); }
@@ -114,6 +82,8 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
                         const ClaimOptions& options = {kLease, {}, false});
   // Fails the test where it is not Acquired.
   Acquired acquire(const Message& message);
+  // A store that holds no messages is given none.
+  static Finish given(Finish finish);
   Applied finish(const Finish& finish) { return finish_on(store(), finish); }
   static Applied finish_on(Store& store, const Finish& finish);
   Applied renew(const Lease& lease, milliseconds by = kLease);
@@ -170,6 +140,8 @@ class PositionsSuite : public StoreTest {};
 class GatesSuite : public StoreTest {};
 class AuditSuite : public StoreTest {};
 class StepsSuite : public StoreTest {};
+// For stores without HeldMessages.
+class WithoutMessagesSuite : public StoreTest {};
 // Opens nothing by itself: its tests fork before they open.
 class RunMarkersSuite : public testing::TestWithParam<StoreCase> {};
 

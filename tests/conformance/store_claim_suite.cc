@@ -19,9 +19,23 @@ TEST_P(StoreSuite, ItsTraitsSayWhetherItHasTransactions) {
   EXPECT_EQ(store().traits().transactions, store().facets().transactional != nullptr);
 }
 
+TEST_P(StoreSuite, ItsFacetsAreThoseThatItsCaseDeclares) {
+  for (const Facet facet : kAllFacets) {
+    EXPECT_EQ(is_there(store().facets(), facet), has(facet)) << to_string(facet);
+  }
+  EXPECT_EQ(has(Facet::kHeld), has(Facet::kDeadLetters)) << "a message goes from one to the other";
+  for (const Facet facet : {Facet::kTransactional, Facet::kRuns}) {
+    EXPECT_TRUE(has(Facet::kHeld) || !has(facet)) << to_string(facet) << " needs held";
+  }
+  for (const Facet facet : {Facet::kHeld, Facet::kSteps}) {
+    EXPECT_TRUE(has(Facet::kRecords) || !has(facet)) << to_string(facet) << " needs records";
+  }
+}
+
 TEST_P(StoreSuite, AConsumersNumberStays) {
   const ConsumerNumber other = attach("refunds");
   EXPECT_NE(other, consumer());
+  EXPECT_LE(static_cast<std::uint32_t>(other), kMaxConsumerNumber);
   EXPECT_EQ(attach("payments"), consumer());
   reopen();
   EXPECT_EQ(attach("refunds"), other);

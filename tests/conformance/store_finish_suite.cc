@@ -34,7 +34,7 @@ TEST_P(StoreSuite, ALateHolderChangesNothing) {
     EXPECT_TRUE(is<Busy>(answer)) << describe(answer);
   }
   EXPECT_EQ(renew(late), Applied::kLeaseLost);
-  if (store().facets().held != nullptr) {
+  if (has(Facet::kHeld)) {
     EXPECT_TRUE(take().empty()) << "nothing of a late finish is held";
     EXPECT_TRUE(all_dead_letters().empty()) << "nothing of a late finish is a dead letter";
   }
@@ -161,6 +161,7 @@ TEST_P(StoreSuite, AMixedBatchEndsEachAsItSays) {
       test::not_started(leases[5]),
       test::completed(leases[6], "r6"),
   };
+  for (Finish& one : batch) one = given(one);
   const auto applied = store().finish(batch).value();
   ASSERT_EQ(applied.size(), batch.size());
   for (std::size_t i = 0; i < applied.size(); ++i) {
@@ -274,7 +275,7 @@ TEST_P(StoreSuite, PurgeForgetsOnlyWhatIsFinishedAndPastItsTtl) {
 }
 
 TEST_P(StoreSuite, WithoutLeaseNoRecordIsTouched) {
-  if (store().facets().held == nullptr) GTEST_SKIP() << "facets: it keeps no messages";
+  if (!has(Facet::kHeld)) GTEST_SKIP() << "declared: it holds no messages";
   const Message m = message("m-1", "the recorded payload");
   complete(m);
   const Message other = message("m-1", "another payload");

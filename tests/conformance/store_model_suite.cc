@@ -44,6 +44,7 @@ void StoreModelSuite::renew_one(Model& model, const Message& m) {
 }
 
 void StoreModelSuite::operate(Model& model, const Message& m) {
+  if (!has(Facet::kRecords)) return;
   auto& record = model.keys[m.key().text].record;
   if (model.below(2) == 0) {
     const bool opens = record && core::decide_unlock(*record, model.now);

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "core/finish_plan.h"
 #include "core/key_encoding.h"
-#include "core/record_machine.h"
 #include "stores/redis/audit.h"
 #include "stores/redis/cluster_finish.h"
 #include "stores/redis/completions.h"
@@ -57,10 +57,7 @@ std::uint32_t number_for(const std::string& name) {
 
 // A record that is evicted is handled again; a message would be lost.
 void need_no_messages(std::span<const Finish> batch) {
-  const bool refused = std::ranges::any_of(batch, [](const Finish& one) {
-    return !one.lease || one.keep != nullptr || one.ack || !one.outgoing.empty();
-  });
-  if (!refused) return;
+  if (std::ranges::none_of(batch, core::touches_messages)) return;
   core::fail({ErrorKind::kRejected, "R267",
               "the Redis server may evict messages: none is entrusted to it",
               "set maxmemory-policy to noeviction, or to one that evicts only what expires"});

@@ -49,7 +49,7 @@ ConsumerRow Consumers::add(const ConsumerSpec& spec, std::optional<std::int64_t>
           fmt::format("the consumer \"{}\" went while it was added", spec.name),
           {}});
   }
-  if (static_cast<std::uint32_t>(row->number) > core::kMaxConsumerNumber) {
+  if (static_cast<std::uint32_t>(row->number) > kMaxConsumerNumber) {
     fail({ErrorKind::kLimit, "R200", "no consumer numbers are left", {}});
   }
   return *std::move(row);

@@ -1,0 +1,80 @@
+// Directory: files that change as a whole, in one process at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/result.h>
+
+namespace directory_store {
+
+// An open file, closed with the object.
+class File {
+ public:
+  File(const std::string& path, int flags) noexcept;
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int get() const noexcept { return fd_; }  // negative: it could not be opened
+
+ private:
+  int fd_;
+};
+
+// A file's new content; none: the file goes.
+struct Change {
+  std::string name;
+  std::optional<std::string> content;
+};
+
+class Directory {
+ public:
+  // Makes it where it is missing, and removes what a process that died has left half-written.
+  static semel::Result<std::unique_ptr<Directory>> open(const std::string& path,
+                                                        semel::Environment& environment);
+
+  // Runs `work` while no other thread and no other process does: a process that dies frees the
+  // lock. kBlocked where others hold it for too long. All calls below belong in there.
+  template <class Work>
+  auto locked(Work&& work) -> decltype(work()) {
+    const std::scoped_lock one_thread(mutex_);
+    if (auto got = lock_out_processes(); !got) return semel::failure(std::move(got.error()));
+    const Unlock unlock{lock_.get()};
+    return work();
+  }
+
+  semel::Result<std::vector<std::string>> names(std::string_view prefix) const;
+  semel::Result<std::optional<std::string>> read(const std::string& name) const;
+  // Durable on return, with what a process that was killed has left in its place. kUnavailable:
+  // nothing has changed. kInDoubt: each file is as it was or as it is to be.
+  semel::Result<void> write(std::span<const Change> changes);
+  // Raises the directory's number by `by` and returns it. With `epoch` its high half, durably; a
+  // power cut may undo the others.
+  semel::Result<std::uint64_t> count(std::uint32_t by, bool epoch);
+
+ private:
+  struct Unlock {
+    int fd;
+    ~Unlock();
+  };
+
+  Directory(std::string path, semel::Environment& environment);
+  std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
+  semel::Result<void> lock_out_processes();
+  semel::Result<void> write_beside(const Change& change) const;
+
+  const std::string path_;
+  semel::Environment& environment_;
+  std::mutex mutex_;
+  const File folder_, lock_, counter_;
+};
+
+}  // namespace directory_store

@@ -1,0 +1,102 @@
+// The record's state machine: the rules of claim, renew and finish that every store obeys.
+//
+// Pure: a store loads what it keeps for a key into a Record, asks, and writes back what it is told,
+// in one commit that no other holder of the key can cut in two. A store that decides in statements
+// or scripts of its own must give the same answers: the conformance suites compare them
+// (semel/conformance/store_case.h). Any thread; nothing here throws but for want of memory.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <semel/claim.h>
+#include <semel/environment.h>
+#include <semel/finish.h>
+#include <semel/records.h>
+
+namespace semel::spi {
+
+using std::chrono::milliseconds;
+
+// All that a store keeps of a record for these rules. A completed one needs its fingerprint, result
+// and completed_at alone.
+struct Record {
+  RecordState state = RecordState::kConsuming;
+  Fingerprint fingerprint;
+  Token token{};
+  Nonce nonce;
+  StoreTime lease_until{};
+  int attempt = 0;
+  bool outcome_unknown = false;
+  StoreTime next_at{};
+  StoreTime first_seen{};
+  StoreTime completed_at{};
+  std::string reason;
+  std::string error;
+  Bytes result;
+};
+
+struct ClaimRequest {
+  KeyId key;
+  Fingerprint fingerprint;  // of the message that arrived
+  Token token{};            // for the case that it is acquired: greater than any before
+  Nonce nonce;              // likewise: new for each claim
+  milliseconds lease{0};
+};
+
+// The record as an operator is shown it; the store adds the text of its key.
+[[nodiscard]] RecordView view_of(const KeyId& id, Record record);
+
+// How soon a busy key is worth another look: what is left of its lease, within these bounds. Most
+// holders end long before their lease does.
+inline constexpr milliseconds kShortestBusy{10};
+inline constexpr milliseconds kLongestBusy{5'000};
+[[nodiscard]] milliseconds busy_for(StoreTime lease_until, StoreTime now) noexcept;
+
+// `delay` from `now`, without overflow: a message due in the far future is due nevertheless. Not
+// before `now`.
+[[nodiscard]] StoreTime due_after(StoreTime now, milliseconds delay) noexcept;
+// Due at the latest. Every database has this time, and later ones for rows that are due never.
+inline constexpr StoreTime kLatestDue{
+    std::chrono::sys_days(std::chrono::year(9999) / std::chrono::December / 30) - milliseconds(1)};
+
+// Drawn for each claim.
+[[nodiscard]] Nonce draw_nonce(Random& random);
+
+// Whether two payloads count as the same. All zero arrives where the consumer keeps no fingerprint.
+[[nodiscard]] bool same_fingerprint(const Fingerprint& recorded,
+                                    const Fingerprint& arrived) noexcept;
+
+// Answers a claim on `record` (none: the key is new) at `now`; changes or makes it where acquired.
+[[nodiscard]] Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request,
+                                 StoreTime now);
+
+// The answer to the claim that gave `nonce` the record; none where that nonce does not hold it. A
+// claim whose answer was lost is repeated under its own nonce.
+[[nodiscard]] std::optional<Acquired> acquired_before(const KeyId& id, const Record& record,
+                                                      const Nonce& nonce, StoreTime now);
+
+// True where `nonce` still holds the record; then its lease ends `lease` from now.
+[[nodiscard]] bool decide_renew(Record& record, const Nonce& nonce, milliseconds lease,
+                                StoreTime now);
+
+// Applies `finish`, which has a lease, where its nonce holds the record. kNotStarted gives the
+// attempt back: of a first one it empties `record`, any other is claimable at once.
+[[nodiscard]] Applied decide_finish(std::optional<Record>& record, const Finish& finish,
+                                    StoreTime now);
+
+// An operator's word: a parked or dead record becomes retrying, due now. False in any other state.
+[[nodiscard]] bool decide_unlock(Record& record, StoreTime now);
+
+// An operator takes it, to say what became of it: parked, or consuming with its lease over, becomes
+// consuming under `nonce`, its outcome known. False in any other state.
+[[nodiscard]] bool decide_seize(Record& record, const Nonce& nonce, milliseconds lease,
+                                StoreTime now);
+
+// Whether the record lets a dead letter of fingerprint `letter` get another payload: where it is
+// dead, speaks for that letter, and nothing says that the old payload may have had its effect.
+[[nodiscard]] Edited decide_edit(const Record& record, const Fingerprint& letter) noexcept;
+
+}  // namespace semel::spi
