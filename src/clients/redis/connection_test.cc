@@ -148,6 +148,36 @@ TEST(RedisConnection, OneThatIsSilentForTooLongIsLost) {
   EXPECT_FALSE(connection.whole()) << "the answer may still come";
 }
 
+// They lead to the same server: each of them would be waited for in vain.
+TEST(RedisPool, IdleConnectionsGoWithOneThatIsLost) {
+  TcpProxy proxy(shared().port());
+  Target target = through(proxy);
+  target.answer_timeout = 1s;
+  int connected = 0;
+  Pool pool(
+      [&] {
+        ++connected;
+        return std::make_unique<Connection>(target);
+      },
+      4);
+  {
+    PooledConnection first(pool);
+    const PooledConnection second(pool), third(pool);
+  }
+  ASSERT_EQ(connected, 3);
+  const auto fault = proxy.inject({.text = "ECHO", .then = TcpProxy::Then::kStall});
+  const Error error = error_from([&] {
+    PooledConnection(pool)->ask({"ECHO", "x"}, Loss::kNothingDone);
+  });
+  EXPECT_EQ(error.kind, ErrorKind::kUnavailable);
+  EXPECT_EQ(proxy.fired(fault), 1U);
+  EXPECT_TRUE(pool.lost());
+  proxy.clear();
+  EXPECT_EQ(PooledConnection(pool)->ask({"PING"}, Loss::kNothingDone).bytes, "PONG");
+  EXPECT_EQ(connected, 4) << "none of the idle ones was lent";
+  EXPECT_FALSE(pool.lost());
+}
+
 TEST(RedisPool, AConnectionThatTheServerEndedIsNotLentAgain) {
   RedisServer mine(RedisServer::fast());
   int connected = 0;

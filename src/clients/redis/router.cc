@@ -74,6 +74,16 @@ std::shared_ptr<Node> Router::owner(std::string_view name) {
   return cluster_ ? nodes_.owner(name) : nodes_.named().front();
 }
 
+std::unique_ptr<Connection> Router::connect_to(Node& node) {
+  const std::uint64_t seen = nodes_.version();
+  try {
+    return std::make_unique<Connection>(node.target);
+  } catch (const core::Failure&) {
+    nodes_.mark_stale(seen);
+    throw;
+  }
+}
+
 std::vector<Reply> Router::run_one_server(const Script& script, std::span<const Call> calls,
                                           Loss loss) {
   PooledConnection connection(nodes_.named().front()->pool);
@@ -213,13 +223,17 @@ std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
     std::vector<Share> shares = shares_of(tasks, pending, again, round);
     for (Share& share : shares) send(share, tasks, loss);
     for (Share& share : shares) read(share, tasks, replies, again, round, loss);
-    if (round.doubt) throw core::Failure(*round.doubt);
+    if (round.doubt) {
+      if (round.stale) nodes_.mark_stale(seen);
+      throw core::Failure(*round.doubt);
+    }
     const bool done_some = again.size() < tasks.size();
     std::ranges::sort(again);
     pending = std::move(again);
     if (pending.empty()) break;
     if (round.pause || rounds >= kMostHops) {
       if (steady_clock::now() >= until) {
+        if (round.stale) nodes_.mark_stale(seen);
         if (!round.lost) break;  // with the errors as replies
         throw core::Failure(loss == Loss::kInDoubt && done_some ? in_doubt(*round.lost)
                                                                 : *round.lost);
@@ -283,7 +297,9 @@ void Router::read(Share& share, std::span<Task> tasks, std::vector<Reply>& repli
   try {
     told = share.connection->run(loss);
   } catch (const core::Failure& failed) {
+    share.node->pool.give_back(std::move(share.connection));
     if (failed.error().kind == ErrorKind::kInDoubt) {
+      round.stale = true;
       round.doubt = failed;
       return;
     }

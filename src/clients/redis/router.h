@@ -52,6 +52,9 @@ class Router {
   Masters masters();
   // The node that answers commands about this name. Throws core::Failure.
   std::shared_ptr<Node> owner(std::string_view name);
+  // A connection to it for the caller's own use. Throws core::Failure; the next call then looks
+  // whether another node has taken over.
+  std::unique_ptr<Connection> connect_to(Node& node);
 
  private:
   // One command of those sent together; it has one reply.

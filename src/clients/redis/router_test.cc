@@ -5,7 +5,9 @@
 
 #include "clients/redis/test_client.h"
 #include "tests/support/redis_cluster.h"
+#include "tests/support/stopped_process.h"
 #include "tests/support/test_environment.h"
+#include "tests/support/waiting.h"
 
 namespace semel::redis {
 namespace {
@@ -159,6 +161,48 @@ TEST(RedisRouterConfirms, AWriteCountsWhenReplicasHaveIt) {
   EXPECT_EQ(error.kind, ErrorKind::kInDoubt);
   EXPECT_EQ(cluster.run({"GET", all[0]}), "2") << "it was done";
   EXPECT_EQ(two.ask({"GET", all[0]}, Loss::kNothingDone).bytes, "2") << "who looks does not wait";
+}
+
+// It is replaced, and nobody tells those who had asked it.
+TEST(RedisRouterFailover, AMasterThatHangsIsLeftForTheOneThatTookOver) {
+  constexpr int kNodeTimeoutMs = 1'500;
+  RedisCluster cluster(kNodeTimeoutMs);
+  for (const Loss loss : {Loss::kNothingDone, Loss::kInDoubt}) {
+    // The first node is asked who is a master.
+    int hung = cluster.address().port;
+    for (const int port : cluster.masters()) {
+      if (port != cluster.address().port) hung = port;
+    }
+    const std::string name = "{" + cluster.tag_at(hung) + "}";
+    Router router(routed(cluster, "?timeout=1&connect-timeout=1"));
+    router.ask({"SET", name, "1"}, loss);
+    cluster.wait_for_replica(hung);
+    {
+      const test::StoppedProcess stopped(cluster.node_at(hung).pid());
+      ASSERT_TRUE(test::comes_true([&] {
+        const int now = cluster.master_of(name);
+        return now != 0 && now != hung;
+      }));
+      const Error error = error_from([&] { router.ask({"SET", name, "2"}, loss); });
+      EXPECT_EQ(error.code, "R250") << error.message;
+      EXPECT_EQ(router.ask({"GET", name}, Loss::kNothingDone).bytes, "1");
+    }
+    cluster.wait_until_whole();
+  }
+}
+
+TEST(RedisRouterNodes, OnesThatWereLostAreAskedLast) {
+  const auto node = [](int port) {
+    return std::make_shared<Node>(target_of(fmt::format("redis://127.0.0.1:{}", port)), 1);
+  };
+  Masters nodes = {node(test::free_port()), node(shared().port())};
+  const Masters before = nodes;
+  EXPECT_EQ(error_from([&] { nodes[0]->pool.lend(); }).code, "R250");
+  put_lost_last(nodes);
+  EXPECT_EQ(nodes, (Masters{before[1], before[0]}));
+  nodes[0]->pool.give_back(nodes[0]->pool.lend());
+  put_lost_last(nodes);
+  EXPECT_EQ(nodes, (Masters{before[1], before[0]}));
 }
 
 TEST(RedisRouterNodes, TheLifeOfTheNodeThatIsAskedIsSaidToIt) {

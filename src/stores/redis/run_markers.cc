@@ -124,7 +124,7 @@ class Runs final : public RunMarkers {
 void Runs::keep_connected() {
   const auto node = core_.router.owner(core_.names.runs);
   if (session_ != nullptr && session_node_ == node && session_->whole()) return;
-  session_ = std::make_unique<Connection>(node->target);
+  session_ = core_.router.connect_to(*node);
   session_node_ = node;
   session_name_ = session_of(*session_);
 }
