@@ -18,6 +18,16 @@ constexpr int kOldestMajor = 6;
 
 core::Failure failure_of(const Reply& refused) { return {error_of(refused.bytes), 1}; }
 
+core::Failure in_doubt(const core::Failure& failed) {
+  Error error = failed.error();
+  error.kind = ErrorKind::kInDoubt;
+  return {std::move(error), failed.code()};
+}
+
+bool any_done(std::span<const Reply> replies) {
+  return !std::ranges::all_of(replies, &Reply::is_error);
+}
+
 std::string info_field(std::string_view info, std::string_view name) {
   std::size_t at = 0;
   while (at < info.size()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -66,5 +67,10 @@ std::string info_field(std::string_view info, std::string_view name);
 
 // The failure to throw for an error reply.
 core::Failure failure_of(const Reply& refused);
+
+// The same failure, where something may have been done.
+core::Failure in_doubt(const core::Failure& failed);
+// One of them was carried out.
+bool any_done(std::span<const Reply> replies);
 
 }  // namespace semel::redis

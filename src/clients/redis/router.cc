@@ -37,12 +37,6 @@ bool is_bad_moment(std::string_view word) {
   return std::ranges::find(kWords, word) != std::ranges::end(kWords);
 }
 
-core::Failure in_doubt(const core::Failure& failed) {
-  Error error = failed.error();
-  error.kind = ErrorKind::kInDoubt;
-  return {std::move(error), failed.code()};
-}
-
 // Doubles each time, with a random part so that two processes that collided do not collide again.
 class Pause {
  public:
@@ -88,9 +82,12 @@ std::vector<Reply> Router::run_one_server(const Script& script, std::span<const 
                                           Loss loss) {
   PooledConnection connection(nodes_.named().front()->pool);
   std::vector<Reply> replies = script.run(*connection, calls, loss);
-  if (confirm_.wanted() && loss == Loss::kInDoubt) {
-    ask_to_confirm(*connection, confirm_);
+  if (!confirm_.wanted() || loss != Loss::kInDoubt || !any_done(replies)) return replies;
+  ask_to_confirm(*connection, confirm_);
+  try {
     need_confirmed(connection->run(loss).front(), confirm_);
+  } catch (const core::Failure& failed) {
+    throw in_doubt(failed);  // the calls were answered
   }
   return replies;
 }
@@ -212,6 +209,18 @@ Reply Router::ask(const std::vector<BytesView>& words, Loss loss) {
 
 std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
   std::vector<Reply> replies(tasks.size());
+  bool done_some = false;
+  try {
+    route_all(tasks, replies, done_some, loss);
+  } catch (const core::Failure& failed) {
+    if (loss == Loss::kInDoubt && done_some) throw in_doubt(failed);
+    throw;
+  }
+  return replies;
+}
+
+void Router::route_all(std::span<Task> tasks, std::vector<Reply>& replies, bool& done_some,
+                       Loss loss) {
   std::vector<std::size_t> pending(tasks.size());
   for (std::size_t i = 0; i < pending.size(); ++i) pending[i] = i;
   const auto until = steady_clock::now() + patience_;
@@ -227,7 +236,7 @@ std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
       if (round.stale) nodes_.mark_stale(seen);
       throw core::Failure(*round.doubt);
     }
-    const bool done_some = again.size() < tasks.size();
+    done_some = done_some || round.done_some;
     std::ranges::sort(again);
     pending = std::move(again);
     if (pending.empty()) break;
@@ -235,15 +244,13 @@ std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
       if (steady_clock::now() >= until) {
         if (round.stale) nodes_.mark_stale(seen);
         if (!round.lost) break;  // with the errors as replies
-        throw core::Failure(loss == Loss::kInDoubt && done_some ? in_doubt(*round.lost)
-                                                                : *round.lost);
+        throw core::Failure(*round.lost);
       }
       pause.wait();
     }
     // If no node tells, the next round reports what is wrong.
     if (round.stale) nodes_.try_to_refresh(seen);
   }
-  return replies;
 }
 
 std::vector<Router::Share> Router::shares_of(std::span<const Task> tasks,
@@ -312,15 +319,16 @@ void Router::read(Share& share, std::span<Task> tasks, std::vector<Reply>& repli
   const std::shared_ptr<Node> node = share.node;
   node->pool.give_back(std::move(share.connection));
   std::size_t at = 0;
-  bool any_done = false;
+  bool done_here = false;
   for (const std::size_t i : share.tasks) {
     if (tasks[i].asking) ++at;
     Reply& reply = told[at++];
     if (goes_again(tasks[i], reply, share, round)) again.push_back(i);
-    any_done = any_done || !reply.is_error();
+    done_here = done_here || !reply.is_error();
     replies[i] = std::move(reply);
   }
-  if (at == told.size() || !any_done) return;
+  round.done_some = round.done_some || done_here;
+  if (at == told.size() || !done_here) return;
   try {
     need_confirmed(told[at], confirm_);
   } catch (const core::Failure& failed) {

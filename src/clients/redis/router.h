@@ -73,6 +73,7 @@ class Router {
   struct Round {
     bool pause = false;
     bool stale = false;                  // the map is
+    bool done_some = false;              // a task was carried out
     std::optional<core::Failure> lost;   // nothing was done
     std::optional<core::Failure> doubt;  // something may have been done
   };
@@ -84,6 +85,8 @@ class Router {
   // Groups calls by their node; a call whose slot has no owner is in no group.
   std::vector<std::vector<std::size_t>> bundles_of(std::span<const Call> calls);
   std::vector<Reply> route(std::vector<Task> tasks, Loss loss);
+  // `done_some` says also of a call that throws whether a task was carried out.
+  void route_all(std::span<Task> tasks, std::vector<Reply>& replies, bool& done_some, Loss loss);
   // Groups tasks by the node that is to answer; a task without one goes again.
   std::vector<Share> shares_of(std::span<const Task> tasks, std::span<const std::size_t> pending,
                                std::vector<std::size_t>& again, Round& round);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "clients/redis/played_server.h"
 #include "clients/redis/test_client.h"
 #include "tests/support/redis_cluster.h"
 #include "tests/support/stopped_process.h"
@@ -161,6 +162,55 @@ TEST(RedisRouterConfirms, AWriteCountsWhenReplicasHaveIt) {
   EXPECT_EQ(error.kind, ErrorKind::kInDoubt);
   EXPECT_EQ(cluster.run({"GET", all[0]}), "2") << "it was done";
   EXPECT_EQ(two.ask({"GET", all[0]}, Loss::kNothingDone).bytes, "2") << "who looks does not wait";
+}
+
+// What the first node did is done, whatever the second one says to those who come.
+TEST_F(MovedSlot, AnErrorOfASecondNodeDoesNotHideWhatTheFirstHasDone) {
+  const std::string stays = "{" + cluster_.tag_at(from_) + "}stays";
+  Router late(target_of(cluster_.url()), 0, true, {}, *system_environment().random);
+  ASSERT_NE(late.owner(there_), nullptr) << "by a map that is older than the move";
+  cluster_.begin_move(there_, to_);
+  cluster_.end_move(there_, to_);
+  cluster_.run_at(to_, {"ACL", "SETUSER", "default", "-info"});
+  const Error error = error_from([&] { late.ask_all(sets({stays, there_}, "1"), Loss::kInDoubt); });
+  EXPECT_EQ(error.code, "R253") << error.message;
+  EXPECT_EQ(error.kind, ErrorKind::kInDoubt);
+  EXPECT_EQ(get(stays), "1");
+}
+
+TEST(RedisRouterConfirms, WhatIsRefusedIsNotWaitedFor) {
+  const Confirm confirm{1, milliseconds(100)};
+  Router router(target_of(shared().url()), 1, false, confirm, *system_environment().random);
+  const Script refused("return redis.error_reply('OOM no')");
+  const Call call{{"k"}, {}, {}};
+  const auto replies = router.run(refused, {&call, 1}, Loss::kInDoubt);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(failure_of(replies.front()).error().code, "R261");
+}
+
+// The replies are read, and the connection is gone when the rest is to be sent.
+TEST(RedisRouterConfirms, WhatWasDoneBeforeALossIsInDoubt) {
+  constexpr int kTimes = 30;
+  for (int i = 0; i < kTimes; ++i) {
+    PlayedServer server({PlayedServer::welcome(), "+done\r\n"});
+    Router router(server.target(), 1, false, {1, milliseconds(100)}, *system_environment().random);
+    const Script script("return 'done'");
+    const Call call{{"k"}, {}, {}};
+    const Error error = error_from([&] { router.run(script, {&call, 1}, Loss::kInDoubt); });
+    ASSERT_EQ(error.kind, ErrorKind::kInDoubt) << error.message;
+  }
+}
+
+TEST(RedisRouterConfirms, WhatASecondPassLosesIsInDoubt) {
+  constexpr int kTimes = 30;
+  for (int i = 0; i < kTimes; ++i) {
+    PlayedServer server({PlayedServer::welcome(), "+done\r\n-NOSCRIPT no\r\n"});
+    Connection connection(server.target());
+    const Script script("return 'done'");
+    const std::vector<Call> calls(2, Call{{"k"}, {}, {}});
+    const Error error = error_from([&] { script.run(connection, calls, Loss::kInDoubt); });
+    ASSERT_EQ(error.kind, ErrorKind::kInDoubt) << error.message;
+  }
 }
 
 // It is replaced, and nobody tells those who had asked it.

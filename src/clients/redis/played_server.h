@@ -1,0 +1,55 @@
+// PlayedServer: a server that a test plays itself. It lets one client in, and answers each piece
+// that it hears with the next of its lines, whatever was asked.
+#pragma once
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "clients/redis/url.h"
+#include "tests/support/server_address.h"
+
+namespace semel::redis {
+
+class PlayedServer {
+ public:
+  // What a server says of itself to a client that logs in without a password.
+  static std::string welcome(const std::string& info = "redis_version:7.0.0\r\nrun_id:life\r\n") {
+    return fmt::format("${}\r\n{}\r\n+OK\r\n", info.size(), info);
+  }
+
+  // Behind its last line it resets the connection.
+  explicit PlayedServer(std::vector<std::string> lines)
+      : lines_(std::move(lines)), thread_([this] { play(); }) {}
+  ~PlayedServer() {
+    ::shutdown(listener_.fd.get(), SHUT_RDWR);  // if nobody came
+    thread_.join();
+  }
+  PlayedServer(const PlayedServer&) = delete;
+  PlayedServer& operator=(const PlayedServer&) = delete;
+
+  Target target() const { return target_of(fmt::format("redis://127.0.0.1:{}", listener_.port)); }
+
+ private:
+  void play() const {
+    const system::Descriptor client(::accept(listener_.fd.get(), nullptr, nullptr));
+    if (!client.valid()) return;
+    const linger at_once{1, 0};
+    ::setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    for (const std::string& line : lines_) {
+      char heard[1 << 16];
+      if (::recv(client.get(), heard, sizeof heard, 0) <= 0) return;
+      if (::send(client.get(), line.data(), line.size(), MSG_NOSIGNAL) < 0) return;
+    }
+  }
+
+  const std::vector<std::string> lines_;
+  const test::OwnListener listener_ = test::own_listener();
+  std::thread thread_;
+};
+
+}  // namespace semel::redis
