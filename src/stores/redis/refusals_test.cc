@@ -278,6 +278,32 @@ TEST(RedisRefusals, SomethingElseUnderARecordsName) {
   EXPECT_EQ(place.server().run({"EXISTS", place.name(fine)}), "0") << "nothing was claimed";
 }
 
+// A batch of several calls, of which the server refuses one.
+TEST(RedisRefusals, WhatOtherCallsOfARefusedClaimHaveTakenIsFreeAgain) {
+  TestPlace place(shared());
+  const auto messages = test::make_messages(place.consumer(), "k", 300);
+  const Message& last = messages.back();
+  const auto pointers = test::pointers(messages);
+  place.acquire(messages.front(), 0ms);
+  for (const auto& [code, words] : std::map<std::string, std::vector<std::string>>{
+           {"R263", {"LPUSH", place.name(last), "x"}}, {"R202", {"SET", place.name(last), "x"}}}) {
+    place.server().run({"DEL", place.name(last)});
+    place.server().run(words);
+    EXPECT_EQ(place.store().claim(pointers, {}).error().code, code);
+    TestPlace other(place.server(), place);
+    const std::vector<const Message*> taken(pointers.begin(), pointers.end() - 1);
+    const auto claims = other.store().claim(taken, {}).value();
+    std::vector<Finish> ends;
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      const auto* acquired = std::get_if<Acquired>(&claims[i]);
+      ASSERT_NE(acquired, nullptr) << code << " " << i << ": nobody handles it";
+      EXPECT_EQ(acquired->attempt, i == 0 ? 2 : 1) << i;
+      ends.push_back(test::not_started(acquired->lease));
+    }
+    ASSERT_TRUE(other.store().finish(ends).has_value());
+  }
+}
+
 TEST(RedisRefusals, ABraceInThePrefix) {
   RedisOptions options;
   options.url = shared().url();

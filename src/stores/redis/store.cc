@@ -142,6 +142,7 @@ class RedisStore final : public Store {
   ConsumerNumber attach_now(const ConsumerSpec& spec);
   std::vector<Claim> claim_now(std::span<const Message* const> messages,
                                const ClaimOptions& options);
+  [[noreturn]] void refuse_claims(const core::Failure& refused, std::span<const Finish> begun);
   std::vector<Applied> renew_now(std::span<const Lease> leases, milliseconds lease);
   std::vector<Applied> finish_now(std::span<const Finish> batch);
   std::vector<Applied> end_now(std::span<const Finish> batch);
@@ -246,6 +247,24 @@ Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, 
   return claim;
 }
 
+// `i`: its place among those of the call.
+Claim told_of(const Message& message, const Nonce& nonce, const Reply& reply, std::size_t i) {
+  if (reply.is_error()) throw failure_of(reply);
+  const std::vector<Reply>& said = reply.list;
+  const StoreTime now{milliseconds(said.at(0).number)};
+  // All of them are new: their tokens follow on each other.
+  const bool all_new = said.size() == 2 && said[1].kind == Reply::Kind::kNumber;
+  if (!all_new) return answer_for(message, nonce, said.at(i + 1), now);
+  return newly_acquired(message.key().id, nonce, said[1].number + static_cast<std::int64_t>(i));
+}
+
+Finish begun_in_vain(const Lease& lease) {
+  Finish finish;
+  finish.to = Finish::To::kNotStarted;
+  finish.lease = lease;
+  return finish;
+}
+
 std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> messages,
                                          const ClaimOptions& options) {
   std::vector<Claim> claims;
@@ -264,21 +283,33 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
     replies = core_.router.run(core_.scripts.claim, parts.calls(), Loss::kInDoubt);
   }
   failpoint::hit(core_.environment, failpoint::kClaimed);
-  for (const Reply& reply : replies) {
-    if (reply.is_error()) throw failure_of(reply);
-  }
   claims.resize(messages.size());
+  std::optional<core::Failure> refused;
+  std::vector<Finish> begun;
   parts.each([&](std::size_t at, std::size_t call, std::size_t i) {
-    const std::vector<Reply>& said = replies[call].list;
-    const StoreTime now{milliseconds(said.at(0).number)};
-    // All of them are new: their tokens follow on each other.
-    const bool all_new = said.size() == 2 && said[1].kind == Reply::Kind::kNumber;
-    claims[at] = all_new ? newly_acquired(messages[at]->key().id, nonces[at],
-                                          said[1].number + static_cast<std::int64_t>(i))
-                         : answer_for(*messages[at], nonces[at], said.at(i + 1), now);
-    if (const auto* acquired = std::get_if<Acquired>(&claims[at])) saw(acquired->lease.token);
+    try {
+      claims[at] = told_of(*messages[at], nonces[at], replies[call], i);
+    } catch (const core::Failure& failed) {
+      if (!refused) refused = failed;
+      return;
+    }
+    const auto* acquired = std::get_if<Acquired>(&claims[at]);
+    if (acquired == nullptr) return;
+    saw(acquired->lease.token);
+    begun.push_back(begun_in_vain(acquired->lease));
   });
+  if (refused) refuse_claims(*refused, begun);
   return claims;
+}
+
+// What other calls have claimed is free again: nobody would handle it before its lease is over.
+void RedisStore::refuse_claims(const core::Failure& refused, std::span<const Finish> begun) {
+  try {
+    if (!begun.empty()) end_now(begun);
+  } catch (const core::Failure&) {
+    throw in_doubt(refused);
+  }
+  throw core::Failure(refused);
 }
 
 std::vector<Applied> RedisStore::applied(Script& script, const Parts& parts) {
