@@ -102,6 +102,7 @@ extern const char* const kClusterSettle;
 extern const char* const kClusterAck;
 extern const char* const kClusterCopy;
 extern const char* const kClusterBury;
+extern const char* const kClusterUnbury;
 extern const char* const kClusterCountReplay;
 extern const char* const kClusterEdit;
 
