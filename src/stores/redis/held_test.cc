@@ -14,6 +14,7 @@
 #include "stores/redis/dead_letters.h"
 #include "stores/redis/run_markers.h"
 #include "stores/redis/test_place.h"
+#include "tests/support/tcp_proxy.h"
 
 namespace semel::redis {
 namespace {
@@ -72,6 +73,47 @@ TEST_F(HeldOnRedis, NothingIsLeftOfWhatIsOver) {
   EXPECT_EQ(
       names("{h"),
       place_.prefix() + fmt::format("{{h{}}}last", static_cast<std::uint32_t>(place_.consumer())));
+}
+
+// A server whose clock is set back, as by a failover to one that is behind.
+TEST(HeldOnAServerWithAnotherClock, ARetryThatIsNotDueAnyMoreIsKeptUntilItIs) {
+  constexpr std::int64_t kNow = 2'000'000'000'000'000;
+  constexpr int kRows = 20;
+  const RedisServer mine(RedisServer::fast());
+  const auto set_clock = [&](std::chrono::seconds after) {
+    mine.query(fmt::format("SET clock {}", kNow + std::chrono::microseconds(after).count()));
+  };
+  set_clock(0s);
+  TestPlace place(mine, {}, "redis.call('GET', 'clock')");
+  HeldMessages& held = *place.store().facets().held;
+  const auto take = [&] { return held.take(place.consumer(), 100, 1 << 20, 60s).value(); };
+  const auto messages = test::make_messages(place.consumer(), "k", kRows);
+  for (const Message& m : messages) {
+    ASSERT_EQ(place.finish(test::retrying(place.acquire(m), 10s, &m)).value(), Applied::kYes);
+  }
+  set_clock(11s);
+  const auto shown = take();
+  ASSERT_EQ(shown.size(), messages.size());
+  set_clock(5s);
+  std::vector<Finish> acks;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    ASSERT_TRUE(std::holds_alternative<Waiting>(*place.try_claim(messages[i])));
+    acks.push_back(test::ack_only(*shown[i].row));
+  }
+  ASSERT_TRUE(place.store().finish(acks).has_value());
+  EXPECT_TRUE(take().empty());
+  set_clock(10s);
+  const auto again = take();
+  ASSERT_EQ(again.size(), messages.size()) << "nothing else has these messages";
+  for (const Arrival& arrival : again) {
+    const auto m = std::ranges::find(messages, *arrival.key,
+                                     [](const Message& one) { return one.key().text; });
+    ASSERT_NE(m, messages.end());
+    Finish done = test::completed(place.acquire(*m));
+    done.ack = arrival.row;
+    ASSERT_EQ(place.finish(done).value(), Applied::kYes);
+  }
+  EXPECT_EQ(held.depth(place.consumer()).value().rows, 0U);
 }
 
 TEST_F(HeldOnRedis, ARetryGoesWithTheRecordThatAnotherCopyCompletes) {
@@ -275,6 +317,47 @@ TEST_F(RunsOnRedis, WhoeverWasFoundGoneEndsOnlyWhatNobodyTookOver) {
   lose_session();
   EXPECT_TRUE(other->facets().runs->sweep().value());
   EXPECT_TRUE(std::holds_alternative<Acquired>(other->claim({&one, 1}, {}).value().front()));
+}
+
+TEST_F(RunsOnRedis, ADeathWhoseNoticeIsLostIsToldAgain) {
+  ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
+  lose_session();
+  test::TcpProxy proxy(shared().port());
+  RedisOptions options = place_.options();
+  options.url = fmt::format("redis://127.0.0.1:{}", proxy.port());
+  const auto other = open_redis(options).value();
+  RunMarkers& mine = *other->facets().runs;
+  constexpr std::size_t kWindow = 7'654'321;  // which nothing else says
+  const auto fault =
+      proxy.inject({.text = std::to_string(kWindow), .then = test::TcpProxy::Then::kWithhold});
+  ASSERT_FALSE(mine.begin(place_.consumer(), kWindow).has_value());
+  EXPECT_EQ(proxy.fired(fault), 1U);
+  const auto begun = mine.begin(place_.consumer(), kWindow);
+  ASSERT_TRUE(begun.has_value()) << begun.error().message;
+  EXPECT_TRUE(begun->unclean);
+  EXPECT_EQ(begun->window, 17U);
+  EXPECT_FALSE(mine.begin(place_.consumer(), kWindow)->unclean) << "told once";
+  EXPECT_EQ(names("{store}told"), "") << "nothing is left of it";
+}
+
+// Whoever was told and died in between had nothing in hand but what it was to suspect.
+TEST_F(RunsOnRedis, ANoticeThatNobodyHeardIsLeftToTheNext) {
+  ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
+  lose_session();
+  Core core(system_environment(), {target_of(shared().url()), place_.prefix(), false, 1, {}},
+            kServerClock);
+  Call call;
+  call.keys = {core.names.runs};
+  const std::string consumer = std::to_string(static_cast<std::uint32_t>(place_.consumer()));
+  ASSERT_TRUE(open_redis(place_.options()).value()->facets().runs->sweep().has_value());
+  call.arguments = {place_.prefix(), "somebody", "1", "1", consumer, "2", "1", "no session"};
+  EXPECT_EQ(core.run_one(core.scripts.begin_run, call, Loss::kInDoubt).number, 17);
+  lose_signs();
+  const auto begun =
+      open_redis(place_.options()).value()->facets().runs->begin(place_.consumer(), 1);
+  ASSERT_TRUE(begun.has_value()) << begun.error().message;
+  EXPECT_TRUE(begun->unclean);
+  EXPECT_EQ(begun->window, 17U);
 }
 
 TEST_F(RunsOnRedis, WhatASweepLeftOffAnotherGoesOnWith) {

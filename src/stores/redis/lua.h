@@ -117,6 +117,7 @@ extern const char* const kClusterEdit;
 //   semel:{store}died     a hash: consumers that have not been told yet of a death, and the largest
 //                         window among those deaths
 extern const char* const kBeginRun;
+extern const char* const kAcknowledgeDeath;
 extern const char* const kEndRun;
 extern const char* const kSign;
 extern const char* const kShow;
