@@ -44,9 +44,11 @@ std::string info_field(std::string_view info, std::string_view name) {
 Connection::Connection(const Target& target)
     : endpoint_(endpoint_text(target)),
       answer_timeout_(std::min(target.connect_timeout, target.answer_timeout)),
-      socket_(target) {
+      login_until_(Socket::Clock::now() + target.connect_timeout),
+      socket_(target, login_until_) {
   log_in(target);
   answer_timeout_ = target.answer_timeout;
+  login_until_ = Socket::Clock::time_point::max();
 }
 
 void Connection::log_in(const Target& target) {
@@ -141,7 +143,7 @@ std::vector<Reply> Connection::run(Loss loss) {
     const bool listens = flush();
     const bool there =
         listens && written_ == out_.size() && short_wait_.look([this] { return !socket_.quiet(); });
-    const auto until = Socket::Clock::now() + answer_timeout_;
+    const auto until = std::min(Socket::Clock::now() + answer_timeout_, login_until_);
     if (!there && !socket_.wait(listens && written_ < out_.size(), until)) {
       lost(loss, fmt::format("no answer in {} ms", answer_timeout_.count()));
     }

@@ -24,7 +24,8 @@ enum class Loss {
 // Not thread-safe.
 class Connection {
  public:
-  // Connects, logs in and selects the database. Throws core::Failure.
+  // Connects, logs in and selects the database, all of it within the target's connect_timeout.
+  // Throws core::Failure.
   explicit Connection(const Target& target);
 
   void send(const std::vector<BytesView>& arguments);
@@ -51,6 +52,7 @@ class Connection {
 
   const std::string endpoint_;
   std::chrono::milliseconds answer_timeout_;
+  Socket::Clock::time_point login_until_;
   Transport socket_;
   system::ShortWait short_wait_;
   Reader reader_;

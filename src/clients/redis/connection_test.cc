@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "clients/redis/played_server.h"
 #include "clients/redis/pool.h"
 #include "clients/redis/test_client.h"
 #include "tests/support/tcp_proxy.h"
@@ -146,6 +147,25 @@ TEST(RedisConnection, OneThatIsSilentForTooLongIsLost) {
             ErrorKind::kInDoubt);
   EXPECT_EQ(proxy.fired(fault), 1U);
   EXPECT_FALSE(connection.whole()) << "the answer may still come";
+}
+
+TEST(RedisConnection, SharesItsTimeAmongTheAddressesThatAreLeft) {
+  using Clock = Socket::Clock;
+  const Clock::time_point now{1'000s};
+  EXPECT_EQ(part_of(now, now + 9s, 3), now + 3s);
+  EXPECT_EQ(part_of(now + 3s, now + 9s, 2), now + 6s);
+  EXPECT_EQ(part_of(now + 6s, now + 9s, 1), now + 9s);
+  EXPECT_EQ(part_of(now + 10s, now + 9s, 2), now + 9s) << "nothing is left";
+}
+
+// Each piece of the answer comes in time, and the last one never.
+TEST(RedisConnection, ALoginThatDoesNotEndIsGivenUpAfterTheConnectTimeout) {
+  PlayedServer server({PlayedServer::welcome(Bytes(100, ' '))}, 100ms);
+  Target target = server.target();
+  target.connect_timeout = 1s;
+  const Error error = error_from([&] { Connection connection(target); });
+  EXPECT_EQ(error.code, "R250") << error.message;
+  EXPECT_TRUE(server.was_left_early());
 }
 
 // They lead to the same server: each of them would be waited for in vain.
