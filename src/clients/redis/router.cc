@@ -82,10 +82,10 @@ std::vector<Reply> Router::run_one_server(const Script& script, std::span<const 
                                           Loss loss) {
   PooledConnection connection(nodes_.named().front()->pool);
   std::vector<Reply> replies = script.run(*connection, calls, loss);
-  if (!confirm_.wanted() || loss != Loss::kInDoubt || !any_done(replies)) return replies;
-  ask_to_confirm(*connection, confirm_);
+  if (!confirms(loss) || !any_done(replies)) return replies;
+  ask_to_confirm(*connection, confirm_, confirm_.name);
   try {
-    need_confirmed(connection->run(loss).front(), confirm_);
+    need_confirmed(connection->run(loss).back(), confirm_);
   } catch (const core::Failure& failed) {
     throw in_doubt(failed);  // the calls were answered
   }
@@ -109,7 +109,8 @@ std::vector<Reply> Router::run_alone(const Script& script, std::span<const Call>
   for (const std::size_t i : which) {
     Task& task = tasks.emplace_back();
     const Call& call = calls[i];
-    task.slot = cluster_slot(call.keys.at(0));
+    task.name = call.keys.at(0);
+    task.slot = cluster_slot(task.name);
     task.send = [&script, &call](Connection& connection, bool with_text) {
       script.send(connection, call, with_text, true);
     };
@@ -150,7 +151,8 @@ std::vector<Reply> Router::run_bundled(const Script& script, std::span<const Cal
   tasks.reserve(bundles.size());
   for (const auto& bundle : bundles) {
     Task& task = tasks.emplace_back();
-    task.slot = cluster_slot(calls[bundle.front()].keys.at(0));
+    task.name = calls[bundle.front()].keys.at(0);
+    task.slot = cluster_slot(task.name);
     task.send = [&script, calls, &bundle](Connection& connection, bool with_text) {
       script.send_bundle(connection, calls, bundle, with_text);
     };
@@ -194,6 +196,7 @@ std::vector<Reply> Router::ask_all(std::span<const Question> questions, Loss los
   tasks.reserve(questions.size());
   for (const Question& one : questions) {
     Task& task = tasks.emplace_back();
+    task.name = one.name;
     task.slot = cluster_slot(one.name);
     task.send = [&one](Connection& connection, bool) { connection.send(one.words); };
   }
@@ -294,7 +297,11 @@ void Router::send(Share& share, std::span<const Task> tasks, Loss loss) {
     if (tasks[i].asking) share.connection->send({"ASKING"});
     tasks[i].send(*share.connection, tasks[i].with_text);
   }
-  if (confirm_.wanted() && loss == Loss::kInDoubt) ask_to_confirm(*share.connection, confirm_);
+  if (confirms(loss)) {
+    const Task& last = tasks[share.tasks.back()];
+    if (last.asking) share.connection->send({"ASKING"});
+    ask_to_confirm(*share.connection, confirm_, name_beside(last.name, confirm_.name));
+  }
   share.connection->begin();
 }
 
@@ -328,9 +335,9 @@ void Router::read(Share& share, std::span<Task> tasks, std::vector<Reply>& repli
     replies[i] = std::move(reply);
   }
   round.done_some = round.done_some || done_here;
-  if (at == told.size() || !done_here) return;
+  if (!confirms(loss) || !done_here) return;
   try {
-    need_confirmed(told[at], confirm_);
+    need_confirmed(told.back(), confirm_);
   } catch (const core::Failure& failed) {
     round.doubt = failed;
   }

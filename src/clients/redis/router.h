@@ -59,6 +59,7 @@ class Router {
  private:
   // One command of those sent together; it has one reply.
   struct Task {
+    BytesView name;  // one of those that it is about
     std::uint16_t slot = 0;
     std::function<void(Connection&, bool with_text)> send;
     bool with_text = false;        // the node does not know the script
@@ -91,6 +92,7 @@ class Router {
   std::vector<Share> shares_of(std::span<const Task> tasks, std::span<const std::size_t> pending,
                                std::vector<std::size_t>& again, Round& round);
   void send(Share& share, std::span<const Task> tasks, Loss loss);
+  bool confirms(Loss loss) const noexcept { return confirm_.wanted() && loss == Loss::kInDoubt; }
   // Adds to `again` the tasks that go again.
   void read(Share& share, std::span<Task> tasks, std::vector<Reply>& replies,
             std::vector<std::size_t>& again, Round& round, Loss loss);

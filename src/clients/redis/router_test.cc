@@ -156,6 +156,7 @@ TEST(RedisRouterConfirms, AWriteCountsWhenReplicasHaveIt) {
   const auto all = names(cluster.new_prefix(), 20);
   Router one(routed(cluster, {}, {1, milliseconds(60'000)}));
   EXPECT_EQ(one.ask_all(sets(all, "1"), Loss::kInDoubt).size(), all.size());
+  EXPECT_EQ(cluster.run({"GET", name_beside(all.back(), "confirmed")}), "1");
   Router two(routed(cluster, {}, {2, milliseconds(50)}));
   const Error error = error_from([&] { two.ask_all(sets(all, "2"), Loss::kInDoubt); });
   EXPECT_EQ(error.code, "R268") << error.message;
@@ -176,6 +177,29 @@ TEST_F(MovedSlot, AnErrorOfASecondNodeDoesNotHideWhatTheFirstHasDone) {
   EXPECT_EQ(error.code, "R253") << error.message;
   EXPECT_EQ(error.kind, ErrorKind::kInDoubt);
   EXPECT_EQ(get(stays), "1");
+}
+
+// A newer server waits only for what the connection that asks has written.
+TEST(RedisRouterConfirms, WhatWritesNothingIsConfirmedWithAWriteOfItsOwn) {
+  const auto& cluster = RedisCluster::shared();
+  const std::string name = cluster.new_prefix() + "{a}record";
+  const std::string beside = name.substr(0, name.find('}') + 1) + "confirmed";
+  Router router(routed(cluster, {}, {1, milliseconds(60'000)}));
+  const Script nothing("return 'done before'");
+  const Call call{{name}, {}, {}};
+  EXPECT_EQ(router.run(nothing, {&call, 1}, Loss::kNothingDone).front().bytes, "done before");
+  EXPECT_EQ(cluster.run({"EXISTS", beside}), "0");
+  EXPECT_EQ(router.run(nothing, {&call, 1}, Loss::kInDoubt).front().bytes, "done before");
+  EXPECT_EQ(cluster.run({"GET", beside}), "1");
+}
+
+TEST_F(MovedSlot, WhatIsConfirmedIsConfirmedWhereTheSlotGoes) {
+  Router router(routed(cluster_, "?timeout=10", {1, milliseconds(60'000)}));
+  cluster_.begin_move(there_, to_);
+  EXPECT_EQ(router.ask({"SET", missing_, "1"}, Loss::kInDoubt).bytes, "OK");
+  cluster_.move_names(there_, to_);
+  cluster_.end_move(there_, to_);
+  EXPECT_EQ(cluster_.run_at(to_, {"GET", "{moved}confirmed"}), "1");
 }
 
 TEST(RedisRouterConfirms, WhatIsRefusedIsNotWaitedFor) {

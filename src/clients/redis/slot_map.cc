@@ -47,10 +47,14 @@ std::uint16_t cluster_slot(std::string_view name) noexcept {
   return static_cast<std::uint16_t>(crc % kClusterSlots);
 }
 
-std::string unused_name_beside(std::string_view name) {
+std::string name_beside(std::string_view name, std::string_view what) {
   const auto close = name.find('}');
-  return std::string(name.substr(0, close + 1)) + "nowhere";
+  std::string beside = close == std::string_view::npos ? "{" + std::string(name) + "}"
+                                                       : std::string(name.substr(0, close + 1));
+  return beside += what;
 }
+
+std::string unused_name_beside(std::string_view name) { return name_beside(name, "nowhere"); }
 
 Endpoint parse_endpoint(std::string_view text, const std::string& own_host) {
   Endpoint endpoint;

@@ -20,6 +20,8 @@ std::string_view hash_tag(std::string_view name) noexcept;
 // CRC16 (XMODEM) of the hash tag.
 std::uint16_t cluster_slot(std::string_view name) noexcept;
 
+// A name in the same slot, which ends with `what`.
+std::string name_beside(std::string_view name, std::string_view what);
 // A name in the same slot that nothing is ever kept under.
 std::string unused_name_beside(std::string_view name);
 

@@ -446,6 +446,7 @@ Result<std::unique_ptr<Store>> open_store(RedisOptions options, const InnerOptio
                           std::min(kReplicaPatience, target.answer_timeout / 2)};
     Core::Place place{std::move(target), options.prefix, false, options.connections, confirm};
     const Facts facts = look_at(place, options.accept_eviction, *environment.random);
+    if (!place.cluster) place.confirm.name = options.prefix + "{store}" + place.confirm.name;
     return std::make_unique<RedisStore>(environment, place, facts, inner);
   });
 }
