@@ -304,6 +304,43 @@ TEST(RedisRefusals, WhatOtherCallsOfARefusedClaimHaveTakenIsFreeAgain) {
   }
 }
 
+// What is held for the second record, or its letter, cannot be read: the first is not ended either.
+TEST(RedisRefusals, AFinishThatMeetsWhatANewerSemelHasWrittenChangesNothing) {
+  using To = Finish::To;
+  for (const To to : {To::kRetrying, To::kParked, To::kDead, To::kCompleted}) {
+    for (const bool letter : {false, true}) {
+      if (letter && to != To::kDead) continue;
+      SCOPED_TRACE(fmt::format("{} {}", static_cast<int>(to), letter));
+      TestPlace place(shared());
+      const Message fine = place.message("fine"), newer = place.message("newer");
+      const Finish before = letter ? test::dead(place.acquire(newer), &newer)
+                                   : test::retrying(place.acquire(newer), 0ms, &newer);
+      ASSERT_EQ(place.finish(before).value(), Applied::kYes);
+      if (letter) {
+        ASSERT_TRUE(place.store().facets().records->unlock(newer.key().id).value());
+      }
+      Finish end = test::completed(place.acquire(newer));
+      end.to = to;
+      end.keep = letter || to == To::kRetrying ? &newer : nullptr;
+      const Names names(place.prefix());
+      place.server().run({"EVAL",
+                          "for _, name in ipairs(redis.call('KEYS', ARGV[1])) do "
+                          "for _, field in ipairs(redis.call('HKEYS', name)) do "
+                          "if field == 'm' or ARGV[2] == '0' then "
+                          "redis.call('HSET', name, field, '\\2') end end end",
+                          "0", letter ? names.of_store("letter:*") : place.prefix() + "{h*}m",
+                          letter ? "1" : "0"});
+      const Lease lease = place.acquire(fine);
+      const std::vector<Finish> batch = {test::retrying(lease, 0ms, &fine), end};
+      const auto refused = place.store().finish(batch);
+      ASSERT_FALSE(refused.has_value());
+      EXPECT_EQ(refused.error().code, "R210") << refused.error().message;
+      EXPECT_EQ(refused.error().kind, ErrorKind::kRejected);
+      EXPECT_EQ(place.finish(batch.front()).value(), Applied::kYes) << "it was ended";
+    }
+  }
+}
+
 TEST(RedisRefusals, ABraceInThePrefix) {
   RedisOptions options;
   options.url = shared().url();

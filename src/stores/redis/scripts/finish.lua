@@ -95,16 +95,37 @@ local function finish(i, key)
 end
 
 -- All is looked at before anything is written: what cannot be read changes nothing. So is what
--- may show once rows have left their lines.
+-- may show once rows have left their lines, and the letter that one who is dead has already.
 local leaving = {}
-for i in ipairs(KEYS) do
-  local extra = ARGV[7 * i + 1]
-  extras[i] = extra ~= '' and cut(extra) or nothing
-  local row = acked(extras[i])
-  if row and has(row, LINE) then
-    local line = line_of(row)
-    leaving[line] = leaving[line] or { row = row, count = 0 }
-    leaving[line].count = leaving[line].count + 1
+local function may_leave(row)
+  if not row or not has(row, LINE) then return end
+  local line = line_of(row)
+  leaving[line] = leaving[line] or { row = row, count = 0 }
+  leaving[line].count = leaving[line].count + 1
+end
+
+local function look_for_letter(identity, print)
+  local id = identity ~= '' and
+             redis.call('HGET', letter_ids, index_field({ identity = identity }, print))
+  if id then read_letter(id) end
+end
+
+for i, key in ipairs(KEYS) do
+  local extra, to, x = ARGV[7 * i + 1], ARGV[7 * i - 4], nothing
+  if extra ~= '' then x = cut(extra) end
+  extras[i] = x
+  may_leave(acked(x))
+  local old, id = olds[i], string.sub(key, -20)
+  local holds = old and held_by(old, ARGV[7 * i - 5])
+  if holds and (to == 'R' or to == 'P' or (to ~= 'N' and string.byte(old, 3) >= 2)) then
+    may_leave(linked(id))
+  end
+  if (to == 'X' and (holds or not old)) or (to == 'P' and not old) then
+    if x.head ~= '' then
+      look_for_letter(x.identity, parsed(x.head, x.consumer, 0, '').print)
+    elseif old then
+      look_for_letter('k' .. id, string.sub(old, 27, 42))
+    end
   end
 end
 for line, rows in pairs(leaving) do
