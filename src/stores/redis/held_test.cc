@@ -75,47 +75,6 @@ TEST_F(HeldOnRedis, NothingIsLeftOfWhatIsOver) {
       place_.prefix() + fmt::format("{{h{}}}last", static_cast<std::uint32_t>(place_.consumer())));
 }
 
-// A server whose clock is set back, as by a failover to one that is behind.
-TEST(HeldOnAServerWithAnotherClock, ARetryThatIsNotDueAnyMoreIsKeptUntilItIs) {
-  constexpr std::int64_t kNow = 2'000'000'000'000'000;
-  constexpr int kRows = 20;
-  const RedisServer mine(RedisServer::fast());
-  const auto set_clock = [&](std::chrono::seconds after) {
-    mine.query(fmt::format("SET clock {}", kNow + std::chrono::microseconds(after).count()));
-  };
-  set_clock(0s);
-  TestPlace place(mine, {}, "redis.call('GET', 'clock')");
-  HeldMessages& held = *place.store().facets().held;
-  const auto take = [&] { return held.take(place.consumer(), 100, 1 << 20, 60s).value(); };
-  const auto messages = test::make_messages(place.consumer(), "k", kRows);
-  for (const Message& m : messages) {
-    ASSERT_EQ(place.finish(test::retrying(place.acquire(m), 10s, &m)).value(), Applied::kYes);
-  }
-  set_clock(11s);
-  const auto shown = take();
-  ASSERT_EQ(shown.size(), messages.size());
-  set_clock(5s);
-  std::vector<Finish> acks;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    ASSERT_TRUE(std::holds_alternative<Waiting>(*place.try_claim(messages[i])));
-    acks.push_back(test::ack_only(*shown[i].row));
-  }
-  ASSERT_TRUE(place.store().finish(acks).has_value());
-  EXPECT_TRUE(take().empty());
-  set_clock(10s);
-  const auto again = take();
-  ASSERT_EQ(again.size(), messages.size()) << "nothing else has these messages";
-  for (const Arrival& arrival : again) {
-    const auto m = std::ranges::find(messages, *arrival.key,
-                                     [](const Message& one) { return one.key().text; });
-    ASSERT_NE(m, messages.end());
-    Finish done = test::completed(place.acquire(*m));
-    done.ack = arrival.row;
-    ASSERT_EQ(place.finish(done).value(), Applied::kYes);
-  }
-  EXPECT_EQ(held.depth(place.consumer()).value().rows, 0U);
-}
-
 TEST_F(HeldOnRedis, ARetryGoesWithTheRecordThatAnotherCopyCompletes) {
   const Message m = message("k");
   ASSERT_EQ(place_.finish(test::retrying(place_.acquire(m), 0ms, &m)).value(), Applied::kYes);
@@ -266,13 +225,31 @@ TEST(HeldOnSmallRedis, WhatIsTooLargeForAValueIsALimitAndTheConnectionLives) {
   constexpr std::size_t kMost = 1 << 20;  // the least that the server may be set to
   const RedisServer small({.arguments = {"--proto-max-bulk-len", std::to_string(kMost)}});
   TestPlace place(small);
+  HeldMessages& held = *place.store().facets().held;
   EXPECT_EQ(place.store().traits().largest_message, kMost);
   const Message m = test::make_message(place.consumer(), "k", Bytes(2 * kMost, 'x'));
   const Lease lease = place.acquire(m);
   for (const Finish& refused : {test::retrying(lease, 0ms, &m), test::dead(lease, &m)}) {
     EXPECT_EQ(place.finish(refused).error().kind, ErrorKind::kLimit);
   }
-  EXPECT_EQ(place.finish(test::dead(lease, nullptr)).value(), Applied::kYes);
+  HeldMessage large;
+  large.payload = m.payload();
+  EXPECT_EQ(held.append(place.consumer(), {&large, 1}).error().kind, ErrorKind::kLimit);
+  ForeignLetter letter;
+  letter.letter.consumer = "payments";
+  letter.letter.payload = m.payload();
+  EXPECT_EQ(place.store().facets().dead_letters->add({&letter, 1}).error().kind, ErrorKind::kLimit);
+  Finish sends = test::completed(lease);
+  sends.outgoing.resize(3);
+  for (Outgoing& one : sends.outgoing) {
+    one.to = place.consumer();
+    one.message.payload = Bytes(kMost / 2, 'x');
+  }
+  EXPECT_EQ(place.finish(sends).error().kind, ErrorKind::kLimit) << "they are one value";
+  sends.outgoing.resize(1);
+  EXPECT_EQ(place.finish(sends).value(), Applied::kYes);
+  EXPECT_EQ(place.finish(test::dead(place.acquire(place.message("other")), nullptr)).value(),
+            Applied::kYes);
 }
 
 class RunsOnRedis : public HeldOnRedis {

@@ -38,9 +38,6 @@ using std::chrono::milliseconds;
 // A replica that is well has a write within a millisecond or two.
 constexpr milliseconds kReplicaPatience{2'000};
 
-// Bytes that share one value with a message's payload and headers.
-constexpr std::size_t kBesideMessage = 1 << 10;
-
 BytesView nonce_bytes(const Nonce& nonce) {
   return {reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size()};
 }
@@ -66,20 +63,21 @@ void need_no_messages(std::span<const Finish> batch) {
               "set maxmemory-policy to noeviction, or to one that evicts only what expires"});
 }
 
-// The server ends the connection at a larger value, and says nothing that is sure to arrive.
-void need_room(std::span<const Finish> batch, std::size_t largest) {
+// On a Cluster what leaves with a record is sent to its own nodes, each message as a value.
+void need_room(const Core& core, std::span<const Finish> batch) {
   for (const Finish& one : batch) {
-    std::size_t size = one.result.size();
-    if (one.keep != nullptr) {
-      size = std::max(size, one.keep->payload().size());
-      for (const Header& header : one.keep->headers())
-        size += header.name.size() + header.value.size();
+    std::size_t bytes = 0, messages = 1;
+    if (one.keep != nullptr) bytes = bytes_of(one.keep->payload(), one.keep->headers());
+    for (const Outgoing& outgoing : one.outgoing) {
+      const std::size_t its_own = bytes_of(outgoing.message.payload, outgoing.message.headers);
+      if (core.names.cluster) {
+        core.need_room(its_own);
+      } else {
+        bytes += its_own;
+        ++messages;
+      }
     }
-    if (size <= largest - std::min(largest, kBesideMessage)) continue;
-    core::fail({ErrorKind::kLimit, "R200",
-                fmt::format("a message of {} bytes is more than the Redis server takes: {}", size,
-                            largest),
-                "raise proto-max-bulk-len on the server"});
+    core.need_room(std::max(bytes, one.result.size()), messages);
   }
 }
 
@@ -131,7 +129,7 @@ class RedisStore final : public Store {
   }
   Result<std::vector<Applied>> finish(std::span<const Finish> batch) override {
     return core::contained([&] {
-      need_room(batch, traits_.largest_message);
+      need_room(core_, batch);
       return finish_now(batch);
     });
   }
@@ -446,6 +444,7 @@ Result<std::unique_ptr<Store>> open_store(RedisOptions options, const InnerOptio
                           std::min(kReplicaPatience, target.answer_timeout / 2)};
     Core::Place place{std::move(target), options.prefix, false, options.connections, confirm};
     const Facts facts = look_at(place, options.accept_eviction, *environment.random);
+    place.largest = facts.largest;
     if (!place.cluster) place.confirm.name = options.prefix + "{store}" + place.confirm.name;
     return std::make_unique<RedisStore>(environment, place, facts, inner);
   });
