@@ -78,10 +78,18 @@ void Connection::take(const std::string& info) {
   const std::string version = info_field(info, "redis_version");
   int major = 0;
   std::from_chars(version.data(), version.data() + version.size(), major);
-  if (major >= kOldestMajor) return;
+  if (major < kOldestMajor) {
+    core::fail({ErrorKind::kRejected, "R258",
+                fmt::format("the server is older than Redis {}: {}", kOldestMajor, version),
+                "use a newer server"},
+               1);
+  }
+  // Without it each claim would be the first one after a restart, and move tokens on so far that
+  // they end.
+  if (!run_id_.empty()) return;
   core::fail({ErrorKind::kRejected, "R258",
-              fmt::format("the server is older than Redis {}: {}", kOldestMajor, version),
-              "use a newer server"},
+              "the server does not tell which run of it this is (run_id of INFO server)",
+              "use a server that tells it, or connect to it without what leaves it out"},
              1);
 }
 

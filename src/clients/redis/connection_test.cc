@@ -149,6 +149,16 @@ TEST(RedisConnection, OneThatIsSilentForTooLongIsLost) {
   EXPECT_FALSE(connection.whole()) << "the answer may still come";
 }
 
+TEST(RedisConnection, AServerThatIsTooOldOrTellsNoRunIsRefused) {
+  for (const char* info : {"redis_version:7.0.0\r\n", "redis_version:5.0.14\r\nrun_id:life\r\n",
+                           "run_id:life\r\n", "redis_version:7.0.0\r\nrun_id:\r\n"}) {
+    PlayedServer server({PlayedServer::welcome(info)});
+    const Error error = error_from([&] { Connection connection(server.target()); });
+    EXPECT_EQ(error.code, "R258") << info << error.message;
+    EXPECT_EQ(error.kind, ErrorKind::kRejected);
+  }
+}
+
 TEST(RedisConnection, SharesItsTimeAmongTheAddressesThatAreLeft) {
   using Clock = Socket::Clock;
   const Clock::time_point now{1'000s};
