@@ -36,14 +36,24 @@ void Nodes::try_to_refresh(std::uint64_t seen) {
 std::shared_ptr<Node> Nodes::at(const Endpoint& endpoint) {
   const system::MutexLock lock(mutex_);
   std::shared_ptr<Node>& node = nodes_[endpoint];
-  if (!node) {
-    Target target = target_;
-    target.socket.clear();
-    target.host = endpoint.host;
-    target.port = endpoint.port;
-    node = std::make_shared<Node>(std::move(target), kept_);
-  }
+  if (!node) node = std::make_shared<Node>(target_at(endpoint), kept_);
   return node;
+}
+
+Target Nodes::target_at(const Endpoint& endpoint) const {
+  Target target = target_;
+  target.socket.clear();
+  target.others.clear();
+  target.host = endpoint.host;
+  target.port = endpoint.port;
+  return target;
+}
+
+std::vector<Target> Nodes::replicas() {
+  std::vector<Target> all;
+  const system::MutexLock lock(mutex_);
+  for (const Endpoint& endpoint : map_.replicas()) all.push_back(target_at(endpoint));
+  return all;
 }
 
 std::shared_ptr<Node> Nodes::owner_of(std::uint16_t slot) {

@@ -49,6 +49,8 @@ class Nodes {
   // All below is for a Cluster. masters(), owner(), need_map() and refresh() throw core::Failure if
   // no node tells the map of slots.
   Masters masters() SEMEL_EXCLUDES(mutex_);
+  // How the replicas are reached that the map names, as it is.
+  std::vector<Target> replicas() SEMEL_EXCLUDES(mutex_);
   std::shared_ptr<Node> at(const Endpoint& endpoint) SEMEL_EXCLUDES(mutex_);
   // By the map as it is; null if no node owns the slot.
   std::shared_ptr<Node> owner_of(std::uint16_t slot) SEMEL_EXCLUDES(mutex_);
@@ -71,6 +73,7 @@ class Nodes {
 
  private:
   Masters to_be_asked() SEMEL_EXCLUDES(mutex_);
+  Target target_at(const Endpoint& endpoint) const;
 
   const Target target_;
   const std::size_t kept_;

@@ -50,6 +50,8 @@ class Router {
 
   // Every node that owns slots. Throws core::Failure if no node tells which they are.
   Masters masters();
+  // On a Cluster, how the replicas are reached that the last masters() found.
+  std::vector<Target> replicas() { return nodes_.replicas(); }
   // The node that answers commands about this name. Throws core::Failure.
   std::shared_ptr<Node> owner(std::string_view name);
   // A connection to it for the caller's own use. Throws core::Failure; the next call then looks

@@ -43,11 +43,14 @@ class SlotMap {
   void moved(std::uint16_t slot, const Endpoint& to);
   // Every master that the map names, in the order of their first slots.
   const std::vector<Endpoint>& masters() const noexcept { return masters_; }
+  // Every replica that the map names.
+  const std::vector<Endpoint>& replicas() const noexcept { return replicas_; }
 
  private:
   std::uint16_t number_of(const Endpoint& endpoint);
 
   std::vector<Endpoint> masters_;
+  std::vector<Endpoint> replicas_;
   std::array<std::uint16_t, kClusterSlots> owners_{};  // 0: nobody, else one more than its index
 };
 
