@@ -19,7 +19,7 @@ namespace semel::redis {
 
 class PlayedServer {
  public:
-  // What a server says of itself to a client that logs in without a password.
+  // The answer to a client that logs in without a password.
   static std::string welcome(const std::string& info = "redis_version:7.0.0\r\nrun_id:life\r\n") {
     return fmt::format("${}\r\n{}\r\n+OK\r\n", info.size(), info);
   }

@@ -165,7 +165,7 @@ TEST(RedisRouterConfirms, AWriteCountsWhenReplicasHaveIt) {
   EXPECT_EQ(two.ask({"GET", all[0]}, Loss::kNothingDone).bytes, "2") << "who looks does not wait";
 }
 
-// What the first node did is done, whatever the second one says to those who come.
+// The first node has done its part, whatever the second one says to those who come.
 TEST_F(MovedSlot, AnErrorOfASecondNodeDoesNotHideWhatTheFirstHasDone) {
   const std::string stays = "{" + cluster_.tag_at(from_) + "}stays";
   Router late(target_of(cluster_.url()), 0, true, {}, *system_environment().random);

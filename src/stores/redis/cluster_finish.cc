@@ -71,14 +71,19 @@ std::vector<Applied> ClusterFinish::end(std::span<const Finish> batch, const Ttl
     ending.rows = core_.names.last_row(consumer);
   }
   // A record that is named twice is ended once: the second meets what the first has left.
-  while (!endings.empty()) {
+  for (bool ended_some = false; !endings.empty(); ended_some = true) {
     std::vector<Ending> now, later;
     std::set<std::string> named;
     for (Ending& one : endings) {
       const bool again = one.leased && !named.insert(one.record).second;
       (again ? later : now).push_back(std::move(one));
     }
-    end_some(now, ttl);
+    try {
+      end_some(now, ttl);
+    } catch (const core::Failure& failed) {
+      if (ended_some) throw in_doubt(failed);
+      throw;
+    }
     for (const Ending& one : now) answers[one.place] = one.applied;
     endings = std::move(later);
   }
@@ -99,9 +104,7 @@ void ClusterFinish::end_some(std::vector<Ending>& endings, const Ttl& ttl) {
     settle(endings);
     acknowledge(endings);
   } catch (const core::Failure& failed) {
-    Error error = failed.error();
-    error.kind = ErrorKind::kInDoubt;  // the records are written
-    throw core::Failure(std::move(error), failed.code());
+    throw in_doubt(failed);  // the records are written
   }
 }
 

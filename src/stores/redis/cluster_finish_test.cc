@@ -337,6 +337,23 @@ TEST_F(ClusterRaces, ALateHolderTakesBackALetterThatIsItsOwn) {
   EXPECT_TRUE(third_.store->facets().dead_letters->list({}).value().empty());
 }
 
+// A record that is named twice is ended in two goes.
+TEST_F(ClusterRaces, WhatTheFirstOfTwoGoesHasDoneIsInDoubtWhenTheSecondFails) {
+  const Message m = message();
+  const Lease lease = acquire(first_, m);
+  const std::string record = Names(prefix_, true).record(m.key().id);
+  first_.points.on(failpoint::kRecorded, [&] {
+    cluster_.run({"DEL", record});
+    cluster_.run({"LPUSH", record, "x"});
+  });
+  const std::vector<Finish> batch = {test::completed(lease), test::dead(lease, &m)};
+  const auto failed = first_.store->finish(batch);
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_EQ(failed.error().code, "R263") << failed.error().message;
+  EXPECT_EQ(failed.error().kind, ErrorKind::kInDoubt);
+  cluster_.run({"DEL", record});
+}
+
 TEST_F(ClusterRaces, WhatIsUnlockedBeforeItsRowIsParkedIsDue) {
   const Message m = message();
   first_.points.on(failpoint::kRecorded,

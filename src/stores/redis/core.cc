@@ -8,7 +8,7 @@
 namespace semel::redis {
 namespace {
 
-// What stands in a value next to the payload and the headers of each message.
+// Bytes of a value for each message, next to its payload and headers.
 constexpr std::size_t kBesideMessage = 1 << 10;
 
 // Where a part of what was sent together was refused, the rest was done.

@@ -1,4 +1,4 @@
-// What is held on a server whose clock does not only go forward.
+// Messages held on a server whose clock does not only go forward.
 #include <fmt/format.h>
 
 #include <algorithm>

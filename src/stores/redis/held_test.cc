@@ -317,7 +317,7 @@ TEST_F(RunsOnRedis, ADeathWhoseNoticeIsLostIsToldAgain) {
   EXPECT_EQ(names("{store}told"), "") << "nothing is left of it";
 }
 
-// Whoever was told and died in between had nothing in hand but what it was to suspect.
+// A process that was told and died in between had nothing in hand but what it was to suspect.
 TEST_F(RunsOnRedis, ANoticeThatNobodyHeardIsLeftToTheNext) {
   ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
   lose_session();

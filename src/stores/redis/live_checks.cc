@@ -116,7 +116,7 @@ class RedisLiveChecks final : public LiveChecks {
  public:
   explicit RedisLiveChecks(Core& core) : core_(core), router_(core.router) {}
 
-  // Of a Cluster each of its masters, by its address, and replicas that would evict.
+  // On a Cluster: each master, by its address, and replicas that would evict.
   Result<std::vector<LiveSetting>> settings() override {
     return core::contained([&] {
       std::vector<LiveSetting> all;

@@ -304,7 +304,7 @@ TEST(RedisRefusals, WhatOtherCallsOfARefusedClaimHaveTakenIsFreeAgain) {
   }
 }
 
-// What is held for the second record, or its letter, cannot be read: the first is not ended either.
+// The row or the letter of the second record cannot be read: the first is not ended either.
 TEST(RedisRefusals, AFinishThatMeetsWhatANewerSemelHasWrittenChangesNothing) {
   using To = Finish::To;
   for (const To to : {To::kRetrying, To::kParked, To::kDead, To::kCompleted}) {

@@ -300,7 +300,7 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
   return claims;
 }
 
-// What other calls have claimed is free again: nobody would handle it before its lease is over.
+// Frees the claims of the other calls: nobody would handle them before their leases are over.
 void RedisStore::refuse_claims(const core::Failure& refused, std::span<const Finish> begun) {
   try {
     if (!begun.empty()) end_now(begun);
@@ -422,9 +422,7 @@ void RedisStore::end_rest(std::span<const Finish> batch, std::span<const std::si
     for (std::size_t i = 0; i < places.size(); ++i) answers[places[i]] = rest[i];
   } catch (const core::Failure& failed) {
     if (left.size() == batch.size()) throw;
-    Error error = failed.error();
-    error.kind = ErrorKind::kInDoubt;  // the others are done
-    throw core::Failure(std::move(error), failed.code());
+    throw in_doubt(failed);  // the others are done
   }
 }
 
