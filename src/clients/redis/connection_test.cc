@@ -5,9 +5,9 @@
 
 #include <optional>
 
-#include "clients/redis/played_server.h"
 #include "clients/redis/pool.h"
 #include "clients/redis/test_client.h"
+#include "clients/redis/test_played_server.h"
 #include "tests/support/tcp_proxy.h"
 #include "tests/support/waiting.h"
 

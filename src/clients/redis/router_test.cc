@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "clients/redis/played_server.h"
 #include "clients/redis/test_client.h"
+#include "clients/redis/test_played_server.h"
 #include "tests/support/redis_cluster.h"
 #include "tests/support/stopped_process.h"
 #include "tests/support/test_environment.h"

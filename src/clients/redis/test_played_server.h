@@ -2,7 +2,6 @@
 // that it hears with the next of its lines, whatever was asked.
 #pragma once
 
-#include <fmt/format.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -21,7 +20,7 @@ class PlayedServer {
  public:
   // The answer to a client that logs in without a password.
   static std::string welcome(const std::string& info = "redis_version:7.0.0\r\nrun_id:life\r\n") {
-    return fmt::format("${}\r\n{}\r\n+OK\r\n", info.size(), info);
+    return "$" + std::to_string(info.size()) + "\r\n" + info + "\r\n+OK\r\n";
   }
 
   // Behind its last line it resets the connection. `pause`: before each byte that it says.
@@ -34,7 +33,7 @@ class PlayedServer {
   PlayedServer(const PlayedServer&) = delete;
   PlayedServer& operator=(const PlayedServer&) = delete;
 
-  Target target() const { return target_of(fmt::format("redis://127.0.0.1:{}", listener_.port)); }
+  Target target() const { return target_of("redis://127.0.0.1:" + std::to_string(listener_.port)); }
   // Returns once it has said all, or its client has hung up before that.
   bool was_left_early() {
     thread_.join();
