@@ -20,6 +20,8 @@ class Positions {
   class Reservation {
    public:
     virtual ~Reservation() = default;
+    // True once another process has it: the reader must stop. Thread-safe.
+    virtual bool lost() const noexcept { return false; }
   };
 
   virtual ~Positions() = default;

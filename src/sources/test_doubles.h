@@ -42,7 +42,7 @@ class FakePositions final : public Positions {
     if (busy || !reserved.insert(std::string(partition)).second) {
       return failure({ErrorKind::kBlocked, "R230", "held by another reader", {}});
     }
-    return std::make_unique<Held>(reserved, std::string(partition));
+    return std::make_unique<Held>(*this, std::string(partition));
   }
 
   std::map<std::string, Bytes> kept;
@@ -50,12 +50,14 @@ class FakePositions final : public Positions {
   std::size_t saves = 0;
   std::size_t refusals = 0;  // of so many calls of reserve that come next
   bool failing = false;
+  bool lost = false;  // all reservations
 
  private:
   struct Held final : Reservation {
-    Held(std::set<std::string>& all, std::string mine) : all_(all), mine_(std::move(mine)) {}
-    ~Held() override { all_.erase(mine_); }
-    std::set<std::string>& all_;
+    Held(FakePositions& all, std::string mine) : all_(all), mine_(std::move(mine)) {}
+    ~Held() override { all_.reserved.erase(mine_); }
+    bool lost() const noexcept override { return all_.lost; }
+    FakePositions& all_;
     std::string mine_;
   };
 };

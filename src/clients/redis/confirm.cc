@@ -6,9 +6,10 @@
 
 namespace semel::redis {
 
-void ask_to_confirm(Connection& connection, const Confirm& confirm) {
+void ask_to_confirm(Connection& connection, const Confirm& confirm, BytesView name) {
   const std::string replicas = std::to_string(confirm.replicas);
   const std::string patience = std::to_string(confirm.patience.count());
+  connection.send({"SET", name, "1"});
   connection.send({"WAIT", replicas, patience});
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "clients/redis/connection.h"
 
@@ -11,12 +12,21 @@ namespace semel::redis {
 struct Confirm {
   int replicas = 0;
   std::chrono::milliseconds patience{0};
+  // On a single server, what ask_to_confirm() writes to; on a Cluster a name in the slot of what is
+  // confirmed.
+  std::string name = "confirmed";
 
   bool wanted() const noexcept { return replicas > 0; }
 };
 
-// Sends WAIT behind the writes of this connection. Its reply is for need_confirmed().
-void ask_to_confirm(Connection& connection, const Confirm& confirm);
+// Sends WAIT behind what was sent on this connection, and before it a write to `name`; so there are
+// two replies, of which the second is for need_confirmed().
+//
+// A server waits only for what this connection has written last. What is asked again may find all
+// of it done already, by a connection that was lost, and write nothing: without a write of its own
+// WAIT would confirm what no replica has. If that write is refused, as while its slot moves, WAIT
+// says what it would say without it.
+void ask_to_confirm(Connection& connection, const Confirm& confirm, BytesView name);
 // Throws core::Failure, in doubt (R268), if too few replicas had the write in time: the master has
 // it, and a replica that takes over may lack it.
 void need_confirmed(const Reply& reply, const Confirm& confirm);

@@ -18,6 +18,16 @@ constexpr int kOldestMajor = 6;
 
 core::Failure failure_of(const Reply& refused) { return {error_of(refused.bytes), 1}; }
 
+core::Failure in_doubt(const core::Failure& failed) {
+  Error error = failed.error();
+  error.kind = ErrorKind::kInDoubt;
+  return {std::move(error), failed.code()};
+}
+
+bool any_done(std::span<const Reply> replies) {
+  return !std::ranges::all_of(replies, &Reply::is_error);
+}
+
 std::string info_field(std::string_view info, std::string_view name) {
   std::size_t at = 0;
   while (at < info.size()) {
@@ -34,9 +44,11 @@ std::string info_field(std::string_view info, std::string_view name) {
 Connection::Connection(const Target& target)
     : endpoint_(endpoint_text(target)),
       answer_timeout_(std::min(target.connect_timeout, target.answer_timeout)),
-      socket_(target) {
+      login_until_(Socket::Clock::now() + target.connect_timeout),
+      socket_(target, login_until_) {
   log_in(target);
   answer_timeout_ = target.answer_timeout;
+  login_until_ = Socket::Clock::time_point::max();
 }
 
 void Connection::log_in(const Target& target) {
@@ -66,10 +78,18 @@ void Connection::take(const std::string& info) {
   const std::string version = info_field(info, "redis_version");
   int major = 0;
   std::from_chars(version.data(), version.data() + version.size(), major);
-  if (major >= kOldestMajor) return;
+  if (major < kOldestMajor) {
+    core::fail({ErrorKind::kRejected, "R258",
+                fmt::format("the server is older than Redis {}: {}", kOldestMajor, version),
+                "use a newer server"},
+               1);
+  }
+  // Without it each claim would be the first one after a restart, and move tokens on so far that
+  // they end.
+  if (!run_id_.empty()) return;
   core::fail({ErrorKind::kRejected, "R258",
-              fmt::format("the server is older than Redis {}: {}", kOldestMajor, version),
-              "use a newer server"},
+              "the server does not tell which run of it this is (run_id of INFO server)",
+              "use a server that tells it, or connect to it without what leaves it out"},
              1);
 }
 
@@ -131,7 +151,7 @@ std::vector<Reply> Connection::run(Loss loss) {
     const bool listens = flush();
     const bool there =
         listens && written_ == out_.size() && short_wait_.look([this] { return !socket_.quiet(); });
-    const auto until = Socket::Clock::now() + answer_timeout_;
+    const auto until = std::min(Socket::Clock::now() + answer_timeout_, login_until_);
     if (!there && !socket_.wait(listens && written_ < out_.size(), until)) {
       lost(loss, fmt::format("no answer in {} ms", answer_timeout_.count()));
     }

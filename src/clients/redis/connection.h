@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ enum class Loss {
 // Not thread-safe.
 class Connection {
  public:
-  // Connects, logs in and selects the database. Throws core::Failure.
+  // Connects, logs in and selects the database, all of it within the target's connect_timeout.
+  // Throws core::Failure.
   explicit Connection(const Target& target);
 
   void send(const std::vector<BytesView>& arguments);
@@ -50,6 +52,7 @@ class Connection {
 
   const std::string endpoint_;
   std::chrono::milliseconds answer_timeout_;
+  Socket::Clock::time_point login_until_;
   Transport socket_;
   system::ShortWait short_wait_;
   Reader reader_;
@@ -66,5 +69,10 @@ std::string info_field(std::string_view info, std::string_view name);
 
 // The failure to throw for an error reply.
 core::Failure failure_of(const Reply& refused);
+
+// The same failure, where something may have been done.
+core::Failure in_doubt(const core::Failure& failed);
+// One of them was carried out.
+bool any_done(std::span<const Reply> replies);
 
 }  // namespace semel::redis

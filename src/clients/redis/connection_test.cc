@@ -7,6 +7,7 @@
 
 #include "clients/redis/pool.h"
 #include "clients/redis/test_client.h"
+#include "clients/redis/test_played_server.h"
 #include "tests/support/tcp_proxy.h"
 #include "tests/support/waiting.h"
 
@@ -146,6 +147,65 @@ TEST(RedisConnection, OneThatIsSilentForTooLongIsLost) {
             ErrorKind::kInDoubt);
   EXPECT_EQ(proxy.fired(fault), 1U);
   EXPECT_FALSE(connection.whole()) << "the answer may still come";
+}
+
+TEST(RedisConnection, AServerThatIsTooOldOrTellsNoRunIsRefused) {
+  for (const char* info : {"redis_version:7.0.0\r\n", "redis_version:5.0.14\r\nrun_id:life\r\n",
+                           "run_id:life\r\n", "redis_version:7.0.0\r\nrun_id:\r\n"}) {
+    PlayedServer server({PlayedServer::welcome(info)});
+    const Error error = error_from([&] { Connection connection(server.target()); });
+    EXPECT_EQ(error.code, "R258") << info << error.message;
+    EXPECT_EQ(error.kind, ErrorKind::kRejected);
+  }
+}
+
+TEST(RedisConnection, SharesItsTimeAmongTheAddressesThatAreLeft) {
+  using Clock = Socket::Clock;
+  const Clock::time_point now{1'000s};
+  EXPECT_EQ(part_of(now, now + 9s, 3), now + 3s);
+  EXPECT_EQ(part_of(now + 3s, now + 9s, 2), now + 6s);
+  EXPECT_EQ(part_of(now + 6s, now + 9s, 1), now + 9s);
+  EXPECT_EQ(part_of(now + 10s, now + 9s, 2), now + 9s) << "nothing is left";
+}
+
+// Each piece of the answer comes in time, and the last one never.
+TEST(RedisConnection, ALoginThatDoesNotEndIsGivenUpAfterTheConnectTimeout) {
+  PlayedServer server({PlayedServer::welcome(Bytes(100, ' '))}, 100ms);
+  Target target = server.target();
+  target.connect_timeout = 1s;
+  const Error error = error_from([&] { Connection connection(target); });
+  EXPECT_EQ(error.code, "R250") << error.message;
+  EXPECT_TRUE(server.was_left_early());
+}
+
+// They lead to the same server: each of them would be waited for in vain.
+TEST(RedisPool, IdleConnectionsGoWithOneThatIsLost) {
+  TcpProxy proxy(shared().port());
+  Target target = through(proxy);
+  target.answer_timeout = 1s;
+  int connected = 0;
+  Pool pool(
+      [&] {
+        ++connected;
+        return std::make_unique<Connection>(target);
+      },
+      4);
+  {
+    PooledConnection first(pool);
+    const PooledConnection second(pool), third(pool);
+  }
+  ASSERT_EQ(connected, 3);
+  const auto fault = proxy.inject({.text = "ECHO", .then = TcpProxy::Then::kStall});
+  const Error error = error_from([&] {
+    PooledConnection(pool)->ask({"ECHO", "x"}, Loss::kNothingDone);
+  });
+  EXPECT_EQ(error.kind, ErrorKind::kUnavailable);
+  EXPECT_EQ(proxy.fired(fault), 1U);
+  EXPECT_TRUE(pool.lost());
+  proxy.clear();
+  EXPECT_EQ(PooledConnection(pool)->ask({"PING"}, Loss::kNothingDone).bytes, "PONG");
+  EXPECT_EQ(connected, 4) << "none of the idle ones was lent";
+  EXPECT_FALSE(pool.lost());
 }
 
 TEST(RedisPool, AConnectionThatTheServerEndedIsNotLentAgain) {

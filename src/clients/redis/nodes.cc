@@ -17,6 +17,11 @@ Masters nodes_of(const Target& target, std::size_t kept) {
 
 }  // namespace
 
+void put_lost_last(Masters& nodes) {
+  std::stable_partition(nodes.begin(), nodes.end(),
+                        [](const auto& node) { return !node->pool.lost(); });
+}
+
 Nodes::Nodes(const Target& target, std::size_t kept, Random& random)
     : target_(target), kept_(kept), random_(random), named_(nodes_of(target, kept)) {}
 
@@ -31,14 +36,24 @@ void Nodes::try_to_refresh(std::uint64_t seen) {
 std::shared_ptr<Node> Nodes::at(const Endpoint& endpoint) {
   const system::MutexLock lock(mutex_);
   std::shared_ptr<Node>& node = nodes_[endpoint];
-  if (!node) {
-    Target target = target_;
-    target.socket.clear();
-    target.host = endpoint.host;
-    target.port = endpoint.port;
-    node = std::make_shared<Node>(std::move(target), kept_);
-  }
+  if (!node) node = std::make_shared<Node>(target_at(endpoint), kept_);
   return node;
+}
+
+Target Nodes::target_at(const Endpoint& endpoint) const {
+  Target target = target_;
+  target.socket.clear();
+  target.others.clear();
+  target.host = endpoint.host;
+  target.port = endpoint.port;
+  return target;
+}
+
+std::vector<Target> Nodes::replicas() {
+  std::vector<Target> all;
+  const system::MutexLock lock(mutex_);
+  for (const Endpoint& endpoint : map_.replicas()) all.push_back(target_at(endpoint));
+  return all;
 }
 
 std::shared_ptr<Node> Nodes::owner_of(std::uint16_t slot) {
@@ -58,7 +73,19 @@ std::uint64_t Nodes::version() {
 }
 
 void Nodes::need_map() {
-  if (version() == 0) refresh(0);
+  std::uint64_t seen = 0;
+  {
+    const system::MutexLock lock(mutex_);
+    if (version_ > stale_) return;
+    seen = version_;
+  }
+  // If no node tells, the round that follows reports what is wrong.
+  seen == 0 ? refresh(0) : try_to_refresh(seen);
+}
+
+void Nodes::mark_stale(std::uint64_t seen) {
+  const system::MutexLock lock(mutex_);
+  stale_ = std::max(stale_, seen);
 }
 
 void Nodes::moved(std::uint16_t slot, const Endpoint& to) {
@@ -75,7 +102,10 @@ Masters Nodes::to_be_asked() {
     const auto first = static_cast<std::ptrdiff_t>(random_.next() % asked.size());
     std::rotate(asked.begin(), asked.begin() + first, asked.end());
   }
-  asked.insert(asked.end(), named_.begin(), named_.end());
+  for (const auto& node : named_) {
+    if (!nodes_.contains({node->target.host, node->target.port})) asked.push_back(node);
+  }
+  put_lost_last(asked);
   return asked;
 }
 

@@ -33,6 +33,10 @@ class Node {
 };
 using Masters = std::vector<std::shared_ptr<Node>>;
 
+// Puts those that were lost last behind the others: each of them is waited for in vain, by all who
+// need the map.
+void put_lost_last(Masters& nodes);
+
 // Thread-safe.
 class Nodes {
  public:
@@ -45,6 +49,8 @@ class Nodes {
   // All below is for a Cluster. masters(), owner(), need_map() and refresh() throw core::Failure if
   // no node tells the map of slots.
   Masters masters() SEMEL_EXCLUDES(mutex_);
+  // How the replicas are reached that the map names, as it is.
+  std::vector<Target> replicas() SEMEL_EXCLUDES(mutex_);
   std::shared_ptr<Node> at(const Endpoint& endpoint) SEMEL_EXCLUDES(mutex_);
   // By the map as it is; null if no node owns the slot.
   std::shared_ptr<Node> owner_of(std::uint16_t slot) SEMEL_EXCLUDES(mutex_);
@@ -53,7 +59,11 @@ class Nodes {
 
   // The version of the map; 0 if there is none yet.
   std::uint64_t version() SEMEL_EXCLUDES(mutex_);
+  // Fetches a map if there is none, or a newer one if mark_stale() was told of this one.
   void need_map();
+  // Version `seen` led to a node that does not answer: the next need_map() fetches a newer map.
+  // Does not wait.
+  void mark_stale(std::uint64_t seen) SEMEL_EXCLUDES(mutex_);
   // Fetches a map newer than version `seen`, unless another thread has done so.
   void refresh(std::uint64_t seen) SEMEL_EXCLUDES(refreshing_, mutex_);
   // The same, but keeps the old map if no node tells.
@@ -63,6 +73,7 @@ class Nodes {
 
  private:
   Masters to_be_asked() SEMEL_EXCLUDES(mutex_);
+  Target target_at(const Endpoint& endpoint) const;
 
   const Target target_;
   const std::size_t kept_;
@@ -73,6 +84,7 @@ class Nodes {
   system::Mutex mutex_;
   SlotMap map_ SEMEL_GUARDED_BY(mutex_);
   std::uint64_t version_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t stale_ SEMEL_GUARDED_BY(mutex_) = 0;  // this version and all before it
   std::map<Endpoint, std::shared_ptr<Node>> nodes_ SEMEL_GUARDED_BY(mutex_);
 };
 

@@ -16,13 +16,30 @@ std::unique_ptr<Connection> Pool::lend() {
   while (auto connection = idle()) {
     if (connection->whole()) return connection;
   }
-  return connect_();
+  return connect();
+}
+
+std::unique_ptr<Connection> Pool::connect() {
+  try {
+    auto connection = connect_();
+    lost_ = false;
+    return connection;
+  } catch (...) {
+    lost_ = true;
+    throw;
+  }
 }
 
 void Pool::give_back(std::unique_ptr<Connection> connection) noexcept {
-  if (!connection->whole()) return;
+  const bool whole = connection->whole();
+  lost_ = !whole;
+  std::vector<std::unique_ptr<Connection>> closed;
   const system::MutexLock lock(mutex_);
-  if (idle_.size() < kept_) idle_.push_back(std::move(connection));
+  if (!whole) {
+    closed.swap(idle_);
+  } else if (idle_.size() < kept_) {
+    idle_.push_back(std::move(connection));
+  }
 }
 
 }  // namespace semel::redis

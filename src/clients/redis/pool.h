@@ -1,6 +1,7 @@
 // Pool and PooledConnection: who uses which connection.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -20,13 +21,19 @@ class Pool {
 
   // Never lends a connection that the server has ended: a command sent on it would be in doubt.
   std::unique_ptr<Connection> lend();
+  // If the connection was lost, the idle ones are closed too: they lead to the same server, and
+  // each of them would be waited for in vain.
   void give_back(std::unique_ptr<Connection> connection) noexcept SEMEL_EXCLUDES(mutex_);
+  // The last attempt to reach the server failed.
+  bool lost() const noexcept { return lost_; }
 
  private:
   std::unique_ptr<Connection> idle() SEMEL_EXCLUDES(mutex_);
+  std::unique_ptr<Connection> connect();
 
   const Connect connect_;
   const std::size_t kept_;
+  std::atomic<bool> lost_{false};
   system::Mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_ SEMEL_GUARDED_BY(mutex_);
 };

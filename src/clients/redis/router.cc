@@ -37,12 +37,6 @@ bool is_bad_moment(std::string_view word) {
   return std::ranges::find(kWords, word) != std::ranges::end(kWords);
 }
 
-core::Failure in_doubt(const core::Failure& failed) {
-  Error error = failed.error();
-  error.kind = ErrorKind::kInDoubt;
-  return {std::move(error), failed.code()};
-}
-
 // Doubles each time, with a random part so that two processes that collided do not collide again.
 class Pause {
  public:
@@ -74,13 +68,26 @@ std::shared_ptr<Node> Router::owner(std::string_view name) {
   return cluster_ ? nodes_.owner(name) : nodes_.named().front();
 }
 
+std::unique_ptr<Connection> Router::connect_to(Node& node) {
+  const std::uint64_t seen = nodes_.version();
+  try {
+    return std::make_unique<Connection>(node.target);
+  } catch (const core::Failure&) {
+    nodes_.mark_stale(seen);
+    throw;
+  }
+}
+
 std::vector<Reply> Router::run_one_server(const Script& script, std::span<const Call> calls,
                                           Loss loss) {
   PooledConnection connection(nodes_.named().front()->pool);
   std::vector<Reply> replies = script.run(*connection, calls, loss);
-  if (confirm_.wanted() && loss == Loss::kInDoubt) {
-    ask_to_confirm(*connection, confirm_);
-    need_confirmed(connection->run(loss).front(), confirm_);
+  if (!confirms(loss) || !any_done(replies)) return replies;
+  ask_to_confirm(*connection, confirm_, confirm_.name);
+  try {
+    need_confirmed(connection->run(loss).back(), confirm_);
+  } catch (const core::Failure& failed) {
+    throw in_doubt(failed);  // the calls were answered
   }
   return replies;
 }
@@ -102,7 +109,8 @@ std::vector<Reply> Router::run_alone(const Script& script, std::span<const Call>
   for (const std::size_t i : which) {
     Task& task = tasks.emplace_back();
     const Call& call = calls[i];
-    task.slot = cluster_slot(call.keys.at(0));
+    task.name = call.keys.at(0);
+    task.slot = cluster_slot(task.name);
     task.send = [&script, &call](Connection& connection, bool with_text) {
       script.send(connection, call, with_text, true);
     };
@@ -143,7 +151,8 @@ std::vector<Reply> Router::run_bundled(const Script& script, std::span<const Cal
   tasks.reserve(bundles.size());
   for (const auto& bundle : bundles) {
     Task& task = tasks.emplace_back();
-    task.slot = cluster_slot(calls[bundle.front()].keys.at(0));
+    task.name = calls[bundle.front()].keys.at(0);
+    task.slot = cluster_slot(task.name);
     task.send = [&script, calls, &bundle](Connection& connection, bool with_text) {
       script.send_bundle(connection, calls, bundle, with_text);
     };
@@ -187,6 +196,7 @@ std::vector<Reply> Router::ask_all(std::span<const Question> questions, Loss los
   tasks.reserve(questions.size());
   for (const Question& one : questions) {
     Task& task = tasks.emplace_back();
+    task.name = one.name;
     task.slot = cluster_slot(one.name);
     task.send = [&one](Connection& connection, bool) { connection.send(one.words); };
   }
@@ -202,6 +212,18 @@ Reply Router::ask(const std::vector<BytesView>& words, Loss loss) {
 
 std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
   std::vector<Reply> replies(tasks.size());
+  bool done_some = false;
+  try {
+    route_all(tasks, replies, done_some, loss);
+  } catch (const core::Failure& failed) {
+    if (loss == Loss::kInDoubt && done_some) throw in_doubt(failed);
+    throw;
+  }
+  return replies;
+}
+
+void Router::route_all(std::span<Task> tasks, std::vector<Reply>& replies, bool& done_some,
+                       Loss loss) {
   std::vector<std::size_t> pending(tasks.size());
   for (std::size_t i = 0; i < pending.size(); ++i) pending[i] = i;
   const auto until = steady_clock::now() + patience_;
@@ -213,23 +235,25 @@ std::vector<Reply> Router::route(std::vector<Task> tasks, Loss loss) {
     std::vector<Share> shares = shares_of(tasks, pending, again, round);
     for (Share& share : shares) send(share, tasks, loss);
     for (Share& share : shares) read(share, tasks, replies, again, round, loss);
-    if (round.doubt) throw core::Failure(*round.doubt);
-    const bool done_some = again.size() < tasks.size();
+    if (round.doubt) {
+      if (round.stale) nodes_.mark_stale(seen);
+      throw core::Failure(*round.doubt);
+    }
+    done_some = done_some || round.done_some;
     std::ranges::sort(again);
     pending = std::move(again);
     if (pending.empty()) break;
     if (round.pause || rounds >= kMostHops) {
       if (steady_clock::now() >= until) {
+        if (round.stale) nodes_.mark_stale(seen);
         if (!round.lost) break;  // with the errors as replies
-        throw core::Failure(loss == Loss::kInDoubt && done_some ? in_doubt(*round.lost)
-                                                                : *round.lost);
+        throw core::Failure(*round.lost);
       }
       pause.wait();
     }
     // If no node tells, the next round reports what is wrong.
     if (round.stale) nodes_.try_to_refresh(seen);
   }
-  return replies;
 }
 
 std::vector<Router::Share> Router::shares_of(std::span<const Task> tasks,
@@ -273,7 +297,11 @@ void Router::send(Share& share, std::span<const Task> tasks, Loss loss) {
     if (tasks[i].asking) share.connection->send({"ASKING"});
     tasks[i].send(*share.connection, tasks[i].with_text);
   }
-  if (confirm_.wanted() && loss == Loss::kInDoubt) ask_to_confirm(*share.connection, confirm_);
+  if (confirms(loss)) {
+    const Task& last = tasks[share.tasks.back()];
+    if (last.asking) share.connection->send({"ASKING"});
+    ask_to_confirm(*share.connection, confirm_, name_beside(last.name, confirm_.name));
+  }
   share.connection->begin();
 }
 
@@ -283,7 +311,9 @@ void Router::read(Share& share, std::span<Task> tasks, std::vector<Reply>& repli
   try {
     told = share.connection->run(loss);
   } catch (const core::Failure& failed) {
+    share.node->pool.give_back(std::move(share.connection));
     if (failed.error().kind == ErrorKind::kInDoubt) {
+      round.stale = true;
       round.doubt = failed;
       return;
     }
@@ -296,17 +326,18 @@ void Router::read(Share& share, std::span<Task> tasks, std::vector<Reply>& repli
   const std::shared_ptr<Node> node = share.node;
   node->pool.give_back(std::move(share.connection));
   std::size_t at = 0;
-  bool any_done = false;
+  bool done_here = false;
   for (const std::size_t i : share.tasks) {
     if (tasks[i].asking) ++at;
     Reply& reply = told[at++];
     if (goes_again(tasks[i], reply, share, round)) again.push_back(i);
-    any_done = any_done || !reply.is_error();
+    done_here = done_here || !reply.is_error();
     replies[i] = std::move(reply);
   }
-  if (at == told.size() || !any_done) return;
+  round.done_some = round.done_some || done_here;
+  if (!confirms(loss) || !done_here) return;
   try {
-    need_confirmed(told[at], confirm_);
+    need_confirmed(told.back(), confirm_);
   } catch (const core::Failure& failed) {
     round.doubt = failed;
   }

@@ -50,12 +50,18 @@ class Router {
 
   // Every node that owns slots. Throws core::Failure if no node tells which they are.
   Masters masters();
+  // On a Cluster, how the replicas are reached that the last masters() found.
+  std::vector<Target> replicas() { return nodes_.replicas(); }
   // The node that answers commands about this name. Throws core::Failure.
   std::shared_ptr<Node> owner(std::string_view name);
+  // A connection to it for the caller's own use. Throws core::Failure; the next call then looks
+  // whether another node has taken over.
+  std::unique_ptr<Connection> connect_to(Node& node);
 
  private:
   // One command of those sent together; it has one reply.
   struct Task {
+    BytesView name;  // one of those that it is about
     std::uint16_t slot = 0;
     std::function<void(Connection&, bool with_text)> send;
     bool with_text = false;        // the node does not know the script
@@ -70,6 +76,7 @@ class Router {
   struct Round {
     bool pause = false;
     bool stale = false;                  // the map is
+    bool done_some = false;              // a task was carried out
     std::optional<core::Failure> lost;   // nothing was done
     std::optional<core::Failure> doubt;  // something may have been done
   };
@@ -81,10 +88,13 @@ class Router {
   // Groups calls by their node; a call whose slot has no owner is in no group.
   std::vector<std::vector<std::size_t>> bundles_of(std::span<const Call> calls);
   std::vector<Reply> route(std::vector<Task> tasks, Loss loss);
+  // `done_some` says also of a call that throws whether a task was carried out.
+  void route_all(std::span<Task> tasks, std::vector<Reply>& replies, bool& done_some, Loss loss);
   // Groups tasks by the node that is to answer; a task without one goes again.
   std::vector<Share> shares_of(std::span<const Task> tasks, std::span<const std::size_t> pending,
                                std::vector<std::size_t>& again, Round& round);
   void send(Share& share, std::span<const Task> tasks, Loss loss);
+  bool confirms(Loss loss) const noexcept { return confirm_.wanted() && loss == Loss::kInDoubt; }
   // Adds to `again` the tasks that go again.
   void read(Share& share, std::span<Task> tasks, std::vector<Reply>& replies,
             std::vector<std::size_t>& again, Round& round, Loss loss);

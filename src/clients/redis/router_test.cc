@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include "clients/redis/test_client.h"
+#include "clients/redis/test_played_server.h"
 #include "tests/support/redis_cluster.h"
+#include "tests/support/stopped_process.h"
 #include "tests/support/test_environment.h"
+#include "tests/support/waiting.h"
 
 namespace semel::redis {
 namespace {
@@ -153,12 +156,127 @@ TEST(RedisRouterConfirms, AWriteCountsWhenReplicasHaveIt) {
   const auto all = names(cluster.new_prefix(), 20);
   Router one(routed(cluster, {}, {1, milliseconds(60'000)}));
   EXPECT_EQ(one.ask_all(sets(all, "1"), Loss::kInDoubt).size(), all.size());
+  EXPECT_EQ(cluster.run({"GET", name_beside(all.back(), "confirmed")}), "1");
   Router two(routed(cluster, {}, {2, milliseconds(50)}));
   const Error error = error_from([&] { two.ask_all(sets(all, "2"), Loss::kInDoubt); });
   EXPECT_EQ(error.code, "R268") << error.message;
   EXPECT_EQ(error.kind, ErrorKind::kInDoubt);
   EXPECT_EQ(cluster.run({"GET", all[0]}), "2") << "it was done";
   EXPECT_EQ(two.ask({"GET", all[0]}, Loss::kNothingDone).bytes, "2") << "who looks does not wait";
+}
+
+// The first node has done its part, whatever the second one says to those who come.
+TEST_F(MovedSlot, AnErrorOfASecondNodeDoesNotHideWhatTheFirstHasDone) {
+  const std::string stays = "{" + cluster_.tag_at(from_) + "}stays";
+  Router late(target_of(cluster_.url()), 0, true, {}, *system_environment().random);
+  ASSERT_NE(late.owner(there_), nullptr) << "by a map that is older than the move";
+  cluster_.begin_move(there_, to_);
+  cluster_.end_move(there_, to_);
+  cluster_.run_at(to_, {"ACL", "SETUSER", "default", "-info"});
+  const Error error = error_from([&] { late.ask_all(sets({stays, there_}, "1"), Loss::kInDoubt); });
+  EXPECT_EQ(error.code, "R253") << error.message;
+  EXPECT_EQ(error.kind, ErrorKind::kInDoubt);
+  EXPECT_EQ(get(stays), "1");
+}
+
+// A newer server waits only for what the connection that asks has written.
+TEST(RedisRouterConfirms, WhatWritesNothingIsConfirmedWithAWriteOfItsOwn) {
+  const auto& cluster = RedisCluster::shared();
+  const std::string name = cluster.new_prefix() + "{a}record";
+  const std::string beside = name.substr(0, name.find('}') + 1) + "confirmed";
+  Router router(routed(cluster, {}, {1, milliseconds(60'000)}));
+  const Script nothing("return 'done before'");
+  const Call call{{name}, {}, {}};
+  EXPECT_EQ(router.run(nothing, {&call, 1}, Loss::kNothingDone).front().bytes, "done before");
+  EXPECT_EQ(cluster.run({"EXISTS", beside}), "0");
+  EXPECT_EQ(router.run(nothing, {&call, 1}, Loss::kInDoubt).front().bytes, "done before");
+  EXPECT_EQ(cluster.run({"GET", beside}), "1");
+}
+
+TEST_F(MovedSlot, WhatIsConfirmedIsConfirmedWhereTheSlotGoes) {
+  Router router(routed(cluster_, "?timeout=10", {1, milliseconds(60'000)}));
+  cluster_.begin_move(there_, to_);
+  EXPECT_EQ(router.ask({"SET", missing_, "1"}, Loss::kInDoubt).bytes, "OK");
+  cluster_.move_names(there_, to_);
+  cluster_.end_move(there_, to_);
+  EXPECT_EQ(cluster_.run_at(to_, {"GET", "{moved}confirmed"}), "1");
+}
+
+TEST(RedisRouterConfirms, WhatIsRefusedIsNotWaitedFor) {
+  const Confirm confirm{1, milliseconds(100)};
+  Router router(target_of(shared().url()), 1, false, confirm, *system_environment().random);
+  const Script refused("return redis.error_reply('OOM no')");
+  const Call call{{"k"}, {}, {}};
+  const auto replies = router.run(refused, {&call, 1}, Loss::kInDoubt);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(failure_of(replies.front()).error().code, "R261");
+}
+
+// The replies are read, and the connection is gone when the rest is to be sent.
+TEST(RedisRouterConfirms, WhatWasDoneBeforeALossIsInDoubt) {
+  constexpr int kTimes = 30;
+  for (int i = 0; i < kTimes; ++i) {
+    PlayedServer server({PlayedServer::welcome(), "+done\r\n"});
+    Router router(server.target(), 1, false, {1, milliseconds(100)}, *system_environment().random);
+    const Script script("return 'done'");
+    const Call call{{"k"}, {}, {}};
+    const Error error = error_from([&] { router.run(script, {&call, 1}, Loss::kInDoubt); });
+    ASSERT_EQ(error.kind, ErrorKind::kInDoubt) << error.message;
+  }
+}
+
+TEST(RedisRouterConfirms, WhatASecondPassLosesIsInDoubt) {
+  constexpr int kTimes = 30;
+  for (int i = 0; i < kTimes; ++i) {
+    PlayedServer server({PlayedServer::welcome(), "+done\r\n-NOSCRIPT no\r\n"});
+    Connection connection(server.target());
+    const Script script("return 'done'");
+    const std::vector<Call> calls(2, Call{{"k"}, {}, {}});
+    const Error error = error_from([&] { script.run(connection, calls, Loss::kInDoubt); });
+    ASSERT_EQ(error.kind, ErrorKind::kInDoubt) << error.message;
+  }
+}
+
+// It is replaced, and nobody tells those who had asked it.
+TEST(RedisRouterFailover, AMasterThatHangsIsLeftForTheOneThatTookOver) {
+  constexpr int kNodeTimeoutMs = 1'500;
+  RedisCluster cluster(kNodeTimeoutMs);
+  for (const Loss loss : {Loss::kNothingDone, Loss::kInDoubt}) {
+    // The first node is asked who is a master.
+    int hung = cluster.address().port;
+    for (const int port : cluster.masters()) {
+      if (port != cluster.address().port) hung = port;
+    }
+    const std::string name = "{" + cluster.tag_at(hung) + "}";
+    Router router(routed(cluster, "?timeout=1&connect-timeout=1"));
+    router.ask({"SET", name, "1"}, loss);
+    cluster.wait_for_replica(hung);
+    {
+      const test::StoppedProcess stopped(cluster.node_at(hung).pid());
+      ASSERT_TRUE(test::comes_true([&] {
+        const int now = cluster.master_of(name);
+        return now != 0 && now != hung;
+      }));
+      const Error error = error_from([&] { router.ask({"SET", name, "2"}, loss); });
+      EXPECT_EQ(error.code, "R250") << error.message;
+      EXPECT_EQ(router.ask({"GET", name}, Loss::kNothingDone).bytes, "1");
+    }
+    cluster.wait_until_whole();
+  }
+}
+
+TEST(RedisRouterNodes, OnesThatWereLostAreAskedLast) {
+  const auto node = [](int port) {
+    return std::make_shared<Node>(target_of(fmt::format("redis://127.0.0.1:{}", port)), 1);
+  };
+  Masters nodes = {node(test::free_port()), node(shared().port())};
+  const Masters before = nodes;
+  EXPECT_EQ(error_from([&] { nodes[0]->pool.lend(); }).code, "R250");
+  put_lost_last(nodes);
+  EXPECT_EQ(nodes, (Masters{before[1], before[0]}));
+  nodes[0]->pool.give_back(nodes[0]->pool.lend());
+  put_lost_last(nodes);
+  EXPECT_EQ(nodes, (Masters{before[1], before[0]}));
 }
 
 TEST(RedisRouterNodes, TheLifeOfTheNodeThatIsAskedIsSaidToIt) {

@@ -103,8 +103,13 @@ std::vector<Reply> Script::run(Connection& connection, std::span<const Call> cal
   }
   // With its text, which cannot be forgotten between here and there.
   for (const std::size_t i : unknown) send(connection, calls[i], true, false);
-  std::vector<Reply> told = connection.run(loss);
-  for (std::size_t i = 0; i < unknown.size(); ++i) replies[unknown[i]] = std::move(told[i]);
+  try {
+    std::vector<Reply> told = connection.run(loss);
+    for (std::size_t i = 0; i < unknown.size(); ++i) replies[unknown[i]] = std::move(told[i]);
+  } catch (const core::Failure& failed) {
+    if (loss == Loss::kInDoubt && any_done(replies)) throw in_doubt(failed);
+    throw;
+  }
   return replies;
 }
 

@@ -41,7 +41,8 @@ class Script {
   Script(const std::string& before, const std::string& body, Shape shape);
 
   // Runs the script for each call, sent together; each is a step of its own. A server that does not
-  // know the script, or has forgotten it, is sent its text. Replies may be errors.
+  // know the script, or has forgotten it, is sent its text. Replies may be errors. Throws
+  // core::Failure as Connection::run, and in doubt also if only the text could not be sent.
   std::vector<Reply> run(Connection& connection, std::span<const Call> calls, Loss loss) const;
 
   // Sends one call, by the script's digest, which a server may not know (NOSCRIPT), or by its text.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "core/failure.h"
 
@@ -29,6 +30,13 @@ constexpr auto kCrc = crc_table();
               "redis-cli CLUSTER SLOTS shows what it says"});
 }
 
+// A node of a range: its host and its port come first.
+Endpoint endpoint_in(const Reply& node, const std::string& own_host) {
+  const Bytes& host = node.list[0].bytes;
+  const bool own = host.empty() || host == "?";
+  return {own ? own_host : host, static_cast<unsigned>(node.list[1].number)};
+}
+
 }  // namespace
 
 std::string_view hash_tag(std::string_view name) noexcept {
@@ -47,10 +55,14 @@ std::uint16_t cluster_slot(std::string_view name) noexcept {
   return static_cast<std::uint16_t>(crc % kClusterSlots);
 }
 
-std::string unused_name_beside(std::string_view name) {
+std::string name_beside(std::string_view name, std::string_view what) {
   const auto close = name.find('}');
-  return std::string(name.substr(0, close + 1)) + "nowhere";
+  std::string beside = close == std::string_view::npos ? "{" + std::string(name) + "}"
+                                                       : std::string(name.substr(0, close + 1));
+  return beside += what;
 }
+
+std::string unused_name_beside(std::string_view name) { return name_beside(name, "nowhere"); }
 
 Endpoint parse_endpoint(std::string_view text, const std::string& own_host) {
   Endpoint endpoint;
@@ -70,11 +82,15 @@ SlotMap SlotMap::read(const Reply& reply, const std::string& own_host) {
   for (const Reply& range : reply.list) {
     if (range.list.size() < 3 || range.list[2].list.size() < 2) no_map();
     const std::int64_t first = range.list[0].number, last = range.list[1].number;
-    const auto& node = range.list[2].list;
     if (first < 0 || last < first || last >= static_cast<std::int64_t>(kClusterSlots)) no_map();
-    const bool own = node[0].bytes.empty() || node[0].bytes == "?";
-    const auto number =
-        map.number_of({own ? own_host : node[0].bytes, static_cast<unsigned>(node[1].number)});
+    const auto number = map.number_of(endpoint_in(range.list[2], own_host));
+    for (std::size_t i = 3; i < range.list.size(); ++i) {
+      if (range.list[i].list.size() < 2) no_map();
+      Endpoint replica = endpoint_in(range.list[i], own_host);
+      if (std::ranges::find(map.replicas_, replica) == map.replicas_.end()) {
+        map.replicas_.push_back(std::move(replica));
+      }
+    }
     std::fill(map.owners_.begin() + first, map.owners_.begin() + last + 1, number);
   }
   return map;

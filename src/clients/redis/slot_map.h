@@ -20,6 +20,8 @@ std::string_view hash_tag(std::string_view name) noexcept;
 // CRC16 (XMODEM) of the hash tag.
 std::uint16_t cluster_slot(std::string_view name) noexcept;
 
+// A name in the same slot, which ends with `what`.
+std::string name_beside(std::string_view name, std::string_view what);
 // A name in the same slot that nothing is ever kept under.
 std::string unused_name_beside(std::string_view name);
 
@@ -41,11 +43,14 @@ class SlotMap {
   void moved(std::uint16_t slot, const Endpoint& to);
   // Every master that the map names, in the order of their first slots.
   const std::vector<Endpoint>& masters() const noexcept { return masters_; }
+  // Every replica that the map names.
+  const std::vector<Endpoint>& replicas() const noexcept { return replicas_; }
 
  private:
   std::uint16_t number_of(const Endpoint& endpoint);
 
   std::vector<Endpoint> masters_;
+  std::vector<Endpoint> replicas_;
   std::array<std::uint16_t, kClusterSlots> owners_{};  // 0: nobody, else one more than its index
 };
 

@@ -89,9 +89,13 @@ system::Descriptor connect_by_name(const Target& target, Socket::Clock::time_poi
   if (answer != 0) unreachable(target, ::gai_strerror(answer));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
   int error = EADDRNOTAVAIL;
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+  std::size_t left = 0;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) ++left;
+  // One that does not answer leaves the others their time.
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next, --left) {
     system::Descriptor fd = new_socket(one->ai_family);
-    error = fd.valid() ? connect_to(fd.get(), one->ai_addr, one->ai_addrlen, until) : errno;
+    const auto its_own = part_of(Socket::Clock::now(), until, left);
+    error = fd.valid() ? connect_to(fd.get(), one->ai_addr, one->ai_addrlen, its_own) : errno;
     if (error != 0) continue;
     tune(fd.get());
     return fd;
@@ -101,8 +105,13 @@ system::Descriptor connect_by_name(const Target& target, Socket::Clock::time_poi
 
 }  // namespace
 
-Socket::Socket(const Target& target) {
-  const auto until = Clock::now() + target.connect_timeout;
+Socket::Clock::time_point part_of(Socket::Clock::time_point now, Socket::Clock::time_point until,
+                                  std::size_t parts) noexcept {
+  if (now >= until || parts <= 1) return until;
+  return now + (until - now) / static_cast<std::int64_t>(parts);
+}
+
+Socket::Socket(const Target& target, Clock::time_point until) {
   fd_ = target.socket.empty() ? connect_by_name(target, until) : connect_by_path(target, until);
 }
 

@@ -16,8 +16,8 @@ class Socket {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Throws core::Failure (R250). Looking up a host name may take longer than the timeout.
-  explicit Socket(const Target& target);
+  // Throws core::Failure (R250). Looking up a host name may take longer than `until`.
+  Socket(const Target& target, Clock::time_point until);
 
   // Returns how many bytes were moved without waiting, possibly 0; -1 if the connection is over,
   // and error() says why.
@@ -36,5 +36,9 @@ class Socket {
   system::Descriptor fd_;
   std::string error_;
 };
+
+// The deadline of the first of `parts` steps that share the time until then: an even part.
+Socket::Clock::time_point part_of(Socket::Clock::time_point now, Socket::Clock::time_point until,
+                                  std::size_t parts) noexcept;
 
 }  // namespace semel::redis

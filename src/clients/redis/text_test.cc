@@ -54,19 +54,34 @@ TEST(RedisUrl, TlsIsCheckedUnlessItIsSaidOtherwise) {
   EXPECT_EQ(target_of("redis://db?tls=verify").tls, Tls::kVerify);
   const Target files = target_of("rediss://db?tls-ca=/c.pem&tls-cert=/a.pem&tls-key=/k.pem");
   EXPECT_EQ(files.tls, Tls::kVerify);
+  EXPECT_EQ(target_of("redis://db?tls-ca=/c.pem&tls=verify").tls, Tls::kVerify);
   EXPECT_EQ(files.tls_ca, "/c.pem");
   EXPECT_EQ(files.tls_cert, "/a.pem");
   EXPECT_EQ(files.tls_key, "/k.pem");
 }
 
 TEST(RedisUrl, WhatIsNoneIsRefusedWithoutAWordOfThePassword) {
-  for (const char* url :
-       {"", "redis", "http://:s3cret@h", "rediss+unix://:s3cret@h", "redis://:s3cret@",
-        "redis://:s3cret@h:0", "redis://:s3cret@h:70000", "redis://:s3cret@h:12x",
-        "redis://:s3cret@h/one", "redis://:s3cret@h/-1", "redis://:s3cret%zz@h", "redis://user@h",
-        "redis://:s3cret@h?what=1", "rediss://:s3cret@h?tls=off", "redis://:s3cret@h?tls-key=k",
-        "redis+unix://:s3cret@/run/s?tls=on", "redis://:s3cret@h?timeout=0",
-        "redis+unix://:s3cret@run"}) {
+  for (const char* url : {"",
+                          "redis",
+                          "http://:s3cret@h",
+                          "rediss+unix://:s3cret@h",
+                          "redis://:s3cret@",
+                          "redis://:s3cret@h:0",
+                          "redis://:s3cret@h:70000",
+                          "redis://:s3cret@h:12x",
+                          "redis://:s3cret@h/one",
+                          "redis://:s3cret@h/-1",
+                          "redis://:s3cret%zz@h",
+                          "redis://user@h",
+                          "redis://:s3cret@h?what=1",
+                          "rediss://:s3cret@h?tls=off",
+                          "redis://:s3cret@h?tls-key=k",
+                          "redis+unix://:s3cret@/run/s?tls=on",
+                          "redis://:s3cret@h?timeout=0",
+                          "redis+unix://:s3cret@run",
+                          "rediss://:s3cret@h?tls-ca=/c.pem&tls=on",
+                          "rediss://:s3cret@h?tls=on&tls-ca=/c.pem",
+                          "rediss://:s3cret@h?tls=verify&tls=on"}) {
     SCOPED_TRACE(url);
     const Error error = error_from([&] { target_of(url); });
     EXPECT_EQ(error.code, "R259");

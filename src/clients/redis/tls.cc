@@ -87,7 +87,8 @@ bool expect_host(SSL* ssl, const std::string& host) {
 void Tls::Freed::operator()(SSL_CTX* context) const noexcept { ::SSL_CTX_free(context); }
 void Tls::Freed::operator()(SSL* ssl) const noexcept { ::SSL_free(ssl); }
 
-Tls::Tls(Socket& socket, const Target& target) : socket_(socket), context_(made_context(target)) {
+Tls::Tls(Socket& socket, const Target& target, Socket::Clock::time_point until)
+    : socket_(socket), context_(made_context(target)) {
   ::ERR_clear_error();
   ::SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION);
   use_files(context_.get(), target);
@@ -100,12 +101,12 @@ Tls::Tls(Socket& socket, const Target& target) : socket_(socket), context_(made_
   if (!target.host.empty() && !expect_host(ssl_.get(), target.host)) {
     no_handshake(target, words_of_library());
   }
-  shake_hands(target);
+  shake_hands(target, until);
 }
 
-void Tls::shake_hands(const Target& target) {
-  const auto until = Socket::Clock::now() + target.connect_timeout;
+void Tls::shake_hands(const Target& target, Socket::Clock::time_point until) {
   for (;;) {
+    ::ERR_clear_error();
     const int done = ::SSL_do_handshake(ssl_.get());
     const int error = done == 1 ? SSL_ERROR_NONE : ::SSL_get_error(ssl_.get(), done);
     if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ) {
@@ -160,10 +161,14 @@ bool Tls::receive_encrypted() noexcept {
   return true;
 }
 
+// Whatever else this thread has done with the library, also for others, may have left errors in its
+// queue, and the library would take them for this connection's: the queue is emptied before each
+// call that is asked how it ended.
 std::ptrdiff_t Tls::write(std::string_view bytes) noexcept {
   if (!send_encrypted()) return -1;
   if (!encrypted_.empty()) return 0;
   const std::size_t some = std::min(bytes.size(), kRecord);
+  ::ERR_clear_error();
   const int taken = ::SSL_write(ssl_.get(), bytes.data(), static_cast<int>(some));
   if (taken <= 0) {
     const int error = ::SSL_get_error(ssl_.get(), taken);
@@ -176,6 +181,7 @@ std::ptrdiff_t Tls::read(char* into, std::size_t size) noexcept {
   const int most = static_cast<int>(std::min(size, kRecord));
   more_ = false;
   for (bool again = true;; again = false) {
+    ::ERR_clear_error();
     const int bytes = ::SSL_read(ssl_.get(), into, most);
     if (bytes > 0) {
       more_ = true;

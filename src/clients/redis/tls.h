@@ -18,10 +18,10 @@ namespace semel::redis {
 // peer that is gone is an error there and no signal.
 class Tls {
  public:
-  // Shakes hands. Throws core::Failure: R250 if that fails, also because the server's certificate
-  // does not name the host or is not trusted; R259 if a file of the URL cannot be read. The socket
-  // outlives it.
-  Tls(Socket& socket, const Target& target);
+  // Shakes hands. Throws core::Failure: R250 if that fails, also because it is not done at `until`,
+  // or the server's certificate does not name the host or is not trusted; R259 if a file of the URL
+  // cannot be read. The socket outlives it.
+  Tls(Socket& socket, const Target& target, Socket::Clock::time_point until);
 
   // As in Socket.
   std::ptrdiff_t write(std::string_view bytes) noexcept;
@@ -36,7 +36,7 @@ class Tls {
     void operator()(ssl_st* ssl) const noexcept;
   };
 
-  void shake_hands(const Target& target);
+  void shake_hands(const Target& target, Socket::Clock::time_point until);
   bool send_encrypted() noexcept;
   bool receive_encrypted() noexcept;
   std::ptrdiff_t over(const std::string& why) noexcept;

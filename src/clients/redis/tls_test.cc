@@ -2,6 +2,7 @@
 #include "tests/support/tls.h"
 
 #include <fmt/format.h>
+#include <openssl/err.h>
 
 #include "clients/redis/connection.h"
 #include "clients/redis/pool.h"
@@ -115,6 +116,19 @@ TEST_F(RedisTls, AServerWithoutTlsIsNotSpokenToInTheClear) {
   });
   EXPECT_EQ(error.code, "R250") << error.message;
   EXPECT_EQ(error.kind, ErrorKind::kUnavailable);
+}
+
+TEST_F(RedisTls, AnErrorOfSomebodyElsesIsNotTakenForOneOfTheConnection) {
+  const auto redis = server("host");
+  const auto fail = [] { ERR_raise(ERR_LIB_USER, ERR_R_PASSED_NULL_PARAMETER); };
+  fail();
+  Connection connection(target(trusted()));
+  fail();
+  connection.send({"PING"});
+  connection.begin();
+  fail();
+  EXPECT_EQ(connection.run(Loss::kNothingDone).front().bytes, "PONG");
+  EXPECT_TRUE(connection.whole());
 }
 
 TEST_F(RedisTls, AConnectionThatTheServerEndsIsNotUsedAgain) {

@@ -12,8 +12,8 @@ namespace semel::redis {
 // Has the interface of Socket.
 class Transport {
  public:
-  explicit Transport(const Target& target) : socket_(target) {
-    if (target.tls != Target::Tls::kOff) tls_ = std::make_unique<Tls>(socket_, target);
+  Transport(const Target& target, Socket::Clock::time_point until) : socket_(target, until) {
+    if (target.tls != Target::Tls::kOff) tls_ = std::make_unique<Tls>(socket_, target, until);
   }
 
   std::ptrdiff_t write(std::string_view bytes) noexcept {

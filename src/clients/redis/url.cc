@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "base/url_text.h"
 #include "core/failure.h"
@@ -79,7 +81,6 @@ void read_option(std::string_view name, const std::string& value, Target& target
     target.tls = value == "on" ? Target::Tls::kOn : Target::Tls::kVerify;
   } else if (name == "tls-ca") {
     target.tls_ca = value;
-    target.tls = Target::Tls::kVerify;
   } else if (name == "tls-cert") {
     target.tls_cert = value;
   } else if (name == "tls-key") {
@@ -116,10 +117,22 @@ Target target_of(std::string_view url) {
     read_servers(cut_before(before, '/'), target);
     if (!before.empty()) target.database = database_number(before);
   }
+  std::optional<std::string> tls;  // as the URL says it
   while (!rest.empty()) {
     std::string_view option = cut_before(rest, '&');
     const std::string_view name = cut_before(option, '=');
-    read_option(name, unescaped(option), target);
+    const std::string value = unescaped(option);
+    if (name == "tls") {
+      if (tls && *tls != value) refuse("has a tls of two kinds");
+      tls = value;
+    }
+    read_option(name, value, target);
+  }
+  if (!target.tls_ca.empty()) {
+    if (tls && *tls != "verify") {
+      refuse("has a tls-ca, by which the certificate is verified, and tls=" + *tls);
+    }
+    target.tls = Target::Tls::kVerify;
   }
   const bool files = !target.tls_cert.empty() || !target.tls_key.empty();
   if (files && target.tls == Target::Tls::kOff) refuse("has a certificate and no TLS");

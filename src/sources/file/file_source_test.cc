@@ -278,6 +278,18 @@ TEST_F(FileSourceTest, WhatIsLeftOfARenamedFileIsReadFirst) {
   EXPECT_EQ(run(), Lines{});
 }
 
+TEST_F(FileSourceTest, AReaderWhoseReservationAnotherHasEnds) {
+  test::write_file(path_, "1\n2\n");
+  auto source = open();
+  ASSERT_TRUE(source->receive({.messages = 1}));
+  positions_.lost = true;
+  const auto received = source->receive({.messages = 1});
+  ASSERT_FALSE(received);
+  EXPECT_EQ(received.error().code, "R230");
+  EXPECT_EQ(received.error().kind, ErrorKind::kBlocked);
+  EXPECT_TRUE(source->close(seconds(1)));
+}
+
 TEST_F(FileSourceTest, ASecondReaderIsRefusedByTheFilesName) {
   test::write_file(path_, "1\n");
   auto first = open();

@@ -33,7 +33,9 @@ TEST(MySqlUrl, WhatCannotBeReadIsToldWithoutThePassword) {
   for (const char* url :
        {"postgresql://u:secret@h/d", "mysql:secret", "mysql://u:secret@h:port/d",
         "mysql://u:secret@h:70000/d", "mysql://u:secret@h/", "mysql://u:secret@h/d?sslmode=on",
-        "mysql://u:secret@h/d?tls=maybe", "mysql://u:secret%zz@h/d", "mysql://u:secret@h/d%4"}) {
+        "mysql://u:secret@h/d?tls=maybe", "mysql://u:secret%zz@h/d", "mysql://u:secret@h/d%4",
+        "mysql://u:secret@h/d?tls-ca=/c&tls=on", "mysql://u:secret@h/d?tls=off&tls-ca=/c",
+        "mysql://u:secret@h/d?tls=verify&tls=off"}) {
     SCOPED_TRACE(url);
     try {
       target_of(url);

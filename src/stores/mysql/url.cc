@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
+
 #include "base/url_text.h"
 #include "stores/sql/failure.h"
 
@@ -48,7 +51,6 @@ void read_option(std::string_view name, const std::string& value, Target& target
     if (value == "verify") target.tls = Target::Tls::kVerify;
   } else if (name == "tls-ca") {
     target.tls_ca = value;
-    target.tls = Target::Tls::kVerify;
   } else if (name == "tls-cert") {
     target.tls_cert = value;
   } else if (name == "tls-key") {
@@ -83,10 +85,22 @@ Target target_of(std::string_view url) {
   read_server(cut_before(before, '/'), target);
   target.database = unescaped(before);
   if (target.database.empty()) refuse("names no database");
+  std::optional<std::string> tls;  // as the URL says it
   while (!rest.empty()) {
     std::string_view option = cut_before(rest, '&');
     const std::string_view name = cut_before(option, '=');
-    read_option(name, unescaped(option), target);
+    const std::string value = unescaped(option);
+    if (name == "tls") {
+      if (tls && *tls != value) refuse("has a tls of two kinds");
+      tls = value;
+    }
+    read_option(name, value, target);
+  }
+  if (!target.tls_ca.empty()) {
+    if (tls && *tls != "verify") {
+      refuse("has a tls-ca, by which the certificate is verified, and tls=" + *tls);
+    }
+    target.tls = Target::Tls::kVerify;
   }
   return target;
 }

@@ -71,14 +71,19 @@ std::vector<Applied> ClusterFinish::end(std::span<const Finish> batch, const Ttl
     ending.rows = core_.names.last_row(consumer);
   }
   // A record that is named twice is ended once: the second meets what the first has left.
-  while (!endings.empty()) {
+  for (bool ended_some = false; !endings.empty(); ended_some = true) {
     std::vector<Ending> now, later;
     std::set<std::string> named;
     for (Ending& one : endings) {
       const bool again = one.leased && !named.insert(one.record).second;
       (again ? later : now).push_back(std::move(one));
     }
-    end_some(now, ttl);
+    try {
+      end_some(now, ttl);
+    } catch (const core::Failure& failed) {
+      if (ended_some) throw in_doubt(failed);
+      throw;
+    }
     for (const Ending& one : now) answers[one.place] = one.applied;
     endings = std::move(later);
   }
@@ -99,9 +104,7 @@ void ClusterFinish::end_some(std::vector<Ending>& endings, const Ttl& ttl) {
     settle(endings);
     acknowledge(endings);
   } catch (const core::Failure& failed) {
-    Error error = failed.error();
-    error.kind = ErrorKind::kInDoubt;  // the records are written
-    throw core::Failure(std::move(error), failed.code());
+    throw in_doubt(failed);  // the records are written
   }
 }
 
@@ -268,6 +271,7 @@ void ClusterFinish::write(std::vector<Ending>& endings, const Ttl& ttl) {
 
 void ClusterFinish::settle(std::vector<Ending>& endings) {
   Parts parts(core_);
+  std::vector<Ending> parked;
   Call unburied;
   unburied.keys = {core_.names.letters};
   unburied.arguments = {core_.names.prefix};
@@ -299,11 +303,15 @@ void ClusterFinish::settle(std::vector<Ending>& endings) {
     call.arguments.push_back(by_record || one.may_have_row ? one.id() : Bytes());
     call.arguments.push_back(by_record ? Bytes() : one.ack);
     call.arguments.push_back(by_record ? one.row : Bytes());
+    if (one.how[0] != 'p') continue;
+    parked.push_back(one);
+    parked.back().ack.clear();
   }
   core_.run(core_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
+  unpark(parked);
   take_back(endings);
   if (unburied.arguments.size() > 1) {
-    core_.run_one(core_.scripts.discard, unburied, Loss::kInDoubt);
+    core_.run_one(core_.on_cluster->unbury, unburied, Loss::kInDoubt);
   }
 }
 
@@ -343,16 +351,43 @@ void ClusterFinish::acknowledge(std::vector<Ending>& endings) {
   if (!met.empty()) settle_met(met);
 }
 
-// Rows that their records know of: what those say now decides.
-void ClusterFinish::settle_met(std::vector<Ending>& met) {
+// As ClusterScripts::peek tells them.
+std::vector<Bytes> ClusterFinish::states_of(std::span<const Ending> endings) {
   Parts records(core_);
-  for (const Ending& one : met) {
+  for (const Ending& one : endings) {
     records.add(one.record, 0, [](Call&) {}).keys.push_back(one.record);
   }
   auto told = core_.run(core_.on_cluster->peek, records.calls(), Loss::kNothingDone);
-  std::vector<Bytes> states(met.size());
+  std::vector<Bytes> states(endings.size());
   records.each_reply(told,
                      [&](std::size_t at, Reply& said) { states[at] = std::move(said.bytes); });
+  return states;
+}
+
+void ClusterFinish::unpark(std::span<const Ending> parked) {
+  const std::vector<Bytes> states = states_of(parked);
+  Parts parts(core_);
+  for (std::size_t i = 0; i < parked.size(); ++i) {
+    const char state = states[i].empty() ? ' ' : states[i].front();
+    if (state != 'R' && state != 'C') continue;
+    const Ending& one = parked[i];
+    Call& call = parts.add(one.rows, 0, [&](Call& begun) {
+      begun.keys = {one.rows};
+      begun.arguments = {core_.names.prefix};
+    });
+    call.arguments.push_back("unpark");
+    call.arguments.push_back(one.id());
+    call.arguments.push_back(one.ack);
+    call.arguments.push_back(states[i].substr(1));
+  }
+  core_.run(core_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
+}
+
+// Rows that their records know of: what those say now decides.
+void ClusterFinish::settle_met(std::vector<Ending>& met) {
+  const std::vector<Bytes> states = states_of(met);
+  failpoint::hit(core_.environment, failpoint::kRecorded);
+  std::vector<Ending> parked;
   Parts parts(core_);
   for (std::size_t i = 0; i < met.size(); ++i) {
     const char state = states[i].empty() ? ' ' : states[i].front();
@@ -364,8 +399,10 @@ void ClusterFinish::settle_met(std::vector<Ending>& met) {
     call.arguments.push_back(BytesView());
     call.arguments.push_back(met[i].ack);
     call.arguments.push_back(state == 'R' ? states[i].substr(1) : Bytes());
+    if (state == 'P') parked.push_back(met[i]);
   }
   core_.run(core_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
+  unpark(parked);
 }
 
 }  // namespace semel::redis

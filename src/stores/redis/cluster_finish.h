@@ -20,6 +20,8 @@
 // not
 //   due yet because the clocks of two nodes differ, the end of that meeting does not let it go, as
 //   it would any other, but parks it, or hides it until then.
+// - A record may be unlocked while its row is being parked. Who parks a row looks at the record
+//   again, and who unlocks a record looks at the row again: the later of the two shows it.
 #pragma once
 
 #include <functional>
@@ -59,6 +61,9 @@ class ClusterFinish {
   // Rows that go without a record.
   void acknowledge(std::vector<Ending>& endings);
   void settle_met(std::vector<Ending>& met);
+  std::vector<Bytes> states_of(std::span<const Ending> endings);
+  // Shows the rows of those whose records wait for nobody any more.
+  void unpark(std::span<const Ending> parked);
 
   Core& core_;
 };

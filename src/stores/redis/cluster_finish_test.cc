@@ -247,6 +247,143 @@ TEST(ClusterFinish, WhatWasSentForALeaseThatIsLostMeanwhileIsTakenBack) {
   EXPECT_EQ(store->facets().held->depth(relay).value().rows, 0U);
 }
 
+// Processes at one place of a Cluster.
+class ClusterRaces : public testing::Test {
+ protected:
+  struct Process {
+    test::HookedFailpoints points;
+    Environment environment = system_environment();
+    std::unique_ptr<Store> store;
+
+    HeldMessages& held() { return *store->facets().held; }
+    RecordInspector& records() { return *store->facets().records; }
+  };
+
+  void open(Process& process) {
+    process.environment.failpoints = &process.points;
+    RedisOptions options;
+    options.url = cluster_.url();
+    options.prefix = prefix_;
+    options.environment = &process.environment;
+    process.store = open_redis(options).value();
+    consumer_ = process.store->attach({"payments", "recipe", false, {}}).value();
+  }
+  void SetUp() override {
+    open(first_);
+    open(second_);
+    open(third_);
+  }
+  Message message() const { return test::make_message(consumer_, "k", "payload"); }
+  static Claim claim(Process& process, const Message& message, milliseconds lease = 60s) {
+    const Message* one = &message;
+    return process.store->claim({&one, 1}, {lease, {}, false}).value().front();
+  }
+  static Lease acquire(Process& process, const Message& message, milliseconds lease = 60s) {
+    const Claim claimed = claim(process, message, lease);
+    EXPECT_TRUE(std::holds_alternative<Acquired>(claimed)) << claimed.index();
+    return std::get<Acquired>(claimed).lease;
+  }
+  static Applied finish(Process& process, const Finish& finish) {
+    return process.store->finish({&finish, 1}).value().front();
+  }
+  std::vector<Arrival> take(Process& process) {
+    return process.held().take(consumer_, 10, 1 << 20, 60s).value();
+  }
+  // It meets its record parked, and is let go of.
+  void meet_parked(Process& process) {
+    const auto taken = take(process);
+    ASSERT_EQ(taken.size(), 1U);
+    const Claim claimed = claim(process, message());
+    ASSERT_TRUE(std::holds_alternative<Closed>(claimed)) << claimed.index();
+    ASSERT_EQ(finish(process, test::ack_only(*taken.front().row)), Applied::kYes);
+  }
+  void expect_due() {
+    const Message m = message();
+    EXPECT_EQ(std::string(to_string(third_.records().show(m.key().id).value()->state)), "retrying");
+    const auto taken = take(third_);
+    ASSERT_EQ(taken.size(), 1U) << "nobody wakes it";
+    Finish done = test::completed(acquire(third_, m));
+    done.ack = taken.front().row;
+    EXPECT_EQ(finish(third_, done), Applied::kYes);
+    EXPECT_EQ(third_.held().depth(consumer_).value().rows, 0U);
+    EXPECT_TRUE(third_.records().verify(true).value().empty());
+  }
+
+  const RedisCluster& cluster_ = RedisCluster::shared();
+  const std::string prefix_ = cluster_.new_prefix();
+  ConsumerNumber consumer_{};
+  Process first_, second_, third_;
+};
+
+TEST_F(ClusterRaces, ALateHolderLeavesTheLetterOfTheOneThatTookOver) {
+  const Message m = message();
+  const Lease late = acquire(first_, m, 0ms);
+  first_.points.on(failpoint::kKept, [&] {
+    EXPECT_EQ(finish(second_, test::dead(acquire(second_, m), &m)), Applied::kYes);
+  });
+  EXPECT_EQ(finish(first_, test::dead(late, &m)), Applied::kLeaseLost);
+  EXPECT_EQ(third_.store->facets().dead_letters->list({}).value().size(), 1U);
+  EXPECT_TRUE(third_.records().unlock(m.key().id).value());
+  EXPECT_EQ(take(third_).size(), 1U) << "the message is lost";
+}
+
+TEST_F(ClusterRaces, ALateHolderTakesBackALetterThatIsItsOwn) {
+  const Message m = message();
+  const Lease late = acquire(first_, m, 0ms);
+  first_.points.on(failpoint::kKept, [&] {
+    EXPECT_EQ(finish(second_, test::completed(acquire(second_, m))), Applied::kYes);
+  });
+  EXPECT_EQ(finish(first_, test::dead(late, &m)), Applied::kLeaseLost);
+  EXPECT_TRUE(third_.store->facets().dead_letters->list({}).value().empty());
+}
+
+// A record that is named twice is ended in two goes.
+TEST_F(ClusterRaces, WhatTheFirstOfTwoGoesHasDoneIsInDoubtWhenTheSecondFails) {
+  const Message m = message();
+  const Lease lease = acquire(first_, m);
+  const std::string record = Names(prefix_, true).record(m.key().id);
+  first_.points.on(failpoint::kRecorded, [&] {
+    cluster_.run({"DEL", record});
+    cluster_.run({"LPUSH", record, "x"});
+  });
+  const std::vector<Finish> batch = {test::completed(lease), test::dead(lease, &m)};
+  const auto failed = first_.store->finish(batch);
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_EQ(failed.error().code, "R263") << failed.error().message;
+  EXPECT_EQ(failed.error().kind, ErrorKind::kInDoubt);
+  cluster_.run({"DEL", record});
+}
+
+TEST_F(ClusterRaces, WhatIsUnlockedBeforeItsRowIsParkedIsDue) {
+  const Message m = message();
+  first_.points.on(failpoint::kRecorded,
+                   [&] { EXPECT_TRUE(second_.records().unlock(m.key().id).value()); });
+  ASSERT_EQ(finish(first_, test::parked(acquire(first_, m), &m)), Applied::kYes);
+  expect_due();
+}
+
+TEST_F(ClusterRaces, WhatIsUnlockedWhileItsRowIsMetIsDue) {
+  const Message m = message();
+  ASSERT_EQ(finish(third_, test::parked(acquire(third_, m), &m)), Applied::kYes);
+  // The second time the row is met, and its record was looked at.
+  first_.points.on(failpoint::kRecorded, [&] {
+    if (first_.points.hits(failpoint::kRecorded) < 2) return;
+    EXPECT_TRUE(third_.records().unlock(m.key().id).value());
+  });
+  second_.points.on(failpoint::kKept, [&] { meet_parked(first_); });
+  EXPECT_FALSE(second_.records().unlock(m.key().id).value()) << "the third has done it";
+  EXPECT_EQ(first_.points.hits(failpoint::kRecorded), 2U);
+  expect_due();
+}
+
+TEST_F(ClusterRaces, WhatIsParkedAgainWhileItIsUnlockedIsDue) {
+  const Message m = message();
+  ASSERT_EQ(finish(third_, test::parked(acquire(third_, m), &m)), Applied::kYes);
+  second_.points.on(failpoint::kKept, [&] { meet_parked(first_); });
+  EXPECT_TRUE(second_.records().unlock(m.key().id).value());
+  expect_due();
+}
+
 std::vector<StoppedCase> stopped_cases() {
   using To = Finish::To;
   std::vector<StoppedCase> all;

@@ -87,7 +87,8 @@ bool reopen(Core& core, const std::string& name, const Bytes& head, bool held, c
   return core.run_one(core.on_cluster->reopen, call, Loss::kInDoubt).number == 1;
 }
 
-// The row shows before the record says that it is due: one that meets it parked is parked again.
+// The row shows before the record says that it is due: one that meets it parked is parked again,
+// and shows when the record is written.
 bool reopen_parked(Core& core, const KeyId& id, const std::string& name, const Bytes& head,
                    const Bytes* note) {
   bool held = false;
@@ -99,7 +100,10 @@ bool reopen_parked(Core& core, const KeyId& id, const std::string& name, const B
         !core.run_one(core.on_cluster->bodies, call, Loss::kNothingDone).list.at(0).bytes.empty();
   }
   if (held) settle(core, id.consumer(), {"show", Bytes(id.view()), {}, {}});
-  return reopen(core, name, head, held, note);
+  failpoint::hit(core.environment, failpoint::kKept);
+  if (!reopen(core, name, head, held, note)) return false;
+  if (held) settle(core, id.consumer(), {"unpark", Bytes(id.view()), {}, "0"});
+  return true;
 }
 
 bool reopen_dead(Core& core, const KeyId& id, const std::string& name, const Bytes& head,

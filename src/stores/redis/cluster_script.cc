@@ -29,6 +29,7 @@ ClusterScripts::ClusterScripts(const std::string& clock)
       ack(of_rows(clock, lua::kClusterAck)),
       copy(of_rows(clock, lua::kClusterCopy)),
       bury(of_rows(clock, lua::kClusterBury)),
+      unbury(of_rows(clock, lua::kClusterUnbury)),
       count_replay(of_rows(clock, lua::kClusterCountReplay)),
       edit(of_rows(clock, lua::kClusterEdit)) {}
 

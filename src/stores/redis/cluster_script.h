@@ -39,7 +39,8 @@ struct ClusterScripts {
   Script hold;
   // Two of each: id, or nothing; ack_of(). Answer, of each: the body of the row there is.
   Script bodies;
-  // Four of each: go, back, park, show or wait; id, or nothing; ack_of(); a row's number, or ms.
+  // Four of each: go, back, park, show, wait or unpark; id, or nothing; ack_of(); a row's number,
+  // or ms. Unpark hides for so many ms a row that is parked, and leaves any other as it is.
   Script settle;
   // One of each: ack_of(). Removes the row; but of one that is held for a record, and found by it,
   // the answer is the record's id, and it stays.
@@ -53,6 +54,8 @@ struct ClusterScripts {
   // Six of each: the record's id, first seen, key, fingerprint, body, what Extra says. Answer, of
   // each: the number of the letter, where it is new.
   Script bury;
+  // Numbers. Removes the letters that nobody has written since bury wrote them.
+  Script unbury;
   // Number.
   Script count_replay;
   // Number, fingerprints before and after, headers and payload; nothing of those: would it do?

@@ -1,10 +1,15 @@
 #include "stores/redis/core.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 namespace semel::redis {
 namespace {
+
+// Bytes of a value for each message, next to its payload and headers.
+constexpr std::size_t kBesideMessage = 1 << 10;
 
 // Where a part of what was sent together was refused, the rest was done.
 core::Failure refused_among(const Reply& refused, std::span<const Reply> all) {
@@ -22,6 +27,21 @@ void refuse_recipe(const std::string& consumer) {
                   "\" changed: every key would be new, and what was handled before would be "
                   "handled again",
               "accept: [key_recipe] on the consumer, or the recipe as it was"});
+}
+
+void Core::need_room(std::size_t bytes, std::size_t messages) const {
+  const std::size_t beside = messages * kBesideMessage;
+  if (beside <= largest && bytes <= largest - beside) return;
+  core::fail(
+      {ErrorKind::kLimit, "R200",
+       fmt::format("a message of {} bytes is more than the Redis server takes: {}", bytes, largest),
+       "raise proto-max-bulk-len on the server"});
+}
+
+std::size_t bytes_of(BytesView payload, const Headers& headers) noexcept {
+  std::size_t bytes = payload.size();
+  for (const Header& header : headers) bytes += header.name.size() + header.value.size();
+  return bytes;
 }
 
 std::vector<Reply> Core::run(Script& script, std::span<const Call> calls, Loss loss) {

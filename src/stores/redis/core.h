@@ -1,12 +1,14 @@
 // Core: what the ports of one store share. All parts may be used from any thread.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <semel/environment.h>
+#include <semel/message.h>
 
 #include "clients/redis/router.h"
 #include "clients/redis/url.h"
@@ -27,6 +29,7 @@ struct Core {
     bool cluster = false;
     std::size_t connections = 0;  // kept open, to each server
     Confirm confirm;
+    std::size_t largest = std::numeric_limits<std::size_t>::max();  // bytes of a value
   };
 
   Core(Environment& its_environment, const Place& place, const std::string& clock)
@@ -35,12 +38,18 @@ struct Core {
         scripts(clock, place.cluster),
         on_cluster(place.cluster ? std::make_unique<ClusterScripts>(clock) : nullptr),
         router(place.target, place.connections, place.cluster, place.confirm, *environment.random),
-        instance(*environment.random) {}
+        instance(*environment.random),
+        largest(place.largest) {}
 
   // Runs the calls, sent together. Throws core::Failure where one was refused; in doubt where
   // others were done.
   std::vector<Reply> run(Script& script, std::span<const Call> calls, Loss loss);
   Reply run_one(Script& script, const Call& call, Loss loss);
+
+  // Throws core::Failure (kLimit) if the server does not take a value with so many messages, and so
+  // many bytes of their payloads and headers: it ends the connection at a larger one, and says
+  // nothing that is sure to arrive.
+  void need_room(std::size_t bytes, std::size_t messages = 1) const;
 
   Environment& environment;
   const Names names;
@@ -48,6 +57,10 @@ struct Core {
   const std::unique_ptr<ClusterScripts> on_cluster;  // null on a single server
   Router router;
   Instance instance;
+  const std::size_t largest;
 };
+
+// Bytes of a message as a value has them.
+std::size_t bytes_of(BytesView payload, const Headers& headers) noexcept;
 
 }  // namespace semel::redis

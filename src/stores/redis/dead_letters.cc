@@ -56,8 +56,10 @@ class Letters final : public DeadLetters {
     });
   }
   Result<Edited> edit(const LetterEdit& edit) override {
-    return core::contained(
-        [&] { return core_.names.cluster ? edit_on_cluster(core_, edit) : edit_now(edit); });
+    return core::contained([&] {
+      core_.need_room(bytes_of(edit.payload, edit.headers));
+      return core_.names.cluster ? edit_on_cluster(core_, edit) : edit_now(edit);
+    });
   }
   Result<AddReport> add(std::span<const ForeignLetter> letters) override {
     return core::contained([&] { return add_now(letters); });
@@ -194,6 +196,7 @@ AddReport Letters::add_now(std::span<const ForeignLetter> letters) {
       calls.push_back(about_none());
       bytes = 0;
     }
+    core_.need_room(bytes_of(foreign.letter.payload, foreign.letter.headers));
     Bytes body;
     append_sized(body, origin_of(foreign.letter));
     body += content_of(foreign.letter.headers, foreign.letter.payload);

@@ -99,6 +99,7 @@ void Held::append_now(ConsumerNumber consumer, std::span<const HeldMessage> mess
   if (messages.empty()) return;
   Call call = about(consumer);
   for (const HeldMessage& message : messages) {
+    core_.need_room(bytes_of(message.payload, message.headers));
     for (const Bytes& word : words_of(consumer, message)) call.arguments.push_back(word);
   }
   core_.run_one(core_.scripts.append, call, Loss::kInDoubt);
@@ -204,7 +205,9 @@ std::vector<HeldMessages::Place> Held::hold_behind_now(ConsumerNumber consumer,
       bytes = 0;
     }
     const auto at = call_of.try_emplace(*followers[i].arrival->line, calls.size() - 1).first;
-    NewRow row = row_of(*followers[i].message, followers[i].arrival);
+    const Message& message = *followers[i].message;
+    core_.need_room(bytes_of(message.payload(), message.headers()));
+    NewRow row = row_of(message, followers[i].arrival);
     bytes += row.body.size();
     Call& call = calls[at->second];
     call.arguments.push_back(std::to_string(row.lane));

@@ -14,6 +14,7 @@
 #include "stores/redis/dead_letters.h"
 #include "stores/redis/run_markers.h"
 #include "stores/redis/test_place.h"
+#include "tests/support/tcp_proxy.h"
 
 namespace semel::redis {
 namespace {
@@ -224,13 +225,31 @@ TEST(HeldOnSmallRedis, WhatIsTooLargeForAValueIsALimitAndTheConnectionLives) {
   constexpr std::size_t kMost = 1 << 20;  // the least that the server may be set to
   const RedisServer small({.arguments = {"--proto-max-bulk-len", std::to_string(kMost)}});
   TestPlace place(small);
+  HeldMessages& held = *place.store().facets().held;
   EXPECT_EQ(place.store().traits().largest_message, kMost);
   const Message m = test::make_message(place.consumer(), "k", Bytes(2 * kMost, 'x'));
   const Lease lease = place.acquire(m);
   for (const Finish& refused : {test::retrying(lease, 0ms, &m), test::dead(lease, &m)}) {
     EXPECT_EQ(place.finish(refused).error().kind, ErrorKind::kLimit);
   }
-  EXPECT_EQ(place.finish(test::dead(lease, nullptr)).value(), Applied::kYes);
+  HeldMessage large;
+  large.payload = m.payload();
+  EXPECT_EQ(held.append(place.consumer(), {&large, 1}).error().kind, ErrorKind::kLimit);
+  ForeignLetter letter;
+  letter.letter.consumer = "payments";
+  letter.letter.payload = m.payload();
+  EXPECT_EQ(place.store().facets().dead_letters->add({&letter, 1}).error().kind, ErrorKind::kLimit);
+  Finish sends = test::completed(lease);
+  sends.outgoing.resize(3);
+  for (Outgoing& one : sends.outgoing) {
+    one.to = place.consumer();
+    one.message.payload = Bytes(kMost / 2, 'x');
+  }
+  EXPECT_EQ(place.finish(sends).error().kind, ErrorKind::kLimit) << "they are one value";
+  sends.outgoing.resize(1);
+  EXPECT_EQ(place.finish(sends).value(), Applied::kYes);
+  EXPECT_EQ(place.finish(test::dead(place.acquire(place.message("other")), nullptr)).value(),
+            Applied::kYes);
 }
 
 class RunsOnRedis : public HeldOnRedis {
@@ -275,6 +294,47 @@ TEST_F(RunsOnRedis, WhoeverWasFoundGoneEndsOnlyWhatNobodyTookOver) {
   lose_session();
   EXPECT_TRUE(other->facets().runs->sweep().value());
   EXPECT_TRUE(std::holds_alternative<Acquired>(other->claim({&one, 1}, {}).value().front()));
+}
+
+TEST_F(RunsOnRedis, ADeathWhoseNoticeIsLostIsToldAgain) {
+  ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
+  lose_session();
+  test::TcpProxy proxy(shared().port());
+  RedisOptions options = place_.options();
+  options.url = fmt::format("redis://127.0.0.1:{}", proxy.port());
+  const auto other = open_redis(options).value();
+  RunMarkers& mine = *other->facets().runs;
+  constexpr std::size_t kWindow = 7'654'321;  // which nothing else says
+  const auto fault =
+      proxy.inject({.text = std::to_string(kWindow), .then = test::TcpProxy::Then::kWithhold});
+  ASSERT_FALSE(mine.begin(place_.consumer(), kWindow).has_value());
+  EXPECT_EQ(proxy.fired(fault), 1U);
+  const auto begun = mine.begin(place_.consumer(), kWindow);
+  ASSERT_TRUE(begun.has_value()) << begun.error().message;
+  EXPECT_TRUE(begun->unclean);
+  EXPECT_EQ(begun->window, 17U);
+  EXPECT_FALSE(mine.begin(place_.consumer(), kWindow)->unclean) << "told once";
+  EXPECT_EQ(names("{store}told"), "") << "nothing is left of it";
+}
+
+// A process that was told and died in between had nothing in hand but what it was to suspect.
+TEST_F(RunsOnRedis, ANoticeThatNobodyHeardIsLeftToTheNext) {
+  ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
+  lose_session();
+  Core core(system_environment(), {target_of(shared().url()), place_.prefix(), false, 1, {}},
+            kServerClock);
+  Call call;
+  call.keys = {core.names.runs};
+  const std::string consumer = std::to_string(static_cast<std::uint32_t>(place_.consumer()));
+  ASSERT_TRUE(open_redis(place_.options()).value()->facets().runs->sweep().has_value());
+  call.arguments = {place_.prefix(), "somebody", "1", "1", consumer, "2", "1", "no session"};
+  EXPECT_EQ(core.run_one(core.scripts.begin_run, call, Loss::kInDoubt).number, 17);
+  lose_signs();
+  const auto begun =
+      open_redis(place_.options()).value()->facets().runs->begin(place_.consumer(), 1);
+  ASSERT_TRUE(begun.has_value()) << begun.error().message;
+  EXPECT_TRUE(begun->unclean);
+  EXPECT_EQ(begun->window, 17U);
 }
 
 TEST_F(RunsOnRedis, WhatASweepLeftOffAnotherGoesOnWith) {

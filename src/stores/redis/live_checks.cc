@@ -97,11 +97,26 @@ std::vector<LiveSetting> settings_of(Connection& connection, bool confirmed) {
   return told;
 }
 
+// A replica evicts nothing before it takes over. Nothing where it is set as it should be.
+std::optional<LiveSetting> eviction_of(const Target& replica) {
+  LiveSetting told = eviction({});
+  try {
+    Connection connection(replica);
+    told = eviction(connection.ask({"INFO"}, Loss::kNothingDone).bytes);
+  } catch (const core::Failure& failed) {
+    told.risk = fmt::format("{} ({})", told.risk, failed.error().message);
+  }
+  if (told.risk.empty()) return std::nullopt;
+  told.name = fmt::format("{} of the replica {}", told.name, endpoint_text(replica));
+  told.risk = "when it takes over: " + told.risk;
+  return told;
+}
+
 class RedisLiveChecks final : public LiveChecks {
  public:
   explicit RedisLiveChecks(Core& core) : core_(core), router_(core.router) {}
 
-  // Of a Cluster each of its masters, by its address.
+  // On a Cluster: each master, by its address, and replicas that would evict.
   Result<std::vector<LiveSetting>> settings() override {
     return core::contained([&] {
       std::vector<LiveSetting> all;
@@ -113,6 +128,9 @@ class RedisLiveChecks final : public LiveChecks {
           }
           all.push_back(std::move(told));
         }
+      }
+      for (const Target& replica : router_.replicas()) {
+        if (auto told = eviction_of(replica)) all.push_back(*std::move(told));
       }
       return all;
     });

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "stores/redis/test_place.h"
+#include "tests/support/redis_cluster.h"
 #include "tests/support/waiting.h"
 
 namespace semel::redis {
@@ -57,6 +58,29 @@ TEST(RedisLiveChecks, TellOfEvictionThatWasAccepted) {
   options.url = server.url();
   options.accept_eviction = true;
   EXPECT_EQ(told_by(options).at(0), "maxmemory-policy = allkeys-lru !");
+}
+
+// Nobody sees it until one takes over.
+TEST(RedisLiveChecks, TellOfAReplicaThatWouldEvict) {
+  const test::RedisCluster cluster(test::RedisCluster::kCalmTimeoutMs);
+  RedisOptions options;
+  options.url = cluster.url();
+  const auto of_replicas = [&] {
+    Lines lines = told_by(options);
+    std::erase_if(lines, [](const std::string& line) {
+      return line.find(" of the replica ") == std::string::npos;
+    });
+    return lines;
+  };
+  const int master = cluster.masters().front(), replica = cluster.replica_of(master);
+  // One that has nothing yet is named by nobody.
+  cluster.run({"SET", "{" + cluster.tag_at(master) + "}", "1"});
+  EXPECT_EQ(of_replicas(), Lines{});
+  cluster.run_at(replica, {"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+  cluster.run_at(replica, {"CONFIG", "SET", "maxmemory", "64mb"});
+  const Lines evicts = {
+      fmt::format("maxmemory-policy of the replica 127.0.0.1:{} = allkeys-lru !", replica)};
+  EXPECT_TRUE(test::comes_true([&] { return of_replicas() == evicts; }));
 }
 
 TEST(RedisLiveChecks, WhatMayNotBeAskedIsNotKnownAndNotFine) {

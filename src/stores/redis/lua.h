@@ -102,6 +102,7 @@ extern const char* const kClusterSettle;
 extern const char* const kClusterAck;
 extern const char* const kClusterCopy;
 extern const char* const kClusterBury;
+extern const char* const kClusterUnbury;
 extern const char* const kClusterCountReplay;
 extern const char* const kClusterEdit;
 
@@ -116,6 +117,7 @@ extern const char* const kClusterEdit;
 //   semel:{store}died     a hash: consumers that have not been told yet of a death, and the largest
 //                         window among those deaths
 extern const char* const kBeginRun;
+extern const char* const kAcknowledgeDeath;
 extern const char* const kEndRun;
 extern const char* const kSign;
 extern const char* const kShow;

@@ -20,6 +20,8 @@
 //   semel:{h5}last          the number of its last row
 //   semel:{store}letter…    dead letters: see letter.h
 //   semel:{store}run…       who runs: see lua.h
+//   semel:{store}confirmed  what Router writes before it asks replicas; on a Cluster one in each
+//                           slot: see src/clients/redis/confirm.h
 //   semel:{2q}crash:…       how often a key took its process along, behind it the id
 //
 // An id is stored as bytes, not as text: with the usual prefix a name then fits into a smaller

@@ -39,7 +39,7 @@ class RedisPositions final : public Positions {
                                                std::string_view partition) override {
     return core::contained([&]() -> std::unique_ptr<Reservation> {
       const auto connect = [this] {
-        return std::make_unique<Connection>(core_.router.owner(positions_)->target);
+        return core_.router.connect_to(*core_.router.owner(positions_));
       };
       auto held = HeldName::take(readers_ + field(consumer, partition), connect, scripts_,
                                  *core_.environment.random, {});

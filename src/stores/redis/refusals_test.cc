@@ -278,6 +278,69 @@ TEST(RedisRefusals, SomethingElseUnderARecordsName) {
   EXPECT_EQ(place.server().run({"EXISTS", place.name(fine)}), "0") << "nothing was claimed";
 }
 
+// A batch of several calls, of which the server refuses one.
+TEST(RedisRefusals, WhatOtherCallsOfARefusedClaimHaveTakenIsFreeAgain) {
+  TestPlace place(shared());
+  const auto messages = test::make_messages(place.consumer(), "k", 300);
+  const Message& last = messages.back();
+  const auto pointers = test::pointers(messages);
+  place.acquire(messages.front(), 0ms);
+  for (const auto& [code, words] : std::map<std::string, std::vector<std::string>>{
+           {"R263", {"LPUSH", place.name(last), "x"}}, {"R202", {"SET", place.name(last), "x"}}}) {
+    place.server().run({"DEL", place.name(last)});
+    place.server().run(words);
+    EXPECT_EQ(place.store().claim(pointers, {}).error().code, code);
+    TestPlace other(place.server(), place);
+    const std::vector<const Message*> taken(pointers.begin(), pointers.end() - 1);
+    const auto claims = other.store().claim(taken, {}).value();
+    std::vector<Finish> ends;
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      const auto* acquired = std::get_if<Acquired>(&claims[i]);
+      ASSERT_NE(acquired, nullptr) << code << " " << i << ": nobody handles it";
+      EXPECT_EQ(acquired->attempt, i == 0 ? 2 : 1) << i;
+      ends.push_back(test::not_started(acquired->lease));
+    }
+    ASSERT_TRUE(other.store().finish(ends).has_value());
+  }
+}
+
+// The row or the letter of the second record cannot be read: the first is not ended either.
+TEST(RedisRefusals, AFinishThatMeetsWhatANewerSemelHasWrittenChangesNothing) {
+  using To = Finish::To;
+  for (const To to : {To::kRetrying, To::kParked, To::kDead, To::kCompleted}) {
+    for (const bool letter : {false, true}) {
+      if (letter && to != To::kDead) continue;
+      SCOPED_TRACE(fmt::format("{} {}", static_cast<int>(to), letter));
+      TestPlace place(shared());
+      const Message fine = place.message("fine"), newer = place.message("newer");
+      const Finish before = letter ? test::dead(place.acquire(newer), &newer)
+                                   : test::retrying(place.acquire(newer), 0ms, &newer);
+      ASSERT_EQ(place.finish(before).value(), Applied::kYes);
+      if (letter) {
+        ASSERT_TRUE(place.store().facets().records->unlock(newer.key().id).value());
+      }
+      Finish end = test::completed(place.acquire(newer));
+      end.to = to;
+      end.keep = letter || to == To::kRetrying ? &newer : nullptr;
+      const Names names(place.prefix());
+      place.server().run({"EVAL",
+                          "for _, name in ipairs(redis.call('KEYS', ARGV[1])) do "
+                          "for _, field in ipairs(redis.call('HKEYS', name)) do "
+                          "if field == 'm' or ARGV[2] == '0' then "
+                          "redis.call('HSET', name, field, '\\2') end end end",
+                          "0", letter ? names.of_store("letter:*") : place.prefix() + "{h*}m",
+                          letter ? "1" : "0"});
+      const Lease lease = place.acquire(fine);
+      const std::vector<Finish> batch = {test::retrying(lease, 0ms, &fine), end};
+      const auto refused = place.store().finish(batch);
+      ASSERT_FALSE(refused.has_value());
+      EXPECT_EQ(refused.error().code, "R210") << refused.error().message;
+      EXPECT_EQ(refused.error().kind, ErrorKind::kRejected);
+      EXPECT_EQ(place.finish(batch.front()).value(), Applied::kYes) << "it was ended";
+    }
+  }
+}
+
 TEST(RedisRefusals, ABraceInThePrefix) {
   RedisOptions options;
   options.url = shared().url();

@@ -85,11 +85,12 @@ void HeldName::keep() {
   system::RelockableLock lock(mutex_);
   milliseconds pause = times_.renew_every;
   while (!wake_.wait_for(mutex_, pause, [&]() SEMEL_REQUIRES(mutex_) { return ending_; })) {
+    if (lost_) continue;
     lock.unlock();
     pause = times_.renew_every;
     try {
       renew();
-    } catch (const core::Failure&) {
+    } catch (const std::exception&) {
       // Whoever uses the store is told that it is away by what it asks itself.
       pause = times_.again;
     }
@@ -111,6 +112,7 @@ void HeldName::renew() {
   // Perhaps because another node of a Cluster has the name now.
   refused_ = reply.is_error();
   if (refused_) throw failure_of(reply);
+  lost_ = reply.number == 0;
 }
 
 void HeldName::release() noexcept {

@@ -3,9 +3,11 @@
 // Under the name stands who has it: a nonce, and the session of a connection that lives as long as
 // its holder. It has an expiry, which a thread moves on; where the server
 // tells who is connected to it, a holder that died is found out at once, else when that is over. A
-// holder that was cut off may so meet a second one: what a name is held for must bear that.
+// holder that was cut off may so meet a second one, and is told by lost() when it is back: what a
+// name is held for must bear that.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -46,6 +48,8 @@ class HeldName final : public Positions::Reservation {
   HeldName(const HeldName&) = delete;
   HeldName& operator=(const HeldName&) = delete;
 
+  bool lost() const noexcept override { return lost_; }
+
  private:
   HeldName(std::string name, Pool::Connect connect, std::shared_ptr<NameScripts> scripts,
            Bytes nonce, const Times& times);
@@ -63,6 +67,7 @@ class HeldName final : public Positions::Reservation {
   const Times times_;
   std::unique_ptr<Connection> connection_;
   bool refused_ = false;
+  std::atomic<bool> lost_{false};
   Bytes me_;
   system::Mutex mutex_;
   system::CondVar wake_;

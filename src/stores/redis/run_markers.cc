@@ -41,6 +41,7 @@ class Runs final : public RunMarkers {
       sweep_now(Moment::kBegin);
       const std::int64_t died = mark(consumer, window, true);
       marked_[consumer] = window;
+      if (died >= 0) acknowledge(consumer);
       return Begun{died >= 0, static_cast<std::size_t>(std::max<std::int64_t>(died, 0))};
     });
   }
@@ -105,6 +106,7 @@ class Runs final : public RunMarkers {
   void keep_connected() SEMEL_REQUIRES(mutex_);
   std::int64_t mark(ConsumerNumber consumer, std::size_t window, bool hear_of_deaths)
       SEMEL_REQUIRES(mutex_);
+  void acknowledge(ConsumerNumber consumer);
   enum class Moment { kBegin, kLater };
   bool sweep_now(Moment moment) SEMEL_REQUIRES(mutex_);
   void look_for(std::span<const Bytes> sessions, std::span<Other> others);
@@ -124,9 +126,19 @@ class Runs final : public RunMarkers {
 void Runs::keep_connected() {
   const auto node = core_.router.owner(core_.names.runs);
   if (session_ != nullptr && session_node_ == node && session_->whole()) return;
-  session_ = std::make_unique<Connection>(node->target);
+  session_ = core_.router.connect_to(*node);
   session_node_ = node;
   session_name_ = session_of(*session_);
+}
+
+void Runs::acknowledge(ConsumerNumber consumer) {
+  Call call = about(core_.instance.name());
+  call.arguments.push_back(text_of(consumer));
+  try {
+    core_.run_one(core_.scripts.acknowledge_death, call, Loss::kNothingDone);
+  } catch (const core::Failure&) {
+    // It is told once more: to suspect wrongly costs time alone.
+  }
 }
 
 // The largest window of those that died; negative where none did.

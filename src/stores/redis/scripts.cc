@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "stores/redis/lua.h"
+#include "stores/redis/names.h"
 
 namespace semel::redis {
 namespace {
@@ -23,6 +24,14 @@ std::string with_lanes(std::string text, bool cluster) {
   constexpr const char* kOfItsOwn = "'.' .. lane .. '}'";
   constexpr const char* kOfOneSlot = "'}' .. lane .. '.'";
   return text.replace(text.find(kMark), kMark.size(), cluster ? kOfOneSlot : kOfItsOwn);
+}
+
+// Replaces the mark for the tags of records.
+std::string with_tags(std::string text) {
+  constexpr std::string_view kMark = "RECORD_TAGS";
+  std::string tags;
+  for (unsigned slot = 0; slot < kSlots; ++slot) tags += tag_of(slot);
+  return text.replace(text.find(kMark), kMark.size(), tags);
 }
 
 }  // namespace
@@ -54,7 +63,7 @@ class ScriptMaker {
   }
   Script finish() const {
     return Script(with_common(clock_, lua::kJournal) + lua::kFinishPlain + rows_ + lua::kLetters +
-                  lua::kFinishParts + lua::kFinish);
+                  lua::kFinishParts + with_tags(lua::kFinish));
   }
 
  private:
@@ -88,6 +97,7 @@ Scripts::Scripts(const ScriptMaker& make)
       add(make.letters(lua::kAdd)),
       unlock(make.reopening(lua::kUnlock)),
       begin_run(make.rows(lua::kBeginRun)),
+      acknowledge_death(make.rows(lua::kAcknowledgeDeath)),
       end_run(make.rows(lua::kEndRun)),
       sign(make.rows(lua::kSign)),
       doubt(make.rows(std::string(lua::kDeaths) + lua::kDoubt)),

@@ -95,8 +95,11 @@ struct Scripts {
   // Who runs. The first argument is the prefix, the second an instance.
   //
   // Process id, ms that a sign holds for, consumer, window, "1" where deaths are asked for, its
-  // session. Answer: the largest window of those that died, or -1.
+  // session. Answer: the largest window of those that died, or -1; the same again until it is
+  // acknowledged.
   Script begin_run;
+  // Consumer.
+  Script acknowledge_death;
   // Consumer.
   Script end_run;
   // The instance may be empty. Ms that a sign holds for, its session. Answer: known or unknown,

@@ -38,9 +38,6 @@ using std::chrono::milliseconds;
 // A replica that is well has a write within a millisecond or two.
 constexpr milliseconds kReplicaPatience{2'000};
 
-// Bytes that share one value with a message's payload and headers.
-constexpr std::size_t kBesideMessage = 1 << 10;
-
 BytesView nonce_bytes(const Nonce& nonce) {
   return {reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size()};
 }
@@ -63,20 +60,21 @@ void need_no_messages(std::span<const Finish> batch) {
               "set maxmemory-policy to noeviction, or to one that evicts only what expires"});
 }
 
-// The server ends the connection at a larger value, and says nothing that is sure to arrive.
-void need_room(std::span<const Finish> batch, std::size_t largest) {
+// On a Cluster what leaves with a record is sent to its own nodes, each message as a value.
+void need_room(const Core& core, std::span<const Finish> batch) {
   for (const Finish& one : batch) {
-    std::size_t size = one.result.size();
-    if (one.keep != nullptr) {
-      size = std::max(size, one.keep->payload().size());
-      for (const Header& header : one.keep->headers())
-        size += header.name.size() + header.value.size();
+    std::size_t bytes = 0, messages = 1;
+    if (one.keep != nullptr) bytes = bytes_of(one.keep->payload(), one.keep->headers());
+    for (const Outgoing& outgoing : one.outgoing) {
+      const std::size_t its_own = bytes_of(outgoing.message.payload, outgoing.message.headers);
+      if (core.names.cluster) {
+        core.need_room(its_own);
+      } else {
+        bytes += its_own;
+        ++messages;
+      }
     }
-    if (size <= largest - std::min(largest, kBesideMessage)) continue;
-    core::fail({ErrorKind::kLimit, "R200",
-                fmt::format("a message of {} bytes is more than the Redis server takes: {}", size,
-                            largest),
-                "raise proto-max-bulk-len on the server"});
+    core.need_room(std::max(bytes, one.result.size()), messages);
   }
 }
 
@@ -128,7 +126,7 @@ class RedisStore final : public Store {
   }
   Result<std::vector<Applied>> finish(std::span<const Finish> batch) override {
     return core::contained([&] {
-      need_room(batch, traits_.largest_message);
+      need_room(core_, batch);
       return finish_now(batch);
     });
   }
@@ -139,6 +137,7 @@ class RedisStore final : public Store {
   ConsumerNumber attach_now(const ConsumerSpec& spec);
   std::vector<Claim> claim_now(std::span<const Message* const> messages,
                                const ClaimOptions& options);
+  [[noreturn]] void refuse_claims(const core::Failure& refused, std::span<const Finish> begun);
   std::vector<Applied> renew_now(std::span<const Lease> leases, milliseconds lease);
   std::vector<Applied> finish_now(std::span<const Finish> batch);
   std::vector<Applied> end_now(std::span<const Finish> batch);
@@ -243,6 +242,24 @@ Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, 
   return claim;
 }
 
+// `i`: its place among those of the call.
+Claim told_of(const Message& message, const Nonce& nonce, const Reply& reply, std::size_t i) {
+  if (reply.is_error()) throw failure_of(reply);
+  const std::vector<Reply>& said = reply.list;
+  const StoreTime now{milliseconds(said.at(0).number)};
+  // All of them are new: their tokens follow on each other.
+  const bool all_new = said.size() == 2 && said[1].kind == Reply::Kind::kNumber;
+  if (!all_new) return answer_for(message, nonce, said.at(i + 1), now);
+  return newly_acquired(message.key().id, nonce, said[1].number + static_cast<std::int64_t>(i));
+}
+
+Finish begun_in_vain(const Lease& lease) {
+  Finish finish;
+  finish.to = Finish::To::kNotStarted;
+  finish.lease = lease;
+  return finish;
+}
+
 std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> messages,
                                          const ClaimOptions& options) {
   std::vector<Claim> claims;
@@ -261,21 +278,33 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
     replies = core_.router.run(core_.scripts.claim, parts.calls(), Loss::kInDoubt);
   }
   failpoint::hit(core_.environment, failpoint::kClaimed);
-  for (const Reply& reply : replies) {
-    if (reply.is_error()) throw failure_of(reply);
-  }
   claims.resize(messages.size());
+  std::optional<core::Failure> refused;
+  std::vector<Finish> begun;
   parts.each([&](std::size_t at, std::size_t call, std::size_t i) {
-    const std::vector<Reply>& said = replies[call].list;
-    const StoreTime now{milliseconds(said.at(0).number)};
-    // All of them are new: their tokens follow on each other.
-    const bool all_new = said.size() == 2 && said[1].kind == Reply::Kind::kNumber;
-    claims[at] = all_new ? newly_acquired(messages[at]->key().id, nonces[at],
-                                          said[1].number + static_cast<std::int64_t>(i))
-                         : answer_for(*messages[at], nonces[at], said.at(i + 1), now);
-    if (const auto* acquired = std::get_if<Acquired>(&claims[at])) saw(acquired->lease.token);
+    try {
+      claims[at] = told_of(*messages[at], nonces[at], replies[call], i);
+    } catch (const core::Failure& failed) {
+      if (!refused) refused = failed;
+      return;
+    }
+    const auto* acquired = std::get_if<Acquired>(&claims[at]);
+    if (acquired == nullptr) return;
+    saw(acquired->lease.token);
+    begun.push_back(begun_in_vain(acquired->lease));
   });
+  if (refused) refuse_claims(*refused, begun);
   return claims;
+}
+
+// Frees the claims of the other calls: nobody would handle them before their leases are over.
+void RedisStore::refuse_claims(const core::Failure& refused, std::span<const Finish> begun) {
+  try {
+    if (!begun.empty()) end_now(begun);
+  } catch (const core::Failure&) {
+    throw in_doubt(refused);
+  }
+  throw core::Failure(refused);
 }
 
 std::vector<Applied> RedisStore::applied(Script& script, const Parts& parts) {
@@ -390,9 +419,7 @@ void RedisStore::end_rest(std::span<const Finish> batch, std::span<const std::si
     for (std::size_t i = 0; i < places.size(); ++i) answers[places[i]] = rest[i];
   } catch (const core::Failure& failed) {
     if (left.size() == batch.size()) throw;
-    Error error = failed.error();
-    error.kind = ErrorKind::kInDoubt;  // the others are done
-    throw core::Failure(std::move(error), failed.code());
+    throw in_doubt(failed);  // the others are done
   }
 }
 
@@ -412,6 +439,8 @@ Result<std::unique_ptr<Store>> open_store(RedisOptions options, const InnerOptio
                           std::min(kReplicaPatience, target.answer_timeout / 2)};
     Core::Place place{std::move(target), options.prefix, false, options.connections, confirm};
     const Facts facts = look_at(place, options.accept_eviction, *environment.random);
+    place.largest = facts.largest;
+    if (!place.cluster) place.confirm.name = options.prefix + "{store}" + place.confirm.name;
     return std::make_unique<RedisStore>(environment, place, facts, inner);
   });
 }

@@ -334,6 +334,7 @@ TEST(RedisStore, AWriteThatItsReplicasDoNotConfirmIsInDoubt) {
   const auto claims = (*store)->claim({&claimed, 1}, {60s, {}, false});
   ASSERT_FALSE(claims.has_value());
   EXPECT_EQ(claims.error().code, "R268") << claims.error().message;
+  EXPECT_EQ(shared().run({"GET", place.prefix() + "{store}confirmed"}), "1");
 }
 
 }  // namespace

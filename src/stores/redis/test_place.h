@@ -49,6 +49,12 @@ class TestPlace {
     open();
   }
 
+  // Another process at the same place.
+  TestPlace(const test::RedisServer& server, const TestPlace& other)
+      : server_(server), url_(other.url_), prefix_(other.prefix_), clock_(other.clock_) {
+    open();
+  }
+
   const std::string& prefix() const { return prefix_; }
   const test::RedisServer& server() const { return server_; }
   Store& store() { return *store_; }

@@ -11,8 +11,14 @@ for i = 2, #ARGV, 4 do
       out_of_sight(row)
       wait(row, now + tonumber(number), false)
     end
+  elseif how == 'unpark' then
+    row = row or (id ~= '' and linked(id))
+    if row and has(row, PARKED) then
+      out_of_sight(row)
+      wait(row, now + tonumber(number), false)
+    end
   else
-    row = row or linked(id)
+    row = row or (id ~= '' and linked(id))
     -- Another number: somebody else has it meanwhile.
     if row and (number == '' or (row.number == number and not has(row, TAKEN))) then
       out_of_sight(row)

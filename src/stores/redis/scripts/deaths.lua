@@ -1,6 +1,7 @@
 -- Forgets what an instance ran, so that its death is reported once.
 local function forget_run(name)
   redis.call('DEL', prefix .. '{store}run:' .. name)
+  redis.call('DEL', prefix .. '{store}told:' .. name)
   redis.call('DEL', prefix .. '{store}alive:' .. name)
   redis.call('HDEL', prefix .. '{store}sessions', name)
   return redis.call('HDEL', prefix .. '{store}runs', name)
@@ -12,7 +13,7 @@ local function is_another(name, session)
          (redis.call('HGET', prefix .. '{store}sessions', name) or '') ~= session
 end
 
--- Its consumers.
+-- Its consumers. What it was told of others, and has not acknowledged, is told with it.
 local function tell(name)
   local run, died, told = prefix .. '{store}run:' .. name, prefix .. '{store}died', {}
   local before = redis.call('HSETNX', run, 'told', string.format('%.0f', now)) == 0
@@ -22,7 +23,9 @@ local function tell(name)
     if consumer ~= 'told' then
       told[#told + 1] = consumer
       local largest = tonumber(redis.call('HGET', died, consumer) or '0')
-      if not before then redis.call('HSET', died, consumer, math.max(largest, tonumber(window))) end
+      local heard = tonumber(redis.call('HGET', prefix .. '{store}told:' .. name, consumer) or '0')
+      largest = math.max(largest, heard, tonumber(window))
+      if not before then redis.call('HSET', died, consumer, largest) end
     end
   end
   return told

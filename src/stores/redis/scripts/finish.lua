@@ -15,6 +15,29 @@ local function bury_ended(x, id, has_row, first, text, print)
   bury(letter, redis.call('HGET', row.at .. 'b', row.number))
 end
 
+-- The name of the record with this id, as Names::record makes it.
+local function record_named(id)
+  local mixed = 2166136261
+  for i = 1, #id do
+    local low = mixed % 256
+    mixed = mixed - low + bit.bxor(low, string.byte(id, i))
+    mixed = (mixed * 403 + mixed % 256 * 16777216) % 4294967296
+  end
+  local slot = bit.bxor(mixed % 32, math.floor(mixed / 65536) % 32)
+  return prefix .. '{' .. string.sub('RECORD_TAGS', 2 * slot + 1, 2 * slot + 2) .. '}' .. id
+end
+
+-- A row that its record knows of stays where that waits for a time or a person: the clock may have
+-- gone back since the row showed.
+local function let_go_of_met(row)
+  local known = row.record ~= no_record and linked(row.record)
+  local old = known and known.number == row.number and beginning(record_named(row.record)) or ''
+  local state = string.sub(old, 2, 2)
+  if state ~= 'R' and state ~= 'P' then return remove(row) end
+  out_of_sight(row)
+  wait(row, state == 'R' and struct.unpack('>I6', old, 21) or now, state == 'P')
+end
+
 local function without_record(to, x, delay)
   local first = x.since and now - x.since or now
   if to == 'R' then
@@ -24,7 +47,13 @@ local function without_record(to, x, delay)
   if to == 'P' or to == 'X' then bury_ended(x, nil, false, first) end
   local row = acked(x)
   if not row then return end
-  if to == 'N' then release(row, 0) else remove(row) end
+  if to == 'N' then
+    release(row, 0)
+  elseif to == 'A' or to == 'D' then
+    let_go_of_met(row)
+  else
+    remove(row)
+  end
 end
 
 local extras = {}
@@ -66,16 +95,37 @@ local function finish(i, key)
 end
 
 -- All is looked at before anything is written: what cannot be read changes nothing. So is what
--- may show once rows have left their lines.
+-- may show once rows have left their lines, and the letter that one who is dead has already.
 local leaving = {}
-for i in ipairs(KEYS) do
-  local extra = ARGV[7 * i + 1]
-  extras[i] = extra ~= '' and cut(extra) or nothing
-  local row = acked(extras[i])
-  if row and has(row, LINE) then
-    local line = line_of(row)
-    leaving[line] = leaving[line] or { row = row, count = 0 }
-    leaving[line].count = leaving[line].count + 1
+local function may_leave(row)
+  if not row or not has(row, LINE) then return end
+  local line = line_of(row)
+  leaving[line] = leaving[line] or { row = row, count = 0 }
+  leaving[line].count = leaving[line].count + 1
+end
+
+local function look_for_letter(identity, print)
+  local id = identity ~= '' and
+             redis.call('HGET', letter_ids, index_field({ identity = identity }, print))
+  if id then read_letter(id) end
+end
+
+for i, key in ipairs(KEYS) do
+  local extra, to, x = ARGV[7 * i + 1], ARGV[7 * i - 4], nothing
+  if extra ~= '' then x = cut(extra) end
+  extras[i] = x
+  may_leave(acked(x))
+  local old, id = olds[i], string.sub(key, -20)
+  local holds = old and held_by(old, ARGV[7 * i - 5])
+  if holds and (to == 'R' or to == 'P' or (to ~= 'N' and string.byte(old, 3) >= 2)) then
+    may_leave(linked(id))
+  end
+  if (to == 'X' and (holds or not old)) or (to == 'P' and not old) then
+    if x.head ~= '' then
+      look_for_letter(x.identity, parsed(x.head, x.consumer, 0, '').print)
+    elseif old then
+      look_for_letter('k' .. id, string.sub(old, 27, 42))
+    end
   end
 end
 for line, rows in pairs(leaving) do

@@ -20,7 +20,9 @@ local function read_letter(id)
   return head and parsed_letter(head)
 end
 
+-- `t` counts the writes: a letter that was written once belongs to the finish that wrote it.
 local function save_letter(id, letter)
+  redis.call('HINCRBY', letter_at(id), 't', 1)
   local function part(bytes) return struct.pack('>I4', #bytes) .. bytes end
   redis.call('HSET', letter_at(id), 'm',
     struct.pack('>BI4I4I4I6I6', 1, letter.consumer, letter.replayed, letter.attempts, letter.first,
@@ -57,6 +59,17 @@ local function bury(letter, body)
     known[field] = letter[field]
   end
   save_letter(id, known)
+end
+
+local function discard_letter(id)
+  local letter = read_letter(id)
+  if not letter then return false end
+  local field = index_field(letter, letter.print)
+  if redis.call('HGET', letter_ids, field) == id then redis.call('HDEL', letter_ids, field) end
+  redis.call('ZREM', letters, id)
+  redis.call('DEL', letter_at(id))
+  redis.call('HINCRBY', prefix .. '{store}letter-counts', letter.consumer, -1)
+  return true
 end
 
 local function letter_of(record, print)
