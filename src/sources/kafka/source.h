@@ -25,6 +25,7 @@
 #include "sources/kafka/assignment.h"
 #include "sources/kafka/client.h"
 #include "sources/kafka/make_kafka_source.h"
+#include "sources/kafka/open_commits.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
 
@@ -136,6 +137,9 @@ class KafkaSource final : public Source, private Client::Watcher {
   std::optional<TimePoint> leave_by_ SEMEL_GUARDED_BY(mutex_);
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
   bool all_told_ SEMEL_GUARDED_BY(mutex_) = true;
+  // offsets that their topics let go of before they were read
+  std::int64_t skipped_ SEMEL_GUARDED_BY(mutex_) = 0;
+  OpenCommits open_commits_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::kafka
