@@ -202,6 +202,50 @@ INSTANTIATE_TEST_SUITE_P(From, KafkaNewLogs,
                          testing::Values(From::kEarliest, From::kLatest, From::kFail),
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
+// A log that let go of records before the group has read them.
+class KafkaLogsThatLetGo : public testing::Test {
+ protected:
+  KafkaLogsThatLetGo() : spec_(spec_of(topic_with(10, 1))) {
+    Member before(spec_);
+    before.settle(before.receive(3));
+    EXPECT_TRUE(before.source().close(60s).has_value());
+  }
+  const std::string& topic() const { return spec_.topics.front(); }
+
+  core::KafkaSpec spec_;
+};
+
+TEST_F(KafkaLogsThatLetGo, WhatTheLogLetGoOfIsToldAndCounted) {
+  KafkaServer::shared().delete_records(topic(), 0, 7);
+  Member member(spec_);
+  Watched watched;
+  EXPECT_TRUE(test::comes_true([&] {
+    watched.look(member.source());
+    return watched.arrivals.size() == 3 && watched.told("skipped offsets 3 to 6");
+  }));
+  EXPECT_EQ(figure_of(member.source(), "skipped"), 4);
+}
+
+TEST_F(KafkaLogsThatLetGo, AlsoWhereNothingIsLeft) {
+  KafkaServer::shared().delete_records(topic(), 0, 10);
+  Member member(spec_);
+  Watched watched;
+  EXPECT_TRUE(test::comes_true([&] {
+    watched.look(member.source());
+    return watched.at_end && watched.told("skipped offsets 3 to 9");
+  }));
+  EXPECT_EQ(figure_of(member.source(), "skipped"), 7);
+}
+
+TEST_F(KafkaLogsThatLetGo, AsLongAsItIsReadInTimeNothingIsSkipped) {
+  KafkaServer::shared().delete_records(topic(), 0, 3);
+  Member member(spec_);
+  const Watched watched = read_to_end(member.source());
+  EXPECT_EQ(watched.arrivals.size(), 7U);
+  EXPECT_TRUE(watched.notices.empty()) << watched.notices.front();
+  EXPECT_EQ(figure_of(member.source(), "skipped"), std::nullopt);
+}
+
 TEST(KafkaTopicThatIsDeleted, IsToldAndIsAtItsEnd) {
   const std::string topic = topic_with(2, 1);
   Member member(spec_of(topic));

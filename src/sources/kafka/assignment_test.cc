@@ -35,5 +35,29 @@ TEST(KafkaOpenCommits, ALogThatWasBegunAnewHearsNothingOfTheOldOnes) {
   EXPECT_NE(assignment.find(kFirst), nullptr);
 }
 
+TEST(KafkaSkips, AreWhatTheLogNoLongerHadWhenItWasReadOn) {
+  Assignment assignment;
+  Partition& partition = assignment.add(kFirst, nullptr);
+  partition.stood_at(3);
+  EXPECT_EQ(partition.came(7, 7), (Skip{3, 7})) << "the log begins there now";
+  EXPECT_EQ(partition.came(8, 7), std::nullopt);
+  EXPECT_EQ(partition.came(20, 7), std::nullopt) << "compacted, or a transaction's marks";
+  EXPECT_EQ(partition.came(30, 25), (Skip{21, 25})) << "while it was read";
+  EXPECT_EQ(partition.came(31, 40), std::nullopt) << "fetched before the log let go of it";
+  EXPECT_EQ(partition.came(50, -1), std::nullopt) << "nobody has said where it begins";
+}
+
+TEST(KafkaSkips, AreSeenTooWhereTheOffsetIsKnownLater) {
+  Assignment assignment;
+  Partition& partition = assignment.add(kFirst, nullptr);
+  EXPECT_EQ(partition.came(7, 7), std::nullopt);
+  EXPECT_EQ(partition.came(8, 7), std::nullopt);
+  EXPECT_EQ(partition.stood_at(3), (Skip{3, 7}));
+  EXPECT_EQ(partition.stood_at(3), std::nullopt) << "once";
+  assignment.begin_anew(partition);
+  EXPECT_EQ(partition.came(5, 5), std::nullopt) << "another log";
+  EXPECT_EQ(partition.stood_at(-1), std::nullopt) << "the group had no offset";
+}
+
 }  // namespace
 }  // namespace semel::kafka

@@ -48,7 +48,7 @@ class KafkaSource final : public Source, private Client::Watcher {
   void set_paused(std::string_view partition, bool paused) override;
   // For each partition: `lag`, records between the committed offset and the end, as of the last
   // fetch, and `committed`. Of all: `lag`, where it is known of each, `partitions`, `rebalances`
-  // and, with its text, `commit_errors`.
+  // and, where there are some, `skipped` and, with its text, `commit_errors`.
   std::vector<SourceFigure> figures() override;
   Result<void> close(std::chrono::milliseconds deadline) override;
 
@@ -84,6 +84,8 @@ class KafkaSource final : public Source, private Client::Watcher {
       SEMEL_REQUIRES(mutex_);
   void hand_out(Partition& partition, RecordPtr record, Received& into, std::size_t& bytes)
       SEMEL_REQUIRES(mutex_);
+  void note_came(Partition& partition, std::int64_t offset) SEMEL_REQUIRES(mutex_);
+  void tell_skip(const Partition& partition, const Skip& skip) SEMEL_REQUIRES(mutex_);
   void meet_end(Partition& partition, std::int64_t end) SEMEL_REQUIRES(mutex_);
   void take_failure(Partition& partition, const Taken::Failure& failure) SEMEL_REQUIRES(mutex_);
   void tell_going_back(Partition& partition, std::int64_t offset) SEMEL_REQUIRES(mutex_);
@@ -135,11 +137,11 @@ class KafkaSource final : public Source, private Client::Watcher {
   std::set<std::string> told_ SEMEL_GUARDED_BY(mutex_);
   bool stop_ SEMEL_GUARDED_BY(mutex_) = false;
   std::optional<TimePoint> leave_by_ SEMEL_GUARDED_BY(mutex_);
-  bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
-  bool all_told_ SEMEL_GUARDED_BY(mutex_) = true;
   // offsets that their topics let go of before they were read
   std::int64_t skipped_ SEMEL_GUARDED_BY(mutex_) = 0;
   OpenCommits open_commits_ SEMEL_GUARDED_BY(mutex_);
+  bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool all_told_ SEMEL_GUARDED_BY(mutex_) = true;
 };
 
 }  // namespace semel::kafka
