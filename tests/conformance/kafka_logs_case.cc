@@ -246,6 +246,43 @@ TEST_F(KafkaLogsThatLetGo, AsLongAsItIsReadInTimeNothingIsSkipped) {
   EXPECT_EQ(figure_of(member.source(), "skipped"), std::nullopt);
 }
 
+// Another topic ends the reading; the drain settles what was in flight.
+TEST(KafkaFinalError, WhatIsSettledAfterItIsCommittedAndTheGroupLeft) {
+  const KafkaServer& server = KafkaServer::shared();
+  auto spec = spec_of(topic_with(5, 1));
+  const std::string kept = spec.topics.front();
+  const std::string lost = topic_with(5, 1);
+  spec.topics.push_back(lost);
+  {
+    Member before(spec);
+    auto all = before.receive(10);
+    ASSERT_EQ(all.size(), 10U);
+    std::erase_if(all, [&](const Arrival& one) {
+      return one.position != kept + "-0-0" && one.partition != lost + "-0";
+    });
+    before.settle(all);
+    EXPECT_TRUE(before.source().close(60s).has_value());
+  }
+  spec.from = From::kFail;
+  Member member(spec);
+  const auto open = member.receive(4);
+  ASSERT_EQ(open.size(), 4U);
+  server.delete_topic(lost);
+  server.make_topic(lost, 1);
+  Watched watched;
+  ASSERT_TRUE(test::comes_true([&] {
+    watched.look(member.source());
+    return watched.error.has_value();
+  }));
+  EXPECT_EQ(watched.error->code, "R307");
+  member.settle(open);
+  EXPECT_TRUE(test::comes_true([&] { return server.committed(spec.group, kept, 0) == 5; }))
+      << "while it drains";
+  EXPECT_EQ(server.members(spec.group), 1);
+  EXPECT_TRUE(member.source().close(60s).has_value());
+  EXPECT_EQ(server.members(spec.group), 0) << "without waiting for its session's end";
+}
+
 TEST(KafkaTopicThatIsDeleted, IsToldAndIsAtItsEnd) {
   const std::string topic = topic_with(2, 1);
   Member member(spec_of(topic));

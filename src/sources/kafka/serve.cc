@@ -42,7 +42,7 @@ constexpr milliseconds kCheckEvery{2'000};
 
 void KafkaSource::run() {
   const bool connected = connect();
-  while (connected && !stopping()) {
+  while (connected && !stopped()) {
     client_->serve(kServe);
     show_room();
     look_for_begins();

@@ -213,6 +213,11 @@ bool KafkaSource::stopping() {
   return stop_ || final_;
 }
 
+bool KafkaSource::stopped() {
+  const system::MutexLock lock(mutex_);
+  return stop_;
+}
+
 void KafkaSource::take_error(int code, std::string_view said) {
   Error error = error_of(client_->cause_of(code), said, connected_);
   if (is_final(error)) {

@@ -96,7 +96,10 @@ class KafkaSource final : public Source, private Client::Watcher {
   Client::Offsets offsets_to_commit(bool leaving_only) SEMEL_REQUIRES(mutex_);
   void stop_thread() SEMEL_EXCLUDES(mutex_);
 
+  // Nothing more is read.
   bool stopping() SEMEL_EXCLUDES(mutex_);
+  // Nor settled: until then the thread commits, and is a member, whatever error ended the reading.
+  bool stopped() SEMEL_EXCLUDES(mutex_);
 
   const core::KafkaSpec spec_;
   const Commits commits_;
@@ -134,12 +137,12 @@ class KafkaSource final : public Source, private Client::Watcher {
   std::int64_t rebalances_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::int64_t commit_errors_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::string commit_error_ SEMEL_GUARDED_BY(mutex_);  // the last
-  std::set<std::string> told_ SEMEL_GUARDED_BY(mutex_);
-  bool stop_ SEMEL_GUARDED_BY(mutex_) = false;
-  std::optional<TimePoint> leave_by_ SEMEL_GUARDED_BY(mutex_);
   // offsets that their topics let go of before they were read
   std::int64_t skipped_ SEMEL_GUARDED_BY(mutex_) = 0;
   OpenCommits open_commits_ SEMEL_GUARDED_BY(mutex_);
+  std::set<std::string> told_ SEMEL_GUARDED_BY(mutex_);
+  bool stop_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::optional<TimePoint> leave_by_ SEMEL_GUARDED_BY(mutex_);
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
   bool all_told_ SEMEL_GUARDED_BY(mutex_) = true;
 };
