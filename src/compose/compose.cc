@@ -98,6 +98,8 @@ Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfi
     if (std::holds_alternative<core::KeyPart::PositionPart>(part.what))
       facts.key_is_position = true;
   }
+  facts.positions_return = std::holds_alternative<config::FileSource>(consumer.source) ||
+                           std::holds_alternative<config::KafkaSource>(consumer.source);
   facts.key_may_be_body = consumer.key.missing == core::KeyRecipe::Missing::kHashBody;
   facts.fingerprint_none = consumer.key.fingerprint == core::KeyRecipe::FingerprintOf::kNone;
   facts.two_parts = consumer.apply.has_value();

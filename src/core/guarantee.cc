@@ -245,6 +245,13 @@ class Promise {
           "the key is the position: it identifies a copy, so an event that was sent or written "
           "twice has two effects");
       promise_.faults += "; for each copy, not for each event";
+      if (facts_.positions_return) {
+        lose(Guarantee::Loss::kPossible);
+        because(fmt::format(
+            "{} that was cut or begun anew has new messages at old positions: one that says the "
+            "same as the old one is settled as its duplicate, any other is a conflict",
+            facts_.source.name == "file" ? "a file" : "a log"));
+      }
     }
     if (facts_.key_may_be_body) {
       because(
