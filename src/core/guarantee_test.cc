@@ -169,6 +169,10 @@ TEST(Guarantee, APositionThatReturnsMayNameAnotherMessage) {
   f.key_is_position = true;
   EXPECT_EQ(compute_guarantee(f).loss, Guarantee::Loss::kPossible);
   EXPECT_TRUE(says(compute_guarantee(f), "a file that was cut or begun anew"));
+  EXPECT_TRUE(says(compute_guarantee(f), "any other is a conflict"));
+  f.fingerprint_none = true;
+  EXPECT_FALSE(says(compute_guarantee(f), "any other is a conflict"));
+  f.fingerprint_none = false;
   f.positions_return = false;
   EXPECT_EQ(compute_guarantee(f).loss, Guarantee::Loss::kNone);
 }

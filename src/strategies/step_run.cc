@@ -29,6 +29,10 @@ constexpr milliseconds kJournalLongestWait{500};
 // An undo's failures that say nothing about its message end it too, so many for each try that it
 // has: its service may be away for hours, and not for ever.
 constexpr int kUncountedForEachTry = 10;
+// However few tries it has: then a service that is away for minutes parks nothing.
+constexpr int kFewestTries = 8;
+// The journal of every store counts so far.
+constexpr int kMostUndoTries = 30'000;
 
 Decision parked_for(std::string_view reason, std::string error) {
   Decision decision;
@@ -331,11 +335,14 @@ Decision StepRun::undo_failed(const StepEntry& entry, const Verdict& verdict) {
   again.counted = counts;
   // How long ago the message was first met says nothing about its undo: tries alone end it.
   const int tries = counts ? note.undo_tries : std::max(note.undo_tries, note.uncounted_undo_tries);
-  const auto next = core::decide_retry(context_.retry, again, std::max(tries, 1), milliseconds{0},
+  RetryPolicy policy = context_.retry;
+  policy.attempts = std::min(policy.attempts, kMostUndoTries);
+  const auto next = core::decide_retry(policy, again, std::max(tries, 1), milliseconds{0},
                                        context_.environment->random->next());
   const auto* const wait = std::get_if<core::RetryAfter>(&next);
-  const std::int64_t most = std::int64_t{context_.retry.attempts} * kUncountedForEachTry;
-  const bool patient = most <= 0 || note.uncounted_undo_tries < most;
+  const int most =
+      std::min(std::max(policy.attempts, kFewestTries) * kUncountedForEachTry, kMostUndoTries);
+  const bool patient = policy.attempts <= 0 || note.uncounted_undo_tries < most;
   const std::string what = fmt::format("the undo of step {} failed: {}; still done: {}",
                                        shown_name(entry), verdict.reason, still_done());
   Decision decision = parked_for(reason::kStepsUndo, what);

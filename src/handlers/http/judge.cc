@@ -113,7 +113,7 @@ bool speaks_of_the_message(int status, const CallFacts& call) noexcept {
   if (call.undo && (status == 404 || status == 410)) return true;
   if (!call.places) return false;
   const bool moved = status >= 300 && status < 400;
-  return moved || status == 403 || status == 404 || status == 405 || status == 410;
+  return moved || status == 403 || status == 404 || status == 410;
 }
 
 std::string refusal(const Answer& answer) {

@@ -36,7 +36,7 @@ struct Answer {
 
 // What the call was, where that decides what a status speaks of.
 struct CallFacts {
-  // Its URL has places: what is not found or not allowed there is so for this message, and another
+  // Its path has places: what is not found or not allowed there is so for this message, and another
   // one asks for something else.
   bool places = false;
   bool undo = false;  // of a step: what it does not find is gone already, or never was

@@ -89,9 +89,9 @@ Judged judge_call(int status, const CallFacts& call, std::string_view location =
   return judge(answer, kLimit, kNow, call);
 }
 
-TEST(Judge, WhereTheUrlHasPlacesARefusalSpeaksOfTheMessage) {
+TEST(Judge, WhereThePathHasPlacesARefusalSpeaksOfTheMessage) {
   const CallFacts places{.places = true};
-  for (const int status : {301, 304, 308, 403, 404, 405, 410}) {
+  for (const int status : {301, 304, 308, 403, 404, 410}) {
     const Judged made = judge_call(status, places, "http://elsewhere/");
     EXPECT_EQ(made.verdict.kind, Kind::kRetry) << status;
     EXPECT_TRUE(made.verdict.counted) << status;
@@ -100,7 +100,7 @@ TEST(Judge, WhereTheUrlHasPlacesARefusalSpeaksOfTheMessage) {
   }
   EXPECT_EQ(judge_call(301, places, "http://elsewhere/").why,
             "endpoint moved to http://elsewhere/");
-  for (const int status : {401, 407}) {
+  for (const int status : {401, 405, 407}) {
     EXPECT_EQ(judge_call(status, places).endpoint, Endpoint::kAtFault) << status << ": of all";
     EXPECT_FALSE(judge_call(status, places).verdict.counted) << status;
   }

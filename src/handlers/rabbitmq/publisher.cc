@@ -134,6 +134,8 @@ void RabbitmqPublisher::give_up(Ticket ticket, bool stopped) {
   const Call* const call = calls_.find(ticket);
   if (call == nullptr) return;  // it had ended by itself
   const bool sent = call->number != 0;
+  // Its stop comes at the same time, and may be seen first.
+  stopped = stopped && (spec_.timeout.count() == 0 || call->took(now()) < spec_.timeout);
   // A confirm that comes later is nobody's.
   numbers_.erase(call->number);
   if (sent && !stopped && blocked_.empty()) ++silent_;

@@ -52,6 +52,7 @@ void Assignment::begin_anew(Partition& partition) {
   partition.begin = partition.end = -1;
   partition.at_end = partition.checked = false;
   partition.next.reset();
+  partition.low = -1;
   partition.first.reset();
 }
 

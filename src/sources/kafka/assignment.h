@@ -57,6 +57,7 @@ struct Partition {
   // The next offset to come, as far as that is known, and what came before it was.
   std::optional<std::int64_t> next;
   std::optional<Skip> first;  // what came first, and where the log began then
+  std::int64_t low = -1;      // where the log was seen to begin, at its latest; -1: not known
   // What comes next is at `offset`; `low`: the log's beginning, -1: not known. Skipped is what lies
   // before that beginning. A gap behind it is none: compaction leaves gaps, and so do transactions.
   std::optional<Skip> came(std::int64_t offset, std::int64_t low);

@@ -2,6 +2,7 @@
 // still the same.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -61,7 +62,10 @@ void KafkaSource::look_for_begins() {
 // Where a partition is read on below its log's beginning librdkafka goes on there by itself, and
 // tells nobody: what the topic let go of is not seen any more.
 void KafkaSource::note_came(Partition& partition, std::int64_t offset) {
-  const auto skip = partition.came(offset, client_->edges(partition.id).low);
+  // To look costs locks of librdkafka: not for the next one of a log without gaps.
+  const bool follows = partition.next && *partition.next == offset;
+  if (!follows) partition.low = std::max(partition.low, client_->edges(partition.id).low);
+  const auto skip = partition.came(offset, partition.low);
   if (skip) tell_skip(partition, *skip);
 }
 
