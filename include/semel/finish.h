@@ -21,6 +21,8 @@ struct GivingUp {
   std::string error;
   int attempts = 0;    // of the handler
   int undo_tries = 0;  // that failed, of the undo that comes next
+  // That failed and said nothing about the message: its service was away, or busy with it.
+  int uncounted_undo_tries = 0;
 };
 
 // With a lease the record is changed, compare-and-set on the nonce. Without one no record is

@@ -1,5 +1,7 @@
 #include "compose/compose.h"
 
+#include <algorithm>
+
 #include <semel/live_checks.h>
 
 #include "base/overloaded.h"
@@ -94,10 +96,15 @@ Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfi
   if (const auto* rabbitmq = std::get_if<config::RabbitmqHandler>(&consumer.handler)) {
     facts.honours_key = rabbitmq->spec.honours_key;
   }
-  for (const core::KeyPart& part : consumer.key.parts) {
-    if (std::holds_alternative<core::KeyPart::PositionPart>(part.what))
-      facts.key_is_position = true;
-  }
+  const auto is_position = [](const core::KeyPart& part) {
+    return std::holds_alternative<core::KeyPart::PositionPart>(part.what);
+  };
+  facts.key_is_position = std::ranges::any_of(consumer.key.parts, is_position);
+  // Where something else stands beside it, a position that returns makes another key.
+  const bool nothing_else = std::ranges::all_of(consumer.key.parts, is_position);
+  facts.positions_return =
+      nothing_else && (std::holds_alternative<config::FileSource>(consumer.source) ||
+                       std::holds_alternative<config::KafkaSource>(consumer.source));
   facts.key_may_be_body = consumer.key.missing == core::KeyRecipe::Missing::kHashBody;
   facts.fingerprint_none = consumer.key.fingerprint == core::KeyRecipe::FingerprintOf::kNone;
   facts.two_parts = consumer.apply.has_value();

@@ -26,9 +26,12 @@ using std::chrono::milliseconds;
 constexpr milliseconds kJudgedAfter{1'000};
 
 // Of an endpoint or a command.
-Result<handlers::HttpCall> call_of(const config::StepCall& call, Environment& environment) {
+Result<handlers::HttpCall> call_of(const config::StepCall& call, bool undoes,
+                                   Environment& environment) {
   if (const auto* http = std::get_if<config::HttpHandler>(&call)) {
-    return handlers::make_http_call(http->spec, environment);
+    core::HttpSpec spec = http->spec;
+    spec.undoes = undoes;
+    return handlers::make_http_call(std::move(spec), environment);
   }
   auto exec = handlers::make_exec_handler(std::get<config::ExecHandler>(call).spec);
   if (!exec) return failure(std::move(exec.error()));
@@ -143,13 +146,13 @@ Result<StepWork> make_steps(const config::StepsHandler& steps, Environment& envi
   StepWork made;
   auto calls = std::make_shared<std::vector<Step>>();
   for (const config::StepConfig& step : steps.steps) {
-    auto call = call_of(step.call, environment);
+    auto call = call_of(step.call, false, environment);
     if (!call) return failure(std::move(call.error()));
     calls->push_back({step.name, *std::move(call), step.answers});
     StepSpec& spec = made.specs.emplace_back();
     spec.name = step.name;
     if (!step.undo) continue;
-    auto undo = call_of(*step.undo, environment);
+    auto undo = call_of(*step.undo, true, environment);
     if (!undo) return failure(std::move(undo.error()));
     spec.undo = [call = *std::move(undo), answers = step.undo_answers](
                     const Message& message, const StepUndo& what, const Attempt& attempt) {

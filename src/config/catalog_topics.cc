@@ -26,6 +26,8 @@ What an HTTP handler's answer means:
 401 403 404 405 407          retry, not counted; the consumer waits: the endpoint is at fault
 409                          retry soon, not counted: it is still busy with this key
 410                          retry, not counted; the consumer is paused
+3xx 403 404 405 410          where the URL has places: retry, as any other; so are 404
+                             and 410 to a step's undo
 any other                    retry; for many messages in a row, and the consumer waits
 Retry-After                  the retry waits so long, if retry.backoff is not longer; with
                              429 and 503 the consumer waits too

@@ -97,7 +97,10 @@ constexpr Field kRetryFields[] = {
      .high = 1'000'000},
     {.name = "backoff",
      .shape = Shape::kDurationRange,
-     .meaning = "The wait after the first failure, doubled each time up to the second value.",
+     .meaning =
+         "The wait after the first failure, doubled each time up to the second value. After a "
+         "failure that is not counted at least an eighth of the time since the key was first "
+         "met, up to the same.",
      .member = &kRange<&RetryPolicy::first, &RetryPolicy::longest>,
      .low = 1,
      .high = 30 * kDay},

@@ -245,6 +245,15 @@ class Promise {
           "the key is the position: it identifies a copy, so an event that was sent or written "
           "twice has two effects");
       promise_.faults += "; for each copy, not for each event";
+      if (facts_.positions_return) {
+        lose(Guarantee::Loss::kPossible);
+        because(fmt::format("{} that was cut or begun anew has new messages at old positions: {}",
+                            facts_.source.name == "file" ? "a file" : "a log",
+                            facts_.fingerprint_none
+                                ? "each is settled as a duplicate of the old one there"
+                                : "one that says the same as the old one is settled as its "
+                                  "duplicate, any other is a conflict"));
+      }
     }
     if (facts_.key_may_be_body) {
       because(

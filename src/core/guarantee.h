@@ -46,6 +46,7 @@ struct GuaranteeFacts {
   bool handler_transactional = false;  // its effect is in the store's own database
   bool honours_key = false;            // the receiver does nothing again under a key it knows
   bool key_is_position = false;        // identifies a copy, not an event
+  bool positions_return = false;       // a position may come to name another message of the source
   bool key_may_be_body = false;        // where a message has no key, its body's digest is one
   bool fingerprint_none = false;
   std::optional<std::chrono::milliseconds> remote_keeps;  // it: so long; none: not said

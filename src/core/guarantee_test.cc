@@ -161,6 +161,22 @@ TEST(Guarantee, APositionIdentifiesACopy) {
   EXPECT_FALSE(says(compute_guarantee(f), "copy")) << "there no key is looked at";
 }
 
+TEST(Guarantee, APositionThatReturnsMayNameAnotherMessage) {
+  GuaranteeFacts f = facts();
+  f.source.name = "file";
+  f.positions_return = true;
+  EXPECT_EQ(compute_guarantee(f).loss, Guarantee::Loss::kNone) << "it is no key";
+  f.key_is_position = true;
+  EXPECT_EQ(compute_guarantee(f).loss, Guarantee::Loss::kPossible);
+  EXPECT_TRUE(says(compute_guarantee(f), "a file that was cut or begun anew"));
+  EXPECT_TRUE(says(compute_guarantee(f), "any other is a conflict"));
+  f.fingerprint_none = true;
+  EXPECT_FALSE(says(compute_guarantee(f), "any other is a conflict"));
+  f.fingerprint_none = false;
+  f.positions_return = false;
+  EXPECT_EQ(compute_guarantee(f).loss, Guarantee::Loss::kNone);
+}
+
 TEST(Guarantee, WithoutAFingerprintAnotherPayloadIsADuplicate) {
   GuaranteeFacts f = facts();
   f.fingerprint_none = true;

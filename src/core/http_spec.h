@@ -30,6 +30,7 @@ struct HttpSpec {
   // An answer of 5xx leaves open whether the effect was made (strategy at_most_once); 501 and 503
   // say that it was not.
   bool failure_is_doubt = false;
+  bool undoes = false;  // a step's undo: what it does not find speaks of its message alone
   std::vector<std::string> signing_secrets;  // whsec_…; each of them signs every call
   std::string ca_file;             // PEM: trusted in place of the system's; empty: the system's
   std::size_t response_limit = 0;  // bytes of an answer's body

@@ -19,6 +19,17 @@ milliseconds backoff(const RetryPolicy& policy, int attempt) noexcept {
   return std::max(delay, milliseconds(0));
 }
 
+// A failure that uses up no attempt would be met again at the same pace for as long as it lasts: it
+// is tried the less often the longer its message has waited.
+constexpr int kPartOfTheWait = 8;
+
+milliseconds own_delay(const RetryPolicy& policy, bool counted, int attempt,
+                       milliseconds since_first) noexcept {
+  const milliseconds delay = backoff(policy, attempt);
+  if (counted) return delay;
+  return std::max(delay, std::min(since_first / kPartOfTheWait, policy.longest));
+}
+
 milliseconds spread(milliseconds delay, double jitter, std::uint64_t random) noexcept {
   const double part = std::isnan(jitter) ? 0 : std::clamp(jitter, 0.0, 1.0);
   constexpr double kSteps = 0x1p53;
@@ -39,7 +50,8 @@ std::variant<RetryAfter, GiveUp> decide_retry(const RetryPolicy& policy, const V
   if (policy.max_elapsed.count() > 0 && since_first >= policy.max_elapsed) {
     return GiveUp{reason::kElapsedExhausted};
   }
-  const milliseconds own = spread(backoff(policy, attempt), policy.jitter, random);
+  const milliseconds own =
+      spread(own_delay(policy, verdict.counted, attempt, since_first), policy.jitter, random);
   if (!verdict.after) return RetryAfter{own};
   const milliseconds wanted = std::max(*verdict.after, milliseconds(0));
   if (!verdict.asked) return RetryAfter{wanted};

@@ -19,7 +19,8 @@ struct GiveUp {
 };
 
 // A delay that the handler itself wants is kept; one that the other end asked for stands between
-// the policy's own delay and what is left of its time.
+// the policy's own delay and what is left of its time. The policy's delay of a failure that is not
+// counted grows with `since_first`, for its attempts do not.
 //
 // `attempt`: the one that failed, from 1. `random`: 64 uniform bits for the jitter.
 std::variant<RetryAfter, GiveUp> decide_retry(const RetryPolicy& policy, const Verdict& verdict,

@@ -93,6 +93,22 @@ TEST(DecideRetry, WhatDoesNotCountUsesUpNoAttempt) {
   EXPECT_EQ(given_up(policy(), 50, hours(1), uncounted()), reason::kElapsedExhausted);
 }
 
+TEST(DecideRetry, WhatDoesNotCountIsTriedTheLessOftenTheLongerItLasts) {
+  RetryPolicy p = policy();
+  p.longest = milliseconds(60'000);
+  const auto after = [&](milliseconds since, const Verdict& verdict) {
+    return std::get<RetryAfter>(decide_retry(p, verdict, 1, since, kMiddle)).delay;
+  };
+  EXPECT_EQ(after(milliseconds(0), uncounted()), milliseconds(100));
+  EXPECT_EQ(after(milliseconds(800), uncounted()), milliseconds(100));
+  EXPECT_EQ(after(milliseconds(8'000), uncounted()), milliseconds(1'000));
+  EXPECT_EQ(after(milliseconds(3'000'000), uncounted()), milliseconds(60'000)) << "the longest";
+  EXPECT_EQ(after(milliseconds(8'000), retry("x")), milliseconds(100)) << "its attempts grow";
+  Verdict own = uncounted();
+  own.after = milliseconds(7);
+  EXPECT_EQ(after(milliseconds(8'000), own), milliseconds(7)) << "the handler's wish";
+}
+
 TEST(DecideRetry, TheHandlersDelayIsKept) {
   EXPECT_EQ(delay(policy(), 1, 0, retry("x", milliseconds(77))), milliseconds(77));
   EXPECT_EQ(delay(policy(), 1, ~0ULL, retry("x", hours(9))), hours(9));

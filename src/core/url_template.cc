@@ -124,6 +124,10 @@ Result<UrlTemplate> UrlTemplate::parse(std::string_view url) {
   }
 }
 
+bool UrlTemplate::has_place_in_path() const noexcept {
+  return !places_.empty() && texts_.front().find('?') == std::string::npos;
+}
+
 std::string UrlTemplate::sample() const {
   std::string made = texts_.front();
   for (std::size_t i = 1; i < texts_.size(); ++i) made += "x" + texts_[i];

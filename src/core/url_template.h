@@ -38,6 +38,8 @@ class UrlTemplate {
   static Result<UrlTemplate> parse(std::string_view url);
 
   const std::vector<UrlPlace>& places() const noexcept { return places_; }
+  // One lies in the path: each message asks for something else.
+  bool has_place_in_path() const noexcept;
   // What every URL that it makes is like.
   std::string sample() const;
   // Each value escaped (RFC 3986), so that it stays within its place. Throws PayloadInvalid, naming

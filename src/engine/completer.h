@@ -1,4 +1,5 @@
-// ThreadCompleter: the thread that records what asynchronous handlers came to.
+// ThreadCompleter: the thread that records what asynchronous handlers came to, and runs second
+// parts beside handlers.
 #pragma once
 
 #include <functional>

@@ -167,40 +167,93 @@ class CallRun::Running {
 
   void flush_if_due() SEMEL_EXCLUDES(mutex_) {
     finisher_.flush_if_due();
-    if (!context_.apply) return;
-    const system::MutexLock lock(mutex_);
-    if (due()) apply_locked();
+    apply_if_due();
   }
   // The same from the keeper's thread, while a handler runs: a slow one holds back nobody's ending.
-  void flush_beside_handler() {
+  // That thread renews all leases and sees handlers that hang, so the second parts, which may hang
+  // themselves, are another one's.
+  void flush_beside_handler() SEMEL_EXCLUDES(mutex_) {
     finisher_.flush_beside_handler();
-    if (!mutex_.try_lock()) return;
-    const system::MutexLock lock(mutex_, std::adopt_lock);
-    if (due() && !takes_turns()) apply_locked();
+    Completer* const completer = context_.services.completer;
+    if (completer == nullptr || !context_.apply) return;
+    {
+      const system::MutexLock lock(mutex_);
+      if (!due() || std::exchange(posted_, true)) return;
+    }
+    completer->post([handle = handle_] { handle->apply_if_due(); });
   }
+  // Ends with all of them told, by whichever thread.
   void apply() SEMEL_EXCLUDES(mutex_) {
-    const system::MutexLock lock(mutex_);
-    apply_locked();
+    std::vector<Made> made;
+    {
+      const system::MutexLock lock(mutex_);
+      applied_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) { return !applying_; });
+      made = take();
+    }
+    apply_taken(made);
   }
+  // No other thread has or gets anything of this to do.
+  void detach() noexcept { handle_->detach(); }
 
  private:
-  // The thread that renews leases must not wait for a turn.
-  bool takes_turns() const {
-    return context_.habits && context_.habits->limit.limit() != TransactionLimit::kNoLimit;
-  }
+  // What was posted may come to run when all is over. Locked as long as it runs: detach() waits.
+  class Handle {
+   public:
+    explicit Handle(Running& running) : running_(&running) {}
+    void apply_if_due() SEMEL_EXCLUDES(mutex_) {
+      const system::MutexLock lock(mutex_);
+      if (running_ != nullptr) running_->apply_posted();
+    }
+    void detach() noexcept SEMEL_EXCLUDES(mutex_) {
+      const system::MutexLock lock(mutex_);
+      running_ = nullptr;
+    }
+
+   private:
+    system::Mutex mutex_;
+    Running* running_ SEMEL_GUARDED_BY(mutex_);
+  };
+
   bool due() const SEMEL_REQUIRES(mutex_) {
-    return !made_.empty() && context_.environment->clock->now() - applied_at_ >= kApplyAfter;
+    return !made_.empty() && !applying_ &&
+           context_.environment->clock->now() - applied_at_ >= kApplyAfter;
   }
-  void apply_locked() SEMEL_REQUIRES(mutex_) {
-    if (made_.empty()) return;
+  void apply_if_due() SEMEL_EXCLUDES(mutex_) {
+    if (!context_.apply) return;
+    std::vector<Made> made;
+    {
+      const system::MutexLock lock(mutex_);
+      if (!due()) return;
+      made = take();
+    }
+    apply_taken(made);
+  }
+  void apply_posted() SEMEL_EXCLUDES(mutex_) {
+    {
+      const system::MutexLock lock(mutex_);
+      posted_ = false;
+    }
+    apply_if_due();
+  }
+  // One thread has some at a time; the handlers go on meanwhile.
+  std::vector<Made> take() SEMEL_REQUIRES(mutex_) {
     // The transaction watches over the leases of those it completes.
     for (const std::size_t i : numbers_) {
       if (watch_ != nullptr) watch_->finished(i);
     }
-    apply_all(context_, made_);
-    made_.clear();
     numbers_.clear();
-    applied_at_ = context_.environment->clock->now();
+    applying_ = !made_.empty();
+    return std::exchange(made_, {});
+  }
+  void apply_taken(const std::vector<Made>& made) SEMEL_EXCLUDES(mutex_) {
+    if (made.empty()) return;
+    apply_all(context_, made);
+    {
+      const system::MutexLock lock(mutex_);
+      applying_ = false;
+      applied_at_ = context_.environment->clock->now();
+    }
+    applied_.notify_all();
   }
 
   const Context& context_;
@@ -208,9 +261,13 @@ class CallRun::Running {
   Finisher& finisher_;
   EndingSink& sink_;
   Keeper::Watch* const watch_;
+  const std::shared_ptr<Handle> handle_ = std::make_shared<Handle>(*this);
   system::Mutex mutex_;
+  system::CondVar applied_;
   std::vector<Made> made_ SEMEL_GUARDED_BY(mutex_);
   std::vector<std::size_t> numbers_ SEMEL_GUARDED_BY(mutex_);  // of the made ones
+  bool applying_ SEMEL_GUARDED_BY(mutex_) = false;             // some thread has taken them
+  bool posted_ SEMEL_GUARDED_BY(mutex_) = false;               // the completer is to look
   std::chrono::steady_clock::time_point applied_at_ SEMEL_GUARDED_BY(mutex_);
 };
 
@@ -226,7 +283,10 @@ CallRun::CallRun(const Context& context, std::span<const Call> calls, Finisher& 
   watch_->on_tick([this] { running_->flush_beside_handler(); });
 }
 
-CallRun::~CallRun() { finisher_.watch(nullptr); }
+CallRun::~CallRun() {
+  running_->detach();
+  finisher_.watch(nullptr);
+}
 
 void CallRun::run(std::span<const std::size_t> which) {
   if (std::holds_alternative<BatchHandler>(context_.handler)) {

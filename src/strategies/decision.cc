@@ -160,6 +160,7 @@ Decision failed_statement(std::string reason, const Error& error) {
 void forgive_if_cancelled(Decision& decision, const Keeper::Watch* watch) {
   if (decision.kind == Decision::Kind::kFailed && watch != nullptr && watch->cancelled()) {
     decision.counted = false;
+    decision.cancelled = true;
   }
 }
 

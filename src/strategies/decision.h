@@ -46,6 +46,7 @@ struct Decision {
   Remedy remedy = Remedy::kTime;  // kFailed, kDead: of the statement that failed
   bool thrown = false;            // nobody said whether the effect had happened by then
   bool stepped = false;           // its journal has steps that are done
+  bool cancelled = false;         // kFailed: it was told to stop
 
   bool has_effect() const noexcept { return kind == Kind::kDone; }
   bool in_doubt() const noexcept { return unknown || (thrown && kind == Kind::kFailed); }

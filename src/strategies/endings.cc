@@ -272,7 +272,9 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
   Verdict verdict = retry({}, decision.after);
   verdict.asked = decision.asked;
   verdict.counted = decision.counted;
-  const auto next = core::decide_retry(context_.retry, verdict, right.attempt, right.since_first,
+  // A stop says nothing about how long what was met will last, nor that it has lasted too long.
+  const auto since_first = decision.cancelled ? std::chrono::milliseconds(0) : right.since_first;
+  const auto next = core::decide_retry(context_.retry, verdict, right.attempt, since_first,
                                        context_.environment->random->next());
   if (const auto* end = std::get_if<core::GiveUp>(&next); end != nullptr && context_.hold) {
     Decision over =

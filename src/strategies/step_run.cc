@@ -26,6 +26,13 @@ using State = StepEntry::State;
 constexpr milliseconds kJournalPatience{10'000};
 constexpr milliseconds kJournalFirstWait{2};
 constexpr milliseconds kJournalLongestWait{500};
+// An undo's failures that say nothing about its message end it too, so many for each try that it
+// has: its service may be away for hours, and not for ever.
+constexpr int kUncountedForEachTry = 10;
+// However few tries it has: then a service that is away for minutes parks nothing.
+constexpr int kFewestTries = 8;
+// The journal of every store counts so far.
+constexpr int kMostUndoTries = 30'000;
 
 Decision parked_for(std::string_view reason, std::string error) {
   Decision decision;
@@ -270,6 +277,7 @@ Decision StepRun::undo_all() {
     }
     if (auto trouble = undo(*entry, spec->undo)) return *std::move(trouble);
     journal_->giving_up->undo_tries = 0;
+    journal_->giving_up->uncounted_undo_tries = 0;
   }
   const GivingUp& note = *journal_->giving_up;
   const std::string left = still_done();
@@ -315,24 +323,37 @@ Verdict StepRun::call_undo(const StepEntry& entry, const UndoHandler& handler) c
 
 Decision StepRun::undo_failed(const StepEntry& entry, const Verdict& verdict) {
   GivingUp note = *journal_->giving_up;
-  const bool counts = verdict.counted && !(watch_ != nullptr && watch_->cancelled());
-  if (counts) ++note.undo_tries;
+  const bool cancelled = watch_ != nullptr && watch_->cancelled();
+  const bool counts = verdict.counted && !cancelled;
+  if (counts) {
+    ++note.undo_tries;
+  } else if (!cancelled) {
+    ++note.uncounted_undo_tries;
+  }
   Verdict again = retry({}, verdict.after);
   again.asked = verdict.asked;
   again.counted = counts;
   // How long ago the message was first met says nothing about its undo: tries alone end it.
-  const auto next = core::decide_retry(context_.retry, again, std::max(note.undo_tries, 1),
-                                       milliseconds{0}, context_.environment->random->next());
+  const int tries = counts ? note.undo_tries : std::max(note.undo_tries, note.uncounted_undo_tries);
+  RetryPolicy policy = context_.retry;
+  policy.attempts = std::min(policy.attempts, kMostUndoTries);
+  const auto next = core::decide_retry(policy, again, std::max(tries, 1), milliseconds{0},
+                                       context_.environment->random->next());
   const auto* const wait = std::get_if<core::RetryAfter>(&next);
+  const int most =
+      std::min(std::max(policy.attempts, kFewestTries) * kUncountedForEachTry, kMostUndoTries);
+  const bool patient = policy.attempts <= 0 || note.uncounted_undo_tries < most;
   const std::string what = fmt::format("the undo of step {} failed: {}; still done: {}",
                                        shown_name(entry), verdict.reason, still_done());
   Decision decision = parked_for(reason::kStepsUndo, what);
   decision.unknown = verdict.unknown;
-  if (wait != nullptr && verdict.kind != Verdict::Kind::kDead) {
+  if (wait != nullptr && patient && verdict.kind != Verdict::Kind::kDead) {
     decision.kind = Decision::Kind::kLater;
     decision.after = wait->delay;
   } else {
-    note.undo_tries = 0;  // a person who lets it try again gives it all of them
+    // A person who lets it try again gives it all of them.
+    note.undo_tries = 0;
+    note.uncounted_undo_tries = 0;
   }
   decision.giving_up = std::move(note);
   return decision;

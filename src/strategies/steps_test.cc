@@ -193,6 +193,51 @@ TEST_F(StepsTest, AnUndoThatIsGivenUpParksWithWhatIsStillDone) {
   EXPECT_EQ(store_.state.dead_letters.size(), 1U);
 }
 
+TEST_F(StepsTest, AnUndoWhoseFailuresDoNotCountBacksOffAndIsGivenUpToo) {
+  last_ = dead("no");
+  once();
+  undo_ = [](const StepUndo&) {
+    Verdict away = retry("nobody listens");
+    away.counted = false;
+    return away;
+  };
+  int tries = 0;
+  milliseconds longest{0};
+  while (record_of("o") != RecordState::kParked && tries < 1'000) {
+    longest = std::max(longest, once().delay);
+    ++tries;
+  }
+  EXPECT_EQ(record_of("o"), RecordState::kParked);
+  EXPECT_EQ(tries, 10 * std::max(context_.retry.attempts, 8));
+  EXPECT_EQ(longest, context_.retry.longest) << "less and less often";
+  EXPECT_EQ(record_error(),
+            "the undo of step charge failed: nobody listens; still done: lock, charge, mail");
+  // Those that count have been spent by none of them.
+  core::decide_unlock(*store_.state.records.at(id()), store_.now);
+  once();
+  undo_ = [](const StepUndo&) { return retry("503"); };
+  EXPECT_EQ(once().kind, Kind::kRetry);
+  EXPECT_EQ(record_of("o"), RecordState::kRetrying);
+}
+
+// With one try alone a service that is away for a minute would have a person called.
+TEST_F(StepsTest, AnUndoHasManyTriesThatDoNotCountHoweverFewItHas) {
+  context_.retry.attempts = 1;
+  last_ = dead("no");
+  once();
+  undo_ = [](const StepUndo&) {
+    Verdict away = retry("nobody listens");
+    away.counted = false;
+    return away;
+  };
+  int tries = 0;
+  while (record_of("o") != RecordState::kParked && tries < 1'000) {
+    once();
+    ++tries;
+  }
+  EXPECT_EQ(tries, 80);
+}
+
 TEST_F(StepsTest, AnUndoThatSaysDeadParksAtOnce) {
   last_ = dead("no");
   once();

@@ -62,8 +62,8 @@ class Keeper {
                                        std::size_t calls = 1) = 0;
 };
 
-// Runs what follows the end of an asynchronous call, beside the thread that ended it. The engine's
-// completer thread implements it. Thread-safe.
+// Runs what follows the end of a call beside the thread that ended it, and second parts beside
+// handlers that still run. The engine's completer thread implements it. Thread-safe.
 class Completer {
  public:
   virtual ~Completer() = default;
@@ -84,7 +84,7 @@ class Recaller {
 // What the engine gives a strategy; borrowed.
 struct Services {
   Keeper* keeper = nullptr;
-  Completer* completer = nullptr;  // needed by asynchronous handlers only
+  Completer* completer = nullptr;  // asynchronous handlers need it; null: second parts run later
   Gate* gate = nullptr;            // for handlers; null: there is none
   Recaller* recaller = nullptr;    // null: nothing may be kept
 };

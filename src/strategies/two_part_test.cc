@@ -137,6 +137,47 @@ TEST_F(TwoPartTest, NothingIsAppliedUnderALeaseThatWasLost) {
   EXPECT_EQ(record_of("a"), RecordState::kConsuming);
 }
 
+// The keeper's thread renews leases and sees what hangs: a second part may hang itself.
+TEST_F(TwoPartTest, WhileAHandlerRunsTheCompleterAppliesAndNotTheKeeper) {
+  std::vector<std::function<void()>> posted;
+  class HandCompleter final : public Completer {
+   public:
+    explicit HandCompleter(std::vector<std::function<void()>>& to) : posted_(to) {}
+    void post(std::function<void()> work) override { posted_.push_back(std::move(work)); }
+
+   private:
+    std::vector<std::function<void()>>& posted_;
+  } by_hand(posted);
+  context_.services.completer = &by_hand;
+  std::size_t after_tick = 0;
+  std::size_t after_post = 0;
+  std::function<void()> tick;
+  call_ = [&](const Message& message) {
+    if (message.key().text == "k0") tick = keeper_.tick;
+    if (message.key().text == "k2") {
+      environment_.clock.advance(milliseconds(50));
+      tick();
+      tick();
+      after_tick = applied_.size();
+      EXPECT_EQ(posted.size(), 1U) << "once for both";
+      if (!posted.empty()) posted.front()();
+      after_post = applied_.size();
+    }
+    if (message.key().text == "k4") {
+      environment_.clock.advance(milliseconds(50));
+      tick();
+    }
+    return well(message);
+  };
+  EXPECT_EQ(process(kStateMachine, keys(5)).count(Kind::kDone), 5U);
+  EXPECT_EQ(after_tick, 0U);
+  EXPECT_EQ(after_post, 2U) << "while the third handler ran";
+  ASSERT_EQ(posted.size(), 2U);
+  posted.back()();  // too late, and about nothing
+  EXPECT_EQ(applied_,
+            (std::map<std::string, int>{{"k0", 1}, {"k1", 1}, {"k2", 1}, {"k3", 1}, {"k4", 1}}));
+}
+
 TEST_F(TwoPartTest, AsynchronousCallsOfSeveralBatchesAreAppliedTogether) {
   std::map<std::string, Completion> open;
   context_.handler = AsyncHandler([&](const Message& message, const Attempt&, Completion c) {

@@ -42,8 +42,8 @@ std::string journal_text(const StepJournal& journal) {
   for (const StepEntry& entry : journal.entries) text += entry.name + " ";
   if (!journal.giving_up) return text;
   const GivingUp& note = *journal.giving_up;
-  return fmt::format("{}giving up {} {} {} {}", text, note.reason, note.error, note.attempts,
-                     note.undo_tries);
+  return fmt::format("{}giving up {} {} {} {} {}", text, note.reason, note.error, note.attempts,
+                     note.undo_tries, note.uncounted_undo_tries);
 }
 
 std::string letter_text(const DeadLetter& letter) {
@@ -205,7 +205,7 @@ Finish FinishModelSuite::any_finish(const InHand& hand, Finish::To to) {
     finish.unknown = chance(4);
   }
   const bool waits = to == Finish::To::kRetrying || to == Finish::To::kParked;
-  if (hand.lease && waits && chance(3)) finish.giving_up = GivingUp{"attempts", "why", 8, 1};
+  if (hand.lease && waits && chance(3)) finish.giving_up = GivingUp{"attempts", "why", 8, 1, 5};
   for (auto count = below(6); count > 4; --count) {
     finish.outgoing.push_back({queue_, held_message("sent", "sent")});
   }

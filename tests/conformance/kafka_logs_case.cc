@@ -202,6 +202,87 @@ INSTANTIATE_TEST_SUITE_P(From, KafkaNewLogs,
                          testing::Values(From::kEarliest, From::kLatest, From::kFail),
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
+// A log that let go of records before the group has read them.
+class KafkaLogsThatLetGo : public testing::Test {
+ protected:
+  KafkaLogsThatLetGo() : spec_(spec_of(topic_with(10, 1))) {
+    Member before(spec_);
+    before.settle(before.receive(3));
+    EXPECT_TRUE(before.source().close(60s).has_value());
+  }
+  const std::string& topic() const { return spec_.topics.front(); }
+
+  core::KafkaSpec spec_;
+};
+
+TEST_F(KafkaLogsThatLetGo, WhatTheLogLetGoOfIsToldAndCounted) {
+  KafkaServer::shared().delete_records(topic(), 0, 7);
+  Member member(spec_);
+  Watched watched;
+  EXPECT_TRUE(test::comes_true([&] {
+    watched.look(member.source());
+    return watched.arrivals.size() == 3 && watched.told("skipped offsets 3 to 6");
+  }));
+  EXPECT_EQ(figure_of(member.source(), "skipped"), 4);
+}
+
+TEST_F(KafkaLogsThatLetGo, AlsoWhereNothingIsLeft) {
+  KafkaServer::shared().delete_records(topic(), 0, 10);
+  Member member(spec_);
+  Watched watched;
+  EXPECT_TRUE(test::comes_true([&] {
+    watched.look(member.source());
+    return watched.at_end && watched.told("skipped offsets 3 to 9");
+  }));
+  EXPECT_EQ(figure_of(member.source(), "skipped"), 7);
+}
+
+TEST_F(KafkaLogsThatLetGo, AsLongAsItIsReadInTimeNothingIsSkipped) {
+  KafkaServer::shared().delete_records(topic(), 0, 3);
+  Member member(spec_);
+  const Watched watched = read_to_end(member.source());
+  EXPECT_EQ(watched.arrivals.size(), 7U);
+  EXPECT_TRUE(watched.notices.empty()) << watched.notices.front();
+  EXPECT_EQ(figure_of(member.source(), "skipped"), std::nullopt);
+}
+
+// Another topic ends the reading; the drain settles what was in flight.
+TEST(KafkaFinalError, WhatIsSettledAfterItIsCommittedAndTheGroupLeft) {
+  const KafkaServer& server = KafkaServer::shared();
+  auto spec = spec_of(topic_with(5, 1));
+  const std::string kept = spec.topics.front();
+  const std::string lost = topic_with(5, 1);
+  spec.topics.push_back(lost);
+  {
+    Member before(spec);
+    auto all = before.receive(10);
+    ASSERT_EQ(all.size(), 10U);
+    std::erase_if(all, [&](const Arrival& one) {
+      return one.position != kept + "-0-0" && one.partition != lost + "-0";
+    });
+    before.settle(all);
+    EXPECT_TRUE(before.source().close(60s).has_value());
+  }
+  spec.from = From::kFail;
+  Member member(spec);
+  const auto open = member.receive(4);
+  ASSERT_EQ(open.size(), 4U);
+  server.delete_topic(lost);
+  server.make_topic(lost, 1);
+  Watched watched;
+  ASSERT_TRUE(test::comes_true([&] {
+    watched.look(member.source());
+    return watched.error.has_value();
+  }));
+  EXPECT_EQ(watched.error->code, "R307");
+  member.settle(open);
+  EXPECT_TRUE(test::comes_true([&] { return server.committed(spec.group, kept, 0) == 5; }))
+      << "while it drains";
+  EXPECT_EQ(server.members(spec.group), 1);
+  EXPECT_TRUE(member.source().close(60s).has_value());
+  EXPECT_EQ(server.members(spec.group), 0) << "without waiting for its session's end";
+}
+
 TEST(KafkaTopicThatIsDeleted, IsToldAndIsAtItsEnd) {
   const std::string topic = topic_with(2, 1);
   Member member(spec_of(topic));

@@ -17,8 +17,8 @@ StepEntry entry_of(std::string name, Bytes id = {}, Bytes result = {}) {
   return entry;
 }
 
-Finish giving_up(Finish finish, int undo_tries = 0) {
-  finish.giving_up = GivingUp{"attempts.exhausted", "503 from the bank", 8, undo_tries};
+Finish giving_up(Finish finish, int undo_tries = 0, int uncounted = 0) {
+  finish.giving_up = GivingUp{"attempts.exhausted", "503 from the bank", 8, undo_tries, uncounted};
   return finish;
 }
 
@@ -166,8 +166,9 @@ TEST_P(StepsSuite, GivingUpIsNotedWithTheFinishAndForgottenByTheDeath) {
   EXPECT_EQ(note->attempts, 8);
   EXPECT_EQ(note->undo_tries, 0);
   lease = acquire(m).lease;
-  ASSERT_EQ(finish(giving_up(test::retrying(lease, 0ms, &m), 2)), Applied::kYes);
+  ASSERT_EQ(finish(giving_up(test::retrying(lease, 0ms, &m), 2, 31)), Applied::kYes);
   EXPECT_EQ(steps().read(m.key().id).value().giving_up->undo_tries, 2);
+  EXPECT_EQ(steps().read(m.key().id).value().giving_up->uncounted_undo_tries, 31);
   lease = acquire(m).lease;
   ASSERT_EQ(finish(test::parked(lease, &m)), Applied::kYes);
   EXPECT_TRUE(steps().read(m.key().id).value().giving_up) << "as it was";

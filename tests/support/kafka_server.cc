@@ -393,6 +393,24 @@ int KafkaServer::members(const std::string& group) const {
   return count;
 }
 
+void KafkaServer::delete_records(const std::string& topic, int partition,
+                                 std::int64_t offset) const {
+  const auto handle = client(RD_KAFKA_PRODUCER, brokers(), {});
+  const Owned<rd_kafka_topic_partition_list_t> list(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), partition)->offset = offset;
+  const std::unique_ptr<rd_kafka_DeleteRecords_t, decltype(&rd_kafka_DeleteRecords_destroy)> wish(
+      rd_kafka_DeleteRecords_new(list.get()), &rd_kafka_DeleteRecords_destroy);
+  const Owned<rd_kafka_queue_t> queue(rd_kafka_queue_new(handle.get()));
+  rd_kafka_DeleteRecords_t* one = wish.get();
+  rd_kafka_DeleteRecords(handle.get(), &one, 1, nullptr, queue.get());
+  const Owned<rd_kafka_event_t> event(rd_kafka_queue_poll(queue.get(), kBrokerPatience));
+  if (!event) throw std::runtime_error("no broker says that records were deleted");
+  check(rd_kafka_event_error(event.get()), "delete records");
+  const auto* const told =
+      rd_kafka_DeleteRecords_result_offsets(rd_kafka_event_DeleteRecords_result(event.get()));
+  check(told->elems[0].err, "delete records");
+}
+
 void KafkaServer::reset_offsets(const std::string& group, const std::string& topic,
                                 int partitions) const {
   const auto handle = client(RD_KAFKA_CONSUMER, brokers(), group);

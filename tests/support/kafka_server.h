@@ -76,6 +76,8 @@ class KafkaServer final : public DatabaseServer {
   std::int64_t end_of(const std::string& topic, int partition) const;
   // How many members the group has, as its broker counts them.
   int members(const std::string& group) const;
+  // As retention does: the partition's log begins at `offset` then.
+  void delete_records(const std::string& topic, int partition, std::int64_t offset) const;
   // As the tool does for a group without members.
   void reset_offsets(const std::string& group, const std::string& topic, int partitions) const;
 

@@ -200,6 +200,39 @@ TEST_F(HttpFaultsTest, TheGateFollowsTheEndpoint) {
                 "shut 2000 the endpoint answered 401", "pause the endpoint answered 410", "open"}));
 }
 
+TEST_F(HttpFaultsTest, OneAccountThatIsGoneClosesTheEndpointForNobodyElse) {
+  server_.on("/accounts/gone", test::reply(410));
+  server_.on("/accounts/missing", test::reply(404));
+  server_.on("/accounts/moved", test::reply(301, "", "Location: /elsewhere\r\n"));
+  spec_.url = server_.url("/accounts/{json:/account}");
+  for (int attempt = 1; attempt < 6; ++attempt) {
+    for (const auto* const account : {"gone", "missing", "moved"}) {
+      const Verdict verdict = call(account, fmt::format(R"({{"account":"{}"}})", account), attempt);
+      EXPECT_EQ(verdict.kind, Kind::kRetry) << account;
+      EXPECT_TRUE(verdict.counted) << account << ": retry.attempts end it";
+    }
+  }
+  EXPECT_EQ(gate_.told(), std::vector<std::string>{});
+  EXPECT_EQ(call("good", R"({"account":"good"})").kind, Kind::kDone);
+}
+
+TEST_F(HttpFaultsTest, APathThatIsNotThereForAnyAccountIsTheEndpointsFault) {
+  server_.on("/accounts/9", test::reply(404));
+  spec_.url = server_.url("/accounts/{json:/account}");
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(call(fmt::format("k-{}", i), R"({"account":9})").kind, Kind::kRetry);
+  }
+  EXPECT_EQ(gate_.told(), std::vector<std::string>{"shut 1000 the endpoint answered 404"});
+}
+
+TEST_F(HttpFaultsTest, WhatAnUndoDoesNotFindIsItsMessages) {
+  server_.on("/unlock", test::reply(404));
+  spec_.url = server_.url("/unlock");
+  spec_.undoes = true;
+  EXPECT_TRUE(call().counted);
+  EXPECT_EQ(gate_.told(), std::vector<std::string>{});
+}
+
 // Each message loses a try at most, whoever else fails.
 TEST_F(HttpFaultsTest, AnEndpointThatBreaksForAllSpendsNobodysTries) {
   server_.on("/send", test::reply(500));

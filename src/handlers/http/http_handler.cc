@@ -177,7 +177,8 @@ void Client::give_up(Ticket ticket, const char* why) {
 
 void Client::end(std::unique_ptr<Call> call, Answer answer) {
   const bool doubt = spec_.failure_is_doubt && leaves_doubt(answer.status);
-  Judged judged = judge(std::move(answer), spec_.response_limit, system_clock::now());
+  const CallFacts facts{url_.has_place_in_path(), spec_.undoes, call->attempt.since_first};
+  Judged judged = judge(std::move(answer), spec_.response_limit, system_clock::now(), facts);
   tell_gate(*call, judged);
   judged.verdict.unknown = judged.verdict.unknown || doubt;
   calls_.answer(std::move(call), std::move(judged.verdict));

@@ -24,8 +24,11 @@ using Ending = Answer::Ending;
 using Endpoint = Judged::Endpoint;
 
 constexpr hours kLongestWait{24};
-// A receiver that is still busy with the key.
+// A receiver that is still busy with the key is asked again after this part of the time that it has
+// had the key for, within bounds.
+constexpr int kBusyPart = 8;
 constexpr seconds kSoon{1};
+constexpr seconds kLatestSoon{60};
 constexpr std::size_t kShownText = 200;
 
 // One line of it, in plain characters.
@@ -106,8 +109,32 @@ Judged judge_waiting(const Answer& answer, system_clock::time_point now) {
   return made;
 }
 
-Judged judge_status(Answer answer, system_clock::time_point now) {
+bool speaks_of_the_message(int status, const CallFacts& call) noexcept {
+  if (call.undo && (status == 404 || status == 410)) return true;
+  if (!call.places) return false;
+  const bool moved = status >= 300 && status < 400;
+  return moved || status == 403 || status == 404 || status == 410;
+}
+
+std::string refusal(const Answer& answer) {
+  const bool moved = answer.status >= 300 && answer.status < 400 && !answer.location.empty();
+  return moved ? "endpoint moved to " + shown(answer.location) : said(answer);
+}
+
+Judged judge_busy(const Answer& answer, system_clock::time_point now, milliseconds since_first) {
+  Judged made = not_counted(again(answer, said(answer), Endpoint::kWorks, now));
+  if (made.verdict.after.value_or(milliseconds(0)).count() > 0) return made;
+  made.verdict.after = std::clamp<milliseconds>(since_first / kBusyPart, kSoon, kLatestSoon);
+  made.verdict.asked = false;
+  return made;
+}
+
+Judged judge_status(Answer answer, system_clock::time_point now, const CallFacts& call) {
   const int status = answer.status;
+  // As any other failure: one message's own, until many different ones meet it in a row.
+  if (speaks_of_the_message(status, call)) {
+    return again(answer, refusal(answer), Endpoint::kFails, now);
+  }
   switch (status) {
     case 400:
     case 413:
@@ -121,14 +148,8 @@ Judged judge_status(Answer answer, system_clock::time_point now) {
     case 405:
     case 407:
       return not_counted(again(answer, said(answer), Endpoint::kAtFault, now));
-    case 409: {
-      Judged made = not_counted(again(answer, said(answer), Endpoint::kWorks, now));
-      if (made.verdict.after.value_or(milliseconds(0)).count() <= 0) {
-        made.verdict.after = kSoon;
-        made.verdict.asked = false;
-      }
-      return made;
-    }
+    case 409:
+      return judge_busy(answer, now, call.since_first);
     case 410:
       return not_counted(again(answer, said(answer), Endpoint::kGone, now));
     default:
@@ -136,10 +157,7 @@ Judged judge_status(Answer answer, system_clock::time_point now) {
   }
   if (status >= 200 && status < 300) return judge_success(std::move(answer), now);
   if (status >= 300 && status < 400) {
-    return not_counted(again(
-        answer,
-        answer.location.empty() ? said(answer) : "endpoint moved to " + shown(answer.location),
-        Endpoint::kAtFault, now));
+    return not_counted(again(answer, refusal(answer), Endpoint::kAtFault, now));
   }
   Judged made = judge_waiting(answer, now);
   if (status > 599) made.verdict.code = reason::http_reason("invalid");
@@ -202,11 +220,12 @@ std::optional<milliseconds> retry_after(std::string_view value, system_clock::ti
   return bounded(seconds(date) - std::chrono::floor<seconds>(now.time_since_epoch()));
 }
 
-Judged judge(Answer answer, std::size_t response_limit, system_clock::time_point now) {
+Judged judge(Answer answer, std::size_t response_limit, system_clock::time_point now,
+             const CallFacts& call) {
   const bool good = answer.status >= 200 && answer.status < 300;
   if (answer.status != 0 && answer.ending != Ending::kStopped) {
     // An answer that says no does so with its status; how its body ended changes nothing.
-    if (!good || answer.ending == Ending::kWhole) return judge_status(std::move(answer), now);
+    if (!good || answer.ending == Ending::kWhole) return judge_status(std::move(answer), now, call);
     if (answer.ending == Ending::kTooLarge) {
       Judged made = given_up(
           reason::http_reason("too_large"),

@@ -34,6 +34,15 @@ struct Answer {
   std::string error;  // where it is not whole: what happened, in words
 };
 
+// What the call was, where that decides what a status speaks of.
+struct CallFacts {
+  // Its path has places: what is not found or not allowed there is so for this message, and another
+  // one asks for something else.
+  bool places = false;
+  bool undo = false;  // of a step: what it does not find is gone already, or never was
+  std::chrono::milliseconds since_first{0};  // since the message's key was first met
+};
+
 struct Judged {
   enum class Endpoint {
     kWorks,
@@ -49,7 +58,8 @@ struct Judged {
 };
 
 // `now` is the machine's time, for dates in the answer. `response_limit` is named in texts.
-Judged judge(Answer answer, std::size_t response_limit, std::chrono::system_clock::time_point now);
+Judged judge(Answer answer, std::size_t response_limit, std::chrono::system_clock::time_point now,
+             const CallFacts& call = {});
 
 // Whether an answer that is no success leaves open what became of the call, to who would rather ask
 // than call twice.

@@ -82,6 +82,51 @@ TEST(Judge, EveryStatusOfTheTable) {
   EXPECT_EQ(judge_status(999).verdict.code, "handler.http.invalid");
 }
 
+Judged judge_call(int status, const CallFacts& call, std::string_view location = "") {
+  Answer answer;
+  answer.status = status;
+  answer.location = location;
+  return judge(answer, kLimit, kNow, call);
+}
+
+TEST(Judge, WhereThePathHasPlacesARefusalSpeaksOfTheMessage) {
+  const CallFacts places{.places = true};
+  for (const int status : {301, 304, 308, 403, 404, 410}) {
+    const Judged made = judge_call(status, places, "http://elsewhere/");
+    EXPECT_EQ(made.verdict.kind, Kind::kRetry) << status;
+    EXPECT_TRUE(made.verdict.counted) << status;
+    EXPECT_EQ(made.endpoint, Endpoint::kFails) << status << ": not at fault, and not gone";
+    EXPECT_EQ(made.verdict.code, reason::http_reason(std::to_string(status)));
+  }
+  EXPECT_EQ(judge_call(301, places, "http://elsewhere/").why,
+            "endpoint moved to http://elsewhere/");
+  for (const int status : {401, 405, 407}) {
+    EXPECT_EQ(judge_call(status, places).endpoint, Endpoint::kAtFault) << status << ": of all";
+    EXPECT_FALSE(judge_call(status, places).verdict.counted) << status;
+  }
+}
+
+TEST(Judge, WhatAnUndoDoesNotFindSpeaksOfItsMessage) {
+  const CallFacts undo{.undo = true};
+  for (const int status : {404, 410}) {
+    EXPECT_TRUE(judge_call(status, undo).verdict.counted) << status;
+    EXPECT_EQ(judge_call(status, undo).endpoint, Endpoint::kFails) << status;
+  }
+  for (const int status : {301, 401, 403, 405, 407}) {
+    EXPECT_EQ(judge_call(status, undo).endpoint, Endpoint::kAtFault) << status;
+  }
+}
+
+TEST(Judge, AReceiverThatStaysBusyIsAskedLessAndLess) {
+  const auto after = [](milliseconds since_first) {
+    return judge_call(409, {.since_first = since_first}).verdict.after;
+  };
+  EXPECT_EQ(after(milliseconds(0)), seconds(1));
+  EXPECT_EQ(after(seconds(80)), seconds(10));
+  EXPECT_EQ(after(hours(5)), seconds(60));
+  EXPECT_EQ(judge_status(409, "", "9").verdict.after, seconds(9)) << "as it asked";
+}
+
 TEST(Judge, AnAnswersBodyIsTheResult) {
   EXPECT_EQ(judge_status(200, "kept").verdict.result, "kept");
   EXPECT_EQ(judge_status(204).verdict.result, "");

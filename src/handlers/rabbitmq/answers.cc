@@ -74,16 +74,17 @@ Judged not_confirmed(const char* word, const std::string& why, bool one_route) {
   return again(word, why, fault_of(one_route), true);
 }
 
-Judged no_answer(std::chrono::milliseconds after, bool sent, const std::string& blocked) {
-  const char* const what = sent ? "no confirm" : "it was not sent";
-  if (blocked.empty()) {
-    return again("timeout", fmt::format("{} within {} ms", what, after.count()), Broker::kSilent,
-                 sent);
+Judged no_answer(const Unanswered& call, bool one_route) {
+  const char* const what = call.sent ? "no confirm" : "it was not sent";
+  if (!call.blocked.empty()) {
+    return again("blocked",
+                 fmt::format("{} within {} ms: the broker takes nothing for now ({})", what,
+                             call.after.count(), call.blocked),
+                 Broker::kSilent, call.sent);
   }
-  return again("blocked",
-               fmt::format("{} within {} ms: the broker takes nothing for now ({})", what,
-                           after.count(), blocked),
-               Broker::kSilent, sent);
+  const bool at_fault = call.sent && !call.stopped;
+  return again("timeout", fmt::format("{} within {} ms", what, call.after.count()),
+               at_fault ? fault_of(one_route) : Broker::kSilent, call.sent);
 }
 
 std::size_t size_refused(const std::string& said) {

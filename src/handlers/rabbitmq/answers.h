@@ -24,9 +24,14 @@ Judged cannot_be_carried(const std::string& flaw);
 Judged not_connected(const std::string& why);
 // It was sent, and the connection or its channel ended before the confirm. `word`: of the reason.
 Judged not_confirmed(const char* word, const std::string& why, bool one_route);
-// It waited for long enough, or its attempt was stopped. `blocked`: why the broker reads nothing,
-// or empty.
-Judged no_answer(std::chrono::milliseconds after, bool sent, const std::string& blocked);
+// It waited for long enough, or its attempt was stopped.
+struct Unanswered {
+  std::chrono::milliseconds after;
+  bool sent;
+  bool stopped;         // that says nothing about the broker
+  std::string blocked;  // why the broker reads nothing; empty: it does
+};
+Judged no_answer(const Unanswered& call, bool one_route);
 
 // What the broker says of a message that is beyond its limit names its size; 0 where it says
 // something else.

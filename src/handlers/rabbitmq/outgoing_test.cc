@@ -71,8 +71,17 @@ TEST(RabbitmqAnswers, OneRouteOfManySaysNothingOfTheBroker) {
   EXPECT_EQ(unroutable({"", "q"}, "NO_ROUTE", false).broker, Judged::Broker::kSilent);
   EXPECT_FALSE(unroutable({"", "q"}, "NO_ROUTE", true).verdict.unknown);
   EXPECT_TRUE(not_taken({"", "q"}, true).verdict.unknown);
-  EXPECT_TRUE(no_answer(std::chrono::milliseconds(5), true, "").verdict.unknown);
-  EXPECT_FALSE(no_answer(std::chrono::milliseconds(5), false, "low on memory").verdict.unknown);
+  const auto unanswered = [](bool sent, bool stopped, const std::string& blocked, bool one_route) {
+    return no_answer({std::chrono::milliseconds(5), sent, stopped, blocked}, one_route);
+  };
+  using Broker = Judged::Broker;
+  EXPECT_TRUE(unanswered(true, false, "", true).verdict.unknown);
+  EXPECT_FALSE(unanswered(false, false, "low on memory", true).verdict.unknown);
+  EXPECT_EQ(unanswered(true, false, "", true).broker, Broker::kAtFault) << "nobody's is confirmed";
+  EXPECT_EQ(unanswered(true, false, "", false).broker, Broker::kSilent) << "others go elsewhere";
+  EXPECT_EQ(unanswered(true, true, "", true).broker, Broker::kSilent) << "it had no time";
+  EXPECT_EQ(unanswered(false, false, "", true).broker, Broker::kSilent) << "it was not tried";
+  EXPECT_EQ(unanswered(true, false, "low on memory", true).broker, Broker::kSilent) << "it said so";
 }
 
 }  // namespace

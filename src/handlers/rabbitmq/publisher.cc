@@ -1,5 +1,6 @@
 #include "handlers/rabbitmq/publisher.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 #include <sys/socket.h>
 
@@ -20,6 +21,9 @@ namespace {
 constexpr milliseconds kFarewellAndOut{3'000};
 // A write that takes longer waits for a broker that does not read.
 constexpr milliseconds kStuck{1'000};
+// So many calls without a confirm, and with none for any other meanwhile, are the connection's, not
+// theirs.
+constexpr std::size_t kMostSilent = 3;
 constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
 
 }  // namespace
@@ -77,6 +81,7 @@ void RabbitmqPublisher::work() noexcept {
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   while (take_news()) {
     take_late();
+    drop_silent();
     if (channel_) {
       serve();
     } else if (!waiting_.empty() && now() >= not_before_) {
@@ -97,12 +102,24 @@ void RabbitmqPublisher::work() noexcept {
 bool RabbitmqPublisher::take_news() {
   const auto news = calls_.take_news();
   waiting_.insert(waiting_.end(), news.begun.begin(), news.begun.end());
-  for (const Ticket ticket : news.stopped) give_up(ticket);
+  for (const Ticket ticket : news.stopped) give_up(ticket, true);
   return !news.closing;
 }
 
 void RabbitmqPublisher::take_late() {
-  for (const Ticket ticket : calls_.take_late(now())) give_up(ticket);
+  for (const Ticket ticket : calls_.take_late(now())) give_up(ticket, false);
+  // What is late while nothing can be sent is never sent.
+  while (!waiting_.empty() && calls_.find(waiting_.front()) == nullptr) waiting_.pop_front();
+}
+
+void RabbitmqPublisher::drop_silent() {
+  if (silent_ < kMostSilent || !channel_) return;
+  lose({ErrorKind::kUnavailable,
+        "R310",
+        fmt::format("the broker has confirmed none of {} messages in time: the connection to it is "
+                    "made anew",
+                    silent_),
+        {}});
 }
 
 milliseconds RabbitmqPublisher::until_late() const {
@@ -113,10 +130,16 @@ milliseconds RabbitmqPublisher::until_late() const {
   return std::clamp(std::chrono::ceil<milliseconds>(left), milliseconds(0), kLongest);
 }
 
-void RabbitmqPublisher::give_up(Ticket ticket) {
+void RabbitmqPublisher::give_up(Ticket ticket, bool stopped) {
   const Call* const call = calls_.find(ticket);
   if (call == nullptr) return;  // it had ended by itself
-  calls_.end(ticket, no_answer(call->took(now()), call->number != 0, blocked_));
+  const bool sent = call->number != 0;
+  // Its stop comes at the same time, and may be seen first.
+  stopped = stopped && (spec_.timeout.count() == 0 || call->took(now()) < spec_.timeout);
+  // A confirm that comes later is nobody's.
+  numbers_.erase(call->number);
+  if (sent && !stopped && blocked_.empty()) ++silent_;
+  calls_.end(ticket, no_answer({call->took(now()), sent, stopped, blocked_}, one_route()));
 }
 
 }  // namespace semel::rabbitmq

@@ -56,7 +56,8 @@ class RabbitmqPublisher final : private ConfirmChannel::Watcher {
   void work() noexcept SEMEL_EXCLUDES(mutex_);
   bool take_news();
   void take_late();
-  void give_up(Ticket ticket);
+  void give_up(Ticket ticket, bool stopped);
+  void drop_silent() SEMEL_EXCLUDES(mutex_);
 
   // The thread's, in serve.cc.
   void connect() SEMEL_EXCLUDES(mutex_);
@@ -85,6 +86,7 @@ class RabbitmqPublisher final : private ConfirmChannel::Watcher {
   std::set<std::string, std::less<>> proven_;  // exchanges that were there on this connection
   std::string blocked_;                        // why the broker reads nothing; empty: it does
   bool known_ = false;                         // it was connected, at least once
+  std::size_t silent_ = 0;                     // calls that were late since anything was confirmed
   std::size_t tries_ = 0;                      // to connect, since the last time it worked
   TimePoint connected_at_{};
   TimePoint not_before_{};  // of the next try

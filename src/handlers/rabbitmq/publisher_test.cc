@@ -7,6 +7,7 @@
 #include "handlers/rabbitmq/make_rabbitmq_publisher.h"
 #include "tests/support/publish_calls.h"
 #include "tests/support/rabbitmq_server.h"
+#include "tests/support/tcp_proxy.h"
 
 namespace semel::rabbitmq {
 namespace {
@@ -74,6 +75,49 @@ TEST_F(RabbitmqPublishing, HundredsAreInFlightAndKeepTheirOrder) {
   for (std::size_t i = 0; i < posts.size(); ++i) {
     EXPECT_EQ(posts[i].message_id, fmt::format("k-{}", i));
   }
+}
+
+// The connection lives and the calls are late: it is the broker, and a new connection may help.
+TEST_F(RabbitmqPublishing, ABrokerThatConfirmsNothingIsLeftAloneAndReachedAnew) {
+  test::TcpProxy proxy(server().port());
+  at(fmt::format("amqp://owner:right@127.0.0.1:{}/%2F", proxy.port()));
+  spec_.route.routing_key = server().new_queue();
+  spec_.timeout = std::chrono::milliseconds(500);
+  const auto stall = proxy.inject({.text = "first of all", .then = test::TcpProxy::Then::kStall});
+  for (int i = 0; i < 3; ++i) {
+    const Verdict verdict = call(keyed_message(fmt::format("k-{}", i), "first of all"));
+    EXPECT_EQ(verdict.code, "handler.rabbitmq.timeout") << verdict.reason;
+    EXPECT_TRUE(verdict.unknown);
+    EXPECT_FALSE(verdict.counted);
+  }
+  EXPECT_EQ(proxy.fired(stall), 1U);
+  ASSERT_FALSE(gate_.shuts().empty());
+  EXPECT_TRUE(gate_.shuts().front().starts_with("shut no confirm within")) << gate_.shuts().front();
+  // A new connection is made a moment later: its calls are late until then.
+  Kind kind = Kind::kRetry;
+  for (int i = 0; i < 100 && kind != Kind::kDone; ++i) {
+    kind = call(keyed_message("k-4", "and then")).kind;
+  }
+  EXPECT_EQ(kind, Kind::kDone);
+}
+
+// A write that waits for its reader holds the thread that ends late calls.
+TEST_F(RabbitmqPublishing, ABrokerThatReadsNoMoreHoldsNobodyPastTheTimeout) {
+  test::TcpProxy proxy(server().port());
+  at(fmt::format("amqp://owner:right@127.0.0.1:{}/%2F", proxy.port()));
+  spec_.route.routing_key = server().new_queue();
+  spec_.timeout = std::chrono::seconds(1);
+  const auto stall = proxy.inject({.text = "first of all", .then = test::TcpProxy::Then::kStall});
+  const std::string large = "first of all" + std::string(8 << 20, 'x');
+  std::vector<std::unique_ptr<PublishCall>> calls;
+  for (int i = 0; i < 4; ++i) {
+    calls.push_back(publish(handler(), gate_, keyed_message(fmt::format("k-{}", i), large)));
+  }
+  const Verdict first = calls.front()->verdict();
+  EXPECT_EQ(first.kind, Kind::kRetry);
+  EXPECT_TRUE(first.unknown) << first.reason;
+  for (std::size_t i = 1; i < calls.size(); ++i) EXPECT_TRUE(calls[i]->answer()) << i;
+  EXPECT_EQ(proxy.fired(stall), 1U);
 }
 
 TEST_F(RabbitmqPublishing, WhatNoQueueTakesIsToldApartFromItsNeighbours) {

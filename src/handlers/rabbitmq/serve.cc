@@ -3,10 +3,14 @@
 #include <amqp_framing.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include "handlers/rabbitmq/publisher.h"
@@ -25,8 +29,19 @@ constexpr milliseconds kFarewell{2'000};
 constexpr milliseconds kToClose{500};
 // While the broker reads nothing, one message tries so often.
 constexpr milliseconds kBlockedFor{10'000};
+// What is written and not acknowledged for so long ends the connection.
+constexpr milliseconds kShortestWrite{1'000};
+constexpr milliseconds kLongestWrite{3'600'000};
 // Of a frame: what is not the headers.
 constexpr std::size_t kOfAFrame = 512;
+
+// A broker that no longer reads would hold this thread in the midst of a message, and nobody else
+// sees to the calls' own time. Where the system knows no such bound a stopped attempt ends it.
+void bound_writes(int socket, milliseconds most) noexcept {
+  const auto time = static_cast<unsigned>(
+      std::clamp<std::int64_t>(most.count(), kShortestWrite.count(), kLongestWrite.count()));
+  (void)::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &time, sizeof time);
+}
 
 const char* word_of(const std::optional<ConfirmChannel::Closed>& closed) noexcept {
   if (!closed) return "reset";
@@ -46,6 +61,7 @@ void RabbitmqPublisher::connect() {
       const system::MutexLock lock(mutex_);
       cutter_ = system::Descriptor(::fcntl(channel->descriptor(), F_DUPFD_CLOEXEC, 0));
     }
+    bound_writes(channel->descriptor(), spec_.timeout);
     begun = channel->begin();
   }
   if (begun) {
@@ -145,6 +161,7 @@ void RabbitmqPublisher::wait_for_something(milliseconds most) {
 }
 
 void RabbitmqPublisher::on_confirm(std::uint64_t number, bool multiple, bool taken) {
+  silent_ = 0;
   const auto from = multiple ? numbers_.begin() : numbers_.find(number);
   if (from == numbers_.end()) return;
   const auto to = multiple ? numbers_.upper_bound(number) : std::next(from);
@@ -197,6 +214,7 @@ void RabbitmqPublisher::lose(const Error& error) {
   const auto closed = channel_->closed();
   channel_.reset();
   numbers_.clear();
+  silent_ = 0;
   proven_.clear();
   blocked_.clear();
   {

@@ -1,8 +1,35 @@
 #include "sources/kafka/assignment.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace semel::kafka {
+
+namespace {
+
+// What was fetched before the log let go of it is there all the same.
+std::optional<Skip> skip_to(std::int64_t next, std::int64_t offset, std::int64_t low) {
+  if (low <= next || offset < low) return std::nullopt;
+  return Skip{next, low};
+}
+
+}  // namespace
+
+std::optional<Skip> Partition::came(std::int64_t offset, std::int64_t low) {
+  if (!next) first = Skip{offset, low};
+  const auto before = std::exchange(next, offset + 1);
+  return before ? skip_to(*before, offset, low) : std::nullopt;
+}
+
+std::optional<Skip> Partition::stood_at(std::int64_t offset) {
+  if (offset < 0) return std::nullopt;
+  if (!next) {
+    next = offset;
+    return std::nullopt;
+  }
+  const auto came_first = std::exchange(first, std::nullopt);
+  return came_first ? skip_to(offset, came_first->next, came_first->begin) : std::nullopt;
+}
 
 Partition& Assignment::add(const TopicPartition& id, QueuePtr queue) {
   remove(id);
@@ -24,6 +51,9 @@ void Assignment::begin_anew(Partition& partition) {
   partition.ledger = Ledger();
   partition.begin = partition.end = -1;
   partition.at_end = partition.checked = false;
+  partition.next.reset();
+  partition.low = -1;
+  partition.first.reset();
 }
 
 Partition* Assignment::find(const TopicPartition& id) {

@@ -26,6 +26,13 @@ struct TopicPartition {
   auto operator<=>(const TopicPartition&) const = default;
 };
 
+// Offsets that the log no longer had when it was read on: from `next` up to `begin`.
+struct Skip {
+  std::int64_t next = 0;
+  std::int64_t begin = 0;
+  bool operator==(const Skip&) const = default;
+};
+
 struct Partition {
   TopicPartition id;
   std::string name;
@@ -46,6 +53,16 @@ struct Partition {
   std::size_t bytes_read = 0;
   // Since the last commit it was found to be the log that the group's offset belongs to.
   bool checked = false;
+
+  // The next offset to come, as far as that is known, and what came before it was.
+  std::optional<std::int64_t> next;
+  std::optional<Skip> first;  // what came first, and where the log began then
+  std::int64_t low = -1;      // where the log was seen to begin, at its latest; -1: not known
+  // What comes next is at `offset`; `low`: the log's beginning, -1: not known. Skipped is what lies
+  // before that beginning. A gap behind it is none: compaction leaves gaps, and so do transactions.
+  std::optional<Skip> came(std::int64_t offset, std::int64_t low);
+  // The group's offset when it was assigned, once it is known; -1: it had none.
+  std::optional<Skip> stood_at(std::int64_t offset);
 
   // The group's offset, as far as it was committed or asked for; -1: none.
   std::int64_t committed() const noexcept {

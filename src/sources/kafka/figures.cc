@@ -21,6 +21,7 @@ std::vector<SourceFigure> KafkaSource::figures() {
   if (sum) made.push_back({"lag", {}, *sum, {}});
   made.push_back({"partitions", {}, static_cast<std::int64_t>(assignment_.all().size()), {}});
   made.push_back({"rebalances", {}, rebalances_, {}});
+  if (skipped_ > 0) made.push_back({"skipped", {}, skipped_, {}});
   if (commit_errors_ > 0) made.push_back({"commit_errors", {}, commit_errors_, commit_error_});
   return made;
 }

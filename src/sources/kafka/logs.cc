@@ -2,6 +2,7 @@
 // still the same.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -45,7 +46,10 @@ void KafkaSource::look_for_begins() {
   const Client::Offsets offsets = client_->committed(asked, kBeginsPatience);
   const system::MutexLock lock(mutex_);
   for (const auto& [id, next] : offsets) {
-    if (Partition* partition = assignment_.find(id)) partition->begin = next;
+    Partition* const partition = assignment_.find(id);
+    if (partition == nullptr) continue;
+    partition->begin = next;
+    if (const auto skip = partition->stood_at(next)) tell_skip(*partition, *skip);
   }
   if (offsets.size() == asked.size()) return;
   ask_begins_at_ = now + kAskBeginsAgain;
@@ -53,6 +57,26 @@ void KafkaSource::look_for_begins() {
     Partition* partition = assignment_.find(id);
     if (partition != nullptr && !partition->begin) partition->asked = false;
   }
+}
+
+// Where a partition is read on below its log's beginning librdkafka goes on there by itself, and
+// tells nobody: what the topic let go of is not seen any more.
+void KafkaSource::note_came(Partition& partition, std::int64_t offset) {
+  // To look costs locks of librdkafka: not for the next one of a log without gaps.
+  const bool follows = partition.next && *partition.next == offset;
+  if (!follows) partition.low = std::max(partition.low, client_->edges(partition.id).low);
+  const auto skip = partition.came(offset, partition.low);
+  if (skip) tell_skip(partition, *skip);
+}
+
+void KafkaSource::tell_skip(const Partition& partition, const Skip& skip) {
+  skipped_ += skip.begin - skip.next;
+  notices_.push_back(fmt::format(
+      "{}: skipped offsets {} to {}: the topic let go of them before they were read, and its log "
+      "begins at {} now{}",
+      partition.name, skip.next, skip.begin - 1, skip.begin,
+      spec_.from == core::KafkaSpec::From::kLatest ? "; from: latest goes on at its end" : ""));
+  event_.signal();
 }
 
 // A broker deletes a group's offsets with the topic, and keeps them while the group has members. So

@@ -42,7 +42,7 @@ constexpr milliseconds kCheckEvery{2'000};
 
 void KafkaSource::run() {
   const bool connected = connect();
-  while (connected && !stopping()) {
+  while (connected && !stopped()) {
     client_->serve(kServe);
     show_room();
     look_for_begins();
@@ -161,6 +161,7 @@ Client::Offsets KafkaSource::offsets_to_commit(bool leaving_only) {
     if (!std::exchange(partition->checked, false)) continue;
     if (const auto next = partition->ledger.take_commit()) {
       offsets.emplace_back(partition->id, *next);
+      open_commits_.sent(partition->id, *next, partition->generation);
     }
   }
   return offsets;
@@ -169,7 +170,8 @@ Client::Offsets KafkaSource::offsets_to_commit(bool leaving_only) {
 void KafkaSource::on_committed(const Client::Offsets& offsets, std::optional<int> failed) {
   const system::MutexLock lock(mutex_);
   for (const auto& [id, next] : offsets) {
-    Partition* partition = assignment_.find(id);
+    const auto generation = open_commits_.answered(id, next);
+    Partition* const partition = generation ? assignment_.find(*generation) : nullptr;
     if (partition == nullptr) continue;
     if (failed) {
       partition->ledger.commit_failed();

@@ -95,6 +95,8 @@ void KafkaSource::meet_end(Partition& partition, std::int64_t end) {
     tell_going_back(partition, end);
     (void)partition.ledger.met_end(end);  // of an empty ledger it always is the end
   }
+  note_came(partition, end);
+  partition.next = end;  // which is no record's
   partition.end = end;
   partition.at_end = true;
   partition.missing = false;
@@ -132,6 +134,7 @@ void KafkaSource::hand_out(Partition& partition, RecordPtr record, Received& int
                            std::size_t& bytes) {
   const std::int64_t offset = record->offset;
   if (!partition.ledger.grows(offset)) tell_going_back(partition, offset);
+  note_came(partition, offset);
   if (spec_.from == core::KafkaSpec::From::kLatest) partition.ledger.begin_at(offset);
   fill(into.arrivals.emplace_back(), *record, partition);
   bytes -= std::min(bytes, record->len);
@@ -208,6 +211,11 @@ void KafkaSource::stop_thread() {
 bool KafkaSource::stopping() {
   const system::MutexLock lock(mutex_);
   return stop_ || final_;
+}
+
+bool KafkaSource::stopped() {
+  const system::MutexLock lock(mutex_);
+  return stop_;
 }
 
 void KafkaSource::take_error(int code, std::string_view said) {

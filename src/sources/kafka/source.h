@@ -25,6 +25,7 @@
 #include "sources/kafka/assignment.h"
 #include "sources/kafka/client.h"
 #include "sources/kafka/make_kafka_source.h"
+#include "sources/kafka/open_commits.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
 
@@ -47,7 +48,7 @@ class KafkaSource final : public Source, private Client::Watcher {
   void set_paused(std::string_view partition, bool paused) override;
   // For each partition: `lag`, records between the committed offset and the end, as of the last
   // fetch, and `committed`. Of all: `lag`, where it is known of each, `partitions`, `rebalances`
-  // and, with its text, `commit_errors`.
+  // and, where there are some, `skipped` and, with its text, `commit_errors`.
   std::vector<SourceFigure> figures() override;
   Result<void> close(std::chrono::milliseconds deadline) override;
 
@@ -83,6 +84,8 @@ class KafkaSource final : public Source, private Client::Watcher {
       SEMEL_REQUIRES(mutex_);
   void hand_out(Partition& partition, RecordPtr record, Received& into, std::size_t& bytes)
       SEMEL_REQUIRES(mutex_);
+  void note_came(Partition& partition, std::int64_t offset) SEMEL_REQUIRES(mutex_);
+  void tell_skip(const Partition& partition, const Skip& skip) SEMEL_REQUIRES(mutex_);
   void meet_end(Partition& partition, std::int64_t end) SEMEL_REQUIRES(mutex_);
   void take_failure(Partition& partition, const Taken::Failure& failure) SEMEL_REQUIRES(mutex_);
   void tell_going_back(Partition& partition, std::int64_t offset) SEMEL_REQUIRES(mutex_);
@@ -93,7 +96,10 @@ class KafkaSource final : public Source, private Client::Watcher {
   Client::Offsets offsets_to_commit(bool leaving_only) SEMEL_REQUIRES(mutex_);
   void stop_thread() SEMEL_EXCLUDES(mutex_);
 
+  // Nothing more is read.
   bool stopping() SEMEL_EXCLUDES(mutex_);
+  // Nor settled: until then the thread commits, and is a member, whatever error ended the reading.
+  bool stopped() SEMEL_EXCLUDES(mutex_);
 
   const core::KafkaSpec spec_;
   const Commits commits_;
@@ -131,6 +137,9 @@ class KafkaSource final : public Source, private Client::Watcher {
   std::int64_t rebalances_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::int64_t commit_errors_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::string commit_error_ SEMEL_GUARDED_BY(mutex_);  // the last
+  // offsets that their topics let go of before they were read
+  std::int64_t skipped_ SEMEL_GUARDED_BY(mutex_) = 0;
+  OpenCommits open_commits_ SEMEL_GUARDED_BY(mutex_);
   std::set<std::string> told_ SEMEL_GUARDED_BY(mutex_);
   bool stop_ SEMEL_GUARDED_BY(mutex_) = false;
   std::optional<TimePoint> leave_by_ SEMEL_GUARDED_BY(mutex_);

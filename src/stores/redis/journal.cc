@@ -1,5 +1,7 @@
 #include "stores/redis/journal.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,12 +14,19 @@ namespace {
 
 constexpr char kDone = 'D';
 constexpr char kUndone = 'U';
+// Of the number of undo tries: the lower half are those that count, as they were before there were
+// others.
+constexpr int kHalf = 16;
+constexpr int kMostTries = (1 << kHalf) - 1;
+constexpr int kMostUncounted = (1 << (kHalf - 1)) - 1;
 
 GivingUp note_in(BytesView bytes) {
   Cutter cut(bytes);
   GivingUp note;
   note.attempts = static_cast<int>(cut.number(4));
-  note.undo_tries = static_cast<int>(cut.number(4));
+  const auto tries = static_cast<std::uint32_t>(cut.number(4));
+  note.undo_tries = static_cast<int>(tries & kMostTries);
+  note.uncounted_undo_tries = static_cast<int>(tries >> kHalf);
   note.reason = cut.whole_part();
   note.error = cut.rest();
   return note;
@@ -81,7 +90,10 @@ Bytes sized_entry(const StepEntry& entry) {
 Bytes note_of(const GivingUp& note) {
   Bytes bytes;
   append_number(bytes, static_cast<std::uint32_t>(note.attempts), 4);
-  append_number(bytes, static_cast<std::uint32_t>(note.undo_tries), 4);
+  const auto counted = static_cast<std::uint32_t>(std::clamp(note.undo_tries, 0, kMostTries));
+  const auto others =
+      static_cast<std::uint32_t>(std::clamp(note.uncounted_undo_tries, 0, kMostUncounted));
+  append_number(bytes, others << kHalf | counted, 4);
   append_sized(bytes, note.reason);
   bytes += note.error;
   return bytes;

@@ -77,7 +77,7 @@ TEST_F(RedisJournal, ReasonAndErrorStandBesideIt) {
   Finish parked = test::parked(lease, &m);
   parked.reason = "handler";
   parked.error = "503";
-  parked.giving_up = GivingUp{"why", "what", 4, 1};
+  parked.giving_up = GivingUp{"why", "what", 4, 1, 7};
   finish(parked);
   auto shown = records().show(m.key().id).value();
   EXPECT_EQ(shown->reason + " " + shown->error, "handler 503");
@@ -94,6 +94,8 @@ TEST_F(RedisJournal, ReasonAndErrorStandBesideIt) {
   EXPECT_EQ(journal(m).entries.size(), 2U);
   EXPECT_EQ(journal(m).entries[0].result, Bytes("\0\xff", 2));
   EXPECT_EQ(journal(m).giving_up->attempts, 4);
+  EXPECT_EQ(journal(m).giving_up->undo_tries, 1);
+  EXPECT_EQ(journal(m).giving_up->uncounted_undo_tries, 7);
 }
 
 TEST_F(RedisJournal, AClaimThatIsUndoneLeavesWhatItsStepsDid) {

@@ -39,8 +39,8 @@ StepJournal StepRows::read(const KeyId& record) {
   while (answer.next()) {
     const BytesView state = answer.bytes(0);
     if (state == kGivingUp) {
-      journal.giving_up =
-          GivingUp{answer.bytes(8), answer.bytes(9), answer.small(6), answer.small(7)};
+      journal.giving_up = GivingUp{answer.bytes(8), answer.bytes(9), answer.small(6),
+                                   answer.small(7), answer.small(3)};
       continue;
     }
     StepEntry entry;
@@ -68,9 +68,9 @@ void StepRows::keep(const KeyId& record, const StepEntry& entry, StoreTime now) 
 void StepRows::give_up(const KeyId& record, const GivingUp& note, StoreTime now) {
   given_up(record);
   statements_.queue(texts_.add,
-                    {record, kNote, Binary{kNote}, kGivingUp, 0, 0, note.attempts, note.undo_tries,
-                     now, std::optional<BytesView>(), std::optional<BytesView>(),
-                     BytesView(note.reason), BytesView(note.error)});
+                    {record, kNote, Binary{kNote}, kGivingUp, 0, note.uncounted_undo_tries,
+                     note.attempts, note.undo_tries, now, std::optional<BytesView>(),
+                     std::optional<BytesView>(), BytesView(note.reason), BytesView(note.error)});
 }
 
 void StepRows::given_up(const KeyId& record) {
