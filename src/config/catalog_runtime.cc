@@ -50,7 +50,8 @@ constexpr CodePage kRuntimePages[] = {
     {"R208", "no transaction is open on the borrowed connection",
      "Guard on your own connection records inside the transaction that you opened, so that your "
      "COMMIT decides about work and record together. Without one there is nothing to join. MariaDB "
-     "and MySQL undo the whole transaction after a deadlock: then there is none any more either.",
+     "and MySQL undo the whole transaction after a deadlock: then there is none any more either. "
+     "Tables are the other way round: on a server they are made outside of your transaction.",
      "Begin a transaction before run_once, and commit after it. After a deadlock begin it again, "
      "with all that it did before.",
      "BEGIN IMMEDIATE", 70},
