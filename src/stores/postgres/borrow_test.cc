@@ -1,6 +1,7 @@
-// What another's connection keeps, and what stands in a session of our own whatever it was set to.
+// Another's connection keeps how it was set; a session of our own stands as it has to.
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
+#include <poll.h>
 
 #include <fmt/format.h>
 
@@ -66,6 +67,16 @@ TEST_F(BorrowLive, ABackslashIsABackslashWhateverTheServerIsSetTo) {
   const auto rows = unit->query(0, statement);
   ASSERT_TRUE(rows.has_value()) << rows.error().message;
   EXPECT_EQ(std::get<std::int64_t>(rows->rows.at(0).at(0)), 3);
+}
+
+TEST_F(BorrowLive, ASessionThatTheServerEndedIsNotWhole) {
+  const Pipe pipe(connect({url(), "semel"}), true);
+  ASSERT_TRUE(pipe.whole());
+  ASSERT_EQ(sql(fmt::format("SELECT pg_terminate_backend({})", PQbackendPID(pipe.connection()))),
+            "t");
+  pollfd ended{PQsocket(pipe.connection()), POLLRDHUP, 0};
+  ASSERT_EQ(::poll(&ended, 1, 60'000), 1) << "the server keeps it";
+  EXPECT_FALSE(pipe.whole());
 }
 
 TEST_F(BorrowLive, ASessionPreparesNoEndOfStatements) {

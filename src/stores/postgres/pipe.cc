@@ -216,8 +216,11 @@ std::vector<Pipe::Segment> Pipe::run(Loss loss, const system::Deadline& deadline
 
 bool Pipe::whole() const noexcept {
   if (broken_ || !sent_.empty()) return false;
+  // A server that ends the session says why first, and that alone looks like any word of its own.
   pollfd waiting{PQsocket(connection_), POLLIN, 0};
-  if (::poll(&waiting, 1, 0) > 0 && PQconsumeInput(connection_) == 0) return false;
+  while (::poll(&waiting, 1, 0) > 0) {
+    if (PQconsumeInput(connection_) == 0) return false;
+  }
   return PQstatus(connection_) == CONNECTION_OK && PQtransactionStatus(connection_) == PQTRANS_IDLE;
 }
 

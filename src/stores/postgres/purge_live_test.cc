@@ -78,7 +78,7 @@ TEST_F(PurgeLive, ALongLookHoldsUpNobodyAgainAndAgain) {
 }
 
 TEST_F(PurgeLive, ATtlThatGrowsMeanwhileIsKept) {
-  const auto store = open(), other = open(), purging = open();
+  const auto store = open(), other = open(60s), purging = open(60s);
   const ConsumerNumber consumer = attach(*store);
   const Message done = make_message(consumer, "done");
   const Message late = make_message(consumer, "late");
@@ -131,7 +131,7 @@ TEST_F(PurgeLive, WhatIsNotPastMovesInSmallParts) {
 
 // As a purge moves it: gone from one generation and in another, in one transaction.
 TEST_F(PurgeLive, WhatItMovesIsStillHeld) {
-  const auto store = open();
+  const auto store = open(60s);
   const ConsumerNumber consumer = attach(*store);
   const Message held = make_message(consumer, "held");
   const Lease lease = acquire(*store, held);
