@@ -109,6 +109,7 @@ Result<Received> FileSource::receive(const ReceiveLimits& limits) {
   {
     const system::MutexLock lock(mutex_);
     if (closed_) return failure({ErrorKind::kRejected, "R235", path_ + " was closed", {}});
+    if (taken_) return failure(*taken_);
   }
   wake_.clear();
   watch_.clear();
