@@ -153,12 +153,24 @@ std::int64_t Presence::number() {
 }
 
 std::int64_t Presence::number_for(sql::Session& session) {
+  if (session.stands_for() == number()) return session.stands_for();
+  // A session that is new may be at a server that has taken over and that the own one did not come
+  // to yet: there the epoch is as it was, and tokens would come again.
+  look_alive();
   const std::int64_t instance = number();
-  if (session.stands_for() != instance) {
-    session.ask(share_, {instance});
-    session.stand_for(instance);
-  }
+  session.ask(share_, {instance});
+  session.stand_for(instance);
   return instance;
+}
+
+void Presence::look_alive() {
+  const sql::TurnLock turn(turn_, turn_deadline());
+  if (connection_ == nullptr || !connection_->wire().alive()) return;
+  try {
+    connection_->ask("SELECT 1");
+  } catch (const sql::Failure&) {
+    if (connection_->wire().alive()) throw;
+  }
 }
 
 // After the connection was lost: nobody has taken over what this process held. The row is locked,

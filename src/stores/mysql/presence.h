@@ -57,6 +57,8 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   bool lock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   void unlock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   void unlock_freed() SEMEL_REQUIRES(turn_);
+  // One round trip on the own session: where it is lost that is known behind it.
+  void look_alive() SEMEL_EXCLUDES(turn_);
   std::int64_t enter() SEMEL_REQUIRES(turn_);
   bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
 

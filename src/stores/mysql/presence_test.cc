@@ -8,6 +8,7 @@
 #include "stores/mysql/schema.h"
 #include "stores/mysql/url.h"
 #include "tests/support/mysql_servers.h"
+#include "tests/support/tcp_proxy.h"
 #include "tests/support/waiting.h"
 
 namespace semel::mysql {
@@ -120,6 +121,25 @@ TEST_P(MySqlPresence, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
     EXPECT_EQ(other->number(), number) << "nobody took it over";
   }
   ASSERT_TRUE(within);
+}
+
+TEST_P(MySqlPresence, TheEpochGrowsBeforeANewSessionClaims) {
+  const auto epoch = [&] {
+    return std::stoi(server_.query(database_, "SELECT epoch FROM semel_meta"));
+  };
+  test::TcpProxy proxy(server_.port());
+  Place away = place_;
+  away.target.port = static_cast<unsigned>(proxy.port());
+  Presence first(away, dialect_, std::chrono::milliseconds(0));
+  const std::int64_t number = first.number_for(*session());
+  const int before = epoch();
+  EXPECT_EQ(first.number_for(*session()), number);
+  EXPECT_EQ(epoch(), before) << "nothing was lost";
+  // The server of the own session goes unseen; the new session is at the one that has taken over.
+  const auto cut = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  EXPECT_EQ(first.number_for(*session()), number);
+  EXPECT_EQ(proxy.fired(cut), 1U);
+  EXPECT_GT(epoch(), before);
 }
 
 TEST_P(MySqlPresence, AReservationThatAnotherTookMeanwhileIsLost) {

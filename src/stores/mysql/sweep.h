@@ -24,7 +24,7 @@ class Sweep {
  public:
   Sweep(const Dialect& dialect, Generations& generations, std::chrono::milliseconds patience);
 
-  // Of a consumer that has a ttl; how many records were forgotten.
+  // Takes a consumer that has a ttl; returns how many records were forgotten.
   std::size_t run(Connection& connection, const sql::ConsumerRow& consumer, StoreTime now,
                   sql::PurgeBudget& budget);
 

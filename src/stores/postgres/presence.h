@@ -65,6 +65,8 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   void hear() noexcept SEMEL_REQUIRES(turn_);
   void ring_heard() noexcept SEMEL_REQUIRES(turn_) SEMEL_EXCLUDES(bells_mutex_);
   std::int64_t lock_key(Kind kind, std::int64_t number) const;
+  // One round trip on the own session: where it is lost that is known behind it.
+  void look_alive() SEMEL_EXCLUDES(turn_);
   std::int64_t enter() SEMEL_REQUIRES(turn_);
   bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
   void disconnected() noexcept SEMEL_REQUIRES(turn_);

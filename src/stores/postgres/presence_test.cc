@@ -129,6 +129,22 @@ TEST_F(PresenceTest, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
   ASSERT_TRUE(within);
 }
 
+TEST_F(PresenceTest, TheEpochGrowsBeforeANewSessionClaims) {
+  const auto epoch = [&] {
+    return std::stoi(server_.query(database_, "SELECT epoch FROM semel.semel_meta"));
+  };
+  const auto first = process();
+  const auto before_cut = session();
+  const std::int64_t number = first->number_for(*before_cut);
+  const int before = epoch();
+  EXPECT_EQ(first->number_for(*session()), number);
+  EXPECT_EQ(epoch(), before) << "nothing was lost";
+  cut_all();
+  // Where another server has taken over, its session is there before the own one is missed.
+  EXPECT_EQ(first->number_for(*session()), number);
+  EXPECT_GT(epoch(), before);
+}
+
 TEST_F(PresenceTest, AReservationThatAnotherTookMeanwhileIsLost) {
   constexpr std::uint64_t kName = 0x1234'5678'9abc'def0;
   const auto first = process(), second = process();

@@ -72,7 +72,7 @@ TEST_F(PurgeTest, WhatHalfOfItLeavesNamesNoRowOfANewMessage) {
     SCOPED_TRACE(inbox ? "inbox" : "result");
     const ConsumerNumber consumer = attach(*store_, inbox ? "received" : "payments", 1h);
     const auto old = ordered(consumer, 600);
-    // Those that are purged first have the greatest numbers, which are given again.
+    // The greatest numbers are purged first, and given again.
     for (auto one = old.rbegin(); one != old.rend(); ++one) finish(*one, "old", inbox);
     clock_->advance(3h);
     moment_->at_look(kSecondPart, [this] { clock_->advance(1min); });
