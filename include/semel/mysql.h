@@ -51,7 +51,8 @@ inline constexpr StoreTraits kMySqlTraits{
 // R259 the URL cannot be read, R250 cannot be reached, R251 login refused, R252 no such database,
 // R253 rights missing, R254 no connection left, R203 read-only, R205 disk full, R207 tables missing
 // and `create` is off, R210 schema newer than this library, R257 a proxy stands between that gives
-// each transaction another session, R258 server too old.
+// each transaction another session, or other servers of its cluster take writes too, R258 server
+// too old.
 Result<std::unique_ptr<Store>> open_mysql(MySqlOptions options);
 
 struct MySqlBorrow {

@@ -53,7 +53,8 @@ Result<SchemaChange> postgres_schema_change(const PostgresOptions& options);
 
 struct PostgresBorrow {
   std::string schema = "semel";
-  // Make schema and tables where they are missing, outside of a transaction of the caller's.
+  // Make schema and tables where they are missing, outside of a transaction of the caller's: R208
+  // where something is to be made and one is open.
   bool create_tables = false;
 };
 

@@ -50,7 +50,8 @@ constexpr CodePage kRuntimePages[] = {
     {"R208", "no transaction is open on the borrowed connection",
      "Guard on your own connection records inside the transaction that you opened, so that your "
      "COMMIT decides about work and record together. Without one there is nothing to join. MariaDB "
-     "and MySQL undo the whole transaction after a deadlock: then there is none any more either.",
+     "and MySQL undo the whole transaction after a deadlock: then there is none any more either. "
+     "Tables are the other way round: on a server they are made outside of your transaction.",
      "Begin a transaction before run_once, and commit after it. After a deadlock begin it again, "
      "with all that it did before.",
      "BEGIN IMMEDIATE", 70},
@@ -161,9 +162,10 @@ constexpr CodePage kRuntimePages[] = {
      "A process is known to be alive by a lock that its session holds, and hears of new messages "
      "by "
      "LISTEN. Behind a pooler in transaction mode neither lasts, so that one would be taken for "
-     "dead while it works.",
+     "dead while it works. Of Galera, and of group replication with several primaries, each server "
+     "knows its own locks alone.",
      "Connect to the server itself, or let the pooler keep sessions (PgBouncer: pool_mode = "
-     "session).",
+     "session). Use a cluster with one primary.",
      "store: { postgres: { url: \"postgresql://db.example:5432/bank\" } }", 78},
     {"R258", "the database server is too old",
      "What the records rely on came with PostgreSQL 12, MariaDB 10.6 and "

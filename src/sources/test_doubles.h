@@ -33,6 +33,7 @@ class FakePositions final : public Positions {
   Result<void> save(ConsumerNumber, std::string_view partition, BytesView position) override {
     ++saves;
     if (failing) return failure({ErrorKind::kUnavailable, "R201", "the store is away", {}});
+    if (taken) return failure({ErrorKind::kBlocked, "R230", "held by another reader", {}});
     kept[std::string(partition)] = position;
     return {};
   }
@@ -51,6 +52,7 @@ class FakePositions final : public Positions {
   std::size_t refusals = 0;  // of so many calls of reserve that come next
   bool failing = false;
   bool lost = false;  // all reservations
+  bool taken = false;  // the reservation, by another
 
  private:
   struct Held final : Reservation {

@@ -115,6 +115,7 @@ Result<Received> FileSource::receive(const ReceiveLimits& limits) {
                       "one consumer of this name and file at a time; look whether this machine or "
                       "its network stood still"});
     }
+    if (taken_) return failure(*taken_);
   }
   wake_.clear();
   watch_.clear();

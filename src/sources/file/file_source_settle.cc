@@ -73,6 +73,11 @@ Result<void> FileSource::save_position() {
   }
   const system::MutexLock lock(mutex_);
   dirty_ = true;
+  // The reservation went with a lost connection, and another process reads the file by now.
+  if (saved.error().code == "R230") {
+    taken_ = saved.error();
+    taken_->kind = ErrorKind::kRejected;
+  }
   return saved;
 }
 

@@ -168,6 +168,19 @@ TEST_F(FileSourceTest, AStoreThatIsAwayCostsNoSettlement) {
   EXPECT_EQ(run(), (Lines{"1", "2"}));
 }
 
+TEST_F(FileSourceTest, AFileThatAnotherReadsByNowIsNotReadOn) {
+  test::write_file(path_, "1\n2\n");
+  auto source = open();
+  const Received received = receive(*source);
+  positions_.taken = true;
+  environment_.clock.advance(seconds(10));
+  EXPECT_TRUE(source->settle(settlements(received.arrivals)));
+  const auto refused = receive_all(*source);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "R230");
+  EXPECT_EQ(refused.error().kind, ErrorKind::kRejected) << "waiting mends nothing";
+}
+
 TEST_F(FileSourceTest, GivenBackLinesComeAgainAtOnce) {
   test::write_file(path_, "1\n2\n3\n");
   auto source = open();

@@ -44,7 +44,7 @@ class Connection final : public sql::Session {
 
   // The same with a text of its own, in the server's own words.
   sql::Answer ask(const std::string& own);
-  void queue(const std::string& own) { wire_.send(own, loss()); }
+  void queue(const std::string& own) { wire_.send(own, loss(), deadline()); }
   // As commit, with the answers to all that was queued before; the last is the commit's.
   std::vector<Said> commit_all();
   // Runs what was queued, and gives the answers to all of it; throws what was refused.

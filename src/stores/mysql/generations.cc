@@ -20,6 +20,7 @@ Ttl ttl_at(const sql::Answer& answer, std::size_t column) {
 
 Generations::Generations(const Dialect& dialect, const std::string& clock)
     : lock_(dialect, "SELECT epoch FROM semel_meta FOR UPDATE"),
+      keep_(dialect, "SELECT epoch FROM semel_meta LOCK IN SHARE MODE"),
       list_(dialect, "SELECT number, ttl, state = 'active' FROM semel_generation ORDER BY number"),
       // In one look: a ttl that is known from before may be another consumer's by now.
       of_consumer_(dialect,

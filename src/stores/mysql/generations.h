@@ -39,6 +39,8 @@ class Generations {
 
   // In a transaction, to whose end nobody else makes or changes one.
   void lock(Connection& connection) { connection.ask(lock_, {}); }
+  // In a transaction, to whose end nobody has them locked; others may do the same.
+  void keep(Connection& connection) { connection.ask(keep_, {}); }
   // What was kept for `from` is kept for `to`, where that is longer. In a transaction that has them
   // locked.
   void change_ttl(Connection& connection, const Ttl& from, const Ttl& to);
@@ -47,6 +49,7 @@ class Generations {
   void make(Connection& connection, ConsumerNumber consumer);
 
   const sql::Text lock_;
+  const sql::Text keep_;
   const sql::Text list_;
   const sql::Text of_consumer_;
   const sql::Text ttl_;

@@ -135,6 +135,8 @@ bool names_in_full(std::string_view sql, std::string_view schema, std::string_vi
 }
 
 const HandlerTexts::Known& HandlerTexts::of(const Statement& statement) {
+  // A handler that builds its SQL has no end of texts.
+  if (texts_.size() >= kMost && !texts_.contains(statement.sql)) texts_.clear();
   auto& known = texts_[statement.sql];
   if (known) return *known;
   known = std::make_unique<Known>();

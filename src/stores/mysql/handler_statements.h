@@ -16,7 +16,7 @@
 
 namespace semel::mysql {
 
-// The statements' texts, kept for as long as the session.
+// The statements' texts.
 class HandlerTexts {
  public:
   struct Known {
@@ -28,7 +28,12 @@ class HandlerTexts {
   // What would end the transaction, or writes where only the store may, is refused here once more.
   // So is what the server would read in another way than our lexer: several statements go to it in
   // one packet, and none may reach into the next.
+  // The answer is good until the next call.
   const Known& of(const Statement& statement);
+  std::size_t size() const noexcept { return texts_.size(); }
+
+  // More texts are not remembered at a time.
+  static constexpr std::size_t kMost = 512;
 
  private:
   std::unordered_map<std::string, std::unique_ptr<Known>> texts_;

@@ -14,6 +14,10 @@ namespace {
 constexpr std::chrono::milliseconds kLongestTurn{10'000};
 constexpr std::chrono::milliseconds kTurnAfterStop{500};
 constexpr const char* kReservation = "reserved";
+// A replica that takes over may lack the last numbers that were drawn, and gives them again: as
+// many epochs as this are more than it lacks. Yet epochs must last for as long as processes are
+// started.
+constexpr int kEpochs = 16;
 // Short: the server limits the length of a lock's name.
 constexpr const char* kSession = "s";
 
@@ -21,6 +25,10 @@ constexpr const char* kSession = "s";
 Place answered_soon(Place place) {
   place.longest_answer = place.patience + kLongestTurn;
   return place;
+}
+
+std::int64_t reservation_number(std::uint64_t name) noexcept {
+  return static_cast<std::int64_t>(name >> 1U);
 }
 
 std::string host_name() {
@@ -66,7 +74,7 @@ Presence::Presence(Place place, const Dialect& dialect, std::chrono::millisecond
                           session_lock("?1", "id") + ") = 0 LIMIT 1"),
       share_(dialect, "SELECT GET_LOCK(" + session_lock("?1", "CONNECTION_ID()") + ", 0)"),
       known_(dialect, "SELECT number FROM semel_instance WHERE number = ?1 FOR UPDATE"),
-      raise_(dialect, "UPDATE semel_meta SET epoch = epoch + 1"),
+      raise_(dialect, fmt::format("UPDATE semel_meta SET epoch = epoch + {}", kEpochs)),
       enter_(dialect,
              fmt::format("INSERT INTO semel_instance (number, pid, host, started_at) VALUES "
                          "(?1, ?2, ?3, {})",
@@ -90,6 +98,8 @@ void Presence::open() {
   try {
     connection_ = std::make_unique<Connection>(place_);
     take_over_reservations();
+    if (opened_) reopened_ = std::chrono::steady_clock::now();
+    opened_ = true;
   } catch (const sql::Failure& failed) {
     // Half of its locks are not enough.
     connection_.reset();
@@ -106,7 +116,9 @@ void Presence::take_over_reservations() {
                "a proxy stands before the MySQL server: locks of a session do not last behind it",
                "connect to the server itself, or let the proxy keep sessions"});
   }
-  for (const std::int64_t number : reserved_.begin_session()) lock(kReservation, number);
+  for (const std::int64_t number : reserved_.begin_session()) {
+    if (!lock(kReservation, number)) reserved_.lose(number);
+  }
 }
 
 bool Presence::lock(const char* kind, std::int64_t number) {
@@ -141,12 +153,24 @@ std::int64_t Presence::number() {
 }
 
 std::int64_t Presence::number_for(sql::Session& session) {
+  if (session.stands_for() == number()) return session.stands_for();
+  // A session that is new may be at a server that has taken over and that the own one did not come
+  // to yet: there the epoch is as it was, and tokens would come again.
+  look_alive();
   const std::int64_t instance = number();
-  if (session.stands_for() != instance) {
-    session.ask(share_, {instance});
-    session.stand_for(instance);
-  }
+  session.ask(share_, {instance});
+  session.stand_for(instance);
   return instance;
+}
+
+void Presence::look_alive() {
+  const sql::TurnLock turn(turn_, turn_deadline());
+  if (connection_ == nullptr || !connection_->wire().alive()) return;
+  try {
+    connection_->ask("SELECT 1");
+  } catch (const sql::Failure&) {
+    if (connection_->wire().alive()) throw;
+  }
 }
 
 // After the connection was lost: nobody has taken over what this process held. The row is locked,
@@ -189,39 +213,50 @@ std::int64_t Presence::enter() {
   return number;
 }
 
-std::int64_t Presence::known_number() {
-  const sql::TurnLock turn(turn_, turn_deadline());
-  return number_;
-}
-
 bool Presence::just_started(Connection& connection) const {
   sql::Answer uptime = connection.ask("SHOW GLOBAL STATUS LIKE 'Uptime'");
   const std::string seconds = uptime.next() ? uptime.bytes(1) : "";
   return std::chrono::seconds(std::atoll(seconds.c_str())) < grace_;
 }
 
+std::optional<std::int64_t> Presence::judge(Connection& connection) {
+  if (just_started(connection)) return std::nullopt;
+  const sql::TurnLock turn(turn_, turn_deadline());
+  if (opened_) {
+    try {
+      connected();
+    } catch (const sql::Failure&) {
+      return std::nullopt;
+    }
+  }
+  if (reopened_ && std::chrono::steady_clock::now() - *reopened_ < grace_) return std::nullopt;
+  return last_number_;
+}
+
 bool Presence::is_gone(sql::Session& session, std::int64_t instance) {
-  if (instance == known_number()) return false;
   auto& connection = static_cast<Connection&>(session);
-  return !just_started(connection) && connection.ask(is_gone_, {instance}).next() &&
+  const auto own = judge(connection);
+  return own && *own != instance && connection.ask(is_gone_, {instance}).next() &&
          !connection.ask(lives_, {instance}).next();
 }
 
 std::vector<std::int64_t> Presence::gone(sql::Session& session) {
-  const std::int64_t own = known_number();
   auto& connection = static_cast<Connection&>(session);
   std::vector<std::int64_t> numbers;
-  if (just_started(connection)) return numbers;
+  const auto own = judge(connection);
+  if (!own) return numbers;
   sql::Answer answer = connection.ask(gone_, {});
   while (answer.next()) {
-    if (answer.integer(0) != own) numbers.push_back(answer.integer(0));
+    if (answer.integer(0) != *own) numbers.push_back(answer.integer(0));
   }
   std::erase_if(numbers, [&](std::int64_t n) { return connection.ask(lives_, {n}).next(); });
   return numbers;
 }
 
+bool Presence::lost(std::uint64_t name) { return reserved_.lost(reservation_number(name)); }
+
 std::unique_ptr<Positions::Reservation> Presence::try_take(std::uint64_t name) {
-  const auto number = static_cast<std::int64_t>(name >> 1U);
+  const std::int64_t number = reservation_number(name);
   const sql::TurnLock turn(turn_, turn_deadline());
   connected();
   unlock_freed();

@@ -28,8 +28,8 @@ std::string session_lock(const std::string& instance, const std::string& session
 
 class Presence final : public sql::Instances, public sql::WakeUps, public sql::Reservations {
  public:
-  // So long after the server's start nobody counts as gone: all have lost their locks with it, and
-  // are coming back.
+  // `grace`: so long after the server's start, and after this process lost its session and has
+  // another, nobody counts as gone: all may have lost their locks with it, and are coming back.
   // `wanted`: sessions of this process, with this one.
   Presence(Place place, const Dialect& dialect, std::chrono::milliseconds grace,
            std::size_t wanted = 1);
@@ -45,6 +45,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   void ring(sql::Session&, ConsumerNumber) override {}
 
   std::unique_ptr<Positions::Reservation> try_take(std::uint64_t name) override;
+  bool lost(std::uint64_t name) override;
 
  private:
   class Taken;
@@ -56,10 +57,14 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   bool lock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   void unlock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   void unlock_freed() SEMEL_REQUIRES(turn_);
+  // One round trip on the own session: where it is lost that is known behind it.
+  void look_alive() SEMEL_EXCLUDES(turn_);
   std::int64_t enter() SEMEL_REQUIRES(turn_);
   bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
 
-  std::int64_t known_number() SEMEL_EXCLUDES(turn_);
+  // The instance that never counts as gone here: its own; zero where it has none. Nullopt where no
+  // lock of another tells anything.
+  std::optional<std::int64_t> judge(Connection& connection) SEMEL_EXCLUDES(turn_);
   bool just_started(Connection& connection) const;
   void free_reservation(std::int64_t number) noexcept SEMEL_EXCLUDES(turn_);
 
@@ -79,6 +84,8 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   // zero: not registered on this connection
   std::int64_t number_ SEMEL_GUARDED_BY(turn_) = 0;
   std::int64_t last_number_ SEMEL_GUARDED_BY(turn_) = 0;  // it had; zero: none
+  bool opened_ SEMEL_GUARDED_BY(turn_) = false;           // once
+  std::optional<std::chrono::steady_clock::time_point> reopened_ SEMEL_GUARDED_BY(turn_);
   sql::FailedConnect failed_ SEMEL_GUARDED_BY(turn_);
   sql::ReservedNumbers reserved_;
 };

@@ -8,6 +8,8 @@
 #include "stores/mysql/schema.h"
 #include "stores/mysql/url.h"
 #include "tests/support/mysql_servers.h"
+#include "tests/support/tcp_proxy.h"
+#include "tests/support/waiting.h"
 
 namespace semel::mysql {
 namespace {
@@ -15,14 +17,24 @@ namespace {
 class MySqlPresence : public testing::TestWithParam<test::SharedMySqlServer> {
  protected:
   MySqlPresence() {
-    place_.target = target_of(server_.url(server_.new_database()));
+    place_.target = target_of(server_.url(database_));
     Wire wire(place_.target);
     make_schema(wire);
     survivor_ = process();
     looking_ = session();
   }
-  std::unique_ptr<Presence> process() const {
-    return std::make_unique<Presence>(place_, dialect_, std::chrono::milliseconds(0));
+  std::unique_ptr<Presence> process(std::chrono::milliseconds grace = {}) const {
+    return std::make_unique<Presence>(place_, dialect_, grace);
+  }
+  // As where a server goes, or what stands before it.
+  void cut_all() const {
+    const std::string others =
+        "FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()";
+    server_.query(
+        database_,
+        server_.query(database_, "SELECT GROUP_CONCAT('KILL ', id SEPARATOR ';') " + others));
+    EXPECT_TRUE(test::comes_true(
+        [&] { return server_.query(database_, "SELECT COUNT(*) " + others) == "0"; }));
   }
   std::unique_ptr<Connection> session() const { return std::make_unique<Connection>(place_); }
   bool gone(std::int64_t number) {
@@ -42,6 +54,7 @@ class MySqlPresence : public testing::TestWithParam<test::SharedMySqlServer> {
   }
 
   const test::MySqlFamilyServer& server_ = GetParam()();
+  const std::string database_ = server_.new_database();
   const Dialect dialect_{};
   Place place_;
   std::unique_ptr<Presence> survivor_;
@@ -75,6 +88,78 @@ TEST_P(MySqlPresence, ASessionThatWroteNothingHoldsNobody) {
   EXPECT_FALSE(gone(number));
   dying.reset();
   EXPECT_TRUE(gone_soon(number));
+}
+
+// A replica that takes over has run for long, and so has a server behind a proxy that began again.
+TEST_P(MySqlPresence, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
+  constexpr std::chrono::seconds kGrace{5};
+  ASSERT_TRUE(test::comes_true([&] {
+    return std::stoi(server_.query(database_, "SHOW GLOBAL STATUS WHERE Variable_name = 'Uptime'")
+                         .substr(7)) > kGrace.count();
+  })) << "of a server that has just begun nobody counts as gone either";
+  const auto first = process(kGrace);
+  const std::int64_t own = first->number();
+  bool within = false;
+  for (int tries = 0; tries < 10 && !within; ++tries) {
+    auto other = process();
+    const std::int64_t number = other->number();
+    ASSERT_EQ(first->gone(*session()), std::vector<std::int64_t>{}) << "it lives";
+    cut_all();
+    const auto cut = std::chrono::steady_clock::now();
+    const auto looking = session();
+    const auto before = first->gone(*looking);  // it has not noticed yet
+    const std::int64_t again = first->number();
+    const auto after = first->gone(*looking);
+    const bool alone = first->is_gone(*looking, number);
+    // On a machine that is this busy the time was over, and nothing is told.
+    within = std::chrono::steady_clock::now() - cut < kGrace;
+    if (!within) continue;
+    EXPECT_EQ(again, own);
+    EXPECT_TRUE(before.empty());
+    EXPECT_TRUE(after.empty()) << "it has not come back yet";
+    EXPECT_FALSE(alone);
+    EXPECT_EQ(other->number(), number) << "nobody took it over";
+  }
+  ASSERT_TRUE(within);
+}
+
+TEST_P(MySqlPresence, TheEpochGrowsBeforeANewSessionClaims) {
+  const auto epoch = [&] {
+    return std::stoi(server_.query(database_, "SELECT epoch FROM semel_meta"));
+  };
+  test::TcpProxy proxy(server_.port());
+  Place away = place_;
+  away.target.port = static_cast<unsigned>(proxy.port());
+  Presence first(away, dialect_, std::chrono::milliseconds(0));
+  const std::int64_t number = first.number_for(*session());
+  const int before = epoch();
+  EXPECT_EQ(first.number_for(*session()), number);
+  EXPECT_EQ(epoch(), before) << "nothing was lost";
+  // The server of the own session goes unseen; the new session is at the one that has taken over.
+  const auto cut = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  EXPECT_EQ(first.number_for(*session()), number);
+  EXPECT_EQ(proxy.fired(cut), 1U);
+  EXPECT_GT(epoch(), before);
+}
+
+TEST_P(MySqlPresence, AReservationThatAnotherTookMeanwhileIsLost) {
+  constexpr std::uint64_t kName = 0x1234'5678'9abc'def0;
+  const auto first = process(), second = process();
+  auto taken = first->try_take(kName);
+  ASSERT_NE(taken, nullptr);
+  first->number();
+  EXPECT_FALSE(first->lost(kName));
+  cut_all();
+  // The first has not noticed yet.
+  auto other = second->try_take(kName);
+  ASSERT_NE(other, nullptr);
+  first->number();
+  EXPECT_TRUE(first->lost(kName)) << "both would read, and save";
+  EXPECT_FALSE(second->lost(kName));
+  taken.reset();
+  other.reset();
+  EXPECT_NE(first->try_take(kName), nullptr);
+  EXPECT_FALSE(first->lost(kName));
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, MySqlPresence, testing::ValuesIn(test::shared_mysql_servers()),

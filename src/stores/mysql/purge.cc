@@ -29,20 +29,18 @@ std::string value_list(const std::vector<T>& values, Append&& append_one) {
 
 Purge::Purge(Core& core)
     : core_(core),
-      sweep_(core.dialect, core.pool.patience()),
+      sweep_(core.dialect, core.generations, core.pool.patience()),
       clock_(core.dialect, *core.environment.clock) {}
 
 // Where the budget ends before all had a turn, the next turn is the next one's.
 std::size_t Purge::forget_completed(Connection& connection, sql::Tables& tables, StoreTime now,
                                     sql::PurgeBudget& budget) {
-  const std::string past = Sweep::condition_of(core_.generations.look(connection), now);
-  if (past.empty()) return 0;
   std::vector<sql::ConsumerRow> consumers = tables.consumers.all();
   std::erase_if(consumers, [](const sql::ConsumerRow& one) { return !one.ttl; });
   std::size_t forgotten = 0;
   for (std::size_t i = 0; i < consumers.size() && !budget.ended(); ++i, ++turn_) {
     const sql::ConsumerRow& consumer = consumers[turn_ % consumers.size()];
-    forgotten += sweep_.run(connection, consumer, past, now, budget);
+    forgotten += sweep_.run(connection, consumer, now, budget);
   }
   return forgotten;
 }
@@ -75,7 +73,7 @@ PurgeReport Purge::run(milliseconds whole) {
     const StoreTime now = clock_.check(connection, core_.pool.patience());
     PurgeReport report;
     sql::Tables tables = core_.shared.tables(connection);
-    sql::forget_steps(connection, tables, core_.pool.patience());
+    sql::forget_steps(connection, tables, core_.pool.patience(), budget);
     report.records = forget_completed(connection, tables, now, budget);
     if (!budget.more()) {
       report.records += sql::forget_dead(connection, tables, now, core_.pool.patience(), budget);

@@ -5,6 +5,7 @@
 #include "stores/mysql/core.h"
 #include "stores/mysql/facts.h"
 #include "stores/mysql/lease_claims.h"
+#include "stores/mysql/primaries.h"
 #include "stores/mysql/purge.h"
 #include "stores/mysql/schema.h"
 #include "stores/sql/server_store.h"
@@ -63,6 +64,7 @@ Result<std::unique_ptr<Store>> open_store(MySqlOptions options, const InnerOptio
     StoreTraits traits = kMySqlTraits;
     {
       Wire first(place.target, place.stops);
+      need_one_primary(first);
       traits.largest_message = first.most();
       if (options.create) {
         make_schema(first);

@@ -28,8 +28,9 @@ std::string text_of(const KeyId& id) {
 
 }  // namespace
 
-Sweep::Sweep(const Dialect& dialect, std::chrono::milliseconds patience)
-    : patience_(patience),
+Sweep::Sweep(const Dialect& dialect, Generations& generations, std::chrono::milliseconds patience)
+    : generations_(generations),
+      patience_(patience),
       begin_first_(dialect,
                    "INSERT INTO semel_sweep (consumer, begun_at, place) VALUES (?1, ?2, ?3) "
                    "ON CONFLICT (consumer) DO NOTHING"),
@@ -48,15 +49,18 @@ std::string Sweep::condition_of(const std::vector<Generation>& generations, Stor
   return condition.empty() ? condition : "state = 'completed' AND " + condition + ")";
 }
 
-std::size_t Sweep::run(Connection& connection, const sql::ConsumerRow& consumer,
-                       const std::string& past, StoreTime now, sql::PurgeBudget& budget) {
+std::size_t Sweep::run(Connection& connection, const sql::ConsumerRow& consumer, StoreTime now,
+                       sql::PurgeBudget& budget) {
   const KeyId last = core::ids_of(consumer.number).second;
   std::size_t forgotten = 0;
   // What another left is not all: what is before its place was looked at by that one alone.
   for (bool over = false; !(over && begun_.contains(consumer.number)) && !budget.ended();) {
     connection.begin(patience_);
     const std::optional<KeyId> behind = place(connection, consumer, now);
-    if (!behind) {
+    // No ttl grows before this transaction ends.
+    generations_.keep(connection);
+    const std::string past = condition_of(generations_.look(connection), now);
+    if (!behind || past.empty()) {
       connection.roll_back();
       break;
     }

@@ -22,11 +22,11 @@ namespace semel::mysql {
 // gone through it yet. One caller at a time.
 class Sweep {
  public:
-  Sweep(const Dialect& dialect, std::chrono::milliseconds patience);
+  Sweep(const Dialect& dialect, Generations& generations, std::chrono::milliseconds patience);
 
-  // Of a consumer that has a ttl; how many records were forgotten. `past`: as `condition_of`.
-  std::size_t run(Connection& connection, const sql::ConsumerRow& consumer, const std::string& past,
-                  StoreTime now, sql::PurgeBudget& budget);
+  // Takes a consumer that has a ttl; returns how many records were forgotten.
+  std::size_t run(Connection& connection, const sql::ConsumerRow& consumer, StoreTime now,
+                  sql::PurgeBudget& budget);
 
   // What is true of a record that is past the ttl of its generation; empty where none can be.
   static std::string condition_of(const std::vector<Generation>& generations, StoreTime now);
@@ -44,12 +44,13 @@ class Sweep {
   std::optional<KeyId> place(Connection& connection, const sql::ConsumerRow& consumer,
                              StoreTime now);
   Part look(Connection& connection, const KeyId& behind, const KeyId& last,
-            const std::string& past);
+            const std::string& past);  // `past`: as `condition_of`
   std::size_t forget(Connection& connection, const KeyId& behind, const Part& part,
                      const std::string& past);
   std::size_t forget_some(Connection& connection, const std::string& range,
                           const std::string& past);
 
+  Generations& generations_;
   const std::chrono::milliseconds patience_;
   const sql::Text begin_first_;
   const sql::Text place_;

@@ -5,6 +5,8 @@
 #include <semel/mysql.h>
 
 #include <atomic>
+#include <functional>
+#include <utility>
 
 #include "stores/mysql/url.h"
 #include "stores/mysql/wire.h"
@@ -19,12 +21,22 @@ using namespace std::chrono_literals;
 class SteppingClock final : public Clock {
  public:
   std::chrono::steady_clock::time_point now() noexcept override {
-    return std::chrono::steady_clock::time_point(1h + kStep * ++looks_);
+    const int look = ++looks_;
+    if (look == look_.load()) std::exchange(then_, {})();
+    return std::chrono::steady_clock::time_point(1h + kStep * look);
   }
+  // `then` runs at the look that comes so many from now.
+  void at_look(int number, std::function<void()> then) {
+    then_ = std::move(then);
+    look_ = looks_ + number;
+  }
+  bool waits() const { return static_cast<bool>(then_); }
   static constexpr std::chrono::milliseconds kStep{1};
 
  private:
   std::atomic<int> looks_{0};
+  std::atomic<int> look_{0};
+  std::function<void()> then_;
 };
 
 class MySqlSweep : public testing::TestWithParam<test::SharedMySqlServer> {
@@ -110,7 +122,7 @@ TEST_P(MySqlSweep, WhatStandsInTheInboxGoesWithItsRecord) {
 
 TEST_P(MySqlSweep, GoesOnWhereItStoppedAlsoInAnotherProcess) {
   add(2h);
-  const auto first = store_->purge(4 * SteppingClock::kStep);
+  const auto first = store_->purge(5 * SteppingClock::kStep);
   ASSERT_TRUE(first.has_value()) << first.error().message;
   EXPECT_TRUE(first->more);
   EXPECT_GT(first->records, 0U);
@@ -119,12 +131,26 @@ TEST_P(MySqlSweep, GoesOnWhereItStoppedAlsoInAnotherProcess) {
   // Before its place.
   add(2h, "n = 0");
   const auto other = open();
-  const auto second = other->purge(4 * SteppingClock::kStep);
+  const auto second = other->purge(5 * SteppingClock::kStep);
   ASSERT_TRUE(second.has_value()) << second.error().message;
   EXPECT_EQ(second->records, first->records) << "a part";
   EXPECT_EQ(count("id LIKE CONCAT('%', UNHEX('00000000'))"), "1");
   EXPECT_EQ(purge(*other), 10'001U - 2 * first->records);
   EXPECT_EQ(count(), "0") << "who begins looks at all of it, behind what another left to do";
+}
+
+// The looks of a purge: as it begins, as it checks the clock, behind the journals, before each
+// consumer, before each part.
+TEST_P(MySqlSweep, ATtlThatGrowsMeanwhileIsKept) {
+  constexpr int kFirstPart = 5;
+  add(2h);
+  const auto other = open();
+  clock_.at_look(kFirstPart, [&] {
+    EXPECT_TRUE(other->attach({"payments", "recipe", false, 48 * kTtl}).has_value());
+  });
+  EXPECT_EQ(purge(*store_), 0U);
+  ASSERT_FALSE(clock_.waits());
+  EXPECT_EQ(count(), "10000");
 }
 
 TEST_P(MySqlSweep, BeginsAgainWhenAPartOfTheTtlIsOver) {

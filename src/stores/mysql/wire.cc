@@ -313,13 +313,17 @@ Error Wire::too_large(std::size_t size) const {
       "raise max_allowed_packet on the server"};
 }
 
-void Wire::send(std::string_view statement, Loss loss) {
+void Wire::send(std::string_view statement, Loss loss, const system::Deadline& deadline) {
   need_nothing_unread();
   if (!handed_over_.empty()) take_back();
   if (!takes(statement.size())) sql::fail(too_large(statement.size()));
   const std::size_t enough = most_ != 0 ? std::min(kEnough, most_ / 2) : kEnough;
   const bool alone = !owned_;
-  if (!packet_.empty() && (alone || packet_.size() + statement.size() > enough)) flush(loss);
+  if (!packet_.empty() && (alone || packet_.size() + statement.size() > enough)) {
+    deadline_ = deadline;
+    flush(loss);
+    deadline_ = kWithoutEnd;
+  }
   if (!packet_.empty()) packet_ += "; ";
   packet_ += statement;
   ++sent_;

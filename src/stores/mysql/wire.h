@@ -58,8 +58,10 @@ class Wire {
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  // One statement, without a semicolon. Throws where the server takes none this big.
-  void send(std::string_view statement, Loss loss = Loss::kNothingDone);
+  // One statement, without a semicolon. Throws where the server takes none this big. Where much was
+  // sent that goes ahead of it, its answers are waited for: it throws then as run does.
+  void send(std::string_view statement, Loss loss = Loss::kNothingDone,
+            const system::Deadline& deadline = kWithoutEnd);
   // Whether a statement of `size` bytes fits into a packet, and the error where it does not.
   bool takes(std::size_t size) const noexcept;
   Error too_large(std::size_t size) const;

@@ -200,7 +200,9 @@ std::string settings_of(PGconn* connection, const Place& place) {
       "SET lock_timeout = {}; SET idle_in_transaction_session_timeout = '{}'; "
       "SET default_transaction_isolation = 'read committed'; SET jit = off; "
       "SET client_min_messages = error; SET bytea_output = hex; SET extra_float_digits = 1; "
-      "SET enable_seqscan = off; SET client_encoding = 'UTF8'",
+      "SET enable_seqscan = off; SET client_encoding = 'UTF8'; "
+      // Else a backslash in a string of a handler's statement would mean something.
+      "SET standard_conforming_strings = on",
       std::max<std::int64_t>(place.patience.count(), 1), kIdleInTransaction);
   // A session that waits for work is no leak.
   if (PQserverVersion(connection) >= kFirstWithIdleSessionTimeout) {

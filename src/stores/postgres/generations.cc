@@ -19,6 +19,13 @@ void define(Connection& connection, const std::string& shared) {
   connection.settle();
 }
 
+// In the order of whoever asks for a key: else each that comes meanwhile has the one and waits for
+// the other, and this never ends.
+void lock_alone(Connection& connection, const std::string& partition) {
+  define(connection, "LOCK TABLE ONLY semel_record IN ACCESS EXCLUSIVE MODE");
+  define(connection, fmt::format("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", partition));
+}
+
 }  // namespace
 
 std::string partition_name(std::int64_t number) { return fmt::format("semel_record_{}", number); }
@@ -252,15 +259,31 @@ void Generations::change_ttl(Connection& connection, const Ttl& from, const Ttl&
   connection.settle();
 }
 
-bool Generations::remove(Connection& connection, const Generation& old, milliseconds patience) {
-  const std::string name = partition_name(old.number);
+void Generations::need_free(Connection& connection, std::int64_t number, milliseconds patience) {
+  connection.begin(patience);
+  try {
+    lock_alone(connection, partition_name(number));
+  } catch (...) {
+    connection.roll_back();
+    throw;
+  }
+  connection.roll_back();
+}
+
+bool Generations::remove(Connection& connection, std::int64_t number, StoreTime now,
+                         milliseconds patience) {
+  const std::string name = partition_name(number);
   connection.begin(patience);
   try {
     lock(connection);
-    // In the order of whoever asks for a key: else each that comes meanwhile has the one and waits
-    // for the other, and this never ends.
-    define(connection, "LOCK TABLE ONLY semel_record IN ACCESS EXCLUSIVE MODE");
-    define(connection, fmt::format("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", name));
+    // Whoever changes a ttl has this lock.
+    const auto all = look(connection).all;
+    const auto old = std::ranges::find(all, number, &Generation::number);
+    if (old == all.end() || !old->past(now)) {
+      connection.roll_back();
+      return false;
+    }
+    lock_alone(connection, name);
     // Few: the index of what is not completed has them.
     const std::string left =
         fmt::format("SELECT 1 FROM {} WHERE state <> 'completed' LIMIT 1", name);
@@ -270,7 +293,7 @@ bool Generations::remove(Connection& connection, const Generation& old, millisec
     }
     define(connection, fmt::format("ALTER TABLE semel_record DETACH PARTITION {}", name));
     define(connection, fmt::format("DROP TABLE {}", name));
-    connection.queue(remove_, {old.number});
+    connection.queue(remove_, {number});
     connection.queue(moved_, {});
     connection.commit();
   } catch (...) {

@@ -30,6 +30,11 @@ struct Generation {
   bool active = false;
   StoreTime created_at{};
   std::optional<StoreTime> sealed_at;
+
+  // All that was completed in it is past its ttl.
+  bool past(StoreTime now) const noexcept {
+    return !active && ttl && sealed_at && *sealed_at + *ttl <= now;
+  }
 };
 
 // The statements on one partition, and on those beside it.
@@ -87,9 +92,14 @@ class Generations {
   // claim its keys in one generation, and one in another. Waits for all that insert. Where `to` is
   // longer, what was kept for `from` is kept as long.
   void change_ttl(Connection& connection, const Ttl& from, const Ttl& to);
-  // Drops a sealed one, of which nothing may be left but what is completed: that changes no more.
-  // False where something is. Throws kBlocked where it is in use for longer than `patience`.
-  bool remove(Connection& connection, const Generation& old, std::chrono::milliseconds patience);
+  // Throws kBlocked where this one is in use for longer than `patience`.
+  static void need_free(Connection& connection, std::int64_t number,
+                        std::chrono::milliseconds patience);
+  // Drops one that is past its ttl, of which nothing may be left but what is completed: that
+  // changes no more. False where something is, or where it is not past it any more. Throws kBlocked
+  // where it is in use for longer than `patience`.
+  bool remove(Connection& connection, std::int64_t number, StoreTime now,
+              std::chrono::milliseconds patience);
 
   // The version as it is now, also where the transaction looks at an older state of the database;
   // and it stays so until the transaction ends.

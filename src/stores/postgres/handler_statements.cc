@@ -112,6 +112,8 @@ std::int64_t number_of(const LockName& name) noexcept {
 
 const HandlerTexts::Known& HandlerTexts::known(const Statement& statement) {
   if (last_ != nullptr && last_->first == statement.sql) return last_->second;
+  // A handler that builds its SQL has no end of texts. Nothing refers to them behind a send.
+  if (texts_.size() >= kMost && !texts_.contains(statement.sql)) texts_.clear();
   const auto [at, anew] = texts_.try_emplace(statement.sql);
   last_ = &*at;
   Known& known = at->second;

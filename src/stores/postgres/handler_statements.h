@@ -16,7 +16,7 @@
 
 namespace semel::postgres {
 
-// The statements' texts, kept for as long as the session: it knows them by their addresses.
+// The statements' texts.
 class HandlerTexts {
  public:
   // `?` becomes $1, $2 … What would end the transaction, or writes where only the store may, is
@@ -28,6 +28,10 @@ class HandlerTexts {
     return params_;
   }
   Constraints& constraints() noexcept { return constraints_; }
+  std::size_t size() const noexcept { return texts_.size(); }
+
+  // More texts are not remembered at a time.
+  static constexpr std::size_t kMost = 512;
 
  private:
   struct Known {

@@ -72,7 +72,9 @@ Pipe::~Pipe() {
 
 void Pipe::start() {
   if (PQpipelineStatus(connection_) != PQ_PIPELINE_OFF && (owned_ || !sent_.empty())) return;
+  blocks_ = PQisnonblocking(connection_) == 0;
   if (PQsetnonblocking(connection_, 1) == 0 && PQenterPipelineMode(connection_) == 1) return;
+  if (!owned_ && blocks_) PQsetnonblocking(connection_, 0);
   sql::fail({ErrorKind::kRejected, "R208", "the connection is in use by another command",
              "read all its results first, and leave pipeline mode"});
 }
@@ -80,7 +82,7 @@ void Pipe::start() {
 void Pipe::stop() noexcept {
   if (owned_) return;
   PQexitPipelineMode(connection_);
-  PQsetnonblocking(connection_, 0);
+  if (blocks_) PQsetnonblocking(connection_, 0);
 }
 
 void Pipe::check_sent(int sent) {
@@ -91,6 +93,7 @@ const Pipe::Prepared& Pipe::prepared(const std::string& sql, const WireParams& p
   Prepared& known = names_[&sql];
   if (known.sql == sql) return known;
   known = {fmt::format("semel_{}", ++named_), sql, transactions_};
+  if (named_ - forgotten_ >= kMostPrepared) forgets_ = true;
   check_sent(
       PQsendPrepare(connection_, known.name.c_str(), sql.c_str(), params.count(), params.types()));
   sent_.push_back({Kind::kPrepare, &sql});
@@ -102,6 +105,7 @@ void Pipe::forget_prepared() {
   if (!sent_.empty() || PQtransactionStatus(connection_) != PQTRANS_IDLE) return;
   forgets_ = false;
   names_.clear();
+  forgotten_ = named_;
   check_sent(
       PQsendQueryParams(connection_, "DEALLOCATE ALL", 0, nullptr, nullptr, nullptr, nullptr, 0));
   sent_.push_back({Kind::kForget});
@@ -212,8 +216,11 @@ std::vector<Pipe::Segment> Pipe::run(Loss loss, const system::Deadline& deadline
 
 bool Pipe::whole() const noexcept {
   if (broken_ || !sent_.empty()) return false;
+  // A server that ends the session says why first, and that alone looks like any word of its own.
   pollfd waiting{PQsocket(connection_), POLLIN, 0};
-  if (::poll(&waiting, 1, 0) > 0 && PQconsumeInput(connection_) == 0) return false;
+  while (::poll(&waiting, 1, 0) > 0) {
+    if (PQconsumeInput(connection_) == 0) return false;
+  }
   return PQstatus(connection_) == CONNECTION_OK && PQtransactionStatus(connection_) == PQTRANS_IDLE;
 }
 

@@ -46,6 +46,10 @@ class Pipe {
   inline static const system::Deadline kWithoutEnd{
       system::Deadline::kNever, system::Deadline::kNoStops, std::chrono::milliseconds(0)};
 
+  // Once so many are prepared, all are forgotten as soon as no transaction is open: the server
+  // keeps each for as long as the session.
+  static constexpr std::size_t kMostPrepared = 1'024;
+
   // Takes an open connection, and closes it where it is `owned`. One that is not is another's
   // between two runs: it is in pipeline mode for a run only, and no statement stays prepared.
   Pipe(PGconn* connection, bool owned);
@@ -101,6 +105,7 @@ class Pipe {
 
   PGconn* connection_;
   const bool owned_;
+  bool blocks_ = true;  // as its owner has it
   bool broken_ = false;
   std::vector<Sent> sent_;
   ResultPtr failed_preparation_;
@@ -109,6 +114,7 @@ class Pipe {
   system::ShortWait commits_soon_;
   std::unordered_map<const std::string*, Prepared> names_;
   std::size_t named_ = 0;
+  std::size_t forgotten_ = 0;  // of those, on the server
   std::size_t transactions_ = 0;
   std::optional<sql::Failure> outdated_;  // in this run
   bool forgets_ = false;                  // what is prepared, as soon as no transaction is open

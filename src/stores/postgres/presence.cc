@@ -39,6 +39,10 @@ Place ended_by(Place place, int ending) {
   return place;
 }
 
+std::int64_t reservation_number(std::uint64_t name) noexcept {
+  return static_cast<std::int64_t>(name >> 1U);
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
@@ -128,12 +132,16 @@ void Presence::open() {
       // Notifications sent before LISTEN are lost.
       ring_all();
     }
-    for (const std::int64_t number : reserved_.begin_session()) lock(Kind::kReservation, number);
+    for (const std::int64_t number : reserved_.begin_session()) {
+      if (!lock(Kind::kReservation, number)) reserved_.lose(number);
+    }
   } catch (const sql::Failure& failed) {
     disconnected();
     if (failed.error().code == "R254") throw sql::with_wanted(failed, options_.wanted);
     throw;
   }
+  if (opened_) reopened_ = std::chrono::steady_clock::now();
+  opened_ = true;
   wake_.signal();
 }
 
@@ -170,12 +178,24 @@ std::int64_t Presence::number() {
 }
 
 std::int64_t Presence::number_for(sql::Session& session) {
+  if (session.stands_for() == number()) return session.stands_for();
+  // A session that is new may be at a server that has taken over and that the own one did not come
+  // to yet: there the epoch is as it was, and tokens would come again.
+  look_alive();
   const std::int64_t instance = number();
-  if (session.stands_for() != instance) {
-    session.ask(share_, {lock_key(Kind::kSession, instance)});
-    session.stand_for(instance);
-  }
+  session.ask(share_, {lock_key(Kind::kSession, instance)});
+  session.stand_for(instance);
   return instance;
+}
+
+void Presence::look_alive() {
+  const sql::TurnLock turn(turn_, turn_deadline());
+  if (connection_ == nullptr) return;
+  try {
+    execute("SELECT 1");
+  } catch (const sql::Failure&) {
+    if (connection_ != nullptr) throw;
+  }
 }
 
 // After the connection was lost: nobody has taken over what this process held. Whoever is about to
@@ -226,21 +246,47 @@ std::string Presence::gone_sql(std::string_view schema, milliseconds grace) {
       tag_of(schema, static_cast<std::uint32_t>(Kind::kSession)), grace.count());
 }
 
+std::optional<std::int64_t> Presence::judge() {
+  const sql::TurnLock turn(turn_, turn_deadline());
+  // A server that ends the session says why first.
+  while (connection_ != nullptr) {
+    pollfd waiting{PQsocket(connection_), POLLIN, 0};
+    if (::poll(&waiting, 1, 0) <= 0) break;
+    hear();
+  }
+  if (connection_ == nullptr && opened_) {
+    try {
+      connected();
+    } catch (const sql::Failure&) {
+      return std::nullopt;
+    }
+  }
+  if (reopened_ && std::chrono::steady_clock::now() - *reopened_ < options_.grace) {
+    return std::nullopt;
+  }
+  return last_number_;
+}
+
 std::vector<std::int64_t> Presence::gone(sql::Session& session) {
   std::vector<std::int64_t> numbers;
+  const auto own = judge();
+  if (!own) return numbers;
   sql::Answer answer = session.ask(gone_, {});
   while (answer.next()) {
-    if (answer.integer(0) != number_) numbers.push_back(answer.integer(0));
+    if (answer.integer(0) != *own) numbers.push_back(answer.integer(0));
   }
   return numbers;
 }
 
 bool Presence::is_gone(sql::Session& session, std::int64_t instance) {
-  return instance != number_ && session.ask(is_gone_, {instance}).next();
+  const auto own = judge();
+  return own && *own != instance && session.ask(is_gone_, {instance}).next();
 }
 
+bool Presence::lost(std::uint64_t name) { return reserved_.lost(reservation_number(name)); }
+
 std::unique_ptr<Positions::Reservation> Presence::try_take(std::uint64_t name) {
-  const auto number = static_cast<std::int64_t>(name >> 1U);
+  const std::int64_t number = reservation_number(name);
   const sql::TurnLock turn(turn_, turn_deadline());
   unlock_freed();
   if (reserved_.contains(number) || !lock(Kind::kReservation, number)) return nullptr;
@@ -339,9 +385,8 @@ void Presence::listen() {
 int Presence::listened_socket() noexcept {
   try {
     const sql::TurnLock turn(turn_, turn_deadline());
-    const bool anew = connection_ == nullptr;
     const int socket = PQsocket(connected());
-    if (anew && last_number_ != 0 && number_ == 0 && still_known(last_number_)) {
+    if (last_number_ != 0 && number_ == 0 && still_known(last_number_)) {
       number_ = last_number_;
     }
     return socket;

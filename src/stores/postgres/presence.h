@@ -27,8 +27,8 @@ namespace semel::postgres {
 
 struct PresenceOptions {
   bool listens = true;
-  // So long after the server's start nobody counts as gone: all have lost their locks with it, and
-  // are coming back.
+  // So long after the server's start, and after this process lost its session and has another,
+  // nobody counts as gone: all may have lost their locks with it, and are coming back.
   std::chrono::milliseconds grace{10'000};
   std::size_t wanted = 1;  // sessions of this process, with this one
 };
@@ -48,6 +48,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   void ring(sql::Session& session, ConsumerNumber consumer) override;
 
   std::unique_ptr<Positions::Reservation> try_take(std::uint64_t name) override;
+  bool lost(std::uint64_t name) override;
 
  private:
   class Taken;
@@ -64,9 +65,14 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   void hear() noexcept SEMEL_REQUIRES(turn_);
   void ring_heard() noexcept SEMEL_REQUIRES(turn_) SEMEL_EXCLUDES(bells_mutex_);
   std::int64_t lock_key(Kind kind, std::int64_t number) const;
+  // One round trip on the own session: where it is lost that is known behind it.
+  void look_alive() SEMEL_EXCLUDES(turn_);
   std::int64_t enter() SEMEL_REQUIRES(turn_);
   bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
   void disconnected() noexcept SEMEL_REQUIRES(turn_);
+  // The instance that never counts as gone here: its own; zero where it has none. Nullopt where no
+  // lock of another tells anything.
+  std::optional<std::int64_t> judge() SEMEL_EXCLUDES(turn_);
 
   void listen() SEMEL_EXCLUDES(turn_);
   int listened_socket() noexcept SEMEL_EXCLUDES(turn_);
@@ -86,6 +92,8 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   sql::Turn turn_;
   PGconn* connection_ SEMEL_GUARDED_BY(turn_) = nullptr;
   std::int64_t last_number_ SEMEL_GUARDED_BY(turn_) = 0;  // it had; zero: none
+  bool opened_ SEMEL_GUARDED_BY(turn_) = false;           // once
+  std::optional<std::chrono::steady_clock::time_point> reopened_ SEMEL_GUARDED_BY(turn_);
   sql::FailedConnect failed_ SEMEL_GUARDED_BY(turn_);
   sql::ReservedNumbers reserved_;
   std::atomic<std::int64_t> number_{0};  // zero: not registered on this connection

@@ -8,10 +8,13 @@
 #include "stores/postgres/presence.h"
 #include "stores/postgres/schema.h"
 #include "tests/support/postgres_server.h"
+#include "tests/support/waiting.h"
 
 namespace semel::postgres {
 namespace {
 
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
 using test::PostgresServer;
 
 class PresenceTest : public testing::Test {
@@ -21,9 +24,19 @@ class PresenceTest : public testing::Test {
     make_schema(connection, place_.schema);
     PQfinish(connection);
   }
-  std::unique_ptr<Presence> process() const {
-    return std::make_unique<Presence>(place_, dialect_,
-                                      PresenceOptions{false, std::chrono::milliseconds(0)});
+  std::unique_ptr<Presence> process(milliseconds grace = 0ms) const {
+    return std::make_unique<Presence>(place_, dialect_, PresenceOptions{false, grace});
+  }
+  // As where a server goes, or what stands before it.
+  void cut_all() const {
+    server_.query(database_,
+                  "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = "
+                  "current_database() AND pid <> pg_backend_pid()");
+    EXPECT_TRUE(test::comes_true([this] {
+      return server_.query(database_,
+                           "SELECT count(*) FROM pg_stat_activity WHERE datname = "
+                           "current_database() AND pid <> pg_backend_pid()") == "0";
+    }));
   }
   std::unique_ptr<Connection> session() const {
     return std::make_unique<Connection>(place_, dialect_, texts_);
@@ -44,8 +57,9 @@ class PresenceTest : public testing::Test {
     return true;
   }
 
-  const Place place_{PostgresServer::shared().url(PostgresServer::shared().new_database()),
-                     "semel"};
+  const PostgresServer& server_ = PostgresServer::shared();
+  const std::string database_ = server_.new_database();
+  const Place place_{server_.url(database_), "semel"};
   const Dialect dialect_{place_.schema};
   const SessionTexts texts_{dialect_, place_.clock};
   const std::unique_ptr<Presence> survivor_ = process();
@@ -79,6 +93,79 @@ TEST_F(PresenceTest, ASessionThatWroteNothingHoldsNobody) {
   EXPECT_FALSE(gone(number));
   dying.reset();
   EXPECT_TRUE(gone_soon(number));
+}
+
+// A standby that takes over has run for long, and so has a server behind a proxy that began again.
+TEST_F(PresenceTest, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
+  constexpr milliseconds kGrace = 5s;
+  ASSERT_TRUE(test::comes_true([&] {
+    return server_.query(
+               database_,
+               "SELECT clock_timestamp() - pg_postmaster_start_time() > interval '6 s'") == "t";
+  })) << "of a server that has just begun nobody counts as gone either";
+  const auto first = process(kGrace);
+  const std::int64_t own = first->number();
+  bool within = false;
+  for (int tries = 0; tries < 10 && !within; ++tries) {
+    auto other = process();
+    const std::int64_t number = other->number();
+    ASSERT_EQ(first->gone(*session()), std::vector<std::int64_t>{}) << "it lives";
+    cut_all();
+    const auto cut = std::chrono::steady_clock::now();
+    const auto looking = session();
+    const auto before = first->gone(*looking);  // it has not noticed yet
+    const std::int64_t again = first->number();
+    const auto after = first->gone(*looking);
+    const bool alone = first->is_gone(*looking, number);
+    // On a machine that is this busy the time was over, and nothing is told.
+    within = std::chrono::steady_clock::now() - cut < kGrace;
+    if (!within) continue;
+    EXPECT_EQ(again, own);
+    EXPECT_TRUE(before.empty());
+    EXPECT_TRUE(after.empty()) << "it has not come back yet";
+    EXPECT_FALSE(alone);
+    EXPECT_EQ(other->number(), number) << "nobody took it over";
+  }
+  ASSERT_TRUE(within);
+}
+
+TEST_F(PresenceTest, TheEpochGrowsBeforeANewSessionClaims) {
+  const auto epoch = [&] {
+    return std::stoi(server_.query(database_, "SELECT epoch FROM semel.semel_meta"));
+  };
+  const auto first = process();
+  const auto before_cut = session();
+  const std::int64_t number = first->number_for(*before_cut);
+  const int before = epoch();
+  EXPECT_EQ(first->number_for(*session()), number);
+  EXPECT_EQ(epoch(), before) << "nothing was lost";
+  cut_all();
+  // Where another server has taken over, its session is there before the own one is missed.
+  EXPECT_EQ(first->number_for(*session()), number);
+  EXPECT_GT(epoch(), before);
+}
+
+TEST_F(PresenceTest, AReservationThatAnotherTookMeanwhileIsLost) {
+  constexpr std::uint64_t kName = 0x1234'5678'9abc'def0;
+  const auto first = process(), second = process();
+  auto taken = first->try_take(kName);
+  ASSERT_NE(taken, nullptr);
+  first->number();
+  EXPECT_FALSE(first->lost(kName));
+  cut_all();
+  // The first has not noticed yet.
+  auto other = second->try_take(kName);
+  ASSERT_NE(other, nullptr);
+  test::comes_true([&] {
+    first->gone(*session());  // looks at its session
+    return first->lost(kName);
+  });
+  EXPECT_TRUE(first->lost(kName)) << "both would read, and save";
+  EXPECT_FALSE(second->lost(kName));
+  taken.reset();
+  other.reset();
+  EXPECT_NE(first->try_take(kName), nullptr);
+  EXPECT_FALSE(first->lost(kName));
 }
 
 }  // namespace

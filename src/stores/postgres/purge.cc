@@ -17,6 +17,9 @@ constexpr int kGenerationsInTtl = 8;
 // How long the writers of a generation may keep it from being sealed or dropped, and all that come
 // behind wait with it.
 constexpr milliseconds kPatience{250};
+// One that was in use for longer is left alone for so long, and for twice that each time again.
+constexpr milliseconds kFirstWait = std::chrono::seconds(30);
+constexpr milliseconds kLongestWait = std::chrono::minutes(15);
 
 }  // namespace
 
@@ -25,31 +28,44 @@ Purge::Purge(Core& core)
       remove_inbox_(core.dialect, "DELETE FROM semel_inbox WHERE row_id = ANY(?1)"),
       clock_(core.dialect, *core.environment.clock) {}
 
+bool Purge::waits(std::int64_t generation) const {
+  const auto blocked = blocked_.find(generation);
+  return blocked != blocked_.end() && core_.environment.clock->now() < blocked->second.until;
+}
+
+void Purge::put_off(std::int64_t generation) {
+  Blocked& blocked = blocked_[generation];
+  blocked.wait = std::clamp(2 * blocked.wait, kFirstWait, kLongestWait);
+  blocked.until = core_.environment.clock->now() + blocked.wait;
+}
+
 void Purge::seal_old(Connection& connection, StoreTime now) {
   for (const Generation& one : core_.generations.look(connection).all) {
     if (!one.active || !one.ttl || one.created_at + *one.ttl / kGenerationsInTtl > now) continue;
+    if (waits(one.number)) continue;
     const std::string any = fmt::format("SELECT 1 FROM {} LIMIT 1", partition_name(one.number));
     if (!connection.ask_once(any).next()) continue;
     try {
       core_.generations.seal(connection, one, kPatience);
+      blocked_.erase(one.number);
     } catch (const sql::Failure& failed) {
-      // A long transaction holds it: the next purge tries again.
+      // A long transaction holds it.
       if (failed.error().kind != ErrorKind::kBlocked) throw;
+      put_off(one.number);
     }
   }
 }
 
 // Inbox rows of a generation that is about to go, in small parts. False where the budget ended
 // first.
-bool Purge::remove_inbox(Connection& connection, const Generation& old, StoreTime before,
-                         sql::PurgeBudget& budget) {
+bool Purge::remove_inbox(Connection& connection, const Old& old, sql::PurgeBudget& budget) {
   const std::string look =
       (fmt::format("SELECT id, inbox FROM {} WHERE id > ?1 AND inbox IS NOT NULL AND "
                    "state IN ('completed', 'dead') AND changed_at < ?2 ORDER BY id LIMIT {}",
                    partition_name(old.number), kPart));
   KeyId last;
   for (;;) {
-    sql::Answer part = connection.ask_once(look, {last, before});
+    sql::Answer part = connection.ask_once(look, {last, old.before});
     ArrayParam rows(oid::kInt8);
     while (part.next()) {
       last = part.key_id(0);
@@ -59,59 +75,84 @@ bool Purge::remove_inbox(Connection& connection, const Generation& old, StoreTim
     if (budget.ended()) return false;
     WireParams params;
     params.add(rows);
-    connection.ask(remove_inbox_, params);
+    connection.queue(remove_inbox_, params);
+    connection.queue(core_.generations.guard(), {old.version});
+    connection.settle();
   }
 }
 
 // What is not past its ttl goes on in the active one. A key that is claimed there meanwhile waits
 // for this, or this for it. Behind it all that is left is completed, and stays as it is: what is
 // dead, and past its ttl, goes here, for it may be replayed until then.
-std::size_t Purge::keep_late(Connection& connection, const Generation& old, StoreTime before) {
-  const KnownGenerations known = core_.generations.look(connection);
-  const auto active = std::ranges::find_if(
-      known.all, [&](const Generation& one) { return one.active && one.ttl == old.ttl; });
-  if (active == known.all.end()) {
-    core_.generations.active(connection, old.ttl);
-    return keep_late(connection, old, before);
-  }
+bool Purge::keep_late(Connection& connection, const Old& old, sql::PurgeBudget& budget,
+                      std::size_t& forgotten) {
   const std::string columns =
       "id, state, fingerprint, changed_at, inbox, result, token, nonce, lease_until, attempt, "
       "outcome_unknown, next_at, first_seen, holder, held, message_key, reason, error";
   // Rows are locked, there and here, in the order of their keys, as claims lock them.
   const std::string move = fmt::format(
       "WITH late AS MATERIALIZED (SELECT id AS key FROM {0} "
-      "WHERE changed_at >= ?1 OR state <> 'completed' ORDER BY id FOR UPDATE), "
+      "WHERE id > ?2 AND (changed_at >= ?1 OR state <> 'completed') ORDER BY id LIMIT {4} "
+      "FOR UPDATE), "
       "gone AS (DELETE FROM {0} USING late WHERE id = late.key RETURNING {2}), "
       "kept AS (INSERT INTO {1} (generation, {2}) SELECT {3}, {2} FROM gone "
       "WHERE changed_at >= ?1 OR state <> 'dead' ORDER BY id RETURNING 1) "
-      "SELECT (SELECT count(*) FROM gone) - (SELECT count(*) FROM kept)",
-      partition_name(old.number), partition_name(active->number), columns, active->number);
-  connection.queue_once(move, {before});
-  connection.queue(core_.generations.guard(), {known.version});
-  const auto results = connection.run();
-  sql::Answer counted = answer_of(results[results.size() - 2].get());
-  counted.next();
-  return static_cast<std::size_t>(counted.integer(0));
+      "SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM kept), "
+      "(SELECT key FROM late ORDER BY key DESC LIMIT 1)",
+      partition_name(old.number), partition_name(old.heir), columns, old.heir, kPart);
+  KeyId last;
+  for (;;) {
+    connection.queue_once(move, {old.before, last});
+    connection.queue(core_.generations.guard(), {old.version});
+    const auto results = connection.run();
+    sql::Answer part = answer_of(results[results.size() - 2].get());
+    part.next();
+    forgotten += static_cast<std::size_t>(part.integer(0) - part.integer(1));
+    if (part.integer(0) < kPart) return true;
+    if (budget.ended()) return false;
+    last = part.key_id(2);
+  }
 }
 
-std::size_t Purge::drop(Connection& connection, const Generation& old, StoreTime now,
+std::optional<Purge::Old> Purge::look_again(Connection& connection, std::int64_t number,
+                                            StoreTime now) {
+  const KnownGenerations known = core_.generations.look(connection);
+  const auto old = std::ranges::find(known.all, number, &Generation::number);
+  if (old == known.all.end() || !old->past(now)) return std::nullopt;
+  const auto active = std::ranges::find_if(
+      known.all, [&](const Generation& one) { return one.active && one.ttl == old->ttl; });
+  if (active != known.all.end()) return Old{number, active->number, known.version, now - *old->ttl};
+  core_.generations.active(connection, old->ttl);
+  return look_again(connection, number, now);
+}
+
+std::size_t Purge::drop(Connection& connection, std::int64_t number, StoreTime now,
                         sql::PurgeBudget& budget) {
-  const StoreTime before = now - *old.ttl;
   std::size_t forgotten = 0;
   try {
-    if (!remove_inbox(connection, old, before, budget)) return forgotten;
-    forgotten += keep_late(connection, old, before);
+    // Before all that is read and moved in vain where a long look at the table keeps it.
+    core_.generations.need_free(connection, number, kPatience);
+    const auto old = look_again(connection, number, now);
+    if (!old || !remove_inbox(connection, *old, budget)) return forgotten;
+    if (!keep_late(connection, *old, budget, forgotten)) return forgotten;
     sql::Answer counted =
-        connection.ask_once(fmt::format("SELECT count(*) FROM {}", partition_name(old.number)));
+        connection.ask_once(fmt::format("SELECT count(*) FROM {}", partition_name(number)));
     counted.next();
-    if (core_.generations.remove(connection, old, kPatience)) {
-      return forgotten + static_cast<std::size_t>(counted.integer(0));
+    const auto rest = static_cast<std::size_t>(counted.integer(0));
+    if (core_.generations.remove(connection, number, now, kPatience)) {
+      blocked_.erase(number);
+      return forgotten + rest;
     }
   } catch (const sql::Failure& failed) {
-    // In use; or another process's purge was here first.
     const ErrorKind kind = failed.error().kind;
-    const bool later = kind == ErrorKind::kBlocked || kind == ErrorKind::kRetryTransaction;
-    if (!later && !Generations::moved(failed)) throw;
+    if (kind == ErrorKind::kBlocked) {
+      // All who come wait behind who waits for it: so it is not tried again soon, and the others
+      // have their turn.
+      put_off(number);
+      return forgotten;
+    }
+    // Another process's purge was here first.
+    if (kind != ErrorKind::kRetryTransaction && !Generations::moved(failed)) throw;
   }
   budget.leave_rest();
   return forgotten;
@@ -124,13 +165,17 @@ PurgeReport Purge::run(milliseconds whole) {
   try {
     const StoreTime now = clock_.check(connection, core_.pool.patience());
     sql::Tables tables = core_.shared.tables(connection);
-    sql::forget_steps(connection, tables, core_.pool.patience());
+    sql::forget_steps(connection, tables, core_.pool.patience(), budget);
     seal_old(connection, now);
     PurgeReport report;
-    for (const Generation& one : core_.generations.look(connection).all) {
-      if (one.active || !one.ttl || !one.sealed_at || *one.sealed_at + *one.ttl > now) continue;
+    const auto all = core_.generations.look(connection).all;
+    std::erase_if(blocked_, [&](const auto& blocked) {
+      return std::ranges::find(all, blocked.first, &Generation::number) == all.end();
+    });
+    for (const Generation& one : all) {
+      if (!one.past(now) || waits(one.number)) continue;
       if (budget.ended()) break;
-      report.records += drop(connection, one, now, budget);
+      report.records += drop(connection, one.number, now, budget);
     }
     if (!budget.more()) {
       report.records += sql::forget_dead(connection, tables, now, core_.pool.patience(), budget);

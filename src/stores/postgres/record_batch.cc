@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace semel::postgres {
 namespace {
@@ -97,8 +98,10 @@ FoundRows found_in(const PGresult* result) {
   return found;
 }
 
-std::vector<KeyId> held_by(Connection& connection, const sql::Text& text,
-                           std::span<const Lease> leases, std::optional<std::int64_t> more) {
+namespace {
+
+std::vector<KeyId> held_now(Connection& connection, const sql::Text& text,
+                            std::span<const Lease> leases, std::optional<std::int64_t> more) {
   ArrayParam ids(oid::kBytea), nonces(oid::kBytea);
   for (const Lease& lease : leases) {
     ids.add(lease.key.view());
@@ -111,6 +114,23 @@ std::vector<KeyId> held_by(Connection& connection, const sql::Text& text,
   sql::Answer answer = connection.ask_planned(text, params);
   std::vector<KeyId> held;
   while (answer.next()) held.push_back(answer.key_id(0));
+  std::ranges::sort(held);
+  return held;
+}
+
+}  // namespace
+
+std::vector<KeyId> held_by(Connection& connection, const sql::Text& text,
+                           std::span<const Lease> leases, std::optional<std::int64_t> more) {
+  std::vector<KeyId> held = held_now(connection, text, leases, more);
+  if (held.size() >= leases.size()) return held;
+  // A purge may have moved some to another generation while the statement waited for them: it finds
+  // them in neither.
+  std::vector<Lease> missing;
+  std::ranges::copy_if(leases, std::back_inserter(missing), [&](const Lease& lease) {
+    return !std::ranges::binary_search(held, lease.key);
+  });
+  std::ranges::copy(held_now(connection, text, missing, more), std::back_inserter(held));
   std::ranges::sort(held);
   return held;
 }

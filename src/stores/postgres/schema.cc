@@ -94,6 +94,12 @@ void make_schema(PGconn* connection, const std::string& schema) {
   const int found = schema_version(connection, schema);
   refuse_newer(found, schema);
   if (found == kSchemaVersion) return;
+  // BEGIN would be no more than a warning there, and COMMIT or ROLLBACK would end it.
+  if (PQtransactionStatus(connection) != PQTRANS_IDLE) {
+    sql::fail({ErrorKind::kRejected, "R208",
+               "a transaction is open on the connection: tables are made in one of their own",
+               "commit it first"});
+  }
   try {
     execute(connection, "BEGIN");
     // Whoever comes second waits here, and finds it done.

@@ -11,9 +11,6 @@ Applied Finisher::apply(const Finish& finish, StoreTime now) {
   }
   const KeyId& id = finish.lease->key;
   auto row = tables_.records.find(id, Lock::kForUpdate);
-  // A purge may have moved it to another generation while the look waited for it: such a look finds
-  // neither.
-  if (!row) row = tables_.records.find(id, Lock::kForUpdate);
   if (!row) return Applied::kLeaseLost;
   return apply(*row, std::nullopt, finish, now);
 }

@@ -32,13 +32,21 @@ std::unique_ptr<Session> Pool::lend() {
     }
     if (must_wait()) throw Failure(*shortage_);
     ++lent_;
-    if (!idle_.empty()) {
-      auto session = std::move(idle_.back());
-      idle_.pop_back();
-      return session;
-    }
+  }
+  // Without the lock: an end of its own may be slow.
+  while (auto session = take_idle()) {
+    // The server, or what is between, may have ended it meanwhile.
+    if (session->whole()) return session;
   }
   return connect();
+}
+
+std::unique_ptr<Session> Pool::take_idle() {
+  const system::MutexLock lock(mutex_);
+  if (idle_.empty()) return nullptr;
+  auto session = std::move(idle_.back());
+  idle_.pop_back();
+  return session;
 }
 
 std::unique_ptr<Session> Pool::connect() {

@@ -39,6 +39,8 @@ class Pool {
   bool must_wait() const SEMEL_REQUIRES(mutex_) {
     return idle_.empty() && shortage_ && Clock::now() < shortage_until_;
   }
+  // Null where there is none.
+  std::unique_ptr<Session> take_idle() SEMEL_EXCLUDES(mutex_);
   std::unique_ptr<Session> connect() SEMEL_EXCLUDES(mutex_);
 
   const Connect connect_;

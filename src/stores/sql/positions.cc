@@ -19,6 +19,14 @@ std::uint64_t reservation_name(ConsumerNumber consumer, std::string_view partiti
   return low;
 }
 
+[[noreturn]] void fail_for_another(std::string_view partition) {
+  fail({ErrorKind::kBlocked, "R230",
+        fmt::format("another process, or another part of this one, already reads \"{}\" for "
+                    "this consumer",
+                    partition),
+        "one consumer of this name and file at a time"});
+}
+
 class TablePositions final : public Positions {
  public:
   TablePositions(Database& database, Reservations& reservations)
@@ -34,6 +42,7 @@ class TablePositions final : public Positions {
   Result<void> save(ConsumerNumber consumer, std::string_view partition,
                     BytesView position) override {
     return contained([&] {
+      if (reservations_.lost(reservation_name(consumer, partition))) fail_for_another(partition);
       database_.change(Sync::kProcessCrash, [&](Access& access) {
         access.tables().positions.save(consumer, partition, position, access.now());
       });
@@ -44,13 +53,7 @@ class TablePositions final : public Positions {
                                                std::string_view partition) override {
     return contained([&] {
       auto taken = reservations_.try_take(reservation_name(consumer, partition));
-      if (!taken) {
-        fail({ErrorKind::kBlocked, "R230",
-              fmt::format("another process, or another part of this one, already reads \"{}\" for "
-                          "this consumer",
-                          partition),
-              "one consumer of this name and file at a time"});
-      }
+      if (!taken) fail_for_another(partition);
       return taken;
     });
   }

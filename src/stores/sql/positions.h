@@ -16,6 +16,9 @@ class Reservations {
   virtual ~Reservations() = default;
   // `name`: a digest's bits. Null where it is taken, also by this process. Throws Failure.
   virtual std::unique_ptr<Positions::Reservation> try_take(std::uint64_t name) = 0;
+  // True where this process has it no more: its lock went with a connection, and another process
+  // was quicker to take it.
+  virtual bool lost(std::uint64_t /*name*/) { return false; }
 };
 
 // Both outlive the port.

@@ -59,6 +59,11 @@ std::size_t forget_dead(Session& session, Tables& tables, StoreTime now, millise
       const auto ids = tables.records.dead_before(consumer.number, now - *consumer.ttl, kPart);
       if (ids.empty()) break;
       session.begin(patience);
+      // Kept for longer by now, perhaps.
+      if (tables.consumers.ttl(consumer.number) != consumer.ttl) {
+        session.roll_back();
+        break;
+      }
       for (const KeyId& id : ids) {
         // It may have been replayed meanwhile.
         const auto row = tables.records.find(id, Lock::kForUpdate);
@@ -74,8 +79,8 @@ std::size_t forget_dead(Session& session, Tables& tables, StoreTime now, millise
   return forgotten;
 }
 
-void forget_steps(Session& session, Tables& tables, milliseconds patience) {
-  for (;;) {
+void forget_steps(Session& session, Tables& tables, milliseconds patience, PurgeBudget& budget) {
+  while (!budget.ended()) {
     const auto ids = tables.steps.left_over(kPart);
     if (ids.empty()) return;
     session.begin(patience);

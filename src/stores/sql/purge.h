@@ -45,8 +45,10 @@ class PurgeClock {
 };
 
 // Journals of records that are completed or gone, in transactions of its own. Before any record is
-// forgotten: a journal that outlives its record would speak for the next one of that key.
-void forget_steps(Session& session, Tables& tables, std::chrono::milliseconds patience);
+// forgotten: a journal that outlives its record would speak for the next one of that key. Where the
+// budget ends first nothing else may be forgotten with it.
+void forget_steps(Session& session, Tables& tables, std::chrono::milliseconds patience,
+                  PurgeBudget& budget);
 
 // Forgets dead records past their consumers' ttl, in transactions of their own; how many.
 std::size_t forget_dead(Session& session, Tables& tables, StoreTime now,

@@ -121,7 +121,14 @@ RecordTexts::RecordTexts(const Dialect& dialect)
 }
 
 std::optional<RecordRow> RecordRows::find(const KeyId& id, Lock lock) {
-  Answer answer = session_.ask(lock == Lock::kForUpdate ? texts_.find_locked : texts_.find, {id});
+  const bool locks = lock == Lock::kForUpdate;
+  const Text& text = locks ? texts_.find_locked : texts_.find;
+  Answer answer = session_.ask(text, {id});
+  if (answer.next()) return record_at(answer);
+  if (!locks) return std::nullopt;
+  // A purge may have moved it to another generation while the look waited for it: such a look finds
+  // neither.
+  answer = session_.ask(text, {id});
   if (!answer.next()) return std::nullopt;
   return record_at(answer);
 }

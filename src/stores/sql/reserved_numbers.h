@@ -2,7 +2,9 @@
 // and those whose locks are still to be given back there.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
@@ -27,22 +29,35 @@ class ReservedNumbers {
   void free(std::int64_t number) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     reserved_.erase(number);
-    freed_.push_back(number);
+    if (lost_.erase(number) == 0) freed_.push_back(number);
   }
   std::vector<std::int64_t> take_freed() SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     return std::exchange(freed_, {});
   }
+  // Another process took its lock while none of this one's sessions held it. It is so until it is
+  // freed, also where that process ends: what it has read meanwhile is not known here.
+  void lose(std::int64_t number) SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    lost_.insert(number);
+  }
+  bool lost(std::int64_t number) const SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    return lost_.contains(number);
+  }
   // A new session holds no locks. Returns the numbers to lock on it.
   std::set<std::int64_t> begin_session() SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     freed_.clear();
-    return reserved_;
+    std::set<std::int64_t> held;
+    std::ranges::set_difference(reserved_, lost_, std::inserter(held, held.end()));
+    return held;
   }
 
  private:
   mutable system::Mutex mutex_;
   std::set<std::int64_t> reserved_ SEMEL_GUARDED_BY(mutex_);
+  std::set<std::int64_t> lost_ SEMEL_GUARDED_BY(mutex_);      // of those
   std::vector<std::int64_t> freed_ SEMEL_GUARDED_BY(mutex_);  // and locked on the server
 };
 

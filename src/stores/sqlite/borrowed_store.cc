@@ -16,7 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A generation is begun here, never sealed: the caller's transaction is no place for that.
+// However much stands in a generation, none is sealed here for it: the caller's transaction is no
+// place for that.
 constexpr std::size_t kNeverRolls = std::size_t{1} << 62U;
 
 struct Borrowed {
@@ -149,8 +150,10 @@ class BorrowedStore final : public sql::BorrowedStore {
     if (!row) row = consumers.add(spec, {});
     Consumers::check_recipe(*row, spec);
     if (!as_wanted(*row, spec)) {
-      consumers.change(row->number, spec);
-      lent_.tables.ttls.forget();
+      // The caller's transaction may have moved the list since it was read.
+      lent_.tables.generations.distrust();
+      lent_.tables.begin();
+      lent_.tables.change_consumer(*row, spec, lent_.clock->now());
       row->recipe_hash = spec.recipe_hash;
       row->ttl = spec.ttl;
     }

@@ -213,6 +213,27 @@ TEST_F(BorrowedTest, AnAcceptedRecipeIsWrittenOverTheOneThatAnotherProcessAdds) 
             std::to_string(static_cast<std::uint32_t>(*number)));
 }
 
+TEST_F(BorrowedTest, ALongerTtlHoldsForWhatIsThere) {
+  consumer_ = attach(*store_, "payments", 1h);
+  const Message m = message("m");
+  run("BEGIN");
+  EXPECT_TRUE(std::holds_alternative<Acquired>(handle(m)));
+  run("COMMIT");
+  attach(*store_, "payments", 48h);
+  const auto own = open();
+  clock_->advance(24h);
+  ASSERT_TRUE(own->purge(10s).has_value());
+  ASSERT_TRUE(own->purge(10s).has_value());
+  run("BEGIN");
+  EXPECT_TRUE(std::holds_alternative<Completed>(handle(m)));
+  run("COMMIT");
+  clock_->advance(48h);
+  ASSERT_TRUE(own->purge(10s).has_value());
+  run("BEGIN");
+  EXPECT_TRUE(std::holds_alternative<Acquired>(handle(m))) << "or the test is about nothing";
+  run("COMMIT");
+}
+
 TEST_F(BorrowedTest, TablesMustBeThere) {
   sqlite3* bare = nullptr;
   sqlite3_open(folder_.file("bare.db").c_str(), &bare);

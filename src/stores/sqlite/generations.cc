@@ -199,7 +199,6 @@ Generation* Generations::having_but(const KeyId& id, const Generation* known) {
 }
 
 void Generations::lengthen(const Ttl& from, const Ttl& to, StoreTime now) {
-  bool any = false;
   for (const auto& generation : list_) {
     if (generation->row().ttl != from) continue;
     if (generation->row().active) {
@@ -207,9 +206,7 @@ void Generations::lengthen(const Ttl& from, const Ttl& to, StoreTime now) {
       seal(*generation, now);
     }
     lengthen_.bind(1, generation->row().number).bind(2, to).run();
-    any = true;
   }
-  if (any) moved();
 }
 
 std::vector<std::int64_t> Generations::seal_old(StoreTime now) {

@@ -38,13 +38,15 @@ class Generations {
   Generation* having_but(const KeyId& id, const Generation* known);
   const Finished& found() const noexcept { return found_; }
 
-  // All that were made for `from` are kept as long as `to` says.
+  // All that were made for `from` are kept as long as `to` says, once they have `moved`.
   void lengthen(const Ttl& from, const Ttl& to, StoreTime now);
   // Seals actives that began too long ago; their numbers.
   std::vector<std::int64_t> seal_old(StoreTime now);
   // What a look at the sealed table told about it.
   void correct(std::int64_t number, StoreTime last_completed, std::int64_t rows);
   void drop(std::int64_t number);
+  // Every process reads the list, and the ttls of the consumers, anew.
+  void moved();
   // Adds what is not counted yet to the stored counts.
   void count_all();
   bool all_counted() const noexcept;
@@ -54,7 +56,6 @@ class Generations {
  private:
   void read();
   void pick_up_filters();
-  void moved();
   bool too_old(const GenerationRow& row, StoreTime now) const noexcept;
   Generation& roll(Generation* old, const Ttl& ttl, StoreTime now);
   void seal(Generation& generation, StoreTime now);

@@ -101,6 +101,27 @@ TEST_F(GenerationsTest, AChangedTtlForgetsNothingEarly) {
   EXPECT_EQ(complete(*store, messages(consumer, "m", 10)), 10U);
 }
 
+TEST_F(GenerationsTest, AnotherProcessFollowsAChangedTtl) {
+  const auto store = open(), other = open();
+  const ConsumerNumber consumer = attach(*store, "payments", 1h);
+  attach(*other, "payments", 1h);
+  EXPECT_EQ(complete(*other, test::make_messages(consumer, "before", 1)), 1U);
+  attach(*store, "payments", 48h);
+  const auto longer = test::make_messages(consumer, "longer", 1);
+  EXPECT_EQ(complete(*other, longer), 1U);
+  clock_->advance(24h);
+  ASSERT_TRUE(store->purge(10s).has_value());
+  ASSERT_TRUE(store->purge(10s).has_value());
+  EXPECT_EQ(complete(*other, longer), 0U) << "kept as long as the consumer says now";
+
+  attach(*store, "payments", 1h);
+  const auto shorter = test::make_messages(consumer, "shorter", 1);
+  EXPECT_EQ(complete(*other, shorter), 1U);
+  clock_->advance(3h);
+  ASSERT_TRUE(store->purge(10s).has_value());
+  EXPECT_EQ(complete(*other, shorter), 1U) << "no longer than it says now";
+}
+
 TEST_F(GenerationsTest, DetailsGoWithTheirRecords) {
   const auto store = open();
   const ConsumerNumber consumer = attach(*store, "payments", 1h);

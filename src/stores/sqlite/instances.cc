@@ -48,7 +48,7 @@ std::vector<std::int64_t> Instances::gone(Connection& connection) const {
 
 bool Instances::is_gone(std::int64_t number) const {
   return number != locked_.load(std::memory_order_acquire) &&
-         !file_.locked_elsewhere(lock_byte::kInstances + number);
+         !file_.locked_elsewhere(lock_byte::kInstances + number) && file_.in_place();
 }
 
 }  // namespace semel::sqlite

@@ -22,7 +22,8 @@ class Instances {
   std::int64_t number();
   // Zero where this store is not registered.
   std::int64_t known_number() const noexcept { return number_.load(std::memory_order_acquire); }
-  // The instances whose process died. Throws Failure.
+  // The instances whose process died; none where the locks cannot tell, for their file is another
+  // by now. Throws Failure.
   std::vector<std::int64_t> gone(Connection& connection) const;
   // The same of one that is registered.
   bool is_gone(std::int64_t number) const;

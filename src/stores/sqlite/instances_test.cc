@@ -108,6 +108,17 @@ TEST_F(InstancesTest, ADeadProcessIsFreedAtOnce) {
   EXPECT_FALSE(store->facets().runs->begin(consumer, 5).value().unclean) << "told once";
 }
 
+TEST_F(InstancesTest, WhereTheLocksFileWasDeletedNobodyCountsAsGone) {
+  const auto before = open();
+  append(*before, attach(*before), 1);
+  ASSERT_TRUE(std::filesystem::remove(path_ + "-semel"));
+  ChildProcess child = holder(1);
+  ASSERT_TRUE(child.wait_ready());
+  ASSERT_TRUE(std::filesystem::exists(path_ + "-semel")) << "its locks are in another file";
+  EXPECT_FALSE(before->facets().runs->sweep().value()) << "it lives";
+  EXPECT_EQ(stats(*before).running_pids, std::vector<std::int64_t>{child.pid()});
+}
+
 TEST_F(InstancesTest, AStoppedProcessKeepsWhatItHas) {
   {
     const auto store = open();

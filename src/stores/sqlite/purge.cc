@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace semel::sqlite {
@@ -20,11 +22,25 @@ constexpr int kPart = 500;
 // A crash count nobody asked for since is of a message that went another way.
 constexpr milliseconds kCrashMemory = std::chrono::hours(24 * 30);
 
-struct Details {
-  KeyId id;
-  std::optional<std::int64_t> result;
-  std::optional<std::int64_t> inbox;
-};
+bool is_there(Tables& tables, std::int64_t number) {
+  return std::ranges::any_of(tables.generations.all(), [&](const auto& generation) {
+    return generation->row().number == number;
+  });
+}
+
+bool is_past(const GenerationRow& row, StoreTime now) {
+  return !row.active && row.ttl && row.sealed_at + *row.ttl <= now;
+}
+
+// As this transaction finds it. Null where another process has dropped it, or keeps it for longer
+// by now.
+Generation* still_past(Tables& tables, std::int64_t number, StoreTime now) {
+  for (const auto& generation : tables.generations.all()) {
+    if (generation->row().number != number) continue;
+    return is_past(generation->row(), now) ? generation.get() : nullptr;
+  }
+  return nullptr;
+}
 
 }  // namespace
 
@@ -47,7 +63,7 @@ class Purge::Budget {
 Purge::Purge(Core& core)
     : core_(core), last_now_(core.clock.now()), last_steady_(core.clock.steady()) {}
 
-void Purge::check_clock() {
+StoreTime Purge::check_clock() {
   WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
   Tables& tables = transaction.tables();
   const StoreTime now = transaction.now();
@@ -64,7 +80,7 @@ void Purge::check_clock() {
   if (jumped > kTolerance || jumped < -kTolerance || back || far_ahead) doubted = now;
   tables.meta.set_clock(back ? seen : now, doubted);
   transaction.commit();
-  if (doubted == StoreTime{} || (now >= doubted + kDoubt && !back)) return;
+  if (doubted == StoreTime{} || (now >= doubted + kDoubt && !back)) return now;
   fail({ErrorKind::kUnavailable, "R211",
         fmt::format("the clock jumped since {} was last purged: nothing is forgotten by a clock "
                     "that may be wrong",
@@ -81,76 +97,87 @@ void Purge::seal_old() {
   }
   for (const std::int64_t number : sealed) {
     // It takes no inserts any more, so no lock is needed to read all of it.
-    const auto [last, rows] = core_.reader.glance([&](Tables&, Connection& connection) {
-      const std::string sql =
-          fmt::format("SELECT max(completed_at), count(*) FROM {}", table_of(number));
-      Prepared look(connection, sql.c_str());
-      const Reading reading(look);
-      look.next();
-      return std::pair(look.time(0), look.integer(1));
-    });
+    const auto found = core_.reader.look(
+        [&](Tables& tables,
+            Connection& connection) -> std::optional<std::pair<StoreTime, std::int64_t>> {
+          if (!is_there(tables, number)) return std::nullopt;
+          const std::string sql =
+              fmt::format("SELECT max(completed_at), count(*) FROM {}", table_of(number));
+          Prepared look(connection, sql.c_str());
+          const Reading reading(look);
+          look.next();
+          return std::pair(look.time(0), look.integer(1));
+        });
+    if (!found) continue;
     WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
-    transaction.tables().generations.correct(number, last, rows);
+    transaction.tables().generations.correct(number, found->first, found->second);
     transaction.commit();
   }
 }
 
-std::optional<std::size_t> Purge::drop_next(Budget& budget) {
-  const StoreTime now = core_.clock.now();
+std::optional<std::size_t> Purge::drop_next(StoreTime now, Budget& budget) {
   const auto past = core_.reader.look([&](Tables& tables, Connection& connection) {
     std::optional<std::pair<std::int64_t, std::size_t>> found;
     for (const auto& generation : tables.generations.all()) {
       const GenerationRow& row = generation->row();
-      if (row.active || !row.ttl || row.sealed_at + *row.ttl > now) continue;
+      if (!is_past(row, now)) continue;
       const std::string sql = fmt::format("SELECT count(*) FROM {}", table_of(row.number));
       found.emplace(row.number, static_cast<std::size_t>(std::stoull(connection.ask(sql.c_str()))));
     }
     return found;
   });
-  if (!past || !remove_details(past->first, budget)) return std::nullopt;
+  if (!past || !remove_details(past->first, now, budget)) return std::nullopt;
   WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
-  // Another process may have dropped it meanwhile.
-  for (const auto& generation : transaction.tables().generations.all()) {
-    if (generation->row().number != past->first) continue;
-    transaction.tables().generations.drop(past->first);
-    transaction.commit();
-    return past->second;
-  }
-  return 0;
+  if (still_past(transaction.tables(), past->first, now) == nullptr) return 0;
+  transaction.tables().generations.drop(past->first);
+  transaction.commit();
+  return past->second;
 }
 
 // Results and inbox rows of a table that is about to go, in small parts. False where the budget
 // ended first.
-bool Purge::remove_details(std::int64_t generation, Budget& budget) {
+bool Purge::remove_details(std::int64_t generation, StoreTime now, Budget& budget) {
   const std::string sql = fmt::format(
-      "SELECT id, result, inbox FROM {} WHERE id > ?1 AND "
+      "SELECT id FROM {} WHERE id > ?1 AND "
       "(result IS NOT NULL OR inbox IS NOT NULL) ORDER BY id LIMIT {}",
       table_of(generation), kPart);
   KeyId last;
   for (;;) {
-    std::vector<Details> part;
-    core_.reader.glance([&](Tables&, Connection& connection) {
+    std::vector<KeyId> part;
+    core_.reader.look([&](Tables& tables, Connection& connection) {
+      if (!is_there(tables, generation)) return;
       Prepared look(connection, sql.c_str());
       look.bind(1, last);
       const Reading reading(look);
-      while (look.next()) {
-        part.push_back({look.key_id(0), look.maybe_integer(1), look.maybe_integer(2)});
-      }
+      while (look.next()) part.push_back(look.key_id(0));
     });
     if (part.empty()) return true;
     if (budget.ended()) return false;
-    WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
-    for (const Details& row : part) {
-      transaction.tables().forget_details(row.result, row.inbox);
-    }
-    transaction.commit();
-    last = part.back().id;
+    if (!remove_details(generation, part, now)) return true;
+    last = part.back();
   }
 }
 
-std::size_t Purge::forget_dead(Budget& budget) {
+// Numbers of rows that are gone are given again: a record that still named one would answer with
+// another message's result, and take it along when it goes. So the record forgets them with the
+// rows, and they are read here once more: another process may have removed them meanwhile.
+bool Purge::remove_details(std::int64_t generation, const std::vector<KeyId>& ids, StoreTime now) {
+  WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
+  Tables& tables = transaction.tables();
+  Generation* const past = still_past(tables, generation, now);
+  if (past == nullptr) return false;
+  for (const KeyId& id : ids) {
+    const auto found = past->find(id);
+    if (!found || (!found->result && !found->inbox)) continue;
+    tables.forget_details(found->result, found->inbox);
+    past->set_detail(id, std::nullopt, std::nullopt);
+  }
+  transaction.commit();
+  return true;
+}
+
+std::size_t Purge::forget_dead(StoreTime now, Budget& budget) {
   std::size_t forgotten = 0;
-  const StoreTime now = core_.clock.now();
   const auto consumers =
       core_.reader.glance([](Tables& tables, Connection&) { return tables.consumers.all(); });
   for (const ConsumerRow& consumer : consumers) {
@@ -163,6 +190,8 @@ std::size_t Purge::forget_dead(Budget& budget) {
       if (ids.empty()) break;
       WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
       Tables& tables = transaction.tables();
+      // Kept for longer by now, perhaps.
+      if (tables.consumers.ttl(consumer.number) != consumer.ttl) break;
       for (const KeyId& id : ids) {
         // It may have been replayed meanwhile.
         const auto live = tables.live.find(id);
@@ -180,17 +209,17 @@ std::size_t Purge::forget_dead(Budget& budget) {
 
 PurgeReport Purge::run(milliseconds budget) {
   Budget left(core_.clock, budget);
-  check_clock();
+  const StoreTime now = check_clock();
   seal_old();
   PurgeReport report;
-  while (const auto dropped = drop_next(left)) {
+  while (const auto dropped = drop_next(now, left)) {
     report.records += *dropped;
     if (left.ended()) break;
   }
-  if (!left.more()) report.records += forget_dead(left);
+  if (!left.more()) report.records += forget_dead(now, left);
   report.more = left.more();
   WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
-  transaction.tables().runs.forget_crashes_before(transaction.now() - kCrashMemory);
+  transaction.tables().runs.forget_crashes_before(now - kCrashMemory);
   transaction.tables().generations.count_all();
   transaction.commit();
   return report;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include <semel/store.h>
 
@@ -18,14 +19,17 @@ class Purge {
 
  private:
   class Budget;
-  // Throws where the clock jumped.
-  void check_clock();
+  // The time by which this run forgets: whatever the clock says later was not checked. Throws where
+  // it jumped.
+  StoreTime check_clock();
   void seal_old();
   // How many records went with the next table that is past its ttl; none where there is no such
   // table, or where the budget ended before it was ready to go.
-  std::optional<std::size_t> drop_next(Budget& budget);
-  bool remove_details(std::int64_t generation, Budget& budget);
-  std::size_t forget_dead(Budget& budget);
+  std::optional<std::size_t> drop_next(StoreTime now, Budget& budget);
+  bool remove_details(std::int64_t generation, StoreTime now, Budget& budget);
+  // False where the table has gone, or is kept for longer by now.
+  bool remove_details(std::int64_t generation, const std::vector<KeyId>& ids, StoreTime now);
+  std::size_t forget_dead(StoreTime now, Budget& budget);
 
   Core& core_;
   StoreTime last_now_;

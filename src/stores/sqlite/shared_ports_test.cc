@@ -5,10 +5,12 @@
 #include <functional>
 #include <future>
 #include <latch>
+#include <optional>
 #include <string_view>
 #include <thread>
 
 #include "stores/sql/dead_letters.h"
+#include "stores/sql/positions.h"
 #include "stores/sql/run_markers.h"
 #include "stores/sqlite/core.h"
 #include "stores/sqlite/file_database.h"
@@ -190,6 +192,31 @@ TEST_F(SharedPortsTest, AnInstanceIsNeverGoneForItself) {
   EXPECT_TRUE(gone.empty());
   EXPECT_FALSE(core_.instances.is_gone(number));
   EXPECT_TRUE(core_.instances.is_gone(number + 1)) << "nobody has that one";
+}
+
+// Its name is lost as soon as it is taken.
+class LostReservations final : public sql::Reservations {
+ public:
+  std::unique_ptr<Positions::Reservation> try_take(std::uint64_t name) override {
+    lost_ = name;
+    return std::make_unique<Positions::Reservation>();
+  }
+  bool lost(std::uint64_t name) override { return lost_ == name; }
+
+ private:
+  std::optional<std::uint64_t> lost_;
+};
+
+TEST_F(SharedPortsTest, WhoseReservationIsLostSavesNoPosition) {
+  LostReservations lost;
+  const auto positions = sql::make_positions(database_, lost);
+  EXPECT_TRUE(positions->save(ConsumerNumber{1}, "file", "1").has_value());
+  ASSERT_TRUE(positions->reserve(ConsumerNumber{1}, "file").has_value());
+  const auto refused = positions->save(ConsumerNumber{1}, "file", "2");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, "R230");
+  EXPECT_EQ(positions->load(ConsumerNumber{1}, "file").value(), Bytes("1"));
+  EXPECT_TRUE(positions->save(ConsumerNumber{1}, "other", "2").has_value());
 }
 
 TEST_F(SharedPortsTest, AFileLocksNoRecordOfALetter) {

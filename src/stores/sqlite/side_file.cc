@@ -86,6 +86,13 @@ bool SideFile::locked_elsewhere(std::int64_t byte) const {
   return lock.l_type != F_UNLCK;
 }
 
+bool SideFile::in_place() const noexcept {
+  struct stat open {};
+  struct stat named {};
+  return ::fstat(fd_, &open) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
 void SideFile::set_holder(std::int64_t pid) noexcept {
   const std::atomic_ref<std::int64_t> holder(*static_cast<std::int64_t*>(page_));
   // A store makes the page one to be written to disk, even where nothing changes.

@@ -24,6 +24,8 @@ class SideFile {
   void unlock(std::int64_t byte) noexcept;
   // True where someone else has the byte locked.
   bool locked_elsewhere(std::int64_t byte) const;
+  // False once it was deleted, or replaced: those that came later lock another file.
+  bool in_place() const noexcept;
 
   // Written by whoever holds the turn, so that others can name it; zero: nobody.
   void set_holder(std::int64_t pid) noexcept;

@@ -99,10 +99,7 @@ Result<ConsumerNumber> SqliteStore::attach(const ConsumerSpec& spec) {
     }
     Consumers::check_recipe(*row, spec);
     if (row->recipe_hash == spec.recipe_hash && row->ttl == spec.ttl) return row->number;
-    const bool longer = row->ttl && (!spec.ttl || *spec.ttl > *row->ttl);
-    if (longer) tables.generations.lengthen(row->ttl, spec.ttl, transaction.now());
-    tables.consumers.change(row->number, spec);
-    tables.ttls.forget();
+    tables.change_consumer(*row, spec, transaction.now());
     transaction.commit();
     return row->number;
   });

@@ -33,6 +33,7 @@ struct Tables : sql::SharedTables {
   const Meta::Row& begin() {
     facts = meta.read();
     generations.begin(facts);
+    ttls.begin(facts.generations);
     inbox_numbers.begin();
     return facts;
   }
@@ -46,6 +47,17 @@ struct Tables : sql::SharedTables {
   void forget_details(std::optional<std::int64_t> result, std::optional<std::int64_t> in_inbox) {
     if (result) results.remove(*result);
     if (in_inbox) inbox.remove(*in_inbox);
+  }
+
+  // As `spec` says from now on, in every process. What is kept for the old ttl is kept as long as
+  // the longer of the two.
+  void change_consumer(const ConsumerRow& row, const ConsumerSpec& spec, StoreTime now) {
+    consumers.change(row.number, spec);
+    if (row.ttl == spec.ttl) return;
+    const bool longer = row.ttl && (!spec.ttl || *spec.ttl > *row.ttl);
+    if (longer) generations.lengthen(row.ttl, spec.ttl, now);
+    generations.moved();
+    ttls.forget();
   }
 
   // Where those that are not completed are found.

@@ -2,6 +2,8 @@
 // the answers stay in memory.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "stores/sql/consumers.h"
@@ -21,6 +23,13 @@ class Ttls {
     }
     return known_.emplace_back(Known{number, consumers_.ttl(number)}).ttl;
   }
+  // Once in each transaction: `version` grows in the transaction that changes a ttl, of whichever
+  // process.
+  void begin(std::int64_t version) noexcept {
+    if (version_ == version) return;
+    forget();
+    version_ = version;
+  }
   // To be called where a ttl may have changed.
   void forget() noexcept { known_.clear(); }
 
@@ -32,6 +41,7 @@ class Ttls {
 
   sql::Consumers& consumers_;
   std::vector<Known> known_;
+  std::optional<std::int64_t> version_;
 };
 
 }  // namespace semel::sqlite

@@ -1,0 +1,191 @@
+// A purge among others: who reads for long, who moves a ttl, who renews what it moves.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <future>
+
+#include <semel/steps.h>
+
+#include "stores/postgres/test_live_place.h"
+#include "tests/support/waiting.h"
+
+namespace semel::postgres {
+namespace {
+
+using test::make_message;
+
+// Passes when it is looked at: what a budget buys is the same on any machine.
+class SteppingClock final : public Clock {
+ public:
+  std::chrono::steady_clock::time_point now() noexcept override {
+    return std::chrono::steady_clock::time_point(1h + kStep * ++looks_);
+  }
+  static constexpr milliseconds kStep{1};
+
+ private:
+  std::atomic<int> looks_{0};
+};
+
+class PurgeLive : public LiveTest {
+ protected:
+  static PurgeReport purged(Store& store, milliseconds budget = 10s) {
+    const auto report = store.purge(budget);
+    EXPECT_TRUE(report.has_value()) << report.error().message;
+    return report.value_or(PurgeReport{});
+  }
+  static Lease acquire(Store& store, const Message& message) {
+    return std::get<Acquired>(claim(store, message)).lease;
+  }
+  static void complete(Store& store, const Message& message) {
+    ASSERT_EQ(finish(store, test::completed(acquire(store, message))), Applied::kYes);
+  }
+  // The first generation is sealed, and all that was completed in it is past its ttl.
+  void make_past(Store& store) {
+    advance(kRoll);
+    purged(store);
+    advance(kTtl + 1min);
+  }
+  std::string generations() const {
+    return sql("SELECT string_agg(number::text, ',' ORDER BY number) FROM semel.semel_generation");
+  }
+  bool wait_for_waiters(int count) const {
+    return test::comes_true([&] { return server_.lock_waiters(database_) == count; });
+  }
+};
+
+TEST_F(PurgeLive, ALongLookHoldsUpNobodyAgainAndAgain) {
+  const auto store = open();
+  const ConsumerNumber consumer = attach(*store);
+  complete(*store, make_message(consumer, "old"));
+  const Message dead = make_message(consumer, "dead");
+  ASSERT_EQ(finish(*store, test::dead(acquire(*store, dead), &dead)), Applied::kYes);
+  make_past(*store);
+  const std::string before = generations();
+
+  OtherSession backup(url());
+  backup.run("BEGIN; SELECT count(*) FROM semel.semel_record");
+  const PurgeReport report = purged(*store);
+  EXPECT_FALSE(report.more) << "it would come back at the next turn, and stop all claims again";
+  EXPECT_EQ(report.records, 1U) << "what is dead can go all the same";
+  EXPECT_EQ(generations(), before);
+  backup.run("COMMIT");
+  EXPECT_EQ(purged(*store).records, 0U) << "it is left alone for a while";
+  EXPECT_EQ(generations(), before);
+  advance(1min);
+  EXPECT_EQ(purged(*store).records, 1U);
+  EXPECT_NE(generations(), before);
+}
+
+TEST_F(PurgeLive, ATtlThatGrowsMeanwhileIsKept) {
+  const auto store = open(), other = open(60s), purging = open(60s);
+  const ConsumerNumber consumer = attach(*store);
+  const Message done = make_message(consumer, "done");
+  const Message late = make_message(consumer, "late");
+  complete(*store, done);
+  acquire(*store, late);  // never finished: it must be moved
+  attach(*purging);
+  make_past(*purging);
+
+  OtherSession holder(url());
+  holder.run("BEGIN");
+  holder.run("SELECT 1 FROM semel.semel_record WHERE message_key = 'late' FOR UPDATE");
+  auto purge = std::async(std::launch::async, [&] { return purged(*purging).records; });
+  ASSERT_TRUE(wait_for_waiters(1));
+  auto change = std::async(std::launch::async, [&] { attach(*other, kTtl * 10); });
+  ASSERT_TRUE(wait_for_waiters(2));
+  holder.run("COMMIT");
+  change.get();
+  EXPECT_EQ(purge.get(), 0U);
+  EXPECT_TRUE(is<Completed>(claim(*store, done))) << "its ttl was longer before it was forgotten";
+}
+
+TEST_F(PurgeLive, WhatIsNotPastMovesInSmallParts) {
+  SteppingClock clock;
+  const auto store = open();
+  const ConsumerNumber consumer = attach(*store);
+  complete(*store, make_message(consumer, "old"));
+  sql("INSERT INTO semel.semel_record (id, generation, state, fingerprint, changed_at, token, "
+      "nonce, "
+      "lease_until, attempt, outcome_unknown, first_seen) SELECT substr(r.id, 1, 4) || "
+      "decode(lpad(to_hex(n), 32, '0'), 'hex'), r.generation, 'consuming', r.fingerprint, "
+      "r.changed_at, n, decode(lpad(to_hex(n), 32, '0'), 'hex'), r.changed_at, 1, false, "
+      "r.changed_at FROM semel.semel_record AS r, generate_series(1, 1200) AS n");
+  make_past(*store);
+  environment_.clock = &clock;
+  const auto purging = open();
+  const std::string open_in_old =
+      "SELECT count(*) FROM semel.semel_record_1 WHERE state = 'consuming'";
+  const std::string open_in_all =
+      "SELECT count(*) FROM semel.semel_record WHERE state = 'consuming'";
+  ASSERT_EQ(sql(open_in_old), "1200");
+  EXPECT_TRUE(purged(*purging, 4 * SteppingClock::kStep).more);
+  const int left = std::stoi(sql(open_in_old));
+  EXPECT_GT(left, 0) << "all of them in one transaction";
+  EXPECT_LT(left, 1200) << "no part of them";
+  EXPECT_EQ(sql(open_in_all), "1200");
+  EXPECT_EQ(purged(*purging).records, 1U);
+  EXPECT_EQ(sql(open_in_all), "1200");
+  EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_generation WHERE number = 1"), "0");
+}
+
+// As a purge moves it: gone from one generation and in another, in one transaction.
+TEST_F(PurgeLive, WhatItMovesIsStillHeld) {
+  const auto store = open(60s);
+  const ConsumerNumber consumer = attach(*store);
+  const Message held = make_message(consumer, "held");
+  const Lease lease = acquire(*store, held);
+  advance(kRoll);
+  purged(*store);
+  const auto moved = [&](int from, int to, const std::function<Applied()>& act) {
+    const std::string columns =
+        "id, state, fingerprint, changed_at, token, nonce, lease_until, attempt, outcome_unknown, "
+        "first_seen, holder, message_key";
+    OtherSession mover(url());
+    mover.run("BEGIN");
+    mover.run("WITH gone AS (DELETE FROM semel.semel_record_" + std::to_string(from) +
+              " RETURNING " + columns + ") INSERT INTO semel.semel_record (generation, " + columns +
+              ") SELECT " + std::to_string(to) + ", " + columns + " FROM gone");
+    auto acting = std::async(std::launch::async, act);
+    EXPECT_TRUE(wait_for_waiters(1));
+    mover.run("COMMIT");
+    return acting.get();
+  };
+  EXPECT_EQ(moved(1, 2,
+                  [&] {
+                    return store->renew({&lease, 1}, kLease).value().at(0);
+                  }),
+            Applied::kYes);
+  EXPECT_EQ(moved(2, 1,
+                  [&] {
+                    const auto unit = store->facets().transactional->begin({}).value();
+                    return unit->confirm({&lease, 1}).value().at(0);
+                  }),
+            Applied::kYes);
+  StepEntry step;
+  step.name = "reserve";
+  EXPECT_EQ(moved(1, 2, [&] { return store->facets().steps->keep(lease, step).value(); }),
+            Applied::kYes);
+  EXPECT_EQ(moved(2, 1, [&] { return finish(*store, test::completed(lease)); }), Applied::kYes);
+  EXPECT_TRUE(is<Completed>(claim(*store, held)));
+}
+
+TEST_F(PurgeLive, JournalsThatNobodyNeedsGoWithinItsTime) {
+  const auto store = open();
+  const ConsumerNumber consumer = attach(*store);
+  const Message message = make_message(consumer, "steps");
+  const Lease lease = acquire(*store, message);
+  StepEntry step;
+  step.name = "reserve";
+  ASSERT_EQ(store->facets().steps->keep(lease, step).value(), Applied::kYes);
+  ASSERT_EQ(finish(*store, test::completed(lease)), Applied::kYes);
+  const std::string count = "SELECT count(*) FROM semel.semel_step";
+  ASSERT_EQ(sql(count), "1");
+  EXPECT_TRUE(purged(*store, 0ms).more);
+  EXPECT_EQ(sql(count), "1") << "its time was over";
+  purged(*store);
+  EXPECT_EQ(sql(count), "0");
+}
+
+}  // namespace
+}  // namespace semel::postgres
