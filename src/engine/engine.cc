@@ -131,7 +131,8 @@ void RunningEngine::begin_marker() {
   if (!begun || !begun->unclean) return;
   intake_.suspect_first(begun->window);
   parts_.observer->on_notice(
-      options_.consumer, "the last run ended uncleanly: what was in flight is handled one by one");
+      options_.consumer,
+      "the last run ended uncleanly: what was in flight is counted, and handled first");
 }
 
 // What waits in the store must be known before anything that stands behind it is received.

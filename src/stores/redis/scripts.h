@@ -113,7 +113,7 @@ struct Scripts {
   // Its session as it was. Answer: whether it was there.
   Script forget_run;
   // Keys: the record, its count. Arguments: ms until the count is forgotten. Answer: the count.
-  Script count_crash;
+  Script crashes;
 
  private:
   explicit Scripts(const class ScriptMaker& make);
