@@ -14,15 +14,15 @@ namespace semel::core {
 // where there are none.
 std::size_t first_group(std::span<const int> kept) noexcept;
 
-// What stands for a message while it is handled in a group of `size`, so that it stands there if
-// the process dies. The same however often it is asked.
+// The number kept for a message while it is handled in a group of `size`, and so if the process
+// dies. The same however often it is asked.
 int crashes_in_hand(int kept, std::size_t size) noexcept;
 
 // It was alone at as many deaths as `limit` allows: it is given up.
 bool to_give_up(int kept, int limit) noexcept;
 
-// A change of what is kept: counting begins with what crashes_in_hand says, and ends with zero, or
-// with what was kept before where the message was not tried.
+// A change of the number: to crashes_in_hand before the message is tried, then to zero, or back
+// where it was not tried after all.
 struct CrashStep {
   int from = 0;
   int to = 0;
@@ -32,7 +32,7 @@ struct CrashStep {
 // one message in hand: counting needs what was looked at, but who ends it takes back what another
 // has counted upon it. So deaths are missed, and none is invented.
 int highest_from(const CrashStep& step) noexcept;
-// What is kept after it.
+// The number kept after it.
 int crashes_after(int kept, const CrashStep& step) noexcept;
 
 }  // namespace semel::core

@@ -25,12 +25,12 @@ struct SuspectRow {
   int holder = -1;  // process
 };
 
-// What truly happened to a key, beside what is kept of it.
+// The true story of a key, beside what is kept of it.
 struct SuspectTruth {
   SuspectNature nature = SuspectNature::kInnocent;
   int killed = 0;           // processes, while it was a suspect
   int killed_unknown = 0;   // while it was none
-  int alone_at_deaths = 0;  // of its process, while it alone was in hand as a suspect
+  int alone_at_deaths = 0;  // deaths while it alone was in hand as a suspect
   int behind = 0;           // counts that a drain left behind, for the store was away
   int not_yet = 0;          // counts looked at while another process lived that had it alone
   bool done = false, dead = false;
@@ -46,10 +46,10 @@ struct SuspectProcess {
   bool draining = false;
   std::vector<std::size_t> batch;  // rows, of which the first go first
   std::vector<int> kept;           // as it knows, of the batch
-  std::size_t size = 0;            // of the group
-  std::size_t next = 0;            // of the group, to be handled
+  std::size_t size = 0;            // the group's
+  std::size_t next = 0;            // to be handled in it
   bool gives_up = false;
-  std::vector<CrashStep> ends;  // of the group
+  std::vector<CrashStep> ends;  // the group's
 };
 
 class SuspectWorld {
@@ -265,7 +265,7 @@ class SuspectWorld {
   static CrashStep counting(const SuspectProcess& process, std::size_t i) {
     return {process.kept[i], crashes_in_hand(process.kept[i], process.size)};
   }
-  // What was counted of a group that is not handled after all; the store is asked once.
+  // For a group that is not handled after all; the store is asked once.
   void take_back(SuspectProcess& process) {
     for (std::size_t i = 0; i < process.size && !process.gives_up; ++i) {
       const CrashStep counted = counting(process, i);

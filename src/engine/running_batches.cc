@@ -79,8 +79,8 @@ void RunningEngine::process(std::vector<Delivery> batch) {
 void RunningEngine::one_less(Running& running) {
   std::size_t before = 0;
   if (running.suspect) {
-    // Whoever handles suspects waits for their deliveries. Told with the lock held: free, the batch
-    // may be gone.
+    // The thread that handles suspects waits for their deliveries. Told with the lock held: free,
+    // the batch may be gone.
     const system::MutexLock lock(running_mutex_);
     before = running.open.fetch_sub(1, std::memory_order_acq_rel);
     suspect_ended_.notify_all();

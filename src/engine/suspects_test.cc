@@ -1,5 +1,5 @@
-// What was in hand when a process died: counted first, handled in groups, and only what died alone
-// given up.
+// Messages that were in hand when a process died: counted first, handled in groups, and given up
+// only where they died alone.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -57,7 +57,7 @@ class FakeMarkers final : public RunMarkers {
   Begun begun;
   std::map<KeyId, int> kept;
   std::set<KeyId> completed;
-  std::vector<std::vector<int>> changed;  // what became of those that changed, call by call
+  std::vector<std::vector<int>> changed;  // the new numbers of those that changed, call by call
   int lost_answers = 0;
   std::function<void()> looked;
   std::atomic<bool> ended{false};

@@ -35,7 +35,7 @@ class Records {
   };
   // As it stands until the transaction ends, completed or not.
   virtual std::optional<Known> find(const KeyId& record) = 0;
-  // Those that are completed now.
+  // The records among them that are completed now.
   virtual std::unordered_set<KeyId> completed(std::span<const KeyId> records) = 0;
   // Parked or dead → retrying, due now, and what is kept for it is held again. False in any other
   // state.

@@ -44,7 +44,7 @@ class RecordRows {
   RecordRows(Session& session, const RecordTexts& texts) : session_(session), texts_(texts) {}
 
   std::optional<RecordRow> find(const KeyId& id, Lock lock);
-  // Those that are completed, as they stand now.
+  // The ids among them whose records are completed now.
   std::unordered_set<KeyId> completed(std::span<const KeyId> ids);
   // Of a row that is there, all but its generation. A completed one keeps only what says so.
   void save(const KeyId& id, const RecordRow& row, StoreTime now);
