@@ -347,7 +347,9 @@ void RunningEngine::drain() {
       parts_.hung(kHandlerHangs);
     }
   }
-  sources_.give_back(flight_.close());
+  rest = flight_.close();
+  suspects_left = suspects_left || std::any_of(rest.begin(), rest.end(), is_suspect);
+  sources_.give_back(rest);
   for (const IntakeDesk::Kept& kept : intake_.give_back()) {
     sources_.settle({Landing::told(kept.source, kept.tag, Settlement::Kind::kRelease)});
   }

@@ -126,7 +126,9 @@ bool Flight::more_comes_soon() const {
 }
 
 std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
-  std::size_t most = std::min(batch_size_.limit(), may_run());
+  // How many suspects meet is for the strategy of groups to say, and for no batch before them.
+  const std::size_t size = suspects_ > 0 ? batch_size_.largest() : batch_size_.limit();
+  std::size_t most = std::min(size, may_run());
   const bool tries = room == ConsumerGate::Room::kOne;
   if (tries) {
     most = 1;

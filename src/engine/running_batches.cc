@@ -155,6 +155,8 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
   if (delivery.arrival.line) landing.line = *delivery.arrival.line;
   // Its source would bring it again behind others of its line.
   const bool in_line = delivery.arrival.line && !delivery.arrival.row;
+  // And as no suspect: only a row that is shown again at once is one still.
+  const bool still_here = landing.still_suspect && !delivery.arrival.row;
   switch (outcome.settle) {
     case Outcome::Settle::kAck:
       break;
@@ -163,7 +165,7 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
       break;
     case Outcome::Settle::kRelease:
       landing.settlement.kind = Settlement::Kind::kRelease;
-      if (in_line && !stopping()) landing.keep = &delivery;
+      if ((in_line || still_here) && !stopping()) landing.keep = &delivery;
       break;
     case Outcome::Settle::kKeep:
       landing.left = delivery.arrival.follows;
@@ -174,8 +176,7 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
       break;
     case Outcome::Settle::kLater:
       landing.settlement.kind = Settlement::Kind::kLater;
-      if (in_line || !sources_.traits(landing.source).redelivers ||
-          (landing.still_suspect && !delivery.arrival.row)) {
+      if (in_line || !sources_.traits(landing.source).redelivers || landing.still_suspect) {
         landing.keep = &delivery;
       }
       break;

@@ -66,7 +66,9 @@ void RunningEngine::process_suspects(Running& running) {
     strategy_->process(running.batch, running.sink);
     return;
   }
+  running.sink.waits(true);
   const system::MutexLock gate(*parts_.suspect_gate);
+  running.sink.waits(false);
   const std::span<Delivery> all(running.batch);
   // Kept before processing: a delivery that ends may be moved away with its message.
   std::vector<KeyId> keys;
@@ -98,19 +100,22 @@ void RunningEngine::process_suspects(Running& running) {
   give_back_untried(running, all.subspan(done));
 }
 
-// kNoAnswer: the drain began before they could be counted, and uncounted they must not run.
+// kNoAnswer: the drain began before they could be counted, or the gate was shut, and uncounted they
+// must not run.
 // kOtherwise: another process has counted one of them meanwhile.
 RunningEngine::Counted RunningEngine::count_group(RunMarkers& runs, const SuspectGroup& group) {
-  if (stopping() || has_ended()) return Counted::kNoAnswer;
+  if (stopping() || has_ended() || flight_.gate_is_shut()) return Counted::kNoAnswer;
   const std::vector<CrashChange> changes = group.counting();
   if (changes.empty()) return Counted::kYes;
   const auto counted =
       ask_store([&] { return runs.change_crashes(changes); }, IfRejected::kAskAgain);
   const bool all = counted && std::ranges::equal(*counted, changes, {}, {}, &CrashChange::to);
   if (all) return Counted::kYes;
-  // Some may be counted all the same.
+  // Some may be counted all the same; what stands for the others is another's.
   std::vector<CrashChange> back;
-  for (const CrashChange& change : changes) {
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const CrashChange& change = changes[i];
+    if (counted && (*counted)[i] != change.to) continue;
     back.push_back(change_of(change.key, {change.to, change.from}));
   }
   take_back(runs, back);
@@ -142,11 +147,12 @@ void RunningEngine::take_back(RunMarkers& runs, const std::vector<CrashChange>& 
 }
 
 void RunningEngine::give_back_untried(Running& running, std::span<Delivery> untried) {
-  if (!untried.empty()) suspects_left_ = true;
+  const bool ends = stopping() || has_ended();
+  if (ends && !untried.empty()) suspects_left_ = true;
   for (Delivery& delivery : untried) {
     Outcome outcome;
     outcome.kind = Outcome::Kind::kRetry;
-    outcome.settle = Outcome::Settle::kRelease;
+    outcome.settle = ends ? Outcome::Settle::kRelease : Outcome::Settle::kKeep;
     running.sink.ended(delivery, std::move(outcome));
   }
 }

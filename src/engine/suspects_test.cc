@@ -274,16 +274,48 @@ TEST_F(SuspectsTest, WhoeverIsStoppedWithinAGroupIsKnownToTheNextRun) {
   EXPECT_TRUE(nothing_kept());
 }
 
-// A first batch is small; those that follow are not.
-TEST_F(SuspectsTest, GroupsGrowAsBatchesDo) {
+// The first batch of a handler outside the store has one message, which would be alone at each
+// kill from outside.
+TEST_F(SuspectsTest, AreTogetherHoweverSmallTheFirstBatchIs) {
   options_.batch_first = 1;
-  markers_.begun.window = 200;
-  send_many(200);
+  send_many(10);
   EXPECT_EQ(noting(is_done)->run(), Ended::kFinished);
-  std::size_t largest = 0;
-  for (const auto& [key, batches] : batch_of_) largest = std::max(largest, batches.front());
-  EXPECT_GT(largest, 20u);
+  EXPECT_EQ(kept_when_run_["k0"], std::vector<int>{-1});
+  EXPECT_EQ(batch_of_["k0"], batch_of_["k5"]);
+  EXPECT_GT(batch_of_["k0"].front(), 1u);
   EXPECT_TRUE(nothing_kept());
+}
+
+// It waits for its next try when the drain begins.
+TEST_F(SuspectsTest, OneThatWaitsUntriedIsKnownToTheNextRun) {
+  options_.once = false;
+  markers_.kept = {{id("k1"), 1}};
+  send_many(2);
+  Engine* running = nullptr;
+  auto e = noting([&](Delivery& delivery, std::size_t) {
+    if (delivery.message.key().text == "k1") {
+      running->stop();
+      return ended(kDone);
+    }
+    Outcome outcome = ended(Outcome::Kind::kBusy, Outcome::Settle::kLater);
+    outcome.delay = std::chrono::hours(1);
+    return outcome;
+  });
+  running = e.get();
+  EXPECT_EQ(e->run(), Ended::kDrained);
+  EXPECT_EQ(batch_of_.size(), 2u);
+  EXPECT_FALSE(markers_.ended);
+}
+
+TEST_F(SuspectsTest, WhatAnotherProcessHasCountedIsNotTakenBack) {
+  int looks = 0;
+  markers_.kept = {{id("k1"), -2}};
+  markers_.looked = [&] {
+    if (++looks == 1) markers_.kept[id("k1")] = 2;
+  };
+  send_many(2);
+  EXPECT_EQ(noting(is_done)->run(), Ended::kFinished);
+  EXPECT_EQ(kept_when_run_["k1"], std::vector<int>{3});
 }
 
 }  // namespace
