@@ -196,7 +196,8 @@ TEST_F(PostgresOperatorTest, CrashesAreCountedUponWhatWasLookedAt) {
     }
   });
   // Where one counted nothing, another had counted meanwhile.
-  for (const std::optional<int>& kept : runs().crashes(keys).value()) {
+  const auto counted = runs().crashes(keys).value();
+  for (const std::optional<int>& kept : counted) {
     EXPECT_GE(*kept, 5);
     EXPECT_LE(*kept, 5 * kAtOnce);
   }
