@@ -9,6 +9,7 @@
 #include <variant>
 
 #include <semel/held_messages.h>
+#include <semel/run_markers.h>
 
 #include "benchmarks/measure.h"
 #include "benchmarks/workload.h"
@@ -43,7 +44,7 @@ engine::EngineOptions options_of(const ConsumerRun& run, ConsumerNumber number,
   options.recipe = keys;
   options.order = run.order;
   options.pace.batch_max = run.batch;
-  options.batch_first = run.batch;
+  options.batch_first = run.batch_first.value_or(run.batch);
   options.once = true;
   options.workers = run.workers;
   options.most_running = run.most_running;
@@ -129,8 +130,7 @@ void consume_from(Store& store, const ConsumerRun& run, std::unique_ptr<Source> 
   if (ended != engine::Ended::kFinished) give_up("the consumer did not come to its end");
 }
 
-double consume_queue(Store& store, const ConsumerRun& run,
-                     const std::vector<std::string>& payloads) {
+void enqueue(Store& store, const ConsumerRun& run, const std::vector<std::string>& payloads) {
   HeldMessages& held = *store.facets().held;
   const ConsumerNumber number = attach(store, run);
   constexpr std::size_t kPart = 1'000;
@@ -140,11 +140,69 @@ double consume_queue(Store& store, const ConsumerRun& run,
     const auto appended = held.append(number, part);
     if (!appended) give_up(appended.error().message);
   }
-  const auto [seconds, ended] = run_engine(store, run, nullptr);
+}
+
+namespace {
+
+void handle_queue(Store& store, const ConsumerRun& run, double& seconds) {
+  const auto [took, ended] = run_engine(store, run, nullptr);
   if (ended != engine::Ended::kFinished) give_up("the consumer did not come to its end");
-  const auto depth = held.depth(number);
+  const auto depth = store.facets().held->depth(attach(store, run));
   if (!depth) give_up(depth.error().message);
   check_count(depth->rows, 0, "messages were left in the queue");
+  seconds = took;
+}
+
+// Notes when each message ended.
+class EndTimes final : public Observer {
+ public:
+  void on_ended(std::string_view, const Delivery&, const Outcome&,
+                std::chrono::nanoseconds) noexcept override {
+    const double at = watch_.seconds();
+    const system::MutexLock lock(mutex_);
+    times_.push_back(at);
+  }
+  std::vector<double> times() {
+    const system::MutexLock lock(mutex_);
+    std::vector<double> times = times_;
+    std::ranges::sort(times);
+    return times;
+  }
+
+ private:
+  const Stopwatch watch_;
+  system::Mutex mutex_;
+  std::vector<double> times_ SEMEL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+std::vector<double> end_times(Store& store, const ConsumerRun& run) {
+  EndTimes observer;
+  ConsumerRun observed = run;
+  observed.batch_first = 1;
+  observed.observer = &observer;
+  double seconds = 0;
+  handle_queue(store, observed, seconds);
+  return observer.times();
+}
+
+void take_in_hand(Store& store, const ConsumerRun& run, std::size_t messages) {
+  const ConsumerNumber number = attach(store, run);
+  RunMarkers* const runs = store.facets().runs;
+  if (runs == nullptr) give_up("the store has no run markers");
+  const auto begun = runs->begin(number, messages);
+  if (!begun) give_up(begun.error().message);
+  const auto taken = store.facets().held->take(number, messages, 1U << 30U, std::chrono::hours(1));
+  if (!taken) give_up(taken.error().message);
+  check_count(taken->size(), messages, "messages were taken");
+}
+
+double consume_queue(Store& store, const ConsumerRun& run,
+                     const std::vector<std::string>& payloads) {
+  enqueue(store, run, payloads);
+  double seconds = 0;
+  handle_queue(store, run, seconds);
   return static_cast<double>(payloads.size()) / seconds;
 }
 

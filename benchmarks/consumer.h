@@ -30,7 +30,8 @@ struct ConsumerRun {
   Handler handler;
   std::shared_ptr<std::atomic<std::size_t>> calls;  // null: the handler counts none
   std::size_t batch = 100;
-  int workers = 0;  // as the program has it for one writer
+  std::optional<std::size_t> batch_first;  // none: as large as the others
+  int workers = 0;                         // as the program has it for one writer
   std::size_t at_a_time = 0;
   std::size_t most_running = 0;  // of an asynchronous handler
   std::optional<core::Order> order;
@@ -51,6 +52,13 @@ void consume_from(Store& store, const ConsumerRun& run, std::unique_ptr<Source> 
 // with a message unless the queue is empty then. Yields messages per second of the handling.
 double consume_queue(Store& store, const ConsumerRun& run,
                      const std::vector<std::string>& payloads);
+// Puts `payloads` into the consumer's queue.
+void enqueue(Store& store, const ConsumerRun& run, const std::vector<std::string>& payloads);
+// Handles all of the queue, its first batch as small as the program's; yields the seconds at which
+// each message ended, in order, since the consumer began.
+std::vector<double> end_times(Store& store, const ConsumerRun& run);
+// For a process that is killed: as a consumer with so many messages of its queue in hand.
+void take_in_hand(Store& store, const ConsumerRun& run, std::size_t messages);
 // Delivers once more what `run` has handled. The benchmark ends with a message if a handler is
 // called for any of them.
 void redeliver(Store& store, ConsumerRun run, const std::vector<std::string>& payloads);

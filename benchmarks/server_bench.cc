@@ -50,6 +50,8 @@ void ServerBench::run(const std::string& server) {
   stores_.naive_on(kEight);
   stores_.latency();
   stores_.queue_order_backlog(options_.pick<std::size_t>(300, 10'000, 100'000), kEight);
+  stores_.after_kill(options_.pick<std::size_t>(50, 1'000, 1'000),
+                     options_.pick<std::size_t>(200, 20'000, 40'000));
   for (const std::size_t rows : {10U, 100U, 1'000U, 10'000U}) hot_rows(rows);
   for (const std::size_t rows : {10U, 100U, 1'000U}) transfers(rows);
   const std::size_t there =

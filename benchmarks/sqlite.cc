@@ -41,6 +41,8 @@ class SqliteBench {
     stores_.preloaded("effects-preloaded", options_.preload.value_or(there), Keys::kRandom);
     stores_.latency();
     stores_.queue_order_backlog(options_.pick<std::size_t>(300, 10'000, 100'000), 0);
+    stores_.after_kill(options_.pick<std::size_t>(50, 1'000, 1'000),
+                       options_.pick<std::size_t>(200, 20'000, 40'000));
     fairness();
     memory();
     report_.finish();

@@ -1,10 +1,15 @@
 #include "benchmarks/store_bench.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <thread>
 #include <utility>
+
+#include <semel/run_markers.h>
 
 #include "benchmarks/measure.h"
 #include "core/pace.h"
@@ -209,6 +214,73 @@ void StoreBench::queue_order_backlog(std::size_t waiting, int workers) {
   one.raw = [&] { return handled(std::nullopt); };
   one.semel = [&] { return handled(core::Order{core::KeyPart::parse("json:/account").value()}); };
   report_.run(one, sizes_.rounds);
+}
+
+namespace {
+
+// How long until four fifths of the speed of the second half are reached.
+double seconds_to_speed(const std::vector<double>& ends) {
+  const std::size_t count = ends.size();
+  const auto rate = [&](std::size_t first, std::size_t last) {
+    const double from = first == 0 ? 0 : ends[first - 1];
+    return static_cast<double>(last - first) / std::max(ends[last - 1] - from, 1e-9);
+  };
+  const double usual = rate(count / 2, count);
+  const std::size_t part = std::max<std::size_t>(count / 20, 1);
+  std::size_t first = 0;
+  while (first + part <= count / 2 && rate(first, first + part) < usual * 4 / 5) first += part;
+  return first == 0 ? 0 : ends[first - 1];
+}
+
+// A process that dies with messages in hand.
+void die_with(const Place& place, const ConsumerRun& run, std::size_t in_hand) {
+  int ready[2];
+  if (::pipe(ready) != 0) give_up("no pipe");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto store = place.open();
+    take_in_hand(*store, run, in_hand);
+    if (::write(ready[1], "r", 1) != 1) ::_exit(70);
+    for (;;) ::pause();
+  }
+  ::close(ready[1]);
+  char byte = 0;
+  if (::read(ready[0], &byte, 1) != 1) give_up("the process to be killed did not get ready");
+  ::close(ready[0]);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+}  // namespace
+
+void StoreBench::after_kill(std::size_t in_hand, std::size_t waiting) {
+  const std::string name = "after-kill-seconds";
+  if (!report_.wanted(name)) return;
+  set_running(name);
+  std::vector<double> killed, clean, first;
+  for (std::size_t round = 0; round < sizes_.rounds; ++round) {
+    for (const bool kill : {false, true}) {
+      const auto place = make_place_();
+      const ConsumerRun run = run_of({Work::kTwoPhase, StrategyKind::kStateMachine});
+      enqueue(*place->open(), run, messages(waiting, Keys::kOrdered));
+      if (kill) die_with(*place, run, in_hand);
+      const auto store = place->open();
+      // A server knows of a death a moment later.
+      for (bool known = !kill; !known;) {
+        const auto swept = store->facets().runs->sweep();
+        if (!swept) give_up(swept.error().message);
+        known = *swept;
+      }
+      const std::vector<double> ends = end_times(*store, run);
+      check_count(ends.size(), waiting, "messages ended");
+      (kill ? killed : clean).push_back(seconds_to_speed(ends));
+      if (kill) first.push_back(ends[in_hand - 1]);
+    }
+  }
+  report_.add(name, kBatch, median(clean), median(killed), std::nullopt,
+              fmt::format("s until state_machine is at its speed, {} in hand of a killed process "
+                          "(handled after {:.2f} s); raw: none",
+                          in_hand, median(first)));
 }
 
 void StoreBench::latency() {

@@ -51,6 +51,9 @@ class StoreBench {
   // A queue of `waiting` messages with few ordering keys, against the same queue without an order.
   // `workers`: as the program has them for such a store.
   void queue_order_backlog(std::size_t waiting, int workers);
+  // The seconds until a consumer is at its speed, with `in_hand` messages of its queue in the hand
+  // of a process that was killed, against the same queue without it.
+  void after_kill(std::size_t in_hand, std::size_t waiting);
   // Messages that come one at a time: the median from receive to settled, as a rate.
   void latency();
 

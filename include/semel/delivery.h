@@ -47,7 +47,7 @@ struct Arrival {
   // line. Held messages: the line they stand in; for all others the engine sets it.
   std::optional<Bytes> line;
   Tag tag;
-  bool suspect = false;  // was in flight when a process died: handled alone, counted first
+  bool suspect = false;  // in hand when a process died: counted first, beside suspects only
   // The engine's own marks; sources leave them alone.
   std::uint32_t source = 0;
   std::chrono::steady_clock::time_point received{};

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <semel/message.h>
 #include <semel/result.h>
@@ -34,6 +36,13 @@ class Positions {
                                                        std::string_view partition) = 0;
 };
 
+struct CrashChange {
+  KeyId key;
+  int from = 0;
+  int highest = 0;
+  int to = 0;
+};
+
 // Marks the processes that run, and finds what a dead one left behind (docs/contract.md, rule 6).
 class RunMarkers {
  public:
@@ -54,13 +63,16 @@ class RunMarkers {
   // second.
   virtual Result<bool> sweep() = 0;
 
-  // Before a suspect message is handled alone: its crash attempt, counted durably. It stands for
-  // whatever ends the process before set_crashes, whether its handler had begun or not. 0: its
-  // key is completed already, nothing was counted and a claim will say so.
-  virtual Result<int> count_crash(const Message& message) = 0;
-  // What is known of its crashes from here on, where a count is: 0 when it did not crash, one less
-  // than was counted when it was not tried, because another holds its key.
-  virtual Result<void> set_crashes(const Message& message, int crashes) = 0;
+  // The number kept for each key, in their order; zero where none is. Negative: how often it was in
+  // hand beside others when a process died; positive: how often alone. nullopt: the key is
+  // completed already, and a claim will say so.
+  virtual Result<std::vector<std::optional<int>>> crashes(std::span<const KeyId> keys) = 0;
+  // Counts before suspect messages are handled, and takes back after it. The number of each key
+  // becomes `to` if it is at least `from` and at most `highest`, durable against the process's
+  // death; to keep zero is to keep nothing. The keys differ. Returns the numbers as they are then:
+  // asked again, because an answer was lost, it changes no more. Where it fails, some may have
+  // changed.
+  virtual Result<std::vector<int>> change_crashes(std::span<const CrashChange> changes) = 0;
 };
 
 }  // namespace semel

@@ -266,7 +266,7 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
 
 Handler giving_up(bool transactional, int crashes) {
   std::string why =
-      fmt::format("it alone was in hand each of the {} times the process died", crashes);
+      fmt::format("it alone was in hand at {} deaths of the process (retry.crashes)", crashes);
   if (transactional) {
     return TransactionalHandler([why](const Message&, Transaction&) { return dead(why); });
   }

@@ -160,8 +160,8 @@ Result<void> RunningService::add(const config::Config& config,
   parts->parts.hung = [name = consumer.name](const std::string& what) {
     // Neither destructors nor the drain may run: the handler still uses what they would take away.
     fmt::print(stderr,
-               "{}  error[{}] {}: {}; this process ends, the next start handles what was in "
-               "flight one by one\n",
+               "{}  error[{}] {}: {}; this process ends, the next start counts what was in "
+               "flight, and handles it first\n",
                iso_time(system::utc_now()), kHung, name, printable_text(what));
     std::fflush(stderr);
     ::_exit(kExitHung);

@@ -232,7 +232,7 @@ constexpr CodePage kRuntimePages[] = {
      "A handler ran past its timeout and its grace and did not end when it was asked to. Inside a "
      "transaction it holds the store's write lock, and nothing but the end of its process frees "
      "that. The process ended itself with exit code 70; nothing was acknowledged, and the next "
-     "start handles what was in flight one by one.",
+     "start counts what was in flight, and handles it first.",
      "Look at the stop token in long work, shorten the handler, or raise consumers[].timeout.", "",
      70},
     {"R261", "the Redis server's memory is full",

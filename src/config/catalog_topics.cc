@@ -110,7 +110,7 @@ key.invalid          null, empty, a fraction, a list or a map where the key shou
 key.conflict         the key was used with another payload
 too_large            key, headers, payload or result beyond limits
 too_old              older than records are kept: cannot be proven new
-crash                it alone was in hand each time the process died
+crash                it alone was in hand at as many deaths of the process as retry.crashes says
 payload.invalid      not JSON, or a param is missing or of another type
 version.early        based on a version that the row does not have yet
 version.lost         between comparison and write another transaction changed the row

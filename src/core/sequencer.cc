@@ -127,7 +127,7 @@ void Sequencer::give_up_id(Index index) {
 }
 
 bool Sequencer::ready() const noexcept {
-  return !alone_ && !(fresh_.empty() && returned_.empty() && suspects_.empty());
+  return suspects_out_ == 0 && !(fresh_.empty() && returned_.empty() && suspects_.empty());
 }
 
 Sequencer::Index Sequencer::pop_turn() {
@@ -180,14 +180,14 @@ bool Sequencer::hand_out_follower(Index lane_index, std::vector<Delivery>& batch
 std::vector<Delivery> Sequencer::take(std::size_t max, bool followers) {
   std::vector<Delivery> batch;
   if (max == 0 || !ready()) return batch;
-  if (!suspects_.empty()) {
+  while (batch.size() < max && !suspects_.empty()) {
     std::pop_heap(suspects_.begin(), suspects_.end(), std::greater<>{});
     const Index lane = suspects_.back().lane;
     suspects_.pop_back();
     hand_out(lane, batch);
-    alone_ = true;
-    return batch;
+    ++suspects_out_;
   }
+  if (suspects_out_ > 0) return batch;
   batch.reserve(std::min(max, fresh_.size() + returned_.size()));
   std::vector<Index> lanes;
   while (batch.size() < max && !(fresh_.empty() && returned_.empty())) {
@@ -209,7 +209,7 @@ Sequencer::Index Sequencer::stop_running(BytesView ordering_key) {
   --running_;
   if (--lanes_[index].out > 0) return index;
   --keys_out_;
-  if (lanes_[index].suspect) alone_ = false;
+  if (lanes_[index].suspect) --suspects_out_;
   give_up_id(index);
   return index;
 }

@@ -25,8 +25,8 @@ class Sequencer {
 
   // Up to `max` deliveries whose ordering keys nobody has, one for each key, oldest first; their
   // keys are then taken. Where these are fewer, `followers` adds what waits behind them: marked,
-  // and in the order of its key. A suspect delivery goes before others and is handed out alone, and
-  // nothing more until it is released.
+  // and in the order of its key. Suspect deliveries go before others, in a batch of their own, and
+  // nothing more is handed out until all of them are released.
   std::vector<Delivery> take(std::size_t max, bool followers = false);
 
   // One that was handed out under this key has ended: when all have, who waited behind them may go.
@@ -122,7 +122,7 @@ class Sequencer {
   std::size_t waiting_ = 0;
   std::size_t running_ = 0;
   std::size_t keys_out_ = 0;
-  bool alone_ = false;
+  std::size_t suspects_out_ = 0;  // lanes of suspects that are taken
 };
 
 }  // namespace semel::core

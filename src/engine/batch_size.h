@@ -16,6 +16,7 @@ class BatchSize {
       : limit_(first < max ? first : max), max_(max), target_(target) {}
 
   std::size_t limit() const noexcept { return limit_; }
+  std::size_t largest() const noexcept { return max_; }
   // The longest that a batch is meant to take.
   std::chrono::nanoseconds target() const noexcept { return target_; }
   void ran(std::size_t messages, std::chrono::nanoseconds took) noexcept;

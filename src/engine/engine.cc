@@ -131,7 +131,8 @@ void RunningEngine::begin_marker() {
   if (!begun || !begun->unclean) return;
   intake_.suspect_first(begun->window);
   parts_.observer->on_notice(
-      options_.consumer, "the last run ended uncleanly: what was in flight is handled one by one");
+      options_.consumer,
+      "the last run ended uncleanly: what was in flight is counted, and handled first");
 }
 
 // What waits in the store must be known before anything that stands behind it is received.
@@ -346,7 +347,9 @@ void RunningEngine::drain() {
       parts_.hung(kHandlerHangs);
     }
   }
-  sources_.give_back(flight_.close());
+  rest = flight_.close();
+  suspects_left = suspects_left || std::any_of(rest.begin(), rest.end(), is_suspect);
+  sources_.give_back(rest);
   for (const IntakeDesk::Kept& kept : intake_.give_back()) {
     sources_.settle({Landing::told(kept.source, kept.tag, Settlement::Kind::kRelease)});
   }

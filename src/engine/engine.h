@@ -70,8 +70,8 @@ struct EngineParts {
   std::function<std::unique_ptr<Strategy>(const strategies::Services&)> condemned;
   Environment* environment = nullptr;
   Observer* observer = nullptr;
-  // Shared by the engines of a process: while a suspect message runs, no other suspect may, or a
-  // crash would be counted against both.
+  // Shared by the engines of a process: while suspects of one run, those of no other may, or
+  // a crash would be counted against both.
   system::Mutex* suspect_gate = nullptr;
   // With `once`: whether something of this process may still put messages into its queue; empty:
   // nothing does. Whoever makes it false nudges the engine then.

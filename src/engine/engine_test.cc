@@ -11,54 +11,6 @@
 namespace semel::engine {
 namespace {
 
-// Run markers as a store would keep them, but in the test's hand.
-class FakeMarkers final : public RunMarkers {
- public:
-  Result<Begun> begin(ConsumerNumber, std::size_t) override { return begun; }
-  Result<void> end(ConsumerNumber) override {
-    ended = true;
-    return {};
-  }
-  Result<bool> sweep() override { return false; }
-  Result<int> count_crash(const Message& message) override { return ++counts[message.key().text]; }
-  Result<void> set_crashes(const Message& message, int crashes) override {
-    counts[message.key().text] = crashes;
-    if (crashes == 0) forgotten.insert(message.key().text);
-    return {};
-  }
-  Begun begun;
-  std::map<Bytes, int> counts;
-  std::set<Bytes> forgotten;
-  std::atomic<bool> ended{false};
-};
-
-class StoreWithMarkers final : public Store {
- public:
-  StoreWithMarkers(Store& inner, RunMarkers& markers) : inner_(inner), markers_(markers) {}
-  const StoreTraits& traits() const noexcept override { return inner_.traits(); }
-  StoreFacets facets() noexcept override {
-    StoreFacets facets = inner_.facets();
-    facets.runs = &markers_;
-    return facets;
-  }
-  Result<ConsumerNumber> attach(const ConsumerSpec& c) override { return inner_.attach(c); }
-  Result<std::vector<Claim>> claim(std::span<const Message* const> m,
-                                   const ClaimOptions& o) override {
-    return inner_.claim(m, o);
-  }
-  Result<std::vector<Applied>> renew(std::span<const Lease> l, milliseconds d) override {
-    return inner_.renew(l, d);
-  }
-  Result<std::vector<Applied>> finish(std::span<const Finish> b) override {
-    return inner_.finish(b);
-  }
-  Result<PurgeReport> purge(milliseconds b) override { return inner_.purge(b); }
-
- private:
-  Store& inner_;
-  RunMarkers& markers_;
-};
-
 TEST_F(EngineTest, EveryDeliveryEndsOnceAndIsAcked) {
   for (const int workers : {0, 4}) {
     SCOPED_TRACE(workers);
@@ -257,33 +209,6 @@ TEST_F(EngineTest, MissingFailStopsTheConsumerAndAcksNothing) {
   auto e = engine([](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); });
   EXPECT_EQ(e->run(), Ended::kFailed);
   EXPECT_EQ(topic_.unsettled(), 1u);
-}
-
-TEST_F(EngineTest, AfterAnUncleanEndTheWindowIsCountedOneByOne) {
-  FakeMarkers markers;
-  StoreWithMarkers store(*store_, markers);
-  markers.begun.unclean = true;
-  markers.begun.window = 3;
-  markers.counts["k1"] = options_.crashes;  // it has crashed the process as often as it may
-  for (int i = 0; i < 10; ++i) send("k" + std::to_string(i));
-  topic_.finish();
-  options_.batch_first = 100;
-  std::map<Bytes, std::size_t> batch_of;
-  auto e = engine(
-      [&](Delivery& delivery, std::size_t batch) {
-        batch_of[delivery.message.key().text] = batch;
-        return ended(Outcome::Kind::kDone);
-      },
-      true, &store);
-  EXPECT_EQ(e->run(), Ended::kFinished);
-  EXPECT_EQ(markers.counts.size(), 3u) << "what was not in flight is not counted";
-  EXPECT_FALSE(batch_of.contains("k1")) << "the killer ran again";
-  EXPECT_EQ(seen_.count(Outcome::Kind::kDead, "k1"), 1u);
-  EXPECT_EQ(batch_of.size(), 9u);
-  EXPECT_EQ(batch_of["k0"], 1u);
-  EXPECT_GT(batch_of["k9"], 1u);
-  EXPECT_EQ(markers.forgotten.size(), 3u);
-  EXPECT_TRUE(markers.ended);
 }
 
 TEST_F(EngineTest, DryRunLooksAndTouchesNothing) {

@@ -126,11 +126,13 @@ bool Flight::more_comes_soon() const {
 }
 
 std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
-  std::size_t most = std::min(batch_size_.limit(), may_run());
+  // How many suspects meet is for the strategy of groups to say, and for no batch before them.
+  const std::size_t size = suspects_ > 0 ? batch_size_.largest() : batch_size_.limit();
+  std::size_t most = std::min(size, may_run());
   const bool tries = room == ConsumerGate::Room::kOne;
-  if (suspects_ > 0 || tries) {
+  if (tries) {
     most = 1;
-  } else if (workers_ > 1) {
+  } else if (workers_ > 1 && suspects_ == 0) {
     const auto workers = static_cast<std::size_t>(workers_);
     const std::size_t share = (sequencer_.waiting() + workers - 1) / workers;
     // A batch that takes every free key leaves the others nothing, however short it is.
@@ -144,7 +146,7 @@ std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
   ++in_strategy_;
   batch.front().arrival.trial = tries ? gate_->tries() : 0;
   if (batch.front().arrival.suspect) {
-    --suspects_;
+    suspects_ -= batch.size();
     alone_ = true;
   }
   return batch;
@@ -191,11 +193,8 @@ bool Flight::ran(std::size_t messages, bool suspect, std::uint64_t trial,
   const system::MutexLock lock(mutex_);
   if (trial != 0) gate_->tried(trial);
   --batches_;
-  if (suspect) {
-    alone_ = false;
-  } else if (took) {
-    batch_size_.ran(messages, *took);
-  }
+  if (suspect) alone_ = false;
+  if (took) batch_size_.ran(messages, *took);
   call_workers();
   landed_.notify_all();
   return thin();

@@ -90,7 +90,7 @@ class Flight {
   void add_refused() SEMEL_EXCLUDES(mutex_);
   void drop_refused(std::size_t count) SEMEL_EXCLUDES(mutex_);
 
-  // The next batch, or nothing: none is ready, or a suspect must run alone first, or there will be
+  // The next batch, or nothing: none is ready, or suspects must run first, or there will be
   // more in a moment. With `wait`, blocks until there is one or the flight is closed; without
   // workers, until it is crowded.
   std::vector<Delivery> take(bool wait) SEMEL_EXCLUDES(mutex_);
@@ -200,7 +200,7 @@ class Flight {
   std::size_t suspects_ SEMEL_GUARDED_BY(mutex_) = 0;  // in the sequencer
   int batches_ SEMEL_GUARDED_BY(mutex_) = 0;           // taken and not ended
   int in_strategy_ SEMEL_GUARDED_BY(mutex_) = 0;       // taken and not returned
-  bool alone_ SEMEL_GUARDED_BY(mutex_) = false;        // a suspect runs
+  bool alone_ SEMEL_GUARDED_BY(mutex_) = false;        // suspects run
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
   // Running in the sequencer, though their calls are over. Grows without the lock.
   std::atomic<std::size_t> answered_{0};

@@ -135,6 +135,22 @@ TEST(Flight, ASuspectRunsAloneAndEverythingWaitsForIt) {
   EXPECT_EQ(after[0].message.key().text, "after");
 }
 
+TEST(Flight, SuspectsAreTakenTogether) {
+  Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 2);
+  f.add(one("before"));
+  for (const char* name : {"s1", "s2", "s3"}) f.add(one(name, true));
+  const auto suspects = f.take(false);
+  ASSERT_EQ(suspects.size(), 3u);
+  EXPECT_TRUE(f.take(false).empty()) << "nothing runs beside suspects";
+  std::vector<Landing> landings;
+  for (const Delivery& delivery : suspects) landings.push_back(landing(delivery));
+  f.land(landings, {});
+  f.returned();
+  EXPECT_TRUE(f.take(false).empty()) << "what was counted has not been taken back";
+  f.ran(3, true, 0, milliseconds(1));
+  EXPECT_EQ(f.take(false).size(), 1u);
+}
+
 TEST(Flight, ASuspectThatWasNotTriedComesBackAsOne) {
   Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 2);
   f.add(one("suspect", true));

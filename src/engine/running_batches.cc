@@ -15,6 +15,13 @@ namespace {
 
 constexpr milliseconds kDrainSaysItFirst{200};
 
+// Whether its handler ran and ended, so that it is known not to kill. The process that died with a
+// message may hold its key still; without the store nothing begins.
+bool tried(const Outcome& outcome) {
+  return outcome.kind != Outcome::Kind::kBusy && outcome.reason != reason::kStoreUnavailable &&
+         outcome.settle != Outcome::Settle::kRelease && outcome.settle != Outcome::Settle::kKeep;
+}
+
 }  // namespace
 
 RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deliveries)
@@ -29,7 +36,10 @@ RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deli
           [this](Delivery& d, Outcome& o) {
             const TimePoint ended = engine.now();
             progress.store(ended, std::memory_order_relaxed);
-            if (o.kind == Outcome::Kind::kBusy) busy.store(true, std::memory_order_relaxed);
+            if (suspect && !tried(o)) {
+              const system::MutexLock lock(untried_mutex);
+              untried.insert(d.message.key().id);
+            }
             const Landing landing = engine.landing_of(d, o, began, ended);
             if (landing.left) left.store(true, std::memory_order_relaxed);
             return landing;
@@ -57,11 +67,11 @@ void RunningEngine::process(std::vector<Delivery> batch) {
     running_.push_back(std::move(made));
   }
   if (running.suspect) {
-    process_suspect(running);
+    process_suspects(running);
   } else {
     strategy_->process(running.batch, running.sink);
+    running.took = now() - began;
   }
-  running.took = now() - began;
   if (flight_.returned()) wake_receiver();
   one_less(running);
 }
@@ -69,8 +79,8 @@ void RunningEngine::process(std::vector<Delivery> batch) {
 void RunningEngine::one_less(Running& running) {
   std::size_t before = 0;
   if (running.suspect) {
-    // Whoever handles a suspect waits for its delivery. Told with the lock held: free, the batch
-    // may be gone.
+    // The thread that handles suspects waits for their deliveries. Told with the lock held: free,
+    // the batch may be gone.
     const system::MutexLock lock(running_mutex_);
     before = running.open.fetch_sub(1, std::memory_order_acq_rel);
     suspect_ended_.notify_all();
@@ -104,42 +114,8 @@ void RunningEngine::end_batch(Running& running) {
     ended = std::move(*at);
     running_.erase(at);
   }
-  const auto took = ended->sink.own_time(ended->took);
+  const auto took = ended->took ? ended->sink.own_time(*ended->took) : std::nullopt;
   if (flight_.ran(ended->batch.size(), ended->suspect, ended->trial, took)) wake_receiver();
-}
-
-void RunningEngine::process_suspect(Running& running) {
-  RunMarkers* runs = parts_.store->facets().runs;
-  if (runs == nullptr) {
-    strategy_->process(running.batch, running.sink);
-    return;
-  }
-  const system::MutexLock gate(*parts_.suspect_gate);
-  Delivery& delivery = running.batch.front();
-  const auto crashes =
-      ask_store([&] { return runs->count_crash(delivery.message); }, IfRejected::kAskAgain);
-  // The drain began before it could be counted: uncounted it must not run.
-  if (!crashes) {
-    suspects_left_ = true;
-    Outcome outcome;
-    outcome.kind = Outcome::Kind::kRetry;
-    outcome.settle = Outcome::Settle::kRelease;
-    running.sink.ended(delivery, std::move(outcome));
-    return;
-  }
-  if (*crashes == 0) intake_.suspect_one_more(delivery.arrival.partition);
-  Strategy& strategy = *crashes > options_.crashes ? *condemned_ : *strategy_;
-  // Kept before processing: a delivery that ends may be moved away with its message.
-  const Message counted = delivery.message;
-  strategy.process(running.batch, running.sink);
-  {
-    const system::MutexLock lock(running_mutex_);
-    suspect_ended_.wait(running_mutex_,
-                        [&]() SEMEL_REQUIRES(running_mutex_) { return running.open <= 1; });
-  }
-  // A count that stays behind does no harm but to a message that is suspect again.
-  const int left = running.busy.load(std::memory_order_relaxed) ? *crashes - 1 : 0;
-  if (*crashes > 0) (void)runs->set_crashes(counted, left);
 }
 
 void RunningEngine::would_process(std::vector<Delivery> batch) {
@@ -173,11 +149,14 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
   landing.settlement.delay = outcome.delay;
   landing.again = core::comes_again(outcome);
   landing.answered = delivery.arrival.answered;
-  // The process that died with it may hold its key still: what kills was not tried yet.
-  landing.still_suspect = delivery.arrival.suspect && outcome.kind == Outcome::Kind::kBusy;
+  landing.still_suspect = delivery.arrival.suspect && !tried(outcome);
+  // The next run must know it.
+  if (landing.still_suspect && (stopping() || has_ended())) suspects_left_ = true;
   if (delivery.arrival.line) landing.line = *delivery.arrival.line;
   // Its source would bring it again behind others of its line.
   const bool in_line = delivery.arrival.line && !delivery.arrival.row;
+  // And as no suspect: only a row that is shown again at once is one still.
+  const bool still_here = landing.still_suspect && !delivery.arrival.row;
   switch (outcome.settle) {
     case Outcome::Settle::kAck:
       break;
@@ -186,7 +165,7 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
       break;
     case Outcome::Settle::kRelease:
       landing.settlement.kind = Settlement::Kind::kRelease;
-      if (in_line && !stopping()) landing.keep = &delivery;
+      if ((in_line || still_here) && !stopping()) landing.keep = &delivery;
       break;
     case Outcome::Settle::kKeep:
       landing.left = delivery.arrival.follows;
@@ -197,8 +176,7 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
       break;
     case Outcome::Settle::kLater:
       landing.settlement.kind = Settlement::Kind::kLater;
-      if (in_line || !sources_.traits(landing.source).redelivers ||
-          (landing.still_suspect && !delivery.arrival.row)) {
+      if (in_line || !sources_.traits(landing.source).redelivers || landing.still_suspect) {
         landing.keep = &delivery;
       }
       break;

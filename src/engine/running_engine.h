@@ -1,5 +1,5 @@
 // RunningEngine: the engine's state, and what its threads do with it. engine.cc receives and
-// drains, running_batches.cc runs batches and lands what ended.
+// drains, running_batches.cc runs batches and lands what ended, suspects.cc runs those of suspects.
 #pragma once
 
 #include <algorithm>
@@ -61,11 +61,13 @@ class RunningEngine final : public Engine, private strategies::Recaller {
     const bool suspect;
     const std::uint64_t trial;  // of the gate
     const TimePoint began;
-    std::atomic<TimePoint> progress;   // its beginning, or the newest ending or wait for others
-    std::chrono::nanoseconds took{0};  // in the strategy
-    std::atomic<std::size_t> open;     // deliveries that have not ended, and the strategy
-    std::atomic<bool> busy{false};     // another held the key of one
-    std::atomic<bool> left{false};     // a follower did not run
+    std::atomic<TimePoint> progress;  // its beginning, or the newest ending or wait for others
+    std::optional<std::chrono::nanoseconds> took;  // in the strategy; none: not known
+    std::atomic<std::size_t> open;  // deliveries that have not ended, and the strategy
+    std::atomic<bool> left{false};  // a follower did not run
+    // Suspects whose handlers did not run, or not to their ends.
+    system::Mutex untried_mutex;
+    std::unordered_set<KeyId> untried SEMEL_GUARDED_BY(untried_mutex);
     BatchSink sink;
   };
 
@@ -108,7 +110,14 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   void one_less(Running& running) SEMEL_EXCLUDES(running_mutex_);
   void land_rest(Running& running);
   void end_batch(Running& running) SEMEL_EXCLUDES(flush_mutex_, running_mutex_);
-  void process_suspect(Running& running) SEMEL_EXCLUDES(running_mutex_);
+  // suspects.cc
+  struct SuspectGroup;
+  void process_suspects(Running& running) SEMEL_EXCLUDES(running_mutex_);
+  enum class Counted { kYes, kOtherwise, kNoAnswer };
+  Counted count_group(RunMarkers& runs, const SuspectGroup& group);
+  void process_group(Running& running, const SuspectGroup& group) SEMEL_EXCLUDES(running_mutex_);
+  void take_back(RunMarkers& runs, const std::vector<CrashChange>& changes);
+  void give_back_untried(Running& running, std::span<Delivery> untried);
   void would_process(std::vector<Delivery> batch);
   Landing landing_of(Delivery& delivery, Outcome& outcome, TimePoint began, TimePoint ended);
   void land(std::vector<Landing>& landings);

@@ -48,7 +48,8 @@ TEST_P(Killer, OnlyTheMessageThatKillsItsProcessIsDead) {
     }
     EXPECT_EQ(ended, 0);
     EXPECT_GE(died, parks ? 1 : 2) << "the fault did not fire";
-    EXPECT_LE(died, parks ? 1 : 3) << "it was tried more often than its limit";
+    // Once before it was suspected, twice in groups, and alone up to its limit.
+    EXPECT_LE(died, parks ? 1 : 5) << "it was tried more often than its limit";
     std::map<std::string, std::string> dead;
     if (!parks) dead.emplace("m37", "crash");
     EXPECT_EQ(scene.dead(), dead);

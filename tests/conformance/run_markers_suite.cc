@@ -7,7 +7,10 @@
 #include <barrier>
 #include <csignal>
 #include <future>
+#include <limits>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "tests/conformance/store_case.h"
 #include "tests/support/child_process.h"
@@ -290,40 +293,91 @@ TEST_P(RunMarkersSuite, AnotherConsumersDeathIsNotOnesOwn) {
   EXPECT_TRUE(runs(*store).begin(attach(*store), 1).value().unclean) << "still to be told";
 }
 
+using Kept = std::vector<int>;
+
+std::vector<KeyId> ids_of(const std::vector<Message>& messages) {
+  std::vector<KeyId> ids;
+  for (const Message& message : messages) ids.push_back(message.key().id);
+  return ids;
+}
+
+Kept known(Store& store, std::span<const KeyId> keys) {
+  const auto crashes = runs(store).crashes(keys).value();
+  Kept kept;
+  for (const std::optional<int>& one : crashes) kept.push_back(one.value());
+  return kept;
+}
+
 TEST_P(RunMarkersSuite, CrashesAreCountedDurably) {
   const auto place = GetParam().make();
   auto store = place->open();
-  const ConsumerNumber consumer = attach(*store);
-  const Message killer = test::make_message(consumer, "killer");
-  const Message innocent = test::make_message(consumer, "innocent");
-  EXPECT_EQ(runs(*store).count_crash(killer).value(), 1);
-  EXPECT_EQ(runs(*store).count_crash(killer).value(), 2);
-  EXPECT_EQ(runs(*store).count_crash(innocent).value(), 1);
+  const auto keys = ids_of(make_messages(attach(*store), "m-", 3));
+  EXPECT_EQ(known(*store, keys), (Kept{0, 0, 0}));
+  const std::vector<CrashChange> first = {
+      {keys[2], 0, 0, 1}, {keys[0], 0, 0, -1}, {keys[1], 0, 0, -1}};
+  EXPECT_EQ(runs(*store).change_crashes(first).value(), (Kept{1, -1, -1}));
+  EXPECT_EQ(runs(*store).change_crashes(first).value(), (Kept{1, -1, -1})) << "asked again";
   store.reset();
   store = place->open();
-  EXPECT_EQ(runs(*store).count_crash(killer).value(), 3);
-  ASSERT_TRUE(runs(*store).set_crashes(killer, 2).has_value());
-  EXPECT_EQ(runs(*store).count_crash(killer).value(), 3) << "the one before was no try";
-  ASSERT_TRUE(runs(*store).set_crashes(killer, 0).has_value());
-  const Message never = test::make_message(consumer, "never");
-  for (const int crashes : {0, 1}) {
-    ASSERT_TRUE(runs(*store).set_crashes(never, crashes).has_value());
-  }
-  EXPECT_EQ(runs(*store).count_crash(never).value(), 1) << "nothing was counted";
-  EXPECT_EQ(runs(*store).count_crash(killer).value(), 1);
-  EXPECT_EQ(runs(*store).count_crash(innocent).value(), 2);
+  EXPECT_EQ(known(*store, keys), (Kept{-1, -1, 1}));
+  const std::vector<CrashChange> second = {
+      {keys[0], -1, -1, -2}, {keys[1], -2, -2, 1}, {keys[2], 1, 1, 2}};
+  EXPECT_EQ(runs(*store).change_crashes(second).value(), (Kept{-2, -1, 2}))
+      << "one is not what it was said to be";
+  EXPECT_EQ(known(*store, keys), (Kept{-2, -1, 2}));
 }
 
-TEST_P(RunMarkersSuite, ACrashOfACompletedKeyIsNotCounted) {
+TEST_P(RunMarkersSuite, CountsAreTakenBackFromWhereTheyAre) {
   const auto place = GetParam().make();
   const auto store = place->open();
-  const Message m = test::make_message(attach(*store), "done");
-  const Message* one = &m;
+  const auto keys = ids_of(make_messages(attach(*store), "m-", 3));
+  constexpr int kHighest = std::numeric_limits<int>::max();
+  const std::vector<CrashChange> counted = {
+      {keys[0], 0, 0, 3}, {keys[1], 0, 0, 1}, {keys[2], 0, 0, -1}};
+  ASSERT_TRUE(runs(*store).change_crashes(counted).has_value());
+  const std::vector<CrashChange> back = {
+      {keys[0], 2, kHighest, 1}, {keys[1], 2, kHighest, 1}, {keys[2], -2, -2, 0}};
+  EXPECT_EQ(runs(*store).change_crashes(back).value(), (Kept{1, 1, -1}));
+  const std::vector<CrashChange> forgotten = {
+      {keys[0], 1, kHighest, 0}, {keys[1], 2, kHighest, 0}, {keys[2], -1, -1, 0}};
+  EXPECT_EQ(runs(*store).change_crashes(forgotten).value(), (Kept{0, 1, 0}));
+  EXPECT_EQ(known(*store, keys), (Kept{0, 1, 0}));
+  const CrashChange nothing_there{keys[0], 1, kHighest, -2};
+  EXPECT_EQ(runs(*store).change_crashes({&nothing_there, 1}).value(), Kept{0});
+  EXPECT_TRUE(runs(*store).change_crashes({}).value().empty());
+  EXPECT_TRUE(runs(*store).crashes({}).value().empty());
+}
+
+TEST_P(RunMarkersSuite, CrashesOfManyAreCountedEach) {
+  constexpr std::size_t kKeys = 300;
+  const auto place = GetParam().make();
+  const auto store = place->open();
+  const auto keys = ids_of(make_messages(attach(*store), "m-", kKeys));
+  std::vector<CrashChange> changes;
+  Kept expected;
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    expected.push_back(i % 3 == 0 ? 1 : -1);
+    changes.push_back({keys[i], 0, 0, expected.back()});
+  }
+  EXPECT_EQ(runs(*store).change_crashes(changes).value(), expected);
+  EXPECT_EQ(known(*store, keys), expected);
+}
+
+TEST_P(RunMarkersSuite, ACompletedKeyHasNoCrashes) {
+  const auto place = GetParam().make();
+  const auto store = place->open();
+  const auto messages = make_messages(attach(*store), "m-", 3);
+  const auto keys = ids_of(messages);
+  const CrashChange counted{keys[1], 0, 0, 1};
+  ASSERT_TRUE(runs(*store).change_crashes({&counted, 1}).has_value());
+  const Message* one = &messages[1];
   const auto claims = store->claim({&one, 1}, {}).value();
   const Finish done = test::completed(std::get<Acquired>(claims.at(0)).lease);
   ASSERT_EQ(store->finish({&done, 1}).value().at(0), Applied::kYes);
-  EXPECT_EQ(runs(*store).count_crash(m).value(), 0);
-  EXPECT_EQ(runs(*store).count_crash(m).value(), 0);
+  using Known = std::vector<std::optional<int>>;
+  EXPECT_EQ(runs(*store).crashes(keys).value(), (Known{0, std::nullopt, 0}));
+  const CrashChange forgotten{keys[1], 1, 1, 0};
+  EXPECT_EQ(runs(*store).change_crashes({&forgotten, 1}).value(), Kept{0});
 }
 
 TEST_P(RunMarkersSuite, AUnitOfAKilledProcessNeverWas) {

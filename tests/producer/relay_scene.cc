@@ -70,7 +70,7 @@ void kill_between_publish_and_mark(const Scene& scene) {
                                 {.failpoint = fmt::format("handler.after:kill:{}", answer)});
     ASSERT_EQ(ran.signal, SIGKILL) << "kill " << i << " did not fire: " << ran.code << ran.err;
   }
-  // What a killed process had in hand is handled one by one.
+  // Messages that a killed process had in hand are counted, and handled first.
   Program last({"run", scene.config(), "--once", "-q"});
   const Ran rest = last.wait(soaks() ? seconds(1'200) : seconds(120));
   EXPECT_EQ(rest.code, 0) << rest.err;

@@ -28,7 +28,7 @@ extern const char* const kAttach;
 extern const char* const kAuditAppend;
 extern const char* const kAuditEnd;
 extern const char* const kAuditList;
-extern const char* const kCountCrash;
+extern const char* const kCrashes;
 extern const char* const kRenew;
 
 // Claims. kClaimBefore runs once for all calls of a bundle, kClaim for each: see Script.

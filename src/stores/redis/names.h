@@ -22,7 +22,7 @@
 //   semel:{store}run…       who runs: see lua.h
 //   semel:{store}confirmed  what Router writes before it asks replicas; on a Cluster one in each
 //                           slot: see src/clients/redis/confirm.h
-//   semel:{2q}crash:…       how often a key took its process along, behind it the id
+//   semel:{2q}crash:…       how often a key was in hand at a death, behind it the id
 //
 // An id is stored as bytes, not as text: with the usual prefix a name then fits into a smaller
 // block of the server's memory than with base64.

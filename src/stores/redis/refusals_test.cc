@@ -226,8 +226,11 @@ TEST_F(RedisRights, AreEnoughForDeadLettersAndRuns) {
   const auto after = other->facets().runs->begin(consumer_, 1);
   ASSERT_TRUE(after.has_value()) << after.error().message;
   EXPECT_TRUE(after->unclean);
-  EXPECT_EQ(runs.count_crash(m).value(), 1);
-  ASSERT_TRUE(runs.set_crashes(m, 0).has_value());
+  const KeyId& key = m.key().id;
+  EXPECT_EQ(runs.crashes({&key, 1}).value(), std::vector<std::optional<int>>{0});
+  for (const CrashChange& change : {CrashChange{key, 0, 0, 1}, CrashChange{key, 1, 1, 0}}) {
+    EXPECT_EQ(runs.change_crashes({&change, 1}).value(), std::vector{change.to});
+  }
   EXPECT_TRUE(runs.sweep().has_value());
   EXPECT_TRUE(runs.end(consumer_).has_value());
 }

@@ -5,7 +5,9 @@
 #include <charconv>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -64,27 +66,37 @@ class Runs final : public RunMarkers {
     });
   }
 
-  Result<int> count_crash(const Message& message) override {
+  Result<std::vector<std::optional<int>>> crashes(std::span<const KeyId> keys) override {
     return core::contained([&] {
-      const KeyId& id = message.key().id;
-      Call call;
-      call.keys = {core_.names.record(id), core_.names.crash(id)};
-      call.arguments = {std::to_string(kCrashMemory.count())};
-      const Reply reply = core_.run_one(core_.scripts.count_crash, call, Loss::kInDoubt);
-      return static_cast<int>(reply.number);
+      std::vector<Call> calls;
+      calls.reserve(keys.size());
+      for (const KeyId& key : keys) calls.push_back(about_crashes(key));
+      std::vector<std::optional<int>> crashes;
+      crashes.reserve(keys.size());
+      for (const Reply& reply : core_.run(core_.scripts.crashes, calls, Loss::kNothingDone)) {
+        const bool completed = reply.kind == Reply::Kind::kNil;
+        crashes.push_back(completed ? std::nullopt : std::optional(static_cast<int>(reply.number)));
+      }
+      return crashes;
     });
   }
 
-  Result<void> set_crashes(const Message& message, int crashes) override {
+  Result<std::vector<int>> change_crashes(std::span<const CrashChange> changes) override {
     return core::contained([&] {
-      const std::string name = core_.names.crash(message.key().id);
-      if (crashes == 0) {
-        core_.router.ask({"DEL", name}, Loss::kNothingDone);
-        return;
+      std::vector<Call> calls;
+      calls.reserve(changes.size());
+      for (const CrashChange& change : changes) {
+        calls.push_back(about_crashes(change.key));
+        calls.back().arguments = {std::to_string(change.from), std::to_string(change.highest),
+                                  std::to_string(change.to), std::to_string(kCrashMemory.count())};
       }
-      const std::string count = std::to_string(crashes);
-      const std::string life = std::to_string(kCrashMemory.count());
-      core_.router.ask({"SET", name, count, "XX", "PX", life}, Loss::kNothingDone);
+      std::vector<int> crashes;
+      crashes.reserve(changes.size());
+      // Sent again it changes no more.
+      for (const Reply& reply : core_.run(core_.scripts.crashes, calls, Loss::kNothingDone)) {
+        crashes.push_back(static_cast<int>(reply.number));
+      }
+      return crashes;
     });
   }
 
@@ -101,6 +113,11 @@ class Runs final : public RunMarkers {
     Call call;
     call.keys = {core_.names.runs};
     call.arguments = {core_.names.prefix, instance};
+    return call;
+  }
+  Call about_crashes(const KeyId& key) const {
+    Call call;
+    call.keys = {core_.names.record(key), core_.names.crash(key)};
     return call;
   }
   void keep_connected() SEMEL_REQUIRES(mutex_);

@@ -104,7 +104,7 @@ Scripts::Scripts(const ScriptMaker& make)
       declare(make.rows(std::string(lua::kDeaths) + lua::kDeclare)),
       show(make.rows(lua::kShow)),
       forget_run(make.rows(std::string(lua::kDeaths) + lua::kForgetRun)),
-      count_crash(make.records(lua::kCountCrash)) {}
+      crashes(make.records(lua::kCrashes)) {}
 
 std::string script_text(const std::string& clock, const std::string& body) {
   return with_common(clock, body.c_str());

@@ -115,8 +115,10 @@ struct Scripts {
   Script show;
   // Its session as it was. Answer: whether it was there.
   Script forget_run;
-  // Keys: the record, its count. Arguments: ms until the count is forgotten. Answer: the count.
-  Script count_crash;
+  // Keys: the record, its count. Without arguments: what is kept; nil of a completed one. Else the
+  // lowest and the highest number that it changes, the new one, ms until that is forgotten. Answer:
+  // what is kept then.
+  Script crashes;
 
  private:
   explicit Scripts(const class ScriptMaker& make);

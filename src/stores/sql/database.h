@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -34,8 +35,8 @@ class Records {
   };
   // As it stands until the transaction ends, completed or not.
   virtual std::optional<Known> find(const KeyId& record) = 0;
-  // As it stands now.
-  virtual bool completed(const KeyId& record) = 0;
+  // The records among them that are completed now.
+  virtual std::unordered_set<KeyId> completed(std::span<const KeyId> records) = 0;
   // Parked or dead → retrying, due now, and what is kept for it is held again. False in any other
   // state.
   virtual bool reopen(const KeyId& record, StoreTime now) = 0;

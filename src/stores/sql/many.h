@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "stores/sql/session.h"
+#include "stores/sql/statements.h"
 
 namespace semel::sql {
 
@@ -39,19 +39,19 @@ void in_parts(std::span<const T> values, Each&& each) {
 
 // `text` says list(), and has `more` after them. At most kMany values, and not none.
 template <class T, class... More>
-Answer ask_many(Session& session, const Text& text, std::span<const T> values,
+Answer ask_many(Statements& statements, const Text& text, std::span<const T> values,
                 const More&... more) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return session.ask(text, {Param(values[std::min(I, values.size() - 1)])..., Param(more)...});
+    return statements.ask(text, {Param(values[std::min(I, values.size() - 1)])..., Param(more)...});
   }
   (std::make_index_sequence<kMany>());
 }
 
 template <class T, class... More>
-void queue_many(Session& session, const Text& text, std::span<const T> values,
+void queue_many(Statements& statements, const Text& text, std::span<const T> values,
                 const More&... more) {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    session.queue(text, {Param(values[std::min(I, values.size() - 1)])..., Param(more)...});
+    statements.queue(text, {Param(values[std::min(I, values.size() - 1)])..., Param(more)...});
   }
   (std::make_index_sequence<kMany>());
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/key_encoding.h"
+#include "stores/sql/many.h"
 
 namespace semel::sql {
 namespace {
@@ -87,6 +88,8 @@ std::int64_t limit_of(std::size_t count) noexcept {
 RecordTexts::RecordTexts(const Dialect& dialect)
     : find(dialect, select_where("id = ?1")),
       find_locked(dialect, select_where("id = ?1 FOR UPDATE")),
+      completed(dialect, "SELECT id FROM semel_record WHERE id IN " + sql::list() +
+                             " AND state = 'completed'"),
       save(dialect,
            "UPDATE semel_record SET state = CAST(?2 AS semel_state), fingerprint = ?3, token = ?4, "
            "nonce = ?5, lease_until = ?6, attempt = ?7, outcome_unknown = ?8, next_at = ?9, "
@@ -131,6 +134,15 @@ std::optional<RecordRow> RecordRows::find(const KeyId& id, Lock lock) {
   answer = session_.ask(text, {id});
   if (!answer.next()) return std::nullopt;
   return record_at(answer);
+}
+
+std::unordered_set<KeyId> RecordRows::completed(std::span<const KeyId> ids) {
+  std::unordered_set<KeyId> completed;
+  in_parts(ids, [&](std::span<const KeyId> part) {
+    Answer answer = ask_many(session_, texts_.completed, part);
+    while (answer.next()) completed.insert(answer.key_id(0));
+  });
+  return completed;
 }
 
 void RecordRows::save(const KeyId& id, const RecordRow& row, StoreTime now) {

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -32,7 +34,8 @@ RecordRow record_at(const Answer& answer);
 
 struct RecordTexts {
   explicit RecordTexts(const Dialect& dialect);
-  Text find, find_locked, save, set_inbox, erase, holders, end, dead, list, list_state, counts;
+  Text find, find_locked, completed, save, set_inbox, erase, holders, end, dead, list, list_state,
+      counts;
   std::optional<Text> list_open, unlist_open;  // where the server needs a list
 };
 
@@ -41,6 +44,8 @@ class RecordRows {
   RecordRows(Session& session, const RecordTexts& texts) : session_(session), texts_(texts) {}
 
   std::optional<RecordRow> find(const KeyId& id, Lock lock);
+  // The ids among them whose records are completed now.
+  std::unordered_set<KeyId> completed(std::span<const KeyId> ids);
   // Of a row that is there, all but its generation. A completed one keeps only what says so.
   void save(const KeyId& id, const RecordRow& row, StoreTime now);
   bool erase(const KeyId& id);

@@ -4,6 +4,7 @@
 #include <exception>
 #include <map>
 #include <span>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -63,21 +64,35 @@ class TableRuns final : public RunMarkers {
     });
   }
 
-  Result<int> count_crash(const Message& message) override {
+  Result<std::vector<std::optional<int>>> crashes(std::span<const KeyId> keys) override {
     return contained([&] {
-      const KeyId& id = message.key().id;
       return database_.transact(Sync::kProcessCrash, [&](TransactionAccess& access) {
-        // Not locked: a count says nothing about what becomes of the record meanwhile.
-        if (access.records().completed(id)) return 0;
-        return access.tables().runs.count_crash(id, access.now());
+        // Not locked: a number says nothing about what becomes of the record meanwhile.
+        const std::unordered_set<KeyId> completed = access.records().completed(keys);
+        const std::vector<int> kept = access.tables().runs.crashes(keys);
+        std::vector<std::optional<int>> crashes;
+        crashes.reserve(keys.size());
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+          crashes.push_back(completed.contains(keys[i]) ? std::nullopt : std::optional(kept[i]));
+        }
+        return crashes;
       });
     });
   }
 
-  Result<void> set_crashes(const Message& message, int crashes) override {
+  Result<std::vector<int>> change_crashes(std::span<const CrashChange> changes) override {
     return contained([&] {
-      database_.transact(Sync::kProcessCrash, [&](Access& access) {
-        access.tables().runs.set_crashes(message.key().id, crashes);
+      // All lock their rows in one order.
+      std::vector<CrashChange> sorted(changes.begin(), changes.end());
+      std::ranges::sort(sorted, {}, &CrashChange::key);
+      std::vector<KeyId> keys;
+      keys.reserve(changes.size());
+      for (const CrashChange& change : changes) keys.push_back(change.key);
+      return database_.transact(Sync::kProcessCrash, [&](TransactionAccess& access) {
+        RunRows& runs = access.tables().runs;
+        const StoreTime now = access.now();
+        for (const CrashChange& change : sorted) runs.change_crashes(change, now);
+        return runs.crashes(keys);
       });
     });
   }

@@ -1,6 +1,9 @@
 #include "stores/sql/run_rows.h"
 
 #include <algorithm>
+#include <unordered_map>
+
+#include "stores/sql/many.h"
 
 namespace semel::sql {
 
@@ -22,14 +25,15 @@ RunTexts::RunTexts(const Dialect& dialect)
       died(dialect,
            "SELECT instance, in_flight FROM semel_run WHERE consumer = ?1 AND died "
            "ORDER BY instance FOR UPDATE"),
+      crashes(dialect, "SELECT id, crashes FROM semel_crash WHERE id IN " + list()),
       first_crash(dialect,
-                  "INSERT INTO semel_crash (id, crashes, last_at) VALUES (?1, 0, ?2) "
+                  "INSERT INTO semel_crash (id, crashes, last_at) VALUES (?1, ?2, ?3) "
                   "ON CONFLICT (id) DO NOTHING"),
-      next_crash(dialect,
-                 "UPDATE semel_crash SET crashes = crashes + 1, last_at = ?2 WHERE id = ?1"),
-      crashes(dialect, "SELECT crashes FROM semel_crash WHERE id = ?1"),
-      set_crashes(dialect, "UPDATE semel_crash SET crashes = ?2 WHERE id = ?1"),
-      forget_crash(dialect, "DELETE FROM semel_crash WHERE id = ?1"),
+      change_crashes(dialect,
+                     "UPDATE semel_crash SET crashes = ?4, last_at = ?5 "
+                     "WHERE id = ?1 AND crashes >= ?2 AND crashes <= ?3"),
+      forget_crashes(dialect,
+                     "DELETE FROM semel_crash WHERE id = ?1 AND crashes >= ?2 AND crashes <= ?3"),
       forget_old(dialect, "DELETE FROM semel_crash WHERE last_at < ?1") {}
 
 bool RunRows::claim_instance(std::int64_t number) {
@@ -78,18 +82,31 @@ RunRows::Died RunRows::take_died(ConsumerNumber consumer) {
   return died;
 }
 
-int RunRows::count_crash(const KeyId& id, StoreTime now) {
-  statements_.queue(texts_.first_crash, {id, now});
-  statements_.queue(texts_.next_crash, {id, now});
-  Answer answer = statements_.ask(texts_.crashes, {id});
-  return answer.next() ? answer.small(0) : 0;
+std::vector<int> RunRows::crashes(std::span<const KeyId> ids) {
+  std::unordered_map<KeyId, int> kept;
+  in_parts(ids, [&](std::span<const KeyId> part) {
+    Answer answer = ask_many(statements_, texts_.crashes, part);
+    while (answer.next()) kept[answer.key_id(0)] = static_cast<int>(answer.integer(1));
+  });
+  std::vector<int> crashes;
+  crashes.reserve(ids.size());
+  for (const KeyId& id : ids) {
+    const auto found = kept.find(id);
+    crashes.push_back(found == kept.end() ? 0 : found->second);
+  }
+  return crashes;
 }
 
-void RunRows::set_crashes(const KeyId& id, int crashes) {
-  if (crashes == 0) {
-    statements_.queue(texts_.forget_crash, {id});
+void RunRows::change_crashes(const CrashChange& change, StoreTime now) {
+  const std::int64_t from = change.from;
+  const std::int64_t highest = change.highest;
+  const std::int64_t to = change.to;
+  if (from == 0) {
+    if (to != 0) statements_.queue(texts_.first_crash, {change.key, to, now});
+  } else if (to == 0) {
+    statements_.queue(texts_.forget_crashes, {change.key, from, highest});
   } else {
-    statements_.queue(texts_.set_crashes, {id, static_cast<std::int64_t>(crashes)});
+    statements_.queue(texts_.change_crashes, {change.key, from, highest, to, now});
   }
 }
 

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
+
+#include <semel/run_markers.h>
 
 #include "stores/sql/statements.h"
 
@@ -21,7 +24,7 @@ struct RunRow {
 struct RunTexts {
   explicit RunTexts(const Dialect& dialect);
   Text claim_instance, await_instance, remove_instance, running, add, remove, mark_died, died;
-  Text first_crash, next_crash, crashes, set_crashes, forget_crash, forget_old;
+  Text crashes, first_crash, change_crashes, forget_crashes, forget_old;
 };
 
 class RunRows {
@@ -46,8 +49,9 @@ class RunRows {
   };
   Died take_died(ConsumerNumber consumer);
 
-  int count_crash(const KeyId& id, StoreTime now);
-  void set_crashes(const KeyId& id, int crashes);
+  // As RunMarkers says.
+  std::vector<int> crashes(std::span<const KeyId> ids);
+  void change_crashes(const CrashChange& change, StoreTime now);
   void forget_crashes_before(StoreTime time);
 
  private:

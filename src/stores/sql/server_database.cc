@@ -17,9 +17,8 @@ class ServerRecords final : public Records {
     if (!row) return std::nullopt;
     return Known{std::move(row->record), row->held.has_value()};
   }
-  bool completed(const KeyId& record) override {
-    const auto row = tables_.records.find(record, Lock::kNone);
-    return row && row->record.state == RecordState::kCompleted;
+  std::unordered_set<KeyId> completed(std::span<const KeyId> records) override {
+    return tables_.records.completed(records);
   }
   bool reopen(const KeyId& record, StoreTime now) override {
     return reopen_record(tables_, record, now);

@@ -22,8 +22,12 @@ class FileRecords final : public sql::Records {
     known.held = live->held.has_value();
     return known;
   }
-  bool completed(const KeyId& record) override {
-    return tables_.generations.having(record) != nullptr;
+  std::unordered_set<KeyId> completed(std::span<const KeyId> records) override {
+    std::unordered_set<KeyId> completed;
+    for (const KeyId& record : records) {
+      if (tables_.generations.having(record) != nullptr) completed.insert(record);
+    }
+    return completed;
   }
   bool reopen(const KeyId& record, StoreTime now) override {
     return sql::reopen_record(tables_, record, now);
