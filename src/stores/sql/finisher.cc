@@ -9,13 +9,17 @@ Applied Finisher::apply(const Finish& finish, StoreTime now) {
     acts_.run<RecordRow>(core::plan_without_record(finish, now), finish, now);
     return Applied::kYes;
   }
-  const KeyId& id = finish.lease->key;
+  auto row = find(finish.lease->key);
+  if (!row) return Applied::kLeaseLost;
+  return apply(*row, std::nullopt, finish, now);
+}
+
+std::optional<RecordRow> Finisher::find(const KeyId& id) {
   auto row = tables_.records.find(id, Lock::kForUpdate);
   // A purge may have moved it to another generation while the look waited for it: such a look finds
   // neither.
   if (!row) row = tables_.records.find(id, Lock::kForUpdate);
-  if (!row) return Applied::kLeaseLost;
-  return apply(*row, std::nullopt, finish, now);
+  return row;
 }
 
 // The journal of a completed record is not read any more, and goes with the next purge.

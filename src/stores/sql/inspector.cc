@@ -24,10 +24,10 @@ void forget_row(Tables& tables, const KeyId& id, const RecordRow& row, StoreTime
           "a running consumer holds this record: forgetting it now would let it happen twice",
           "stop the consumer, or wait for its lease to end"});
   }
+  if (row.held) tables.held.take_out(RowTag{*row.held});
   tables.records.erase(id);
   tables.steps.forget(id);
   if (row.inbox) tables.inbox.remove(*row.inbox);
-  if (row.held) tables.held.take_out(RowTag{*row.held});
 }
 
 std::int64_t one_of(Answer answer) { return answer.next() ? answer.integer(0) : 0; }

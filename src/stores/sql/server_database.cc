@@ -37,7 +37,7 @@ class ServerRecords final : public Records {
     const auto leases = tables_.records.end_leases(instance, now);
     return leases + static_cast<std::size_t>(tables_.held.show_again(instance, now));
   }
-  // Before the letters, as whoever ends a try locks them; and in the order in which claims do.
+  // And what is held for them: all of it before the letters, in the order of stores/sql/lock.h.
   void lock_letters(std::span<const std::int64_t> letters) override {
     std::vector<KeyId> records;
     for (const std::int64_t letter : letters) {
@@ -45,7 +45,12 @@ class ServerRecords final : public Records {
     }
     std::ranges::sort(records);
     records.erase(std::unique(records.begin(), records.end()), records.end());
-    for (const KeyId& record : records) tables_.records.find(record, Lock::kForUpdate);
+    std::vector<RowTag> held;
+    for (const KeyId& record : records) {
+      const auto row = tables_.records.find(record, Lock::kForUpdate);
+      if (row && row->held) held.push_back(RowTag{*row->held});
+    }
+    tables_.held.lock(held);
   }
   void lock_adding() override { tables_.dead_letters.lock_adding(); }
 
