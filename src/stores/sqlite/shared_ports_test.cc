@@ -28,6 +28,7 @@ class CountedAccess final : public sql::TransactionAccess {
   CountedAccess(sql::TransactionAccess& access, Asked& asked) : access_(access), asked_(asked) {}
   sql::Statements& statements() noexcept override { return access_.statements(); }
   sql::SharedTables& tables() noexcept override { return access_.tables(); }
+  sql::RecordLooks& looks() noexcept override { return access_.looks(); }
   sql::Records& records() noexcept override { return access_.records(); }
   StoreTime now() override { return access_.now(); }
   std::vector<std::int64_t> gone() override {
