@@ -122,7 +122,7 @@ class FinishModelSuite : public StoreTest {
  protected:
   void SetUp() override;
   void step();
-  // Who lets a row of a line go on waiting has nothing behind it in hand after.
+  // As an engine does: nothing is in hand behind a row of its line that is not.
   void give_back_behind();
   // Compares the store with the model, for the keys that may have changed.
   void check();

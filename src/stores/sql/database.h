@@ -32,17 +32,18 @@ class RecordLooks {
 
   // As it stands now, with its result where it is completed.
   virtual std::optional<RecordView> show(const KeyId& record) = 0;
-  // What is not completed, oldest first; of `consumer` and in `state` where they are given.
+  // Records that are not completed, oldest first; of `consumer` and in `state` where they are
+  // given.
   virtual std::vector<RecordView> list(std::optional<ConsumerNumber> consumer,
                                        std::optional<RecordState> state, std::size_t limit) = 0;
-  // Of what is not completed. A consumer may have several of one state.
+  // Counts those that are not completed. A consumer may have several of one state.
   virtual std::vector<RecordCount> counts() = 0;
   struct Held {
     std::size_t rows = 0;
     std::optional<StoreTime> oldest;  // first met
     std::optional<StoreTime> newest;  // put there
   };
-  // What waits for a consumer.
+  // Counts the rows that wait for a consumer.
   virtual Held held(ConsumerNumber consumer) = 0;
 
  protected:

@@ -1,18 +1,14 @@
-// Findings: what a look at a whole store has found.
+// Findings: all that a look at a whole store has found.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <semel/records.h>
-
-#include "base/digest.h"
-#include "base/utf8.h"
 
 namespace semel::sql {
 
@@ -21,26 +17,20 @@ class Findings {
   // Rows in one answer, at most: a text asks for no more.
   static constexpr std::size_t kAsked = 1000;
 
-  void add(bool wrong, std::string what, std::string where, std::string detail) {
-    all_.push_back({wrong, std::move(what), std::move(where), std::move(detail)});
-  }
+  void add(bool wrong, std::string what, std::string where, std::string detail);
+  void append(std::vector<StoreFinding> others);
 
   // Each row is a finding: its first column says where. Past a few they are counted.
   template <class Rows>
   void add_each(const std::string& what, std::string_view table, Rows&& rows,
                 const std::string& detail) {
     std::size_t seen = 0;
-    while (rows.next()) {
-      if (seen++ < kTold) add(true, what, place(table, rows), detail);
+    for (; rows.next(); ++seen) {
+      if (seen < kTold) add(true, what, place(table, rows.bytes(0), rows.integer(0)), detail);
     }
-    if (seen <= kTold) return;
-    add(true, what, std::string(table),
-        fmt::format("{}: {}{} rows in all", detail, seen, seen < kAsked ? "" : " or more"));
+    if (seen > kTold) add_count(what, table, seen, detail);
   }
 
-  void append(std::vector<StoreFinding> others) {
-    for (StoreFinding& other : others) all_.push_back(std::move(other));
-  }
   std::vector<StoreFinding> take() { return std::move(all_); }
 
  private:
@@ -48,13 +38,9 @@ class Findings {
   static constexpr std::size_t kTold = 10;
 
   // "semel_record k-1", or the row's id where it has no key, or its number.
-  template <class Rows>
-  static std::string place(std::string_view table, const Rows& row) {
-    const BytesView shown = row.bytes(0);
-    if (shown.empty()) return fmt::format("{} {}", table, row.integer(0));
-    const bool text = is_utf8(shown) && shown.find('\0') == BytesView::npos;
-    return fmt::format("{} {}", table, text ? std::string(shown) : digest::hex(shown));
-  }
+  static std::string place(std::string_view table, BytesView shown, std::int64_t number);
+  void add_count(const std::string& what, std::string_view table, std::size_t rows,
+                 const std::string& detail);
 
   std::vector<StoreFinding> all_;
 };

@@ -106,7 +106,7 @@ class HeldRows {
   Arrival whole(FoundArrival found);
   std::vector<Standing> standing(std::span<const RowTag> rows);
   void add_lined(std::span<const RowTag> rows, std::vector<Standing>& found);
-  // Whose row it is; none where it is not there.
+  // The consumer of a row; none where it is not there.
   std::optional<ConsumerNumber> consumer_of(RowTag row);
   void forget(RowTag row);
   // Shows what is first in the lines that these rows have left.

@@ -11,7 +11,7 @@
 
 namespace semel::sql {
 
-// What each database tells of a whole store in a way of its own. Throws Failure.
+// A database's own way to describe a whole store. Throws Failure.
 class StoreFacts {
  public:
   virtual ~StoreFacts() = default;
@@ -20,9 +20,9 @@ class StoreFacts {
   virtual void describe(Access& access, StoreStats& stats) = 0;
   // Adds the generations, and the last completion of each consumer in `stats`.
   virtual void count_generations(Access& access, StoreStats& stats) = 0;
-  // What is wrong with the tables themselves.
+  // Findings about the tables themselves.
   virtual std::vector<StoreFinding> verify_tables(Access& access, bool full) = 0;
-  // What is wrong with the records in generations.
+  // Findings about the records in generations.
   virtual std::vector<StoreFinding> verify_generations(Access& access, bool full) = 0;
 };
 

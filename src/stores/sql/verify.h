@@ -10,7 +10,7 @@
 
 namespace semel::sql {
 
-// What the texts cannot know of a database.
+// Names and times that differ between databases.
 struct VerifyWords {
   std::string_view records;  // where those that are not completed stand
   // When rows are due that are kept for a person, and those that wait for another.
