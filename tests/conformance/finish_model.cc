@@ -1,5 +1,9 @@
 #include "tests/conformance/finish_model.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "core/key_encoding.h"
 
 namespace semel::conformance {
@@ -10,6 +14,26 @@ using Plan = core::FinishPlan;
 int FinishModel::append(ModelRow row) {
   rows[++last_] = std::move(row);
   return last_;
+}
+
+bool FinishModel::has_line(const Bytes& line) const {
+  return std::ranges::any_of(rows, [&](const auto& row) { return row.second.line == line; });
+}
+
+bool FinishModel::may_follow(const ModelRow& row, const std::set<int>& taken) const {
+  return std::ranges::all_of(rows, [&](const auto& other) {
+    const ModelRow& before = other.second;
+    if (!row.line || before.line != row.line || before.place >= row.place) return true;
+    const bool in_hand =
+        before.hidden_until && *before.hidden_until > now && before.taken_by == opened;
+    return in_hand || taken.contains(other.first);
+  });
+}
+
+bool FinishModel::first_in_line(const ModelRow& row) const {
+  return std::ranges::none_of(rows, [&](const auto& other) {
+    return row.line && other.second.line == row.line && other.second.place < row.place;
+  });
 }
 
 ModelRecord* FinishModel::record_of(const Finish& finish) {
@@ -77,6 +101,7 @@ bool FinishModel::unlock(const Bytes& key) {
   row.first_seen = record.record->first_seen;
   // The record's time or the letter's, which may be of an earlier record: no part of a finish.
   row.first_seen_known = false;
+  row.joins = letters_join;
   row.due = now;
   record.held = append(std::move(row));
   return true;
@@ -126,7 +151,7 @@ std::optional<int> FinishModel::move(int number, bool parked, const Plan& plan,
   if (record != nullptr) {
     row.key = record->key;
     row.fingerprint = record->record->fingerprint;
-  } else if (finish.keep != nullptr) {
+  } else if (finish.keep != nullptr && !finish.keep->key().text.empty()) {
     row.key = finish.keep->key().text;
     row.fingerprint = finish.keep->fingerprint();
   }
@@ -149,6 +174,7 @@ void FinishModel::hold(const Plan& plan, const Finish& finish, std::optional<int
       row.headers = finish.keep->headers();
       if (finish.arrival != nullptr) row.partition = finish.arrival->partition;
       if (finish.arrival != nullptr) row.position = finish.arrival->position;
+      if (finish.arrival != nullptr && finish.arrival->line) join(row, *finish.arrival->line);
       held = move(append(std::move(row)), parked, plan, finish, record);
     }
   }
@@ -158,6 +184,15 @@ void FinishModel::hold(const Plan& plan, const Finish& finish, std::optional<int
   record->held = held;
 }
 
+// A message without a key is known by where it came from, or not at all.
+std::pair<Bytes, Fingerprint> FinishModel::identity_of(const Finish& finish) {
+  const Bytes& key = finish.keep->key().text;
+  if (!key.empty()) return {key, finish.keep->fingerprint()};
+  const bool placed = finish.arrival != nullptr && !finish.arrival->position.empty();
+  if (!placed) return {fmt::format("unnamed {}", ++unnamed_), {}};
+  return {fmt::format("from {} {}", finish.arrival->partition, finish.arrival->position), {}};
+}
+
 void FinishModel::bury(const Plan& plan, const Finish& finish, std::optional<int> ack,
                        const ModelRecord* record) {
   ModelLetter letter;
@@ -165,7 +200,8 @@ void FinishModel::bury(const Plan& plan, const Finish& finish, std::optional<int
   for (const PayloadFrom from : plan.from) {
     if (from == PayloadFrom::kMessage && finish.keep == nullptr) continue;
     if (from == PayloadFrom::kMessage) {
-      identity = {finish.keep->key().text, finish.keep->fingerprint()};
+      letter.key = finish.keep->key().text;
+      identity = identity_of(finish);
       letter.payload = finish.keep->payload();
       letter.headers = finish.keep->headers();
       if (finish.arrival != nullptr) letter.partition = finish.arrival->partition;
@@ -177,6 +213,7 @@ void FinishModel::bury(const Plan& plan, const Finish& finish, std::optional<int
                                                          : std::nullopt;
     const auto row = number ? rows.find(*number) : rows.end();
     if (row == rows.end()) continue;
+    letter.key = record->key;
     identity = {record->key, record->record->fingerprint};
     letter.payload = row->second.payload;
     letter.headers = row->second.headers;

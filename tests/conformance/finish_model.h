@@ -2,8 +2,10 @@
 // store keeps is compared with it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,12 +27,18 @@ struct ModelRow {
   bool first_seen_known = true;
   StoreTime due{};
   std::optional<StoreTime> hidden_until;
+  std::optional<RowTag> tag;  // once it was taken
+  int taken_by = 0;           // FinishModel::opened
   bool parked = false;
+  std::optional<Bytes> line;
+  int place = 0;      // in its line
+  bool joins = true;  // a line, when it is first met
 
   bool shows(StoreTime now) const { return !parked && (hidden_until ? *hidden_until : due) <= now; }
 };
 
 struct ModelLetter {
+  Bytes key;
   Bytes payload;
   Headers headers;
   std::string reason, error, partition, position;
@@ -52,12 +60,24 @@ class FinishModel {
   explicit FinishModel(ConsumerNumber consumer) : consumer_(consumer) {}
 
   StoreTime now{std::chrono::hours(1)};
+  int opened = 0;                // how often the store was: each has its own hand
+  bool letters_join = true;      // a letter that is replayed gets a line as an appended row does
   std::map<int, ModelRow> rows;  // by numbers that are used once
   std::map<Bytes, ModelRecord> records;
+  // By key, or by what else says that two are the same.
   std::map<std::pair<Bytes, Fingerprint>, ModelLetter> letters;
   std::size_t sent = 0;
 
   int append(ModelRow row);
+  // Puts it at the end.
+  void join(ModelRow& row, const Bytes& line) {
+    row.line = line;
+    row.place = ++places_;
+  }
+  bool has_line(const Bytes& line) const;
+  // Whether all that stand before it in its line are in this hand, or in `taken`.
+  bool may_follow(const ModelRow& row, const std::set<int>& taken) const;
+  bool first_in_line(const ModelRow& row) const;
   // `ack`: the row that the Finish names.
   Applied finish(const Finish& finish, std::optional<int> ack);
   // The same in the transaction that has claimed the key; `before`: the record as it was.
@@ -76,11 +96,19 @@ class FinishModel {
             ModelRecord* record);
   void bury(const core::FinishPlan& plan, const Finish& finish, std::optional<int> ack,
             const ModelRecord* record);
+  std::pair<Bytes, Fingerprint> identity_of(const Finish& finish);
   void note(const core::FinishPlan& plan, const Finish& finish, ModelRecord& record);
 
   const ConsumerNumber consumer_;
   int last_ = 0;
+  int places_ = 0;
+  int unnamed_ = 0;
 };
+
+// A server's clock goes on where the model's stands still, and never back.
+std::int64_t model_steps_in(milliseconds time);
+// Each message has one of its own.
+std::string model_name_in(const Headers& headers);
 
 // A message that somebody has in hand.
 struct InHand {
@@ -94,6 +122,8 @@ class FinishModelSuite : public StoreTest {
  protected:
   void SetUp() override;
   void step();
+  // As an engine does: nothing is in hand behind a row of its line that is not.
+  void give_back_behind();
   // Compares the store with the model, for the keys that may have changed.
   void check();
   void check_record(const Bytes& key);
@@ -112,17 +142,32 @@ class FinishModelSuite : public StoreTest {
   Bytes any_key();
   Headers next_name();
   Message message_of(const Bytes& key, const Bytes& payload, Headers headers) const;
+  Message keyless_message_of(const Arrival& arrival) const;
   InHand from_broker();
+  InHand in_hand_of(Arrival arrival, std::optional<int> row) const;
   InHand& any_in_hand();
   Finish any_finish(const InHand& hand, Finish::To to);
   bool may_end_without_record(const InHand& hand) const;
+  static bool keyed(const InHand& hand) { return !hand.message.key().text.empty(); }
 
+  static std::optional<Bytes> line_of(const Arrival& arrival);
   void send();
+  void hold_behind();
+  void join_lines();
+  void check_taken(const Arrival& arrival, const ModelRow& row);
   void claim_one();
   void settle(InHand& hand, const Claim& answer);
   void finish_one();
   void finish_without_record();
+  // Several messages, of different keys, that may end so: in the order in which they are in hand.
+  std::vector<std::size_t> some_in_hand(std::uint64_t most,
+                                        const std::function<bool(const InHand&)>& fits);
+  void let_go(const std::vector<std::size_t>& hands);
+  Finish::To any_end(const InHand& hand);
+  void finish_batch();
   void finish_in_unit();
+  void end_unit(UnitOfWork& unit, const std::vector<std::size_t>& hands,
+                const std::vector<std::optional<core::Record>>& before, bool inbox);
   void keep_step();
   bool letter_is_held(const Bytes& key) const;
   void operate();

@@ -1,6 +1,7 @@
 #include "stores/sql/batch_finish.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace semel::sql {
@@ -74,6 +75,7 @@ std::vector<Applied> BatchFinish::run(std::span<const Finish> batch) {
     all_.push_back(one);
   }
   complete_leased();
+  lock_others();
   remove_rows();
   end_claimed();
   end_others();
@@ -104,6 +106,40 @@ void BatchFinish::complete_leased() {
     // Another's by now, or with something kept beside it.
     if (!std::ranges::binary_search(done, one.finish->lease->key)) one.way = One::Way::kByItself;
   }
+}
+
+void BatchFinish::lock_others() {
+  std::vector<const One*> others;
+  for (const One& one : all_) {
+    if (one.way == One::Way::kByItself) others.push_back(&one);
+  }
+  // The rest has its rows locked together, where they are removed.
+  if (others.empty()) return;
+  std::ranges::stable_sort(others, {}, [](const One* one) {
+    return core::has_lease(*one->finish) ? one->finish->lease->key : KeyId{};
+  });
+  std::vector<RowTag> rows;
+  std::set<ConsumerNumber> lines;
+  for (const One* const one : others) {
+    if (const auto held = lock_record(*one)) rows.push_back(RowTag{*held});
+    const Finish& finish = *one->finish;
+    const bool waits = finish.to == To::kRetrying || finish.to == To::kParked;
+    if (!waits || finish.keep == nullptr || finish.arrival == nullptr) continue;
+    if (finish.arrival->line) lines.insert(finish.keep->key().id.consumer());
+  }
+  for (const One& one : all_) {
+    if (one.way != One::Way::kOver && one.finish->ack) rows.push_back(*one.finish->ack);
+  }
+  tables_.held.lock(rows, std::move(lines));
+}
+
+// The row that is held for it.
+std::optional<std::int64_t> BatchFinish::lock_record(const One& one) {
+  if (one.claimed != nullptr) return one.claimed->live ? one.claimed->live->held : std::nullopt;
+  if (!core::has_lease(*one.finish)) return std::nullopt;
+  const auto [found, fresh] = found_.try_emplace(one.finish->lease->key);
+  if (fresh) found->second = finisher_.find(found->first);
+  return found->second ? found->second->held : std::nullopt;
 }
 
 void BatchFinish::remove_rows() {
@@ -162,9 +198,18 @@ void BatchFinish::end_others() {
     if (one.claimed != nullptr) {
       applied_[i] = end_claimed_otherwise(*one.claimed, *one.finish);
     } else {
-      applied_[i] = finisher_.apply(*one.finish, now());
+      applied_[i] = end_leased(*one.finish);
     }
   }
+}
+
+Applied BatchFinish::end_leased(const Finish& finish) {
+  auto found =
+      core::has_lease(finish) ? found_.extract(finish.lease->key) : decltype(found_)::node_type();
+  // Without a record, or an earlier one of the batch has changed it.
+  if (found.empty()) return finisher_.apply(finish, now());
+  if (!found.mapped()) return Applied::kLeaseLost;
+  return finisher_.apply(*found.mapped(), std::nullopt, finish, now());
 }
 
 Applied BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -59,10 +60,14 @@ class BatchFinish {
 
   One::Way way_of(const One& one) const;
   void complete_leased();
+  // All that is changed one by one, in the order of stores/sql/lock.h.
+  void lock_others();
+  std::optional<std::int64_t> lock_record(const One& one);
   void remove_rows();
   void end_claimed();
   void end_others();
   void send();
+  Applied end_leased(const Finish& finish);
   Applied end_claimed_otherwise(Claimed& claimed, const Finish& finish);
   StoreTime now();
   StoreTime claimed_at(const Claimed& claimed);
@@ -76,6 +81,8 @@ class BatchFinish {
   std::vector<One> all_;
   std::vector<Applied> applied_;
   std::unordered_map<std::int64_t, std::optional<std::int64_t>> gone_;  // held rows; their inbox
+  // Records that are locked, as they were found; each until it is first ended.
+  std::map<KeyId, std::optional<RecordRow>> found_;
   std::optional<StoreTime> now_;
   std::optional<StoreTime> claimed_at_;
 };

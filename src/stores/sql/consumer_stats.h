@@ -24,22 +24,6 @@ struct RecordCount {
   std::optional<StoreTime> newest;  // changed
 };
 
-// Each consumer, with what is held for it and its dead letters.
-template <class Tables>
-void add_consumers(Tables& tables, StoreStats& stats) {
-  for (auto& row : tables.consumers.all()) {
-    StoreStats::Consumer told;
-    told.name = std::move(row.name);
-    told.number = row.number;
-    told.held = tables.held.count(row.number);
-    told.dead_letters = tables.dead_letters.count(row.number);
-    const auto ages = tables.held.ages(row.number);
-    core::note_waiting(told, ages.oldest);
-    core::note_change(told, ages.newest);
-    core::note_change(told, tables.dead_letters.last(row.number));
-    stats.consumers.push_back(std::move(told));
-  }
-}
 // These need the consumers first, and leave out whatever names another one.
 StoreStats::Consumer* consumer_in(StoreStats& stats, ConsumerNumber number) noexcept;
 void note_counts(std::span<const RecordCount> counts, StoreStats& stats);

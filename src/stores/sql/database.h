@@ -2,6 +2,7 @@
 // session to each call; SQLite has one connection that writes and another that looks.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <semel/records.h>
 
 #include "core/record_machine.h"
+#include "stores/sql/consumer_stats.h"
 #include "stores/sql/shared_tables.h"
 
 namespace semel::sql {
@@ -21,8 +23,35 @@ namespace semel::sql {
 // How far a commit must reach before it returns. A server's own settings decide for it.
 enum class Sync { kProcessCrash, kPowerLoss };
 
-// Records, as the shared ports need them inside a transaction; each database keeps them in tables
-// of its own.
+// Looks at records, as the shared ports need them; each database keeps them, and what is held, in
+// tables of its own.
+class RecordLooks {
+ public:
+  RecordLooks() = default;
+  RecordLooks(const RecordLooks&) = delete;
+  RecordLooks& operator=(const RecordLooks&) = delete;
+
+  // As it stands now, with its result where it is completed.
+  virtual std::optional<RecordView> show(const KeyId& record) = 0;
+  // Records that are not completed, oldest first; of `consumer` and in `state` where they are
+  // given.
+  virtual std::vector<RecordView> list(std::optional<ConsumerNumber> consumer,
+                                       std::optional<RecordState> state, std::size_t limit) = 0;
+  // Counts those that are not completed. A consumer may have several of one state.
+  virtual std::vector<RecordCount> counts() = 0;
+  struct Held {
+    std::size_t rows = 0;
+    std::optional<StoreTime> oldest;  // first met
+    std::optional<StoreTime> newest;  // put there
+  };
+  // Counts the rows that wait for a consumer.
+  virtual Held held(ConsumerNumber consumer) = 0;
+
+ protected:
+  ~RecordLooks() = default;
+};
+
+// The same inside a transaction that changes them.
 class Records {
  public:
   Records() = default;
@@ -40,6 +69,12 @@ class Records {
   // Parked or dead → retrying, due now, and what is kept for it is held again. False in any other
   // state.
   virtual bool reopen(const KeyId& record, StoreTime now) = 0;
+  // Parked, or consuming with its lease over → consuming, under that nonce. None in any other
+  // state.
+  virtual std::optional<Lease> seize(const KeyId& record, const Nonce& nonce,
+                                     std::chrono::milliseconds lease, StoreTime now) = 0;
+  // With all that is kept beside it; false where there is none. Throws R241 where it is in hand.
+  virtual bool forget(const KeyId& record, StoreTime now) = 0;
   // It has steps from now on.
   virtual void note_steps(const KeyId& record) = 0;
   // It has another payload from now on. The record is there, and not completed.
@@ -67,6 +102,7 @@ class Access {
 
   virtual Statements& statements() noexcept = 0;
   virtual SharedTables& tables() noexcept = 0;
+  virtual RecordLooks& looks() noexcept = 0;
   // The store's clock; a transaction may read it once.
   virtual StoreTime now() = 0;
   // Instances registered whose process, or connection, is proven gone.

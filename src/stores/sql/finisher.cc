@@ -9,10 +9,13 @@ Applied Finisher::apply(const Finish& finish, StoreTime now) {
     acts_.run<RecordRow>(core::plan_without_record(finish, now), finish, now);
     return Applied::kYes;
   }
-  const KeyId& id = finish.lease->key;
-  auto row = tables_.records.find(id, Lock::kForUpdate);
+  auto row = find(finish.lease->key);
   if (!row) return Applied::kLeaseLost;
   return apply(*row, std::nullopt, finish, now);
+}
+
+std::optional<RecordRow> Finisher::find(const KeyId& id) {
+  return tables_.records.find(id, Lock::kForUpdate);
 }
 
 // The journal of a completed record is not read any more, and goes with the next purge.

@@ -14,6 +14,8 @@ class Finisher {
  public:
   explicit Finisher(Tables& tables) noexcept : tables_(tables), acts_(tables) {}
 
+  // The record, locked.
+  [[nodiscard]] std::optional<RecordRow> find(const KeyId& id);
   // Compare-and-set on the lease's nonce; without a lease no record is touched.
   [[nodiscard]] Applied apply(const Finish& finish, StoreTime now);
   // The same for a record that this transaction holds, which `row` says and is used up for.

@@ -171,7 +171,7 @@ class Held final : public HeldMessages {
 
   Result<void> extend(std::span<const RowTag> rows, milliseconds hidden) override {
     return change(rows, [&](HeldRows& held, std::span<const RowTag> sorted, StoreTime now) {
-      for (const RowTag row : sorted) held.hide(row, core::due_after(now, hidden), now);
+      held.hide(sorted, core::due_after(now, hidden), now);
     });
   }
 
@@ -205,10 +205,12 @@ class Held final : public HeldMessages {
 
   void show_again(Work& work, const HeldTake::Wanted& wanted, std::span<const StoreTime> lost) {
     HeldRows held = rows(work.session());
+    std::vector<RowTag> all;
     for (const StoreTime until : lost) {
       const auto taken = held.taken(wanted.consumer, wanted.instance, until);
-      if (!taken.empty()) held.release(taken, milliseconds(0), work.now());
+      all.insert(all.end(), taken.begin(), taken.end());
     }
+    if (!all.empty()) held.release(all, milliseconds(0), work.now());
   }
 
   // None where it can only be said with the lines locked.

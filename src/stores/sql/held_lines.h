@@ -82,14 +82,11 @@ class HeldLines {
  public:
   HeldLines(Session& session, const LineTexts& texts) : session_(session), texts_(texts) {}
 
-  // Until the transaction ends, no row of the consumer's lines comes, goes or is put behind another
-  // but by this session. To be had before each of these is decided: else one process puts a row
-  // behind the last of its line while another lets that last one go, and nobody shows it again.
-  //
-  // Without it a row may be taken in hand longer, given another number in its place, or shown,
-  // also where others are before it: who takes looks at what is before each row, and puts it back.
-  //
-  // Before any lock on a row that is in a line: else two may wait for each other.
+  // Until the transaction ends, no row of the consumer's lines comes, goes or changes but by this
+  // session. To be had before any of these is decided: else one process puts a row behind the last
+  // of its line while another lets that last one go, and nobody shows it again. And before any lock
+  // on a row that is in a line, in the order of stores/sql/lock.h: else two may wait for each
+  // other.
   void lock(ConsumerNumber consumer);
   bool locked(ConsumerNumber consumer) const { return locked_.contains(consumer); }
 

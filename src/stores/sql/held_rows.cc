@@ -1,6 +1,7 @@
 #include "stores/sql/held_rows.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -151,30 +152,63 @@ std::vector<RowTag> HeldRows::taken(ConsumerNumber consumer, std::int64_t instan
   return rows;
 }
 
-// Rows in no line need no consumer's lock: most have none, and are found at once.
-std::vector<HeldRows::Standing> HeldRows::standing(std::span<const RowTag> rows) {
-  std::vector<Standing> found;
-  in_parts(rows, [&](std::span<const RowTag> part) {
-    std::set<RowTag> rest(part.begin(), part.end());
+// Rows in no line need no consumer's lock: most have none, and are found and locked at once.
+void HeldRows::lock(std::span<const RowTag> rows, std::set<ConsumerNumber> lines) {
+  std::vector<RowTag> unknown;
+  std::ranges::copy_if(rows, std::back_inserter(unknown),
+                       [this](RowTag row) { return asked_.insert(row).second; });
+  std::ranges::sort(unknown);
+  in_parts(std::span<const RowTag>(unknown), [&](std::span<const RowTag> part) {
     Answer free = ask_many(session_, texts_.free, part);
     while (free.next()) {
-      const RowTag row{free.integer(0)};
+      free_[RowTag{free.integer(0)}] = {free.consumer(1), free.maybe_integer(2)};
+    }
+  });
+  std::erase_if(unknown, [this](RowTag row) { return free_.contains(row); });
+  in_parts(std::span<const RowTag>(unknown), [&](std::span<const RowTag> part) {
+    Answer whose = ask_many(session_, texts_.whose, part);
+    while (whose.next()) {
+      lined_[RowTag{whose.integer(0)}] = whose.consumer(1);
+      lines.insert(whose.consumer(1));
+    }
+  });
+  for (const ConsumerNumber consumer : lines) lines_.lock(consumer);
+}
+
+std::optional<ConsumerNumber> HeldRows::consumer_of(RowTag row) {
+  lock({&row, 1});
+  if (const auto free = free_.find(row); free != free_.end()) return free->second.consumer;
+  if (!lined_.contains(row)) return std::nullopt;
+  Answer there = session_.ask(texts_.there, {row});
+  return there.next() ? std::optional(there.consumer(0)) : std::nullopt;
+}
+
+void HeldRows::forget(RowTag row) {
+  free_.erase(row);
+  lined_.erase(row);
+}
+
+std::vector<HeldRows::Standing> HeldRows::standing(std::span<const RowTag> rows) {
+  lock(rows);
+  std::vector<Standing> found;
+  std::vector<RowTag> in_lines;
+  for (const RowTag row : std::set<RowTag>(rows.begin(), rows.end())) {
+    if (const auto free = free_.find(row); free != free_.end()) {
       Standing standing;
       standing.row = row;
-      standing.consumer = free.consumer(1);
-      standing.inbox = free.maybe_integer(2);
+      standing.consumer = free->second.consumer;
+      standing.inbox = free->second.inbox;
       found.push_back(standing);
-      rest.erase(row);
+    } else if (lined_.contains(row)) {
+      in_lines.push_back(row);
     }
-    if (!rest.empty()) add_lined(std::vector<RowTag>(rest.begin(), rest.end()), found);
-  });
+  }
+  in_parts(std::span<const RowTag>(in_lines),
+           [&](std::span<const RowTag> part) { add_lined(part, found); });
   return found;
 }
 
 void HeldRows::add_lined(std::span<const RowTag> rows, std::vector<Standing>& found) {
-  Answer whose = ask_many(session_, texts_.whose, rows);
-  if (whose.changed() == 0) return;
-  while (whose.next()) lines_.lock(whose.consumer(0));
   Answer lined = ask_many(session_, texts_.lined, rows);
   while (lined.next()) {
     Standing standing;
@@ -190,6 +224,7 @@ void HeldRows::add_lined(std::span<const RowTag> rows, std::vector<Standing>& fo
 
 void HeldRows::release(std::span<const RowTag> rows, milliseconds delay, StoreTime now) {
   if (delay > milliseconds(0)) {
+    lock(rows);
     for (const RowTag row : rows)
       session_.queue(texts_.release_later, {row, core::due_after(now, delay)});
     return;
@@ -207,8 +242,9 @@ void HeldRows::release(std::span<const RowTag> rows, milliseconds delay, StoreTi
   lines_.put_behind(behind);
 }
 
-void HeldRows::hide(RowTag row, StoreTime until, StoreTime now) {
-  session_.queue(texts_.hide, {row, until, now});
+void HeldRows::hide(std::span<const RowTag> rows, StoreTime until, StoreTime now) {
+  lock(rows);
+  for (const RowTag row : rows) session_.queue(texts_.hide, {row, until, now});
 }
 
 std::vector<HeldRows::Gone> HeldRows::take_out(std::span<const RowTag> rows) {
@@ -221,6 +257,7 @@ std::vector<HeldRows::Gone> HeldRows::take_out(std::span<const RowTag> rows) {
   }
   in_parts(std::span<const RowTag>(numbers),
            [&](std::span<const RowTag> part) { queue_many(session_, texts_.remove, part); });
+  for (const RowTag row : numbers) forget(row);
   move_up(found);
   return gone;
 }
@@ -264,13 +301,14 @@ std::optional<Arrival> HeldRows::find(RowTag row, StoreTime now) {
 }
 
 std::optional<std::int64_t> HeldRows::move(RowTag row, const Move& move) {
-  Answer there = session_.ask(texts_.there, {row});
-  if (!there.next()) return std::nullopt;
+  const auto consumer = consumer_of(row);
+  if (!consumer) return std::nullopt;
   const RowTag moved = next();
   session_.queue(texts_.move, {row, moved, move.due, move.attempts, move.first_seen, move.key,
                                move.fingerprint, move.keep_inbox});
   queue_many(session_, texts_.remove, std::span<const RowTag>(&row, 1));
-  if (move.due < kBehind) ring(there.consumer(0));
+  forget(row);
+  if (move.due < kBehind) ring(*consumer);
   return static_cast<std::int64_t>(moved);
 }
 
@@ -278,23 +316,25 @@ std::vector<RowTag> HeldRows::taken_from(ConsumerNumber consumer, std::int64_t i
   std::vector<RowTag> rows;
   Answer answer = session_.ask(texts_.taken_from, {consumer, kBehind, instance});
   while (answer.next()) rows.push_back(RowTag{answer.integer(0)});
-  std::ranges::sort(rows);
   return rows;
 }
 
 // The rows are found without a lock, then changed by their numbers. A statement that looked for
 // them would lock each row it passes for a moment, and takes would pass that row by.
 std::int64_t HeldRows::show_again(std::int64_t instance, StoreTime now) {
-  std::int64_t shown = 0;
+  std::vector<RowTag> rows;
   Answer consumers = session_.ask(texts_.consumers, {});
   while (consumers.next()) {
-    const std::vector<RowTag> rows = taken_from(consumers.consumer(0), instance);
-    if (!rows.empty()) ring(consumers.consumer(0));
-    in_parts(std::span<const RowTag>(rows), [&](std::span<const RowTag> part) {
-      shown +=
-          static_cast<std::int64_t>(ask_many(session_, texts_.show, part, instance, now).changed());
-    });
+    const std::vector<RowTag> some = taken_from(consumers.consumer(0), instance);
+    if (!some.empty()) ring(consumers.consumer(0));
+    rows.insert(rows.end(), some.begin(), some.end());
   }
+  lock(rows);
+  std::int64_t shown = 0;
+  in_parts(std::span<const RowTag>(rows), [&](std::span<const RowTag> part) {
+    shown +=
+        static_cast<std::int64_t>(ask_many(session_, texts_.show, part, instance, now).changed());
+  });
   return shown;
 }
 

@@ -3,6 +3,7 @@
 // A row shows when its due time has come. Taking it moves the due time on and notes who has it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -61,12 +62,17 @@ class HeldRows {
   std::vector<RowTag> taken(ConsumerNumber consumer, std::int64_t instance, StoreTime until);
   HeldLines& lines() noexcept { return lines_; }
 
+  // Locks held rows, and the consumers of those in lines, in the order of stores/sql/lock.h; and
+  // the consumers that get new rows in their lines. Each change does it for the rows that it is
+  // given; a transaction with several changes does it for all of them before the first.
+  void lock(std::span<const RowTag> rows, std::set<ConsumerNumber> lines = {});
+
   void release(std::span<const RowTag> rows, std::chrono::milliseconds delay, StoreTime now);
   void release(RowTag row, std::chrono::milliseconds delay, StoreTime now) {
     release({&row, 1}, delay, now);
   }
-  // Goes on hiding a taken row; one that shows again is anyone's.
-  void hide(RowTag row, StoreTime until, StoreTime now);
+  // Goes on hiding taken rows; one that shows again is anyone's.
+  void hide(std::span<const RowTag> rows, StoreTime until, StoreTime now);
   struct Gone {
     RowTag row{};
     std::optional<std::int64_t> inbox;
@@ -100,6 +106,9 @@ class HeldRows {
   Arrival whole(FoundArrival found);
   std::vector<Standing> standing(std::span<const RowTag> rows);
   void add_lined(std::span<const RowTag> rows, std::vector<Standing>& found);
+  // The consumer of a row; none where it is not there.
+  std::optional<ConsumerNumber> consumer_of(RowTag row);
+  void forget(RowTag row);
   // Shows what is first in the lines that these rows have left.
   void move_up(std::span<const Standing> gone);
   std::vector<RowTag> taken_from(ConsumerNumber consumer, std::int64_t instance);
@@ -109,6 +118,16 @@ class HeldRows {
   const HeldTexts& texts_;
   WakeUps& wake_ups_;
   HeldLines lines_;
+  // Rows that lock() was given: those that it found in no line are locked, and there until they are
+  // removed here. Those that it found in lines have their consumer locked, and may have gone
+  // before.
+  struct Free {
+    ConsumerNumber consumer{};
+    std::optional<std::int64_t> inbox;
+  };
+  std::set<RowTag> asked_;
+  std::map<RowTag, Free> free_;
+  std::map<RowTag, ConsumerNumber> lined_;
   std::set<ConsumerNumber> rung_;
 };
 

@@ -53,11 +53,10 @@ HeldTexts::HeldTexts(const Dialect& dialect)
            "UPDATE semel_held SET due_at = ?2 "
            "WHERE row_id = ?1 AND taken_by IS NOT NULL AND due_at > ?3"),
       free(dialect, "SELECT row_id, consumer, inbox FROM semel_held WHERE row_id IN " + list() +
-                        " AND line IS NULL FOR UPDATE"),
+                        " AND line IS NULL ORDER BY row_id FOR UPDATE"),
       // Asked of rows that stand in lines. To say so would lead PostgreSQL to read the index of all
       // that do.
-      whose(dialect, "SELECT DISTINCT consumer FROM semel_held WHERE row_id IN " + list() +
-                         " ORDER BY consumer"),
+      whose(dialect, "SELECT row_id, consumer FROM semel_held WHERE row_id IN " + list()),
       lined(dialect, "SELECT row_id, consumer, inbox, " + in_line("row_id") + ", " +
                          in_line("row_id", kBehindThis) + ", " + in_line("due_at", kBehindThis) +
                          " FROM semel_held AS this WHERE row_id IN " + list() + " FOR UPDATE"),

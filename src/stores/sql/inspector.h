@@ -2,24 +2,32 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include <semel/environment.h>
 #include <semel/records.h>
 
-#include "stores/sql/core.h"
-#include "stores/sql/facts.h"
 #include "stores/sql/verify.h"
 
 namespace semel::sql {
 
-struct InspectorTexts {
-  explicit InspectorTexts(const Dialect& dialect);
-  Text version, epoch, generations, completed;
-  VerifyTexts verify;
+// A database's own way to describe a whole store. Throws Failure.
+class StoreFacts {
+ public:
+  virtual ~StoreFacts() = default;
+  virtual VerifyWords words() const noexcept = 0;
+  // The version of its tables, its epoch and its size.
+  virtual void describe(Access& access, StoreStats& stats) = 0;
+  // Adds the generations, and the last completion of each consumer in `stats`.
+  virtual void count_generations(Access& access, StoreStats& stats) = 0;
+  // Findings about the tables themselves.
+  virtual std::vector<StoreFinding> verify_tables(Access& access, bool full) = 0;
+  // Findings about the records in generations.
+  virtual std::vector<StoreFinding> verify_generations(Access& access, bool full) = 0;
 };
 
 // All of it outlives the port.
-std::unique_ptr<RecordInspector> make_inspector(const Core& core, const InspectorTexts& texts,
-                                                Facts& facts, Random& random);
+std::unique_ptr<RecordInspector> make_inspector(Database& database, const VerifyTexts& texts,
+                                                StoreFacts& facts, Random& random);
 
 }  // namespace semel::sql

@@ -1,4 +1,17 @@
 // Lock: whether a row that is read is kept from all others until the transaction ends.
+//
+// A transaction locks in one order, so that no two wait for each other:
+//
+//   1. the records that it changes;
+//   2. all held rows that it changes and that are in no line, by their numbers;
+//   3. the consumers of those that are in lines, or come into one, by their numbers: the lock of a
+//      consumer stands for all rows in its lines (HeldLines::lock);
+//   4. everything else: those rows themselves, dead letters, steps, rows of the inbox.
+//
+// HeldRows::lock does 2 and 3. Where a transaction changes several rows it has to know all of them
+// before it changes the first one: a batch that removes a row from a line and then locks one in
+// no line is in the wrong order. A take looks for rows where others work. It locks its consumer if
+// it has lines, and passes by every row that another has locked: it waits for none.
 #pragma once
 
 namespace semel::sql {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "core/record_machine.h"
 #include "stores/sql/dead_letter_rows.h"
@@ -37,6 +38,22 @@ bool reopen_record(Tables& tables, const KeyId& id, StoreTime now) {
   }
   records.save(id, *row, now);
   return true;
+}
+
+// Throws R241 where a consumer has the record in hand.
+inline void check_forget(const core::Record& record, StoreTime now) {
+  if (record.state != RecordState::kConsuming || record.lease_until <= now) return;
+  fail({ErrorKind::kBlocked, "R241",
+        "a running consumer holds this record: forgetting it now would let it happen twice",
+        "stop the consumer, or wait for its lease to end"});
+}
+
+// A record that is there, without its result.
+template <class Row>
+RecordView view_of_row(const KeyId& id, Row row) {
+  RecordView view = core::view_of(id, std::move(row.record));
+  view.key = std::move(row.key);
+  return view;
 }
 
 // Parked, or consuming with its lease over → consuming, under that nonce. None in any other state.

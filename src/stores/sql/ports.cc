@@ -4,11 +4,12 @@ namespace semel::sql {
 
 Ports::Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservations& reservations,
              Random& random)
-    : inspector_texts_(dialect),
+    : verify_texts_(dialect),
+      facts_(dialect, facts),
       database_(core),
       held_(make_held(core)),
       dead_letters_(make_dead_letters(database_)),
-      inspector_(make_inspector(core, inspector_texts_, facts, random)),
+      inspector_(make_inspector(database_, verify_texts_, facts_, random)),
       positions_(make_positions(database_, reservations)),
       runs_(make_run_markers(database_)),
       gates_(make_gates(database_)),

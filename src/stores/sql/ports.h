@@ -13,11 +13,11 @@
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
 #include "stores/sql/held.h"
-#include "stores/sql/inspector.h"
 #include "stores/sql/live_checks.h"
 #include "stores/sql/positions.h"
 #include "stores/sql/run_markers.h"
 #include "stores/sql/server_database.h"
+#include "stores/sql/server_facts.h"
 #include "stores/sql/steps.h"
 
 namespace semel::sql {
@@ -32,7 +32,8 @@ class Ports {
   StoreFacets facets(TransactionalStore& units) const noexcept;
 
  private:
-  const InspectorTexts inspector_texts_;
+  const VerifyTexts verify_texts_;
+  ServerFacts facts_;
   ServerDatabase database_;
   const std::unique_ptr<HeldMessages> held_;
   const std::unique_ptr<DeadLetters> dead_letters_;

@@ -8,6 +8,37 @@
 namespace semel::sql {
 namespace {
 
+class ServerLooks final : public RecordLooks {
+ public:
+  explicit ServerLooks(Tables& tables) : tables_(tables) {}
+
+  std::optional<RecordView> show(const KeyId& record) override {
+    auto row = tables_.records.find(record, Lock::kNone);
+    if (!row) return std::nullopt;
+    const auto inbox = row->inbox;
+    RecordView view = view_of_row(record, *std::move(row));
+    const bool completed = view.state == RecordState::kCompleted;
+    if (completed && inbox && view.result.empty()) view.result = tables_.inbox.result_of(*inbox);
+    return view;
+  }
+  std::vector<RecordView> list(std::optional<ConsumerNumber> consumer,
+                               std::optional<RecordState> state, std::size_t limit) override {
+    std::vector<RecordView> views;
+    for (auto& [id, row] : tables_.records.list(consumer, state, limit)) {
+      views.push_back(view_of_row(id, std::move(row)));
+    }
+    return views;
+  }
+  std::vector<RecordCount> counts() override { return tables_.records.counts(); }
+  Held held(ConsumerNumber consumer) override {
+    const HeldRows::Ages ages = tables_.held.ages(consumer);
+    return {tables_.held.count(consumer), ages.oldest, ages.newest};
+  }
+
+ private:
+  Tables& tables_;
+};
+
 class ServerRecords final : public Records {
  public:
   explicit ServerRecords(Tables& tables) : tables_(tables) {}
@@ -23,6 +54,20 @@ class ServerRecords final : public Records {
   bool reopen(const KeyId& record, StoreTime now) override {
     return reopen_record(tables_, record, now);
   }
+  std::optional<Lease> seize(const KeyId& record, const Nonce& nonce,
+                             std::chrono::milliseconds lease, StoreTime now) override {
+    return seize_record(tables_, record, nonce, lease, now);
+  }
+  bool forget(const KeyId& record, StoreTime now) override {
+    const auto row = tables_.records.find(record, Lock::kForUpdate);
+    if (!row) return false;
+    check_forget(row->record, now);
+    if (row->held) tables_.held.take_out(RowTag{*row->held});
+    tables_.records.erase(record);
+    tables_.steps.forget(record);
+    if (row->inbox) tables_.inbox.remove(*row->inbox);
+    return true;
+  }
   // The rows of the steps say so.
   void note_steps(const KeyId&) override {}
   void set_fingerprint(const KeyId& record, const Fingerprint& fingerprint,
@@ -36,7 +81,7 @@ class ServerRecords final : public Records {
     const auto leases = tables_.records.end_leases(instance, now);
     return leases + static_cast<std::size_t>(tables_.held.show_again(instance, now));
   }
-  // Before the letters, as whoever ends a try locks them; and in the order in which claims do.
+  // And what is held for them: all of it before the letters, in the order of stores/sql/lock.h.
   void lock_letters(std::span<const std::int64_t> letters) override {
     std::vector<KeyId> records;
     for (const std::int64_t letter : letters) {
@@ -44,7 +89,12 @@ class ServerRecords final : public Records {
     }
     std::ranges::sort(records);
     records.erase(std::unique(records.begin(), records.end()), records.end());
-    for (const KeyId& record : records) tables_.records.find(record, Lock::kForUpdate);
+    std::vector<RowTag> held;
+    for (const KeyId& record : records) {
+      const auto row = tables_.records.find(record, Lock::kForUpdate);
+      if (row && row->held) held.push_back(RowTag{*row->held});
+    }
+    tables_.held.lock(held);
   }
   void lock_adding() override { tables_.dead_letters.lock_adding(); }
 
@@ -61,10 +111,12 @@ class ServerAccess final : public TransactionAccess {
         session_(session),
         clock_(clock),
         tables_(core.tables(session)),
+        looks_(tables_),
         records_(tables_) {}
 
   Statements& statements() noexcept override { return session_; }
   SharedTables& tables() noexcept override { return tables_; }
+  RecordLooks& looks() noexcept override { return looks_; }
   Records& records() noexcept override { return records_; }
   StoreTime now() override { return clock_.now(); }
   std::vector<std::int64_t> gone() override { return core_.instances.gone(session_); }
@@ -77,6 +129,7 @@ class ServerAccess final : public TransactionAccess {
   Session& session_;
   Clock& clock_;
   Tables tables_;
+  ServerLooks looks_;
   ServerRecords records_;
 };
 

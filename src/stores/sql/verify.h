@@ -1,13 +1,22 @@
 // What a look at the whole store finds.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include <semel/records.h>
 
-#include "stores/sql/tables.h"
+#include "stores/sql/database.h"
 
 namespace semel::sql {
+
+// Names and times that differ between databases.
+struct VerifyWords {
+  std::string_view records;  // where those that are not completed stand
+  // When rows are due that are kept for a person, and those that wait for another.
+  StoreTime never;
+  StoreTime behind;
+};
 
 // Each reads one state of the store, beside whatever runs: what belongs together was committed
 // together.
@@ -16,12 +25,10 @@ struct VerifyTexts {
   Text held_rows, dead_letters, inbox;                                 // of nobody
   Text held_missing, held_shared, held_lost, held_stuck, place_twice;  // payloads that wait
   Text open_inbox_missing, held_inbox_missing;
-  Text open_twice;
-  // Each reads all records.
-  Text twice, inbox_missing, generation_unknown;
 };
 
-std::vector<StoreFinding> verify_in(Tables& tables, Session& session, const VerifyTexts& texts,
-                                    bool full);
+// Whether records that are not completed, and all that is kept beside them, agree.
+std::vector<StoreFinding> verify_in(Access& access, const VerifyTexts& texts,
+                                    const VerifyWords& words);
 
 }  // namespace semel::sql

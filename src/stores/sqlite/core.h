@@ -41,6 +41,5 @@ ConnectionOptions connection_options(const SqliteOptions& options);
 
 std::unique_ptr<TransactionalStore> make_units(Core& core);
 std::unique_ptr<HeldMessages> make_held(Core& core);
-std::unique_ptr<RecordInspector> make_inspector(Core& core, Random& random);
 
 }  // namespace semel::sqlite

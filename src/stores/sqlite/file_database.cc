@@ -1,9 +1,46 @@
 #include "stores/sqlite/file_database.h"
 
+#include <utility>
+
 #include "stores/sql/operator.h"
 
 namespace semel::sqlite {
 namespace {
+
+class FileLooks final : public sql::RecordLooks {
+ public:
+  explicit FileLooks(Tables& tables) : tables_(tables) {}
+
+  std::optional<RecordView> show(const KeyId& record) override {
+    if (auto live = tables_.live.find(record)) return sql::view_of_row(record, *std::move(live));
+    if (tables_.generations.having(record) == nullptr) return std::nullopt;
+    const Finished found = tables_.generations.found();
+    RecordView view;
+    view.consumer = record.consumer();
+    view.id = record;
+    view.state = RecordState::kCompleted;
+    view.fingerprint = found.fingerprint;
+    view.completed_at = found.completed_at;
+    view.result = tables_.result_of(found);
+    return view;
+  }
+  std::vector<RecordView> list(std::optional<ConsumerNumber> consumer,
+                               std::optional<RecordState> state, std::size_t limit) override {
+    std::vector<RecordView> views;
+    for (auto& [id, row] : tables_.live.list(consumer, state, limit)) {
+      views.push_back(sql::view_of_row(id, std::move(row)));
+    }
+    return views;
+  }
+  std::vector<sql::RecordCount> counts() override { return tables_.live.counts(); }
+  Held held(ConsumerNumber consumer) override {
+    const HeldRows::Ages ages = tables_.held.ages(consumer);
+    return {tables_.held.count(consumer), ages.oldest, ages.newest};
+  }
+
+ private:
+  Tables& tables_;
+};
 
 class FileRecords final : public sql::Records {
  public:
@@ -32,6 +69,28 @@ class FileRecords final : public sql::Records {
   bool reopen(const KeyId& record, StoreTime now) override {
     return sql::reopen_record(tables_, record, now);
   }
+  std::optional<Lease> seize(const KeyId& record, const Nonce& nonce,
+                             std::chrono::milliseconds lease, StoreTime now) override {
+    return sql::seize_record(tables_, record, nonce, lease, now);
+  }
+  bool forget(const KeyId& record, StoreTime now) override {
+    bool there = false;
+    if (const auto live = tables_.live.find(record)) {
+      sql::check_forget(live->record, now);
+      tables_.live.erase(record);
+      if (live->steps) tables_.steps.forget(record);
+      if (live->held) tables_.held.remove(RowTag{*live->held});
+      tables_.forget_details(std::nullopt, live->inbox);
+      there = true;
+    }
+    while (Generation* const generation = tables_.generations.having(record)) {
+      const Finished found = tables_.generations.found();
+      tables_.forget_details(found.result, found.inbox);
+      generation->erase(record);
+      there = true;
+    }
+    return there;
+  }
   void note_steps(const KeyId& record) override { tables_.live.note_steps(record); }
   void set_fingerprint(const KeyId& record, const Fingerprint& fingerprint,
                        StoreTime now) override {
@@ -55,10 +114,11 @@ class FileRecords final : public sql::Records {
 class FileAccess final : public sql::TransactionAccess {
  public:
   FileAccess(Core& core, Tables& tables, Connection& connection)
-      : core_(core), tables_(tables), connection_(connection), records_(tables) {}
+      : core_(core), tables_(tables), connection_(connection), looks_(tables), records_(tables) {}
 
   sql::Statements& statements() noexcept override { return connection_; }
   sql::SharedTables& tables() noexcept override { return tables_; }
+  sql::RecordLooks& looks() noexcept override { return looks_; }
   sql::Records& records() noexcept override { return records_; }
   StoreTime now() override { return core_.clock.now(); }
   std::vector<std::int64_t> gone() override { return core_.instances.gone(connection_); }
@@ -68,6 +128,7 @@ class FileAccess final : public sql::TransactionAccess {
   Core& core_;
   Tables& tables_;
   Connection& connection_;
+  FileLooks looks_;
   FileRecords records_;
 };
 

@@ -18,7 +18,7 @@ Applied Finisher::apply(LiveRow& live, std::optional<std::int64_t> reserved, con
                         StoreTime now) {
   const KeyId& id = finish.lease->key;
   std::optional<core::Record> record = std::move(live.record);
-  const core::FinishPlan plan = core::plan_finish(record, finish, now);
+  core::FinishPlan plan = core::plan_finish(record, finish, now);
   if (plan.applied == Applied::kLeaseLost) return Applied::kLeaseLost;
   if (plan.record == core::FinishPlan::RecordAct::kErase) {
     tables_.live.erase(id);
@@ -29,6 +29,8 @@ Applied Finisher::apply(LiveRow& live, std::optional<std::int64_t> reserved, con
   live.record = *std::move(record);
   if (finish.to == Finish::To::kCompleted) return complete(id, live, finish, now);
   if (plan.journal == core::FinishPlan::JournalAct::kNoteGivingUp) live.steps = true;
+  // The record knows that it has no journal: nothing in it is to be forgotten.
+  if (!live.steps) plan.journal = core::FinishPlan::JournalAct::kNone;
   acts_.run(plan, finish, live, reserved, now);
   tables_.live.save(id, live, now);
   return Applied::kYes;

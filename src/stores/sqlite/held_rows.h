@@ -5,7 +5,10 @@
 // stores/sql has such rows for servers. There sessions meet: a row and its line are locked and
 // looked at before they change, and statements name many rows at a time, to save round trips. Here
 // one writer has the whole file, so that one statement takes a row out and says what it was. The
-// queue lives on that: it is most of what a message from it costs.
+// queue lives on that: it is most of what a message from it costs, and a look and a removal by
+// lists of numbers, as a server needs them, cost a multiple of it. For the same reason a take and a
+// line are decided here by single statements. Times that are never due differ too, and stand in
+// files.
 #pragma once
 
 #include <optional>

@@ -30,6 +30,7 @@ class CountedAccess final : public sql::TransactionAccess {
   CountedAccess(sql::TransactionAccess& access, Asked& asked) : access_(access), asked_(asked) {}
   sql::Statements& statements() noexcept override { return access_.statements(); }
   sql::SharedTables& tables() noexcept override { return access_.tables(); }
+  sql::RecordLooks& looks() noexcept override { return access_.looks(); }
   sql::Records& records() noexcept override { return access_.records(); }
   StoreTime now() override { return access_.now(); }
   std::vector<std::int64_t> gone() override {
@@ -235,6 +236,19 @@ TEST_F(SharedPortsTest, AFileLocksNoRecordOfALetter) {
   EXPECT_EQ(letters->replay({&id, 1}).value().replayed, 1U);
   EXPECT_EQ(prepared("SELECT record FROM semel_dead_letter"), 0);
   EXPECT_EQ(prepared("SELECT version FROM semel_schema"), 0);
+}
+
+TEST_F(SharedPortsTest, ADeadLetterOfARecordWithoutStepsLeavesTheJournalAlone) {
+  const Message m = test::make_message(ConsumerNumber{1}, "k");
+  const Message* const one_message = &m;
+  WriteTransaction transaction(core_.writer, sql::Sync::kPowerLoss, 5s);
+  const StoreTime now = transaction.now();
+  const auto claims = core_.writer.lease_claims().claim({&one_message, 1}, {}, 1, now);
+  const Lease lease = std::get<Acquired>(claims.at(0)).lease;
+  EXPECT_EQ(core_.writer.finisher().apply(test::dead(lease, &m), now), Applied::kYes);
+  transaction.commit();
+  EXPECT_EQ(one("SELECT count(*) FROM semel_dead_letter"), "1");
+  EXPECT_EQ(prepared("DELETE FROM semel_step"), 0);
 }
 
 }  // namespace

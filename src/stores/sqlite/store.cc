@@ -5,6 +5,7 @@
 #include "stores/sql/audit.h"
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
+#include "stores/sql/inspector.h"
 #include "stores/sql/live_checks.h"
 #include "stores/sql/run_markers.h"
 #include "stores/sql/steps.h"
@@ -16,6 +17,7 @@
 #include "stores/sqlite/purge.h"
 #include "stores/sqlite/reservations.h"
 #include "stores/sqlite/schema.h"
+#include "stores/sqlite/store_facts.h"
 #include "system/mutex.h"
 
 namespace semel::sqlite {
@@ -34,7 +36,7 @@ class SqliteStore final : public Store {
         units_(make_units(core_)),
         held_(make_held(core_)),
         dead_letters_(sql::make_dead_letters(database_)),
-        inspector_(make_inspector(core_, *environment_.random)),
+        inspector_(sql::make_inspector(database_, verify_texts(), facts_, *environment_.random)),
         reservations_(SideFile::path_for(core_.options.path)),
         positions_(sql::make_positions(database_, reservations_)),
         runs_(sql::make_run_markers(database_)),
@@ -74,6 +76,7 @@ class SqliteStore final : public Store {
   std::unique_ptr<TransactionalStore> units_;
   std::unique_ptr<HeldMessages> held_;
   std::unique_ptr<DeadLetters> dead_letters_;
+  FileStoreFacts facts_;
   std::unique_ptr<RecordInspector> inspector_;
   FileReservations reservations_;
   std::unique_ptr<Positions> positions_;

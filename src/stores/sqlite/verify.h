@@ -1,4 +1,4 @@
-// Whether the tables agree with each other, and the pages with themselves.
+// Whether the file is whole, and its generations agree with each other and with what is live.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,8 @@
 
 namespace semel::sqlite {
 
-// Inside an open transaction, which it does not write in. Throws Failure.
-std::vector<StoreFinding> verify_in(Tables& tables, Connection& connection, bool full);
+// Inside an open transaction, which they do not write in. Both throw Failure.
+std::vector<StoreFinding> verify_tables(Tables& tables, Connection& connection, bool full);
+std::vector<StoreFinding> verify_generations(Tables& tables, Connection& connection, bool full);
 
 }  // namespace semel::sqlite

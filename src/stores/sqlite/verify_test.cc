@@ -85,6 +85,32 @@ TEST_F(VerifyTest, PayloadsAndResultsThatNobodyHasAreFound) {
   EXPECT_TRUE(says("record.inbox_missing semel_live waits"));
 }
 
+TEST_F(VerifyTest, ARowOfTwoRecordsAndOneWhoseInboxRowIsGoneAreFound) {
+  fill();
+  sql("INSERT INTO semel_live SELECT zeroblob(20), state, fingerprint, token, nonce, lease_until, "
+      "attempt, outcome_unknown, next_at, first_seen, changed_at, holder, held, inbox, 'twin', "
+      "reason, error, steps FROM semel_live");
+  sql("UPDATE semel_held SET inbox = 4711");
+  const auto said = wrong(false);
+  const auto says = [&](std::string_view begin) {
+    return std::ranges::any_of(said, [&](const std::string& s) { return s.starts_with(begin); });
+  };
+  EXPECT_TRUE(says("record.held_shared semel_held "));
+  EXPECT_TRUE(says("held.inbox_missing semel_held "));
+}
+
+TEST_F(VerifyTest, TwoRowsInOnePlaceOfALineAreFound) {
+  fill();
+  sql("UPDATE semel_held SET line = 'a', place = 1, line_bytes = 7");
+  for (int i = 0; i < 2; ++i) {
+    sql("INSERT INTO semel_held (consumer, due_at, ready_at, enqueued_at, suspect, attempts, line, "
+        "place, line_bytes) VALUES (1, 1, 1, 1, 0, 0, 'a', 2, 9)");
+  }
+  const auto said = wrong(false);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_TRUE(said[0].starts_with("held.place_twice semel_held ")) << said[0];
+}
+
 TEST_F(VerifyTest, TablesThatAreMissingOrUnknownAreFound) {
   fill();
   sql("CREATE TABLE semel_completed_99 (id BLOB PRIMARY KEY)");

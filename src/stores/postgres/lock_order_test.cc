@@ -1,0 +1,54 @@
+// Two sessions that change the same held rows never wait for each other.
+#include "stores/postgres/connection.h"
+#include "stores/sql/test_lock_order.h"
+#include "tests/support/pooled_database.h"
+#include "tests/support/postgres_server.h"
+
+namespace semel::postgres {
+namespace {
+
+class LockOrderTest : public testing::Test {
+ protected:
+  LockOrderTest() { order_.fill(); }
+
+  static Place place_of(const test::PooledDatabase& database) {
+    Place place;
+    place.url = database.url();
+    place.schema = "semel";
+    return place;
+  }
+
+  const test::PooledDatabase database_{test::PostgresServer::shared()};
+  const Place place_ = place_of(database_);
+  const Dialect dialect_{place_.schema};
+  const SessionTexts session_texts_{dialect_, place_.clock};
+  const sql::TableTexts texts_{dialect_};
+  Connection first_{place_, dialect_, session_texts_};
+  Connection second_{place_, dialect_, session_texts_};
+  sql::LockOrder order_{{first_, second_}, texts_, [this] {
+                          return test::PostgresServer::shared().lock_waiters(database_.name());
+                        }};
+};
+
+TEST_F(LockOrderTest, OfARowThatABatchMovesAndTheLineOfTheNext) {
+  EXPECT_EQ(order_.a_batch_moves_a_row_and_then_removes_one(), "");
+}
+
+TEST_F(LockOrderTest, OfALineThatABatchChangesAndTheRowOfTheNext) {
+  EXPECT_EQ(order_.a_batch_removes_from_a_line_and_then_moves_a_row(), "");
+}
+
+TEST_F(LockOrderTest, OfRowsThatAreExtendedWhileTheyAreRemoved) {
+  EXPECT_EQ(order_.rows_are_extended_while_they_are_removed(), "");
+}
+
+TEST_F(LockOrderTest, TheConsumersLockStandsForThatOfARowInALine) {
+  EXPECT_EQ(order_.rows_left_by_a_lock_in_a_line(), 3U) << "else two locks come in either order";
+}
+
+TEST_F(LockOrderTest, OfRowsOfADeadProcessThatShowWhileTheyAreRemoved) {
+  EXPECT_EQ(order_.rows_of_a_dead_process_show_while_they_are_removed(), "");
+}
+
+}  // namespace
+}  // namespace semel::postgres

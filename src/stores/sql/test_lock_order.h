@@ -1,0 +1,212 @@
+// LockOrder: one session stops in the midst of a change of held rows, while another changes the
+// same ones. For tests.
+//
+//   LockOrder order({first, second}, texts, [] { return server.lock_waiters(database); });
+//   order.fill();
+//   EXPECT_EQ(order.a_batch_moves_a_row_and_then_removes_one(), "");
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "stores/sql/batch_finish.h"
+#include "tests/support/builders.h"
+#include "tests/support/waiting.h"
+
+namespace semel::sql {
+
+// Calls back before it first asks one statement.
+class StoppedSession final : public Session {
+ public:
+  StoppedSession(Session& session, const Text& before, std::function<void()> stopped)
+      : session_(session), before_(before), stopped_(std::move(stopped)) {}
+
+  Answer ask(const Text& text, std::initializer_list<Param> params) override {
+    if (&text == &before_ && stopped_) std::exchange(stopped_, nullptr)();
+    return session_.ask(text, params);
+  }
+  void queue(const Text& text, std::initializer_list<Param> params) override {
+    session_.queue(text, params);
+  }
+  std::int64_t next_number(Counter counter) override { return session_.next_number(counter); }
+  StoreTime now() override { return session_.now(); }
+  void begin(std::chrono::milliseconds patience) override { session_.begin(patience); }
+  void commit() override { session_.commit(); }
+  bool borrowed() const noexcept override { return session_.borrowed(); }
+  void note_commit() noexcept override { session_.note_commit(); }
+  void roll_back() noexcept override { session_.roll_back(); }
+  bool whole() const noexcept override { return session_.whole(); }
+  bool stopped() const noexcept { return stopped_ == nullptr; }
+
+ private:
+  Session& session_;
+  const Text& before_;
+  std::function<void()> stopped_;
+};
+
+class LockOrder {
+ public:
+  // `waiters`: how many sessions of the database wait for a lock.
+  LockOrder(std::pair<Session&, Session&> sessions, const TableTexts& texts,
+            std::function<int()> waiters)
+      : first_(sessions.first),
+        second_(sessions.second),
+        texts_(texts),
+        waiters_(std::move(waiters)) {}
+
+  // A row in each of two lines, and one in no line. The latter has the number between theirs.
+  void fill() {
+    first_.begin(kPatience);
+    Consumers(first_, texts_.consumers)
+        .add({"orders", "recipe", false, {}}, static_cast<std::int64_t>(kConsumer));
+    HeldRows held(first_, texts_.held, wake_ups_);
+    const StoreTime now = first_.now();
+    for (const BytesView line : {"a", "", "b"}) {
+      HeldContent content;
+      content.consumer = kConsumer;
+      content.due = now;
+      content.payload = "payload";
+      if (!line.empty()) content.line = line;
+      rows_.emplace_back(RowTag{held.add(content, now)});
+    }
+    held.take(rows_, kInstance, now + std::chrono::minutes(10));
+    first_.commit();
+  }
+
+  // Each returns what the server refused, in either session.
+  std::string a_batch_moves_a_row_and_then_removes_one() {
+    Finish later;
+    later.to = Finish::To::kRetrying;
+    later.ack = in_line();
+    Finish dead;
+    dead.to = Finish::To::kDead;
+    dead.ack = in_other_line();
+    dead.keep = &message_;
+    return meet(batch({later, dead}), texts_.held.lines.lock,
+                [&](HeldRows& held, StoreTime now) { held.release(in_line(), {}, now); });
+  }
+  std::string a_batch_removes_from_a_line_and_then_moves_a_row() {
+    Finish later;
+    later.to = Finish::To::kRetrying;
+    later.ack = in_no_line();
+    return meet(batch({test::ack_only(in_line()), later}), texts_.held.lined,
+                [&](HeldRows& held, StoreTime now) { held.release(two_rows(), {}, now); });
+  }
+  std::string rows_are_extended_while_they_are_removed() {
+    return while_they_are_removed([&](HeldRows& held, StoreTime now) {
+      held.hide(two_rows(), now + std::chrono::minutes(20), now);
+    });
+  }
+  std::string rows_of_a_dead_process_show_while_they_are_removed() {
+    return while_they_are_removed(
+        [](HeldRows& held, StoreTime now) { held.show_again(kInstance, now); });
+  }
+
+  // How many rows are there for another session while this one has a row of a line.
+  std::size_t rows_left_by_a_lock_in_a_line() {
+    first_.begin(kPatience);
+    HeldRows(first_, texts_.held, wake_ups_).lock(two_rows().first(1));
+    second_.begin(kPatience);
+    HeldRows held(second_, texts_.held, wake_ups_);
+    const StoreTime later = second_.now() + std::chrono::hours(1);
+    const std::size_t left = held.due(kConsumer, rows_.size(), 1 << 20, later).rows.size();
+    second_.roll_back();
+    first_.roll_back();
+    return left;
+  }
+
+ private:
+  static constexpr ConsumerNumber kConsumer{1};
+  static constexpr std::int64_t kInstance = 7;
+  static constexpr std::chrono::seconds kPatience{30};
+
+  using Change = std::function<void(Tables&, Session&)>;
+  using OtherChange = std::function<void(HeldRows&, StoreTime)>;
+
+  class NoWakeUps final : public WakeUps {
+   public:
+    int fd(std::optional<ConsumerNumber>) noexcept override { return -1; }
+    void drain(ConsumerNumber) override {}
+    void ring(Session&, ConsumerNumber) override {}
+  };
+  // No batch here completes a record.
+  class NoRecords final : public ManyRecords {
+   public:
+    std::vector<KeyId> complete(std::span<const Finish* const>) override { return {}; }
+    void set_results(std::span<const WithResult>) override {}
+    void keep(std::span<const Kept>) override {}
+  };
+
+  RowTag in_line() const { return rows_.at(0); }
+  RowTag in_no_line() const { return rows_.at(1); }
+  RowTag in_other_line() const { return rows_.at(2); }
+  std::span<const RowTag> two_rows() const { return std::span(rows_).first(2); }
+
+  static Change batch(std::vector<Finish> finishes) {
+    return [finishes = std::move(finishes)](Tables& tables, Session& session) {
+      NoRecords records;
+      BatchFinish(session, tables, records, nullptr).run(finishes);
+    };
+  }
+
+  std::string while_they_are_removed(const OtherChange& other) {
+    return meet([&](Tables& tables, Session&) { tables.held.take_out(two_rows()); },
+                texts_.held.lined, other);
+  }
+
+  // The other change begins before the first one asks `at`, which goes on once the other waits for
+  // it or is done.
+  std::string meet(const Change& change, const Text& at, const OtherChange& other) {
+    std::string refused;
+    std::string refused_to_other;
+    std::atomic<bool> done = false;
+    std::thread thread;
+    StoppedSession session(first_, at, [&] {
+      thread = std::thread([&] {
+        refused_to_other = run(second_, [&] {
+          HeldRows held(second_, texts_.held, wake_ups_);
+          other(held, second_.now());
+        });
+        done = true;
+      });
+      EXPECT_TRUE(test::comes_true([&] { return done || waiters_() > 0; }));
+    });
+    refused = run(session, [&] {
+      Tables tables(session, texts_, wake_ups_);
+      change(tables, session);
+    });
+    EXPECT_TRUE(session.stopped()) << "it never came to where it should stop";
+    if (thread.joinable()) thread.join();
+    return refused + refused_to_other;
+  }
+
+  static std::string run(Session& session, const std::function<void()>& change) {
+    try {
+      session.begin(kPatience);
+      change();
+      session.commit();
+      return {};
+    } catch (const Failure& failed) {
+      session.roll_back();
+      return failed.error().message;
+    }
+  }
+
+  Session& first_;
+  Session& second_;
+  const TableTexts& texts_;
+  const std::function<int()> waiters_;
+  const Message message_ = test::make_message(kConsumer, "key", "payload");
+  NoWakeUps wake_ups_;
+  std::vector<RowTag> rows_;
+};
+
+}  // namespace semel::sql
