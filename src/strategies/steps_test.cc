@@ -213,7 +213,7 @@ TEST_F(StepsTest, AnUndoWhoseFailuresDoNotCountBacksOffAndIsGivenUpToo) {
   EXPECT_EQ(record_error(),
             "the undo of step charge failed: nobody listens; still done: lock, charge, mail");
   // Those that count have been spent by none of them.
-  core::decide_unlock(*store_.state.records.at(id()), store_.now);
+  ASSERT_TRUE(core::decide_unlock(*store_.state.records.at(id()), store_.now));
   once();
   undo_ = [](const StepUndo&) { return retry("503"); };
   EXPECT_EQ(once().kind, Kind::kRetry);
