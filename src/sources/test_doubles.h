@@ -51,7 +51,7 @@ class FakePositions final : public Positions {
   std::size_t saves = 0;
   std::size_t refusals = 0;  // of so many calls of reserve that come next
   bool failing = false;
-  bool lost = false;  // all reservations
+  bool lost = false;   // all reservations
   bool taken = false;  // the reservation, by another
 
  private:
