@@ -45,7 +45,14 @@ Directory::Directory(std::string path, semel::Environment& environment)
 Result<std::unique_ptr<Directory>> Directory::open(const std::string& path,
                                                    semel::Environment& environment) {
   std::error_code error;
-  std::filesystem::create_directories(path, error);
+  // Only its last part: each folder that is made has to be durable in the one above it.
+  if (std::filesystem::create_directory(path, error)) {
+    const auto above = std::filesystem::absolute(path, error).parent_path();
+    const File parent(above.string(), O_RDONLY | O_DIRECTORY);
+    if (parent.get() < 0 || ::fsync(parent.get()) != 0) {
+      return failed(ErrorKind::kUnavailable, "cannot sync " + above.string());
+    }
+  }
   std::unique_ptr<Directory> opened(new Directory(path, environment));
   if (opened->folder_.get() < 0 || opened->lock_.get() < 0 || opened->counter_.get() < 0) {
     return failed(ErrorKind::kUnavailable, "cannot open " + path);
@@ -111,6 +118,12 @@ Result<void> Directory::write_beside(const Change& change) const {
 }
 
 Result<void> Directory::write(std::span<const Change> changes) {
+  if (broken_) {
+    return failure({ErrorKind::kUnavailable,
+                    {},
+                    "a sync of " + path_ + " has failed",
+                    "look at the disk, then open the store anew"});
+  }
   for (const Change& change : changes) {
     if (!change.content) continue;
     if (auto written = write_beside(change); !written) return written;
@@ -123,7 +136,8 @@ Result<void> Directory::write(std::span<const Change> changes) {
     if (done != 0) return failed(ErrorKind::kInDoubt, "cannot change " + to);
     semel::failpoint::hit(environment_, "directory.changed");
   }
-  if (::fsync(folder_.get()) != 0) return failed(ErrorKind::kInDoubt, "cannot sync " + path_);
+  broken_ = ::fsync(folder_.get()) != 0;
+  if (broken_) return failed(ErrorKind::kInDoubt, "cannot sync " + path_);
   if (!changes.empty()) semel::failpoint::hit(environment_, semel::failpoint::kCommitAfter);
   return {};
 }

@@ -54,7 +54,9 @@ class Directory {
   semel::Result<std::vector<std::string>> names(std::string_view prefix) const;
   semel::Result<std::optional<std::string>> read(const std::string& name) const;
   // Durable on return, with what a process that was killed has left in its place. kUnavailable:
-  // nothing has changed. kInDoubt: each file is as it was or as it is to be.
+  // nothing has changed. kInDoubt: each file is as it was or as it is to be. A sync that failed
+  // once is not mended by the next, which says nothing: from then on all is kUnavailable until the
+  // directory is opened anew.
   semel::Result<void> write(std::span<const Change> changes);
   // Raises the directory's number by `by` and returns it. With `epoch` its high half, durably; a
   // power cut may undo the others.
@@ -75,6 +77,7 @@ class Directory {
   semel::Environment& environment_;
   std::mutex mutex_;
   const File folder_, lock_, counter_;
+  bool broken_ = false;  // a sync has failed
 };
 
 }  // namespace directory_store

@@ -270,8 +270,13 @@ Result<bool> DirectoryStore::forget_if_over(const std::string& name, millisecond
 
 Result<semel::PurgeReport> DirectoryStore::purge(milliseconds budget) {
   semel::PurgeReport report;
-  // Somebody has set the clock: everything could look old.
-  if (std::chrono::abs(lead() - lead_) > kJump) return report;
+  // Everything could look old.
+  if (std::chrono::abs(lead() - lead_) > kJump) {
+    return failure({ErrorKind::kUnavailable,
+                    {},
+                    "the clock was set since the store was opened, or the machine slept",
+                    "look at the clock, then open the store anew"});
+  }
   const auto end = environment_.clock->now() + budget;
   auto consumers = directory_->locked([&] { return load_consumers(*directory_); });
   if (!consumers) return failure(std::move(consumers.error()));

@@ -8,6 +8,9 @@
 // waits for the calls of others for a while, and then fails with kBlocked. All records of a batch
 // are synced before the first of them takes its place, and each takes its place for itself: a power
 // cut in between leaves some of them as they were, and the caller without an answer.
+//
+// A clock that is set while the store is open forgets nothing: purge fails until it is opened anew.
+// One that was set before that is believed.
 #pragma once
 
 #include <functional>

@@ -33,7 +33,9 @@ struct Busy {
   std::chrono::milliseconds retry_after{0};
 };
 
-// A retry that is not yet due, whose payload the store keeps. Settle: it comes back by itself.
+// A retry that is not yet due. If the store keeps messages it has the payload: settle, it comes
+// back by itself. If it keeps none, nobody has it: do not settle, and deliver it again after
+// `next_in`.
 struct Waiting {
   std::chrono::milliseconds next_in{0};
 };

@@ -70,7 +70,7 @@ struct FinishPlan {
 // without HeldMessages refuses such a one (kRejected) before it changes anything: what it dropped
 // would be lost. A caller that knows the store gives it none, as Guard does.
 [[nodiscard]] inline bool touches_messages(const Finish& finish) noexcept {
-  return !finish.lease || finish.keep != nullptr || finish.ack || !finish.outgoing.empty();
+  return !has_lease(finish) || finish.keep != nullptr || finish.ack || !finish.outgoing.empty();
 }
 
 // False: no record is touched.

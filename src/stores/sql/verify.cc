@@ -31,9 +31,11 @@ class StoreLook {
   }
 
   void consumers() {
+    // Counted first: a consumer that comes meanwhile has a name, and none goes.
+    const auto counts = access_.looks().counts();
     std::set<ConsumerNumber> known;
     for (const ConsumerRow& row : access_.tables().consumers.all()) known.insert(row.number);
-    for (const RecordCount& count : access_.looks().counts()) {
+    for (const RecordCount& count : counts) {
       if (known.contains(count.consumer)) continue;
       findings_.add(true, "consumer.unknown", std::string(words_.records),
                     fmt::format("{} records of consumer number {}, which has no name", count.rows,
