@@ -97,6 +97,8 @@ Connection& Presence::connected() {
 void Presence::open() {
   try {
     connection_ = std::make_unique<Connection>(place_);
+    need_own_session();
+    reserved_.begin_session(session_of("CONNECTION_ID()"));
     take_over_reservations();
     if (opened_) reopened_ = std::chrono::steady_clock::now();
     opened_ = true;
@@ -108,7 +110,7 @@ void Presence::open() {
   }
 }
 
-void Presence::take_over_reservations() {
+void Presence::need_own_session() {
   sql::Answer session = connection_->ask("SELECT CONNECTION_ID()");
   session.next();
   if (static_cast<unsigned long>(session.integer(0)) != connection_->wire().session()) {
@@ -116,8 +118,29 @@ void Presence::take_over_reservations() {
                "a proxy stands before the MySQL server: locks of a session do not last behind it",
                "connect to the server itself, or let the proxy keep sessions"});
   }
-  for (const std::int64_t number : reserved_.begin_session()) {
-    if (!lock(kReservation, number)) reserved_.lose(number);
+}
+
+// The session with this number, by what no other has in common with it: a server that starts again
+// gives numbers again. Empty where there is none.
+std::string Presence::session_of(const std::string& id) {
+  sql::Answer found = connection_->ask(
+      fmt::format("SELECT CONCAT(s.id, ' ', COALESCE(p.host, '')) FROM (SELECT {} AS id) AS s LEFT "
+                  "JOIN information_schema.processlist AS p ON p.id = s.id WHERE s.id IS NOT NULL",
+                  id));
+  return found.next() ? std::string(found.bytes(0)) : "";
+}
+
+// A session of this process that was cut off has its locks until the server notices: that is asked
+// again. Only another process's lock tells that the number is lost.
+void Presence::take_over_reservations() {
+  for (const auto& [number, session] : reserved_.elsewhere()) {
+    if (lock(kReservation, number)) {
+      reserved_.add(number);
+      continue;
+    }
+    const std::string holder = session_of(
+        fmt::format("IS_USED_LOCK({})", lock_name(kReservation, std::to_string(number))));
+    if (!holder.empty() && holder != session) reserved_.lose(number);
   }
 }
 
@@ -253,7 +276,14 @@ std::vector<std::int64_t> Presence::gone(sql::Session& session) {
   return numbers;
 }
 
-bool Presence::lost(std::uint64_t name) { return reserved_.lost(reservation_number(name)); }
+bool Presence::lost(std::uint64_t name) {
+  const std::int64_t number = reservation_number(name);
+  if (reserved_.elsewhere().contains(number)) {
+    const sql::TurnLock turn(turn_, turn_deadline());
+    if (connection_ != nullptr && connection_->wire().alive()) take_over_reservations();
+  }
+  return reserved_.lost(number);
+}
 
 std::unique_ptr<Positions::Reservation> Presence::try_take(std::uint64_t name) {
   const std::int64_t number = reservation_number(name);

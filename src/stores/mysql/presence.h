@@ -52,6 +52,8 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
 
   Connection& connected() SEMEL_REQUIRES(turn_);
   void open() SEMEL_REQUIRES(turn_);
+  void need_own_session() SEMEL_REQUIRES(turn_);
+  std::string session_of(const std::string& id) SEMEL_REQUIRES(turn_);
   void take_over_reservations() SEMEL_REQUIRES(turn_);
   system::Deadline turn_deadline() const noexcept;
   bool lock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);

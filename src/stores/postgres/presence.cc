@@ -132,9 +132,8 @@ void Presence::open() {
       // Notifications sent before LISTEN are lost.
       ring_all();
     }
-    for (const std::int64_t number : reserved_.begin_session()) {
-      if (!lock(Kind::kReservation, number)) reserved_.lose(number);
-    }
+    reserved_.begin_session(session_of("pg_backend_pid()"));
+    take_over_reservations();
   } catch (const sql::Failure& failed) {
     disconnected();
     if (failed.error().code == "R254") throw sql::with_wanted(failed, options_.wanted);
@@ -149,6 +148,34 @@ bool Presence::lock(Kind kind, std::int64_t number) {
   const ResultPtr result =
       execute(fmt::format("SELECT pg_try_advisory_lock({}::bigint)", lock_key(kind, number)));
   return std::string_view(PQgetvalue(result.get(), 0, 0)) == "t";
+}
+
+// The session with this number, by what no other has in common with it: numbers come again. Empty
+// where there is none, or where it is about to go.
+std::string Presence::session_of(const std::string& pid) {
+  const ResultPtr found = execute(
+      fmt::format("SELECT pid || COALESCE(' ' || extract(epoch FROM backend_start), '') FROM "
+                  "pg_catalog.pg_stat_activity WHERE pid = {}",
+                  pid));
+  return PQntuples(found.get()) > 0 ? PQgetvalue(found.get(), 0, 0) : "";
+}
+
+// A session of this process that was cut off has its locks until the server notices: that is asked
+// again. Only another process's lock tells that the number is lost.
+void Presence::take_over_reservations() {
+  for (const auto& [number, session] : reserved_.elsewhere()) {
+    if (lock(Kind::kReservation, number)) {
+      reserved_.add(number);
+      continue;
+    }
+    const auto key = static_cast<std::uint64_t>(lock_key(Kind::kReservation, number));
+    const std::string holder = session_of(fmt::format(
+        "(SELECT pid FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND database = (SELECT "
+        "oid FROM pg_catalog.pg_database WHERE datname = current_database()) AND classid = "
+        "{}::oid AND objid = {}::oid AND objsubid = 1 AND granted)",
+        key >> kBitsOfNumber, static_cast<std::uint32_t>(key)));
+    if (!holder.empty() && holder != session) reserved_.lose(number);
+  }
 }
 
 void Presence::unlock(Kind kind, std::int64_t number) {
@@ -283,7 +310,14 @@ bool Presence::is_gone(sql::Session& session, std::int64_t instance) {
   return own && *own != instance && session.ask(is_gone_, {instance}).next();
 }
 
-bool Presence::lost(std::uint64_t name) { return reserved_.lost(reservation_number(name)); }
+bool Presence::lost(std::uint64_t name) {
+  const std::int64_t number = reservation_number(name);
+  if (reserved_.elsewhere().contains(number)) {
+    const sql::TurnLock turn(turn_, turn_deadline());
+    if (connection_ != nullptr) take_over_reservations();
+  }
+  return reserved_.lost(number);
+}
 
 std::unique_ptr<Positions::Reservation> Presence::try_take(std::uint64_t name) {
   const std::int64_t number = reservation_number(name);

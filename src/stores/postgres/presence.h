@@ -61,6 +61,8 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   bool lock(Kind kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   void unlock(Kind kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   static std::string gone_sql(std::string_view schema, std::chrono::milliseconds grace);
+  std::string session_of(const std::string& pid) SEMEL_REQUIRES(turn_);
+  void take_over_reservations() SEMEL_REQUIRES(turn_);
   void unlock_freed() SEMEL_REQUIRES(turn_);
   void hear() noexcept SEMEL_REQUIRES(turn_);
   void ring_heard() noexcept SEMEL_REQUIRES(turn_) SEMEL_EXCLUDES(bells_mutex_);
