@@ -135,7 +135,7 @@ std::string Presence::session_of(const std::string& id) {
 void Presence::take_over_reservations() {
   for (const auto& [number, session] : reserved_.elsewhere()) {
     if (lock(kReservation, number)) {
-      reserved_.add(number);
+      reserved_.move(number);
       continue;
     }
     const std::string holder = session_of(
@@ -188,9 +188,14 @@ std::int64_t Presence::number_for(sql::Session& session) {
 
 void Presence::look_alive() {
   const sql::TurnLock turn(turn_, turn_deadline());
+  ask_alive();
+}
+
+void Presence::ask_alive() {
   if (connection_ == nullptr || !connection_->wire().alive()) return;
   try {
     connection_->ask("SELECT 1");
+    take_over_reservations();
   } catch (const sql::Failure&) {
     if (connection_->wire().alive()) throw;
   }
@@ -242,23 +247,26 @@ bool Presence::just_started(Connection& connection) const {
   return std::chrono::seconds(std::atoll(seconds.c_str())) < grace_;
 }
 
-std::optional<std::int64_t> Presence::judge(Connection& connection) {
+std::optional<std::int64_t> Presence::judge(Connection& connection, Look look) {
   if (just_started(connection)) return std::nullopt;
   const sql::TurnLock turn(turn_, turn_deadline());
-  if (opened_) {
+  if (opened_ && look == Look::kAsk) {
     try {
+      ask_alive();
       connected();
     } catch (const sql::Failure&) {
       return std::nullopt;
     }
   }
+  if (opened_ && (connection_ == nullptr || !connection_->wire().alive())) return std::nullopt;
   if (reopened_ && std::chrono::steady_clock::now() - *reopened_ < grace_) return std::nullopt;
   return last_number_;
 }
 
 bool Presence::is_gone(sql::Session& session, std::int64_t instance) {
   auto& connection = static_cast<Connection&>(session);
-  const auto own = judge(connection);
+  // In a transaction, whose locks others wait for; the sweep that it is of has asked.
+  const auto own = judge(connection, Look::kAsKnown);
   return own && *own != instance && connection.ask(is_gone_, {instance}).next() &&
          !connection.ask(lives_, {instance}).next();
 }
@@ -266,13 +274,13 @@ bool Presence::is_gone(sql::Session& session, std::int64_t instance) {
 std::vector<std::int64_t> Presence::gone(sql::Session& session) {
   auto& connection = static_cast<Connection&>(session);
   std::vector<std::int64_t> numbers;
-  const auto own = judge(connection);
-  if (!own) return numbers;
   sql::Answer answer = connection.ask(gone_, {});
-  while (answer.next()) {
-    if (answer.integer(0) != *own) numbers.push_back(answer.integer(0));
-  }
+  while (answer.next()) numbers.push_back(answer.integer(0));
   std::erase_if(numbers, [&](std::int64_t n) { return connection.ask(lives_, {n}).next(); });
+  // Behind the answer: what the own server was before it may be another's by then.
+  const auto own = judge(connection, Look::kAsk);
+  if (!own) return {};
+  std::erase(numbers, *own);
   return numbers;
 }
 

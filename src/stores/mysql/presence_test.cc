@@ -208,6 +208,51 @@ TEST_P(MySqlPresence, AReservationOfItsOwnLateSessionIsNotLost) {
   EXPECT_TRUE(first.lost(kGoes)) << "both would read, and save";
 }
 
+// The server of the own session goes unseen, and another has taken over, which knows no locks.
+TEST_P(MySqlPresence, ASweepAsksItsOwnSessionToo) {
+  constexpr std::chrono::seconds kGrace{5};
+  ASSERT_TRUE(test::comes_true([&] {
+    return std::stoi(server_.query(database_, "SHOW GLOBAL STATUS WHERE Variable_name = 'Uptime'")
+                         .substr(7)) > kGrace.count();
+  })) << "of a server that has just begun nobody counts as gone either";
+  test::TcpProxy proxy(server_.port());
+  Place away = place_;
+  away.target.port = static_cast<unsigned>(proxy.port());
+  Presence first(away, dialect_, kGrace);
+  first.number();
+  auto other = process();
+  const std::int64_t number = other->number();
+  other.reset();
+  ASSERT_TRUE(test::comes_true([&] {
+    return first.gone(*session()) == std::vector{number} && first.is_gone(*session(), number);
+  })) << "so it counts";
+  const auto cut = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  EXPECT_TRUE(first.gone(*session()).empty()) << "it may be coming back";
+  EXPECT_EQ(proxy.fired(cut), 1U);
+}
+
+TEST_P(MySqlPresence, WhatHasNoSessionCountsNobodyAsGoneAndConnectsInNoTransaction) {
+  test::TcpProxy proxy(server_.port());
+  Place away = place_;
+  away.target.port = static_cast<unsigned>(proxy.port());
+  Presence first(away, dialect_, std::chrono::milliseconds(0));
+  first.number();
+  auto other = process();
+  const std::int64_t number = other->number();
+  other.reset();
+  ASSERT_TRUE(test::comes_true([&] { return first.is_gone(*session(), number); }));
+  proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  proxy.refuse(true);
+  EXPECT_TRUE(first.gone(*session()).empty());
+  proxy.refuse(false);
+  const std::size_t before = proxy.connections();
+  EXPECT_FALSE(first.is_gone(*session(), number));
+  EXPECT_EQ(proxy.connections(), before);
+  EXPECT_TRUE(test::comes_true([&] {
+    return first.gone(*session()) == std::vector{number} && first.is_gone(*session(), number);
+  })) << "the next sweep opens it";
+}
+
 INSTANTIATE_TEST_SUITE_P(Servers, MySqlPresence, testing::ValuesIn(test::shared_mysql_servers()),
                          [](const auto& server) {
                            return std::string(server.index == 0 ? "mariadb" : "mysql8");

@@ -165,7 +165,7 @@ std::string Presence::session_of(const std::string& pid) {
 void Presence::take_over_reservations() {
   for (const auto& [number, session] : reserved_.elsewhere()) {
     if (lock(Kind::kReservation, number)) {
-      reserved_.add(number);
+      reserved_.move(number);
       continue;
     }
     const auto key = static_cast<std::uint64_t>(lock_key(Kind::kReservation, number));
@@ -217,9 +217,14 @@ std::int64_t Presence::number_for(sql::Session& session) {
 
 void Presence::look_alive() {
   const sql::TurnLock turn(turn_, turn_deadline());
+  ask_alive();
+}
+
+void Presence::ask_alive() {
   if (connection_ == nullptr) return;
   try {
     execute("SELECT 1");
+    take_over_reservations();
   } catch (const sql::Failure&) {
     if (connection_ != nullptr) throw;
   }
@@ -273,7 +278,7 @@ std::string Presence::gone_sql(std::string_view schema, milliseconds grace) {
       tag_of(schema, static_cast<std::uint32_t>(Kind::kSession)), grace.count());
 }
 
-std::optional<std::int64_t> Presence::judge() {
+std::optional<std::int64_t> Presence::judge(Look look) {
   const sql::TurnLock turn(turn_, turn_deadline());
   // A server that ends the session says why first.
   while (connection_ != nullptr) {
@@ -281,13 +286,15 @@ std::optional<std::int64_t> Presence::judge() {
     if (::poll(&waiting, 1, 0) <= 0) break;
     hear();
   }
-  if (connection_ == nullptr && opened_) {
+  if (opened_ && look == Look::kAsk) {
     try {
+      ask_alive();
       connected();
     } catch (const sql::Failure&) {
       return std::nullopt;
     }
   }
+  if (opened_ && connection_ == nullptr) return std::nullopt;
   if (reopened_ && std::chrono::steady_clock::now() - *reopened_ < options_.grace) {
     return std::nullopt;
   }
@@ -296,17 +303,18 @@ std::optional<std::int64_t> Presence::judge() {
 
 std::vector<std::int64_t> Presence::gone(sql::Session& session) {
   std::vector<std::int64_t> numbers;
-  const auto own = judge();
-  if (!own) return numbers;
   sql::Answer answer = session.ask(gone_, {});
-  while (answer.next()) {
-    if (answer.integer(0) != *own) numbers.push_back(answer.integer(0));
-  }
+  while (answer.next()) numbers.push_back(answer.integer(0));
+  // Behind the answer: what the own server was before it may be another's by then.
+  const auto own = judge(Look::kAsk);
+  if (!own) return {};
+  std::erase(numbers, *own);
   return numbers;
 }
 
 bool Presence::is_gone(sql::Session& session, std::int64_t instance) {
-  const auto own = judge();
+  // In a transaction, whose locks others wait for; the sweep that it is of has asked.
+  const auto own = judge(Look::kAsKnown);
   return own && *own != instance && session.ask(is_gone_, {instance}).next();
 }
 

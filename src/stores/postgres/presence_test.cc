@@ -218,5 +218,51 @@ TEST_F(PresenceTest, AReservationOfItsOwnLateSessionIsNotLost) {
   EXPECT_TRUE(first.lost(kGoes)) << "both would read, and save";
 }
 
+// The server of the own session goes unseen, and another has taken over, which knows no locks.
+TEST_F(PresenceTest, ASweepAsksItsOwnSessionToo) {
+  constexpr milliseconds kGrace = 5s;
+  ASSERT_TRUE(test::comes_true([&] {
+    return server_.query(
+               database_,
+               "SELECT clock_timestamp() - pg_postmaster_start_time() > interval '6 s'") == "t";
+  })) << "of a server that has just begun nobody counts as gone either";
+  test::TcpProxy proxy(server_.port());
+  Place away = place_;
+  away.url = fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_);
+  Presence first(away, dialect_, PresenceOptions{false, kGrace});
+  first.number();
+  auto other = process();
+  const std::int64_t number = other->number();
+  other.reset();
+  ASSERT_TRUE(test::comes_true([&] {
+    return first.gone(*session()) == std::vector{number} && first.is_gone(*session(), number);
+  })) << "so it counts";
+  const auto cut = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  EXPECT_TRUE(first.gone(*session()).empty()) << "it may be coming back";
+  EXPECT_EQ(proxy.fired(cut), 1U);
+}
+
+TEST_F(PresenceTest, WhatHasNoSessionCountsNobodyAsGoneAndConnectsInNoTransaction) {
+  test::TcpProxy proxy(server_.port());
+  Place away = place_;
+  away.url = fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_);
+  Presence first(away, dialect_, PresenceOptions{false, 0ms});
+  first.number();
+  auto other = process();
+  const std::int64_t number = other->number();
+  other.reset();
+  ASSERT_TRUE(test::comes_true([&] { return first.is_gone(*session(), number); }));
+  proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  proxy.refuse(true);
+  EXPECT_TRUE(first.gone(*session()).empty());
+  proxy.refuse(false);
+  const std::size_t before = proxy.connections();
+  EXPECT_FALSE(first.is_gone(*session(), number));
+  EXPECT_EQ(proxy.connections(), before);
+  EXPECT_TRUE(test::comes_true([&] {
+    return first.gone(*session()) == std::vector{number} && first.is_gone(*session(), number);
+  })) << "the next sweep opens it";
+}
+
 }  // namespace
 }  // namespace semel::postgres

@@ -26,6 +26,16 @@ class ReservedNumbers {
     const system::MutexLock lock(mutex_);
     reserved_[number] = session_;
   }
+  // The current session has it now, as another of this process had.
+  void move(std::int64_t number) SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    const auto reserved = reserved_.find(number);
+    if (reserved != reserved_.end()) {
+      reserved->second = session_;
+    } else {
+      freed_.push_back(number);  // meanwhile
+    }
+  }
   // Its lock stays on the server until someone has taken the freed ones.
   void free(std::int64_t number) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
@@ -40,7 +50,7 @@ class ReservedNumbers {
   // freed, also where that process ends: what it has read meanwhile is not known here.
   void lose(std::int64_t number) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
-    lost_.insert(number);
+    if (reserved_.contains(number)) lost_.insert(number);
   }
   bool lost(std::int64_t number) const SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
