@@ -142,7 +142,7 @@ std::size_t Purge::drop(Connection& connection, std::int64_t number, StoreTime n
         connection.ask_once(fmt::format("SELECT count(*) FROM {}", partition_name(number)));
     counted.next();
     const auto rest = static_cast<std::size_t>(counted.integer(0));
-    if (core_.generations.remove(connection, number, now, kPatience)) {
+    if (core_.generations.remove(connection, number, old->version, now, kPatience)) {
       blocked_.erase(number);
       return forgotten + rest;
     }

@@ -110,6 +110,35 @@ TEST_F(PurgeLive, ATtlThatGrowsMeanwhileIsKept) {
   EXPECT_TRUE(is<Completed>(claim(*store, done))) << "its ttl was longer before it was forgotten";
 }
 
+// The generation is past the new ttl too, but not what was finished long after it was sealed.
+TEST_F(PurgeLive, WhatALittleLongerTtlKeepsIsKept) {
+  const auto store = open(), other = open(60s), purging = open(60s);
+  const ConsumerNumber consumer = attach(*store);
+  const Message late = make_message(consumer, "late");
+  const Lease lease = acquire(*store, late);
+  acquire(*store, make_message(consumer, "open"));  // never finished: it must be moved
+  attach(*purging);
+  advance(kRoll);
+  purged(*purging);
+  advance(kTtl / 2);
+  ASSERT_EQ(finish(*store, test::completed(lease)), Applied::kYes);
+  advance(kTtl + kTtl / 4);
+
+  OtherSession holder(url());
+  holder.run("BEGIN");
+  holder.run("SELECT 1 FROM semel.semel_record WHERE message_key = 'open' FOR UPDATE");
+  auto purge = std::async(std::launch::async, [&] { return purged(*purging).records; });
+  ASSERT_TRUE(wait_for_waiters(1));
+  auto change = std::async(std::launch::async, [&] { attach(*other, kTtl + kTtl / 2); });
+  ASSERT_TRUE(wait_for_waiters(2));
+  holder.run("COMMIT");
+  change.get();
+  EXPECT_EQ(purge.get(), 0U);
+  EXPECT_TRUE(is<Completed>(claim(*store, late)));
+  EXPECT_EQ(purged(*purging).records, 0U);
+  EXPECT_TRUE(is<Completed>(claim(*store, late)));
+}
+
 TEST_F(PurgeLive, WhatIsNotPastMovesInSmallParts) {
   SteppingClock clock;
   const auto store = open();
