@@ -4,6 +4,7 @@
 
 #include <semel/mysql.h>
 
+#include <filesystem>
 #include <variant>
 
 #include "stores/mysql/connection.h"
@@ -83,10 +84,11 @@ TEST(MySqlHandlerTexts, KeepNoEndOfThem) {
 
 // Galera's servers all take writes, and know of each other's rows alone.
 TEST(MySqlCluster, OfSeveralPrimariesIsRefused) {
+  const std::string library = "/usr/lib/galera/libgalera_smm.so";
+  if (!std::filesystem::exists(library)) GTEST_SKIP() << library << " is not installed";
   test::MySqlFamilyServer::Options options = test::MySqlFamilyServer::fast();
   for (const std::string& argument :
-       {std::string("--wsrep-on=ON"),
-        std::string("--wsrep-provider=/usr/lib/galera/libgalera_smm.so"),
+       {std::string("--wsrep-on=ON"), "--wsrep-provider=" + library,
         std::string("--wsrep-cluster-address=gcomm://"), std::string("--binlog-format=ROW"),
         fmt::format("--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{}",
                     test::free_port())}) {

@@ -97,6 +97,8 @@ Connection& Presence::connected() {
 void Presence::open() {
   try {
     connection_ = std::make_unique<Connection>(place_);
+    need_own_session();
+    reserved_.begin_session(session_of("CONNECTION_ID()"));
     take_over_reservations();
     if (opened_) reopened_ = std::chrono::steady_clock::now();
     opened_ = true;
@@ -108,7 +110,7 @@ void Presence::open() {
   }
 }
 
-void Presence::take_over_reservations() {
+void Presence::need_own_session() {
   sql::Answer session = connection_->ask("SELECT CONNECTION_ID()");
   session.next();
   if (static_cast<unsigned long>(session.integer(0)) != connection_->wire().session()) {
@@ -116,8 +118,29 @@ void Presence::take_over_reservations() {
                "a proxy stands before the MySQL server: locks of a session do not last behind it",
                "connect to the server itself, or let the proxy keep sessions"});
   }
-  for (const std::int64_t number : reserved_.begin_session()) {
-    if (!lock(kReservation, number)) reserved_.lose(number);
+}
+
+// The session with this number, by what no other has in common with it: a server that starts again
+// gives numbers again. Empty where there is none.
+std::string Presence::session_of(const std::string& id) {
+  sql::Answer found = connection_->ask(
+      fmt::format("SELECT CONCAT(s.id, ' ', COALESCE(p.host, '')) FROM (SELECT {} AS id) AS s LEFT "
+                  "JOIN information_schema.processlist AS p ON p.id = s.id WHERE s.id IS NOT NULL",
+                  id));
+  return found.next() ? std::string(found.bytes(0)) : "";
+}
+
+// A session of this process that was cut off has its locks until the server notices: that is asked
+// again. Only another process's lock tells that the number is lost.
+void Presence::take_over_reservations() {
+  for (const auto& [number, session] : reserved_.elsewhere()) {
+    if (lock(kReservation, number)) {
+      reserved_.move(number);
+      continue;
+    }
+    const std::string holder = session_of(
+        fmt::format("IS_USED_LOCK({})", lock_name(kReservation, std::to_string(number))));
+    if (!holder.empty() && holder != session) reserved_.lose(number);
   }
 }
 
@@ -165,9 +188,14 @@ std::int64_t Presence::number_for(sql::Session& session) {
 
 void Presence::look_alive() {
   const sql::TurnLock turn(turn_, turn_deadline());
+  ask_alive();
+}
+
+void Presence::ask_alive() {
   if (connection_ == nullptr || !connection_->wire().alive()) return;
   try {
     connection_->ask("SELECT 1");
+    take_over_reservations();
   } catch (const sql::Failure&) {
     if (connection_->wire().alive()) throw;
   }
@@ -219,23 +247,26 @@ bool Presence::just_started(Connection& connection) const {
   return std::chrono::seconds(std::atoll(seconds.c_str())) < grace_;
 }
 
-std::optional<std::int64_t> Presence::judge(Connection& connection) {
+std::optional<std::int64_t> Presence::judge(Connection& connection, Look look) {
   if (just_started(connection)) return std::nullopt;
   const sql::TurnLock turn(turn_, turn_deadline());
-  if (opened_) {
+  if (opened_ && look == Look::kAsk) {
     try {
+      ask_alive();
       connected();
     } catch (const sql::Failure&) {
       return std::nullopt;
     }
   }
+  if (opened_ && (connection_ == nullptr || !connection_->wire().alive())) return std::nullopt;
   if (reopened_ && std::chrono::steady_clock::now() - *reopened_ < grace_) return std::nullopt;
   return last_number_;
 }
 
 bool Presence::is_gone(sql::Session& session, std::int64_t instance) {
   auto& connection = static_cast<Connection&>(session);
-  const auto own = judge(connection);
+  // In a transaction, whose locks others wait for; the sweep that it is of has asked.
+  const auto own = judge(connection, Look::kAsKnown);
   return own && *own != instance && connection.ask(is_gone_, {instance}).next() &&
          !connection.ask(lives_, {instance}).next();
 }
@@ -243,17 +274,24 @@ bool Presence::is_gone(sql::Session& session, std::int64_t instance) {
 std::vector<std::int64_t> Presence::gone(sql::Session& session) {
   auto& connection = static_cast<Connection&>(session);
   std::vector<std::int64_t> numbers;
-  const auto own = judge(connection);
-  if (!own) return numbers;
   sql::Answer answer = connection.ask(gone_, {});
-  while (answer.next()) {
-    if (answer.integer(0) != *own) numbers.push_back(answer.integer(0));
-  }
+  while (answer.next()) numbers.push_back(answer.integer(0));
   std::erase_if(numbers, [&](std::int64_t n) { return connection.ask(lives_, {n}).next(); });
+  // Behind the answer: what the own server was before it may be another's by then.
+  const auto own = judge(connection, Look::kAsk);
+  if (!own) return {};
+  std::erase(numbers, *own);
   return numbers;
 }
 
-bool Presence::lost(std::uint64_t name) { return reserved_.lost(reservation_number(name)); }
+bool Presence::lost(std::uint64_t name) {
+  const std::int64_t number = reservation_number(name);
+  if (reserved_.elsewhere().contains(number)) {
+    const sql::TurnLock turn(turn_, turn_deadline());
+    if (connection_ != nullptr && connection_->wire().alive()) take_over_reservations();
+  }
+  return reserved_.lost(number);
+}
 
 std::unique_ptr<Positions::Reservation> Presence::try_take(std::uint64_t name) {
   const std::int64_t number = reservation_number(name);

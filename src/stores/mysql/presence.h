@@ -52,6 +52,8 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
 
   Connection& connected() SEMEL_REQUIRES(turn_);
   void open() SEMEL_REQUIRES(turn_);
+  void need_own_session() SEMEL_REQUIRES(turn_);
+  std::string session_of(const std::string& id) SEMEL_REQUIRES(turn_);
   void take_over_reservations() SEMEL_REQUIRES(turn_);
   system::Deadline turn_deadline() const noexcept;
   bool lock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);
@@ -59,12 +61,16 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   void unlock_freed() SEMEL_REQUIRES(turn_);
   // One round trip on the own session: where it is lost that is known behind it.
   void look_alive() SEMEL_EXCLUDES(turn_);
+  void ask_alive() SEMEL_REQUIRES(turn_);
   std::int64_t enter() SEMEL_REQUIRES(turn_);
   bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
 
+  // kAsk: with a round trip on the own session, which is opened where there is none: a server that
+  // was replaced may have gone unseen. kAsKnown: nothing is waited for.
+  enum class Look { kAsk, kAsKnown };
   // The instance that never counts as gone here: its own; zero where it has none. Nullopt where no
   // lock of another tells anything.
-  std::optional<std::int64_t> judge(Connection& connection) SEMEL_EXCLUDES(turn_);
+  std::optional<std::int64_t> judge(Connection& connection, Look look) SEMEL_EXCLUDES(turn_);
   bool just_started(Connection& connection) const;
   void free_reservation(std::int64_t number) noexcept SEMEL_EXCLUDES(turn_);
 

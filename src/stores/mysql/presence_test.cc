@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
 #include <memory>
 
 #include "stores/mysql/presence.h"
 #include "stores/mysql/schema.h"
 #include "stores/mysql/url.h"
+#include "system/event_fd.h"
 #include "tests/support/mysql_servers.h"
 #include "tests/support/tcp_proxy.h"
 #include "tests/support/waiting.h"
@@ -35,6 +37,10 @@ class MySqlPresence : public testing::TestWithParam<test::SharedMySqlServer> {
         server_.query(database_, "SELECT GROUP_CONCAT('KILL ', id SEPARATOR ';') " + others));
     EXPECT_TRUE(test::comes_true(
         [&] { return server_.query(database_, "SELECT COUNT(*) " + others) == "0"; }));
+  }
+  bool is_free(std::uint64_t reservation) const {
+    const std::string name = lock_name("reserved", std::to_string(reservation >> 1U));
+    return server_.query(database_, "SELECT IS_FREE_LOCK(" + name + ")") == "1";
   }
   std::unique_ptr<Connection> session() const { return std::make_unique<Connection>(place_); }
   bool gone(std::int64_t number) {
@@ -160,6 +166,91 @@ TEST_P(MySqlPresence, AReservationThatAnotherTookMeanwhileIsLost) {
   other.reset();
   EXPECT_NE(first->try_take(kName), nullptr);
   EXPECT_FALSE(first->lost(kName));
+}
+
+// Cut off unseen: the server has the old session, and its locks, until it notices.
+TEST_P(MySqlPresence, AReservationOfItsOwnLateSessionIsNotLost) {
+  constexpr std::uint64_t kStays = 0x1234'5678'9abc'def0, kGoes = 0x2345'6789'abcd'ef01;
+  test::TcpProxy proxy(server_.port());
+  system::EventFd stop;
+  Place away = place_;
+  away.target.port = static_cast<unsigned>(proxy.port());
+  away.stops[0] = stop.get();
+  Presence first(away, dialect_, std::chrono::milliseconds(0));
+  const auto second = process();
+  const auto stays = first.try_take(kStays), goes = first.try_take(kGoes);
+  ASSERT_NE(stays, nullptr);
+  ASSERT_NE(goes, nullptr);
+  first.number();
+  const auto stalled = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kStall});
+  auto looking = std::async(std::launch::async, [&] { first.number_for(*session()); });
+  ASSERT_TRUE(proxy.wait_fired(stalled));
+  // Ends the wait for an answer; it connects anew, now or once it need not stop.
+  stop.signal();
+  looking.wait();
+  stop.drain();
+  ASSERT_TRUE(test::comes_true([&] {
+    try {
+      return first.number() != 0;
+    } catch (const sql::Failure&) {
+      return false;  // it tries again after a while
+    }
+  }));
+  ASSERT_FALSE(is_free(kStays)) << "the server has noticed, and this tells nothing";
+  EXPECT_FALSE(first.lost(kStays)) << "the session that has it is its own";
+  EXPECT_FALSE(first.lost(kGoes));
+  proxy.clear();
+  ASSERT_TRUE(test::comes_true([&] { return is_free(kStays) && is_free(kGoes); }));
+  const auto other = second->try_take(kGoes);
+  ASSERT_NE(other, nullptr);
+  EXPECT_FALSE(first.lost(kStays));
+  EXPECT_EQ(second->try_take(kStays), nullptr) << "it has it again";
+  EXPECT_TRUE(first.lost(kGoes)) << "both would read, and save";
+}
+
+// The server of the own session goes unseen, and another has taken over, which knows no locks.
+TEST_P(MySqlPresence, ASweepAsksItsOwnSessionToo) {
+  constexpr std::chrono::seconds kGrace{5};
+  ASSERT_TRUE(test::comes_true([&] {
+    return std::stoi(server_.query(database_, "SHOW GLOBAL STATUS WHERE Variable_name = 'Uptime'")
+                         .substr(7)) > kGrace.count();
+  })) << "of a server that has just begun nobody counts as gone either";
+  test::TcpProxy proxy(server_.port());
+  Place away = place_;
+  away.target.port = static_cast<unsigned>(proxy.port());
+  Presence first(away, dialect_, kGrace);
+  first.number();
+  auto other = process();
+  const std::int64_t number = other->number();
+  other.reset();
+  ASSERT_TRUE(test::comes_true([&] {
+    return first.gone(*session()) == std::vector{number} && first.is_gone(*session(), number);
+  })) << "so it counts";
+  const auto cut = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  EXPECT_TRUE(first.gone(*session()).empty()) << "it may be coming back";
+  EXPECT_EQ(proxy.fired(cut), 1U);
+}
+
+TEST_P(MySqlPresence, WhatHasNoSessionCountsNobodyAsGoneAndConnectsInNoTransaction) {
+  test::TcpProxy proxy(server_.port());
+  Place away = place_;
+  away.target.port = static_cast<unsigned>(proxy.port());
+  Presence first(away, dialect_, std::chrono::milliseconds(0));
+  first.number();
+  auto other = process();
+  const std::int64_t number = other->number();
+  other.reset();
+  ASSERT_TRUE(test::comes_true([&] { return first.is_gone(*session(), number); }));
+  proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  proxy.refuse(true);
+  EXPECT_TRUE(first.gone(*session()).empty());
+  proxy.refuse(false);
+  const std::size_t before = proxy.connections();
+  EXPECT_FALSE(first.is_gone(*session(), number));
+  EXPECT_EQ(proxy.connections(), before);
+  EXPECT_TRUE(test::comes_true([&] {
+    return first.gone(*session()) == std::vector{number} && first.is_gone(*session(), number);
+  })) << "the next sweep opens it";
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, MySqlPresence, testing::ValuesIn(test::shared_mysql_servers()),

@@ -270,16 +270,16 @@ void Generations::need_free(Connection& connection, std::int64_t number, millise
   connection.roll_back();
 }
 
-bool Generations::remove(Connection& connection, std::int64_t number, StoreTime now,
-                         milliseconds patience) {
+bool Generations::remove(Connection& connection, std::int64_t number, std::int64_t version,
+                         StoreTime now, milliseconds patience) {
   const std::string name = partition_name(number);
   connection.begin(patience);
   try {
     lock(connection);
     // Whoever changes a ttl has this lock.
-    const auto all = look(connection).all;
-    const auto old = std::ranges::find(all, number, &Generation::number);
-    if (old == all.end() || !old->past(now)) {
+    const KnownGenerations known = look(connection);
+    const auto old = std::ranges::find(known.all, number, &Generation::number);
+    if (known.version != version || old == known.all.end() || !old->past(now)) {
       connection.roll_back();
       return false;
     }

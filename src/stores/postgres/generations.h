@@ -96,9 +96,10 @@ class Generations {
   static void need_free(Connection& connection, std::int64_t number,
                         std::chrono::milliseconds patience);
   // Drops one that is past its ttl, of which nothing may be left but what is completed: that
-  // changes no more. False where something is, or where it is not past it any more. Throws kBlocked
-  // where it is in use for longer than `patience`.
-  bool remove(Connection& connection, std::int64_t number, StoreTime now,
+  // changes no more. False where something is, where it is not past it any more, or where the
+  // version is not the one given: what was to be kept may be more by now. Throws kBlocked where it
+  // is in use for longer than `patience`.
+  bool remove(Connection& connection, std::int64_t number, std::int64_t version, StoreTime now,
               std::chrono::milliseconds patience);
 
   // The version as it is now, also where the transaction looks at an older state of the database;

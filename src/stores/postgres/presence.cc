@@ -132,9 +132,8 @@ void Presence::open() {
       // Notifications sent before LISTEN are lost.
       ring_all();
     }
-    for (const std::int64_t number : reserved_.begin_session()) {
-      if (!lock(Kind::kReservation, number)) reserved_.lose(number);
-    }
+    reserved_.begin_session(session_of("pg_backend_pid()"));
+    take_over_reservations();
   } catch (const sql::Failure& failed) {
     disconnected();
     if (failed.error().code == "R254") throw sql::with_wanted(failed, options_.wanted);
@@ -149,6 +148,34 @@ bool Presence::lock(Kind kind, std::int64_t number) {
   const ResultPtr result =
       execute(fmt::format("SELECT pg_try_advisory_lock({}::bigint)", lock_key(kind, number)));
   return std::string_view(PQgetvalue(result.get(), 0, 0)) == "t";
+}
+
+// The session with this number, by what no other has in common with it: numbers come again. Empty
+// where there is none, or where it is about to go.
+std::string Presence::session_of(const std::string& pid) {
+  const ResultPtr found = execute(
+      fmt::format("SELECT pid || COALESCE(' ' || extract(epoch FROM backend_start), '') FROM "
+                  "pg_catalog.pg_stat_activity WHERE pid = {}",
+                  pid));
+  return PQntuples(found.get()) > 0 ? PQgetvalue(found.get(), 0, 0) : "";
+}
+
+// A session of this process that was cut off has its locks until the server notices: that is asked
+// again. Only another process's lock tells that the number is lost.
+void Presence::take_over_reservations() {
+  for (const auto& [number, session] : reserved_.elsewhere()) {
+    if (lock(Kind::kReservation, number)) {
+      reserved_.move(number);
+      continue;
+    }
+    const auto key = static_cast<std::uint64_t>(lock_key(Kind::kReservation, number));
+    const std::string holder = session_of(fmt::format(
+        "(SELECT pid FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND database = (SELECT "
+        "oid FROM pg_catalog.pg_database WHERE datname = current_database()) AND classid = "
+        "{}::oid AND objid = {}::oid AND objsubid = 1 AND granted)",
+        key >> kBitsOfNumber, static_cast<std::uint32_t>(key)));
+    if (!holder.empty() && holder != session) reserved_.lose(number);
+  }
 }
 
 void Presence::unlock(Kind kind, std::int64_t number) {
@@ -190,9 +217,14 @@ std::int64_t Presence::number_for(sql::Session& session) {
 
 void Presence::look_alive() {
   const sql::TurnLock turn(turn_, turn_deadline());
+  ask_alive();
+}
+
+void Presence::ask_alive() {
   if (connection_ == nullptr) return;
   try {
     execute("SELECT 1");
+    take_over_reservations();
   } catch (const sql::Failure&) {
     if (connection_ != nullptr) throw;
   }
@@ -246,7 +278,7 @@ std::string Presence::gone_sql(std::string_view schema, milliseconds grace) {
       tag_of(schema, static_cast<std::uint32_t>(Kind::kSession)), grace.count());
 }
 
-std::optional<std::int64_t> Presence::judge() {
+std::optional<std::int64_t> Presence::judge(Look look) {
   const sql::TurnLock turn(turn_, turn_deadline());
   // A server that ends the session says why first.
   while (connection_ != nullptr) {
@@ -254,13 +286,15 @@ std::optional<std::int64_t> Presence::judge() {
     if (::poll(&waiting, 1, 0) <= 0) break;
     hear();
   }
-  if (connection_ == nullptr && opened_) {
+  if (opened_ && look == Look::kAsk) {
     try {
+      ask_alive();
       connected();
     } catch (const sql::Failure&) {
       return std::nullopt;
     }
   }
+  if (opened_ && connection_ == nullptr) return std::nullopt;
   if (reopened_ && std::chrono::steady_clock::now() - *reopened_ < options_.grace) {
     return std::nullopt;
   }
@@ -269,21 +303,29 @@ std::optional<std::int64_t> Presence::judge() {
 
 std::vector<std::int64_t> Presence::gone(sql::Session& session) {
   std::vector<std::int64_t> numbers;
-  const auto own = judge();
-  if (!own) return numbers;
   sql::Answer answer = session.ask(gone_, {});
-  while (answer.next()) {
-    if (answer.integer(0) != *own) numbers.push_back(answer.integer(0));
-  }
+  while (answer.next()) numbers.push_back(answer.integer(0));
+  // Behind the answer: what the own server was before it may be another's by then.
+  const auto own = judge(Look::kAsk);
+  if (!own) return {};
+  std::erase(numbers, *own);
   return numbers;
 }
 
 bool Presence::is_gone(sql::Session& session, std::int64_t instance) {
-  const auto own = judge();
+  // In a transaction, whose locks others wait for; the sweep that it is of has asked.
+  const auto own = judge(Look::kAsKnown);
   return own && *own != instance && session.ask(is_gone_, {instance}).next();
 }
 
-bool Presence::lost(std::uint64_t name) { return reserved_.lost(reservation_number(name)); }
+bool Presence::lost(std::uint64_t name) {
+  const std::int64_t number = reservation_number(name);
+  if (reserved_.elsewhere().contains(number)) {
+    const sql::TurnLock turn(turn_, turn_deadline());
+    if (connection_ != nullptr) take_over_reservations();
+  }
+  return reserved_.lost(number);
+}
 
 std::unique_ptr<Positions::Reservation> Presence::try_take(std::uint64_t name) {
   const std::int64_t number = reservation_number(name);

@@ -61,18 +61,24 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   bool lock(Kind kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   void unlock(Kind kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   static std::string gone_sql(std::string_view schema, std::chrono::milliseconds grace);
+  std::string session_of(const std::string& pid) SEMEL_REQUIRES(turn_);
+  void take_over_reservations() SEMEL_REQUIRES(turn_);
   void unlock_freed() SEMEL_REQUIRES(turn_);
   void hear() noexcept SEMEL_REQUIRES(turn_);
   void ring_heard() noexcept SEMEL_REQUIRES(turn_) SEMEL_EXCLUDES(bells_mutex_);
   std::int64_t lock_key(Kind kind, std::int64_t number) const;
   // One round trip on the own session: where it is lost that is known behind it.
   void look_alive() SEMEL_EXCLUDES(turn_);
+  void ask_alive() SEMEL_REQUIRES(turn_);
   std::int64_t enter() SEMEL_REQUIRES(turn_);
   bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
   void disconnected() noexcept SEMEL_REQUIRES(turn_);
+  // kAsk: with a round trip on the own session, which is opened where there is none: a server that
+  // was replaced may have gone unseen. kAsKnown: nothing is waited for.
+  enum class Look { kAsk, kAsKnown };
   // The instance that never counts as gone here: its own; zero where it has none. Nullopt where no
   // lock of another tells anything.
-  std::optional<std::int64_t> judge() SEMEL_EXCLUDES(turn_);
+  std::optional<std::int64_t> judge(Look look) SEMEL_EXCLUDES(turn_);
 
   void listen() SEMEL_EXCLUDES(turn_);
   int listened_socket() noexcept SEMEL_EXCLUDES(turn_);

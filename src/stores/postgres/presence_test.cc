@@ -1,13 +1,17 @@
 // Which instances count as gone, where what a dead process said is still being done.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 
 #include <algorithm>
+#include <future>
 #include <memory>
 
 #include "stores/postgres/presence.h"
 #include "stores/postgres/schema.h"
+#include "system/event_fd.h"
 #include "tests/support/postgres_server.h"
+#include "tests/support/tcp_proxy.h"
 #include "tests/support/waiting.h"
 
 namespace semel::postgres {
@@ -37,6 +41,12 @@ class PresenceTest : public testing::Test {
                            "SELECT count(*) FROM pg_stat_activity WHERE datname = "
                            "current_database() AND pid <> pg_backend_pid()") == "0";
     }));
+  }
+  bool is_free(std::uint64_t reservation) const {
+    return server_.query(database_,
+                         fmt::format("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' "
+                                     "AND objid = {}",
+                                     static_cast<std::uint32_t>(reservation >> 1U))) == "0";
   }
   std::unique_ptr<Connection> session() const {
     return std::make_unique<Connection>(place_, dialect_, texts_);
@@ -166,6 +176,92 @@ TEST_F(PresenceTest, AReservationThatAnotherTookMeanwhileIsLost) {
   other.reset();
   EXPECT_NE(first->try_take(kName), nullptr);
   EXPECT_FALSE(first->lost(kName));
+}
+
+// Cut off unseen: the server has the old session, and its locks, until it notices.
+TEST_F(PresenceTest, AReservationOfItsOwnLateSessionIsNotLost) {
+  constexpr std::uint64_t kStays = 0x1234'5678'9abc'def0, kGoes = 0x2345'6789'abcd'ef01;
+  test::TcpProxy proxy(server_.port());
+  system::EventFd stop;
+  Place away = place_;
+  away.url = fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_);
+  away.stops[0] = stop.get();
+  Presence first(away, dialect_, PresenceOptions{false, 0ms});
+  const auto second = process();
+  const auto stays = first.try_take(kStays), goes = first.try_take(kGoes);
+  ASSERT_NE(stays, nullptr);
+  ASSERT_NE(goes, nullptr);
+  first.number();
+  const auto stalled = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kStall});
+  auto looking = std::async(std::launch::async, [&] { first.number_for(*session()); });
+  ASSERT_TRUE(proxy.wait_fired(stalled));
+  // Ends the wait for an answer; it connects anew, now or once it need not stop.
+  stop.signal();
+  looking.wait();
+  stop.drain();
+  ASSERT_TRUE(test::comes_true([&] {
+    try {
+      return first.number() != 0;
+    } catch (const sql::Failure&) {
+      return false;  // it tries again after a while
+    }
+  }));
+  ASSERT_FALSE(is_free(kStays)) << "the server has noticed, and this tells nothing";
+  EXPECT_FALSE(first.lost(kStays)) << "the session that has it is its own";
+  EXPECT_FALSE(first.lost(kGoes));
+  proxy.clear();
+  ASSERT_TRUE(test::comes_true([&] { return is_free(kStays) && is_free(kGoes); }));
+  const auto other = second->try_take(kGoes);
+  ASSERT_NE(other, nullptr);
+  EXPECT_FALSE(first.lost(kStays));
+  EXPECT_EQ(second->try_take(kStays), nullptr) << "it has it again";
+  EXPECT_TRUE(first.lost(kGoes)) << "both would read, and save";
+}
+
+// The server of the own session goes unseen, and another has taken over, which knows no locks.
+TEST_F(PresenceTest, ASweepAsksItsOwnSessionToo) {
+  constexpr milliseconds kGrace = 5s;
+  ASSERT_TRUE(test::comes_true([&] {
+    return server_.query(
+               database_,
+               "SELECT clock_timestamp() - pg_postmaster_start_time() > interval '6 s'") == "t";
+  })) << "of a server that has just begun nobody counts as gone either";
+  test::TcpProxy proxy(server_.port());
+  Place away = place_;
+  away.url = fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_);
+  Presence first(away, dialect_, PresenceOptions{false, kGrace});
+  first.number();
+  auto other = process();
+  const std::int64_t number = other->number();
+  other.reset();
+  ASSERT_TRUE(test::comes_true([&] {
+    return first.gone(*session()) == std::vector{number} && first.is_gone(*session(), number);
+  })) << "so it counts";
+  const auto cut = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  EXPECT_TRUE(first.gone(*session()).empty()) << "it may be coming back";
+  EXPECT_EQ(proxy.fired(cut), 1U);
+}
+
+TEST_F(PresenceTest, WhatHasNoSessionCountsNobodyAsGoneAndConnectsInNoTransaction) {
+  test::TcpProxy proxy(server_.port());
+  Place away = place_;
+  away.url = fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_);
+  Presence first(away, dialect_, PresenceOptions{false, 0ms});
+  first.number();
+  auto other = process();
+  const std::int64_t number = other->number();
+  other.reset();
+  ASSERT_TRUE(test::comes_true([&] { return first.is_gone(*session(), number); }));
+  proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  proxy.refuse(true);
+  EXPECT_TRUE(first.gone(*session()).empty());
+  proxy.refuse(false);
+  const std::size_t before = proxy.connections();
+  EXPECT_FALSE(first.is_gone(*session(), number));
+  EXPECT_EQ(proxy.connections(), before);
+  EXPECT_TRUE(test::comes_true([&] {
+    return first.gone(*session()) == std::vector{number} && first.is_gone(*session(), number);
+  })) << "the next sweep opens it";
 }
 
 }  // namespace

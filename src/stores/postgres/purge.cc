@@ -72,12 +72,13 @@ bool Purge::remove_inbox(Connection& connection, const Old& old, sql::PurgeBudge
       rows.add(part.integer(1));
     }
     if (rows.size() == 0) return true;
-    if (budget.ended()) return false;
     WireParams params;
     params.add(rows);
     connection.queue(remove_inbox_, params);
     connection.queue(core_.generations.guard(), {old.version});
     connection.settle();
+    // Behind one part, however little time there is: else none would ever go.
+    if (budget.ended()) return false;
   }
 }
 
@@ -130,8 +131,10 @@ std::size_t Purge::drop(Connection& connection, std::int64_t number, StoreTime n
                         sql::PurgeBudget& budget) {
   std::size_t forgotten = 0;
   try {
-    // Before all that is read and moved in vain where a long look at the table keeps it.
-    core_.generations.need_free(connection, number, kPatience);
+    // Before all that is read and moved in vain where a long look at the table keeps it. Once: all
+    // that come wait behind it, and what is begun has many parts.
+    if (!begun_.contains(number)) core_.generations.need_free(connection, number, kPatience);
+    begun_.insert(number);
     const auto old = look_again(connection, number, now);
     if (!old || !remove_inbox(connection, *old, budget)) return forgotten;
     if (!keep_late(connection, *old, budget, forgotten)) return forgotten;
@@ -139,7 +142,7 @@ std::size_t Purge::drop(Connection& connection, std::int64_t number, StoreTime n
         connection.ask_once(fmt::format("SELECT count(*) FROM {}", partition_name(number)));
     counted.next();
     const auto rest = static_cast<std::size_t>(counted.integer(0));
-    if (core_.generations.remove(connection, number, now, kPatience)) {
+    if (core_.generations.remove(connection, number, old->version, now, kPatience)) {
       blocked_.erase(number);
       return forgotten + rest;
     }
@@ -169,9 +172,11 @@ PurgeReport Purge::run(milliseconds whole) {
     seal_old(connection, now);
     PurgeReport report;
     const auto all = core_.generations.look(connection).all;
-    std::erase_if(blocked_, [&](const auto& blocked) {
-      return std::ranges::find(all, blocked.first, &Generation::number) == all.end();
-    });
+    const auto dropped = [&](std::int64_t number) {
+      return std::ranges::find(all, number, &Generation::number) == all.end();
+    };
+    std::erase_if(blocked_, [&](const auto& blocked) { return dropped(blocked.first); });
+    std::erase_if(begun_, dropped);
     for (const Generation& one : all) {
       if (!one.past(now) || waits(one.number)) continue;
       if (budget.ended()) break;

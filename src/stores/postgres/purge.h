@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <semel/store.h>
 
@@ -51,6 +52,7 @@ class Purge {
   const sql::Text remove_inbox_;
   sql::PurgeClock clock_;
   std::map<std::int64_t, Blocked> blocked_;  // by their numbers
+  std::set<std::int64_t> begun_;             // nobody kept them then
 };
 
 }  // namespace semel::postgres

@@ -46,6 +46,16 @@ class PurgeLive : public LiveTest {
     purged(store);
     advance(kTtl + 1min);
   }
+  // Beside "old", which is completed.
+  void add_unfinished(int count) const {
+    sql("INSERT INTO semel.semel_record (id, generation, state, fingerprint, changed_at, token, "
+        "nonce, "
+        "lease_until, attempt, outcome_unknown, first_seen) SELECT substr(r.id, 1, 4) || "
+        "decode(lpad(to_hex(n), 32, '0'), 'hex'), r.generation, 'consuming', r.fingerprint, "
+        "r.changed_at, n, decode(lpad(to_hex(n), 32, '0'), 'hex'), r.changed_at, 1, false, "
+        "r.changed_at FROM semel.semel_record AS r, generate_series(1, " +
+        std::to_string(count) + ") AS n");
+  }
   std::string generations() const {
     return sql("SELECT string_agg(number::text, ',' ORDER BY number) FROM semel.semel_generation");
   }
@@ -100,17 +110,41 @@ TEST_F(PurgeLive, ATtlThatGrowsMeanwhileIsKept) {
   EXPECT_TRUE(is<Completed>(claim(*store, done))) << "its ttl was longer before it was forgotten";
 }
 
+// The generation is past the new ttl too, but not what was finished long after it was sealed.
+TEST_F(PurgeLive, WhatALittleLongerTtlKeepsIsKept) {
+  const auto store = open(), other = open(60s), purging = open(60s);
+  const ConsumerNumber consumer = attach(*store);
+  const Message late = make_message(consumer, "late");
+  const Lease lease = acquire(*store, late);
+  acquire(*store, make_message(consumer, "open"));  // never finished: it must be moved
+  attach(*purging);
+  advance(kRoll);
+  purged(*purging);
+  advance(kTtl / 2);
+  ASSERT_EQ(finish(*store, test::completed(lease)), Applied::kYes);
+  advance(kTtl + kTtl / 4);
+
+  OtherSession holder(url());
+  holder.run("BEGIN");
+  holder.run("SELECT 1 FROM semel.semel_record WHERE message_key = 'open' FOR UPDATE");
+  auto purge = std::async(std::launch::async, [&] { return purged(*purging).records; });
+  ASSERT_TRUE(wait_for_waiters(1));
+  auto change = std::async(std::launch::async, [&] { attach(*other, kTtl + kTtl / 2); });
+  ASSERT_TRUE(wait_for_waiters(2));
+  holder.run("COMMIT");
+  change.get();
+  EXPECT_EQ(purge.get(), 0U);
+  EXPECT_TRUE(is<Completed>(claim(*store, late)));
+  EXPECT_EQ(purged(*purging).records, 0U);
+  EXPECT_TRUE(is<Completed>(claim(*store, late)));
+}
+
 TEST_F(PurgeLive, WhatIsNotPastMovesInSmallParts) {
   SteppingClock clock;
   const auto store = open();
   const ConsumerNumber consumer = attach(*store);
   complete(*store, make_message(consumer, "old"));
-  sql("INSERT INTO semel.semel_record (id, generation, state, fingerprint, changed_at, token, "
-      "nonce, "
-      "lease_until, attempt, outcome_unknown, first_seen) SELECT substr(r.id, 1, 4) || "
-      "decode(lpad(to_hex(n), 32, '0'), 'hex'), r.generation, 'consuming', r.fingerprint, "
-      "r.changed_at, n, decode(lpad(to_hex(n), 32, '0'), 'hex'), r.changed_at, 1, false, "
-      "r.changed_at FROM semel.semel_record AS r, generate_series(1, 1200) AS n");
+  add_unfinished(1200);
   make_past(*store);
   environment_.clock = &clock;
   const auto purging = open();
@@ -127,6 +161,47 @@ TEST_F(PurgeLive, WhatIsNotPastMovesInSmallParts) {
   EXPECT_EQ(purged(*purging).records, 1U);
   EXPECT_EQ(sql(open_in_all), "1200");
   EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_generation WHERE number = 1"), "0");
+}
+
+TEST_F(PurgeLive, WhatIsBegunGoesOnBesideALongLook) {
+  SteppingClock clock;
+  const auto store = open();
+  const ConsumerNumber consumer = attach(*store);
+  complete(*store, make_message(consumer, "old"));
+  add_unfinished(4000);
+  make_past(*store);
+  environment_.clock = &clock;
+  const auto purging = open();
+  const auto left = [&] {
+    return std::stoi(sql("SELECT count(*) FROM semel.semel_record_1 WHERE state = 'consuming'"));
+  };
+  EXPECT_TRUE(purged(*purging, 4 * SteppingClock::kStep).more);
+  const int begun = left();
+  ASSERT_LT(begun, 4000);
+  OtherSession backup(url());
+  backup.run("BEGIN; SELECT count(*) FROM semel.semel_record");
+  EXPECT_TRUE(purged(*purging, 4 * SteppingClock::kStep).more);
+  EXPECT_LT(left(), begun) << "it asked again for what all others wait behind";
+  EXPECT_GT(left(), 0);
+}
+
+TEST_F(PurgeLive, AnInboxGoesPartByPartHoweverLittleTimeThereIs) {
+  SteppingClock clock;
+  const auto store = open();
+  const ConsumerNumber consumer = attach(*store);
+  complete(*store, make_message(consumer, "old"));
+  add_unfinished(1200);
+  sql("UPDATE semel.semel_record SET inbox = nextval('semel.semel_inbox_number'), "
+      "state = 'completed'");
+  sql("INSERT INTO semel.semel_inbox (row_id, consumer, received_at) SELECT inbox, 1, "
+      "clock_timestamp() FROM semel.semel_record");
+  make_past(*store);
+  environment_.clock = &clock;
+  const auto purging = open();
+  const auto left = [&] { return std::stoi(sql("SELECT count(*) FROM semel.semel_inbox")); };
+  ASSERT_EQ(left(), 1201);
+  EXPECT_TRUE(purged(*purging, 4 * SteppingClock::kStep).more);
+  EXPECT_EQ(left(), 701);
 }
 
 // As a purge moves it: gone from one generation and in another, in one transaction.

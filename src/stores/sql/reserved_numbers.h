@@ -2,10 +2,10 @@
 // and those whose locks are still to be given back there.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <iterator>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,9 +21,20 @@ class ReservedNumbers {
     const system::MutexLock lock(mutex_);
     return reserved_.contains(number);
   }
+  // The current session has its lock.
   void add(std::int64_t number) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
-    reserved_.insert(number);
+    reserved_[number] = session_;
+  }
+  // The current session has it now, as another of this process had.
+  void move(std::int64_t number) SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    const auto reserved = reserved_.find(number);
+    if (reserved != reserved_.end()) {
+      reserved->second = session_;
+    } else {
+      freed_.push_back(number);  // meanwhile
+    }
   }
   // Its lock stays on the server until someone has taken the freed ones.
   void free(std::int64_t number) SEMEL_EXCLUDES(mutex_) {
@@ -39,24 +50,34 @@ class ReservedNumbers {
   // freed, also where that process ends: what it has read meanwhile is not known here.
   void lose(std::int64_t number) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
-    lost_.insert(number);
+    if (reserved_.contains(number)) lost_.insert(number);
   }
   bool lost(std::int64_t number) const SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     return lost_.contains(number);
   }
-  // A new session holds no locks. Returns the numbers to lock on it.
-  std::set<std::int64_t> begin_session() SEMEL_EXCLUDES(mutex_) {
+  // A new session holds no locks. `session`: what the server calls it, and no other.
+  void begin_session(std::string session) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     freed_.clear();
-    std::set<std::int64_t> held;
-    std::ranges::set_difference(reserved_, lost_, std::inserter(held, held.end()));
-    return held;
+    session_ = std::move(session);
+  }
+  // The numbers that are still to be locked on the current session, each with the session that had
+  // its lock: the server may not have noticed yet that it was cut off.
+  std::map<std::int64_t, std::string> elsewhere() const SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    std::map<std::int64_t, std::string> numbers;
+    for (const auto& [number, session] : reserved_) {
+      if (session != session_ && !lost_.contains(number)) numbers.emplace(number, session);
+    }
+    return numbers;
   }
 
  private:
   mutable system::Mutex mutex_;
-  std::set<std::int64_t> reserved_ SEMEL_GUARDED_BY(mutex_);
+  std::string session_ SEMEL_GUARDED_BY(mutex_);
+  // With the sessions that have, or had, their locks.
+  std::map<std::int64_t, std::string> reserved_ SEMEL_GUARDED_BY(mutex_);
   std::set<std::int64_t> lost_ SEMEL_GUARDED_BY(mutex_);      // of those
   std::vector<std::int64_t> freed_ SEMEL_GUARDED_BY(mutex_);  // and locked on the server
 };
