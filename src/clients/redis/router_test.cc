@@ -205,6 +205,29 @@ TEST_F(MovedSlot, WhatIsConfirmedIsConfirmedWhereTheSlotGoes) {
   EXPECT_EQ(cluster_.run_at(to_, {"GET", "{moved}confirmed"}), "1");
 }
 
+// The last task is sent on, and with it the write that was to be confirmed.
+TEST_F(MovedSlot, WhatStaysIsConfirmedBesideWhatWasDone) {
+  const std::string tag = "{" + cluster_.tag_at(from_) + "}";
+  Router router(routed(cluster_, "?timeout=10", {1, milliseconds(60'000)}));
+  cluster_.begin_move(there_, to_);
+  for (const Reply& reply : router.ask_all(sets({tag + "stays", missing_}, "1"), Loss::kInDoubt)) {
+    EXPECT_EQ(reply.bytes, "OK");
+  }
+  EXPECT_EQ(cluster_.run_at(from_, {"GET", tag + "confirmed"}), "1");
+  cluster_.move_names(there_, to_);
+  cluster_.end_move(there_, to_);
+}
+
+TEST(RedisRouterConfirms, WhereTheOwnWriteIsRefusedNothingIsConfirmed) {
+  PlayedServer server({PlayedServer::welcome(), "+done\r\n", "-OOM no\r\n:1\r\n"});
+  Router router(server.target(), 1, false, {1, milliseconds(100)}, *system_environment().random);
+  const Script script("return 'done'");
+  const Call call{{"k"}, {}, {}};
+  const Error error = error_from([&] { router.run(script, {&call, 1}, Loss::kInDoubt); });
+  EXPECT_EQ(error.code, "R268") << error.message;
+  EXPECT_EQ(error.kind, ErrorKind::kInDoubt);
+}
+
 TEST(RedisRouterConfirms, WhatIsRefusedIsNotWaitedFor) {
   const Confirm confirm{1, milliseconds(100)};
   Router router(target_of(shared().url()), 1, false, confirm, *system_environment().random);
