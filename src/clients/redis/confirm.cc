@@ -13,11 +13,23 @@ void ask_to_confirm(Connection& connection, const Confirm& confirm, BytesView na
   connection.send({"WAIT", replicas, patience});
 }
 
-void need_confirmed(const Reply& reply, const Confirm& confirm) {
+bool confirms_nothing(std::span<const Reply> replies) {
+  return replies[replies.size() - 2].is_error();
+}
+
+void need_confirmed(std::span<const Reply> replies, const Confirm& confirm) {
+  const Reply& reply = replies.back();
   if (reply.is_error()) {
     Error error = failure_of(reply).error();
     error.kind = ErrorKind::kInDoubt;
     throw core::Failure(std::move(error), 1);
+  }
+  if (confirms_nothing(replies)) {
+    core::fail({ErrorKind::kInDoubt, "R268",
+                fmt::format("the server refused the write that replicas were to confirm: {}",
+                            replies[replies.size() - 2].bytes),
+                "the server's answer says what it lacks"},
+               1);
   }
   if (reply.number >= confirm.replicas) return;
   core::fail({ErrorKind::kInDoubt, "R268",

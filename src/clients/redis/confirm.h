@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <span>
 #include <string>
 
 #include "clients/redis/connection.h"
@@ -20,15 +21,16 @@ struct Confirm {
 };
 
 // Sends WAIT behind what was sent on this connection, and before it a write to `name`; so there are
-// two replies, of which the second is for need_confirmed().
+// two more replies, the last ones, which need_confirmed() reads.
 //
 // A server waits only for what this connection has written last. What is asked again may find all
 // of it done already, by a connection that was lost, and write nothing: without a write of its own
-// WAIT would confirm what no replica has. If that write is refused, as while its slot moves, WAIT
-// says what it would say without it.
+// WAIT would confirm what no replica has; so it would if that write is refused.
 void ask_to_confirm(Connection& connection, const Confirm& confirm, BytesView name);
-// Throws core::Failure, in doubt (R268), if too few replicas had the write in time: the master has
-// it, and a replica that takes over may lack it.
-void need_confirmed(const Reply& reply, const Confirm& confirm);
+// The write to `name` was refused, as while its slot moves or the server is full.
+bool confirms_nothing(std::span<const Reply> replies);
+// Throws core::Failure, in doubt (R268), if too few replicas had the write in time, or if that is
+// not known: the master has it, and a replica that takes over may lack it.
+void need_confirmed(std::span<const Reply> replies, const Confirm& confirm);
 
 }  // namespace semel::redis

@@ -44,11 +44,11 @@ std::string info_field(std::string_view info, std::string_view name) {
 Connection::Connection(const Target& target)
     : endpoint_(endpoint_text(target)),
       answer_timeout_(std::min(target.connect_timeout, target.answer_timeout)),
-      login_until_(Socket::Clock::now() + target.connect_timeout),
-      socket_(target, login_until_) {
+      deadline_(Socket::Clock::now() + target.connect_timeout),
+      socket_(target, deadline_) {
   log_in(target);
   answer_timeout_ = target.answer_timeout;
-  login_until_ = Socket::Clock::time_point::max();
+  deadline_ = Socket::Clock::time_point::max();
 }
 
 void Connection::log_in(const Target& target) {
@@ -151,9 +151,11 @@ std::vector<Reply> Connection::run(Loss loss) {
     const bool listens = flush();
     const bool there =
         listens && written_ == out_.size() && short_wait_.look([this] { return !socket_.quiet(); });
-    const auto until = std::min(Socket::Clock::now() + answer_timeout_, login_until_);
+    const auto begun = Socket::Clock::now();
+    const auto until = std::min(begun + answer_timeout_, deadline_);
     if (!there && !socket_.wait(listens && written_ < out_.size(), until)) {
-      lost(loss, fmt::format("no answer in {} ms", answer_timeout_.count()));
+      const auto waited = std::chrono::ceil<std::chrono::milliseconds>(until - begun);
+      lost(loss, fmt::format("no answer in {} ms", std::max<std::int64_t>(waited.count(), 0)));
     }
     read_some(replies, loss);
   }
@@ -163,9 +165,12 @@ std::vector<Reply> Connection::run(Loss loss) {
   return replies;
 }
 
-Reply Connection::ask(const std::vector<BytesView>& arguments, Loss loss) {
+Reply Connection::ask(const std::vector<BytesView>& arguments, Loss loss,
+                      Socket::Clock::time_point until) {
   send(arguments);
+  deadline_ = until;
   std::vector<Reply> replies = run(loss);
+  deadline_ = Socket::Clock::time_point::max();
   if (replies.back().is_error()) throw failure_of(replies.back());
   return std::move(replies.back());
 }

@@ -35,8 +35,10 @@ class Connection {
   // if the connection is lost or silent for too long, which also ends it; the error's kind follows
   // `loss`, unless not a byte had been sent.
   std::vector<Reply> run(Loss loss);
-  // Sends one command and throws core::Failure also if the server refuses it.
-  Reply ask(const std::vector<BytesView>& arguments, Loss loss);
+  // Sends one command and throws core::Failure also if the server refuses it. `until`: it waits no
+  // longer, whatever the answer timeout.
+  Reply ask(const std::vector<BytesView>& arguments, Loss loss,
+            Socket::Clock::time_point until = Socket::Clock::time_point::max());
 
   // Open, and every reply has been read. Does not wait.
   bool whole() const noexcept { return !broken_ && expected_ == 0 && socket_.quiet(); }
@@ -52,7 +54,7 @@ class Connection {
 
   const std::string endpoint_;
   std::chrono::milliseconds answer_timeout_;
-  Socket::Clock::time_point login_until_;
+  Socket::Clock::time_point deadline_;
   Transport socket_;
   system::ShortWait short_wait_;
   Reader reader_;

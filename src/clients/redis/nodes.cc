@@ -1,6 +1,7 @@
 #include "clients/redis/nodes.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -8,6 +9,9 @@
 
 namespace semel::redis {
 namespace {
+
+// After a try that failed, the next call does not wait for the same nodes again at once.
+constexpr std::chrono::milliseconds kBetweenTries{1'000};
 
 Masters nodes_of(const Target& target, std::size_t kept) {
   Masters nodes;
@@ -78,6 +82,10 @@ void Nodes::need_map() {
     const system::MutexLock lock(mutex_);
     if (version_ > stale_) return;
     seen = version_;
+    if (failed_ && Clock::now() - failed_->at < kBetweenTries) {
+      if (seen != 0) return;
+      throw core::Failure(failed_->failure);
+    }
   }
   // If no node tells, the round that follows reports what is wrong.
   seen == 0 ? refresh(0) : try_to_refresh(seen);
@@ -110,34 +118,73 @@ Masters Nodes::to_be_asked() {
 }
 
 void Nodes::refresh(std::uint64_t seen) {
+  std::uint64_t ended = 0;
+  {
+    const system::MutexLock lock(mutex_);
+    ended = tries_;
+  }
   const system::MutexLock one_at_a_time(refreshing_);
-  if (version() > seen) return;  // another thread was faster
+  {
+    const system::MutexLock lock(mutex_);
+    if (version_ > seen) return;  // another thread was faster
+    if (tries_ > ended && failed_) throw core::Failure(failed_->failure);
+  }
+  try {
+    if (!fetch()) {
+      core::fail({ErrorKind::kUnavailable, "R250", "no node of the Redis Cluster has any slot",
+                  "redis-cli --cluster check tells what is missing"},
+                 1);
+    }
+  } catch (const core::Failure& failure) {
+    const system::MutexLock lock(mutex_);
+    ++tries_;
+    failed_ = Failed{failure, Clock::now()};
+    throw;
+  }
+}
+
+bool Nodes::fetch() {
+  const auto until = Clock::now() + target_.connect_timeout;
+  const Masters asked = to_be_asked();
   std::optional<core::Failure> failed;
-  for (const auto& node : to_be_asked()) {
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    // A part of the time stays for the others: one that is lost must not hide those that are not.
+    const std::size_t parts = asked.size() - i;
     try {
-      SlotMap map = [&] {
-        PooledConnection connection(node->pool);
-        return SlotMap::read(connection->ask({"CLUSTER", "SLOTS"}, Loss::kNothingDone),
-                             node->target.host);
-      }();
+      SlotMap map = ask_for_map(*asked[i], part_of(Clock::now(), until, parts));
       if (map.masters().empty()) continue;
-      for (const Endpoint& endpoint : map.masters()) at(endpoint);
-      const system::MutexLock lock(mutex_);
-      map_ = std::move(map);
-      ++version_;
-      // Forget nodes that are masters no more: one may come back as another server.
-      std::erase_if(nodes_, [&](const auto& one) SEMEL_REQUIRES(mutex_) {
-        return std::ranges::find(map_.masters(), one.first) == map_.masters().end();
-      });
-      return;
+      use(std::move(map));
+      return true;
     } catch (const core::Failure& this_one) {
       failed = this_one;
     }
   }
   if (failed) throw core::Failure(*failed);
-  core::fail({ErrorKind::kUnavailable, "R250", "no node of the Redis Cluster has any slot",
-              "redis-cli --cluster check tells what is missing"},
-             1);
+  return false;
+}
+
+SlotMap Nodes::ask_for_map(Node& node, Clock::time_point until) {
+  Target soon = node.target;
+  PooledConnection connection(node.pool, [&] {
+    soon.connect_timeout = std::chrono::ceil<std::chrono::milliseconds>(
+        std::max(until - Clock::now(), Clock::duration::zero()));
+    return std::make_unique<Connection>(soon);
+  });
+  return SlotMap::read(connection->ask({"CLUSTER", "SLOTS"}, Loss::kNothingDone, until),
+                       node.target.host);
+}
+
+void Nodes::use(SlotMap map) {
+  for (const Endpoint& endpoint : map.masters()) at(endpoint);
+  const system::MutexLock lock(mutex_);
+  map_ = std::move(map);
+  ++version_;
+  ++tries_;
+  failed_.reset();
+  // Forget nodes that are masters no more: one may come back as another server.
+  std::erase_if(nodes_, [&](const auto& one) SEMEL_REQUIRES(mutex_) {
+    return std::ranges::find(map_.masters(), one.first) == map_.masters().end();
+  });
 }
 
 Masters Nodes::masters() {

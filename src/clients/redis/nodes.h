@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -59,12 +60,15 @@ class Nodes {
 
   // The version of the map; 0 if there is none yet.
   std::uint64_t version() SEMEL_EXCLUDES(mutex_);
-  // Fetches a map if there is none, or a newer one if mark_stale() was told of this one.
-  void need_map();
+  // Fetches a map if there is none, or a newer one if mark_stale() was told of this one. Does not
+  // try so soon after a try that failed.
+  void need_map() SEMEL_EXCLUDES(refreshing_, mutex_);
   // Version `seen` led to a node that does not answer: the next need_map() fetches a newer map.
   // Does not wait.
   void mark_stale(std::uint64_t seen) SEMEL_EXCLUDES(mutex_);
-  // Fetches a map newer than version `seen`, unless another thread has done so.
+  // Fetches a map newer than version `seen`, unless another thread has done so. All nodes together
+  // are waited for as long as one connection to a node; if another thread tries meanwhile, its try
+  // counts for this one too.
   void refresh(std::uint64_t seen) SEMEL_EXCLUDES(refreshing_, mutex_);
   // The same, but keeps the old map if no node tells.
   void try_to_refresh(std::uint64_t seen);
@@ -72,7 +76,18 @@ class Nodes {
   void moved(std::uint16_t slot, const Endpoint& to) SEMEL_EXCLUDES(mutex_);
 
  private:
+  using Clock = Socket::Clock;
+  // The last try that failed, if no other has succeeded since.
+  struct Failed {
+    core::Failure failure;
+    Clock::time_point at;
+  };
+
   Masters to_be_asked() SEMEL_EXCLUDES(mutex_);
+  // False if none of the nodes has any slot.
+  bool fetch() SEMEL_EXCLUDES(mutex_);
+  SlotMap ask_for_map(Node& node, Clock::time_point until);
+  void use(SlotMap map) SEMEL_EXCLUDES(mutex_);
   Target target_at(const Endpoint& endpoint) const;
 
   const Target target_;
@@ -85,6 +100,8 @@ class Nodes {
   SlotMap map_ SEMEL_GUARDED_BY(mutex_);
   std::uint64_t version_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::uint64_t stale_ SEMEL_GUARDED_BY(mutex_) = 0;  // this version and all before it
+  std::uint64_t tries_ SEMEL_GUARDED_BY(mutex_) = 0;  // that ended
+  std::optional<Failed> failed_ SEMEL_GUARDED_BY(mutex_);
   std::map<Endpoint, std::shared_ptr<Node>> nodes_ SEMEL_GUARDED_BY(mutex_);
 };
 

@@ -12,16 +12,16 @@ std::unique_ptr<Connection> Pool::idle() {
   return connection;
 }
 
-std::unique_ptr<Connection> Pool::lend() {
+std::unique_ptr<Connection> Pool::lend(const Connect& connect) {
   while (auto connection = idle()) {
     if (connection->whole()) return connection;
   }
-  return connect();
+  return this->connect(connect);
 }
 
-std::unique_ptr<Connection> Pool::connect() {
+std::unique_ptr<Connection> Pool::connect(const Connect& connect) {
   try {
-    auto connection = connect_();
+    auto connection = connect();
     lost_ = false;
     return connection;
   } catch (...) {

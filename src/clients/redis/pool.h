@@ -20,7 +20,9 @@ class Pool {
   Pool(Connect connect, std::size_t kept) : connect_(std::move(connect)), kept_(kept) {}
 
   // Never lends a connection that the server has ended: a command sent on it would be in doubt.
-  std::unique_ptr<Connection> lend();
+  std::unique_ptr<Connection> lend() { return lend(connect_); }
+  // The same, but connects this way if no connection is idle.
+  std::unique_ptr<Connection> lend(const Connect& connect);
   // If the connection was lost, the idle ones are closed too: they lead to the same server, and
   // each of them would be waited for in vain.
   void give_back(std::unique_ptr<Connection> connection) noexcept SEMEL_EXCLUDES(mutex_);
@@ -29,7 +31,7 @@ class Pool {
 
  private:
   std::unique_ptr<Connection> idle() SEMEL_EXCLUDES(mutex_);
-  std::unique_ptr<Connection> connect();
+  std::unique_ptr<Connection> connect(const Connect& connect);
 
   const Connect connect_;
   const std::size_t kept_;
@@ -42,6 +44,8 @@ class Pool {
 class PooledConnection {
  public:
   explicit PooledConnection(Pool& pool) : pool_(pool), connection_(pool.lend()) {}
+  PooledConnection(Pool& pool, const Pool::Connect& connect)
+      : pool_(pool), connection_(pool.lend(connect)) {}
   ~PooledConnection() { pool_.give_back(std::move(connection_)); }
   PooledConnection(const PooledConnection&) = delete;
   PooledConnection& operator=(const PooledConnection&) = delete;

@@ -85,7 +85,7 @@ std::vector<Reply> Router::run_one_server(const Script& script, std::span<const 
   if (!confirms(loss) || !any_done(replies)) return replies;
   ask_to_confirm(*connection, confirm_, confirm_.name);
   try {
-    need_confirmed(connection->run(loss).back(), confirm_);
+    need_confirmed(connection->run(loss), confirm_);
   } catch (const core::Failure& failed) {
     throw in_doubt(failed);  // the calls were answered
   }
@@ -323,24 +323,37 @@ void Router::read(Share& share, std::span<Task> tasks, std::vector<Reply>& repli
     again.insert(again.end(), share.tasks.begin(), share.tasks.end());
     return;
   }
-  const std::shared_ptr<Node> node = share.node;
-  node->pool.give_back(std::move(share.connection));
   std::size_t at = 0;
-  bool done_here = false;
+  const Task* done = nullptr;
+  bool asked = false;
   for (const std::size_t i : share.tasks) {
-    if (tasks[i].asking) ++at;
+    const bool asking = tasks[i].asking != nullptr;
+    if (asking) ++at;
     Reply& reply = told[at++];
     if (goes_again(tasks[i], reply, share, round)) again.push_back(i);
-    done_here = done_here || !reply.is_error();
+    if (!reply.is_error()) {
+      done = &tasks[i];
+      asked = asking;
+    }
     replies[i] = std::move(reply);
   }
-  round.done_some = round.done_some || done_here;
-  if (!confirms(loss) || !done_here) return;
+  round.done_some = round.done_some || done != nullptr;
   try {
-    need_confirmed(told.back(), confirm_);
+    if (confirms(loss) && done != nullptr) {
+      // The slot of the last task may be elsewhere; that of one that was done is here.
+      if (confirms_nothing(told)) told = confirm_beside(*share.connection, done->name, asked);
+      need_confirmed(told, confirm_);
+    }
   } catch (const core::Failure& failed) {
-    round.doubt = failed;
+    round.doubt = in_doubt(failed);
   }
+  share.node->pool.give_back(std::move(share.connection));
+}
+
+std::vector<Reply> Router::confirm_beside(Connection& connection, BytesView name, bool asking) {
+  if (asking) connection.send({"ASKING"});
+  ask_to_confirm(connection, confirm_, name_beside(name, confirm_.name));
+  return connection.run(Loss::kInDoubt);
 }
 
 bool Router::goes_again(Task& task, const Reply& reply, const Share& share, Round& round) {

@@ -98,6 +98,8 @@ class Router {
   // Adds to `again` the tasks that go again.
   void read(Share& share, std::span<Task> tasks, std::vector<Reply>& replies,
             std::vector<std::size_t>& again, Round& round, Loss loss);
+  // Asks once more, with a write beside this name.
+  std::vector<Reply> confirm_beside(Connection& connection, BytesView name, bool asking);
   bool goes_again(Task& task, const Reply& reply, const Share& share, Round& round);
 
   const std::chrono::milliseconds patience_;

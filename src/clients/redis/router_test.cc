@@ -2,6 +2,9 @@
 #include "clients/redis/router.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <thread>
 
 #include "clients/redis/test_client.h"
 #include "clients/redis/test_played_server.h"
@@ -202,6 +205,29 @@ TEST_F(MovedSlot, WhatIsConfirmedIsConfirmedWhereTheSlotGoes) {
   EXPECT_EQ(cluster_.run_at(to_, {"GET", "{moved}confirmed"}), "1");
 }
 
+// The last task is sent on, and with it the write that was to be confirmed.
+TEST_F(MovedSlot, WhatStaysIsConfirmedBesideWhatWasDone) {
+  const std::string tag = "{" + cluster_.tag_at(from_) + "}";
+  Router router(routed(cluster_, "?timeout=10", {1, milliseconds(60'000)}));
+  cluster_.begin_move(there_, to_);
+  for (const Reply& reply : router.ask_all(sets({tag + "stays", missing_}, "1"), Loss::kInDoubt)) {
+    EXPECT_EQ(reply.bytes, "OK");
+  }
+  EXPECT_EQ(cluster_.run_at(from_, {"GET", tag + "confirmed"}), "1");
+  cluster_.move_names(there_, to_);
+  cluster_.end_move(there_, to_);
+}
+
+TEST(RedisRouterConfirms, WhereTheOwnWriteIsRefusedNothingIsConfirmed) {
+  PlayedServer server({PlayedServer::welcome(), "+done\r\n", "-OOM no\r\n:1\r\n"});
+  Router router(server.target(), 1, false, {1, milliseconds(100)}, *system_environment().random);
+  const Script script("return 'done'");
+  const Call call{{"k"}, {}, {}};
+  const Error error = error_from([&] { router.run(script, {&call, 1}, Loss::kInDoubt); });
+  EXPECT_EQ(error.code, "R268") << error.message;
+  EXPECT_EQ(error.kind, ErrorKind::kInDoubt);
+}
+
 TEST(RedisRouterConfirms, WhatIsRefusedIsNotWaitedFor) {
   const Confirm confirm{1, milliseconds(100)};
   Router router(target_of(shared().url()), 1, false, confirm, *system_environment().random);
@@ -277,6 +303,98 @@ TEST(RedisRouterNodes, OnesThatWereLostAreAskedLast) {
   nodes[0]->pool.give_back(nodes[0]->pool.lend());
   put_lost_last(nodes);
   EXPECT_EQ(nodes, (Masters{before[1], before[0]}));
+}
+
+// Nodes of which each takes connections and answers nothing.
+class SilentNodes : public ::testing::Test {
+ protected:
+  static constexpr int kSilent = 8;
+  Target target(const std::string& further = {}, int connect_timeout = 1) const {
+    std::string url = fmt::format("redis://127.0.0.1:{}", silent_.front().port);
+    for (int i = 1; i < kSilent; ++i) url += fmt::format(",127.0.0.1:{}", silent_[i].port);
+    return target_of(url + further + fmt::format("?connect-timeout={}", connect_timeout));
+  }
+  // How many have come since this was asked last.
+  int came() const {
+    int count = 0;
+    for (const test::OwnListener& one : silent_) {
+      while (system::Descriptor(::accept(one.fd.get(), nullptr, nullptr)).valid()) ++count;
+    }
+    return count;
+  }
+
+ private:
+  std::vector<test::OwnListener> silent_ = [] {
+    std::vector<test::OwnListener> all;
+    for (int i = 0; i < kSilent; ++i) all.push_back(test::own_listener(SOCK_NONBLOCK));
+    return all;
+  }();
+};
+
+TEST_F(SilentNodes, AreAllWaitedForAsLongAsOneAndByAllThreadsAtOnce) {
+  constexpr int kThreads = 4;
+  Nodes nodes(target(), 1, *system_environment().random);
+  const auto begun = std::chrono::steady_clock::now();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] { EXPECT_EQ(error_from([&] { nodes.refresh(0); }).code, "R250"); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, kSilent * 1s) << "one node after another";
+}
+
+TEST_F(SilentNodes, AreNotTriedAgainAtOnce) {
+  Nodes nodes(target(), 1, *system_environment().random);
+  EXPECT_EQ(error_from([&] { nodes.need_map(); }).code, "R250");
+  const auto failed = std::chrono::steady_clock::now();
+  EXPECT_GT(came(), 0);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(error_from([&] { nodes.need_map(); }).code, "R250");
+  const bool soon = std::chrono::steady_clock::now() - failed < 500ms;
+  if (soon) {
+    EXPECT_EQ(came(), 0);
+  }
+  EXPECT_EQ(error_from([&] { nodes.refresh(0); }).code, "R250");
+  EXPECT_GT(came(), 0) << "one that a call needs now";
+}
+
+TEST_F(SilentNodes, DoNotHideTheOneThatAnswers) {
+  const int port = RedisCluster::shared().address().port;
+  Nodes nodes(target(fmt::format(",127.0.0.1:{}", port), 3), 1, *system_environment().random);
+  nodes.need_map();
+  EXPECT_EQ(nodes.version(), 1U);
+}
+
+// All of them hang, as behind a network that is cut: what a call waits for does not grow with them.
+TEST(RedisRouterFailover, AClusterThatHangsAsAWholeIsWaitedForOnce) {
+  constexpr int kThreads = 4;
+  RedisCluster cluster(RedisCluster::kCalmTimeoutMs);
+  Router router(routed(cluster, "?timeout=1&connect-timeout=1"));
+  router.ask({"SET", "{a}", "1"}, Loss::kNothingDone);
+  std::vector<int> all = cluster.masters();
+  for (const int master : cluster.masters()) {
+    cluster.wait_for_replica(master);
+    all.push_back(cluster.replica_of(master));
+  }
+  {
+    std::vector<std::unique_ptr<test::StoppedProcess>> stopped;
+    for (const int port : all) {
+      stopped.push_back(std::make_unique<test::StoppedProcess>(cluster.node_at(port).pid()));
+    }
+    const auto begun = std::chrono::steady_clock::now();
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&] {
+        for (int call = 0; call < 2; ++call) {
+          const Error error = error_from([&] { router.ask({"GET", "{a}"}, Loss::kNothingDone); });
+          EXPECT_EQ(error.code, "R250") << error.message;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, 15s);
+  }
+  cluster.wait_until_whole();
+  EXPECT_EQ(router.ask({"GET", "{a}"}, Loss::kNothingDone).bytes, "1");
 }
 
 TEST(RedisRouterNodes, TheLifeOfTheNodeThatIsAskedIsSaidToIt) {

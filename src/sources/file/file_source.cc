@@ -109,13 +109,7 @@ Result<Received> FileSource::receive(const ReceiveLimits& limits) {
   {
     const system::MutexLock lock(mutex_);
     if (closed_) return failure({ErrorKind::kRejected, "R235", path_ + " was closed", {}});
-    if (reservation_ != nullptr && reservation_->lost()) {
-      return failure({ErrorKind::kBlocked, "R230",
-                      fmt::format("another process reads \"{}\" for this consumer now", path_),
-                      "one consumer of this name and file at a time; look whether this machine or "
-                      "its network stood still"});
-    }
-    if (taken_) return failure(*taken_);
+    if (auto taken = taken_by_another()) return failure(*std::move(taken));
   }
   wake_.clear();
   watch_.clear();

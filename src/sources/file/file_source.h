@@ -67,6 +67,8 @@ class FileSource final : public Source {
 
   // How far everything is settled, and whether a store has not been told.
   Bytes position() const SEMEL_REQUIRES(mutex_);
+  // R230 once another process reads the file; what it saves must stay.
+  std::optional<Error> taken_by_another() const SEMEL_REQUIRES(mutex_);
   Result<void> save_position() SEMEL_REQUIRES(save_mutex_) SEMEL_EXCLUDES(mutex_);
   void save_when_due() SEMEL_EXCLUDES(mutex_);
 

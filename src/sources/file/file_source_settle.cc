@@ -1,6 +1,8 @@
 // The settling half of FileSource: what was told, and how far a store keeps it.
 #include "sources/file/file_source.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace semel::sources {
@@ -56,10 +58,20 @@ Bytes FileSource::position() const {
   return encode(positions);
 }
 
+std::optional<Error> FileSource::taken_by_another() const {
+  if (taken_) return taken_;  // so its store said when it was told the position
+  if (reservation_ == nullptr || !reservation_->lost()) return std::nullopt;
+  return Error{ErrorKind::kBlocked, "R230",
+               fmt::format("another process reads \"{}\" for this consumer now", path_),
+               "one consumer of this name and file at a time; look whether this machine or its "
+               "network stood still"};
+}
+
 Result<void> FileSource::save_position() {
   Bytes now;
   {
     const system::MutexLock lock(mutex_);
+    if (auto taken = taken_by_another()) return failure(*std::move(taken));
     now = position();
     dirty_ = save_now_ = false;
     settled_since_save_ = 0;
@@ -100,6 +112,10 @@ Result<void> FileSource::close(milliseconds) {
     const system::MutexLock lock(mutex_);
     if (closed_) return {};
     closed_ = true;
+    if (taken_by_another()) {
+      reservation_.reset();
+      return {};
+    }
   }
   auto saved = save_position();
   const system::MutexLock lock(mutex_);

@@ -303,6 +303,21 @@ TEST_F(FileSourceTest, AReaderWhoseReservationAnotherHasEnds) {
   EXPECT_TRUE(source->close(seconds(1)));
 }
 
+// What it settles meanwhile meets its records; the position is the other reader's.
+TEST_F(FileSourceTest, APositionOfTheReaderThatTookOverStays) {
+  test::write_file(path_, "1\n2\n");
+  auto source = open();
+  const Received received = receive(*source);
+  ASSERT_EQ(received.arrivals.size(), 2U);
+  positions_.lost = true;
+  positions_.kept[path_] = "the other's";
+  environment_.clock.advance(seconds(10));
+  EXPECT_TRUE(source->settle(settlements(received.arrivals)));
+  EXPECT_EQ(positions_.kept[path_], "the other's") << "it was due";
+  EXPECT_TRUE(source->close(seconds(1)));
+  EXPECT_EQ(positions_.kept[path_], "the other's");
+}
+
 TEST_F(FileSourceTest, ASecondReaderIsRefusedByTheFilesName) {
   test::write_file(path_, "1\n");
   auto first = open();
