@@ -15,6 +15,9 @@ using std::chrono::milliseconds;
 // How many rows one transaction takes away.
 constexpr std::int64_t kForgottenAtOnce = 500;
 
+// How long a sweep waits for a record in other hands: whoever changes a ttl waits behind it.
+constexpr milliseconds kSweepPatience{1'000};
+
 template <class T, class Append>
 std::string value_list(const std::vector<T>& values, Append&& append_one) {
   std::string list = "(";
@@ -29,7 +32,7 @@ std::string value_list(const std::vector<T>& values, Append&& append_one) {
 
 Purge::Purge(Core& core)
     : core_(core),
-      sweep_(core.dialect, core.generations, core.pool.patience()),
+      sweep_(core.dialect, core.generations, std::min(core.pool.patience(), kSweepPatience)),
       clock_(core.dialect, *core.environment.clock) {}
 
 // Where the budget ends before all had a turn, the next turn is the next one's.
