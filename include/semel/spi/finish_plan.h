@@ -66,16 +66,16 @@ struct FinishPlan {
   bool forgets_received = false;
 };
 
+// False: no record is touched.
+[[nodiscard]] inline bool has_lease(const Finish& finish) noexcept {
+  return finish.lease && finish.to != Finish::To::kAckOnly;
+}
+
 // Whether the Finish keeps, settles or sends a message beside what it does to its record. A store
 // without HeldMessages refuses such a one (kRejected) before it changes anything: what it dropped
 // would be lost. A caller that knows the store gives it none, as Guard does.
 [[nodiscard]] inline bool touches_messages(const Finish& finish) noexcept {
   return !has_lease(finish) || finish.keep != nullptr || finish.ack || !finish.outgoing.empty();
-}
-
-// False: no record is touched.
-[[nodiscard]] inline bool has_lease(const Finish& finish) noexcept {
-  return finish.lease && finish.to != Finish::To::kAckOnly;
 }
 
 // The plan of a Finish that has a lease. `record`: as found, none where there is none; it is
