@@ -20,6 +20,11 @@ bool is_held(const Finish& finish) {
   return finish.to == Finish::To::kRetrying || finish.to == Finish::To::kParked;
 }
 
+// What was delivered met its record, and nothing was done.
+bool met_only(const Finish& finish) {
+  return finish.to == Finish::To::kAckOnly && finish.outgoing.empty();
+}
+
 }  // namespace
 
 // One entry of a batch, on its way.
@@ -289,7 +294,7 @@ void ClusterFinish::settle(std::vector<Ending>& endings) {
       if (!one.row.empty()) one.how = "park";
     } else if (one.leased && ended) {
       if (!one.ack.empty() || one.may_have_row) one.how = "go";
-    } else if (!one.leased && (to == Finish::To::kParked || to == Finish::To::kDead)) {
+    } else if (!one.leased && !met_only(*one.finish)) {
       if (!one.ack.empty()) one.how = "go";
     }
     if (one.how == nullptr) continue;
@@ -329,9 +334,7 @@ void ClusterFinish::acknowledge(std::vector<Ending>& endings) {
   Parts parts(core_);
   std::vector<Ending*> asked;
   for (Ending& one : endings) {
-    const Finish::To to = one.finish->to;
-    const bool alone = to == Finish::To::kAckOnly || to == Finish::To::kCompleted;
-    if (one.leased || !alone || one.ack.empty()) continue;
+    if (one.leased || !met_only(*one.finish) || one.ack.empty()) continue;
     Call& call = parts.add(one.rows, 0, [&](Call& begun) {
       begun.keys = {one.rows};
       begun.arguments = {core_.names.prefix};

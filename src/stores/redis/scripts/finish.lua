@@ -27,18 +27,23 @@ local function record_named(id)
   return prefix .. '{' .. string.sub('RECORD_TAGS', 2 * slot + 1, 2 * slot + 2) .. '}' .. id
 end
 
--- A row that its record knows of stays where that waits for a time or a person: the clock may have
--- gone back since the row showed.
-local function let_go_of_met(row)
-  local known = row.record ~= no_record and linked(row.record)
-  local old = known and known.number == row.number and beginning(record_named(row.record)) or ''
-  local state = string.sub(old, 2, 2)
-  if state ~= 'R' and state ~= 'P' then return remove(row) end
-  out_of_sight(row)
-  wait(row, state == 'R' and struct.unpack('>I6', old, 21) or now, state == 'P')
+-- The record that knows of an entry's row, where it waits for a time or a person; by entry.
+local waiting = {}
+local function look_at_record(i, row)
+  local known = row and row.record ~= no_record and linked(row.record)
+  if not known or known.number ~= row.number then return end
+  local old = beginning(record_named(row.record))
+  if old == '' then return end
+  if string.byte(old) > 2 then error('a newer Semel has written records to this store') end
+  local state, till = string.sub(old, 2, 2), struct.unpack('>I6', old, 21)
+  if state == 'R' or state == 'P' then waiting[i] = { till = till, parked = state == 'P' } end
 end
 
-local function without_record(to, x, delay)
+-- A row that met its record and did nothing stays for as long as that waits: the clock may have
+-- gone back since the row showed, or the record may have been unlocked since it was met.
+local function met_only(to, x) return to == 'A' and not (x.parts and x.parts[12]) end
+
+local function without_record(to, x, delay, record)
   local first = x.since and now - x.since or now
   if to == 'R' then
     hold(x, nil, now + delay, false, first)
@@ -49,8 +54,9 @@ local function without_record(to, x, delay)
   if not row then return end
   if to == 'N' then
     release(row, 0)
-  elseif to == 'A' or to == 'D' then
-    let_go_of_met(row)
+  elseif record then
+    out_of_sight(row)
+    wait(row, record.parked and now or record.till, record.parked)
   else
     remove(row)
   end
@@ -115,6 +121,7 @@ for i, key in ipairs(KEYS) do
   if extra ~= '' then x = cut(extra) end
   extras[i] = x
   may_leave(acked(x))
+  if not olds[i] and met_only(to, x) then look_at_record(i, acked(x)) end
   local old, id = olds[i], string.sub(key, -20)
   local holds = old and held_by(old, ARGV[7 * i - 5])
   if holds and (to == 'R' or to == 'P' or (to ~= 'N' and string.byte(old, 3) >= 2)) then
@@ -136,7 +143,7 @@ end
 for i, key in ipairs(KEYS) do
   answer[i] = '1'
   if not olds[i] then
-    without_record(ARGV[7 * i - 4], extras[i], tonumber(ARGV[7 * i - 2]))
+    without_record(ARGV[7 * i - 4], extras[i], tonumber(ARGV[7 * i - 2]), waiting[i])
     send(extras[i])
   elseif ended[key] or not held_by(olds[i], ARGV[7 * i - 5]) then
     answer[i] = '0'
