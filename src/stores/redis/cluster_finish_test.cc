@@ -376,6 +376,39 @@ TEST_F(ClusterRaces, WhatIsUnlockedWhileItsRowIsMetIsDue) {
   expect_due();
 }
 
+TEST_F(ClusterRaces, WhatIsUnlockedAfterItWasMetIsDue) {
+  const Message m = message();
+  ASSERT_EQ(finish(third_, test::parked(acquire(third_, m), &m)), Applied::kYes);
+  std::vector<Arrival> taken;
+  second_.points.on(failpoint::kKept, [&] {
+    taken = take(first_);
+    EXPECT_TRUE(std::holds_alternative<Closed>(claim(first_, m)));
+  });
+  EXPECT_TRUE(second_.records().unlock(m.key().id).value());
+  ASSERT_EQ(taken.size(), 1U);
+  ASSERT_EQ(finish(first_, test::ack_only(*taken.front().row)), Applied::kYes);
+  expect_due();
+}
+
+TEST_F(ClusterRaces, WhatIsDoneWithoutALeaseGoesWhateverItsRecordSays) {
+  const Message m = message();
+  for (const bool sends : {false, true}) {
+    ASSERT_EQ(finish(first_, test::retrying(acquire(first_, m), 0ms, &m)), Applied::kYes);
+    const auto taken = take(first_);
+    ASSERT_EQ(taken.size(), 1U);
+    const auto relay = first_.store->attach({"relay", "recipe", false, {}}).value();
+    Finish done = test::ack_only(*taken.front().row);
+    if (sends) {
+      done.outgoing.resize(1);
+    } else {
+      done.to = Finish::To::kCompleted;
+    }
+    for (Outgoing& one : done.outgoing) one.to = relay;
+    EXPECT_EQ(finish(first_, done), Applied::kYes);
+    EXPECT_EQ(first_.held().depth(consumer_).value().rows, 0U) << sends;
+  }
+}
+
 TEST_F(ClusterRaces, WhatIsParkedAgainWhileItIsUnlockedIsDue) {
   const Message m = message();
   ASSERT_EQ(finish(third_, test::parked(acquire(third_, m), &m)), Applied::kYes);

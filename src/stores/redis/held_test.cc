@@ -296,6 +296,41 @@ TEST_F(RunsOnRedis, WhoeverWasFoundGoneEndsOnlyWhatNobodyTookOver) {
   EXPECT_TRUE(std::holds_alternative<Acquired>(other->claim({&one, 1}, {}).value().front()));
 }
 
+// It would come back without end: nobody ends its record.
+TEST(MetRowOnRedis, ARowThatIsDoneWithoutALeaseGoesWhateverItsRecordSays) {
+  TestPlace place(shared());
+  HeldMessages& held = *place.store().facets().held;
+  const Message m = place.message("k");
+  for (const bool sends : {false, true}) {
+    ASSERT_EQ(place.finish(test::retrying(place.acquire(m), 0ms, &m)).value(), Applied::kYes);
+    const auto taken = held.take(place.consumer(), 10, 1 << 20, 60s).value();
+    ASSERT_EQ(taken.size(), 1U);
+    const auto relay = place.store().attach({"relay", "recipe", false, {}}).value();
+    Finish done = test::ack_only(*taken.front().row);
+    if (sends) {
+      done.outgoing.resize(1);
+    } else {
+      done.to = Finish::To::kCompleted;
+    }
+    for (Outgoing& one : done.outgoing) one.to = relay;
+    EXPECT_EQ(place.finish(done).value(), Applied::kYes);
+    EXPECT_EQ(held.depth(place.consumer()).value().rows, 0U) << sends;
+  }
+}
+
+// Its record was unlocked, or its time came, between the claim and this.
+TEST(MetRowOnRedis, ARowThatMetItsRecordStaysWhereThatIsDueByNow) {
+  TestPlace place(shared());
+  HeldMessages& held = *place.store().facets().held;
+  const Message m = place.message("k");
+  ASSERT_EQ(place.finish(test::retrying(place.acquire(m), 0ms, &m)).value(), Applied::kYes);
+  const auto taken = held.take(place.consumer(), 10, 1 << 20, 60s).value();
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(place.finish(test::ack_only(*taken.front().row)).value(), Applied::kYes);
+  EXPECT_EQ(held.take(place.consumer(), 10, 1 << 20, 60s).value().size(), 1U)
+      << "nothing else has this message";
+}
+
 TEST_F(RunsOnRedis, ADeathWhoseNoticeIsLostIsToldAgain) {
   ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
   lose_session();

@@ -307,6 +307,22 @@ TEST(RedisRefusals, WhatOtherCallsOfARefusedClaimHaveTakenIsFreeAgain) {
   }
 }
 
+// A row that met its record: what that says decides where the row goes.
+TEST(RedisRefusals, AMetRowWhoseRecordANewerSemelHasWrittenChangesNothing) {
+  TestPlace place(shared());
+  const Message fine = place.message("fine"), newer = place.message("newer");
+  ASSERT_EQ(place.finish(test::retrying(place.acquire(newer), 0ms, &newer)).value(), Applied::kYes);
+  const auto taken = place.store().facets().held->take(place.consumer(), 10, 1 << 20, 60s).value();
+  ASSERT_EQ(taken.size(), 1U);
+  place.server().run({"SETRANGE", place.name(newer), "0", "\3"});
+  const Finish first = test::retrying(place.acquire(fine), 0ms, &fine);
+  const auto refused =
+      place.store().finish(std::vector<Finish>{first, test::ack_only(*taken.front().row)});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, "R210") << refused.error().message;
+  EXPECT_EQ(place.finish(first).value(), Applied::kYes) << "it was ended";
+}
+
 // The row or the letter of the second record cannot be read: the first is not ended either.
 TEST(RedisRefusals, AFinishThatMeetsWhatANewerSemelHasWrittenChangesNothing) {
   using To = Finish::To;
