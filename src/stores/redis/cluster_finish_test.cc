@@ -390,6 +390,16 @@ TEST_F(ClusterRaces, WhatIsUnlockedAfterItWasMetIsDue) {
   expect_due();
 }
 
+TEST_F(ClusterRaces, WhatAnUnlockThatDiedHasLeftParkedIsUnlockedByTheNext) {
+  const Message m = message();
+  ASSERT_EQ(finish(first_, test::parked(acquire(first_, m), &m)), Applied::kYes);
+  cluster_.run({"SETRANGE", Names(prefix_, true).record(m.key().id), "1", "R"});
+  EXPECT_TRUE(take(first_).empty()) << "it is parked";
+  EXPECT_TRUE(second_.records().unlock(m.key().id).value());
+  EXPECT_FALSE(second_.records().unlock(m.key().id).value());
+  expect_due();
+}
+
 TEST_F(ClusterRaces, WhatIsDoneWithoutALeaseGoesWhateverItsRecordSays) {
   const Message m = message();
   for (const bool sends : {false, true}) {

@@ -48,10 +48,15 @@ Call about_rows(const Core& core, ConsumerNumber consumer) {
   return call;
 }
 
-void settle(Core& core, ConsumerNumber consumer, const std::vector<Bytes>& how) {
+// How many rows were unparked.
+std::int64_t settle(Core& core, ConsumerNumber consumer, const std::vector<Bytes>& how) {
   Call call = about_rows(core, consumer);
   for (const Bytes& word : how) call.arguments.push_back(word);
-  core.run_one(core.on_cluster->settle, call, Loss::kInDoubt);
+  return core.run_one(core.on_cluster->settle, call, Loss::kInDoubt).number;
+}
+
+bool unpark(Core& core, const KeyId& id) {
+  return settle(core, id.consumer(), {"unpark", Bytes(id.view()), {}, "0"}) > 0;
 }
 
 // As ack_of() tells it.
@@ -102,7 +107,7 @@ bool reopen_parked(Core& core, const KeyId& id, const std::string& name, const B
   if (held) settle(core, id.consumer(), {"show", Bytes(id.view()), {}, {}});
   failpoint::hit(core.environment, failpoint::kKept);
   if (!reopen(core, name, head, held, note)) return false;
-  if (held) settle(core, id.consumer(), {"unpark", Bytes(id.view()), {}, "0"});
+  if (held) unpark(core, id);
   return true;
 }
 
@@ -131,6 +136,8 @@ std::optional<bool> try_to_unlock(Core& core, const KeyId& id, const Bytes* note
   const Bytes head = head_of_record(core, name);
   if (head.empty()) return false;
   const char state = state_in(head);
+  // An earlier unlock may have ended between the record and its row.
+  if (state == 'R') return head[kFlags] >= kRowFlag && unpark(core, id);
   if (state != 'P' && state != 'X') return false;
   const bool done = state == 'P' ? reopen_parked(core, id, name, head, note)
                                  : reopen_dead(core, id, name, head, note);

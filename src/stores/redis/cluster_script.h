@@ -40,7 +40,8 @@ struct ClusterScripts {
   // Two of each: id, or nothing; ack_of(). Answer, of each: the body of the row there is.
   Script bodies;
   // Four of each: go, back, park, show, wait or unpark; id, or nothing; ack_of(); a row's number,
-  // or ms. Unpark hides for so many ms a row that is parked, and leaves any other as it is.
+  // or ms. Unpark hides for so many ms a row that is parked, and leaves any other as it is. Answer:
+  // how many rows were unparked.
   Script settle;
   // One of each: ack_of(). Removes the row; but of one that is held for a record, and found by it,
   // the answer is the record's id, and it stays.

@@ -1,3 +1,4 @@
+local unparked = 0
 for i = 2, #ARGV, 4 do
   local how, id, ack, number = unpack(ARGV, i, i + 3)
   local row = named(ack)
@@ -14,6 +15,7 @@ for i = 2, #ARGV, 4 do
   elseif how == 'unpark' then
     row = row or (id ~= '' and linked(id))
     if row and has(row, PARKED) then
+      unparked = unparked + 1
       out_of_sight(row)
       wait(row, now + tonumber(number), false)
     end
@@ -26,4 +28,4 @@ for i = 2, #ARGV, 4 do
     end
   end
 end
-return 'OK'
+return unparked
