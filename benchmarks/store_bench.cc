@@ -218,7 +218,7 @@ void StoreBench::queue_order_backlog(std::size_t waiting, int workers) {
 
 namespace {
 
-// How long until four fifths of the speed of the second half are reached.
+// How long until a part was handled at four fifths of the speed of the second half.
 double seconds_to_speed(const std::vector<double>& ends) {
   const std::size_t count = ends.size();
   const auto rate = [&](std::size_t first, std::size_t last) {
@@ -229,7 +229,7 @@ double seconds_to_speed(const std::vector<double>& ends) {
   const std::size_t part = std::max<std::size_t>(count / 20, 1);
   std::size_t first = 0;
   while (first + part <= count / 2 && rate(first, first + part) < usual * 4 / 5) first += part;
-  return first == 0 ? 0 : ends[first - 1];
+  return ends[std::min(first + part, count) - 1];
 }
 
 // A process that dies with messages in hand.
