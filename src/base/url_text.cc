@@ -48,4 +48,15 @@ Server server(std::string_view text) {
   return {host, text};
 }
 
+std::optional<std::string> TlsWord::say(const std::string& word) {
+  if (said_ && *said_ != word) return "has a tls of two kinds";
+  said_ = word;
+  return std::nullopt;
+}
+
+std::optional<std::string> TlsWord::flaw_beside_ca() const {
+  if (!said_ || *said_ == "verify") return std::nullopt;
+  return "has a tls-ca, by which the certificate is verified, and tls=" + *said_;
+}
+
 }  // namespace semel::url_text

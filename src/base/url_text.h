@@ -24,4 +24,15 @@ struct Server {
 };
 Server server(std::string_view text);
 
+// The option `tls` of a URL, which may be said several times, beside its option `tls-ca`.
+class TlsWord {
+ public:
+  // Both yield what is wrong, in words that follow the URL's name; none where nothing is.
+  std::optional<std::string> say(const std::string& word);
+  std::optional<std::string> flaw_beside_ca() const;
+
+ private:
+  std::optional<std::string> said_;
+};
+
 }  // namespace semel::url_text

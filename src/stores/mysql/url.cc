@@ -21,6 +21,10 @@ constexpr const char* kForm = "mysql://user:password@host:port/database";
              fmt::format("write it as {}", kForm)});
 }
 
+void refuse_if(const std::optional<std::string>& flaw) {
+  if (flaw) refuse(*flaw);
+}
+
 std::string unescaped(std::string_view text) {
   auto plain = url_text::unescaped(text);
   if (!plain) refuse("has a % that says nothing");
@@ -85,21 +89,16 @@ Target target_of(std::string_view url) {
   read_server(cut_before(before, '/'), target);
   target.database = unescaped(before);
   if (target.database.empty()) refuse("names no database");
-  std::optional<std::string> tls;  // as the URL says it
+  url_text::TlsWord tls;
   while (!rest.empty()) {
     std::string_view option = cut_before(rest, '&');
     const std::string_view name = cut_before(option, '=');
     const std::string value = unescaped(option);
-    if (name == "tls") {
-      if (tls && *tls != value) refuse("has a tls of two kinds");
-      tls = value;
-    }
+    if (name == "tls") refuse_if(tls.say(value));
     read_option(name, value, target);
   }
   if (!target.tls_ca.empty()) {
-    if (tls && *tls != "verify") {
-      refuse("has a tls-ca, by which the certificate is verified, and tls=" + *tls);
-    }
+    refuse_if(tls.flaw_beside_ca());
     target.tls = Target::Tls::kVerify;
   }
   return target;
