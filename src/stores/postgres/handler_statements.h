@@ -31,7 +31,7 @@ class HandlerTexts {
   std::size_t size() const noexcept { return texts_.size(); }
 
   // More texts are not remembered at a time.
-  static constexpr std::size_t kMost = 512;
+  static constexpr std::size_t kMost = sql::kMostTexts;
 
  private:
   struct Known {

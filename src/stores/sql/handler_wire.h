@@ -1,6 +1,7 @@
 // HandlerWire: how one server is sent a handler's statements, and what it answers to them.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,10 @@
 #include <semel/unit_of_work.h>
 
 namespace semel::sql {
+
+// So many texts of handlers are known to a connection at a time: only texts put together from
+// values come in larger numbers.
+inline constexpr std::size_t kMostTexts = 512;
 
 struct Ran {
   std::int64_t rows = 0;  // changed, or returned

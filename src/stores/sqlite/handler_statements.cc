@@ -7,14 +7,12 @@
 #include <utility>
 
 #include "base/decimal.h"
+#include "stores/sql/handler_wire.h"
 #include "stores/sqlite/error_table.h"
 #include "stores/sqlite/unique_names.h"
 
 namespace semel::sqlite {
 namespace {
-
-// Only texts put together from values come in such numbers.
-constexpr std::size_t kMost = 512;
 
 template <class... Ts>
 struct Overload : Ts... {
@@ -112,7 +110,7 @@ sqlite3_stmt* HandlerStatements::compiled(const RecordedStatement& recorded) {
   const std::string& sql = recorded.statement->sql;
   auto known = compiled_.find(sql);
   if (known == compiled_.end()) {
-    if (compiled_.size() >= kMost) clear();
+    if (compiled_.size() >= sql::kMostTexts) clear();
     known = compiled_.emplace(sql, connection_.prepare(sql)).first;
   }
   last_ = recorded.statement;
