@@ -193,14 +193,16 @@ TEST_F(StepsTest, AnUndoThatIsGivenUpParksWithWhatIsStillDone) {
   EXPECT_EQ(store_.state.dead_letters.size(), 1U);
 }
 
+Verdict nobody_listens(const StepUndo&) {
+  Verdict away = retry("nobody listens");
+  away.counted = false;
+  return away;
+}
+
 TEST_F(StepsTest, AnUndoWhoseFailuresDoNotCountBacksOffAndIsGivenUpToo) {
   last_ = dead("no");
   once();
-  undo_ = [](const StepUndo&) {
-    Verdict away = retry("nobody listens");
-    away.counted = false;
-    return away;
-  };
+  undo_ = nobody_listens;
   int tries = 0;
   milliseconds longest{0};
   while (record_of("o") != RecordState::kParked && tries < 1'000) {
@@ -212,7 +214,7 @@ TEST_F(StepsTest, AnUndoWhoseFailuresDoNotCountBacksOffAndIsGivenUpToo) {
   EXPECT_EQ(longest, context_.retry.longest) << "less and less often";
   EXPECT_EQ(record_error(),
             "the undo of step charge failed: nobody listens; still done: lock, charge, mail");
-  // Those that count have been spent by none of them.
+  // None of them has spent a try that counts.
   ASSERT_TRUE(core::decide_unlock(*store_.state.records.at(id()), store_.now));
   once();
   undo_ = [](const StepUndo&) { return retry("503"); };
@@ -225,11 +227,7 @@ TEST_F(StepsTest, AnUndoHasManyTriesThatDoNotCountHoweverFewItHas) {
   context_.retry.attempts = 1;
   last_ = dead("no");
   once();
-  undo_ = [](const StepUndo&) {
-    Verdict away = retry("nobody listens");
-    away.counted = false;
-    return away;
-  };
+  undo_ = nobody_listens;
   int tries = 0;
   while (record_of("o") != RecordState::kParked && tries < 1'000) {
     once();

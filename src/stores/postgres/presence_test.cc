@@ -42,6 +42,14 @@ class PresenceTest : public testing::Test {
                            "current_database() AND pid <> pg_backend_pid()") == "0";
     }));
   }
+  // For longer than the grace of these tests.
+  bool server_has_run_for_long() const {
+    return test::comes_true([this] {
+      return server_.query(
+                 database_,
+                 "SELECT clock_timestamp() - pg_postmaster_start_time() > interval '6 s'") == "t";
+    });
+  }
   bool is_free(std::uint64_t reservation) const {
     return server_.query(database_,
                          fmt::format("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' "
@@ -108,11 +116,8 @@ TEST_F(PresenceTest, ASessionThatWroteNothingHoldsNobody) {
 // A standby that takes over has run for long, and so has a server behind a proxy that began again.
 TEST_F(PresenceTest, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
   constexpr milliseconds kGrace = 5s;
-  ASSERT_TRUE(test::comes_true([&] {
-    return server_.query(
-               database_,
-               "SELECT clock_timestamp() - pg_postmaster_start_time() > interval '6 s'") == "t";
-  })) << "of a server that has just begun nobody counts as gone either";
+  ASSERT_TRUE(server_has_run_for_long())
+      << "of a server that has just begun nobody counts as gone either";
   const auto first = process(kGrace);
   const std::int64_t own = first->number();
   bool within = false;
@@ -221,11 +226,8 @@ TEST_F(PresenceTest, AReservationOfItsOwnLateSessionIsNotLost) {
 // The server of the own session goes unseen, and another has taken over, which knows no locks.
 TEST_F(PresenceTest, ASweepAsksItsOwnSessionToo) {
   constexpr milliseconds kGrace = 5s;
-  ASSERT_TRUE(test::comes_true([&] {
-    return server_.query(
-               database_,
-               "SELECT clock_timestamp() - pg_postmaster_start_time() > interval '6 s'") == "t";
-  })) << "of a server that has just begun nobody counts as gone either";
+  ASSERT_TRUE(server_has_run_for_long())
+      << "of a server that has just begun nobody counts as gone either";
   test::TcpProxy proxy(server_.port());
   Place away = place_;
   away.url = fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_);
