@@ -1,4 +1,4 @@
-# What `cmake --install` puts down: the libraries, the public headers, the pages and the package files
+# The install rules: the libraries, the public headers, the pages and the package files
 # that give find_package(Semel) its target, Semel::semel, and find_package(Semel COMPONENTS conformance)
 # Semel::conformance as well. The program is put down by src/cli.
 include(CMakePackageConfigHelpers)

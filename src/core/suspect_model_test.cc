@@ -115,7 +115,7 @@ class SuspectWorld {
     return found == kept_.end() ? 0 : found->second;
   }
 
-  // Of all that is changed by one call. What has no answer may have been done.
+  // Asked once for each call, whatever it changes. A call without an answer may have been done.
   bool reaches_store() { return !away_ || (options_.outages && !one_in(2)); }
   bool is_answered() { return !away_ && !(options_.outages && one_in(10)); }
   void change(std::size_t row, CrashStep step) {

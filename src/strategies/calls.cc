@@ -196,7 +196,7 @@ class CallRun::Running {
   void detach() noexcept { handle_->detach(); }
 
  private:
-  // What was posted may come to run when all is over. Locked as long as it runs: detach() waits.
+  // Posted work may come to run when all is over. It is locked as long as it runs: detach() waits.
   class Handle {
    public:
     explicit Handle(Running& running) : running_(&running) {}

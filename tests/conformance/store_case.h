@@ -58,7 +58,7 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
   static constexpr milliseconds kPastLease = 61s;
 
   void SetUp() override;
-  // Whatever a test did, the store agrees with itself, where it can be asked.
+  // The store agrees with itself after each test, where it can be asked.
   void TearDown() override;
 
   Store& store() { return *store_; }

@@ -161,8 +161,8 @@ bool Tls::receive_encrypted() noexcept {
   return true;
 }
 
-// Whatever else this thread has done with the library, also for others, may have left errors in its
-// queue, and the library would take them for this connection's: the queue is emptied before each
+// Other work of this thread with the library, also for others, may have left errors in its queue,
+// and the library would take them for this connection's: the queue is emptied before each
 // call that is asked how it ended.
 std::ptrdiff_t Tls::write(std::string_view bytes) noexcept {
   if (!send_encrypted()) return -1;

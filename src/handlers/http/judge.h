@@ -34,7 +34,7 @@ struct Answer {
   std::string error;  // where it is not whole: what happened, in words
 };
 
-// What the call was, where that decides what a status speaks of.
+// Facts of a call that decide what a status speaks of.
 struct CallFacts {
   // Its path has places: what is not found or not allowed there is so for this message, and another
   // one asks for something else.

@@ -108,7 +108,7 @@ bool RabbitmqPublisher::take_news() {
 
 void RabbitmqPublisher::take_late() {
   for (const Ticket ticket : calls_.take_late(now())) give_up(ticket, false);
-  // What is late while nothing can be sent is never sent.
+  // A call that is late while nothing can be sent is never sent.
   while (!waiting_.empty() && calls_.find(waiting_.front()) == nullptr) waiting_.pop_front();
 }
 

@@ -29,7 +29,7 @@ constexpr milliseconds kFarewell{2'000};
 constexpr milliseconds kToClose{500};
 // While the broker reads nothing, one message tries so often.
 constexpr milliseconds kBlockedFor{10'000};
-// What is written and not acknowledged for so long ends the connection.
+// Bytes that are written and not acknowledged for so long end the connection.
 constexpr milliseconds kShortestWrite{1'000};
 constexpr milliseconds kLongestWrite{3'600'000};
 // Of a frame: what is not the headers.

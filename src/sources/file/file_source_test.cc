@@ -303,7 +303,7 @@ TEST_F(FileSourceTest, AReaderWhoseReservationAnotherHasEnds) {
   EXPECT_TRUE(source->close(seconds(1)));
 }
 
-// What it settles meanwhile meets its records; the position is the other reader's.
+// Lines that it settles meanwhile meet their records; the position is the other reader's.
 TEST_F(FileSourceTest, APositionOfTheReaderThatTookOverStays) {
   test::write_file(path_, "1\n2\n");
   auto source = open();

@@ -7,7 +7,7 @@ namespace semel::kafka {
 
 namespace {
 
-// What was fetched before the log let go of it is there all the same.
+// A record that was fetched before the log let go of it is there all the same.
 std::optional<Skip> skip_to(std::int64_t next, std::int64_t offset, std::int64_t low) {
   if (low <= next || offset < low) return std::nullopt;
   return Skip{next, low};

@@ -58,8 +58,8 @@ struct Partition {
   std::optional<std::int64_t> next;
   std::optional<Skip> first;  // what came first, and where the log began then
   std::int64_t low = -1;      // where the log was seen to begin, at its latest; -1: not known
-  // What comes next is at `offset`; `low`: the log's beginning, -1: not known. Skipped is what lies
-  // before that beginning. A gap behind it is none: compaction leaves gaps, and so do transactions.
+  // The next record is at `offset`; `low`: the log's beginning, -1: not known. Records before that
+  // beginning are skipped. A gap behind it is none: compaction leaves gaps, and so do transactions.
   std::optional<Skip> came(std::int64_t offset, std::int64_t low);
   // The group's offset when it was assigned, once it is known; -1: it had none.
   std::optional<Skip> stood_at(std::int64_t offset);

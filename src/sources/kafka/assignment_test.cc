@@ -22,7 +22,7 @@ TEST(KafkaOpenCommits, AnAnswerIsOfTheAssignmentItsCommitWasSentFor) {
   EXPECT_EQ(open.answered(kSecond, 8), 2U);
 }
 
-// What an answer of before names is no partition of now, and so is told to no ledger.
+// An answer of before names no partition of now, and so is told to no ledger.
 TEST(KafkaOpenCommits, ALogThatWasBegunAnewHearsNothingOfTheOldOnes) {
   Assignment assignment;
   Partition& partition = assignment.add(kFirst, nullptr);

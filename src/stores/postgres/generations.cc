@@ -276,7 +276,7 @@ bool Generations::remove(Connection& connection, std::int64_t number, std::int64
   connection.begin(patience);
   try {
     lock(connection);
-    // Whoever changes a ttl has this lock.
+    // A change of a ttl takes this lock too.
     const KnownGenerations known = look(connection);
     const auto old = std::ranges::find(known.all, number, &Generation::number);
     if (known.version != version || old == known.all.end() || !old->past(now)) {

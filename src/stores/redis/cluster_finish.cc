@@ -20,7 +20,7 @@ bool is_held(const Finish& finish) {
   return finish.to == Finish::To::kRetrying || finish.to == Finish::To::kParked;
 }
 
-// What was delivered met its record, and nothing was done.
+// The delivery met its record, and nothing was done.
 bool met_only(const Finish& finish) {
   return finish.to == Finish::To::kAckOnly && finish.outgoing.empty();
 }

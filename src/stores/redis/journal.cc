@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kDone = 'D';
 constexpr char kUndone = 'U';
-// Of the number of undo tries: the lower half are those that count, as they were before there were
+// The number of undo tries has those that count in its lower half, as it was before there were
 // others.
 constexpr int kHalf = 16;
 constexpr int kMostTries = (1 << kHalf) - 1;
