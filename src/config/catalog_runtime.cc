@@ -39,8 +39,9 @@ constexpr CodePage kRuntimePages[] = {
      "SQLite has one write lock, a server one for each row, and somebody held it for longer than "
      "the store waits: often a shell with an open transaction, or a stopped process.",
      "End that transaction. The message names the process where it is known; a server tells of it "
-     "in pg_stat_activity, or in information_schema.INNODB_TRX.",
-     "", 69},
+     "in pg_stat_activity, or in information_schema.INNODB_TRX. Where a slow disk is why, let the "
+     "store wait for longer.",
+     "store: { sqlite: { busy: 30s } }", 69},
     {"R207", "the store's tables are not there",
      "The command only looks and makes no tables; this file, or this schema of the database, has "
      "none yet, or those of an older version. Or an older process still works on those.",

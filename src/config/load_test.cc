@@ -17,7 +17,7 @@ using std::chrono::seconds;
 constexpr std::string_view kWhole = R"yaml(
 version: 1
 store:
-  sqlite: { path: data/x.db, generation_rows: 5000, foreign_keys: false }
+  sqlite: { path: data/x.db, generation_rows: 5000, foreign_keys: false, busy: 7s }
   on_unavailable: fail
 drain_timeout: 5s
 defaults:
@@ -64,6 +64,7 @@ TEST(Load, EveryFieldReachesTheConfig) {
   EXPECT_EQ(store.path, "/etc/semel/data/x.db");
   EXPECT_EQ(store.generation_rows, 5000U);
   EXPECT_FALSE(store.foreign_keys);
+  EXPECT_EQ(store.busy, seconds(7));
   EXPECT_EQ(config.store.on_unavailable, StoreConfig::OnUnavailable::kFail);
   EXPECT_EQ(config.drain_timeout, seconds(5));
   ASSERT_EQ(config.consumers.size(), 2U);
@@ -218,6 +219,7 @@ TEST(Load, DefaultsAreThoseOfTheStructs) {
   EXPECT_EQ(std::get<SqliteOptions>(config.store.kind).generation_rows,
             SqliteOptions{}.generation_rows);
   EXPECT_EQ(std::get<SqliteOptions>(config.store.kind).foreign_keys, SqliteOptions{}.foreign_keys);
+  EXPECT_EQ(std::get<SqliteOptions>(config.store.kind).busy, SqliteOptions{}.busy);
   const auto memory = good(R"({store: {memory: {}}, consumers: [{name: a, source: {stdin: {}},
                                key: json:/id}]})");
   EXPECT_EQ(std::get<MemoryOptions>(memory.store.kind).max_records, MemoryOptions{}.max_records);

@@ -34,6 +34,13 @@ inline constexpr Field kSqliteFields[] = {
      .meaning = "Whether SQLite enforces the foreign keys of your tables: a row whose parent is "
                 "missing is refused, and ON DELETE acts. SQLite itself leaves them off.",
      .member = &kMember<&SqliteOptions::foreign_keys>},
+    {.name = "busy",
+     .shape = Shape::kDuration,
+     .meaning = "How long the store waits for another program that holds the database locked, as "
+                "one whose disk stalls, before it says so (R206).",
+     .member = &kMember<&SqliteOptions::busy>,
+     .low = 1,
+     .high = 10 * kMinute},
 };
 
 // The row that every server's store has.

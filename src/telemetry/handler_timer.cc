@@ -111,7 +111,7 @@ struct Timed {
 }  // namespace
 
 Handler timed(Handler handler, std::shared_ptr<HandlerDurations> durations) {
-  return std::visit(Timed{durations}, std::move(handler));
+  return std::visit(Timed{std::move(durations)}, std::move(handler));
 }
 
 }  // namespace semel::telemetry

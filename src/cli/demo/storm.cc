@@ -172,7 +172,8 @@ std::string consumer_yaml(core::StrategyKind strategy, const std::string& databa
                           const std::string& source) {
   return fmt::format(
       "version: 1\n"
-      "store: {{ sqlite: {{ path: {} }} }}\n"
+      // A disk that stalls for longer than a store is patient is none of the demo's faults.
+      "store: {{ sqlite: {{ path: {}, busy: 60s }} }}\n"
       "consumers:\n"
       "  - name: payments\n"
       "    source: {{ {}: {{}} }}\n"

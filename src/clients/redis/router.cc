@@ -58,7 +58,7 @@ Router::Router(const Target& target, std::size_t kept, bool cluster, Confirm con
                Random& random)
     : patience_(target.answer_timeout),
       cluster_(cluster),
-      confirm_(confirm),
+      confirm_(std::move(confirm)),
       random_(random),
       nodes_(target, kept, random) {}
 

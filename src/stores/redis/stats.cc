@@ -143,7 +143,8 @@ void add_messages(Core& core, ByNumber& consumers, StoreStats& stats) {
   stats.running_pids = running_pids(core.router, core.names, consumers);
 }
 
-void add_sorted(ByNumber consumers, StoreStats& stats) {
+// Moves what is told of each: it leaves `consumers` empty of it.
+void add_sorted(ByNumber& consumers, StoreStats& stats) {
   for (auto& [number, told] : consumers) stats.consumers.push_back(std::move(told));
   std::ranges::sort(stats.consumers, {}, &StoreStats::Consumer::name);
 }
@@ -156,7 +157,7 @@ StoreStats backlog_of(Core& core) {
   stats.records_counted = false;
   ByNumber consumers = consumers_of(core.router, core.names);
   add_messages(core, consumers, stats);
-  add_sorted(std::move(consumers), stats);
+  add_sorted(consumers, stats);
   return stats;
 }
 
@@ -188,7 +189,7 @@ StoreStats stats_of(Core& core) {
   for (const Measure* kind : {&completed, &unfinished, &others}) {
     stats.bytes += kind->count() * kind->each(router);
   }
-  add_sorted(std::move(consumers), stats);
+  add_sorted(consumers, stats);
   StoreStats::Generation all;
   all.number = 1;
   all.active = true;
