@@ -69,6 +69,7 @@ Result<bool> LetterJob::act(const StoreAccess& access) {
     const auto taken = take(access, ids);
     throttle_.took(progress_.taken() - before, begun);
     if (!taken) {
+      std::erase_if(ids, [&](std::int64_t id) { return id <= after_; });
       if (taken.error().kind == ErrorKind::kInDoubt) doubtful_ = std::move(ids);
       return failure(taken.error());
     }

@@ -196,6 +196,29 @@ TEST_F(LetterJobTest, ALetterThatTheStoreRefusesCostsItsNeighboursNothing) {
   EXPECT_EQ(progress_text(LetterAct::kReplay, job.progress()), "4 replayed, 1 failed");
 }
 
+TEST_F(LetterJobTest, ADoubtAmongRefusalsCountsNoneTwice) {
+  add(5);
+  const auto all = letters_.list({}).value();
+  const std::int64_t bad = all.at(1).id, doubtful = all.at(3).id;
+  bool cut = false;
+  letters_.before = [&](std::span<const std::int64_t> ids) -> std::optional<Error> {
+    if (ids.size() == 1 && ids[0] == doubtful && !std::exchange(cut, true)) {
+      return Error{ErrorKind::kInDoubt, "R252", "the connection was cut", {}};
+    }
+    if (std::ranges::find(ids, bad) == ids.end()) return std::nullopt;
+    return Error{ErrorKind::kLimit, "R270", "it is too large", {}};
+  };
+  LetterJob job(work(LetterAct::kReplay));
+  ASSERT_TRUE(job.step(access()).value());
+  const auto stopped = job.step(access());
+  ASSERT_FALSE(stopped);
+  EXPECT_TRUE(cut);
+  run(job);
+  EXPECT_EQ(job.progress().done, 4U);
+  EXPECT_EQ(job.progress().failed, 1U);
+  EXPECT_EQ(job.progress().total, 5U);
+}
+
 TEST_F(LetterJobTest, AStoreThatRefusesEverythingIsAskedNoMore) {
   add(300);
   letters_.before = [](auto) { return Error{ErrorKind::kRejected, "", "read only", {}}; };
