@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "admin/http_server.h"
+#include "admin/letter_pages.h"
 #include "admin/problem.h"
 #include "base/ascii.h"
 #include "base/text_encoding.h"
@@ -21,7 +22,8 @@ constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr const char* kCss = "text/css; charset=utf-8";
 constexpr const char* kJavaScript = "text/javascript; charset=utf-8";
 constexpr const char* kPaths =
-    "not found; there are /, /metrics, /livez, /readyz, /startupz and /api/openapi.json\n";
+    "not found; there are /, /dead-letters, /metrics, /livez, /readyz, /startupz and "
+    "/api/openapi.json\n";
 constexpr const char* kOtherHost =
     "the Host header must be localhost or an address of this machine";
 constexpr const char* kBearer = "Bearer";
@@ -71,6 +73,16 @@ HttpResponse unauthorized(const char* scheme) {
   return refused;
 }
 
+// It loads nothing from elsewhere, and stands in no frame.
+HttpResponse as_page(HttpResponse page) {
+  page.headers.emplace_back(
+      "Content-Security-Policy",
+      "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+      "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  page.headers.emplace_back("Referrer-Policy", "no-referrer");
+  return page;
+}
+
 class MonitoringServer final : public AdminServer {
  public:
   MonitoringServer(AdminOptions options, AdminSources sources)
@@ -90,6 +102,7 @@ class MonitoringServer final : public AdminServer {
  private:
   HttpReply answer(const HttpRequest& request) {
     if (Api::owns(request.path)) return to_api(request);
+    if (auto page = to_page(request)) return *std::move(page);
     return guarded(route(request));
   }
   // Nothing of it is kept by a browser, or taken for what it is not.
@@ -98,7 +111,9 @@ class MonitoringServer final : public AdminServer {
     response.headers.emplace_back("X-Content-Type-Options", "nosniff");
     return response;
   }
+  static HttpReply guarded(HttpReply reply);
   HttpReply to_api(const HttpRequest& request);
+  std::optional<HttpReply> to_page(const HttpRequest& request) const;
   HttpResponse route(const HttpRequest& request) const;
   HttpResponse metrics(const HttpRequest& request) const;
   HttpResponse health(const HttpRequest& request) const;
@@ -133,13 +148,35 @@ HttpReply MonitoringServer::to_api(const HttpRequest& request) {
   if (names_another_host(request)) {
     return guarded(problem(403, {ErrorKind::kRejected, "R346", kOtherHost, {}}));
   }
-  HttpReply reply = api_->answer(request, caller_of(request));
+  return guarded(api_->answer(request, caller_of(request)));
+}
+
+HttpReply MonitoringServer::guarded(HttpReply reply) {
   if (auto* response = std::get_if<HttpResponse>(&reply)) return guarded(std::move(*response));
   auto& task = std::get<HttpTask>(reply);
   task.refused = guarded(std::move(task.refused));
   task.late = guarded(std::move(task.late));
   task.run = [run = std::move(task.run)] { return guarded(run()); };
   return reply;
+}
+
+// Pages that ask the store; nullopt: another path, or a request that route() refuses.
+std::optional<HttpReply> MonitoringServer::to_page(const HttpRequest& request) const {
+  if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
+  if (names_another_host(request)) return std::nullopt;
+  const auto caller = caller_of(request);
+  auto reply = letter_page(request, caller.value_or(Caller{}), sources_.api);
+  if (!reply) return std::nullopt;
+  if (!caller) return guarded(unauthorized(kBasic));
+  // A link of another site may be followed; an image of one asks nothing.
+  if (request.header("Sec-Fetch-Site").value_or("none") == "cross-site" &&
+      request.header("Sec-Fetch-Dest").value_or("") != "document") {
+    return guarded(text_response(403, "a page of another site asks\n"));
+  }
+  if (auto* task = std::get_if<HttpTask>(&*reply)) {
+    task->run = [run = std::move(task->run)] { return as_page(run()); };
+  }
+  return guarded(*std::move(reply));
 }
 
 HttpResponse MonitoringServer::route(const HttpRequest& request) const {
@@ -152,6 +189,7 @@ HttpResponse MonitoringServer::route(const HttpRequest& request) const {
   if (request.path == "/") return page(request);
   if (request.path == "/style.css") return {200, kCss, std::string(page_style()), {}};
   if (request.path == "/page.js") return {200, kJavaScript, std::string(page_script()), {}};
+  if (request.path == "/act.js") return {200, kJavaScript, std::string(act_script()), {}};
   if (request.path == "/metrics") return metrics(request);
   if (request.path == "/livez") return text_response(200, "alive\n");
   if (request.path == "/readyz" || request.path == "/startupz") return health(request);
@@ -160,13 +198,7 @@ HttpResponse MonitoringServer::route(const HttpRequest& request) const {
 
 HttpResponse MonitoringServer::page(const HttpRequest& request) const {
   if (!is_authorized(request)) return unauthorized(kBasic);
-  return {200,
-          kHtml,
-          overview_page(sources_.api.overview()),
-          {{"Content-Security-Policy",
-            "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
-            "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
-           {"Referrer-Policy", "no-referrer"}}};
+  return as_page({200, kHtml, overview_page(sources_.api.overview()), {}});
 }
 
 HttpResponse MonitoringServer::metrics(const HttpRequest& request) const {

@@ -163,7 +163,8 @@ HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Call
     }
     auto query = query_for(route, request);
     if (!query) return std::move(query.error());
-    return run(route, {*caller, *std::move(places), *std::move(query), std::string(request.body)});
+    return run(route, {*caller, *std::move(places), *std::move(query), std::string(request.body),
+                       route.body});
   }
   if (!allowed.empty()) return other_method(allowed);
   return not_found("the API has no such path", "GET /api/openapi.json");

@@ -21,6 +21,8 @@
 
 namespace semel::admin {
 
+class Jobs;
+
 // Messages that wait for a consumer, at its source and in the store.
 struct Backlog {
   bool is_consumer = false;              // the run has one of that name
@@ -37,6 +39,7 @@ struct ApiSources {
   // Calls `use` with the store of the run, which it may use until it returns; false where the run
   // has none now.
   std::function<bool(const std::function<void(Store&)>& use)> with_store;
+  Jobs* jobs = nullptr;  // borrowed
   // Examines store and brokers; a JSON document.
   std::function<Result<std::string>(Store&)> doctor;
 };

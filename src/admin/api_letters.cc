@@ -1,4 +1,5 @@
 // Records and dead letters.
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "admin/api_number.h"
 #include "admin/api_route.h"
 #include "admin/api_store.h"
+#include "admin/letter_filters.h"
 #include "admin/problem.h"
 #include "base/iso_time.h"
 #include "base/json.h"
@@ -24,42 +26,11 @@ constexpr std::size_t kPageSize = 100;
 constexpr std::size_t kLargestPage = 1'000;
 constexpr std::size_t kMostGroups = 1'000;
 constexpr std::size_t kKeyShown = 80;
-// A walk ends before the patience of its client does, and says how to go on.
-constexpr std::chrono::milliseconds kWalk = Api::kPatience / 2;
 
 std::string time_of(StoreTime time) { return iso_time(time); }
 
 operate::Contents contents_for(const ApiCall& call) {
   return call.has(core::Role::kOperator) ? operate::Contents::kShown : operate::Contents::kLeftOut;
-}
-
-tl::unexpected<HttpResponse> wrong(std::string_view name, std::string_view value, std::string fix) {
-  return tl::unexpected(
-      bad_request(fmt::format("{} cannot be \"{}\"", name, operate::printable(value, kKeyShown)),
-                  std::move(fix)));
-}
-
-// The filters that a list and its groups share.
-tl::expected<operate::LetterQuery, HttpResponse> letter_query(const ApiCall& call) {
-  operate::LetterQuery query;
-  query.consumer = call.value("consumer");
-  query.reason = call.value("reason");
-  const std::string_view replayed = call.value("replayed");
-  if (!replayed.empty() && replayed != "true" && replayed != "false") {
-    return wrong("replayed", replayed, "true or false");
-  }
-  query.replayed = replayed == "true";
-  if (const std::string_view filter = call.value("where"); !filter.empty()) {
-    auto where = operate::Where::parse(filter, operate::letter_fields());
-    if (!where) {
-      const operate::Where::Flaw& flaw = where.error();
-      return tl::unexpected(
-          bad_request(fmt::format("where, column {}: {}", flaw.column, flaw.message), flaw.fix));
-    }
-    query.where = *std::move(where);
-  }
-  query.until = std::chrono::steady_clock::now() + kWalk;
-  return query;
 }
 
 tl::expected<operate::LetterQuery, HttpResponse> page_query(const ApiCall& call) {
@@ -69,13 +40,13 @@ tl::expected<operate::LetterQuery, HttpResponse> page_query(const ApiCall& call)
   if (const std::string_view limit = call.value("limit"); !limit.empty()) {
     const auto number = whole_number(limit);
     if (!number || *number == 0 || static_cast<std::size_t>(*number) > kLargestPage) {
-      return wrong("limit", limit, fmt::format("1 to {}", kLargestPage));
+      return wrong_value("limit", limit, fmt::format("1 to {}", kLargestPage));
     }
     query->limit = static_cast<std::size_t>(*number);
   }
   if (const std::string_view after = call.value("after"); !after.empty()) {
     const auto number = whole_number(after);
-    if (!number) return wrong("after", after, "the member next of the page before");
+    if (!number) return wrong_value("after", after, "the member next of the page before");
     query->after = *number;
   }
   return query;
@@ -116,11 +87,7 @@ HttpResponse groups_answer(const operate::LetterGroups& made) {
   json::Writer writer = operate::document("dead_letter_groups");
   writer.name("groups").begin_array();
   for (const operate::LetterGroup& group : made.groups) {
-    writer.begin_object().member("consumer", group.consumer).member("reason", group.reason);
-    if (!group.cause.empty()) writer.member("cause", group.cause);
-    writer.member("count", group.count).member("oldest", time_of(group.oldest));
-    writer.member("newest", time_of(group.newest)).member("newest_id", group.newest_id);
-    writer.member("newest_error", group.newest_error).end_object();
+    operate::add_letter_group(writer, time_of, group);
   }
   writer.end_array().member("count", made.walk.seen).member("ungrouped", made.ungrouped);
   add_left_out(writer, made.walk);
@@ -164,9 +131,9 @@ HttpResponse list_dead_letters(const ApiCall& call, const ApiSources& sources) {
 HttpResponse group_dead_letters(const ApiCall& call, const ApiSources& sources) {
   auto query = letter_query(call);
   if (!query) return query.error();
-  query->limit = kMostGroups;
+  query->limit = std::numeric_limits<std::size_t>::max();
   return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
-    const auto made = operate::group_letters(access, *query);
+    const auto made = operate::group_letters(access, *query, kMostGroups);
     return made ? groups_answer(*made) : problem(made.error());
   });
 }

@@ -19,6 +19,14 @@ constexpr QueryParameter kWhereParameter = {
 
 constexpr QueryParameter kGroupParameters[] = {kConsumerParameter, kReasonParameter,
                                                kReplayedParameter, kWhereParameter};
+// Of work on many. Nothing is narrowed by a mistake: where none of them stands there, it says so.
+constexpr QueryParameter kBulkParameters[] = {
+    kConsumerParameter,
+    kReasonParameter,
+    kReplayedParameter,
+    kWhereParameter,
+    {"all", "boolean", "All of the run's consumers: needed where nothing else narrows it."},
+    {"limit", "integer", "At most so many, oldest first."}};
 constexpr QueryParameter kListParameters[] = {
     kConsumerParameter,
     kReasonParameter,
@@ -35,6 +43,10 @@ constexpr QueryParameter kUnlockMembers[] = {
     {"as", "string",
      "What became of an effect that the record cannot know of: done, retry or dead. Needs the "
      "role admin."}};
+constexpr QueryParameter kBulkMembers[] = {
+    kReasonMember,
+    {"rate", "string", "Not faster than this: 50/s, 3/m or 100/h."},
+    {"dry_run", "boolean", "Only say what would be done."}};
 constexpr QueryParameter kAuditParameters[] = {
     {"limit", "integer", "At most so many."},
     {"before", "string", "The member `next` of the page before this one."}};
@@ -63,6 +75,12 @@ constexpr ApiRoute at_once(ApiRoute route) {
 
 constexpr ApiRoute alone(ApiRoute route) {
   route.runs = Runs::kAlone;
+  return route;
+}
+
+constexpr ApiRoute beginning(ApiRoute route) {
+  route.query = kBulkParameters;
+  route.begun = "job";
   return route;
 }
 
@@ -105,12 +123,31 @@ constexpr ApiRoute kRoutes[] = {
     reading("/api/v1/dead-letters/{id}", "showDeadLetter",
             "A dead letter; with payload and headers where the caller's role is operator.",
             "dead_letter", api::show_dead_letter),
+    beginning(writing("/api/v1/dead-letters:replay", "replayDeadLetters",
+                      "Begin to try those that match again; with dry_run say how many they are.",
+                      "dead_letter_plan", api::replay_dead_letters, Role::kOperator, kBulkMembers)),
+    beginning(writing("/api/v1/dead-letters:discard", "discardDeadLetters",
+                      "Begin to remove those that match; with dry_run say how many they are.",
+                      "dead_letter_plan", api::discard_dead_letters, Role::kAdmin, kBulkMembers)),
     writing("/api/v1/dead-letters/{id}/replay", "replayDeadLetter",
             "Try a dead letter again; where its key is completed meanwhile it is skipped.",
             "replay", api::replay_dead_letter, Role::kOperator),
     writing("/api/v1/dead-letters/{id}/discard", "discardDeadLetter",
             "Remove a dead letter; its record stays closed.", "discard", api::discard_dead_letter,
             Role::kAdmin),
+    at_once(reading("/api/v1/jobs", "listJobs",
+                    "Work on many dead letters that was begun in this run, the newest first.",
+                    "jobs", api::list_jobs)),
+    at_once(
+        reading("/api/v1/jobs/{id}", "showJob", "A job, and how far it is.", "job", api::show_job)),
+    writing("/api/v1/jobs/{id}/pause", "pauseJob", "Do nothing more of it until it is resumed.",
+            "job", api::pause_job, Role::kOperator),
+    writing("/api/v1/jobs/{id}/resume", "resumeJob",
+            "Go on after a pause, or without waiting longer. One that discards needs the role "
+            "admin.",
+            "job", api::resume_job, Role::kOperator),
+    writing("/api/v1/jobs/{id}/cancel", "cancelJob", "End it: what it has done stays done.", "job",
+            api::cancel_job, Role::kOperator),
     alone(reading("/api/v1/doctor", "runDoctor",
                   "Asks store and brokers whether they keep what the config promises.", "doctor",
                   api::run_doctor, {}, Role::kOperator, Api::kDoctorPatience)),

@@ -26,6 +26,7 @@ struct ApiCall {
   std::vector<std::string> path;  // what stands for the places of the route's path
   std::vector<std::pair<std::string, std::string>> query;  // names that the route has, each once
   std::string body;
+  std::span<const QueryParameter> members = {};  // that the body may have
 
   // Empty where it was not given.
   std::string_view value(std::string_view name) const noexcept;
@@ -52,6 +53,7 @@ struct ApiRoute {
   HttpResponse (*run)(const ApiCall& call, const ApiSources& sources);
   Runs runs = Runs::kTask;
   std::string_view too_much = {};  // when it answers 422; empty: never
+  std::string_view begun = {};     // of a 202: a good answer of work that has begun; empty: never
 };
 
 std::span<const ApiRoute> api_routes() noexcept;
@@ -86,6 +88,13 @@ HttpResponse unlock_record(const ApiCall& call, const ApiSources& sources);
 HttpResponse forget_record(const ApiCall& call, const ApiSources& sources);
 HttpResponse replay_dead_letter(const ApiCall& call, const ApiSources& sources);
 HttpResponse discard_dead_letter(const ApiCall& call, const ApiSources& sources);
+HttpResponse replay_dead_letters(const ApiCall& call, const ApiSources& sources);
+HttpResponse discard_dead_letters(const ApiCall& call, const ApiSources& sources);
+HttpResponse list_jobs(const ApiCall& call, const ApiSources& sources);
+HttpResponse show_job(const ApiCall& call, const ApiSources& sources);
+HttpResponse pause_job(const ApiCall& call, const ApiSources& sources);
+HttpResponse resume_job(const ApiCall& call, const ApiSources& sources);
+HttpResponse cancel_job(const ApiCall& call, const ApiSources& sources);
 HttpResponse list_audit(const ApiCall& call, const ApiSources& sources);
 }  // namespace api
 

@@ -19,9 +19,9 @@
 #include "admin/api_store.h"
 #include "admin/audited.h"
 #include "admin/problem.h"
+#include "admin/write_body.h"
 #include "base/iso_time.h"
 #include "base/json.h"
-#include "base/json_scan.h"
 #include "operate/record_changes.h"
 #include "operate/records.h"
 #include "operate/views.h"
@@ -32,74 +32,8 @@ namespace semel::admin {
 namespace {
 
 constexpr std::size_t kNameShown = 80;
-constexpr std::size_t kLongestReason = 1'000;
 constexpr std::size_t kAuditPage = 100;
 constexpr std::size_t kLargestAuditPage = 1'000;
-
-// The members of a write's body.
-struct WriteBody {
-  std::string reason;
-  std::string as;
-};
-
-tl::expected<std::string, HttpResponse> text_member(json::Document& document, const char* name) {
-  auto found = document.at(json::Pointer::parse(std::string("/") + name).value());
-  if (!found) return tl::unexpected(bad_request(found.error().message, "each member once"));
-  if (std::holds_alternative<json::Absent>(*found)) return std::string();
-  if (auto* text = std::get_if<std::string>(&*found)) return std::move(*text);
-  return tl::unexpected(bad_request(fmt::format("\"{}\" must be a string", name), {}));
-}
-
-// A member that is not known may be a misspelt one, and the act another than was meant.
-std::optional<HttpResponse> refusal_of_members(std::string_view object, bool with_as) {
-  json::Scan scan(object);
-  if (scan.peek() != '{') {
-    return bad_request("the body is no JSON object", "such as {\"reason\": \"ticket 7\"}");
-  }
-  scan.step();
-  scan.skip_space();
-  while (scan.peek() != '}') {
-    const json::RawString raw = scan.raw_string();
-    const std::string name = raw.escaped ? json::unescape(raw.text) : std::string(raw.text);
-    if (name != "reason" && !(with_as && name == "as")) {
-      return bad_request(fmt::format("the body has an unknown member \"{}\"",
-                                     operate::printable(name, kNameShown)),
-                         with_as ? "there are reason and as" : "there is reason");
-    }
-    scan.skip_space();
-    scan.step();
-    scan.skip_space();
-    scan.skip_value();
-    scan.skip_space();
-    if (scan.peek() != ',') break;
-    scan.step();
-    scan.skip_space();
-  }
-  return std::nullopt;
-}
-
-tl::expected<WriteBody, HttpResponse> body_of(const ApiCall& call, bool with_as = false) {
-  WriteBody body;
-  if (call.body.empty()) return body;
-  json::Document document;
-  if (const auto parsed = document.parse(call.body); !parsed) {
-    return tl::unexpected(bad_request(fmt::format("the body: {}", parsed.error().message),
-                                      "a JSON object such as {\"reason\": \"ticket 7\"}"));
-  }
-  if (auto refusal = refusal_of_members(call.body, with_as)) {
-    return tl::unexpected(*std::move(refusal));
-  }
-  for (const auto& [name, to] : {std::pair{"reason", &body.reason}, std::pair{"as", &body.as}}) {
-    auto member = text_member(document, name);
-    if (!member) return tl::unexpected(std::move(member.error()));
-    *to = *std::move(member);
-  }
-  if (body.reason.size() > kLongestReason) {
-    return tl::unexpected(
-        bad_request("the reason is too long", fmt::format("{} bytes at most", kLongestReason)));
-  }
-  return body;
-}
 
 std::string error_text(const Error& error) {
   return error.code.empty() ? error.message : fmt::format("{}: {}", error.code, error.message);
@@ -238,7 +172,7 @@ HttpResponse with_letter(const ApiCall& call, const ApiSources& sources, const c
                                    operate::printable(call.path[0], kNameShown)),
                        "GET /api/v1/dead-letters");
   }
-  auto body = body_of(call);
+  auto body = write_body(call);
   if (!body) return std::move(body.error());
   return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
     const auto letter = access.facets.dead_letters->show(*id);
@@ -258,7 +192,7 @@ HttpResponse with_letter(const ApiCall& call, const ApiSources& sources, const c
 namespace api {
 
 HttpResponse pause_consumer(const ApiCall& call, const ApiSources& sources) {
-  const auto body = body_of(call);
+  const auto body = write_body(call);
   if (!body) return body.error();
   const std::string why = body->reason.empty() ? "by " + call.caller.name : body->reason;
   return with_store(sources, [&](const operate::StoreAccess& access) {
@@ -270,7 +204,7 @@ HttpResponse pause_consumer(const ApiCall& call, const ApiSources& sources) {
 }
 
 HttpResponse resume_consumer(const ApiCall& call, const ApiSources& sources) {
-  const auto body = body_of(call);
+  const auto body = write_body(call);
   if (!body) return body.error();
   return with_store(sources, [&](const operate::StoreAccess& access) {
     const auto number = number_of(access, call.path[0]);
@@ -281,7 +215,7 @@ HttpResponse resume_consumer(const ApiCall& call, const ApiSources& sources) {
 }
 
 HttpResponse unlock_record(const ApiCall& call, const ApiSources& sources) {
-  const auto body = body_of(call, true);
+  const auto body = write_body(call);
   if (!body) return body.error();
   const std::string& as = body->as;
   if (!as.empty() && as != operate::kDone && as != operate::kRetry && as != operate::kDead) {
@@ -307,7 +241,7 @@ HttpResponse unlock_record(const ApiCall& call, const ApiSources& sources) {
 }
 
 HttpResponse forget_record(const ApiCall& call, const ApiSources& sources) {
-  const auto body = body_of(call);
+  const auto body = write_body(call);
   if (!body) return body.error();
   return with_record(
       call, sources, [&](const operate::StoreAccess& access, const RecordView& seen) {

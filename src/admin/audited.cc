@@ -24,10 +24,12 @@ Nonce drawn_request() {
 
 }  // namespace
 
-HttpResponse audited(const ApiCall& call, const operate::StoreAccess& access, const Act& act,
-                     const std::function<ActEnd()>& work) {
+tl::expected<std::int64_t, HttpResponse> begin_act(const ApiCall& call,
+                                                   const operate::StoreAccess& access,
+                                                   const Act& act) {
   if (access.facets.audit == nullptr) {
-    return problem(409, {ErrorKind::kRejected, "R343", "this store keeps no audit log", {}});
+    return tl::unexpected(
+        problem(409, {ErrorKind::kRejected, "R343", "this store keeps no audit log", {}}));
   }
   AuditEntry entry;
   entry.who = call.caller.name;
@@ -39,10 +41,21 @@ HttpResponse audited(const ApiCall& call, const operate::StoreAccess& access, co
   const Nonce request = drawn_request();
   auto id = log.append(request, entry);
   if (!id && id.error().kind == ErrorKind::kInDoubt) id = log.append(request, entry);
-  if (!id) return problem(id.error());
+  if (!id) return tl::unexpected(problem(id.error()));
+  return *id;
+}
+
+void end_act(const operate::StoreAccess& access, std::int64_t id, const std::string& outcome) {
+  AuditLog& log = *access.facets.audit;
+  if (!log.end(id, outcome)) (void)log.end(id, outcome);
+}
+
+HttpResponse audited(const ApiCall& call, const operate::StoreAccess& access, const Act& act,
+                     const std::function<ActEnd()>& work) {
+  auto id = begin_act(call, access, act);
+  if (!id) return std::move(id.error());
   ActEnd end = work();
-  // An end that cannot be told is one that nobody saw.
-  if (!log.end(*id, end.outcome)) (void)log.end(*id, end.outcome);
+  end_act(access, *id, end.outcome);
   return std::move(end.answer);
 }
 

@@ -83,6 +83,9 @@ void add_operation(json::Writer& writer, const ApiRoute& route) {
   add_body(writer, route);
   writer.name("responses").begin_object();
   add_response(writer, "200", "The answer.", "application/json", route.schema);
+  if (!route.begun.empty()) {
+    add_response(writer, "202", "It has begun.", "application/json", route.begun);
+  }
   if (!route.too_much.empty()) {
     add_response(writer, "422", route.too_much, "application/problem+json", "problem");
   }

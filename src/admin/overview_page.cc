@@ -124,8 +124,8 @@ std::string troubles(const Overview& overview) {
     }
     if (one.dead_letters.value_or(0) > 0) {
       made += fmt::format(
-          "<li><strong>{}</strong> has dead letters: <code>semel dlq list "
-          "--consumer {}</code></li>\n",
+          "<li><strong>{}</strong> has <a href=\"dead-letters\">dead letters</a>: <code>semel dlq "
+          "list --consumer {}</code></li>\n",
           html(one.name), html(one.name));
     }
     if (one.parked.value_or(0) > 0) {
@@ -201,7 +201,8 @@ std::string overview_page(const Overview& overview) {
   page += fmt::format("<p class=\"as-of\">As of <time>{}</time></p>\n</main>\n",
                       iso_time(overview.now));
   page +=
-      "<footer><a href=\"metrics\">metrics</a> <a href=\"readyz\">readiness</a></footer>\n"
+      "<footer><a href=\"dead-letters\">dead letters</a> <a href=\"metrics\">metrics</a> <a "
+      "href=\"readyz\">readiness</a></footer>\n"
       "</body></html>\n";
   return page;
 }

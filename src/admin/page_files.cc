@@ -54,7 +54,7 @@ th, td { padding: .45rem .6rem; text-align: left; vertical-align: top; }
 thead th { color: var(--soft); font-weight: 500; font-size: .85rem; vertical-align: bottom; }
 tbody tr { border-top: 1px solid var(--line); }
 .number { text-align: right; white-space: nowrap; }
-thead th:nth-child(n + 3):nth-child(-n + 11) { text-align: right; }
+table:not(.plain) thead th:nth-child(n + 3):nth-child(-n + 11) { text-align: right; }
 tbody th { font-weight: 400; }
 .name { font-weight: 600; }
 .about { display: block; white-space: nowrap; color: var(--soft); font-size: .85rem; }
@@ -63,13 +63,23 @@ tbody th { font-weight: 400; }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; } .note { color: var(--note); }
 .empty, .as-of, footer { color: var(--soft); }
 footer a { color: inherit; margin-right: 1rem; }
+h1 a { color: inherit; text-decoration: none; }
+main a { color: var(--duplicate); }
+.plain .word, .plain tbody th { overflow-wrap: anywhere; }
+.plain thead th, .plain time { white-space: nowrap; }
+.plain tbody th { min-width: 12rem; }
+button {
+  font: inherit; color: inherit; padding: .2rem .8rem; background: var(--badge);
+  border: 1px solid var(--line); border-radius: .3rem; cursor: pointer;
+}
+progress { width: 100%; max-width: 30rem; accent-color: var(--done); }
 @media (max-width: 60rem) {
   body { padding: .75rem; }
   thead { display: none; }
   table, tbody, tr, th, td { display: block; width: auto; }
   tbody tr { padding: .5rem 0; }
   td { display: flex; justify-content: space-between; gap: 1rem; padding: .15rem .6rem; }
-  td::before { content: attr(data-label); color: var(--soft); }
+  td::before { content: attr(data-label); flex: none; color: var(--soft); }
   .number { text-align: left; }
   .refresh { margin-left: 0; }
 }
@@ -95,7 +105,7 @@ async function refresh() {
   asking = true;
   try {
     // Without credentials of the address bar, which fetch refuses.
-    const answer = await fetch(location.origin + location.pathname,
+    const answer = await fetch(location.origin + location.pathname + location.search,
                                { cache: 'no-store', signal: AbortSignal.timeout(5000) });
     if (!answer.ok) throw new Error(String(answer.status));
     const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');

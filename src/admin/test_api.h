@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +18,7 @@
 
 #include "admin/admin_server.h"
 #include "admin/api_route.h"
+#include "admin/jobs.h"
 #include "base/json.h"
 #include "tests/support/builders.h"
 #include "tests/support/http_get.h"
@@ -64,16 +67,18 @@ class ApiTest : public ::testing::Test {
     made.readiness = [] { return Readiness(); };
     made.backlog = [](std::string_view name) { return Backlog{name == "payments", 42}; };
     made.guarantee = [](const config::ConsumerConfig&) { return Guarantee(); };
-    made.with_store = [this](const std::function<void(Store&)>& use) {
-      if (running_) use(served());
-      return running_;
-    };
+    made.with_store = [this](const auto& use) { return with_store(use); };
+    made.jobs = &jobs_;
     made.doctor = [](Store&) -> Result<std::string> { return "{\"ok\":true}"; };
     return made;
   }
 
   // The store that the API is given.
   virtual Store& served() { return *store_; }
+  bool with_store(const std::function<void(Store&)>& use) {
+    if (running_) use(served());
+    return running_;
+  }
 
   // With a token for each role, or none.
   void open(bool tokens) {
@@ -132,8 +137,10 @@ class ApiTest : public ::testing::Test {
   const config::Config config_;
   const std::unique_ptr<Store> store_;
   const ConsumerNumber number_;
-  bool running_ = true;
+  std::atomic<bool> running_ = true;
   Overview overview_;
+  Jobs jobs_{config_, [this](const auto& use) { return with_store(use); },
+             std::chrono::milliseconds(5)};
   std::unique_ptr<AdminServer> server_;
 };
 

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <thread>
 
 #include "cli/text.h"
@@ -13,9 +12,6 @@ namespace semel::cli {
 
 namespace {
 
-constexpr std::size_t kAtOnce = 500;
-// A paced verb moves on this often, so that the rate is kept within short spans too.
-constexpr std::chrono::milliseconds kStep{100};
 constexpr std::chrono::seconds kBetweenLines{5};
 
 }  // namespace
@@ -40,22 +36,6 @@ void bulk_options(CLI::App& command, BulkFlags& flags, std::span<const WhereFiel
       ->type_name("N/s");
 }
 
-std::optional<Rate> parse_rate(std::string_view text) {
-  const auto slash = text.find('/');
-  if (slash == std::string_view::npos) return std::nullopt;
-  Rate rate;
-  const auto read = std::from_chars(text.data(), text.data() + slash, rate.count);
-  if (read.ec != std::errc{} || read.ptr != text.data() + slash || rate.count == 0) {
-    return std::nullopt;
-  }
-  const std::string_view unit = text.substr(slash + 1);
-  if (unit == "s") rate.time = std::chrono::seconds(1);
-  if (unit == "m") rate.time = std::chrono::minutes(1);
-  if (unit == "h") rate.time = std::chrono::hours(1);
-  if (rate.time.count() == 0) return std::nullopt;
-  return rate;
-}
-
 OrEnded<Where> read_where(Console& console, const std::optional<std::string>& text,
                           std::span<const WhereField> fields) {
   if (!text) return Where();
@@ -68,7 +48,7 @@ OrEnded<Where> read_where(Console& console, const std::optional<std::string>& te
 
 OrEnded<std::optional<Rate>> read_rate(Console& console, const BulkFlags& flags) {
   if (!flags.rate) return std::optional<Rate>();
-  const auto rate = parse_rate(*flags.rate);
+  const auto rate = operate::parse_rate(*flags.rate);
   if (rate) return std::optional(*rate);
   return tl::unexpected<Ended>(
       Ended{console.fail(kUsage, fmt::format("--rate cannot be \"{}\"", printable(*flags.rate, 40)),
@@ -108,21 +88,17 @@ int bulk_code(std::size_t matched, std::size_t changed, std::size_t asked) {
 }
 
 Pace::Pace(Console& console, std::optional<Rate> rate, std::size_t whole)
-    : console_(console), rate_(rate), whole_(whole), begun_(Clock::now()), told_(begun_) {}
+    : console_(console), throttle_(rate), whole_(whole), begun_(Clock::now()), told_(begun_) {}
 
 std::size_t Pace::next(std::size_t left) {
-  if (!rate_) return std::min(left, kAtOnce);
-  const auto due = begun_ + std::chrono::duration_cast<Clock::duration>(
-                                std::chrono::duration<double>(rate_->time) *
-                                (static_cast<double>(done_) / static_cast<double>(rate_->count)));
-  std::this_thread::sleep_until(due);
-  const auto per_step = rate_->count * static_cast<std::size_t>(kStep.count()) /
-                        static_cast<std::size_t>(rate_->time.count());
-  return std::min({left, kAtOnce, std::max<std::size_t>(per_step, 1)});
+  std::this_thread::sleep_until(throttle_.due());
+  begun_ = Clock::now();
+  return std::min(left, throttle_.most());
 }
 
 void Pace::done(std::size_t count) {
   done_ += count;
+  throttle_.took(count, begun_);
   const std::string line = fmt::format("{} of {}", grouped(done_), grouped(whole_));
   console_.progress(line);
   if (console_.err_is_terminal() || Clock::now() - told_ < kBetweenLines) return;

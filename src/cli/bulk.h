@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "cli/console.h"
 #include "cli/session.h"
+#include "operate/rate.h"
 #include "operate/where.h"
 
 namespace CLI {
@@ -23,6 +24,7 @@ class App;
 
 namespace semel::cli {
 
+using operate::Rate;
 using operate::Where;
 using operate::WhereField;
 
@@ -39,13 +41,6 @@ struct BulkFlags {
 void where_option(CLI::App& command, BulkFlags& flags, std::span<const WhereField> fields);
 // And --limit and --rate.
 void bulk_options(CLI::App& command, BulkFlags& flags, std::span<const WhereField> fields);
-
-struct Rate {
-  std::size_t count = 0;
-  std::chrono::milliseconds time{0};
-};
-// "50/s", "3/m", "100/h".
-std::optional<Rate> parse_rate(std::string_view text);
 
 // Reads what was written, or ends with the place and the fix. Without --where it matches all.
 OrEnded<Where> read_where(Console& console, const std::optional<std::string>& text,
@@ -95,10 +90,10 @@ class Pace {
   using Clock = std::chrono::steady_clock;
 
   Console& console_;
-  std::optional<Rate> rate_;
+  operate::Throttle throttle_;
   std::size_t whole_;
   std::size_t done_ = 0;
-  const Clock::time_point begun_;
+  Clock::time_point begun_;  // the part that is being done
   Clock::time_point told_;
 };
 

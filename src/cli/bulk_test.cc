@@ -15,16 +15,6 @@ Settings quiet() {
   return settings;
 }
 
-TEST(Bulk, ReadsARate) {
-  EXPECT_EQ(parse_rate("50/s")->count, 50U);
-  EXPECT_EQ(parse_rate("50/s")->time, 1s);
-  EXPECT_EQ(parse_rate("3/m")->time, 1min);
-  EXPECT_EQ(parse_rate("100/h")->time, 1h);
-  for (const char* bad : {"", "50", "/s", "0/s", "-1/s", "50/d", "50/ s", "fast", "1.5/s"}) {
-    EXPECT_FALSE(parse_rate(bad)) << bad;
-  }
-}
-
 TEST(Bulk, APaceIsNotFasterThanItsRate) {
   Console console(quiet());
   const auto begun = std::chrono::steady_clock::now();

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "admin/admin_server.h"
+#include "admin/jobs.h"
 #include "compose/admin_gauges.h"
 #include "compose/admin_overview.h"
 #include "compose/compose.h"
@@ -61,6 +62,7 @@ class RunAdmin final : public Admin {
   ~RunAdmin() override {
     sampler_.reset();
     server_.reset();
+    jobs_.stop();
   }
 
   Result<void> listen(const config::AdminConfig& config);
@@ -98,6 +100,7 @@ class RunAdmin final : public Admin {
   bool over_ SEMEL_GUARDED_BY(mutex_) = false;
   int store_users_ SEMEL_GUARDED_BY(mutex_) = 0;
   system::CondVar store_left_;
+  admin::Jobs jobs_{config_, [this](const auto& use) { return with_store(use); }};
   std::unique_ptr<admin::AdminServer> server_;
   std::unique_ptr<system::Periodic> sampler_;
 };
@@ -128,6 +131,7 @@ admin::ApiSources RunAdmin::api_sources() {
     return guarantee_of(config_, consumer);
   };
   sources.with_store = [this](const std::function<void(Store&)>& use) { return with_store(use); };
+  sources.jobs = &jobs_;
   sources.doctor = [this](Store& store) -> Result<std::string> {
     auto report = examine(store, config_);
     if (!report) return failure(std::move(report.error()));
@@ -183,6 +187,8 @@ void RunAdmin::serve(Service& service) {
 }
 
 void RunAdmin::leave() {
+  // While it has the store still, in which their entries are ended.
+  jobs_.stop();
   std::unique_ptr<StoreLook> ending;
   {
     const system::MutexLock lock(mutex_);

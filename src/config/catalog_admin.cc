@@ -24,7 +24,8 @@ constexpr CodePage kAdminPages[] = {
      "} }",
      77},
     {"R343", "there is no such resource",
-     "The API has no such path, or the consumer, record or dead letter that it names is not there.",
+     "The API has no such path, or the consumer, record, dead letter or job that it names is not "
+     "there. A job is forgotten when the run ends that began it: the audit log has how it ended.",
      "Look at /api/openapi.json for the paths, and at the lists for what there is.",
      "curl http://127.0.0.1:8585/api/openapi.json", 4},
     {"R344", "the request is wrong",
@@ -33,7 +34,7 @@ constexpr CodePage kAdminPages[] = {
      "Mend what the answer names.", "", 2},
     {"R345", "the API cannot answer now",
      "The run has not opened its store yet or has closed it, the store takes too long, or too many "
-     "requests wait for it, or another doctor runs.",
+     "requests wait for it, another doctor runs, or as many jobs as there may be are not over.",
      "Ask again later. Where it stays so, /readyz says which part is away.", "", 69},
     {"R346", "a page of another site asks",
      "Without tokens a request must name this machine as its host, no request may come from a page "
@@ -46,10 +47,10 @@ constexpr CodePage kAdminPages[] = {
      "Each caller may make a number of requests a second, so that one client cannot keep the "
      "others from the store.",
      "Ask less often: a client that polls needs an answer a second at most.", "", 69},
-    {"R348", "the record is in no state for it",
-     "Only parked and dead records can be unlocked, and none is forgotten while it is worked on. "
-     "Or "
-     "it moved on since it was looked at. Nothing was done.",
+    {"R348", "the record or the job is in no state for it",
+     "Only parked and dead records can be unlocked, none is forgotten while it is worked on, and a "
+     "job that is over is neither paused nor cancelled. Or it moved on since it was looked at. "
+     "Nothing was done.",
      "Look at it again.", "", 4},
 };
 

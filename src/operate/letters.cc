@@ -1,10 +1,11 @@
 #include "operate/letters.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/record_machine.h"
 #include "operate/cause.h"
@@ -48,6 +49,7 @@ class Walk {
       auto page = access_.facets.dead_letters->list(filter_);
       if (!page) return failure(std::move(page.error()));
       for (const DeadLetter& letter : *page) {
+        if (query_.up_to && letter.id > *query_.up_to) return walk_;
         const auto wanted = wants(letter);
         if (!wanted) return failure(wanted.error());
         filter_.after = letter.id;
@@ -82,24 +84,33 @@ class Walk {
       ++walk_.foreign;
       return false;
     }
-    const auto done = is_done(letter);
-    if (!done) return failure(done.error());
-    if (*done && !query_.replayed) ++walk_.done;
-    return *done == query_.replayed;
+    const auto since = state_since_replay(letter);
+    if (!since) return failure(since.error());
+    if (query_.settled && (*since == RecordState::kRetrying || *since == RecordState::kConsuming)) {
+      ++walk_.on_their_way;
+      return false;
+    }
+    const bool done = *since == RecordState::kCompleted;
+    if (done && !query_.replayed) ++walk_.done;
+    return done == query_.replayed;
   }
 
-  // A letter without a key has no record that tells.
-  Result<bool> is_done(const DeadLetter& letter) {
-    if (letter.replayed == 0 || letter.key.empty()) return false;
+  // The record of a letter that was replayed, where it speaks for that letter. A letter without a
+  // key has no record that tells.
+  Result<std::optional<RecordState>> state_since_replay(const DeadLetter& letter) {
+    std::optional<RecordState> state;
+    if (letter.replayed == 0 || letter.key.empty()) return state;
     const auto* consumer = access_.config.find(letter.consumer);
-    if (consumer == nullptr) return false;
+    if (consumer == nullptr) return state;
     const auto number = number_of(letter.consumer);
     if (!number) return failure(number.error());
-    if (!*number) return false;
+    if (!*number) return state;
     const auto record = access_.facets.records->show(consumer->key.id_of(**number, letter.key));
     if (!record) return failure(record.error());
-    return *record && (*record)->state == RecordState::kCompleted &&
-           core::same_fingerprint((*record)->fingerprint, letter.fingerprint);
+    if (*record && core::same_fingerprint((*record)->fingerprint, letter.fingerprint)) {
+      state = (*record)->state;
+    }
+    return state;
   }
 
   Result<std::optional<ConsumerNumber>> number_of(const std::string& consumer) {
@@ -145,13 +156,22 @@ bool matches(const Where& where, const DeadLetter& letter, StoreTime now) {
   });
 }
 
+std::string query_text(const LetterQuery& query, std::string_view where) {
+  std::vector<std::string> parts;
+  if (!query.consumer.empty()) parts.push_back("consumer=" + query.consumer);
+  if (!query.reason.empty()) parts.push_back("reason=" + query.reason);
+  if (!where.empty()) parts.emplace_back(where);
+  if (query.replayed) parts.emplace_back("replayed");
+  return parts.empty() ? "all" : fmt::format("{}", fmt::join(parts, " and "));
+}
+
 Result<LetterWalk> walk_letters(const StoreAccess& access, const LetterQuery& query,
                                 const std::function<void(const DeadLetter&)>& see) {
   return Walk(access, query).run(see);
 }
 
-Result<LetterGroups> group_letters(const StoreAccess& access, LetterQuery query) {
-  const std::size_t most = std::exchange(query.limit, std::numeric_limits<std::size_t>::max());
+Result<LetterGroups> group_letters(const StoreAccess& access, const LetterQuery& query,
+                                   std::size_t most) {
   std::map<std::tuple<std::string, std::string, std::string>, LetterGroup> groups;
   LetterGroups made;
   auto walk = walk_letters(access, query, [&](const DeadLetter& letter) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <semel/records.h>
@@ -26,8 +27,11 @@ struct LetterQuery {
   std::string reason;     // or the cause; empty: any
   bool replayed = false;  // those that were replayed and are done since, and no others
   Where where;
-  std::int64_t after = 0;  // ids above this one
-  std::size_t limit = 0;
+  // Leaves out letters that were replayed and whose message is on its way since.
+  bool settled = false;
+  std::int64_t after = 0;             // ids above this one
+  std::optional<std::int64_t> up_to;  // and none above that one
+  std::size_t limit = 0;              // of letters
   // The walk stops here; none: at its end.
   std::optional<std::chrono::steady_clock::time_point> until;
 };
@@ -36,6 +40,8 @@ struct LetterWalk {
   std::size_t seen = 0;
   std::size_t done = 0;     // left out: replayed, and completed since
   std::size_t foreign = 0;  // left out: their consumers are not in the config
+  // Left out with `settled`: replayed, and their messages wait for their turn or are worked on.
+  std::size_t on_their_way = 0;
   // It stopped before the end, at the limit or at its time: the rest has ids above this one.
   std::optional<std::int64_t> next;
 };
@@ -43,6 +49,9 @@ struct LetterWalk {
 // Shows `see` the letters that match, in the order of their ids.
 Result<LetterWalk> walk_letters(const StoreAccess& access, const LetterQuery& query,
                                 const std::function<void(const DeadLetter&)>& see);
+
+// The query as a filter of the commands would say it; "all" where it narrows nothing.
+std::string query_text(const LetterQuery& query, std::string_view where);
 
 struct LetterGroup {
   std::string consumer;
@@ -60,7 +69,8 @@ struct LetterGroups {
   LetterWalk walk;
 };
 
-// The same letters by consumer, reason and cause. `query.limit`: of groups.
-Result<LetterGroups> group_letters(const StoreAccess& access, LetterQuery query);
+// The same letters by consumer, reason and cause, in at most so many groups.
+Result<LetterGroups> group_letters(const StoreAccess& access, const LetterQuery& query,
+                                   std::size_t most);
 
 }  // namespace semel::operate

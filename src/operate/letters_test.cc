@@ -131,7 +131,7 @@ TEST_F(LetterWalkTest, GroupsAreByConsumerReasonAndCause) {
   add("refunds", "handler.native", "one", 1, 0);
   add("payments", std::string(reason::kAttemptsExhausted), "handler.http.503: away", 3, 2'000);
   add("payments", std::string(reason::kAttemptsExhausted), "handler.http.500: no", 1, 0);
-  const auto made = group_letters({config_, *store_, store_->facets()}, at_most(10));
+  const auto made = group_letters({config_, *store_, store_->facets()}, at_most(1'000), 10);
   ASSERT_TRUE(made);
   ASSERT_EQ(made->groups.size(), 4U);
   const LetterGroup& first = made->groups[0];
@@ -149,7 +149,7 @@ TEST_F(LetterWalkTest, GroupsAreByConsumerReasonAndCause) {
 
 TEST_F(LetterWalkTest, GroupsPastTheLimitAreCounted) {
   for (int i = 0; i < 4; ++i) add("payments", fmt::format("reason_{}", i), "", 2, 0);
-  const auto made = group_letters({config_, *store_, store_->facets()}, at_most(3));
+  const auto made = group_letters({config_, *store_, store_->facets()}, at_most(1'000), 3);
   ASSERT_TRUE(made);
   EXPECT_EQ(made->groups.size(), 3U);
   EXPECT_EQ(made->ungrouped, 2U);

@@ -123,4 +123,12 @@ void add_dead_letter(json::Writer& writer, const TimeText& time, const DeadLette
   writer.end_object();
 }
 
+void add_letter_group(json::Writer& writer, const TimeText& time, const LetterGroup& group) {
+  writer.begin_object().member("consumer", group.consumer).member("reason", group.reason);
+  if (!group.cause.empty()) writer.member("cause", group.cause);
+  writer.member("count", group.count).member("oldest", time(group.oldest));
+  writer.member("newest", time(group.newest)).member("newest_id", group.newest_id);
+  writer.member("newest_error", group.newest_error).end_object();
+}
+
 }  // namespace semel::operate

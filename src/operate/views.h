@@ -11,6 +11,7 @@
 #include <semel/steps.h>
 
 #include "base/json.h"
+#include "operate/letters.h"
 
 namespace semel::operate {
 
@@ -29,6 +30,8 @@ void add_record(json::Writer& writer, const TimeText& time, std::string_view con
 // `whole`: with its payload and headers, or their sizes where contents are left out.
 void add_dead_letter(json::Writer& writer, const TimeText& time, const DeadLetter& letter,
                      bool whole, Contents contents);
+
+void add_letter_group(json::Writer& writer, const TimeText& time, const LetterGroup& group);
 
 // "open", "paused", or "shut" for a time.
 std::string gate_word(const std::optional<ShutGate>& gate);

@@ -12,60 +12,12 @@
 #include <set>
 #include <string>
 
-#include "tests/cli/program.h"
+#include "tests/cli/admin_run.h"
 #include "tests/cli/write_lock.h"
 #include "tests/support/http_get.h"
 
 namespace semel::test {
 namespace {
-
-constexpr std::string_view kAdmin = "admin: { listen: 127.0.0.1:0 }\n";
-
-std::string contents_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// A run whose config has an admin listener, and the port that it told.
-class AdminRun {
- public:
-  explicit AdminRun(const Scene& scene, std::string_view admin = kAdmin,
-                    const StartOptions& options = {})
-      : program_(words(scene, admin), options) {
-    EXPECT_TRUE(tells(program_, kTold)) << program_.err();
-    const std::string said = program_.err();
-    const auto at = said.find(kTold);
-    if (at != std::string::npos) {
-      port_ = static_cast<std::uint16_t>(std::atoi(said.c_str() + at + kTold.size()));
-    }
-  }
-
-  HttpAnswer get(std::string_view path, const std::vector<std::string>& headers = {}) const {
-    return http_get(port_, path, headers);
-  }
-  // The value of a series of /metrics, as it is written; "(none)".
-  std::string metric(const std::string& series) const {
-    const std::string text = "\n" + get("/metrics").body;
-    const auto at = text.find("\n" + series + " ");
-    if (at == std::string::npos) return "(none)";
-    const auto from = at + series.size() + 2;
-    return text.substr(from, text.find('\n', from) - from);
-  }
-  bool is_ready(int status) const {
-    return comes_true([&] { return get("/readyz").status == status; });
-  }
-  Program& program() { return program_; }
-
- private:
-  static constexpr std::string_view kTold = "metrics and health on port ";
-  static Words words(const Scene& scene, std::string_view admin) {
-    write_file(scene.config(), std::string(admin) + contents_of(scene.config()));
-    return {"run", scene.config()};
-  }
-
-  Program program_;
-  std::uint16_t port_ = 0;
-};
 
 std::string deliveries(std::string_view outcome) {
   return fmt::format(

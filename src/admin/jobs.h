@@ -1,0 +1,129 @@
+// Jobs: bulk work that people began through the API. One thread does all of it, part by part, each
+// job at its rate. Jobs live as long as the run: what they did is in the store, and their entries
+// in the audit log.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <semel/result.h>
+#include <semel/store.h>
+
+#include "base/iso_time.h"
+#include "config/config.h"
+#include "operate/letter_job.h"
+#include "system/mutex.h"
+
+namespace semel::admin {
+
+enum class JobState {
+  kCounting,    // looks how much there is to do
+  kRunning,     //
+  kPaused,      // until it is resumed
+  kWaiting,     // the store is away: tried again by itself
+  kCancelling,  // asked to end; a part of it may still be done
+  // Over.
+  kDone,
+  kFailed,
+  kCancelled
+};
+std::string_view to_string(JobState state) noexcept;
+constexpr bool is_over(JobState state) noexcept { return state >= JobState::kDone; }
+
+struct JobView {
+  std::int64_t id = 0;  // of its entry in the audit log
+  operate::LetterAct act = operate::LetterAct::kReplay;
+  std::string selection;  // what it is done to, in words
+  std::string rate;       // empty: none
+  std::string reason;     // in the person's words
+  std::string began_by;   // the name of a token
+  UtcTime began_at;
+  std::optional<UtcTime> ended_at;
+  JobState state = JobState::kCounting;
+  std::string why;  // of a wait, a failure or a cancellation
+  operate::LetterProgress progress;
+};
+
+// Thread-safe.
+class Jobs {
+ public:
+  // More that are not over are not begun; of those that are, the oldest are forgotten.
+  static constexpr std::size_t kMostAtOnce = 8;
+  static constexpr std::size_t kMostKept = 50;
+  static constexpr std::chrono::milliseconds kBetweenTries{1'000};
+
+  // Calls its argument with the store; false: the run has none now.
+  using WithStore = std::function<bool(const std::function<void(Store&)>&)>;
+
+  // Borrows the config.
+  Jobs(const config::Config& config, WithStore with_store,
+       std::chrono::milliseconds between_tries = kBetweenTries);
+  ~Jobs() { stop(); }
+  Jobs(const Jobs&) = delete;
+  Jobs& operator=(const Jobs&) = delete;
+
+  // Of `about` the id, the person's words and the selection count. R345: there are too many, or the
+  // run ends. Throws std::system_error where a thread cannot be made.
+  Result<JobView> begin(operate::LetterWork work, JobView about) SEMEL_EXCLUDES(mutex_);
+
+  // The newest first.
+  std::vector<JobView> list() const SEMEL_EXCLUDES(mutex_);
+  std::optional<JobView> show(std::int64_t id) const SEMEL_EXCLUDES(mutex_);
+
+  // Each: the job as it is then; nullopt where there is none. One that is over stays as it is. The
+  // part that is being done is finished.
+  std::optional<JobView> pause(std::int64_t id) SEMEL_EXCLUDES(mutex_);
+  // Also one that waits for the store: it is tried at once.
+  std::optional<JobView> resume(std::int64_t id) SEMEL_EXCLUDES(mutex_);
+  std::optional<JobView> cancel(std::int64_t id, const std::string& why) SEMEL_EXCLUDES(mutex_);
+
+  // Finishes the part that is being done, and cancels all that is not over. Needs the store, for
+  // their entries in the audit log. Nothing is begun after it. Not for several threads.
+  void stop() SEMEL_EXCLUDES(mutex_);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Job {
+    Job(operate::LetterWork what, JobView about) : work(std::move(what)), view(std::move(about)) {}
+    operate::LetterJob work;  // of the thread alone
+    JobView view;
+    Clock::time_point due{};
+  };
+  // How a part ended.
+  struct Part {
+    bool more = false;
+    std::optional<Error> error;
+  };
+
+  void work() SEMEL_EXCLUDES(mutex_);
+  Job* find(std::int64_t id) const SEMEL_REQUIRES(mutex_);
+  Job* next() const SEMEL_REQUIRES(mutex_);
+  Part step(operate::LetterJob& job) const;
+  void note(Job& job, const Part& part) SEMEL_REQUIRES(mutex_);
+  static JobView ended(const Job& job, JobState state);
+  void write_end(const JobView& view) const noexcept;
+  void forget_oldest() SEMEL_REQUIRES(mutex_);
+
+  const config::Config& config_;
+  const WithStore with_store_;
+  const std::chrono::milliseconds between_tries_;
+  mutable system::Mutex mutex_;
+  system::CondVar changed_;
+  std::list<std::unique_ptr<Job>> jobs_ SEMEL_GUARDED_BY(mutex_);  // oldest first
+  bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+// How a job that is over ended, in a few words, for the audit log.
+std::string outcome_text(const JobView& view);
+
+}  // namespace semel::admin

@@ -1,0 +1,20 @@
+// Dead letters as a request of the API narrows them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "admin/api_route.h"
+#include "operate/letters.h"
+
+namespace semel::admin {
+
+// 400: a parameter cannot have that value.
+tl::unexpected<HttpResponse> wrong_value(std::string_view name, std::string_view value,
+                                         std::string fix);
+
+// The filters of a list, its groups and its bulk verbs, without a limit; or what is wrong with
+// them. The walk ends before the patience of its client does.
+tl::expected<operate::LetterQuery, HttpResponse> letter_query(const ApiCall& call);
+
+}  // namespace semel::admin

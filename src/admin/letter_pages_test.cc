@@ -1,0 +1,146 @@
+#include "admin/letter_pages.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "admin/test_api.h"
+#include "tests/support/waiting.h"
+
+namespace semel::admin {
+namespace {
+
+class LetterPagesTest : public ApiTest {
+ protected:
+  void SetUp() override { open(true); }
+  std::string page(Role role, const std::string& path) const { return get_as(role, path).body; }
+  static bool shows(const std::string& page, const std::string& part) {
+    return page.find(part) != std::string::npos;
+  }
+  std::int64_t begin_job(std::int64_t id) {
+    operate::LetterWork work;
+    work.query.limit = std::numeric_limits<std::size_t>::max();
+    work.rate = operate::Rate{1, std::chrono::hours(1)};
+    JobView about;
+    about.id = id;
+    about.selection = "reason=<b>";
+    about.began_by = "ops";
+    EXPECT_TRUE(jobs_.begin(work, about));
+    EXPECT_TRUE(test::comes_true([&] { return jobs_.show(id)->progress.done == 1; }));
+    return id;
+  }
+};
+
+TEST_F(LetterPagesTest, GroupsLeadToTheirLetters) {
+  finish("one", Finish::To::kDead, "handler.native");
+  finish("two", Finish::To::kDead, "handler.native");
+  const auto answer = get_as(Role::kRead, "/dead-letters");
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_NE(answer.header("Content-Security-Policy").find("form-action 'none'"), std::string::npos);
+  EXPECT_EQ(answer.header("Cache-Control"), "no-store");
+  EXPECT_TRUE(shows(answer.body, "href=\"letters?consumer=payments&amp;reason=handler.native\""))
+      << answer.body;
+  EXPECT_TRUE(shows(answer.body, "data-label=\"Letters\">2</td>"));
+  const std::string letters =
+      page(Role::kOperator, "/letters?consumer=payments&reason=handler.native");
+  EXPECT_TRUE(shows(letters, "2 letters would be tried again")) << letters;
+  EXPECT_TRUE(shows(letters, "<th scope=\"row\">one<"));
+  EXPECT_FALSE(shows(letters, "secret")) << "no payloads";
+}
+
+TEST_F(LetterPagesTest, WithoutDeadLettersItSaysWhatTheyWouldBe) {
+  EXPECT_TRUE(shows(page(Role::kRead, "/dead-letters"), "No dead letters: nothing was given up."));
+  EXPECT_TRUE(shows(page(Role::kAdmin, "/letters?reason=none"), "None matches."));
+}
+
+TEST_F(LetterPagesTest, OnlyWhatTheRoleMayDoIsOffered) {
+  finish("one", Finish::To::kDead, "handler.native");
+  const std::string path = "/letters?reason=handler.native&where=age%3C1d";
+  const std::string replay =
+      "data-post=\"api/v1/dead-letters:replay?reason=handler.native&amp;where=age%3C1d\"";
+  EXPECT_FALSE(shows(page(Role::kRead, path), "data-post"));
+  EXPECT_TRUE(shows(page(Role::kRead, path), "To replay needs a token"));
+  EXPECT_TRUE(shows(page(Role::kOperator, path), replay)) << page(Role::kOperator, path);
+  EXPECT_FALSE(shows(page(Role::kOperator, path), "dead-letters:discard"));
+  EXPECT_TRUE(shows(page(Role::kAdmin, path), "dead-letters:discard"));
+}
+
+TEST_F(LetterPagesTest, LettersComePageByPage) {
+  for (int i = 0; i < 60; ++i) {
+    finish(fmt::format("key-{:02}", i), Finish::To::kDead, "handler.native");
+  }
+  const std::string first = page(Role::kRead, "/letters?consumer=payments");
+  EXPECT_TRUE(shows(first, ">key-49<"));
+  EXPECT_FALSE(shows(first, ">key-50<"));
+  const auto at = first.find("letters?consumer=payments&amp;after=");
+  ASSERT_NE(at, std::string::npos) << first;
+  const auto number = first.substr(at + 36, first.find('"', at) - at - 36);
+  const std::string second = page(Role::kRead, "/letters?consumer=payments&after=" + number);
+  EXPECT_TRUE(shows(second, ">key-50<")) << second;
+  EXPECT_FALSE(shows(second, "Next page"));
+  EXPECT_TRUE(shows(second, "60 letters would be")) << "the plan is of all";
+}
+
+TEST_F(LetterPagesTest, AJobShowsHowFarItIs) {
+  for (const char* key : {"one", "two", "three"}) finish(key, Finish::To::kDead, "handler.native");
+  begin_job(17);
+  const std::string seen = page(Role::kOperator, "/job?id=17");
+  EXPECT_TRUE(shows(seen, "Job 17: replay reason=&lt;b&gt;")) << seen;
+  EXPECT_TRUE(shows(seen, "<progress max=\"3\" value=\"1\">"));
+  EXPECT_TRUE(shows(seen, "Begun by ops at "));
+  EXPECT_TRUE(shows(seen, "data-post=\"api/v1/jobs/17/pause\""));
+  EXPECT_TRUE(shows(seen, "data-post=\"api/v1/jobs/17/cancel\""));
+  EXPECT_FALSE(shows(page(Role::kRead, "/job?id=17"), "data-post"));
+  EXPECT_TRUE(shows(page(Role::kRead, "/dead-letters"), "href=\"job?id=17\""));
+  jobs_.pause(17);
+  EXPECT_TRUE(shows(page(Role::kOperator, "/job?id=17"), "data-post=\"api/v1/jobs/17/resume\""));
+  jobs_.cancel(17, "by ops");
+  EXPECT_TRUE(test::comes_true([&] { return is_over(jobs_.show(17)->state); }));
+  EXPECT_FALSE(shows(page(Role::kAdmin, "/job?id=17"), "data-post"));
+}
+
+TEST_F(LetterPagesTest, NothingFromOutsideBecomesMarkup) {
+  finish("<script>alert(1)</script>", Finish::To::kDead, "<i>\"'&");
+  for (const char* path :
+       {"/dead-letters", "/letters?consumer=payments", "/letters?where=key%3D%3Cscript%3Ealert",
+        "/letters?reason=%22%3Ci%3E"}) {
+    const std::string seen = page(Role::kAdmin, path);
+    EXPECT_FALSE(shows(seen, "<script>alert")) << seen;
+    EXPECT_FALSE(shows(seen, "<i>")) << seen;
+  }
+  EXPECT_TRUE(shows(page(Role::kRead, "/letters?consumer=payments"), "&lt;script&gt;alert(1)"));
+}
+
+TEST_F(LetterPagesTest, ErrorsAreReadByPeople) {
+  const auto wrong = get_as(Role::kRead, "/letters?where=nokey%3D1");
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_EQ(wrong.header("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_TRUE(shows(wrong.body, "where, column 1: unknown field &quot;nokey&quot;")) << wrong.body;
+  EXPECT_EQ(get_as(Role::kRead, "/job?id=5").status, 404);
+  EXPECT_EQ(get_as(Role::kRead, "/job").status, 404);
+  EXPECT_EQ(get_as(Role::kRead, "/letters?after=x").status, 400);
+  running_ = false;
+  const auto away = get_as(Role::kRead, "/dead-letters");
+  EXPECT_EQ(away.status, 503);
+  EXPECT_TRUE(shows(away.body, "the run has no store now"));
+}
+
+TEST_F(LetterPagesTest, ATokenIsNeededAndAnotherSiteAsksNothing) {
+  for (const char* path : {"/dead-letters", "/letters", "/job?id=1"}) {
+    EXPECT_EQ(get(path).status, 401) << path;
+    EXPECT_EQ(get(path).header("WWW-Authenticate"), "Basic realm=\"Semel\"") << path;
+  }
+  const std::string token = "Authorization: Bearer " + secret_of(Role::kRead);
+  EXPECT_EQ(get("/dead-letters", {token, "Sec-Fetch-Site: cross-site"}).status, 403);
+  EXPECT_EQ(get("/dead-letters", {token, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: document"})
+                .status,
+            200);
+  EXPECT_EQ(get("/dead-letters", {token, "Content-Length: 0"}, "POST").status, 405);
+  EXPECT_EQ(get("/act.js").status, 200);
+}
+
+}  // namespace
+}  // namespace semel::admin

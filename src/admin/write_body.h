@@ -1,0 +1,20 @@
+// The body of a write: a JSON object with the members that its route has, and no others.
+#pragma once
+
+#include <string>
+
+#include "admin/api_route.h"
+
+namespace semel::admin {
+
+struct WriteBody {
+  std::string reason;
+  std::string as;
+  std::string rate;
+  bool dry_run = false;
+};
+
+// Or 400 with what is wrong.
+tl::expected<WriteBody, HttpResponse> write_body(const ApiCall& call);
+
+}  // namespace semel::admin

@@ -1,0 +1,82 @@
+// LetterJob: replays or discards the dead letters of a query, part by part, at a rate. It holds no
+// more ids than those of a part, and takes each letter once: those that are there at its beginning,
+// in the order of their ids, so that a letter that dies again is not taken again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <semel/result.h>
+
+#include "operate/letters.h"
+#include "operate/rate.h"
+#include "operate/store_access.h"
+
+namespace semel::operate {
+
+enum class LetterAct { kReplay, kDiscard };
+
+struct LetterWork {
+  LetterAct act = LetterAct::kReplay;
+  LetterQuery query;  // `limit`: of letters in all
+  std::optional<Rate> rate;
+};
+
+struct LetterProgress {
+  std::optional<std::size_t> total;  // nullopt: still being counted
+  std::size_t done = 0;              // replayed, or discarded
+  std::size_t skipped_completed = 0;
+  std::size_t skipped_conflict = 0;
+  std::size_t gone = 0;    // not there any more, or on their way by somebody else, at their turn
+  std::size_t failed = 0;  // the store refused them
+  std::string last_error;  // of those
+  // Not in the total: replayed before, and not ended since.
+  std::size_t on_their_way = 0;
+
+  std::size_t taken() const noexcept {
+    return done + skipped_completed + skipped_conflict + gone + failed;
+  }
+};
+
+// One thread at a time.
+class LetterJob {
+ public:
+  explicit LetterJob(LetterWork work);
+
+  // Does the next part, however early; false: that was the last one. With an error for which
+  // `passes` the same part may be tried again, later; with another the job can do nothing more.
+  Result<bool> step(const StoreAccess& access);
+  // True of errors that time may mend.
+  static bool passes(const Error& error) noexcept;
+
+  // The next part is due then.
+  Throttle::Time due() const noexcept { return throttle_.due(); }
+  const LetterProgress& progress() const noexcept { return progress_; }
+
+ private:
+  Result<bool> count(const StoreAccess& access);
+  Result<bool> act(const StoreAccess& access);
+  Result<void> take(const StoreAccess& access, std::span<const std::int64_t> ids);
+  Result<void> take_together(const StoreAccess& access, std::span<const std::int64_t> ids);
+  void settle_doubt(std::span<const std::int64_t> ids, std::optional<std::int64_t> next);
+  bool finish();
+
+  const LetterWork work_;
+  Throttle throttle_;
+  LetterProgress progress_;
+  std::size_t counted_ = 0;
+  std::int64_t last_ = 0;   // id of the last letter that was counted
+  std::int64_t after_ = 0;  // the walk goes on above it
+  // Letters of a part whose answer was lost. Those that a later walk does not meet were done.
+  std::vector<std::int64_t> doubtful_;
+  std::size_t failed_in_a_row_ = 0;
+};
+
+// The counts in a few words: "480 replayed, 20 skipped".
+std::string progress_text(LetterAct act, const LetterProgress& progress);
+
+}  // namespace semel::operate

@@ -1,0 +1,250 @@
+#include "operate/letter_job.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <semel/memory.h>
+
+namespace semel::operate {
+namespace {
+
+constexpr const char* kOneConsumer =
+    "version: 1\n"
+    "store: { memory: {} }\n"
+    "consumers:\n"
+    "  - { name: payments, source: { stdin: {} }, key: json:/id, handler: { native: pay } }\n";
+
+Error store_away() { return {ErrorKind::kUnavailable, "R250", "no route to host", {}}; }
+
+// Says of each replay and discard how it goes: nothing, or an error before it or after it.
+class FaultyLetters final : public DeadLetters {
+ public:
+  explicit FaultyLetters(DeadLetters& letters) : letters_(letters) {}
+  Result<std::vector<DeadLetter>> list(const DeadLetterFilter& filter) override {
+    return letters_.list(filter);
+  }
+  Result<std::optional<DeadLetter>> show(std::int64_t id) override { return letters_.show(id); }
+  Result<ReplayReport> replay(std::span<const std::int64_t> ids) override {
+    if (before) {
+      if (auto error = before(ids)) return failure(*error);
+    }
+    for (const std::int64_t id : ids) ++times[id];
+    return letters_.replay(ids);
+  }
+  Result<std::size_t> discard(std::span<const std::int64_t> ids) override {
+    auto discarded = letters_.discard(ids);
+    if (after) return failure(*std::exchange(after, std::nullopt));
+    return discarded;
+  }
+  Result<Edited> edit(const LetterEdit& edit) override { return letters_.edit(edit); }
+  Result<AddReport> add(std::span<const ForeignLetter> letters) override {
+    return letters_.add(letters);
+  }
+
+  std::function<std::optional<Error>(std::span<const std::int64_t>)> before;
+  std::optional<Error> after;
+  std::map<std::int64_t, int> times;  // that a letter was replayed
+
+ private:
+  DeadLetters& letters_;
+};
+
+class LetterJobTest : public ::testing::Test {
+ protected:
+  LetterJobTest()
+      : config_(config::load_text(kOneConsumer, "semel.yaml").config.value()),
+        store_(make_memory_store()),
+        letters_(*store_->facets().dead_letters) {
+    EXPECT_TRUE(store_->attach({"payments", "recipe", false, {}}));
+  }
+  void add(int count) {
+    std::vector<ForeignLetter> letters;
+    for (int i = 0; i < count; ++i) {
+      DeadLetter letter;
+      letter.consumer = "payments";
+      letter.reason = "handler.native";
+      letter.position = std::to_string(added_++);
+      letters.push_back({std::move(letter), std::nullopt});
+    }
+    ASSERT_TRUE(letters_.add(letters));
+  }
+  std::size_t stored() {
+    DeadLetterFilter all;
+    all.limit = 100'000;
+    return letters_.list(all).value().size();
+  }
+  StoreAccess access() {
+    StoreAccess made{config_, *store_, store_->facets()};
+    made.facets.dead_letters = &letters_;
+    return made;
+  }
+  static LetterWork work(LetterAct act) {
+    LetterWork made;
+    made.act = act;
+    made.query.limit = std::numeric_limits<std::size_t>::max();
+    return made;
+  }
+  // To its end, however late a part is due.
+  void run(LetterJob& job) {
+    const auto here = access();
+    for (int i = 0; i < 10'000; ++i) {
+      const auto more = job.step(here);
+      ASSERT_TRUE(more) << more.error().message;
+      if (!*more) return;
+    }
+    FAIL() << "it has no end";
+  }
+
+  const config::Config config_;
+  const std::unique_ptr<Store> store_;
+  FaultyLetters letters_;
+  int added_ = 0;
+};
+
+TEST_F(LetterJobTest, ReplaysEachLetterOnce) {
+  add(1'234);
+  LetterJob job(work(LetterAct::kReplay));
+  run(job);
+  EXPECT_EQ(job.progress().total, 1'234U);
+  EXPECT_EQ(job.progress().done, 1'234U);
+  EXPECT_EQ(letters_.times.size(), 1'234U);
+  EXPECT_TRUE(std::ranges::all_of(letters_.times, [](const auto& one) { return one.second == 1; }));
+  EXPECT_EQ(progress_text(LetterAct::kReplay, job.progress()), "1234 replayed");
+}
+
+TEST_F(LetterJobTest, LettersThatComeMeanwhileAreLeft) {
+  add(3);
+  LetterJob job(work(LetterAct::kDiscard));
+  ASSERT_TRUE(job.step(access()).value()) << "counted";
+  EXPECT_EQ(job.progress().total, 3U);
+  add(2);
+  run(job);
+  EXPECT_EQ(job.progress().done, 3U);
+  EXPECT_EQ(stored(), 2U);
+}
+
+TEST_F(LetterJobTest, WhatIsGoneMeanwhileIsCounted) {
+  add(4);
+  LetterJob job(work(LetterAct::kReplay));
+  ASSERT_TRUE(job.step(access()).value());
+  const std::int64_t first = letters_.list({}).value().at(0).id;
+  ASSERT_EQ(letters_.discard({&first, 1}).value(), 1U);
+  run(job);
+  EXPECT_EQ(job.progress().done, 3U);
+  EXPECT_EQ(job.progress().gone, 1U);
+  EXPECT_EQ(job.progress().total, 4U);
+}
+
+TEST_F(LetterJobTest, ALimitIsOfLettersInAll) {
+  add(30);
+  LetterWork some = work(LetterAct::kDiscard);
+  some.query.limit = 7;
+  some.rate = Rate{20, std::chrono::seconds(1)};
+  LetterJob job(some);
+  run(job);
+  EXPECT_EQ(job.progress().done, 7U);
+  EXPECT_EQ(job.progress().total, 7U);
+  EXPECT_EQ(stored(), 23U);
+}
+
+TEST_F(LetterJobTest, AnOutageCostsNothing) {
+  add(5);
+  LetterJob job(work(LetterAct::kReplay));
+  ASSERT_TRUE(job.step(access()).value());
+  letters_.before = [](auto) { return std::optional(store_away()); };
+  const auto away = job.step(access());
+  ASSERT_FALSE(away);
+  EXPECT_TRUE(LetterJob::passes(away.error()));
+  EXPECT_EQ(job.progress().taken(), 0U);
+  letters_.before = nullptr;
+  run(job);
+  EXPECT_EQ(job.progress().done, 5U);
+}
+
+TEST_F(LetterJobTest, ALostAnswerIsLookedAfter) {
+  add(5);
+  LetterJob job(work(LetterAct::kDiscard));
+  ASSERT_TRUE(job.step(access()).value());
+  letters_.after = Error{ErrorKind::kInDoubt, "R252", "the connection was cut", {}};
+  EXPECT_FALSE(job.step(access()));
+  EXPECT_EQ(job.progress().done, 0U);
+  run(job);
+  EXPECT_EQ(job.progress().done, 5U) << "they were discarded before the cut";
+  EXPECT_EQ(job.progress().gone, 0U);
+}
+
+TEST_F(LetterJobTest, ALetterThatTheStoreRefusesCostsItsNeighboursNothing) {
+  add(5);
+  const std::int64_t bad = letters_.list({}).value().at(2).id;
+  letters_.before = [bad](std::span<const std::int64_t> ids) -> std::optional<Error> {
+    if (std::ranges::find(ids, bad) == ids.end()) return std::nullopt;
+    return Error{ErrorKind::kLimit, "R270", "it is too large", {}};
+  };
+  LetterJob job(work(LetterAct::kReplay));
+  run(job);
+  EXPECT_EQ(job.progress().done, 4U);
+  EXPECT_EQ(job.progress().failed, 1U);
+  EXPECT_EQ(job.progress().last_error, "it is too large");
+  EXPECT_EQ(progress_text(LetterAct::kReplay, job.progress()), "4 replayed, 1 failed");
+}
+
+TEST_F(LetterJobTest, ADoubtAmongRefusalsCountsNoneTwice) {
+  add(5);
+  const auto all = letters_.list({}).value();
+  const std::int64_t bad = all.at(1).id, doubtful = all.at(3).id;
+  bool cut = false;
+  letters_.before = [&](std::span<const std::int64_t> ids) -> std::optional<Error> {
+    if (ids.size() == 1 && ids[0] == doubtful && !std::exchange(cut, true)) {
+      return Error{ErrorKind::kInDoubt, "R252", "the connection was cut", {}};
+    }
+    if (std::ranges::find(ids, bad) == ids.end()) return std::nullopt;
+    return Error{ErrorKind::kLimit, "R270", "it is too large", {}};
+  };
+  LetterJob job(work(LetterAct::kReplay));
+  ASSERT_TRUE(job.step(access()).value());
+  const auto stopped = job.step(access());
+  ASSERT_FALSE(stopped);
+  EXPECT_TRUE(cut);
+  run(job);
+  EXPECT_EQ(job.progress().done, 4U);
+  EXPECT_EQ(job.progress().failed, 1U);
+  EXPECT_EQ(job.progress().total, 5U);
+}
+
+TEST_F(LetterJobTest, AStoreThatRefusesEverythingIsAskedNoMore) {
+  add(300);
+  letters_.before = [](auto) { return Error{ErrorKind::kRejected, "", "read only", {}}; };
+  LetterJob job(work(LetterAct::kReplay));
+  ASSERT_TRUE(job.step(access()).value());
+  const auto refused = job.step(access());
+  ASSERT_FALSE(refused);
+  EXPECT_FALSE(LetterJob::passes(refused.error()));
+  EXPECT_LT(job.progress().failed, 300U);
+}
+
+TEST_F(LetterJobTest, NothingToDoIsAnEnd) {
+  LetterJob job(work(LetterAct::kReplay));
+  EXPECT_FALSE(job.step(access()).value());
+  EXPECT_EQ(job.progress().total, 0U);
+}
+
+TEST_F(LetterJobTest, AQueryIsSaidInWords) {
+  LetterQuery query;
+  EXPECT_EQ(query_text(query, ""), "all");
+  query.consumer = "payments";
+  query.reason = "handler.native";
+  query.replayed = true;
+  EXPECT_EQ(query_text(query, "age>1h"),
+            "consumer=payments and reason=handler.native and age>1h and replayed");
+}
+
+}  // namespace
+}  // namespace semel::operate
