@@ -11,6 +11,7 @@ using spi::FinishPlan;
 using spi::PayloadFrom;
 
 using spi::has_lease;
+using spi::met_only;
 using spi::plan_completion;
 using spi::plan_finish;
 using spi::plan_without_record;

@@ -45,7 +45,9 @@ ModelRecord* FinishModel::record_of(const Finish& finish) {
 
 Applied FinishModel::finish(const Finish& finish, std::optional<int> ack) {
   if (!core::has_lease(finish)) {
-    carry_out(core::plan_without_record(finish, now), finish, ack, nullptr);
+    const ModelRecord* const owner = ack ? owner_of(*ack) : nullptr;
+    const core::Record* const held_for = owner != nullptr ? &*owner->record : nullptr;
+    carry_out(core::plan_without_record(finish, held_for, now), finish, ack, nullptr);
     return Applied::kYes;
   }
   ModelRecord* const record = record_of(finish);
@@ -69,6 +71,21 @@ Applied FinishModel::finish_in_unit(const Finish& finish, std::optional<int> ack
   if (ack) release(*ack);
   sent += finish.outgoing.size();
   return Applied::kYes;
+}
+
+const ModelRecord* FinishModel::owner_of(int row) const {
+  for (const auto& [key, record] : records) {
+    if (record.held == row && record.record) return &record;
+  }
+  return nullptr;
+}
+
+void FinishModel::wait(int number, bool parked, StoreTime due) {
+  const auto found = rows.find(number);
+  if (found == rows.end()) return;
+  found->second.parked = parked;
+  found->second.due = due;
+  found->second.hidden_until.reset();
 }
 
 void FinishModel::release(int row) {
@@ -132,6 +149,8 @@ void FinishModel::carry_out(const Plan& plan, const Finish& finish, std::optiona
   if (holds) hold(plan, finish, ack, record);
   if (ack && plan.arrival_row == Plan::RowAct::kRemove) rows.erase(*ack);
   if (ack && plan.arrival_row == Plan::RowAct::kRelease) release(*ack);
+  const bool parks = plan.arrival_row == Plan::RowAct::kPark;
+  if (ack && (parks || plan.arrival_row == Plan::RowAct::kWait)) wait(*ack, parks, plan.due);
   if (holds || record == nullptr || plan.record_row != Plan::RowAct::kRemove) return;
   if (record->held) rows.erase(*record->held);
   record->held.reset();

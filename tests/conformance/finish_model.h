@@ -84,10 +84,13 @@ class FinishModel {
   Applied finish_in_unit(const Finish& finish, std::optional<int> ack,
                          const std::optional<core::Record>& before);
   void release(int row);
+  // The record that has this row as its own; null where there is none.
+  const ModelRecord* owner_of(int row) const;
   bool unlock(const Bytes& key);
 
  private:
   ModelRecord* record_of(const Finish& finish);
+  void wait(int row, bool parked, StoreTime due);
   void carry_out(const core::FinishPlan& plan, const Finish& finish, std::optional<int> ack,
                  ModelRecord* record);
   std::optional<int> move(int row, bool parked, const core::FinishPlan& plan, const Finish& finish,
@@ -159,6 +162,7 @@ class FinishModelSuite : public StoreTest {
   void settle(InHand& hand, const Claim& answer);
   void finish_one();
   void finish_without_record();
+  void meet_record(InHand& hand);
   // Several messages, of different keys, that may end so: in the order in which they are in hand.
   std::vector<std::size_t> some_in_hand(std::uint64_t most,
                                         const std::function<bool(const InHand&)>& fits);

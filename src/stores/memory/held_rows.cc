@@ -202,6 +202,20 @@ void HeldRows::extend(RowTag tag, milliseconds hidden, StoreTime now) {
   line_up(number, row);
 }
 
+void HeldRows::wait(RowTag tag, bool parked, StoreTime due) {
+  const auto number = static_cast<std::int64_t>(tag);
+  const auto found = rows_.find(number);
+  if (found == rows_.end()) return;
+  HeldRow& row = found->second;
+  leave(number, row);
+  row.hidden_until.reset();
+  row.behind = false;
+  row.parked = parked;
+  row.due = due;
+  line_up(number, row);
+  if (!parked) ring(row.consumer);
+}
+
 const HeldRow* HeldRows::find(RowTag tag) const {
   const auto found = rows_.find(static_cast<std::int64_t>(tag));
   return found == rows_.end() ? nullptr : &found->second;

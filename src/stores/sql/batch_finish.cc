@@ -150,15 +150,36 @@ void BatchFinish::remove_rows() {
     }
   }
   if (rows.empty()) return;
+  tables_.held.lock(rows);
+  const std::set<RowTag> waiting = rows_that_wait();
+  std::erase_if(rows, [&](RowTag row) { return waiting.contains(row); });
   for (const auto& gone : tables_.held.take_out(rows)) {
     gone_[static_cast<std::int64_t>(gone.row)] = gone.inbox;
   }
   for (const One& one : all_) {
     if (one.way != One::Way::kAck || !one.finish->ack) continue;
-    // It was received, and turned out to be a duplicate.
+    // It was received, and turned out to be a duplicate, or was handled.
     const auto gone = gone_.find(static_cast<std::int64_t>(*one.finish->ack));
     if (gone != gone_.end() && gone->second) tables_.inbox.remove(*gone->second);
   }
+}
+
+std::set<RowTag> BatchFinish::rows_that_wait() {
+  std::map<RowTag, const Finish*> met;
+  std::vector<RowTag> rows;
+  for (const One& one : all_) {
+    if (one.way != One::Way::kAck || !one.finish->ack || !core::met_only(*one.finish)) continue;
+    if (met.emplace(*one.finish->ack, one.finish).second) rows.push_back(*one.finish->ack);
+  }
+  std::set<RowTag> waiting;
+  if (rows.empty()) return waiting;
+  for (const TriedRow& tried : tables_.held.tried(rows)) {
+    const auto record = finisher_.acts().held_for(tried);
+    if (!record) continue;
+    const auto plan = core::plan_without_record(*met.at(tried.row), &*record, now());
+    if (finisher_.acts().waits_on(plan, tried.row)) waiting.insert(tried.row);
+  }
+  return waiting;
 }
 
 // The record says so since its claim.

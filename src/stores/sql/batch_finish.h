@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -64,6 +65,8 @@ class BatchFinish {
   void lock_others();
   std::optional<std::int64_t> lock_record(const One& one);
   void remove_rows();
+  // The rows of deliveries that only met records which wait with them.
+  std::set<RowTag> rows_that_wait();
   void end_claimed();
   void end_others();
   void send();

@@ -11,7 +11,9 @@
 #include <semel/finish.h>
 
 #include "core/finish_plan.h"
+#include "core/key_recipe.h"
 #include "stores/sql/held_content.h"
+#include "stores/sql/lock.h"
 
 namespace semel::sql {
 
@@ -67,9 +69,36 @@ class FinishActs {
       tables_.held.take_out(RowTag{**held});
     }
     if (plan.arrival_row == RowAct::kRelease) release(finish, now);
+    if (finish.ack) waits_on(plan, *finish.ack);
     // A message that was received before is in the inbox already.
     if (received && finish.inbox && !inbox.there) inbox = {received, true};
     return note_in_inbox(plan, finish, inbox, now);
+  }
+
+  // As spi/finish_plan.h says, with the record that has the arrival's row as its own. That row is
+  // locked first: then nobody ends such a record before this transaction ends, so that the record
+  // itself needs no lock, which would come too late in the order of stores/sql/lock.h.
+  core::FinishPlan plan_without_record(const Finish& finish, StoreTime now) {
+    std::optional<core::Record> record;
+    if (finish.ack && core::met_only(finish)) {
+      if (const auto tried = tables_.held.tried(*finish.ack)) record = held_for(*tried);
+    }
+    return core::plan_without_record(finish, record ? &*record : nullptr, now);
+  }
+  std::optional<core::Record> held_for(const TriedRow& tried) {
+    for (const KeyId& id : core::possible_ids(tried.consumer, tried.key)) {
+      auto row = tables_.open_records().find(id, Lock::kNone);
+      if (row && row->held == static_cast<std::int64_t>(tried.row)) return std::move(row->record);
+    }
+    return std::nullopt;
+  }
+
+  // The row waits on, where the plan says so.
+  bool waits_on(const core::FinishPlan& plan, RowTag row) {
+    using RowAct = core::FinishPlan::RowAct;
+    if (plan.arrival_row != RowAct::kWait && plan.arrival_row != RowAct::kPark) return false;
+    tables_.held.wait(row, plan.arrival_row == RowAct::kPark ? tables_.held.kNeverDue : plan.due);
+    return true;
   }
 
   // Shows the row again that the message came from: it was not tried.

@@ -6,7 +6,7 @@ namespace semel::sql {
 
 Applied Finisher::apply(const Finish& finish, StoreTime now) {
   if (!core::has_lease(finish)) {
-    acts_.run<RecordRow>(core::plan_without_record(finish, now), finish, now);
+    acts_.run<RecordRow>(acts_.plan_without_record(finish, now), finish, now);
     return Applied::kYes;
   }
   auto row = find(finish.lease->key);

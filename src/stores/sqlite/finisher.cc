@@ -6,7 +6,7 @@ namespace semel::sqlite {
 
 Applied Finisher::apply(const Finish& finish, StoreTime now) {
   if (!core::has_lease(finish)) {
-    acts_.run<LiveRow>(core::plan_without_record(finish, now), finish, now);
+    acts_.run<LiveRow>(acts_.plan_without_record(finish, now), finish, now);
     return Applied::kYes;
   }
   auto live = tables_.live.find(finish.lease->key);
