@@ -1,4 +1,4 @@
-// Two sessions that change the same held rows never wait for each other.
+// Two sessions that change the same rows never wait for each other.
 #include "stores/mysql/connection.h"
 #include "stores/mysql/url.h"
 #include "stores/sql/test_lock_order.h"
@@ -42,6 +42,14 @@ TEST_P(MySqlLockOrder, OfRowsThatAreExtendedWhileTheyAreRemoved) {
 
 TEST_P(MySqlLockOrder, TheConsumersLockStandsForThatOfARowInALine) {
   EXPECT_EQ(order_.rows_left_by_a_lock_in_a_line(), 3U) << "else two locks come in either order";
+}
+
+TEST_P(MySqlLockOrder, OfLettersThatTwoOperatorsDiscard) {
+  EXPECT_EQ(order_.letters_are_discarded_in_either_order(), "");
+}
+
+TEST_P(MySqlLockOrder, OfLettersThatTwoOperatorsReplay) {
+  EXPECT_EQ(order_.letters_are_replayed_in_either_order(), "");
 }
 
 TEST_P(MySqlLockOrder, OfRowsOfADeadProcessThatShowWhileTheyAreRemoved) {

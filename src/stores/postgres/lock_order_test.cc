@@ -1,4 +1,4 @@
-// Two sessions that change the same held rows never wait for each other.
+// Two sessions that change the same rows never wait for each other.
 #include "stores/postgres/connection.h"
 #include "stores/sql/test_lock_order.h"
 #include "tests/support/pooled_database.h"
@@ -44,6 +44,14 @@ TEST_F(LockOrderTest, OfRowsThatAreExtendedWhileTheyAreRemoved) {
 
 TEST_F(LockOrderTest, TheConsumersLockStandsForThatOfARowInALine) {
   EXPECT_EQ(order_.rows_left_by_a_lock_in_a_line(), 3U) << "else two locks come in either order";
+}
+
+TEST_F(LockOrderTest, OfLettersThatTwoOperatorsDiscard) {
+  EXPECT_EQ(order_.letters_are_discarded_in_either_order(), "");
+}
+
+TEST_F(LockOrderTest, OfLettersThatTwoOperatorsReplay) {
+  EXPECT_EQ(order_.letters_are_replayed_in_either_order(), "");
 }
 
 TEST_F(LockOrderTest, OfRowsOfADeadProcessThatShowWhileTheyAreRemoved) {

@@ -6,7 +6,7 @@
 //   2. all held rows that it changes and that are in no line, by their numbers;
 //   3. the consumers of those that are in lines, or come into one, by their numbers: the lock of a
 //      consumer stands for all rows in its lines (HeldLines::lock);
-//   4. everything else: those rows themselves, dead letters, steps, rows of the inbox.
+//   4. everything else: those rows themselves, dead letters by their ids, steps, rows of the inbox.
 //
 // HeldRows::lock does 2 and 3. Where a transaction changes several rows it has to know all of them
 // before it changes the first one: a batch that removes a row from a line and then locks one in
