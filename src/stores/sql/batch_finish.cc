@@ -74,6 +74,7 @@ std::vector<Applied> BatchFinish::run(std::span<const Finish> batch) {
     if (one.claimed != nullptr) one.claimed->finished = true;
     all_.push_back(one);
   }
+  lock_leased();
   complete_leased();
   lock_others();
   remove_rows();
@@ -91,6 +92,21 @@ void BatchFinish::send() {
       finisher_.acts().send(finish, now());
     }
   }
+}
+
+// A unit has its records since its claim.
+void BatchFinish::lock_leased() {
+  if (claims_ != nullptr) return;
+  std::vector<KeyId> records;
+  std::size_t together = 0;
+  for (const One& one : all_) {
+    if (!core::has_lease(*one.finish)) continue;
+    records.push_back(one.finish->lease->key);
+    if (one.way == One::Way::kLeased) ++together;
+  }
+  if (together == 0 || together == records.size()) return;
+  std::ranges::sort(records);
+  records_.lock(records);
 }
 
 void BatchFinish::complete_leased() {

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -16,6 +17,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <semel/store.h>
 
 #include "stores/sql/batch_finish.h"
 #include "stores/sql/dead_letters.h"
@@ -119,6 +122,34 @@ class LockOrder {
         [](HeldRows& held, StoreTime now) { held.show_again(kInstance, now); });
   }
 
+  // A batch of a holder, and a late one of two former holders. `records`: of the first session.
+  std::string a_mixed_batch_meets_a_late_holder(Store& store, ManyRecords& records) {
+    const ConsumerNumber consumer = store.attach({"orders", "recipe", false, {}}).value();
+    std::vector<Message> messages = test::make_messages(consumer, "k", 2);
+    std::ranges::sort(messages, {}, [](const Message& message) { return message.key().id; });
+    std::vector<Finish> later;
+    const std::vector<Claim> claims = store.claim(test::pointers(messages), {}).value();
+    for (const Claim& claim : claims) {
+      const Message* const message = &messages[later.size()];
+      later.push_back(
+          test::retrying(std::get<Acquired>(claim).lease, std::chrono::seconds(1), message));
+    }
+    const std::vector<Finish> mixed = {test::completed(*later[1].lease), later[0]};
+    std::vector<Finish> late = later;
+    for (Finish& one : late) one.lease->nonce.bytes[0] ^= 1U;
+    const Change change = [&](Tables& tables, Session& session) {
+      const std::vector<Applied> applied =
+          BatchFinish(session, tables, records, nullptr).run(mixed);
+      EXPECT_EQ(applied, std::vector(2, Applied::kYes));
+    };
+    return meet(change, texts_.records.find_locked, [&](HeldRows&, StoreTime) {
+      Tables tables(second_, texts_, wake_ups_);
+      NoRecords none;
+      const std::vector<Applied> applied = BatchFinish(second_, tables, none, nullptr).run(late);
+      EXPECT_EQ(applied, std::vector(2, Applied::kLeaseLost));
+    });
+  }
+
   // Each returns what the server refused, or undid for the other's sake.
   std::string letters_are_discarded_in_either_order() {
     return operators_meet(texts_.dead_letters.discard, [](DeadLetters& letters, const Ids& ids) {
@@ -161,9 +192,10 @@ class LockOrder {
     void drain(ConsumerNumber) override {}
     void ring(Session&, ConsumerNumber) override {}
   };
-  // No batch here completes a record.
+  // For batches that complete no record.
   class NoRecords final : public ManyRecords {
    public:
+    void lock(std::span<const KeyId>) override {}
     std::vector<KeyId> complete(std::span<const Finish* const>) override { return {}; }
     void set_results(std::span<const WithResult>) override {}
     void keep(std::span<const Kept>) override {}
