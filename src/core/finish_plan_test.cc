@@ -1,4 +1,4 @@
-#include "core/finish_plan.h"
+#include <semel/spi/finish_plan.h>
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "core/key_encoding.h"
 
-namespace semel::core {
+namespace semel::spi {
 namespace {
 
 using namespace std::chrono_literals;
@@ -25,7 +25,7 @@ constexpr std::array kAllEnds = {To::kCompleted, To::kRetrying, To::kParked, To:
 Message planned_message(char payload) {
   Message::Parts parts;
   parts.key.text = "key";
-  parts.key.id = encode_key(ConsumerNumber{3}, parts.key.text);
+  parts.key.id = core::encode_key(ConsumerNumber{3}, parts.key.text);
   parts.payload = payload;
   parts.fingerprint.bytes.fill(static_cast<std::uint8_t>(payload));
   return Message(parts);
@@ -242,4 +242,4 @@ TEST_F(FinishPlanTest, WhatWasHandledGoesWhateverARecordWaitsFor) {
 }
 
 }  // namespace
-}  // namespace semel::core
+}  // namespace semel::spi

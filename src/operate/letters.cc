@@ -6,7 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
+
 #include "operate/cause.h"
 #include "system/utc_clock.h"
 
@@ -99,7 +100,7 @@ class Walk {
     const auto record = access_.facets.records->show(consumer->key.id_of(**number, letter.key));
     if (!record) return failure(record.error());
     return *record && (*record)->state == RecordState::kCompleted &&
-           core::same_fingerprint((*record)->fingerprint, letter.fingerprint);
+           spi::same_fingerprint((*record)->fingerprint, letter.fingerprint);
   }
 
   Result<std::optional<ConsumerNumber>> number_of(const std::string& consumer) {

@@ -8,8 +8,8 @@
 
 namespace semel::conformance {
 
-using core::PayloadFrom;
-using Plan = core::FinishPlan;
+using spi::PayloadFrom;
+using Plan = spi::FinishPlan;
 
 int FinishModel::append(ModelRow row) {
   rows[++last_] = std::move(row);
@@ -44,22 +44,22 @@ ModelRecord* FinishModel::record_of(const Finish& finish) {
 }
 
 Applied FinishModel::finish(const Finish& finish, std::optional<int> ack) {
-  if (!core::has_lease(finish)) {
+  if (!spi::has_lease(finish)) {
     const ModelRecord* const owner = ack ? owner_of(*ack) : nullptr;
-    const core::Record* const held_for = owner != nullptr ? &*owner->record : nullptr;
-    carry_out(core::plan_without_record(finish, held_for, now), finish, ack, nullptr);
+    const spi::Record* const held_for = owner != nullptr ? &*owner->record : nullptr;
+    carry_out(spi::plan_without_record(finish, held_for, now), finish, ack, nullptr);
     return Applied::kYes;
   }
   ModelRecord* const record = record_of(finish);
   if (record == nullptr) return Applied::kLeaseLost;
-  const Plan plan = core::plan_finish(record->record, finish, now);
+  const Plan plan = spi::plan_finish(record->record, finish, now);
   if (plan.applied == Applied::kLeaseLost) return Applied::kLeaseLost;
   carry_out(plan, finish, ack, record);
   return Applied::kYes;
 }
 
 Applied FinishModel::finish_in_unit(const Finish& finish, std::optional<int> ack,
-                                    const std::optional<core::Record>& before) {
+                                    const std::optional<spi::Record>& before) {
   ModelRecord& record = *record_of(finish);
   if (finish.to != Finish::To::kNotStarted) {
     Finish own = finish;
@@ -96,7 +96,7 @@ void FinishModel::release(int row) {
 bool FinishModel::unlock(const Bytes& key) {
   ModelRecord& record = records[key];
   const bool was_parked = record.record && record.record->state == RecordState::kParked;
-  if (!record.record || !core::decide_unlock(*record.record, now)) return false;
+  if (!record.record || !spi::decide_unlock(*record.record, now)) return false;
   if (was_parked) {
     if (!record.held) return true;
     Plan shown;

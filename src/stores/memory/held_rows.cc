@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
 
 namespace semel::memory {
 
@@ -184,7 +184,7 @@ void HeldRows::release(RowTag tag, milliseconds delay, StoreTime now) {
   leave(number, row);
   row.hidden_until.reset();
   // What goes back without delay stands again where it stood: its order is kept.
-  if (delay.count() > 0) row.due = core::due_after(now, delay);
+  if (delay.count() > 0) row.due = spi::due_after(now, delay);
   row.behind = delay.count() == 0 && row.content.line &&
                lines_.at({row.consumer, *row.content.line}).rows.begin()->second != number;
   line_up(number, row);

@@ -8,7 +8,7 @@
 namespace semel::postgres {
 namespace {
 
-// The rules of core::decide_claim, as SQL. States that are asked for beside ids stand in a CASE,
+// The rules of spi::decide_claim, as SQL. States that are asked for beside ids stand in a CASE,
 // which the planner does not look into: it would see that they are open ones, think of the index of
 // these as small, and read it whole for each id.
 constexpr std::string_view kDue =

@@ -46,8 +46,8 @@ StoreTime BatchFinish::claimed_at(const Claimed& claimed) {
   return *claimed_at_;
 }
 
-// All ways but kByItself write, for many at a time, what core::plan_completion and
-// core::plan_without_record say of such a Finish.
+// All ways but kByItself write, for many at a time, what spi::plan_completion and
+// spi::plan_without_record say of such a Finish.
 BatchFinish::One::Way BatchFinish::way_of(const One& one) const {
   using Way = One::Way;
   const Finish& finish = *one.finish;
@@ -100,7 +100,7 @@ void BatchFinish::lock_leased() {
   std::vector<KeyId> records;
   std::size_t together = 0;
   for (const One& one : all_) {
-    if (!core::has_lease(*one.finish)) continue;
+    if (!spi::has_lease(*one.finish)) continue;
     records.push_back(one.finish->lease->key);
     if (one.way == One::Way::kLeased) ++together;
   }
@@ -132,7 +132,7 @@ void BatchFinish::lock_others() {
   // The rest has its rows locked together, where they are removed.
   if (others.empty()) return;
   std::ranges::stable_sort(others, {}, [](const One* one) {
-    return core::has_lease(*one->finish) ? one->finish->lease->key : KeyId{};
+    return spi::has_lease(*one->finish) ? one->finish->lease->key : KeyId{};
   });
   std::vector<RowTag> rows;
   std::set<ConsumerNumber> lines;
@@ -152,7 +152,7 @@ void BatchFinish::lock_others() {
 // The row that is held for it.
 std::optional<std::int64_t> BatchFinish::lock_record(const One& one) {
   if (one.claimed != nullptr) return one.claimed->live ? one.claimed->live->held : std::nullopt;
-  if (!core::has_lease(*one.finish)) return std::nullopt;
+  if (!spi::has_lease(*one.finish)) return std::nullopt;
   const auto [found, fresh] = found_.try_emplace(one.finish->lease->key);
   if (fresh) found->second = finisher_.find(found->first);
   return found->second ? found->second->held : std::nullopt;
@@ -184,7 +184,7 @@ std::set<RowTag> BatchFinish::rows_that_wait() {
   std::map<RowTag, const Finish*> met;
   std::vector<RowTag> rows;
   for (const One& one : all_) {
-    if (one.way != One::Way::kAck || !one.finish->ack || !core::met_only(*one.finish)) continue;
+    if (one.way != One::Way::kAck || !one.finish->ack || !spi::met_only(*one.finish)) continue;
     if (met.emplace(*one.finish->ack, one.finish).second) rows.push_back(*one.finish->ack);
   }
   std::set<RowTag> waiting;
@@ -192,7 +192,7 @@ std::set<RowTag> BatchFinish::rows_that_wait() {
   for (const TriedRow& tried : tables_.held.tried(rows)) {
     const auto record = finisher_.acts().held_for(tried);
     if (!record) continue;
-    const auto plan = core::plan_without_record(*met.at(tried.row), &*record, now());
+    const auto plan = spi::plan_without_record(*met.at(tried.row), &*record, now());
     if (finisher_.acts().waits_on(plan, tried.row)) waiting.insert(tried.row);
   }
   return waiting;
@@ -242,7 +242,7 @@ void BatchFinish::end_others() {
 
 Applied BatchFinish::end_leased(const Finish& finish) {
   auto found =
-      core::has_lease(finish) ? found_.extract(finish.lease->key) : decltype(found_)::node_type();
+      spi::has_lease(finish) ? found_.extract(finish.lease->key) : decltype(found_)::node_type();
   // Without a record, or an earlier one of the batch has changed it.
   if (found.empty()) return finisher_.apply(finish, now());
   if (!found.mapped()) return Applied::kLeaseLost;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
 
 namespace semel::sql {
 namespace {
@@ -33,7 +33,7 @@ DeadLetter named(DeadLetterRow row, const Names& names) {
 bool may_replay(const std::optional<Records::Known>& known, const Fingerprint& arrived,
                 ReplayReport& report) {
   if (!known) return true;
-  const bool same = core::same_fingerprint(known->record.fingerprint, arrived);
+  const bool same = spi::same_fingerprint(known->record.fingerprint, arrived);
   if (known->record.state != RecordState::kCompleted && same) return true;
   ++(same ? report.skipped_completed : report.skipped_conflict);
   return false;
@@ -74,7 +74,7 @@ Edited edit_in(TransactionAccess& access, const LetterEdit& edit, StoreTime now)
   if (letter->letter.fingerprint != edit.before) return Edited::kMoved;
   const auto known = letter->record ? access.records().find(*letter->record) : std::nullopt;
   if (known) {
-    const Edited answer = core::decide_edit(known->record, edit.before);
+    const Edited answer = spi::decide_edit(known->record, edit.before);
     if (answer != Edited::kYes) return answer;
     if (known->held) return Edited::kBusy;
   }

@@ -5,8 +5,9 @@
 #include <map>
 #include <utility>
 
+#include <semel/spi/record_machine.h>
+
 #include "core/headers_text.h"
-#include "core/record_machine.h"
 #include "stores/sql/held_arrivals.h"
 #include "stores/sql/many.h"
 
@@ -230,7 +231,7 @@ void HeldRows::release(std::span<const RowTag> rows, milliseconds delay, StoreTi
   if (delay > milliseconds(0)) {
     lock(rows);
     for (const RowTag row : rows)
-      session_.queue(texts_.release_later, {row, core::due_after(now, delay)});
+      session_.queue(texts_.release_later, {row, spi::due_after(now, delay)});
     return;
   }
   // What goes back without delay stands again where it stood: its order is kept.

@@ -158,7 +158,7 @@ void HeldRows::release(RowTag row, milliseconds delay, StoreTime now) {
   if (delay <= milliseconds(0)) {
     release_.bind(1, number).bind(2, kBehind).run();
   } else {
-    release_later_.bind(1, number).bind(2, core::due_after(now, delay)).run();
+    release_later_.bind(1, number).bind(2, spi::due_after(now, delay)).run();
   }
 }
 
